@@ -288,6 +288,17 @@ def test_two_runs_give_the_same_bytes() -> None:
     assert protos[0].SerializeToString() == protos[1].SerializeToString()
 
 
+def test_equal_operators_share_their_choices() -> None:
+    text = """(float[2,3,4] x, float[2,3,4] z) => (float[2,8,3] y, float[2,4,6] w) {
+        a = Transpose<perm=[0,2,1]>(x)  y = Concat<axis=1>(a, a)
+        b = Transpose<perm=[0,2,1]>(z)  c = Concat<axis=1>(b, b)  d = Concat<axis=2>(b, b)
+        e = Add(c, y)  w = Relu(d) }"""
+    reach = reach_of(Model.from_proto(parse(text)))
+    tables = {each.node.output.name: each.table for each in reach.operators.values()}
+    assert tables["y"] is tables["c"]
+    assert tables["d"] is not tables["c"]
+
+
 def test_equal_regions_are_solved_once() -> None:
     layer = """
         t{0} = Transpose<perm=[0,2,3,1]>(x{0})  r{0} = Relu(t{0})

@@ -27,8 +27,8 @@ MOST: Final = 4
 
 def is_absorbed(operator: Operator, number: int, operators: Mapping[Node, Operator]) -> bool:
     """Return whether a neighbour absorbs an operator that is written in an order."""
-    orders = operator.choices[number].orders
     if operator.node.op_type == "Pad":
+        orders = operator.choices[number].orders
         return any(
             _is_padded(port, order)
             for port, order in zip(operator.ports, orders, strict=True)
@@ -65,9 +65,10 @@ def _is_padded(port: Port, order: Permutation) -> bool:
 
 def _scaled(operator: Operator, number: int) -> tuple[Node, Port, Permutation] | None:
     """Return what makes the only operand that is no constant, if it is scaled or shifted here."""
-    node = operator.node
+    if not _is_one_of(operator.node, SCALES):
+        return None
     read = [(at, port) for at, port in enumerate(operator.ports) if not port.is_output]
-    if not _is_one_of(node, SCALES) or len(read) != 1:
+    if len(read) != 1:
         return None
     at, port = read[0]
     producer = port.tensor.root.producer

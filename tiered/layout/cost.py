@@ -135,11 +135,9 @@ def tensor_costs_of(
     # Most tensors of a model are of few types.
     known: dict[Hashable, tuple[int, tuple[int, ...]]] = {}
     for operator in operators:
-        others = [operator.choices[number].orders for number in operator.candidates if number]
-        for at, port in enumerate(operator.ports):
-            tensor, view = port.tensor, port.view
-            if {view}.issuperset([orders[at] for orders in others]):
-                continue
+        for at in operator.moving_ports:
+            port = operator.ports[at]
+            tensor = port.tensor
             term = terms.get(tensor)
             if term is None:
                 key = tensor.shape, tensor.root.dtype
@@ -159,12 +157,12 @@ def tensor_costs_of(
 def _pinned(term: TensorCost) -> set[Permutation]:
     """Return the orders in which a tensor is read by others than free operators."""
     tensor = term.tensor
-    free = {(operator.node, operator.ports[at].slot) for operator, at in term.consumers}
-    return {
-        view
-        for value, view in tensor.views.items()
-        if value.output_of or value.pins or not free.issuperset(tensor.uses[value])
-    }
+    others = dict.fromkeys(tensor.views.values(), 0)
+    for value, view in tensor.views.items():
+        others[view] += len(tensor.uses[value]) + len(value.output_of) + value.pins
+    for operator, at in term.consumers:
+        others[operator.ports[at].view] -= 1
+    return {view for view, number in others.items() if number}
 
 
 # --- the Transposes that a model has --------------------------------------------------------------

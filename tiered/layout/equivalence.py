@@ -56,13 +56,13 @@ class TensorClass:
             value = pending.pop()
             uses = self.uses[value] = []
             for use in value.users:
-                # `perm` is None for all operators but Transpose.
-                perm = use.node.perm
+                node, _ = use
+                perm = node.perm if node.op_type == "Transpose" else None
                 if perm is None or len(perm) != len(self.shape):
                     uses.append(use)
                 else:
-                    self.views[use.node.output] = compose(self.views[value], perm)
-                    pending.append(use.node.output)
+                    self.views[node.output] = compose(self.views[value], perm)
+                    pending.append(node.output)
         for view in self.views.values():
             self.orders.setdefault(view, 0)
 
@@ -74,13 +74,26 @@ class TensorClass:
         for uses in self.uses.values():
             yield from (node for node, _ in uses)
 
-    def users_in_other_orders(self, order: Permutation) -> list[Node]:
-        """Return the users that have the tensor in another order than this one."""
-        others = [value for value, view in self.views.items() if view != order]
-        found = [node for value in others for node, _ in self.uses[value]]
-        if self.root.producer is not None and self.identity != order:
-            found.insert(0, self.root.producer)
-        return list(dict.fromkeys(found)) if len(found) > 1 else found
+    def places_in_other_orders(self, order: Permutation) -> list[Place]:
+        """Return where nodes make or read the tensor in another order than this one."""
+        found = []
+        root = self.root
+        for value, view in self.views.items():
+            if view == order:
+                continue
+            if value is root and root.producer is not None:
+                found.append(Place(root.producer, view, root.index, True))
+            found += [Place(node, view, slot, False) for node, slot in self.uses[value]]
+        return found
+
+
+class Place(NamedTuple):
+    """An operand or output of a node that is a view of a tensor."""
+
+    node: Node
+    view: Permutation
+    slot: int
+    is_output: bool
 
 
 class Port(NamedTuple):
@@ -113,9 +126,10 @@ class ChoiceTable:
     ) -> None:
         self.propagation = propagation
         self.ports = tuple(ports)
-        self.choices = [Choice(propagation.labels, tuple(view for _, view in ports))]
+        self.choices = [Choice(propagation.labels, tuple([view for _, view in ports]))]
         # Many operators have hundreds of equal ports, as a Split or a Concat.
         self._numbers: dict[tuple[tuple[Labels, Permutation], Permutation], int | None] = {}
+        self._moving: dict[tuple[int, ...], tuple[int, ...]] = {}
 
     def find(self, at: int, order: Permutation) -> int | None:
         """Return the number of the choice in which a port has an order; None if there is none."""
@@ -133,6 +147,17 @@ class ChoiceTable:
             return None
         number = self.choose(completed)
         return number if self.choices[number].orders[at] == order else None
+
+    def moving_ports(self, numbers: Sequence[int]) -> tuple[int, ...]:
+        """Return the ports whose tensors are not in the same order in all of these choices."""
+        key = tuple(numbers)
+        known = self._moving.get(key)
+        if known is None:
+            first, *others = [self.choices[number].orders for number in key]
+            known = self._moving[key] = tuple(
+                at for at, order in enumerate(first) if any(each[at] != order for each in others)
+            )
+        return known
 
     def choose(self, labels: Labels) -> int:
         """Return the number of the choice with these labels; add it if it is new."""
@@ -172,9 +197,6 @@ class Operator:
         self.wanted: int | None = None
         self.work: Mapping[int, int] = {}
 
-    def __hash__(self) -> int:
-        return self.node.id
-
     @property
     def propagation(self) -> Propagation:
         return self.table.propagation
@@ -182,6 +204,11 @@ class Operator:
     @property
     def choices(self) -> Sequence[Choice]:
         return self.table.choices
+
+    @property
+    def moving_ports(self) -> tuple[int, ...]:
+        """The indices of the ports whose tensors its candidates have in several orders."""
+        return self.table.moving_ports(self.candidates)
 
     @property
     def is_free(self) -> bool:

@@ -10,10 +10,10 @@ are examined again.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from tiered.layout.cost import Cost, TensorCost
-from tiered.layout.equivalence import Operator, TensorClass
+from tiered.layout.equivalence import Operator, Port, TensorClass
 from tiered.layout.kernel_times import TRANSPOSE_START
 from tiered.layout.permutation import Permutation
 
@@ -27,10 +27,13 @@ def prune_choices(
     while pending:
         operator = pending.popleft()
         waiting.discard(operator)
+        terms: dict[TensorCost, list[int]] = {}
+        for at in operator.moving_ports:
+            terms.setdefault(tensor_costs[operator.ports[at].tensor], []).append(at)
         kept = [
             number
             for number in operator.candidates
-            if not number or not _cannot_pay_off(operator, number, tensor_costs)
+            if not number or not _cannot_pay_off(operator, number, terms)
         ]
         if len(kept) == len(operator.candidates):
             continue
@@ -49,52 +52,49 @@ def prune_choices(
 
 
 def _cannot_pay_off(
-    operator: Operator, number: int, tensor_costs: Mapping[TensorClass, TensorCost]
+    operator: Operator, number: int, terms: Mapping[TensorCost, Sequence[int]]
 ) -> bool:
-    """Return whether a choice costs at least what it may save, whatever others choose."""
+    """Return whether a choice costs at least what it may save, whatever others choose.
+
+    Args:
+        operator: the operator.
+        number: the choice.
+        terms: the tensors that it may have in several orders, with their ports.
+    """
     if operator.wanted == number:
         return False
-    balance = Cost(0, 0, operator.work.get(number, 0) - operator.work.get(0, 0))
+    nbytes, transposes = 0, 0
+    time = operator.work.get(number, 0) - operator.work.get(0, 0)
     present, there = operator.choices[0].orders, operator.choices[number].orders
-    for tensor in dict.fromkeys([port.tensor for port in operator.ports]):
-        term = tensor_costs.get(tensor)
-        if term is None:
-            continue
+    for term, ports in terms.items():
         if term.is_local_to(operator):
-            now, then = (_local_cost(operator, term, orders) for orders in (present, there))
-            balance = Cost(
-                balance.nbytes + then.nbytes - now.nbytes,
-                balance.transposes + then.transposes - now.transposes,
-                balance.time + then.time - now.time,
-            )
-        else:
-            balance = _minus_savings(balance, operator, term, there)
-    return balance.nbytes >= 0 and balance.transposes >= 0 and balance.time >= 0
-
-
-def _local_cost(operator: Operator, term: TensorCost, orders: tuple[Permutation, ...]) -> Cost:
-    """Return the cost of a tensor whose order depends on this operator only."""
-    made = term.tensor.identity
-    if term.producer is not None:
-        made = orders[term.producer[1]]
-    return term.cost(made, term.pinned.union([orders[at] for _, at in term.consumers]))
-
-
-def _minus_savings(
-    balance: Cost, operator: Operator, term: TensorCost, there: tuple[Permutation, ...]
-) -> Cost:
-    """Return a balance minus the most that the operator may save on a shared tensor."""
-    nbytes, transposes, time = balance
-    made = term.tensor.identity if term.producer is None else None
-    for at, port in enumerate(operator.ports):
-        order = port.view
-        if port.tensor is not term.tensor or there[at] == order or order in term.pinned:
+            now, then = _local_cost(term, present), _local_cost(term, there)
+            nbytes += then.nbytes - now.nbytes
+            transposes += then.transposes - now.transposes
+            time += then.time - now.time
             continue
-        if not port.is_output and order == made:
-            continue
-        transposes -= 1
-        time -= TRANSPOSE_START
-        if term.moving(order) != term.moving(there[at]):
-            nbytes -= term.nbytes
-            time -= term.most_time
-    return Cost(nbytes, transposes, time)
+        for at in ports:
+            if _saves_nothing(term, operator.ports[at], there[at]):
+                continue
+            transposes -= 1
+            time -= TRANSPOSE_START
+            if term.moving(present[at]) != term.moving(there[at]):
+                nbytes -= term.nbytes
+                time -= term.most_time
+    return nbytes >= 0 and transposes >= 0 and time >= 0
+
+
+def _local_cost(term: TensorCost, orders: Sequence[Permutation]) -> Cost:
+    """Return the cost of a tensor whose order depends on one operator only."""
+    made = term.tensor.identity if term.producer is None else orders[term.producer[1]]
+    return term.cost(made, [*term.pinned, *[orders[at] for _, at in term.consumers]])
+
+
+def _saves_nothing(term: TensorCost, port: Port, order: Permutation) -> bool:
+    """Return whether a tensor costs no less if an operator has it in another order.
+
+    Others may read it in the present one, or make it so.
+    """
+    if port.view == order or port.view in term.pinned:
+        return True
+    return not port.is_output and term.producer is None and port.view == term.tensor.identity

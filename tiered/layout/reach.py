@@ -8,11 +8,11 @@ reach are not part of the optimisation.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from typing import Final
 
 from tiered.graph import Function, Graph, Model, Node, Value
-from tiered.layout.equivalence import ChoiceTable, Operator, Port, TensorClass
+from tiered.layout.equivalence import ChoiceTable, Operator, Place, Port, TensorClass
 from tiered.layout.nhwc import (
     DOMAIN,
     DesiredLayouts,
@@ -47,8 +47,9 @@ class Reach:
         self.tensors: dict[Value, TensorClass] = {}
         self.operators: dict[Node, Operator] = {}
         self._takes_channels_last = "NHWC" in self.wanted.values()
-        # By visited node. Keeps the propagations alive: their ids are keys.
+        # By visited node; equal ones are one object, whose id is a key.
         self._propagations: dict[Node, Propagation | Skip] = {}
+        self._distinct: dict[Propagation | Skip, Propagation | Skip] = {}
         self._allowed: dict[Hashable, bool] = {}
         # By id of the propagation, views, slots and sides.
         self._tables: dict[Hashable, ChoiceTable] = {}
@@ -82,9 +83,16 @@ class Reach:
         """Return how permutations propagate through a node, or why none does."""
         known = self._propagations.get(node)
         if known is None:
-            known = with_channels_last(node, propagation_of(node), self.wanted, self.supports)
-            self._propagations[node] = known
+            known = propagation_of(node)
+            if self._takes_channels_last:
+                known = with_channels_last(node, known, self.wanted, self.supports)
+            known = self._propagations[node] = self._distinct.setdefault(known, known)
         return known
+
+    @property
+    def visited(self) -> Collection[Node]:
+        """The nodes that the search looked at, whether they can have another order or not."""
+        return self._propagations.keys()
 
     @property
     def free(self) -> list[Operator]:
@@ -103,29 +111,27 @@ class Reach:
         ports = self._ports(node.inputs, propagation.inputs, is_output=False)
         ports += self._ports(node.outputs, propagation.outputs, is_output=True)
         operator = self.operators[node] = Operator(node, self._table(propagation, ports), ports)
-        labels = self._preferred_labels(node)
+        labels = self._preferred_labels(node) if self._takes_channels_last else None
         if labels is not None and propagation.allows(labels):
             operator.prefer(labels)
         return operator
 
-    def _may_have(self, node: Node, tensor: TensorClass, order: Permutation) -> bool:
+    def _may_have(self, place: Place, order: Permutation) -> bool:
         """Return whether a node can have a tensor in an order; those that cannot need no ports."""
         if self._takes_channels_last:
             return True
+        node, view, slot, is_output = place
         propagation = self.propagation(node)
         if isinstance(propagation, Skip):
             return False
-        values, labels = (*node.inputs, *node.outputs), (*propagation.inputs, *propagation.outputs)
-        for value, own in zip(values, labels, strict=True):
-            view = None if value is None else tensor.views.get(value)
-            if own is None or view is None or view == order:
-                continue
-            key = id(propagation), own, view, order
-            if key not in self._allowed:
-                self._allowed[key] = propagation.in_order(own, view, order) is not None
-            if self._allowed[key]:
-                return True
-        return False
+        own = (propagation.outputs if is_output else propagation.inputs)[slot]
+        if own is None:
+            return False
+        key = id(propagation), own, view, order
+        allowed = self._allowed.get(key)
+        if allowed is None:
+            allowed = self._allowed[key] = propagation.in_order(own, view, order) is not None
+        return allowed
 
     def _ports(
         self, values: Sequence[Value | None], labels: Sequence[Labels | None], *, is_output: bool
@@ -179,10 +185,10 @@ class Reach:
             if order not in tensor.orders and len(tensor.orders) == MAX_ORDERS:
                 continue
             tensor.orders[order] = steps
-            for node in tensor.users_in_other_orders(order):
-                operator = self.operators.get(node)
-                if operator is None and self._may_have(node, tensor, order):
-                    operator = self.operator(node)
+            for place in tensor.places_in_other_orders(order):
+                operator = self.operators.get(place.node)
+                if operator is None and self._may_have(place, order):
+                    operator = self.operator(place.node)
                 number = None if operator is None else operator.find(tensor, order)
                 if operator is None or not number:
                     continue

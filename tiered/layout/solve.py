@@ -87,6 +87,8 @@ def solve(region: Region, solutions: Solutions) -> dict[Operator, int]:
 
 def _solve(region: Region) -> dict[Operator, int]:
     present, best = dict.fromkeys(region.operators, 0), cheapest(region)
+    if best == present:
+        return present
     return best if pays(region.cost(best), region.cost(present)) else present
 
 
@@ -190,9 +192,9 @@ def _is_binary(region: Region) -> bool:
     """Return whether two proposals contain all labels of all operators: one cut is optimal."""
     if len(region.proposals) != 2:
         return False
+    first, second = region.proposals
     return all(
-        all(operator in proposal for proposal in region.proposals)
-        and {proposal[operator] for proposal in region.proposals}.issuperset(operator.candidates)
+        {first.get(operator), second.get(operator)}.issuperset(operator.candidates)
         for operator in region.operators
     )
 

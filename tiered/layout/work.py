@@ -8,12 +8,12 @@ make each of them slower: then the Transpose is cheaper.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import groupby, pairwise
 from typing import Final
 
-from tiered.graph import Node, Value
+from tiered.graph.core.types import Shape
 from tiered.layout import kernel_times as times
 from tiered.layout.absorbed import is_absorbed
 from tiered.layout.equivalence import Operator
@@ -30,45 +30,55 @@ Extents = tuple[Extent, ...]
 
 def estimate_work(reach: Reach, operators: Iterable[Operator], sizes: LayoutSizes) -> None:
     """Set what each operator costs in each of its orders."""
+    dims: dict[Shape, tuple[int, ...]] = {}
+    # Most operators of a model are equal to others.
+    known: dict[Hashable, Mapping[int, int]] = {}
     for operator in operators:
-        propagation = operator.propagation
-        kernel = propagation.kernel
+        kernel = operator.propagation.kernel
         if kernel is None:
             continue
-        node = operator.node
-        inputs = _extents(node.inputs, propagation.inputs, sizes)
-        outputs = _extents(node.outputs, propagation.outputs, sizes)
-        inner = _inner_size(node, sizes) if kernel.family == "product" else 0
+        found = []
+        for value in (*operator.node.inputs, *operator.node.outputs):
+            shape = None if value is None else value.shape
+            if value is not None and shape is not None and shape not in dims:
+                dims[shape] = sizes.dims(value)
+            found.append(None if shape is None else dims[shape])
+        key = operator.table, tuple(operator.candidates), tuple(found)
+        work = known.get(key)
+        if work is None:
+            work = known[key] = _work(operator, kernel, found)
         operator.work = {
-            number: 0
-            if is_absorbed(operator, number, reach.operators)
-            else _work(kernel, inputs, outputs, inner, operator.choices[number].labels)
-            for number in operator.candidates
+            number: 0 if is_absorbed(operator, number, reach.operators) else time
+            for number, time in work.items()
         }
 
 
-def _extents(
-    values: Sequence[Value | None], labels: Sequence[Labels | None], sizes: LayoutSizes
-) -> Extents:
+def _work(
+    operator: Operator, kernel: Kernel, dims: Sequence[tuple[int, ...] | None]
+) -> dict[int, int]:
+    """Return what an operator costs in each of its orders, for the sizes of inputs and outputs."""
+    propagation = operator.propagation
+    count = len(propagation.inputs)
+    inputs = _extents(dims[:count], propagation.inputs)
+    outputs = _extents(dims[count:], propagation.outputs)
+    work = {}
+    for number in operator.candidates:
+        order = operator.choices[number].labels
+        if kernel.family == "product":
+            assert dims[0] is not None
+            time = _product(kernel, dims[0][-1], dict(outputs[0]), order)
+        else:
+            time = _FAMILIES[kernel.family](kernel, inputs, outputs, order)
+        work[number] = round(time)
+    return work
+
+
+def _extents(dims: Sequence[tuple[int, ...] | None], labels: Sequence[Labels | None]) -> Extents:
     return tuple(
-        tuple(zip(own, sizes.dims(value), strict=True))
-        for value, own in zip(values, labels, strict=True)
-        if value is not None and own is not None and value.shape is not None
+        tuple(zip(own, sizes, strict=True))
+        for sizes, own in zip(dims, labels, strict=True)
+        if sizes is not None and own is not None
     )
-
-
-def _inner_size(node: Node, sizes: LayoutSizes) -> int:
-    """Return the size of the summed axis of a product."""
-    value = node.inputs[0]
-    assert value is not None
-    return sizes.dims(value)[-1]
-
-
-@lru_cache(maxsize=4096)
-def _work(kernel: Kernel, inputs: Extents, outputs: Extents, inner: int, order: Labels) -> int:
-    if kernel.family == "product":
-        return round(_product(kernel, inner, dict(outputs[0]), order))
-    return round(_FAMILIES[kernel.family](kernel, inputs, outputs, order))
 
 
 def _arranged(extent: Extent, order: Labels) -> Extent:

@@ -10,7 +10,7 @@ import numpy as np
 
 from tiered.graph import Node, Value
 from tiered.graph.core.types import Dim, Shape
-from tiered.graph.shape_inference.symbolic_dims import Size, divide, multiply
+from tiered.graph.shape_inference.symbolic_dims import Dims, Size, divide, multiply
 from tiered.layout.propagation import (
     NO_RANK,
     Kernel,
@@ -94,16 +94,20 @@ def reshape(node: Node) -> Propagation | Skip:
 
     Dims of size 1 may be at any position.
     """
-    value, result = node.input(0), node.outputs[0]
-    if value is None or result is None or value.shape is None or result.shape is None:
+    value = node.input(0)
+    before = None if value is None else value.shape
+    after = node.output.shape
+    if before is None or after is None:
         return NO_RANK
-    if 0 in value.shape or 0 in result.shape:
+    if 0 in before or 0 in after:
         return Skip("a dim is 0")
-    size = node.owner.model.dims.size
-    before, after = (
-        tuple(zip(shape, map(size, shape), strict=True)) for shape in (value.shape, result.shape)
-    )
-    return _reshape(before, after, len(node.inputs) - 1, _takes_empty(node))
+    dims = node.owner.model.dims
+    takes_empty = node.output.static_shape is not None or _takes_empty(node)
+    return _reshape(_sized(before, dims), _sized(after, dims), len(node.inputs) - 1, takes_empty)
+
+
+def _sized(shape: Shape, dims: Dims) -> SizedShape:
+    return tuple([(dim, dim if isinstance(dim, int) else dims.size(dim)) for dim in shape])
 
 
 def _takes_empty(node: Node) -> bool:
