@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from random import Random
 
+import numpy as np
 import pytest
 
 from benchmarks import chains
@@ -102,6 +103,25 @@ def test_a_part_that_a_new_transpose_leads_to_is_searched_too(searched: list[set
     place(model)
     assert "x" in searched[-1] | searched[0]
     assert model.to_proto().SerializeToString(deterministic=True) == expected
+
+
+def test_a_shape_that_became_known_is_searched_again(searched: list[set[str]]) -> None:
+    pools = "".join(f" p{at} = MaxPool<kernel_shape=[1]>(p{at - 1})" for at in range(1, 5))
+    text = TEXT.replace("float[2,3,4] x", "float[k,l,m] x, int64[3] s")
+    text = text.replace("a = ", f"p0 = Reshape(x, s) {pools} a = ").replace("(x)  b", "(p4)  b")
+    model = Model.from_proto(parse(text))
+    place(model)
+    searched.clear()
+    graph = model.main
+    reshape = next(node for node in graph.nodes if node.op_type == "Reshape")
+    graph.set_input(reshape, 1, graph.constant(np.array([2, 3, 4]), "shape"))
+    model.types.refresh(model)
+    place(model)
+    assert "p4" in searched[0]
+    assert "z" not in searched[0]
+    searched.clear()
+    place(model)
+    assert searched == [set()]
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -2,15 +2,15 @@
 
 The parts of a model in which Transposes may move often do not meet. A part that was solved is as
 good as before if the journal has no edit of its values and of the nodes around them, and if no
-shape there became known since. All others are searched and solved again, and with them each part
-that their search reaches.
+shape that its search looked at is another one since. All others are searched and solved again, and
+with them each part that their search reaches.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from itertools import count
+from itertools import count, pairwise
 from typing import Final, NamedTuple
 
 from tiered.graph import Model, Node, Value
@@ -38,13 +38,13 @@ class LayoutMemory:
 
     Attributes:
         parts: the part of each tensor, by each value that is a view of it.
-        shapes: the shapes, by part, of the values around it when it was searched.
+        shapes: the values that a search looked at, with the shapes that they had.
         moment: when that was; None if nothing is known.
     """
 
     def __init__(self) -> None:
         self.parts: dict[Value, Part] = {}
-        self.shapes: dict[Part, dict[Value, Shape | None]] = {}
+        self.shapes: list[tuple[Value, Shape | None]] = []
         self.moment: Stamp | None = None
         self._numbers = count()
 
@@ -53,44 +53,38 @@ class LayoutMemory:
         journal, moment = model.journal, self.moment
         if moment is None or journal.kept_since(moment) < moment.length:
             return {}
-        touched = _touched(journal.since(moment.length))
+        changed = {value for value, shape in self.shapes if value.shape != shape}
+        if changed:
+            self.shapes = [each for each in self.shapes if each[0] not in changed]
+        touched = _touched(journal.since(moment.length), changed)
         if touched is None:
             return {}
         parts = self.parts
         gone = {parts[value] for value in touched if value in parts}
-        for part, shapes in self.shapes.items():
-            if part not in gone and any(value.shape != known for value, known in shapes.items()):
-                gone.add(part)
         return {value: part for value, part in parts.items() if part not in gone}
 
-    def note(self, moment: Stamp, kept: Mapping[Value, Part], searched: Sequence[Found]) -> None:
+    def note(self, moment: Stamp, kept: Mapping[Value, Part], found: Found) -> None:
         """Remember the parts that were left out, and those that were searched at a moment."""
-        left = set(kept.values())
         self.parts = dict(kept)
-        self.shapes = {part: shapes for part, shapes in self.shapes.items() if part in left}
-        for found in searched:
-            number = next(self._numbers)
-            self.parts.update(dict.fromkeys(found.views, number))
-            self.shapes[number] = found.shapes
+        for views in found.parts:
+            self.parts.update(dict.fromkeys(views, next(self._numbers)))
+        self.shapes = [*self.shapes, *found.shapes] if kept else found.shapes
         self.moment = moment
 
 
 class Found(NamedTuple):
-    """A part that was searched: its values, and the shapes of all values around them."""
+    """What a search found: the values of each part, and the shapes of all that it looked at."""
 
-    views: list[Value]
-    shapes: dict[Value, Shape | None]
+    parts: list[list[Value]]
+    shapes: list[tuple[Value, Shape | None]]
 
 
-def found_in(reach: Reach) -> list[Found]:
+def found_in(reach: Reach) -> Found:
     """Return the parts of a search, as the model is before any is written."""
-    found = []
-    for tensors in _connected(reach):
-        views = [view for tensor in tensors for view in tensor.views]
-        nodes = dict.fromkeys(node for view in views for node in _around(view))
-        shapes = {value: value.shape for node in nodes for value in _values_of(node)}
-        found.append(Found(views, shapes))
-    return found
+    parts = [[view for tensor in part for view in tensor.views] for part in _connected(reach)]
+    shapes = [(value, value.shape) for node in reach.visited for value in _values_of(node)]
+    roots = dict.fromkeys(reach.tensors.values())
+    return Found(parts, [*shapes, *[(tensor.root, tensor.shape) for tensor in roots]])
 
 
 @contextmanager
@@ -115,37 +109,34 @@ def _around(value: Value) -> Iterator[Node]:
     yield from (node for node, _ in value.users)
 
 
-def _values_of(node: Node) -> Iterator[Value]:
-    yield from (value for value in (*node.inputs, *node.outputs) if value is not None)
+def _values_of(node: Node) -> list[Value]:
+    return [value for value in (*node.inputs, *node.outputs) if value is not None]
 
 
-def _connected(reach: Reach) -> Iterator[list[TensorClass]]:
-    """Yield the tensors of each part: those that operators connect."""
-    operators: dict[TensorClass, list[tuple[TensorClass, ...]]] = {}
+def _connected(reach: Reach) -> Iterable[list[TensorClass]]:
+    """Return the tensors of each part: those that operators connect."""
+    parts = {tensor: [tensor] for tensor in reach.tensors.values()}
     for operator in reach.operators.values():
-        tensors = tuple(dict.fromkeys(port.tensor for port in operator.ports))
-        for tensor in tensors:
-            operators.setdefault(tensor, []).append(tensors)
-    seen: set[TensorClass] = set()
-    for start in dict.fromkeys(reach.tensors.values()):
-        if start in seen:
-            continue
-        seen.add(start)
-        found, pending = [], [start]
-        while pending:
-            tensor = pending.pop()
-            found.append(tensor)
-            for tensors in operators.pop(tensor, ()):
-                fresh = [each for each in tensors if each not in seen]
-                seen.update(fresh)
-                pending += fresh
-        yield found
+        for one, other in pairwise([port.tensor for port in operator.ports]):
+            part, merged = parts[one], parts[other]
+            if part is merged:
+                continue
+            if len(part) < len(merged):
+                part, merged = merged, part
+            part += merged
+            parts.update(dict.fromkeys(merged, part))
+    return {id(part): part for part in parts.values()}.values()
 
 
-def _touched(entries: Iterable[tuple[object, ...]]) -> set[Value] | None:
-    """Return the values of all nodes that edits concern; None if they concern the whole model."""
+def _touched(entries: Iterable[tuple[object, ...]], changed: Iterable[Value]) -> set[Value] | None:
+    """Return the values of all nodes that edits concern; None if they concern the whole model.
+
+    Args:
+        entries: the edits.
+        changed: values whose shapes changed without an edit.
+    """
     nodes: dict[Node, None] = {}
-    values: set[Value] = set()
+    values = set(changed)
     for edit, subject, *rest in entries:
         if edit in RENAMES:
             continue
@@ -162,11 +153,9 @@ def _touched(entries: Iterable[tuple[object, ...]]) -> set[Value] | None:
             values.add(subject)
         else:
             return None
-    for value in list(values):
+    for value in values:
         nodes.update(dict.fromkeys(_around(value)))
-    for node in nodes:
-        values.update(_values_of(node))
-    return values
+    return values.union(*map(_values_of, nodes))
 
 
 def _flat(items: Iterable[object]) -> Iterator[object]:
