@@ -55,10 +55,13 @@ def mark_against(nodes: Iterable[Node]) -> str:
 
 def mark_against_edits(edits: Sequence[Entry]) -> str:
     """Return why marks require undoing the edits of a rewrite; "" if they do not."""
+    changes = [entry for entry in edits if entry[0] in _CHANGES]
+    if not changes:
+        return ""
     new = {entry[1].id for entry in edits if entry[0] is Edit.ADD_NODE}
     marks: dict[str, str] = {}
-    for entry in edits:
-        if entry[0] not in _CHANGES or entry[1].id in new:
+    for entry in changes:
+        if entry[1].id in new:
             continue
         # The third item of an entry is the former proto for SET_PROTO, else the graph.
         is_exchange = entry[0] is Edit.SET_PROTO

@@ -321,11 +321,11 @@ class Node:
         None if each attribute has a value, or none is written down.
         """
         if self._parameter is _MISSING:
-            protos = self.attribute_protos().items()
-            name = next((name for name, proto in protos if proto.ref_attr_name), None)
-            self._parameter = (
-                None if name is None else f"attribute {name!r} is a function parameter"
-            )
+            self._parameter = None
+            for name, proto in self.attribute_protos().items():
+                if proto.ref_attr_name:
+                    self._parameter = f"attribute {name!r} is a function parameter"
+                    break
         reason: str | None = self._parameter
         return reason
 

@@ -141,7 +141,8 @@ def become_constant(graph: Graph, value: Value, tensor: Tensor) -> Value:
     if node is not None and _is_foldable(node, value, tensor):
         reads = _reads(node)
         write_folded(graph, node, value, tensor)
-        graph.prune(_unread(reads))
+        if reads:
+            graph.prune(_unread(reads))
         return value
     name = value.name
     if not value.is_graph_output:
@@ -228,7 +229,9 @@ def prune(graph: Graph, nodes: Iterable[Node]) -> None:
 
 def _reads(node: Node) -> list[Value]:
     """Return the values that a node and its bodies read, each once."""
-    reads = {value.id: value for value in (*node._inputs, *node.captured) if value is not None}
+    reads = {value.id: value for value in node._inputs if value is not None}
+    if node._captured:
+        reads |= {value.id: value for value in node.captured}
     return list(reads.values())
 
 

@@ -45,23 +45,25 @@ def _evaluate(value: Value) -> None:
     pending = [value]
     while pending:
         top = pending[-1]
-        if not isinstance(top._elements, NotInferred):
-            pending.pop()
-            continue
-        node = top.producer
-        rule = None if node is None else VALUE_RULES.get((node.domain, node.op_type))
-        if node is None or rule is None or top._tensor is not None:
-            top._elements = top.constant_elements()
-            continue
-        unknown = [
-            read
-            for read in node._inputs
-            if read is not None and isinstance(read._elements, NotInferred)
-        ]
-        if unknown and node.op_type not in OF_TYPES:
-            pending += unknown
-            continue
-        _apply(rule, node)
+        if isinstance(top._elements, NotInferred):
+            node = top.producer
+            rule = None if node is None else VALUE_RULES.get((node.domain, node.op_type))
+            if node is None or rule is None or top._tensor is not None:
+                top._elements = top.constant_elements()
+            elif unknown := [] if node.op_type in OF_TYPES else _unknown_operands(node):
+                pending += unknown
+                continue
+            else:
+                _apply(rule, node)
+        pending.pop()
+
+
+def _unknown_operands(node: Node) -> list[Value]:
+    return [
+        value
+        for value in node._inputs
+        if value is not None and isinstance(value._elements, NotInferred)
+    ]
 
 
 def _apply(rule: ValueRule, node: Node) -> None:

@@ -79,24 +79,27 @@ def infer_node(node: Node, *, invent: bool = False) -> None:
     else:
         return
     found = infer_outputs(node)
-    dims = node.owner.model.dims
     for index, output in enumerate(outputs):
         if output is not None and output._type is NOT_INFERRED:
-            kind = _merged_type(output, found[index] if index < len(found) else None)
+            kind = found[index] if index < len(found) else None
+            if output.declared is not None:
+                kind = _merged_type(output.declared, kind)
             if invent and isinstance(kind, TensorType) and kind.shape and None in kind.shape:
+                dims = node.owner.model.dims
                 shape = tuple([dims.invent() if dim is None else dim for dim in kind.shape])
                 kind = tensor_type(kind.dtype, shape)
             output._type = kind
 
 
-def _merged_type(value: Value, inferred: ValueType | None) -> ValueType | None:
+def _merged_type(
+    info: onnx.ValueInfoProto | None, inferred: ValueType | None
+) -> ValueType | None:
     """Return the type of a value: the inferred one, or else the one that the file declares.
 
     Some files have inputs that were made dynamic, and inner shapes that still declare batch 1:
     folding such a size would be wrong. A declaration counts only if nothing is inferred, as for the
     outputs of unknown operators.
     """
-    info = value.declared
     if info is None:
         return inferred
     if (
@@ -154,12 +157,15 @@ def inferred_types(node: Node) -> InferredTypes | None:
         return None
     if found is None:
         return None
-    if not isinstance(found, TensorType | OpaqueType):
-        return InferredTypes(found, is_final=True)
+    if isinstance(found, TensorType):
+        is_final = not ask_onnx or None not in (found.shape or (None,))
+    elif isinstance(found, OpaqueType):
+        is_final = True
+    else:
+        return InferredTypes(found, True)
     if len(node._outputs) != 1 and not node.domain:
         return None  # onnx infers the other outputs too
-    is_open = ask_onnx and isinstance(found, TensorType) and None in (found.shape or (None,))
-    return InferredTypes((found,), is_final=not is_open)
+    return InferredTypes((found,), is_final)
 
 
 def _is_call(node: Node) -> bool:
@@ -233,7 +239,7 @@ def _infer_at_once(model: ModelState, unsound: Sequence[Node]) -> None:
     for graph in model.graphs():
         for value in graph._values.values():
             if value._type is NOT_INFERRED and not _is_being_built(value.producer):
-                value._type = _merged_type(value, None)
+                value._type = _merged_type(value.declared, None)
 
 
 def _read_type_of_constant(value: Value) -> None:
@@ -254,11 +260,11 @@ def _take_types(graph: Graph, proto: onnx.GraphProto) -> list[Value]:
             value = graph._values.get(info.name)
             if value is not None and value._type is NOT_INFERRED:
                 inferred = read_type(info.type)
-                declared = _merged_type(value, None)
+                declared = _merged_type(value.declared, None)
                 if declared and isinstance(inferred, TensorType) and inferred.shape is None:
                     open_values.append(value)
                 else:
-                    value._type = _merged_type(value, inferred)
+                    value._type = _merged_type(value.declared, inferred)
     if not any(node.bodies for node in graph._nodes.values()):
         return open_values
     for node, exported in zip(graph.topological_order(), proto.node, strict=True):

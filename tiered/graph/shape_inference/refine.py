@@ -26,21 +26,23 @@ class _Queue:
 
     def __init__(self, nodes: Iterable[Node]) -> None:
         self._order: deque[Node] = deque()
-        self._waiting: set[Node] = set()
+        # The serial numbers: a set of nodes would call the hash of each.
+        self._waiting: set[int] = set()
         self.add(nodes)
 
     def __bool__(self) -> bool:
         return bool(self._order)
 
     def add(self, nodes: Iterable[Node]) -> None:
+        waiting = self._waiting
         for node in nodes:
-            if node not in self._waiting:
-                self._waiting.add(node)
+            if node.id not in waiting:
+                waiting.add(node.id)
                 self._order.append(node)
 
     def pop(self) -> Node:
         node = self._order.popleft()
-        self._waiting.remove(node)
+        self._waiting.remove(node.id)
         return node
 
 
@@ -202,7 +204,11 @@ def is_incomplete(kind: object, inherited: Container[Dim] = ()) -> bool:
     """
     if not isinstance(kind, TensorType):
         return kind is None or kind is NOT_INFERRED
-    shape = kind.shape
-    if shape is None:
+    if kind.shape is None:
         return True
-    return any(dim is None or (is_invented(dim) and dim not in inherited) for dim in shape)
+    for dim in kind.shape:
+        if type(dim) is int:
+            continue
+        if dim is None or (is_invented(dim) and dim not in inherited):
+            return True
+    return False

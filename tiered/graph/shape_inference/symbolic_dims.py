@@ -258,9 +258,14 @@ class Dims:
 
     def resolve(self, dim: Dim) -> Dim:
         """Return a dim with learned sizes in place of invented names."""
-        if not isinstance(dim, str) or not (dim in self._known or dim in self._composed):
+        if not isinstance(dim, str):
             return dim
-        return self.dim(self.size(dim))
+        composed = self._composed.get(dim)
+        if composed is not None:
+            size = self._resolved(composed)
+            return dim if size is composed else self.dim(size)
+        known = self._known.get(dim)
+        return dim if known is None else self.dim(self._resolved(known))
 
     def learn(self, invented: str, size: Size) -> bool:
         """Record the size of a dim with an invented name; return whether it was unknown."""
@@ -275,15 +280,16 @@ class Dims:
 
     def _resolved(self, size: Size) -> Size:
         """Replace names by the sizes learned for them."""
-        if isinstance(size, int) or not any(
-            name in self._known for names, _ in size.terms for name in names
-        ):
+        known = self._known
+        if not known or isinstance(size, int):
+            return size
+        if not any(name in known for names, _ in size.terms for name in names):
             return size
         total: Size = 0
         for names, coefficient in size.terms:
             product: Size = coefficient
             for name in names:
-                by = self._known.get(name)
+                by = known.get(name)
                 factor = size_of_dim(name) if by is None else self._resolved(by)
                 product = multiply(product, factor)
             total = add(total, product)
