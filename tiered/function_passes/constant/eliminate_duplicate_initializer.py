@@ -40,9 +40,10 @@ def _constants(graph: Graph) -> Iterator[Constant]:
 
 def _alike(group: list[Constant]) -> Iterator[tuple[int, Tensor]]:
     """Yield the constants of one dtype and shape that start with the same elements as another."""
-    counts = Counter([tensor.outline() for _, tensor in group])
-    for value, tensor in group:
-        if counts[tensor.outline()] > 1:
+    outlines = [tensor.outline() for _, tensor in group]
+    counts = Counter(outlines)
+    for (value, tensor), outline in zip(group, outlines, strict=True):
+        if counts[outline] > 1:
             yield value.id, tensor
 
 

@@ -1,7 +1,7 @@
 """Shape arithmetic that the shapes determine  =>  constants, or one computation of each size"""
 
 from collections import ChainMap
-from collections.abc import Hashable, MutableMapping
+from collections.abc import Collection, Hashable, MutableMapping
 from typing import Final
 
 import numpy as np
@@ -47,52 +47,60 @@ def trace_folding(graph: Graph, ctx: PassContext) -> None:
 
 
 def _visit(graph: Graph, ctx: PassContext, known: Known) -> None:
-    traced = {node: values for node in graph.nodes if (values := _traced(node))}
+    whole, symbolic = _traced(graph)
+    # Consumers first: the operands of a new constant need no folding.
+    for node in reversed(_in_order(graph, whole)):
+        if node.graph is graph:
+            for value in whole[node]:
+                _fold_value(graph, ctx, node, value)
     sized = {
         node
         for op_type in ("Expand", "Reshape")
         for node in graph.nodes_of(op_type)
-        if _has_open_sizes(node)
+        if _folded_sizes(node) is not None
     }
-    visited = {*traced, *sized, *graph.owners}
-    if not visited:
-        return  # In most models all is known after the first round; nothing is sorted then.
-    # Consumers first: the operands of a new constant need no folding.
-    for node in reversed([node for node in graph.topological_order() if node in traced]):
-        if node.graph is graph:
-            for value in traced[node]:
-                _fold_value(graph, ctx, node, value)
-    for node in [node for node in graph.topological_order() if node in visited]:
+    keys = [key for values in symbolic.values() for key in values.values()]
+    has_equals = len(set(keys)) < len(keys) or any(key in known for key in keys)
+    if not (has_equals or sized or graph.owners):
+        return  # In most runs nothing is left to do; nothing is sorted then.
+    for node in _in_order(graph, {*symbolic, *sized, *graph.owners}):
         for body in node.bodies:
             _visit(body, ctx, ChainMap({}, known))
         if node in sized:
             _fold_sizes(graph, node)
-        for value in traced.get(node, ()):
-            _share_value(graph, node, value, known)
+        for value, key in symbolic.get(node, {}).items():
+            _share_value(graph, node, value, key, known)
 
 
-def _traced(node: Node) -> list[Value]:
-    """Return the outputs of a node whose elements are known, all or some."""
-    if node.op_type in _KEPT or node.domain:
-        return []
-    return [
-        value
-        for value in node.outputs
-        if value is not None and value.dtype in _TRACED and value.elements is not None
-    ]
+def _traced(graph: Graph) -> tuple[dict[Node, list[Value]], dict[Node, dict[Value, Hashable]]]:
+    """Return the values with only known elements, and those with known but symbolic ones.
+
+    Both by their node; two symbolic values have the same elements if their keys are equal.
+    """
+    whole: dict[Node, list[Value]] = {}
+    symbolic: dict[Node, dict[Value, Hashable]] = {}
+    for node in graph.nodes:
+        if node.op_type in _KEPT or node.domain:
+            continue
+        for value in node.outputs:
+            if value is None or value.dtype not in _TRACED or value.elements is None:
+                continue
+            elements = value.elements.ravel().tolist()
+            if all(isinstance(element, int) for element in elements):
+                whole.setdefault(node, []).append(value)
+            elif None not in elements:
+                key = (value.dtype, value.elements.shape, tuple(elements))
+                symbolic.setdefault(node, {})[value] = key
+    return whole, symbolic
 
 
-def _has_open_sizes(node: Node) -> bool:
-    """Return whether the sizes of a Reshape or Expand may become a constant, or lose allowzero."""
-    sizes = node.input(1)
-    return sizes is not None and not (sizes.is_constant and not node.attr("allowzero", 0))
+def _in_order(graph: Graph, nodes: Collection[Node]) -> list[Node]:
+    return [node for node in graph.topological_order() if node in nodes] if nodes else []
 
 
 def _fold_value(graph: Graph, ctx: PassContext, node: Node, value: Value) -> None:
     elements = value.elements
     if elements is None or value.pins or not value.is_used:
-        return
-    if not all(isinstance(element, int) for element in elements.ravel().tolist()):
         return
     if value.is_graph_output and node.op_type == "Identity":
         # The Identity only renames the output.
@@ -107,14 +115,9 @@ def _fold_value(graph: Graph, ctx: PassContext, node: Node, value: Value) -> Non
         graph.become_constant(value, Tensor.of(array))
 
 
-def _share_value(graph: Graph, node: Node, value: Value, known: Known) -> None:
-    elements = value.elements
-    if elements is None or value.pins or not value.is_used or value.is_graph_output:
+def _share_value(graph: Graph, node: Node, value: Value, key: Hashable, known: Known) -> None:
+    if value.pins or not value.is_used or value.is_graph_output:
         return
-    flat = tuple(elements.ravel().tolist())
-    if None in flat or all(isinstance(element, int) for element in flat):
-        return
-    key = (value.dtype, elements.shape, flat)
     first = known.get(key)
     if first is None or first.graph is None:
         known[key] = value
@@ -124,29 +127,39 @@ def _share_value(graph: Graph, node: Node, value: Value, known: Known) -> None:
             graph.prune([node])
 
 
-def _fold_sizes(graph: Graph, node: Node) -> None:
-    """Replace the target of a Reshape or Expand by a constant, if it can be one."""
+def _folded_sizes(node: Node) -> list[int] | None:
+    """Return the new target of a Reshape or Expand; None if it stays as it is.
+
+    A target that is a constant already stays so, and the Reshape loses its allowzero.
+    """
     data, sizes = node.inputs[0], node.input(1)
     if data is None or sizes is None or data.shape is None or node.has_references:
-        return
-    is_strict = bool(node.attributes.get("allowzero"))
+        return None
+    is_strict = bool(node.attr("allowzero", 0))
     if sizes.is_constant and not is_strict:
-        return
+        return None
     elements = sizes.elements
     if elements is None or elements.ndim != 1:
+        return None
+    if sizes.is_constant:
+        written: list[int] = elements.tolist()
+        return None if 0 in written else written
+    folded = reshape_target if node.op_type == "Reshape" else expand_target
+    return folded(node, data, elements)
+
+
+def _fold_sizes(graph: Graph, node: Node) -> None:
+    """Replace the target of a Reshape or Expand by a constant, if it can be one."""
+    target, sizes = _folded_sizes(node), node.inputs[1]
+    if target is None or sizes is None:
         return
     if sizes.is_constant:
-        if 0 not in elements.tolist():
-            with graph.rewrite("allowzero where no size is 0 => the default", node):
-                graph.set_attribute(node, "allowzero", None)
-        return
-    constant = reshape_target if node.op_type == "Reshape" else expand_target
-    target = constant(node, data, elements)
-    if target is None:
+        with graph.rewrite("allowzero where no size is 0 => the default", node):
+            graph.set_attribute(node, "allowzero", None)
         return
     with graph.rewrite("sizes that are numbers or dims of the operand => a constant", node):
         graph.set_input(node, 1, graph.constant(np.array(target, np.int64), f"{sizes.name}_folded"))
-        if is_strict:
+        if node.attr("allowzero", 0):
             graph.set_attribute(node, "allowzero", None)
         if sizes.producer is not None:
             graph.prune([sizes.producer])

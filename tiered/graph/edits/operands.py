@@ -29,19 +29,19 @@ if TYPE_CHECKING:
 
 def set_input(graph: Graph, node: Node, index: int, value: Value | None) -> None:
     """Make input `index` read another value; None leaves it absent."""
-    check_node_within(graph, node)
+    if node.graph is not graph:
+        check_node_within(graph, node)
     before = node._inputs[index]
     if before is value:
         return
-    _check_visible(node, value)
+    if value is not None and value.graph is not node.graph:
+        _check_visible(node, value)
     graph._log(Edit.SET_INPUT, node, index, before, value)
     write_input(node, index, value)
     invalidate_elements(node, before, value)
 
 
-def _check_visible(node: Node, value: Value | None) -> None:
-    if value is None or value.graph is node.graph:
-        return
+def _check_visible(node: Node, value: Value) -> None:
     if not node.owner.sees(value):
         raise ModelError(f"node {node.label!r} cannot read {value!r}, which it does not see")
 
@@ -64,7 +64,8 @@ def set_inputs(graph: Graph, node: Node, inputs: Sequence[Value | None]) -> None
     """Replace the inputs of the node; their number may change."""
     check_node_within(graph, node)
     for value in inputs:
-        _check_visible(node, value)
+        if value is not None:
+            _check_visible(node, value)
     graph._log(Edit.SET_INPUTS, node, list(node._inputs), node.proto)
     proto = _copy(node.proto)
     del proto.input[:]

@@ -26,13 +26,13 @@ def replace_uses(graph: Graph, old: Value, new: Value, *, since: int | None = No
     serial number from `since` on keep reading `old`: they are part of the replacement.
     """
     for value in (old, new):
-        check_model(graph, value)
+        if value.graph is not graph:
+            check_model(graph, value)
     if old is new:
         return
     _inherit_type(old, new)
     users, scalar = old._users, None
-    for key in sorted(users):
-        node = users[key]
+    for key, node in sorted(users.items()):
         if since is not None and node.id >= since:
             continue
         if _is_range(node):
@@ -87,11 +87,12 @@ def _inherit_type(old: Value, new: Value) -> None:
 
     It may be the declared type of an output, which a reload would read from the file.
     """
-    is_declared = old.declared is not None or old.output_of
-    if new.graph is not old.graph or (isinstance(new._type, NotInferred) and not is_declared):
+    if new.graph is not old.graph or new.producer is None:
+        return  # the type of an input or initializer is declared in the file
+    if isinstance(new._type, NotInferred) and old.declared is None and not old.output_of:
         return
-    if new.is_graph_input or new.is_constant:
-        return  # its type is declared in the file
+    if new.is_constant:
+        return
     known, stated = new.type, old.type
     if known is None or (
         isinstance(known, TensorType)

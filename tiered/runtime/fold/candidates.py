@@ -20,9 +20,10 @@ _KEPT: Final = frozenset(
 _NONE: Final = frozenset["Node"]()
 
 
-def known_nodes(graph: Graph) -> Iterator[Node]:
-    """Yield the nodes of a graph that read only constants, producers first."""
-    return (node for node in graph.topological_order() if is_known(node, _NONE))
+def known_nodes(graph: Graph) -> list[Node]:
+    """Return the nodes of a graph that read only constants, in topological order."""
+    known = {node for node in graph.nodes if is_known(node, _NONE)}
+    return [node for node in graph.topological_order() if node in known] if known else []
 
 
 def is_known(node: Node, taken: Set[Node]) -> bool:
