@@ -48,20 +48,20 @@ def _alike(group: list[Constant]) -> Iterator[tuple[int, Tensor]]:
 
 
 def _merge(graph: Graph, alike: Mapping[int, Tensor], kept: Kept) -> None:
-    # A constant that must stay replaces the others.
     candidates = [value for value in graph.initializers if value.id in alike]
-    for value in sorted(candidates, key=lambda value: not _must_stay(value)):
-        tensor = alike[value.id]
-        first = kept.setdefault(tensor.key(), value)
-        if first is value or _must_stay(value):
+    # A constant that must stay replaces the others.
+    staying = {value.id for value in candidates if value.is_graph_output or value.pins}
+    for value in candidates:
+        if value.id in staying:
+            kept.setdefault(alike[value.id].key(), value)
+    for value in candidates:
+        if value.id in staying:
             continue
-        with graph.rewrite("two initializers with the same bits => one", value):
-            graph.replace_uses(value, first)
-            graph.remove_constant(value)
+        first = kept.setdefault(alike[value.id].key(), value)
+        if first is not value:
+            with graph.rewrite("two initializers with the same bits => one", value):
+                graph.replace_uses(value, first)
+                graph.remove_constant(value)
     for node in graph.owners:
         for body in node.bodies:
             _merge(body, alike, ChainMap({}, kept))
-
-
-def _must_stay(value: Value) -> bool:
-    return value.is_graph_output or value.pins > 0

@@ -112,16 +112,17 @@ class RewriteBlock:
 
     def __enter__(self) -> None:
         model, self._label = self._graph.model, self._anchor.label
-        self._mark, model.gate.at = model.mark(), self._label
+        self._mark, model.gate.at = len(model.journal.entries), self._label
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        model, gate, mark = self._graph.model, self._graph.model.gate, self._mark
+        model, mark = self._graph.model, self._mark
+        gate = model.gate
         if kind is not None:
             # A rewrite is done whole or not at all; `gate.at` is where it failed.
             model.undo_to(mark)
             return
         gate.at = ""
-        edits = model.journal.since(mark)
+        edits = model.journal.entries[mark:]
         if not edits:
             return
         marked = mark_against_edits(edits)

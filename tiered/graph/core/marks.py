@@ -37,6 +37,7 @@ _APART: Final = {
     STAGE: "the nodes are marked for different pipeline stages",
 }
 
+_ADD_NODE: Final = Edit.ADD_NODE
 _CHANGES: Final = frozenset({Edit.REMOVE_NODE, Edit.FOLD_TO_INITIALIZER, Edit.SET_PROTO})
 """The edits that change a node."""
 
@@ -58,7 +59,8 @@ def mark_against_edits(edits: Sequence[Entry]) -> str:
     changes = [entry for entry in edits if entry[0] in _CHANGES]
     if not changes:
         return ""
-    new = {entry[1].id for entry in edits if entry[0] is Edit.ADD_NODE}
+    is_alone = len(edits) == 1
+    new = set() if is_alone else {entry[1].id for entry in edits if entry[0] is _ADD_NODE}
     marks: dict[str, str] = {}
     for entry in changes:
         if entry[1].id in new:

@@ -37,8 +37,11 @@ def note_sources(edits: Sequence[Entry], sources: Sequence[Node]) -> None:
         edits: the edits of the rewrite.
         sources: the matched nodes; by default the nodes that the rewrite removed.
     """
-    made = [entry[1] for entry in edits if entry[0] is _ADD_NODE]
-    made = made and [node for node in made if node.graph is not None and not node.sources]
+    made = [
+        entry[1]
+        for entry in edits
+        if entry[0] is _ADD_NODE and entry[1].graph is not None and not entry[1].sources
+    ]
     if not made:
         return
     if not sources:

@@ -222,13 +222,13 @@ def write_folded(graph: Graph, node: Node, value: Value, tensor: Tensor) -> None
 
 def why_not_foldable(node: Node, index: int) -> str | None:
     """Return why an output of a node cannot be an initializer; None if it can."""
-    value, root = node._outputs[index], node.owner.root
-    if value is None or value.is_graph_output:
+    value, graph = node._outputs[index], node.owner
+    if value is None or value.output_of:
         return "it is absent, or an output of a graph"
-    if root.is_function or root.model.ir_version < 4:
+    if graph.root.is_function or graph.model.ir_version < 4:
         return "its graph can have no initializers"
     for other in node._outputs:
-        if other is not None and other is not value and other.is_used:
+        if other is not value and other is not None and other.is_used:
             return f"{other.name!r} is used"
     return None
 
@@ -271,7 +271,8 @@ def detach(node: Node, kept: Value | None = None) -> None:
     graph = node.owner
     if node.bodies:
         use_lists.unlink_bodies(node)
-    use_lists.unlink_inputs(node)
+    if node._inputs:
+        use_lists.unlink_inputs(node)
     if graph._dag is not None:
         graph._dag.remove_node(node)
     graph._order = None

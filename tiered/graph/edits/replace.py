@@ -132,20 +132,24 @@ def _replace_output(graph: Graph, old: Value, new: Value) -> None:
     graph.set_graph_outputs(outputs, graph._output_infos)
 
 
-@undone_on_error
 def become_constant(graph: Graph, value: Value, tensor: Tensor) -> Value:
     """Replace an output of a node by a constant of the same name, and return the constant.
 
     A graph output keeps its name, as in `replace_uses`.
     """
     node = value.producer
-    if node is not None and _is_foldable(node, value, tensor):
-        reads = _reads(node)
-        write_folded(graph, node, value, tensor)
-        if reads:
-            graph.prune(_unread(reads))
-        return value
-    name = value.name
+    if node is None or not _is_foldable(node, value, tensor):
+        return _replace_by_constant(graph, value, tensor)
+    reads = _reads(node)
+    write_folded(graph, node, value, tensor)
+    if reads:
+        graph.prune(_unread(reads))
+    return value
+
+
+@undone_on_error
+def _replace_by_constant(graph: Graph, value: Value, tensor: Tensor) -> Value:
+    name, node = value.name, value.producer
     if not value.is_graph_output:
         graph.rename_value(value, graph.model.names.fresh(name))
     constant = graph.constant(tensor, name)

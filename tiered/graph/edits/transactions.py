@@ -24,12 +24,12 @@ def undone_on_error(
 
     @wraps(edit)
     def run(graph: Graph, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        model = graph.model
-        mark = model.mark()
+        journal = graph.model.journal
+        mark = len(journal.entries)
         try:
             return edit(graph, *args, **kwargs)
         except BaseException:
-            model.undo_to(mark)
+            journal.undo_to(mark)
             raise
 
     return run

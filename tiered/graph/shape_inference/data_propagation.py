@@ -78,12 +78,15 @@ def _apply(rule: ValueRule, node: Node) -> None:
         result = rule(node)
     except INAPPLICABLE:
         return
-    results = (result,) if isinstance(result, np.ndarray | None) else result
+    if result is None:
+        return
+    results = (result,) if isinstance(result, np.ndarray) else result
     for value, elements in zip(node._outputs, results, strict=False):
         if value is None or elements is None or elements.size > LARGEST:
             continue
-        if value.dtype in _RANGES:
-            value._elements = _held(elements, value.dtype)
+        dtype = value.dtype
+        if dtype in _RANGES:
+            value._elements = _held(elements, dtype)
 
 
 def _is_too_large(value: Value) -> bool:
