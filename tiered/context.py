@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from types import MappingProxyType, TracebackType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Never, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Never, ParamSpec, Protocol, TypeVar
 
 from tiered.backends.any_runtime import ANY_RUNTIME, DEFAULT, REGISTERED, AnyRuntime
 from tiered.errors import TieredError, UsageError
@@ -17,9 +17,9 @@ from tiered.passes.registry import registry
 from tiered.passes.report import Report
 from tiered.policy.decide import decide
 from tiered.policy.selectors import Entry, caller, check_disjoint, entries_of
-from tiered.runtime.worker.limits import physical_memory
 from tiered.support.config_options import checked_config, config_options
 from tiered.support.options import size_in_bytes
+from tiered.support.records import Record
 from tiered.support.settings import unknown_setting
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ _SETTINGS = (
 LEVELS_TEXT = f"an integer from 0 to {MOST_LEVEL}"
 
 
-class _Entered(NamedTuple):
+class _Entered(Record):
     context: PassContext
     informed: list[Watcher]
 
@@ -205,7 +205,11 @@ class PassContext:
     def max_memory(self) -> int | None:
         """The bytes that a run may take, None without a limit."""
         size = self.config["memory.max"]
-        return None if size is None else size_in_bytes(size, physical_memory() or sys.maxsize)
+        if size is None:
+            return None
+        from tiered.runtime.worker.limits import physical_memory  # few runs limit it
+
+        return size_in_bytes(size, physical_memory() or sys.maxsize)
 
     @property
     def watchers(self) -> list[Watcher]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from tiered.graph.core.dtypes import DataType
 from tiered.rewriter.language import const, op, var
 from tiered.rewriter.skip import Skip
+from tiered.support.records import Record
 
 if TYPE_CHECKING:
     from tiered.graph import Graph, Node, Value
@@ -81,7 +82,7 @@ def heads_pattern() -> Any:
     return op.Reshape(op.Transpose(attended, perm=_HEADS_FIRST), ...)
 
 
-class AttentionOfHeads(NamedTuple):
+class AttentionOfHeads(Record):
     """The parts of a multi-head attention.
 
     Attributes:
@@ -212,7 +213,7 @@ def _before_split(x: Value, perm: tuple[int, ...]) -> Value | None:
 # --- keys and values of the past -----------------------------------------------------------------
 
 
-class Cache(NamedTuple):
+class Cache(Record):
     """The Concat of past and new keys or values, each [batch, groups, keys, size]."""
 
     node: Node

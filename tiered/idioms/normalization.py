@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from tiered.graph.core.schema import EARLY_OPERATORS
 from tiered.graph.core.types import non_negative_axes
 from tiered.rewriter.language import const, op, var
 from tiered.rewriter.skip import Skip
+from tiered.support.records import Record
 
 if TYPE_CHECKING:
     from tiered.graph import Graph, Node, Value
@@ -34,7 +35,7 @@ def batch_norm_pattern(x: Any) -> Any:
     )
 
 
-class BatchNorm(NamedTuple):
+class BatchNorm(Record):
     """The numbers of a batch norm, y = factor * (x - mean) + shift, each float64 [channels].
 
     `factor` is scale / sqrt(variance + epsilon).
@@ -125,7 +126,7 @@ def norm_epsilon(epsilon: Value | None) -> float | Skip:
     return float(array.item())
 
 
-class NormOverLastDims(NamedTuple):
+class NormOverLastDims(Record):
     """The parameters of a norm over the last dims of a tensor."""
 
     sizes: tuple[int, ...]

@@ -7,7 +7,6 @@ however many consumers read it in that order.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Final, NamedTuple
 
@@ -48,7 +47,6 @@ def total(costs: Iterable[Cost]) -> Cost:
     return Cost(nbytes, transposes, time)
 
 
-@dataclass(eq=False)
 class TensorCost:
     """The cost term of one tensor.
 
@@ -62,16 +60,14 @@ class TensorCost:
         has_ones: whether some of its axes have size 1.
     """
 
-    tensor: TensorClass
-    nbytes: int
-    dims: tuple[int, ...]
-    producer: PortRef | None = None
-    consumers: list[PortRef] = field(default_factory=list)
-    pinned: set[Permutation] = field(default_factory=set)
-    has_ones: bool = False
-
-    def __post_init__(self) -> None:
-        self.has_ones = 1 in self.tensor.shape
+    def __init__(self, tensor: TensorClass, nbytes: int, dims: tuple[int, ...]) -> None:
+        self.tensor = tensor
+        self.nbytes = nbytes
+        self.dims = dims
+        self.producer: PortRef | None = None
+        self.consumers: list[PortRef] = []
+        self.pinned: set[Permutation] = set()
+        self.has_ones = 1 in tensor.shape
 
     @property
     def free_ports(self) -> Iterator[PortRef]:

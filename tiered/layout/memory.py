@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import count, pairwise
-from typing import Final, NamedTuple
+from typing import Final
 
 from tiered.graph import Model, Node, Value
 from tiered.graph.core.journal import NODE_EDITS, RENAMES, Edit, Stamp
 from tiered.graph.core.types import Shape
 from tiered.layout.equivalence import TensorClass
 from tiered.layout.reach import Reach
+from tiered.support.records import Record
 
 _VALUE_EDITS: Final = frozenset(
     {
@@ -72,7 +73,7 @@ class LayoutMemory:
         self.moment = moment
 
 
-class Found(NamedTuple):
+class Found(Record):
     """What a search found: the values of each part, and the shapes of all that it looked at."""
 
     parts: list[list[Value]]

@@ -5,17 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Final
 
 from tiered.errors import UsageError
 from tiered.graph import Model, Value
 from tiered.graph.core.dtypes import bits_of
 from tiered.graph.shape_inference.symbolic_dims import Poly
+from tiered.support.records import Record
 
 _STRING_BITS: Final = 64
 
 
-class LayoutSizes(NamedTuple):
+class LayoutSizes(Record):
     """The sizes of dynamic dims: given ones by name, and a default for the others."""
 
     known: Mapping[str, int] = MappingProxyType({})

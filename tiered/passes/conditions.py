@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from tiered.errors import PassError, PostconditionError, PreconditionError, UsageError
 from tiered.graph import Graph
 from tiered.instruments.hooks import ReadOnly
 from tiered.rewriter import Skip
+from tiered.support.records import Record
 
 if TYPE_CHECKING:
     from tiered.context import PassContext
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 Condition = Callable[[Any, "PassContext"], object]
 
 
-class Conditions(NamedTuple):
+class Conditions(Record):
     """Functions (graph, ctx) of a pass, of a module pass (model, ctx).
 
     A condition fails by raising, or by returning False; None and True are fine. `requires` may also

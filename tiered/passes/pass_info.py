@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 from tiered.errors import PassError, UsageError
 from tiered.support.numerics import LEVEL_OF, Numerics, Promise
 from tiered.support.options import Option
+from tiered.support.records import Record
 
 if TYPE_CHECKING:
     from tiered.graph import Model, Node
@@ -172,7 +173,7 @@ Member = tuple[Runnable, Place]
 """A pass of a pipeline, and its place."""
 
 
-class NodeRules(NamedTuple):
+class NodeRules(Record):
     """Which nodes a pass may rewrite: the first scope that holds a node decides about it."""
 
     scoped: tuple[tuple[Scope, bool], ...]

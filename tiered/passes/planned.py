@@ -9,9 +9,10 @@ from tiered.graph import Node
 from tiered.passes.pass_info import Decision, Member, PassResult, Place, Runnable
 from tiered.passes.registry import registry
 from tiered.passes.run import Allows, Memory
+from tiered.support.records import Record
 
 
-class Settings(NamedTuple):
+class Settings(Record):
     """The settings of a context that may change the outcome of a pass.
 
     Attributes:

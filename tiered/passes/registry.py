@@ -13,11 +13,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from functools import cached_property
 from types import ModuleType
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, Protocol
 
 from tiered.errors import PassError, PassNotFoundError, UsageError, did_you_mean
 from tiered.passes.pass_info import PassInfo, Runnable
 from tiered.support.aliases import ALIASES, NO_EQUIVALENT, no_equivalent
+from tiered.support.records import Record
 
 PACKAGES = ("tiered.function_passes", "tiered.module_passes")
 ENTRY_POINTS = "tiered.passes"
@@ -37,7 +38,7 @@ class Expected(Protocol):
         ...
 
 
-class _Entry(NamedTuple):
+class _Entry(Record):
     """Where a pass is, for messages, and how to get it."""
 
     where: str

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from tiered.passes.pass_info import NodeNote, PassInfo, PassResult
+from tiered.support.records import Record
 
 if TYPE_CHECKING:
     from tiered.rewriter import Skip
@@ -18,8 +18,7 @@ RemarkKind = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Remark:
+class Remark(Record):
     """One remark, with its number of occurrences.
 
     Kinds: `applied` (rewrites made), `missed` (nodes not rewritten, with the `Skip` reason),
@@ -141,6 +140,6 @@ def _merged(notes: Iterable[Remark]) -> Iterator[Remark]:
     """Yield each note once, with the names of all passes that made it."""
     names: dict[Remark, dict[str, None]] = {}
     for note in notes:
-        names.setdefault(replace(note, pass_name=""), {})[note.pass_name] = None
+        names.setdefault(note.changed(pass_name=""), {})[note.pass_name] = None
     for note, passes in names.items():
-        yield replace(note, pass_name=", ".join(passes))
+        yield note.changed(pass_name=", ".join(passes))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast, overload
 
 import onnx
 
@@ -19,17 +19,18 @@ from tiered.passes.pass_info import Place
 from tiered.passes.validity import check_result
 from tiered.pipeline.base import Pipeline
 from tiered.pipeline.edits import edited, pipeline_for
-from tiered.pipeline.expectations import check_expectations, check_names, parse_expectations
 from tiered.pipeline.idle import note_idle
 from tiered.pipeline.result import OptimizeResult, OptimizeSummary, Statistics, summary_of
 from tiered.pipeline.sequential import Sequential, parse_pipeline
 from tiered.support.loading import paused_collector
+from tiered.support.records import Record
 from tiered.support.settings import unknown_setting
 
 if TYPE_CHECKING:
     from tiered.backends import Backend
     from tiered.backends.any_runtime import AnyRuntime
     from tiered.backends.pipeline_edits import PipelineEdit
+    from tiered.pipeline.expectations import Expectation
     from tiered.verify.instrument import Verify
     from tiered.verify.methods import How
     from tiered.verify.samples import Source
@@ -164,7 +165,7 @@ def _size(model: Path | onnx.ModelProto) -> int:
     return model.ByteSize() if isinstance(model, onnx.ModelProto) else os.path.getsize(model)
 
 
-class _Run(NamedTuple):
+class _Run(Record):
     pipeline: Pipeline
     context: PassContext
     seconds: float
@@ -177,7 +178,7 @@ def _run(model: Model, settings: Settings) -> _Run:
     context_settings = cast(dict[str, Any], dict(settings))
     passes = context_settings.pop("passes", None)
     edits = context_settings.pop("edits", ())
-    expectations = parse_expectations(context_settings.pop("expect", ()))
+    expectations = _expectations(context_settings.pop("expect", ()))
     shapes = context_settings.pop("input_shapes", None)
     dims = context_settings.pop("dims", None)
     if dims:
@@ -194,7 +195,11 @@ def _run(model: Model, settings: Settings) -> _Run:
     asked = None if passes is None else _listed(passes)
     context = PassContext(**settings_with_shapes(context_settings, shapes, dims))
     pipeline = shaped(pipeline_of(asked, context.target, edits), shapes, dims)
-    unjudged = check_names(expectations, model, context.backend, pipeline) if expectations else ()
+    unjudged = frozenset[str]()
+    if expectations:
+        from tiered.pipeline.expectations import check_expectations, check_names
+
+        unjudged = check_names(expectations, model, context.backend, pipeline)
     started = time.perf_counter()
     before = model.journal.stamp()
     with context:
@@ -207,6 +212,14 @@ def _run(model: Model, settings: Settings) -> _Run:
         after = Statistics.of(model)
         check_expectations(expectations, after, pipeline, context.remarks, unjudged)
     return _Run(pipeline, context, taken, verify)
+
+
+def _expectations(entries: Iterable[str]) -> tuple[Expectation, ...]:
+    if entries == ():
+        return ()
+    from tiered.pipeline.expectations import parse_expectations
+
+    return parse_expectations(entries)
 
 
 def _check_settings(settings: Settings) -> None:

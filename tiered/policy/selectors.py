@@ -7,11 +7,12 @@ import re
 import sys
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tiered.errors import PassNotFoundError, UsageError, did_you_mean
 from tiered.passes.pass_info import PassInfo, Place, Runnable
 from tiered.passes.registry import is_glob, registry
+from tiered.support.records import Record
 
 if TYPE_CHECKING:
     from tiered.passes.pass_info import Place
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 _TEXT = r"(?:(?P<group>.+)/)?(?P<name>[^/:]+)(?::(?P<occurrence>\d+))?"
 
 
-class Site(NamedTuple):
+class Site(Record):
     """The line of the user's program that set something."""
 
     file: str
@@ -46,7 +47,7 @@ def caller() -> Site:
         frame = frame.f_back
 
 
-class Entry(NamedTuple):
+class Entry(Record):
     """One entry of `required` or `disabled`.
 
     Attributes:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+from tiered.support.records import Record
 
 if TYPE_CHECKING:
     from tiered.graph.core.value import Value
 
 
-class Condition(NamedTuple):
+class Condition(Record):
     """Conditions on a value: all that are not None must hold; an unknown type meets none."""
 
     dtypes: tuple[int, ...] | None = None

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, TypeVar
+
+from tiered.support.records import Record
 
 P = TypeVar("P")
 
@@ -38,7 +40,7 @@ LEVEL_OF: Final[Mapping[Numerics, int | None]] = {
 """The lowest level that may imply a pass of a class; None is opt-in."""
 
 
-class Metric(NamedTuple):
+class Metric(Record):
     """A measure of the similarity of two arrays, and its accepted range.
 
     Attributes:
@@ -56,7 +58,7 @@ class Metric(NamedTuple):
         return f"{self.name} in [{self.low:g}, {self.high:g}]"
 
 
-class Promise(NamedTuple):
+class Promise(Record):
     """A numeric class with limits of its own; as a decorator, it is the promise of the pass.
 
     Attributes:

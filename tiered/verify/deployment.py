@@ -74,9 +74,9 @@ class Deployment:
         both = loosest([self.promise, Promise(Numerics.REASSOCIATING)])
         metric = both.metric
         if metric is not None and metric == QUANTISED.metric:
-            twice = metric._replace(high=2 * metric.high)
-            both = both._replace(metric=twice, steps=2 * both.steps)
-        return both._replace(target=self.promise.target)
+            twice = metric.changed(high=2 * metric.high)
+            both = both.changed(metric=twice, steps=2 * both.steps)
+        return both.changed(target=self.promise.target)
 
     def _excused(self) -> frozenset[str]:
         """Return the outputs that differ in the reproducible session already, and were excused."""

@@ -99,7 +99,7 @@ def held_to(promise: Promise, limits: Verification) -> Promise:
     if limits.min_cosine is not None:
         metric = Metric("cosine", cosine, limits.min_cosine, math.inf)
     target = Promise(promise.numerics, limits.rtol, limits.atol, metric, promise.steps)
-    return promise._replace(target=target)
+    return promise.changed(target=target)
 
 
 def max_abs_error(expected: Array, actual: Array) -> float:

@@ -122,7 +122,7 @@ def sharing_notes(placed: Placed, target: str) -> Iterator[str]:
         )
     if placed.made[0]:
         yield f"--share-weights: {_count(placed.made)} that passes made written to {data}"
-    if not any(count for count, _ in placed):
+    if not (placed.shared[0] or placed.copied[0] or placed.made[0]):
         yield "--share-weights: the model has no external weights; nothing is shared"
 
 

@@ -1,7 +1,6 @@
 """Transpose(f(Transpose(x)))  =>  f(x), where f is elementwise and the permutations cancel"""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
@@ -53,7 +52,6 @@ def eliminate_transpose_around_elementwise(graph: Graph, ctx: PassContext) -> No
                 ctx.skip(transpose, refused)
 
 
-@dataclass
 class _Region:
     """Connected operators of one shape.
 
@@ -63,9 +61,10 @@ class _Region:
         refused: why the region cannot be permuted; None if it can.
     """
 
-    nodes: dict[Node, None] = field(default_factory=dict)
-    entries: dict[Value, None] = field(default_factory=dict)
-    refused: Skip | None = None
+    def __init__(self) -> None:
+        self.nodes: dict[Node, None] = {}
+        self.entries: dict[Value, None] = {}
+        self.refused: Skip | None = None
 
 
 def _fits(node: Node, graph: Graph) -> bool:

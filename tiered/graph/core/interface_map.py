@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
+
+from tiered.support.records import Record
 
 Convert = Callable[[Any], Any]
 
 _NONE: Final[Mapping[str, tuple[str, Convert | None]]] = {}
 
 
-class InterfaceMap(NamedTuple):
+class InterfaceMap(Record):
     """Which arrays go together, before and after an edit of the interface.
 
     Attributes:

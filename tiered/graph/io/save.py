@@ -6,7 +6,7 @@ import contextlib
 import os
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import IO, TYPE_CHECKING, BinaryIO, Final, NamedTuple
+from typing import IO, TYPE_CHECKING, BinaryIO, Final
 
 import onnx
 from google.protobuf.message import EncodeError
@@ -19,6 +19,7 @@ from tiered.graph.core.schema import schema_of
 from tiered.graph.core.tensor import Tensor
 from tiered.graph.io.export import export_model
 from tiered.graph.io.protobuf_scan import Span, size_of, splice
+from tiered.support.records import Record
 
 if TYPE_CHECKING:
     from tiered.graph.core.model import ModelState
@@ -31,7 +32,7 @@ _NEW_EXTERNAL: Final = 1 << 20
 """New tensors of this many bytes are external in a model that has external weights."""
 
 
-class Storage(NamedTuple):
+class Storage(Record):
     """The storage of the weights of a saved model.
 
     Attributes:
@@ -46,7 +47,7 @@ class Storage(NamedTuple):
     share: bool = False
 
 
-class Placed(NamedTuple):
+class Placed(Record):
     """Where the external weights of a saved model are: (tensors, bytes) of each.
 
     Attributes:

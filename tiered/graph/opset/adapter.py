@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import onnx
@@ -12,6 +12,7 @@ from tiered.errors import ModelError
 from tiered.graph.core.schema import AttributeReference
 from tiered.graph.core.tensor import Tensor
 from tiered.graph.core.value import NOT_INFERRED, Value
+from tiered.support.records import Record
 
 if TYPE_CHECKING:
     from tiered.graph.core.types import Shape
@@ -98,7 +99,7 @@ def says_the_same(form: Form) -> None:
     """Do not change a form."""
 
 
-class Change(NamedTuple):
+class Change(Record):
     """The changes of opset `since`: how to read the older form, and how to write it."""
 
     since: int

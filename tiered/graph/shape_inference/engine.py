@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from tiered.graph.core.types import read_type
 from tiered.graph.core.value import NOT_INFERRED
 from tiered.graph.shape_inference import data_propagation, infer
 from tiered.graph.shape_inference.symbolic_dims import Dims
+from tiered.support.records import Record
 
 if TYPE_CHECKING:
     from tiered.graph.core.journal import Stamp
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from tiered.graph.core.value import Elements, Value
 
 
-class Known(NamedTuple):
+class Known(Record):
     """All that was inferred of a model: types and elements of values, and names of dims."""
 
     values: tuple[tuple[Value, Any, Any], ...]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from tiered.graph.core.dtypes import DataType
 from tiered.rewriter.language import const, op, var
 from tiered.rewriter.skip import Skip
+from tiered.support.records import Record
 
 if TYPE_CHECKING:
     from tiered.graph import Graph, Node, Value
@@ -70,7 +71,7 @@ def why_no_factor(c: Value) -> Skip | None:
     return None
 
 
-class Step(NamedTuple):
+class Step(Record):
     """An affine step: its operand, its constant and its node."""
 
     x: Value

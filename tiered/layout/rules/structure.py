@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache, partial
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from tiered.layout.propagation import (
     whole,
 )
 from tiered.rewriter import Skip
+from tiered.support.records import Record
 
 # --- Reshape --------------------------------------------------------------------------------------
 
@@ -33,7 +34,7 @@ SizedShape = tuple[tuple[Dim, Size | None], ...]
 UNPROVEN: Final = Skip("the dims that it splits or merges are not known")
 
 
-class Regrouping(NamedTuple):
+class Regrouping(Record):
     """A Reshape as groups of dims that become other groups; dims of size 1 are in no group.
 
     Attributes:
