@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Container, Iterable
 from functools import partial
 
 from tiered.graph import Model, Node, Value
 from tiered.graph.opset.adapter import NoEquivalentForm
-from tiered.layout.apply import Writer, positions
 from tiered.layout.cost import transpose_cost
 from tiered.layout.equivalence import TensorClass, is_live
 from tiered.layout.memory import found_in, memory_of
@@ -23,7 +23,6 @@ from tiered.layout.permutation import Permutation
 from tiered.layout.reach import Reach, open_graphs, transposes
 from tiered.layout.region import Assignment, Region, regions
 from tiered.layout.sizes import LayoutSizes
-from tiered.layout.solve import Solutions, solve
 from tiered.rewriter import Skip
 
 LAW = "operators in the orders of axes that take the least time"
@@ -149,9 +148,17 @@ def _write_regions(reach: Reach, sizes: LayoutSizes, on_skip: OnSkip) -> bool:
         return False
     for tensor in dict.fromkeys(reach.tensors.values()):
         _merge_views(tensor)
+    found = regions(reach, sizes)
+    first = next(found, None)
+    if first is None:
+        return False
+    # In many models no region is left to solve.
+    from tiered.layout.apply import positions
+    from tiered.layout.solve import Solutions, solve
+
     places: dict[Node, int] = {}
     solutions, is_written = Solutions(), False
-    for region in regions(reach, sizes):
+    for region in itertools.chain((first,), found):
         assignment = solve(region, solutions)
         if any(assignment.values()):
             # Computed once, before the first region is written.
@@ -181,6 +188,8 @@ def _write(
     region: Region, assignment: Assignment, places: dict[Node, int], on_skip: OnSkip
 ) -> bool:
     """Write a region; return whether it could be written."""
+    from tiered.layout.apply import Writer
+
     model, anchor = region.reach.model, region.operators[0].node
     mark = model.mark()
     try:

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Final, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from tiered.context import PassContext
 from tiered.errors import PassNotFoundError, UsageError, did_you_mean
-from tiered.passes import Pass, PassInfo, PassLike
+from tiered.passes import Pass, PassInfo
 from tiered.passes.pass_info import Decision, Place
 from tiered.passes.plan import Plan
 from tiered.passes.registry import registry
+from tiered.support.loading import LoadedLater
 from tiered.support.numerics import Numerics
 from tiered.support.options import Option, checked_options
+from tiered.support.records import Record
+
+if TYPE_CHECKING:
+    from tiered.passes import PassLike
 
 _NAME = r"[A-Za-z_][\w.-]*"
 _CLASSES = list(Numerics)
 
 
-class Step(NamedTuple):
+class Step(Record):
     """One pass of a pipeline: its place, and the decision about it."""
 
     pass_: Pass
@@ -107,6 +111,8 @@ class Pipeline(Pass):
     @property
     def digest(self) -> str:
         """The sha256 of the text: equal for equal pipelines, in every process."""
+        import hashlib  # with OpenSSL, which few runs need
+
         return hashlib.sha256(self.text.encode()).hexdigest()
 
     @cached_property
@@ -228,7 +234,9 @@ PipelineT = TypeVar("PipelineT", bound=Pipeline)
 GROUPS: Final[dict[str, Callable[..., Pipeline]]] = {}
 """The kinds of pipelines by their keyword in pipeline text: "sequential" and "fix"."""
 
-NAMED: Final[dict[str, Callable[[], Pipeline]]] = {}
+NAMED: Final[dict[str, Callable[[], Pipeline]]] = {
+    "streamline": LoadedLater("tiered.pipeline.streamline", "streamline_pipeline"),
+}
 """The pipelines that pipeline text can name: "default", "streamline"."""
 
 

@@ -8,11 +8,14 @@ the lines below it, up to the next comment or blank line.
 from __future__ import annotations
 
 import functools
+from typing import TYPE_CHECKING
 
-from tiered.passes import PassLike
 from tiered.pipeline.base import NAMED
 from tiered.pipeline.fixpoint import Fixpoint
 from tiered.pipeline.sequential import Sequential
+
+if TYPE_CHECKING:
+    from tiered.passes import PassLike
 
 
 def _sequence(*passes: PassLike) -> Sequential:

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from tiered.errors import UsageError
 from tiered.graph import Model
-from tiered.graph.queries.structural_hash import fingerprint
-from tiered.passes import PassLike
 from tiered.pipeline.base import GROUPS, Pipeline
 from tiered.pipeline.text import passes_of
 from tiered.support.options import Option
 
 if TYPE_CHECKING:
+    from tiered.passes import PassLike
     from tiered.passes.execution import Execution
     from tiered.passes.pass_info import Member
     from tiered.passes.run import PassRun
@@ -114,6 +113,9 @@ class _States:
     def add(self, model: Model, makers: tuple[str, ...]) -> list[str]:
         """Record a state; return the passes that form a cycle back to an earlier one, or []."""
         self._makers.append(makers)
+        # Most fixed points are reached before they search for cycles.
+        from tiered.graph.queries.structural_hash import fingerprint
+
         state = fingerprint(model)
         if state not in self._places:
             self._places[state] = len(self._makers)

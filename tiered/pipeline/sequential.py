@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from tiered.errors import PostconditionError, PreconditionError
 from tiered.graph import Model
-from tiered.passes import Pass, PassLike
+from tiered.passes import Pass
 from tiered.passes.pass_info import Member, Place
 from tiered.pipeline.base import GROUPS, Pipeline
 from tiered.pipeline.pass_order import Constraint, ordered
@@ -17,6 +17,7 @@ from tiered.policy.pipeline_checks import Check, checks_of
 from tiered.support.options import Option
 
 if TYPE_CHECKING:
+    from tiered.passes import PassLike
     from tiered.passes.execution import Execution
     from tiered.passes.run import PassRun
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 
-from tiered.pipeline.base import NAMED
 from tiered.pipeline.fixpoint import Fixpoint
 from tiered.pipeline.sequential import Sequential
 
@@ -60,6 +59,3 @@ def streamline_pipeline() -> Sequential:
         name="streamline",
         opt_ins="wanted",
     )
-
-
-NAMED["streamline"] = streamline_pipeline

@@ -14,14 +14,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tiered.errors import OptionError, PipelineSyntaxError, UsageError
-from tiered.passes import Pass, PassBase, PassLike
+from tiered.passes import Pass
 from tiered.passes.lookup import pass_named
 from tiered.passes.registry import is_glob, registry
 from tiered.pipeline.base import GROUPS, NAMED
 from tiered.support.option_text import Scanner
+
+if TYPE_CHECKING:
+    from tiered.passes import PassLike
 
 _PASS_NAME = re.compile(r"[\w.*?!\[\]-]+")
 
@@ -43,11 +46,17 @@ def passes_of(passes: Iterable[PassLike]) -> tuple[Pass, ...]:
             made += [pass_named(item)] if registry.expects(item) else parse_elements(item)
         elif isinstance(item, Pass):
             made.append(item)
-        elif isinstance(item, PassBase):
-            made.append(item.as_pass())
         else:
-            raise UsageError(f"a pipeline takes passes and their names, not {item!r}")
+            made.append(_pass_of(item))
     return tuple(made)
+
+
+def _pass_of(item: object) -> Pass:
+    from tiered.passes import PassBase  # loaded by those who make one
+
+    if isinstance(item, PassBase):
+        return item.as_pass()
+    raise UsageError(f"a pipeline takes passes and their names, not {item!r}")
 
 
 def parse_elements(text: str) -> tuple[Pass, ...]:

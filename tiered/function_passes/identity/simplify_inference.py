@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from tiered import Graph, Node, PassContext, Skip, function_pass, legalize_by
+from tiered import Graph, Node, PassContext, Skip, function_pass
 
 _NORMS: Final[Mapping[str, str]] = {
     "BatchNormalization": "replace_bn_with_mul_add",
@@ -34,6 +34,8 @@ def simplify_inference(graph: Graph, ctx: PassContext, *, expand_norms: bool = F
                 graph.replace(node, (node.inputs[0],))
     if not expand_norms:
         return
+    from tiered import legalize_by  # with its sources, which few runs need
+
     for op_type, name in _NORMS.items():
         for node in graph.nodes_of(op_type):
             declined: Skip | None = None

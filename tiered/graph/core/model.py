@@ -14,13 +14,13 @@ import onnx
 from tiered.errors import ModelError
 from tiered.graph.core.gate import Gate
 from tiered.graph.core.graph import Function, Graph
-from tiered.graph.core.interface_map import InterfaceMap
 from tiered.graph.core.journal import Edit, Journal, Mark, Snapshot, Stamp
 from tiered.graph.core.names import Names
 from tiered.graph.core.use_lists import leave_function
 from tiered.graph.core.value import Value
 
 if TYPE_CHECKING:
+    from tiered.graph.core.interface_map import InterfaceMap
     from tiered.graph.core.node import Node
     from tiered.graph.core.types import ValueType
     from tiered.graph.core.value import Elements
@@ -321,6 +321,8 @@ class ModelState(ABC):
 
     def interface_since(self, stamp: Stamp) -> InterfaceMap:
         """Return how the present interface relates to that of an earlier moment."""
+        from tiered.graph.core.interface_map import InterfaceMap  # for who compares models
+
         journal, found = self.journal, InterfaceMap()
         for moment, relation in self._relations:
             is_kept = journal.kept_since(moment) == moment.length

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import os
 from collections.abc import Hashable
@@ -221,6 +220,8 @@ class Tensor:
             bits = numbers.tobytes()
         else:
             flat = np.ascontiguousarray(numbers).reshape(-1)
+            import hashlib  # with OpenSSL, which few models need
+
             bits = hashlib.blake2b(flat.view(np.uint8).data).digest()
         self._key = (self.dtype, self.shape, bits)
         return self._key
@@ -238,6 +239,8 @@ class Tensor:
 
     def _hash_of_file(self) -> bytes:
         """Return the hash of bytes on disk, which pass through memory a few at a time."""
+        import hashlib
+
         digest = hashlib.blake2b()
         for block in blocks_of_file(*self.external_span()):
             digest.update(block)

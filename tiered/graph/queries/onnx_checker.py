@@ -176,7 +176,8 @@ def _make_inputs_of_undefined(model: ModelState, proto: onnx.ModelProto) -> None
     inputs: dict[str, onnx.ValueInfoProto] = {}
     for node in model.main.nodes:
         is_call = (node.domain, node.op_type) in functions
-        if operators_of(node.domain) or node.bodies or is_call:
+        is_defined = not node.domain or operators_of(node.domain)
+        if is_defined or node.bodies or is_call:
             continue
         infos = [_info(value) for value in node.outputs if value is not None]
         if all(info.type.tensor_type.HasField("shape") for info in infos):
