@@ -156,8 +156,9 @@ class ModelState(ABC):
         """Return the present size in bytes of all tensors and nodes, external data included."""
         total = 0
         for graph in self.graphs():
-            total += sum(value.default.nbytes for value in graph.initializers if value.default)
-            for node in graph.nodes:
+            tensors = [value._tensor for value in graph._constants.values()]
+            total += sum([tensor.nbytes for tensor in tensors if tensor is not None])
+            for node in graph._nodes.values():
                 stored = node.constant_tensor() if self.has_stored_constants else None
                 total += node.proto.ByteSize() if stored is None else stored.nbytes
         return total

@@ -154,11 +154,12 @@ class Tensor:
     @property
     def nbytes(self) -> int:
         """Return the size of the elements in a file, in bytes; strings count their characters."""
-        if self.dtype == onnx.TensorProto.STRING:
+        if self.dtype == _STRING:
             return sum(len(text) for text in self._string_data())
-        if isinstance(self.proto, onnx.SparseTensorProto):
+        if self.is_sparse:
+            assert self.proto is not None
             return self.proto.ByteSize()
-        return (self.size * bits_of(self.dtype) + 7) // 8
+        return (math.prod(self.shape) * bits_of(self.dtype) + 7) // 8
 
     def numpy(self) -> np.ndarray[Any, Any]:
         """Return the elements as a read-only array; large external data is mapped, not read.

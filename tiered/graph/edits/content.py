@@ -88,7 +88,7 @@ def close_model(model: ModelState) -> None:
         if edit in (Edit.REMOVE_NODE, Edit.FOLD_TO_INITIALIZER):
             _close_nodes((subject,), graphs)
         elif edit is Edit.REMOVE_CONSTANT:
-            _close_value(subject)
+            _close_values((subject,))
         elif edit is Edit.REMOVE_FUNCTION:
             graphs.append(subject)
         elif edit is Edit.EXCHANGE_CONTENT:
@@ -106,8 +106,7 @@ def close_model(model: ModelState) -> None:
 
 def _close_graph(graph: Graph, graphs: list[Graph]) -> None:
     _close_nodes(graph._nodes.values(), graphs)
-    for value in graph._values.values():
-        _close_value(value)
+    _close_values(graph._values.values())
     for named in (graph._nodes, graph._values, graph._by_op, graph._owners, graph._constants):
         named.clear()
     for listed in (graph._inputs, graph._outputs, graph._input_infos, graph._output_infos):
@@ -123,13 +122,14 @@ def _close_nodes(nodes: Iterable[Node], graphs: list[Graph]) -> None:
         if node.graph is None:
             # Its bodies were removed with it, and the model does not list them.
             graphs += node.bodies
-            for value in node._outputs:
-                if value is not None:
-                    _close_value(value)
+            _close_values(node._outputs)
         node.graph = None
 
 
-def _close_value(value: Value) -> None:
-    value.graph = value.producer = value.input_of = value._captures = None
-    value.output_of = ()
-    value._users.clear()
+def _close_values(values: Iterable[Value | None]) -> None:
+    """Cut the references from values to their graph, producer and users."""
+    for value in values:
+        if value is not None:
+            value.graph = value.producer = value.input_of = value._captures = None
+            value.output_of = ()
+            value._users.clear()

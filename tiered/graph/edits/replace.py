@@ -234,9 +234,10 @@ def prune(graph: Graph, nodes: Iterable[Node]) -> None:
 
 def _reads(node: Node) -> list[Value]:
     """Return the values that a node and its bodies read, each once."""
-    reads = {value.id: value for value in node._inputs if value is not None}
-    if node._captured:
-        reads |= {value.id: value for value in node.captured}
+    reads = dict[int, Value]()
+    for value in (*node._inputs, *node.captured) if node._captured else node._inputs:
+        if value is not None:
+            reads[value.id] = value
     return list(reads.values())
 
 

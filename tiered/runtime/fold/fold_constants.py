@@ -134,6 +134,8 @@ class _Round:
             sizes: Sizes = {}
             nodes = self._batches.take(graph, deque(known_nodes(graph)), sizes, ahead=True)
             growths |= admissible_growth(nodes, sizes, limit, self.refused)
+        if not growths:
+            return
         if sum(growths.values()) > limit:
             reason = Skip("the constants together exceed max_growth")
             self.refused.update((value.producer, reason) for value in growths if value.producer)
