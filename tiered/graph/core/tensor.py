@@ -36,6 +36,15 @@ _STRING = onnx.TensorProto.STRING
 _STORED = {dtype.value: dtype.numpy.newbyteorder("<") for dtype in DataType if dtype.is_native}
 _KNOWN = frozenset(DataType)
 
+# The field that holds the elements of a tensor that tools write by hand, and its dtype.
+_LISTED: dict[int, tuple[str, Any]] = {
+    DataType.FLOAT: ("float_data", np.float32),
+    DataType.INT8: ("int32_data", np.int32),
+    DataType.UINT8: ("int32_data", np.int32),
+    DataType.INT32: ("int32_data", np.int32),
+    DataType.INT64: ("int64_data", np.int64),
+}
+
 
 class Tensor:
     """The contents of a constant: a TensorProto, a SparseTensorProto or an array.
@@ -331,6 +340,10 @@ class Tensor:
             if self.dtype in _STORED and (raw := proto.raw_data):
                 # The same as to_array in a tenth of its time: most tensors are small.
                 return np.frombuffer(raw, _STORED[self.dtype]).reshape(self.shape)
+            if self.dtype in _LISTED:
+                field, dtype = _LISTED[self.dtype]
+                listed = np.array(getattr(proto, field), dtype).reshape(self.shape)
+                return listed.astype(_STORED[self.dtype], copy=False)
             return numpy_helper.to_array(proto)
         except (ValueError, TypeError, KeyError) as error:
             raise ModelError(
