@@ -17,6 +17,7 @@ from tiered import (
     Sequential,
     Skip,
     function_pass,
+    module_pass,
     rewrite,
 )
 from tiered.errors import UsageError
@@ -193,6 +194,40 @@ def test_a_pass_of_a_script_says_what_it_looks_for() -> None:
     assert seen == ["g"]
     note(model("h (float[2] x) => (float[2] y) { y = com.microsoft.Gelu(x) }"))
     assert seen == ["g", "h"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("(float[2,3] x, bool c) => (float[2,3] z) { z = Relu(x) }", []),
+        (MIXED, ["function", "body"]),
+        (
+            """(float[2] x) => (z) { z = local.act(x) }
+            <domain: "local", opset_import: ["" : 21]> act (a) => (b) { b = Sigmoid(a) }""",
+            ["function"],
+        ),
+        (
+            """(float[2] x, bool c) => (z) {
+              z = If (c) <then_branch = t () => (float[2] a) { a = Neg(x) },
+                          else_branch = e () => (float[2] b) { b = Relu(x) }> }""",
+            ["body"],
+        ),
+    ],
+)
+def test_a_pass_looks_for_functions_or_bodies(text: str, words: list[str]) -> None:
+    def called(word: str) -> bool:
+        seen: list[Model] = []
+
+        @module_pass(opt_level=0, looks_for=[word])
+        def note(model: Model, ctx: PassContext) -> None:
+            """Note the model."""
+            seen.append(model)
+
+        assert note.info.acts_on == ()
+        note(Model.from_proto(parse(text)))
+        return bool(seen)
+
+    assert [word for word in ("function", "body") if called(word)] == words
 
 
 def test_what_a_rule_looks_for_its_pattern_says() -> None:

@@ -12,7 +12,10 @@ Id = tuple[str, str, str]
 
 
 @module_pass(
-    opt_level=1, followed_by=("remove_unused_functions", "remove_unused_opsets"), acts_on=("*",)
+    opt_level=1,
+    followed_by=("remove_unused_functions", "remove_unused_opsets"),
+    looks_for=("function",),
+    acts_on=("*",),
 )
 def inline(
     model: Model,

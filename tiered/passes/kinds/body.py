@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 from tiered.graph import Graph, Model
 from tiered.passes.base import Pass
@@ -15,6 +15,12 @@ from tiered.rewriter import Rule
 Operators = tuple[frozenset[tuple[str, str]], ...]
 """Sets of operators as (domain, op type)."""
 
+FUNCTION: Final = "function"
+"""The word of `looks_for` for a local function, which takes the place of an operator."""
+
+BODY: Final = "body"
+"""The word for a body: of If, Loop and Scan, or of an operator that only a runtime knows."""
+
 
 class Body:
     """The implementation of a pass: its rule or function, and its conditions.
@@ -22,8 +28,8 @@ class Body:
     Args:
         work: the rule or the function.
         conditions: its preconditions and postconditions.
-        looks_for: operators, as "Conv" and "com.microsoft::BiasGelu": a model without any of
-            them has no work for the function. Empty if that is not known.
+        looks_for: operators, as "Conv" and "com.microsoft::BiasGelu", "function" or "body": a
+            model without any of them has no work for the function. Empty if that is not known.
     """
 
     def __init__(
@@ -62,9 +68,14 @@ class Body:
 
 
 def operators_in(model: Model) -> frozenset[tuple[str, str]]:
-    """Return the operators of a model, of its bodies and of its local functions."""
-    graphs = model.graphs()
-    return frozenset(key for graph in graphs for key, nodes in graph._by_op.items() if nodes)
+    """Return the operators of a model, its bodies and functions, and the words for those two."""
+    graphs = [*model.graphs()]
+    found = {key for graph in graphs for key, nodes in graph._by_op.items() if nodes}
+    if model.functions:
+        found.add(key_of(FUNCTION))
+    if any(graph.owner is not None for graph in graphs):
+        found.add(key_of(BODY))
+    return frozenset(found)
 
 
 def key_of(name: str) -> tuple[str, str]:

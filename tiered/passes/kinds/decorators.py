@@ -12,7 +12,7 @@ from typing import Any, TypedDict, Unpack
 
 from tiered.errors import UsageError
 from tiered.passes.conditions import Conditions, condition_of
-from tiered.passes.kinds.body import Body
+from tiered.passes.kinds.body import BODY, FUNCTION, Body
 from tiered.passes.kinds.calling_pass import FunctionPass, ModulePass
 from tiered.passes.kinds.rewrite_pass import RewritePass
 from tiered.passes.pass_info import PassInfo
@@ -64,8 +64,9 @@ class Declared(TypedDict, total=False):
     interface_options: Mapping[str, Any]
     """Options and their values with which it changes the interface; no level sets these values."""
     looks_for: Iterable[str]
-    """Operators, "Conv" or "com.microsoft::BiasGelu": the function, or the class, is called only if
-    the model has one of them. A rule takes them from its pattern."""
+    """Operators, "Conv" or "com.microsoft::BiasGelu", "function" for a local function, "body" for
+    one of If, Loop and Scan: the function, or the class, is called only if the model has one of
+    them. A rule takes them from its pattern."""
     acts_on: Iterable[str]
     """More operators that it rewrites or moves than it looks for: names, "elementwise" for all that
     compute element by element, "*" for any. `tiered passes --op` goes by it."""
@@ -295,6 +296,7 @@ def _acts_on(
     """Return the operators that a pass rewrites or moves."""
     found = {f"{domain}::{op_type}" if domain else op_type for domain, op_type in operators}
     found.update(_names(declared, "acts_on", name), _names(declared, "looks_for", name))
+    found -= {FUNCTION, BODY}
     return ("*",) if "*" in found else tuple(sorted(found))
 
 
