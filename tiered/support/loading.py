@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import gc
 import importlib
-import pkgutil
+import os
 import re
 import sys
 import warnings
@@ -31,8 +31,9 @@ def load_later(
 
     @functools.cache
     def module_of() -> dict[str, str]:
-        stub = pkgutil.get_data(package, "__init__.pyi")
-        assert stub is not None, package
+        module: Any = sys.modules[package]
+        path = os.path.join(os.path.dirname(module.__file__), "__init__.pyi")
+        stub: bytes = module.__loader__.get_data(path)
         return public_names(stub.decode())
 
     def load(name: str) -> Any:
