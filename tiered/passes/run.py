@@ -80,6 +80,8 @@ class PassRun:
 
     def notes(self) -> dict[str, Any]:
         """Return the notes for a `PassResult`, without those of nodes that were removed."""
+        if not (self._missed or self._notes or self.applied):
+            return {}
         notes: dict[str, list[NodeNote]] = {"missed": [], "found": []}
         for node, skip in self._missed.items():
             if node.graph is not None:
