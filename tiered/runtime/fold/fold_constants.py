@@ -8,7 +8,7 @@ growth (`growth.py`).
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from typing import TYPE_CHECKING, Final
 
 from tiered.graph.core.tensor import Tensor
@@ -110,16 +110,22 @@ class _Round:
         while pending:
             sizes: Sizes = {}
             nodes = self._batches.take(graph, pending, sizes)
-            wanted = list["Value"]()
-            for value in outputs_used_elsewhere(nodes):
-                assert value.producer is not None
-                if sizes[value] <= freed_bytes(value):
-                    wanted.append(value)
-                else:
-                    self._batches.growing.add(value.producer)
-                    # Its operands have a consumer now that stays.
-                    pending.extend(nodes_leading_to([value], nodes))
+            wanted, growing = _by_growth(nodes, sizes)
+            while growing and not wanted and not pending:
+                # The next batch would be the same nodes without these.
+                nodes = _without(nodes, self._keep(growing))
+                wanted, growing = _by_growth(nodes, sizes)
+            self._keep(growing)
+            for value in growing:
+                # Its operands have a consumer now that stays.
+                pending.extend(nodes_leading_to([value], nodes))
             pending.extend(self._fold(graph, wanted, nodes, sizes))
+
+    def _keep(self, growing: Sequence[Value]) -> list[Node]:
+        """Leave values to `fold_growing`; return the nodes that compute them."""
+        nodes = [value.producer for value in growing if value.producer is not None]
+        self._batches.growing.update(nodes)
+        return nodes
 
     def fold_growing(self, max_growth: Size) -> None:
         """Fold all constants that make the model grow, if together they fit into the limit.
@@ -183,6 +189,25 @@ class _Round:
             # A new constant may decide the size of its consumers' outputs.
             model.refresh_types()
         return list(dict.fromkeys(again))
+
+
+def _by_growth(nodes: Set[Node], sizes: Sizes) -> tuple[list[Value], list[Value]]:
+    """Return the values that others need of nodes: those that do not grow the model, the others."""
+    wanted, growing = list["Value"](), list["Value"]()
+    for value in outputs_used_elsewhere(nodes):
+        (wanted if sizes[value] <= freed_bytes(value) else growing).append(value)
+    return wanted, growing
+
+
+def _without(nodes: Set[Node], dropped: Iterable[Node]) -> set[Node]:
+    """Return nodes without some of them, and without all that depend on these."""
+    left, pending = set(nodes), [*dropped]
+    while pending:
+        node = pending.pop()
+        if node in left:
+            left.remove(node)
+            pending.extend(reader for v in node.outputs if v for reader in v.readers)
+    return left
 
 
 def _is_as_declared(value: Value, array: NDArray[np.generic]) -> bool:
