@@ -10,7 +10,7 @@ from tiered.graph import Model, Node, Value
 from tiered.graph.opset.adapter import NoEquivalentForm
 from tiered.layout.cost import transpose_cost
 from tiered.layout.equivalence import TensorClass, is_live
-from tiered.layout.memory import found_in, memory_of
+from tiered.layout.memory import memory_of, parts_of
 from tiered.layout.nhwc import (
     DesiredLayouts,
     OnSkip,
@@ -134,7 +134,7 @@ def _place_again(
                 again = [value for value, part in kept.items() if part in met]
                 kept = {value: part for value, part in kept.items() if part not in met}
                 _search_from(reach, filter(_is_transposed, again))
-            searched = found_in(reach)
+            searched = parts_of(reach)
             is_written = _write_regions(reach, sizes, on_skip)
             memory.note(moment, kept, searched)
 

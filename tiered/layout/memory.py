@@ -1,24 +1,22 @@
 """What a search for layouts found, so that the next one leaves out what no edit touched since.
 
 The parts of a model in which Transposes may move often do not meet. A part that was solved is as
-good as before if the journal has no edit of its values and of the nodes around them, and if no
-shape that its search looked at is another one since. All others are searched and solved again, and
-with them each part that their search reaches.
+good as before if the journal has no edit of its values and of the nodes around them; a shape that
+becomes known later is an edit too. All others are searched and solved again, and with them each
+part that their search reaches.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import count, pairwise
 from typing import Final
 
 from tiered.graph import Model, Node, Value
 from tiered.graph.core.journal import NODE_EDITS, RENAMES, Edit, Stamp
-from tiered.graph.core.types import Shape
 from tiered.layout.equivalence import TensorClass
 from tiered.layout.reach import Reach
-from tiered.support.records import Record
 
 _VALUE_EDITS: Final = frozenset(
     {
@@ -39,13 +37,11 @@ class LayoutMemory:
 
     Attributes:
         parts: the part of each tensor, by each value that is a view of it.
-        shapes: the values that a search looked at, with the shapes that they had.
-        moment: when that was; None if nothing is known.
+        moment: when they were searched; None if nothing is known.
     """
 
     def __init__(self) -> None:
         self.parts: dict[Value, Part] = {}
-        self.shapes: list[tuple[Value, Shape | None]] = []
         self.moment: Stamp | None = None
         self._numbers = count()
 
@@ -54,38 +50,26 @@ class LayoutMemory:
         journal, moment = model.journal, self.moment
         if moment is None or journal.kept_since(moment) < moment.length:
             return {}
-        changed = {value for value, shape in self.shapes if value.shape != shape}
-        if changed:
-            self.shapes = [each for each in self.shapes if each[0] not in changed]
-        touched = _touched(journal.since(moment.length), changed)
+        touched = _touched(journal.since(moment.length))
         if touched is None:
             return {}
         parts = self.parts
         gone = {parts[value] for value in touched if value in parts}
         return {value: part for value, part in parts.items() if part not in gone}
 
-    def note(self, moment: Stamp, kept: Mapping[Value, Part], found: Found) -> None:
+    def note(
+        self, moment: Stamp, kept: Mapping[Value, Part], searched: Iterable[Sequence[Value]]
+    ) -> None:
         """Remember the parts that were left out, and those that were searched at a moment."""
         self.parts = dict(kept)
-        for views in found.parts:
+        for views in searched:
             self.parts.update(dict.fromkeys(views, next(self._numbers)))
-        self.shapes = [*self.shapes, *found.shapes] if kept else found.shapes
         self.moment = moment
 
 
-class Found(Record):
-    """What a search found: the values of each part, and the shapes of all that it looked at."""
-
-    parts: list[list[Value]]
-    shapes: list[tuple[Value, Shape | None]]
-
-
-def found_in(reach: Reach) -> Found:
-    """Return the parts of a search, as the model is before any is written."""
-    parts = [[view for tensor in part for view in tensor.views] for part in _connected(reach)]
-    shapes = [(value, value.shape) for node in reach.visited for value in _values_of(node)]
-    roots = dict.fromkeys(reach.tensors.values())
-    return Found(parts, [*shapes, *[(tensor.root, tensor.shape) for tensor in roots]])
+def parts_of(reach: Reach) -> list[list[Value]]:
+    """Return the values of each part of a search, as the model is before any is written."""
+    return [[view for tensor in part for view in tensor.views] for part in _connected(reach)]
 
 
 @contextmanager
@@ -129,15 +113,10 @@ def _connected(reach: Reach) -> Iterable[list[TensorClass]]:
     return {id(part): part for part in parts.values()}.values()
 
 
-def _touched(entries: Iterable[tuple[object, ...]], changed: Iterable[Value]) -> set[Value] | None:
-    """Return the values of all nodes that edits concern; None if they concern the whole model.
-
-    Args:
-        entries: the edits.
-        changed: values whose shapes changed without an edit.
-    """
+def _touched(entries: Iterable[tuple[object, ...]]) -> set[Value] | None:
+    """Return the values of all nodes that edits concern; None if they concern the whole model."""
     nodes: dict[Node, None] = {}
-    values = set(changed)
+    values: set[Value] = set()
     for edit, subject, *rest in entries:
         if edit in RENAMES:
             continue

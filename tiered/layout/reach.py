@@ -8,7 +8,7 @@ reach are not part of the optimisation.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Final
 
 from tiered.graph import Function, Graph, Model, Node, Value
@@ -88,11 +88,6 @@ class Reach:
                 known = with_channels_last(node, known, self.wanted, self.supports)
             known = self._propagations[node] = self._distinct.setdefault(known, known)
         return known
-
-    @property
-    def visited(self) -> Collection[Node]:
-        """The nodes that the search looked at, whether they can have another order or not."""
-        return self._propagations.keys()
 
     @property
     def free(self) -> list[Operator]:
