@@ -25,6 +25,11 @@ MOST: Final = 4
 """Bound on the scales and biases in a row."""
 
 
+def may_be_absorbed(operator: Operator) -> bool:
+    """Return whether it is of a kind that neighbours absorb."""
+    return operator.node.op_type == "Pad" or _is_one_of(operator.node, SCALES)
+
+
 def is_absorbed(operator: Operator, number: int, operators: Mapping[Node, Operator]) -> bool:
     """Return whether a neighbour absorbs an operator that is written in an order."""
     if operator.node.op_type == "Pad":

@@ -147,7 +147,8 @@ def _write_regions(reach: Reach, sizes: LayoutSizes, on_skip: OnSkip) -> bool:
     if not reach.tensors:
         return False
     for tensor in dict.fromkeys(reach.tensors.values()):
-        _merge_views(tensor)
+        if len(tensor.views) > 1:
+            _merge_views(tensor)
     found = regions(reach, sizes)
     first = next(found, None)
     if first is None:

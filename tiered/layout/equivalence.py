@@ -127,17 +127,17 @@ class ChoiceTable:
         self.propagation = propagation
         self.ports = tuple(ports)
         self.choices = [Choice(propagation.labels, tuple([view for _, view in ports]))]
-        # Many operators have hundreds of equal ports, as a Split or a Concat.
-        self._numbers: dict[tuple[tuple[Labels, Permutation], Permutation], int | None] = {}
+        # By port and order. Many operators have hundreds of equal ports, as a Split or a Concat.
+        known: dict[tuple[Labels, Permutation], dict[Permutation, int | None]] = {}
+        self._numbers = [known.setdefault(port, {}) for port in self.ports]
         self._moving: dict[tuple[int, ...], tuple[int, ...]] = {}
 
     def find(self, at: int, order: Permutation) -> int | None:
         """Return the number of the choice in which a port has an order; None if there is none."""
-        port = self.ports[at]
-        key = port, order
-        if key not in self._numbers:
-            self._numbers[key] = self._find(at, *port, order)
-        return self._numbers[key]
+        numbers = self._numbers[at]
+        if order not in numbers:
+            numbers[order] = self._find(at, *self.ports[at], order)
+        return numbers[order]
 
     def _find(self, at: int, labels: Labels, view: Permutation, order: Permutation) -> int | None:
         if order == view:

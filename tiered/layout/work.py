@@ -15,7 +15,7 @@ from typing import Final
 
 from tiered.graph.core.types import Shape
 from tiered.layout import kernel_times as times
-from tiered.layout.absorbed import is_absorbed
+from tiered.layout.absorbed import is_absorbed, may_be_absorbed
 from tiered.layout.equivalence import Operator
 from tiered.layout.permutation import Permutation, is_identity
 from tiered.layout.propagation import Kernel, Labels
@@ -47,10 +47,12 @@ def estimate_work(reach: Reach, operators: Iterable[Operator], sizes: LayoutSize
         work = known.get(key)
         if work is None:
             work = known[key] = _work(operator, kernel, found)
-        operator.work = {
-            number: 0 if is_absorbed(operator, number, reach.operators) else time
-            for number, time in work.items()
-        }
+        operator.work = work
+        if may_be_absorbed(operator):
+            operator.work = {
+                number: 0 if is_absorbed(operator, number, reach.operators) else time
+                for number, time in work.items()
+            }
 
 
 def _work(
