@@ -106,8 +106,7 @@ class TensorCost:
     @cached_property
     def most_time(self) -> int:
         """The time of the slowest Transpose between orders that it may have."""
-        orders = list(dict.fromkeys([self.moving(order) for order in self.tensor.orders]))
-        return max([self.time(one, other) for one in orders for other in orders], default=0)
+        return _most_time(self.dims, tuple(dict.fromkeys(map(self.moving, self.tensor.orders))))
 
     def pin(self, operator: Operator) -> None:
         """Treat an operator as not free: it keeps its present order."""
@@ -121,6 +120,12 @@ class TensorCost:
 def _time(dims: tuple[int, ...], made: Permutation, wanted: Permutation) -> int:
     """Return the time of a Transpose; most tensors of a model have the same few shapes."""
     return transpose_time(tuple([dims[axis] for axis in made]), between(made, wanted))
+
+
+@lru_cache(maxsize=1 << 12)
+def _most_time(dims: tuple[int, ...], orders: tuple[Permutation, ...]) -> int:
+    """Return the time of the slowest Transpose between two of some orders."""
+    return max([_time(dims, one, other) for one in orders for other in orders], default=0)
 
 
 def tensor_costs_of(
