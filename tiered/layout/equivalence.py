@@ -15,6 +15,9 @@ from tiered.graph.core.value import Use
 from tiered.layout.permutation import Permutation, compose
 from tiered.layout.propagation import Labels, Propagation
 
+Place = tuple[Node, Permutation, int, bool]
+"""A node, its view of a tensor, and the index of the operand, or of the output if it is one."""
+
 
 def is_live(value: Value) -> bool:
     """Return whether a value is still in its model."""
@@ -82,18 +85,9 @@ class TensorClass:
             if view == order:
                 continue
             if value is root and root.producer is not None:
-                found.append(Place(root.producer, view, root.index, True))
-            found += [Place(node, view, slot, False) for node, slot in self.uses[value]]
+                found.append((root.producer, view, root.index, True))
+            found += [(node, view, slot, False) for node, slot in self.uses[value]]
         return found
-
-
-class Place(NamedTuple):
-    """An operand or output of a node that is a view of a tensor."""
-
-    node: Node
-    view: Permutation
-    slot: int
-    is_output: bool
 
 
 class Port(NamedTuple):

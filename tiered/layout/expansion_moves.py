@@ -47,10 +47,11 @@ def _seeds(
     """Return the orders that operators may have their tensors in, the largest tensors first."""
     seeds: dict[Seed, int] = {}
     for operator in operators:
+        terms = [tensor_costs.get(port.tensor) for port in operator.ports]
         for number in operator.candidates:
-            for port, order in zip(operator.ports, operator.choices[number].orders, strict=True):
-                if port.tensor in tensor_costs:
-                    seeds[port.tensor, order] = tensor_costs[port.tensor].nbytes
+            for term, order in zip(terms, operator.choices[number].orders, strict=True):
+                if term is not None:
+                    seeds[term.tensor, order] = term.nbytes
     return sorted(seeds, key=lambda seed: -seeds[seed])
 
 

@@ -12,7 +12,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Final
 
 from tiered.graph import Function, Graph, Model, Node, Value
-from tiered.layout.equivalence import ChoiceTable, Operator, Place, Port, TensorClass
+from tiered.layout.equivalence import ChoiceTable, Operator, Port, TensorClass
 from tiered.layout.nhwc import (
     DOMAIN,
     DesiredLayouts,
@@ -111,11 +111,12 @@ class Reach:
             operator.prefer(labels)
         return operator
 
-    def _may_have(self, place: Place, order: Permutation) -> bool:
+    def _may_have(
+        self, node: Node, view: Permutation, slot: int, is_output: bool, order: Permutation
+    ) -> bool:
         """Return whether a node can have a tensor in an order; those that cannot need no ports."""
         if self._takes_channels_last:
             return True
-        node, view, slot, is_output = place
         propagation = self.propagation(node)
         if isinstance(propagation, Skip):
             return False
@@ -135,7 +136,7 @@ class Reach:
         for slot, (value, own) in enumerate(zip(values, labels, strict=True)):
             if value is None or own is None:
                 continue
-            tensor = self.tensor_of(value)
+            tensor = self.tensors.get(value) or self.tensor_of(value)
             if tensor is not None:
                 found.append(Port(tensor, tensor.views[value], slot, is_output))
         return found
@@ -181,9 +182,9 @@ class Reach:
                 continue
             tensor.orders[order] = steps
             for place in tensor.places_in_other_orders(order):
-                operator = self.operators.get(place.node)
-                if operator is None and self._may_have(place, order):
-                    operator = self.operator(place.node)
+                operator = self.operators.get(place[0])
+                if operator is None and self._may_have(*place, order):
+                    operator = self.operator(place[0])
                 number = None if operator is None else operator.find(tensor, order)
                 if operator is None or not number:
                     continue

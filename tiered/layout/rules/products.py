@@ -23,6 +23,8 @@ from tiered.rewriter import Skip
 ROW, INNER, COLUMN = 1000, 1001, 1002
 """Labels of a product: rows of the first operand, the summed axis, columns of the second."""
 
+FLOATS = frozenset(dtype for dtype in DataType if dtype.is_float)
+
 MAX_DISTANCE = 2
 """Swapped operands pay off near the removed Transpose only; models have many products."""
 
@@ -106,7 +108,7 @@ def _matmul(
 
 def _is_float(node: Node) -> bool:
     value = node.input(0)
-    return value is None or value.dtype is None or DataType(value.dtype).is_float
+    return value is None or value.dtype is None or value.dtype in FLOATS
 
 
 def _allows(batch: Labels, row: int, column: int, can_swap: bool, order: Labels) -> bool:
