@@ -1,7 +1,7 @@
 """Shape arithmetic that the shapes determine  =>  constants, or one computation of each size"""
 
 from collections import ChainMap
-from collections.abc import Collection, Hashable, MutableMapping
+from collections.abc import Collection, Hashable, Iterable, MutableMapping
 from typing import Final
 
 import numpy as np
@@ -28,6 +28,9 @@ _MANY: Final = 16
 
 _TRACED: Final = frozenset({DataType.INT64, DataType.INT32, DataType.BOOL})
 
+# The types of known elements that are not symbolic.
+_NUMBERS: Final = frozenset({bool, int})
+
 
 @function_pass(
     opt_level=2,
@@ -49,49 +52,54 @@ def trace_folding(graph: Graph, ctx: PassContext) -> None:
 def _visit(graph: Graph, ctx: PassContext, known: Known) -> None:
     whole, symbolic = _traced(graph)
     # Consumers first: the operands of a new constant need no folding.
-    for node in reversed(_in_order(graph, whole)):
+    for node in reversed(_in_order(graph, _producers(whole))):
         if node.graph is graph:
-            for value in whole[node]:
-                _fold_value(graph, ctx, node, value)
+            for value in node.outputs:
+                if value in whole:
+                    _fold_value(graph, ctx, node, value)
     sized = {
         node
         for op_type in ("Expand", "Reshape")
         for node in graph.nodes_of(op_type)
         if _folded_sizes(node) is not None
     }
-    keys = [key for values in symbolic.values() for key in values.values()]
-    has_equals = len(set(keys)) < len(keys) or any(key in known for key in keys)
+    keys = set(symbolic.values())
+    has_equals = len(keys) < len(symbolic) or any(key in known for key in keys)
     if not (has_equals or sized or graph.owners):
         return  # In most runs nothing is left to do; nothing is sorted then.
-    for node in _in_order(graph, {*symbolic, *sized, *graph.owners}):
+    for node in _in_order(graph, {*_producers(symbolic), *sized, *graph.owners}):
         for body in node.bodies:
             _visit(body, ctx, ChainMap({}, known))
         if node in sized:
             _fold_sizes(graph, node)
-        for value, key in symbolic.get(node, {}).items():
-            _share_value(graph, node, value, key, known)
-
-
-def _traced(graph: Graph) -> tuple[dict[Node, list[Value]], dict[Node, dict[Value, Hashable]]]:
-    """Return the values with only known elements, and those with known but symbolic ones.
-
-    Both by their node; two symbolic values have the same elements if their keys are equal.
-    """
-    whole: dict[Node, list[Value]] = {}
-    symbolic: dict[Node, dict[Value, Hashable]] = {}
-    for node in graph.nodes:
-        if node.op_type in _KEPT or node.domain:
-            continue
         for value in node.outputs:
-            if value is None or value.dtype not in _TRACED or value.elements is None:
-                continue
-            elements = value.elements.ravel().tolist()
-            if all(isinstance(element, int) for element in elements):
-                whole.setdefault(node, []).append(value)
-            elif None not in elements:
-                key = (value.dtype, value.elements.shape, tuple(elements))
-                symbolic.setdefault(node, {})[value] = key
+            if value in symbolic:
+                _share_value(graph, node, value, symbolic[value], known)
+
+
+def _traced(graph: Graph) -> tuple[set[Value], dict[Value, Hashable]]:
+    """Return the computed values with only known elements, and those with symbolic ones.
+
+    Two symbolic values have the same elements if their keys are equal.
+    """
+    whole: set[Value] = set()
+    symbolic: dict[Value, Hashable] = {}
+    for value in tuple(graph.values.values()):
+        node = value.producer
+        if node is None or value.dtype not in _TRACED or node.op_type in _KEPT or node.domain:
+            continue
+        if (elements := value.elements) is None:
+            continue
+        flat = elements.ravel().tolist()
+        if _NUMBERS.issuperset(map(type, flat)):
+            whole.add(value)
+        elif None not in flat:
+            symbolic[value] = (value.dtype, elements.shape, tuple(flat))
     return whole, symbolic
+
+
+def _producers(values: Iterable[Value]) -> set[Node]:
+    return {value.producer for value in values if value.producer is not None}
 
 
 def _in_order(graph: Graph, nodes: Collection[Node]) -> list[Node]:
