@@ -7,6 +7,7 @@ from typing import Any
 
 from cyclopts import App, CycloptsError, Group, Parameter, UnknownOptionError
 
+from tiered.cli.command_flags import CheckOptions, InspectOptions, ReadOptions, WriteOptions
 from tiered.cli.commands.batch import BatchOptions, FolderOptions
 from tiered.cli.commands.bisect import BisectOptions
 from tiered.cli.commands.completion import Shell, run_completion
@@ -25,13 +26,7 @@ from tiered.cli.declarations import catalogue, debug, read, write
 from tiered.cli.declarations.batch import batch
 from tiered.cli.declare import with_parameters, with_whole_paragraphs
 from tiered.cli.examples import COMMANDS, EXAMPLES, FIRST, with_examples
-from tiered.cli.flags import (
-    CheckOptions,
-    InspectOptions,
-    OptimizeOptions,
-    ReadOptions,
-    WriteOptions,
-)
+from tiered.cli.flags import OptimizeOptions
 from tiered.cli.foreign import answer_to, answer_to_command
 from tiered.cli.output.failures import WrongCommandLine
 from tiered.cli.output.terminal import screen

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from tiered.errors import ModelError, TieredError, UsageError
-from tiered.pages.render import check_page, short, write_page
 
 if TYPE_CHECKING:
     from tiered.instruments import Trace
@@ -26,6 +25,8 @@ def check_html(path: str | None) -> None:
         return
     if not path.endswith((".html", ".htm")):
         raise UsageError(f"--html writes a page, so its file ends in .html, not {path!r}")
+    from tiered.pages.render import check_page
+
     check_page(path)
 
 
@@ -46,6 +47,7 @@ def run_page_for(
         yield made
         return
     from tiered.instruments.run_page.page import run_page
+    from tiered.pages.render import short, write_page
 
     title = f"tiered optimize {short(os.path.basename(source))}"
     try:

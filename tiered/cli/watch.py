@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from tiered.cli.declare import Declared
@@ -83,16 +83,16 @@ def complete(tokens: Sequence[str]) -> list[str]:
     return completed
 
 
-@dataclass
 class Watchers:
     """The instruments of the options."""
 
-    options: WatchOptions
-    timing: Timing | None = None
-    statistics: Statistics | None = None
-    trace: Trace | None = None
-    dump: Dump | None = None
-    instruments: list[object] = field(default_factory=list)
+    def __init__(self, options: WatchOptions) -> None:
+        self.options = options
+        self.timing: Timing | None = None
+        self.statistics: Statistics | None = None
+        self.trace: Trace | None = None
+        self.dump: Dump | None = None
+        self.instruments: list[object] = []
 
 
 def check_watch(options: WatchOptions) -> None:

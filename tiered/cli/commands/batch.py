@@ -14,17 +14,11 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from cyclopts import Parameter
 
+from tiered.cli.command_flags import CheckOptions, InspectOptions, ReadOptions, WriteOptions
 from tiered.cli.commands.optimize import check_options, print_planned, run_optimize
 from tiered.cli.commands.quantize import QuantizeOptions
 from tiered.cli.commands.verify import CompareOptions
-from tiered.cli.flags import (
-    CheckOptions,
-    Flag,
-    InspectOptions,
-    OptimizeOptions,
-    ReadOptions,
-    WriteOptions,
-)
+from tiered.cli.flags import Flag, OptimizeOptions
 from tiered.cli.load_passes import load_passes
 from tiered.cli.output.fleet import BatchReport, print_results
 from tiered.cli.output.terminal import printable

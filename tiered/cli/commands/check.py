@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from tiered.cli.flags import LEVELS, CheckOptions, ReadOptions
+from tiered.cli.command_flags import CheckOptions, ReadOptions
+from tiered.cli.flags import LEVELS
 from tiered.cli.output.tables import Number, print_table
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.shapes import load_shaped

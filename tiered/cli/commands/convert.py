@@ -12,8 +12,9 @@ from typing import Annotated, Final, Literal
 from cyclopts import Parameter
 
 import tiered
+from tiered.cli.command_flags import WriteOptions
 from tiered.cli.commands.optimize import write_result
-from tiered.cli.flags import Flag, Names, WriteOptions
+from tiered.cli.flags import Flag, Names
 from tiered.errors import UsageError
 
 Precision = Literal["fp16", "bf16", "mixed", "fp8", "int8-weights", "int4-weights"]

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from tiered.cli.command_flags import ReadOptions
 from tiered.cli.files import run_first
-from tiered.cli.flags import LEVELS, ReadOptions
+from tiered.cli.flags import LEVELS
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.shapes import load_shaped
 from tiered.errors import UsageError, did_you_mean

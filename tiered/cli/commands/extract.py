@@ -10,8 +10,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from tiered.cli.command_flags import WriteOptions
 from tiered.cli.commands.optimize import write_result
-from tiered.cli.flags import WriteOptions
 from tiered.errors import UsageError
 
 Tensors = Annotated[tuple[str, ...], Parameter(negative=(), show_default=False)]

@@ -10,8 +10,9 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
+from tiered.cli.command_flags import WriteOptions
 from tiered.cli.commands.optimize import write_result
-from tiered.cli.flags import Flag, Names, WriteOptions
+from tiered.cli.flags import Flag, Names
 
 
 @Parameter(name="*")

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from tiered.cli.command_flags import InspectOptions, ReadOptions
 from tiered.cli.facts import ModelFacts, gather_facts
-from tiered.cli.flags import InspectOptions, ReadOptions
 from tiered.cli.output.summary import overridable_note
 from tiered.cli.output.tables import print_table, size
 from tiered.cli.output.terminal import Progress, print_json, printable, results

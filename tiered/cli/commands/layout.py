@@ -15,8 +15,8 @@ from tiered import (
     parse_pipeline,
     pipeline_for,
 )
+from tiered.cli.command_flags import ReadOptions
 from tiered.cli.files import run_first
-from tiered.cli.flags import ReadOptions
 from tiered.cli.html import check_html
 from tiered.cli.output.tables import print_table, size
 from tiered.cli.output.terminal import Progress, print_json, results

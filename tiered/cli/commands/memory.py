@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 
 from tiered import get_pass
+from tiered.cli.command_flags import ReadOptions
 from tiered.cli.files import check_output
-from tiered.cli.flags import ReadOptions
 from tiered.cli.output.tables import print_table, size
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.shapes import load_shaped

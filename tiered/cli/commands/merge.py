@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from tiered.cli.command_flags import WriteOptions
 from tiered.cli.commands.optimize import check_options, check_target, storage_of
 from tiered.cli.files import check_data_files, choose_output, load_model
-from tiered.cli.flags import Flag, Names, WriteOptions
+from tiered.cli.flags import Flag, Names
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.watch import WatchOptions
 from tiered.errors import UsageError

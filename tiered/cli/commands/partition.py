@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from tiered.cli.command_flags import ReadOptions
 from tiered.cli.files import check_data_files, check_output
-from tiered.cli.flags import Flag, Force, Names, ReadOptions
+from tiered.cli.flags import Flag, Force, Names
 from tiered.cli.output.tables import Number, print_table, size
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.shapes import load_shaped

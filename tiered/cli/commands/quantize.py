@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
+from tiered.cli.command_flags import WriteOptions
 from tiered.cli.commands.completion import complete_backend
 from tiered.cli.commands.optimize import check_options, check_target, storage_of, write_result
 from tiered.cli.files import (
@@ -26,7 +27,7 @@ from tiered.cli.files import (
     choose_output,
     load_model,
 )
-from tiered.cli.flags import Flag, Names, OptimizeOptions, WriteOptions
+from tiered.cli.flags import Flag, Names, OptimizeOptions
 from tiered.cli.output.tables import Number, print_table
 from tiered.cli.output.terminal import Progress, notes, print_json, printable, results
 from tiered.cli.watch import WatchOptions

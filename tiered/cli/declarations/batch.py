@@ -6,17 +6,11 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
+from tiered.cli.command_flags import CheckOptions, InspectOptions, ReadOptions, WriteOptions
 from tiered.cli.commands.batch import BatchOptions, FolderOptions
 from tiered.cli.commands.quantize import QuantizeOptions
 from tiered.cli.commands.verify import CompareOptions
-from tiered.cli.flags import (
-    AsJson,
-    CheckOptions,
-    InspectOptions,
-    OptimizeOptions,
-    ReadOptions,
-    WriteOptions,
-)
+from tiered.cli.flags import AsJson, OptimizeOptions
 from tiered.cli.watch import WatchOptions
 
 batch = App(name="batch", help_format="plaintext")

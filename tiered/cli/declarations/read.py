@@ -6,9 +6,10 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from tiered.cli.command_flags import CheckOptions, InspectOptions, ReadOptions
 from tiered.cli.commands.completion import complete_pass
 from tiered.cli.commands.sensitivity import SensitivityOptions
-from tiered.cli.flags import BackendName, CheckOptions, InspectOptions, Names, ReadOptions
+from tiered.cli.flags import BackendName, Names
 
 
 def inspect(

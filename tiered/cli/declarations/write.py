@@ -6,6 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from tiered.cli.command_flags import ReadOptions, WriteOptions
 from tiered.cli.commands.completion import complete_backend
 from tiered.cli.commands.convert import ConvertOptions
 from tiered.cli.commands.extract import ExtractOptions
@@ -14,7 +15,7 @@ from tiered.cli.commands.merge import MergeOptions
 from tiered.cli.commands.partition import PartitionOptions
 from tiered.cli.commands.quantize import QuantizeOptions
 from tiered.cli.commands.split import SplitOptions
-from tiered.cli.flags import OptimizeOptions, ReadOptions, WriteOptions
+from tiered.cli.flags import OptimizeOptions
 from tiered.cli.watch import WatchOptions
 
 
