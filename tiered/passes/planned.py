@@ -80,6 +80,8 @@ def _beside(
     pass_: Runnable, place: Place, *names: Iterable[str]
 ) -> list[tuple[Member, ...]]:
     """Return the passes of each list of names, at the place beside a pass."""
+    if not any(names):
+        return [() for _ in names]
     beside = place.beside(pass_.name)
     return [tuple((registry.named(name), beside) for name in listed) for listed in names]
 

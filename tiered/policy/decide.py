@@ -143,7 +143,10 @@ def _with_dependencies(
     """Return the decision; negative if a dependency is disabled."""
     if not pass_.info.required:
         return decision
-    for needed in registry.dependencies(pass_.info):
+    dependencies = registry.dependencies(pass_.info)
+    if not any(context.required or context.disabled for context in chain):
+        return decision  # nothing is disabled
+    for needed in dependencies:
         rules = _mentions(chain, needed, place.beside(pass_.name))
         rule = next((rule for rule in rules if rule.scope is None), None)
         if rule is not None and not rule.run:
