@@ -1,4 +1,4 @@
-"""The options that other commands than `tiered optimize` share, which does not load them."""
+"""The options that the other commands share; `tiered optimize` does not load this file."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ Step = tuple[Dims, tuple[int, ...]]
 """The shape to read a tensor in, and the permutation of its axes."""
 
 _ALIASES: Final = ("Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze")
-"""Operators whose result has the elements of their operand in the same order."""
+"""Operators that keep the order of the elements."""
 
 _ELEMENTWISE: Final = frozenset({
     "Abs", "Add", "And", "Cast", "Ceil", "Cos", "Div", "Elu", "Equal", "Erf", "Exp", "Floor",

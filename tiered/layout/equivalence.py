@@ -143,7 +143,7 @@ class ChoiceTable:
         return number if self.choices[number].orders[at] == order else None
 
     def moving_ports(self, numbers: Sequence[int]) -> tuple[int, ...]:
-        """Return the ports whose tensors are not in the same order in all of these choices."""
+        """Return the ports that have several orders in these choices."""
         key = tuple(numbers)
         known = self._moving.get(key)
         if known is None:
@@ -201,7 +201,7 @@ class Operator:
 
     @property
     def moving_ports(self) -> tuple[int, ...]:
-        """The indices of the ports whose tensors its candidates have in several orders."""
+        """The indices of the ports that have several orders in its candidates."""
         return self.table.moving_ports(self.candidates)
 
     @property

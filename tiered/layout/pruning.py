@@ -85,7 +85,7 @@ def _cannot_pay_off(
 
 
 def _local_cost(term: TensorCost, orders: Sequence[Permutation]) -> Cost:
-    """Return the cost of a tensor whose order depends on one operator only."""
+    """Return the cost of a tensor if one operator alone decides its order."""
     made = term.tensor.identity if term.producer is None else orders[term.producer[1]]
     return term.cost(made, [*term.pinned, *[orders[at] for _, at in term.consumers]])
 

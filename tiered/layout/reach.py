@@ -47,7 +47,7 @@ class Reach:
         self.tensors: dict[Value, TensorClass] = {}
         self.operators: dict[Node, Operator] = {}
         self._takes_channels_last = "NHWC" in self.wanted.values()
-        # By visited node; equal ones are one object, whose id is a key.
+        # By visited node. Equal propagations share an object, and tables have its id as key.
         self._propagations: dict[Node, Propagation | Skip] = {}
         self._distinct: dict[Propagation | Skip, Propagation | Skip] = {}
         self._allowed: dict[Hashable, bool] = {}

@@ -145,7 +145,7 @@ def _with_dependencies(
         return decision
     dependencies = registry.dependencies(pass_.info)
     if not any(context.required or context.disabled for context in chain):
-        return decision  # nothing is disabled
+        return decision  # no entry can disable one
     for needed in dependencies:
         rules = _mentions(chain, needed, place.beside(pass_.name))
         rule = next((rule for rule in rules if rule.scope is None), None)

@@ -91,7 +91,7 @@ class Worklist:
             # Edits that the last run saw were undone since, so any anchor may be affected.
             return self.all_anchors()
         touched = journal.note_touched()
-        # With more touched nodes than possible anchors, it is the anchors that are looked at.
+        # With more touched nodes than possible anchors, each anchor is examined instead.
         most = len(touched) if self.rule.has_several_roots else self.candidates()
         dirty: list[Node] = []
         for node, at in reversed(touched.items()):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import numpy as np
 
@@ -325,7 +325,7 @@ class Value:
         for dim in shape:
             if not isinstance(dim, int):
                 return None
-        return shape  # type: ignore[return-value]  # the loop has seen that each is a number
+        return cast("tuple[int, ...]", shape)
 
 
 if TYPE_CHECKING:
