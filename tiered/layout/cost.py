@@ -6,7 +6,7 @@ however many consumers read it in that order.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import Final, NamedTuple
 
@@ -58,6 +58,7 @@ class TensorCost:
         consumers: the free operators that read it.
         pinned: the orders in which all others read it.
         has_ones: whether some of its axes have size 1.
+        start: what each Transpose of it costs beside the time that it takes for its elements.
     """
 
     def __init__(self, tensor: TensorClass, nbytes: int, dims: tuple[int, ...]) -> None:
@@ -68,6 +69,7 @@ class TensorCost:
         self.consumers: list[PortRef] = []
         self.pinned: set[Permutation] = set()
         self.has_ones = 1 in tensor.shape
+        self.start = TRANSPOSE_START
 
     @property
     def free_ports(self) -> Iterator[PortRef]:
@@ -97,7 +99,7 @@ class TensorCost:
         have = self.moving(made)
         moves = {self.moving(order) for order in others} - {have}
         time = sum([self.time(have, order) for order in moves])
-        return Cost(self.nbytes * len(moves), len(others), time + len(others) * TRANSPOSE_START)
+        return Cost(self.nbytes * len(moves), len(others), time + len(others) * self.start)
 
     def time(self, made: Permutation, wanted: Permutation) -> int:
         """Return the time of a Transpose from one order of the moving axes to another."""
@@ -129,7 +131,7 @@ def _most_time(dims: tuple[int, ...], orders: tuple[Permutation, ...]) -> int:
 
 
 def tensor_costs_of(
-    operators: Iterable[Operator], sizes: LayoutSizes
+    operators: Sequence[Operator], sizes: LayoutSizes
 ) -> dict[TensorClass, TensorCost]:
     """Return the cost terms of all tensors that free operators may have in several orders."""
     terms: dict[TensorClass, TensorCost] = {}
@@ -152,7 +154,40 @@ def tensor_costs_of(
                 term.consumers.append((operator, at))
     for term in terms.values():
         term.pinned = _pinned(term)
+    _set_starts(operators, terms)
     return terms
+
+
+def _set_starts(operators: Sequence[Operator], terms: Mapping[TensorClass, TensorCost]) -> None:
+    """Set what a new Transpose costs above Slices and Splits: the start of one for each result.
+
+    onnxruntime moves a Transpose down as far as operators allow it, and behind each Slice and each
+    output of a Split. Those that the model has are not counted so: moving them is the aim.
+    """
+    parts: dict[TensorCost, int] = {}
+    for operator in operators:
+        kernel = operator.propagation.kernel
+        if kernel is not None and kernel.family in ("slice", "split"):
+            for term in _operands(operator, terms):
+                parts[term] = parts.get(term, 0) + len(operator.node.outputs)
+    reached: set[TensorCost] = set()
+    for cut, count in sorted(parts.items(), key=lambda each: -each[1]):
+        pending = [cut]
+        while pending:
+            term = pending.pop()
+            if term in reached:
+                continue
+            reached.add(term)
+            if len(term.tensor.views) == 1:
+                term.start = count * TRANSPOSE_START
+            if term.producer is not None:
+                pending += _operands(term.producer[0], terms)
+
+
+def _operands(operator: Operator, terms: Mapping[TensorClass, TensorCost]) -> list[TensorCost]:
+    """Return the cost terms of the tensors that an operator reads."""
+    read = dict.fromkeys(port.tensor for port in operator.ports if not port.is_output)
+    return [terms[tensor] for tensor in read if tensor in terms]
 
 
 def _pinned(term: TensorCost) -> set[Permutation]:

@@ -14,7 +14,6 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from tiered.layout.cost import Cost, TensorCost
 from tiered.layout.equivalence import Operator, Port, TensorClass
-from tiered.layout.kernel_times import TRANSPOSE_START
 from tiered.layout.permutation import Permutation
 
 
@@ -77,7 +76,7 @@ def _cannot_pay_off(
             if _saves_nothing(term, operator.ports[at], there[at]):
                 continue
             transposes -= 1
-            time -= TRANSPOSE_START
+            time -= term.start
             if term.moving(present[at]) != term.moving(there[at]):
                 nbytes -= term.nbytes
                 time -= term.most_time

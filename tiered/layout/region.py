@@ -74,6 +74,7 @@ class Region:
             (
                 term.nbytes,
                 term.dims,
+                term.start,
                 term.moving(term.tensor.identity),
                 term.producer and (numbers[term.producer[0]], term.producer[1]),
                 tuple((numbers[operator], at) for operator, at in term.consumers),

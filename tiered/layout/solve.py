@@ -213,10 +213,10 @@ def _expand(
     if not tensors:
         return None
     cut = ExpansionCut(assignment, targets)
-    price, start = objective(Cost(0, 0, 1)), objective(Cost(0, 1, TRANSPOSE_START))
+    price = objective(Cost(0, 0, 1))
     for tensor in tensors:
         term = region.tensor_costs[tensor]
-        cut.add(term, _weight(term, objective), start)
+        cut.add(term, _weight(term, objective), objective(Cost(0, 1, term.start)))
     for operator in region.working:
         if operator in targets:
             cut.add_work(operator, price)
