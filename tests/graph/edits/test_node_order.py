@@ -41,3 +41,12 @@ def test_only_topological_orders_of_all_nodes() -> None:
     with pytest.raises(ModelError, match="node 'd' is before its producer 'b'"):
         model.main.order_nodes([a, c, d, b, y])
     assert names(model) == ["a", "b", "c", "d", "y"]
+
+
+def test_a_part_is_ordered_by_itself() -> None:
+    graph = Model.from_proto(parse(TEXT)).main
+    a, b, c, d, y = graph.topological_order()
+    graph.order_nodes([b, a, d, c, y])
+    assert graph.topological_order([y, d, b, a]) == (a, b, d, y)
+    assert graph.topological_order([y, c]) == (c, y)
+    assert graph.topological_order([]) == ()

@@ -182,7 +182,7 @@ def _compute(graph: Graph, region: _Region, perm: Permutation) -> None:
     """Rebuild a region so that it computes before the permutation instead of after it."""
     permuted: dict[Value, Value] = {}
     back = inverse(perm)
-    order = [node for node in graph.topological_order() if node in region.nodes]
+    order = graph.topological_order(region.nodes)
     for value in region.entries:
         producer = value.producer
         if _perm(producer) == perm and producer is not None and producer.inputs[0] is not None:

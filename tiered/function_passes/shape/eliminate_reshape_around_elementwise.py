@@ -98,7 +98,7 @@ def _users(value: Value) -> Iterator[Node]:
 
 
 def _compute_before(graph: Graph, region: set[Node]) -> None:
-    for node in [each for each in graph.topological_order() if each in region]:
+    for node in graph.topological_order(region):
         first_new, shape = graph.model.peek_serial(), node.output.shape
         operands = [value and _unshaped(value, shape) for value in node.inputs]
         copy = graph.add_node(node.op_type, operands, attributes=node.attributes, name=node.name)

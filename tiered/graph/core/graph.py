@@ -16,7 +16,7 @@ from tiered.errors import ModelError
 from tiered.graph.core import use_lists
 from tiered.graph.core.gate import RewriteBlock
 from tiered.graph.core.node import Node, domain_of
-from tiered.graph.core.topological_sort import sort_nodes
+from tiered.graph.core.topological_sort import sort_nodes, sort_part
 from tiered.graph.core.value import Value
 from tiered.graph.edits import (
     declared_types as edit_declared_types,
@@ -239,12 +239,18 @@ class Graph:
             yield from graph.nodes
             pending += (body for node in reversed(graph.owners) for body in reversed(node.bodies))
 
-    def topological_order(self) -> tuple[Node, ...]:
+    def topological_order(self, part: Iterable[Node] | None = None) -> tuple[Node, ...]:
         """Return the nodes, producers first, and otherwise in their order.
+
+        Args:
+            part: return only these nodes, in an order that follows from the edges between them and
+                from their serial numbers; the rest of the graph is not visited.
 
         Raises:
             ModelError: the graph has a cycle.
         """
+        if part is not None:
+            return tuple(sort_part(part))
         if self._order is None:
             self._order = sort_nodes(self)
         return self._order
