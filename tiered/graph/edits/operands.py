@@ -29,12 +29,11 @@ if TYPE_CHECKING:
 
 def set_input(graph: Graph, node: Node, index: int, value: Value | None) -> None:
     """Make input `index` read another value; None leaves it absent."""
-    if node.graph is not graph:
-        check_node_within(graph, node)
+    check_node_within(graph, node)
     before = node._inputs[index]
     if before is value:
         return
-    if value is not None and value.graph is not node.graph:
+    if value is not None:
         _check_visible(node, value)
     graph._log(Edit.SET_INPUT, node, index, before, value)
     write_input(node, index, value)

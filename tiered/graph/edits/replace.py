@@ -25,9 +25,8 @@ def replace_uses(graph: Graph, old: Value, new: Value, *, since: int | None = No
     keep its own name (a graph input, a value of an outer graph, another output). Nodes with a
     serial number from `since` on keep reading `old`: they are part of the replacement.
     """
-    for value in (old, new):
-        if value.graph is not graph:
-            check_model(graph, value)
+    check_model(graph, old)
+    check_model(graph, new)
     if old is new:
         return
     _inherit_type(old, new)
