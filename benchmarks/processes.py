@@ -1,8 +1,9 @@
 """The whole processes that people start: `python -m benchmarks.processes --models DIR`.
 
 Each tool's own command line, and three lines of Python where it has none, from file to file. The
-tools take turns, and a ratio compares two processes of one turn: the time of tiered over the time
-of the tool. `--python` is the Python that has the peers, if this one does not.
+tools take turns, and a ratio compares two processes of one turn: the time, the processor time and
+the peak memory of tiered over those of the tool. `--python` is the Python that has the peers, if
+this one does not.
 """
 
 import argparse
@@ -14,8 +15,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 ORT = """import sys, onnxruntime as ort
 options = ort.SessionOptions(); options.optimized_model_filepath = sys.argv[2]
@@ -38,12 +40,30 @@ PACKAGES = {"load and save": "onnx"}
 """The packages of the tools that have another name."""
 
 
-def seconds(python: str, name: str, source: Path, folder: Path) -> tuple[float, float] | None:
-    """Return the time and the processor time of one process; None if the tool fails."""
+class Used(NamedTuple):
+    """What a process used; or, of two processes, the ratios.
+
+    Attributes:
+        seconds: the time from its start to its end.
+        processor: its processor time, in seconds.
+        peak: the most memory that was resident, in the unit of the system.
+    """
+
+    seconds: float
+    processor: float
+    peak: float
+
+    def __str__(self) -> str:
+        return f"{self.seconds:.2f} ({self.processor:.2f}) {self.peak:.2f}"
+
+
+def measured(python: str, name: str, source: Path, folder: Path) -> Used | None:
+    """Return what one process used; None if the tool fails."""
     target = folder / f"{source.stem}.onnx"
     target.unlink(missing_ok=True)
     words = [word.format(source=source, target=target) for word in TOOLS[name]]
     program = sys.executable if name == "tiered" else python
+    # On Linux its peak is at least that of this process, which so imports no more than it needs.
     start = time.perf_counter()
     process = subprocess.Popen(
         [program, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -53,60 +73,60 @@ def seconds(python: str, name: str, source: Path, folder: Path) -> tuple[float, 
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode or not target.exists():
         return None
-    return taken, usage.ru_utime + usage.ru_stime
+    return Used(taken, usage.ru_utime + usage.ru_stime, usage.ru_maxrss)
 
 
 def ratios(
     source: Path, tools: Sequence[str], python: str, turns: int, folder: Path
-) -> dict[str, tuple[float, float]]:
-    """Return by tool the medians of tiered's time and processor time over those of the tool."""
-    found: dict[str, list[tuple[float, float]]] = {name: [] for name in tools}
+) -> dict[str, Used]:
+    """Return by tool the medians of what tiered used over what the tool used."""
+    found: dict[str, list[Used]] = {name: [] for name in tools}
     for turn in range(turns):
         first = turn % (len(tools) + 1)
         order = ["tiered", *tools]
-        took = {
-            name: seconds(python, name, source, folder)
+        used = {
+            name: measured(python, name, source, folder)
             for name in [*order[first:], *order[:first]]
         }
-        own = took["tiered"]
+        own = used["tiered"]
         if own is None:
             sys.exit(f"tiered fails on {source}")
         for name in tools:
-            other = took[name]
+            other = used[name]
             if other is not None:
-                found[name].append((own[0] / other[0], own[1] / other[1]))
-    return {
-        name: (statistics.median(a for a, _ in of), statistics.median(b for _, b in of))
-        for name, of in found.items()
-        if of
-    }
+                found[name].append(Used(*(a / b for a, b in zip(own, other, strict=True))))
+    return _means(statistics.median, found)
 
 
-def main(models: Path, python: str, turns: int) -> dict[str, tuple[float, float]]:
+def _means(
+    mean: Callable[[Iterable[float]], float], found: Mapping[str, Sequence[Used]]
+) -> dict[str, Used]:
+    """Return the means by tool, without tools of which nothing was found."""
+    return {name: Used(*map(mean, zip(*of, strict=True))) for name, of in found.items() if of}
+
+
+def main(models: Path, python: str, turns: int) -> dict[str, Used]:
     """Print the ratios by model and their geometric means, and return the means."""
     # What pip installs is compiled, so a checkout is too before it is measured.
     compileall.compile_dir(Path(__file__).parents[1] / "tiered", quiet=2)
     peers = [name for name in TOOLS if name != "tiered"]
     tools = [name for name in peers if is_there(PACKAGES.get(name, name), python)]
-    rows: dict[str, dict[str, tuple[float, float]]] = {}
-    print(f"{'time (processor time) of tiered over':30}" + "".join(f"{t:>18}" for t in tools))
+    rows: dict[str, dict[str, Used]] = {}
+    print(f"{'time (processor) memory of tiered over':40}" + "".join(f"{t:>20}" for t in tools))
     with tempfile.TemporaryDirectory() as folder:
         for source in sorted(models.glob("*.onnx")):
             row = rows[source.stem] = ratios(source, tools, python, turns, Path(folder))
             print(_line(source.stem, row, tools), flush=True)
-    means: dict[str, tuple[float, float]] = {}
-    for tool in tools:
-        of = [row[tool] for row in rows.values() if tool in row]
-        if of:
-            mean = statistics.geometric_mean
-            means[tool] = mean([a for a, _ in of]), mean([b for _, b in of])
+    found = {tool: [row[tool] for row in rows.values() if tool in row] for tool in tools}
+    means = _means(statistics.geometric_mean, found)
     print(_line("geometric mean", means, tools))
+    print(_line("median", _means(statistics.median, found), tools))
     return means
 
 
-def _line(title: str, row: dict[str, tuple[float, float]], tools: Sequence[str]) -> str:
-    cells = (f"{row[t][0]:.2f} ({row[t][1]:.2f})" if t in row else "failed" for t in tools)
-    return f"{title:36}" + "".join(f"{cell:>18}" for cell in cells)
+def _line(title: str, row: Mapping[str, Used], tools: Sequence[str]) -> str:
+    cells = (str(row[tool]) if tool in row else "failed" for tool in tools)
+    return f"{title:40}" + "".join(f"{cell:>20}" for cell in cells)
 
 
 def is_there(package: str, python: str) -> bool:
