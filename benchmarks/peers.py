@@ -1,9 +1,10 @@
 """tiered beside its peers: time, memory, nodes, latency; `python -m benchmarks.peers --help`.
 
-Each measurement is a fresh process, file to file. Tools take turns, and a ratio compares the two
-measurements of one turn, so that a machine which slows down slows all. Medians are reported, and
-over models geometric means. What each tool wrote is run on onnxruntime and held against the
-original.
+Each measurement is two fresh processes, file to file: one for the call, with all that the tool may
+need loaded before, and one for the process and its memory, in which the call loads what it needs.
+Tools take turns, and a ratio compares the two measurements of one turn, so that a machine which
+slows down slows all. Medians are reported, and over models geometric means. What each tool wrote is
+run on onnxruntime and held against the original.
 """
 
 import compileall
@@ -26,7 +27,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.picture import Bar, picture
-from benchmarks.worker import TOOLS
+from benchmarks.worker import AT_NEED, TOOLS
 
 # Linux counts the memory of the process that forks to the peak of its child, up to the exec. So
 # this one stays small: it imports onnx only after the last measurement.
@@ -42,12 +43,12 @@ _PEAK_UNIT = 1 if sys.platform == "darwin" else 1024  # of ru_maxrss: bytes on m
 
 @dataclasses.dataclass(frozen=True)
 class Measurement:
-    """One process.
+    """A process in which only the call is timed, and one that loads what it needs.
 
     Attributes:
-        optimize_s: the optimise call: read, optimise, write.
-        process_s: the life of the process, imports included.
-        peak_mb: peak resident set, 10^6 bytes.
+        optimize_s: the optimise call of the first: read, optimise, write.
+        process_s: the life of the second, imports included.
+        peak_mb: its peak resident set, 10^6 bytes.
     """
 
     optimize_s: float
@@ -176,13 +177,26 @@ class _ToolFailed(Exception):
 
 
 def _measure(name: str, source: Path, target: Path, level: int, timeout: float) -> Measurement:
-    worker = [sys.executable, "-m", "benchmarks.worker"]
     arguments = [name, str(source), str(target), str(level)]
+    said, _, _ = _worked(arguments, timeout)
+    _, seconds, usage = _worked([AT_NEED, *arguments], timeout)
+    return Measurement(float(said[-2]), seconds, usage.ru_maxrss * _PEAK_UNIT / 1e6)
+
+
+def _worked(
+    arguments: Sequence[str], timeout: float
+) -> tuple[list[str], float, resource.struct_rusage]:
+    """Run the worker; return its lines, the seconds that it took, and what it used.
+
+    Raises:
+        _ToolFailed: it raised, died or took too long.
+    """
     with tempfile.TemporaryFile("w+") as said:
         start = time.perf_counter()
         process = subprocess.Popen(
-            worker + arguments, stdout=said, stderr=subprocess.STDOUT, text=True
-        )
+            [sys.executable, "-m", "benchmarks.worker", *arguments],
+            stdout=said, stderr=subprocess.STDOUT, text=True,
+        )  # fmt: skip
         usage = _wait(process, start + timeout)
         seconds = time.perf_counter() - start
         said.seek(0)
@@ -190,7 +204,7 @@ def _measure(name: str, source: Path, target: Path, level: int, timeout: float) 
     if process.returncode:
         last = next((line for line in reversed(lines) if line.strip()), "")
         raise _ToolFailed(f"exit code {process.returncode} after {seconds:.0f} s: {last}")
-    return Measurement(float(lines[-2]), seconds, usage.ru_maxrss * _PEAK_UNIT / 1e6)
+    return lines, seconds, usage
 
 
 def _wait(process: subprocess.Popen[str], deadline: float) -> resource.struct_rusage:

@@ -1,11 +1,14 @@
 """One measurement in a process of its own.
 
-    python -m benchmarks.worker TOOL SOURCE TARGET LEVEL [BACKEND]
+    python -m benchmarks.worker [--at-need] TOOL SOURCE TARGET LEVEL [BACKEND]
 
-The last line that it prints is the seconds of the optimise call, file to file. What a tool needs of
-other people's packages, and what its own import statement loads, is there before the clock starts.
-tiered loads most of its own code on first use: the row `tiered` pays for that within the call,
-`tiered-loaded` has it before, as the others have theirs.
+The last line that it prints is the seconds of the optimise call, file to file. What a tool may need
+of other people's packages, and what its own import statement loads, is there before the clock
+starts. tiered loads most of its own code on first use: the row `tiered` pays for that within the
+call, `tiered-loaded` has it before, as the others have theirs.
+
+With `--at-need` nothing is loaded before the call, as in the programs that people write: for the
+time and the memory of whole processes.
 """
 
 import importlib
@@ -122,6 +125,8 @@ class Tool:
         return importlib.util.find_spec(self.modules[-1].partition(".")[0]) is not None
 
 
+AT_NEED = "--at-need"
+
 _OWN = ("onnx", "onnxruntime", "networkx", "tiered")
 
 TOOLS = {
@@ -166,4 +171,8 @@ def main(name: str, source: str, target: str, level: str, backend: str | None = 
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    if sys.argv[1] == AT_NEED:
+        tool, source_path, target_path, *others = sys.argv[2:]
+        TOOLS[tool].run(source_path, target_path, int(others[0]), (*others, None)[1])
+    else:
+        main(*sys.argv[1:])
