@@ -14,6 +14,7 @@ from tiered.graph.core.types import write_type
 from tiered.graph.io.export import export_node
 from tiered.rewriter.skip import Skip
 from tiered.runtime.fold.compute_cost import is_fragile
+from tiered.runtime.fold.moves import moved
 
 if TYPE_CHECKING:
     from tiered.graph.core.node import Node
@@ -67,16 +68,22 @@ def _sessions(wanted: Iterable[Value], sizes: Mapping[Value, int]) -> Iterator[l
 def evaluate(wanted: Sequence[Value], on_failure: OnFailure) -> dict[Value, Array]:
     """Return the numbers of values that depend on constants alone.
 
-    All are computed in one session, by onnxruntime with its optimisations off and by the model's
-    own opset. Where that fails the batch is halved, until what cannot be computed is left alone.
-    A node with bodies, or with a kernel that trusts its operands, is computed in a process of
-    its own.
+    Data movement is done by numpy (`moves`). All others are computed in one session, by onnxruntime
+    with its optimisations off and by the model's own opset. Where that fails the batch is halved,
+    until what cannot be computed is left alone. A node with bodies, or with a kernel that trusts
+    its operands, is computed in a process of its own.
 
     Args:
         wanted: values of one graph that depend on constants alone.
         on_failure: called with each value that cannot be computed, and why.
     """
-    # Many runs fold nothing that Python itself does not compute.
+    found = moved(wanted, ancestors(wanted)[0])
+    left = [value for value in wanted if value not in found]
+    return found | _computed(left, on_failure) if left else found
+
+
+def _computed(wanted: Sequence[Value], on_failure: OnFailure) -> dict[Value, Array]:
+    # Many runs compute nothing, and loading onnxruntime takes as long as all the rest.
     from tiered.runtime.session import run
 
     fragile = dict.fromkeys(v for v in wanted if any(map(is_fragile, ancestors([v])[0])))
