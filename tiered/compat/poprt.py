@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import glob
 import inspect
-import json
 import os
 import sys
 from abc import ABC, abstractmethod
@@ -32,6 +31,7 @@ from tiered.errors import PassNotFoundError, UsageError
 from tiered.graph import Model
 from tiered.passes.pass_info import Place
 from tiered.passes.registry import registry
+from tiered.support.whole_files import write_json
 
 __all__ = [
     "BuiltIn",
@@ -424,9 +424,7 @@ def _layer_precision_compare(
                 }
                 for layer in rows
             ]
-            path = os.path.join(output_dir, "layer_precision.json")
-            with open(path, "w", encoding="utf-8") as file:
-                json.dump(record, file, indent=1)
+            write_json(os.path.join(output_dir, "layer_precision.json"), record)
 
     return compare
 

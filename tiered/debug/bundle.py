@@ -40,6 +40,7 @@ from tiered.passes.registry import ENTRY_POINTS
 from tiered.pipeline.optimize import pipeline_of
 from tiered.runtime.compare.outputs import compare
 from tiered.support.numerics import Numerics
+from tiered.support.whole_files import whole_file, write_json, write_text
 from tiered.verify.custom_ops import using
 
 FORMAT = 1
@@ -114,11 +115,12 @@ class Bundle:
                     Model.from_proto(model).save(path)
                 elif os.path.exists(path):
                     os.remove(path)
-            np.savez(os.path.join(name, "inputs.npz"), **arrays)
-            _write(os.path.join(name, "pipeline.txt"), f"{self.failure.pass_text}\n")
-            _write(os.path.join(name, "failure.json"), json.dumps(failure, indent=2) + "\n")
+            with whole_file(os.path.join(name, "inputs.npz")) as inputs:
+                np.savez(inputs, **arrays)
         except OSError as error:
             raise ModelError(f"cannot write {name}: {error.strerror or error}") from error
+        write_text(os.path.join(name, "pipeline.txt"), f"{self.failure.pass_text}\n")
+        write_json(os.path.join(name, "failure.json"), failure, indent=2)
         return name
 
 
@@ -298,8 +300,3 @@ def _unpacked(arrays: Mapping[str, Any], dtypes: Mapping[str, str]) -> dict[str,
         narrow = getattr(ml_dtypes, dtype, None)
         found[name] = found[name].astype(object) if narrow is None else found[name].view(narrow)
     return found
-
-
-def _write(path: str, text: str) -> None:
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(text)

@@ -13,6 +13,7 @@ from tiered import __version__
 from tiered.debug.oracles import Oracle
 from tiered.debug.runs import Subject
 from tiered.errors import ModelError
+from tiered.support.whole_files import write_json
 
 _CHUNK = 1 << 20
 
@@ -62,12 +63,7 @@ class ResumeFile:
         if self.path is None:
             return
         known = {"subject": self.subject, "verdicts": self.verdicts}
-        try:
-            with open(f"{self.path}.new", "w", encoding="utf-8") as file:
-                json.dump(known, file, indent=1)
-            os.replace(f"{self.path}.new", self.path)
-        except OSError as error:
-            raise ModelError(f"cannot write {self.path}: {error.strerror or error}") from error
+        write_json(self.path, known)
 
 
 def _digest(subject: Subject, oracle: Oracle) -> str:

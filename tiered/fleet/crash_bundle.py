@@ -19,6 +19,7 @@ from tiered.errors import Crashed, ModelError, OutOfMemory, TimedOut
 from tiered.fleet import storage
 from tiered.fleet.process import JobProcess
 from tiered.fleet.versions import versions
+from tiered.support.whole_files import write_json
 
 CRASH: Final = "crash.json"
 OUT: Final = "out.onnx"
@@ -88,8 +89,7 @@ class CrashBundle:
                 except (ModelError, OSError):
                     continue  # without this file; the reason names it
         os.makedirs(folder, exist_ok=True)
-        with open(os.path.join(folder, CRASH), "w", encoding="utf-8") as file:
-            json.dump(asdict(self), file, indent=2)
+        write_json(os.path.join(folder, CRASH), asdict(self), indent=2)
 
     @classmethod
     def load(cls, folder: str) -> Self:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Sequence
-from typing import Final
+from typing import BinaryIO, Final
 
 from tiered.errors import FleetError, UsageError
 from tiered.fleet.result import Result
+from tiered.support.whole_files import whole_file, write_chunks
 
 SUFFIXES: Final = (".jsonl", ".parquet")
 
@@ -36,16 +37,14 @@ def check_table(path: str) -> None:
 
 def write_table(path: str, results: Sequence[Result]) -> None:
     """Write results to a file, in the form of its suffix; see `check_table`."""
-    unfinished = f"{path}.new"
     if path.endswith(".parquet"):
-        _write_parquet(unfinished, results)
+        with whole_file(path) as file:
+            _write_parquet(file, results)
     else:
-        with open(unfinished, "w", encoding="utf-8", newline="\n") as file:
-            file.writelines(f"{result.line()}\n" for result in results)
-    os.replace(unfinished, path)
+        write_chunks(path, (f"{result.line()}\n" for result in results))
 
 
-def _write_parquet(path: str, results: Sequence[Result]) -> None:
+def _write_parquet(file: BinaryIO, results: Sequence[Result]) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -53,4 +52,4 @@ def _write_parquet(path: str, results: Sequence[Result]) -> None:
     kinds |= {"int": pa.int64(), "int | None": pa.int64(), "bool | None": pa.bool_()}
     schema = pa.schema([(each.name, kinds[str(each.type)]) for each in dataclasses.fields(Result)])
     rows = [dataclasses.asdict(result) for result in results]
-    pq.write_table(pa.Table.from_pylist(rows, schema=schema), path)
+    pq.write_table(pa.Table.from_pylist(rows, schema=schema), file)

@@ -23,6 +23,7 @@ from tiered.fleet.job import Command, Job
 from tiered.fleet.process import JobProcess
 from tiered.fleet.result import Result, Status
 from tiered.fleet.versions import text_of, versions
+from tiered.support.whole_files import write_text
 
 SCRATCH: Final = ".tiered-batch"
 """The folder for unfinished files, in the folder of the results."""
@@ -194,8 +195,7 @@ class Run:
                 return result
             text = self._renamed(record, files)
             os.makedirs(os.path.dirname(staged), exist_ok=True)
-            with open(staged, "w", encoding="utf-8") as file:
-                file.write(text)
+            write_text(staged, text)
             digest = hashlib.sha256(text.encode()).hexdigest()
             result = replace(result, sha256_out=digest)
         elif code:

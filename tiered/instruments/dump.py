@@ -11,6 +11,7 @@ from tiered.graph.io.export import export_model
 from tiered.graph.shape_inference.onnx_inference import DATA_ELEMENTS
 from tiered.instruments.onnx_text import model_text
 from tiered.instruments.stacks import Stacks
+from tiered.support.whole_files import whole_file, write_text
 
 if TYPE_CHECKING:
     from tiered.graph import Model, Stamp
@@ -77,18 +78,14 @@ class Dump:
         else:
             self._write_bare(model, path)
         if self._text:
-            with open(f"{path}.txt", "w", encoding="utf-8") as file:
-                file.write(model_text(model))
+            write_text(f"{path}.txt", model_text(model))
 
     @staticmethod
     def _write_bare(model: Model, path: str) -> None:
         """Write a model without its large weights."""
         proto = export_model(model, max_elements=DATA_ELEMENTS)
-        try:
-            with open(path, "wb") as file:
-                file.write(proto.SerializeToString(deterministic=True))
-        except OSError as error:
-            raise ModelError(f"cannot write {path}: {error.strerror or error}") from error
+        with whole_file(path) as file:
+            file.write(proto.SerializeToString(deterministic=True))
 
     def __str__(self) -> str:
         """Log the path of the file."""

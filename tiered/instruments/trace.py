@@ -18,6 +18,7 @@ from tiered.instruments.tracing.origin import Origin, origin_of
 from tiered.instruments.tracing.surroundings import surroundings_of
 from tiered.instruments.tracing.tree import Shown, tree_of
 from tiered.passes.run import memory_of
+from tiered.support.whole_files import write_chunks
 
 if TYPE_CHECKING:
     from tiered.graph import Model, Node, RewriteRecord
@@ -215,9 +216,9 @@ class Trace:
         """
         name = os.fspath(path)
         if name.endswith(".jsonl"):
-            trace_file.write(name, trace_file.json_lines(self.spans))
+            write_chunks(name, trace_file.json_lines(self.spans))
         elif name.endswith(".json"):
-            trace_file.write(name, trace_file.chrome(self.spans))
+            write_chunks(name, trace_file.chrome(self.spans))
         else:
             raise UsageError(
                 f"a trace is saved as .jsonl (JSON lines) or .json (Chrome, Perfetto), not {name!r}"

@@ -14,6 +14,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from tiered.errors import ModelError
+from tiered.support.whole_files import write_text
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -88,11 +89,7 @@ def write_page(path: str, text: str) -> None:
     Raises:
         ModelError: it cannot be written.
     """
-    try:
-        with open(path, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-    except OSError as error:
-        raise ModelError(f"cannot write {path!r}: {error.strerror or error}") from error
+    write_text(path, text)
 
 
 def check_page(path: str) -> None:

@@ -11,6 +11,7 @@ from typing import Any, Final
 from tiered.errors import ModelError, UsageError
 from tiered.graph import Model
 from tiered.runtime import Session
+from tiered.support.whole_files import write_json
 
 PLAN: Final = "plan.json"
 HOST_FILE: Final = "host.onnx"
@@ -110,9 +111,7 @@ class Plan:
             for part in self.parts:
                 part.model.save(os.path.join(folder, part.file))
             self.host.save(os.path.join(folder, HOST_FILE))
-            with open(os.path.join(folder, PLAN), "w", encoding="utf-8") as file:
-                json.dump(self.described(), file, indent=1)
-                file.write("\n")
+            write_json(os.path.join(folder, PLAN), self.described())
         except OSError as error:
             raise ModelError(f"cannot write the plan to {folder}: {error.strerror}") from error
         return replace(self, folder=folder)

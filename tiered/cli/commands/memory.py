@@ -15,6 +15,7 @@ from tiered.cli.output.tables import print_table, size
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.shapes import load_shaped
 from tiered.memory import MemoryPlan, memory_line, memory_plan, memory_svg, peak_formula
+from tiered.support.whole_files import write_text
 
 FEW = 10
 """Rows of the table without -v."""
@@ -45,8 +46,7 @@ def run_memory(
         found = peak_formula(model, plan)
         formula = None if found is None else str(found)
     if svg is not None:
-        with open(svg, "w", encoding="utf-8", newline="\n") as chart:
-            chart.write(memory_svg(plan, f"{os.path.basename(file)}: bytes alive at each node"))
+        write_text(svg, memory_svg(plan, f"{os.path.basename(file)}: bytes alive at each node"))
     if options.json:
         print_json({**_as_json(plan), "formula": formula})
     else:

@@ -11,6 +11,7 @@ from typing import Literal
 
 from tiered.cli.output.terminal import notes, printable, results
 from tiered.errors import UsageError
+from tiered.support.whole_files import write_text
 
 Kind = Literal["rewrite", "function", "module"]
 
@@ -113,8 +114,7 @@ def run_new(path: str, *, kind: Kind, root: str) -> None:
         files[marker] = ""
     for file, text in files.items():
         os.makedirs(os.path.dirname(file), exist_ok=True)
-        with open(file, "x", encoding="utf-8") as stream:
-            stream.write(text)
+        write_text(file, text)
         results().print(f"wrote {printable(file)}", soft_wrap=True)
     if not name.startswith(_VERBS):
         notes().print(f"{name} begins with no verb that passes begin with: {', '.join(_VERBS)}")

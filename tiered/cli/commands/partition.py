@@ -22,7 +22,8 @@ from tiered.cli.output.tables import Number, print_table, size
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.shapes import load_shaped
 from tiered.cli.source_mark import check_replaced, source_mark, write_mark
-from tiered.errors import ModelError, UsageError
+from tiered.errors import UsageError
+from tiered.support.whole_files import write_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -90,7 +91,7 @@ def run_partition(
         rows = report_of(model, partitions)
         for path, draw in pictures.items():
             if path is not None:
-                _write(path, draw(model, partitions))
+                write_text(path, draw(model, partitions))
         plan = None if folder is None else _save_plan(model, partitions, file, chosen)
         if out is not None:
             check_data_files(model, out)
@@ -170,16 +171,8 @@ def _save_plan(
     for written in (plan.host, *(part.model for part in plan.parts)):
         write_mark(written, mark)
     plan = plan.save(folder)
-    _write(os.path.join(folder, "partitions.dot"), to_dot(model, partitions))
+    write_text(os.path.join(folder, "partitions.dot"), to_dot(model, partitions))
     return plan
-
-
-def _write(path: str, text: str) -> None:
-    try:
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
-    except OSError as error:
-        raise ModelError(f"cannot write {printable(path)!r}: {error.strerror}") from error
 
 
 def _print(

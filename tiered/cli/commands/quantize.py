@@ -10,7 +10,6 @@ With --dynamic or --weights, the object is that of `tiered optimize`.
 from __future__ import annotations
 
 import fnmatch
-import json
 import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -31,7 +30,8 @@ from tiered.cli.flags import Flag, Names, OptimizeOptions
 from tiered.cli.output.tables import Number, print_table
 from tiered.cli.output.terminal import Progress, notes, print_json, printable, results
 from tiered.cli.watch import WatchOptions
-from tiered.errors import ModelError, UsageError
+from tiered.errors import UsageError
+from tiered.support.whole_files import write_json, write_text
 
 if TYPE_CHECKING:
     from tiered.graph import Model
@@ -250,15 +250,10 @@ def _write(path: str, report: Report, source: str) -> None:
     from tiered.quantization.report import report_svg
 
     name = os.path.basename(source)
-    try:
-        with open(path, "w", encoding="utf-8", newline="\n") as file:
-            if path.endswith(".svg"):
-                file.write(report_svg(report, f"{name}: signal to noise of each product, alone"))
-            else:
-                json.dump({"model": source, **report.record()}, file, indent=1)
-                file.write("\n")
-    except OSError as error:
-        raise ModelError(f"cannot write {path}: {error.strerror or error}") from error
+    if path.endswith(".svg"):
+        write_text(path, report_svg(report, f"{name}: signal to noise of each product, alone"))
+    else:
+        write_json(path, {"model": source, **report.record()})
 
 
 def _print(report: Report, limit: int | None) -> None:

@@ -7,7 +7,6 @@ are null.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterator
@@ -22,6 +21,7 @@ from tiered.cli.output.record import finite
 from tiered.cli.output.tables import Number, print_table
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.errors import ModelError
+from tiered.support.whole_files import whole_file, write_json
 
 if TYPE_CHECKING:
     from tiered.debug.all_values import AllValues, ValueStatistics
@@ -66,7 +66,7 @@ def run_run(file: str, options: RunOptions) -> None:
         rows = list(_rows(values, wanted, options.out))
     record = {"model": file, "values": rows}
     if options.out is not None:
-        _write_json(os.path.join(options.out, "values.json"), record)
+        write_json(os.path.join(options.out, "values.json"), record)
     if options.json:
         print_json(record)
         return
@@ -108,20 +108,9 @@ def _saved(folder: str, number: int, name: str, array: Any) -> str | None:
     if known.dtype.kind == "O":
         known = known.astype(str)
     file = f"{number:05}_{re.sub(r'[^A-Za-z0-9_.-]+', '_', name)[:80]}.npy"
-    try:
-        np.save(os.path.join(folder, file), known, allow_pickle=False)
-    except OSError as error:
-        raise ModelError(f"cannot write {file}: {error.strerror or error}") from error
+    with whole_file(os.path.join(folder, file)) as written:
+        np.save(written, known, allow_pickle=False)
     return file
-
-
-def _write_json(path: str, record: dict[str, Any]) -> None:
-    try:
-        with open(path, "w", encoding="utf-8") as file:
-            json.dump(record, file, indent=1)
-            file.write("\n")
-    except OSError as error:
-        raise ModelError(f"cannot write {path}: {error.strerror or error}") from error
 
 
 def _record(found: ValueStatistics, file: str | None) -> dict[str, Any]:

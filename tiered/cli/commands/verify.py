@@ -26,8 +26,8 @@ from tiered.cli.html import check_html
 from tiered.cli.output.record import finite
 from tiered.cli.output.tables import Number, print_table
 from tiered.cli.output.terminal import Progress, print_json, printable, results
-from tiered.errors import ModelError
 from tiered.pages.render import write_page
+from tiered.support.whole_files import write_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -136,11 +136,7 @@ def _print_layers(console: Console, found: LayerComparison) -> None:
 def _write_chart(found: LayerComparison, path: str, title: str) -> None:
     from tiered.debug import layers_svg
 
-    try:
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(layers_svg(found, title))
-    except OSError as error:
-        raise ModelError(f"cannot write {path}: {error.strerror or error}") from error
+    write_text(path, layers_svg(found, title))
 
 
 def _layers_record(found: LayerComparison) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import contextlib
 import os
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import IO, TYPE_CHECKING, BinaryIO, Final
+from typing import TYPE_CHECKING, BinaryIO, Final
 
 import onnx
 from google.protobuf.message import EncodeError
@@ -20,6 +20,7 @@ from tiered.graph.core.tensor import Tensor
 from tiered.graph.io.export import export_model
 from tiered.graph.io.protobuf_scan import Span, size_of, splice
 from tiered.support.records import Record
+from tiered.support.whole_files import unfinished
 
 if TYPE_CHECKING:
     from tiered.graph.core.model import ModelState
@@ -115,13 +116,13 @@ def save_model(
         if not outside:
             _write_whole(path, proto)
             return placed
-        with _replacing(path, ".data") as (data, temporary):
-            _write_data(outside, model.folder, data)
+        with unfinished(path, ".data") as data:
+            _write_data(outside, model.folder, data.file)
             with _alone_in(folder):
                 target, stale = _data_names(path)
                 for tensor in outside:
                     tensor.external_data[0].value = os.path.basename(target)
-                _place(data, temporary, target)
+                data.place(target)
                 _write_whole(path, proto)
                 if stale is not None:
                     with contextlib.suppress(OSError):
@@ -177,39 +178,19 @@ def _write_whole(path: str, proto: onnx.ModelProto) -> None:
         raise _too_large(path) from error
     if size_of(pieces) > _PROTO_LIMIT:
         raise _too_large(path)
-    with _replacing(path) as (file, temporary):
+    with unfinished(path) as model:
         for piece in pieces:
             if isinstance(piece, Span):
-                _copy(piece, file)
+                _copy(piece, model.file)
             else:
-                file.write(piece)
-        _place(file, temporary, path)
+                model.file.write(piece)
+        model.place(path)
 
 
 def _too_large(path: str) -> ModelError:
     return ModelError(
         f"{path} would be larger than the 2 GiB of a protobuf file; keep weights external"
     )
-
-
-@contextlib.contextmanager
-def _replacing(path: str, suffix: str = "") -> Iterator[tuple[BinaryIO, str]]:
-    """Open a temporary file in the folder of `path`; it is removed unless it replaces `path`."""
-    folder, name = os.path.split(path)
-    # Recorded before the file exists, so that no interrupt can come between.
-    temporary = os.path.join(folder, f".{name}{suffix}.{os.urandom(6).hex()}")
-    try:
-        with open(temporary, "xb") as file:
-            yield file, temporary
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
-
-
-def _place(file: IO[bytes], temporary: str, path: str) -> None:
-    """Move a complete temporary file to its path."""
-    file.flush()
-    os.replace(temporary, path)
 
 
 # --- the file of weights --------------------------------------------------------------------------

@@ -13,25 +13,11 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tiered.errors import ModelError
 from tiered.instruments.tracing.events import Rewrite, Span, as_data
 from tiered.passes.pass_info import NodeNote
-
-
-def write(path: str, chunks: Iterable[str]) -> None:
-    """Write text to a file.
-
-    Raises:
-        ModelError: it cannot be written.
-    """
-    try:
-        with open(path, "w", encoding="utf-8") as file:
-            file.writelines(chunks)
-    except OSError as error:
-        raise ModelError(f"cannot write {path}: {error.strerror or error}") from error
 
 
 def json_lines(spans: Sequence[Span]) -> Iterator[str]:

@@ -11,6 +11,7 @@ from tiered.passes.pass_info import PassInfo
 from tiered.passes.registry import PACKAGES, Registry
 from tiered.support.numerics import QUANTISED, Numerics, Promise
 from tiered.support.options import Option
+from tiered.support.whole_files import write_text
 
 _APART: Final = "\n"
 PATH: Final = os.path.join(os.path.dirname(__file__), "table.py")
@@ -72,5 +73,4 @@ def _type(kind: Any) -> str:
 
 
 if __name__ == "__main__":
-    with open(PATH, "w", encoding="utf-8", newline="\n") as file:
-        file.write(index_text())
+    write_text(str(PATH), index_text())
