@@ -95,6 +95,19 @@ def test_a_model_without_products_says_so(cli: Cli, tmp_path: Path) -> None:
     assert (found["products"], found["other_operators"]) == (0, 1)
 
 
+def test_a_sample_that_is_none_of_the_model_is_an_error_whatever_there_is_to_do(
+    cli: Cli, tmp_path: Path
+) -> None:
+    file, sample = tmp_path / "add.onnx", tmp_path / "sample.npz"
+    onnx.save(parse("(float[2] x, float[2] z) => (float[2] y) { y = Add(x, z) }"), file)
+    np.savez(sample, x=np.ones(2, np.float32))
+    commands = ("quantize", "optimize", "convert --to fp16", "convert --to int8-weights")
+    for command in commands:
+        ended = cli(*command.split(), file, tmp_path / "out.onnx", "--inputs", sample)
+        assert (ended.code, "the sample lacks the input 'z'" in ended.err) == (2, True), command
+    assert not (tmp_path / "out.onnx").exists()
+
+
 def test_layers_in_bodies_have_no_ratio_of_their_own(cli: Cli, products: Path) -> None:
     body = "(float[M,16] p) { p = MatMul(a, w) }"
     proto = parse(

@@ -1,4 +1,4 @@
-"""What models are verified on: files, folders, dicts, and what is made for the rest."""
+"""What models are verified on: files, folders, dicts, and what is made without any."""
 
 import re
 from pathlib import Path
@@ -10,6 +10,7 @@ import pytest
 
 from tests.small import proto
 from tiered import optimize_model
+from tiered.calibration.calibrate import SampledModel
 from tiered.errors import ModelError, RuntimeFailure, UsageError
 from tiered.graph import DataType
 from tiered.runtime import Session
@@ -37,17 +38,16 @@ def samples(text: str, *sources: Any, **wanted: Any) -> list[Sample]:
 
 
 def test_files_make_one_sample_until_an_input_comes_again(folder: Path) -> None:
-    found = samples(TWO, folder / "x.npy", folder / "w.npy", folder / "x.npy")
+    files = [folder / "x.npy", folder / "w.npy"]
+    found = samples(TWO, *files, *files)
     assert [sample.label for sample in found] == ["inputs 1", "inputs 2"]
     assert found[0].inputs.rules == {"x": "given", "w": "given"}
-    np.testing.assert_array_equal(found[0].inputs.feeds["w"], X + 1)
-    assert found[1].inputs.feeds["w"].shape == (5, 3)
-    assert found[1].inputs.rules["w"] == "normal distribution"
-    assert str(found[1]) == "inputs 2 (N=5)\n  x [5, 3]: given\n  w [5, 3]: normal distribution"
+    np.testing.assert_array_equal(found[1].inputs.feeds["w"], X + 1)
+    assert str(found[1]) == "inputs 2\n  x [5, 3]: given\n  w [5, 3]: given"
 
 
 def test_an_archive_is_a_sample_of_its_own(folder: Path) -> None:
-    found = samples(TWO, folder / "feeds.npz", folder / "feeds.npz", {"x": X})
+    found = samples(TWO, folder / "feeds.npz", folder / "feeds.npz", {"x": X, "w": X})
     assert len(found) == 3
     assert found[2].inputs.rules["x"] == "given"
 
@@ -103,6 +103,45 @@ def test_an_input_that_the_model_lacks_is_an_error(folder: Path) -> None:
         samples(TWO, {"ww": X})
     with pytest.raises(UsageError, match="has no input '#1'"):
         samples(ONE, {"#0": X, "#1": X})
+
+
+@pytest.mark.parametrize(
+    ("arrays", "says"),
+    [
+        ({"x": X}, "inputs 1: the sample lacks the input 'w'; give all inputs of the model (x, w)"),
+        ({}, "inputs 1: the sample is empty; the model takes x, w"),
+        ({"x": X, "w": X, "q": X}, "inputs 1: the model has no input 'q'; it has x, w"),
+        ({"q": X}, "the model has no input 'q'; it has x, w"),
+    ],
+)
+def test_a_sample_has_all_inputs_and_no_others(
+    tmp_path: Path, arrays: dict[str, Any], says: str
+) -> None:
+    np.savez(tmp_path / "sample.npz", **arrays)
+    for source in (arrays, tmp_path / "sample.npz"):
+        with pytest.raises(UsageError, match=re.escape(says)):
+            samples(TWO, source)
+        # Before anything runs: no pass changes this model.
+        with pytest.raises(UsageError, match=re.escape(says)):
+            optimize_model(proto(TWO), passes=["eliminate_nop_pad"], verify=True, inputs=[source])
+        with pytest.raises(UsageError, match=re.escape(says)):
+            SampledModel(proto(TWO)).samples([source])
+
+
+def test_an_array_with_a_name_is_no_other_input(folder: Path) -> None:
+    np.savez(folder / "other.npz", w=X)
+    for source in ({"w": X}, folder / "other.npz"):
+        with pytest.raises(UsageError, match="inputs 1: the model has no input 'w'; it has x"):
+            samples(ONE, source)
+
+
+def test_an_overridable_initializer_may_be_given() -> None:
+    text = """g (float[N,3] x, float[3] w) => (float[N,3] y) <float[3] w = {1,2,3}> {
+        a = Identity(x)  y = Mul(a, w) }"""
+    (found,) = samples(text, {"x": X})
+    assert sorted(found.inputs.feeds) == ["x"]
+    (found,) = samples(text, {"x": X, "w": X[0]})
+    assert sorted(found.inputs.feeds) == ["w", "x"]
 
 
 @pytest.mark.parametrize(
@@ -179,5 +218,3 @@ def test_the_sizes_of_given_shapes_are_those_of_made_inputs() -> None:
 def test_shapes_are_by_the_name_of_the_dim_or_its_place() -> None:
     found = samples(ODD, shapes={"x": [6, 77], "s": [-1]})
     assert found[0].inputs.feeds["x"].shape == (6, 77)
-    given = {"s": np.ones(3, np.float32)}
-    assert samples(ODD, given, shapes={"x": [5, 77]})[0].inputs.feeds["x"].shape == (5, 77)

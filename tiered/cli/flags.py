@@ -61,7 +61,7 @@ class Writing:
     """The inputs of the verification, the output format, and the storage of the weights."""
 
     inputs: Names = ()
-    """Inputs for --verify: x.npy, feeds.npz or a folder; missing ones are generated. Repeatable."""
+    """Inputs for --verify: x.npy, feeds.npz or a folder; generated without any. Repeatable."""
     dry_run: Annotated[bool, Flag] = False
     """Write nothing."""
     json: Annotated[bool, Flag] = False

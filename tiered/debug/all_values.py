@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 
 from tiered.debug.runs import ModelLike, samples_of
-from tiered.errors import UsageError, did_you_mean
+from tiered.errors import UsageError
 from tiered.graph import Model
 from tiered.graph.io.export import export_model
 from tiered.runtime import shared_worker
@@ -103,27 +103,20 @@ def run(
 
     Args:
         model: a file, a ModelProto or a Model.
-        feeds: arrays by input; missing inputs are made.
+        feeds: arrays of all inputs by name; without any, inputs are made.
         all_values: return all values that nodes compute, lazily, instead of the outputs.
         seed: of the inputs that are made.
 
     Raises:
-        UsageError: the model has no such input.
+        UsageError: an input is missing, or the model has no such input.
         ModelError: the file cannot be read.
         RuntimeFailure: onnxruntime does not run the model.
     """
     view = model if isinstance(model, Model) else _loaded(model)
     part = Part.of(export_model(view, is_bare=True))
     session = SlicedSession(part, view.folder, shared_worker(), None, nodes=SLICE)
-    given = dict(feeds or {})
-    for name in given:
-        if name not in part.inputs:
-            hint = did_you_mean(name, part.inputs)
-            there = hint or f"; it has {', '.join(part.inputs)}"
-            raise UsageError(f"the model has no input {name!r}{there}")
-    if not given.keys() >= set(session.inputs):
-        proto = export_model(view, is_bare=True)
-        given = samples_of(proto, session, [given] if given else [], seed)[0].feeds
+    proto = export_model(view, is_bare=True)
+    given = samples_of(proto, session, [] if feeds is None else [feeds], seed)[0].feeds
     found = AllValues(session, part, given)
     return found if all_values else session.run(given)
 

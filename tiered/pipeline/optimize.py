@@ -63,7 +63,7 @@ class Settings(TypedDict, total=False):
     """Prove each pass (or "region", "final", "structure") by running the model; raise before
     anything is written if one breaks its promise. See `tiered.verify.Verify`."""
     inputs: Iterable[Source]
-    """Inputs for verification: files, folders, dicts of arrays; missing ones are generated."""
+    """Samples for verification: files, folders, dicts of arrays; generated without any."""
     test_shapes: Mapping[str, Sequence[int | str]] | None
     """Dims of the generated inputs, by name of the input; the model keeps its own."""
     expect: Iterable[str]
@@ -101,7 +101,8 @@ def optimize(
         dims: sizes or new names by name of the dim, wherever it occurs: {"batch": 1}.
         verify: run the model after each pass (True), or "region", "final", "structure"; an error
             is raised before anything is written.
-        inputs: for verification: files, folders, dicts of arrays; missing ones are generated.
+        inputs: samples for verification: files, folders, dicts of arrays, each of all inputs;
+            without any, they are generated.
         test_shapes: dims of the generated inputs, by name of the input; the model keeps its own.
         expect: expectations of the result: "Gelu>=12", "nodes<=500", "bytes<=90MB".
         trace: called as `trace(model, info, is_before)` around each pass.
@@ -188,7 +189,9 @@ def _run(model: Model, settings: Settings) -> _Run:
     given = context_settings.pop("inputs", ())
     tested = {**(shapes or {}), **(context_settings.pop("test_shapes", None) or {})}
     verify = _verify(context_settings.pop("verify", False), given, tested)
-    if verify is not None:
+    if verify is None:
+        _check_samples(model, given)
+    else:
         watching = context_settings.get("instruments", ())
         context_settings["instruments"] = (*watching, verify)
     # Made before the context, whose entries may name its groups.
@@ -254,6 +257,19 @@ def _verify(
     from tiered.verify import Verify
 
     return Verify(how, inputs=inputs, shapes=shapes)
+
+
+def _check_samples(model: Model, inputs: Iterable[Source]) -> None:
+    """Check samples that no verification reads: passes may, if they find something to do.
+
+    Raises:
+        UsageError: they are no samples of the model.
+    """
+    given = tuple(inputs)
+    if given:
+        from tiered.verify.samples import check_given, read_samples
+
+        check_given(model, read_samples(given))
 
 
 Shapes = Mapping[str, Sequence[int | str]]

@@ -37,7 +37,7 @@ from tiered.quantization.scales import Parameters
 from tiered.quantization.scheme import Scheme, scheme_of
 from tiered.rewriter import Skip
 from tiered.support.numerics import Numerics
-from tiered.verify.samples import Source, read_samples
+from tiered.verify.samples import Source, check_given, read_samples
 
 if TYPE_CHECKING:
     from tiered.backends import Backend
@@ -209,6 +209,8 @@ class _Quantisation:
 
     def run(self) -> Quantised:
         """Edit the model."""
+        self.given = read_samples(self.settings.inputs)
+        check_given(self.model, self.given)
         keep: Keep = self.settings.keep
         plan = plan_of(self.model, self.scheme, keep)
         if not plan.units and not plan.others:
@@ -237,7 +239,7 @@ class _Quantisation:
 
     def _samples(self) -> tuple[list[Feeds], list[Feeds]]:
         """Return the samples to calibrate with, and those to measure with."""
-        given = read_samples(self.settings.inputs)
+        given = self.given
         measures = self.settings.measures or self.settings.budget is not None
         count = self.settings.samples
         if not given:

@@ -25,7 +25,7 @@ from tiered.verify.live_extract import is_harmless
 from tiered.verify.methods import Case, How, Method, Subject, VerificationMethod, how_of
 from tiered.verify.model_check import WholeModel
 from tiered.verify.region_check import ChangedRegion
-from tiered.verify.samples import Sample, Source, Wanted, read_samples
+from tiered.verify.samples import Sample, Source, Wanted, check_given, read_samples
 from tiered.verify.static_properties import acyclic
 
 if TYPE_CHECKING:
@@ -93,8 +93,8 @@ class Verify:
             after. "final" runs the model once, at the end, with the common promise of all passes.
             "structure" runs nothing: it checks that the view is valid and acyclic, and that
             onnx.checker accepts the model. "off" does nothing. All but "off" check the interface.
-        inputs: what to run on: files, folders, dicts of arrays (`tiered.verify.samples`); missing
-            ones are made.
+        inputs: what to run on: files, folders, dicts of arrays (`tiered.verify.samples`), each a
+            sample of all inputs; without any, inputs are made.
         shapes: the dims of made inputs, by name, as far as they are sizes.
         worker: where to run; by default a process that all share, with the limits of the config
             options `verify.seconds`, `verify.memory` and `memory.max`.
@@ -145,6 +145,7 @@ class Verify:
         if is_outermost:
             watched.first = None
             watched.changed_by.clear()
+            check_given(model, self._given)
             if self.how != "structure" and not self._is_ready:
                 # Else the start of the worker would count as time of a pass.
                 self._process().ready()

@@ -33,7 +33,7 @@ def check_merged(
         first, second: the models before they were merged.
         merged: the merged model.
         names: the name in the merged model of each input and output of the second model.
-        inputs: inputs of the merged model; missing ones are made.
+        inputs: samples of the merged model; made without any.
 
     Raises:
         VerificationError: an output differs.
@@ -66,7 +66,7 @@ def check_split(
     Args:
         whole: the model before it was split.
         parts: its parts; an output of one is the input of its name of later ones.
-        inputs: inputs of the model; missing ones are made.
+        inputs: samples of the model; made without any.
 
     Raises:
         VerificationError: an output differs.

@@ -108,9 +108,19 @@ class Refitting:
         return made, expected
 
     def _backward(self, wanted: Wanted) -> tuple[list[Sample], list[Outputs]]:
-        made = samples_for(self._after, self._session, wanted)
+        made = samples_for(self._after, self._session, self._as_refitted(wanted))
         self._fed = [self._old_feeds(sample.inputs.feeds) for sample in made]
         return made, list(map(self._expected, self._run(self._source_names(), self._fed)))
+
+    def _as_refitted(self, wanted: Wanted) -> Wanted:
+        """Return samples of the model before as those of the model after.
+
+        Inputs that are gone are dropped; those that a pass added are made.
+        """
+        new = self._session.inputs
+        before = [sample.inputs.feeds for sample in self._before.samples] if wanted.given else []
+        given = tuple({name: fed[name] for name in new if name in fed} for fed in before)
+        return replace(wanted, given=given, added=frozenset(new) - {*self._part.inputs})
 
     def _outputs(self) -> list[str]:
         """Return the outputs of the model after that the model before has as tensors."""

@@ -1,4 +1,4 @@
-"""The samples that models run on: the user's inputs, and made ones for missing inputs.
+"""The samples that models run on: the user's, or made ones where there are none.
 
 A source is a file or a folder:
 
@@ -8,6 +8,7 @@ A source is a file or a folder:
     a folder        one sample of the .npy and .pb files in it, and one of each .npz file
 
 or a dict of arrays. A source that brings an input which the sample has already begins the next one.
+A sample has all inputs of the model, and no others.
 """
 
 from __future__ import annotations
@@ -15,32 +16,28 @@ from __future__ import annotations
 import os
 import re
 import zipfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tiered.errors import ModelError, UsageError, did_you_mean
+from tiered.errors import ModelError, UsageError
 from tiered.graph.core.dtypes import DataType, is_float
 from tiered.runtime.inputs.bound_model import BoundModel
 from tiered.runtime.inputs.make import Inputs, feasible_inputs, make_inputs
+from tiered.verify.given_inputs import Given, check_fits, placed
 
 if TYPE_CHECKING:
     import onnx
 
+    from tiered.graph import Model
     from tiered.runtime.session import Runner
 
 Source = str | os.PathLike[str] | Mapping[str, Any]
-Given = dict[str, Any]
-"""Arrays by the input's name; "#0" is the first input, "" that of a file with another name."""
-
 BINDINGS = 2
 """The default number of sets of sizes for the dynamic dims."""
-
-_NUMBERS = "biufc"
-"""The kinds of numpy's own dtypes of numbers."""
 
 _NUMBERED = re.compile(r"input_(\d+)")
 
@@ -55,6 +52,7 @@ class Wanted:
         seed: of the random numbers.
         edge_values: run once more on ±0, ±Inf, NaN, denormals and extremes.
         shapes: the dims of inputs that are made, by name of the input, as far as they are sizes.
+        added: inputs that a pass added: no sample of the user has them, so they are made.
     """
 
     given: tuple[Given, ...] = ()
@@ -62,6 +60,7 @@ class Wanted:
     seed: int = 0
     edge_values: bool = False
     shapes: Mapping[str, Sequence[int | str]] = field(default_factory=dict)
+    added: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -94,11 +93,12 @@ def samples_for(model: onnx.ModelProto, session: Runner, wanted: Wanted) -> list
         wanted: which samples to return.
 
     Raises:
-        UsageError: a file belongs to no input, or has another dtype or other dims than it.
+        UsageError: a sample lacks an input, or has one that the model lacks, or an array has
+            another dtype or other dims than its input.
         RuntimeFailure: no inputs were found that the model accepts.
     """
     found = [
-        _completed(model, session, given, wanted, f"inputs {number}")
+        _completed(model, session, given, wanted, _label(number))
         for number, given in enumerate(wanted.given, 1)
     ]
     made = partial(
@@ -133,12 +133,40 @@ def _in_dtype(array: Any, dtype: int) -> Any:
     return array.astype(wanted.numpy) if wanted.is_float else array
 
 
+def check_given(model: Model, given: Sequence[Given]) -> None:
+    """Check that the user's samples are samples of a model, before anything runs.
+
+    Raises:
+        UsageError: one is empty, lacks an input, has one that the model lacks, or does not fit it.
+    """
+    inputs = [value.name for value in model.main.inputs if value.default is None]
+    for number, sample in enumerate(given, 1):
+        _placed(sample, inputs, model.main.input_infos, _label(number))
+
+
+def _placed(
+    sample: Given,
+    inputs: Sequence[str],
+    infos: Sequence[onnx.ValueInfoProto],
+    label: str,
+    added: Collection[str] = (),
+) -> Given:
+    """Return a user's sample by the names of the inputs of a model, which it fits."""
+    overridable = {info.name for info in infos} - {*inputs}
+    feeds = placed(sample, inputs, label, overridable=overridable, may_lack=added)
+    check_fits(infos, feeds, label)
+    return feeds
+
+
+def _label(number: int) -> str:
+    return f"inputs {number}"
+
+
 def _completed(
     model: onnx.ModelProto, session: Runner, given: Given, wanted: Wanted, label: str
 ) -> Sample:
-    """Return a user's sample, with the missing inputs made to fit it."""
-    feeds = _placed(session.inputs, given)
-    _check_fits(model, feeds, label)
+    """Return a user's sample; inputs that a pass added are made to fit it."""
+    feeds = _placed(given, session.inputs, model.graph.input, label, wanted.added)
     missing = [name for name in session.inputs if name not in feeds]
     rules = dict.fromkeys(feeds, "given")
     if not missing:
@@ -148,39 +176,6 @@ def _completed(
     values = {name: made.feeds[name] for name in missing if name in made.feeds}
     chosen = {name: made.rules[name] for name in values}
     return Sample(label, replace(made, feeds=feeds | values, rules=rules | chosen))
-
-
-def _check_fits(model: onnx.ModelProto, feeds: Given, label: str) -> None:
-    """Raise if an array has another dtype or other dims than its input.
-
-    Raises:
-        UsageError: one has.
-    """
-    for value in model.graph.input:
-        array, declared = feeds.get(value.name), value.type.tensor_type
-        if not isinstance(array, np.ndarray) or not declared.elem_type:
-            continue
-        dtype = DataType(declared.elem_type).numpy
-        dims = declared.shape.dim if declared.HasField("shape") else None
-        is_other = dtype.kind in _NUMBERS and array.dtype.kind in _NUMBERS and array.dtype != dtype
-        if is_other or not (dims is None or _has_dims(array, dims)):
-            shape = "of any rank" if dims is None else f"[{', '.join(map(_said, dims))}]"
-            raise UsageError(
-                f"{label}: {value.name!r} is {array.dtype} {list(array.shape)}; the model takes "
-                f"{dtype} {shape}"
-            )
-
-
-def _has_dims(array: np.ndarray[Any, Any], dims: Sequence[onnx.TensorShapeProto.Dimension]) -> bool:
-    """Return whether an array has the dims that are numbers."""
-    return len(dims) == array.ndim and all(
-        dim.dim_value <= 0 or dim.dim_value == size
-        for dim, size in zip(dims, array.shape, strict=True)
-    )
-
-
-def _said(dim: onnx.TensorShapeProto.Dimension) -> str:
-    return str(dim.dim_value) if dim.dim_value > 0 else dim.dim_param or "?"
 
 
 def _dims_of(model: onnx.ModelProto, feeds: Given) -> dict[str, int]:
@@ -208,24 +203,6 @@ def _sizes_of(
     return sizes
 
 
-def _placed(names: Sequence[str], given: Given) -> Given:
-    """Return the arrays by the names of the inputs."""
-    placed: Given = {}
-    for key, value in given.items():
-        if key in names:
-            placed[key] = value
-        elif key.startswith("#") and int(key[1:]) < len(names):
-            placed[names[int(key[1:])]] = value
-        elif len(names) == 1 and len(given) == 1:
-            placed[names[0]] = value
-        else:
-            raise UsageError(
-                f"the model has no input {key!r}{did_you_mean(key, names)} "
-                f"(it has {', '.join(names) or 'none'})"
-            )
-    return placed
-
-
 # --- reading --------------------------------------------------------------------------------------
 
 
@@ -248,7 +225,7 @@ def read_samples(sources: Iterable[Source]) -> tuple[Given, ...]:
 def _parts(source: Source) -> list[tuple[Given, bool]]:
     """Return the arrays of a source, and whether they are a sample of their own."""
     if isinstance(source, Mapping):
-        return [({str(name): np.asarray(v) for name, v in source.items()}, True)]
+        return [({str(name): _value(given) for name, given in source.items()}, True)]
     path = os.fspath(source)
     if not os.path.isdir(path):
         return [(_read(path), path.endswith(".npz"))]
@@ -266,6 +243,12 @@ def _parts(source: Source) -> list[tuple[Given, bool]]:
     return parts + [(_read(file), True) for file in whole]
 
 
+def _value(given: Any) -> Any:
+    """Return an array of numbers; a sequence of arrays, a map and an absent optional stay."""
+    is_sequence = isinstance(given, list | tuple) and any(hasattr(x, "dtype") for x in given)
+    return given if is_sequence or given is None or isinstance(given, dict) else np.asarray(given)
+
+
 def _is_input(path: str) -> bool:
     stem, suffix = os.path.splitext(os.path.basename(path))
     return suffix == ".npy" or (suffix == ".pb" and bool(_NUMBERED.fullmatch(stem)))
@@ -276,7 +259,7 @@ def _read(path: str) -> Given:
     try:
         match suffix:
             case ".npy":
-                return {stem: np.load(path, allow_pickle=False)}
+                return {f"{stem}{suffix}": np.load(path, allow_pickle=False)}
             case ".npz":
                 with np.load(path, allow_pickle=False) as archive:
                     return {name: archive[name] for name in archive.files}

@@ -64,7 +64,7 @@ class BisectOptions:
     numerics: Annotated[NumericClass | None, Parameter(show_default=False)] = None
     """Allowed difference of the outputs, instead of the promises of the passes."""
     inputs: Names = ()
-    """Inputs of the model: x.npy, feeds.npz or a folder; missing ones are generated. Repeatable."""
+    """Inputs of the model: x.npy, feeds.npz or a folder; generated without any. Repeatable."""
     seed: int = 0
     """Seed of the generated inputs."""
     check: str | None = None

@@ -35,7 +35,7 @@ class RunOptions:
     """The options of `tiered run`."""
 
     inputs: Names = ()
-    """Inputs: x.npy, feeds.npz or a folder; missing ones are generated. Repeatable."""
+    """Inputs: x.npy, feeds.npz or a folder; generated without any. Repeatable."""
     seed: int = 0
     """Seed of the generated inputs."""
     all_values: Annotated[bool, Parameter(name=["--all-values", "--all"], negative=())] = False
@@ -62,7 +62,7 @@ def run_run(file: str, options: RunOptions) -> None:
     wanted = None if options.all_values else {value.name for value in model.main.outputs}
     with Progress(enabled=not options.json) as progress:
         progress.say(f"running {printable(file)}")
-        values = run(model, _placed(model, given), all_values=True, seed=options.seed)
+        values = run(model, given[0] if given else None, all_values=True, seed=options.seed)
         rows = list(_rows(values, wanted, options.out))
     record = {"model": file, "values": rows}
     if options.out is not None:
@@ -72,14 +72,6 @@ def run_run(file: str, options: RunOptions) -> None:
         return
     title = f"{len(rows)} values" if options.all_values else "Outputs"
     print_table(results(), title, HEADERS, [_cells(row) for row in rows])
-
-
-def _placed(model: Any, given: Any) -> dict[str, Any]:
-    """Return the arrays of the first sample by the names of inputs."""
-    names = [value.name for value in model.main.inputs if not value.is_overridable]
-    sample = given[0] if given else {}
-    places = {"": names[0] if names else "", **{f"#{at}": name for at, name in enumerate(names)}}
-    return {places.get(name, name): array for name, array in sample.items()}
 
 
 def _rows(

@@ -26,7 +26,7 @@ class SensitivityOptions:
     """The options of `tiered sensitivity`."""
 
     inputs: Names = ()
-    """Inputs: x.npy, feeds.npz or a folder; missing ones are generated. Repeatable."""
+    """Inputs: x.npy, feeds.npz or a folder; generated without any. Repeatable."""
     weights: Names = ()
     """Weights, with wildcards; by default all float weights of two and more axes. Repeatable."""
     stop_at: Names = ()

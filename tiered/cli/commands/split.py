@@ -38,7 +38,7 @@ class SplitOptions:
     """Run the model, and the parts one after the other, and compare the outputs bit by bit. Exit
     code 3 if they differ."""
     inputs: Names = ()
-    """Inputs for --verify: x.npy, feeds.npz or a folder; missing ones are generated. Repeatable."""
+    """Inputs for --verify: x.npy, feeds.npz or a folder; generated without any. Repeatable."""
     force: Force = False
     """Replace ONNX models that are not earlier results of MODEL."""
     json: Annotated[bool, Flag] = False

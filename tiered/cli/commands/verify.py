@@ -53,7 +53,7 @@ class CompareOptions:
     min_cosine: Annotated[float | None, Parameter(show_default=False)] = None
     """Compare float outputs by their cosine (approximate and lossy only)."""
     inputs: Names = ()
-    """Inputs of the models: x.npy, feeds.npz or a folder; others are generated. Repeatable."""
+    """Inputs of the models: x.npy, feeds.npz or a folder; generated without any. Repeatable."""
     seed: int = 0
     """Seed of the generated inputs."""
     layers: Annotated[bool, Flag] = False
