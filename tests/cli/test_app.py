@@ -1,15 +1,21 @@
+import platform
 import re
 import sys
 from pathlib import Path
 
+import onnxruntime
 import pytest
 
 from tests.cli.conftest import Cli
+from tests.saturation import products_that
 from tiered import __version__, errors
 from tiered.cli import run
-from tiered.cli.commands import optimize
+from tiered.cli.commands import optimize, version
+from tiered.cli.commands.version import processor
 from tiered.cli.examples import COMMANDS
 from tiered.cli.watch import KINDS
+from tiered.runtime.byte_products import ByteProducts
+from tiered.runtime.worker.client import Worker
 
 
 @pytest.mark.parametrize(
@@ -71,6 +77,52 @@ def test_help_names_the_exit_codes(cli: Cli) -> None:
 
 def test_the_version_is_printed(cli: Cli) -> None:
     assert cli("--version").out == f"tiered {__version__}\n"
+
+
+@pytest.mark.parametrize("tokens", [("--version", "-v"), ("--verbose", "--version")])
+@pytest.mark.parametrize(
+    ("answer", "says"), [("exact", "exact"), ("saturate", "saturate (no VNNI)")]
+)
+def test_the_version_in_detail_names_the_processor(
+    cli: Cli, tokens: tuple[str, ...], answer: ByteProducts, says: str
+) -> None:
+    with products_that(answer):
+        lines = cli(*tokens).out.splitlines()
+    assert lines[0] == f"tiered {__version__}"
+    assert f"onnxruntime {onnxruntime.__version__}" in lines
+    assert lines[-2:] == [f"processor: {processor()}", f"8-bit products: {says}"]
+
+
+def test_the_version_alone_runs_nothing(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(Worker, "open")
+    assert cli("--version").code == 0
+
+
+@pytest.mark.parametrize(
+    ("facts", "elsewhere", "machine", "name"),
+    [
+        ("processor: 0\nmodel name\t: Chip 7\n", "", "x86_64", "Chip 7 (x86_64)"),
+        (None, "Chip 8", "AMD64", "Chip 8 (AMD64)"),
+        ("Features: dot\n", "", "aarch64", "aarch64"),
+        (None, "arm", "arm", "arm"),
+        (None, "", "", "unknown"),
+    ],
+)
+def test_the_processor_has_the_name_that_the_system_has(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    facts: str | None,
+    elsewhere: str,
+    machine: str,
+    name: str,
+) -> None:
+    file = tmp_path / "cpuinfo"
+    if facts is not None:
+        file.write_text(facts)
+    monkeypatch.setattr(version, "_CPU_FACTS", file)
+    monkeypatch.setattr(platform, "processor", lambda: elsewhere)
+    monkeypatch.setattr(platform, "machine", lambda: machine)
+    assert processor() == name
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,10 @@ import json
 import pytest
 
 from tests.cli.conftest import Cli
+from tests.saturation import products_that
 from tiered.backends import known
+from tiered.runtime.byte_products import ByteProducts
+from tiered.runtime.worker.client import Worker
 
 
 @pytest.fixture
@@ -30,3 +33,22 @@ def test_a_broken_plug_in_that_is_asked_for_is_an_error(cli: Cli) -> None:
     ended = cli("backends", "brittle")
     assert ended.code == 2
     assert "no_such_module" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"), [("exact", "exact"), ("saturate", "saturate (no VNNI)")]
+)
+def test_a_target_that_keeps_to_7_bits_says_whether_this_processor_needs_that(
+    cli: Cli, answer: ByteProducts, says: str
+) -> None:
+    with products_that(answer):
+        shown = cli("backends", "onnxruntime_cpu").out
+        described = json.loads(cli("backends", "onnxruntime_cpu", "--json").out)
+    assert f"  8-bit products on this processor: {says}\n" in shown
+    assert described["byte_products"] == answer
+
+
+def test_other_targets_run_nothing(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(Worker, "open")
+    assert "8-bit products" not in cli("backends", "qnn_htp").out
+    assert "byte_products" not in json.loads(cli("backends", "qnn_htp", "--json").out)

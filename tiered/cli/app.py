@@ -21,6 +21,7 @@ from tiered.cli.commands.run import RunOptions
 from tiered.cli.commands.sensitivity import SensitivityOptions
 from tiered.cli.commands.split import SplitOptions
 from tiered.cli.commands.verify import CompareOptions
+from tiered.cli.commands.version import asks_for_details, run_version
 from tiered.cli.config_file import apply_config_file
 from tiered.cli.declarations import catalogue, debug, read, write
 from tiered.cli.declarations.batch import batch
@@ -107,6 +108,8 @@ def parsed(tokens: Sequence[str]) -> tuple[str | None, Callable[[], Any]]:
     Raises:
         WrongCommandLine: it does not parse.
     """
+    if asks_for_details(tokens):
+        return None, run_version
     try:
         command, bound, _ = app.parse_args(
             tokens, console=screen(), exit_on_error=False, print_error=False

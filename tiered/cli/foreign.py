@@ -11,7 +11,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
-HELP: Final = frozenset({"--help", "-h", "--version"})
+VERSION: Final = "--version"
+HELP: Final = frozenset({"--help", "-h", VERSION})
 SUFFIX: Final = ".onnx"
 
 _FP16: Final = "--dtype"
@@ -95,7 +96,7 @@ _OFF: Final = ("disable", "skip", "no")
 def with_command(tokens: Sequence[str], commands: Sequence[str]) -> list[str]:
     """Return the command line with `optimize` before a model or an option that comes first."""
     first = next(iter(tokens), "")
-    if not first or first in commands or first in HELP:
+    if not first or first in commands or first in HELP or VERSION in tokens:
         return list(tokens)
     is_model = first.endswith(SUFFIX) or os.sep in first or os.path.isfile(first)
     return ["optimize", *tokens] if is_model or first.startswith("-") else list(tokens)

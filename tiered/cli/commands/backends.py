@@ -2,7 +2,8 @@
 
 `--json` prints an array of {name, doc, api_version, digest, operators, shapes, layout}, or {name,
 error} for a plug-in that cannot be loaded; for NAME one object with its sources, limits, opset,
-ir_version, edits and the rules of operators as well.
+ir_version, edits and the rules of operators as well, and byte_products (exact, saturate or unknown)
+if it reduces the range of weights: how the installed onnxruntime adds 8-bit products here.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from tiered.errors import BackendError
 
 if TYPE_CHECKING:
     from tiered.backends import Backend
+    from tiered.runtime.byte_products import ByteProducts
 
 
 def run_backends(name: str | None, *, as_json: bool, verbose: bool) -> None:
@@ -71,6 +73,7 @@ def _summary(backend: Backend) -> dict[str, Any]:
 def _described(backend: Backend) -> dict[str, Any]:
     return {
         **_summary(backend),
+        **_byte_products(backend),
         "sources": list(backend.sources),
         "limits": list(backend.limits),
         "opset": list(backend.opset),
@@ -83,8 +86,16 @@ def _described(backend: Backend) -> dict[str, Any]:
     }
 
 
+def _byte_products(backend: Backend) -> dict[str, ByteProducts]:
+    """Return how this processor adds 8-bit products, for a target where that differs."""
+    from tiered.runtime.byte_products import byte_products
+
+    return {"byte_products": byte_products()} if backend.quantization.reduce_range else {}
+
+
 def _print_one(console: Console, backend: Backend, *, verbose: bool) -> None:
     from tiered.backends.rules import dtype_names
+    from tiered.runtime.byte_products import WORDS
 
     console.print(Text(backend.name, style="bold"))
     console.print(f"  {printable(backend.doc)}")
@@ -104,6 +115,8 @@ def _print_one(console: Console, backend: Backend, *, verbose: bool) -> None:
     for label, fact in facts.items():
         if fact:
             console.print(f"  {label + ':':<12} {printable(fact)}")
+    for found in _byte_products(backend).values():
+        console.print(f"  8-bit products on this processor: {WORDS[found]}")
     for label, texts in (("sources", backend.sources), ("limits", backend.limits)):
         for at, text in enumerate(texts):
             console.print(printable(f"  {label + ':' if at == 0 else '':<12} {text}"))

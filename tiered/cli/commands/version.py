@@ -1,0 +1,51 @@
+"""`tiered --version -v`: versions, the processor, and its 8-bit products, for reports of faults."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Collection
+from pathlib import Path
+from typing import Final
+
+from tiered.cli.foreign import VERSION
+from tiered.cli.output.terminal import printable, results
+
+_CPU_FACTS: Final = Path("/proc/cpuinfo")
+_NAME: Final = "model name"
+
+
+def asks_for_details(tokens: Collection[str]) -> bool:
+    """Return whether a command line is `--version` with `-v`, in any order."""
+    return set(tokens) in ({VERSION, "-v"}, {VERSION, "--verbose"})
+
+
+def run_version() -> None:
+    """Print what decides the results of a run on this machine, beside the model.
+
+    Raises:
+        PackageNotFoundError: a package that tiered works with is not installed as one.
+    """
+    from tiered.debug.bundle import versions
+    from tiered.runtime.byte_products import WORDS, byte_products
+
+    console = results()
+    for name, version in versions().items():
+        console.print(printable(f"{name} {version}"), soft_wrap=True)
+    console.print(printable(f"processor: {processor()}"), soft_wrap=True)
+    console.print(f"8-bit products: {WORDS[byte_products()]}", soft_wrap=True)
+
+
+def processor() -> str:
+    """Return the name of the processor and its instruction set, as far as the system has them."""
+    machine = platform.machine()
+    name = _name_on_linux() or platform.processor()
+    return f"{name} ({machine})" if name and name != machine else machine or "unknown"
+
+
+def _name_on_linux() -> str:
+    try:
+        lines = _CPU_FACTS.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return ""
+    pairs = (line.partition(":") for line in lines)
+    return next((value.strip() for key, _, value in pairs if key.strip() == _NAME), "")
