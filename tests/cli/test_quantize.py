@@ -7,6 +7,9 @@ import pytest
 from onnx import numpy_helper
 
 from tests.cli.conftest import Cli
+from tests.saturation import products_that
+from tiered.quantization.deployed import SATURATION
+from tiered.runtime.byte_products import ByteProducts
 from tiered.testing import parse
 
 TEXT = """
@@ -30,11 +33,16 @@ def products(tmp_path: Path) -> Path:
     return file
 
 
-def test_layers_are_listed(cli: Cli, products: Path) -> None:
+@pytest.mark.parametrize("answer", ["exact", "saturate"])
+def test_layers_are_listed(cli: Cli, products: Path, answer: ByteProducts) -> None:
     out, report = products.with_name("out.onnx"), products.with_name("report.json")
     samples = products.with_name("samples")
-    ended = cli("quantize", products, out, "--inputs", samples, "--report", report)
-    assert (ended.code, ended.err) == (0, "")
+    with products_that(answer):
+        ended = cli("quantize", products, out, "--inputs", samples, "--report", report)
+    assert ended.code == 0
+    is_saturated = answer == "saturate"
+    assert (f" dB: {SATURATION}\n" in ended.err) == is_saturated
+    assert is_saturated or not ended.err
     assert "2 of 2 layers and 100.0% of the multiply-adds are quantised" in ended.out
     assert "uint8 x int8" in ended.out
     onnx.checker.check_model(onnx.load(out), full_check=True)
@@ -44,6 +52,20 @@ def test_layers_are_listed(cli: Cli, products: Path) -> None:
     assert sum(row["contribution"] for row in found["layers"]) == pytest.approx(1)
     assert found["samples"] == 6
     assert found["sqnr"] > 20
+    assert found["saturates"] == is_saturated
+    assert (found["sqnr_deployed"] < found["sqnr"] - 1) == is_saturated
+
+
+def test_weights_of_seven_bits_do_not_saturate(cli: Cli, products: Path) -> None:
+    out, samples = products.with_name("out.onnx"), products.with_name("samples")
+    options = ("--inputs", samples, "--reduce-range", "--force")
+    with products_that("saturate"):
+        ended = cli("quantize", products, out, *options)
+        dynamic = cli("quantize", products, out, "--dynamic", *options)
+        whole = cli("quantize", products, out, "--dynamic", "--inputs", samples, "--force")
+    assert (ended.code, ended.err) == (0, "")
+    assert (dynamic.code, SATURATION in dynamic.out) == (0, False)
+    assert (whole.code, SATURATION in whole.out) == (0, True)
 
 
 def test_layers_of_a_target_without_floats_keep_their_names(cli: Cli, products: Path) -> None:
@@ -268,6 +290,7 @@ def test_other_ways_to_quantise(
         ("--dynamic", "--backend", "qnn_htp"),
         ("--dynamic", "--order", "sensitivity"),
         ("--weights", "int8", "--report", "a.svg"),
+        ("--weights", "int8", "--reduce-range"),
         ("--order", "sensitivity"),
         ("--report", "a.txt"),
         ("--verify",),

@@ -69,8 +69,11 @@ class Reference:
         Raises:
             RuntimeFailure: onnxruntime does not run it so.
         """
+        return self._ratio(self._deployed(proto))
+
+    def _deployed(self, proto: onnx.ModelProto) -> list[dict[str, Any]]:
         with open_model(shared_worker(), proto, folder=self.folder, setting="default") as running:
-            return self._ratio([running.run(each) for each in self.feeds])
+            return [running.run(each) for each in self.feeds]
 
     def _ratio(self, found: Sequence[Mapping[str, Any]]) -> float:
         noise: dict[str, Noise] = defaultdict(Noise)
@@ -79,11 +82,22 @@ class Reference:
                 noise[name].add(array, outputs[name])
         return min((each.decibels for each in noise.values()), default=math.inf)
 
-    def metric(self, proto: onnx.ModelProto, budget: Budget) -> float:
-        """Return what a budget limits, of a quantised model: that of the worst sample."""
-        found = _runs(proto, self.folder, self.feeds)
-        pairs = zip(self._outputs, found, strict=True)
-        return budget.worst_of([budget.measure(exact, outputs) for exact, outputs in pairs])
+    def metric(
+        self, proto: onnx.ModelProto, budget: Budget, *, is_deployed: bool = False
+    ) -> float:
+        """Return what a budget limits, of a quantised model: that of the worst sample.
+
+        Args:
+            proto: the quantised model.
+            budget: the limit.
+            is_deployed: run it with onnxruntime's own optimisations.
+
+        Raises:
+            RuntimeFailure: onnxruntime does not run it so.
+        """
+        runs = self._deployed(proto) if is_deployed else _runs(proto, self.folder, self.feeds)
+        pairs = zip(self._outputs, runs, strict=True)
+        return budget.worst_of([budget.measure(exact, found) for exact, found in pairs])
 
     def shapes(self, names: Collection[str]) -> dict[str, tuple[int, ...]]:
         """Return the shapes of values of the main graph for the first sample, in order."""

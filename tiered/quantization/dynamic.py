@@ -11,6 +11,7 @@ import numpy as np
 from tiered.calibration.masks import mask_limits
 from tiered.graph import DataType, Graph, Model, Node, Tensor, Value
 from tiered.precision.few_bits.returning import OutputBudget, convert_within
+from tiered.quantization.deployed import SATURATION, saturates
 from tiered.quantization.plan import NO_PRODUCTS, is_dequantized, weight_refusal
 from tiered.quantization.scales import Weight, weight_of
 from tiered.quantization.scheme import PRODUCTS, Scheme
@@ -79,17 +80,22 @@ def quantise_dynamically(
     reasons = {node: why_float(node) for node in products}
 
     def convert(kept: Mapping[Node, str], on_found: OnFound, on_skip: OnSkip) -> list[Node]:
-        rewriter = _Rewriter(Scheme(reduce_range=reduce_range))
-        done = []
+        scheme = Scheme(reduce_range=reduce_range)
+        rewriter = _Rewriter(scheme)
+        done, operators = [], set[str]()
         for node in products:
             if reason := reasons[node] or kept.get(node, ""):
                 on_skip(node, Skip(reason))
                 continue
+            operators.add(node.op_type)
             rewriter.rewrite(node)
             done.append(node)
         if done:
             integer = f"{len(done)} of {len(products)} products are integer"
             on_found(f"{integer}; {len(rewriter.quantised)} activations")
+        # The kernel of ConvInteger has the weight on its left, and is exact everywhere.
+        if saturates(scheme, (name for name in operators if name != "Conv")):
+            on_found(SATURATION)
         return done
 
     convert_within(model, convert, budget, on_found, on_skip)

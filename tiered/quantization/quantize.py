@@ -12,7 +12,7 @@ import onnx
 from tiered.calibration.calibrate import MADE, Calibration, SampledModel, calibrate
 from tiered.calibration.masks import LARGEST, mask_limits
 from tiered.calibration.observers import Method
-from tiered.errors import RuntimeFailure, UsageError
+from tiered.errors import UsageError
 from tiered.graph import Model, Node, Value
 from tiered.graph.io.export import export_model
 from tiered.intervals.analysis import ranges
@@ -21,6 +21,7 @@ from tiered.precision.budget import Budget, fewest_returned
 from tiered.precision.effects import Order, output_effects
 from tiered.precision.narrowing import why_skipped
 from tiered.precision.noise import Feeds, Reference
+from tiered.quantization.deployed import SATURATION, deployed_ratio, deviation, saturates
 from tiered.quantization.parameters import parameters_of_plan
 from tiered.quantization.placement import Placed, place
 from tiered.quantization.plan import (
@@ -48,10 +49,6 @@ OnSkip = Callable[["Node | None", Skip], None]
 _UNSEEN: Final = 4
 """Of so many samples of the user, one is kept for measuring; of made ones, as many more are made.
 """
-
-
-_DEVIATION: Final = 1.0
-"""A difference in dB that onnxruntime's optimisations may make without a remark."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +107,7 @@ class Quantised:
         parameters: of each quantised value, by name.
         sqnr: of the model, in dB; None if it was not measured.
         deployed: the same with onnxruntime's own optimisations; None if it does not run so.
+        is_saturated: whether onnxruntime's sums of 8-bit products saturate on this processor.
         alone: that of each product when it alone is quantised, by the name of its output.
         returned: the products that the budget returned to float, each with its ratio.
         calibration: what was measured; None if nothing is quantised.
@@ -122,11 +120,24 @@ class Quantised:
     parameters: Mapping[str, Parameters] = field(default_factory=dict)
     sqnr: float | None = None
     deployed: float | None = None
+    is_saturated: bool = False
     alone: Mapping[str, float] = field(default_factory=dict)
     returned: Sequence[tuple[Node, float]] = ()
     calibration: Calibration | None = None
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     outputs: Mapping[Node, str] = field(default_factory=dict)
+
+    @property
+    def warning(self) -> str:
+        """What onnxruntime's own optimisations do to the ratio, and why; empty if little."""
+        if self.sqnr is None:
+            return SATURATION if self.is_saturated else ""
+        return deviation(
+            self.sqnr,
+            self.deployed,
+            is_saturated=self.is_saturated,
+            has_returned=bool(self.returned),
+        )
 
 
 def quantise_model(
@@ -178,18 +189,9 @@ def quantise_model(
         on_found(f"{len(found.plan.others)} other operators are quantised")
     if found.sqnr is not None:
         on_found(f"signal to noise of the outputs: {found.sqnr:.1f} dB")
-        if warning := deviation(found.sqnr, found.deployed):
-            on_found(warning)
+    if warning := found.warning:
+        on_found(warning)
     return found
-
-
-def deviation(sqnr: float, deployed: float | None) -> str:
-    """Return what onnxruntime's own optimisations do to a quantised model; empty if little."""
-    if deployed is None:
-        return "onnxruntime does not run the model with its own optimisations"
-    if deployed == sqnr or abs(deployed - sqnr) <= _DEVIATION:
-        return ""
-    return f"with onnxruntime's own optimisations the outputs have {deployed:.1f} dB"
 
 
 class _Quantisation:
@@ -309,7 +311,17 @@ class _Quantisation:
         # A product whose result is an output of the model gives its name to the DequantizeLinear.
         outputs = {unit.node: unit.node.output.name for unit in plan.units}
         stored = place(self.model, plan, self.scheme, parameters)
-        return Quantised(plan, stored, names, outputs=outputs, calibration=self.measured)
+        return Quantised(
+            plan,
+            stored,
+            names,
+            is_saturated=self._saturates(plan),
+            outputs=outputs,
+            calibration=self.measured,
+        )
+
+    def _saturates(self, plan: Plan) -> bool:
+        return saturates(self.scheme, (unit.node.op_type for unit in plan.units))
 
     def _tried(self, plan: Plan) -> onnx.ModelProto:
         """Return the model with a plan, and undo it."""
@@ -327,11 +339,14 @@ class _Quantisation:
         alone = reference.alone(whole, names)
         worst = self._ranked(plan, alone, reference)
         budget, returned = self.settings.budget, tuple[Unit, ...]()
+        is_saturated = self._saturates(plan)
         if budget is not None:
+            is_deployed = is_saturated and deployed_ratio(whole, reference) is not None
 
             def measure(units: Sequence[Unit]) -> float:
                 self.on_step(f"budget: {len(units)} of {len(worst)} products in float")
-                return reference.metric(self._tried(self._less(plan, units, budget)), budget)
+                tried = self._tried(self._less(plan, units, budget))
+                return reference.metric(tried, budget, is_deployed=is_deployed)
 
             returned = fewest_returned(worst, measure, budget).items
             plan = self._less(plan, returned, budget)
@@ -341,7 +356,8 @@ class _Quantisation:
         return replace(
             done,
             sqnr=reference.decibels(final),
-            deployed=_deployed(final, reference),
+            deployed=deployed_ratio(final, reference),
+            is_saturated=is_saturated,
             alone=alone,
             returned=pairs,
             shapes=shapes,
@@ -365,14 +381,6 @@ class _Quantisation:
 
     def _less(self, plan: Plan, units: Sequence[Unit], budget: Budget) -> Plan:
         return without(plan, {unit.node: f"the budget {budget}" for unit in units}, self.scheme)
-
-
-def _deployed(proto: onnx.ModelProto, reference: Reference) -> float | None:
-    """Return the ratio with onnxruntime's own optimisations; None if these do not run the model."""
-    try:
-        return reference.deployed(proto)
-    except RuntimeFailure:
-        return None
 
 
 def _names(plan: Plan) -> list[str]:

@@ -56,6 +56,7 @@ class Report:
         rows: the products.
         sqnr: of the outputs of the model, in dB; None if it was not measured.
         deployed: the same with onnxruntime's own optimisations; None if not measured.
+        is_saturated: whether onnxruntime's sums of 8-bit products saturate on this processor.
         others: how many operators are quantised that are no products, for a target of integers.
         samples: how many samples the ranges were measured on.
         made_inputs: whether these were made.
@@ -69,6 +70,7 @@ class Report:
     returned: tuple[str, ...] = ()
     deployed: float | None = None
     others: int = 0
+    is_saturated: bool = False
 
     @property
     def quantised(self) -> int:
@@ -92,6 +94,7 @@ class Report:
             "other_operators": self.others,
             "sqnr": _finite(self.sqnr),
             "sqnr_deployed": _finite(self.deployed),
+            "saturates": self.is_saturated,
             "samples": self.samples,
             "made_inputs": self.made_inputs,
             "returned": list(self.returned),
@@ -144,6 +147,7 @@ def report_of(found: Quantised, shapes: Shapes) -> Report:
         tuple(node.label for node, _ in found.returned),
         found.deployed,
         len(found.plan.others),
+        found.is_saturated,
     )
 
 

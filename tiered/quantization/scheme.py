@@ -70,6 +70,11 @@ class Scheme:
         name = self.activations.name.lower()
         return "" if opset >= first else f"{name} needs opset {first}, the model has {opset}"
 
+    def may_saturate(self, op_type: str) -> bool:
+        """Return whether two products of an operator may exceed 16 bits: of uint8 by int8."""
+        is_mixed = self.activations == DataType.UINT8 and self.weights == DataType.INT8
+        return is_mixed and not self.reduce_range and op_type not in self.unsigned_weights
+
     def has_channels(self, op_type: str, opset: int) -> bool:
         """Return whether the weights of an operator have a scale for each channel."""
         return self.per_channel and opset >= _PER_CHANNEL_OPSET and op_type not in self.per_tensor

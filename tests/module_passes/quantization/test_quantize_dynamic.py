@@ -1,12 +1,17 @@
 """quantize_dynamic: one DynamicQuantizeLinear for each activation; what stays float, and why."""
 
+from itertools import product
+
 import numpy as np
 import onnx
 import pytest
 from onnx import numpy_helper
 
-from tiered import Model, PassContext, get_pass
-from tiered.runtime import run
+from tests.saturation import products_that
+from tiered import Model, OutputBudget, PassContext, get_pass, quantise_dynamically
+from tiered.quantization.deployed import SATURATION
+from tiered.runtime import run_reference
+from tiered.runtime.byte_products import ByteProducts
 from tiered.testing import parse
 
 
@@ -37,8 +42,8 @@ def quantised(proto: onnx.ModelProto, **options: object) -> tuple[Model, list[st
 
 
 def ratio(before: onnx.ModelProto, after: Model, feeds: dict[str, np.ndarray]) -> float:
-    """Return the signal to noise ratio of the output y in dB."""
-    exact, found = (run(each, feeds)["y"] for each in (before, after.to_proto()))
+    """Return the signal to noise ratio of the output y in dB, with exact sums of integers."""
+    exact, found = (run_reference(each, feeds)["y"] for each in (before, after.to_proto()))
     return float(20 * np.log10(np.linalg.norm(exact) / np.linalg.norm(exact - found)))
 
 
@@ -70,6 +75,51 @@ def test_products_with_constant_matrices(text: str, shape: tuple[int, ...], opse
     if shapes.get("b") == 0:
         feeds["b"] = random(1)[0]
     assert ratio(proto, model, {name: feeds[name] for name in shapes}) > 35
+
+
+@pytest.mark.parametrize(
+    ("answer", "options", "warns"),
+    [
+        ("exact", {}, False),
+        ("unknown", {}, False),
+        ("saturate", {}, True),
+        ("saturate", {"reduce_range": True}, False),
+        ("saturate", {"skip_op_types": ["MatMul"]}, False),
+    ],
+)
+def test_products_that_saturate_here_are_a_finding(
+    answer: ByteProducts, options: dict[str, object], warns: bool
+) -> None:
+    proto = model_of("(float[N,16] x) => (float[N,8] y) { y = MatMul(x, w) }", w=random(16, 8))
+    with products_that(answer):
+        _, found = quantised(proto, **options)
+    assert (SATURATION in found) == warns
+
+
+def test_integer_convolutions_never_saturate() -> None:
+    with products_that("saturate"):
+        _, found = quantised(model_of(CONV, w=random(8, 4, 3, 3), b=random(8)), convolutions=True)
+    assert "1 of 1 products are integer; 1 activations" in found
+    assert SATURATION not in found
+
+
+def test_a_budget_is_that_of_the_products_of_this_processor() -> None:
+    # Neighbours along K are all large, so that each of their pairs saturates.
+    weight = np.where(np.arange(8) % 2, np.ones((16, 8), np.float32), np.float32(-1))
+    proto = model_of("(float[N,16] x) => (float[N,8] y) { y = MatMul(x, w) }", w=weight)
+    samples = ({"x": np.linspace(1, 2, 64, dtype=np.float32).reshape(4, 16)},)
+    counts = {}
+    answers: tuple[ByteProducts, ...] = ("exact", "saturate")
+    for answer, bits in product(answers, (8, 7)):
+        with products_that(answer):
+            model = Model.from_proto(proto)
+            found: list[str] = []
+            budget = OutputBudget(limit="sqnr>=30dB", inputs=samples)
+            quantise_dynamically(
+                model, found.append, lambda *skip: None, reduce_range=bits == 7, budget=budget
+            )
+        counts[answer, bits] = len(model.main.nodes_of("MatMulInteger"))
+    assert counts == {("exact", 8): 1, ("exact", 7): 1, ("saturate", 8): 0, ("saturate", 7): 1}
 
 
 def test_an_activation_is_quantised_once() -> None:

@@ -1,8 +1,8 @@
 """`tiered quantize MODEL OUT`: quantise a model, and print what that costs, layer by layer.
 
 With `--json`, one object: model, out, quantised, products, share_of_macs, other_operators, sqnr
-(dB; null if it is infinite), sqnr_deployed (with onnxruntime's own optimisations), samples,
-made_inputs, returned,
+(dB; null if it is infinite), sqnr_deployed (with onnxruntime's own optimisations), saturates
+(whether its sums of 8-bit products saturate on this processor), samples, made_inputs, returned,
 layers: [{node, op_type, output, dtype, scale, weight_scales, sqnr, contribution, macs, reason}].
 With --dynamic or --weights, the object is that of `tiered optimize`.
 """
@@ -122,6 +122,8 @@ def run_quantize(
         print_json({"model": source, "out": placed, **report.record()})
     elif not write.quiet:
         _print(report, None if write.verbose else FEW)
+        if warning := found.warning:
+            notes().print(f"tiered: warning: {warning}", soft_wrap=True)
         for option in unmatched:
             notes().print(f"tiered: warning: {option} names no node of the model", soft_wrap=True)
         if report.quantised and (missing := _missing_operators(options.backend)):
@@ -135,6 +137,8 @@ def _check_alone(options: QuantizeOptions) -> None:
     if options.dynamic and options.weights is not None:
         raise UsageError("--dynamic and --weights are two ways to quantise; use one")
     how = "--dynamic" if options.dynamic else "--weights"
+    if options.weights is not None and options.reduce_range is not None:
+        raise UsageError("--reduce-range is for products of integers; leave out --weights")
     given = {"--report": options.report, "--backend": options.backend}
     for name, value in given.items():
         if value is not None:
@@ -150,6 +154,8 @@ def _pass(options: QuantizeOptions, write: WriteOptions) -> str:
     name = "quantize_dynamic" if options.dynamic else f"weights_to_{options.weights}"
     kept = [name for names in options.keep_ops for name in names.split(",")]
     settings: dict[str, object] = {"skip_op_types": kept, "skip_nodes": list(options.keep_nodes)}
+    if options.dynamic and options.reduce_range is not None:
+        settings["reduce_range"] = options.reduce_range
     if options.weights == "int4":
         settings.update(inputs=write.inputs, seed=options.seed, samples=options.samples)
     if options.budget is not None:
@@ -258,7 +264,6 @@ def _write(path: str, report: Report, source: str) -> None:
 
 def _print(report: Report, limit: int | None) -> None:
     from tiered.quantization.plan import NO_PRODUCTS
-    from tiered.quantization.quantize import deviation
 
     console = results()
     done = [row for row in report.rows if not row.reason]
@@ -294,5 +299,3 @@ def _print(report: Report, limit: int | None) -> None:
         console.print(f"the model stays as it is: {NO_PRODUCTS}")
     if report.sqnr is not None:
         console.print(f"signal to noise of the outputs: {report.sqnr:.1f} dB")
-        if warning := deviation(report.sqnr, report.deployed):
-            notes().print(f"tiered: warning: {warning}")
