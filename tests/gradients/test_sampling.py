@@ -8,7 +8,10 @@ from tiered import get_pass
 from tiered.gradients import NoGradient
 from tiered.testing import parse
 
-RANDOM = np.random.default_rng(3)
+
+def drawn() -> np.random.Generator:
+    """Return numbers that no other test draws from: the order of tests decides nothing."""
+    return np.random.default_rng(3)
 
 
 @pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
@@ -25,14 +28,15 @@ def test_grid_sample(mode: str, padding: str, aligned: int) -> None:
 
 def _off_kinks(mode: str, aligned: int) -> np.ndarray:
     """Return coordinates whose elements are 0.2 to 0.8, or 0.1 to 0.4, between two others."""
-    part = RANDOM.uniform(0.1, 0.4, (2, 2, 3, 2)) if mode == "nearest" else RANDOM.uniform(
-        0.2, 0.8, (2, 2, 3, 2))  # fmt: skip
-    place, sizes = RANDOM.integers(-2, 4, (2, 2, 3, 2)) + part, np.array([4, 3])
+    random, (low, high) = drawn(), (0.1, 0.4) if mode == "nearest" else (0.2, 0.8)
+    part = random.uniform(low, high, (2, 2, 3, 2))
+    place, sizes = random.integers(-2, 4, (2, 2, 3, 2)) + part, np.array([4, 3])
     return np.asarray(2 * place / (sizes - 1) - 1 if aligned else (2 * place + 1) / sizes - 1)
 
 
 def test_a_grid_of_three_axes_with_named_dims() -> None:
-    place = RANDOM.integers(-1, 2, (1, 2, 3, 2, 3)) + RANDOM.uniform(0.2, 0.8, (1, 2, 3, 2, 3))
+    random = drawn()
+    place = random.integers(-1, 2, (1, 2, 3, 2, 3)) + random.uniform(0.2, 0.8, (1, 2, 3, 2, 3))
     check(
         "(double[1,C,2,3,D] x, double[1,2,H,2,3] grid) => (double[1,C,2,H,2] y) "
         '{ y = GridSample <mode = "linear"> (x, grid) }',
@@ -55,10 +59,10 @@ def test_deform_conv(offset_group: int, settings: str) -> None:
 
 
 def _windows(offset_group: int, is_strided: bool) -> dict[str, np.ndarray]:
-    image = (2, 3) if is_strided else (3, 4)
+    image, random = (2, 3) if is_strided else (3, 4), drawn()
     return {
-        "o": RANDOM.uniform(-0.8, -0.2, (1, 8 * offset_group, *image)),
-        "m": RANDOM.uniform(0.1, 1, (1, 4 * offset_group, *image)),
+        "o": random.uniform(-0.8, -0.2, (1, 8 * offset_group, *image)),
+        "m": random.uniform(0.1, 1, (1, 4 * offset_group, *image)),
     }
 
 
@@ -72,7 +76,7 @@ def test_roi_align(mode: str, transform: str) -> None:
         "(double[2,3,6,6] x, double[2,4] r) => (double[2,3,2,3] y) <int64[2] b = {1,0}> "
         f'{{ y = RoiAlign <mode = "{mode}", sampling_ratio = 2, output_height = 2, '
         f'output_width = 3, coordinate_transformation_mode = "{transform}"> (x, r, b) }}',
-        feeds={"r": ROIS, "x": RANDOM.permutation(216).reshape(2, 3, 6, 6) / 50}, in_float=True,
+        feeds={"r": ROIS, "x": drawn().permutation(216).reshape(2, 3, 6, 6) / 50}, in_float=True,
     )  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from tiered.graph.queries.function_body import EXACT_BODIES, has_function_body
 from tiered.legalization.simplify import simplify
 from tiered.legalization.sources import FunctionBody
 from tiered.runtime import run
+from tiered.runtime.deviations import NEWEST, installed
 from tiered.support.numerics import Numerics
 from tiered.testing import parse
 
@@ -63,6 +64,8 @@ def cases_of(operator: str) -> list[TestCase]:
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_the_body_computes_what_the_operator_does(operator: str) -> None:
     tried = [_compare(case, operator) for case in cases_of(operator)]
+    if not any(tried) and installed() < NEWEST:
+        pytest.skip(f"this onnxruntime is too old for the opset of {operator}")
     assert any(tried), f"onnxruntime ran no case of {operator}"
 
 

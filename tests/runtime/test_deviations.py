@@ -22,6 +22,10 @@ SHOWN: dict[str, tuple[str, dict[str, Any]]] = {
         "g (float[2] a, float[2] b) => (float[2] y) { y = Max(a, b) }",
         {"a": np.array([0.0, -0.0], "f"), "b": np.array([-0.0, 0.0], "f")},
     ),
+    "extremum_of_large_integers": (
+        "g (int64[3] a, int64[3] b) => (int64[3] y) { y = Max(a, b) }",
+        {"a": np.array([2**31, 2, 7]), "b": np.array([1, -(2**31), -3])},
+    ),
     "reduce_of_nothing": (
         "g (float[3,0] x) => (float[N] y) <int64[1] a = {-1}> { y = ReduceSum<keepdims=0>(x, a) }",
         {"x": np.zeros((3, 0), "f")},

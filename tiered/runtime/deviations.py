@@ -143,6 +143,10 @@ def _is_last_digit(difference: OutputDifference) -> bool:
     return is_digit and difference.max_ulp is None
 
 
+def _is_of_integers(difference: OutputDifference) -> bool:
+    return difference.max_ulp is None and not _is_shape(difference)
+
+
 def _is_infinity(difference: OutputDifference) -> bool:
     return difference.max_abs == float("inf") and not difference.nan_mismatch
 
@@ -197,6 +201,14 @@ DEVIATIONS = (
         "Max and Min of two zeros take the sign of the first or the second, by no rule",
         _has("Max", "Min", "Clip", "Relu"),
         _is_sign_of_zero,
+    ),
+    Deviation(
+        "extremum_of_large_integers",
+        "Max and Min of 64-bit integers choose the other one where they differ by 2**31 and more "
+        "(up to 1.31)",
+        _has("Max", "Min", "Clip"),
+        _is_of_integers,
+        mended=(1, 32),
     ),
     Deviation(
         "pow_of_columns",

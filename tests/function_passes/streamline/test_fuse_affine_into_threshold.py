@@ -10,7 +10,6 @@ from tiered.runtime import run
 PASS = "fuse_affine_into_threshold"
 MULTI = "y = q.MultiThreshold<{}>(s, t)"
 PLAIN = "y = q.MultiThreshold(s, t)"
-RANDOM = np.random.default_rng(0)
 
 
 def graph(nodes: str, x: str = "float[2,3] x") -> str:
@@ -42,15 +41,16 @@ def same(before: Any, after: Any, x: Any) -> bool:
 def test_all_counts_are_equal(
     step: str, sign: int, layout: str, shape: str, channels: tuple[int, ...]
 ) -> None:
-    c = floats(sign * RANDOM.uniform(0.1, 3, channels))
-    t = floats(np.sort(RANDOM.normal(size=(3, 15)), axis=1))
+    random = np.random.default_rng(0)
+    c = floats(sign * random.uniform(0.1, 3, channels))
+    t = floats(np.sort(random.normal(size=(3, 15)), axis=1))
     nodes = f"s = {step}(x, c) {MULTI}".format(f'data_layout="{layout}", out_scale=0.5')
     before = parsed(graph(nodes, f"float[{shape}] x"), c=c, t=t)
     after, _ = applied(PASS, before)
     negated = sign < 0 and step in ("Div", "Mul")
     assert operators(after) == [*(["Neg"] if negated else []), "MultiThreshold"]
     dims = [2 if dim == "N" else int(dim) for dim in shape.split(",")]
-    x = floats(RANDOM.normal(size=dims))
+    x = floats(random.normal(size=dims))
     x.reshape(-1)[: min(len(SPECIAL), x.size)] = SPECIAL[: x.size]
     assert same(before, after, x)
 

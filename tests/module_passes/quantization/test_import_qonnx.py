@@ -11,6 +11,7 @@ from onnx import numpy_helper
 from tests import qonnx
 from tiered import Model, PassContext, get_pass, optimize_model
 from tiered.runtime import run, run_reference
+from tiered.runtime.deviations import DEVIATIONS, installed
 
 DOMAIN = "qonnx.custom_op.general"
 RUNTIMES = (run, run_reference)
@@ -168,7 +169,10 @@ def test_multi_threshold(
         x.reshape(-1)[:3] = [np.nan, np.inf, -0.0]
     thresholds = np.sort(random.integers(-9, 9, (channels, count))).astype(np.float32)
     expected = qonnx.multi_threshold(x, thresholds, 0.1, -0.7, axis)
-    for runtime in RUNTIMES:
+    # The deviation "reduce_of_nothing" of onnxruntime: no element, or no threshold, to count.
+    (deviation,) = (each for each in DEVIATIONS if each.name == "reduce_of_nothing")
+    deviates = deviation.is_of(installed()) and not (x.size and count)
+    for runtime in RUNTIMES if not deviates else [run_reference]:
         assert qonnx.same_bits(runtime(made, {"x": x, "t": thresholds})["y"], expected)
 
 
