@@ -142,3 +142,27 @@ def test_an_operator_of_another_opset_has_no_body() -> None:
     declined = FunctionBody(Numerics.EXACT).apply(node)
     assert isinstance(declined, Skip)
     assert "no function body of Relu in opset 13" in str(declined)
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+@pytest.mark.parametrize(
+    ("rows", "sizes"), [((2, 3), (4, 5)), ((3, 4), (2, 4, 5)), ((2, 3), (1, 5))]
+)
+def test_the_body_of_affine_grid_keeps_a_batch_of_one(
+    batch: int, rows: tuple[int, ...], sizes: tuple[int, ...]
+) -> None:
+    theta, size, grid = (
+        ",".join(map(str, dims))
+        for dims in ((batch, *rows), (batch, 3, *sizes), (batch, *sizes, len(sizes)))
+    )
+    proto = parse(
+        f"(float[{theta}] t) => (float[{grid}] y) <int64[{len(sizes) + 2}] s = {{{size}}}> "
+        "{ y = AffineGrid(t, s) }",
+        opset=20,
+    )
+    inputs = {"t": np.random.default_rng(0).standard_normal((batch, *rows)).astype(np.float32)}
+    model = Model.from_proto(proto)
+    assert FunctionBody(Numerics.REASSOCIATING).apply(model.main.nodes[0]) is None
+    model.check()
+    expected, found = (run(each, inputs)["y"] for each in (proto, model.to_proto()))
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)

@@ -1,7 +1,8 @@
 """Both directions of each change of form, what blocks each change of meaning, functions, IR."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper
@@ -10,6 +11,7 @@ from tests.rollback import assert_undone
 from tests.small import content
 from tiered import Model, Numerics, PassContext, UsageError, get_pass
 from tiered.errors import OpsetError
+from tiered.runtime import run
 from tiered.testing import Runtime, assert_rewrites, assert_unchanged, parse
 
 PASS = "convert_opset"
@@ -248,6 +250,26 @@ ONE_WAY = {
         13, "(float[2] x) => (int8[2] y) <float s = {0.5}, int8 z = {0}> "
         "{ y = QuantizeLinear(x, s, z) }",
     ),
+    "axes that nodes compute of constants": OneWay(
+        18, X + "<int64 a = {-1}, int64[1] one = {1}> { r = Reshape(a, one)  y = ReduceL2(x, r) }",
+        17, X + "{ y = ReduceL2<axes = [-1]>(x) }",
+    ),
+    "sizes that nodes compute of known shapes": OneWay(
+        18, "(float[N,6] x) => (float[N,3] y, float[N,3] z) <int64[1] at = {1}, int64[1] h = {3}> "
+        "{ s = Shape(x)  d = Gather<axis = 0>(s, at)  q = Sub(d, h)  p = Concat<axis = 0>(h, q)  "
+        "y, z = Split<axis = 1>(x, p) }",
+        12, "(float[N,6] x) => (float[N,3] y, float[N,3] z) "
+        "{ y, z = Split<axis = 1, split = [3, 3]>(x) }",
+    ),
+    "computed axes in a body": OneWay(
+        13, "(bool c, float[1,3] x) => (float[D] y) { y = If(c) <"
+        "then_branch = t () => (float[3] u) <int64 a = {0}, int64[1] one = {1}> "
+        "{ r = Reshape(a, one)  u = Squeeze(x, r) }, "
+        "else_branch = e () => (float[3] v) <int64[1] b = {0}> { v = ReduceSum<keepdims = 0>(x, b) }> }",
+        11, "(bool c, float[1,3] x) => (float[D] y) { y = If(c) <"
+        "then_branch = t () => (float[3] u) { u = Squeeze<axes = [0]>(x) }, "
+        "else_branch = e () => (float[3] v) { v = ReduceSum<axes = [0], keepdims = 0>(x) }> }",
+    ),
     "Resize of some axes has scales for all": OneWay(
         18, IMAGE + "<float[2] s = {2, 2}> "
         "{ y = Resize<axes = [2, 3], mode = \"linear\">(x, \"\", s) }",
@@ -467,6 +489,18 @@ def test_local_functions_are_converted() -> None:
     onnx.checker.check_model(made, full_check=True)
 
 
+def test_axes_that_a_function_computes_of_constants_are_known() -> None:
+    text = """<ir_version: 8, opset_import: ["" : 18, "own" : 1]>
+        g (float[2,3] x) => (float[N,M] y) { y = own.f(x) }
+        <domain: "own", opset_import: ["" : 18]> f (a) => (b) {
+        c = Constant<value = int64 {1}>()  s = Constant<value_ints = [1]>()  r = Reshape(c, s)
+        b = ReduceMax(a, r) }"""
+    made = assert_undone(PASS, parse(text), to=17)
+    (function,) = made.functions
+    assert [node.op_type for node in function.node] == ["ReduceMax"]
+    onnx.checker.check_model(made, full_check=True)
+
+
 @pytest.mark.parametrize(
     ("parameters", "call", "reason"),
     [
@@ -571,7 +605,7 @@ def test_an_opset_that_does_not_exist_is_an_error(version: int) -> None:
 def test_function_bodies_are_used_where_rounding_is_allowed() -> None:
     text = at(20, X + "{ y = Gelu(x) }")
     made = Model.from_proto(parse(text))
-    with pytest.raises(OpsetError):
+    with pytest.raises(OpsetError, match=r"has no Gelu, .*; --expand \(numerics=reassociating\)"):
         get_pass(PASS, to=13).apply(made, PassContext.isolated())
     made_of = get_pass(PASS, to=13, numerics="reassociating")
     assert made_of.info.numerics is Numerics.REASSOCIATING
@@ -581,6 +615,47 @@ def test_function_bodies_are_used_where_rounding_is_allowed() -> None:
     assert "Erf" in [node.op_type for node in result.graph.node]
     assert (made.opset(), len(made.functions)) == (13, 0)
     onnx.checker.check_model(result, full_check=True)
+
+
+@pytest.mark.parametrize(
+    ("opset", "text", "to"),
+    [
+        (20, "(float[2] x) => (float[2] y) { y = Gelu(x) }", 3),
+        (18, X + "<int64[4] p = {0, 1, 1, 0}> { y = Pad<mode = \"wrap\">(x, p) }", 17),
+    ],
+)  # fmt: skip
+def test_expansion_is_not_named_where_it_does_not_help(opset: int, text: str, to: int) -> None:
+    made = Model.from_proto(parse(at(opset + 1, text)))
+    with pytest.raises(OpsetError) as caught:
+        made.convert_opset(to)
+    assert "--expand" not in str(caught.value)
+    assert [each.expands for each in caught.value.blocked] == [False]
+
+
+NORMALIZED = "(float[N,T,8] x) => (float[N,T,8] y) <float[8] s = {1, 2, 3, 4, 5, 6, 7, 8}> "
+ROTATED = "(float[N,2,T,8] x, float[N,T,4] c, float[N,T,4] s) => (float[N,2,T,8] y) "
+
+
+@pytest.mark.parametrize("to", [18, 17, 13, 11])
+@pytest.mark.parametrize(
+    "text",
+    [NORMALIZED + "{ y = RMSNormalization(x, s) }", ROTATED + "{ y = RotaryEmbedding(x, c, s) }"],
+)
+def test_axes_and_sizes_in_function_bodies_are_known(text: str, to: int) -> None:
+    made = Model.from_proto(parse(at(23, text)))
+    before = made.to_proto()
+    get_pass(PASS, to=to, numerics="reassociating").apply(made, PassContext.isolated())
+    made.check_view()
+    assert made.opset() == to
+    onnx.checker.check_model(made.to_proto(), full_check=True)
+    numbers = np.random.default_rng(0)
+    sizes: dict[Any, int] = {"N": 2, "T": 3}
+    feeds = {}
+    for value in made.main.inputs:
+        shape = [dim if isinstance(dim, int) else sizes[dim] for dim in value.shape or ()]
+        feeds[value.name] = numbers.standard_normal(shape).astype(np.float32)
+    expected, found = (run(proto, feeds)["y"] for proto in (before, made.to_proto()))
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
 
 def test_training_graphs_block_where_they_would_change() -> None:

@@ -7,8 +7,8 @@ converted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator, Sequence, Set
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import onnx
 
@@ -23,10 +23,11 @@ from tiered.graph.opset.conversion import form_between
 from tiered.support.numerics import Numerics
 
 if TYPE_CHECKING:
-    from tiered.graph.core.graph import Function, Graph
+    from tiered.graph.core.graph import Graph
     from tiered.graph.core.model import ModelState
     from tiered.graph.core.node import Node
     from tiered.graph.core.value import Value
+
 
 class Blocked(NamedTuple):
     """A node that has no form at an opset."""
@@ -36,9 +37,16 @@ class Blocked(NamedTuple):
     reason: str
     graph: str
     """The name of the graph or local function that holds it."""
+    expands: bool = False
+    """Whether the function body of the operator would have a form there."""
 
     def __str__(self) -> str:
-        return f"{self.graph}: node {self.node!r} ({self.operator}): {self.reason}"
+        text = f"{self.graph}: node {self.node!r} ({self.operator}): {self.reason}"
+        return f"{text}; {EXPANSION}" if self.expands else text
+
+
+EXPANSION: Final = "--expand (numerics=reassociating) replaces it by its function body"
+"""What an error says of a node that blocks an exact conversion alone."""
 
 
 def convert_model(
@@ -57,13 +65,8 @@ def convert_model(
         UsageError: onnx does not know the opset, or the model cannot have the IR version.
     """
     check_version(version)
-    before = model.opset()
     with model.transaction():
-        blocked = list(_blocked_training(model, version))
-        for root in (model.main, *model.functions):
-            blocked += _convert(root, version, numerics)
-        if blocked:
-            raise _error(model, before, version, blocked)
+        _convert_roots(model, (model.main, *model.functions), version, numerics)
         if ir or model.ir_version < ir_version_for(version):
             convert_ir(model, ir or ir_version_for(version))
 
@@ -76,12 +79,8 @@ def convert_root(root: Graph, version: int) -> None:
         UsageError: onnx does not know the opset.
     """
     check_version(version)
-    model, before = root.model, root.opset()
-    with model.transaction():
-        blocked = [] if root.is_function else list(_blocked_training(model, version))
-        blocked += _convert(root, version, Numerics.EXACT)
-        if blocked:
-            raise _error(model, before, version, blocked)
+    with root.model.transaction():
+        _convert_roots(root.model, (root,), version, None)
 
 
 def check_version(version: int) -> None:
@@ -97,11 +96,35 @@ def check_version(version: int) -> None:
         )
 
 
-def _error(
-    model: ModelState, before: int, version: int, blocked: list[Blocked]
-) -> OpsetError:
+def _convert_roots(
+    model: ModelState, roots: Sequence[Graph], version: int, numerics: Numerics | None
+) -> None:
+    """Convert the main graph or local functions; without `numerics`, the caller cannot expand.
+
+    Raises:
+        OpsetError: nodes have no form at the opset; `blocked` lists them all.
+    """
+    before, mark = roots[0].opset(), model.mark()
+    training = () if roots[0].is_function else tuple(_blocked_training(model, version))
+    reasons = _refusals(roots, version, numerics or Numerics.EXACT)
+    if not reasons and not training:
+        return
+    model.undo_to(mark)
+    expandable: Set[Node] = frozenset()
+    if numerics is Numerics.EXACT:
+        expandable = reasons.keys() - _refusals(roots, version, Numerics.REASSOCIATING).keys()
+        model.undo_to(mark)
+    blocked = (_blocked(node, reason, node in expandable) for node, reason in reasons.items())
     what = f"{model.label} cannot be converted from opset {before} to {version}"
-    return OpsetError(what, blocked)
+    raise OpsetError(what, [*training, *blocked])
+
+
+def _refusals(roots: Sequence[Graph], version: int, numerics: Numerics) -> dict[Node, str]:
+    """Convert graphs as far as nodes have forms; return the others, with the reasons."""
+    found = dict["Node", str]()
+    for root in roots:
+        found.update(_convert(root, version, numerics))
+    return found
 
 
 def _blocked_training(model: ModelState, version: int) -> Iterator[Blocked]:
@@ -117,18 +140,18 @@ def _blocked_training(model: ModelState, version: int) -> Iterator[Blocked]:
             yield Blocked(proto.name, proto.op_type, reason, "training_info")
 
 
-def _convert(root: Graph, version: int, numerics: Numerics) -> list[Blocked]:
-    """Convert all nodes below a main graph or function; return those that block it."""
+def _convert(root: Graph, version: int, numerics: Numerics) -> dict[Node, str]:
+    """Convert all nodes below a main graph or function; return those that block it, and why."""
     before = root.opset()
     if before in (0, version):
-        return []
+        return {}
     if before > onnx.defs.onnx_opset_version():
         raise ModelError(
             f"{root!r} has opset {before}; onnx {onnx.__version__} knows opsets up to "
             f"{onnx.defs.onnx_opset_version()}"
         )
     called = {function.id for function in root.model.functions}
-    changed, blocked = list["Node"](), list[Blocked]()
+    changed, blocked = list["Node"](), dict["Node", str]()
     nodes = (node for node in root.walk() if not node.domain and node.callee not in called)
     # Each with the node of the model that it is, or was lowered from.
     pending = [(node, node) for node in nodes]
@@ -138,7 +161,7 @@ def _convert(root: Graph, version: int, numerics: Numerics) -> list[Blocked]:
         except NoEquivalentForm as error:
             created = [] if node.graph is None else lowered(node, numerics=numerics)
             if created is None:
-                blocked.append(_blocked(origin, root, str(error)))
+                blocked.setdefault(origin, str(error))
             else:
                 pending += [(new, origin) for each in created for new in _with_bodies(each)]
         else:
@@ -160,10 +183,10 @@ def _with_bodies(node: Node) -> Iterator[Node]:
         yield from (inner for inner in body.walk() if not inner.domain)
 
 
-def _blocked(node: Node, root: Graph, reason: str) -> Blocked:
-    function: Function | None = root if root.is_function else None  # type: ignore[assignment]  # it is one
-    where = f"function {function.function_name}" if function is not None else "main graph"
-    return Blocked(node.label, node.op_type, reason, where)
+def _blocked(node: Node, reason: str, expands: bool) -> Blocked:
+    root: Any = node.owner.root
+    where = f"function {root.function_name}" if root.is_function else "main graph"
+    return Blocked(node.label, node.op_type, reason, where, expands)
 
 
 def _set_import(root: Graph, version: int) -> None:
@@ -179,14 +202,14 @@ class _Writer:
         self._constants: dict[tuple[Any, ...], Value] = {}
 
     def write(self, forms: list[tuple[Node, Form]]) -> None:
-        """Write the nodes, then remove the constants that none of them reads any more."""
+        """Write the nodes, then remove the values that none of them reads any more."""
         dropped: dict[Value, None] = {}
         for node, form in forms:
             before = list(node._inputs)
             self._write(node, form)
             dropped.update((v, None) for v in before if v is not None and v not in node._inputs)
         for value in dropped:
-            if value.graph is not None and value.is_constant:
+            if value.graph is not None:
                 value.graph.discard(value)
 
     def _write(self, node: Node, form: Form) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 
 from tiered.errors import ModelError
+from tiered.graph.core.dtypes import DataType
 from tiered.graph.core.schema import AttributeReference
 from tiered.graph.core.tensor import Tensor
 from tiered.graph.core.value import NOT_INFERRED, Value
@@ -62,7 +63,7 @@ class Form:
             self.operands.pop()
 
     def numbers(self, place: int) -> np.ndarray[Any, Any] | None:
-        """Return the contents of an operand that is a constant, also of a detached one."""
+        """Return the contents of an operand that is known; see `contents`."""
         value = self.operand(place)
         return None if value is None else contents(value)
 
@@ -81,10 +82,22 @@ class Form:
 
 
 def contents(value: Value) -> np.ndarray[Any, Any] | None:
-    """Return the numbers of a constant, in a graph or detached."""
-    if value.graph is not None:
-        return value.const
-    return None if value.default is None or value.default.is_sparse else value.default.numpy()
+    """Return the numbers of a constant, in a graph or detached; None for other values.
+
+    Integers that nodes compute of constants and of known sizes are known, too.
+    """
+    if value.graph is None:
+        return None if value.default is None or value.default.is_sparse else value.default.numpy()
+    return value.const if value.tensor is not None else _computed(value)
+
+
+def _computed(value: Value) -> np.ndarray[Any, Any] | None:
+    elements = value.elements
+    if elements is None or value.dtype is None:
+        return None
+    if not all(isinstance(element, int) for element in elements.ravel().tolist()):
+        return None
+    return elements.astype(DataType(value.dtype).numpy)
 
 
 def detached(array: np.ndarray[Any, Any], name: str = "const") -> Value:

@@ -54,6 +54,8 @@ def function_body(node: Node) -> onnx.FunctionProto:
     body = onnx.FunctionProto.FromString(text)
     _import_default_domain(body, node)
     body.domain, body.name = DOMAIN, node.op_type
+    if node.op_type == "AffineGrid" and not node.domain:
+        _name_squeezed_axes(body)
     _leave_out_absent_outputs(body, node)
     del body.attribute_proto[:]
     body.attribute_proto.extend(_defaults(schema, node))
@@ -106,6 +108,18 @@ def _leave_out_absent_outputs(body: onnx.FunctionProto, node: Node) -> None:
     present = next(name for name, value in zip(names, node.outputs, strict=True) if value)
     kept = zip(names, node.outputs, strict=True)
     body.output[:] = [present if value is None else name for name, value in kept]
+
+
+def _name_squeezed_axes(body: onnx.FunctionProto) -> None:
+    """Name the axis that AffineGrid's body squeezes: without it a batch of 1 goes as well.
+
+    `theta[N,2,3]` is split into two rows `[N,1,3]`, and each is squeezed to `[N,3]`.
+    """
+    bodies = [entry.g.node for node in body.node for entry in node.attribute if entry.HasField("g")]
+    for nodes in (body.node, *bodies):
+        for inner in nodes:
+            if inner.op_type == "Squeeze" and len(inner.input) == 1:
+                inner.input.append("one_1d")
 
 
 def _newest(versions: list[int], version: int) -> int | None:

@@ -48,12 +48,16 @@ def static(shape: Shape) -> list[int]:
 
 
 def numbers(value: Value | None) -> list[int]:
-    """Return the elements of a shape-like constant.
+    """Return the elements of a shape-like value that are known: a constant, or computed of some.
 
     Raises:
-        ValueError: the value is not a constant scalar or list.
+        ValueError: the value is not a known scalar or list.
     """
     tensor = None if value is None else value.tensor
+    if value is not None and tensor is None:
+        elements = value.elements
+        if elements is not None and elements.ndim <= 1:
+            return static(tuple(elements.reshape(-1).tolist()))
     if tensor is None or tensor.is_sparse or len(tensor.shape) > 1:
         raise ValueError("an operand is not a constant list")
     found: list[int] = tensor.numpy().reshape(-1).tolist()
