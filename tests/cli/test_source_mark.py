@@ -7,13 +7,13 @@ import onnx
 import pytest
 
 from tests.cli.conftest import SMALL, Cli
-from tiered.cli.source_mark import KEY
+from tiered.cli.source_mark import ROOT, SOURCE
 from tiered.testing import parse
 
 
-def marks(path: Path) -> list[str]:
+def marks(path: Path, key: str = SOURCE) -> list[str]:
     entries = onnx.load(path, load_external_data=False).metadata_props
-    return [entry.value for entry in entries if entry.key == KEY]
+    return [entry.value for entry in entries if entry.key == key]
 
 
 def weighted(path: Path, last: float, *, external: bool = False, count: int = 2) -> Path:
@@ -78,9 +78,17 @@ def test_a_result_of_another_model_is_not_replaced(
 def test_results_of_one_model_do_not_replace_each_other(cli: Cli, small: Path) -> None:
     first, second = small.with_name("a.onnx"), small.with_name("b.onnx")
     assert cli("optimize", small, first, "-O0").code == 0
-    assert cli("optimize", small, second, "-O3").code == 0
+    assert cli("optimize", small, second, "-O3", "--dim", "n=2").code == 0
     assert cli("optimize", first, second).code == 2
     assert cli("optimize", small, second).code == 0
+
+
+def test_a_result_that_equals_the_model_loses_nothing(cli: Cli, small: Path) -> None:
+    first, second = small.with_name("a.onnx"), small.with_name("b.onnx")
+    for out in (first, second):
+        assert cli("optimize", small, out).code == 0
+    assert cli("optimize", first, second).code == 0
+    assert first.read_bytes() == second.read_bytes()
 
 
 def test_a_second_run_changes_no_byte(cli: Cli, small: Path) -> None:
@@ -104,3 +112,118 @@ def test_a_model_that_does_not_check_is_a_model(cli: Cli, small: Path) -> None:
     model.graph.node[0].input[0] = "nowhere"
     out.write_bytes(model.SerializeToString())
     assert cli("optimize", small, out).code == 2
+
+
+PRODUCT = """(float[2,64] x) => (float[2,64] z) <float[64,64] w = {0}> {
+    a = Relu(x)  b = Identity(a)  y = MatMul(b, w)  z = Identity(y) }"""
+
+
+@pytest.fixture
+def product(tmp_path: Path) -> Path:
+    """Return the file of a model that can be optimised, quantised and converted."""
+    path = tmp_path / "a.onnx"
+    model = parse(PRODUCT, opset=17)
+    weight = np.linspace(-1, 1, 64 * 64, dtype=np.float32).reshape(64, 64)
+    model.graph.initializer[0].CopyFrom(onnx.numpy_helper.from_array(weight, "w"))
+    onnx.save(model, path)
+    return path
+
+
+CHAINS = {
+    "optimize, quantize": (("optimize", "a", "b"), ("quantize", "b", "c", "--dynamic")),
+    "optimize, quantize by ranges": (("optimize", "a", "b"), ("quantize", "b", "c", "-q")),
+    "convert, optimize": (("convert", "a", "b", "--opset=18"), ("optimize", "b", "c")),
+    "optimize twice": (("optimize", "a", "b"), ("optimize", "b", "c"), ("optimize", "c", "d")),
+    "three steps": (
+        ("optimize", "a", "b", "-O1"),
+        ("convert", "b", "c", "--opset=18"),
+        ("convert", "c", "d", "--to=fp16", "--no-measure"),
+        ("optimize", "d", "e", "-O3"),
+    ),
+    "gradient, extract": (
+        ("gradient", "a", "b", "--of=z", "--wrt=x", "--seed=ones"),
+        ("extract", "b", "c", "--to=z"),
+        ("optimize", "c", "d"),
+    ),
+    "external data": (
+        ("optimize", "a", "b", "--external-data=1"),
+        ("optimize", "b", "c"),
+        ("optimize", "c", "d", "--single-file", "-O3"),
+    ),
+    "annotated": (("optimize", "a", "b"), ("optimize", "b", "c", "--annotate")),
+    "merge": (
+        ("extract", "a", "b", "--to=b"),
+        ("extract", "a", "c", "--from=b"),
+        ("merge", "b", "c", "d"),
+        ("optimize", "d", "e"),
+    ),
+}
+
+
+@pytest.mark.parametrize("chain", CHAINS.values(), ids=CHAINS)
+def test_a_chain_of_commands_can_be_repeated(
+    cli: Cli, product: Path, chain: tuple[tuple[str, ...], ...]
+) -> None:
+    def named(token: str) -> str | Path:
+        return product.with_name(f"{token}.onnx") if len(token) == 1 else token
+
+    contents = []
+    for _ in range(3):
+        for step in chain:
+            ended = cli(*map(named, step))
+            assert ended.code == 0, (step, ended.err)
+        contents.append(onnx.load(named(chain[-1][-1 if len(chain[-1][-1]) == 1 else 2])))
+    assert contents[0] == contents[1] == contents[2]
+
+
+def test_the_mark_names_the_source_and_the_root(cli: Cli, product: Path) -> None:
+    b, c, d = (product.with_name(f"{name}.onnx") for name in "bcd")
+    assert cli("optimize", product, b).code == 0
+    assert cli("convert", b, c, "--opset=18").code == 0
+    assert cli("convert", c, d, "--opset=19").code == 0
+    assert marks(b, ROOT) == []
+    assert marks(c, ROOT) == marks(d, ROOT) == marks(b)
+    assert len({*marks(b), *marks(c), *marks(d)}) == 3
+
+
+REFUSED = {
+    "a higher opset": ("convert", "--opset=18"),
+    "a higher opset by a pass": ("optimize", "--passes=convert_opset{to=18}"),
+    "int8 weights": ("quantize", "--weights=int8"),
+    "dynamic": ("quantize", "--dynamic"),
+    "ranges": ("quantize", "-q"),
+    "float16": ("convert", "--to=fp16", "--no-measure"),
+}
+
+
+@pytest.mark.parametrize("command", REFUSED.values(), ids=REFUSED)
+@pytest.mark.parametrize("is_chain", [False, True])
+def test_no_opset_and_no_precision_is_lost(
+    cli: Cli, product: Path, command: tuple[str, str], is_chain: bool
+) -> None:
+    middle, out = product.with_name("b.onnx"), product.with_name("c.onnx")
+    assert cli("optimize", product, middle).code == 0
+    assert cli(command[0], middle if is_chain else product, out, command[1]).code == 0
+    before = out.read_bytes()
+    for source in (product, middle):
+        ended = cli("optimize", source, out)
+        assert ended.code == 2
+        assert "use --force to replace it" in ended.err
+        assert out.read_bytes() == before
+    assert cli("optimize", product, out, "--force").code == 0
+
+
+def test_what_the_model_has_itself_is_not_lost(cli: Cli, product: Path) -> None:
+    out = product.with_name("out.onnx")
+    assert cli("optimize", product, out).code == 0
+    assert cli("convert", product, out, "--opset=13").code == 0
+
+
+def test_a_batch_loses_nothing(cli: Cli, product: Path) -> None:
+    folder = product.with_name("out")
+    folder.mkdir()
+    out = folder / "a.onnx"
+    assert cli("convert", product, out, "--opset=18").code == 0
+    before = out.read_bytes()
+    assert cli("batch", product, "--out-dir", folder).code == 1
+    assert out.read_bytes() == before

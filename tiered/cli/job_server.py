@@ -28,7 +28,7 @@ from typing import Any, BinaryIO, Final
 from tiered.cli import main as run_command_line
 from tiered.cli.files import check_output
 from tiered.cli.outcome import Outcome, observed
-from tiered.cli.source_mark import check_replaced
+from tiered.cli.source_mark import check_kept_file, check_replaced
 from tiered.errors import TieredError
 from tiered.fleet.digests import data_files, sha256_of
 from tiered.fleet.usage import held_by, peak_since_reset, reset_peak
@@ -91,11 +91,14 @@ def _run(request: dict[str, Any]) -> dict[str, Any]:
         if target is not None:
             check_output(source, target)
             if not request["force"] and os.path.exists(target):
-                check_replaced(source, target)
+                check_replaced(source, target=target)
         printed = contextlib.redirect_stdout(out), contextlib.redirect_stderr(err)
         with printed[0], printed[1], observed(outcomes.append):
             code = run_command_line(words)
         said = err.getvalue()
+        is_written = code == 0 and request["out"] is not None and os.path.exists(request["out"])
+        if is_written and target is not None and not request["force"]:
+            check_kept_file(source, target, request["out"])
     except TieredError as error:
         code, said = error.exit_code, str(error)
     seconds = time.perf_counter() - start

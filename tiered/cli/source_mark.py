@@ -1,16 +1,21 @@
-"""The mark of a result: the metadata entry `tiered.source`, a digest of the model it came from.
+"""The mark of a result: metadata entries with digests of the model that it came from.
 
-A file with the digest of the model that is read is an earlier result of it and may be replaced.
-Every other ONNX model is replaced only with --force. The result of a marked model keeps the mark of
-that model, so that a second run changes no byte; it is never taken for an earlier result, since all
-results of one model have the same mark.
+`tiered.source` is the digest of the model that was read, and `tiered.root` that of the first model
+of a chain, if it is another one. A file is an earlier result of a model, and may be replaced, if
+
+- its mark names this model, or it is equal to it: a run that changes nothing keeps the mark; and
+- it has no property that the model and the new result lack: a higher opset, or numbers in few bits.
+
+Every other ONNX model is replaced only with --force. The digest is that of the content: it depends
+neither on marks nor on where weights are stored, so that a chain of commands can be repeated.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tiered.cli.output.terminal import printable
 from tiered.errors import UsageError
@@ -19,23 +24,46 @@ if TYPE_CHECKING:
     import onnx
 
     from tiered.graph import Model
+    from tiered.graph.core.journal import Stamp
     from tiered.pipeline.result import OptimizeResult
 
-KEY: Final = "tiered.source"
+SOURCE: Final = "tiered.source"
+ROOT: Final = "tiered.root"
 
 _WHOLE: Final = 1 << 22
-"""Files up to this many bytes are hashed whole."""
+"""Weights of up to this many bytes are hashed whole."""
 _SAMPLES: Final = 1024
-"""Larger files are hashed at so many evenly spaced places, ..."""
+"""Larger ones are hashed at so many evenly spaced places, ..."""
 _SAMPLE: Final = 4096
 """... so many bytes at each."""
 
 
-def check_replaced(source: str, target: str, hint: str = "") -> None:
-    """Raise if the target holds an ONNX model that is not an earlier result of the source.
+class SourceMark(NamedTuple):
+    """The mark for results of a model.
+
+    Attributes:
+        model: the model, as it was read.
+        stamp: the moment when it was.
+        source: its digest.
+        root: the digest of the first model of its chain.
+    """
+
+    model: Model
+    stamp: Stamp
+    source: str
+    root: str
+
+    def is_kept(self, model: Model) -> bool:
+        """Return whether a result has the mark of its model: nothing was changed."""
+        is_marked = mark_of(model.skeleton) is not None
+        return is_marked and model is self.model and not model.journal.moved_since(self.stamp)
+
+
+def check_replaced(*sources: str, target: str, hint: str = "") -> None:
+    """Raise if the target holds an ONNX model that is not an earlier result of the sources.
 
     Args:
-        source: the file that is read.
+        sources: the file that is read, or the files of a result of several models.
         target: the file to write.
         hint: what else to do, for the error.
 
@@ -46,47 +74,124 @@ def check_replaced(source: str, target: str, hint: str = "") -> None:
     if found is None:
         return
     mark = mark_of(found)
-    read = _read(source) if mark is not None else None
-    if read is not None and mark_of(read) is None and mark == _digest(source, read):
-        return
+    read = {source: _read(source) for source in sources} if mark is not None else {}
+    digests = [_digest(source, proto) for source, proto in read.items() if proto is not None]
+    if len(digests) == len(sources):
+        digest = _joined(digests)
+        if digest in (mark, _digest(target, found)):
+            return
+    named = " and ".join(repr(printable(source)) for source in sources)
     raise UsageError(
-        f"{printable(target)!r} is an ONNX model and not an earlier result of "
-        f"{printable(source)!r}; use --force to replace it{hint}"
+        f"{printable(target)!r} is an ONNX model and not an earlier result of {named}; "
+        f"use --force to replace it{hint}"
     )
 
 
+def check_kept(target: str, mark: SourceMark, made: Model) -> None:
+    """Raise if the target has a property that the model and the new result lack.
+
+    Args:
+        target: the file to write.
+        mark: the mark of the result.
+        made: the result.
+
+    Raises:
+        UsageError: it does.
+    """
+    if not os.path.exists(target):
+        return
+    from tiered.graph.io.export import export_model
+
+    assert mark.model.origin is not None, "the model was read from a file"
+    _check_kept(target, mark.model.origin, export_model(made, is_bare=True))
+
+
+def check_kept_file(source: str, target: str, made: str) -> None:
+    """Raise if the target has a property that the source and the new result lack, all three files.
+
+    Raises:
+        UsageError: it does.
+    """
+    known = _read(source), _read(made)
+    _check_kept(target, *(proto for proto in known if proto is not None))
+
+
+def _check_kept(target: str, *known: onnx.ModelProto) -> None:
+    old = _read(target)
+    lost = "" if old is None else _lost(old, known)
+    if lost:
+        raise UsageError(
+            f"{printable(target)!r} has {lost}, and the new result has not; use --force to "
+            "replace it"
+        )
+
+
 def mark_of(proto: onnx.ModelProto) -> str | None:
-    """Return the mark of a model; None if it has none."""
-    return next((entry.value for entry in proto.metadata_props if entry.key == KEY), None)
+    """Return the digest of the model that a model came from; None if it has no mark."""
+    return _entry(proto, SOURCE)
 
 
-def source_mark(model: Model, source: str) -> str:
-    """Return the mark for results of a model that was just read: its own, or a digest of its files.
+def source_mark(model: Model, source: str) -> SourceMark:
+    """Return the mark for results of a model that was just read.
 
     Raises:
         OSError: the file cannot be read.
         ModelError: a file of external data cannot be read.
     """
     assert model.origin is not None, "the model was read from a file"
-    return mark_of(model.skeleton) or _digest(source, model.origin)
+    digest = _digest(source, model.origin)
+    root = _entry(model.skeleton, ROOT) or mark_of(model.skeleton) or digest
+    return SourceMark(model, model.journal.stamp(), digest, root)
 
 
-def write_mark(model: Model, mark: str) -> None:
-    """Write a mark into a model, unless it has this one."""
-    if mark_of(model.skeleton) != mark:
-        model.skeleton.metadata_props.add(key=KEY, value=mark)
+def joined_mark(*marks: SourceMark) -> SourceMark:
+    """Return the mark for a result of several models."""
+    digest = _joined([mark.source for mark in marks])
+    return marks[0]._replace(source=digest, root=digest)
 
 
-def marked(result: OptimizeResult, mark: str) -> OptimizeResult:
+def write_mark(model: Model, mark: SourceMark, *, is_stored_alike: bool = True) -> None:
+    """Write a mark into a result; one that equals its model keeps the mark of that."""
+    if is_stored_alike and mark.is_kept(model):
+        return
+    for key in (SOURCE, ROOT):
+        remove_entry(model.skeleton, key)
+    model.skeleton.metadata_props.add(key=SOURCE, value=mark.source)
+    if mark.root != mark.source:
+        model.skeleton.metadata_props.add(key=ROOT, value=mark.root)
+
+
+def remove_entry(proto: onnx.ModelProto, key: str) -> None:
+    """Remove an entry of the metadata, if there is one."""
+    kept = [entry for entry in proto.metadata_props if entry.key != key]
+    if len(kept) < len(proto.metadata_props):
+        del proto.metadata_props[:]
+        proto.metadata_props.extend(kept)
+
+
+def marked(
+    result: OptimizeResult, mark: SourceMark, *, is_stored_alike: bool = True
+) -> OptimizeResult:
     """Write the mark into the model of a result, and count its bytes."""
     skeleton = result.model.skeleton
     before = skeleton.ByteSize()
-    write_mark(result.model, mark)
+    write_mark(result.model, mark, is_stored_alike=is_stored_alike)
     grown = skeleton.ByteSize() - before
     if not grown:
         return result
     after = result.after
     return result._replace(after=after._replace(nbytes=after.nbytes + grown))
+
+
+def _joined(digests: list[str]) -> str:
+    """Return the digest of several models; that of one is its own."""
+    if len(digests) == 1:
+        return digests[0]
+    return hashlib.sha256(" ".join(digests).encode()).hexdigest()[:32]
+
+
+def _entry(proto: onnx.ModelProto, key: str) -> str | None:
+    return next((entry.value for entry in proto.metadata_props if entry.key == key), None)
 
 
 def _read(path: str) -> onnx.ModelProto | None:
@@ -109,28 +214,73 @@ def _read(path: str) -> onnx.ModelProto | None:
     return proto if proto.HasField("graph") else None
 
 
+def _lost(old: onnx.ModelProto, known: tuple[onnx.ModelProto, ...]) -> str:
+    """Return the property that a model has and the others have not; an empty string for none."""
+    from tiered.graph.core.node import domain_of
+
+    for entry in old.opset_import:
+        domain = domain_of(entry.domain)
+        versions = [
+            each.version
+            for proto in known
+            for each in proto.opset_import
+            if domain_of(each.domain) == domain
+        ]
+        if versions and entry.version > max(versions):
+            return f"opset {entry.version}{f' of {domain}' if domain else ''}"
+    if _has_narrow_numbers(old) and not any(map(_has_narrow_numbers, known)):
+        return "numbers in few bits (it is quantised, or in a narrower type)"
+    return ""
+
+
+def _has_narrow_numbers(proto: onnx.ModelProto) -> bool:
+    """Return whether tensors have numbers of fewer than 32 bits."""
+    from tiered.graph.core.dtypes import DataType, bits_of
+    from tiered.graph.io.save import tensors_of
+
+    kinds = {tensor.data_type for tensor in tensors_of(proto)} - {DataType.BOOL}
+    return any(0 < bits_of(kind) < 32 for kind in kinds)
+
+
 def _digest(path: str, proto: onnx.ModelProto) -> str:
-    """Return a digest of a model file and of its files of external data."""
+    """Return a digest of the content of a model file, without its mark, and of its weights."""
+    import onnx
+
     from tiered.graph.core.tensor import Tensor
     from tiered.graph.io.save import tensors_of
 
-    folder = os.path.dirname(path)
-    tensors = (Tensor(tensor, folder=folder) for tensor in tensors_of(proto))
-    data = {tensor.external_span()[0] for tensor in tensors if tensor.is_external}
-    digest = hashlib.sha256()
-    for file in (path, *sorted(data)):
-        _hash_file(digest, file)
+    bare, folder, spans = onnx.ModelProto(), os.path.dirname(path), []
+    bare.CopyFrom(proto)
+    for key in (SOURCE, ROOT):
+        remove_entry(bare, key)
+    for tensor in tensors_of(bare):
+        if tensor.data_location == tensor.EXTERNAL:
+            spans.append(Tensor(tensor, folder=folder).external_span())
+            del tensor.external_data[:]
+    digest = hashlib.sha256(bare.SerializeToString(deterministic=True))
+    for block in _sampled(spans):
+        digest.update(block)
     return digest.hexdigest()[:32]
 
 
-def _hash_file(digest: hashlib._Hash, path: str) -> None:
-    """Add the content of a file to a digest, a sample of it if it is large."""
-    size = os.path.getsize(path)
-    digest.update(f"{size}:".encode())
-    with open(path, "rb", buffering=0) as file:
-        if size <= _WHOLE:
-            digest.update(file.read())
-            return
-        for at in range(_SAMPLES):
-            file.seek(at * (size - _SAMPLE) // (_SAMPLES - 1))
-            digest.update(file.read(_SAMPLE))
+def _sampled(spans: list[tuple[str, int, int]]) -> Iterator[bytes]:
+    """Yield the bytes of parts of files, one after the other; samples of them if they are large."""
+    size = sum(length for _, _, length in spans)
+    yield f"{size}:".encode()
+    wanted = [(0, size)]
+    if size > _WHOLE:
+        last = size - _SAMPLE
+        wanted = [(at * last // (_SAMPLES - 1), _SAMPLE) for at in range(_SAMPLES)]
+    waiting = iter(wanted)
+    begin, length = next(waiting, (size, 0))
+    start = 0
+    for path, offset, nbytes in spans:
+        with open(path, "rb", buffering=0) as file:
+            while length and begin < start + nbytes:
+                taken = min(length, start + nbytes - begin)
+                file.seek(offset + begin - start)
+                yield file.read(taken)
+                begin, length = begin + taken, length - taken
+                if not length:
+                    begin, length = next(waiting, (size, 0))
+        start += nbytes

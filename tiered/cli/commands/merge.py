@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from tiered.cli.command_flags import WriteOptions
-from tiered.cli.commands.optimize import check_options, check_target, storage_of
+from tiered.cli.commands.optimize import check_options, check_target, save_marked
 from tiered.cli.files import check_data_files, choose_output, load_model
 from tiered.cli.flags import Flag, Names
 from tiered.cli.output.terminal import Progress, print_json, printable, results
+from tiered.cli.source_mark import joined_mark, source_mark, write_mark
 from tiered.cli.watch import WatchOptions
 from tiered.errors import UsageError
 
@@ -49,11 +50,12 @@ def run_merge(
     check_options(settings, WatchOptions())
     connect = _connections(options.map)
     models = load_model(first), load_model(second)
+    mark = None
     if target is not None:
-        for source, model in zip((first, second), models, strict=True):
-            check_target(source, target, settings)
+        check_target(first, target, settings, second)
+        for model in models:
             check_data_files(model, target)
-    storage = storage_of(settings)
+        mark = joined_mark(*map(source_mark, models, (first, second)))
     from tiered.pipeline.compose.merge import merged_model
 
     with Progress(enabled=not write.quiet) as progress:
@@ -64,8 +66,9 @@ def run_merge(
         for one in before[:1]:
             progress.say("running the models")
             _check(one, before[1], models[1], made, write.inputs)
-        if target is not None and not write.dry_run:
-            made.save(target, storage=storage)
+        if target is not None and mark is not None and not write.dry_run:
+            write_mark(made, mark)
+            save_marked(made, target, mark, settings)
     record = _record(first, second, None if write.dry_run else target, made)
     record["verified"] = bool(before)
     if write.json:

@@ -41,6 +41,7 @@ from tiered.errors import (
 from tiered.support.loading import paused_collector
 
 if TYPE_CHECKING:
+    from tiered.cli.source_mark import SourceMark
     from tiered.graph import Model
     from tiered.graph.io.save import Placed, Storage
     from tiered.passes.pass_info import PassInfo, PassResult
@@ -95,18 +96,26 @@ def write_result(source: str, out: str | None, options: OptimizeOptions, what: s
     optimize_file(source, target, options, WatchOptions(), print_json, what)
 
 
-def check_target(source: str, target: str, options: OptimizeOptions) -> None:
+def check_target(source: str, target: str, options: OptimizeOptions, *more: str) -> None:
     """Check the file to write, before any work is done.
+
+    Args:
+        source: the file to read.
+        target: the file to write.
+        options: the options that say whether it may be replaced.
+        more: other files to read, if the result is one of several models.
 
     Raises:
         UsageError: it is a model that must not be replaced.
         ModelError: nothing can be written there.
     """
-    check_output(source, target)
+    for read in (source, *more):
+        check_output(read, target)
     if not options.force and not options.dry_run and os.path.exists(target):
         from tiered.cli.source_mark import check_replaced
 
-        check_replaced(source, target, ", or --out-dir DIR if both are inputs")
+        hint = ", or --out-dir DIR if both are inputs"
+        check_replaced(source, *more, target=target, hint=hint)
 
 
 def optimize_file(
@@ -146,13 +155,14 @@ def optimize_file(
             if options.json:  # An instrument makes each pass slower.
                 watchers.instruments.append(passes)
             with _reproducing(source, options, watch):
-                result, unjudged = _optimize(source, target, options, watchers, progress)
+                result, unjudged, mark = _optimize(source, target, options, watchers, progress)
             check_expectations(
                 expectations, result.after, result.pipeline, result.remarks, unjudged
             )
             if target is not None:
                 progress.say(f"writing {printable(target)}")
-                placed = _save(result.model, target, options)
+                assert mark is not None, "there is a mark for each target"
+                placed = save_marked(result.model, target, mark, options)
             page.result = result
     except (VerificationError, TargetError) as error:
         if options.json:
@@ -171,9 +181,21 @@ def optimize_file(
             notes().print(f"tiered: note: {printable(text)}", soft_wrap=True)
 
 
-def _save(model: Model, target: str, options: OptimizeOptions) -> Placed:
+def save_marked(
+    model: Model, target: str, mark: SourceMark, options: OptimizeOptions
+) -> Placed:
+    """Write a result that has its mark.
+
+    Raises:
+        UsageError: the file has a property that the result has not.
+        ModelError: the file cannot be written.
+    """
     from tiered.graph.io.save import save_model
 
+    if not options.force:
+        from tiered.cli.source_mark import check_kept
+
+        check_kept(target, mark, model)
     return save_model(model, target, annotate=options.annotate, storage=storage_of(options))
 
 
@@ -254,6 +276,8 @@ def check_options(options: OptimizeOptions, watch: WatchOptions) -> None:
         raise UsageError(f"-O takes 0 to {max(LEVELS)}, not {options.opt_level}")
     if options.quiet and options.verbose:
         raise UsageError("-q and -v are opposites; use one")
+    if options.external_data is not None or options.share_weights:
+        storage_of(options)  # raises if options contradict each other
     if options.passes is not None and not options.passes.strip():
         raise UsageError("--passes lists no pass; leave it out for the default pipeline")
 
@@ -318,20 +342,22 @@ def _optimize(
     options: OptimizeOptions,
     watchers: Watchers,
     progress: Progress,
-) -> tuple[OptimizeResult, Collection[str]]:
-    """Return the result, and the operators of --expect that only the result can prove to exist."""
+) -> tuple[OptimizeResult, Collection[str], SourceMark | None]:
+    """Return the result, the operators of --expect that only it can prove to exist, and the mark.
+
+    The mark is written into the result; it is None if nothing is written.
+    """
     settings = _settings(options, watchers.options)
     progress.say(f"reading {printable(source)}")
     from tiered.cli.source_mark import marked, source_mark
     from tiered.context import PassContext
-    from tiered.graph.io.save import check_storage
+    from tiered.graph.io.save import Storage, check_storage
     from tiered.pipeline import edited, parse_pipeline, pipeline_for
     from tiered.pipeline.expectations import check_names, parse_expectations
     from tiered.pipeline.optimize import optimize_model
 
     # Report a wrong name before a large model is read.
     how = _how(options.verify)
-    storage_of(options)
     shapes, dims = parse_shapes(options.input_shape), parse_dims(options.dim)
     passes = None if options.passes is None else parse_pipeline(options.passes)
     context = PassContext(**settings)
@@ -360,7 +386,10 @@ def _optimize(
         inputs=options.inputs,
         test_shapes=parse_shapes(options.test_input_shape),
     )
-    return result if mark is None else marked(result, mark), unjudged
+    if mark is not None:
+        is_stored_alike = not options.annotate and storage_of(options) == Storage()
+        result = marked(result, mark, is_stored_alike=is_stored_alike)
+    return result, unjudged, mark
 
 
 def _how(given: str | None) -> How:

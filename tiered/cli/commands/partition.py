@@ -83,7 +83,7 @@ def run_partition(
         if written is not None:
             check_output(file, written)
     if out is not None and not chosen.force:
-        check_replaced(file, out)
+        check_replaced(file, target=out)
     with Progress() as progress:
         model = load_shaped(file, options, progress)
         progress.say("looking for partitions")
@@ -166,7 +166,7 @@ def _save_plan(
             check_output(file, path)
         check_data_files(model, path)
         if not chosen.force:
-            check_replaced(file, path)
+            check_replaced(file, target=path)
     mark = source_mark(model, file)
     for written in (plan.host, *(part.model for part in plan.parts)):
         write_mark(written, mark)

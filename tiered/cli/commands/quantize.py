@@ -18,7 +18,13 @@ from cyclopts import Parameter
 
 from tiered.cli.command_flags import WriteOptions
 from tiered.cli.commands.completion import complete_backend
-from tiered.cli.commands.optimize import check_options, check_target, storage_of, write_result
+from tiered.cli.commands.optimize import (
+    check_options,
+    check_target,
+    save_marked,
+    storage_of,
+    write_result,
+)
 from tiered.cli.files import (
     check_data_files,
     check_input,
@@ -34,6 +40,7 @@ from tiered.errors import UsageError
 from tiered.support.whole_files import write_json, write_text
 
 if TYPE_CHECKING:
+    from tiered.cli.source_mark import SourceMark
     from tiered.graph import Model
     from tiered.quantization.quantize import QuantisationSettings, Quantised
     from tiered.quantization.report import Report
@@ -109,10 +116,10 @@ def run_quantize(
     with Progress(enabled=not (write.json or write.quiet)) as progress:
         model = load_model(source)
         unmatched = _unmatched(model, options)
-        mark = "" if target is None else _mark(model, source, target, written)
+        mark = None if target is None else _mark(model, source, target, written)
         progress.say("preparing")
         found, report = _quantised(model, settings, options, progress)
-        if target is not None and not write.dry_run:
+        if target is not None and mark is not None and not write.dry_run:
             progress.say(f"writing {printable(target)}")
             _save(model, target, mark, written)
     if options.report is not None:
@@ -233,7 +240,7 @@ def _missing_operators(backend: str | None) -> list[str]:
     return [name for name in ("QuantizeLinear", "DequantizeLinear") if not target.rules(name)]
 
 
-def _mark(model: Model, source: str, target: str, options: OptimizeOptions) -> str:
+def _mark(model: Model, source: str, target: str, options: OptimizeOptions) -> SourceMark:
     """Return the mark of a result, after checking that its files can be written."""
     from tiered.cli.source_mark import source_mark
     from tiered.graph.io.save import check_storage
@@ -243,12 +250,11 @@ def _mark(model: Model, source: str, target: str, options: OptimizeOptions) -> s
     return source_mark(model, source)
 
 
-def _save(model: Model, target: str, mark: str, options: OptimizeOptions) -> None:
+def _save(model: Model, target: str, mark: SourceMark, options: OptimizeOptions) -> None:
     from tiered.cli.source_mark import write_mark
-    from tiered.graph.io.save import save_model
 
     write_mark(model, mark)
-    save_model(model, target, annotate=options.annotate, storage=storage_of(options))
+    save_marked(model, target, mark, options)
 
 
 def _write(path: str, report: Report, source: str) -> None:

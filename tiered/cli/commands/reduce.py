@@ -19,7 +19,7 @@ def run_reduce(source: str, target: str, command: str, *, force: bool) -> None:
     check_input(source)
     check_output(source, target)
     if not force:
-        check_replaced(source, target)
+        check_replaced(source, target=target)
     import onnx
 
     from tiered.debug import SameEnd, reduce_model

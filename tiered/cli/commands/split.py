@@ -110,7 +110,7 @@ def _save(
         check_output(file, name)
         check_data_files(model, name)
         if not options.force:
-            check_replaced(file, name)
+            check_replaced(file, target=name)
     mark = source_mark(model, file)
     for name, part in zip(names, parts, strict=True):
         write_mark(part, mark)
