@@ -16,8 +16,16 @@ class TieredError(Exception):
     exit_code = 1
 
 
+RAISED: Final = (Exception, SystemExit)
+"""What code of users may raise: `sys.exit` in it must not end the process without a message."""
+
+
 class ModelError(TieredError):
     """A model or its file is malformed, unreadable, or cannot be written."""
+
+
+class CycleError(ModelError):
+    """A graph has a cycle. A model that is read has none, so later on a pass made it."""
 
 
 NAMED: Final = 5

@@ -17,7 +17,7 @@ from tiered.backends.reading import (
     read_table,
     with_known_types,
 )
-from tiered.errors import BackendError, BackendNotFoundError, did_you_mean
+from tiered.errors import RAISED, BackendError, BackendNotFoundError, did_you_mean
 
 ENTRY_POINTS: Final = "tiered.backends"
 SUFFIX: Final = ".toml"
@@ -124,7 +124,7 @@ def _load_plugin(name: str) -> Backend:
     where = f"entry point {point.value!r} of {point.dist.name if point.dist else '?'}"
     try:
         found = point.load()
-    except Exception as error:
+    except RAISED as error:
         raise BackendError(
             f"backend {name!r} cannot be loaded from {where}: {type(error).__name__}: {error}"
         ) from error

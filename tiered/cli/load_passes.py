@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from tiered.errors import TieredError, UsageError
+from tiered.errors import RAISED, TieredError, UsageError
 
 if TYPE_CHECKING:
     from tiered.passes import Pass
@@ -82,11 +82,11 @@ def _imported(entry: str) -> ModuleType:
                 f"--load {entry!r}: no such module; a file is named with its suffix .py"
             ) from error
         raise _failed(entry, error) from error
-    except Exception as error:
+    except RAISED as error:
         raise _failed(entry, error) from error
 
 
-def _failed(entry: str, error: Exception) -> UsageError:
+def _failed(entry: str, error: BaseException) -> UsageError:
     return UsageError(f"--load {entry!r} cannot be imported: {type(error).__name__}: {error}")
 
 

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from tiered.errors import TieredError, UsageError
+from tiered.errors import RAISED, TieredError, UsageError
 from tiered.passes.pass_info import PassInfo, PassResult
 from tiered.passes.report import Report
 
@@ -125,11 +125,11 @@ class Watcher:
             return function(*arguments)
         except TieredError:
             raise
-        except Exception as error:  # noqa: BLE001 - reported; a hook may not harm the run
+        except RAISED as error:  # reported; a hook may not harm the run
             self.report_once(hook, error)
             return _NO_ANSWER
 
-    def report_once(self, hook: str, error: Exception) -> None:
+    def report_once(self, hook: str, error: BaseException) -> None:
         """Report that a hook raised, only the first time."""
         if self._reported:
             return
@@ -144,7 +144,7 @@ class Watcher:
 _NO_ANSWER: Any = object()
 
 
-def _place(error: Exception) -> str:
+def _place(error: BaseException) -> str:
     """Return the file and line where a hook raised, if known."""
     traceback = error.__traceback__
     while traceback is not None and traceback.tb_next is not None:

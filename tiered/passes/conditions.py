@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from tiered.errors import PassError, PostconditionError, PreconditionError, UsageError
+from tiered.errors import RAISED, PassError, PostconditionError, PreconditionError, UsageError
 from tiered.graph import Graph
 from tiered.instruments.hooks import ReadOnly
 from tiered.rewriter import Skip
@@ -79,7 +79,7 @@ def _verdict(
         with ReadOnly(model, f"{label_of(condition)} is checking it"):
             verdict = condition(subject, ctx)
             holds = verdict is None or isinstance(verdict, Skip) or bool(verdict)
-    except Exception as error:
+    except RAISED as error:
         raise kind(f"{what} of {_named(subject)}: {type(error).__name__}: {error}") from error
     if not holds:
         raise kind(f"{what} of {_named(subject)}, which returned {verdict!r}")

@@ -11,14 +11,14 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from tiered.context import PassContext
-from tiered.errors import PassError, PostconditionError
+from tiered.errors import CycleError, PassError, PostconditionError
 from tiered.graph import Model, Stamp
 from tiered.graph.core.provenance import write_origins
 from tiered.passes.interrupts import interrupted_between_edits
 from tiered.passes.pass_info import Decision, HeldCheck, Member, PassResult, Place
 from tiered.passes.plan import plan_of
 from tiered.passes.planned import PlannedPass, Settings
-from tiered.passes.transaction import NOTHING, EditScope, RunState, Transaction
+from tiered.passes.transaction import NOTHING, EditScope, RunState, Transaction, check_acyclic
 
 if TYPE_CHECKING:
     from tiered.passes.pass_info import Member, Runnable
@@ -45,7 +45,8 @@ def execute(pass_: Runnable, model: Model, ctx: PassContext, place: Place) -> No
         model.transaction(),
     ):
         execution = Execution(model, context, pass_, place)
-        execution.execute(pass_, execution.place)
+        if execution.execute(pass_, execution.place):
+            execution.check_acyclic()
         if context.config["provenance.metadata"] and not pass_.info.analysis:
             write_origins(model)
         obey()
@@ -193,6 +194,18 @@ class Execution(RunState):
                 for report in self.reports:
                     report.note("check", text)
                 _warn("%s", text)
+
+    def check_acyclic(self) -> None:
+        """Raise if the passes made a cycle.
+
+        Raises:
+            PassError: they did; the error names those that changed the model.
+        """
+        try:
+            check_acyclic(self.model)
+        except CycleError as error:
+            text = f"the passes failed on {self.model.label}: {error}{self.history}"
+            raise PassError(text) from error
 
     def _record_skip(self, key: tuple[int, int], planned: PlannedPass) -> None:
         """Record that a pass does not run here: the same result in each round."""

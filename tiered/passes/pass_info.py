@@ -5,9 +5,10 @@ This module imports none of those modules, so that none of them needs to import 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, Self
 
 from tiered.errors import PassError, UsageError
 from tiered.support.numerics import LEVEL_OF, Numerics, Promise
@@ -17,6 +18,9 @@ from tiered.support.records import Record
 if TYPE_CHECKING:
     from tiered.graph import Model, Node
     from tiered.policy.node_scope import Scope
+
+
+_PACKAGE: Final = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
 
 
 class _PassInfo(NamedTuple):
@@ -76,6 +80,11 @@ class PassInfo(_PassInfo):
 
         def __getnewargs_ex__(self) -> tuple[tuple[()], dict[str, Any]]:
             return (), self._asdict()
+
+    @property
+    def is_built_in(self) -> bool:
+        """Return whether the file of the pass is one of tiered."""
+        return self.source.startswith(_PACKAGE)
 
     @property
     def promise(self) -> Promise:

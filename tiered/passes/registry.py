@@ -15,7 +15,7 @@ from functools import cached_property
 from types import ModuleType
 from typing import Any, Final, Protocol
 
-from tiered.errors import PassError, PassNotFoundError, UsageError, did_you_mean
+from tiered.errors import RAISED, PassError, PassNotFoundError, UsageError, did_you_mean
 from tiered.passes.pass_info import PassInfo, Runnable
 from tiered.support.aliases import ALIASES, NO_EQUIVALENT, no_equivalent
 from tiered.support.records import Record
@@ -269,7 +269,7 @@ class Registry:
             found = entry.load()
         except UsageError:
             raise
-        except Exception as error:
+        except RAISED as error:
             raise PassError(
                 f"pass {name!r} cannot be loaded from {entry.where}: "
                 f"{type(error).__name__}: {error}"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 
 from tiered.context import LISTENER, PassContext
-from tiered.errors import PassError, PreconditionError, TieredError
+from tiered.errors import RAISED, CycleError, PassError, PreconditionError, TieredError
 from tiered.graph import Model, RewriteRecord
 from tiered.instruments.hooks import Watch, Watcher
 from tiered.passes.pass_info import PassResult
@@ -137,10 +137,14 @@ class EditScope:
 
         Raises:
             PassError: an analysis edited the model, or with `debug.check_view` the view is wrong.
+            CycleError: the pass made a cycle.
         """
         pass_, model = self._run.pass_, self._state.model
-        if pass_.info.analysis and model.journal.moved_since(self._before):
+        is_edited = model.journal.moved_since(self._before)
+        if pass_.info.analysis and is_edited:
             raise PassError(f"{pass_.name} is an analysis, but it edited the model")
+        if is_edited and not pass_.info.is_built_in:
+            check_acyclic(model)
         if self._state.checks_view:
             model.check_view(types=True)
 
@@ -152,9 +156,11 @@ class EditScope:
     ) -> None:
         state, pass_ = self._state, self._run.pass_
         named = None
-        if isinstance(error, TieredError):
+        if isinstance(error, CycleError):
+            named = PassError(f"{pass_} failed on {state.model.label}: {error}{state.history}")
+        elif isinstance(error, TieredError):
             error.add_note(f"in pass {pass_}{state.history}")
-        elif isinstance(error, Exception):
+        elif isinstance(error, RAISED):
             named = self._named(error)
         LISTENER.reset(self._token)
         gate = state.model.gate
@@ -180,7 +186,7 @@ class EditScope:
         else:
             looked.pop(key, None)
 
-    def _named(self, error: Exception) -> PassError:
+    def _named(self, error: BaseException) -> PassError:
         """Return an error that names the pass, the rewrite, and the passes before it."""
         model, pass_ = self._state.model, self._run.pass_
         if not isinstance(error, MemoryError | RecursionError | TimeoutError):
@@ -196,6 +202,16 @@ class EditScope:
             f"{pass_} failed at {where} of {model.label}: "
             f"{type(error).__name__}: {error}{self._state.history}"
         )
+
+
+def check_acyclic(model: Model) -> None:
+    """Raise if a graph has a cycle.
+
+    Raises:
+        CycleError: it has.
+    """
+    for graph in model.graphs():
+        graph.topological_order()
 
 
 def _listener(state: RunState, run: PassRun) -> Callable[[RewriteRecord], None]:

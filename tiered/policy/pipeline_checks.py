@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from tiered.errors import PassError, UsageError
+from tiered.errors import RAISED, PassError, UsageError
 from tiered.instruments.hooks import ReadOnly
 from tiered.passes.registry import registry
 
@@ -59,7 +59,7 @@ class Check(str):
         try:
             with ReadOnly(model, f"check {self} is read_only at it"):
                 verdict = self.function(model)
-        except Exception as error:
+        except RAISED as error:
             raise kind(f"{failed}: {type(error).__name__}: {error}") from error
         if verdict is not None and not verdict:
             raise kind(f"{failed}: it returned {verdict!r}")

@@ -15,7 +15,7 @@ import numpy as np
 import onnx
 
 from tiered.backends.custom import Key
-from tiered.errors import OutOfMemory, RuntimeFailure
+from tiered.errors import RAISED, OutOfMemory, RuntimeFailure
 from tiered.graph.core.types import type_proto_of
 from tiered.runtime.external_data import with_files
 from tiered.runtime.session import as_proto
@@ -173,7 +173,7 @@ class SlicedSession:
         name = f"the reference of {node.domain}::{node.op_type}"
         try:
             made = function(*operands, **attributes)
-        except Exception as error:  # it is the user's
+        except RAISED as error:  # it is the user's
             raise RuntimeFailure(f"{name} failed: {type(error).__name__}: {error}") from error
         results = made if isinstance(made, tuple | list) else (made,)
         if len(results) != len(node.output):

@@ -247,7 +247,7 @@ class Graph:
                 from their serial numbers; the rest of the graph is not visited.
 
         Raises:
-            ModelError: the graph has a cycle.
+            CycleError: the graph has a cycle.
         """
         if part is not None:
             return tuple(sort_part(part))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from tiered.errors import ModelError
+from tiered.errors import CycleError
 
 if TYPE_CHECKING:
     from tiered.graph.core.graph import Graph
@@ -19,7 +19,7 @@ def sort_nodes(graph: Graph) -> tuple[Node, ...]:
     stays unchanged, and a new node comes directly before its first consumer.
 
     Raises:
-        ModelError: the graph has a cycle; the message names it.
+        CycleError: the graph has a cycle; the message names it.
     """
     order: list[Node] = []
     # Serial numbers, because a set of nodes calls the hash of each.
@@ -77,7 +77,7 @@ def _visit(graph: Graph, start: Node, done: set[int], order: list[Node]) -> None
             if producer.id in open_nodes:
                 path = [entry.label for entry, _ in stack] + [producer.label]
                 cycle = " <- ".join(path[path.index(producer.label) :])
-                raise ModelError(f"graph {graph.name!r} has a cycle: {cycle}")
+                raise CycleError(f"graph {graph.name!r} has a cycle: {cycle}")
             open_nodes.add(producer.id)
             stack.append((producer, iter(producers(graph, producer))))
             break
