@@ -13,8 +13,13 @@ from tiered.testing import parse
 
 # An attribute without a name, dims beyond 64 bits, dims below 0 and unknown dtypes
 # in the full check, outputs of another dtype; vectors of 2**31 elements that onnx would propagate;
-# 2**62 scanned operands, axes of two dims and of none, a dim whose name is not UTF-8.
-FOUND = (63, 902, 3519, 4891, 4894, 4920, 6204, 11363, 91000498, 91002614, 91004429, 91005306)
+# 2**62 scanned operands, axes of two dims and of none, a dim whose name is not UTF-8; an attribute
+# of an early opset, an input that is an output of another dtype, a body of wrong types beside dims
+# below 0, a domain that is not UTF-8.
+FOUND = (
+    *(63, 902, 3519, 4891, 4894, 4920, 6204, 11363, 91000498, 91002614, 91004429, 91005306),
+    *(77001924, 77010119, 77011664, 77012407),
+)
 
 
 @pytest.mark.parametrize("seed", [*range(40, 60), *FOUND])

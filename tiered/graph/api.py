@@ -27,6 +27,7 @@ from tiered.graph.io.export import export_model, inferred_declarations
 from tiered.graph.io.load import check_calls, load_function, load_model
 from tiered.graph.io.protobuf_scan import read_skeleton
 from tiered.graph.io.save import save_model, tensors_of
+from tiered.graph.io.text_check import wrong_text
 from tiered.graph.opset.newest_form import operand_index, operands_of
 from tiered.graph.queries import call_graph as calls, onnx_checker
 from tiered.graph.queries.schema_check import check_operators
@@ -311,8 +312,14 @@ class Model(ModelState):
         onnx_checker.check_model(self)
 
     def complaint_as_loaded(self) -> str | None:
-        """Return why onnx.checker rejects the model as it was loaded; None if it accepts it."""
+        """Return why onnx.checker rejects the model as it was loaded; None if it accepts it.
+
+        A string that is not UTF-8 is a reason too.
+        """
         if self._complaint is None and self.origin is not None:
+            if (path := wrong_text(self.origin)) is not None:
+                self._complaint = (f"{path} is not UTF-8",)
+                return self._complaint[0]
             loaded = type(self).from_proto(self.origin, folder=self.folder)
             try:
                 self._complaint = (onnx_checker.current_complaint(loaded),)

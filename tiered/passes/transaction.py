@@ -7,7 +7,14 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 
 from tiered.context import LISTENER, PassContext
-from tiered.errors import RAISED, CycleError, PassError, PreconditionError, TieredError
+from tiered.errors import (
+    RAISED,
+    CycleError,
+    OperatorError,
+    PassError,
+    PreconditionError,
+    TieredError,
+)
 from tiered.graph import Model, RewriteRecord
 from tiered.instruments.hooks import Watch, Watcher
 from tiered.passes.pass_info import PassResult
@@ -158,7 +165,7 @@ class EditScope:
         named = None
         if isinstance(error, CycleError):
             named = PassError(f"{pass_} failed on {state.model.label}: {error}{state.history}")
-        elif isinstance(error, TieredError):
+        elif isinstance(error, TieredError) and not isinstance(error, OperatorError):
             error.add_note(f"in pass {pass_}{state.history}")
         elif isinstance(error, RAISED):
             named = self._named(error)
@@ -166,7 +173,7 @@ class EditScope:
         gate = state.model.gate
         gate.listeners.remove(self._listen)
         gate.pass_name, gate.on_mark = self._outer
-        if named is not None:
+        if named is not None and named is not error:
             raise named from error
         if error is None:
             self._note_looked()
@@ -196,6 +203,9 @@ class EditScope:
                     f"{model.label} is not a valid model, and {pass_} cannot work on it: "
                     f"{complaint}"
                 )
+        if isinstance(error, OperatorError):
+            error.add_note(f"in pass {pass_}{self._state.history}")
+            return error
         gate = model.gate
         where = f"rewrite #{gate.count + 1}" + (f", node {gate.at!r}," if gate.at else "")
         return PassError(

@@ -1,5 +1,6 @@
 """Invalid files, and the errors that name the cause."""
 
+import re
 from pathlib import Path
 
 import onnx
@@ -8,6 +9,7 @@ from onnx import parser
 
 from tests.small import HEADER, proto
 from tiered import Model, ModelError, optimize
+from tiered.errors import PreconditionError
 from tiered.graph.edits.replace import replace_uses
 
 FOREIGN = (
@@ -85,6 +87,47 @@ def test_how_many_parts_a_split_has_may_be_for_a_call_to_say(parts: int) -> None
     else:
         with pytest.raises(ModelError, match="more outputs than its num_outputs"):
             optimize(made)
+
+
+MALFORMED = ["a..b", "....ij->ij", "....", "a.b", "a...b...->ab", "i.j->ij", "ij->i..j", "ij->...."]
+
+
+def einsum(equation: str) -> onnx.ModelProto:
+    """Return a model of one Einsum; the parser takes no dots that onnx would not end with."""
+    model = parser.parse_model(
+        """<ir_version: 10, opset_import: ["" : 21]>
+        g (float[2,2] x) => (float y) { y = Einsum<equation="ij->ij">(x) }"""
+    )
+    model.graph.node[0].attribute[0].s = equation.encode()
+    return model
+
+
+@pytest.mark.parametrize("equation", MALFORMED)
+def test_an_equation_that_onnx_does_not_end_with_is_an_error(equation: str) -> None:
+    match = re.escape(f"(Einsum) has a malformed equation {equation!r}")
+    with pytest.raises(ModelError, match=match):
+        Model.from_proto(einsum(equation))
+
+
+@pytest.mark.parametrize("equation", ["...", "...->...", " i j -> j i ", "i...j->j...i", "ij"])
+def test_equations_with_ellipses_are_read(equation: str) -> None:
+    assert Model.from_proto(einsum(equation)).to_proto() == einsum(equation)
+
+
+def test_an_equation_may_be_for_a_call_to_say() -> None:
+    made = parser.parse_model(
+        """<ir_version: 10, opset_import: ["" : 21, "local" : 1]>
+        g (float[2,2] x) => (float[2,2] y) { y = local.f<e="ij->ji">(x) }
+        <domain: "local", opset_import: ["" : 21]>
+        f <e> (x) => (y) { y = Einsum<equation: string = @e>(x) }"""
+    )
+    assert [node.op_type for node in optimize(made, disabled=["inline"]).functions[0].node] == [
+        "Einsum"
+    ]
+    made.graph.node[0].attribute[0].s = b"a..b"
+    Model.from_proto(made).set_input_shapes({"x": [2, 2]})
+    with pytest.raises(ModelError, match="malformed equation"):
+        optimize(made)
 
 
 def test_the_tensor_of_a_constant_may_be_for_a_call_to_say() -> None:
@@ -167,3 +210,34 @@ def test_a_graph_attribute_that_is_a_function_parameter_is_no_body() -> None:
     model = Model.from_proto(made)
     assert model.main.outputs[0].shape == (2,)
     assert len(model.main.nodes[0].bodies) == 1
+
+
+def test_an_input_that_is_an_output_has_one_dtype() -> None:
+    made = parser.parse_model(
+        """<ir_version: 10, opset_import: ["" : 21]>
+        g (double[2] x) => (float[2] x, double[2] y) { y = Neg(x) }"""
+    )
+    with pytest.raises(ModelError, match=r"declares 'x' as the input double\[2\] and as the outp"):
+        Model.from_proto(made)
+
+
+TEXTS = """<ir_version: 10, opset_import: ["" : 21, "loXal" : 1], metadata_props: ["kXy": "vXl"]>
+    g (float[nXm,2] x, bool c) => (float[mXm,2] y) <float[nXn,2] a> {
+        a = loXal.fXn(x)  b = Add(a, x)  y = Relu(b) }
+    <domain: "loXal", opset_import: ["" : 21, "otXer" : 1]> fXn (p) => (q) { q = Relu(p) }"""
+
+
+@pytest.mark.parametrize("text", ["loXal", "kXy", "vXl", "nXm", "mXm", "fXn", "otXer"])
+def test_text_that_is_not_utf_8_is_named(text: str) -> None:
+    content = parser.parse_model(TEXTS).SerializeToString()
+    spoiled = content.replace(text.encode(), text.encode().replace(b"X", b"\xb0"))
+    with pytest.raises(ModelError, match="not UTF-8"):
+        Model.from_proto(onnx.ModelProto.FromString(spoiled))
+
+
+def test_text_that_is_not_read_at_first_is_the_model_s_fault() -> None:
+    made = parser.parse_model(TEXTS)
+    made.graph.node[0].metadata_props.add(key="a", value="nXd")
+    spoiled = made.SerializeToString().replace(b"nXd", b"n\xb0d")
+    with pytest.raises(PreconditionError, match=r"graph.node\[0\].metadata_props\[0\].value is n"):
+        optimize(onnx.ModelProto.FromString(spoiled))

@@ -164,21 +164,34 @@ class OperatorNode(Protocol):
     def attribute_protos(self) -> Mapping[str, onnx.AttributeProto]: ...
 
 
-def check_parts(node: OperatorNode) -> None:
-    """Check the number of outputs of a Split against its attributes.
+def check_safe(node: OperatorNode) -> None:
+    """Check what crashes onnx's inference, or makes it run for ever.
 
     Raises:
-        ModelError: it has more outputs than its num_outputs.
+        ModelError: a Split has too many outputs, or the equation of an Einsum is malformed.
     """
-    if node.op_type == "Split" and has_too_many_parts(node):
-        raise ModelError(f"node {node.label!r} (Split) has more outputs than its num_outputs")
+    if node.op_type in UNSAFE and (reason := why_unsafe(node)):
+        raise ModelError(f"node {node.label!r} ({node.op_type}) {reason}")
 
 
-def has_too_many_parts(node: OperatorNode) -> bool:
-    """Return whether a Split has more outputs than num_outputs, which crashes onnx."""
-    if node.op_type != "Split" or node.domain:
-        return False
-    said = node.attribute_protos().get("num_outputs")
-    if said is None or said.ref_attr_name:
-        return False
-    return len(node.proto.output) > said.i
+UNSAFE: Final = frozenset({"Split", "Einsum"})
+"""The operators that onnx's inference does not survive with every attribute."""
+
+
+def why_unsafe(node: OperatorNode) -> str:
+    """Return why onnx's inference would not survive a node; an empty string if it would."""
+    if node.op_type not in UNSAFE or node.domain:
+        return ""
+    attributes = node.attribute_protos()
+    if node.op_type == "Split":
+        said = attributes.get("num_outputs")
+        if said is None or said.ref_attr_name or len(node.proto.output) <= said.i:
+            return ""
+        return "has more outputs than its num_outputs"
+    equation = attributes.get("equation")
+    if equation is None or equation.ref_attr_name:
+        return ""
+    terms = equation.s.replace(b" ", b"").replace(b"->", b",").split(b",")
+    if all(b"." not in term.replace(b"...", b"", 1) for term in terms):
+        return ""
+    return f"has a malformed equation {_text(equation.s)!r}: a term has '...' once or no dots"

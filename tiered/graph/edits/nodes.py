@@ -11,7 +11,7 @@ from tiered.errors import ModelError
 from tiered.graph.core import use_lists
 from tiered.graph.core.journal import Edit
 from tiered.graph.core.node import Node, domain_of
-from tiered.graph.core.schema import check_parts, encode_attribute, schema_of
+from tiered.graph.core.schema import check_safe, encode_attribute, schema_of
 from tiered.graph.core.topological_sort import producers
 from tiered.graph.core.value import NOT_INFERRED, Value
 from tiered.graph.edits.invalidate import invalidate_partial_elements
@@ -103,7 +103,7 @@ def insert(
         outputs = [names.fresh(f"{proto.name}_output_{index}") for index in range(outputs)]
     node._outputs += _new_outputs(node, outputs)
     proto.output.extend("" if value is None else value.name for value in node._outputs)
-    check_parts(node)
+    check_safe(node)
     if model.functions:
         graph.model.check_callee(graph, node.callee)
     # First of all: it raises where edits are not allowed.

@@ -15,11 +15,13 @@ from tiered.errors import ModelError
 from tiered.graph.core import use_lists
 from tiered.graph.core.graph import Function, Graph
 from tiered.graph.core.node import Node, domain_of
-from tiered.graph.core.schema import check_parts
+from tiered.graph.core.schema import check_safe
 from tiered.graph.core.tensor import Tensor
+from tiered.graph.core.types import TensorType, read_type
 from tiered.graph.core.value import NOT_INFERRED, SLOT_BITS, Value
 from tiered.graph.edits.interface import input_type
 from tiered.graph.io.copies import own_copies, without
+from tiered.graph.io.text_check import wrong_header
 from tiered.graph.queries.call_graph import call_graph, recursive_functions
 
 if TYPE_CHECKING:
@@ -51,6 +53,8 @@ def load_model(model: ModelState, proto: onnx.ModelProto) -> None:
     """
     if not proto.HasField("graph"):
         raise ModelError(f"{model.label} has no graph; expected an ONNX model")
+    if (path := wrong_header(proto)) is not None:
+        raise ModelError(f"{model.label} has a string that is not UTF-8: {path}")
     model.skeleton = without(proto, frozenset({"functions", "graph"}), onnx.ModelProto())
     for entry in proto.opset_import:
         domain = domain_of(entry.domain)
@@ -71,6 +75,17 @@ def load_model(model: ModelState, proto: onnx.ModelProto) -> None:
         model.functions.append(load_function(model, source))
     _pin_training_names(model)
     check_calls(model)
+
+
+def _check_declared_alike(graph: Graph, value: Value, output: onnx.ValueInfoProto) -> None:
+    """Raise if an input that is also an output is declared with two dtypes."""
+    kinds = value._type, read_type(output.type)
+    dtypes = {kind.dtype for kind in kinds if isinstance(kind, TensorType)}
+    if len(dtypes) > 1:
+        raise ModelError(
+            f"graph {graph.name!r} declares {value.name!r} as the input {kinds[0]} and as the "
+            f"output {kinds[1]}"
+        )
 
 
 def check_calls(model: ModelState) -> None:
@@ -149,7 +164,10 @@ class _Loader:
             graph._input_infos.append(info)
         self._fill_nodes(graph, proto.node, scope, outer)
         for info in proto.output:
-            graph._outputs.append(self._output(graph, info.name, [scope, *outer]))
+            value = self._output(graph, info.name, [scope, *outer])
+            if value.input_of is graph:
+                _check_declared_alike(graph, value, info)
+            graph._outputs.append(value)
             graph._output_infos.append(info)
         self._fill_declarations(graph, proto.value_info, scope)
         for info, value in zip(proto.output, graph._outputs, strict=True):
@@ -281,7 +299,7 @@ class _Loader:
                     tensor.check(node.label)
                     model.has_stored_constants |= tensor.is_stored
                     node.note_constant(attribute, tensor)
-        check_parts(node)
+        check_safe(node)
         graph._nodes[node.id] = node
         alike = graph._by_op.get((node.domain, op_type))
         if alike is None:

@@ -62,7 +62,7 @@ def current_complaint(model: ModelState, *, early: bool = False) -> str | None:
     proto = _checkable(model)
     if early:
         _make_custom(proto)
-    complaint = _complaint(proto, full=_can_be_inferred(model))
+    complaint = _complaint(proto, full=is_inferable(model))
     if complaint is None or _complaint(proto, full=False) is not None:
         return complaint
     unsound = [
@@ -105,7 +105,7 @@ def is_only_declared(model: ModelState, outputs: Collection[str] = ()) -> bool:
     for function in proto.functions:
         del function.value_info[:]
     if not outputs:
-        return _complaint(proto, full=_can_be_inferred(model, is_declared=False)) is None
+        return _complaint(proto, full=is_inferable(model)) is None
     if _complaint(proto, full=False) is not None:
         return False
     for info in proto.graph.output:  # the checker requires a shape there
@@ -131,23 +131,15 @@ def wrong_declarations(model: ModelState) -> dict[str, str]:
     return wrong
 
 
-def _can_be_inferred(model: ModelState, *, is_declared: bool = True) -> bool:
-    """Return whether onnx's inference ends without ending the process: negative dims crash it.
-
-    Args:
-        model: the model.
-        is_declared: whether onnx reads the declared types of inner values.
-    """
-    return is_inferable(model) and not any(
-        dim.dim_value < 0
-        for graph in model.graphs()
-        for info in (
-            *graph.input_infos,
-            *graph.output_infos,
-            *([info for _, info in graph.declarations] if is_declared else ()),
-        )
-        for dim in info.type.tensor_type.shape.dim
-    )
+def _clear_negative_dims(proto: onnx.ModelProto) -> None:
+    """Make negative dims unknown: they end the process in which onnx infers."""
+    infos = [info for function in proto.functions for info in function.value_info]
+    for graph in graphs_of(proto):
+        infos += (*graph.input, *graph.output, *graph.value_info)
+    for info in infos:
+        for dim in info.type.tensor_type.shape.dim:
+            if dim.dim_value < 0:
+                dim.Clear()
 
 
 def _checkable(model: ModelState) -> onnx.ModelProto:
@@ -156,6 +148,7 @@ def _checkable(model: ModelState) -> onnx.ModelProto:
     # The checker parses all that it gets, and in exports of torch.export most is metadata.
     for made in proto.graph.node:
         made.ClearField("metadata_props")
+    _clear_negative_dims(proto)
     _make_inputs_of_undefined(model, proto)
     if not model.has_stored_constants:
         return proto

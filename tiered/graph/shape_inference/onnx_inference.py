@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import onnx
 from onnx import checker, shape_inference
 
-from tiered.graph.core.schema import has_too_many_parts, schema_of
+from tiered.graph.core.schema import UNSAFE, schema_of, why_unsafe
 from tiered.graph.core.types import ValueType, read_type, write_type
 from tiered.graph.io.export import export_model, export_node
 from tiered.graph.io.protos import graphs_of, nodes_of
@@ -48,7 +48,7 @@ def onnx_types(node: Node) -> Sequence[ValueType | None]:
     """Return the types of a node's outputs as onnx infers them; () for an unknown operator."""
     graph = node.owner
     schema = schema_of(node.op_type, node.domain, graph.opset(node.domain))
-    if schema is None or node.has_references or has_too_many_parts(node):
+    if schema is None or node.has_references or why_unsafe(node):
         return ()
     reads = [value for value in (*node._inputs, *node.captured) if value is not None]
     types = {value.name: write_type(value.type) for value in reads}
@@ -90,8 +90,8 @@ def inferred_model(model: ModelState, hidden: Collection[str]) -> onnx.GraphProt
         if not calls_are_bounded(model):
             model.note("the local functions call each other too often to infer through them")
             del proto.functions[:]
-        elif _has_open_split(model):
-            model.note("a call decides how many parts a Split has, so nothing is inferred of calls")
+        elif names := _decided_by_calls(model):
+            model.note(f"calls decide attributes of {names}, so nothing is inferred of calls")
             del proto.functions[:]
         bounded = propagation_is_bounded(model, proto)
         return shape_inference.infer_shapes(proto, data_prop=bounded).graph
@@ -111,13 +111,17 @@ def hide_outputs(proto: onnx.ModelProto, names: Collection[str]) -> None:
 
 def is_inferable(model: ModelState) -> bool:
     """Return whether onnx can infer through the local functions of a model."""
-    return calls_are_bounded(model) and not _has_open_split(model)
+    return calls_are_bounded(model) and not _decided_by_calls(model)
 
 
-def _has_open_split(model: ModelState) -> bool:
-    """Return whether a call decides num_outputs: if it is too small, onnx aborts the process."""
+def _decided_by_calls(model: ModelState) -> str:
+    """Return the operators of `UNSAFE` whose attributes calls decide, joined; "" for none.
+
+    onnx reads the attributes of the call, and may abort the process or run for ever.
+    """
     inner = (node for function in model.functions for node in function.walk())
-    return any(node.is_op("Split") and node.has_references for node in inner)
+    found = {n.op_type for n in inner if n.op_type in UNSAFE and not n.domain and n.has_references}
+    return " and ".join(sorted(found))
 
 
 def calls_are_bounded(model: ModelState) -> bool:

@@ -19,7 +19,7 @@ from tiered.graph.io.export import export_model
 from tiered.graph.queries.op_traits import BROADCASTING
 from tiered.graph.shape_inference.onnx_inference import (
     DATA_ELEMENTS,
-    calls_are_bounded,
+    is_inferable,
     propagation_is_bounded,
 )
 
@@ -293,7 +293,7 @@ def _sized(info: onnx.ValueInfoProto, value: Value | None) -> onnx.ValueInfoProt
 def _complaint(model: ModelState) -> str | None:
     """Return the first error of onnx's strict inference; None if there is none."""
     proto = export_model(model, max_elements=DATA_ELEMENTS)
-    if not calls_are_bounded(model):
+    if not is_inferable(model):
         return None
     try:
         bounded = propagation_is_bounded(model, proto)
