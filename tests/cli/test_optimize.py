@@ -353,7 +353,7 @@ def test_json_is_all_of_stdout(cli: Cli, small: Path, extra: list[str]) -> None:
     assert record.keys() == {
         *("input", "output", "opt_level", "before", "after", "passes", "seconds", "verified"),
         *("fused", "verification", "overridable", "remarks", "versions", "peak_memory", "ways"),
-        "interface",
+        *("interface", "verdict"),
         *("error", "exit_code"),
     }
     assert (record["error"], record["exit_code"]) == (None, 0)

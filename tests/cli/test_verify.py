@@ -37,6 +37,37 @@ def test_models_that_differ_end_with_3_and_the_table_says_how(
     assert "wrong.onnx computes something else" in ended.err
 
 
+def test_a_random_output_is_named_and_not_compared(cli: Cli, tmp_path: Path) -> None:
+    file, both = tmp_path / "r.onnx", tmp_path / "both.onnx"
+    onnx.save(parse("(float[3] x) => (float[3] y) { y = RandomNormalLike(x) }"), file)
+    ended = cli("verify", file, file, "--layers")
+    assert ended.code == 4
+    assert "y: not comparable: random" in ended.err
+    assert "no layer differs" in ended.out
+    found = json.loads(cli("verify", file, file, "--json").out)
+    assert not found["ok"]
+    assert found["trials"][0]["outputs"][0]["reason"] == "not comparable: random"
+    text = "(float[3] x) => (float[3] y, float[3] z) { y = RandomNormalLike(x)  z = Neg(x) }"
+    onnx.save(parse(text), both)
+    ended = cli("verify", both, both)
+    assert (ended.code, ended.err) == (0, "")
+    assert "the models agree (reassociating); y: not comparable: random" in ended.out
+    onnx.save(parse(text.replace("Neg", "Abs")), file)
+    assert cli("verify", both, file).code == 3
+    ended = cli("bisect", both, "-O2", "--passes", "eliminate_identity")
+    assert ended.code == 0
+
+
+def test_the_dtype_of_a_random_output_counts(cli: Cli, tmp_path: Path) -> None:
+    files = tmp_path / "one.onnx", tmp_path / "two.onnx"
+    for file, (dtype, code) in zip(files, (("float", 1), ("double", 11)), strict=True):
+        body = f"y = RandomNormalLike<dtype={code}>(x)"
+        onnx.save(parse(f"(float[3] x) => ({dtype}[3] y) {{ {body} }}"), file)
+    ended = cli("verify", *files)
+    assert ended.code == 3
+    assert "float32 became float64" in ended.err
+
+
 def test_the_json_has_each_measure(cli: Cli, files: tuple[Path, Path]) -> None:
     ended = cli("verify", *files, "--json")
     said = json.loads(ended.out)

@@ -200,6 +200,13 @@ def test_outputs_are_compared_with_those_of_a_model() -> None:
             check.run(proto())
 
 
+def test_random_operators_are_skipped_as_poprt_does() -> None:
+    text = "g (float[2,3] x) => (float[2,3] y) { a = Identity(x)  y = RandomNormalLike(a) }"
+    checked = poprt.get_pass("check_with_fake_data", origin_model=proto(text))
+    after = tiered.optimize(proto(text), passes=["eliminate_identity"])
+    assert checked.run(after).graph.node[0].op_type == "RandomNormalLike"
+
+
 LAYERS = """g (float[2,2] x) => (float[2,2] y) <float[2,2] w = {1,2,3,4}> {
     h = MatMul(x, w)  y = Relu(h) }"""
 

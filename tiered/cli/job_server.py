@@ -126,7 +126,7 @@ def _figures(outcome: Outcome) -> dict[str, Any]:
         "nodes_after": result.after.nodes,
         "bytes_before": result.before.nbytes,
         "bytes_after": result.after.nbytes,
-        "verified": result.verified is not None,
+        "verified": result.verify is not None and result.verify.verdict.is_proved,
     }
 
 

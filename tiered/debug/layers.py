@@ -25,6 +25,7 @@ from tiered.runtime.compare.outputs import OutputDifference, compare
 from tiered.runtime.session import as_proto
 from tiered.support.numerics import Numerics
 from tiered.verify.extract import Part, tapped
+from tiered.verify.random_values import random_values
 from tiered.verify.samples import Source, in_dtypes_of
 
 Allowed = tuple[Numerics, float | None, float | None, float | None]
@@ -128,7 +129,9 @@ def layer_precision_compare(
     referee, feeds = _start(first, second, list(inputs), seed)
     pairs = _pairs(*protos)
     promised = class_of(numerics, min_cosine)
-    scope = _Scope(pairs, protos, folders, feeds, (promised, rtol, atol, min_cosine), referee)
+    allowed = promised, rtol, atol, min_cosine
+    random = tuple(map(random_values, protos))
+    scope = _Scope(pairs, protos, folders, feeds, allowed, referee, random)
     if every:
         for start in range(0, len(pairs), slice_size):
             scope.look(range(start, min(start + slice_size, len(pairs))))
@@ -170,6 +173,7 @@ class _Scope:
     feeds: Mapping[str, Any]
     allowed: Allowed
     referee: Referee
+    random: tuple[frozenset[str], ...]
     looked: dict[int, Layer] = field(default_factory=dict)
     runs: int = 0
 
@@ -189,7 +193,8 @@ class _Scope:
                 self.look([number])
             return
         for number, pair in zip(wanted, chosen, strict=True):
-            self.looked[number] = _layer(pair, first, second, self.allowed)
+            is_random = pair.first in self.random[0] or pair.second in self.random[1]
+            self.looked[number] = _layer(pair, first, second, self.allowed, is_random=is_random)
 
     def _values(self, side: int, names: Sequence[str]) -> Mapping[str, Any] | str:
         """Return tensors of a run by name; or a reason why the run fails."""
@@ -255,6 +260,8 @@ def _layer(
     first: Mapping[str, Any],
     second: Mapping[str, Any] | str,
     allowed: Allowed,
+    *,
+    is_random: bool = False,
 ) -> Layer:
     """Return how the two tensors of a pair compare, whatever their float dtypes are."""
     numerics, rtol, atol, min_cosine = allowed
@@ -272,6 +279,7 @@ def _layer(
             rtol=rtol,
             atol=atol,
             min_cosine=min_cosine,
+            random=[pair.second] if is_random else (),
         )
         row = describe_output(found.outputs[0], expected, actual)
     return Layer(pair.place, pair.node, pair.op_type, pair.first, pair.second, row)

@@ -18,6 +18,7 @@ from tiered.runtime.compare.outputs import Comparison, OutputDifference, compare
 from tiered.runtime.inputs.make import Inputs
 from tiered.runtime.session import Runner, as_proto
 from tiered.support.numerics import Numerics, Promise
+from tiered.verify.random_values import random_outputs
 from tiered.verify.samples import Source, in_dtypes_of
 
 
@@ -64,6 +65,23 @@ class ModelComparison:
     @property
     def ok(self) -> bool:
         return all(trial.ok for trial in self.trials)
+
+    @property
+    def not_comparable(self) -> tuple[str, ...]:
+        """The outputs that were not compared, each with the reason."""
+        rows = (row.difference for trial in self.trials for row in trial.rows)
+        return tuple(dict.fromkeys(str(found) for found in rows if found.note))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the numbers of no output were compared."""
+        return all(row.difference.note for trial in self.trials for row in trial.rows)
+
+    def remarks(self, agreed: str) -> Iterator[str]:
+        """Yield the text for outputs that agree, if some were compared, and those that were not."""
+        if not self.is_empty:
+            yield agreed
+        yield from self.not_comparable
 
     def raise_if_different(self, label: str = "the second model") -> None:
         """Raise if an output differs by more than is allowed.
@@ -116,9 +134,15 @@ def compare_models(
 
     def compared(referee: Referee) -> ModelComparison:
         with referee.open(first) as original, _second(second, referee) as other:
+            samples = samples_of(first, original, sources, seed)
+            fed = [sample.feeds for sample in samples]
+            pairs = [_run(original, other, feeds, retyped) for feeds in fed]
+            random = random_outputs(as_proto(first), original, fed, [one for one, _ in pairs])
+            refed = [retyped(feeds) for feeds in fed]
+            random |= random_outputs(as_proto(second), other, refed, [two for _, two in pairs])
             trials = tuple(
-                _trial(original, other, sample, allowed, retyped)
-                for sample in samples_of(first, original, sources, seed)
+                _trial(*pair, sample, partial(allowed, random=random))
+                for pair, sample in zip(pairs, samples, strict=True)
             )
         return ModelComparison(trials, promised, referee)
 
@@ -144,18 +168,25 @@ def _second(model: ModelLike, referee: Referee) -> Iterator[Runner]:
         yield session
 
 
-def _trial(
+def _run(
     first: Runner,
     second: Runner,
-    inputs: Inputs,
-    allowed: Callable[..., Comparison],
+    feeds: Mapping[str, Any],
     retyped: Callable[[Mapping[str, Any]], Mapping[str, Any]],
-) -> Trial:
-    expected = first.run(inputs.feeds)
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    expected = first.run(feeds)
     try:
-        actual = second.run(retyped(inputs.feeds))
+        return expected, second.run(retyped(feeds))
     except RuntimeFailure as error:
         raise VerificationError(f"the first model runs, but not the second: {error}") from error
+
+
+def _trial(
+    expected: Mapping[str, Any],
+    actual: Mapping[str, Any],
+    inputs: Inputs,
+    allowed: Callable[..., Comparison],
+) -> Trial:
     rows = tuple(
         describe_output(difference, expected.get(difference.name), actual.get(difference.name))
         for difference in allowed(expected, actual).outputs

@@ -20,13 +20,14 @@ from tiered.passes.pass_info import PassInfo
 from tiered.runtime.compare.outputs import compare
 from tiered.runtime.deviations import explaining
 from tiered.runtime.inputs.make import Inputs
-from tiered.runtime.session import Runner
+from tiered.runtime.session import Runner, as_proto
 from tiered.runtime.worker.client import shared_worker
 from tiered.support.numerics import Numerics, Promise, loosest
 from tiered.verify.baseline import Runnable
 from tiered.verify.methods import UNLIMITED
 from tiered.verify.model_pair import ModelPair
 from tiered.verify.promises import held_to
+from tiered.verify.random_values import random_outputs
 from tiered.verify.reference_check import reference_opinion
 from tiered.verify.samples import Source
 from tiered.verify.sensitivity import amplification
@@ -81,8 +82,9 @@ class OutputOracle:
         self.samples = samples_of(self.source, session, self.inputs, self.seed)
         self._every = list(self.samples)
         self._expected = [session.run(sample.feeds) for sample in self.samples]
-        again = session.run(self.samples[0].feeds)
-        if not compare(self._expected[0], again).ok:
+        feeds = [sample.feeds for sample in self.samples]
+        self._random = random_outputs(as_proto(self.source), session, feeds, self._expected)
+        if self._random and self._random == set(self._expected[0]):
             raise UsageError(
                 "the model gives other outputs each time it runs (random operators without a "
                 "seed), so changes by passes cannot be detected"
@@ -120,7 +122,7 @@ class OutputOracle:
                     if changes_interface:
                         expected = {name: expected[name] for name in expected if name in actual}
                         actual = {name: actual[name] for name in actual if name in expected}
-                    found = compare(expected, actual, promised)
+                    found = compare(expected, actual, promised, random=self._random)
                     if not found.ok:
                         self._keep(at)
                         return f"{found} (promised: {promised})"
@@ -143,7 +145,7 @@ class OutputOracle:
         outputs = [self._outputs(made, self._every) for made in (before, after)]
         excuse = ""
         for sample, one, other in zip(self._every, *outputs, strict=True):
-            found = compare(one, other, promise)
+            found = compare(one, other, promise, random=self._random)
             failing = [output for output in found.outputs if not output.ok]
             if not failing:
                 continue

@@ -116,7 +116,8 @@ def optimize(
         ModelError: the model is malformed, or a file cannot be read or written.
         UsageError: a wrong name or option, or `out` is the file that is read.
         VerificationError: outputs changed more than the passes promise; nothing is written.
-        TargetError: an expectation of the result does not hold; nothing is written.
+        TargetError: an expectation of the result does not hold, or nothing that `verify` asks for
+            could be compared; nothing is written.
         PassError: a pass failed.
     """
     if out is not None:
@@ -211,6 +212,8 @@ def _run(model: Model, settings: Settings) -> _Run:
             _check_result(model, context, pipeline)
     taken = time.perf_counter() - started
     note_idle(context, edits, settings.get("required") or ())
+    if verify is not None:
+        verify.verdict.raise_if_not()
     if expectations:
         after = Statistics.of(model)
         check_expectations(expectations, after, pipeline, context.remarks, unjudged)

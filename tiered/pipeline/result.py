@@ -78,7 +78,8 @@ class OptimizeSummary(NamedTuple):
         rewrites: how many rewrites the passes made.
         opt_level: the level.
         backend: the name of the target.
-        verified: whether outputs were compared, and all passes kept their promises.
+        verified: whether outputs were compared after each pass that changed something, and all kept
+            their promises.
         out: the file that was written; "" for none.
     """
 
@@ -195,6 +196,6 @@ def summary_of(
         rewrites=sum(result.rewrites for result in context.report.ran()),
         opt_level=context.opt_level,
         backend=str(context.target),
-        verified=verify is not None and verify.how != "structure",
+        verified=verify is not None and verify.verdict.is_proved,
         out=out,
     )

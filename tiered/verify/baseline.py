@@ -14,14 +14,12 @@ from tiered.errors import MissingOperator, OutOfMemory, RuntimeFailure
 from tiered.graph import Model, Stamp
 from tiered.graph.core.dtypes import bits_of
 from tiered.graph.io.export import export_model
-from tiered.graph.io.protos import nodes_of
-from tiered.graph.queries.op_traits import RANDOM
-from tiered.runtime.compare.outputs import compare
 from tiered.runtime.deviations import has_halves
 from tiered.runtime.external_data import MOST_READ, bytes_on_disk, take_in, with_files
 from tiered.runtime.session import label_of
 from tiered.verify.extract import Part
 from tiered.verify.live_extract import part_of
+from tiered.verify.random_values import random_outputs
 from tiered.verify.samples import Sample, Wanted, samples_for
 from tiered.verify.sliced_session import SlicedSession, open_model
 
@@ -87,27 +85,23 @@ class Baseline:
         runnable: the model; `content` are its bytes.
         samples: the samples that it runs on.
         outputs: its outputs, for each sample.
-        is_random: whether it draws random numbers.
-        unstable: outputs that differ from run to run, and are not compared.
+        random: outputs that differ from run to run, and are not compared.
         is_referred: whether onnx.reference runs it, as onnxruntime lacks kernels of 16-bit floats.
     """
 
     stamp: Stamp
     runnable: Runnable
     content: bytes
-    is_random: bool
     samples: list[Sample] = field(default_factory=list)
     outputs: list[Outputs] = field(default_factory=list)
-    unstable: frozenset[str] = frozenset()
+    random: frozenset[str] = frozenset()
     is_referred: bool = False
 
     @classmethod
     def of(cls, model: Model) -> Baseline:
         """Return the baseline of a model as it is now, without outputs."""
         runnable = Runnable.of(model)
-        graphs = list(model.graphs())
-        is_random = any(graph.nodes_of(op_type) for graph in graphs for op_type in RANDOM)
-        return cls(model.journal.stamp(), runnable, runnable.content(), is_random)
+        return cls(model.journal.stamp(), runnable, runnable.content())
 
     def run(self, worker: Worker, wanted: Wanted) -> None:
         """Find samples for the model and run it on them, unless that was done.
@@ -122,9 +116,8 @@ class Baseline:
             memory = Remembering(session)
             self.samples = samples_for(self.runnable.proto, memory, wanted)
             self.outputs = [memory.outputs_for(sample.inputs.feeds) for sample in self.samples]
-            if self.is_random:
-                again = [session.run(sample.inputs.feeds) for sample in self.samples]
-                self.unstable = unstable_names(self.outputs, again)
+            feeds = [sample.inputs.feeds for sample in self.samples]
+            self.random = random_outputs(self.runnable.proto, session, feeds, self.outputs)
 
     @contextmanager
     def opened(self, worker: Worker, setting: Setting = "reproducible") -> Iterator[Runner]:
@@ -161,17 +154,6 @@ class Baseline:
     def _is_for_reference(self) -> bool:
         proto = self.runnable.proto
         return has_halves(proto) and bytes_on_disk(proto) <= MOST_READ
-
-
-def is_random(proto: onnx.ModelProto) -> bool:
-    """Return whether a model, at any depth, may draw random numbers."""
-    return any(node.op_type in RANDOM for node in nodes_of(proto))
-
-
-def unstable_names(outputs: Sequence[Outputs], again: Sequence[Outputs]) -> frozenset[str]:
-    """Return the outputs that differ between two runs of the same."""
-    differs = (compare(one, two) for one, two in zip(outputs, again, strict=True))
-    return frozenset(o.name for each in differs for o in each.outputs if not o.ok)
 
 
 def without(outputs: Mapping[str, Any], names: frozenset[str]) -> Outputs:

@@ -81,7 +81,7 @@ class Deployment:
     def _excused(self) -> frozenset[str]:
         """Return the outputs that differ in the reproducible session already, and were excused."""
         differs = (
-            compare(one, other, self.promise)
+            compare(one, other, self.promise, random=self.after.random)
             for one, other in zip(self.before.outputs, self.after.outputs, strict=True)
         )
         return frozenset(o.name for each in differs for o in each.outputs if not o.ok)
@@ -94,9 +94,9 @@ class Deployment:
         excused: frozenset[str] = frozenset(),
     ) -> Comparison | None:
         """Return the first comparison that fails."""
-        ignored = self.after.unstable | excused
         for one, other in zip(expected, actual, strict=True):
-            found = compare(without(one, ignored), without(other, ignored), promise)
+            pair = without(one, excused), without(other, excused)
+            found = compare(*pair, promise, random=self.after.random)
             if not found.ok:
                 return found
         return None

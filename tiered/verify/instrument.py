@@ -27,6 +27,7 @@ from tiered.verify.model_check import WholeModel
 from tiered.verify.region_check import ChangedRegion
 from tiered.verify.samples import Sample, Source, Wanted, check_given, read_samples
 from tiered.verify.static_properties import acyclic
+from tiered.verify.verdict import Verdict, verdict_of
 
 if TYPE_CHECKING:
     from tiered.graph import RewriteRecord
@@ -131,6 +132,13 @@ class Verify:
         self._is_ready = False
         self._worker = worker
         self._watched: WeakKeyDictionary[Model, _Watched] = WeakKeyDictionary()
+
+    @property
+    def verdict(self) -> Verdict:
+        """What was proved so far."""
+        if self.how == "structure":
+            return Verdict("structure only")
+        return verdict_of(self.ways)
 
     # --- hooks ------------------------------------------------------------------------------------
 

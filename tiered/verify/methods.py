@@ -51,12 +51,13 @@ class VerificationMethod:
     Attributes:
         pass_name: the pass; "" for all passes together.
         by: "model" (the whole model ran), "region" (the changed nodes ran, before and after),
-            "sameness" (no edit changed a computation) or "nothing" (the changed nodes do not run
-            alone).
+            "sameness" (no edit changed a computation) or "nothing" (nothing could be compared).
         nodes: how many nodes ran, for "region".
         inputs: "given", "made", or for "region" also "recorded" in a run of the model.
         judge: who compared: "onnx.reference" where it also ran the changed nodes of a model with
             16-bit floats, which onnxruntime computes in 32 bits.
+        why: the reason of "nothing".
+        left_out: the outputs that could not be compared, each with the reason.
     """
 
     pass_name: str
@@ -64,6 +65,8 @@ class VerificationMethod:
     nodes: int = 0
     inputs: Literal["", "given", "made", "recorded"] = ""
     judge: Judge = "onnxruntime"
+    why: str = ""
+    left_out: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         name = self.pass_name or "all passes"
@@ -71,12 +74,13 @@ class VerificationMethod:
             case "model":
                 also = ", and the changed nodes on onnx.reference"
                 ran = f"{name}: the model ran on {self.inputs} inputs"
-                return f"{ran}{also if self.judge == 'onnx.reference' else ''}"
+                left = f"; {', '.join(self.left_out)}" if self.left_out else ""
+                return f"{ran}{also if self.judge == 'onnx.reference' else ''}{left}"
             case "region":
                 return f"{name}: {self.nodes} nodes ran before and after, on {self.inputs} values"
             case "sameness":
                 return f"{name}: nothing that is computed changed"
-        return f"{name}: nothing ran"
+        return f"{name}: {self.why or 'nothing ran'}"
 
 
 UNLIMITED = Verification()
@@ -143,9 +147,13 @@ class Case:
         nodes: int = 0,
         inputs: Literal["", "given", "made", "recorded"] = "",
         judge: Judge = "onnxruntime",
+        why: str = "",
     ) -> None:
         """Record how the passes were verified."""
-        self.methods.append(VerificationMethod(self.subject.name, by, nodes, inputs, judge))
+        left = (name for each in self.comparisons for name in each.not_comparable)
+        names = tuple(dict.fromkeys(left))
+        name = self.subject.name
+        self.methods.append(VerificationMethod(name, by, nodes, inputs, judge, why, names))
 
 
 class Method(Protocol):

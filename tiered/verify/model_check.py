@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from tiered.errors import MissingOperator, RuntimeFailure, VerificationError
 from tiered.runtime.compare.outputs import Comparison, compare
@@ -21,6 +21,7 @@ from tiered.verify.reference_check import (
 from tiered.verify.refitted import Refitting
 from tiered.verify.samples import Sample, samples_for
 from tiered.verify.sensitivity import amplification
+from tiered.verify.verdict import why_empty
 
 if TYPE_CHECKING:
     import onnx
@@ -60,7 +61,11 @@ class WholeModel:
         run = _ModelRun(case, before)
         run.run(after)
         case.samples = after.samples
-        case.verified("model", inputs="given" if case.wanted.given else "made", judge=run.judge)
+        inputs: Literal["given", "made"] = "given" if case.wanted.given else "made"
+        if why := why_empty(case.comparisons, run.not_compared):
+            case.verified("nothing", why=why)
+        else:
+            case.verified("model", inputs=inputs, judge=run.judge)
         return after
 
 
@@ -74,6 +79,7 @@ class _ModelRun:
         self._subject = case.subject
         self._worker = case.worker
         self.judge: Judge = "onnxruntime"
+        self.not_compared: list[str] = []
         self._refitting: Refitting | None = None
 
     def run(self, after: Baseline) -> None:
@@ -95,7 +101,7 @@ class _ModelRun:
     def _compare_all(self, after: Baseline, session: Runner) -> None:
         """Run the model on all samples."""
         before = self._before
-        after.samples, after.unstable, expected = before.samples, before.unstable, before.outputs
+        after.samples, after.random, expected = before.samples, before.random, before.outputs
         if self._subject.changes_interface:
             after.samples, expected = self._refitted(after.runnable.proto, session)
         for sample, known in zip(after.samples, expected, strict=True):
@@ -118,27 +124,27 @@ class _ModelRun:
             self._refitting = refitting
             return refitted
         except RuntimeFailure as error:
-            self._case.remarks.append(
+            self.not_compared.append(
                 f"the model before does not run on what the one after takes, so they were not "
                 f"compared: {error}"
             )
+        self._case.remarks += self.not_compared
         samples = samples_for(proto, session, self._case.wanted)
         return samples, [{} for _ in samples]
 
     def _compare(
         self, expected: Outputs, actual: Outputs, sample: Sample, runnable: Runnable
     ) -> None:
-        ignored = self._before.unstable
+        random, gone = self._before.random, frozenset[str]()
         if self._subject.changes_interface:
-            ignored |= expected.keys() ^ actual.keys()
-        comparison = compare(
-            without(expected, ignored), without(actual, ignored), self._subject.promise
-        )
+            gone = frozenset(expected.keys() ^ actual.keys())
+        pair = without(expected, gone), without(actual, gone)
+        comparison = compare(*pair, self._subject.promise, random=random)
         self._case.comparisons.append(comparison)
         if not self._takes(sample):
             if not comparison.ok:
                 raise self._failure("", sample, comparison)
-            self._rule_on_refitted(without(expected, ignored), sample, runnable)
+            self._rule_on_refitted(without(expected, gone | random), sample, runnable)
             return
         if comparison.ok:
             self._rule_on_halves(runnable, sample)

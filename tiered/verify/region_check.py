@@ -27,9 +27,6 @@ from tiered.verify.baseline import (
     Outputs,
     RecordedBaseline,
     Runnable,
-    is_random,
-    unstable_names,
-    without,
 )
 from tiered.verify.changed_region import (
     PREFIX,
@@ -45,6 +42,7 @@ from tiered.verify.changed_region import (
 from tiered.verify.live_extract import part_after, types_of
 from tiered.verify.model_check import failure_of
 from tiered.verify.model_pair import ModelPair
+from tiered.verify.random_values import random_outputs
 from tiered.verify.reference_check import Opinion, region_opinion
 from tiered.verify.samples import Sample, Wanted, samples_for
 from tiered.verify.sliced_session import SlicedSession, bare_types, open_model
@@ -100,8 +98,9 @@ class ChangedRegion:
         before = case.before
         assert isinstance(before, RecordedBaseline)
         if case.subject.changes_interface:
-            case.remarks.append("it changes the interface, so no region was compared")
-            case.verified("nothing")
+            why = "it changes the interface, so no region was compared"
+            case.remarks.append(why)
+            case.verified("nothing", why=why)
             return None
         regions = _Regions(case, before)
         after = regions.run()
@@ -110,7 +109,7 @@ class ChangedRegion:
         elif not regions.unproven:
             case.verified("sameness")
         if regions.unproven:
-            case.verified("nothing")
+            case.verified("nothing", why="changed nodes do not run by themselves")
         return after
 
 
@@ -241,8 +240,8 @@ class _Regions:
         """
         self._case.has_run = True
         samples = self._samples(region)
-        feeds = samples[0].inputs.feeds if samples else {}
-        types = bare_types(feeds) if samples else types_of(self._model, region.reads)
+        known = bare_types(samples[0].inputs.feeds) if samples else None
+        types = types_of(self._model, region.reads) if known is None else known
         made = region.cuts(types)
         cuts = (
             Runnable(made[0], with_files(made[0], self._model.folder)),
@@ -255,19 +254,15 @@ class _Regions:
                     for sample in samples_for(cuts[0].proto, session, self._made())
                 ]
             expected = [session.run(sample.inputs.feeds) for sample in samples]
-            unstable: frozenset[str] = frozenset()
-            if is_random(cuts[0].proto):
-                again = [session.run(sample.inputs.feeds) for sample in samples]
-                unstable = unstable_names(expected, again)
+            feeds = [sample.inputs.feeds for sample in samples]
+            random = random_outputs(cuts[0].proto, session, feeds, expected)
         comparisons: list[Comparison] = []
         verdict = _Verdict(comparisons, samples, expected, cuts)
         try:
             with _opened(self._worker, cuts[1]) as session:
                 for sample, known in zip(samples, expected, strict=True):
                     actual = session.run(sample.inputs.feeds)
-                    found = compare(
-                        without(known, unstable), without(actual, unstable), self._subject.promise
-                    )
+                    found = compare(known, actual, self._subject.promise, random=random)
                     comparisons.append(found)
                     if not found.ok:
                         return _Verdict(

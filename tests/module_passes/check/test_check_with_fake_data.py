@@ -26,6 +26,19 @@ def test_a_right_model_passes_with_a_remark() -> None:
     assert "outputs are those of the original" in str(ctx.remarks)
 
 
+def test_a_random_output_is_a_remark_and_no_error() -> None:
+    text = "(float[3] x) => (float[3] y, float[3] z) { a = Identity(x)  y = Bernoulli(a)  z = Exp(a) }"
+    for made, count in ((text, 2), (text.replace(", float[3] z", "").replace("z = Exp(a)", ""), 1)):
+        model = Model.from_proto(parse(made))
+        with PassContext() as ctx:
+            get_pass("eliminate_identity")(model)
+            get_pass(PASS)(model)
+            get_pass("verify_equality")(model)
+        said = [str(remark) for remark in ctx.remarks if remark.pass_name == PASS]
+        assert len(said) == count
+        assert "y: not comparable: random" in said[-1]
+
+
 def test_a_wrong_model_is_an_error_and_stays_as_it_was() -> None:
     model = Model.from_proto(parse(TEXT))
     break_negs(model)

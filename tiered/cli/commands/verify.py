@@ -3,7 +3,8 @@
 With `--json`, one object:
     first, second: the files.
     numerics: what is allowed.
-    ok: whether all outputs of all trials are within it (if not, the exit code is 3).
+    ok: whether all outputs of all trials are within it (if not, the exit code is 3; if all outputs
+        are random, so that none was compared, it is false, too, and the exit code 4).
     judged_by, judged_why: the runtime that ran both, and the reason if it is not onnxruntime alone.
     trials: [{dims: {symbol: size}, rules: {input: the rule that chose it}, outputs: [{name, ok,
         dtype, shape, max_abs, max_rel, max_ulp, cosine, argmax, nans, nan_mismatch, reason}]}];
@@ -26,6 +27,7 @@ from tiered.cli.html import check_html
 from tiered.cli.output.record import finite
 from tiered.cli.output.tables import Number, print_table
 from tiered.cli.output.terminal import Progress, print_json, printable, results
+from tiered.errors import TargetError
 from tiered.pages.render import write_page
 from tiered.support.whole_files import write_text
 
@@ -71,6 +73,7 @@ def run_verify(first: str, second: str, options: CompareOptions, *, as_json: boo
 
     Raises:
         VerificationError: an output differs by more than is allowed.
+        TargetError: all outputs are random, so none was compared.
         RuntimeFailure: onnxruntime does not run the first model.
         ModelError: a file cannot be read or written.
         UsageError: the file of --html has another suffix.
@@ -102,8 +105,12 @@ def run_verify(first: str, second: str, options: CompareOptions, *, as_json: boo
 
         write_page(options.html, comparison_page(first, second, found, layers))
     found.raise_if_different(printable(second))
+    left = "; ".join(found.not_comparable)
+    if found.is_empty:
+        raise TargetError(f"not verified: {left or 'the models have no outputs'}")
     if not as_json:
-        results().print(f"the models agree ({found.numerics})")
+        said = f"; {left}" if left else ""
+        results().print(printable(f"the models agree ({found.numerics}){said}"), soft_wrap=True)
 
 
 def _layers(first: str, second: str, options: CompareOptions) -> LayerComparison | None:
@@ -166,7 +173,7 @@ def _record(
         "first": first,
         "second": second,
         "numerics": str(found.numerics),
-        "ok": found.ok,
+        "ok": found.ok and not found.is_empty,
         "judged_by": found.referee.runtime,
         "judged_why": found.referee.why,
         "layers": None if layers is None else _layers_record(layers),
@@ -196,7 +203,7 @@ def output_record(row: OutputRow) -> dict[str, Any]:
         "argmax": row.argmax,
         "nans": list(row.nans),
         "nan_mismatch": difference.nan_mismatch,
-        "reason": difference.reason,
+        "reason": difference.reason or difference.note,
     }
 
 
@@ -224,5 +231,5 @@ def output_cells(row: OutputRow) -> tuple[object, ...]:
         Number("" if difference.cosine is None else f"{difference.cosine:.6f}"),
         Number("" if row.argmax is None else f"{row.argmax:.1%}"),
         nans,
-        "ok" if difference.ok else f"DIFFERS: {difference.reason}",
+        difference.note or "ok" if difference.ok else f"DIFFERS: {difference.reason}",
     )

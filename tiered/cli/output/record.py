@@ -10,16 +10,21 @@ One object:
     passes: [{name, ran, reason, changed, rewrites, seconds}], one for each decision, in order; a
         pass in a fixed point has one for each round.
     seconds: the time of all passes together.
-    verified: whether --verify ran and found the outputs to agree (a difference is exit code 3).
+    verified: whether outputs were compared after each pass that changed something, and agree (a
+        difference is exit code 3; exit code 4 if nothing could be compared).
+    verdict: null without --verify; {word, why}: the word is "yes", "in part", "nothing to verify"
+        (no pass changed what is computed), "no" or "structure only"; why has the reason.
     verification: null, or for each set of inputs {numerics, outputs: [{name, max_abs, max_rel,
         limit: the tolerance, null where the bits are the same}],
         dims, rules}: the comparison after the last pass that changed something; numerics is the
         promise of that pass, max_rel null where it is not finite, dims the size of each symbolic
         dim, rules the origin of each input ("given", or the rule that made it).
-    ways: how each pass that changed something was verified, [{pass, by, nodes, inputs, judge}]: by
-        is "model", "region" (only what changed ran), "sameness" (nothing that is computed changed)
-        or "nothing"; inputs are "given", "made", or "recorded" in a run of the model;
-        judge is "onnx.reference" where it ran changed nodes with 16-bit floats, or "onnxruntime".
+    ways: how each pass that changed something was verified, [{pass, by, nodes, inputs, judge, why,
+        left_out}]: by is "model", "region" (only what changed ran), "sameness" (nothing that is
+        computed changed) or "nothing", with the reason in why; left_out names the outputs that
+        could not be compared, such as random ones; inputs are "given", "made", or "recorded" in a
+        run of the model; judge is "onnx.reference" where it ran changed nodes with 16-bit floats,
+        or "onnxruntime".
     overridable: initializers that are also graph inputs, and so not constant.
     remarks: [{kind, pass, reason, count, op_type, nodes}], like remarks counted together; nodes
         are examples.
@@ -38,6 +43,7 @@ import math
 import platform
 import sys
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import tiered
@@ -84,6 +90,7 @@ def _of_failure(outcome: Outcome) -> dict[str, Any]:
         "passes": [_pass(ran) for ran in passes if ran.info.kind != "pipeline"],
         "seconds": sum(ran.seconds for ran in passes if ran.info.kind != "pipeline"),
         "verified": False,
+        "verdict": None,
         "verification": None,
         "ways": [],
         "overridable": [],
@@ -101,7 +108,8 @@ def _of_result(result: OptimizeResult) -> dict[str, Any]:
         "fused": fused_operators(result),
         "passes": [_pass(ran) for ran in result.report.results if ran.info.kind != "pipeline"],
         "seconds": result.seconds,
-        "verified": result.verified is not None,
+        "verified": result.verify is not None and result.verify.verdict.is_proved,
+        "verdict": None if result.verify is None else asdict(result.verify.verdict),
         "verification": _verification(result),
         "ways": [
             _way(way) for way in (result.verify.ways if result.verify is not None else ())
@@ -113,7 +121,8 @@ def _of_result(result: OptimizeResult) -> dict[str, Any]:
 
 def _way(way: VerificationMethod) -> dict[str, Any]:
     where = {"pass": way.pass_name, "by": way.by, "nodes": way.nodes}
-    return {**where, "inputs": way.inputs, "judge": way.judge}
+    left = {"why": way.why, "left_out": list(way.left_out)}
+    return {**where, "inputs": way.inputs, "judge": way.judge, **left}
 
 
 def fused_operators(result: OptimizeResult) -> dict[str, int]:

@@ -196,10 +196,11 @@ def _verified(result: OptimizeResult) -> str:
     verify = result.verify
     if verify is None:
         return "verified: no (--verify runs model and result on onnxruntime)"
-    if result.verified is None:
-        return "verified: structure only (--verify runs the model after each pass)"
-    if not verify.ways:
-        return "verified: yes (no pass changed anything, so nothing ran)"
+    verdict = verify.verdict
+    if verdict.word == "structure only":
+        return f"verified: {verdict} (--verify runs the model after each pass)"
+    if verdict.word not in ("yes", "in part"):
+        return f"verified: {printable(verdict)}"
     promised = loosest([info.promise for info in result.report.changing()]).numerics
     counts = Counter(way.by for way in verify.ways)
     each = verify.how != "final"
@@ -209,9 +210,11 @@ def _verified(result: OptimizeResult) -> str:
     asked = sum(way.judge == "onnx.reference" for way in verify.ways)
     said += f", {asked:,} of them on onnx.reference too, for narrow floats" if asked else ""
     within = f" within {'; '.join(verify.limits)}" if verify.limits else ""
+    sets = f"{len(verify.comparisons)} sets of inputs"
+    left = f"; {printable(verdict.why)}" if verdict.why and verdict.word == "yes" else ""
     return (
-        f"verified: {'in part' if counts['nothing'] else 'yes'} ({promised}; {said}; "
-        f"{len(result.verified)} sets of inputs, largest difference {verify.largest:.1e}{within})"
+        f"verified: {verdict.word} ({promised}; {said}; {sets}, largest difference "
+        f"{verify.largest:.1e}{within}{left})"
     )
 
 

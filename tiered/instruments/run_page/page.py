@@ -146,12 +146,10 @@ def _transposes(model: Model) -> Section | None:
 def _verified(result: OptimizeResult) -> str:
     if result.verify is None:
         return "no"
-    if result.verified is None:
-        return "structure only"
-    if not result.verify.ways:
-        return "yes: no pass changed the model"
-    part = any(way.by == "nothing" for way in result.verify.ways)
-    return f"{'in part' if part else 'yes'}: largest difference {result.verify.largest:.1e}"
+    verdict = result.verify.verdict
+    if verdict.word not in ("yes", "in part"):
+        return str(verdict)
+    return f"{verdict}: largest difference {result.verify.largest:.1e}"
 
 
 def _ran(way: VerificationMethod) -> str:
@@ -160,7 +158,7 @@ def _ran(way: VerificationMethod) -> str:
         "model": "the whole model",
         "region": counted(way.nodes, "changed node"),
         "sameness": "nothing: no computation changed",
-        "nothing": "nothing: the changed nodes do not run alone",
+        "nothing": f"nothing: {short(way.why)}",
     }[way.by]
 
 
@@ -171,7 +169,7 @@ def _verification(verify: Verify) -> Section:
     ]
     compared = [
         (number, short(output.name), f"{output.max_abs:.1e}", f"{output.max_rel:.1e}",
-         "ok" if output.ok else output.reason)
+         output.note or "ok" if output.ok else output.reason)
         for number, comparison in enumerate(verify.comparisons, 1)
         for output in comparison.outputs
     ]  # fmt: skip

@@ -16,5 +16,6 @@ def verify_equality(
     Raises:
         VerificationError: an output differs.
     """
-    compare_with_loaded(model, original=origin_model, numerics="exact", seed=seed)
-    ctx.remark("outputs are those of the original, bit for bit")
+    found = compare_with_loaded(model, original=origin_model, numerics="exact", seed=seed)
+    for text in found.remarks("outputs are those of the original, bit for bit"):
+        ctx.remark(text)

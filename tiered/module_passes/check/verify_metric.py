@@ -26,7 +26,8 @@ def verify_metric(
         VerificationError: the metric of an output is outside of the range.
         UsageError: there is no such metric.
     """
-    compare_with_loaded(
+    found = compare_with_loaded(
         model, original=origin_model, metric=metric, accepted=accepted, seed=seed
     )
-    ctx.remark(f"{metric} of the outputs and those of the original is in {accepted}")
+    for text in found.remarks(f"{metric} of the outputs and the original's is in {accepted}"):
+        ctx.remark(text)

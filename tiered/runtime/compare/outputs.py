@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -13,7 +13,10 @@ from tiered.graph.core.dtypes import is_float
 from tiered.runtime.compare.tensors import Limits, OutputDifference, compare_arrays
 from tiered.support.numerics import Numerics, Promise
 
-__all__ = ["Comparison", "Numerics", "OutputDifference", "compare"]
+__all__ = ["RANDOM_DRAW", "Comparison", "Numerics", "OutputDifference", "compare"]
+
+RANDOM_DRAW: Final = "not comparable: random"
+"""The note on an output that differs from run to run."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,16 @@ class Comparison:
         return all(output.ok for output in self.outputs)
 
     @property
+    def is_empty(self) -> bool:
+        """Whether the numbers of no output were compared."""
+        return all(output.note for output in self.outputs)
+
+    @property
+    def not_comparable(self) -> tuple[str, ...]:
+        """The outputs that were not compared, each with the reason."""
+        return tuple(f"{output.name} ({output.note})" for output in self.outputs if output.note)
+
+    @property
     def worst(self) -> OutputDifference | None:
         """The failing output that differs most, else None."""
         failing = [output for output in self.outputs if not output.ok]
@@ -37,7 +50,8 @@ class Comparison:
         if self.ok:
             largest = max((output.max_abs for output in self.outputs), default=0.0)
             many = f"{len(self.outputs)} output{'s' if len(self.outputs) != 1 else ''}"
-            return f"{many} agree ({self.numerics}, max abs {largest:.1e})"
+            left = f"; {', '.join(self.not_comparable)}" if self.not_comparable else ""
+            return f"{many} agree ({self.numerics}, max abs {largest:.1e}){left}"
         return "\n".join(str(output) for output in self.outputs if not output.ok)
 
     def _repr_html_(self) -> str:
@@ -50,7 +64,7 @@ class Comparison:
                 short(output.name),
                 f"{output.max_abs:.1e}",
                 f"{output.max_rel:.1e}",
-                "ok" if output.ok else f"differs: {output.reason}",
+                output.note or "ok" if output.ok else f"differs: {output.reason}",
             )
             for output in self.outputs
         ]
@@ -67,6 +81,7 @@ def compare(
     rtol: float | None = None,
     atol: float | None = None,
     min_cosine: float | None = None,
+    random: Collection[str] = (),
 ) -> Comparison:
     """Compare two runs' outputs by name; shapes must be the same in every class, and dtypes too.
 
@@ -81,6 +96,7 @@ def compare(
         numerics: the promise: a class, or one with limits of its own.
         rtol, atol: override those limits and the class's defaults, for every float output.
         min_cosine: judge float outputs by their cosine instead (APPROXIMATE and LOSSY only).
+        random: the outputs that differ from run to run: of these the dtypes alone are compared.
 
     Raises:
         UsageError: a tolerance was given for EXACT, or a cosine for a class that has none.
@@ -105,7 +121,9 @@ def compare(
         limits = replace(limits, target=beside)
     outputs = []
     for name, value in expected.items():
-        if name in actual:
+        if name in actual and name in random:
+            outputs.append(_compare_draws(name, value, actual[name]))
+        elif name in actual:
             outputs.append(_compare_values(name, value, actual[name], limits))
         else:
             outputs.append(OutputDifference(name, False, reason="is missing"))
@@ -136,6 +154,17 @@ def _compare_values(name: str, a: Any, b: Any, limits: Limits) -> OutputDifferen
         return compare_arrays(name, expected, actual, limits)
     found = {where: _compare_values(name, x, y, limits) for where, (x, y) in parts.items()}
     return _merge(name, found)
+
+
+def _compare_draws(name: str, a: Any, b: Any) -> OutputDifference:
+    """Compare two draws of random numbers: their kinds and dtypes."""
+    kinds = [
+        str(np.asarray(value).dtype) if _kind(value) == "a tensor" else _kind(value)
+        for value in (a, b)
+    ]
+    if kinds[0] != kinds[1]:
+        return OutputDifference(name, False, reason=f"{kinds[0]} became {kinds[1]}")
+    return OutputDifference(name, True, note=RANDOM_DRAW)
 
 
 def _is_narrower(dtype: np.dtype[Any], other: np.dtype[Any]) -> bool:

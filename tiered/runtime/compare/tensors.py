@@ -78,6 +78,7 @@ class OutputDifference:
         nan_mismatch: places where one is NaN and the other is not.
         reason: the difference, in a sentence; empty when ok.
         limit: the limits that held for differing floats; all limits if none held.
+        note: why the numbers were not compared; "" where they were.
     """
 
     name: str
@@ -89,10 +90,11 @@ class OutputDifference:
     nan_mismatch: int = 0
     reason: str = ""
     limit: str = ""
+    note: str = ""
 
     def __str__(self) -> str:
         if self.ok:
-            return f"{self.name}: ok"
+            return f"{self.name}: {self.note or 'ok'}"
         allowed = f" (allowed: {self.limit})" if self.limit else ""
         return f"{self.name}: {self.reason}{allowed}"
 
