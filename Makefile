@@ -97,7 +97,7 @@ bench-calls: $(VENV)/.installed-bench  ## Compare first and second calls, and ca
 bench-processes: $(VENV)/.installed-bench  ## Compare the processes of each tool's command line
 	@$(BIN)/python -m benchmarks.processes --models $(MODELS) $(BENCH_ARGS)
 
-bench-growth: $(VENV)/.installed-test  ## Measure the time per node at 1,000, 10,000 and 50,000 nodes
+bench-growth: $(VENV)/.installed-test  ## Measure the time per node as a model gets longer and wider
 	@$(BIN)/python -m benchmarks.growth $(BENCH_ARGS)
 
 profile: $(VENV)/.installed-test  ## Show by pass where the time goes that MODEL=FILE takes

@@ -160,7 +160,7 @@ class Editor:
             self.move_constant, self.set_type, self.set_metadata, self.set_ir_version,
             self.dissolve, self.copy_nodes, self.add_with_body, self.set_opset, self.add_function,
             self.remove_function, self.declare, self.forget_types, self.splice_in,
-            self.set_operator, self.fold_to_initializer,
+            self.set_operator, self.fold_to_initializer, self.exchange_output,
         ]  # fmt: skip
         edit = self.choose(edits, "edit")
         edit(graph)
@@ -335,6 +335,11 @@ class Editor:
         value = self.visible(graph)
         if value is not None:
             graph.add_output(value, index=self.number(len(graph.outputs) + 1, "at"))
+
+    def exchange_output(self, graph: Graph) -> None:
+        new = self.visible(graph)
+        if graph.outputs and new is not None:
+            graph.exchange_output(self.choose(graph.outputs, "old"), new)
 
     def remove_output(self, graph: Graph) -> None:
         if graph.outputs:

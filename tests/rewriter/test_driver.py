@@ -352,3 +352,39 @@ def test_what_was_undone_was_touched_when_it_was_brought_back() -> None:
     edited.undo_to(mark)
     assert edited.journal.note_touched()[second] == mark
     assert edited.journal.note_touched()[first] == mark
+
+
+def _many_users(count: int, operator: str) -> Model:
+    text = "".join(f"a{i} = {operator}(v) y{i} = Floor(a{i}) " for i in range(count))
+    outputs = ", ".join(f"float[2] y{i}" for i in range(count))
+    return model(f"g (float[2] x) => ({outputs}) {{ v = Relu(x) {text} }}")
+
+
+def test_a_value_with_many_users_is_followed_once_for_all_rewrites(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    above = law("above", op.Floor(op.Neg(var.x)), lambda graph, x: graph.op.Ceil(graph.op.Abs(x)))
+    followed: list[Node] = []
+    users = looking._users
+
+    def noted(value: Value, wide: dict[Value, None] | None) -> list[Node]:
+        found = list(users(value, wide))
+        followed.extend(found)
+        return found
+
+    monkeypatch.setattr(looking, "_users", noted)
+    given = _many_users(300, "Neg")
+    above.apply(given)
+    assert set(ops(given)) == {"Relu", "Abs", "Ceil"}
+    assert len(followed) < 10 * 300
+
+
+def test_what_another_user_of_such_a_value_makes_possible_is_done() -> None:
+    def last_first(graph: Graph, node: Node, x: Value) -> Value | Skip:
+        if any(user.id > node.id and user.op_type == "Neg" for user in x.user_nodes):
+            return Skip("a later Neg reads it")
+        return graph.op.Abs(x)
+
+    given = _many_users(70, "Neg")
+    law("last_first", op.Neg(var.x), last_first).apply(given)
+    assert "Neg" not in ops(given)

@@ -19,6 +19,7 @@ _SAID = {
     Edit.SET_CONSTANT: "the numbers of a weight",
     Edit.SET_GRAPH_INPUTS: "the inputs",
     Edit.SET_GRAPH_OUTPUTS: "the outputs",
+    Edit.EXCHANGE_GRAPH_OUTPUT: "the outputs",
     Edit.ADD_FUNCTION: "a new function",
     Edit.REMOVE_FUNCTION: "a function less",
     Edit.SET_OPSET: "the imported opsets",

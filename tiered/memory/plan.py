@@ -76,7 +76,8 @@ class MemoryPlan(NamedTuple):
     @property
     def peak_at(self) -> int:
         """The index of the first node at the peak; -1 for a model without nodes."""
-        return next((at for at, step in enumerate(self.steps) if step.nbytes == self.peak), -1)
+        peak = self.peak
+        return next((at for at, step in enumerate(self.steps) if step.nbytes == peak), -1)
 
     def alive_at(self, at: int) -> tuple[Lifetime, ...]:
         """Return the tensors that are alive at a node, largest first."""

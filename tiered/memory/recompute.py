@@ -78,12 +78,25 @@ class _Recomputation:
         self.visits = max(TRIED, TRIED_A_NODE * len(self.graph))
 
     def run(self) -> Recomputed:
-        count = len(self.graph)
+        count, least = len(self.graph), self._least()
         at = self._place()
-        while at is not None and (lower := self._lower(at)) is not None:
+        while at is not None and at.peak.nbytes > least and (lower := self._lower(at)) is not None:
             at = lower
         kept = () if at is None else tuple(self._reasons(at))
         return Recomputed(len(self.graph) - count, self.spent, kept)
+
+    def _least(self) -> int:
+        """Return the bytes below which no copy lowers the peak.
+
+        The operands of a node are alive together while it runs, and all outputs at the end.
+        """
+        inputs = {value for value in self.graph.inputs if not value.is_constant}
+        together = (self.graph.outputs, *((*n.inputs, *n.captured) for n in self.graph.nodes))
+        needed = [{_stored_as(v) for v in values if v is not None} - inputs for values in together]
+        return sum(map(self.planner.nbytes, inputs)) + max(
+            sum(self.planner.nbytes(value) for value in values if value.producer is not None)
+            for values in needed
+        )
 
     def _place(self) -> _Place | None:
         """Return the graph in its present order at its first peak; None without nodes."""
@@ -265,3 +278,10 @@ class _Place:
 def _producer(value: Value) -> Node:
     assert value.producer is not None
     return value.producer
+
+
+def _stored_as(value: Value) -> Value:
+    """Return the value whose memory a value is in, past the views between."""
+    while value.producer is not None and (source := view_source(value.producer)) is not None:
+        value = source
+    return value

@@ -91,7 +91,14 @@ def apply_rule(
     # Both are needed from the first rewrite on: most runs make none.
     queued: set[int] | None = None
     budget = 0
-    while queue:
+    # Values with many users, near edits: followed when the queue is empty, once for all edits.
+    wide: dict[Value, None] = {}
+    while queue or wide:
+        if not queue:
+            queue.extend(worklist.around(wide))
+            queued = {waiting.id for waiting in queue}
+            wide.clear()
+            continue
         node = queue.popleft()
         if queued is not None:
             queued.discard(node.id)
@@ -114,7 +121,7 @@ def apply_rule(
         budget -= 1
         if budget == 0:
             raise PassError(f"{rule.name} does not terminate: it undoes its own rewrites")
-        for touched in worklist.affected_by(dirty_nodes(edits)):
+        for touched in worklist.affected_by(dirty_nodes(edits), wide):
             if touched.id not in queued:
                 queued.add(touched.id)
                 queue.append(touched)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from tiered.graph.core.journal import Stamp
@@ -13,10 +13,14 @@ if TYPE_CHECKING:
     from tiered.graph.core.graph import Graph
     from tiered.graph.core.model import ModelState
     from tiered.graph.core.node import Node
+    from tiered.graph.core.value import Value
 
 
 _FEW: Final = 4
 """The number of anchors that can be tried in the time that finds those near one node."""
+
+_WIDE: Final = 64
+"""A value with more users than this is followed once for many edits, not for each of them."""
 
 
 class Worklist:
@@ -109,13 +113,21 @@ class Worklist:
         graphs = self.model.graphs() if self.graphs is None else self.graphs
         return sum(len(graph._by_op.get(key, ())) for graph in graphs for key in self.keys)
 
-    def affected_by(self, dirty: Iterable[Node]) -> list[Node]:
-        """Return the possible anchors that edited nodes affect: these and their consumers."""
+    def affected_by(
+        self, dirty: Iterable[Node], wide: dict[Value, None] | None = None
+    ) -> list[Node]:
+        """Return the possible anchors that edited nodes affect: these and their consumers.
+
+        Args:
+            dirty: the nodes.
+            wide: takes the values with many users, which are then not followed; `around` does it
+                for all of them later. None follows them at once.
+        """
         seen = dict.fromkeys(dirty)
         if self.rule.has_several_roots:
             # From one root up to a value that it shares with another root, and down to that root.
-            seen.update(self._spread(seen, _producers))
-        seen.update(self._spread(seen, _readers))
+            seen.update(self._spread(seen, _producers, wide))
+        seen.update(self._spread(seen, _readers, wide))
         keys, graphs = self.keys, self.graphs
         found = [
             node
@@ -126,8 +138,15 @@ class Worklist:
         ]
         return sorted(found, key=lambda node: node.id) if len(found) > 1 else found
 
+    def around(self, wide: Iterable[Value]) -> list[Node]:
+        """Return the possible anchors that edits near values with many users affect."""
+        return self.affected_by(user for value in wide for user in value._users.values())
+
     def _spread(
-        self, start: Mapping[Node, None], neighbours: Callable[[Node], Iterable[Node]]
+        self,
+        start: Mapping[Node, None],
+        neighbours: Callable[[Node, dict[Value, None] | None], Iterable[Node]],
+        wide: dict[Value, None] | None,
     ) -> dict[Node, None]:
         """Return the nodes within the depth of the pattern; links of a chain do not count."""
         seen, links = dict(start), self.rule.links
@@ -135,7 +154,7 @@ class Worklist:
         for _ in range(self.rule.reach):
             beyond: list[Node] = []
             while frontier:
-                for node in neighbours(frontier.pop()):
+                for node in neighbours(frontier.pop(), wide):
                     if node not in seen:
                         seen[node] = None
                         is_link = (node.domain, node.op_type) in links
@@ -182,16 +201,24 @@ class Affected:
         return False
 
 
-def _producers(node: Node) -> Iterable[Node]:
+def _producers(node: Node, wide: dict[Value, None] | None) -> Iterator[Node]:
     """Yield the producers of the inputs of a node, and the other consumers of these inputs."""
     for value in node._inputs:
         if value is not None:
-            yield from value._users.values()
+            yield from _users(value, wide)
             if value.producer is not None:
                 yield value.producer
 
 
-def _readers(node: Node) -> Iterable[Node]:
+def _readers(node: Node, wide: dict[Value, None] | None) -> Iterator[Node]:
     for value in node._outputs:
         if value is not None:
-            yield from value._users.values()
+            yield from _users(value, wide)
+
+
+def _users(value: Value, wide: dict[Value, None] | None) -> Iterable[Node]:
+    """Return the users of a value; note it in `wide` instead if they are many."""
+    if wide is None or len(value._users) <= _WIDE:
+        return value._users.values()
+    wide[value] = None
+    return ()

@@ -12,7 +12,7 @@ from typing import Any
 import onnx
 
 from tiered.graph import Edit, Graph, Model, Node
-from tiered.graph.core.journal import NODE_EDITS, Entry
+from tiered.graph.core.journal import INTERFACE_EDITS, NODE_EDITS, Entry
 from tiered.graph.core.types import write_type
 from tiered.graph.io.export import export_function, export_node
 from tiered.verify.extract import Part, Types, Weight
@@ -160,7 +160,7 @@ class _Touched:
             for graph in (subject.graph, *entry[2:]):
                 if isinstance(graph, Graph):
                     self._graph(graph)
-        elif edit in (Edit.SET_GRAPH_INPUTS, Edit.SET_GRAPH_OUTPUTS):
+        elif edit in INTERFACE_EDITS:
             self.borders = True
             self._graph(subject)
         elif edit in (Edit.ADD_FUNCTION, Edit.REMOVE_FUNCTION, Edit.SET_OPSET):

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from tests.memory.graphs import sized_graphs
 from tests.rollback import assert_undone
 from tiered import Model, PassContext, UsageError, get_pass, memory_plan
+from tiered.errors import PassError
 from tiered.runtime import Session, make_inputs
 from tiered.testing import assert_rewrites, assert_unchanged, parse
 
@@ -161,3 +162,20 @@ def test_the_peak_never_rises_and_the_bits_stay(text: str) -> None:
     feeds = make_inputs(before).feeds
     one, other = Session(before).run(feeds), Session(made).run(feeds)
     assert all(one[name].tobytes() == other[name].tobytes() for name in one)
+
+
+def test_a_peak_of_the_operands_of_one_node_is_not_searched(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    products = "".join(f"m{at} = Mul(x, c{at}) " for at in range(8))
+    constants = ", ".join(f"float c{at} = {{{at}.5}}" for at in range(8))
+    names = ", ".join(f"m{at}" for at in range(8))
+    text = f"(float[4] x) => (float[4] y) <{constants}> {{ {products} y = Sum({names}) }}"
+
+    def tried(*_: object) -> None:
+        raise AssertionError("a copy was tried")
+
+    monkeypatch.setattr("tiered.memory.recompute._Recomputation._better", tried)
+    with pytest.raises(PassError, match="a copy was tried"):
+        get_pass(PASS)(parse(TEXT))
+    assert_unchanged(PASS, text, because="the peak is no lower without 'm0'")

@@ -1,6 +1,6 @@
 """Transpose(f(Transpose(x)))  =>  f(x), where f is elementwise and the permutations cancel"""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Final
 
 import numpy as np
@@ -158,7 +158,7 @@ def _gain(region: _Region, perm: Permutation) -> int:
     gain = 0
     for value in region.entries:
         if _perm(value.producer) == perm:
-            gain += not value.output_of and all(u.node in region.nodes for u in value.users)
+            gain += not value.output_of and all(user in region.nodes for user in value.user_nodes)
         elif not value.is_constant:
             gain -= 1
     for node in region.nodes:
@@ -167,14 +167,15 @@ def _gain(region: _Region, perm: Permutation) -> int:
     return gain
 
 
-def _leaving(value: Value, perm: Permutation) -> list[Node]:
+def _leaving(value: Value, perm: Permutation) -> dict[Node, None]:
     """Return the consumers of a value that are Transposes and undo a permutation."""
-    return [user for user in value.readers if _perm(user) == inverse(perm)]
+    back = inverse(perm)
+    return dict.fromkeys(user for user in value.readers if _perm(user) == back)
 
 
-def _has_other_users(value: Value, region: _Region, leaving: list[Node]) -> bool:
+def _has_other_users(value: Value, region: _Region, leaving: Collection[Node]) -> bool:
     return bool(value.output_of) or any(
-        user.node not in region.nodes and user.node not in leaving for user in value.users
+        user not in region.nodes and user not in leaving for user in value.user_nodes
     )
 
 

@@ -58,7 +58,7 @@ def _region(end: Node, between: Value) -> set[Node] | Skip:
             return Skip("an intermediate operator changes the shape")
         if value.is_graph_output or value.pins:
             return Skip("an intermediate value is an output or pinned")
-        if len(found) == _MOST:
+        if len(found) == _MOST or value.n_users > _MOST:
             return Skip("there are too many operators between")
         found.add(node)
         pending += [read for read in node.inputs if read is not None]

@@ -23,6 +23,7 @@ from tiered.graph.edits import (
     interface as edit_interface,
     nodes as edit_nodes,
     operands as edit_operands,
+    outputs as edit_outputs,
     replace as edit_replace,
     surgery as edit_surgery,
     values as edit_values,
@@ -80,6 +81,8 @@ class Graph:
         self._outputs: list[Value] = []
         self._input_infos: list[onnx.ValueInfoProto] = []
         self._output_infos: list[onnx.ValueInfoProto] = []
+        # The list of outputs, and at which places each value is in it.
+        self._output_places: tuple[list[Value], dict[Value, list[int]]] | None = None
         # The value_info of the file in its order, each with its value (None: no such value).
         self.declarations: list[tuple[Value | None, onnx.ValueInfoProto]] = []
         self.annotations: list[tuple[list[Value], onnx.TensorAnnotation]] = []
@@ -362,6 +365,9 @@ class Graph:
     order_outputs = edit_interface.order_outputs
     set_declarations = edit_interface.set_declarations
     set_declared_type = edit_declared_types.set_declared_type
+
+    # edits/outputs.py
+    exchange_output = edit_outputs.exchange_output
 
     # --- written in terms of the primitives -------------------------------------------------------
 

@@ -55,6 +55,7 @@ class Edit(IntEnum):
     EXCHANGE_CONTENT = 23  # model, content before
     FOLD_TO_INITIALIZER = 24  # node, graph, the output, its index, its type before
     SET_ORDER = 25  # graph, places before
+    EXCHANGE_GRAPH_OUTPUT = 26  # graph, value after, value before, its places
 
 
 NODE_EDITS = frozenset(
@@ -72,6 +73,11 @@ NODE_EDITS = frozenset(
     }
 )
 """The edits whose subject is a node."""
+
+INTERFACE_EDITS = frozenset(
+    {Edit.SET_GRAPH_INPUTS, Edit.SET_GRAPH_OUTPUTS, Edit.EXCHANGE_GRAPH_OUTPUT}
+)
+"""The edits of the inputs and outputs of a graph."""
 
 _VALUE_EDITS: Final = frozenset(
     {Edit.SET_TYPE, Edit.SET_CONSTANT, Edit.MOVE_CONSTANT, Edit.ADD_CONSTANT}
@@ -239,6 +245,9 @@ def dirty_nodes(entries: Iterable[Entry]) -> list[Node]:
                 _add(found, value._users.values())
         elif edit is Edit.SET_GRAPH_OUTPUTS:
             _add(values, (*subject._outputs, *entry[2]))
+            _add(found, (subject.owner,))
+        elif edit is Edit.EXCHANGE_GRAPH_OUTPUT:
+            _add(values, entry[2:4])
             _add(found, (subject.owner,))
         elif edit in _VALUE_EDITS:
             values[subject.id] = subject

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import numpy as np
@@ -125,6 +126,11 @@ class Value:
         """Return the nodes of the value's own graph that read it, directly or in their bodies."""
         found = {node for node in self._users.values() if node.graph is self.graph}
         return sorted(found.union(self._captures or ()), key=lambda node: node.id)
+
+    @property
+    def user_nodes(self) -> Collection[Node]:
+        """Return the node of each use, at any depth, in no particular order, without a sort."""
+        return self._users.values()
 
     @property
     def n_users(self) -> int:

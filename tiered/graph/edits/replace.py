@@ -127,8 +127,7 @@ def _replace_output(graph: Graph, old: Value, new: Value) -> None:
             new = node.output
         else:
             graph.rename_value(new, name)
-    outputs = [new if value is old else value for value in graph._outputs]
-    graph.set_graph_outputs(outputs, graph._output_infos)
+    graph.exchange_output(old, new)
 
 
 def become_constant(graph: Graph, value: Value, tensor: Tensor) -> Value:

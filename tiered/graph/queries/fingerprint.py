@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tiered.graph.core.journal import NODE_EDITS, Edit, Entry
+from tiered.graph.core.journal import INTERFACE_EDITS, NODE_EDITS, Edit, Entry
 
 if TYPE_CHECKING:
     from tiered.graph import Graph, Model, Node, Value
@@ -127,7 +127,7 @@ def _touched(entry: Entry) -> Iterator[Piece]:
         yield from map(_graph, (*subject.output_of, *filter(None, (subject.input_of,))))
         if subject.graph is not None:
             yield _graph(subject.graph)
-    elif edit in (Edit.SET_GRAPH_INPUTS, Edit.SET_GRAPH_OUTPUTS, Edit.SET_DECLARATIONS):
+    elif edit in INTERFACE_EDITS or edit is Edit.SET_DECLARATIONS:
         yield _graph(subject)
         if edit is Edit.SET_GRAPH_INPUTS:
             yield from map(_value, (*rest[0], *subject.inputs))
