@@ -1,7 +1,7 @@
-"""onnx.reference in the place of onnxruntime: its 8-bit products are exact, or they saturate.
+"""Products of 8 bits by onnx.reference instead of onnxruntime: exact, or of sums that saturate.
 
-onnxruntime's own depend on the processor. Here both kinds run on any: sums of products of uint8
-and int8 are exact, or in pairs of 16 bits that saturate, as on x86-64 without VNNI.
+onnxruntime's own depend on the processor. Here both kinds run on any: products of uint8 and int8
+are exact, or are added in pairs, in 16 bits that saturate, as on x86-64 without VNNI.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ import pytest
 from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
 
+from tiered.errors import RuntimeFailure
+from tiered.graph.io.protos import nodes_of
 from tiered.runtime.byte_products import ByteProducts, byte_products
 from tiered.runtime.reference_ops import OPERATORS
-from tiered.runtime.session import as_proto
+from tiered.runtime.session import Runner, as_proto
 from tiered.runtime.worker.client import Worker
 
 Array = np.ndarray[Any, Any]
@@ -49,11 +51,23 @@ def saturating_product(a: Array, b: Array) -> Array:
 
 @contextmanager
 def products_that(answer: ByteProducts) -> Iterator[None]:
-    """Run all models on onnx.reference; products of 8 bits are exact, saturate, or do not run."""
-    multiply = saturating_product if answer == "saturate" else exact_product
+    """Let products of 8 bits be exact, saturate, or not run, in all models of a worker.
 
-    def opened(self: Worker, model: Any, **how: Any) -> _Session:
-        return _Session(as_proto(model), multiply, how.get("setting", "reproducible"))
+    With onnxruntime's optimisations, where Q/DQ become such products, all models run on
+    onnx.reference: exact ones as they are, saturating ones with each MatMul of two DequantizeLinear
+    in integers.
+    """
+    open_really = Worker.open
+
+    def opened(self: Worker, model: Any, **how: Any) -> Runner:
+        proto = as_proto(model)
+        is_integer = any(node.op_type == "MatMulInteger" for node in nodes_of(proto))
+        is_optimised = how.get("setting") == "default"
+        if how.get("reference") or not (is_integer or is_optimised):
+            return open_really(self, model, **how)
+        if is_integer and answer == "unknown":
+            raise RuntimeFailure("onnxruntime has no MatMulInteger")
+        return _Session(proto, answer, is_optimised=is_optimised)
 
     byte_products.cache_clear()
     try:
@@ -68,11 +82,12 @@ class _Session:
     """A model that is open; it is used like a `WorkerSession`."""
 
     def __init__(
-        self, proto: onnx.ModelProto, multiply: Callable[[Array, Array], Array], setting: str
+        self, proto: onnx.ModelProto, answer: ByteProducts, *, is_optimised: bool
     ) -> None:
         own = onnx.ModelProto()
         own.CopyFrom(proto)
-        if setting == "default":
+        multiply = saturating_product if answer == "saturate" else exact_product
+        if is_optimised and answer == "saturate":
             _fuse(own)
         operators = [_matmul_integer(multiply), _quantised_matmul(multiply), *OPERATORS]
         self._evaluator = ReferenceEvaluator(own, new_ops=operators)

@@ -12,6 +12,8 @@ from tiered.quantization.deployed import SATURATION
 from tiered.runtime.byte_products import ByteProducts
 from tiered.testing import parse
 
+pytestmark = pytest.mark.usefixtures("exact_products")
+
 TEXT = """
 (float[N,16] x) => (float[N,16] y)
 { [first] a = MatMul(x, w) b = Relu(a) [second] c = MatMul(b, w) y = Softmax(c) }

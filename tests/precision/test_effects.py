@@ -18,6 +18,8 @@ from tiered.errors import UsageError
 from tiered.precision.effects import output_effects
 from tiered.testing import parse
 
+pytestmark = pytest.mark.usefixtures("exact_products")
+
 TWO_ARMS = """
 (float[N,8] x, float[N,8] z) => (float[N,8] y) <float small = {0.001}>
 { [faint] a = MatMul(x, v) b = Mul(a, small) [strong] c = MatMul(z, w) y = Add(b, c) }

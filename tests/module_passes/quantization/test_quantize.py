@@ -12,6 +12,8 @@ from tiered.errors import UsageError
 from tiered.runtime import run
 from tiered.testing import parse
 
+pytestmark = pytest.mark.usefixtures("exact_products")
+
 CONVS = """
 (float[1,4,6,6] x) => (float[1,8,4,4] y)
 { a = Conv(x, w, b) r = Relu(a) y = Conv<pads = [0,0,0,0]>(r, v) }
