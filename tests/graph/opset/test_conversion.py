@@ -12,21 +12,19 @@ from onnx.defs import OpSchema
 
 from tiered.graph.core.schema import default_of
 from tiered.graph.opset.adapters import CHANGES
-from tiered.graph.opset.conversion import OLDEST
+from tiered.graph.opset.earliest import EARLIEST
 from tiered.graph.opset.meanings import INSTEAD, MEANINGS
 
 
 def _changes() -> Iterator[tuple[OpSchema, OpSchema]]:
-    """Yield each two schemas of an operator that follow each other, from opset 7 on."""
+    """Yield each two schemas of an operator that follow each other."""
     found = defaultdict[str, list[OpSchema]](list)
     for schema in onnx.defs.get_all_schemas_with_history():
         if schema.domain == "":
             found[schema.name].append(schema)
     for name in sorted(found):
         schemas = sorted(found[name], key=lambda schema: schema.since_version)
-        for one, other in pairwise(schemas):
-            if other.since_version > OLDEST:
-                yield one, other
+        yield from pairwise(schemas)
 
 
 PAIRS = {f"{new.name}-{new.since_version}": (old, new) for old, new in _changes()}
@@ -43,7 +41,8 @@ def test_a_change_of_attributes_or_operands_has_a_row(name: str) -> None:
     moved = any(not a.types & b.types for a, b in places)
     if not (gone or other or moved or new.deprecated):
         return
-    rows = (*CHANGES.get(new.name, ()), *MEANINGS.get(new.name, ()), *INSTEAD.get(new.name, ()))
+    rows = (*CHANGES.get(new.name, ()), *MEANINGS.get(new.name, ()), *INSTEAD.get(new.name, ()),
+            *EARLIEST.get(new.name, ()))
     if name in WITHOUT_A_ROW:
         return
     assert any(row.since == new.since_version for row in rows), (gone, other, moved)
@@ -56,12 +55,12 @@ WITHOUT_A_ROW = {
 
 def test_only_operators_of_onnx_have_rows() -> None:
     names = {schema.name for schema in onnx.defs.get_all_schemas_with_history()}
-    assert {*MEANINGS, *INSTEAD} <= names
+    assert {*MEANINGS, *INSTEAD, *EARLIEST} <= names
     versions = {schema.since_version for schema in onnx.defs.get_all_schemas_with_history()}
     assert {row.since for rows in MEANINGS.values() for row in rows} <= versions
 
 
-@pytest.mark.parametrize("table", [MEANINGS, INSTEAD])
+@pytest.mark.parametrize("table", [MEANINGS, INSTEAD, EARLIEST])
 def test_rows_name_opsets_that_changed_the_operator(table: dict[str, tuple[object, ...]]) -> None:
     since = {(pair[1].name, pair[1].since_version) for pair in PAIRS.values()}
     wrong = [

@@ -19,8 +19,9 @@ def model(opset: int, text: str) -> Model:
 X = "g (float[2,3,4] x) => (float[N,M,K] y) "
 
 REFUSED = {
-    "Clip of opset 6": (6, 13, X + "{ y = Clip <min = 0.0> (x) }", "form before opset 7"),
-    "Clip has operands": (13, 6, X + "<float m = {0}> { y = Clip(x, m) }", "before opset 7"),
+    "Dropout of opset 6": (6, 13, X + "{ y = Dropout(x) }", "trains without is_test"),
+    "Clip has operands": (13, 6, "g (float[2] x, float m) => (float[2] y) { y = Clip(x, m) }",
+                          "constant min before opset 11"),
     "Gelu is unknown": (20, 19, X + "{ y = Gelu(x) }", "opset 19 has no Gelu"),
     "Mish was": (9, 18, X + "{ y = Mish(x) }", "unknown to opset 9"),
     "a dtype is too new": (
@@ -53,6 +54,7 @@ def test_a_version_at_which_a_node_is_not_the_same_is_refused(name: str) -> None
 
 TAKEN = {
     "Relu": (13, 14, X + "{ y = Relu(x) }"),
+    "Clip of opset 6": (6, 13, X + "{ y = Clip <min = 0.0> (x) }"),
     "Clip has none": (11, 13, X + "{ y = Clip(x) }"),
     "Softmax of the last": (13, 21, X + "{ y = Softmax(x) }"),
     "nothing knows it": (13, 21, X + "{ y = Nobody(x) }"),

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tiered.errors import ModelError
+from tiered.graph.core.dtypes import DataType
+from tiered.graph.opset.earliest import WITH_BROADCAST
 from tiered.graph.queries.function_body import (
     EXACT_BODIES,
     function_body,
@@ -47,22 +49,111 @@ def expand(graph: Graph, node: Node) -> list[Node] | None:
     return created
 
 
-def _flatten_softmax(graph: Graph, node: Node) -> list[Node] | None:
-    """Softmax and its like before 13: all dims from the axis on are one."""
-    x, axis = node.input(0), node.attr("axis")
-    rank = None if x is None else x.rank
-    if x is None or rank is None or graph.opset() >= _SOFTMAX or node.parameter_reason is not None:
+def _softmax_of_one_axis(graph: Graph, node: Node) -> list[Node] | None:
+    """Softmax and its like over the dims that the other form means.
+
+    Before 13 all dims from the axis on are one: Flatten, Softmax, Reshape. Since 13 it is one axis,
+    which has to be the last one before: Transpose, Softmax, Transpose.
+    """
+    x = node.input(0)
+    if x is None or node.parameter_reason is not None:
         return None
-    first = axis + rank if axis < 0 else axis
-    if not 0 <= first < rank - 1:
-        return None  # it flattens nothing
+    before = graph.opset() < _SOFTMAX
+    return _flatten_softmax(graph, node, x) if before else _transpose_softmax(graph, node, x)
+
+
+def _flatten_softmax(graph: Graph, node: Node, x: Value) -> list[Node] | None:
+    axis, rank = node.attr("axis"), x.rank
+    if rank is not None:
+        axis = axis + rank if axis < 0 else axis
+        if not 0 <= axis < rank - 1:
+            return None  # it flattens nothing
+    elif x.producer is not None and x.producer.is_op("Flatten"):
+        return None
     name, since = node.name or None, graph.model.peek_serial()
     shape = graph.op.Shape(x)
-    rows = graph.add_node("Flatten", (x,), attributes={"axis": first}, name=name)
+    rows = graph.add_node("Flatten", (x,), attributes={"axis": axis}, name=name)
     made = graph.add_node(node.op_type, (rows.output,), attributes={"axis": 1}, name=name)
     result = graph.op.Reshape(made.output, shape)
     graph.replace(node, [result], since)
     return _producers(shape, rows.output, made.output, result)
+
+
+def _transpose_softmax(graph: Graph, node: Node, x: Value) -> list[Node] | None:
+    axis, rank = node.attr("axis"), x.rank
+    if rank is None or not 0 <= axis % max(rank, 1) < rank - 1:
+        return None
+    perm = [*range(rank)]
+    perm[axis % rank], perm[-1] = perm[-1], perm[axis % rank]
+    name, since = node.name or None, graph.model.peek_serial()
+    first = graph.op.Transpose(x, perm=perm)
+    made = graph.add_node(node.op_type, (first,), attributes={"axis": -1}, name=name)
+    result = graph.op.Transpose(made.output, perm=perm)
+    graph.replace(node, [result], since)
+    return _producers(first, made.output, result)
+
+
+def _align_operand(graph: Graph, node: Node) -> list[Node] | None:
+    """Operators before 7 with `broadcast` and `axis`: dims of 1 behind those of the second one."""
+    first, second, axis = node.input(0), node.input(1), node.attribute_protos().get("axis")
+    if first is None or second is None or axis is None or node.parameter_reason is not None:
+        return None
+    if first.rank is None or second.rank is None or not node.attr("broadcast"):
+        return None
+    behind = first.rank - axis.i - second.rank
+    if axis.i < 0 or behind <= 0:
+        return None
+    return _with_dims_behind(graph, node, second, behind, {"broadcast": 1})
+
+
+def _align_slope(graph: Graph, node: Node) -> list[Node] | None:
+    """PRelu before 7 has a slope for each channel: dims of 1 behind it."""
+    x, slope = node.input(0), node.input(1)
+    if x is None or slope is None or graph.opset() >= _BROADCASTING:
+        return None
+    if x.rank is None or x.rank <= 2 or slope.rank != 1:
+        return None
+    return _with_dims_behind(graph, node, slope, x.rank - 2, {})
+
+
+def _with_dims_behind(
+    graph: Graph, node: Node, second: Value, count: int, attributes: Mapping[str, Any]
+) -> list[Node]:
+    rank, since = second.rank, graph.model.peek_serial()
+    assert rank is not None
+    axes = {"axes": [*range(rank, rank + count)]}
+    wide = graph.add_node("Unsqueeze", (second,), attributes=axes)
+    operands = (node.input(0), wide.output)
+    made = graph.add_node(node.op_type, operands, attributes=attributes, name=node.name or None)
+    graph.replace(node, [made.output], since)
+    return _producers(wide.output, made.output)
+
+
+def _reduce_bools(graph: Graph, node: Node) -> list[Node] | None:
+    """ReduceMax and ReduceMin of bool: of uint8, where false is least and true is largest."""
+    x = node.input(0)
+    if x is None or x.dtype != DataType.BOOL or node.parameter_reason is not None:
+        return None
+    since = graph.model.peek_serial()
+    numbers = graph.op.Cast(x, to=DataType.UINT8)
+    operands = (numbers, *node.inputs[1:])
+    made = graph.add_node(
+        node.op_type, operands, attributes=dict(node.attributes), name=node.name or None
+    )
+    result = graph.op.Cast(made.output, to=DataType.BOOL)
+    graph.replace(node, [result], since)
+    return _producers(numbers, made.output, result)
+
+
+def _drop_identity(graph: Graph, node: Node) -> list[Node] | None:
+    """Identity of a type that an opset does not take: the operand itself, where it has a name."""
+    x = node.input(0)
+    if x is None or (node.output.is_graph_output and not x.can_become_output):
+        return None
+    if x.graph is not graph and node.output.is_graph_output:
+        return None
+    graph.replace(node, [x])
+    return []
 
 
 def _slice_shape(graph: Graph, node: Node) -> list[Node] | None:
@@ -85,7 +176,7 @@ def _spread_pads(graph: Graph, node: Node) -> list[Node] | None:
     if pads is None or axes is None or rank is None or node.parameter_reason is not None:
         return None
     since = graph.model.peek_serial()
-    places = axes if axes.dtype == _INT64 else graph.op.Cast(axes, to=_INT64)
+    places = axes if axes.dtype == DataType.INT64 else graph.op.Cast(axes, to=DataType.INT64)
     first = graph.op.Mod(places, _ints(rank))
     second = graph.op.Add(first, _ints(rank))
     both = graph.op.Concat(first, second, axis=0)
@@ -105,13 +196,18 @@ def _producers(*values: Value | None) -> list[Node]:
     return [node for node in found if node is not None and node.graph is not None]
 
 
-_INT64: Final = 7
 _SOFTMAX: Final = 13
+_BROADCASTING: Final = 7
 
 LOWERINGS: Final[Mapping[str, Lowering]] = {
     **dict.fromkeys(EXACT_BODIES, expand),
-    **dict.fromkeys(("Hardmax", "LogSoftmax", "Softmax"), _flatten_softmax),
+    **dict.fromkeys(("Hardmax", "LogSoftmax", "Softmax"), _softmax_of_one_axis),
+    **dict.fromkeys(WITH_BROADCAST, _align_operand),
+    "Identity": _drop_identity,
+    "PRelu": _align_slope,
     "Pad": _spread_pads,
+    "ReduceMax": _reduce_bools,
+    "ReduceMin": _reduce_bools,
     "Shape": _slice_shape,
 }
 """By operator of the default domain; each gives the same bits."""

@@ -20,6 +20,7 @@ from tiered.graph.edits.ir_version import convert_ir, ir_version_for
 from tiered.graph.edits.lowerings import lowered
 from tiered.graph.opset.adapter import Form, NoEquivalentForm
 from tiered.graph.opset.conversion import form_between
+from tiered.graph.opset.type_fit import type_text
 from tiered.support.numerics import Numerics
 
 if TYPE_CHECKING:
@@ -232,8 +233,25 @@ class _Writer:
         key = (graph, tensor.dtype, array.shape, content)
         known = self._constants.get(key)
         if known is None:
+            _allow_constant(graph, value)
             known = self._constants[key] = graph.constant(tensor, value.name)
         return known
+
+
+def _allow_constant(graph: Graph, value: Value) -> None:
+    """Raise the IR version where a constant would be a node of a dtype that the opset lacks.
+
+    Before IR 4 an initializer is an input, and Constant is of floats alone before opset 9.
+    """
+    if graph.model.ir_version >= _INITIALIZERS:
+        return
+    schema = schema_of("Constant", "", graph.opset())
+    if schema is not None and type_text(value) not in schema.outputs[0].types:
+        convert_ir(graph.model, _INITIALIZERS)
+
+
+_INITIALIZERS: Final = 4
+"""The IR version since which initializers need not be inputs."""
 
 
 def _written(node: Node, form: Form) -> onnx.NodeProto | None:

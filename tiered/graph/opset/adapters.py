@@ -40,7 +40,11 @@ def _read_flattening(form: Form) -> None:
     axis = form.attributes.get("axis", 1)
     if isinstance(axis, AttributeReference):
         raise form.declines("flattens from an axis that the call decides")
-    form.attributes["axis"] = _one_axis(form, axis, form.shape)
+    data, shape = form.operand(0), form.shape
+    producer = None if data is None else data.producer
+    if shape is None and producer is not None and producer.is_op("Flatten"):
+        shape = (None, None)  # a matrix, whatever it is of
+    form.attributes["axis"] = _one_axis(form, axis, shape)
 
 
 def _one_axis(form: Form, axis: int, shape: Shape | None) -> int:

@@ -1,14 +1,15 @@
 """The form of a node at another opset: what `Model.set_opset` writes.
 
 A form goes from one opset to the next change of its operator, and to the next, up or down, through
-the rows of the tables of forms: `adapters.CHANGES`, which builders and patterns share, and
-`meanings.MEANINGS`, whose conditions only a conversion needs.
+the rows of the tables of forms: `adapters.CHANGES`, which builders and patterns share, and those
+that only a conversion needs: `meanings.MEANINGS` has conditions, `earliest.EARLIEST` what opsets
+before 7 wrote otherwise.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import onnx
 
@@ -22,15 +23,12 @@ from tiered.graph.core.schema import (
 )
 from tiered.graph.opset.adapter import Change, Form, NoEquivalentForm
 from tiered.graph.opset.adapters import CHANGES
+from tiered.graph.opset.earliest import EARLIEST
 from tiered.graph.opset.meanings import INSTEAD, MEANINGS
 from tiered.graph.opset.type_fit import misfit
 
 if TYPE_CHECKING:
     from tiered.graph.core.node import Node
-
-OLDEST: Final = 7
-"""The tables hold no older forms."""
-
 
 def form_between(node: Node, before: int, after: int) -> Form | None:
     """Return the form at one opset of a node of the default domain that is written for another.
@@ -55,8 +53,6 @@ def form_between(node: Node, before: int, after: int) -> Form | None:
     form = _form(node, before)
     if own is None:
         raise form.declines(f"is unknown to opset {before}")
-    if min(before, after) < OLDEST:
-        raise form.declines(f"has a form before opset {OLDEST}, and those are not converted")
     rows = _rows(node.op_type, before, after)
     if rows and node.parameter_reason is not None:
         raise form.declines(f"cannot change: {node.parameter_reason}")
@@ -107,7 +103,7 @@ def _rows(op_type: str, before: int, after: int) -> tuple[Change, ...]:
     """Return the changes between two opsets, in the order in which a form passes them."""
     replaced = {change.since for change in INSTEAD.get(op_type, ())}
     shared = [change for change in CHANGES.get(op_type, ()) if change.since not in replaced]
-    own = (*MEANINGS.get(op_type, ()), *INSTEAD.get(op_type, ()))
+    own = (*MEANINGS.get(op_type, ()), *INSTEAD.get(op_type, ()), *EARLIEST.get(op_type, ()))
     newest_first = sorted((*own, *shared), key=lambda change: -change.since)
     low, high = sorted((before, after))
     between = [change for change in newest_first if low < change.since <= high]
