@@ -113,3 +113,17 @@ def test_function_parameters_are_unknown() -> None:
         " y = Slice<starts=[0], ends: ints = @e>(x) z = Slice<starts=[3], ends=[6]>(x) }",
         because="an operand is not a constant",
     )
+
+
+def test_issue_40_a_part_may_be_cut_again() -> None:
+    points = "int64[1] zero = {0}, int64[1] two = {2}, int64[1] four = {4}, int64[1] eight = {8}"
+    head = "(float[8] x) => (float[2] c, float[2] d, float[4] b, float[1] e, float[1] f)"
+    assert_rewrites(
+        PASS,
+        f"{head} <{points}, int64[1] one = {{1}}>"
+        " { a = Slice(x, zero, four) b = Slice(x, four, eight)"
+        " c = Slice(a, zero, two) d = Slice(a, two, four)"
+        " e = Slice(d, zero, one) f = Slice(d, one, two) }",
+        f"{head} <int64[2] p = {{4,4}}, int64[2] q = {{2,2}}, int64[2] r = {{1,1}}>"
+        " { a, b = Split(x, p) c, d = Split(a, q) e, f = Split(d, r) }",
+    )

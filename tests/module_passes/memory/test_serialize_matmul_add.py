@@ -129,3 +129,30 @@ def test_all_parts_are_there(m: int, k: int, n: int, parts: int, data: st.DataOb
     count = sum(node.op_type == "MatMul" for node in after.graph.node)
     assert count == (parts if {"columns": n, "rows": m, "inner": k}[dim] >= parts else 1)
     assert pass_(after) == after
+
+
+WEIGHTS = "float[2,2] w = {1,2,3,4}, float[2,2] v = {5,6,7,8}"
+
+
+@pytest.mark.parametrize(
+    ("nodes", "products"),
+    [
+        # The sum of one product is the bias of the next.
+        ("a = MatMul(x, w) b = Add(x, a) c = Relu(b) d = MatMul(c, v) y = Add(b, d)", 4),
+        ("a = MatMul(x, w) b = Add(x, a) d = MatMul(b, v) y = Add(b, d)", 4),
+        # Two products share one Add: one of them has it, and a sum of parts leaves it.
+        ("a = MatMul(x, w) b = MatMul(x, v) y = Add(a, b)", 3),
+    ],
+)
+@pytest.mark.parametrize("dim", ["columns", "rows", "inner"])
+def test_issue_40_products_feed_each_other(nodes: str, products: int, dim: str) -> None:
+    text = f"(float[4,2] x) => (float[4,2] y) <{WEIGHTS}> {{ {nodes} }}"
+    split = [f"{name}=2" for name in "abd" if f"{name} = MatMul" in nodes]
+    model = parse(text)
+    with PassContext(opt_level=4):
+        made = get_pass(PASS, split=split, dim=dim)(model)
+    count = sum(node.op_type == "MatMul" for node in made.graph.node)
+    assert count == (4 if dim == "inner" else products)
+    feeds = make_inputs(model).feeds
+    expected, actual = (Session(each).run(feeds)["y"] for each in (model, made))
+    assert abs(expected - actual).max() <= 1e-5 * abs(expected).max()

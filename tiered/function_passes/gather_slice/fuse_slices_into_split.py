@@ -24,7 +24,11 @@ def fuse_slices_into_split(graph: Graph, ctx: PassContext) -> None:
             continue
         x, axis, start, end = cut
         found.setdefault((x, axis), {}).setdefault((start, end), []).append(node)
-    for (x, axis), cuts in found.items():
+    for (_, axis), cuts in found.items():
+        # A part that was cut again is a part of a new Split by now.
+        first = next(iter(cuts.values()))[0]
+        x = first.inputs[0]
+        assert x is not None
         size = x.dim(axis)
         assert isinstance(size, int)
         tiles = _tiles(cuts, size)

@@ -33,7 +33,7 @@ def serialize_matmul_add(
         UsageError: an entry of `split` is no request.
     """
     requested = requested_cuts(split, dim, "serialize_matmul_add")
-    cuts: list[tuple[Node, Node, Value, Cut]] = []
+    cuts: list[tuple[Node, Cut]] = []
     met: set[str] = set()
     for node in (node for graph in model.graphs() for node in graph.nodes_of("MatMul")):
         add, bias = _bias_of(node)
@@ -47,13 +47,18 @@ def serialize_matmul_add(
         if cut is None or cut.parts < 2:
             ctx.skip(node, Skip("no split into parts is requested"))
         else:
-            cuts.append((node, add, bias, cut))
+            cuts.append((node, cut))
     for name in (name for name in requested if name not in met):
         ctx.skip(None, Skip("no MatMul before an Add is named {!r}", name))
     if not cuts:
         return
     before = memory_plan(model)
-    for node, add, bias, cut in cuts:
+    for node, cut in cuts:
+        # A sum of two products is one of their Adds; a product may read another one's Add.
+        add, bias = _bias_of(node)
+        if add is None or bias is None:
+            ctx.skip(node, Skip("no Add alone reads the product"))
+            continue
         graph = node.owner
         with graph.rewrite("Add(MatMul(x, w), b)  =>  the same in parts", add):
             result = product_in_parts(graph, node, cut, bias)
