@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tiered.context import PassContext
-from tiered.errors import ModelError, TieredError
+from tiered.errors import ModelError, RuntimeFailure, TieredError
 from tiered.graph.queries.contrib_checker import contrib_complaint
 from tiered.graph.queries.onnx_checker import (
     current_complaint,
     early_nodes,
     is_only_declared,
+    without_false_errors,
     wrong_declarations,
 )
 
@@ -69,6 +70,8 @@ def _check_standard(model: Model, ctx: PassContext) -> None:
     elif (stated := _wrong_before(model)) and is_only_declared(model, stated):
         wrong = stated
         text = f"the model declares types that contradict what follows from its inputs: {complaint}"
+    elif _runs_although_rejected(model):
+        text = f"onnx.checker rejects the result, but its nodes fit and onnxruntime opens it: {complaint}"
     else:
         raise ModelError(f"onnx.checker rejects the result: {complaint}")
     if wrong:
@@ -77,6 +80,20 @@ def _check_standard(model: Model, ctx: PassContext) -> None:
     if ctx.strict:
         raise ModelError(text)
     model.note(text)
+
+
+def _runs_although_rejected(model: Model) -> bool:
+    """Return whether an error of onnx's inference is one of no node, and of no runtime."""
+    from tiered.runtime.worker.client import shared_worker
+
+    proto = without_false_errors(model)
+    if proto is None:
+        return False
+    try:
+        shared_worker().open(proto).close()
+    except RuntimeFailure:
+        return False
+    return True
 
 
 def complaint_of(model: Model, ctx: PassContext) -> str | None:

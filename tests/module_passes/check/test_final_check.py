@@ -272,3 +272,32 @@ def test_calls_without_end_are_not_followed() -> None:
         "{ b = Relu(a) }"
     )
     get_pass(PASS).apply(Model.from_proto(parse(text)))
+
+
+BODY_RESIZE = """(bool c, float[1,1,2,2] x) => (float[1,1,4,4] y)
+    <float[0] none = {}, int64[4] sizes = {1,1,4,4}, int64[4] twice = {1,1,2,2}> { y = If(c) <
+    then_branch = t () => (float[1,1,4,4] u) { u = Resize<mode="nearest">(x, none, none, sizes) },
+    else_branch = e () => (float[1,1,4,4] v) { v = Tile(x, twice) }> }"""
+
+
+def test_issue_40_an_error_that_only_the_inference_of_the_whole_has_is_a_note() -> None:
+    model = Model.from_proto(parse(BODY_RESIZE))
+    model.origin = None  # as if passes had made it
+    get_pass(PASS).apply(model)
+    (note,) = model.notes
+    assert "its nodes fit and onnxruntime opens it" in note
+
+
+def test_issue_40_an_error_that_a_runtime_has_too_is_one() -> None:
+    model = Model.from_proto(parse(BODY_RESIZE.replace("v = Tile(x, twice)", "v = Foo.Bar(x)")))
+    model.origin = None
+    with pytest.raises(ModelError, match="onnx.checker rejects the result"):
+        get_pass(PASS).apply(model)
+
+
+def test_issue_40_an_error_that_a_node_alone_has_is_one() -> None:
+    text = BODY_RESIZE.replace("v = Tile(x, twice)", "v = Concat<axis=4>(x, x)")
+    model = Model.from_proto(parse(text))
+    model.origin = None
+    with pytest.raises(ModelError, match="onnx.checker rejects the result"):
+        get_pass(PASS).apply(model)

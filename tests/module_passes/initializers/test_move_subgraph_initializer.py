@@ -2,7 +2,9 @@ import onnx
 import pytest
 
 from tests.rollback import assert_undone
-from tiered import Model, PassContext, get_pass
+from tiered import Model, PassContext, get_pass, optimize
+from tiered.runtime import make_inputs, run
+from tiered.runtime.compare.outputs import compare
 from tiered.testing import assert_rewrites, assert_unchanged, parse
 
 PASS = "move_subgraph_initializer"
@@ -95,3 +97,34 @@ def test_cases_without_a_textual_form(what: str, because: str) -> None:
     get_pass(PASS).apply(model, ctx)
     assert len(model.journal) == 0
     assert any(because in remark.reason for remark in ctx.remarks)
+
+
+@pytest.mark.parametrize("opset", [11, 13, 18, 21])
+@pytest.mark.parametrize("level", [1, 2, 3, 4])
+def test_issue_40_empty_scales_stay_in_the_body(opset: int, level: int) -> None:
+    body = 'u = Resize<mode="nearest">(x, roi, scales, sizes)'
+    constants = "float[0] roi = {}, float[0] scales = {}, int64[4] sizes = {1,1,4,4}"
+    text = (
+        "(bool c, float[1,1,2,2] x) => (float[1,1,4,4] y)"
+        " <float[0] none = {}, float[0] no = {}, int64[4] s = {1,1,4,4}>"
+        ' { z = Resize<mode="nearest">(x, none, no, s)'
+        f" y = If(c) <then_branch = t () => (float[1,1,4,4] u) <{constants}> {{ {body} }},"
+        " else_branch = e () => (float[1,1,4,4] v) { v = Neg(z) }> }"
+    )
+    model = parse(text, opset=opset)
+    made = optimize(model, opt_level=level)
+    onnx.checker.check_model(made, full_check=True)
+    for feeds in (make_inputs(model, seed=seed).feeds for seed in range(4)):
+        assert compare(run(model, feeds), run(made, feeds)).ok
+
+
+def test_issue_40_an_empty_tensor_may_be_an_absent_operand() -> None:
+    assert_unchanged(
+        PASS,
+        "(bool c, float[1,1,2,2] x) => (float[1,1,4,4] y) { y = If(c) <"
+        "then_branch = t () => (float[1,1,4,4] u) <float[0] roi = {}, float[0] scales = {}>"
+        ' { k = Constant<value = int64[4] {1,1,4,4}>() u = Resize<mode="nearest">(x, roi, scales, k) },'
+        " else_branch = e () => (float[1,1,4,4] v)"
+        " { r = Constant<value = int64[4] {1,1,2,2}>() v = Tile(x, r) }> }",
+        because="an empty tensor may be an absent operand",
+    )

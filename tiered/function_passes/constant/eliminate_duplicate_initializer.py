@@ -62,6 +62,15 @@ def _merge(graph: Graph, alike: Mapping[int, Tensor], kept: Kept) -> None:
             with graph.rewrite("two initializers with the same bits => one", value):
                 graph.replace_uses(value, first)
                 graph.remove_constant(value)
-    for node in graph.owners:
+    owners = tuple(graph.owners)
+    if not owners:
+        return
+    # An empty tensor may be an absent operand, which onnx's inference of a body sees in the body.
+    shared = {key: value for key, value in kept.items() if not _is_empty(value)}
+    for node in owners:
         for body in node.bodies:
-            _merge(body, alike, ChainMap({}, kept))
+            _merge(body, alike, ChainMap({}, shared))
+
+
+def _is_empty(value: Value) -> bool:
+    return value.tensor is not None and value.tensor.size == 0

@@ -18,6 +18,7 @@ from tiered.graph.io.save import tensors_of
 from tiered.graph.shape_inference.onnx_inference import (
     hide_outputs,
     is_inferable,
+    node_complaint,
     onnx_inference_is_unsound,
 )
 
@@ -73,6 +74,22 @@ def current_complaint(model: ModelState, *, early: bool = False) -> str | None:
         return complaint
     hide_outputs(proto, hidden)
     return complaint if _type_complaint(proto) is not None else None
+
+
+def without_false_errors(model: ModelState) -> onnx.ModelProto | None:
+    """Return a model, large weights left out, if onnx rejects it only as a whole; else None.
+
+    It passes the checks without inference, no type contradicts another one, and of each node the
+    inference has all that is known: onnx's inference of a whole model does not know the constants
+    that a body captures, and takes some operands for present or absent by their contents.
+    """
+    proto = _checkable(model)
+    if _complaint(proto, full=False) is not None or wrong_declarations(model):
+        return None
+    nodes = (node for graph in model.graphs() for node in graph.nodes)
+    if any(not node.bodies and node_complaint(node) is not None for node in nodes):
+        return None
+    return export_model(model, max_elements=_SMALL)
 
 
 def early_nodes(model: ModelState) -> list[Node]:

@@ -46,10 +46,50 @@ _INFERENCE_FAILURES = (
 
 def onnx_types(node: Node) -> Sequence[ValueType | None]:
     """Return the types of a node's outputs as onnx infers them; () for an unknown operator."""
-    graph = node.owner
-    schema = schema_of(node.op_type, node.domain, graph.opset(node.domain))
-    if schema is None or node.has_references or why_unsafe(node):
+    schema = _schema_for_inference(node)
+    if schema is None:
         return ()
+    try:
+        outputs = _inferred_outputs(node, schema)
+    except _INFERENCE_FAILURES:
+        outputs = {}
+    inferred = {name: read_type(proto) for name, proto in outputs.items()}
+    if node.domain:
+        # onnx infers only a few operators of its other domains.
+        for name, kind in types_by_signature(node, schema).items():
+            inferred[name] = inferred.get(name) or kind
+    return [None if value is None else inferred.get(value.name) for value in node._outputs]
+
+
+def node_complaint(node: Node) -> str | None:
+    """Return what onnx's inference has against a node with all that is known; None if nothing.
+
+    Unlike an inference of the whole model, it knows the constants that a body captures.
+    """
+    schema = _schema_for_inference(node)
+    if schema is None:
+        return None
+    try:
+        _inferred_outputs(node, schema)
+    except _INFERENCE_FAILURES as error:
+        return " ".join(str(error).split()) or type(error).__name__
+    return None
+
+
+def _schema_for_inference(node: Node) -> onnx.defs.OpSchema | None:
+    """Return the schema of an operator that onnx can infer; None for another one."""
+    if node.has_references or why_unsafe(node):
+        return None
+    return schema_of(node.op_type, node.domain, node.owner.opset(node.domain))
+
+
+def _inferred_outputs(node: Node, schema: onnx.defs.OpSchema) -> dict[str, onnx.TypeProto]:
+    """Return the types that onnx infers for the outputs of a node, by name.
+
+    Raises:
+        Exception: one of `_INFERENCE_FAILURES`: onnx finds the node inconsistent.
+    """
+    graph = node.owner
     reads = [value for value in (*node._inputs, *node.captured) if value is not None]
     types = {value.name: write_type(value.type) for value in reads}
     data = {
@@ -62,18 +102,9 @@ def onnx_types(node: Node) -> Sequence[ValueType | None]:
     }
     proto = export_node(node, max_elements=DATA_ELEMENTS) if node.bodies else shortened(node)
     opsets = [onnx.helper.make_opsetid(d, v) for d, v in graph.root.opset_imports.items()]
-    try:
-        outputs = shape_inference.infer_node_outputs(
-            schema, proto, types, data, None, opsets, graph.model.ir_version
-        )
-    except _INFERENCE_FAILURES:
-        outputs = {}
-    inferred = {name: read_type(proto) for name, proto in outputs.items()}
-    if node.domain:
-        # onnx infers only a few operators of its other domains.
-        for name, kind in types_by_signature(node, schema).items():
-            inferred[name] = inferred.get(name) or kind
-    return [None if value is None else inferred.get(value.name) for value in node._outputs]
+    return shape_inference.infer_node_outputs(
+        schema, proto, types, data, None, opsets, graph.model.ir_version
+    )
 
 
 def inferred_model(model: ModelState, hidden: Collection[str]) -> onnx.GraphProto | None:
