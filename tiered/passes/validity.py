@@ -71,7 +71,7 @@ def _check_standard(model: Model, ctx: PassContext) -> None:
         wrong = stated
         text = f"the model declares types that contradict what follows from its inputs: {complaint}"
     elif _runs_although_rejected(model):
-        text = f"onnx.checker rejects the result, but its nodes fit and onnxruntime opens it: {complaint}"
+        text = f"onnx.checker rejects what its nodes do not show, and onnxruntime runs: {complaint}"
     else:
         raise ModelError(f"onnx.checker rejects the result: {complaint}")
     if wrong:

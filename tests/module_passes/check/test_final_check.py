@@ -285,13 +285,13 @@ def test_issue_40_an_error_that_only_the_inference_of_the_whole_has_is_a_note() 
     model.origin = None  # as if passes had made it
     get_pass(PASS).apply(model)
     (note,) = model.notes
-    assert "its nodes fit and onnxruntime opens it" in note
+    assert "rejects what its nodes do not show, and onnxruntime runs" in note
 
 
 def test_issue_40_an_error_that_a_runtime_has_too_is_one() -> None:
     model = Model.from_proto(parse(BODY_RESIZE.replace("v = Tile(x, twice)", "v = Foo.Bar(x)")))
     model.origin = None
-    with pytest.raises(ModelError, match="onnx.checker rejects the result"):
+    with pytest.raises(ModelError, match="rejects the result"):
         get_pass(PASS).apply(model)
 
 
@@ -299,5 +299,5 @@ def test_issue_40_an_error_that_a_node_alone_has_is_one() -> None:
     text = BODY_RESIZE.replace("v = Tile(x, twice)", "v = Concat<axis=4>(x, x)")
     model = Model.from_proto(parse(text))
     model.origin = None
-    with pytest.raises(ModelError, match="onnx.checker rejects the result"):
+    with pytest.raises(ModelError, match="rejects the result"):
         get_pass(PASS).apply(model)
