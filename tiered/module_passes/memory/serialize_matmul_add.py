@@ -36,10 +36,11 @@ def serialize_matmul_add(
     cuts: list[tuple[Node, Cut]] = []
     met: set[str] = set()
     for node in (node for graph in model.graphs() for node in graph.nodes_of("MatMul")):
-        add, bias = _bias_of(node)
-        if add is None or bias is None:
-            ctx.skip(node, Skip("no Add alone reads the product"))
+        sum_ = _sum_of(node)
+        if isinstance(sum_, Skip):
+            ctx.skip(node, sum_)
             continue
+        add, _ = sum_
         names = node.label, add.label, f"{node.label}/{add.label}"
         met.update(names)
         found = next((requested[name] for name in names if name in requested), None)
@@ -55,10 +56,11 @@ def serialize_matmul_add(
     before = memory_plan(model)
     for node, cut in cuts:
         # A sum of two products is one of their Adds; a product may read another one's Add.
-        add, bias = _bias_of(node)
-        if add is None or bias is None:
-            ctx.skip(node, Skip("no Add alone reads the product"))
+        sum_ = _sum_of(node)
+        if isinstance(sum_, Skip):
+            ctx.skip(node, sum_)
             continue
+        add, bias = sum_
         graph = node.owner
         with graph.rewrite("Add(MatMul(x, w), b)  =>  the same in parts", add):
             result = product_in_parts(graph, node, cut, bias)
@@ -69,12 +71,12 @@ def serialize_matmul_add(
     ctx.remark(peak_change(before, memory_plan(model)))
 
 
-def _bias_of(node: Node) -> tuple[Node | None, Value | None]:
+def _sum_of(node: Node) -> tuple[Node, Value] | Skip:
     """Return the Add that alone reads a product, and its other operand."""
     users = node.output.users
-    if not node.output.has_one_user or users[0].node.graph is not node.graph:
-        return None, None
-    add = users[0].node
-    if not add.is_op("Add"):
-        return None, None
-    return add, add.inputs[1 - users[0].slot]
+    if node.output.has_one_user and users[0].node.graph is node.graph:
+        add = users[0].node
+        bias = add.inputs[1 - users[0].slot] if add.is_op("Add") else None
+        if bias is not None:
+            return add, bias
+    return Skip("no Add alone reads the product")
