@@ -25,11 +25,10 @@ def fuse_slices_into_split(graph: Graph, ctx: PassContext) -> None:
         x, axis, start, end = cut
         found.setdefault((x, axis), {}).setdefault((start, end), []).append(node)
     for (_, axis), cuts in found.items():
-        # A part that was cut again is a part of a new Split by now.
-        first = next(iter(cuts.values()))[0]
-        x = first.inputs[0]
-        assert x is not None
-        size = x.dim(axis)
+        # What is cut again here may be a part of a new Split by now.
+        source = next(iter(cuts.values()))[0].inputs[0]
+        assert source is not None
+        size = source.dim(axis)
         assert isinstance(size, int)
         tiles = _tiles(cuts, size)
         if len(tiles) < 2:
@@ -39,7 +38,7 @@ def fuse_slices_into_split(graph: Graph, ctx: PassContext) -> None:
         with graph.rewrite("Slices side by side => Split", cuts[tiles[0]][0]):
             first_new = graph.model.peek_serial()
             sizes = np.array([end - start for start, end in tiles], np.int64)
-            parts = graph.op.Split(x, sizes, axis=axis, outputs=len(tiles))
+            parts = graph.op.Split(source, sizes, axis=axis, outputs=len(tiles))
             for tile, part in zip(tiles, parts, strict=True):
                 for node in cuts[tile]:
                     graph.replace(node, [part], first_new)
