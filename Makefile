@@ -41,12 +41,15 @@ fleet-cluster: $(VENV)/.installed-test  ## Run a batch on Dask and S3, kill a wo
 bench-fleet: $(VENV)/.installed-test  ## Measure a batch beside one process on variants of MODELS=DIR
 	@$(BIN)/python -m benchmarks.fleet --models $(MODELS) $(BENCH_ARGS)
 
-.PHONY: fuzz fuzz-passes at-rest
+.PHONY: fuzz fuzz-passes fuzz-nested at-rest
 fuzz: $(VENV)/.installed-test  ## Spoil random models and optimise them, for FUZZ_ARGS='--minutes 30'
 	@$(BIN)/python -m tests.conformance.fuzz_models $(FUZZ_ARGS)
 
 fuzz-passes: $(VENV)/.installed-test  ## Judge random models for FUZZ_ARGS='--minutes 30 --seed 0'
 	@$(BIN)/python -m tests.conformance.fuzz_passes $(FUZZ_ARGS)
+
+fuzz-nested: $(VENV)/.installed-test  ## Judge rewrites that feed each other for FUZZ_ARGS='--minutes 30 --seed 0'
+	@$(BIN)/python -m tests.conformance.fuzz_nested $(FUZZ_ARGS)
 
 at-rest: $(VENV)/.installed-test  ## Optimise twice, for AT_REST_ARGS='--folder models': a second run changes nothing
 	@$(BIN)/python -m tests.conformance.at_rest $(AT_REST_ARGS)

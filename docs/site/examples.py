@@ -47,6 +47,10 @@ class Example(NamedTuple):
     beside: Mapping[str, onnx.ModelProto] = {}
 
 
+_Rewrite = tuple[onnx.ModelProto, Any, Mapping[str, Any]]
+"""A model that is rewritten, the backend and the options of the pass."""
+
+
 class _Found(BaseException):
     """Ends a test at the first rewrite that it asserts."""
 
@@ -64,8 +68,27 @@ def own_tests(info: PassInfo) -> Path:
 
 def example_of(info: PassInfo) -> Example | None:
     """Return the example of a pass; None if no test asserts a rewrite of it."""
-    with _recording(info.name):
-        return _golden(info.name) or _file(info.name) or _first(own_tests(info), info.name)
+    with _recording(info.name, _end):
+        return _golden(info.name) or _file(info.name) or _first(own_tests(info))
+
+
+def rewrites_of(info: PassInfo) -> list[Example]:
+    """Return what the tests of a pass assert that it rewrites, each with its first parameters."""
+    path = own_tests(info)
+    if not path.is_file():
+        return []
+    made: list[Example] = []
+    file, rewrites = path.relative_to(ROOT).as_posix(), list[_Rewrite]()
+    with _recording(info.name, lambda *rewrite: rewrites.append(rewrite)):
+        for test, call in _calls(_module(path)):
+            call()
+            made += [Example(*rewrite, test=test, file=file) for rewrite in rewrites]
+            rewrites.clear()
+    return made
+
+
+def _end(before: onnx.ModelProto, backend: Any, options: Mapping[str, Any]) -> None:
+    raise _Found(before, backend, options)
 
 
 def _golden(name: str) -> Example | None:
@@ -85,7 +108,7 @@ def _file(name: str) -> Example | None:
     return found
 
 
-def _first(path: Path, name: str) -> Example | None:
+def _first(path: Path) -> Example | None:
     """Return the first rewrite that a file of tests asserts of a pass."""
     if not path.is_file():
         return None
@@ -155,8 +178,15 @@ def _names(code: CodeType) -> Iterator[str]:
 
 
 @contextmanager
-def _recording(name: str) -> Iterator[None]:
-    """Replace the assertions of `tiered.testing`: nothing runs, a rewrite of the pass is found."""
+def _recording(
+    name: str, record: Callable[[onnx.ModelProto, Any, Mapping[str, Any]], None]
+) -> Iterator[None]:
+    """Replace the assertions of `tiered.testing`: nothing runs, rewrites of the pass are recorded.
+
+    Args:
+        name: the pass.
+        record: called with the model, the backend and the options of each of its rewrites.
+    """
 
     def assert_rewrites(
         pass_: str | Pass,
@@ -171,7 +201,7 @@ def _recording(name: str) -> Iterator[None]:
             return
         own = {} if isinstance(pass_, str) else dict(pass_.options)
         own |= {key: value for key, value in options.items() if key not in RUNTIME}
-        raise _Found(tiered.testing.parse(before, opset=opset), backend, own)
+        record(tiered.testing.parse(before, opset=opset), backend, own)
 
     def assert_unchanged(*_: Any, **__: Any) -> None:
         """Do nothing."""

@@ -38,6 +38,7 @@ from tiered.runtime.deviations import explaining
 from tiered.runtime.session import Reference
 
 LEVELS = (0, 1, 2)
+_NUMERICS = {3: "reassociating", 4: "approximate"}
 
 
 class NotRunnable(Exception):
@@ -100,18 +101,20 @@ def _trials(source: random.Random, model: onnx.ModelProto, opener: OpenModel) ->
             is_whole = all(np.size(array) for array in feeds.values())
             again = run if is_whole else opener(model)
             if all(compare(expected, again(feeds), "exact").ok for _ in range(2)):
-                trials.append(_trial(f"inputs {turn}", model, feeds, expected))
+                trials.append(trial(f"inputs {turn}", model, feeds, expected))
         except RuntimeFailure:
             if turn <= 1:
                 raise
     return tuple(trials)
 
 
-def _trial(
+def trial(
     label: str, model: onnx.ModelProto, feeds: dict[str, np.ndarray[Any, Any]], expected: Outputs
 ) -> Trial:
+    """Return inputs of a model, and how to judge the outputs that a result has of them."""
+
     def fault(level: int, result: onnx.ModelProto, outputs: Outputs) -> str | None:
-        numerics = "exact" if level <= EXACT_UP_TO else "reassociating"
+        numerics = _NUMERICS.get(level, "exact")
         if level > EXACT_UP_TO and not (_are_finite(expected) and _are_finite(outputs)):
             return None  # sums in another order overflow elsewhere
         found = compare(expected, outputs, numerics)

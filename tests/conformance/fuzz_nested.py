@@ -1,0 +1,129 @@
+"""Rewrites that feed each other, over the whole default pipeline: `make fuzz-nested`.
+
+The models are those that the tests of the passes rewrite: under themselves and each other, beside
+each other with shared operands, in branches, loops and functions.
+"""
+
+import random
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import cyclopts
+import onnx
+from onnx import ModelProto
+
+from tests.conformance.fuzz_passes import NotRunnable, trial
+from tests.conformance.judge import (
+    Failure,
+    Subject,
+    Trial,
+    checker_verdict,
+    judge_levels,
+    open_on_onnxruntime,
+    optimize,
+)
+from tests.conformance.nested.compose import composed
+from tests.conformance.nested.examples import at_other_size, examples_of, pipeline_passes
+from tiered.errors import ModelError, RuntimeFailure
+from tiered.passes import PassInfo
+from tiered.runtime import make_inputs
+from tiered.runtime.compare.outputs import compare
+
+LEVELS = (1, 2, 3, 4)
+
+
+def nested_model(source: random.Random, passes: Sequence[PassInfo] | None = None) -> ModelProto:
+    """Return a model of two to four examples: most of one pass, twice the same one often."""
+    infos = [info for info in passes or pipeline_passes() if examples_of(info)]
+    main = source.choice(infos)
+    examples: list[ModelProto] = []
+    for _ in range(source.randint(2, 4)):
+        if examples and source.random() < 0.4:
+            example = source.choice(examples)
+        else:
+            info = main if source.random() < 0.6 else source.choice(infos)
+            example = source.choice(examples_of(info))
+        examples.append(at_other_size(source, example) if source.random() < 0.4 else example)
+    return composed(source, examples)
+
+
+def faults_of(
+    source: random.Random,
+    levels: Sequence[int] = LEVELS,
+    passes: Sequence[PassInfo] | None = None,
+) -> tuple[ModelProto, list[Failure]]:
+    """Make a model, and return it with all that is wrong with what the pipeline makes of it.
+
+    Raises:
+        NotRunnable: there is nothing to compare with.
+    """
+    model = nested_model(source, passes)
+    if verdict := checker_verdict(model, full=True):
+        raise NotRunnable(verdict)
+    try:
+        trials = _trials(model)
+    except (ModelError, RuntimeFailure) as error:
+        raise NotRunnable(str(error)) from error
+    subject = Subject(model, open_on_onnxruntime, trials)
+    _, failures = judge_levels(subject, levels, optimize, lambda stage: None)
+    return model, failures
+
+
+def _trials(model: ModelProto) -> tuple[Trial, ...]:
+    run = open_on_onnxruntime(model)
+    trials = []
+    for turn in range(4):
+        feeds = make_inputs(model, seed=turn, binding=turn % 2, special=turn > 1).feeds
+        try:
+            expected = run(feeds)
+        except RuntimeFailure:
+            if turn == 0:
+                raise
+            continue
+        if compare(expected, run(feeds)).ok:
+            trials.append(trial(f"inputs {turn}", model, feeds, expected))
+    return tuple(trials)
+
+
+def main(
+    *,
+    minutes: float = 10.0,
+    seed: int = 0,
+    levels: str = "1,2,3,4",
+    folder: Path = Path("build/nested"),
+) -> None:
+    """Judge nested rewrites, one number after the other, and keep the models that show a fault.
+
+    Args:
+        minutes: how long, of the processor's time.
+        seed: the first number.
+        levels: the optimisation levels, separated by commas.
+        folder: where the models go.
+    """
+    counts = Counter[str]()
+    chosen = tuple(int(level) for level in levels.split(","))
+    while time.process_time() < 60 * minutes:
+        try:
+            model, failures = faults_of(random.Random(seed), chosen)
+        except NotRunnable as error:
+            counts["not runnable"] += 1
+            if counts["not runnable"] <= 3:
+                print(f"seed {seed}: not runnable: {error}"[:300], flush=True)
+        else:
+            counts["faulty" if failures else "good"] += 1
+            if failures:
+                folder.mkdir(parents=True, exist_ok=True)
+                onnx.save(model, folder / f"{seed}.onnx")
+            for failure in failures[:2]:
+                print(f"seed {seed}: O{failure.level} {failure.kind}: {failure.detail}"[:400])
+        sys.stdout.flush()
+        seed += 1
+    print(f"up to seed {seed}: {dict(counts)}")
+    sys.exit(bool(counts["faulty"]))
+
+
+if __name__ == "__main__":
+    cyclopts.run(main)

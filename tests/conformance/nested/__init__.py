@@ -1,0 +1,1 @@
+"""Models in which the rewrites that the tests of passes assert feed each other."""
