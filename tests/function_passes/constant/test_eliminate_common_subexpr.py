@@ -157,12 +157,12 @@ def test_a_body_uses_values_of_outer_graphs() -> None:
     )
 
 
-def test_outer_graphs_and_siblings_do_not_use_values_of_a_body() -> None:
+def test_siblings_do_not_use_values_of_a_body() -> None:
     assert_unchanged(
         PASS,
         "(float[2] x, bool c) => (float[2] y) { r = If(c) <"
         "then_branch = t () => (float[2] p) { a = Exp(x) p = Relu(a) },"
-        "else_branch = e () => (float[2] q) { b = Exp(x) q = Neg(b) }> d = Exp(x) y = Add(r, d) }",
+        "else_branch = e () => (float[2] q) { b = Exp(x) q = Neg(b) }> d = Sin(x) y = Add(r, d) }",
     )
 
 
@@ -252,4 +252,18 @@ def test_overridable_initializers_are_inputs_like_any_other() -> None:
         PASS,
         "(float[2] x, float[2] a = {1,2}, float[2] b = {1,2}) => (float[2] y)"
         " { h = Add(x, a) k = Add(x, b) y = Mul(h, k) }",
+    )
+
+
+def test_issue_40_a_body_uses_what_the_order_has_after_its_owner() -> None:
+    body = (
+        "y = Loop(n, c, x) <body = b (int64 i, bool g, float[2,2] s) => (bool h, float[2,2] r)"
+        " { h = Identity(g) NODES }>"
+    )
+    head = "(float[2,2] x, float[2,2] w) => (float[2,2] y, float[2,2] z) <int64 n = {2}, bool c = {1}>"
+    assert_rewrites(
+        PASS,
+        f"{head} {{ {body.replace('NODES', 't = Transpose<perm=[1,0]>(w) r = Add(s, t)')}"
+        " u = Transpose<perm=[1,0]>(w) z = Neg(u) }",
+        f"{head} {{ u = Transpose<perm=[1,0]>(w) {body.replace('NODES', 'r = Add(s, u)')} z = Neg(u) }}",
     )

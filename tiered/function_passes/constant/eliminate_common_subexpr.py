@@ -51,9 +51,8 @@ def _visit(graph: Graph, known: Known) -> None:
         graph: the graph.
         known: the first node of each outline, and of each outline with details.
     """
-    for node in graph.topological_order():
-        for body in node.bodies:
-            _visit(body, ChainMap({}, known))
+    order = graph.topological_order()
+    for node in order:
         outline = node.domain, node.op_type, _operands(node)
         alike = known.setdefault(outline, node)
         if alike is node or not _may_be_shared(node):
@@ -66,6 +65,11 @@ def _visit(graph: Graph, known: Known) -> None:
         if first is not node:
             with graph.rewrite("two nodes that compute the same => one", node):
                 graph.replace(node, first.outputs)
+    # A node with the operands of one in a body depends on nothing that comes after the body's
+    # owner, whatever place the order gives it.
+    for node in order:
+        for body in node.bodies if node.is_live else ():
+            _visit(body, ChainMap({}, known))
 
 
 def _operands(node: Node) -> tuple[int, ...]:
