@@ -5,7 +5,8 @@ import random
 import onnx
 import pytest
 
-from tests.conformance.fuzz_nested import NotRunnable, faults_of, nested_model
+from tests.conformance.fuzz_nested import faults_of, nested_model
+from tests.conformance.fuzz_passes import NotRunnable
 from tests.conformance.nested.examples import examples_of, pipeline_passes
 
 # Passes that replace several nodes at once, or nodes of bodies.

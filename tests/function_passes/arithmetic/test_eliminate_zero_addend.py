@@ -1,6 +1,8 @@
+import numpy as np
 import pytest
 
-from tiered import optimize
+from tiered import Model, get_pass, optimize
+from tiered.runtime import run
 from tiered.testing import assert_rewrites, assert_unchanged, parse
 
 PASS = "eliminate_zero_addend"
@@ -60,3 +62,66 @@ def test_signs_of_zeros_stay_up_to_level_2() -> None:
     text = "(float[3] x) => (float[3] y) <float z = {0}> { h = Add(x, z)  y = Relu(h) }"
     assert len(optimize(parse(text), opt_level=2).graph.node) == 2
     assert len(optimize(parse(text), opt_level=3).graph.node) == 1
+
+
+@pytest.mark.parametrize(
+    ("nodes", "is_read"),
+    [
+        ("y = Div(o, h)", True),
+        ("y = Reciprocal(h)", True),
+        ("y = Pow(h, o)", False),
+        ("y = Pow(h, minus)", True),
+        ("y = Pow(h, o2)", True),
+        ("a = Transpose(h) b = Sqrt(a) y = Reciprocal(b)", True),
+        ("a = MatMul(h, h) b = Relu(a) y = Div(h, b)", True),
+        ("y = Div(h, o)", False),
+        ("a = Exp(h) y = Reciprocal(a)", False),
+        ("a = Mul(h, h) y = Reciprocal(a)", False),
+        ("a = Add(h, o) y = Reciprocal(a)", False),
+        ("a = Clip(h, o) y = Div(h, a)", False),
+        ("a = Pow(h, two) y = Div(h, a)", False),
+        ("y = Foo.Bar(h)", True),
+        ("a = Greater(h, o) y = Cast<to=1>(a)", False),
+        ("a = Cast<to=8>(h) y = Cast<to=1>(a)", True),
+    ],
+)
+def test_issue_40_a_zero_stays_where_its_sign_is_read(nodes: str, is_read: bool) -> None:
+    text = (
+        "(float[3,3] x, float o2) => (float[3,3] y) <float z = {0}, float o = {1},"
+        f" float minus = {{-1}}, float two = {{2}}> {{ h = Add(x, z) {nodes} }}"
+    )
+    if "Foo" in nodes:
+        imports = '<ir_version: 10, opset_import: ["" : 21, "Foo" : 1]>'
+        text = f"{imports} g {text}"
+    if is_read:
+        assert_unchanged(PASS, text, because="a consumer reads the sign of a zero")
+        return
+    model = Model.from_proto(parse(text))
+    get_pass(PASS).apply(model)
+    assert model.main.value("h") is None
+
+
+@pytest.mark.parametrize(
+    ("first", "result", "last"),
+    [
+        ("v", "Div(s, h)", "Neg(q)"),
+        ("h", "Reciprocal(s)", "Neg(q)"),
+        ("v", "Add(s, h)", "Reciprocal(q)"),
+        ("h", "Neg(s)", "Reciprocal(q)"),
+    ],
+)
+def test_issue_40_bodies_read_signs_and_pass_them_on(first: str, result: str, last: str) -> None:
+    assert_unchanged(
+        PASS,
+        "(float[2] x, float[2] v) => (float[2] y) <float z = {0}, int64 n = {2}, bool c = {1}>"
+        f" {{ h = Add(x, z) q = Loop(n, c, {first}) <body = b (int64 i, bool g, float[2] s)"
+        f" => (bool k, float[2] r) {{ k = Identity(g) r = {result} }}> y = {last} }}",
+        because="a consumer reads the sign of a zero",
+    )
+
+
+def test_issue_40_one_over_x_plus_zero_is_the_same_infinity() -> None:
+    text = "(float[2] x) => (float[2] y) <float z = {0}, float o = {1}> { a = Add(x, z) y = Div(o, a) }"
+    feeds = {"x": np.array([-0.0, 0.0], np.float32)}
+    for level in range(5):
+        assert run(optimize(parse(text), opt_level=level), feeds)["y"].tolist() == [np.inf, np.inf]

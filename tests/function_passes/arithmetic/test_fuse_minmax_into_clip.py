@@ -143,3 +143,12 @@ def test_doubles_stay_where_runtimes_have_no_kernel_for_them() -> None:
     text = f"{image} <{bounds}> {{ t = Max(x, l) y = Min(t, h) }}"
     assert_unchanged(PASS, text, opset=11, because="before opset 12 Clip has no kernel for doubles")
     assert_rewrites(PASS, text, f"{image} <{bounds}> {{ y = Clip(x, l, h) }}", opset=12)
+
+
+def test_issue_40_a_bound_of_zero_stays_where_its_sign_is_read() -> None:
+    assert_unchanged(
+        PASS,
+        "(float[2] x) => (float[2] y) <float l = {0}, float h = {6}>"
+        " { a = Max(x, l) b = Min(a, h) y = Reciprocal(b) }",
+        because="a consumer reads the sign of a zero",
+    )

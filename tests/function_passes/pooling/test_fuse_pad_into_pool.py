@@ -134,3 +134,13 @@ def test_what_is_clipped_between_two_bounds_is_not_below_the_first() -> None:
         " { u = Clip(x, z, h) t = Pad(u, p) y = MaxPool<kernel_shape=[2]>(t) }",
         f"{image} <{bounds}> {{ u = Clip(x, z, h) y = MaxPool<kernel_shape=[2], pads=[1,1]>(u) }}",
     )
+
+
+def test_issue_40_zeros_stay_where_their_sign_is_read() -> None:
+    assert_unchanged(
+        PASS,
+        "(float[1,1,4,4] x) => (float[1,1,2,2] y) <int64[8] pads = {0,0,0,0,0,0,1,1}>"
+        " { p = Pad(x, pads) a = AveragePool<kernel_shape=[2,2], strides=[2,2], count_include_pad=1>(p)"
+        " y = Reciprocal(a) }",
+        because="a consumer reads the sign of a zero",
+    )

@@ -314,3 +314,12 @@ def test_axes_that_a_call_brings_elsewhere_take_no_scale() -> None:
           a = MatMul(z, w) t = Transpose<perm: ints = @perm>(a) y = Mul(t, s) }""",
         because="Transpose: attribute 'perm' is a function parameter",
     )
+
+
+def test_issue_40_a_negative_factor_stays_where_the_sign_of_zero_is_read() -> None:
+    assert_unchanged(
+        PASS,
+        "(float[1,2,4,4] x) => (float[1,1,4,4] y) <float[1,2,1,1] w = {1,2}, float s = {-2}>"
+        " { a = Conv(x, w) b = Mul(a, s) y = Reciprocal(b) }",
+        because="a consumer reads the sign of a zero",
+    )

@@ -1,10 +1,11 @@
-"""x + 0.0  =>  x, and x - (-0.0)  =>  x, where a zero may change its sign"""
+"""x + 0.0  =>  x, and x - (-0.0)  =>  x, where no sign of a zero matters"""
 
 from typing import Any
 
 import numpy as np
 
-from tiered import Constant, Graph, Skip, Value, broadcasts_into, const, op, rewrite, var
+from tiered import Constant, Graph, Node, Skip, Value, broadcasts_into, const, op, rewrite, var
+from tiered.idioms.signs import zero_sign_matters
 
 
 def _is_zero(array: np.ndarray[Any, Any]) -> bool:
@@ -21,8 +22,10 @@ _zero = const(_is_zero, name="zero")
     required=("infer_shapes",),
     numerics="reassociating",
 )
-def eliminate_zero_addend(graph: Graph, x: Value, zero: Constant) -> Value | Skip:
+def eliminate_zero_addend(graph: Graph, node: Node, x: Value, zero: Constant) -> Value | Skip:
     """Drop a zero that changes at most -0.0 to 0.0; `eliminate_nop_arithmetic` drops the others."""
     if not broadcasts_into(zero.tensor.shape, x.shape):
         return Skip("the zero may make x larger")
+    if zero_sign_matters(node.output):
+        return Skip("a consumer reads the sign of a zero")
     return x

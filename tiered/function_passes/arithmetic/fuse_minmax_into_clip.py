@@ -5,6 +5,7 @@ from typing import Final
 import numpy as np
 
 from tiered import Constant, DataType, Graph, Node, Skip, Value, const, op, rewrite, var
+from tiered.idioms.signs import zero_sign_matters
 
 _FOR_DOUBLES: Final = 12
 
@@ -38,6 +39,8 @@ def fuse_minmax_into_clip(
     bottom, top = bottom.reshape(()), top.reshape(())
     if np.isnan(bottom) or np.isnan(top):
         return Skip("a bound is NaN")
+    if (bottom == 0 or top == 0) and zero_sign_matters(node.output):
+        return Skip("a consumer reads the sign of a zero")
     least: Value | np.ndarray = low if low is not None and low.rank == 0 else bottom
     most: Value | np.ndarray = high if high.rank == 0 else top
     if bottom > top:

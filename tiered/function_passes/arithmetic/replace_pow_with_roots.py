@@ -1,6 +1,7 @@
 """Pow(x, 0.5)  =>  Sqrt(x), Pow(x, -1)  =>  1 / x, Pow(x, 4)  =>  (x * x) * (x * x)"""
 
 from tiered import Constant, DataType, Graph, Skip, Value, broadcasts_into, const, op, rewrite, var
+from tiered.idioms.signs import is_never_negative
 
 
 @rewrite(
@@ -10,15 +11,18 @@ from tiered import Constant, DataType, Graph, Skip, Value, broadcasts_into, cons
     numerics="approximate",
 )
 def replace_pow_with_roots(graph: Graph, x: Value, exponent: Constant) -> Value | Skip:
-    """Replace powers by roots, reciprocals and squares; off by one or two ulps for positive x.
+    """Replace powers by roots, reciprocals and squares; off by one or two ulps.
 
-    For -0 and -Inf, Sqrt returns -0 and NaN, but Pow 0 and Inf.
+    For -Inf, Sqrt returns NaN, but Pow Inf: roots are only of what is never negative.
     """
     if exponent.const.size != 1 or not broadcasts_into(exponent.tensor.shape, x.shape):
         return Skip("the exponent is not a scalar")
     if x.dtype not in (DataType.FLOAT16, DataType.FLOAT, DataType.DOUBLE):
         return Skip("the float dtype of x may be unsupported")
     power, ops = float(exponent.const.item()), graph.op
+    # 1 / Sqrt(-0.0) is -Inf, but Pow(-0.0, -0.5) Inf.
+    if abs(power) == 0.5 and not is_never_negative(x, no_minus_zero=power < 0):
+        return Skip("x may be -Inf or -0.0")
     result: Value
     if power == 0.5:
         result = ops.Sqrt(x)

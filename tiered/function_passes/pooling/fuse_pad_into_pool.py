@@ -1,13 +1,11 @@
 """MaxPool(Pad(x, pads, -Inf))  =>  MaxPool(x, pads=pads'), also for averages of zeros"""
 
-from typing import Final
-
 import numpy as np
 
-from tiered import DataType, Graph, Node, Skip, Value, op, opt, rewrite, spatial_pads, var
+from tiered import Graph, Node, Skip, Value, op, opt, rewrite, spatial_pads, var
+from tiered.idioms.signs import is_never_negative, zero_sign_matters
 
 _padded = op.Pad(var.x, var.pads, opt.value, opt.axes).bind("pad")
-_NEVER_NEGATIVE: Final = frozenset({"Relu", "Sigmoid", "Softmax", "Softplus"})
 
 
 @rewrite(
@@ -41,10 +39,12 @@ def fuse_pad_into_pool(
     own = list(settings.get("pads", [0] * len(added)))
     nothing = 0.0 if value is None else value.number
     if node.op_type == "MaxPool":
-        if nothing is None or not (nothing == -np.inf or (nothing == 0 and _is_positive(x))):
+        if nothing is None or not (nothing == -np.inf or (nothing == 0 and is_never_negative(x))):
             return Skip("the maximum may be a padding value")
     elif nothing != 0:
         return Skip("it does not pad with zeros")
+    if nothing == 0 and zero_sign_matters(node.output):
+        return Skip("a consumer reads the sign of a zero")
     if settings.get("ceil_mode", 0):
         return Skip("a window may exceed the padding")
     if any(size != 1 for size in settings.get("dilations", ())):
@@ -61,19 +61,3 @@ def fuse_pad_into_pool(
     counted = 1 if is_average else None
     return graph.op.like(node, x, auto_pad=None, pads=both, count_include_pad=counted)
 
-
-def _is_positive(x: Value) -> bool:
-    """Return whether no element is below 0."""
-    node = x.producer
-    if node is None or node.domain:
-        return False
-    if node.op_type == "Clip":
-        low, high = node.operand("min"), node.operand("max")
-        # A maximum below the minimum is what all elements become.
-        bounds = [low] if high is None else [low, high]
-        numbers = [None if bound is None else bound.number for bound in bounds]
-        return all(number is not None and number >= 0 for number in numbers)
-    if node.op_type == "Abs":
-        # The least integer has no counterpart, and stays as it is.
-        return x.dtype is not None and DataType(x.dtype).is_float
-    return node.op_type in _NEVER_NEGATIVE

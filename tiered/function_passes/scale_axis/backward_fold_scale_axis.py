@@ -2,6 +2,7 @@
 
 from tiered import Graph, PassContext, Skip, function_pass
 from tiered.idioms.scale import push_scale_backward, scaling_of, write_rescaled
+from tiered.idioms.signs import zero_sign_matters
 
 
 @function_pass(
@@ -22,6 +23,9 @@ def backward_fold_scale_axis(graph: Graph, ctx: PassContext) -> None:
             ctx.skip(node, scaling)
             continue
         x, scale = scaling
+        if (scale.factors < 0).any() and zero_sign_matters(node.output):
+            ctx.skip(node, Skip("a consumer reads the sign of a zero"))
+            continue
         rescaled = push_scale_backward(x, node, scale)
         if isinstance(rescaled, Skip):
             ctx.skip(node, rescaled)

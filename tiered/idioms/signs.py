@@ -1,0 +1,166 @@
+"""Signs: who can tell -0.0 from 0.0, and which values are never below 0."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from tiered.graph.core.dtypes import DataType
+
+if TYPE_CHECKING:
+    from tiered.graph import Graph, Model, Node, Value
+
+# --- the sign of a zero ---------------------------------------------------------------------------
+
+_ERASING: Final = frozenset({
+    *("Abs", "Acos", "Cos", "Cosh", "Exp", "HardSigmoid", "Log", "LogSoftmax", "ReduceL1"),
+    *("ReduceL2", "ReduceLogSumExp", "ReduceSumSquare", "Sigmoid", "Softmax", "Softplus"),
+})
+"""Operators that compute the same for -0.0 and 0.0."""
+
+
+def zero_sign_matters(value: Value) -> bool:
+    """Return whether more than the sign of a zero may depend on the sign of a zero of a value.
+
+    1 / -0.0 is -Inf, and 1 / 0.0 is Inf. Most operators pass the sign on, or lose it; calls of
+    local functions and unknown operators may do anything with it.
+    """
+    model = value.graph.model if value.graph is not None else None
+    return model is None or value in model.analysis(_with_signs)
+
+
+def _with_signs(model: Model) -> set[Value]:
+    """Return the values of floats in which the sign of a zero matters."""
+    found: set[Value] = set()
+    pending = [value for graph in model.graphs() for value in _read_signs(graph)]
+    while pending:
+        value = pending.pop()
+        if value in found or (value.dtype is not None and not DataType(value.dtype).is_float):
+            continue
+        found.add(value)
+        node = value.producer
+        if node is None:
+            owner = None if value.graph is None else value.graph.owner
+            # An input of a body: an operand of the owner, or a state of the last iteration.
+            pending += [] if owner is None else _sources(owner)
+        elif not _erases_sign(node):
+            pending += _sources(node)
+    return found
+
+
+def _sources(node: Node) -> list[Value]:
+    outputs = [value for body in node.bodies for value in body.outputs]
+    return [value for value in (*node.inputs, *outputs) if value is not None]
+
+
+def _read_signs(graph: Graph) -> list[Value]:
+    """Return the operands of the nodes of a graph that read the sign of a zero."""
+    read: list[Value | None] = [node.input(1) for node in graph.nodes_of("Div")]
+    for op_type in ("BitCast", "Reciprocal"):
+        read += [node.input(0) for node in graph.nodes_of(op_type)]
+    for node in graph.nodes_of("Pow"):
+        exponent = node.input(1)
+        if exponent is None or exponent.const is None or not (exponent.const >= 0).all():
+            read.append(node.input(0))
+    for node in graph.nodes_of("Cast"):
+        if node.attr("to") == DataType.STRING:
+            read.append(node.input(0))
+    for node in graph.nodes:
+        if node.schema is None:
+            read += node.inputs
+    return [value for value in read if value is not None]
+
+
+def _erases_sign(node: Node) -> bool:
+    if node.domain:
+        return False
+    if node.op_type in _ERASING:
+        return True
+    first, second = node.input(0), node.input(1)
+    if node.op_type == "Mul":
+        return first is second
+    if node.op_type in ("Add", "Sub"):
+        return any(_is_never_zero(value) for value in (first, second))
+    if node.op_type == "Pow":
+        # Only an odd power keeps a sign.
+        exponent = None if second is None else second.const
+        return exponent is not None and not (np.mod(exponent, 2) == 1).any()
+    if node.op_type in ("Clip", "Max"):
+        bounds = (node.operand("min"),) if node.op_type == "Clip" else node.inputs
+        return any(_is_above_zero(bound) for bound in bounds)
+    return False
+
+
+def _is_never_zero(value: Value | None) -> bool:
+    return value is not None and value.const is not None and bool((value.const != 0).all())
+
+
+def _is_above_zero(value: Value | None) -> bool:
+    return value is not None and value.const is not None and bool((value.const > 0).all())
+
+
+# --- values that are never below 0 ----------------------------------------------------------------
+
+_NEVER_MINUS: Final = frozenset({
+    *("Exp", "ReduceL1", "ReduceL2", "ReduceSumSquare", "Sigmoid", "Softmax", "Softplus"),
+})
+"""Operators with results that are positive, 0.0 or NaN."""
+
+_KEEPING: Final = frozenset({
+    *("Add", "Div", "Expand", "Flatten", "Identity", "Min", "Mul", "ReduceMax", "ReduceMean"),
+    *("ReduceMin", "ReduceSum", "Reshape", "Slice", "Sqrt", "Squeeze", "Transpose", "Unsqueeze"),
+})
+"""Operators with such results if all of their floats are such numbers."""
+
+_DEPTH: Final = 16
+
+
+def is_never_negative(value: Value, *, no_minus_zero: bool = False, depth: int = _DEPTH) -> bool:
+    """Return whether it follows from a value's producers that no element is below 0.
+
+    Args:
+        value: the value; its elements may be NaN.
+        no_minus_zero: whether -0.0 counts as negative too.
+        depth: of the search.
+    """
+    if value.const is not None:
+        array = value.const
+        return bool((array >= 0).all()) and not (no_minus_zero and np.signbit(array).any())
+    node = value.producer
+    if node is None or node.domain or not depth or node.has_references:
+        return False
+    is_float = value.dtype is not None and DataType(value.dtype).is_float
+    floats = [each for each in node.inputs if each is not None and each.dtype == value.dtype]
+
+    def keeps(each: Value) -> bool:
+        return is_never_negative(each, no_minus_zero=no_minus_zero, depth=depth - 1)
+
+    if node.op_type == "Abs":
+        # The least integer has no counterpart, and stays as it is.
+        return is_float
+    if node.op_type in _NEVER_MINUS or (node.op_type == "Mul" and floats[0] is floats[1]):
+        return is_float
+    if node.op_type == "Pow":
+        exponent = None if node.inputs[1] is None else node.inputs[1].const
+        return is_float and exponent is not None and not np.mod(exponent, 2).any()
+    if node.op_type in ("Add", "Max") and any(_is_above_zero(each) for each in floats):
+        no_minus_zero = False
+        if node.op_type == "Max":
+            return True
+    if node.op_type == "Relu":
+        return not no_minus_zero
+    if node.op_type == "Clip":
+        return _is_clipped(node, no_minus_zero=no_minus_zero)
+    return node.op_type in _KEEPING and all(map(keeps, floats))
+
+
+def _is_clipped(node: Node, *, no_minus_zero: bool) -> bool:
+    low, high = node.operand("min"), node.operand("max")
+    # A maximum below the minimum is what all elements become.
+    bounds = [low] if high is None else [low, high]
+    numbers = [None if bound is None else bound.number for bound in bounds]
+    return all(
+        number is not None and (number > 0 or (number == 0 and not no_minus_zero))
+        for number in numbers
+    )
