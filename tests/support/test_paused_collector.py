@@ -13,6 +13,7 @@ def young() -> Iterator[None]:
     before, was_enabled = gc.get_threshold(), gc.isenabled()
     gc.set_threshold(1_000_000)
     gc.enable()
+    gc.unfreeze()  # Python 3.12 starts with some objects frozen
     try:
         yield
     finally:
