@@ -28,8 +28,8 @@ from tiered.gradients import (
     Expr as Expr,
     Step as Step,
     add_gradients as add_gradients,
+    are_outputs_already as are_outputs_already,
     float_values as float_values,
-    gradient_names as gradient_names,
     gradient_rule as gradient_rule,
 )
 from tiered.graph import (

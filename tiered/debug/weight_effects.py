@@ -12,8 +12,8 @@ import onnx
 from tiered.debug.all_values import run
 from tiered.debug.runs import ModelLike
 from tiered.errors import UsageError
-from tiered.gradients import add_gradients, float_values, gradient_names
-from tiered.gradients.differentiate import SEED_PREFIX, is_float
+from tiered.gradients import add_gradients, float_values
+from tiered.gradients.differentiate import is_float
 from tiered.graph import Model
 from tiered.pipeline import Sequential
 
@@ -85,15 +85,15 @@ def sensitivity(
             f"sensitivity: the model has {len(outputs)} float outputs and {len(chosen)} float "
             "weights of two and more axes; expected at least one of each"
         )
-    names = gradient_names(outputs, chosen)
-    sums = {name: np.zeros(2) for name in names}
     before = view.copy()
-    add_gradients(view, outputs, chosen, seed="input", stop_at=stop_at)
+    gradients = add_gradients(view, outputs, chosen, seed="input", stop_at=stop_at)
+    names = [value.name for value in gradients.outputs]
+    sums = {name: np.zeros(2) for name in names}
     samples = list(feeds) or [run(before, seed=seed, all_values=True).feeds]
     for sample in samples:
         made = run(before, sample, seed=seed)
         # The gradient of |y|^2 / 2 with respect to y is y.
-        seeds = {f"{SEED_PREFIX}{value.name}": made[value.name] for value in outputs}
+        seeds = {seed.name: made[value.name] for value, seed in gradients.seeds.items()}
         found = run(view, {**sample, **seeds}, seed=seed)
         for value, name in zip(chosen, names, strict=True):
             sums[name] += _norms(found[name], value)

@@ -1,7 +1,7 @@
 from tiered.gradients.differentiate import (
     add_gradients as add_gradients,
+    are_outputs_already as are_outputs_already,
     float_values as float_values,
-    gradient_names as gradient_names,
 )
 from tiered.gradients.expression import Expr as Expr
 from tiered.gradients.rule import (

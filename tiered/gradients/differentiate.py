@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from math import prod
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from tiered.errors import UsageError, did_you_mean
 from tiered.gradients.expression import Expr
@@ -13,6 +13,7 @@ from tiered.gradients.reverse import ReverseMode
 from tiered.gradients.rule import NoGradient
 from tiered.graph import DataType, Graph, Model, Node, Value
 from tiered.graph.opset.adapter import NoEquivalentForm
+from tiered.graph.queries.structural_hash import value_digests
 from tiered.support.loading import paused_collector
 
 PREFIX = "grad/"
@@ -25,6 +26,18 @@ Seed = Literal["none", "ones", "input"]
 """What the elements of a differentiated value are multiplied by before they are added up."""
 
 
+class Gradients(NamedTuple):
+    """The outputs that `add_gradients` appends, and what weighs the differentiated values.
+
+    Attributes:
+        outputs: the gradients, in the order of the targets.
+        seeds: the seed of each differentiated value: with `seed="input"` an input.
+    """
+
+    outputs: list[Value]
+    seeds: dict[Value, Value]
+
+
 def add_gradients(
     model: Model,
     of: Sequence[Value],
@@ -33,7 +46,7 @@ def add_gradients(
     seed: Seed = "none",
     stop_at: Iterable[str] = (),
     again: bool = False,
-) -> list[Value]:
+) -> Gradients:
     """Append the gradients of some values to the outputs of a model.
 
     The gradient of several values is that of their sum, each times its seed: a vector-Jacobian
@@ -49,21 +62,18 @@ def add_gradients(
         again: check that the gradients can be differentiated in their turn.
 
     Returns:
-        The outputs, in the order, shape and dtype of the targets, under the names of
-        `gradient_names`.
+        The outputs, in the order, shape and dtype of the targets: `grad/<target>`, and
+        `grad/grad/<target>` of `grad/...`. Where that name is taken, it is `grad/<of>/<target>`.
 
     Raises:
         NoGradient: a node between has no gradient rule that applies; with `again`, a new one.
-        UsageError: a value is not floating-point, or has several elements and no seed, or the name
-            of an output is taken.
+        UsageError: a value is not floating-point, or has several elements and no seed, or both
+            names of a gradient are taken.
     """
     graph = model.main
     for value in (*of, *targets):
         _check_float(value)
-    names = gradient_names(of, targets)
-    taken = [name for name in names if name in graph.values]
-    if taken:
-        raise UsageError(f"gradient: the main graph has a tensor {taken[0]!r} already; rename it")
+    names = [_free_name(graph, of, value) for value in targets]
     seeds = {value: _seed(graph, value, seed) for value in of}
     nodes = _between(graph, of)
     first = model.next_serial()
@@ -80,15 +90,53 @@ def add_gradients(
     graph.prune([node for node in graph.nodes if node.id > first])
     if again:
         reverse.check_rules(_between(graph, made), targets)
-    return made
+    return Gradients(made, seeds)
 
 
-def gradient_names(of: Sequence[Value], targets: Sequence[Value]) -> list[str]:
-    """Return the names of gradients: `grad/<target>`, and `grad/grad/<target>` of `grad/...`."""
+def are_outputs_already(
+    model: Model, made: Gradients, of: Sequence[Value], targets: Sequence[Value]
+) -> bool:
+    """Return whether the outputs `grad/<target>` that were there compute the new gradients.
+
+    A name proves nothing: the computations are compared. The model stays as it is.
+    """
+    graph, prefix = model.main, _prefix(of)
+    known = [graph.values.get(prefix + value.name) for value in targets]
+    new = {*made.outputs}
+    if any(value is None or value in new or not value.is_graph_output for value in known):
+        return False
+    mark = model.mark()
+    for value, seed in made.seeds.items():
+        other = graph.values.get(SEED_PREFIX + value.name)
+        if seed.is_graph_input and other is not None and other.type == seed.type:
+            graph.replace_uses(seed, other)
+    digests = value_digests(graph)
+    model.undo_to(mark)
+    pairs = zip(made.outputs, known, strict=True)
+    return all(other is not None and digests[one] == digests[other] for one, other in pairs)
+
+
+def _prefix(of: Iterable[Value]) -> str:
     depth = 1
     while any(value.name.startswith(PREFIX * depth) for value in of):
         depth += 1
-    return [PREFIX * depth + value.name for value in targets]
+    return PREFIX * depth
+
+
+def _free_name(graph: Graph, of: Sequence[Value], target: Value) -> str:
+    """Return a name for a gradient that no tensor of the main graph has.
+
+    Raises:
+        UsageError: both names are taken.
+    """
+    prefix = _prefix(of)
+    names = prefix + target.name, f"{prefix}{'+'.join(value.name for value in of)}/{target.name}"
+    for name in names:
+        if name not in graph.values:
+            return name
+    raise UsageError(
+        f"gradient: the main graph has tensors {names[0]!r} and {names[1]!r} already; rename one"
+    )
 
 
 def float_values(

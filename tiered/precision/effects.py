@@ -11,8 +11,8 @@ import numpy as np
 from tiered.calibration.calibrate import Feeds, SampledModel
 from tiered.calibration.masks import LARGEST
 from tiered.errors import UsageError
-from tiered.gradients import NoGradient, add_gradients, gradient_names
-from tiered.gradients.differentiate import SEED_PREFIX, is_float
+from tiered.gradients import NoGradient, add_gradients
+from tiered.gradients.differentiate import is_float
 from tiered.graph import Model, Node
 
 Array = np.ndarray[Any, Any]
@@ -50,21 +50,21 @@ def output_effects(
     targets = [view.main.values[node.output.name] for node in chosen]
     if not outputs or not targets:
         return {}
-    gradients = gradient_names(outputs, targets)
     try:
-        add_gradients(view, outputs, targets, seed="input")
+        made = add_gradients(view, outputs, targets, seed="input")
     except NoGradient as error:
         found = str(error).partition("; name it in stop_at")[0]
         raise UsageError(f"no order by sensitivity: {found}; use order=error") from error
+    gradients = [value.name for value in made.outputs]
     names = {target.name for target in targets}
     sums: dict[str, float] = defaultdict(float)
     source = np.random.default_rng(0)
     with SampledModel.of(model) as exact, SampledModel.of(view) as running:
         for sample in feeds[:_SAMPLES]:
-            made = exact.run(sample)
+            results = exact.run(sample)
             fed = dict(sample)
-            for each in outputs:
-                fed[f"{SEED_PREFIX}{each.name}"] = _seed(made[each.name], source)
+            for each, seed in made.seeds.items():
+                fed[seed.name] = _seed(results[each.name], source)
             norms = {name: _norm(array) for name, array in exact.stream(sample, names)}
             for name, array in running.stream(fed, gradients):
                 sums[name] += _norm(array) / float(np.sqrt(max(array.size, 1)))

@@ -171,13 +171,86 @@ def test_it_is_undone_whole() -> None:
     assert_undone(PASS, LOSS, with_respect_to=["*"])
 
 
-def test_a_loop_that_changes_the_shape_of_its_state_has_no_gradient() -> None:
-    text = """(float[1] x) => (float[N] y) <int64 n = {3}, bool t = {1}> {
-        y = Loop(n, t, x) <body = b (int64 i, bool c, float[K] h) => (bool d, float[M] next) {
-            d = Identity(c)  next = Concat <axis = 0> (h, x) }> }"""
-    fixed = text.replace("float[K] h", "float[1] h").replace("float[M] next", "float[2] next")
-    with pytest.raises(NoGradient, match="state 'h' changes its shape"):
-        made(fixed, seed="ones")
+GROWING = """(float[a,2] x, int64 n) => (float[K,2] y) <bool t = {1}> {
+    y = Loop(n, t, x) <body = b (int64 i, bool c, float[a,2] st) => (bool d, float[b,2] so) {
+        d = Identity(c)  so = Concat <axis = 0> (st, x) }> }"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "text"),
+    [
+        (r"\['a', 2\]", "2", GROWING),
+        (r"\[1, 2\]", r"\[2, 2\]", GROWING.replace("float[a,2] x", "float[1,2] x")),
+        (r"\['a', 2\]", "b", GROWING.replace("Concat <axis = 0>", "com.acme.Grow")),
+    ],
+)
+def test_a_loop_that_may_change_the_shape_of_its_state_has_no_gradient(
+    before: str, after: str, text: str
+) -> None:
+    with pytest.raises(NoGradient, match=f"shape of state 'st': {before} before it, .*{after}"):
+        made(text, seed="ones", stop_at=["so"] if "acme" in text else [])
+
+
+def test_a_loop_that_keeps_the_symbolic_shape_of_its_state_has_a_gradient() -> None:
+    text = """(double[a,2] x) => (double[K,2] y) <bool t = {1}, int64 n = {3}> {
+        y = Loop(n, t, x) <body = b (int64 i, bool c, double[p,2] st) => (bool d, double[q,2] so) {
+            d = Identity(c)  m = Mul(st, x)  so = Sin(m) }> }"""
+    assert largest_error(text, in_float=True) < 1e-2
+
+
+def test_a_loop_with_a_sequence_as_its_state_has_no_gradient() -> None:
+    text = """(float[2] x) => (float[K] y) <bool t = {1}, int64 n = {3}> {
+        s = SequenceConstruct(x)
+        u = Loop(n, t, s) <body = b (int64 i, bool c, seq(float[2]) st) =>
+            (bool d, seq(float[2]) so) { d = Identity(c)  so = SequenceInsert(st, x) }>
+        y = ConcatFromSequence <axis = 0> (u) }"""
+    with pytest.raises(NoGradient):
+        made(text, seed="ones")
+
+
+TWO = """(float[2] x) => (float l1, float l2) {
+    a = Mul(x, x)  l1 = ReduceSum <keepdims = 0> (a)
+    b = Sin(x)  l2 = ReduceSum <keepdims = 0> (b) }"""
+
+
+def test_the_gradient_of_another_output_is_another_gradient() -> None:
+    first = made(TWO, of=["l1"])
+    second = get_pass(PASS, of=["l2"])(first)
+    assert isinstance(second, onnx.ModelProto)
+    assert names(second.graph.output) == ["l1", "l2", "grad/x", "grad/l2/x"]
+    x = np.array([0.5, 2], np.float32)
+    found = OnnxRuntime(second)({"x": x})
+    np.testing.assert_allclose(found["grad/x"], 2 * x)
+    np.testing.assert_allclose(found["grad/l2/x"], np.cos(x), rtol=1e-6)
+    with pytest.raises(UsageError, match="tensors 'grad/x' and 'grad/l2/x' already; rename one"):
+        get_pass(PASS, of=["l2"], seed="ones", stop_at=["b"])(second)
+
+
+def test_an_output_that_is_called_a_gradient_is_not_taken_for_one() -> None:
+    text = """(float[2] x) => (float y, float[2] g) {
+        g = Neg(x)  h = Tanh(x)  y = ReduceSum <keepdims = 0> (h) }"""
+    model = Model.from_proto(parse(text))
+    model.main.rename_value(model.main.values["g"], "grad/x")
+    changed = get_pass(PASS, of=["y"])(model).to_proto()
+    assert names(changed.graph.output) == ["y", "grad/x", "grad/y/x"]
+    x = np.array([1, 2], np.float32)
+    found = OnnxRuntime(changed)({"x": x})
+    np.testing.assert_array_equal(found["grad/x"], -x)
+    np.testing.assert_allclose(found["grad/y/x"], 1 - np.tanh(x) ** 2, rtol=1e-5)
+
+
+@pytest.mark.parametrize("seed", ["input", "ones"])
+def test_a_second_run_with_seeds_adds_nothing(seed: str) -> None:
+    options: dict[str, Any] = {"of": ["y"], "with_respect_to": ["x", "w"], "seed": seed}
+    first = made(LINEAR, **options)
+    assert_unchanged(PASS, first, because="the gradients are outputs", **options)
+
+
+def test_another_seed_is_another_gradient() -> None:
+    first = made(LINEAR, seed="ones")
+    second = get_pass(PASS, of=["y"], with_respect_to=["x"], seed="input")(first)
+    assert isinstance(second, onnx.ModelProto)
+    assert names(second.graph.output)[-1] == "grad/y/x"
 
 
 REFUSED: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
@@ -205,14 +278,13 @@ def test_refusals_name_the_value_or_the_node(text: str) -> None:
         made(text, **options)
 
 
-def test_a_name_that_is_taken_is_an_error() -> None:
+def test_a_name_that_an_inner_tensor_has_is_not_taken_from_it() -> None:
     text = """(float[2] x) => (float y) {
         h = Tanh(x)  y = ReduceSum <keepdims = 0> (h) }"""
-    proto = parse(text)
-    model = Model.from_proto(proto)
+    model = Model.from_proto(parse(text))
     model.main.rename_value(model.main.values["h"], "grad/x")
-    with pytest.raises(UsageError, match="has a tensor 'grad/x' already"):
-        get_pass(PASS)(model)
+    get_pass(PASS)(model)
+    assert [value.name for value in model.main.outputs] == ["y", "grad/y/x"]
 
 
 def test_a_rule_of_which_the_gradient_has_no_rule_is_refused_on_request() -> None:

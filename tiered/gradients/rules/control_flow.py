@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from tiered.gradients.expression import Expr
+from tiered.gradients.loop_states import shapes_of_states
 from tiered.gradients.rule import Step, gradient_rule
 from tiered.graph import DataType, Graph, Node, TensorType, Value
 
@@ -102,7 +103,7 @@ class _Iterated:
     ) -> None:
         self.node, self.body = step.node, step.node.bodies[0]
         self.states, self.scans, self.first = states, scans, first
-        self._check_shapes(step)
+        self._check_states(step)
         body, before = self.body, len(step.outputs)
         # The outputs of a Loop's body begin with its condition.
         self.shift = 0 if scans or step.node.op_type == "Scan" else 1
@@ -129,20 +130,23 @@ class _Iterated:
         else:
             self.count = step.operand(scans[0].place).dim(scans[0].axis).squeeze([0])
 
-    def _check_shapes(self, step: Step) -> None:
-        """Raise if a state changes its shape: its values cannot be recorded as one tensor.
+    def _check_states(self, step: Step) -> None:
+        """Raise if a state may change its shape: its values cannot be recorded as one tensor.
 
         Raises:
-            NoGradient: it does.
+            NoGradient: it may, or it is no tensor.
         """
-        results = self.body.outputs[1:] if self.node.op_type == "Loop" else self.body.outputs
-        for at, state in enumerate(self.states):
-            before, after = step.operand(self.first + at).value.shape, results[at].shape
-            if before is not None and after is not None and len(before) != len(after):
-                raise step.error(f"state {state.name!r} changes its shape")
-            for one, other in zip(before or (), after or (), strict=False):
-                if isinstance(one, int) and isinstance(other, int) and one != other:
-                    raise step.error(f"state {state.name!r} changes its shape")
+        for state in self.states:
+            if state.type is not None and not isinstance(state.type, TensorType):
+                raise step.error(f"state {state.name!r} is no tensor, but {state.type}")
+        shapes = shapes_of_states(self.node, self.first, len(self.states))
+        for state, (before, after) in zip(self.states, shapes, strict=True):
+            if before is None or before != after:
+                kinds = ["unknown" if shape is None else str([*shape]) for shape in (before, after)]
+                raise step.error(
+                    f"an iteration may change the shape of state {state.name!r}: {kinds[0]} "
+                    f"before it, {kinds[1]} after it"
+                )
 
 
 def _reverse_iterations(step: Step, forward: _Iterated) -> Sequence[Expr | None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from tiered.graph.core.tensor import Tensor
@@ -21,6 +22,13 @@ _SMALL: Final = 1024
 def structural_hash(graph: Graph) -> str:
     """Return the hash of the computation of a graph; see `Graph.structural_hash`."""
     return _digest(_Digests(graph.model).graph(graph), size=32)
+
+
+def value_digests(graph: Graph) -> Mapping[Value, str]:
+    """Return a digest for each value of a graph: equal ones compute the same from the inputs."""
+    digests = _Digests(graph.model)
+    digests.graph(graph)
+    return digests.values
 
 
 def fingerprint(model: ModelState) -> bytes:

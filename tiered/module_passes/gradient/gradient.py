@@ -13,8 +13,8 @@ from tiered import (
     UsageError,
     Value,
     add_gradients,
+    are_outputs_already,
     float_values,
-    gradient_names,
     memory_plan,
     module_pass,
     peak_change,
@@ -44,6 +44,7 @@ def gradient(
     The nodes and outputs of the model stay. The backward pass is made of standard operators. A Loop
     or Scan gets further outputs: its states at the start of each iteration. Of a gradient `grad/x`
     the outputs are `grad/grad/...`: a Hessian-vector product is `of=grad/x` with `seed=input`.
+    Where a tensor `grad/x` computes something else, the output is `grad/<of>/x`.
 
     Args:
         of: the values that are differentiated; the only float output by default. Several are
@@ -68,12 +69,10 @@ def gradient(
     patterns = with_respect_to or ("*",)
     targets = float_values(model, patterns, "gradient", weights=bool(with_respect_to))
     values = [tensor_named(model, name, "gradient") for name in of] or [_only_output(model)]
-    made = {value.name for value in model.main.outputs}
-    if made.issuperset(gradient_names(values, targets)):
-        return Skip("the gradients are outputs")
     forward = model.main.topological_order()
     sizes = LayoutSizes.parse(dims, default_dim, "gradient", model)
-    add_gradients(
+    mark = model.mark()
+    made = add_gradients(
         model,
         values,
         targets,
@@ -81,6 +80,9 @@ def gradient(
         stop_at=stop_at,
         again=mode == "higher_order",
     )
+    if are_outputs_already(model, made, values, targets):
+        model.undo_to(mark)
+        return Skip("the gradients are outputs")
     if recompute:
         stay = () if isinstance(recompute, bool) else recompute
         _recompute(model, ctx, forward, stay, sizes)
