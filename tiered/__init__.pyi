@@ -126,7 +126,7 @@ from tiered.pipeline import (
     parse_pipeline as parse_pipeline,
     pipeline_for as pipeline_for,
 )
-from tiered.pipeline.compose.merge import merge as merge
+from tiered.pipeline.compose.merge import has_merged as has_merged, merge as merge
 from tiered.pipeline.compose.parts import extract as extract, split as split
 from tiered.pipeline.optimize import optimize as optimize, optimize_model as optimize_model
 from tiered.pipeline.result import (

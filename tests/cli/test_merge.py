@@ -41,8 +41,9 @@ def test_the_json_has_the_interface(cli: Cli, files: tuple[Path, Path]) -> None:
 @pytest.mark.parametrize(
     ("tokens", "code", "message"),
     [
-        (("--map", "h"), 2, "--map takes OUT=IN, not 'h'"),
-        (("--map", "h=h", "--map", "h=z"), 2, "--map: 'h' is given twice"),
+        (("--map", "h"), 2, "--map takes OUT=IN, or names alone, not 'h'"),
+        (("--map", "h=h", "--map", "h=h"), 2, "--map: 'h=h' is given twice"),
+        (("--map", "h=h", "--map", "names"), 2, "or names alone, not 'names'"),
         (("--map", "hh=h"), 2, "no output 'hh'; did you mean 'h'"),
         (("--map", "h=z"), 1, "it cannot be input 'z'"),
     ],
@@ -59,3 +60,30 @@ def test_models_that_do_not_fit_are_errors(
 
 def test_a_model_that_is_read_is_not_replaced(cli: Cli, files: tuple[Path, Path]) -> None:
     assert cli("merge", *files, files[1]).code == 2
+
+
+def test_one_output_becomes_several_inputs(cli: Cli, tmp_path: Path) -> None:
+    paths = tmp_path / "a.onnx", tmp_path / "b.onnx", tmp_path / "out.onnx"
+    onnx.save(parse("(float[2] x) => (float[2] y) { y = Neg(x) }"), paths[0])
+    onnx.save(
+        parse("(float[2] p, float[2] q, float[2] r) => (float[2] z, float[2] q2) {"
+              " s = Sub(p, q)  z = Add(s, r)  q2 = Abs(q) }"), paths[1],
+    )  # fmt: skip
+    ended = cli("merge", *paths, "--map", "y=p", "--map", "y=q", "--verify")
+    assert (ended.code, ended.err) == (0, "")
+    assert "inputs: x: float[2], r: float[2]\noutputs: z: float[2], q2: float[2]\n" in ended.out
+    nodes = {node.op_type: list(node.input) for node in onnx.load(paths[2]).graph.node}
+    assert nodes["Sub"] == ["y", "y"]
+    assert nodes["Abs"] == ["y"]
+
+
+def test_the_summary_has_the_dims_of_the_file(cli: Cli, tmp_path: Path) -> None:
+    paths = tmp_path / "a.onnx", tmp_path / "b.onnx", tmp_path / "out.onnx"
+    onnx.save(parse("(float[n,4] x) => (float[n,4] h) { h = Neg(x) }"), paths[0])
+    onnx.save(parse("(float[2,4] h) => (float[2,4] y) { y = Abs(h) }"), paths[1])
+    ended = cli("merge", *paths, "--verify")
+    assert (ended.code, ended.err) == (0, "")
+    assert "inputs: x: float[2,4]\noutputs: y: float[2,4]\n" in ended.out
+    made = onnx.load(paths[2]).graph
+    shapes = [info.type.tensor_type.shape for info in (*made.input, *made.output)]
+    assert [[dim.dim_value for dim in shape.dim] for shape in shapes] == [[2, 4], [2, 4]]

@@ -251,3 +251,8 @@ def _is_typed(value: Value) -> bool:
     return value.type is not None and (
         not isinstance(value.type, TensorType) or value.rank is not None
     )
+
+
+def declared_types(infos: Iterable[onnx.ValueInfoProto]) -> dict[str, str]:
+    """Return the types by name that a file declares for its inputs or outputs."""
+    return {info.name: str(read_type(info.type)) for info in infos}

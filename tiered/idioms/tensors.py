@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from fnmatch import fnmatchcase
 
 from tiered.errors import UsageError, did_you_mean
@@ -132,6 +132,26 @@ def take_name(graph: Graph, value: Value, name: str) -> None:
     if other is not None:
         graph.rename_value(other, graph.model.names.fresh(name))
     graph.rename_value(value, name)
+
+
+def make_room(model: Model, name: str, fresh: Callable[[str], str]) -> list[str]:
+    """Give other names to the inner tensors of the main graph and its bodies that have a name.
+
+    Args:
+        model: the model.
+        name: the name that the caller wants for a tensor of the main graph.
+        fresh: returns another name for a name.
+
+    Returns:
+        The new names.
+    """
+    made = []
+    for graph in model.graphs():
+        value = None if graph.root.is_function else graph.values.get(name)
+        if value is not None:
+            made.append(fresh(name))
+            graph.rename_value(value, made[-1])
+    return made
 
 
 def set_outputs(graph: Graph, values: Sequence[Value]) -> None:

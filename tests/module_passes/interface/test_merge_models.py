@@ -1,4 +1,5 @@
 from pathlib import Path
+from typing import Any
 
 import onnx
 import pytest
@@ -41,6 +42,24 @@ def test_the_summary_says_that_the_interface_changed(second: str) -> None:
 def test_a_second_run_changes_nothing(second: str) -> None:
     once = get_pass(PASS, file=second)(parse(A))
     assert_unchanged(PASS, once, because="the model has the outputs of the second", file=second)
+
+
+@pytest.mark.parametrize(
+    "options", [{"connect": {"h": "h"}}, {"prefix": "b_"}, {"connect": {"q": "h"}, "keep": True}]
+)
+def test_a_second_run_with_options_changes_nothing(second: str, options: dict[str, Any]) -> None:
+    once = get_pass(PASS, file=second, **options)(parse(A))
+    because = "the model has the outputs of the second"
+    assert_unchanged(PASS, once, because=because, file=second, **options)
+
+
+def test_an_output_of_the_same_name_is_not_taken_for_that_of_the_second(second: str) -> None:
+    text = "(float[N,4] x) => (float[N,4] y) { h = Neg(x)  y = Abs(h) }"
+    with pytest.raises(UsageError, match="nothing connects the models"):
+        get_pass(PASS, file=second)(parse(text))
+    other = "(float[N,4] h) => (float[N,4] y) <float[4] w = {5,6,7,9}> { y = Mul(h, w) }"
+    with pytest.raises(ModelError, match="both models have a tensor 'y'"):
+        get_pass(PASS, file=second)(parse(other))
 
 
 def test_without_a_file_nothing_happens() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,6 +18,7 @@ from tiered.errors import UsageError
 
 if TYPE_CHECKING:
     from tiered.graph import Model
+    from tiered.pipeline.compose.connections import Connections
 
 
 @Parameter(name="*")
@@ -27,8 +27,9 @@ class MergeOptions:
     """The options of `tiered merge`."""
 
     map: Annotated[Names, Parameter(name=["--map", "--io-map", "--connect"])] = ()
-    """Connect an output of A with an input of B: out=in. Repeatable. By default those of equal
-    name, else the only output and the only input."""
+    """Connect an output of A with an input of B: out=in. Repeatable, also for one output and
+    several inputs. By default those of equal name; names is the same, and connects nothing if
+    there are none."""
     prefix: Annotated[str, Parameter(show_default=False)] = ""
     """A prefix for the names of B that are not connected."""
     keep: Annotated[bool, Flag] = False
@@ -61,11 +62,15 @@ def run_merge(
     with Progress(enabled=not write.quiet) as progress:
         progress.say(f"merging {printable(first)} and {printable(second)}")
         before = [model.copy() for model in models] if write.verify is not None else []
-        made = merged_model(*models, connect=connect, prefix=options.prefix, keep=options.keep)
+        made, names = merged_model(
+            *models, connect=connect, prefix=options.prefix, keep=options.keep
+        )
         made.check()
-        for one in before[:1]:
+        if before:
+            from tiered.verify.merged import check_merged
+
             progress.say("running the models")
-            _check(one, before[1], models[1], made, write.inputs)
+            check_merged(before[0], before[1], made, names, write.inputs)
         if target is not None and mark is not None and not write.dry_run:
             write_mark(made, mark)
             save_marked(made, target, mark, settings)
@@ -77,43 +82,36 @@ def run_merge(
         _print(record)
 
 
-def _check(first: Model, second: Model, named: Model, made: Model, inputs: Sequence[str]) -> None:
-    """Compare the merged model with the two models; `named` is the second with its final names."""
-    from tiered.verify.merged import check_merged
-
-    pairs = [
-        *zip(second.main.inputs, named.main.inputs, strict=True),
-        *zip(second.main.outputs, named.main.outputs, strict=True),
-    ]
-    check_merged(first, second, made, {old.name: new.name for old, new in pairs}, inputs)
-
-
-def _connections(entries: tuple[str, ...]) -> dict[str, str] | None:
+def _connections(entries: tuple[str, ...]) -> Connections | None:
     """Return the inputs by output of --map.
 
     Raises:
-        UsageError: an entry is not OUT=IN, or an output is given twice.
+        UsageError: an entry is not OUT=IN, or is given twice.
     """
-    found: dict[str, str] = {}
+    if entries == ("names",):
+        return "names"
+    found: dict[str, list[str]] = {}
     for entry in entries:
         source, equals, name = entry.rpartition("=")
         if not equals or not source or not name:
-            raise UsageError(f"--map takes OUT=IN, not {entry!r}")
-        if source in found:
-            raise UsageError(f"--map: {source!r} is given twice")
-        found[source] = name
+            raise UsageError(f"--map takes OUT=IN, or names alone, not {entry!r}")
+        if name in found.setdefault(source, []):
+            raise UsageError(f"--map: {entry!r} is given twice")
+        found[source].append(name)
     return found or None
 
 
 def _record(first: str, second: str, target: str | None, made: Model) -> dict[str, Any]:
+    from tiered.cli.facts import declared_types
+
     return {
         "first": first,
         "second": second,
         "output": target,
         "nodes": sum(len(graph.nodes) for graph in made.graphs()),
         "opset": made.opset(),
-        "inputs": {value.name: str(value.type) for value in made.main.inputs},
-        "outputs": {value.name: str(value.type) for value in made.main.outputs},
+        "inputs": declared_types(made.main.input_infos),
+        "outputs": declared_types(made.main.output_infos),
     }
 
 

@@ -118,11 +118,13 @@ def _save(
 
 
 def _described(name: str, part: Model) -> dict[str, Any]:
+    from tiered.cli.facts import declared_types
+
     return {
         "file": name,
         "nodes": sum(len(graph.nodes) for graph in part.graphs()),
-        "inputs": {value.name: str(value.type) for value in part.main.inputs},
-        "outputs": {value.name: str(value.type) for value in part.main.outputs},
+        "inputs": declared_types(part.main.input_infos),
+        "outputs": declared_types(part.main.output_infos),
     }
 
 

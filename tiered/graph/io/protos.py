@@ -30,3 +30,14 @@ def graphs_of(model: onnx.ModelProto) -> Iterator[onnx.GraphProto]:
             yield from attribute.graphs
             if attribute.HasField("g"):
                 yield attribute.g
+
+
+def shapes_of_type(proto: onnx.TypeProto) -> Iterator[onnx.TensorShapeProto]:
+    """Yield the shapes in a type: of a tensor, or of the elements of a sequence or optional."""
+    kind = proto.WhichOneof("value")
+    if kind in ("sequence_type", "optional_type"):
+        yield from shapes_of_type(getattr(proto, kind).elem_type)
+    elif kind == "map_type":
+        yield from shapes_of_type(proto.map_type.value_type)
+    elif kind in ("tensor_type", "sparse_tensor_type"):
+        yield getattr(proto, kind).shape

@@ -24,9 +24,14 @@ def structural_hash(graph: Graph) -> str:
     return _digest(_Digests(graph.model).graph(graph), size=32)
 
 
-def value_digests(graph: Graph) -> Mapping[Value, str]:
-    """Return a digest for each value of a graph: equal ones compute the same from the inputs."""
-    digests = _Digests(graph.model)
+def value_digests(graph: Graph, given: Mapping[Value, str] | None = None) -> Mapping[Value, str]:
+    """Return a digest for each value of a graph: equal ones compute the same from the inputs.
+
+    Args:
+        graph: the graph.
+        given: digests of its inputs, by which they are values of another graph.
+    """
+    digests = _Digests(graph.model, given=given or {})
     digests.graph(graph)
     return digests.values
 
@@ -53,10 +58,14 @@ class _Digests:
     Args:
         model: the model of the graphs.
         exact: include everything that a pass may edit, at little cost: see `fingerprint`.
+        given: the digests of some inputs.
     """
 
-    def __init__(self, model: ModelState, *, exact: bool = False) -> None:
+    def __init__(
+        self, model: ModelState, *, exact: bool = False, given: Mapping[Value, str] | None = None
+    ) -> None:
         self.exact = exact
+        self.given = given or {}
         self.functions = {function.id: function for function in model.functions}
         self.callees: dict[tuple[str, str, str], str] = {}
         self.values: dict[Value, str] = {}
@@ -70,7 +79,8 @@ class _Digests:
             default = value.default
             kind = None if self.exact else self._type(value)
             key = None if self.exact or default is None else default.key()
-            self.values[value] = _digest("input", depth, index, kind, key)
+            known = self.given.get(value)
+            self.values[value] = known or _digest("input", depth, index, kind, key)
         nodes = [self._node(node) for node in graph.topological_order()]
         self.depth = depth
         outputs = [self._value(value) for value in graph.outputs]

@@ -16,6 +16,7 @@ from tiered.graph.core.types import Dim, Shape, TensorType, read_type
 from tiered.graph.core.value import Value
 from tiered.graph.edits.declared_types import drop_contradicted
 from tiered.graph.io.export import export_model
+from tiered.graph.io.protos import shapes_of_type
 from tiered.graph.queries.op_traits import BROADCASTING
 from tiered.graph.shape_inference.onnx_inference import (
     DATA_ELEMENTS,
@@ -217,7 +218,7 @@ def _renamed(
     """Return a declaration with renamed dims; itself if they are the same."""
     copy = onnx.ValueInfoProto()
     copy.CopyFrom(info)
-    for shape in _shapes(copy.type):
+    for shape in shapes_of_type(copy.type):
         for dim in shape.dim:
             if dim.dim_param in names:
                 _write(dim, names[dim.dim_param])
@@ -229,16 +230,6 @@ def _renamed(
             _write(dim, size)
         copy.type.tensor_type.shape.SetInParent()
     return info if copy == info else copy
-
-
-def _shapes(proto: onnx.TypeProto) -> Iterator[onnx.TensorShapeProto]:
-    kind = proto.WhichOneof("value")
-    if kind in ("sequence_type", "optional_type"):
-        yield from _shapes(getattr(proto, kind).elem_type)
-    elif kind == "map_type":
-        yield from _shapes(proto.map_type.value_type)
-    elif kind in ("tensor_type", "sparse_tensor_type"):
-        yield getattr(proto, kind).shape
 
 
 def _write(dim: onnx.TensorShapeProto.Dimension, size: Dim) -> None:

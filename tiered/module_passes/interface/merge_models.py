@@ -1,8 +1,6 @@
 """A model, and the model of a file that reads its outputs  =>  one model"""
 
-from collections.abc import Mapping
-
-from tiered import InterfaceMap, Model, PassContext, Skip, merge, module_pass
+from tiered import InterfaceMap, Model, PassContext, Skip, has_merged, merge, module_pass
 
 
 @module_pass(opt_level=None, acts_on=("*",), changes_interface=True)
@@ -22,7 +20,7 @@ def merge_models(
     Args:
         file: the second model.
         connect: the input of the second model by output of this one; by default those of equal
-            name, else the only output and the only input.
+            name.
         prefix: for the names of the second model that are not connected.
         keep: connected outputs stay outputs.
 
@@ -33,18 +31,8 @@ def merge_models(
     if not file:
         return Skip("no second model is given")
     second = Model.load(file)
-    if _is_done(model, second, connect or {}, prefix=prefix, keep=keep):
+    if has_merged(model, second, connect=connect, prefix=prefix, keep=keep):
         return Skip("the model has the outputs of the second")
     model.exchange(merge(model, second, connect=connect, prefix=prefix, keep=keep))
     model.note_interface(InterfaceMap(new=f"the outputs of {file} were added"))
     return None
-
-
-def _is_done(
-    model: Model, second: Model, connect: Mapping[str, str], *, prefix: str, keep: bool
-) -> bool:
-    """Return whether the model has the outputs of the second one, and none that it could read."""
-    shown = {value.name for value in model.main.outputs}
-    if not shown.issuperset(prefix + value.name for value in second.main.outputs):
-        return False
-    return keep or shown.isdisjoint(connect or [value.name for value in second.main.inputs])

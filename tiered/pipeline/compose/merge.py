@@ -3,32 +3,31 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Container, Mapping
-from typing import Final, Literal
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple
 
 import onnx
 
-from tiered.errors import ModelError, OpsetError, UsageError, did_you_mean
-from tiered.graph import Model, TensorType, Value
+from tiered.errors import ModelError, OpsetError, UsageError
+from tiered.graph import Model, Value
 from tiered.graph.core.lazy_bytes import is_stored, location_of
 from tiered.graph.core.node import domain_of
 from tiered.graph.core.tensor import Tensor
-from tiered.graph.core.types import is_compatible
 from tiered.graph.io.export import export_model
-from tiered.graph.io.protos import graphs_of, nodes_of
+from tiered.graph.io.protos import nodes_of
 from tiered.graph.io.save import tensors_of
+from tiered.graph.queries.structural_hash import value_digests
+from tiered.pipeline.compose.connections import Connections, joints
+from tiered.pipeline.compose.merged_dims import equal_dims, reconcile_dims
+from tiered.pipeline.compose.merged_names import rename_nodes, rename_tensors
 from tiered.pipeline.compose.parts import AnyModel, view_of
+from tiered.pipeline.compose.split_mark import finish, joined, mark_of
 
 _FIELDS: Final = (
     *("node", "initializer", "sparse_initializer", "value_info", "quantization_annotation"),
     *("output", "metadata_props"),
 )
 """What the main graph of the second model adds to that of the first."""
-
-Connections = Mapping[str, str] | Literal["names"]
-
-Pairs = list[tuple[Value, Value]]
-"""Outputs of the first model with the inputs of the second that they become."""
 
 
 def merge(
@@ -41,23 +40,24 @@ def merge(
 
     The inputs of the result are those that are not connected; inputs of equal name and type are one
     input. Its outputs are those that are not connected, the first model's first. Names of inner
-    tensors, nodes and functions that are taken become new ones. Dims of equal name are the same
-    dim. The model of the lower opset is converted to the higher one; where that is impossible, the
-    other one to the lower.
+    tensors, nodes and functions that are taken become new ones; weights of equal name and content
+    are one. Dims of equal name are the same dim, and so are those of tensors that become one. The
+    model of the lower opset is converted to the higher one; where that is impossible, the other one
+    to the lower. Parts of one `split` are the model again: its outputs at a cut stay outputs.
 
     Args:
         models: two or more files, ModelProtos or Models, which are not changed.
-        connect: the input of the second model by output of the first; "names" connects
-            those of equal name, if there are any. By default those of equal name, else the only
-            output and the only input.
+        connect: the input of the second model by output of the first, or a list of inputs; "names"
+            connects those of equal name, if there are any. By default those of equal name, and
+            it is an error if the models have neither these nor inputs in common.
         prefix: for the names of the second model: of tensors that are not connected, of nodes and
             of dims that are not those of connected tensors.
         keep: connected outputs stay outputs.
 
     Raises:
         UsageError: fewer than two models, there is no such output or input, or nothing connects.
-        ModelError: connected tensors have different types, both models have an output of one name,
-            or their versions cannot be reconciled.
+        ModelError: connected tensors have different types, a dim would have two sizes, both models
+            have an output of one name, or their versions cannot be reconciled.
     """
     if len(models) < 2:
         raise UsageError(f"merge takes two models or more, not {len(models)}")
@@ -65,8 +65,22 @@ def merge(
         raise UsageError("names to connect and a prefix are for two models; merge them two by two")
     merged = view_of(models[0])
     for other in models[1:]:
-        merged = merged_model(merged, view_of(other), connect=connect, prefix=prefix, keep=keep)
+        merged = merged_model(
+            merged, view_of(other), connect=connect, prefix=prefix, keep=keep
+        ).model
     return merged.to_proto()
+
+
+class Merged(NamedTuple):
+    """Two models as one.
+
+    Attributes:
+        model: the merged model.
+        names: the names in it of the inputs and outputs of the second model.
+    """
+
+    model: Model
+    names: dict[str, str]
 
 
 def merged_model(
@@ -76,213 +90,67 @@ def merged_model(
     connect: Connections | None = None,
     prefix: str = "",
     keep: bool = False,
-) -> Model:
+) -> Merged:
     """Return two models as one; both are changed. For arguments and errors see `merge`."""
+    mark = joined(mark_of(first), mark_of(second))
     _reconcile_opsets(first, second)
     for model in (first, second):
         model.refresh_types()
-    pairs = _connected(first, second, connect)
-    shared = _shared_inputs(first, second, pairs)
-    _rename_tensors(first, second, pairs, shared, prefix)
+    common = joints(first, second, connect, prefix=prefix, may_be_apart=mark is not None)
+    sources = {target.name: source.name for source, target in common.connected}
+    shown = {value: value.name for value in (*second.main.inputs, *second.main.outputs)}
+    connected = [source.name for source, _ in common.connected]
+    dims = equal_dims(common)
+    known = {*rename_tensors(first, second, common, prefix)}
     protos = [export_model(model, is_bare=True) for model in (first, second)]
     for proto, model in zip(protos, (first, second), strict=True):
         if first.folder != second.folder:
             _locate_weights(proto, model.folder)
-    _rename_dims(protos[1], _dims(protos[0]), _linked_dims(pairs), prefix)
-    _rename_nodes(protos[1], {node.name for node in nodes_of(protos[0])}, prefix)
+    reconcile_dims(protos[0], protos[1], dims, prefix)
+    rename_nodes(protos[1], {node.name for node in nodes_of(protos[0])}, prefix)
     _add_functions(*protos)
-    connected = {source.name for source, _ in pairs}
-    _append(*protos, dropped=set() if keep else connected, known=connected | {*shared})
+    dropped = {name for name in connected if mark is None or not mark.keeps(name)}
+    _append(*protos, dropped=set() if keep else dropped, known=known)
     made = Model.from_proto(protos[0], folder=first.folder)
+    finish(made, mark, keep=keep)
     made.refresh_types()
-    return made
+    names = {old: sources.get(old, value.name) for value, old in shown.items()}
+    return Merged(made, names)
 
 
-# --- what is connected ----------------------------------------------------------------------------
+def has_merged(
+    model: Model,
+    second: Model,
+    *,
+    connect: Connections | None = None,
+    prefix: str = "",
+    keep: bool = False,
+) -> bool:
+    """Return whether a model is one that the second one was merged into: it computes its outputs.
 
-
-def _connected(first: Model, second: Model, connect: Connections | None) -> Pairs:
-    outputs = {value.name: value for value in first.main.outputs}
-    inputs = {value.name: value for value in second.main.inputs}
-    if connect is None:
-        connect = {name: name for name in inputs if name in outputs}
-        free = [name for name, value in inputs.items() if not value.is_overridable]
-        if not connect and len(outputs) == len(free) == 1:
-            connect = dict(zip(outputs, free, strict=True))
-        if not connect:
-            raise UsageError(
-                f"nothing connects the models: the first has the outputs {_listed(outputs)}, the "
-                f"second the inputs {_listed(inputs)}; name them: connect={{output: input}}, "
-                "--map OUT=IN"
-            )
-    if connect == "names":
-        connect = {name: name for name in inputs if name in outputs}
-    if not isinstance(connect, Mapping):
-        raise UsageError(f"connect takes {{output: input}} or 'names', not {connect!r}")
-    if len({*connect.values()}) < len(connect):
-        raise UsageError("an input of the second model is connected twice")
-    pairs = [
-        (_find(outputs, source, "first model has no output"),
-         _find(inputs, target, "second model has no input"))
-        for source, target in connect.items()
-    ]  # fmt: skip
-    for source, target in pairs:
-        if not is_compatible(source.type, target.type):
-            raise ModelError(
-                f"output {source.name!r} is {source.type}, it cannot be input {target.name!r}, "
-                f"which is {target.type}"
-            )
-    return pairs
-
-
-def _find(values: Mapping[str, Value], name: str, what: str) -> Value:
-    if name not in values:
-        hint = did_you_mean(name, values)
-        raise UsageError(f"the {what} {name!r}{hint or f'; it has {_listed(values)}'}")
-    return values[name]
-
-
-def _listed(names: Mapping[str, Value]) -> str:
-    return ", ".join(names) or "nothing"
-
-
-def _shared_inputs(first: Model, second: Model, pairs: Pairs) -> set[str]:
-    """Return the names of inputs that both models have.
-
-    Raises:
-        ModelError: one has another type in each, or another default.
+    For arguments see `merge`.
     """
-    own = {value.name: value for value in first.main.inputs}
-    targets = {target for _, target in pairs}
-    shared = set()
-    for value in second.main.inputs:
-        other = own.get(value.name)
-        if other is None or value in targets:
-            continue
-        if not is_compatible(value.type, other.type):
-            raise ModelError(
-                f"both models have an input {value.name!r}: {other.type} and {value.type}; rename "
-                "one, or give a prefix"
-            )
-        keys = [each.default and each.default.key() for each in (other, value)]
-        if keys[0] != keys[1]:
-            raise ModelError(
-                f"both models have an input {value.name!r}, with different defaults; rename one, "
-                "or give a prefix"
-            )
-        shared.add(value.name)
-    return shared
-
-
-# --- names ----------------------------------------------------------------------------------------
-
-
-def _rename_tensors(
-    first: Model, second: Model, pairs: Pairs, shared: set[str], prefix: str
-) -> None:
-    """Rename the tensors of the second model: connected ones as in the first, others apart."""
-    graph, targets = second.main, {target for _, target in pairs}
-    if prefix:
-        shared.clear()
-    own, taken = {*first.main.values}, _names(first)
-    wanted: dict[Value, str] = {}
-    for value in graph.values.values():
-        if value in targets or value.name in shared:
-            continue
-        name = prefix + value.name
-        if name in own and value in graph.outputs:
-            raise ModelError(
-                f"both models have a tensor {name!r}, which is an output of the second; rename it, "
-                "or give a prefix"
-            )
-        if name in own and value.is_graph_input:
-            raise ModelError(
-                f"input {name!r} of the second model is a tensor of the first; connect or rename "
-                "it, or give a prefix"
-            )
-        is_shown = value.is_graph_input or value in graph.outputs
-        wanted[value] = name if is_shown else _free(name, taken)
-        taken.add(wanted[value])
-    final = {value: name for value, name in wanted.items() if value.name != name}
-    final |= {target: source.name for source, target in pairs}
-    # By way of names that no graph has, as one may want the name of another.
-    for value in final:
-        graph.rename_value(value, second.names.fresh(f"merged {value.name}"))
-    held = _names(second)
-    for value, name in final.items():
-        if name in held:
-            _make_room(second, name, taken)
-        graph.rename_value(value, name)
-
-
-def _names(model: Model) -> set[str]:
-    """Return the names of the tensors of the main graph and its bodies."""
-    graphs = (graph for graph in model.graphs() if not graph.root.is_function)
-    return {name for graph in graphs for name in graph.values}
-
-
-def _make_room(model: Model, name: str, taken: set[str]) -> None:
-    """Rename the tensors of bodies that have a name."""
-    for graph in model.graphs():
-        value = graph.values.get(name)
-        if value is not None and graph.owner is not None:
-            graph.rename_value(value, _free(name, taken | _names(model)))
-
-
-def _free(name: str, taken: Container[str]) -> str:
-    if name not in taken:
-        return name
-    number = 1
-    while f"{name}_{number}" in taken:
-        number += 1
-    return f"{name}_{number}"
-
-
-def _rename_nodes(proto: onnx.ModelProto, taken: set[str], prefix: str) -> None:
-    for node in nodes_of(proto):
-        if node.name:
-            node.name = _free(prefix + node.name, taken)
-            taken.add(node.name)
-
-
-def _dims(proto: onnx.ModelProto) -> set[str]:
-    return {
-        dim.dim_param
-        for graph in graphs_of(proto)
-        for info in (*graph.input, *graph.output, *graph.value_info)
-        for dim in info.type.tensor_type.shape.dim
-        if dim.dim_param
-    }
-
-
-def _linked_dims(pairs: Pairs) -> dict[str, str]:
-    """Return the dims of the first model by those of the second, of connected tensors."""
-    linked: dict[str, str] = {}
-    for source, target in pairs:
-        if not isinstance(source.type, TensorType) or not isinstance(target.type, TensorType):
-            continue
-        for old, new in zip(target.type.shape or (), source.type.shape or (), strict=False):
-            if isinstance(old, str) and isinstance(new, str):
-                linked.setdefault(old, new)
-    return linked
-
-
-def _rename_dims(
-    proto: onnx.ModelProto, taken: set[str], linked: Mapping[str, str], prefix: str
-) -> None:
-    """Rename the dims of the second model: linked ones as in the first."""
-    names = {name: linked[name] for name in linked if linked[name] in taken}
-    own = _dims(proto)
-    for name in sorted(own - names.keys()):
-        # A dim with a name that a linked dim has now is another one.
-        wanted = prefix + name
-        is_other = name in names.values() or (bool(prefix) and wanted in taken)
-        names[name] = _free(wanted, taken | own) if is_other else wanted
-    for graph in graphs_of(proto):
-        for info in (*graph.input, *graph.output, *graph.value_info):
-            for dim in info.type.tensor_type.shape.dim:
-                if dim.dim_param:
-                    dim.dim_param = names[dim.dim_param]
+    graph, other = model.main, second.main
+    sources = {value.name: value.name for value in other.inputs}
+    if isinstance(connect, Mapping):
+        sources = {
+            name: source
+            for source, names in connect.items()
+            for name in ((names,) if isinstance(names, str) else names)
+        }
+    shown, known = {value.name: value for value in graph.outputs}, value_digests(graph)
+    if not keep and not shown.keys().isdisjoint(sources.values()):
+        return False
+    given: dict[Value, str] = {}
+    for value in other.inputs:
+        name = sources.get(value.name, prefix + value.name)
+        found = graph.values.get(name) or graph.values.get(prefix + value.name)
+        if found is None:
+            return False
+        given[value] = known[found]
+    made = value_digests(other, given)
+    pairs = [(value, shown.get(prefix + value.name)) for value in other.outputs]
+    return all(found is not None and made[value] == known[found] for value, found in pairs)
 
 
 # --- versions and functions -----------------------------------------------------------------------
@@ -350,7 +218,7 @@ def _append(
         first: the first model.
         second: the second model, with its final names.
         dropped: outputs of the first model that are no outputs any more.
-        known: inputs of the second model that the first one has.
+        known: tensors of the second model that the first one has.
     """
     if second.training_info:
         raise ModelError("the second model has training graphs, which cannot be merged")
@@ -360,6 +228,9 @@ def _append(
     shared = {tensor.name for tensor in other.initializer if tensor.name in known}
     _keep(other.initializer, lambda tensor: tensor.name not in shared)
     _keep(other.value_info, lambda info: info.name not in known)
+    shown = [each for each in other.quantization_annotation if each.tensor_name not in shared]
+    del other.quantization_annotation[:]
+    other.quantization_annotation.extend(shown)
     for field in _FIELDS:
         getattr(graph, field).extend(getattr(other, field))
     first.ir_version = max(first.ir_version, second.ir_version)

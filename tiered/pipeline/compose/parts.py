@@ -9,8 +9,10 @@ import onnx
 
 from tiered.errors import UsageError
 from tiered.graph import Model, Node, Value
+from tiered.graph.core.types import read_type
 from tiered.idioms.tensors import needed_nodes, tensor_named, values_read
 from tiered.passes import get_pass
+from tiered.pipeline.compose.split_mark import mark_text, write_marks
 
 AnyModel = str | os.PathLike[str] | onnx.ModelProto | Model
 
@@ -38,9 +40,10 @@ def extract(
 def split(model: AnyModel, at: Iterable[str | Sequence[str]]) -> list[onnx.ModelProto]:
     """Return consecutive parts of a model, cut at tensors of its main graph.
 
-    A part computes the tensors of its cut, and no later part computes what an earlier one does. A
-    part also returns what later parts read of it, so that `merge(*parts, connect="names")` is the
-    model again; outputs that later parts read stay with `keep=True`.
+    A part returns the tensors of its cut, and no later part computes what an earlier one does. A
+    part also returns what later parts read of it, and its metadata have a mark, so that
+    `merge(*parts)` is the model again, without nodes that no output needs. Inputs that no part
+    reads are inputs of the first one.
 
     Args:
         model: a file, or a ModelProto or Model, which is not changed.
@@ -65,10 +68,28 @@ def split_models(view: Model, at: Iterable[str | Sequence[str]]) -> list[Model]:
     for stage, cut in zip(stages, [*names, ["the outputs"]], strict=True):
         if not stage:
             raise UsageError(f"split: no node is left to compute {', '.join(cut)}")
-    return [
+    parts = [
         _part(view.copy(), inputs, outputs)
-        for inputs, outputs in _borders(view, stages)
+        for inputs, outputs in _borders(view, cuts, stages)
     ]
+    _add_unread(view, parts)
+    inputs = [value.name for value in view.main.inputs]
+    outputs = [value.name for value in view.main.outputs]
+    write_marks(parts, inputs, outputs, mark_text(view))
+    return parts
+
+
+def _add_unread(view: Model, parts: Sequence[Model]) -> None:
+    """Give the first part the inputs of the model that no part reads."""
+    read = {value.name for part in parts for value in part.main.inputs}
+    graph = parts[0].main
+    for value, info in zip(view.main.inputs, view.main.input_infos, strict=True):
+        if value.name in read:
+            continue
+        if value.default is None:
+            graph.add_input(value.name, read_type(info.type))
+        else:
+            graph.mark_input(graph.add_constant(value.default, value.name))
 
 
 def view_of(model: AnyModel) -> Model:
@@ -113,7 +134,9 @@ def _is_constant(node: Node) -> bool:
     return all(value is None or value.is_constant for value in node.outputs)
 
 
-def _borders(model: Model, stages: Sequence[set[Node]]) -> Iterator[tuple[list[str], list[str]]]:
+def _borders(
+    model: Model, cuts: Sequence[Sequence[Value]], stages: Sequence[set[Node]]
+) -> Iterator[tuple[list[str], list[str]]]:
     """Yield the names of the inputs and outputs of each part."""
     outputs = list(dict.fromkeys(model.main.outputs))
     order = {node: place for place, node in enumerate(model.main.topological_order())}
@@ -126,12 +149,17 @@ def _borders(model: Model, stages: Sequence[set[Node]]) -> Iterator[tuple[list[s
         read = dict.fromkeys(value for node in nodes for value in values_read(node))
         own = [value for value in outputs if value in made]
         if at == len(stages) - 1:
-            # Outputs that no node computes.
-            own = [value for value in outputs if value in made or value.producer is None]
+            own = [value for value in outputs if value in made or _is_given(value)]
         inputs = [
             value.name
             for value in read
             if value.producer is not None and value.producer not in stage and not value.is_constant
         ]
-        passed = [value for value in made if value in later and value not in own]
+        wanted = later.union(*cuts[at : at + 1])
+        passed = [value for value in made if value in wanted and value not in own]
         yield inputs, [value.name for value in (*passed, *own)]
+
+
+def _is_given(value: Value) -> bool:
+    """Return whether no part computes a value: an input, or a constant."""
+    return value.producer is None or value.is_constant

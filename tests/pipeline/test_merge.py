@@ -1,0 +1,230 @@
+"""merge: several models as one."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+import tiered
+from tests.small import loaded_apart
+from tiered import Model, ModelError, UsageError
+from tiered.runtime import Session
+from tiered.testing import parse
+
+A = """(float[N,4] x) => (float[N,4] h, float[N,4] q) <float[4] w = {1,2,3,4}> {
+    [n] h = Add(x, w)  q = Neg(h) }"""
+B = "(float[M,4] h) => (float[M,4] y) <float[4] w = {5,6,7,8}> { [n] t = Mul(h, w)  y = Relu(t) }"
+X = np.array([[1, -20, 3, 4]], np.float32)
+
+
+def names(infos: object) -> list[str]:
+    return [info.name for info in infos]  # type: ignore[attr-defined]  # a protobuf list
+
+
+def dims(info: onnx.ValueInfoProto) -> list[str | int]:
+    found = info.type.tensor_type.shape.dim
+    return [dim.dim_param or dim.dim_value for dim in found]
+
+
+def test_names_functions_and_dims_are_reconciled() -> None:
+    made = tiered.merge(parse(A), parse(B))
+    assert (names(made.graph.input), names(made.graph.output)) == (["x"], ["q", "y"])
+    assert names(made.graph.initializer) == ["w", "w_1"]
+    assert [node.name for node in made.graph.node] == ["n", "", "n_1", ""]
+    assert dims(made.graph.output[1]) == ["N", 4]
+    found = Session(made).run({"x": X})
+    h = Session(parse(A)).run({"x": X})["h"]
+    np.testing.assert_array_equal(found["y"], Session(parse(B)).run({"h": h})["y"])
+    assert names(tiered.merge(parse(A), parse(B), keep=True).graph.output) == ["h", "q", "y"]
+
+
+def test_names_decide_what_is_connected() -> None:
+    one = parse("(float[2] x) => (float[2] y) { y = Neg(x) }")
+    two = parse("(float[2] a) => (float[2] b) { b = Abs(a) }")
+    with pytest.raises(UsageError, match=r"nothing connects .* outputs y, .* inputs a,"):
+        tiered.merge(one, two)
+    apart = tiered.merge(one, two, connect="names")
+    assert (names(apart.graph.input), names(apart.graph.output)) == (["x", "a"], ["y", "b"])
+    made = tiered.merge(one, two, connect={"y": "a"})
+    assert [list(node.input) for node in made.graph.node] == [["x"], ["y"]]
+    made = tiered.merge(one, two, connect={"y": "a"}, prefix="two_")
+    assert names(made.graph.output) == ["two_b"]
+
+
+def test_models_of_one_input_are_side_by_side() -> None:
+    one = parse("(float[2] x) => (float[2] y) { y = Neg(x) }")
+    two = parse("(float[2] x) => (float[2] z) { z = Abs(x) }")
+    made = tiered.merge(one, two)
+    assert (names(made.graph.input), names(made.graph.output)) == (["x"], ["y", "z"])
+    assert [list(node.input) for node in made.graph.node] == [["x"], ["x"]]
+
+
+def test_an_output_becomes_several_inputs() -> None:
+    one = parse("(float[n] x) => (float[n] y) { y = Neg(x) }")
+    two = parse("""(float[m] p, float[k] q) => (float[m] z, float[k] w) {
+        z = Sub(p, q)  w = Abs(q) }""")
+    made = tiered.merge(one, two, connect={"y": ["p", "q"]})
+    assert names(made.graph.input) == ["x"]
+    assert [dims(info) for info in made.graph.output] == [["n"], ["n"]]
+    assert [list(node.input) for node in made.graph.node] == [["x"], ["y", "y"], ["y"]]
+
+
+B2 = "(float[2,4] h) => (float[2,4] y) { y = Abs(h) }"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "inputs", "outputs"),
+    [
+        # A size decides over a name, in both models.
+        ("(float[n,4] x, float[n] k) => (float[n,4] h) { h = Neg(x) }", B2,
+         [[2, 4], [2]], [[2, 4]]),
+        ("(float[2,4] x) => (float[2,4] h) { h = Neg(x) }",
+         "(float[m,k] h, float[m] z) => (float[m,k] y) { y = Abs(h) }", [[2, 4], [2]], [[2, 4]]),
+        # Names of the first model that the second one makes equal are one name.
+        ("(float[n,m] x) => (float[n,m] h) { h = Neg(x) }",
+         "(float[k,k] h) => (float[k,k] y) { y = Abs(h) }", [["n", "n"]], [["n", "n"]]),
+        # Inputs that are one have the dims of both.
+        ("(float[n,?] x) => (float[n,?] u) { u = Neg(x) }",
+         "(float[2,c] x) => (float[2,c] y) { y = Abs(x) }", [[2, "c"]], [[2, 0], [2, "c"]]),
+        # Another dim of a name that is taken now.
+        ("(float[n] x) => (float[n] h) { h = Neg(x) }",
+         "(float[m] h, float[n] z) => (float[m] y) { y = Abs(h) }", [["n"], ["n_1"]], [["n"]]),
+        # What no tensor joins stays apart, also where sizes are known elsewhere.
+        ("(float[n] x, float[3] z) => (float[n] h) { h = Neg(x) }",
+         "(float[2] h, float[m] z) => (float[m] y) { y = Abs(z) }", [[2], [3]], [[3]]),
+    ],
+)  # fmt: skip
+def test_dims_of_tensors_that_become_one_are_equal(
+    first: str, second: str, inputs: list[Any], outputs: list[Any]
+) -> None:
+    made = tiered.merge(parse(first), parse(second)).graph
+    assert [dims(info) for info in made.input] == inputs
+    assert [dims(info) for info in made.output] == outputs
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "message"),
+    [
+        ("(float[n,n] x) => (float[n,n] h) { h = Neg(x) }",
+         "(float[2,3] h) => (float[2,3] y) { y = Abs(h) }",
+         r"dim 'n' would be both 2 and 3: 'h' is float\[n,n\] and 'h' is float\[2,3\]"),
+        ("(float[n] x, float[n] z) => (float[n] h) { h = Neg(x) }",
+         "(float[2] h, float[3] z) => (float[3] y) { y = Abs(z) }",
+         r"both 2 and 3: 'h' is float\[n\] and 'h' is float\[2\], but 'z' is float\[n\] and"),
+        ("(float[2] x, float[3] z) => (float[2] h) { h = Neg(x) }",
+         "(float[m] h, float[m] z) => (float[m] y) { y = Abs(h) }",
+         "dim 'm' would be both 2 and 3"),
+        ("(float[n] x, float[2] z, float[a] u) => (float[n] h) { h = Neg(x) }",
+         "(float[m] h, float[m] z, float[3] u, float[m] x) => (float[m] y) { y = Abs(h) }", ""),
+    ],
+)  # fmt: skip
+def test_dims_that_contradict_each_other_are_an_error(
+    first: str, second: str, message: str
+) -> None:
+    if not message:
+        made = tiered.merge(parse(first), parse(second)).graph
+        assert [dims(info) for info in made.input] == [[2], [2], [3]]
+        return
+    with pytest.raises(ModelError, match=message):
+        tiered.merge(parse(first), parse(second))
+
+
+def test_weights_of_equal_name_and_content_are_one() -> None:
+    weights = "<float[2] w = {1,2}, float[2] v = {3,4}>"
+    one = parse(f"(float[2] x) => (float[2] h) {weights} {{ a = Add(x, w)  h = Mul(a, v) }}")
+    two = parse(f"(float[2] h) => (float[2] y) {weights.replace('3,4', '3,5')}"
+                " { b = Add(h, w)  y = Mul(b, v) }")  # fmt: skip
+    made = tiered.merge(one, two)
+    assert names(made.graph.initializer) == ["w", "v", "v_1"]
+    assert [list(node.input) for node in made.graph.node] == [
+        ["x", "w"], ["a", "v"], ["h", "w"], ["b", "v_1"]
+    ]  # fmt: skip
+
+
+def test_opsets_are_reconciled_by_conversion() -> None:
+    old = parse("(float[2] x) => (float[2] h) { h = Clip<max = 2.0, min = 0.0>(x) }", opset=9)
+    new = parse("(float[2] h) => (float[2] y) { y = Gelu(h) }", opset=20)
+    for pair, names_of in (((old, new), ("h", "h")), ((new, old), ("y", "x"))):
+        others = _renamed(pair[0], "n"), _renamed(pair[1], "o")
+        connect = {f"{names_of[0]}_n": f"{names_of[1]}_o"}
+        made = tiered.merge(*others, connect=connect)
+        assert [entry.version for entry in made.opset_import] == [20]
+        onnx.checker.check_model(made, full_check=True)
+
+
+def _renamed(model: onnx.ModelProto, suffix: str) -> onnx.ModelProto:
+    """Return a model whose tensors have other names."""
+    view = Model.from_proto(model)
+    for value in [*view.main.values.values()]:
+        view.main.rename_value(value, f"{value.name}_{suffix}")
+    return view.to_proto()
+
+
+FUNCTION = """<ir_version: 10, opset_import: ["" : 21, "own" : 1]>
+    g (float[2] IN) => (float[2] OUT) { OUT = own.f(IN) }
+    <domain: "own", opset_import: ["" : 21]> f (x) => (y) { y = OP(x) }"""
+
+
+@pytest.mark.parametrize(("operator", "count"), [("Neg", 1), ("Exp", 2)])
+def test_equal_functions_are_one_and_others_get_a_name(operator: str, count: int) -> None:
+    one = FUNCTION.replace("IN", "x").replace("OUT", "h").replace("OP", "Neg")
+    two = FUNCTION.replace("IN", "h").replace("OUT", "y").replace("OP", operator)
+    made = tiered.merge(parse(one), parse(two))
+    assert len(made.functions) == count
+    x = np.array([1, 2], np.float32)
+    expected = x if operator == "Neg" else np.exp(-x)
+    np.testing.assert_allclose(Session(made).run({"x": x})["y"], expected, rtol=1e-6)
+
+
+def test_inputs_of_equal_name_are_one_input_and_bodies_keep_their_meaning() -> None:
+    one = parse("(float[2] x, bool c) => (float[2] h) { t = Neg(x)  h = Abs(t) }")
+    two = parse(
+        """(float[2] h, bool c) => (float[2] y) {
+        y = If(c) <then_branch = g1 () => (float[2] t) { t = Neg(h) },
+                   else_branch = g2 () => (float[2] x) { x = Identity(h) }> }"""
+    )
+    made = tiered.merge(one, two)
+    assert names(made.graph.input) == ["x", "c"]
+    x = np.array([1, -2], np.float32)
+    for c in (True, False):
+        y = Session(made).run({"x": x, "c": np.array(c)})["y"]
+        np.testing.assert_array_equal(y, -np.abs(x) if c else np.abs(x))
+
+
+def test_weights_in_other_folders_are_found(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+    one = loaded_apart(parse(A), tmp_path / "a")
+    two = loaded_apart(parse(B), tmp_path / "b")
+    made = tiered.merge(one, two)
+    h = np.add(X, [1, 2, 3, 4])
+    np.testing.assert_array_equal(Session(made).run({"x": X})["y"], np.maximum(h * [5, 6, 7, 8], 0))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "options", "error", "message"),
+    [
+        (A, B, {"connect": {"hh": "h"}}, UsageError, "no output 'hh'; did you mean 'h'"),
+        (A, B, {"connect": {"h": "z"}}, UsageError, "no input 'z'; it has h"),
+        (A, B, {"connect": {"h": "h", "q": "h"}}, UsageError, "connected twice"),
+        (A, "(float[2] a) => (float[2] b) { b = Abs(a) }", {}, UsageError, "nothing connects"),
+        (A, "(int64[N,4] h) => (int64[N,4] b) { b = Abs(h) }", {}, ModelError, "cannot be input"),
+        (A, "(float[N,4] h) => (float[N,4] q) { q = Abs(h) }", {}, ModelError, "a tensor 'q'"),
+        (
+            A, "(float[N,4] h, int64 x) => (float[N,4] b) { b = Abs(h) }", {},
+            ModelError, "both models have an input 'x'",
+        ),
+    ],
+)  # fmt: skip
+def test_models_that_do_not_fit_are_errors(
+    first: str, second: str, options: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        tiered.merge(parse(first), parse(second), **options)
+
+
+def test_one_model_cannot_be_merged() -> None:
+    with pytest.raises(UsageError, match="two models or more, not 1"):
+        tiered.merge(parse(A))
