@@ -65,6 +65,7 @@ class Value:
         "id": "The serial number within the model.",
         "index": "Which output of `producer` it is, from 0.",
         "input_of": "The graph that has it as an input, None for all other values.",
+        "is_trained": "Whether training info assigns to it: its contents change between runs.",
         "name": "Its name, unique in its graph and those around; `Graph.rename` changes it.",
         "output_of": "The graphs that have it as an output: its own, or bodies below it.",
         "pins": "How often training info and quantization annotations name it.",
@@ -81,6 +82,7 @@ class Value:
         self.output_of: tuple[Graph, ...] = ()
         # Uses which are no node's: quantization annotations and training info.
         self.pins = 0
+        self.is_trained = False
         # The value_info entry of the file, written back while the value is in the graph.
         self.declared: onnx.ValueInfoProto | None = None
         self._users: dict[int, Node] = {}
@@ -211,9 +213,12 @@ class Value:
 
     @property
     def tensor(self) -> Tensor | None:
-        """Return the tensor of a constant without reading its elements, None for other values."""
+        """Return the tensor of a constant without reading its elements, None for other values.
+
+        An initializer that callers may feed, or that training updates, is no constant.
+        """
         if self._tensor is not None:
-            return None if self.input_of is not None else self._tensor
+            return None if self.input_of is not None or self.is_trained else self._tensor
         producer = self.producer
         if producer is not None and producer.op_type == "Constant" and not producer.domain:
             return producer.constant_tensor()
@@ -221,7 +226,7 @@ class Value:
 
     @property
     def default(self) -> Tensor | None:
-        """Return the contents of an initializer, also of an overridable one."""
+        """Return the contents of an initializer, also of one that is no constant."""
         return self._tensor
 
     @property

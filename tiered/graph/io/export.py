@@ -156,7 +156,8 @@ class _Writer:
             return
         # onnx infers that a sparse one is of another type, which no operator takes.
         if self.max_elements is None or (
-            tensor.size <= self.max_elements and not (tensor.is_on_disk or tensor.is_sparse)
+            tensor.size <= self.max_elements
+            and not (tensor.is_on_disk or tensor.is_sparse or value.is_trained)
         ):
             made = tensor.to_proto(value.name) if self.is_bare else tensor.embedded(value.name)
             proto.initializer.append(made)

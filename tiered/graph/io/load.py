@@ -365,14 +365,20 @@ def _is_after_captured(node: Node) -> bool:
 
 
 def _pin_training_names(model: ModelState) -> None:
-    """Keep the names that the training graphs use: they name values of the main graph."""
+    """Keep the names that the training graphs use: they name values of the main graph.
+
+    What they assign to is no constant.
+    """
     names: set[str] = set()
+    trained: set[str] = set()
     for training in model.skeleton.training_info:
         for graph in (training.initialization, training.algorithm):
             names.update(name for node in graph.node for name in node.input)
         for binding in (*training.initialization_binding, *training.update_binding):
             names.update((binding.key, binding.value))
+            trained.add(binding.key)
     for name in sorted(names):
         value = model.main._values.get(name)
         if value is not None:
             value.pins += 1
+            value.is_trained = name in trained
