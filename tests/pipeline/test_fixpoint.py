@@ -1,5 +1,6 @@
 """Fixpoint: until nothing changes, within a bound."""
 
+import numpy as np
 import pytest
 
 import tiered
@@ -128,3 +129,25 @@ def test_passes_that_conflict_are_never_in_one_fixed_point() -> None:
 def test_a_bound_below_one_is_refused(rounds: int) -> None:
     with pytest.raises(UsageError, match="max_rounds takes an integer from 1"):
         Fixpoint([look], max_rounds=rounds)
+
+
+@tiered.function_pass(opt_level=0)
+def undo_one_neg(graph: Graph, ctx: PassContext) -> None:
+    """Remove one pair of Negs, and read its factor from a constant of its own."""
+    for node in graph.nodes_of("Neg"):
+        producer = node.inputs[0].producer if node.inputs[0] is not None else None
+        if producer is not None and producer.is_op("Neg"):
+            with graph.rewrite("Neg(Neg(x)) => x * 1", node):
+                one = graph.constant(np.array([1, 2], np.float32))
+                graph.replace(node, [graph.op.Mul(producer.inputs[0], one)])
+            return
+
+
+def test_issue_40_a_merge_of_equal_constants_is_no_cycle() -> None:
+    negs = " ".join(f"n{at} = Neg(n{at - 1})" for at in range(1, 12))
+    given = model(f"g (float[2] x) => (float[2] y) {{ n0 = Abs(x) {negs} y = Neg(n11) }}")
+    with PassContext(3) as ctx:
+        Fixpoint([undo_one_neg, "eliminate_duplicate_initializer"])(given)
+    assert "Neg" not in ops(given)
+    assert len(given.main.initializers) == 1
+    assert [remark for remark in ctx.remarks if remark.kind == "analysis"] == []

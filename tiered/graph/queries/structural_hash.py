@@ -39,7 +39,8 @@ def value_digests(graph: Graph, given: Mapping[Value, str] | None = None) -> Map
 def fingerprint(model: ModelState) -> bytes:
     """Return a digest of the whole model; names and the order of nodes do not count.
 
-    Nodes that reach no output count too, as do attributes that are written with their default.
+    Nodes that reach no output count too, as do attributes that are written with their default, and
+    how many constants there are.
     Large constants count by their names, dtypes and shapes, so that none is read.
     """
     digests = _Digests(model, exact=True)
@@ -84,7 +85,9 @@ class _Digests:
         nodes = [self._node(node) for node in graph.topological_order()]
         self.depth = depth
         outputs = [self._value(value) for value in graph.outputs]
-        return _digest("graph", len(graph.inputs), outputs, sorted(nodes) if self.exact else ())
+        # Two equal constants are one more than one that both readers share.
+        parts = (len(graph.initializers), sorted(nodes)) if self.exact else ()
+        return _digest("graph", len(graph.inputs), outputs, parts)
 
     def _type(self, value: Value) -> str:
         kind = value.type
