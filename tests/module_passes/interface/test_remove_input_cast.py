@@ -3,7 +3,7 @@ import onnx
 import pytest
 
 from tests.rollback import assert_undone
-from tiered import UsageError, get_pass, optimize_model
+from tiered import DataType, Model, PassContext, UsageError, get_pass, optimize_model
 from tiered.runtime import Session
 from tiered.testing import assert_rewrites, assert_unchanged, parse
 
@@ -95,3 +95,20 @@ def test_reasons_are_met() -> None:
     assert_unchanged(PASS, shown, because="the input is an output")
     none = "(float[2] x) => (float[2] y) { y = Neg(x) }"
     assert_unchanged(PASS, none, because="no input is read by Casts only")
+
+
+@pytest.mark.parametrize("middle", ["INT64", "BOOL", "FLOAT16"])
+def test_issue_40_a_round_trip_is_what_the_model_computes(middle: str) -> None:
+    model = parse(
+        f"(float[2] i) => (float[2] y) {{ j = Cast<to={DataType[middle].value}>(i)"
+        " f = Cast<to=1>(j) y = Neg(f) }"
+    )
+    ctx = PassContext.isolated()
+    view = Model.from_proto(model)
+    get_pass(PASS).apply(view, ctx)
+    made = view.to_proto()
+    assert made.graph.input[0].type.tensor_type.elem_type == DataType[middle]
+    assert [node.op_type for node in made.graph.node] == ["Cast", "Neg"]
+    x = np.array([1.7, -2.6], np.float32)
+    feeds = {"i": x.astype(DataType[middle].numpy)}
+    np.testing.assert_array_equal(Session(made).run(feeds)["y"], Session(model).run({"i": x})["y"])

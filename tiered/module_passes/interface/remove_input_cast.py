@@ -1,5 +1,6 @@
 """x: T1, Cast(x, to=T2)  =>  x: T2"""
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from tiered import (
     Value,
     module_pass,
 )
+from tiered.idioms.dtypes import holds
 from tiered.idioms.tensors import input_named
 
 Convert = Callable[[Any], Any]
@@ -26,7 +28,8 @@ def remove_input_cast(
     """Give inputs the dtype that all their users cast them to, and remove these Casts.
 
     Callers then feed the other dtype. Numbers that the first dtype would have rounded (integers
-    above 2048 in float16) now arrive as they are.
+    above 2048 in float16) now arrive as they are. A Cast of a Cast goes too if neither changes a
+    number; one that rounds is what the model computes, and stays.
 
     Args:
         inputs: the inputs; by default all that only Casts read.
@@ -39,10 +42,15 @@ def remove_input_cast(
     reason = Skip("no input is read by Casts only")
     for value in named or model.main.inputs:
         # A Cast may read a Cast.
+        before = list[int | None]()
         while (why := _why_not(value, casts := _users(value))) is None:
+            if before and not _keep_numbers([*before, value.dtype, casts[0].attr("to")]):
+                break
+            before.append(value.dtype)
             known = relations.get(value.name, (value.name, None))
             relations[value.name] = _remove(model, value, casts, known)
-        if value.name not in relations and any(node.is_op("Cast") for node in casts):
+        is_cast = any(node.is_op("Cast") for node in casts)
+        if why is not None and is_cast and value.name not in relations:
             reason = why
     if not relations:
         return reason
@@ -52,6 +60,14 @@ def remove_input_cast(
 
 def _users(value: Value) -> list[Node]:
     return [node for node, _ in value.users]
+
+
+def _keep_numbers(dtypes: Sequence[int | None]) -> bool:
+    """Return whether Casts from each of the dtypes to the next one change no number."""
+    return all(
+        narrow is not None and wide is not None and holds(wide, narrow)
+        for narrow, wide in itertools.pairwise(dtypes)
+    )
 
 
 def _why_not(value: Value, casts: Sequence[Node]) -> Skip | None:
