@@ -190,3 +190,10 @@ def test_outputs_with_names_of_their_own_get_the_sizes() -> None:
     text = "(float[N,3] x) => (float[MatMully_dim_0,2] y) <float[3,2] w = {1,2,3,4,5,6}> { y = MatMul(x, w) }"
     made = assert_undone(PASS, text, shape={"x": [4, 3]})
     assert dims(made.graph.output[0]) == [4, 2]
+
+
+def test_a_renamed_input_has_its_dims() -> None:
+    model = Model.from_proto(parse("(float[N,3] x) => (float[N,3] y) { y = Relu(x) }"))
+    get_pass("rename", tensors={"x": "image"}).apply(model)
+    get_pass("const_input_shape", dim={"N": 4}).apply(model)
+    assert model.main.inputs[0].static_shape == (4, 3)

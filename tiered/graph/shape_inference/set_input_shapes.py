@@ -125,7 +125,9 @@ def named_dims(model: ModelState) -> dict[str, list[tuple[str, int]]]:
 
 def declared_dims(model: ModelState) -> dict[str, Shape]:
     """Return the dims of each input as the file declares them; None for unnamed ones."""
-    declared = {info.name: read_type(info.type) for info in model.main.input_infos}
+    # A renamed input may have the declaration of its former name.
+    pairs = zip(model.main.inputs, model.main.input_infos, strict=True)
+    declared = {value.name: read_type(info.type) for value, info in pairs}
     return {
         name: stated.shape
         for name, stated in declared.items()
