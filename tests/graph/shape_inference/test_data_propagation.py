@@ -20,6 +20,7 @@ EXPECTED = {
     "Add": ("Add(s, one)", "1+n 1+m 4"),
     "And": ("And(known, open)", "False ?"),
     "Cast": ("Cast<to=6>(s)", "n m 3"),
+    "CastLike": ("CastLike(half, s)", "2 ?"),
     "Concat": ("Concat<axis=0>(s, one)", "n m 3 1"),
     "ConstantOfShape": ("ConstantOfShape<value = int64[1] {7}>(two)", "7 7"),
     "Div": ("Div(twice, two)", "n m 3"),
@@ -58,7 +59,7 @@ EXPECTED = {
 GIVEN = (
     "<int64[1] zero = {0}, int64[1] one = {1}, int64[1] two = {2}, int64[1] minus = {-1},"
     " int64[1] far = {-9}, int64[2] at = {2,0}, int64 nought = {0}, int64 unit = {1},"
-    " int64 three = {3}, int64[1] three1 = {3}, int64[3] ends = {3,0,2}, bool[2] known = {0,1}, int64[1] five = {5}>"
+    " int64 three = {3}, int64[1] three1 = {3}, int64[3] ends = {3,0,2}, bool[2] known = {0,1}, int64[1] five = {5}, float[2] half = {2,0.5}>"
 )
 BEGIN = "s = Shape(x) n = Gather(s, zero) twice = Add(s, s) big = Less(n, five) open = Concat<axis=0>(big, big)"
 

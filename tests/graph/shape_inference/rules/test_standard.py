@@ -128,3 +128,14 @@ def test_a_flatten_of_an_unknown_rank_is_a_matrix() -> None:
     model = parsed_model(text, opset=21)
     assert model.main.nodes[0].output.rank is None
     assert model.main.nodes[1].output.rank == 2
+
+
+def test_pads_may_follow_from_shapes() -> None:
+    """Exporters reverse the pads of PyTorch by nodes."""
+    model = Model.from_proto(
+        onnx.parser.parse_model(
+            """<ir_version: 8, opset_import: ["" : 17]> g (float[2,3] x) => (float[a,b] y) <int64[1] two = {2}> {
+            s = Shape(x)  z = Sub(s, s)  p = Concat<axis = 0>(z, two, two)  y = Pad(x, p) }"""
+        )
+    )
+    assert model.main.values["y"].static_shape == (4, 5)

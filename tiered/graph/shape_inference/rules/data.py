@@ -17,6 +17,7 @@ from tiered.graph.shape_inference.symbolic_dims import Element, Poly, Size
 
 if TYPE_CHECKING:
     from tiered.graph.core.node import Node
+    from tiered.graph.core.value import Value
 
 
 def _rule(*op_types: str) -> Callable[[AnyValueRule], AnyValueRule]:
@@ -156,14 +157,42 @@ def _to_output_shape(node: Node) -> Elements | None:
 
 @_rule("Cast")
 def _cast(node: Node) -> Elements | None:
-    data, to = _read(node, 0), node.attr("to")
+    return _as_dtype(node, node.attr("to"))
+
+
+@_rule("CastLike")
+def _cast_like(node: Node) -> Elements | None:
+    like = node._inputs[1]
+    return None if like is None or like.dtype is None else _as_dtype(node, like.dtype)
+
+
+def _as_dtype(node: Node, to: int) -> Elements | None:
+    value = node._inputs[0]
+    assert value is not None
+    data, source = _numbers_of_floats(value), value.dtype
+    if data is None:
+        data = _read(node, 0)
     assert data is not None
-    source = node._inputs[0].dtype if node._inputs[0] is not None else None
     if to == DataType.BOOL:
         return each(lambda element: bool(element) if isinstance(element, int) else None, data)
     if to in (DataType.INT64, source):
         return each(lambda element: int(element) if isinstance(element, int) else element, data)
     return each(_as_int32 if to == DataType.INT32 else _as_number, data)
+
+
+def _numbers_of_floats(value: Value) -> Elements | None:
+    """Return the integers of a constant of floats, None for each that is none; None for others."""
+    tensor = value.tensor
+    if tensor is None or tensor.is_sparse or tensor.size > LARGEST:
+        return None
+    if tensor.dtype not in (DataType.FLOAT, DataType.DOUBLE):
+        return None
+    array = tensor.numpy()
+    # What does not fit the integers of the result is dropped where elements are kept.
+    return each(
+        lambda x: int(x) if math.isfinite(x) and x == math.trunc(x) else None,
+        array.astype(object),
+    )
 
 
 def _as_number(element: Element) -> Element:
