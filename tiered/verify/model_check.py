@@ -138,6 +138,11 @@ class _ModelRun:
         random, gone = self._before.random, frozenset[str]()
         if self._subject.changes_interface:
             gone = frozenset(expected.keys() ^ actual.keys())
+            if lone := sorted(gone & actual.keys()) if expected else []:
+                self._case.remarks.append(
+                    f"output{'s' if len(lone) > 1 else ''} {', '.join(lone)} not compared: the "
+                    "model before has no such tensor"
+                )
         pair = without(expected, gone), without(actual, gone)
         comparison = compare(*pair, self._subject.promise, random=random)
         self._case.comparisons.append(comparison)
@@ -163,7 +168,9 @@ class _ModelRun:
         graph = before.runnable.proto.graph
         defaults = {tensor.name for tensor in graph.initializer}
         needed = {info.name for info in graph.input} - defaults
-        return not relation.tensors and not relation.feeds and needed <= sample.inputs.feeds.keys()
+        if relation.tensors or relation.feeds or relation.batch is not None:
+            return False
+        return needed <= sample.inputs.feeds.keys()
 
     def _is_ruled(self, runnable: Runnable) -> bool:
         """Return whether onnx.reference is asked about a sample on which the outputs agree.

@@ -2,7 +2,8 @@
 
 What has the same name is the same tensor, unless the pass says otherwise. Where the new inputs are
 tensors of the model before, its samples go on: it runs, and what it computes is fed. Otherwise the
-new inputs are made, and the old ones follow from them.
+new inputs are made, and the old ones follow from them. A batch of another size goes through the
+model before in parts (`rebatched`).
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tiered.errors import RuntimeFailure
-from tiered.graph.core.interface_map import InterfaceMap, converted
+from tiered.graph.core.interface_map import BatchMap, InterfaceMap, converted
 from tiered.runtime.external_data import take_in
+from tiered.runtime.inputs.make import Inputs
 from tiered.verify.changed_region import with_outputs
 from tiered.verify.extract import Part
+from tiered.verify.rebatched import batch_size, joined, part_of, parts, stacked, wanted_sizes
 from tiered.verify.samples import Sample, samples_for
 from tiered.verify.sliced_session import open_model
 
@@ -65,6 +68,8 @@ class Refitting:
         """
         if self._relation.new:
             raise RuntimeFailure(self._relation.new)
+        if self._relation.batch is not None:
+            return self._in_parts(wanted, self._relation.batch)
         if self._goes_on():
             return self._forward()
         return self._backward(wanted)
@@ -76,8 +81,79 @@ class Refitting:
             RuntimeFailure: the model before does not run there.
             ModelError: a file of its weights is not as it should be.
         """
-        (values,) = self._run(self._source_names(), self._fed[number : number + 1], reference=True)
+        fed = self._fed[number]
+        if self._relation.batch is not None:
+            return self._expected_in_parts(fed, self._relation.batch, reference=True)
+        (values,) = self._run(self._source_names(), [fed], reference=True)
         return self._expected(values)
+
+    def _in_parts(self, wanted: Wanted, batch: BatchMap) -> tuple[list[Sample], list[Outputs]]:
+        """Return samples of the new size, and what the model before computes for each."""
+        made, given = list[Sample](), wanted.given and self._fed
+        for each in wanted_sizes(self._after, wanted, self._relation, batch):
+            try:
+                found = samples_for(self._after, self._session, each)
+            except RuntimeFailure:
+                if not given:
+                    raise
+                found = []
+            made += [replace(each, label=f"{each.label}, each by itself") for each in found]
+        self._fed = [self._old_feeds_of_batch(sample.inputs.feeds) for sample in made]
+        if given:
+            sizes = [batch_size(fed, batch) for fed in self._fed] or [2 * batch.old]
+            self._fed.append(stacked(given, sizes[0], batch))
+            feeds = self._new_feeds(self._fed[-1])
+            made.append(Sample("given samples, each by itself", Inputs(feeds, {"*": "given"})))
+        expected = [self._expected_in_parts(fed, batch) for fed in self._fed]
+        return made, expected
+
+    def _expected_in_parts(
+        self, fed: Outputs, batch: BatchMap, *, reference: bool = False
+    ) -> Outputs:
+        size = batch_size(fed, batch)
+        indices = parts(size, batch)
+        runs = self._run(
+            self._source_names(),
+            [part_of(fed, samples, batch) for samples in indices],
+            reference=reference,
+        )
+        values = joined(
+            [{name: run[name] for name in self._source_names()} for run in runs],
+            indices, batch, size,
+        )  # fmt: skip
+        known = [name for name in self._outputs() if self._source(name) in values]
+        return {name: self._converted(name, values) for name in known}
+
+    def _old_feeds_of_batch(self, feeds: Mapping[str, Any]) -> Outputs:
+        """Return the inputs of the model before, with all samples of a new batch.
+
+        Raises:
+            RuntimeFailure: an input does not follow from the new ones.
+        """
+        plain = {
+            source: feeds[name]
+            for name, (source, convert) in self._relation.tensors.items()
+            if convert is None and name in feeds
+        }
+        old = {**self._old_feeds(feeds), **plain}
+        known = {*feeds, *plain, *self._relation.feeds}
+        assert self._relation.batch is not None
+        used = [name for name in self._relation.batch.inputs if name in self._part.inputs]
+        lost = [name for name in used if name not in known]
+        if lost:
+            raise RuntimeFailure(f"input {lost[0]!r} of the model before does not follow")
+        return old
+
+    def _new_feeds(self, old: Mapping[str, Any]) -> Outputs:
+        """Return the inputs of the model after for those of the model before.
+
+        Raises:
+            RuntimeFailure: one does not follow from them.
+        """
+        lost = [name for name in self._session.inputs if self._source(name) not in old]
+        if lost or self._relation.feeds:
+            raise RuntimeFailure(f"input {lost[0] if lost else ''!r} does not follow")
+        return {name: self._converted(name, old) for name in self._session.inputs}
 
     def _goes_on(self) -> bool:
         """Return whether the new inputs are tensors of the model before, and not all its inputs."""

@@ -12,6 +12,29 @@ Convert = Callable[[Any], Any]
 _NONE: Final[Mapping[str, tuple[str, Convert | None]]] = {}
 
 
+class BatchMap(Record):
+    """A batch of another size: where its samples are.
+
+    Attributes:
+        old: the size of the batch before.
+        inputs: the axis of the batch, by input before.
+        outputs: the axis of the batch by output before, the number of groups of all samples there,
+            and of neighbours of one sample, -1 for one that is not known; None for an output that
+            is the same for every batch.
+    """
+
+    old: int
+    inputs: Mapping[str, int]
+    outputs: Mapping[str, tuple[int, int, int] | None]
+
+    def named(self, earlier: InterfaceMap) -> BatchMap:
+        """Return the same by the names before an earlier edit of the interface."""
+        before = {name: source for name, (source, _) in earlier.tensors.items()}
+        inputs = {before.get(name, name): axis for name, axis in self.inputs.items()}
+        outputs = {before.get(name, name): place for name, place in self.outputs.items()}
+        return BatchMap(self.old, inputs, outputs)
+
+
 class InterfaceMap(Record):
     """Which arrays go together, before and after an edit of the interface.
 
@@ -21,11 +44,13 @@ class InterfaceMap(Record):
         feeds: for an input before: the new input, and the conversion of its array, where the new
             one cannot be computed from tensors before.
         new: why outputs for the new interface cannot be compared; "" if they can.
+        batch: where the samples of a batch of another size are; None if it has the same size.
     """
 
     tensors: Mapping[str, tuple[str, Convert | None]] = _NONE
     feeds: Mapping[str, tuple[str, Convert | None]] = _NONE
     new: str = ""
+    batch: BatchMap | None = None
 
     def after(self, earlier: InterfaceMap) -> InterfaceMap:
         """Return the map of an earlier edit and this one."""
@@ -37,7 +62,10 @@ class InterfaceMap(Record):
         for name, (source, convert) in earlier.feeds.items():
             last, now = self.feeds.get(source, (source, None))
             feeds[name] = last, _chained(now, convert)
-        return InterfaceMap(tensors, feeds, self.new or earlier.new)
+        batch = earlier.batch
+        if batch is None and self.batch is not None:
+            batch = self.batch.named(earlier)
+        return InterfaceMap(tensors, feeds, self.new or earlier.new, batch)
 
 
 def _chained(first: Convert | None, second: Convert | None) -> Convert | None:

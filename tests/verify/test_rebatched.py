@@ -1,0 +1,115 @@
+"""A result for a batch of another size is compared sample by sample, at that size."""
+
+import numpy as np
+import onnx
+import pytest
+
+from tiered import (
+    InterfaceMap,
+    Model,
+    PassContext,
+    TensorType,
+    VerificationError,
+    get_pass,
+    module_pass,
+    optimize_model,
+)
+from tiered.graph.core.interface_map import BatchMap
+from tiered.testing import parse
+from tiered.verify.rebatched import joined, parts, stacked
+
+MODEL = """(float[1,6,8] x) => (float[1,6,8] y) <int64[4] s = {1,6,2,4}, int64[3] u = {1,6,8}> {
+    h = Reshape(x, s)  t = Transpose<perm = [0,2,1,3]>(h)  p = Softmax<axis = 2>(t)
+    v = Transpose<perm = [0,2,1,3]>(p)  y = Reshape(v, u) }"""
+HALVES = """(float16[1,6] x) => (float16[1,6] y) { y = Softmax<axis = 1>(x) }"""
+
+
+@module_pass(opt_level=None, changes_interface=True, name="mix")
+def mix(model: Model, ctx: PassContext, *, size: int = 4) -> None:
+    """Let the heads of all samples follow one another, as a batch on the wrong axis does."""
+    main = model.main
+    (node,) = [node for node in main.nodes if node.label == "h"]
+    main.set_input(node, 1, main.constant(np.array([1, -1, 2, 4]), "s4"))
+    (last,) = [node for node in main.nodes if node.label == "y"]
+    main.set_input(last, 1, main.constant(np.array([size, 6, 8]), "u4"))
+    for value in (*main.inputs, *main.outputs):
+        main.set_declared_type(value, TensorType(onnx.TensorProto.FLOAT, (size, 6, 8)))
+    model.note_interface(InterfaceMap(batch=BatchMap(1, {"x": 0}, {"y": (0, 1, 1)})))
+
+
+def test_a_batch_on_the_wrong_axis_is_found() -> None:
+    with pytest.raises(VerificationError, match="mix changed output 'y'"):
+        optimize_model(parse(MODEL), passes=[mix], verify=True)
+
+
+@pytest.mark.parametrize(("size", "shapes"), [(4, [4, 4]), (3, [3, 3]), ("N", [2, 3])])
+def test_the_result_runs_at_the_new_sizes(size: int | str, shapes: list[int]) -> None:
+    result = optimize_model(parse(MODEL), passes=[get_pass("change_batch", size=size)], verify=True)
+    assert result.verify is not None
+    assert [sample.inputs.feeds["x"].shape[0] for sample in result.verify.samples] == shapes
+    assert [way.by for way in result.verify.ways] == ["model"]
+
+
+def test_given_samples_of_the_former_size_are_stacked() -> None:
+    given = [{"x": np.full((1, 6, 8), number, np.float32)} for number in range(3)]
+    result = optimize_model(
+        parse(MODEL), passes=[get_pass("change_batch", size=4)], verify=True, inputs=given
+    )
+    assert result.verify is not None
+    last = result.verify.samples[-1].inputs.feeds["x"]
+    assert last[:, 0, 0].tolist() == [0, 1, 2, 0]
+
+
+def test_names_that_change_too() -> None:
+    names = {"x": "image", "y": "z"}
+    passes = [get_pass("change_batch", size=4), get_pass("rename", tensors=names)]
+    result = optimize_model(parse(MODEL), passes=passes, verify="final")
+    assert result.verify is not None
+    assert [o.name for o in result.verify.comparisons[0].outputs] == ["z"]
+    passes = [passes[1], get_pass("change_batch", size=4, axes={"image": 0})]
+    result = optimize_model(parse(MODEL), passes=passes, verify="final")
+    assert result.verify is not None
+    assert [o.name for o in result.verify.comparisons[0].outputs] == ["z"]
+
+
+def test_narrow_floats_are_judged_in_parts_too() -> None:
+    result = optimize_model(parse(HALVES), passes=[get_pass("change_batch", size=2)], verify=True)
+    assert result.verify is not None
+    assert [way.judge for way in result.verify.ways] == ["onnx.reference"]
+
+
+def test_what_cannot_be_compared_is_not_verified() -> None:
+    @module_pass(opt_level=None, changes_interface=True, name="new_world")
+    def new_world(model: Model, ctx: PassContext) -> None:
+        """Return another output."""
+        main = model.main
+        made = main.op.Neg(main.inputs[0])
+        info = onnx.ValueInfoProto()
+        info.CopyFrom(main.output_infos[0])
+        info.name = made.name
+        main.set_graph_outputs([made], [info])
+
+    result = optimize_model(parse(MODEL), passes=[new_world], verify=True)
+    assert result.verify is not None
+    assert result.verify.verdict.word != "yes"
+
+
+# --- parts and their outputs ----------------------------------------------------------------------
+
+
+def test_parts_begin_again_at_the_first_sample() -> None:
+    assert parts(5, BatchMap(2, {}, {})) == [[0, 1], [2, 3], [4, 0]]
+
+
+def test_outputs_with_groups_and_neighbours() -> None:
+    batch = BatchMap(1, {}, {"y": (0, 2, 3), "z": None})
+    runs = [{"y": np.arange(6) + 10 * at, "z": np.ones(2)} for at in range(2)]
+    found = joined(runs, parts(2, batch), batch, 2)
+    assert found["y"].tolist() == [0, 1, 2, 10, 11, 12, 3, 4, 5, 13, 14, 15]
+    assert found["z"].tolist() == [1, 1]
+
+
+def test_given_samples_of_other_sizes_are_left_out() -> None:
+    fed = [{"x": np.zeros((1, 2))}, {"x": np.zeros((1, 3))}, {"x": np.ones((1, 2))}]
+    made = stacked(fed, 3, BatchMap(1, {"x": 0}, {}))
+    assert made["x"].tolist() == [[0, 0], [1, 1], [0, 0]]
