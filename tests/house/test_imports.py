@@ -35,6 +35,7 @@ ORDER = (
     "legalization",
     "partition",
     "memory",
+    "batching",
     "verify",
     "calibration",
     "precision",

@@ -38,11 +38,12 @@ def test_a_static_batch_becomes_dynamic_through_reshapes() -> None:
     np.testing.assert_array_equal(Session(made).run({"x": x})["y"], np.concatenate(expected))
 
 
-def test_the_dynamic_result_is_compared_at_the_former_size() -> None:
+def test_the_dynamic_result_is_compared_at_other_sizes() -> None:
     result = optimize_model(parse(HEADS), passes=[get_pass(PASS, size="N")], verify=True)
     assert result.verify is not None
     assert [o.name for o in result.verify.comparisons[0].outputs] == ["y"]
-    assert result.verify.samples[0].inputs.feeds["x"].shape == (4, 6, 8)
+    shapes = [sample.inputs.feeds["x"].shape for sample in result.verify.samples]
+    assert shapes == [(8, 6, 8), (1, 6, 8)]
 
 
 def test_the_batch_may_be_at_another_axis() -> None:
@@ -62,16 +63,16 @@ def test_a_dynamic_batch_gets_a_size() -> None:
     [
         (
             "(float[4,6] x) => (float[2,12] y) <int64[2] s = {2,-1}> { [view] y = Reshape(x, s) }",
-            "Reshape 'view' makes .* baked into its constant",
+            "Reshape 'view': it makes .* baked into its constant",
         ),
         (
             """(float[4,6] x) => (float[3,8] y) <int64[2] s = {3,8}> {
             [view] y = Reshape(x, s) }""",
-            "Reshape 'view' makes .* baked into its constant",
+            "Reshape 'view': it makes .* baked into its constant",
         ),
         (
             "(float[4,6] x) => (float[4,6] y) <float[4,1] w = {1,2,3,4}> { y = Add(x, w) }",
-            "does not work with x:8",
+            "Add 'y': its constant 'w' bakes the batch of 4: it has other numbers for each sample",
         ),
     ],
 )
@@ -85,8 +86,12 @@ def test_what_bakes_the_batch_is_named(text: str, message: str) -> None:
 def test_a_batch_that_is_there_stays() -> None:
     text = "(float[4,3] x) => (float[4,3] y) { y = Relu(x) }"
     assert_unchanged(PASS, text, because="the batch has this size", size=4)
-    scalar = "(float x) => (float y) { y = Relu(x) }"
-    assert_unchanged(PASS, scalar, because="no input has a batch")
+
+
+def test_a_model_without_a_batch_is_an_error() -> None:
+    model = Model.from_proto(parse("(float x) => (float y) { y = Relu(x) }"))
+    with pytest.raises(UsageError, match="no input has a batch; expected one with at least one axis"):
+        get_pass(PASS).apply(model)
 
 
 @pytest.mark.parametrize(
