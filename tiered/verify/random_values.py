@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tiered.runtime.session import Runner
 
 _OF_SHAPES: Final = frozenset({"Shape", "Size"})
-"""Operators of which the results do not depend on the numbers that they read."""
+"""Operators with results that do not depend on the numbers that they read."""
 _TRAINING: Final = 2
 """The operand of Dropout that makes it draw."""
 

@@ -37,7 +37,7 @@ INTEGERS = [
 
 
 def one(
-    expected: Any, actual: Any, numerics: Promise | str = "exact", **limits: float
+    expected: Any, actual: Any, numerics: Promise | str = "exact", **limits: Any
 ) -> OutputDifference:
     (output,) = compare({"y": expected}, {"y": actual}, numerics, **limits).outputs
     return output

@@ -23,7 +23,6 @@ from tiered.graph.edits import (
     interface as edit_interface,
     nodes as edit_nodes,
     operands as edit_operands,
-    outputs as edit_outputs,
     replace as edit_replace,
     surgery as edit_surgery,
     values as edit_values,
@@ -363,11 +362,9 @@ class Graph:
     add_output = edit_interface.add_output
     remove_output = edit_interface.remove_output
     order_outputs = edit_interface.order_outputs
+    exchange_output = edit_interface.exchange_output
     set_declarations = edit_interface.set_declarations
     set_declared_type = edit_declared_types.set_declared_type
-
-    # edits/outputs.py
-    exchange_output = edit_outputs.exchange_output
 
     # --- written in terms of the primitives -------------------------------------------------------
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tiered.graph.core.journal import Edit
 from tiered.graph.core.use_lists import enter_function, leave_function
-from tiered.graph.edits import interface, nodes, operands, outputs, values
+from tiered.graph.edits import interface, nodes, operands, values
 from tiered.graph.edits.content import write_content
 from tiered.graph.edits.invalidate import forget_elements_of
 
@@ -51,7 +51,7 @@ def undo_table(model: ModelState) -> dict[Edit, Callable[..., None]]:
         Edit.RENAME_VALUE: values.write_name,
         Edit.SET_GRAPH_INPUTS: _set_graph_inputs,
         Edit.SET_GRAPH_OUTPUTS: interface.write_graph_outputs,
-        Edit.EXCHANGE_GRAPH_OUTPUT: outputs.write_exchanged_output,
+        Edit.EXCHANGE_GRAPH_OUTPUT: interface.write_exchanged_output,
         Edit.SET_DECLARATIONS: _set_declarations,
         Edit.ADD_FUNCTION: add_function,
         Edit.REMOVE_FUNCTION: remove_function,
