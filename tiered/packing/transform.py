@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from tiered.errors import ModelError, UsageError
 from tiered.graph import Graph, InterfaceMap, Model, TensorType, Value
+from tiered.graph.core.interface_map import PackMap
 from tiered.graph.core.types import Dim
 from tiered.idioms.tensors import input_named
 from tiered.packing.abstract import (
@@ -68,7 +69,7 @@ def pack_rows(model: Model, inputs: Sequence[str] = (), *, max_valid_num: int = 
             f"{_PASS}: {model.label} mixes no tokens: its rows may hold several sequences already"
         )
     with model.transaction():
-        _rewrite(state, dims[0], pooled, max_valid_num)
+        _rewrite(state, packed, pooled, max_valid_num)
     masks = sum(isinstance(edit, MaskEdit) for edit in state.edits)
     pools = sum(isinstance(edit, PoolEdit) for edit in state.edits)
     return f"{masks} attentions masked by sequence, {pools} values taken from whole sequences"
@@ -147,10 +148,12 @@ def _is_pooled_output(state: Interpretation, value: Value) -> bool:
 
 
 def _rewrite(
-    state: Interpretation, rows: tuple[str, str], pooled: Sequence[Value], max_valid_num: int
+    state: Interpretation, packed: Sequence[Value], pooled: Sequence[Value], max_valid_num: int
 ) -> None:
     """Apply the edits, and declare the new dims of outputs."""
     graph, model = state.graph, state.graph.model
+    names = tuple(value.name for value in packed)
+    by_sequence = frozenset(value.name for value in pooled)
     changed = {
         value
         for value, fact in state.facts.items()
@@ -159,7 +162,7 @@ def _rewrite(
     kept = [(value, info) for value, info in graph.declarations if value not in changed]
     graph.set_declarations(kept)
     places = {graph.outputs.index(value): value.type for value in pooled if value.type is not None}
-    rewrite = PackingRewrite(graph, rows, state.facts, max_valid_num)
+    rewrite = PackingRewrite(graph, _leading(packed[0]), state.facts, max_valid_num)
     rewrite.apply(state.edits)
     for place, before in places.items():
         assert isinstance(before, TensorType)
@@ -169,4 +172,4 @@ def _rewrite(
         dims[fact.roles.index(Role.BATCH)] = max_valid_num or SEQUENCES
         graph.set_declared_type(graph.outputs[place], TensorType(before.dtype, tuple(dims)))
     model.forget_types()
-    model.note_interface(InterfaceMap(new="rows hold several sequences"))
+    model.note_interface(InterfaceMap(packed=PackMap(names, by_sequence, max_valid_num)))

@@ -168,7 +168,7 @@ class _ModelRun:
         graph = before.runnable.proto.graph
         defaults = {tensor.name for tensor in graph.initializer}
         needed = {info.name for info in graph.input} - defaults
-        if relation.tensors or relation.feeds or relation.batch is not None:
+        if relation.tensors or relation.feeds or relation.batch or relation.packed:
             return False
         return needed <= sample.inputs.feeds.keys()
 

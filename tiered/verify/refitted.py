@@ -13,11 +13,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tiered.errors import RuntimeFailure
-from tiered.graph.core.interface_map import BatchMap, InterfaceMap, converted
+from tiered.graph.core.interface_map import BatchMap, InterfaceMap, PackMap, converted
 from tiered.runtime.external_data import take_in
 from tiered.runtime.inputs.make import Inputs
 from tiered.verify.changed_region import with_outputs
 from tiered.verify.extract import Part
+from tiered.verify.packed import feeds_of, joined as joined_sequences, sequences_of
 from tiered.verify.rebatched import batch_size, joined, part_of, parts, stacked, wanted_sizes
 from tiered.verify.samples import Sample, samples_for
 from tiered.verify.sliced_session import open_model
@@ -70,6 +71,8 @@ class Refitting:
             raise RuntimeFailure(self._relation.new)
         if self._relation.batch is not None:
             return self._in_parts(wanted, self._relation.batch)
+        if self._relation.packed is not None:
+            return self._as_sequences(self._relation.packed)
         if self._goes_on():
             return self._forward()
         return self._backward(wanted)
@@ -84,6 +87,8 @@ class Refitting:
         fed = self._fed[number]
         if self._relation.batch is not None:
             return self._expected_in_parts(fed, self._relation.batch, reference=True)
+        if self._relation.packed is not None:
+            return self._expected_of_sequences(fed, self._relation.packed, reference=True)
         (values,) = self._run(self._source_names(), [fed], reference=True)
         return self._expected(values)
 
@@ -123,6 +128,22 @@ class Refitting:
         )  # fmt: skip
         known = [name for name in self._outputs() if self._source(name) in values]
         return {name: self._converted(name, values) for name in known}
+
+    def _as_sequences(self, packed: PackMap) -> tuple[list[Sample], list[Outputs]]:
+        """Return rows of several sequences, and what the model before computes for each."""
+        made = list[Sample]()
+        for fed in self._fed:
+            feeds = feeds_of(sequences_of(fed, packed), self._session.inputs)
+            made.append(Sample("sequences, each by itself", Inputs(feeds, {"*": "packed"})))
+        return made, [self._expected_of_sequences(fed, packed) for fed in self._fed]
+
+    def _expected_of_sequences(
+        self, fed: Outputs, packed: PackMap, *, reference: bool = False
+    ) -> Outputs:
+        sequences, names = sequences_of(fed, packed), self._source_names()
+        runs = self._run(names, sequences.runs, reference=reference)
+        found = [{name: run[name] for name in names} for run in runs]
+        return joined_sequences(found, sequences, packed)
 
     def _old_feeds_of_batch(self, feeds: Mapping[str, Any]) -> Outputs:
         """Return the inputs of the model before, with all samples of a new batch.

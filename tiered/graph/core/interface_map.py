@@ -35,6 +35,20 @@ class BatchMap(Record):
         return BatchMap(self.old, inputs, outputs)
 
 
+class PackMap(Record):
+    """Rows that hold several sequences, where they had one.
+
+    Attributes:
+        inputs: the packed inputs, [rows, columns, ...].
+        pooled: the outputs with one row for each sequence; the others are packed as the inputs.
+        most: how many sequences the model takes, 0 for any number.
+    """
+
+    inputs: tuple[str, ...]
+    pooled: frozenset[str]
+    most: int = 0
+
+
 class InterfaceMap(Record):
     """Which arrays go together, before and after an edit of the interface.
 
@@ -45,12 +59,14 @@ class InterfaceMap(Record):
             one cannot be computed from tensors before.
         new: why outputs for the new interface cannot be compared; "" if they can.
         batch: where the samples of a batch of another size are; None if it has the same size.
+        packed: which rows hold several sequences; None if none do.
     """
 
     tensors: Mapping[str, tuple[str, Convert | None]] = _NONE
     feeds: Mapping[str, tuple[str, Convert | None]] = _NONE
     new: str = ""
     batch: BatchMap | None = None
+    packed: PackMap | None = None
 
     def after(self, earlier: InterfaceMap) -> InterfaceMap:
         """Return the map of an earlier edit and this one."""
@@ -65,7 +81,10 @@ class InterfaceMap(Record):
         batch = earlier.batch
         if batch is None and self.batch is not None:
             batch = self.batch.named(earlier)
-        return InterfaceMap(tensors, feeds, self.new or earlier.new, batch)
+        new, packed = self.new or earlier.new, self.packed or earlier.packed
+        if packed is not None and (tensors or feeds or batch is not None):
+            new = new or "rows hold several sequences, and the interface changed otherwise too"
+        return InterfaceMap(tensors, feeds, new, batch, packed)
 
 
 def _chained(first: Convert | None, second: Convert | None) -> Convert | None:

@@ -1,0 +1,58 @@
+"""A model whose rows hold several sequences is compared with runs of single sequences."""
+
+import numpy as np
+import pytest
+
+from tiered import (
+    InterfaceMap,
+    Model,
+    PassContext,
+    VerificationError,
+    get_pass,
+    module_pass,
+    optimize_model,
+)
+from tiered.graph.core.interface_map import PackMap
+from tiered.testing import parse
+from tiered.verify.packed import joined, sequences_of
+
+ENCODER = """(float[B,T,4] x) => (float[B,T,4] y, float[B,4] z) <int64 zero = {0}> {
+    kt = Transpose<perm = [0,2,1]>(x)  scores = MatMul(x, kt)  p = Softmax<axis = 2>(scores)
+    y = MatMul(p, x)  z = Gather<axis = 1>(y, zero) }"""
+
+
+@pytest.mark.parametrize("most", [0, 2, 5])
+def test_each_sequence_is_compared(most: int) -> None:
+    pack = get_pass("packed_transformer", max_valid_num=most)
+    result = optimize_model(parse(ENCODER), passes=[pack], verify=True)
+    assert result.verify is not None
+    assert result.verify.verdict.word == "yes"
+    assert [o.name for o in result.verify.comparisons[-1].outputs] == ["y", "z"]
+    feeds = result.verify.samples[-1].inputs.feeds
+    assert feeds["x"].shape[0] == (1 if most == 2 else 2)
+    assert len(feeds["sequence_starts"]) == (most or 4)
+
+
+def test_sequences_that_attend_to_each_other_are_found() -> None:
+    @module_pass(opt_level=None, changes_interface=True, name="unmasked")
+    def unmasked(model: Model, ctx: PassContext) -> None:
+        """Say that rows hold several sequences, and mask none."""
+        main = model.main
+        main.set_graph_outputs(main.outputs[:1], main.output_infos[:1])
+        model.note_interface(InterfaceMap(packed=PackMap(("x",), frozenset())))
+
+    with pytest.raises(VerificationError, match="unmasked changed output 'y'"):
+        optimize_model(parse(ENCODER), passes=[unmasked], verify=True)
+
+
+def test_two_rows_without_padding() -> None:
+    feeds = {"x": np.arange(6).reshape(2, 3), "k": np.ones(2)}
+    packed = PackMap(("x",), frozenset({"z"}), 5)
+    made = sequences_of(feeds, packed)
+    assert made.batch.inputs["x"].tolist() == [[0, 1, 2, 3, 4], [2, 0, 5, 3, 4]]
+    assert made.batch.used == 1
+    assert [run["x"].tolist() for run in made.runs] == [[[0, 1, 2]], [[3, 4]], [[2, 0]], [[5, 3, 4]]]
+    runs = [{"y": run["x"] + 10, "z": run["x"][:, 0]} for run in made.runs]
+    found = joined(runs, made, packed)
+    assert found["z"].tolist() == [0, 3, 2, 5, 0]
+    assert found["y"].tolist() == [[10, 11, 12, 13, 14], [12, 10, 15, 13, 14]]
