@@ -101,9 +101,10 @@ def test_a_model_without_a_batch_is_an_error() -> None:
         ({"axes": {"q": 0}}, "the model has no input 'q'"),
         ({"axes": {"x": 2}}, "'x' has 2 axes, and no axis 2"),
         ({"axes": {"x": 0, "z": 0}}, "the inputs have the batches"),
+        ({"axes": {"x": 0}, "size": "M"}, "dim 1 of input 'z' is 'M' too; give the batch another"),
     ],
 )
 def test_options_that_cannot_be(options: dict[str, object], message: str) -> None:
-    text = "(float[4,3] x, float[5] z) => (float[4,3] y) { y = Relu(x) }"
+    text = "(float[4,3] x, float[5,M] z) => (float[4,3] y) { y = Relu(x) }"
     with pytest.raises(UsageError, match=message):
         get_pass(PASS, **options).apply(Model.from_proto(parse(text)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
 from tiered.batching.facts import Fact, Refusal, Rows
@@ -113,7 +113,7 @@ def _take_first(state: Following, node: Node, slot: int, rows: Rows) -> None:
 # --- operators without a cut ----------------------------------------------------------------------
 
 
-def leading(*slots: int, others: Collection[int] = ()) -> Rule:
+def leading(*slots: int, others: Collection[int] = ()) -> Callable[[Following, Node], Fact]:
     """Return the rule of operators with the batch as the first axis of operands and outputs.
 
     Args:
@@ -135,6 +135,28 @@ def leading(*slots: int, others: Collection[int] = ()) -> Rule:
         return rows
 
     return rule
+
+
+def attention(state: Following, node: Node) -> Fact:
+    """Attention; a mask of fewer than 4 axes is the same for every sample."""
+    rows = leading(0, 1, 2, 4, 5, 6, others=(3,))(state, node)
+    assert isinstance(rows, Rows)
+    mask = node.input(3)
+    if mask is None:
+        return rows
+    rank = state.rank(mask)
+    if state.rows(node, 3) is not None:
+        if rank != 4:
+            raise Refusal(f"the first axis of its mask {mask.name!r} is not that of the batch")
+    elif rank == 4 and state.sizes(mask)[0] != 1:
+        state.spread(node, 3, rows)
+    return rows
+
+
+def rotary(state: Following, node: Node) -> Fact:
+    """RotaryEmbedding; without positions, the caches have a row for each sample."""
+    has_positions = node.input(3) is not None
+    return leading(*((0, 3) if has_positions else (0, 1, 2)))(state, node)
 
 
 def along_axis(default: int, *, last: bool = False) -> Rule:

@@ -46,6 +46,8 @@ def change_batch(
     sizes = [dim for dim in dims if isinstance(dim, int)]
     if len(dims) > 1 and sizes:
         raise UsageError(f"change_batch: the inputs have the batches {', '.join(map(str, dims))}")
+    if isinstance(size, str):
+        _check_free(model, places, size)
     if sizes:
         rebatch(model, places, size)
     else:
@@ -53,6 +55,17 @@ def change_batch(
             {value.name: _only(value, at, size) for value, at in places.items()}
         )
     return None
+
+
+def _check_free(model: Model, places: dict[Value, int], name: str) -> None:
+    """Check that no other dim of an input has the name: both would be one size."""
+    for value in model.main.inputs:
+        for axis, dim in enumerate(value.shape or ()):
+            if dim == name and places.get(value) != axis:
+                raise UsageError(
+                    f"change_batch: dim {axis} of input {value.name!r} is {name!r} too; give the "
+                    "batch another name"
+                )
 
 
 def _first_axes(model: Model) -> dict[Value, int]:
