@@ -10,6 +10,7 @@ import onnx
 from tiered.errors import ModelError
 from tiered.graph.core.schema import Schema, attributes_of, schema_of
 from tiered.graph.core.types import TensorType
+from tiered.graph.queries.stable_body import stabilized
 
 if TYPE_CHECKING:
     from tiered.graph.core.node import Node
@@ -32,11 +33,12 @@ def has_function_body(node: Node) -> bool:
 
 
 def function_body(node: Node) -> onnx.FunctionProto:
-    """Return the function that ONNX defines the operator of a node by.
+    """Return the function that ONNX defines the operator of a node by, in a sound form.
 
-    The function has the operands of the node, absent ones too, and imports one version of the
-    default domain, which may be older than the model's. Attributes that the node leaves to their
-    defaults are defaults of the function.
+    What cancels or overflows in it has another form (`stable_body`). The function has the operands
+    of the node, absent ones too, and imports one version of the default domain, which may be older
+    than the model's. Attributes that the node leaves to their defaults are defaults of the
+    function.
 
     Raises:
         ModelError: ONNX defines no body for the operator, or none for the node's dtypes.
@@ -52,6 +54,7 @@ def function_body(node: Node) -> onnx.FunctionProto:
     if not text:
         raise ModelError(f"ONNX defines no function body of {name} in opset {version}")
     body = onnx.FunctionProto.FromString(text)
+    stabilized(body)
     _import_default_domain(body, node)
     body.domain, body.name = DOMAIN, node.op_type
     if node.op_type == "AffineGrid" and not node.domain:
