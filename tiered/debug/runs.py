@@ -179,15 +179,20 @@ def folder_of(source: ModelLike) -> str:
 
 
 def samples_of(
-    source: ModelLike, session: Runner, given: Iterable[Source] = (), seed: int = 0
+    source: ModelLike,
+    session: Runner,
+    given: Iterable[Source] = (),
+    seed: int = 0,
+    *,
+    varied: bool = True,
 ) -> list[Inputs]:
-    """Return the samples of a model: the user's, else two made sets.
+    """Return the samples of a model: the user's, else two made sets, the second one varied.
 
     Raises:
         UsageError: a file has no input to go to.
         RuntimeFailure: no inputs were found that the model accepts.
     """
-    wanted = Wanted(read_samples(given), seed=seed)
+    wanted = Wanted(read_samples(given), seed=seed, varied=varied)
     found = samples_for(as_proto(source), session, wanted)
     return [sample.inputs for sample in found]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary
 
@@ -18,6 +18,7 @@ from tiered.passes.validity import complaint_of, is_contrib_complaint_new
 from tiered.runtime.compare.outputs import Comparison
 from tiered.runtime.worker.client import Worker, shared_worker
 from tiered.runtime.worker.limits import physical_memory
+from tiered.support.numerics import Numerics
 from tiered.support.options import size_in_bytes
 from tiered.verify.baseline import Baseline, RecordedBaseline, recorded_baseline, weights_of
 from tiered.verify.deployment import Deployment
@@ -232,10 +233,10 @@ class Verify:
         config = PassContext.current().config
         return Wanted(
             self._given,
-            config["verify.bindings"],
-            config["verify.seed"],
-            config["verify.edge_values"],
-            self._shapes,
+            bindings=config["verify.bindings"],
+            seed=config["verify.seed"],
+            edge_values=config["verify.edge_values"],
+            shapes=self._shapes,
         )
 
     def _remark(self, name: str, text: str) -> None:
@@ -256,9 +257,9 @@ class Verify:
         """
         assert watched.baseline is not None
         subject = Subject(infos, rewrites, PassContext.current().backend.verification)
-        case = Case(
-            model, watched.baseline, subject, self._wanted(), self._process(), _budget()
-        )
+        is_lossy = subject.promise.numerics is Numerics.LOSSY
+        wanted = replace(self._wanted(), varied=not is_lossy)
+        case = Case(model, watched.baseline, subject, wanted, self._process(), _budget())
         method = next(each for each in METHODS if each.applies(case))
         try:
             after = method.check(case)

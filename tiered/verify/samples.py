@@ -50,6 +50,7 @@ class Wanted:
         given: the user's samples; without any, inputs are made.
         bindings: how many sets of sizes the dynamic dims get, where inputs are made.
         seed: of the random numbers.
+        varied: whether the floats of the later sets have offsets, zeros and scales over decades.
         edge_values: run once more on ±0, ±Inf, NaN, denormals and extremes.
         shapes: the dims of inputs that are made, by name of the input, as far as they are sizes.
         added: inputs that a pass added: no sample of the user has them, so they are made.
@@ -58,6 +59,7 @@ class Wanted:
     given: tuple[Given, ...] = ()
     bindings: int = BINDINGS
     seed: int = 0
+    varied: bool = True
     edge_values: bool = False
     shapes: Mapping[str, Sequence[int | str]] = field(default_factory=dict)
     added: frozenset[str] = frozenset()
@@ -111,7 +113,7 @@ def samples_for(model: onnx.ModelProto, session: Runner, wanted: Wanted) -> list
     )
     if not found:
         for binding in range(wanted.bindings):
-            inputs = made(binding=binding)
+            inputs = made(binding=binding, varied=wanted.varied and binding > 0)
             found.append(Sample(f"made inputs {binding + 1}", inputs))
             if not inputs.dims and not wanted.seed and binding:
                 break

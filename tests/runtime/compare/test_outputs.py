@@ -387,3 +387,13 @@ def test_lossy_floats_of_fewer_bits_are_compared_in_the_expected_dtype() -> None
         found = compare({"y": x[:1]}, {"y": half[:1]}, numerics).outputs[0].reason
         assert found == "dtype float32 became float16"
     assert not compare({"y": half[:1]}, {"y": x[:1]}, "lossy").ok
+
+
+def test_the_tolerance_of_a_class_has_no_unit() -> None:
+    """BatchNormalization with a variance of 1e6 in halves: outputs of 1e-3, 290 % off."""
+    x = f32([1e-3, -2e-3, 5e-4])
+    for unit in (1.0, 1e-6, 1e6):
+        assert not one(x * unit, x * np.float32(3.9 * unit), "lossy").ok
+        assert one(x * unit, x * np.float32(1.05 * unit), "lossy").ok
+        assert not one(x * unit, (x + np.float32(1e-6)) * unit, "reassociating").ok
+    assert one(x, x + np.float32(1e-2), "lossy", atol=0.02).ok  # what a caller gives is absolute

@@ -616,7 +616,7 @@ def test_the_frames_of_a_spectrogram_are_many() -> None:
 def test_sizes_that_are_given_are_kept() -> None:
     text = "g (float[a,b] x) => (float[c,77] y) <int64[2] s = {-1, 77}> { y = Reshape(x, s) }"
     with pytest.raises(RuntimeFailure, match=r"inputs of your own \(--inputs, .*--input-shape"):
-        feasible_inputs(model(text))
+        feasible_inputs(model(text), dims={"a": 3, "b": 5})
     made = feasible_inputs(model(text), dims={"b": 154})
     assert made.feeds["x"].shape[1] == 154
 
@@ -637,3 +637,36 @@ def test_of_an_invalid_model_only_the_inputs_are_known() -> None:
     made = make_inputs(model(text))
     assert made.feeds["t"].shape == (3, 4)
     assert made.rules["i"] == make_inputs(model("g (int64[2] i) => (int64[2] i) {}")).rules["i"]
+
+
+def test_varied_numbers_have_rows_of_every_kind() -> None:
+    text = "g (float[N,16] x, float[N,3,4,5] v, float[N] s, int64[9] i) => (y) { y = Gather(x, i) }"
+    made = make_inputs(model(text), binding=1, varied=True, dims={"N": 12})
+    x = made.feeds["x"].reshape(2, 6, 16)
+    for shifted, zero, decades, constant, normal, small in x:
+        assert (np.abs(shifted - 100) < 10).all()
+        assert not zero.any()
+        assert np.abs(decades).min() < 1e-2
+        assert np.abs(decades).max() > 1
+        assert len(set(constant)) == 1
+        assert 0.1 < np.abs(normal).max() < 10
+        assert 0 < np.abs(small).max() < 1e-2
+    planes = made.feeds["v"].reshape(6, 6, 20)
+    assert (np.abs(planes[:, 0] - 100) < 10).all()
+    assert (made.feeds["i"][0], made.feeds["i"][-1]) == (0, 11)
+    assert made.rules["x"].startswith("rows shifted by 100, zero")
+    assert made.is_varied
+    again = make_inputs(model(text), binding=1, varied=True, dims={"N": 12})
+    assert again.feeds["x"].tobytes() == made.feeds["x"].tobytes()
+
+
+def test_varied_numbers_keep_what_the_model_demands() -> None:
+    text = """g (float[2,3] x, float[2,3] d, float[2,3] mask, float16[2,3] h, float[3] few)
+        => (y, z) {
+        a = Log(x)  b = Div(a, d)  y = Add(b, mask)  z = Neg(h) }"""
+    made = make_inputs(model(text), varied=True)
+    assert (made.feeds["x"] > 0).all()
+    assert made.feeds["d"].all()
+    assert not made.feeds["mask"].any()
+    assert np.abs(made.feeds["h"].astype(np.float64)).max() < 20
+    assert made.rules["few"] == "normal distribution"

@@ -1,7 +1,6 @@
 """ONNX's function bodies, in forms that neither cancel nor overflow.
 
-Two laws of real numbers, of which the left side is wrong in floats for inputs that the operator's
-kernels take:
+Two laws of real numbers. In floats the left side is wrong for inputs that the kernels take:
 
     E[x^2] - E[x]^2   =>  E[(x - E[x])^2]                     it cancels for a mean beside which
                                                               the deviation is small

@@ -52,6 +52,9 @@ _MAX_SUMMED = 4
 _SOUNDS = (512, 256, 576, 128, 1536, 3000, 16000)
 _SOUND_RANK = 3
 
+ALL_ONES = "all dims 1"
+"""The words of the last candidate."""
+
 Candidate = tuple[str, dict[str, int], int]
 
 
@@ -242,7 +245,7 @@ def candidates(slots: list[Slot], usual: Binder) -> Iterator[Candidate]:
         for other in (1, 0, 3, 4):
             yield f"rank {other} where the model says none", {}, other
     yield "all dims 32", dict.fromkeys(free, 32), rank
-    yield "all dims 1", dict.fromkeys(free, 1), rank  # last: ones broadcast, and so prove little
+    yield ALL_ONES, dict.fromkeys(free, 1), rank  # last: ones broadcast, and so prove little
 
 
 def smallest_sizes(slots: list[Slot], fixed: Mapping[str, int]) -> dict[str, int]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from tiered.graph.core.dtypes import float_info, integer_info, is_float
 from tiered.runtime.inputs.graph_facts import Fact
+from tiered.runtime.inputs.varied import varied
 
 Array = np.ndarray[Any, Any]
 
@@ -32,6 +33,7 @@ class Request:
         facts: the constraints on its values.
         seed, binding, special: as in `make_inputs`.
         longest: a length that no axis of the model's inputs is below.
+        varied: whether floats are drawn over decades, with offsets and zeros.
     """
 
     name: str
@@ -42,6 +44,7 @@ class Request:
     binding: int
     special: bool
     longest: int
+    varied: bool = False
 
     @property
     def rng(self) -> np.random.Generator:
@@ -54,6 +57,12 @@ class Request:
     @property
     def is_float(self) -> bool:
         return self.dtype.kind == "c" or is_float(self.dtype)
+
+    @property
+    def is_varied(self) -> bool:
+        """Whether the numbers are varied; a divisor of 0 would make all infinite."""
+        is_wide = self.dtype.kind == "f" or self.dtype.name == "bfloat16"
+        return self.varied and is_wide and self.fact("divisor") is None
 
     @property
     def is_mask(self) -> bool:
@@ -169,7 +178,10 @@ def _indices(request: Request, index: Fact) -> tuple[Array, str]:
     distinct = _distinct(request, index)
     if distinct is not None:
         return distinct, f"index, no place twice ({index.why})"
-    return _draw(request, index.low, high), f"index: {text}"
+    drawn = _draw(request, index.low, high)
+    if request.varied and drawn.size > 1:
+        drawn.reshape(-1)[[0, -1]] = (index.low, high - 1)
+    return drawn, f"index: {text}"
 
 
 def _distinct(request: Request, index: Fact) -> Array | None:
@@ -253,7 +265,11 @@ def _floats(request: Request) -> tuple[Array, str]:
         return (np.abs(normal) + 0.5).astype(request.dtype), f"positive ({reason})"
     domain = request.fact("domain")
     rule = "normal distribution" if domain is None else f"positive ({domain.why})"
-    drawn = np.asarray(normal if domain is None else np.abs(normal) + 0.5).astype(request.dtype)
+    if domain is not None:
+        normal = np.abs(normal) + 0.5
+    elif request.is_varied:
+        normal, rule = varied(normal, request.dtype.itemsize * 8, request.seed)
+    drawn = np.asarray(normal).astype(request.dtype)
     if not request.special or not drawn.size:
         return drawn, rule
     parts = drawn.view(f"f{drawn.itemsize // 2}") if request.dtype.kind == "c" else drawn

@@ -7,17 +7,19 @@ sizes until onnxruntime accepts them. Both return the rule that chose each input
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tiered.errors import ModelError, RuntimeFailure, TimedOut
 from tiered.runtime.inputs.constraints import facts
-from tiered.runtime.inputs.dims import Binder, Slot, candidates
+from tiered.runtime.inputs.dims import ALL_ONES, Binder, Slot, candidates
 from tiered.runtime.inputs.draw import Request, make_tensor
 from tiered.runtime.inputs.graph_facts import Fact
+from tiered.runtime.inputs.refused import learned_sizes, sizes_of_constants
 from tiered.runtime.session import Runner, Session, as_proto
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
 _DEFAULT_RANK = 2  # of tensors of unknown rank
 _MAX_TRIES = 40
+_MOST_LEARNED = 40  # tries of sizes that are learned, beside the others
 
 
 @dataclass(frozen=True)
@@ -39,11 +42,13 @@ class Inputs:
         feeds: input name to value, as `Session.run` takes them.
         rules: input name to the rule that chose its values; "*" has the sizes that were tried.
         dims: the size that each symbolic dim was bound to; "x[0]" is an unnamed one.
+        is_varied: whether floats have offsets, zeros and scales over decades.
     """
 
     feeds: dict[str, Any]
     rules: dict[str, str] = field(default_factory=dict)
     dims: dict[str, int] = field(default_factory=dict)
+    is_varied: bool = False
 
 
 def make_inputs(
@@ -52,6 +57,7 @@ def make_inputs(
     seed: int = 0,
     binding: int = 0,
     special: bool = False,
+    varied: bool = False,
     dims: Mapping[str, int] | None = None,
     rank: int = _DEFAULT_RANK,
     bound: BoundModel | None = None,
@@ -66,6 +72,8 @@ def make_inputs(
         binding: which set of sizes the symbolic dims get; 0 and 1 differ wherever they can.
         special: mix ±0, ±Inf, NaN, denormals and extremes into floats, extremes into integers
             that nothing restricts.
+        varied: floats have offsets, zeros, constant rows and scales over decades
+            (`tiered.runtime.inputs.varied`), and indices their ends.
         dims: sizes to use instead, by the dim's name, place ("x[0]") or role ("batch", "seq",
             "past", "total", "height", ...).
         rank: of tensors of unknown rank.
@@ -88,9 +96,9 @@ def make_inputs(
     feeds: dict[str, Any] = {}
     rules: dict[str, str] = {}
     for value in required:
-        maker = _Maker(value.name, graph, seed, binding, special, longest, rank, binder)
+        maker = _Maker(value.name, graph, seed, binding, special, varied, longest, rank, binder)
         feeds[value.name], rules[value.name] = maker.make(value.type, value.name)
-    return Inputs(feeds, rules, dict(binder.sizes))
+    return Inputs(feeds, rules, dict(binder.sizes), varied)
 
 
 def feasible_inputs(
@@ -99,6 +107,7 @@ def feasible_inputs(
     seed: int = 0,
     binding: int = 0,
     special: bool = False,
+    varied: bool = False,
     dims: Mapping[str, int] | None = None,
     max_tries: int = _MAX_TRIES,
     session: Runner | None = None,
@@ -109,7 +118,7 @@ def feasible_inputs(
     `rules["*"]` has the sizes taken, and the number of tries.
 
     Args:
-        model, seed, binding, special, dims: as in `make_inputs`.
+        model, seed, binding, special, varied, dims: as in `make_inputs`.
         max_tries: how many runs at most.
         session: the model as it is open, here or in a worker; else it is opened here.
         bound: the view of the model, as in `make_inputs`.
@@ -120,40 +129,108 @@ def feasible_inputs(
         ModelError: as in `make_inputs`.
     """
     proto = as_proto(model)
-    session = Session(model) if session is None else session
     bound = bound or _bound(proto)
-    first: RuntimeFailure | None = None
-    seen: list[dict[str, Any]] = []
-    for what, sizes, rank in candidates(_slots(proto, _DEFAULT_RANK), _binder(bound, binding)):
-        inputs = make_inputs(
-            proto,
-            seed=seed,
-            binding=binding,
-            special=special,
-            dims={**sizes, **(dims or {})},
-            rank=rank,
+    search = _Search(
+        Session(model) if session is None else session,
+        partial(
+            make_inputs, proto, seed=seed, binding=binding, special=special, varied=varied,
             bound=bound,
-        )
+        ),
+        dict(dims or {}),
+        max_tries,
+    )  # fmt: skip
+    usual = _binder(bound, binding)
+    free = [name for name, role in usual.roles.items() if role != "weights"]
+    for candidate in candidates(_slots(proto, _DEFAULT_RANK), usual):
+        found = None
+        if candidate[0] == ALL_ONES:
+            # Ones broadcast, and so prove little: sizes that are learned come first.
+            found = search.learned(free) or search.of_constants(bound.main({}), free)
+        found = found or search.tried(*candidate)
+        if found is not None:
+            return found
+    first = search.first
+    raise RuntimeFailure(
+        f"found no inputs that the model accepts in {len(search.seen)} tries; give inputs of your "
+        "own (--inputs, or inputs=[...] in Python) or sizes (--input-shape, input_shapes={...}); "
+        f"the first failed with: {first}"
+    ) from first
+
+
+@dataclass
+class _Search:
+    """The search for sizes that a model accepts; each try is a run.
+
+    Attributes:
+        session: the model as it is open.
+        make: makes inputs of given sizes.
+        fixed: sizes that the caller gave.
+        max_tries: how many runs at most.
+        seen: the shapes that were tried.
+        failed: what was tried first, and failed: the sizes, and the message.
+    """
+
+    session: Runner
+    make: Callable[..., Inputs]
+    fixed: dict[str, int]
+    max_tries: int
+    seen: list[dict[str, Any]] = field(default_factory=list)
+    failed: list[tuple[dict[str, int], str]] = field(default_factory=list)
+    first: RuntimeFailure | None = None
+
+    def tried(self, what: str, sizes: Mapping[str, int], rank: int) -> Inputs | None:
+        """Return inputs of some sizes, if the model accepts them; None if they were tried before.
+
+        Raises:
+            TimedOut: a worker stopped the model, which takes too long.
+        """
+        if len(self.seen) >= self.max_tries:
+            return None
+        inputs = self.make(dims={**sizes, **self.fixed}, rank=rank)
         shapes = {name: getattr(value, "shape", None) for name, value in inputs.feeds.items()}
-        if shapes in seen:
-            continue
-        if len(seen) == max_tries:
-            break
-        seen.append(shapes)
+        if shapes in self.seen:
+            return None
+        self.seen.append(shapes)
         try:
-            session.run(inputs.feeds)
+            self.session.run(inputs.feeds)
         except TimedOut:
             raise  # other sizes would time out too
         except RuntimeFailure as error:
-            first = first or error
-            continue
-        inputs.rules["*"] = what if len(seen) == 1 else f"{what} (accepted at try {len(seen)})"
+            self.first = self.first or error
+            self.failed.append((dict(inputs.dims), str(error)))
+            return None
+        tries = len(self.seen)
+        inputs.rules["*"] = what if tries == 1 else f"{what} (accepted at try {tries})"
         return inputs
-    raise RuntimeFailure(
-        f"found no inputs that the model accepts in {len(seen)} tries; give inputs of your own "
-        f"(--inputs, or inputs=[...] in Python) or sizes (--input-shape, input_shapes={{...}}); "
-        f"the first failed with: {first}"
-    ) from first
+
+    def learned(self, free: Sequence[str]) -> Inputs | None:
+        """Return inputs of sizes that the messages of failures name, if the model accepts some."""
+        pending = [(message, dims, dict[str, int]()) for dims, message in self.failed[:1]]
+        self.max_tries = max(self.max_tries, len(self.seen) + _MOST_LEARNED)
+        while pending:
+            message, dims, known = pending.pop(0)
+            sizes_now = {name: dims[name] for name in free}
+            for sizes in learned_sizes(message, sizes_now):
+                chosen, count = {**known, **sizes}, len(self.failed)
+                what = f"{_said(chosen)}: learned from the runtime"
+                found = self.tried(what, chosen, _DEFAULT_RANK)
+                if found is not None:
+                    return found
+                more = [(text, tried, chosen) for tried, text in self.failed[count:]]
+                pending += [each for each in more if each[0] != message]
+        return None
+
+    def of_constants(self, graph: Graph, free: Sequence[str]) -> Inputs | None:
+        """Return inputs of sizes that constants of the model have, if the model accepts some."""
+        for sizes in sizes_of_constants(graph, free):
+            found = self.tried(f"{_said(sizes)}: as constants have it", sizes, _DEFAULT_RANK)
+            if found is not None:
+                return found
+        return None
+
+
+def _said(sizes: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} = {size}" for name, size in sizes.items())
 
 
 def _bound(proto: onnx.ModelProto) -> BoundModel:
@@ -222,6 +299,7 @@ class _Maker:
     seed: int
     binding: int
     special: bool
+    varied: bool
     longest: int
     rank: int
     binder: Binder
@@ -269,6 +347,7 @@ class _Maker:
             binding=self.binding,
             special=self.special,
             longest=self.longest,
+            varied=self.varied,
         )
         return make_tensor(request)
 

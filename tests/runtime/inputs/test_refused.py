@@ -1,0 +1,92 @@
+"""Sizes that the runtime refuses are learned from its message or the constants, and named."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import numpy_helper
+
+from tiered import optimize_model
+from tiered.runtime import feasible_inputs
+from tiered.runtime.inputs.refused import learned_sizes
+from tiered.testing import parse
+
+
+def model(text: str, **weights: Any) -> Any:
+    made = parse(text)
+    for name, array in weights.items():
+        made.graph.initializer.append(numpy_helper.from_array(np.asarray(array), name))
+    return made
+
+
+def ones(*shape: int) -> Any:
+    return np.ones(shape, np.float32)
+
+
+def test_the_numbers_of_a_message_are_tried_in_the_place_of_others() -> None:
+    message = (
+        "[ONNXRuntimeError] : 1 : FAIL : Non-zero status code returned while running Add node. "
+        "Name:'Add_12' Status Message: /src/element_wise_ops.h:560 void Init(ptrdiff_t) "
+        "axis == 1 || axis == largest was false. Attempting to broadcast an axis by a dimension "
+        "other than 1. 8 by 24"
+    )
+    found = [*learned_sizes(message, {"batch": 2, "length": 24})]
+    assert found[0] == {"length": 8}
+    assert all(size not in (12, 560) for each in found for size in each.values())
+    shifted = [*learned_sizes("Status Message: 8 by 22", {"length": 24})]
+    assert shifted[0] == {"length": 10}
+    assert [*learned_sizes("no number", {"length": 24})] == []
+
+
+LENGTHS: dict[str, tuple[str, dict[str, Any], dict[str, tuple[int, ...]]]] = {
+    "add": (
+        "(float[batch,length,6] x, float[batch,length] z) => (y) { a = Add(z, w)  y = Neg(x) }",
+        {"w": ones(8)},
+        {"length": (8, 1)},
+    ),
+    "reshape": (
+        "(float[batch,length,4] x) => (y) { a = Identity(x)  b = Reshape(a, s)  y = Add(b, w) }",
+        {"s": np.array([0, 8, 2, 2]), "w": ones(8, 1, 1)},
+        {"length": (8,)},
+    ),
+    "split": (
+        "(float[batch,length,4] x, float[batch,other] z) => (p, q, o) { p, q = Split<axis=1>(x, s) "
+        "o = Add(z, w) }",
+        {"s": np.array([5, 14]), "w": ones(9)},
+        {"length": (19,), "other": (9,)},
+    ),
+    "conv": (
+        "(float[batch,2,length] x) => (y) { c = Conv<kernel_shape=[3]>(x, k)  y = Add(c, w) }",
+        {"k": ones(3, 2, 3), "w": ones(1, 8)},
+        {"length": (10, 3)},
+    ),
+    "matmul": (
+        "(float[batch,length,4] x) => (y) { t = Transpose<perm=[0,2,1]>(x)  y = MatMul(t, w) }",
+        {"w": ones(17, 3)},
+        {"length": (17,)},
+    ),
+    "concat": (
+        "(float[batch,length,4] x, float[batch,n,4] z) => (y) { b = Concat<axis=1>(x, z) "
+        "y = Add(b, w) }",
+        {"w": ones(40, 4)},
+        {},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LENGTHS)
+def test_a_length_that_inner_operators_fix_is_found(name: str) -> None:
+    text, weights, expected = LENGTHS[name]
+    found = feasible_inputs(model(text, **weights))
+    for dim, sizes in expected.items():
+        assert found.dims[dim] in sizes
+    assert "accepted at try" in found.rules["*"]
+
+
+def test_the_verified_run_names_the_sizes() -> None:
+    text, weights, _ = LENGTHS["reshape"]
+    result = optimize_model(model(text, **weights), verify=True)
+    assert result.verify is not None
+    for sample in result.verify.samples:
+        assert sample.inputs.dims["length"] == 8
+        assert "length = 8: learned from the runtime" in str(sample)
