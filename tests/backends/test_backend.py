@@ -377,6 +377,38 @@ def test_a_type_key_that_no_version_has_is_an_error(tmp_path: Path) -> None:
         register_backend(profile)
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[operators]\nConvv = true", r"operators: onnx has no operator 'Convv'; did you mean 'Co"),
+        ("[operators]\n'Conv,Gemmm' = true", "onnx has no operator 'Gemmm'; did you mean 'Gemm'"),
+        ("[operators]\n'ai.onnx.ml::Scalerr' = true", "'ai.onnx.ml::Scalerr'; did you mean 'Sca"),
+        ("[layouts]\nConvv = 'NHWC'\n[operators]\nConv = true", "layouts: onnx has no operator"),
+        ("[quantization]\nper_tensor = ['Convv']\n[operators]\nConv = true", "per_tensor: onnx ha"),
+        ("opset = [13]", r"opset: expected \[low, high\] or {min = low, max = high}, not \[13\]"),
+        ("opset = 0", "opset: expected numbers from 1, not 0"),
+        ("ir_version = [-1, 8]", "ir_version: expected numbers from 1"),
+        ("max_rank = -1", "max_rank: expected an integer from 0, not -1"),
+        ("[operators]\nConv = { rank = -4 }", "operators.Conv: rank: expected numbers from 0"),
+    ],
+)
+def test_what_does_not_exist_names_the_file(tmp_path: Path, text: str, message: str) -> None:
+    profile = tmp_path / "npu.toml"
+    profile.write_text(f"api_version = 1\nname = 'npu'\n{text}")
+    with pytest.raises(BackendError, match=rf"npu\.toml: .*{message}") as caught:
+        get_backend(profile)
+    assert caught.value.exit_code == 2
+
+
+def test_operators_of_ones_own_are_known(tmp_path: Path) -> None:
+    profile = tmp_path / "npu.toml"
+    profile.write_text(
+        "api_version = 1\nname = 'npu'\nopset = { min = 13 }\n[operators]\n"
+        "EfficientNMS = { inputs = ['boxes:T'], outputs = ['found:T'] }\n'vendor::Gate' = true\n"
+    )
+    assert get_backend(profile).rules("EfficientNMS")
+
+
 def test_the_types_of_all_profiles_name_something() -> None:
     for known in built_in_backends():
         assert with_known_types(known, known.name) is known

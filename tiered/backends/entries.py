@@ -102,6 +102,28 @@ def bounds(value: Any) -> Bounds:
     return _limits(value, int)
 
 
+def bounds_from(least: int) -> Callable[[Any], Bounds]:
+    """Return a reader for the same of numbers from `least`, as versions and ranks are."""
+
+    def read(value: Any) -> Bounds:
+        if isinstance(value, list) and len(value) == 1:
+            raise ValueError("expected [low, high] or {min = low, max = high}")
+        found = bounds(value)
+        ends = [end for end in (found.low, found.high) if end is not None]
+        if ends and min(ends) < least:
+            raise ValueError(f"expected numbers from {least}")
+        return found
+
+    return read
+
+
+def count(value: Any) -> int:
+    """Read an integer from 0."""
+    if integer(value) < 0:
+        raise ValueError("expected an integer from 0")
+    return int(value)
+
+
 def bounds_of_elements(value: Any) -> Bounds:
     """Read the same of numbers with fractions too."""
     return _limits(value, (int, float))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from tiered.backends.backend import (
@@ -20,8 +20,10 @@ from tiered.backends.entries import (
     Table,
     boolean,
     bounds,
+    bounds_from,
     bounds_of_elements,
     checked,
+    count,
     dtype,
     dtypes_in,
     integer,
@@ -39,6 +41,7 @@ from tiered.backends.rules import ANY, AttributeRule, OperatorRule, Substitute, 
 from tiered.backends.standard import Layout, QuantizationForm
 from tiered.errors import BackendError, TieredError, did_you_mean
 from tiered.graph.core.dtypes import DataType, integer_info
+from tiered.graph.core.schema import operators_of
 from tiered.support.toml_files import read_toml
 
 _OWN_DOMAINS: Final = ("ai.onnx", "com.microsoft")
@@ -61,11 +64,13 @@ def read_backend(path: str | os.PathLike[str], parent: Parent) -> Backend:
 
 
 def with_known_types(backend: Backend, where: str) -> Backend:
-    """Return the backend after checking the keys of `types`.
+    """Return the backend after checking the names of operators, and the keys of `types`.
 
     Raises:
-        BackendError: a key is no operand or type parameter of any version of its operator.
+        BackendError: onnx has no such operator, or a key is no operand or type parameter of any
+            version of its operator.
     """
+    _check_operators(backend, where)
     for (domain, op_type), rules in backend.operators.items():
         known = type_keys(op_type, domain)
         for key in (key for rule in rules for key in rule.types):
@@ -116,9 +121,9 @@ def backend_of(table: Mapping[str, Any], where: str, parent: Parent) -> Backend:
         sources=whole.take("sources", strings, ()),
         limits=whole.take("limits", strings, ()),
         shapes=whole.take("shapes", one_of(Shapes), "dynamic"),
-        opset=whole.take("opset", bounds, ANY),
-        ir_version=whole.take("ir_version", bounds, ANY),
-        max_rank=whole.take("max_rank", integer, None),
+        opset=whole.take("opset", bounds_from(1), ANY),
+        ir_version=whole.take("ir_version", bounds_from(1), ANY),
+        max_rank=whole.take("max_rank", count, None),
         layout=whole.take("layout", one_of(Layout), "any"),
         layouts={
             op_type: checked(one_of(Layout), layout, f"{where}: layouts.{op_type}")
@@ -153,6 +158,37 @@ def backend_of(table: Mapping[str, Any], where: str, parent: Parent) -> Backend:
         below.end()
     _check_substitutes(backend, where)
     return backend
+
+
+def _check_operators(backend: Backend, where: str) -> None:
+    """Raise if a name of the standard is no operator, unless the profile defines it."""
+    defined = {operator.key for operator in backend.custom_operators}
+    for key, rules in backend.operators.items():
+        if key not in defined and all(rule.signature == ((), ()) for rule in rules):
+            _check_operator(*key, f"{where}: operators")
+    quantization = backend.quantization
+    lists: dict[str, Iterable[str]] = {
+        "layouts": backend.layouts,
+        "quantization: operators": quantization.operators,
+        "quantization: integer_results": quantization.integer_results,
+        "quantization: per_tensor": quantization.per_tensor,
+        "quantization: unsigned_weights": quantization.unsigned_weights,
+        "quantization: fixed_results": quantization.fixed_results,
+    }
+    for place, names in lists.items():
+        for name in names:
+            if not backend.rules(name):
+                _check_operator("", name, f"{where}: {place}")
+
+
+def _check_operator(domain: str, op_type: str, where: str) -> None:
+    known = operators_of(domain)
+    if known and op_type not in known:
+        named = f"{domain}::{op_type}" if domain else op_type
+        raise BackendError(
+            f"{where}: onnx has no operator {named!r}{did_you_mean(op_type, known)} "
+            "(the names of inputs and outputs of one of your own make it known)"
+        )
 
 
 def _quantization(table: Table) -> Quantization:
@@ -277,14 +313,14 @@ def _rule(entry: Any, groups: Groups, where: str) -> OperatorRule:
         raise BackendError(f"{where}: {expected}, not {entry!r}")
     table = Table(entry, where)
     rule = OperatorRule(
-        versions=table.take("versions", bounds, ANY),
-        opset=table.take("opset", bounds, ANY),
+        versions=table.take("versions", bounds_from(1), ANY),
+        opset=table.take("opset", bounds_from(1), ANY),
         types={
             key: checked(dtypes_in(groups), names, f"{where}.types.{key}")
             for key, names in table.take("types", mapping, {}).items()
         },
         dtypes=table.take("dtypes", dtypes_in(groups), frozenset()),
-        rank=table.take("rank", bounds, ANY),
+        rank=table.take("rank", bounds_from(0), ANY),
         constant=table.take("constant", strings, ()),
         elements={
             key: checked(bounds_of_elements, ends, f"{where}.elements.{key}")

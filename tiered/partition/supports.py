@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from tiered.backends.coverage import operator_name
-from tiered.errors import UsageError
+from tiered.errors import UsageError, did_you_mean
+from tiered.graph.core.schema import operators_of
 from tiered.rewriter import SubgraphMatcher
 
 if TYPE_CHECKING:
@@ -107,6 +108,19 @@ def create_pattern_support(
     return PatternSupport(patterns, ignore_literals=ignore_literals)
 
 
+def _check_name(name: str, backend: Backend) -> None:
+    """Raise if neither the standard nor the target has an operator.
+
+    Raises:
+        UsageError: that is so, in a domain of which one of them has operators.
+    """
+    domain, _, op_type = name.rpartition("::")
+    own = {other for space, other in backend.operators if space == domain}
+    known = {*own, *operators_of(domain)}
+    if known and op_type not in known:
+        raise UsageError(f"there is no operator {name!r}{did_you_mean(op_type, known)}")
+
+
 class BackendSupport(OperatorSupport):
     """The nodes that the table of a backend takes, without some operators.
 
@@ -116,6 +130,9 @@ class BackendSupport(OperatorSupport):
     Args:
         backend: the target.
         denied: operators that are not taken: `Conv`, `com.microsoft::Gelu`.
+
+    Raises:
+        UsageError: there is no such operator.
     """
 
     def __init__(self, backend: Backend, denied: Iterable[str] = ()) -> None:
@@ -124,6 +141,8 @@ class BackendSupport(OperatorSupport):
             raise UsageError(f"denied is a list of operators, not the string {denied!r}")
         self.backend = backend
         self.denied = frozenset(denied)
+        for name in self.denied:
+            _check_name(name, backend)
 
     def is_node_supported(self, graph: Graph, node: Node) -> bool:
         return self._takes(node, frozenset())
