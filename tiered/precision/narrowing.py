@@ -9,8 +9,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from tiered.errors import UsageError, did_you_mean
 from tiered.graph import DataType, Model, Node, Value
 from tiered.graph.core.dtypes import float_info
+from tiered.graph.core.schema import operators_of
 
 Array = np.ndarray[Any, Any]
 
@@ -30,14 +32,25 @@ def why_skipped(node: Node, op_types: Collection[str], patterns: Iterable[str]) 
 
 
 def unmatched(model: Model, op_types: Iterable[str], patterns: Iterable[str]) -> Iterator[str]:
-    """Yield which operators and globs of names of the user's options fit no node, in words."""
+    """Check the names of the user's options, and yield in words which operators no node has.
+
+    Raises:
+        UsageError: a name or glob fits no node, or an operator exists neither in the model nor in
+            the standard.
+    """
     nodes = [node for graph in model.graphs() for node in graph.nodes]
     there = {node.op_type for node in nodes}
-    if missing := [each for each in dict.fromkeys(op_types) if each not in there]:
+    missing = [each for each in dict.fromkeys(op_types) if each not in there]
+    for each in missing:
+        if each not in operators_of(""):
+            known = {*there, *operators_of("")}
+            raise UsageError(f"there is no operator {each!r}{did_you_mean(each, known)}")
+    if missing:
         yield f"no node has the operator {' or '.join(missing)}"
     for pattern in dict.fromkeys(patterns):
         if not any(fnmatchcase(node.label, pattern) for node in nodes):
-            yield f"no node has the name {pattern}"
+            hint = did_you_mean(pattern, {node.label for node in nodes})
+            raise UsageError(f"no node of {model.label} has the name {pattern!r}{hint}")
 
 
 class Narrowing(ABC):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from fnmatch import fnmatchcase
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from tiered.calibration.masks import mask_limits
 from tiered.graph import DataType, Graph, Model, Node, Tensor, Value
 from tiered.precision.few_bits.returning import OutputBudget, convert_within
+from tiered.precision.narrowing import is_chosen, unmatched
 from tiered.quantization.deployed import SATURATION, saturates
 from tiered.quantization.plan import NO_PRODUCTS, is_dequantized, weight_refusal
 from tiered.quantization.scales import Weight, weight_of
@@ -49,11 +49,14 @@ def quantise_dynamically(
         budget: the limit of the outputs; the worst products return to float until it holds.
 
     Raises:
-        UsageError: the budget is not readable, or a file of inputs belongs to no input.
+        UsageError: the budget is not readable, a file of inputs belongs to no input, or a name of
+            `skip_nodes` or `skip_op_types` fits nothing.
         RuntimeFailure: there is a budget, and onnxruntime does not run the model.
         VerificationError: the budget does not hold with all products of the main graph in float.
     """
     model.refresh_types()
+    for text in unmatched(model, skip_op_types, skip_nodes):
+        on_found(text)
     indices, limits = index_nodes(model), mask_limits(model)
     products = [
         node
@@ -63,8 +66,7 @@ def quantise_dynamically(
     ]
 
     def why_float(node: Node) -> str:
-        is_named = any(fnmatchcase(node.label, pattern) for pattern in skip_nodes)
-        if node.op_type in skip_op_types or is_named:
+        if is_chosen(node, skip_op_types, skip_nodes):
             return "the node is skipped"
         if node.op_type == "Conv" and not convolutions:
             return "a Conv is quantised on request only"

@@ -19,7 +19,7 @@ from tiered.intervals.analysis import ranges
 from tiered.legalization.search import legalize_nodes
 from tiered.precision.budget import Budget, fewest_returned
 from tiered.precision.effects import Order, output_effects
-from tiered.precision.narrowing import why_skipped
+from tiered.precision.narrowing import unmatched, why_skipped
 from tiered.precision.noise import Feeds, Reference
 from tiered.quantization.deployed import SATURATION, deployed_ratio, deviation, saturates
 from tiered.quantization.parameters import parameters_of_plan
@@ -162,11 +162,14 @@ def quantise_model(
         on_step: called with what is done next, for progress.
 
     Raises:
-        UsageError: a file of inputs belongs to no input of the model, or products are ordered by
-            sensitivity and an operator has no gradient.
+        UsageError: a file of inputs belongs to no input of the model, a name of `skip_nodes` or
+            `skip_op_types` fits nothing, or products are ordered by sensitivity and an operator has
+            no gradient.
         ModelError: a file of inputs cannot be read.
         RuntimeFailure: onnxruntime does not run the model.
     """
+    for text in unmatched(model, settings.skip_op_types, settings.skip_nodes):
+        on_found(text)
     scheme = scheme_of(backend)
     if backend is not None and scheme.in_integers is not None and not is_quantised(model):
         model.refresh_types()
