@@ -168,6 +168,7 @@ from tiered.rewriter import (
     ReplacedPattern as ReplacedPattern,
     Skip as Skip,
     SubgraphMatcher as SubgraphMatcher,
+    Unable as Unable,
     chain as chain,
     const as const,
     find_matches as find_matches,

@@ -323,6 +323,10 @@ class PassContext:
         _STACK.set((*stack[:place], *stack[place + 1 :]))
         return stack[place].informed
 
+    def unmet(self) -> list[Entry]:
+        """Return the entries of `required` that no decision has met so far."""
+        return [entry for entry in self.required if entry not in self._used]
+
     def _note_unmet(self) -> list[str]:
         unmet = []
         for entries, kind in ((self.required, "required"), (self.disabled, "disabled")):

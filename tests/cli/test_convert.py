@@ -278,7 +278,7 @@ def test_weights_return_to_float_for_a_budget(
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        (["--budget", "cosine>=0.9"], "--budget needs --to"),
+        (["--budget", "cosine>=0.9"], "--budget has no effect: it needs --to"),
         (["--to", "int8-weights", "--budget", "good"], "'good' is no budget"),
         (["--to", "int8-weights", "--no-keep-io"], "--no-keep-io has no effect"),
         (["--to", "mixed", "--budget", "good"], "'good' is no budget"),

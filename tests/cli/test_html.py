@@ -46,7 +46,7 @@ def test_a_run_that_fails_has_a_page_too(
     [
         (["--html", "model.onnx"], 2, "its file ends in .html"),
         (["--html", "absent/run.html"], 1, "no directory 'absent'"),
-        (["--html-without-times"], 2, "--html-without-times needs --html FILE"),
+        (["--html-without-times"], 2, "--html-without-times has no effect: it needs --html FILE"),
     ],
 )
 def test_wrong_options_are_errors(

@@ -461,8 +461,6 @@ def test_the_names_of_python_are_taken_too(cli: Cli, small: Path) -> None:
             "the edit 'set truncate_on_var{var=a}' has no effect, as truncate_on_var did not run: "
             "opt-in: runs only when required; require truncate_on_var",
         ),
-        (["--require", "truncate_on_var"], "required truncate_on_var did nothing: no var is given"),
-        (["--require", "const_input_shape"], "const_input_shape did nothing: no shape is given"),
         (
             ["--disable", "fold_constant", "--edit", "set fold_constant{max_growth=0}"],
             "has no effect, as fold_constant did not run: disabled by 'fold_constant'",

@@ -181,3 +181,22 @@ def test_cuts_make_a_model_of_each_device_and_stage(
     assert "leave --backend out" in cli("partition", model, "--backend", target, *cuts).err
     decreasing = ("--pipelining", "d=2", "--pipelining", "y=1")
     assert "never decrease" in cli("partition", model, *decreasing).err
+
+
+def test_a_denied_operator_that_does_not_exist_is_an_error(
+    cli: Cli, files: tuple[Path, Path]
+) -> None:
+    target, model = files
+    ended = cli("partition", model, "--backend", target, "--deny", "Foo")
+    assert ended.code == 2
+    assert "there is no operator 'Foo'" in ended.err
+    ended = cli("partition", model, "--backend", target, "--deny", "Convv")
+    assert "there is no operator 'Convv'; did you mean 'Conv'?" in ended.err
+
+
+def test_options_of_a_target_need_one(cli: Cli, files: tuple[Path, Path]) -> None:
+    _, model = files
+    for given in (("--deny", "Neg"), ("--horizontal",), ("--single",)):
+        ended = cli("partition", model, "--pipelining", "n=1", *given)
+        assert ended.code == 2
+        assert f"{given[0]} has no effect: it needs --backend" in ended.err

@@ -63,8 +63,8 @@ def test_weights_of_seven_bits_do_not_saturate(cli: Cli, products: Path) -> None
     options = ("--inputs", samples, "--reduce-range", "--force")
     with products_that("saturate"):
         ended = cli("quantize", products, out, *options)
-        dynamic = cli("quantize", products, out, "--dynamic", *options)
-        whole = cli("quantize", products, out, "--dynamic", "--inputs", samples, "--force")
+        dynamic = cli("quantize", products, out, "--dynamic", "--reduce-range", "--force")
+        whole = cli("quantize", products, out, "--dynamic", "--force")
     assert (ended.code, ended.err) == (0, "")
     assert (dynamic.code, SATURATION in dynamic.out) == (0, False)
     assert (whole.code, SATURATION in whole.out) == (0, True)
@@ -224,14 +224,26 @@ def test_one_made_sample_is_enough(cli: Cli, products: Path) -> None:
     assert json.loads(ended.out)["sqnr"] > 10
 
 
-def test_names_of_nodes_that_the_model_lacks_are_a_warning(cli: Cli, products: Path) -> None:
-    keep = ("--keep-nodes", "zz*", "--keep-nodes", "fir*", "--keep-ops", "MatMul,Conv")
+WAYS = [("quantize",), ("quantize", "--dynamic"), ("quantize", "--weights", "int8")]
+WAYS += [("convert", "--to", way, "--no-measure") for way in ("fp16", "fp8", "int4-weights")]
+
+
+@pytest.mark.parametrize("way", WAYS, ids=" ".join)
+def test_names_that_fit_nothing_are_errors(cli: Cli, products: Path, way: tuple[str, ...]) -> None:
+    run = (way[0], products, "--dry-run", *way[1:])
+    ended = cli(*run, "--keep-nodes", "firts")
+    assert ended.code == 2
+    assert "has the name 'firts'; did you mean 'first'?" in ended.err
+    ended = cli(*run, "--keep-ops", "Convv")
+    assert ended.code == 2
+    assert "there is no operator 'Convv'; did you mean 'Conv'?" in ended.err
+
+
+def test_operators_that_the_model_lacks_are_a_warning(cli: Cli, products: Path) -> None:
+    keep = ("--keep-nodes", "fir*", "--keep-ops", "MatMul,Conv")
     ended = cli("quantize", products, "--dry-run", *keep)
     assert ended.code == 0
-    assert "warning: --keep-nodes 'zz*' names no node of the model" in ended.err
-    assert "warning: --keep-ops 'Conv' names no node of the model" in ended.err
-    assert "fir*" not in ended.err
-    assert "--keep-ops 'MatMul'" not in ended.err
+    assert "warning: no node has the operator Conv" in ended.err
 
 
 def test_made_inputs_are_a_warning(cli: Cli, products: Path) -> None:

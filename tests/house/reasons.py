@@ -27,7 +27,7 @@ def skip_reasons(tree: ast.AST) -> Iterator[str]:
     One that is a value alone says what something else found: its reason is not in this text.
     """
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "Skip":
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("Skip", "Unable"):
             text = node.args[0]
             assert isinstance(text, ast.Constant), "values go in arguments of Skip, not in its text"
             if re.search(r"\w", str(text.value)):

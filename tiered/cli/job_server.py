@@ -26,9 +26,10 @@ import time
 from typing import Any, BinaryIO, Final
 
 from tiered.cli import main as run_command_line
+from tiered.cli.commands.optimize import decided_by
 from tiered.cli.files import check_output
 from tiered.cli.outcome import Outcome, observed
-from tiered.cli.source_mark import check_kept_file, check_replaced
+from tiered.cli.source_mark import PRECISION, check_kept_file, check_replaced
 from tiered.errors import TieredError
 from tiered.fleet.digests import data_files, sha256_of
 from tiered.fleet.usage import held_by, peak_since_reset, reset_peak
@@ -98,7 +99,8 @@ def _run(request: dict[str, Any]) -> dict[str, Any]:
         said = err.getvalue()
         is_written = code == 0 and request["out"] is not None and os.path.exists(request["out"])
         if is_written and target is not None and not request["force"]:
-            check_kept_file(source, target, request["out"])
+            asked = decided_by(outcomes[-1].options) if outcomes else {PRECISION}
+            check_kept_file(source, target, request["out"], asked)
     except TieredError as error:
         code, said = error.exit_code, str(error)
     seconds = time.perf_counter() - start

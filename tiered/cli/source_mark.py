@@ -4,7 +4,8 @@
 of a chain, if it is another one. A file is an earlier result of a model, and may be replaced, if
 
 - its mark names this model, or it is equal to it: a run that changes nothing keeps the mark; and
-- it has no property that the model and the new result lack: a higher opset, or numbers in few bits.
+- it has no property that the model and the new result lack, and that the command does not ask
+  about: a higher opset, or numbers in few bits.
 
 Every other ONNX model is replaced only with --force. The digest is that of the content: it depends
 neither on marks nor on where weights are stored, so that a chain of commands can be repeated.
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tiered.cli.output.terminal import printable
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 
 SOURCE: Final = "tiered.source"
 ROOT: Final = "tiered.root"
+
+OPSET: Final = "opset"
+PRECISION: Final = "precision"
 
 _WHOLE: Final = 1 << 22
 """Weights of up to this many bytes are hashed whole."""
@@ -87,13 +91,14 @@ def check_replaced(*sources: str, target: str, hint: str = "") -> None:
     )
 
 
-def check_kept(target: str, mark: SourceMark, made: Model) -> None:
+def check_kept(target: str, mark: SourceMark, made: Model, asked: Collection[str]) -> None:
     """Raise if the target has a property that the model and the new result lack.
 
     Args:
         target: the file to write.
         mark: the mark of the result.
         made: the result.
+        asked: the properties that the command decides: `OPSET`, `PRECISION`.
 
     Raises:
         UsageError: it does.
@@ -103,22 +108,22 @@ def check_kept(target: str, mark: SourceMark, made: Model) -> None:
     from tiered.graph.io.export import export_model
 
     assert mark.model.origin is not None, "the model was read from a file"
-    _check_kept(target, mark.model.origin, export_model(made, is_bare=True))
+    _check_kept(target, (mark.model.origin, export_model(made, is_bare=True)), asked)
 
 
-def check_kept_file(source: str, target: str, made: str) -> None:
-    """Raise if the target has a property that the source and the new result lack, all three files.
+def check_kept_file(source: str, target: str, made: str, asked: Collection[str]) -> None:
+    """Do as `check_kept`, with the source and the new result as files.
 
     Raises:
         UsageError: it does.
     """
     known = _read(source), _read(made)
-    _check_kept(target, *(proto for proto in known if proto is not None))
+    _check_kept(target, [proto for proto in known if proto is not None], asked)
 
 
-def _check_kept(target: str, *known: onnx.ModelProto) -> None:
+def _check_kept(target: str, known: Sequence[onnx.ModelProto], asked: Collection[str]) -> None:
     old = _read(target)
-    lost = "" if old is None else _lost(old, known)
+    lost = "" if old is None else _lost(old, known, asked)
     if lost:
         raise UsageError(
             f"{printable(target)!r} has {lost}, and the new result has not; use --force to "
@@ -214,11 +219,13 @@ def _read(path: str) -> onnx.ModelProto | None:
     return proto if proto.HasField("graph") else None
 
 
-def _lost(old: onnx.ModelProto, known: tuple[onnx.ModelProto, ...]) -> str:
+def _lost(
+    old: onnx.ModelProto, known: Sequence[onnx.ModelProto], asked: Collection[str]
+) -> str:
     """Return the property that a model has and the others have not; an empty string for none."""
     from tiered.graph.core.node import domain_of
 
-    for entry in old.opset_import:
+    for entry in () if OPSET in asked else old.opset_import:
         domain = domain_of(entry.domain)
         versions = [
             each.version
@@ -228,7 +235,8 @@ def _lost(old: onnx.ModelProto, known: tuple[onnx.ModelProto, ...]) -> str:
         ]
         if versions and entry.version > max(versions):
             return f"opset {entry.version}{f' of {domain}' if domain else ''}"
-    if _has_narrow_numbers(old) and not any(map(_has_narrow_numbers, known)):
+    is_wider = _has_narrow_numbers(old) and not any(map(_has_narrow_numbers, known))
+    if is_wider and PRECISION not in asked:
         return "numbers in few bits (it is quantised, or in a narrower type)"
     return ""
 

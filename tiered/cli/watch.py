@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from tiered.cli.declare import Declared
+from tiered.cli.effects import Effect, check_effects
 from tiered.cli.flags import Flag, Names, split_names
 from tiered.cli.html import check_html
 from tiered.cli.output.terminal import printable
@@ -68,6 +69,12 @@ class WatchOptions:
     """Config options: NAME=VALUE (`tiered options` lists them). Repeatable."""
 
 
+EFFECTS = (
+    Effect(("dump_weights",), "--dump DIR", lambda of: of("dump") is not None),
+    Effect(("html_without_times",), "--html FILE", lambda of: of("html") is not None),
+)
+
+
 def complete(tokens: Sequence[str]) -> list[str]:
     """Return the command line with default values for options that are typed without one."""
     completed: list[str] = []
@@ -103,12 +110,9 @@ def check_watch(options: WatchOptions) -> None:
         ModelError: the trace or the page cannot be written.
     """
     remark_kinds(options)
-    if options.dump_weights and options.dump is None:
-        raise UsageError("--dump-weights needs --dump DIR; add it")
+    check_effects(EFFECTS, options)
     if options.limit is not None and options.limit < 0:
         raise UsageError(f"--limit takes a number from 0, not {options.limit}")
-    if options.html_without_times and options.html is None:
-        raise UsageError("--html-without-times needs --html FILE; add it")
     check_html(options.html)
     if options.trace is not None:
         if not options.trace.endswith((".json", ".jsonl")):

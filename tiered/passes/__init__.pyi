@@ -20,6 +20,6 @@ from tiered.passes.lookup import (
     register as register,
 )
 from tiered.passes.pass_info import PassInfo as PassInfo, PassResult as PassResult
-from tiered.rewriter import Skip as Skip
+from tiered.rewriter import Skip as Skip, Unable as Unable
 
 __all__: list[str]

@@ -229,6 +229,7 @@ class PassResult(NamedTuple):
         needed_by: the pass that it is a dependency or follow-up of, or "".
         model: the number of the model within this process.
         applied, missed, found: its rewrites, declined rewrites and findings, by node.
+        unable: why it cannot do what it is asked for.
     """
 
     info: PassInfo
@@ -245,6 +246,7 @@ class PassResult(NamedTuple):
     applied: tuple[NodeNote, ...] = ()
     missed: tuple[NodeNote, ...] = ()
     found: tuple[NodeNote, ...] = ()
+    unable: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:

@@ -12,7 +12,7 @@ from tiered.errors import UsageError
 from tiered.graph import Model, Node, Stamp, Value
 from tiered.passes.pass_info import NodeNote, Place, Runnable
 from tiered.passes.report import note_of
-from tiered.rewriter import Skip
+from tiered.rewriter import Skip, Unable
 
 Allows = Callable[[Node], bool]
 
@@ -82,6 +82,7 @@ class PassRun:
         """Return the notes for a `PassResult`, without those of nodes that were removed."""
         if not (self._missed or self._notes or self.applied):
             return {}
+        unable = tuple(str(each) for _, _, each in self._notes if isinstance(each, Unable))
         notes: dict[str, list[NodeNote]] = {"missed": [], "found": []}
         for node, skip in self._missed.items():
             if node.graph is not None:
@@ -89,7 +90,9 @@ class PassRun:
         for kind, subject, reason in self._notes:
             notes[kind].append(_note(subject, reason))
         notes["applied"] = [NodeNote("", label, law, law) for label, law in self.applied]
-        return {kind: tuple(of_kind) for kind, of_kind in notes.items() if of_kind}
+        return {kind: tuple(of_kind) for kind, of_kind in notes.items() if of_kind} | (
+            {"unable": unable} if unable else {}
+        )
 
 
 def _note(node: Node | None, reason: Skip | str) -> NodeNote:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from tiered.errors import PassNotFoundError
+from tiered.errors import PassNotFoundError, TargetError, UsageError
 from tiered.passes.registry import is_glob, registry
 from tiered.pipeline.edits import USER
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tiered.backends.pipeline_edits import PipelineEdit
     from tiered.context import PassContext
     from tiered.passes import Pass
+    from tiered.pipeline.base import Pipeline
 
 
 def note_idle(
@@ -30,6 +31,42 @@ def note_idle(
         _note_edit(context, text)
     for entry in required:
         _note_required(context, entry)
+
+
+def check_asked(
+    context: PassContext, required: Iterable[Pass | str], listed: Pipeline | None
+) -> None:
+    """Raise if a pass that was asked for by name cannot do what it was asked for.
+
+    Args:
+        context: the context of the run.
+        required: the entries of the user.
+        listed: the pipeline of the user, if there is one.
+
+    Raises:
+        TargetError: there is one.
+    """
+    asked = {name for entry in required for name in _names(_name_of(entry))}
+    asked.update(leaf.name for leaf in (listed.leaves() if listed is not None else ()))
+    for name in sorted(asked):
+        results = [result for result in context.report.of(name) if not result.needed_by]
+        reasons = dict.fromkeys(reason for result in results for reason in result.unable)
+        if reasons and not any(result.changed for result in results):
+            raise TargetError(f"{name} cannot do what it is asked for: {'; '.join(reasons)}")
+
+
+def check_met(context: PassContext) -> None:
+    """Raise if no pass of the run is the one that a name requires.
+
+    Raises:
+        UsageError: there is such a name.
+    """
+    for entry in (each.text for each in context.unmet()):
+        if not is_glob(entry):
+            raise UsageError(
+                f"{entry} is required, but it is no pass of this pipeline; list it among the "
+                f"passes to run, or add it by an edit: 'after fold_constant: {entry}'"
+            )
 
 
 def _sets_options(edits: Iterable[PipelineEdit | str]) -> list[PipelineEdit]:

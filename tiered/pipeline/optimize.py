@@ -19,7 +19,7 @@ from tiered.passes.pass_info import Place
 from tiered.passes.validity import check_result
 from tiered.pipeline.base import Pipeline
 from tiered.pipeline.edits import edited, pipeline_for
-from tiered.pipeline.idle import note_idle
+from tiered.pipeline.idle import check_asked, check_met, note_idle
 from tiered.pipeline.result import OptimizeResult, OptimizeSummary, Statistics, summary_of
 from tiered.pipeline.sequential import Sequential, parse_pipeline
 from tiered.support.loading import paused_collector
@@ -210,8 +210,10 @@ def _run(model: Model, settings: Settings) -> _Run:
         execute(pipeline, model, context, Place(asked=passes is not None))
         if model.journal.moved_since(before):
             _check_result(model, context, pipeline)
+        check_met(context)
     taken = time.perf_counter() - started
     note_idle(context, edits, settings.get("required") or ())
+    check_asked(context, settings.get("required") or (), asked)
     if verify is not None:
         verify.verdict.raise_if_not()
     if expectations:

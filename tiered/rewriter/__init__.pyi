@@ -20,7 +20,7 @@ from tiered.rewriter.pattern import (
     PatternError as PatternError,
 )
 from tiered.rewriter.rule import Rule as Rule
-from tiered.rewriter.skip import Skip as Skip
+from tiered.rewriter.skip import Skip as Skip, Unable as Unable
 from tiered.rewriter.subgraphs.graph_search import (
     opset_matching as opset_matching,
     path_matching as path_matching,

@@ -16,4 +16,14 @@ class Skip:
         return self.reason.format(*self.args) if self.args else self.reason
 
     def __repr__(self) -> str:
-        return f"Skip({str(self)!r})"
+        return f"{type(self).__name__}({str(self)!r})"
+
+
+class Unable(Skip):
+    """A reason why a pass cannot do what it is asked for, on any node.
+
+    It is an error (a `TargetError`, exit code 4) if the pass was asked for by name. A pass that has
+    nothing left to do returns a `Skip`.
+    """
+
+    __slots__ = ()

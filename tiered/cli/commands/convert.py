@@ -6,14 +6,16 @@ so files, verification, summary and `--json` are those of that command.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from cyclopts import Parameter
 
 import tiered
 from tiered.cli.command_flags import WriteOptions
 from tiered.cli.commands.optimize import write_result
+from tiered.cli.effects import Effect, check_effects
 from tiered.cli.flags import Flag, Names
 from tiered.errors import UsageError
 
@@ -61,6 +63,46 @@ class ConvertOptions:
     differently."""
 
 
+_TYPES: Final = {"fp16": "fp16", "bf16": "bf16", "mixed": "fp16"}
+"""The type that nodes compute in; with a budget, those that need float are searched."""
+
+def _is_mixed(to: str | None, budget: str | None) -> bool:
+    """Return whether the nodes that need float are searched, which measures the outputs."""
+    return to == "mixed" or (to in _TYPES and budget is not None)
+
+
+def _reads_inputs(of: Callable[[str], Any]) -> bool:
+    """Return whether --to runs the model on inputs."""
+    is_fitted = _is_mixed(of("to"), of("budget")) or of("to") in ("fp8", "int4-weights")
+    return of("to") is not None and (of("measure") or is_fitted or of("budget") is not None)
+
+
+EFFECTS: Final = (
+    Effect(("expand",), "--opset", lambda of: of("opset") is not None),
+    Effect(
+        ("budget", "keep_ops", "keep_nodes", "measure", "keep_io", "order"),
+        "--to",
+        lambda of: of("to") is not None,
+    ),
+    Effect(("keep_io",), "--to fp16, bf16 or mixed", lambda of: of("to") in _TYPES),
+    Effect(
+        ("order",),
+        "--budget and --to fp16, bf16 or mixed",
+        lambda of: of("to") in _TYPES and of("budget") is not None,
+    ),
+    Effect(
+        ("measure",),
+        "another --to, without --budget for fp16 or bf16: mixed measures anyway",
+        lambda of: not _is_mixed(of("to"), of("budget")),
+    ),
+    Effect(
+        ("inputs",),
+        "--verify, or --to without --no-measure",
+        lambda of: of("verify") is not None or _reads_inputs(of),
+    ),
+)
+
+
 def run_convert(
     source: str, out: str | None, options: ConvertOptions, write: WriteOptions
 ) -> None:
@@ -72,6 +114,7 @@ def run_convert(
         VerificationError: the outputs of the result differ, or a budget is not met; nothing is
             written.
     """
+    check_effects(EFFECTS, options, write)
     passes, what = list[str](), list[str]()
     if options.opset is not None or options.ir is not None:
         passes.append(_versions(options))
@@ -96,15 +139,9 @@ def _versions(options: ConvertOptions) -> str:
 
 
 def _precision(options: ConvertOptions, inputs: tuple[str, ...]) -> list[str]:
-    """Return the passes of --to.
-
-    Raises:
-        UsageError: an option that has no effect.
-    """
+    """Return the passes of --to."""
     to = options.to
     if to is None:
-        if options.budget is not None:
-            raise UsageError("--budget needs --to, which says what the outputs may move for")
         return []
     settings: dict[str, object] = {
         "skip_op_types": [name for names in options.keep_ops for name in names.split(",")],
@@ -112,17 +149,13 @@ def _precision(options: ConvertOptions, inputs: tuple[str, ...]) -> list[str]:
     }
     if to in _TYPES:
         settings["keep_io_types"] = options.keep_io
-    elif not options.keep_io:
-        raise UsageError(f"--no-keep-io has no effect with --to {to}: inputs and outputs stay")
-    is_mixed = to == "mixed" or (to in _TYPES and options.budget is not None)
+    is_mixed = _is_mixed(to, options.budget)
     if is_mixed:
         settings["to"] = _TYPES[to]
     if is_mixed or to in ("fp8", "int4-weights") or options.budget is not None:
         settings["inputs"] = inputs
     if options.budget is not None:
         settings["budget"] = options.budget
-    if options.order != "error" and not (is_mixed and options.budget is not None):
-        raise UsageError(f"--order {options.order} needs --budget and --to fp16, bf16 or mixed")
     if is_mixed:
         settings["order"] = options.order
     name = "float_to_mixed" if is_mixed else _PASSES[to]
@@ -131,9 +164,6 @@ def _precision(options: ConvertOptions, inputs: tuple[str, ...]) -> list[str]:
         passes.append(tiered.get_pass("measure_error").with_options(inputs=inputs))
     return [str(each) for each in passes]
 
-
-_TYPES: Final = {"fp16": "fp16", "bf16": "bf16", "mixed": "fp16"}
-"""The type that nodes compute in; with a budget, those that need float are searched."""
 
 _PASSES: Final = {
     "fp16": "float_to_half",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 from collections.abc import Callable, Collection, Iterator
 from typing import TYPE_CHECKING, Any
@@ -192,11 +193,27 @@ def save_marked(
     """
     from tiered.graph.io.save import save_model
 
-    if not options.force:
+    if not options.force and os.path.exists(target):
         from tiered.cli.source_mark import check_kept
 
-        check_kept(target, mark, model)
+        check_kept(target, mark, model, decided_by(options))
     return save_model(model, target, annotate=options.annotate, storage=storage_of(options))
+
+
+def decided_by(options: OptimizeOptions) -> set[str]:
+    """Return the properties of models that the listed and required passes decide."""
+    from tiered.cli.source_mark import OPSET, PRECISION
+    from tiered.passes import get_pass
+    from tiered.passes.registry import is_glob
+    from tiered.pipeline import parse_pipeline
+    from tiered.support.numerics import Numerics
+
+    required = (re.split("[:@]", name)[0] for name in split_required(options.require).names)
+    passes = [get_pass(name) for name in required if not is_glob(name) and "/" not in name]
+    if options.passes is not None:
+        passes += parse_pipeline(options.passes).leaves()
+    decided = {OPSET for each in passes if each.name == "convert_opset"}
+    return decided | {PRECISION for each in passes if each.info.numerics is Numerics.LOSSY}
 
 
 @contextlib.contextmanager

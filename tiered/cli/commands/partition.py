@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from cyclopts import Parameter
 
 from tiered.cli.command_flags import ReadOptions
+from tiered.cli.effects import Effect, check_effects
 from tiered.cli.files import check_data_files, check_output
 from tiered.cli.flags import Flag, Force, Names
 from tiered.cli.output.tables import Number, print_table, size
@@ -61,6 +62,21 @@ class PartitionOptions:
     """Replace ONNX models that are not earlier results of MODEL."""
 
 
+EFFECTS: Final = (
+    Effect(
+        ("deny", "horizontal", "single"), "--backend", lambda of: of("backend") is not None
+    ),
+    Effect(
+        ("sharding", "pipelining"),
+        "cuts by hand alone; leave --backend out",
+        lambda of: of("backend") is None,
+    ),
+    Effect(
+        ("force",), "OUT or --as-models", lambda of: of("out") is not None or of("as_models")
+    ),
+)
+
+
 def run_partition(
     file: str, backend: str | None, out: str | None, chosen: PartitionOptions, options: ReadOptions
 ) -> None:
@@ -73,11 +89,10 @@ def run_partition(
     from tiered.backends import get_backend
     from tiered.partition import fuse_partitions, report_of, to_dot, to_svg
 
+    check_effects(EFFECTS, chosen, backend=backend, out=out)
     # Report a wrong name before a large model is read.
     target = None if backend is None else get_backend(backend)
     folder = chosen.as_models
-    if target is not None and (chosen.sharding or chosen.pipelining):
-        raise UsageError("--sharding and --pipelining are cuts by hand; leave --backend out")
     pictures = {chosen.dot: to_dot, chosen.svg: to_svg}
     for written in (out, *pictures):
         if written is not None:

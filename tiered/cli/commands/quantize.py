@@ -9,10 +9,10 @@ With --dynamic or --weights, the object is that of `tiered optimize`.
 
 from __future__ import annotations
 
-import fnmatch
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from cyclopts import Parameter
 
@@ -25,6 +25,7 @@ from tiered.cli.commands.optimize import (
     storage_of,
     write_result,
 )
+from tiered.cli.effects import Effect, check_effects
 from tiered.cli.files import (
     check_data_files,
     check_input,
@@ -87,6 +88,45 @@ class QuantizeOptions:
     """A file for the report: .json, or .svg for a chart."""
 
 
+def _is_measured(of: Callable[[str], Any]) -> bool:
+    return not of("dynamic") and of("weights") is None
+
+
+def _reads_inputs(of: Callable[[str], Any]) -> bool:
+    """Return whether quantisation itself runs the model on inputs."""
+    return _is_measured(of) or of("weights") == "int4" or of("budget") is not None
+
+
+EFFECTS: Final = (
+    Effect(
+        ("report", "backend", "order", "method", "percentile"),
+        "measured ranges, without --dynamic and --weights",
+        _is_measured,
+    ),
+    Effect(
+        ("verify",),
+        "--dynamic or --weights; ratios are measured anyway",
+        lambda of: not _is_measured(of),
+    ),
+    Effect(("percentile",), "--method percentile", lambda of: of("method") == "percentile"),
+    Effect(("order",), "--budget", lambda of: of("budget") is not None),
+    Effect(
+        ("reduce_range",), "products of integers, not --weights", lambda of: of("weights") is None
+    ),
+    Effect(
+        ("inputs",),
+        "--budget or --verify",
+        lambda of: _reads_inputs(of) or of("verify") is not None,
+    ),
+    Effect(("seed",), "--budget", _reads_inputs),
+    Effect(
+        ("samples",),
+        "measured ranges or --weights int4",
+        lambda of: _is_measured(of) or of("weights") == "int4",
+    ),
+)
+
+
 def run_quantize(
     source: str, out: str | None, options: QuantizeOptions, write: WriteOptions
 ) -> None:
@@ -97,12 +137,12 @@ def run_quantize(
         ModelError: a file cannot be read or written.
         RuntimeFailure: onnxruntime does not run the model.
     """
+    if options.dynamic and options.weights is not None:
+        raise UsageError("--dynamic and --weights are two ways to quantise; use one")
+    check_effects(EFFECTS, options, write)
     if options.dynamic or options.weights is not None:
-        _check_alone(options)
         write_result(source, out, write.with_passes(_pass(options, write)), "quantised")
         return
-    if write.verify is not None:
-        raise UsageError("--verify is for --dynamic and --weights; ratios are measured anyway")
     settings, written = _settings(options, write), write.with_passes("quantize")
     target = choose_output(out, write.output, may_lack=write.dry_run or write.json)
     check_options(written, WatchOptions())
@@ -114,8 +154,10 @@ def run_quantize(
         if target is not None and os.path.realpath(target) == os.path.realpath(options.report):
             raise UsageError(f"OUT and --report are one file, {printable(target)!r}; name two")
     with Progress(enabled=not (write.json or write.quiet)) as progress:
+        from tiered.precision.narrowing import unmatched
+
         model = load_model(source)
-        unmatched = _unmatched(model, options)
+        missing = [*unmatched(model, settings.skip_op_types, settings.skip_nodes)]
         mark = None if target is None else _mark(model, source, target, written)
         progress.say("preparing")
         found, report = _quantised(model, settings, options, progress)
@@ -131,27 +173,13 @@ def run_quantize(
         _print(report, None if write.verbose else FEW)
         if warning := found.warning:
             notes().print(f"tiered: warning: {warning}", soft_wrap=True)
-        for option in unmatched:
-            notes().print(f"tiered: warning: {option} names no node of the model", soft_wrap=True)
-        if report.quantised and (missing := _missing_operators(options.backend)):
-            names = " or ".join(missing)
+        for text in missing:
+            notes().print(f"tiered: warning: {text}", soft_wrap=True)
+        if report.quantised and (refused := _missing_operators(options.backend)):
+            names = " or ".join(refused)
             notes().print(f"tiered: warning: {options.backend} takes no {names}", soft_wrap=True)
         if found.calibration is not None and found.calibration.is_made:
             notes().print("tiered: warning: no --inputs: ranges are those of made inputs")
-
-
-def _check_alone(options: QuantizeOptions) -> None:
-    if options.dynamic and options.weights is not None:
-        raise UsageError("--dynamic and --weights are two ways to quantise; use one")
-    how = "--dynamic" if options.dynamic else "--weights"
-    if options.weights is not None and options.reduce_range is not None:
-        raise UsageError("--reduce-range is for products of integers; leave out --weights")
-    given = {"--report": options.report, "--backend": options.backend}
-    for name, value in given.items():
-        if value is not None:
-            raise UsageError(f"{name} is for quantisation with measured ranges; leave out {how}")
-    if options.order != "error":
-        raise UsageError(f"--order is for quantisation with measured ranges; leave out {how}")
 
 
 def _pass(options: QuantizeOptions, write: WriteOptions) -> str:
@@ -174,8 +202,6 @@ def _settings(options: QuantizeOptions, write: WriteOptions) -> QuantisationSett
     from tiered.precision.budget import budget_of
     from tiered.quantization.quantize import QuantisationSettings
 
-    if options.order != "error" and options.budget is None:
-        raise UsageError(f"--order {options.order} needs --budget, which returns layers to float")
     if options.report is not None and not options.report.endswith((".json", ".svg")):
         raise UsageError(f"--report {options.report!r}: expected a file .json or .svg")
     return QuantisationSettings(
@@ -213,21 +239,6 @@ def _quantised(
         for name in info.followed_by:
             get_pass(name).apply(model, context)
     return found, report
-
-
-def _unmatched(model: Model, options: QuantizeOptions) -> list[str]:
-    """Return the options that keep nodes in float, but name none."""
-    nodes = [node for graph in model.graphs() for node in graph.nodes]
-    operators, labels = {node.op_type for node in nodes}, [node.label for node in nodes]
-    kept = [name for names in options.keep_ops for name in names.split(",")]
-    return [
-        *(f"--keep-ops {name!r}" for name in kept if name not in operators),
-        *(
-            f"--keep-nodes {glob!r}"
-            for glob in options.keep_nodes
-            if not fnmatch.filter(labels, glob)
-        ),
-    ]
 
 
 def _missing_operators(backend: str | None) -> list[str]:

@@ -6,7 +6,17 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from tiered import DataType, Model, PassContext, Skip, Tensor, UsageError, Value, module_pass
+from tiered import (
+    DataType,
+    Model,
+    PassContext,
+    Skip,
+    Tensor,
+    Unable,
+    UsageError,
+    Value,
+    module_pass,
+)
 from tiered.idioms.sparsity import block_sparsity
 from tiered.idioms.tensors import initializers_matching
 
@@ -38,7 +48,7 @@ def dense_to_sparse(
             not two sizes.
     """
     if model.ir_version < 6:
-        return Skip("the IR version has no sparse initializers")
+        return Unable("the IR version has no sparse initializers")
     if block and (len(block) != 2 or min(block) < 1):
         raise UsageError(f"dense_to_sparse: a block has rows and columns, not {list(block)}")
     if not 0 <= threshold <= 1:

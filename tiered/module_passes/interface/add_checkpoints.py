@@ -1,6 +1,6 @@
 """A tensor of the main graph  =>  the same tensor, and it is also an output"""
 
-from tiered import Model, PassContext, Skip, UsageError, module_pass
+from tiered import Model, PassContext, Skip, Unable, UsageError, module_pass
 from tiered.idioms.tensors import tensor_named
 
 
@@ -19,7 +19,7 @@ def add_checkpoints(
         UsageError: the main graph has no such tensor, or its dtype is unknown.
     """
     if not tensors:
-        return Skip("no tensors are given")
+        return Unable("no tensors are given")
     found = [tensor_named(model, name, "add_checkpoints") for name in tensors]
     for value in found:
         if value.type is None:

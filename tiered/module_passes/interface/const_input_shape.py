@@ -1,6 +1,6 @@
 """Inputs with dynamic dims  =>  inputs with the given dims"""
 
-from tiered import Model, PassContext, Skip, module_pass
+from tiered import Model, PassContext, Skip, Unable, module_pass
 
 
 @module_pass(opt_level=None, changes_interface=True)
@@ -23,6 +23,6 @@ def const_input_shape(
             example in a constant Reshape.
     """
     if not shape and not dim:
-        return Skip("no shape is given")
+        return Unable("no shape is given")
     model.set_input_shapes(shape or {}, dim)
     return None

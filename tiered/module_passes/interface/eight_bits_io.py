@@ -12,6 +12,7 @@ from tiered import (
     PassContext,
     Skip,
     TensorType,
+    Unable,
     UsageError,
     Value,
     module_pass,
@@ -49,11 +50,11 @@ def eight_bits_io(
     if value.dtype == DataType.UINT8:
         return Skip("the input is uint8")
     if value.dtype not in (DataType.FLOAT, DataType.FLOAT16, DataType.DOUBLE):
-        return Skip("the input is not float, float16 or double")
+        return Unable("the input is not float, float16 or double")
     if value.is_overridable:
-        return Skip("the input has a default")
+        return Unable("the input has a default")
     if value.is_graph_output:
-        return Skip("the input is an output")
+        return Unable("the input is an output")
     dtype = DataType(value.dtype).numpy
     numbers = [_per_channel(value, given, axis, dtype) for given in (scale, bias)]
     _rewrite(model, value, numbers, dtype)

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from tiered import Graph, Model, PassContext, Skip, UsageError, Value, module_pass
+from tiered import Graph, Model, PassContext, Skip, Unable, UsageError, Value, module_pass
 from tiered.idioms.tensors import (
     cut_at,
     drop_unused,
@@ -37,7 +37,7 @@ def extract(
             output depends on an input.
     """
     if not inputs and not outputs:
-        return Skip("no tensors are given")
+        return Unable("no tensors are given")
     graph = model.main
     first = [_tensor(model, name) for name in dict.fromkeys(inputs)]
     last = [_tensor(model, name, graph.outputs) for name in dict.fromkeys(outputs)]

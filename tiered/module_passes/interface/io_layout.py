@@ -11,6 +11,7 @@ from tiered import (
     PassContext,
     Skip,
     TensorType,
+    Unable,
     UsageError,
     Value,
     module_pass,
@@ -50,7 +51,7 @@ def io_layout(
         value = output_named(model, name, "io_layout")
         _change_output(model, value, _permutation(value, orders), relations)
     if not inputs and not outputs:
-        return Skip("no layouts are given")
+        return Unable("no layouts are given")
     if not relations:
         return Skip("the layouts are these already")
     model.note_interface(InterfaceMap(relations))

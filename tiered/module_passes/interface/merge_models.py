@@ -1,6 +1,6 @@
 """A model, and the model of a file that reads its outputs  =>  one model"""
 
-from tiered import InterfaceMap, Model, PassContext, Skip, has_merged, merge, module_pass
+from tiered import InterfaceMap, Model, PassContext, Skip, Unable, has_merged, merge, module_pass
 
 
 @module_pass(opt_level=None, acts_on=("*",), changes_interface=True)
@@ -29,7 +29,7 @@ def merge_models(
         ModelError: the file cannot be read, or the models do not fit together.
     """
     if not file:
-        return Skip("no second model is given")
+        return Unable("no second model is given")
     second = Model.load(file)
     if has_merged(model, second, connect=connect, prefix=prefix, keep=keep):
         return Skip("the model has the outputs of the second")

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from tiered import InterfaceMap, Model, PassContext, Skip, UsageError, Value, module_pass
+from tiered import InterfaceMap, Model, PassContext, Skip, Unable, UsageError, Value, module_pass
 from tiered.idioms.tensors import tensor_named
 
 
@@ -27,7 +27,7 @@ def rename(
         ModelError: metadata or training graphs use the present name.
     """
     if not tensors and not dims:
-        return Skip("no names are given")
+        return Unable("no names are given")
     before = model.mark()
     _rename_tensors(model, tensors or {})
     if dims:

@@ -1,6 +1,6 @@
 """All nodes that depend on a value  =>  nothing, and the value is an output"""
 
-from tiered import Model, Node, PassContext, Skip, UsageError, Value, module_pass
+from tiered import Model, Node, PassContext, Skip, Unable, UsageError, Value, module_pass
 
 
 @module_pass(opt_level=None, changes_interface=True, acts_on=("*",))
@@ -19,7 +19,7 @@ def truncate_on_var(
         UsageError: the value does not exist, or no output would remain.
     """
     if not var:
-        return Skip("no var is given")
+        return Unable("no var is given")
     graph = model.main
     value = graph.values.get(var)
     if value is None:

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from tiered import Model, ModelError, Numerics, PassContext, Skip, module_pass
+from tiered import Model, ModelError, Numerics, PassContext, Skip, Unable, module_pass
 
 
 @module_pass(
@@ -41,7 +41,7 @@ def convert_opset(
     if most and not to:
         return _convert_down(model, most, ir, Numerics(numerics))
     if not to and not ir:
-        return Skip("no opset is given")
+        return Unable("no opset is given")
     before = model.mark()
     model.convert_opset(to or model.opset(), ir=ir, numerics=Numerics(numerics))
     return None if model.changed_since(before) else Skip("the model has this opset")

@@ -17,7 +17,7 @@ from tiered.precision.few_bits.returning import OutputBudget, convert_within
 from tiered.precision.few_bits.weights import Encoded, float8_format, store_weights
 from tiered.precision.lower import OnFound, OnSkip
 from tiered.precision.narrowing import unmatched, why_skipped
-from tiered.rewriter import Skip
+from tiered.rewriter import Skip, Unable
 from tiered.verify.samples import Source
 
 Array = np.ndarray[Any, Any]
@@ -83,7 +83,7 @@ def quantise_to_float8(
     products = [node for node in _products(model) if not _is_constant_product(node)]
     if products and model.opset() < _OPSET:
         text = "float8 needs opset {}, the model has {}"
-        on_skip(None, Skip(text, _OPSET, model.opset()))
+        on_skip(None, Unable(text, _OPSET, model.opset()))
         return
     budget = OutputBudget(
         limit=settings.budget,

@@ -19,7 +19,7 @@ from tiered.precision.few_bits.operands import Operand, Operands, Sampling
 from tiered.precision.few_bits.returning import OutputBudget, convert_within
 from tiered.precision.lower import OnFound, OnSkip
 from tiered.precision.narrowing import unmatched, why_skipped
-from tiered.rewriter import Skip
+from tiered.rewriter import Skip, Unable
 
 Array = np.ndarray[Any, Any]
 Keep = Callable[[Node], str]
@@ -155,7 +155,7 @@ def store_weights(
         return []
     if model.opset() < form.opset:
         text = "{} needs opset {}, the model has {}"
-        on_skip(None, Skip(text, form.dtype.name.lower(), form.opset, model.opset()))
+        on_skip(None, Unable(text, form.dtype.name.lower(), form.opset, model.opset()))
         return []
     chosen = dict[Value, list[_Reader]]()
     for value, uses in readers.items():

@@ -1,0 +1,105 @@
+"""Options that have no effect in a run are refused, and nothing is written."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import onnx
+import pytest
+
+from tests.cli.conftest import Cli
+from tiered.cli.effects import Effect, check_effects
+from tiered.errors import UsageError
+from tiered.testing import parse
+
+REFUSED = {
+    "convert --opset 18": [
+        *("--keep-ops MatMul", "--keep-nodes a", "--no-keep-io", "--order sensitivity"),
+        *("--no-measure", "--budget cosine>=0.9", "--inputs x.npz"),
+    ],
+    "convert --to fp16": ["--expand", "--order sensitivity"],
+    "convert --to mixed": ["--no-measure"],
+    "convert --to fp8": ["--no-keep-io", "--expand"],
+    "convert --ir 9": ["--expand", "--keep-ops MatMul"],
+    "quantize --dynamic": [
+        *("--method entropy", "--percentile 99", "--report r.json", "--order sensitivity"),
+        *("--backend qnn_htp", "--inputs x.npz", "--seed 3", "--samples 4"),
+    ],
+    "quantize --weights int8": [
+        *("--reduce-range", "--no-reduce-range", "--method entropy", "--percentile 99"),
+        *("--inputs x.npz", "--samples 4", "--report r.json", "--backend qnn_htp"),
+    ],
+    "quantize --weights int4": ["--reduce-range", "--method minmax", "--percentile 99"],
+    "quantize": ["--percentile 99", "--order sensitivity", "--verify"],
+    "optimize": ["--dump-weights", "--html-without-times"],
+}
+LINES = [(command, given) for command, options in REFUSED.items() for given in options]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Return the file of a model with a product."""
+    path = tmp_path / "m.onnx"
+    text = "(float[2,4] x) => (float[2,3] y) <float[4,3] w = {1,2,3,4,5,6,7,8,9,1,2,3}>"
+    onnx.save(parse(f"{text} {{ y = MatMul(x, w) }}", opset=17), path)
+    return path
+
+
+@pytest.mark.parametrize(("command", "given"), LINES, ids=str)
+def test_an_option_without_an_effect_is_refused(
+    cli: Cli, file: Path, command: str, given: str
+) -> None:
+    name, *options = command.split()
+    out = file.with_name("out.onnx")
+    ended = cli(name, file, out, *options, *given.split())
+    assert ended.code == 2
+    assert f"{given.split(maxsplit=1)[0]} has no effect: it needs " in ended.err
+    assert not out.exists()
+
+
+def test_the_flag_is_named_as_it_was_typed() -> None:
+    @dataclass(frozen=True)
+    class Options:
+        to: str | None = None
+        keep_io: bool = True
+
+    effects = (Effect(("keep_io",), "--to", lambda of: of("to") is not None),)
+    check_effects(effects, Options())
+    check_effects(effects, Options(to="fp16", keep_io=False))
+    with pytest.raises(UsageError, match=r"^--no-keep-io has no effect: it needs --to$"):
+        check_effects(effects, Options(keep_io=False))
+
+
+UNMET = {
+    "int4 below opset 21": (("convert", "--to", "int4-weights"), "int4 needs opset 21, the model"),
+    "weights int4": (("quantize", "--weights", "int4"), "int4 needs opset 21, the model has 17"),
+    "fp8 below opset 19": (("convert", "--to", "fp8"), "float8 needs opset 19, the model has 17"),
+    "an empty request": (("optimize", "--require", "rename"), "no names are given"),
+    "no shape": (("optimize", "--require", "const_input_shape"), "no shape is given"),
+    "no variable": (("optimize", "--passes", "truncate_on_var"), "no var is given"),
+}
+
+
+@pytest.mark.parametrize(("command", "reason"), UNMET.values(), ids=UNMET)
+def test_a_request_that_cannot_be_fulfilled_ends_with_4(
+    cli: Cli, file: Path, command: tuple[str, ...], reason: str
+) -> None:
+    out = file.with_name("out.onnx")
+    ended = cli(command[0], file, out, *command[1:])
+    assert ended.code == 4
+    assert "cannot do what it is asked for" in ended.err
+    assert reason in ended.err
+    assert not out.exists()
+
+
+def test_a_required_pass_that_is_not_in_the_pipeline_is_an_error(cli: Cli, file: Path) -> None:
+    mine, out = file.with_name("mine.py"), file.with_name("out.onnx")
+    mine.write_text(
+        "from tiered import module_pass\n\n@module_pass(opt_level=None)\n"
+        'def mine(model, ctx):\n    """Of no use."""\n'
+    )
+    ended = cli("optimize", file, out, "--load", mine, "--require", "mine")
+    assert ended.code == 2
+    assert "mine is required, but it is no pass of this pipeline" in ended.err
+    assert not out.exists()
+    edit = ("--edit", "after fold_constant: mine")
+    assert cli("optimize", file, out, "--load", mine, "--require", "mine", *edit).code == 0
