@@ -289,6 +289,12 @@ class Model(ModelState):
             if new and (not graph.is_function or self.ir_version >= _INFO_IN_FUNCTIONS):
                 graph.set_declarations(new, keep=len(graph.declarations))
 
+    def drop_false_declarations(self) -> list[str]:
+        """Drop inner declarations that contradict the inferred types; return a message for each."""
+        from tiered.graph.edits.declared_types import drop_false_declarations
+
+        return drop_false_declarations(self)
+
     def as_loaded(self) -> onnx.ModelProto:
         """Return the model as it was before all edits, with its weights.
 

@@ -43,7 +43,8 @@ def legalize_nodes(
         maps: the names of the maps of registered legalizations.
     """
     search = _Search(backend, numerics, maps)
-    for graph in tuple(checked_graphs(model, backend)):
+    # Bodies first: a branch may be taken apart once no operator of it nests any more.
+    for graph in reversed(tuple(checked_graphs(model, backend))):
         for node in tuple(graph.topological_order()):
             if not node.is_live or node.is_op("Constant"):
                 continue

@@ -502,6 +502,8 @@ def default_pipeline() -> Sequential:
         "bake_parameters",
         "unbake",
 
+        # What the file says of values that the passes above made known, where it is false.
+        "drop_false_declarations",
         # Last: the result is valid, or the error names the broken promise.
         "final_check",
     )  # fmt: skip

@@ -12,6 +12,7 @@ from tiered import (
     Value,
     get_pass,
     op,
+    optimize,
     register,
     rewrite,
     substitute,
@@ -311,3 +312,39 @@ def test_what_comes_of_operators(text: str, operators: str) -> None:
     before, after = run(source, feeds), run(model.to_proto(), feeds)
     for name, expected in before.items():
         np.testing.assert_allclose(after[name], expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("dims", ["2,3,4,5", "2,3,4,5,6"])
+def test_issue_40_affine_grid_of_constant_size_is_legal(dims: str) -> None:
+    rank = dims.count(",") - 1
+    out = ",".join([*dims.split(",")[:1], *dims.split(",")[2:], str(rank)])
+    model = parse(
+        f"(float[2,{rank},{rank + 1}] t) => (float[{out}] y) <int64[{rank + 2}] s = {{{dims}}}>"
+        " { y = AffineGrid(t, s) }"
+    )
+    made = optimize(model, opt_level=3, backend="tensorrt")
+    onnx.checker.check_model(made, full_check=True)
+    assert not {"AffineGrid", "If"} & {node.op_type for node in made.graph.node}
+    feeds = make_inputs(model).feeds
+    np.testing.assert_allclose(run(made, feeds)["y"], run(model, feeds)["y"], atol=1e-6)
+
+
+@pytest.mark.parametrize("backend", ["openvino_npu", "qnn_htp", "webnn"])
+def test_issue_40_nested_branches_are_legal_in_one_run(backend: str) -> None:
+    model = parse(
+        "(float[2] x, bool c, bool d) => (float[2] y) { y = If(c) <then_branch = t () => (float[2] a)"
+        " { p = Neg(x) a = If(d) <then_branch = u () => (float[2] e) { e = Abs(p) },"
+        " else_branch = v () => (float[2] f) { f = Relu(p) }> },"
+        " else_branch = w () => (float[2] b) { b = Exp(x) }> }"
+    )
+    made = optimize(model, opt_level=3, backend=backend)
+    assert "If" not in {node.op_type for node in made.graph.node}
+    assert optimize(made, opt_level=3, backend=backend) == made
+
+
+def test_issue_40_a_constant_that_a_body_returns_has_a_type() -> None:
+    text = (
+        "(bool c) => (int64[?] y) { y = If(c) <then_branch = t () => (a) <int64[1] a = {1}> { },"
+        " else_branch = e () => (b) <int64[1] b = {2}> { }> }"
+    )
+    onnx.checker.check_model(Model.from_proto(parse(text)).to_proto(), full_check=True)

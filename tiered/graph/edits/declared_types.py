@@ -19,6 +19,7 @@ from tiered.graph.core.types import (
 
 if TYPE_CHECKING:
     from tiered.graph.core.graph import Graph
+    from tiered.graph.core.model import ModelState
     from tiered.graph.core.value import Value
 
 
@@ -91,15 +92,50 @@ def _written(
     return after
 
 
-def drop_contradicted(graph: Graph) -> None:
-    """Drop the value_info with a dtype, rank or size that contradicts the inferred type."""
-    kept = [
-        (value, info)
-        for value, info in graph.declarations
-        if value is None or not _contradict(read_type(info.type), value.type)
-    ]
-    if len(kept) < len(graph.declarations):
+def drop_contradicted(graph: Graph) -> list[str]:
+    """Drop the value_info with a dtype, rank or size that contradicts the inferred type.
+
+    Returns:
+        a message for each.
+    """
+    kept: list[tuple[Value | None, onnx.ValueInfoProto]] = []
+    dropped: list[str] = []
+    for value, info in graph.declarations:
+        stated = read_type(info.type)
+        if value is None or not _contradict(stated, value.type):
+            kept.append((value, info))
+        else:
+            dropped.append(f"{value.name!r}: {stated}, and it is {value.type}")
+    if dropped:
         graph.set_declarations(kept)
+    return dropped
+
+
+def drop_false_declarations(model: ModelState) -> list[str]:
+    """Drop all inner declarations that contradict the inferred types; return a message for each.
+
+    Outputs of bodies keep their dtype.
+    """
+    dropped: list[str] = []
+    for graph in model.graphs():
+        dropped += drop_contradicted(graph)
+        if graph.owner is not None:
+            dropped += _forget_false_sizes(graph)
+    return list(dict.fromkeys(dropped))
+
+
+def _forget_false_sizes(body: Graph) -> list[str]:
+    infos, dropped = list(body.output_infos), list[str]()
+    for at, (value, info) in enumerate(zip(body.outputs, infos, strict=True)):
+        stated, found = read_type(info.type), value.type
+        if _contradict(stated, found):
+            infos[at] = onnx.ValueInfoProto()
+            infos[at].CopyFrom(info)
+            infos[at].type.tensor_type.ClearField("shape")
+            dropped.append(f"{value.name!r}: {stated}, and it is {found}")
+    if dropped:
+        body.set_graph_outputs(body.outputs, infos)
+    return dropped
 
 
 def _contradict(stated: ValueType | None, inferred: ValueType | None) -> bool:

@@ -182,7 +182,8 @@ class _Writer:
         target: Iterable[onnx.ValueInfoProto],
     ) -> None:
         target.extend(  # type: ignore[attr-defined]  # a repeated field
-            _named(info, value.name) for value, info in zip(values, infos, strict=True)
+            _stated(_named(info, value.name), value)
+            for value, info in zip(values, infos, strict=True)
         )
 
 
@@ -216,6 +217,16 @@ def _named(info: onnx.ValueInfoProto, name: str) -> onnx.ValueInfoProto:
     copy.CopyFrom(info)
     copy.name = name
     return copy
+
+
+def _stated(info: onnx.ValueInfoProto, value: Value) -> onnx.ValueInfoProto:
+    """Return a declaration with a type if the value is a constant.
+
+    onnx's inference of a body takes the type of an output that is an initializer from here alone.
+    """
+    if value._tensor is None or info.type.WhichOneof("value") is not None:
+        return info
+    return onnx.ValueInfoProto(name=info.name, type=write_type(value.type))
 
 
 def inferred_declarations(graph: Graph) -> Iterable[tuple[Value, onnx.ValueInfoProto]]:

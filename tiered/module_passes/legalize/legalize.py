@@ -7,7 +7,18 @@ from tiered import Model, Numerics, PassContext, module_pass
 
 @module_pass(
     opt_level=1,
-    followed_by=("fold_constant", "eliminate_unused_initializer", "remove_unused_functions"),
+    # ONNX's bodies of operators have branches for attributes and shapes.
+    followed_by=(
+        "replace_castlike_with_cast",
+        "trace_folding",
+        "fold_constant",
+        "eliminate_nop_if",
+        "trace_folding",
+        "eliminate_identity",
+        "fold_constant",
+        "eliminate_unused_initializer",
+        "remove_unused_functions",
+    ),
     acts_on=("*",),
     numerics_option="numerics",
 )
