@@ -8,7 +8,7 @@ from tiered import Model
 from tiered.layout.sizes import LayoutSizes
 from tiered.memory import memory_plan, split_model
 from tiered.memory.splitting.build import shortest_axis, write_parts
-from tiered.memory.splitting.region import Region, region_around
+from tiered.memory.splitting.region import Region, Work, region_around
 from tiered.rewriter import Skip
 from tiered.runtime import Session, make_inputs
 from tiered.testing import parse
@@ -223,3 +223,29 @@ def test_a_dtype_that_slices_do_not_take_stays_whole(dtype: str) -> None:
     assert done.regions == 0
     said = {value.name: str(reason) for value, reason in done.kept}
     assert said["e"] == f"Slice and Concat do not take {dtype}"
+
+
+def fan_out(users: int) -> Model:
+    """Return a model that reads one tensor so many times, and adds the results up."""
+    made = [f"m{at}" for at in range(users)]
+    lines = " ".join(f"{name} = Mul(a, c)" for name in made)
+    return Model.from_proto(parse(
+        "(float[8,4] x) => (float[8,4] y) <float c = {2}>"
+        f" {{ a = Relu(x) {lines} y = Sum({', '.join(made)}) }}"
+    ))  # fmt: skip
+
+
+def test_the_work_around_a_tensor_is_linear_in_the_readers_of_its_neighbour() -> None:
+    used = []
+    for users in (200, 400):
+        work = Work(1 << 40)
+        region_around(fan_out(users).main.values["m0"], 0, SIZES, work)
+        used.append((1 << 40) - work.left)
+    assert used[1] < 2.5 * used[0]
+
+
+def test_a_search_ends_when_its_work_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tiered.memory.splitting.budget.TRIED", 30_000)
+    done = split_model(fan_out(300), 1)
+    assert done.regions == 0
+    assert any(str(reason) == "the search was long" for _, reason in done.kept)

@@ -67,6 +67,23 @@ def test_a_remark_names_what_cannot_be_cut(text: str, reason: str) -> None:
     assert any(reason in remark.reason for remark in ctx.remarks)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(float[8] x) => (seq(float[8]) s, float[8] y) { s = SequenceConstruct(x)  y = Relu(x) }",
+        """(float[8] x) => (float[8] y, float[8] z) { a = Neg(x)  s = Optional(a)
+            y = Relu(a)  z = OptionalGetElement(s) }""",
+        "(seq(float[8,8]) x) => (float[N,8] y) { a = ConcatFromSequence<axis=0>(x)  y = Relu(a) }",
+        "(float[8] x) => (float[?] y) { a = com.acme.Own(x)  y = Relu(a) }",
+    ],
+)
+def test_sequences_optionals_and_unknown_sizes_stay_whole(text: str) -> None:
+    ctx = PassContext()
+    with ctx:
+        get_pass(PASS, max_bytes=1)(parse(text))
+    assert any("is whole, of a size that is not known" in each.reason for each in ctx.remarks)
+
+
 def test_a_budget_is_needed() -> None:
     with pytest.raises(UsageError, match="max_bytes is a positive number, not 0"):
         get_pass(PASS)(parse(TEXT))

@@ -14,7 +14,7 @@ from tiered.layout.sizes import LayoutSizes
 from tiered.memory.plan import Planner
 from tiered.memory.splitting.build import shortest_axis, write_parts
 from tiered.memory.splitting.node_cut import shape_of
-from tiered.memory.splitting.region import Region, region_around
+from tiered.memory.splitting.region import Region, Work, region_around
 from tiered.rewriter import Skip
 
 PARTS: Final = (2, 4, 8, 16, 32)
@@ -24,10 +24,10 @@ REGIONS: Final = 2
 """The regions around a tensor that are tried."""
 
 TRIED: Final = 600_000
-"""How many nodes the plans that judge cuts visit together, about."""
+"""How many nodes and tensors the search looks at, about: the plans that judge cuts, and regions."""
 
-WRITTEN: Final = 10
-"""What a node that is written counts as."""
+WRITTEN: Final = 40
+"""What a node or operand that is written counts as."""
 
 _LAW: Final = "a tensor at the peak of memory  =>  its parts, one after the other"
 _DEFAULT: Final = LayoutSizes()
@@ -82,7 +82,8 @@ class _Split:
         self.max_bytes = max_bytes
         self.sizes = sizes
         self.planner = Planner(sizes, views=True, in_place=True)
-        self.visits = TRIED
+        self.work = Work(TRIED)
+        self.failed: set[frozenset[tuple[Node, int]]] = set()
         self.reasons: dict[str, Skip] = {}
 
     def run(self) -> Splitting:
@@ -97,7 +98,7 @@ class _Split:
 
     def _curve(self) -> _Curve:
         order = self.graph.topological_order()
-        self.visits -= len(order)
+        self.work.spend(len(order))
         curve = [step.nbytes for step in self.planner.plan(self.graph)[0]]
         peak = max(curve, default=0)
         return _Curve(peak, curve.count(peak), curve.index(peak) if curve else -1, order)
@@ -105,6 +106,7 @@ class _Split:
     def _cut(self, now: _Curve) -> _Curve | None:
         """Cut one tensor that is alive at the peak; None if no cut lowers it."""
         self.reasons.clear()
+        self.failed.clear()
         for value in self._alive(now):
             after = self._cut_one(value, now)
             if after is not None:
@@ -114,9 +116,12 @@ class _Split:
     def _cut_one(self, value: Value, now: _Curve) -> _Curve | None:
         best: tuple[_Curve, Region, int] | None = None
         for region in self._regions(value):
+            if region.key in self.failed:
+                continue
+            self.failed.add(region.key)
             worse = 0
             for parts in PARTS:
-                if parts > shortest_axis(region) or self.visits <= 0 or worse > 1:
+                if parts > shortest_axis(region) or self.work.left <= 0 or worse > 1:
                     break
                 after = self._tried(value, region, parts)
                 if after is None:
@@ -130,7 +135,8 @@ class _Split:
             if best is not None:
                 break
         if best is None:
-            reason = "its parts do not lower the peak" if self.visits > 0 else "the search was long"
+            is_done = self.work.left > 0
+            reason = "its parts do not lower the peak" if is_done else "the search was long"
             self.reasons.setdefault(value.name, Skip(reason))
             return None
         mark = self.model.mark()
@@ -142,7 +148,7 @@ class _Split:
 
     def _tried(self, value: Value, region: Region, parts: int) -> _Curve | None:
         """Return the curve with a region in so many parts, and undo it."""
-        self.visits -= WRITTEN * parts * len(region.nodes)
+        self.work.spend(WRITTEN * parts * sum(len(node.inputs) for node in region.nodes))
         mark = self.model.mark()
         reason = write_parts(self.graph, region, parts)
         if reason is not None:
@@ -158,9 +164,8 @@ class _Split:
             return []
         found = []
         for axis, size in enumerate(shape_of(value)):
-            if size > 1 and self.visits > 0:
-                self.visits -= len(self.graph)
-                region = region_around(value, axis, self.sizes)
+            if size > 1 and self.work.left > 0:
+                region = region_around(value, axis, self.sizes, self.work)
                 if isinstance(region, Skip):
                     self.reasons[value.name] = region
                 else:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping
+import sys
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from itertools import islice
 from typing import Final
 
 from tiered.graph import Node, Value
 from tiered.layout.sizes import LayoutSizes
-from tiered.memory.splitting.node_cut import NodeCut, node_cut, shape_of
+from tiered.memory.splitting.node_cut import NodeCut, Window, node_cut, shape_of
 from tiered.rewriter import Skip
 
 MOST_NODES: Final = 64
 """The nodes of a region, at most."""
+
+_TRIED: Final = 10
+"""What an attempt to put a tensor inside counts as."""
 
 
 @dataclass
@@ -26,6 +32,11 @@ class Region:
 
     nodes: dict[Node, NodeCut] = field(default_factory=dict)
     inner: dict[Value, int] = field(default_factory=dict)
+
+    @property
+    def key(self) -> frozenset[tuple[Node, int]]:
+        """The nodes with their axes: equal for regions that are cut in the same way."""
+        return frozenset((node, cut.axis) for node, cut in self.nodes.items())
 
     def results(self) -> list[Value]:
         """Return the tensors that the parts are put together to."""
@@ -41,65 +52,115 @@ class Region:
         return list(found)
 
 
-def region_around(value: Value, axis: int, sizes: LayoutSizes) -> Region | Skip:
+class Work:
+    """How many nodes and tensors a search may still look at."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+
+    def spend(self, amount: int) -> bool:
+        """Count some work, and return whether there was enough left."""
+        self.left -= amount
+        return self.left >= 0
+
+
+def region_around(
+    value: Value, axis: int, sizes: LayoutSizes, work: Work | None = None
+) -> Region | Skip:
     """Return a region with a tensor inside, cut along an axis.
 
     Tensors next to it of more than half of its size are inside too, where they can be.
+
+    Args:
+        value: the tensor.
+        axis: one of its axes.
+        sizes: the sizes of dynamic dims.
+        work: what the search may look at; beyond that, the region grows no more.
     """
+    work = work or Work(sys.maxsize)
     region = Region()
     reason = _take_in(region, value, axis)
+    work.spend(len(value.users) + 1)
     if reason is not None:
         return reason
     place = {node: at for at, node in enumerate(value.owner.topological_order())}
-    closed = None
-    refused: set[Value] = set()
-    while (chosen := _next_inside(region, value, sizes, refused)) is not None:
-        if _left_and_entered(region, place) is None:
-            closed = region
-        taken = _with_inside(region, chosen)
-        if taken is None:
-            refused.add(chosen)
-        else:
-            region = taken
-    while (left := _left_and_entered(region, place)) is not None:
-        taken = _with_inside(region, left)
-        if taken is None:
+    closed = _grown(region, value, sizes, place, work)
+    while (left := _left_and_entered(region, place, work)) is not None:
+        if not work.spend(1) or not _put_inside(region, left):
             return closed or Skip("a path leaves the region at '{}' and returns", left.name)
-        region = taken
     return region
 
 
-def _next_inside(
-    region: Region, value: Value, sizes: LayoutSizes, refused: Container[Value]
-) -> Value | None:
-    """Return the largest tensor at the border that should be inside; None without one."""
-    large = [
-        each
-        for each in region.border()
-        if each not in refused and 2 * sizes.nbytes(each) > sizes.nbytes(value)
-    ]
-    return max(large, key=sizes.nbytes, default=None)
+def _grown(
+    region: Region, value: Value, sizes: LayoutSizes, place: Mapping[Node, int], work: Work
+) -> Region | None:
+    """Put the large tensors at the border inside; return the last region that no path re-enters."""
+    closed: Region | None = None
+    border: list[tuple[int, int, Value]] = []
+    seen: dict[Value, int] = {}
+    nodes = 0
+    is_new = True
+    while True:
+        for node in islice(region.nodes, nodes, None):
+            for each in (*node.inputs, node.output):
+                if each is None or each in seen or each.is_constant:
+                    continue
+                seen[each] = len(seen)
+                if 2 * sizes.nbytes(each) > sizes.nbytes(value):
+                    heappush(border, (-sizes.nbytes(each), seen[each], each))
+            work.spend(len(node.inputs))
+        nodes = len(region.nodes)
+        while border and border[0][2] in region.inner:
+            heappop(border)
+        if not border or work.left <= 0:
+            return closed
+        if is_new and _left_and_entered(region, place, work) is None:
+            closed = Region(dict(region.nodes), dict(region.inner))
+        is_new = _put_inside(region, heappop(border)[2])
+        work.spend(_TRIED)
 
 
-def _with_inside(region: Region, value: Value) -> Region | None:
-    """Return a region with a tensor of its border inside; None if it cannot be."""
+def _put_inside(region: Region, value: Value) -> bool:
+    """Put a tensor at the border inside; return whether it can be, else the region stays."""
+    nodes, inner = len(region.nodes), len(region.inner)
+    if value.producer is None:
+        return False
+    around = [value.producer, *value.readers]
+    if nodes + sum(node not in region.nodes for node in around) > MOST_NODES:
+        return False
     for axis in _axes_within(region, value):
-        larger = Region(dict(region.nodes), dict(region.inner))
-        if _take_in(larger, value, axis) is None:
-            return larger
-    return None
+        if _take_in(region, value, axis) is None:
+            return True
+        for node in [*islice(region.nodes, nodes, None)]:
+            del region.nodes[node]
+        for each in [*islice(region.inner, inner, None)]:
+            del region.inner[each]
+    return False
 
 
 def _axes_within(region: Region, value: Value) -> Iterator[int]:
     """Yield the axes along which the nodes of a region cut a tensor at its border."""
     found: dict[int, None] = {}
+    near = {value.producer, *value.readers}
+    if len(near) > MOST_NODES:
+        return
     for node, cut in region.nodes.items():
+        if node not in near:
+            continue
         if node.output is value:
             found.setdefault(cut.axis)
-        for operand, window in zip(node.operands, cut.windows, strict=False):
-            if operand is value and window is not None:
+        for window in _windows_of(node, cut, value):
+            if window is not None:
                 found.setdefault(window.axis)
     yield from found
+
+
+def _windows_of(node: Node, cut: NodeCut, value: Value) -> list[Window | None]:
+    """Return the windows of the operands of a node that are a value."""
+    slots = [use.slot for use in value.users if use.node is node]
+    return [cut.windows[slot] for slot in slots if slot < len(cut.windows)]
 
 
 def _take_in(region: Region, value: Value, axis: int) -> Skip | None:
@@ -114,13 +175,17 @@ def _take_in(region: Region, value: Value, axis: int) -> Skip | None:
         return Skip("it is an output")
     if value.is_captured:
         return Skip("a body reads it")
+    readers = value.readers
+    if len(readers) > MOST_NODES:
+        return Skip("more than {} nodes belong to it", MOST_NODES)
     region.inner[value] = axis
     reason = _add(region, producer, axis)
-    for reader in value.readers:
-        if reason is None:
-            reason = _add_reader(region, reader, value, axis)
-    if reason is None and len(region.nodes) > MOST_NODES:
-        return Skip("more than {} nodes belong to it", MOST_NODES)
+    for reader in readers:
+        if reason is not None:
+            break
+        reason = _add_reader(region, reader, value, axis)
+        if reason is None and len(region.nodes) > MOST_NODES:
+            reason = Skip("more than {} nodes belong to it", MOST_NODES)
     return reason
 
 
@@ -141,7 +206,8 @@ def _add_reader(region: Region, node: Node, value: Value, axis: int) -> Skip | N
     """Add a node whose parts need parts of a tensor along an axis."""
     known = region.nodes.get(node)
     if known is not None:
-        fits = _agrees(region, node, known)
+        windows = _windows_of(node, known, value)
+        fits = all(window is not None and window.axis == axis for window in windows)
         return None if fits else Skip("{} needs all of it", node.label)
     outputs = [each for each in node.outputs if each is not None and each.is_used]
     if len(outputs) == 1 and outputs[0].static_shape is not None:
@@ -164,18 +230,30 @@ def _agrees(region: Region, node: Node, cut: NodeCut) -> bool:
     )
 
 
-def _left_and_entered(region: Region, place: Mapping[Node, int]) -> Value | None:
+def _left_and_entered(region: Region, place: Mapping[Node, int], work: Work) -> Value | None:
     """Return a result that the region reads, itself or what follows from it; None without one."""
     last = max(place[node] for node in region.nodes)
-    for result in region.results():
-        seen: set[Node] = set()
-        pending = result.readers
-        while pending:
-            node = pending.pop()
-            if node in region.nodes:
-                return result
-            if node not in seen and place[node] < last:
-                seen.add(node)
-                pending += node.successors
-    return None
+    outside: dict[Node, bool] = {}
 
+    def enters(start: Node) -> bool:
+        """Return whether a path from a node leads into the region; `outside` has the answers."""
+        pending = [start]
+        while pending:
+            node = pending[-1]
+            if node in region.nodes or node in outside or place[node] >= last:
+                pending.pop()
+                continue
+            after = [each for each in node.successors if place[each] <= last]
+            unknown = [each for each in after if each not in region.nodes and each not in outside]
+            unknown = [each for each in unknown if place[each] < last]
+            work.spend(len(after) + 1)
+            if unknown:
+                pending += unknown
+                continue
+            outside[node] = any(each in region.nodes or outside.get(each, False) for each in after)
+            pending.pop()
+        return start in region.nodes or outside.get(start, False)
+
+    return next(
+        (result for result in region.results() if any(map(enters, result.readers))), None
+    )

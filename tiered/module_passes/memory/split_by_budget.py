@@ -48,5 +48,6 @@ def split_by_budget(
         after = memory_plan(model, dims=sizes.known, default_dim=default_dim)
         ctx.remark(f"{peak_change(before, after)}; regions in parts: {done.regions}")
     for value, reason in done.kept[:_NAMED]:
-        ctx.remark(f"'{value.name}' is whole, of {sizes.nbytes(value)} bytes: {reason}")
+        size = "a size that is not known" if value.rank is None else f"{sizes.nbytes(value)} bytes"
+        ctx.remark(f"'{value.name}' is whole, of {size}: {reason}")
     return None
