@@ -200,3 +200,63 @@ def test_options_of_a_target_need_one(cli: Cli, files: tuple[Path, Path]) -> Non
         ended = cli("partition", model, "--pipelining", "n=1", *given)
         assert ended.code == 2
         assert f"{given[0]} has no effect: it needs --backend" in ended.err
+
+
+def test_models_of_devices_need_no_newer_ir_version(
+    cli: Cli, files: tuple[Path, Path], tmp_path: Path
+) -> None:
+    _, model = files
+    loaded = onnx.load(model)
+    loaded.ir_version = 7
+    for node in loaded.graph.node:
+        node.name = node.output[0]
+    onnx.save(loaded, model)
+    cuts, parts = ("--sharding", "c=gpu0", "--sharding", "y=gpu1"), tmp_path / "parts"
+    ended = cli("partition", model, *cuts, "--as-models", parts)
+    assert (ended.code, ended.err) == (0, "")
+    made = [onnx.load(path) for path in sorted(parts.glob("*.onnx"))]
+    assert {each.ir_version for each in made} == {7}
+    assert not any(node.metadata_props for each in made for node in each.graph.node)
+    feeds = {"x": np.ones((2, 4), np.float32)}
+    found = Plan.load(parts).run(feeds)
+    np.testing.assert_array_equal(found["y"], Session(loaded).run(feeds)["y"])
+    # Marks are written here, so that the IR version must have them.
+    ended = cli("partition", model, tmp_path / "out.onnx", *cuts)
+    assert ended.code == 1
+    assert "`tiered convert --ir 10`" in ended.err
+    assert not (tmp_path / "out.onnx").exists()
+
+
+def test_a_smaller_plan_leaves_no_parts_of_the_former_one(
+    cli: Cli, files: tuple[Path, Path], tmp_path: Path
+) -> None:
+    target, model = files
+    parts = tmp_path / "parts"
+    arguments = ("partition", model, "--backend", target, "--as-models", parts)
+    assert cli(*arguments).code == 0
+    before = sorted(path.name for path in parts.glob("part_*"))
+    assert len(before) == 3
+    (parts / "part_001_host.onnx.data").write_bytes(b"weights of the former plan")
+    (parts / "mine.txt").write_text("kept")
+    target.write_text(NPU.replace("Add, MatMul, Neg", "Add, MatMul, Neg, Sin"))
+    assert cli(*arguments).code == 0
+    assert [path.name for path in parts.glob("part_*")] == ["part_000_npu.onnx"]
+    assert (parts / "mine.txt").exists()
+
+
+def test_a_part_that_is_no_earlier_result_is_not_removed(
+    cli: Cli, files: tuple[Path, Path], tmp_path: Path
+) -> None:
+    target, model = files
+    parts = tmp_path / "parts"
+    arguments = ("partition", model, "--backend", target, "--as-models", parts)
+    assert cli(*arguments).code == 0
+    other = parts / "part_001_host.onnx"
+    onnx.save(parse("(float[2] x) => (float[2] y) { y = Neg(x) }"), other)
+    target.write_text(NPU.replace("Add, MatMul, Neg", "Add, MatMul, Neg, Sin"))
+    ended = cli(*arguments)
+    assert ended.code == 2
+    assert "not an earlier result" in ended.err
+    assert other.exists()
+    assert cli(*arguments, "--force").code == 0
+    assert not other.exists()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -16,6 +17,8 @@ from tiered.support.whole_files import write_json
 PLAN: Final = "plan.json"
 HOST_FILE: Final = "host.onnx"
 _FORMAT: Final = 1
+_PART_FILE: Final = re.compile(r"part_[A-Za-z0-9_]+\.onnx")
+"""The name of a part: a plan names no file outside of its folder."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,19 +105,37 @@ class Plan:
     def save(self, folder: str | os.PathLike[str]) -> Plan:
         """Write the parts, the host model and `plan.json` into a folder; return the saved plan.
 
+        Parts of a plan that was in the folder, and that this one has not, are removed.
+
         Raises:
             ModelError: a file cannot be written.
         """
         folder = os.fspath(folder)
         try:
             os.makedirs(folder, exist_ok=True)
+            stale = self.stale_files(folder)
             for part in self.parts:
                 part.model.save(os.path.join(folder, part.file))
             self.host.save(os.path.join(folder, HOST_FILE))
             write_json(os.path.join(folder, PLAN), self.described())
+            for name in stale:
+                for path in (name, f"{name}.data"):
+                    if os.path.exists(os.path.join(folder, path)):
+                        os.remove(os.path.join(folder, path))
         except OSError as error:
             raise ModelError(f"cannot write the plan to {folder}: {error.strerror}") from error
         return replace(self, folder=folder)
+
+    def stale_files(self, folder: str) -> list[str]:
+        """Return the names of the parts of the plan in a folder that this plan has not."""
+        try:
+            with open(os.path.join(folder, PLAN), encoding="utf-8") as file:
+                entries = json.load(file)["parts"]
+            named = [str(entry["file"]) for entry in entries]
+        except (OSError, ValueError, KeyError, TypeError):
+            return []  # no plan is there, or none that has parts
+        own = {part.file for part in self.parts}
+        return [name for name in named if name not in own and _PART_FILE.fullmatch(name)]
 
     def described(self) -> dict[str, Any]:
         """Return the content of `plan.json`."""

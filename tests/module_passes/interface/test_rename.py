@@ -1,7 +1,8 @@
+import onnx
 import pytest
 
 from tests.rollback import assert_undone
-from tiered import Model, UsageError, get_pass, optimize_model
+from tiered import Model, PassContext, UsageError, get_pass, optimize_model
 from tiered.testing import assert_rewrites, assert_unchanged, parse
 
 PASS = "rename"
@@ -40,6 +41,32 @@ def test_dims_are_renamed_everywhere() -> None:
     made = assert_undone(PASS, TEXT, dims={"N": "batch"})
     infos = (*made.graph.input, *made.graph.output)
     assert {info.type.tensor_type.shape.dim[0].dim_param for info in infos} == {"batch"}
+
+
+@pytest.mark.parametrize("name", ["h", "a"])
+def test_inner_tensors_of_the_main_graph_and_of_bodies_make_room(name: str) -> None:
+    text = """(float[2] x, bool c) => (float[2] y) {
+        h = Neg(x)
+        y = If(c) <then_branch = t () => (float[2] a) { a = Abs(h) },
+                   else_branch = e () => (float[2] b) { b = Neg(h) }> }"""
+    made = assert_undone(PASS, text, tensors={"y": name})
+    assert made.graph.output[0].name == name
+    onnx.checker.check_model(made, full_check=True)
+    ctx = PassContext()
+    with ctx:
+        get_pass(PASS, tensors={"y": name})(parse(text))
+    assert ctx.remarks[-1].reason == f"the inner tensor '{name}' is '{name}_1' now"
+
+
+@pytest.mark.parametrize(
+    "dims", [{"N": "M"}, {"N": "K"}, {"N": "batch", "M": "batch"}]
+)
+def test_two_dims_do_not_become_one(dims: dict[str, str]) -> None:
+    text = "(float[N] x, float[M,K] z) => (float[N] y) { y = Neg(x) }"
+    model = Model.from_proto(parse(text))
+    with pytest.raises(UsageError, match="is another dim of the model; 'N' would be equal"):
+        get_pass(PASS, dims=dims).apply(model)
+    assert_undone(PASS, text, dims={"N": "M", "M": "N"})
 
 
 def test_the_result_is_compared_by_the_new_names() -> None:

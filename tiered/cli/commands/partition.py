@@ -102,7 +102,7 @@ def run_partition(
     with Progress() as progress:
         model = load_shaped(file, options, progress)
         progress.say("looking for partitions")
-        partitions = _partitions(model, target, chosen)
+        partitions = _partitions(model, target, chosen, is_written=out is not None)
         rows = report_of(model, partitions)
         for path, draw in pictures.items():
             if path is not None:
@@ -126,12 +126,12 @@ def run_partition(
 
 
 def _partitions(
-    model: Model, target: Backend | None, chosen: PartitionOptions
+    model: Model, target: Backend | None, chosen: PartitionOptions, *, is_written: bool
 ) -> list[Partition]:
     from tiered.partition import BackendSupport, CapabilityBasedPartitioner
 
     if target is None:
-        return _marked(model, chosen)
+        return _marked(model, chosen, is_written=is_written)
     return CapabilityBasedPartitioner(
         model,
         {target.name: BackendSupport(target, _operators(chosen.deny))},
@@ -140,18 +140,29 @@ def _partitions(
     ).propose_partitions()
 
 
-def _marked(model: Model, chosen: PartitionOptions) -> list[Partition]:
+def _marked(model: Model, chosen: PartitionOptions, *, is_written: bool) -> list[Partition]:
     """Return the partitions by device and stage, after the cuts of the command line.
+
+    Args:
+        model: the model.
+        chosen: the options.
+        is_written: the model is written, with marks as metadata of its nodes.
 
     Raises:
         UsageError: no node has a device or stage.
     """
     from tiered.partition import device_partitions
+    from tiered.partition.versions import METADATA_SINCE
     from tiered.passes import get_pass
 
     cuts = {"sharding": chosen.sharding, "pipelining": chosen.pipelining}
+    mark, version = model.mark(), model.ir_version
+    if not is_written:
+        model.set_ir_version(max(version, METADATA_SINCE))
     get_pass("rewrite_annotated_ops", **cuts)(model)
     partitions = device_partitions(model)
+    if not is_written and version < METADATA_SINCE:
+        model.undo_to(mark)  # the parts have no marks, which their IR version lacks
     if not partitions:
         raise UsageError(
             "no node has a device or stage: give --sharding or --pipelining, or a --backend"
@@ -181,6 +192,10 @@ def _save_plan(
             check_output(file, path)
         check_data_files(model, path)
         if not chosen.force:
+            check_replaced(file, target=path)
+    for name in plan.stale_files(folder):
+        path = os.path.join(folder, name)
+        if os.path.exists(path) and not chosen.force:
             check_replaced(file, target=path)
     mark = source_mark(model, file)
     for written in (plan.host, *(part.model for part in plan.parts)):

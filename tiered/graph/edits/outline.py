@@ -61,7 +61,7 @@ def outline(
     if metadata and graph.model.ir_version < OVERLOADS_SINCE:
         raise ModelError(
             f"metadata of functions and nodes need IR {OVERLOADS_SINCE}; the model has IR "
-            f"{graph.model.ir_version}: set_ir_version raises it"
+            f"{graph.model.ir_version}: {_raised_to(OVERLOADS_SINCE)}"
         )
     if not is_convex:
         _check_convex(part)
@@ -110,18 +110,23 @@ def operands_of_region(graph: Graph, part: Sequence[Node]) -> tuple[list[Value],
     return list(inputs), outputs
 
 
+def _raised_to(version: int) -> str:
+    """Return how the IR version of a model is raised."""
+    return f"`tiered convert --ir {version}` or set_ir_version raises it"
+
+
 def _check_id(graph: Graph, key: Id, taken: Collection[Id] | None) -> None:
     model, (domain, name, overload) = graph.model, key
     label = f"{domain}.{name}" + (f":{overload}" if overload else "")
     if model.ir_version < FUNCTIONS_SINCE:
         raise ModelError(
             f"local functions need IR {FUNCTIONS_SINCE}; the model has IR {model.ir_version}: "
-            "set_ir_version raises it"
+            f"{_raised_to(FUNCTIONS_SINCE)}"
         )
     if overload and model.ir_version < OVERLOADS_SINCE:
         raise ModelError(
             f"overloads need IR {OVERLOADS_SINCE}; the model has IR {model.ir_version}: "
-            "set_ir_version raises it"
+            f"{_raised_to(OVERLOADS_SINCE)}"
         )
     if not name or not domain:
         raise ModelError(f"a local function needs a name and a domain, not {name!r} in {domain!r}")

@@ -2,8 +2,18 @@
 
 from collections.abc import Mapping
 
-from tiered import InterfaceMap, Model, PassContext, Skip, Unable, UsageError, Value, module_pass
-from tiered.idioms.tensors import tensor_named
+from tiered import (
+    InterfaceMap,
+    Model,
+    PassContext,
+    Skip,
+    TensorType,
+    Unable,
+    UsageError,
+    Value,
+    module_pass,
+)
+from tiered.idioms.tensors import make_room, tensor_named
 
 
 @module_pass(opt_level=None, changes_interface=True)
@@ -16,26 +26,29 @@ def rename(
 ) -> Skip | None:
     """Rename tensors of the main graph, inputs and outputs above all, and named dims of inputs.
 
-    Two names may be exchanged. A tensor that is in the way gets a fresh name if it is an inner one.
+    Two names may be exchanged. A tensor that is in the way gets a fresh name if it is an inner one,
+    of the main graph or of a body; a remark names it. Two dims do not become one.
 
     Args:
         tensors: the new name by the present one.
         dims: the new name of a dim by its present one; it changes in the whole model.
 
     Raises:
-        UsageError: there is no such tensor or dim, or a new name is that of an input or output.
+        UsageError: there is no such tensor or dim, or a new name is that of an input or output, or
+            of another dim.
         ModelError: metadata or training graphs use the present name.
     """
     if not tensors and not dims:
         return Unable("no names are given")
     before = model.mark()
-    _rename_tensors(model, tensors or {})
+    _rename_tensors(model, ctx, tensors or {})
     if dims:
+        _check_dims(model, dims)
         model.set_input_shapes({}, dims)
     return None if model.changed_since(before) else Skip("the names are these already")
 
 
-def _rename_tensors(model: Model, names: Mapping[str, str]) -> None:
+def _rename_tensors(model: Model, ctx: PassContext, names: Mapping[str, str]) -> None:
     graph = model.main
     found = {
         tensor_named(model, old, "rename"): new
@@ -46,14 +59,12 @@ def _rename_tensors(model: Model, names: Mapping[str, str]) -> None:
     changed = {value: new for value, new in found.items() if value.name != new}
     _check(model, found)
     old_names = {value.name: new for value, new in changed.items()}
-    for new in changed.values():
-        other = graph.values.get(new)
-        if other is not None and other not in changed:
-            graph.rename_value(other, model.names.fresh(new))
     for value in changed:
         # By way of a fresh name, as another tensor may still have the new one.
         graph.rename_value(value, model.names.fresh(value.name))
     for value, new in changed.items():
+        for other in make_room(model, new, model.names.fresh):
+            ctx.remark(f"the inner tensor {new!r} is {other!r} now")
         graph.rename_value(value, new)
     model.note_interface(InterfaceMap({new: (old, None) for old, new in old_names.items()}))
 
@@ -68,3 +79,22 @@ def _check(model: Model, found: Mapping[Value, str]) -> None:
         is_shown = other is not None and (other.is_graph_input or other.is_graph_output)
         if other is not None and other not in found and is_shown:
             raise UsageError(f"rename: {new!r} is an input or output of the model; rename it too")
+
+
+def _check_dims(model: Model, names: Mapping[str, str]) -> None:
+    """Raise if a dim would get the name of another one, which would make them equal.
+
+    Raises:
+        UsageError: it would.
+    """
+    kinds = (value.type for graph in model.graphs() for value in graph.values.values())
+    shapes = (kind.shape or () for kind in kinds if isinstance(kind, TensorType))
+    known = {dim for shape in shapes for dim in shape if isinstance(dim, str)}
+    kept = known - names.keys()
+    for old, new in names.items():
+        others = kept | {other for name, other in names.items() if name != old}
+        if old != new and new in others:
+            raise UsageError(
+                f"rename: {new!r} is another dim of the model; {old!r} would be equal to it: "
+                "choose another name, or rename it too"
+            )
