@@ -48,6 +48,11 @@ def test_no_exact_level_changes_what_a_random_model_computes(source: random.Rand
         " int64 d = {4}, float[2] o = {0,1}> { l = Loop(z, t, c) <body = b (int64 i, bool k,"
         " int64[?] s) => (bool m, int64[?] r) { m = Identity(k) r = Identity(s) }>"
         " j = Concat<axis=0>(l, c) y = OneHot(j, d, o) }",
+        # A constant that is an output with an open type has the size of its contents.
+        "(float[1] x) => (float[?,?] y, int64[?] c, float[1] z) <int64[3] c = {-1,1,1},"
+        " int64 d = {2}, float[2] o = {0,1}, bool t = {1}> { y = OneHot(c, d, o)"
+        " z = If(t) <then_branch = h () => (float[?] p) { p = Neg(x) },"
+        " else_branch = e () => (float[?] q) { q = Abs(x) }> }",
         # What a body has read is free for what fuses with its only reader left.
         "(float[2,2] x) => (float[2,1,2] z) <bool t = {1}, int64[1] a = {0}, int64[1] b = {1}>"
         " { u = Unsqueeze(x, a) v = Unsqueeze(u, b) s = Squeeze(v, a)"

@@ -203,7 +203,10 @@ def _is_inferable(value: Value) -> bool:
 def _forget_what_follows(graph: Graph, proto: onnx.GraphProto) -> None:
     """Remove the declared shapes and names, so that inference does not use them."""
     for value, info in zip(graph._outputs, proto.output, strict=True):
-        if _is_inferable(value) and info.type.HasField("tensor_type"):
+        if value.tensor is not None and value.producer is None:
+            # onnx would take the declared type, which may be open, for that of the constant.
+            info.type.CopyFrom(write_type(value.type))
+        elif _is_inferable(value) and info.type.HasField("tensor_type"):
             info.type.tensor_type.ClearField("shape")
     for value, info in zip(graph._inputs, proto.input, strict=False):
         if isinstance(value.type, TensorType):
