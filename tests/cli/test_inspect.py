@@ -157,3 +157,35 @@ def test_integers_are_listed_if_asked_for(cli: Cli, tmp_path: Path) -> None:
         {"name": "a", "type": "float[2]", "integers": "uint8", "low": 0, "high": 255},
         {"name": "b", "type": "float[2]", "integers": "uint1", "low": 0, "high": 1},
     ]
+
+
+WRONG = {
+    "spatial dimensions": "(float[1,3,8,8] x) => (float[?,?,?,?] y) <float w = {1}>"
+    " { y = Conv(x, w) }",
+    "sum of 'split'": "(float[8] x) => (float[?] y, float[?] z) <int64[2] s = {5,-2}>"
+    " { y, z = Split(x, s) }",
+    "repeated value": "(float[2,3,4] x) => (float[?,?,?] y) { y = Transpose<perm = [0,0,5]>(x) }",
+    "Graph has 2 inputs but 3": "(float[2] x) => (float[2] y) <int64 n = {3}, bool c = {1}>"
+    " { y = Loop(n, c, x) <body = b (int64 i, bool k) => (bool o) { o = Identity(k) }> }",
+}
+
+
+@pytest.mark.parametrize("words", WRONG)
+def test_issue_40_a_model_that_the_standard_forbids_is_named(
+    cli: Cli, tmp_path: Path, words: str
+) -> None:
+    path = tmp_path / "wrong.onnx"
+    onnx.save(parse(WRONG[words]), path)
+    ended = cli("inspect", path)
+    assert ended.code == 0
+    assert "onnx.checker rejects the model: " in ended.out
+    assert words in ended.out.replace("\n", " ")
+    assert words in json.loads(cli("inspect", path, "--json").out)["complaint"]
+    ended = cli("optimize", path, tmp_path / "out.onnx")
+    assert ended.code == 0
+    assert "onnx.checker rejects the model as it was loaded" in ended.err
+
+
+def test_a_valid_model_has_no_complaint(cli: Cli, rich: Path) -> None:
+    assert json.loads(cli("inspect", rich, "--json").out)["complaint"] == ""
+    assert "rejects" not in cli("inspect", rich).out

@@ -98,6 +98,7 @@ class ModelFacts:
         backend: the nodes that the backend of --backend supports.
         integers: the tensors with integer types, if they were asked for.
         typed: number of values with a known dtype and rank after inference, out of `values`.
+        complaint: why onnx.checker, its inference included, rejects the model; "" if it does not.
     """
 
     file: str
@@ -119,6 +120,7 @@ class ModelFacts:
     typed: int
     values: int
     metadata: dict[str, str]
+    complaint: str
 
 
 def gather_facts(
@@ -148,6 +150,7 @@ def gather_facts(
         typed=sum(map(_is_typed, values)),
         values=len(values),
         metadata={entry.key: entry.value for entry in model.skeleton.metadata_props},
+        complaint=model.complaint() or "",
     )
 
 

@@ -317,6 +317,10 @@ class Model(ModelState):
         """
         onnx_checker.check_model(self)
 
+    def complaint(self) -> str | None:
+        """Return why onnx.checker rejects the model as it is now; None if it accepts it."""
+        return onnx_checker.current_complaint(self)
+
     def complaint_as_loaded(self) -> str | None:
         """Return why onnx.checker rejects the model as it was loaded; None if it accepts it.
 

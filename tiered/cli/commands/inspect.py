@@ -63,6 +63,8 @@ def _print_head(console: Console, facts: ModelFacts) -> None:
     console.print(printable(f"{facts.file}: IR {facts.ir_version}, opsets {opsets}{made_by}"))
     for key, text in facts.metadata.items():
         console.print(printable(f"  {key}: {text}"))
+    if facts.complaint:
+        console.print(printable(f"onnx.checker rejects the model: {facts.complaint}"))
 
 
 def _print_interface(console: Console, facts: ModelFacts) -> None:
