@@ -4,7 +4,8 @@ onnxruntime computes most float16 operators in float32 and keeps the results wid
 it hides overflow and rounding; bfloat16 it hardly runs. Models with such tensors run on
 onnx.reference, whose arithmetic is that of the dtype. Where that does not run both models,
 onnxruntime runs them one node at a time, which rounds at every node. Where not even that is
-possible, onnxruntime runs them whole, with a note in the report.
+possible, onnxruntime runs them whole, with a note in the report. onnx.reference also runs both
+where onnxruntime does not load the first.
 """
 
 from __future__ import annotations
@@ -17,7 +18,15 @@ from typing import Final, TypeVar
 import onnx
 
 from tiered.debug.runs import ModelLike, folder_of, opened
-from tiered.errors import ModelError, RuntimeFailure, VerificationError
+from tiered.errors import (
+    Crashed,
+    MissingOperator,
+    ModelError,
+    OutOfMemory,
+    RuntimeFailure,
+    TimedOut,
+    VerificationError,
+)
 from tiered.runtime.deviations import has_halves, has_narrow_floats
 from tiered.runtime.external_data import MOST_READ, bytes_on_disk, take_in
 from tiered.runtime.session import Runner, as_proto
@@ -82,7 +91,15 @@ def refereed(first: ModelLike, second: ModelLike, compare: Callable[[Referee], R
     """
     protos = as_proto(first), as_proto(second)
     if not any(map(has_narrow_floats, protos)):
-        return compare(Referee())
+        try:
+            return compare(Referee())
+        except (MissingOperator, Crashed, TimedOut, OutOfMemory):
+            raise
+        except RuntimeFailure as error:
+            why = f"as onnxruntime does not load the first model ({_first_line(error)})"
+            if not _is_refused(first):
+                raise
+        return compare(Referee("onnx.reference", why))
     why = _HALVES if any(map(has_halves, protos)) else _NARROW
     try:
         return compare(Referee("onnx.reference", why))
@@ -92,6 +109,15 @@ def refereed(first: ModelLike, second: ModelLike, compare: Callable[[Referee], R
         return compare(Referee("onnxruntime node by node", why))
     except _DOES_NOT_RUN:
         return compare(Referee("onnxruntime", f"which may hide overflow and rounding, {why}"))
+
+
+def _is_refused(source: ModelLike) -> bool:
+    """Return whether onnxruntime does not load a model."""
+    try:
+        with opened(source):
+            return False
+    except RuntimeFailure:
+        return True
 
 
 def _first_line(error: Exception) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import onnx
 
-from tiered.errors import MissingOperator, OutOfMemory, RuntimeFailure
+from tiered.errors import Crashed, MissingOperator, OutOfMemory, RuntimeFailure, TimedOut
 from tiered.graph import Model, Stamp
 from tiered.graph.core.dtypes import bits_of
 from tiered.graph.io.export import export_model
@@ -86,7 +86,9 @@ class Baseline:
         samples: the samples that it runs on.
         outputs: its outputs, for each sample.
         random: outputs that differ from run to run, and are not compared.
-        is_referred: whether onnx.reference runs it, as onnxruntime lacks kernels of 16-bit floats.
+        is_referred: whether onnx.reference runs it, as onnxruntime does not.
+        refused: why onnxruntime does not load the original, where onnx.reference runs it instead.
+        was_said: whether a remark has the reason.
     """
 
     stamp: Stamp
@@ -96,6 +98,8 @@ class Baseline:
     outputs: list[Outputs] = field(default_factory=list)
     random: frozenset[str] = frozenset()
     is_referred: bool = False
+    refused: str = ""
+    was_said: bool = False
 
     @classmethod
     def of(cls, model: Model) -> Baseline:
@@ -108,19 +112,53 @@ class Baseline:
 
         Numbers that a lossy pass cannot hold prove nothing of it: it gets others.
 
+        It is the original: later baselines have the samples of earlier ones. Where onnxruntime does
+        not load it, onnx.reference runs it, and what passes make of it.
+
         Raises:
-            RuntimeFailure: onnxruntime does not run it.
+            RuntimeFailure: neither runs it.
             UsageError: the user's inputs do not fit it.
         """
         is_varied = any(sample.inputs.is_varied for sample in self.samples)
         if self.samples and (wanted.varied or not is_varied):
             return
-        with self.opened(worker) as session:
+        with self._opened_original(worker) as session:
             memory = Remembering(session)
             self.samples = samples_for(self.runnable.proto, memory, wanted)
             self.outputs = [memory.outputs_for(sample.inputs.feeds) for sample in self.samples]
             feeds = [sample.inputs.feeds for sample in self.samples]
             self.random = random_outputs(self.runnable.proto, session, feeds, self.outputs)
+
+    @contextmanager
+    def _opened_original(self, worker: Worker) -> Iterator[Runner]:
+        with ExitStack() as stack:
+            try:
+                session = stack.enter_context(self.opened(worker))
+            except (MissingOperator, Crashed, TimedOut, OutOfMemory):
+                raise
+            except RuntimeFailure as error:
+                try:
+                    session = stack.enter_context(self.referred(worker))
+                except RuntimeFailure as other:
+                    raise RuntimeFailure(
+                        f"the original cannot be run, so nothing can be verified: {error}; {other}"
+                    ) from error
+                self.refused = str(error)
+            yield session
+
+    @contextmanager
+    def referred(self, worker: Worker) -> Iterator[Runner]:
+        """Open the model on onnx.reference, in a worker.
+
+        Raises:
+            RuntimeFailure: it does not load it, or the weights are too large for it.
+            ModelError: a file of weights is not as it should be.
+        """
+        if bytes_on_disk(self.runnable.proto) > MOST_READ:
+            raise RuntimeFailure("the weights are too large for onnx.reference")
+        with open_model(worker, self.runnable.inlined().proto, reference=True) as session:
+            self.is_referred = True
+            yield session
 
     @contextmanager
     def opened(self, worker: Worker, setting: Setting = "reproducible") -> Iterator[Runner]:
@@ -147,16 +185,14 @@ class Baseline:
                 if setting != "reproducible" or not self._is_for_reference():
                     raise
                 with suppress(RuntimeFailure):
-                    whole = open_model(worker, self.runnable.inlined().proto, reference=True)
-                    session = stack.enter_context(whole)
-                    self.is_referred = True
+                    session = stack.enter_context(self.referred(worker))
                 if not self.is_referred:
                     raise error
             yield session
 
     def _is_for_reference(self) -> bool:
         proto = self.runnable.proto
-        return has_halves(proto) and bytes_on_disk(proto) <= MOST_READ
+        return has_halves(proto)
 
 
 def without(outputs: Mapping[str, Any], names: frozenset[str]) -> Outputs:

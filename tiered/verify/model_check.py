@@ -85,10 +85,20 @@ class _ModelRun:
     def run(self, after: Baseline) -> None:
         """Run the model after the passes, fill in its outputs and compare them."""
         self._case.has_run = True
-        self._before.run(self._worker, self._case.wanted)
+        before = self._before
+        before.run(self._worker, self._case.wanted)
+        if before.refused and not before.was_said:
+            before.was_said = True
+            self._case.remarks.append(
+                f"onnx.reference runs the model, as onnxruntime does not load the original: "
+                f"{before.refused}"
+            )
+        after.refused, after.was_said = before.refused, before.was_said
         with ExitStack() as stack:
             try:
-                session = stack.enter_context(after.opened(self._worker))
+                session = stack.enter_context(
+                    after.referred(self._worker) if before.refused else after.opened(self._worker)
+                )
             except MissingOperator as error:
                 raise self._failure(f"the result cannot be verified: it {error}") from error
             except RuntimeFailure as error:
