@@ -51,6 +51,10 @@ class ShapeError(ModelError):
     """Shapes or dtypes disagree with what an operation needs."""
 
 
+class MemoryLimitError(TieredError):
+    """A run holds more memory than it may."""
+
+
 class RuntimeFailure(TieredError):
     """ONNX Runtime (or the reference evaluator) refused a model or failed while running it."""
 

@@ -1,5 +1,6 @@
 """Where weights go, and what a process that is stopped at any moment leaves behind."""
 
+import json
 import os
 import random
 import shutil
@@ -169,6 +170,26 @@ def test_a_memory_that_is_no_size_is_a_usage_error(cli: Cli, small: Path, tmp_pa
     ended = cli("optimize", small, tmp_path / "o.onnx", "--max-memory=lots")
     assert ended.code == 2
     assert "--max-memory: 'lots' is not a size" in ended.err
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux bounds what is allocated")
+@pytest.mark.parametrize("limit", [5, 20, 200, 2000])
+def test_the_limit_and_the_peak_are_one_figure(tmp_path: Path, limit: int) -> None:
+    source, out = weighty(tmp_path, megabytes=4), tmp_path / "out.onnx"
+    command = ("optimize", str(source), str(out), "--json", f"--max-memory={limit}MB")
+    ended = subprocess.run(
+        [sys.executable, "-m", "tiered", *command],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == (1 if limit < 200 else 0)
+    if ended.returncode:
+        assert f"--max-memory (memory.max) allows {limit}.0 MB" in ended.stderr
+        assert files(tmp_path) == ["m0.onnx"]
+    else:
+        assert json.loads(ended.stdout)["peak_memory"] <= limit * 1_000_000
 
 
 @pytest.mark.skipif(os.name != "posix", reason="two processes and a lock of POSIX")

@@ -26,7 +26,7 @@ from tests.conformance.random_graphs import random_model
 from tiered import Model, TieredError, optimize
 from tiered.cli.facts import gather_facts
 from tiered.graph.io import protobuf_scan
-from tiered.runtime.worker.limits import bounded
+from tiered.runtime.worker.limits import MemoryLimit, load_libraries
 
 SECONDS = 60.0
 """The longest that one model may take."""
@@ -201,14 +201,15 @@ def _fault_of_result(path: Path, out: Path) -> str:
 
 def _judge(first: int, count: int) -> None:
     """Judge models in this process, and say which is at hand, as it may be the last one."""
-    with bounded(MEMORY):
-        for seed in range(first, first + count):
-            print(f"at {seed}", flush=True)
-            faulthandler.dump_traceback_later(SECONDS, exit=True)
-            fault = fault_of(mutated(random.Random(seed)))
-            faulthandler.cancel_dump_traceback_later()
-            if fault:
-                print(f"fault {seed}: {' '.join(fault.split())[:300]}", flush=True)
+    load_libraries()
+    MemoryLimit().set(MEMORY)
+    for seed in range(first, first + count):
+        print(f"at {seed}", flush=True)
+        faulthandler.dump_traceback_later(SECONDS, exit=True)
+        fault = fault_of(mutated(random.Random(seed)))
+        faulthandler.cancel_dump_traceback_later()
+        if fault:
+            print(f"fault {seed}: {' '.join(fault.split())[:300]}", flush=True)
 
 
 def main(

@@ -4,19 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import Final
 
-_COUNTED: Final = (b"RssAnon:", b"RssShmem:")
-
-
-def held_by(pid: int | str = "self") -> int:
-    """Return the bytes that a process holds; 0 if it has ended, or on other systems."""
-    total = 0
-    with contextlib.suppress(OSError), open(f"/proc/{pid}/status", "rb") as file:
-        for line in file:
-            if line.startswith(_COUNTED):
-                total += int(line.split()[1]) * 1024
-    return total
+from tiered.support.memory_limit import held_by
 
 
 def held_by_tree(pid: int) -> int:

@@ -20,6 +20,7 @@ from tiered.instruments.hooks import Watch, Watcher
 from tiered.passes.pass_info import PassResult
 from tiered.passes.planned import PlannedPass
 from tiered.passes.run import PassRun, memory_of
+from tiered.support.memory_limit import check_memory
 
 NOTHING: tuple[str, ...] = ()
 
@@ -71,7 +72,12 @@ class Transaction:
         return self._state.model.journal.moved_since(self._before)
 
     def begin(self) -> None:
-        """Announce the run to the hooks."""
+        """Announce the run to the hooks.
+
+        Raises:
+            MemoryLimitError: the run holds more memory than it may.
+        """
+        check_memory()
         self._announced = self._state.watch.before(self._planned.pass_.info)
 
     def end(self) -> None:

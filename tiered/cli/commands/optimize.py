@@ -40,6 +40,7 @@ from tiered.errors import (
     VerificationError,
 )
 from tiered.support.loading import paused_collector
+from tiered.support.memory_limit import check_memory
 
 if TYPE_CHECKING:
     from tiered.cli.source_mark import SourceMark
@@ -162,6 +163,7 @@ def optimize_file(
             )
             if target is not None:
                 progress.say(f"writing {printable(target)}")
+                check_memory()
                 assert mark is not None, "there is a mark for each target"
                 placed = save_marked(result.model, target, mark, options)
             page.result = result
@@ -219,10 +221,17 @@ def decided_by(options: OptimizeOptions) -> set[str]:
 @contextlib.contextmanager
 def _bounded(options: OptimizeOptions, watch: WatchOptions) -> Iterator[None]:
     """Limit the memory to --max-memory."""
+    if options.max_memory is None and not watch.set:
+        yield
+        return
     from tiered.context import PassContext
-    from tiered.runtime.worker.limits import bounded
+    from tiered.runtime.worker.limits import LEAST
+    from tiered.support.memory_limit import limited
 
-    with bounded(PassContext(config=_settings(options, watch)["config"]).max_memory):
+    nbytes = PassContext(config=_settings(options, watch)["config"]).max_memory
+    if nbytes is not None and nbytes < LEAST:
+        raise UsageError(f"memory.max: {nbytes:,} bytes are too few to run; at least {LEAST:,}")
+    with limited(nbytes):
         yield
 
 
@@ -384,6 +393,7 @@ def _optimize(
         else edited(passes, _edits(options))
     )
     model = load_model(source)
+    check_memory()
     expectations = parse_expectations(options.expect)
     unjudged = check_names(expectations, model, context.backend, pipeline) if expectations else ()
     if target is not None:

@@ -208,7 +208,15 @@ def _versions() -> dict[str, str]:
 
 
 def peak_memory() -> int | None:
-    """Return the most memory that the process has held so far, in bytes."""
+    """Return the most memory that the process has held so far, in bytes.
+
+    With --max-memory it is the figure that is limited: mapped files do not count.
+    """
+    from tiered.support.memory_limit import limited_peak
+
+    limited = limited_peak()
+    if limited is not None:
+        return limited
     if sys.platform == "win32":
         return None
     import resource

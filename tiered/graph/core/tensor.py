@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Hashable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import onnx
@@ -24,12 +24,16 @@ from tiered.graph.core.lazy_bytes import (
     span_of_stored,
     spill,
 )
+from tiered.support.memory_limit import check_memory
 
 # Decoded arrays up to this many bytes are kept: shapes, axes and scalars are read again and again.
 _KEEP_BYTES = 1 << 14
 
 # The enum of a message is slow.
 _EXTERNAL = onnx.TensorProto.EXTERNAL
+_CHECKED: Final = 1 << 20
+"""Arrays of this many bytes are checked against the limit of memory before they are made."""
+
 _STRING = onnx.TensorProto.STRING
 
 # `raw_data` stores the dtypes of numpy in little-endian order.
@@ -180,6 +184,8 @@ class Tensor:
         if self._array is not None:
             return self._array
         assert not self.is_sparse, "a sparse tensor has no dense array"
+        if not self.is_on_disk and self.nbytes >= _CHECKED:
+            check_memory(self.nbytes)
         array = self._map_external() if self.is_on_disk else self._decode()
         array.setflags(write=False)
         if array.nbytes <= _KEEP_BYTES:
@@ -195,6 +201,7 @@ class Tensor:
         if not isinstance(self.proto, onnx.SparseTensorProto):
             return self.numpy()
         values, places = map(numpy_helper.to_array, (self.proto.values, self.proto.indices))
+        check_memory(math.prod(self.shape) * values.itemsize)
         array = np.zeros(self.shape, values.dtype)
         at = places if places.ndim == 1 else np.ravel_multi_index(tuple(places.T), self.shape)
         array.reshape(-1)[at] = values

@@ -9,10 +9,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from typing import Any, Final
-
-from tiered.errors import UsageError
 
 OUT_OF_MEMORY = 77
 """The exit code of a process that took more than it was allowed."""
@@ -113,34 +110,6 @@ class MemoryLimit:
 
 LEAST: Final = 4_000_000
 """The smallest limit: Python and the libraries need so much for small objects."""
-
-
-@contextlib.contextmanager
-def bounded(nbytes: int | None) -> Iterator[None]:
-    """Limit the bytes that this process may allocate from now on, if the system supports it.
-
-    That is on Linux: more is a MemoryError there. Files that are mapped do not count.
-
-    Raises:
-        UsageError: fewer than `LEAST` bytes, with which native code ends the process.
-    """
-    if nbytes is not None and nbytes < LEAST:
-        raise UsageError(f"memory.max: {nbytes:,} bytes are too few to run; at least {LEAST:,}")
-    if nbytes is None or sys.platform != "linux":
-        yield
-        return
-    import resource
-
-    load_libraries()
-    before = resource.getrlimit(resource.RLIMIT_DATA)
-    MemoryLimit().set(nbytes)
-    try:
-        yield
-    except SystemError as error:
-        # Native code that gets no memory may fail without saying why.
-        raise MemoryError(str(error)) from error
-    finally:
-        resource.setrlimit(resource.RLIMIT_DATA, before)
 
 
 def load_libraries() -> None:

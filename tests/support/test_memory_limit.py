@@ -1,0 +1,45 @@
+import sys
+
+import pytest
+
+from tiered.errors import MemoryLimitError
+from tiered.support import memory_limit
+from tiered.support.memory_limit import check_memory, limited, limited_peak
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux reports it so")
+
+
+@pytest.fixture
+def held(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return what the process is said to hold, as the only element."""
+    now = [100]
+    monkeypatch.setattr(memory_limit, "held_by", lambda: now[0])
+    return now
+
+
+def test_what_is_about_to_be_taken_counts(held: list[int]) -> None:
+    with limited(150):
+        check_memory(50)
+        with pytest.raises(MemoryLimitError, match="the run needs "):
+            check_memory(51)
+    assert limited_peak() == 100
+
+
+def test_a_peak_counts_after_it(held: list[int]) -> None:
+    def run() -> None:
+        with limited(150):
+            held[0] = 200
+            with pytest.raises(MemoryLimitError):
+                check_memory()
+            held[0] = 100
+
+    with pytest.raises(MemoryLimitError):
+        run()
+    assert limited_peak() == 200
+
+
+def test_without_a_limit_nothing_is_measured(held: list[int]) -> None:
+    held[0] = 1 << 60
+    with limited(None):
+        check_memory(1 << 60)
+    assert limited_peak() is None
