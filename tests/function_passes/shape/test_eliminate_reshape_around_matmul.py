@@ -91,8 +91,9 @@ def test_a_product_without_reshapes_stays() -> None:
         # Another result.
         ("[1,3,4]", "3,4", "3,1,5", "[3,1,5]"),
         ("[3,1,4]", "1,3,4", "1,3,5", "[1,3,5]"),
-        # A vector.
-        ("[4]", "1,4", "5", "[5]"),
+        # A vector that was no row, and a result that is one.
+        ("[12]", "3,4", "3,5", "[3,5]"),
+        ("[4]", "1,4", "5,1", "[5,1]"),
     ],
 )
 def test_other_reshapes_matter(x: str, inner: str, outer: str, y: str) -> None:
@@ -101,6 +102,34 @@ def test_other_reshapes_matter(x: str, inner: str, outer: str, y: str) -> None:
         PASS,
         f"(float{x} x, float[4,5] w) => (float{y} y) <{s} s = {{{inner}}}, {t} t = {{{outer}}}>"
         " { a = Reshape(x, s) m = MatMul(a, w) y = Reshape(m, t) }",
+        because="the result would have another shape",
+    )
+
+
+@pytest.mark.parametrize(
+    ("x", "w", "inner", "outer", "y"),
+    [
+        ("[4]", "[4,5]", "a = Reshape(x, {1,4}) m = MatMul(a, w)", "{5}", "[5]"),
+        ("[4]", "[2,4,5]", "a = Reshape(x, {1,4}) m = MatMul(a, w)", "{2,5}", "[2,5]"),
+    ],
+)
+def test_a_vector_is_a_row(x: str, w: str, inner: str, outer: str, y: str) -> None:
+    target = inner[inner.index("{") : inner.index("}") + 1]
+    assert_rewrites(
+        PASS,
+        f"(float{x} x, float{w} w) => (float{y} y) <int64[{target.count(',') + 1}] s = {target},"
+        f" int64[{outer.count(',') + 1}] t = {outer}>"
+        f" {{ {inner.replace(target, 's')} y = Reshape(m, t) }}",
+        f"(float{x} x, float{w} w) => (float{y} y) {{ y = MatMul(x, w) }}",
+    )
+
+
+def test_a_column_is_no_vector() -> None:
+    # onnxruntime multiplies a matrix and a vector by another kernel.
+    assert_unchanged(
+        PASS,
+        "(float[3,4] x, float[4] w) => (float[3] y) <int64[2] s = {4,1}, int64[1] t = {3}>"
+        " { a = Reshape(w, s) m = MatMul(x, a) y = Reshape(m, t) }",
         because="the result would have another shape",
     )
 

@@ -23,8 +23,9 @@ _product = op.MatMul(var.a, var.b)
 def eliminate_reshape_around_matmul(graph: Graph, node: Node, a: Value, b: Value) -> Value | Skip:
     """Multiply the same matrices without adding and removing dims of 1.
 
-    A kernel may multiply a stack by one matrix as one tall matrix. Its height may change the
-    summation order, so it must stay the same too.
+    A vector on the left is multiplied as a row; one on the right has a kernel of its own. A kernel
+    may multiply a stack by one matrix as one tall matrix. Its height may change the summation
+    order, so it must stay the same too.
     """
     first, second = _reshaped(a), _reshaped(b)
     if first is a and second is b:
@@ -49,7 +50,7 @@ def _reshaped(value: Value) -> Value:
 
 def _multiplies_the_same(x: Value, w: Value, a: Value, b: Value, result: Shape | None) -> bool:
     """Return whether x and w have the matrices of a and b, and their product has a given shape."""
-    shapes = [value.shape for value in (x, w, a, b)]
+    shapes = [_as_rows(x.shape), w.shape, _as_rows(a.shape), b.shape]
     if any(shape is None or len(shape) < 2 or None in shape for shape in shapes):
         return False
     (left, one), (right, other), (left_was, one_was), (right_was, other_was) = (
@@ -65,7 +66,13 @@ def _multiplies_the_same(x: Value, w: Value, a: Value, b: Value, result: Shape |
     batch = _batch(left, right)
     if batch is None or _batch(left_was, right_was) is None:
         return False
-    return (*batch, one[0], other[1]) == result
+    rows = one[:1] if x.rank != 1 else ()
+    return (*batch, *rows, other[1]) == result
+
+
+def _as_rows(shape: Shape | None) -> Shape | None:
+    """Return the shape of a left operand with a vector as the row that kernels read it as."""
+    return (1, *shape) if shape is not None and len(shape) == 1 else shape
 
 
 def _many(batch: Shape) -> Shape:
