@@ -134,6 +134,8 @@ def test_a_reshape_of_unknown_rank_to_the_shape_of_its_source_is_dropped() -> No
         ("[2,3]", "<int64[1] t = {-1}>", "Reshape(x, t)"),
         ("[0,3]", "", "Flatten(x)"),
         ("[N]", "<int64[1] t = {1}>", "Unsqueeze(x, t)"),
+        # One dim is 0 if any was: it is the one that a 0 at its place copies.
+        ("[N,M]", "<int64[1] t = {-1}>", "Reshape(x, t)"),
         ("[N,M]", "", "Flatten<axis=1>(x)"),
         ("[N,M]", "<int64[1] t = {-1}>", "Unsqueeze(x, t)"),
     ],
@@ -165,13 +167,15 @@ def test_with_allowzero_all_dims_may_be_0() -> None:
         ("[N,M]", "Reshape(x, t)"),
         ("[0,0]", "Reshape(x, t)"),
         ("[N,M]", "Unsqueeze(x, first)"),
+        # Of [0,0,4] into [0,4], and back: the second 0 copies the 4.
+        ("[N,M,4]", "Reshape(x, columns)"),
         ("[N,M]", "Flatten<axis=0>(x)"),
     ],
 )
 def test_a_0_may_copy_another_dim(x: str, inner: str) -> None:
     assert_unchanged(
         PASS,
-        f"(float{x} x, int64[2] t) => (float[A,B] y) <int64[1] first = {{0}}>"
+        f"(float{x} x, int64[2] t) => (float[A,B] y) <int64[1] first = {{0}}, int64[2] columns = {{-1,4}}>"
         f" {{ h = {inner} s = Shape(x) y = Reshape(h, s) }}",
         because="several dims may be 0",
     )

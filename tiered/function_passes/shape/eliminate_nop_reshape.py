@@ -50,14 +50,25 @@ def _reshaped_back(x: Value, shape: Value, *, is_exact: bool) -> Value | Skip:
 def _copies_zeros(source: Value, x: Value) -> bool:
     """Return whether a Reshape of x to the shape of its source keeps each dim of 0, or fails.
 
-    A single 0 must stay, because there are no elements; of several, each that x has on its axis.
+    A single 0 must stay, because there are no elements; of several, each that x has on its axis,
+    or where only this dim of x can be 0.
     """
-    if source.shape is None or x.shape is None:
+    if x.shape is None:
+        return False
+    if len(x.shape) <= 1:
+        return True
+    if source.shape is None:
         return False
     open_axes = [
         axis for axis, dim in enumerate(source.shape) if not isinstance(dim, int) or dim == 0
     ]
     return len(open_axes) <= 1 or all(
-        axis >= len(x.shape) or (x.shape[axis] is not None and x.shape[axis] == source.shape[axis])
+        axis >= len(x.shape)
+        or (x.shape[axis] is not None and x.shape[axis] == source.shape[axis])
+        or all(isinstance(dim, int) and dim > 0 for dim in _without(x.shape, axis))
         for axis in open_axes
     )
+
+
+def _without(shape: tuple[int | str | None, ...], axis: int) -> tuple[int | str | None, ...]:
+    return shape[:axis] + shape[axis + 1 :]
