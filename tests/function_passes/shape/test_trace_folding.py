@@ -68,6 +68,39 @@ def test_equal_sizes_are_computed_once() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "same", ["Abs(s)", "Max(s, zero)", "Clip(s, zero)", "Max(least, s)"]
+)
+def test_no_size_is_negative(same: str) -> None:
+    head = "(float[B,4] x) => (int64[2] y)"
+    given = f"{head} <int64 zero = {{0}}, int64[2] least = {{-1,4}}>"
+    assert_rewrites(PASS, f"{given} {{ s = Shape(x) y = {same} }}", f"{head} {{ y = Shape(x) }}")
+
+
+@pytest.mark.parametrize("same", ["Max(s, one)", "Min(s, one)", "Abs(n)", "Clip(s, one)"])
+def test_sizes_may_be_0_and_their_negatives_may_be_less(same: str) -> None:
+    assert_unchanged(
+        PASS,
+        "(float[B,4] x) => (int64[2] y) <int64 one = {1}>"
+        f" {{ s = Shape(x) n = Sub(s, one) y = {same} }}",
+    )
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        "y = Identity(s) z = Abs(s)",  # one is the first, and cannot have two names
+        "z = Relu(s) y = Abs(s)",
+    ],
+)
+def test_two_outputs_keep_their_names(nodes: str) -> None:
+    model = parse(f"(float[B,4] x) => (int64[2] y, int64[2] z) {{ s = Shape(x) {nodes} }}")
+    made = get_pass(PASS)(model)
+    assert [value.name for value in made.graph.output] == ["y", "z"]
+    assert len(made.graph.node) == 2
+    assert get_pass(PASS)(made) == made
+
+
 @pytest.mark.parametrize(("width", "folded"), [(4, "0,0,3,4"), (-1, "0,0,3,4")])
 def test_a_dim_that_stays_is_copied_where_a_zero_was_a_size(width: int, folded: str) -> None:
     graph = "(float[B,S,12] x) => (float[B,S,3,4] y)"

@@ -17,10 +17,12 @@ from tiered.runtime import run
 from tiered.testing import parse
 
 EXPECTED = {
+    "Abs": ("Abs(s)", "n m 3"),
     "Add": ("Add(s, one)", "1+n 1+m 4"),
     "And": ("And(known, open)", "False ?"),
     "Cast": ("Cast<to=6>(s)", "n m 3"),
     "CastLike": ("CastLike(half, s)", "2 ?"),
+    "Clip": ("Clip(s, nought)", "n m 3"),
     "Concat": ("Concat<axis=0>(s, one)", "n m 3 1"),
     "ConstantOfShape": ("ConstantOfShape<value = int64[1] {7}>(two)", "7 7"),
     "Div": ("Div(twice, two)", "n m 3"),
@@ -43,6 +45,7 @@ EXPECTED = {
     "Range": ("Range(nought, three, unit)", "0 1 2"),
     "ReduceProd": ("ReduceProd<keepdims=0>(s)", "3*m*n"),
     "ReduceSum": ("ReduceSum<keepdims=0>(s)", "3+m+n"),
+    "Relu": ("Relu(s)", "n m 3"),
     "Reshape": ("Reshape(s, minus)", "n m 3"),
     "Shape": ("Shape<start=1>(x)", "m 3"),
     "Size": ("Size(x)", "3*m*n"),

@@ -124,15 +124,21 @@ def _fold_value(graph: Graph, ctx: PassContext, node: Node, value: Value) -> Non
 
 
 def _share_value(graph: Graph, node: Node, value: Value, key: Hashable, known: Known) -> None:
-    if value.pins or not value.is_used or value.is_graph_output:
+    if value.pins or not value.is_used:
         return
     first = known.get(key)
     if first is None or first.graph is None:
-        known[key] = value
-    else:
+        if not value.is_graph_output:
+            known[key] = value
+    elif not value.is_graph_output or _may_be_returned(first, node):
         with graph.rewrite("two tensors with the same elements for all dims => one", node):
             graph.replace_uses(value, first)
             graph.prune([node])
+
+
+def _may_be_returned(value: Value, node: Node) -> bool:
+    """Return whether a value can become the output of the model that a node computes."""
+    return value.can_become_output and value.graph is node.graph and node.op_type != "Identity"
 
 
 def _folded_sizes(node: Node) -> list[int] | None:

@@ -256,16 +256,25 @@ def _or_equal(accepts: Callable[[int], bool]) -> Callable[[Size, Size], Element]
     return compare
 
 
-def _extreme(sign: int) -> ValueRule:
-    """Return the rule of Min (-1) or Max (1)."""
+def _smaller(a: Element, b: Element) -> Element:
+    larger = _larger(a, b)
+    return None if larger is None else (b if larger == a else a)
 
-    def pick(a: Element, b: Element) -> Element:
-        if a is None or b is None:
-            return None
-        if a == b:
-            return a
-        difference = symbolic_dims.sign_of(symbolic_dims.subtract(a, b))
-        return None if difference is None else (a if difference == sign else b)
+
+def _larger(a: Element, b: Element) -> Element:
+    """Return the larger one of two elements; None if dims decide which one that is."""
+    if a is None or b is None:
+        return None
+    for one, other in ((a, b), (b, a)):
+        difference = symbolic_dims.subtract(one, other)
+        is_known = isinstance(difference, int)
+        if difference >= 0 if is_known else difference.is_non_negative:
+            return one
+    return None
+
+
+def _extreme(pick: Callable[[Element, Element], Element]) -> ValueRule:
+    """Return the rule of Min or Max."""
 
     def rule(node: Node) -> Elements | None:
         parts = [part for at in range(len(node._inputs)) if (part := _read(node, at)) is not None]
@@ -275,6 +284,30 @@ def _extreme(sign: int) -> ValueRule:
         return result
 
     return rule
+
+
+@_rule("Clip")
+def _clip(node: Node) -> Elements | None:
+    result = _read(node, 0)
+    for at, pick in ((1, _larger), (2, _smaller)):
+        if node.input(at) is not None:
+            bound = _read(node, at)
+            result = None if result is None or bound is None else each(pick, result, bound)
+    return result
+
+
+@_rule("Relu")
+def _relu(node: Node) -> Elements | None:
+    data = _read(node, 0)
+    return None if data is None else each(lambda x: _larger(x, 0), data)
+
+
+@_rule("Abs")
+def _abs(node: Node) -> Elements | None:
+    data = _read(node, 0)
+    if data is None:
+        return None
+    return each(lambda x: None if x is None else _larger(x, symbolic_dims.multiply(-1, x)), data)
 
 
 @_rule("Where")
@@ -394,8 +427,8 @@ for _op_type, _value_rule in {
     "GreaterOrEqual": _binary(_or_equal(lambda sign: sign >= 0)),
     "Less": _binary(_sign_test(lambda sign: sign < 0)),
     "LessOrEqual": _binary(_sign_test(lambda sign: sign <= 0)),
-    "Max": _extreme(1),
-    "Min": _extreme(-1),
+    "Max": _extreme(_larger),
+    "Min": _extreme(_smaller),
     "Mul": _binary(symbolic_dims.multiply),
     "Or": _logic(absorbing=True),
     "ReduceProd": _reduce(symbolic_dims.multiply, 1),
