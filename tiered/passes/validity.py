@@ -124,13 +124,13 @@ def _complaint_about_folded(model: Model) -> str | None:
 
 
 def _fold(model: Model) -> bool:
-    """Fold the constants of a model; return whether that was possible."""
+    """Fold the constants of a model, conditions too; return whether that was possible."""
     from tiered.passes import get_pass
 
     try:
         with PassContext.isolated():
-            get_pass("infer_shapes").apply(model)
-            get_pass("fold_constant").apply(model)
+            for name in ("infer_shapes", "fold_constant", "eliminate_nop_if", "infer_shapes"):
+                get_pass(name).apply(model)
     except TieredError:
         return False
     return True

@@ -301,3 +301,16 @@ def test_issue_40_an_error_that_a_node_alone_has_is_one() -> None:
     model.origin = None
     with pytest.raises(ModelError, match="rejects the result"):
         get_pass(PASS).apply(model)
+
+
+@pytest.mark.parametrize("level", range(5))
+def test_issue_40_a_false_output_that_a_chosen_branch_shows_is_a_note(level: int) -> None:
+    model = parse(
+        "(float[4] x) => (float[5] y) <bool true = {1}> { w = If(true) <"
+        "then_branch = t () => (float[?] r) { r = Neg(x) },"
+        " else_branch = e () => (float[?] s) { s = Concat<axis=0>(x, x) }> y = Abs(w) }"
+    )
+    result = optimize_model(model, opt_level=level)
+    assert result.model.to_proto().graph.output == model.graph.output
+    notes = [note for note in result.model.notes if "contradict" in note]
+    assert len(notes) == (level > 0)
