@@ -121,3 +121,45 @@ def test_the_page_of_a_comparison_or_layout_needs_its_suffix(
     ended = cli(*command, "--html", "page.txt")
     assert ended.code == 2
     assert "its file ends in .html" in ended.err
+
+
+# --- reports --------------------------------------------------------------------------------------
+
+WEIGHT = "float[4,4] w = {1,2,3,4,5,6,7,8,9,1,2,3,4,5,6,7}"
+REPORTS = {
+    "memory": ((), ("tensors at the peak", "Alive at the peak", "Bytes alive at each node")),
+    "inspect": ((), ("Interface", "float[2,4]", "2 nodes, 2 operators")),
+    "check": (("--backend", "onnxruntime_cpu"), ("The model as it is", "MatMul")),
+    "partition": (("--backend", "onnxruntime_cpu"), ("Regions", "Picture of the regions")),
+    "quantize": (("--dry-run",), ("layers", "Signal to noise of each product")),
+}
+
+
+@pytest.mark.parametrize("command", REPORTS)
+def test_a_report_is_a_page_with_what_is_printed(
+    cli: Cli, tmp_path: Path, command: str
+) -> None:
+    options, said = REPORTS[command]
+    model, out = tmp_path / "m<b>.onnx", tmp_path / "report.html"
+    onnx.save(
+        parse(f"(float[2,4] x) => (float[2,4] y) <{WEIGHT}> {{ a = MatMul(x, w)  y = Relu(a) }}"),
+        model,
+    )
+    ended = cli(command, model, *options, "--html", out)
+    assert ended.code == 0, ended.err
+    text = out.read_text(encoding="utf-8")
+    page = read(text)
+    assert f"tiered {command} m<b>.onnx" in page.text
+    for part in said:
+        assert part in page.text
+    assert str(tmp_path) not in text
+    assert "m<b>" not in text
+
+
+@pytest.mark.parametrize("command", REPORTS)
+def test_the_file_of_a_report_is_checked_first(
+    cli: Cli, small: Path, command: str
+) -> None:
+    ended = cli(command, small, *REPORTS[command][0], "--html", "report.onnx")
+    assert ended.code == 2
+    assert "its file ends in .html" in ended.err

@@ -56,6 +56,8 @@ class CheckOptions:
     """The level of the passes that may replace unsupported nodes."""
     edit: Names = ()
     """Change the pipeline of the target: 'drop a', 'after a: b,c'. Repeatable."""
+    html: Annotated[str | None, Declared(show_default=False)] = None
+    """Write the report as a page, with all rows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,3 +69,6 @@ class InspectOptions:
 
     integers: bool = False
     """List the tensors that hold integers of few bits only: int3, uint5, bipolar."""
+
+    html: Annotated[str | None, Declared(show_default=False)] = None
+    """Write the report as a page, with all rows."""

@@ -9,16 +9,20 @@ With `--json` one object:
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
 from tiered.cli.command_flags import CheckOptions, ReadOptions
 from tiered.cli.flags import LEVELS
+from tiered.cli.html import check_html
+from tiered.cli.output.report_page import write_report
 from tiered.cli.output.tables import Number, print_table
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.shapes import load_shaped
 from tiered.errors import TargetError, UsageError
+from tiered.pages.render import short
 from tiered.pipeline.leftovers import fixing_options
 
 if TYPE_CHECKING:
@@ -41,6 +45,7 @@ def run_check(file: str, target: CheckOptions, options: ReadOptions) -> None:
     backend, opt_level, edits = target.backend, target.opt_level, target.edit
     if opt_level not in LEVELS:
         raise UsageError(f"-O takes 0 to {max(LEVELS)}, not {opt_level}")
+    check_html(target.html)
     from tiered.context import PassContext
     from tiered.pipeline import pipeline_for
     from tiered.pipeline.target import check_target
@@ -51,6 +56,13 @@ def run_check(file: str, target: CheckOptions, options: ReadOptions) -> None:
         model = load_shaped(file, options, progress)
         progress.say("running the passes")
         check = check_target(model, edits=edits, opt_level=opt_level, backend=backend)
+    if target.html is not None:
+        name = os.path.basename(file)
+        write_report(
+            target.html,
+            f"tiered check {short(name)}",
+            lambda console: _print(console, name, opt_level, check, None),
+        )
     if options.json:
         print_json(_described(file, opt_level, check))
     else:

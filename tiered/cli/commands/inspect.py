@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
@@ -13,10 +14,13 @@ from rich.console import Console
 
 from tiered.cli.command_flags import InspectOptions, ReadOptions
 from tiered.cli.facts import ModelFacts, gather_facts
+from tiered.cli.html import check_html
+from tiered.cli.output.report_page import write_report
 from tiered.cli.output.summary import overridable_note
 from tiered.cli.output.tables import print_table, size
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.shapes import load_shaped
+from tiered.pages.render import short
 
 if TYPE_CHECKING:
     from tiered.backends import Backend
@@ -32,15 +36,28 @@ def run_inspect(file: str, target: InspectOptions, options: ReadOptions) -> None
         UsageError: a wrong name or option.
         ModelError: the file cannot be read.
     """
+    check_html(target.html)
     backend = _backend(target.backend)
     with Progress() as progress:
         model = load_shaped(file, options, progress)
         facts = gather_facts(model, file, backend, integers=target.integers)
     limit = None if options.verbose else FEW
+    if target.html is not None:
+        name = os.path.basename(file)
+        write_report(
+            target.html,
+            f"tiered inspect {short(name)}",
+            lambda console: _print(console, replace(facts, file=name), target, None),
+        )
     if options.json:
         print_json(asdict(replace(facts, tensors=facts.tensors[:limit])))
         return
-    console = results()
+    _print(results(), facts, target, limit)
+
+
+def _print(
+    console: Console, facts: ModelFacts, target: InspectOptions, limit: int | None
+) -> None:
     _print_head(console, facts)
     _print_interface(console, facts)
     _print_operators(console, facts, limit)

@@ -8,13 +8,18 @@ from __future__ import annotations
 
 import os
 
+from rich.console import Console
+
 from tiered import get_pass
 from tiered.cli.command_flags import ReadOptions
 from tiered.cli.files import check_output
+from tiered.cli.html import check_html
+from tiered.cli.output.report_page import write_report
 from tiered.cli.output.tables import print_table, size
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.shapes import load_shaped
 from tiered.memory import MemoryPlan, memory_line, memory_plan, memory_svg, peak_formula
+from tiered.pages.render import short
 from tiered.support.whole_files import write_text
 
 FEW = 10
@@ -27,6 +32,7 @@ def run_memory(
     default_dim: int,
     in_place: bool,
     svg: str | None,
+    html: str | None,
     options: ReadOptions,
 ) -> None:
     """Print the memory plan of the model of a file.
@@ -35,6 +41,7 @@ def run_memory(
         UsageError: a wrong option.
         ModelError: the file cannot be read, or does not work with the shapes.
     """
+    check_html(html)
     if svg is not None:
         check_output(file, svg)
     with Progress() as progress:
@@ -47,10 +54,19 @@ def run_memory(
         formula = None if found is None else str(found)
     if svg is not None:
         write_text(svg, memory_svg(plan, f"{os.path.basename(file)}: bytes alive at each node"))
+    if html is not None:
+        name = os.path.basename(file)
+        charts = {"Bytes alive at each node": memory_svg(plan)}
+        write_report(
+            html,
+            f"tiered memory {short(name)}",
+            lambda console: _print(console, plan, default_dim, formula, None),
+            charts,
+        )
     if options.json:
         print_json({**_as_json(plan), "formula": formula})
     else:
-        _print(plan, default_dim, formula, None if options.verbose else FEW)
+        _print(results(), plan, default_dim, formula, None if options.verbose else FEW)
 
 
 def _as_json(plan: MemoryPlan) -> dict[str, object]:
@@ -63,8 +79,9 @@ def _as_json(plan: MemoryPlan) -> dict[str, object]:
     }
 
 
-def _print(plan: MemoryPlan, default_dim: int, formula: str | None, limit: int | None) -> None:
-    console = results()
+def _print(
+    console: Console, plan: MemoryPlan, default_dim: int, formula: str | None, limit: int | None
+) -> None:
     console.print(f"tensors at the peak: {size(plan.peak)}")
     console.print(f"constants: {size(plan.weights)}")
     if plan.steps:

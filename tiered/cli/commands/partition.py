@@ -19,11 +19,14 @@ from tiered.cli.command_flags import ReadOptions
 from tiered.cli.effects import Effect, check_effects
 from tiered.cli.files import check_data_files, check_output
 from tiered.cli.flags import Flag, Force, Names
+from tiered.cli.html import check_html
+from tiered.cli.output.report_page import write_report
 from tiered.cli.output.tables import Number, print_table, size
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.shapes import load_shaped
 from tiered.cli.source_mark import check_replaced, source_mark, write_mark
 from tiered.errors import UsageError
+from tiered.pages.render import short
 from tiered.support.whole_files import write_text
 
 if TYPE_CHECKING:
@@ -54,6 +57,8 @@ class PartitionOptions:
     """The file for the graph of the regions, for Graphviz."""
     svg: Annotated[str | None, Parameter(show_default=False)] = None
     """The file for a chart of the same graph, as SVG."""
+    html: Annotated[str | None, Parameter(show_default=False)] = None
+    """Write the report as a page, with the picture of the regions."""
     horizontal: Annotated[bool, Flag] = False
     """Independent nodes may share a region, so that there are as few as possible."""
     single: Annotated[bool, Flag] = False
@@ -90,6 +95,7 @@ def run_partition(
     from tiered.partition import fuse_partitions, report_of, to_dot, to_svg
 
     check_effects(EFFECTS, chosen, backend=backend, out=out)
+    check_html(chosen.html)
     # Report a wrong name before a large model is read.
     target = None if backend is None else get_backend(backend)
     folder = chosen.as_models
@@ -107,6 +113,15 @@ def run_partition(
         for path, draw in pictures.items():
             if path is not None:
                 write_text(path, draw(model, partitions))
+        takes = "devices and stages have" if target is None else f"{target.name} takes"
+        if chosen.html is not None:
+            name = os.path.basename(file)
+            write_report(
+                chosen.html,
+                f"tiered partition {short(name)}",
+                lambda console: _print(console, name, takes, rows, None),
+                {"Picture of the regions": to_svg(model, partitions)},
+            )
         plan = None if folder is None else _save_plan(model, partitions, file, chosen)
         if out is not None:
             check_data_files(model, out)
@@ -118,9 +133,8 @@ def run_partition(
         described = _described(file, None if target is None else target.name, chosen.deny, rows)
         print_json(described if plan is None else {**described, "plan": plan.described()})
     else:
-        takes = "devices and stages have" if target is None else f"{target.name} takes"
         _print(results(), file, takes, rows, None if options.verbose else FEW)
-        for written in (out, *pictures, folder):
+        for written in (out, *pictures, chosen.html, folder):
             if written is not None:
                 results().print(printable(f"wrote {written}"))
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from cyclopts import Parameter
+from rich.console import Console
 
 from tiered.cli.command_flags import WriteOptions
 from tiered.cli.commands.completion import complete_backend
@@ -34,6 +35,7 @@ from tiered.cli.files import (
     load_model,
 )
 from tiered.cli.flags import Flag, Names, OptimizeOptions
+from tiered.cli.html import check_html
 from tiered.cli.output.tables import Number, print_table
 from tiered.cli.output.terminal import Progress, notes, print_json, printable, results
 from tiered.cli.watch import WatchOptions
@@ -86,6 +88,8 @@ class QuantizeOptions:
     """Seed of the made inputs."""
     report: Annotated[str | None, Parameter(show_default=False)] = None
     """A file for the report: .json, or .svg for a chart."""
+    html: Annotated[str | None, Parameter(show_default=False)] = None
+    """Write the report as a page, with all layers."""
 
 
 def _is_measured(of: Callable[[str], Any]) -> bool:
@@ -99,7 +103,7 @@ def _reads_inputs(of: Callable[[str], Any]) -> bool:
 
 EFFECTS: Final = (
     Effect(
-        ("report", "backend", "order", "method", "percentile"),
+        ("report", "html", "backend", "order", "method", "percentile"),
         "measured ranges, without --dynamic and --weights",
         _is_measured,
     ),
@@ -146,6 +150,7 @@ def run_quantize(
     settings, written = _settings(options, write), write.with_passes("quantize")
     target = choose_output(out, write.output, may_lack=write.dry_run or write.json)
     check_options(written, WatchOptions())
+    check_html(options.html)
     check_input(source)
     if target is not None:
         check_target(source, target, written)
@@ -166,11 +171,13 @@ def run_quantize(
             _save(model, target, mark, written)
     if options.report is not None:
         _write(options.report, report, source)
+    if options.html is not None:
+        _write_html(options.html, report, source)
     if write.json:
         placed = None if write.dry_run else target
         print_json({"model": source, "out": placed, **report.record()})
     elif not write.quiet:
-        _print(report, None if write.verbose else FEW)
+        _print(results(), report, None if write.verbose else FEW)
         if warning := found.warning:
             notes().print(f"tiered: warning: {warning}", soft_wrap=True)
         for text in missing:
@@ -279,10 +286,23 @@ def _write(path: str, report: Report, source: str) -> None:
         write_json(path, {"model": source, **report.record()})
 
 
-def _print(report: Report, limit: int | None) -> None:
+def _write_html(path: str, report: Report, source: str) -> None:
+    """Write the report as a page."""
+    from tiered.cli.output.report_page import write_report
+    from tiered.pages.render import short
+    from tiered.quantization.report import report_svg
+
+    write_report(
+        path,
+        f"tiered quantize {short(os.path.basename(source))}",
+        lambda console: _print(console, report, None),
+        {"Signal to noise of each product": report_svg(report, "each product alone")},
+    )
+
+
+def _print(console: Console, report: Report, limit: int | None) -> None:
     from tiered.quantization.plan import NO_PRODUCTS
 
-    console = results()
     done = [row for row in report.rows if not row.reason]
     shown = done if limit is None else sorted(done, key=lambda row: -row.contribution)[:limit]
     cells = [

@@ -115,6 +115,7 @@ def memory(
     default_dim: int = 16,
     in_place: bool = True,
     svg: str | None = None,
+    html: Annotated[str | None, Parameter(show_default=False)] = None,
     options: ReadOptions = ReadOptions(),
 ) -> None:
     """Print how many bytes of tensors are alive at the peak, where it is, and what is alive there.
@@ -126,10 +127,13 @@ def memory(
         default_dim: The size of a dynamic dim without --dim.
         in_place: Elementwise operators write over operands, and reshapes take no memory.
         svg: A file for the curve.
+        html: Write a page with the curve and all tensors at the peak.
     """
     from tiered.cli.commands.memory import run_memory
 
-    run_memory(model, default_dim=default_dim, in_place=in_place, svg=svg, options=options)
+    run_memory(
+        model, default_dim=default_dim, in_place=in_place, svg=svg, html=html, options=options
+    )
 
 
 def sensitivity(
