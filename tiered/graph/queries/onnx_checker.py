@@ -15,6 +15,7 @@ from tiered.graph.core.types import TensorType, is_compatible, read_type, write_
 from tiered.graph.io.export import export_model, without_invented
 from tiered.graph.io.protos import graphs_of, nodes_of
 from tiered.graph.io.save import tensors_of
+from tiered.graph.queries.onnx_errors import first_cause
 from tiered.graph.shape_inference.onnx_inference import (
     hide_outputs,
     is_inferable,
@@ -220,9 +221,9 @@ def _complaint(proto: onnx.ModelProto, *, full: bool = True) -> str | None:
     try:
         checker.check_model(proto, full_check=full)
     except shape_inference.InferenceError as error:
-        return " ".join(str(error).split()) or type(error).__name__
+        return first_cause(error)
     except (checker.ValidationError, ValueError, RuntimeError, MemoryError) as error:
-        return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        return first_cause(error).partition(" ==> ")[0]
     return None
 
 
@@ -230,5 +231,5 @@ def _type_complaint(proto: onnx.ModelProto) -> str | None:
     try:
         shape_inference.infer_shapes(proto, check_type=True, strict_mode=True)
     except (shape_inference.InferenceError, ValueError, RuntimeError, MemoryError) as error:
-        return " ".join(str(error).split()) or type(error).__name__
+        return first_cause(error)
     return None

@@ -18,6 +18,7 @@ from tiered.graph.io.export import export_model, export_node
 from tiered.graph.io.protos import graphs_of, nodes_of
 from tiered.graph.queries.call_graph import expanded_size, recursive_functions
 from tiered.graph.queries.long_lists import shortened
+from tiered.graph.queries.onnx_errors import first_cause
 from tiered.graph.shape_inference.rules.contrib import types_by_signature
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def node_complaint(node: Node) -> str | None:
     try:
         _inferred_outputs(node, schema)
     except _INFERENCE_FAILURES as error:
-        return " ".join(str(error).split()) or type(error).__name__
+        return first_cause(error)
     return None
 
 

@@ -17,6 +17,7 @@ from tiered.graph.core.value import Value
 from tiered.graph.edits.declared_types import drop_contradicted
 from tiered.graph.io.export import export_model
 from tiered.graph.io.protos import shapes_of_type
+from tiered.graph.queries.onnx_errors import first_cause
 from tiered.graph.queries.op_traits import BROADCASTING
 from tiered.graph.shape_inference.onnx_inference import (
     DATA_ELEMENTS,
@@ -292,7 +293,7 @@ def _complaint(model: ModelState) -> str | None:
         bounded = propagation_is_bounded(model, proto)
         shape_inference.infer_shapes(proto, strict_mode=True, data_prop=bounded)
     except (shape_inference.InferenceError, RuntimeError, ValueError) as error:
-        return str(error).strip().splitlines()[0]
+        return first_cause(error)
     return None
 
 
