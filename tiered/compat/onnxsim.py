@@ -149,7 +149,8 @@ def simplify(
         limit = size_in_bytes(tensor_size_threshold, view.nbytes)
         edits.append(f"set fold_constant{{max_tensor_size={limit}}}")
     variable = [] if initializers_as_constants else _as_inputs(view)
-    required = [] if mutable_initializer or variable else ["remove_initializer_from_input"]
+    frees = perform_optimization and not (mutable_initializer or variable)
+    required = ["remove_initializer_from_input"] if frees else []
     made = tiered.optimize_model(
         view,
         opt_level=3,
