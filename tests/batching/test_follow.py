@@ -44,6 +44,10 @@ OF_ONE = {
     "sizes of a Resize": """(float[1,1,2,2] x) => (float[1,1,4,4] y) <int64[4] s = {1,1,4,4}> { y = Resize(x, , , s) }""",
     "a squeezed batch": """(float[1,3,4] x) => (float[1,3,4] y) <int64[1] m = {0}> {
         s = Squeeze(x, m)  r = Relu(s)  y = Unsqueeze(r, m) }""",
+    "a Reshape in place of a Transpose": """(float[1,6,4] x) => (float[1,4,6] y) <int64[2] f = {6,4}, int64[3] u = {1,4,6}> {
+        a = Reshape(x, f)  t = Transpose(a)  r = Reshape(t, u)  y = Softmax<axis = 2>(r) }""",
+    "a Reshape to another axis": """(float[1,6,4] x) => (float[4,1,6] y) <int64[2] f = {6,4}, int64[3] u = {4,1,6}> {
+        a = Reshape(x, f)  t = Transpose(a)  r = Reshape(t, u)  y = Softmax<axis = 2>(r) }""",
     "row numbers in an index": """(float[1,3] x) => (float[1,2,1] y)
         <int64[1] f = {-1}, int64 zero = {0}, int64 one = {1}, int64 three = {3}, int64[1] first = {0},
         int64[1,2] places = {2,0}, int64[1] a = {1}, int64[2] flat = {-1,1}> {

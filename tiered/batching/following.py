@@ -7,7 +7,7 @@ chosen, and another one if the first leads to an operator that would mix samples
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
 
@@ -29,6 +29,8 @@ Rule = Callable[["Following", Node], Made]
 """Returns what is known of the outputs of a node; raises Refusal."""
 
 Edit = Callable[["Rewriting"], None]
+
+T = TypeVar("T")
 
 MOST_TRIES: Final = 200
 """Limit of runs of the analysis with other choices."""
@@ -65,6 +67,10 @@ class Following:
         self._rules = rules
         self._twin = Twin(model, places, name)
         self._chosen: dict[Node, int] = {}
+        # The possibility that is followed first at a node: the last one taken at one like it.
+        self._starts: dict[Node, int] = {}
+        self._preferred: dict[object, int] = {}
+        self._keys: dict[Node, object] = {}
         self._trail: dict[Node, int] = {}
         self._bakes: dict[Node, str] = {}
 
@@ -133,12 +139,19 @@ class Following:
             text += f"; before it, {baked[-1]}"
         return text
 
-    def choose(self, node: Node, count: int, why: str) -> int:
+    def choose(self, node: Node, options: Sequence[T], why: str) -> T:
         """Return which of several possibilities is followed at a node."""
+        count, key = len(options), tuple(options)
         self._trail[node] = count
         if count > 1:
             self._bakes[node] = why
-        return min(self._chosen.get(node, 0), count - 1)
+        self._keys[node] = key
+        start = self._starts.setdefault(node, self._preferred.get(key, 0))
+        return options[self._place(start, self._chosen.get(node, 0), count)]
+
+    @staticmethod
+    def _place(start: int, turn: int, count: int) -> int:
+        return (start + min(turn, count - 1)) % count
 
     def _choose_again(self, node: Node) -> bool:
         """Take the next possibility at the last choice that a node depends on."""
@@ -147,9 +160,12 @@ class Following:
         for at in reversed(range(len(trail))):
             other = trail[at]
             if other in ancestors and self._chosen.get(other, 0) + 1 < self._trail[other]:
-                self._chosen[other] = self._chosen.get(other, 0) + 1
+                turn = self._chosen[other] = self._chosen.get(other, 0) + 1
+                place = self._place(self._starts[other], turn, self._trail[other])
+                self._preferred[self._keys[other]] = place
                 for later in trail[at + 1 :]:
                     self._chosen.pop(later, None)
+                    self._starts.pop(later, None)
                 return True
         return False
 

@@ -29,3 +29,14 @@ def _exact(a: Size | None, b: Size | None) -> Size | None:
         return None
     quotient = divide(a, b)
     return quotient if quotient is not None and multiply(quotient, b) == a else None
+
+
+def moves(rows: Rows, before: Sizes, after: Sizes, old: int) -> list[Rows]:
+    """Return the axes of a reshaped tensor that the samples may be moved to, by a Transpose.
+
+    For a batch of 1 a Reshape may stand for a Transpose: any axis of size 1 may be the batch.
+    """
+    rest = (*before[: rows.axis], *before[rows.axis + 1 :], *after, rows.outer, rows.inner)
+    if old != 1 or not all(isinstance(size, int) and size for size in rest):
+        return []
+    return [Rows(axis) for axis, size in enumerate(after) if size == 1]

@@ -115,6 +115,22 @@ class Rewriting:
         # An attribute before opset 5.
         node.owner.set_attribute(node, "shape", [int(str(piece)) for piece in pieces])
 
+    def move(self, node: Node, rows: Rows, made: Rows) -> None:
+        """Let a Reshape give the samples of its operand an axis of their own, by Transposes."""
+        self.replace(node, lambda: self._moved(node, rows, made))
+
+    def _moved(self, node: Node, rows: Rows, made: Rows) -> Value:
+        op, value, shape = node.owner.op, node.inputs[0], list(node.output.static_shape or ())
+        assert value is not None
+        split = op.Reshape(value, np.array(self._split(value, rows, -1), np.int64))
+        rank = (value.rank or 0) + 2
+        others = [axis for axis in range(rank) if axis != rows.axis + 1]
+        first = op.Transpose(split, perm=[rows.axis + 1, *others])
+        rest = shape[: made.axis] + shape[made.axis + 1 :]
+        flat: Value = op.Reshape(first, np.array([-1, *rest], np.int64))
+        perm = [*range(1, made.axis + 1), 0, *range(made.axis + 1, len(shape))]
+        return flat if not made.axis else op.Transpose(flat, perm=perm)
+
     def set_end(self, node: Node, number: int) -> None:
         """Let a Slice end with the last element of one of its axes."""
         ends = node.input(2)

@@ -152,7 +152,7 @@ def constant_index(
     if not options:
         raise Refusal(SOME.format(value.name))
     why = f"the constant {value.name!r} of {node.op_type} {node.label!r} bakes the batch"
-    axis = options[state.choose(node, len(options), why)]
+    axis = state.choose(node, options, why)
     local = rows.take([0], axis=axis)
     state.edits.append(lambda to: to.number(node, local, axis, factors))
     return axis

@@ -7,9 +7,9 @@ from typing import Final
 
 import numpy as np
 
-from tiered.batching.facts import Fact, Refusal, Rows, Sizes, mentions
+from tiered.batching.facts import Fact, Refusal, Rows, Sizes, mentions, product
 from tiered.batching.following import Following, Made
-from tiered.batching.placements import placements
+from tiered.batching.placements import moves, placements
 from tiered.batching.rules.operands import named_axes, shown
 from tiered.batching.rules.sizes import made_of_sizes
 from tiered.graph import Node
@@ -42,9 +42,16 @@ def reshape(state: Following, node: Node) -> Made:
         if made is None or now[made.axis] != made.size(state.batch):
             raise Refusal(f"its target {shown(now)} has no axis with whole samples")
         return made
-    if not options:
+    moved = moves(rows, before, after, state.old)
+    # Where the samples follow one another, a Reshape keeps them so.
+    is_first = product((*before[: rows.axis], rows.outer)) == 1 or any(r.is_whole for r in options)
+    every = [*options, *moved] if is_first else [*moved, *options]
+    if not every:
         raise Refusal(_baked(node, before, after))
-    made = options[state.choose(node, len(options), _choice(node, before, after))]
+    made = state.choose(node, list(dict.fromkeys(every)), _choice(node, before, after))
+    if made not in options:
+        state.edits.append(lambda to: to.move(node, rows, made))
+        return made
     pieces = _pieces(target, made, after, state.old)
     if pieces is not None:
         state.edits.append(lambda to: to.set_target(node, pieces))
@@ -145,7 +152,7 @@ def _by_reshape(state: Following, node: Node, rows: Rows) -> Fact:
     options = placements(rows, before, after, state.old)
     if not options:
         raise Refusal(f"it moves the axis of a batch of {state.old}")
-    made = options[state.choose(node, len(options), _choice(node, before, after))]
+    made = state.choose(node, options, _choice(node, before, after))
     sizes = [-1 if at == made.axis else size for at, size in enumerate(after)]
     if not all(isinstance(size, int) for size in sizes):
         raise Refusal(f"it moves the axis of a batch of {state.old}, beside dynamic dims")
