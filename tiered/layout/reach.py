@@ -86,8 +86,17 @@ class Reach:
             known = propagation_of(node)
             if self._takes_channels_last:
                 known = with_channels_last(node, known, self.wanted, self.supports)
+            if not isinstance(known, Skip) and not self._has_all_results(node, known):
+                known = Skip("the rank of a result is not known")
             known = self._propagations[node] = self._distinct.setdefault(known, known)
         return known
+
+    def _has_all_results(self, node: Node, propagation: Propagation) -> bool:
+        """Return whether each result that has an order is a tensor, which consumers can read."""
+        return all(
+            value is None or own is None or self.tensor_of(value) is not None
+            for value, own in zip(node.outputs, propagation.outputs, strict=True)
+        )
 
     @property
     def free(self) -> list[Operator]:

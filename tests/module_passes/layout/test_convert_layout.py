@@ -579,3 +579,14 @@ def test_a_kernel_that_is_an_input_is_permuted() -> None:
     feeds = make_inputs(source).feeds
     expected, actual = (Session(each).run(feeds) for each in (source, model.to_proto()))
     assert np.allclose(expected["y"], actual["y"])
+
+
+@pytest.mark.parametrize("last", ["Transpose<perm=[0,2,1]>(c)", "Relu(c)"])
+def test_an_operator_whose_result_has_no_known_rank_is_left(last: str) -> None:
+    # The dims 4 and 5 contradict each other, so nothing is inferred for their sum.
+    text = (
+        "(float[1,4,3] x, float[1,5,3] z) => (float[A,B,C] y) {"
+        " a = Transpose<perm=[0,2,1]>(x) b = Transpose<perm=[0,2,1]>(z)"
+        f" c = Add(a, b) y = {last} }}"
+    )
+    assert get_pass("convert_layout").apply(parse(text)) == parse(text)
