@@ -187,18 +187,69 @@ def test_a_position_of_several_dims_is_no_scalar() -> None:
 
 
 @pytest.mark.parametrize(
-    ("made", "because"),
+    ("made", "whole"),
+    [
+        ("e = SequenceEmpty() f = SequenceInsert(e, x) s = SequenceInsert(f, w)", "y = Relu(w)"),
+        ("e = SequenceConstruct(x) s = SequenceInsert(e, w)", "y = Relu(w)"),
+        ("e = SequenceConstruct(x) s = SequenceInsert(e, w, nought)", "y = Relu(x)"),
+        ("e = SequenceConstruct(w, w) s = SequenceInsert(e, x, last)", "y = Relu(x)"),
+        (
+            "e = SequenceEmpty() f = SequenceInsert(e, x, nought) s = SequenceInsert(f, w, i)",
+            "y = Relu(w)",
+        ),
+    ],
+)
+def test_what_is_put_into_a_sequence_is_found_there(made: str, whole: str) -> None:
+    head = "(float[2] x, float[2] w) => (float[2] y)"
+    known = {"i": "int64 i = {1}", "nought": "int64 nought = {0}", "last": "int64 last = {-1}"}
+    constants = ", ".join(known[name] for name in known if f" {name})" in f"{made} i)")
+    assert_rewrites(
+        PASS,
+        f"{head} <{constants}> {{ {made} t = SequenceAt(s, i) y = Relu(t) }}",
+        f"{head} {{ {whole} }}",
+    )
+
+
+def test_what_is_put_into_a_sequence_is_concatenated() -> None:
+    head = "(float[2] x, float[3] w) => (float[5] y)"
+    assert_rewrites(
+        PASS,
+        f"{head} {{ e = SequenceEmpty() f = SequenceInsert(e, x) s = SequenceInsert(f, w)"
+        " y = ConcatFromSequence<axis=0>(s) }",
+        f"{head} {{ y = Concat<axis=0>(x, w) }}",
+    )
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "s = SequenceInsert(e, w, p)",  # at a place that is not known
+        "s = SequenceErase(e, p)",
+        "d = Identity(e) s = SequenceInsert(d, w)",
+    ],
+)
+@pytest.mark.parametrize(
+    ("read", "because"),
     [
         ("SequenceAt(s, i)", "the tensors of the sequence are not known"),
         ("ConcatFromSequence<axis=0>(s)", "the concatenated tensors are not known"),
     ],
 )
-def test_what_is_put_into_a_sequence_is_not_followed(made: str, because: str) -> None:
+def test_a_sequence_that_is_not_followed_stays(made: str, read: str, because: str) -> None:
     assert_unchanged(
         PASS,
-        "(float[2] x, float[2] w) => (float[M] y) <int64 i = {1}>"
-        f" {{ e = SequenceConstruct(x) s = SequenceInsert(e, w) y = {made} }}",
+        "(float[2] x, float[2] w, int64 p) => (float[M] y) <int64 i = {0}>"
+        f" {{ e = SequenceConstruct(x, x) {made} y = {read} }}",
         because=because,
+    )
+
+
+def test_a_place_outside_of_a_sequence_is_an_error_of_the_run() -> None:
+    assert_unchanged(
+        PASS,
+        "(float[2] x, float[2] w) => (float[M] y) <int64 i = {0}, int64 far = {3}>"
+        " { e = SequenceConstruct(x) s = SequenceInsert(e, w, far) y = SequenceAt(s, i) }",
+        because="the tensors of the sequence are not known",
     )
 
 

@@ -141,13 +141,32 @@ def _split(graph: Graph, maker: Node, reads: list[Node]) -> None:
         graph.replace(node, [tensors[at]], first_new)
 
 
+def _contents(maker: Node) -> list[Value] | None:
+    """Return the tensors of a sequence that is built one by one, None if they are not known."""
+    inserted: list[tuple[Value, Value | None]] = []
+    while maker.op_type == "SequenceInsert" and not maker.domain and len(inserted) < _MOST:
+        sequence, tensor = maker.input(0), maker.input(1)
+        if sequence is None or sequence.producer is None or tensor is None:
+            return None
+        inserted.append((tensor, maker.input(2)))
+        maker = sequence.producer
+    if maker.domain or maker.op_type not in ("SequenceConstruct", "SequenceEmpty"):
+        return None
+    found = [value for value in maker.inputs if value is not None]
+    for tensor, position in reversed(inserted):
+        at = len(found) if position is None else _integer(position)
+        if at is None or not -len(found) <= at <= len(found):
+            return None
+        found.insert(at, tensor)
+    return found
+
+
 def _element(node: Node, maker: Node) -> _Tensor | Skip:
     """Return the tensor that a SequenceAt reads."""
-    position = node.input(1)
-    if maker.op_type == "SequenceConstruct":
-        at = _place(node, len(maker.inputs))
-        value = None if at is None else maker.inputs[at]
-        return Skip("the position is not known") if value is None else _Tensor((value,))
+    position, tensors = node.input(1), _contents(maker)
+    if tensors is not None:
+        at = _place(node, len(tensors))
+        return Skip("the position is not known") if at is None else _Tensor((tensors[at],))
     if maker.op_type != "SplitToSequence" or maker.has_references:
         return Skip("the tensors of the sequence are not known")
     x, axis = maker.input(0), maker.attr("axis")
@@ -178,8 +197,8 @@ def _joined(node: Node, maker: Node) -> _Tensor | Skip:
         if not same_axes([axis], [maker.attr("axis")], x.rank):
             return Skip("the parts are concatenated along another axis")
         return _Tensor((x,))
-    tensors = tuple(value for value in maker.inputs if value is not None)
-    if maker.op_type != "SequenceConstruct":
+    tensors = tuple(_contents(maker) or ())
+    if not tensors:
         return Skip("the concatenated tensors are not known")
     if not is_stacked:
         return _Tensor(tensors, "Concat", axis)
