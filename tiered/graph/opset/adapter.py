@@ -131,7 +131,8 @@ def moved(place: int, attribute: str, since: int, kind: str) -> Change:
         attribute: the name of the attribute.
         since: the opset that changed it.
         kind: "int64" is a list of integers, "int64 [1]" a list of one integer that was an
-            attribute of type INT, "float" floats, "like x" a scalar of the first operand's dtype.
+            attribute of type INT, "int64 []" a scalar, "float" floats or a scalar, "like x" a
+            scalar of the first operand's dtype.
     """
 
     def read(form: Form) -> None:
@@ -153,7 +154,8 @@ def moved(place: int, attribute: str, since: int, kind: str) -> Change:
             raise form.declines(f"needs a constant {attribute} before opset {since}")
         if kind == "like x" and not _is_float32(array):
             raise form.declines(f"has {attribute} as a float32 before opset {since}")
-        one = kind in ("int64 [1]", "like x") or not array.ndim
+        # Some files have a scalar where a list is due.
+        one = kind in ("int64 [1]", "int64 []", "like x") or (kind == "float" and not array.ndim)
         form.attributes[attribute] = array.item() if one else array.ravel().tolist()
         form.set_operand(place, None)
 
@@ -180,6 +182,7 @@ def _like_x(raw: Any, form: Form) -> np.ndarray[Any, Any]:
 _READERS: Final[Mapping[str, Callable[[Any, Form], np.ndarray[Any, Any]]]] = {
     "int64": lambda raw, _: np.array(raw, np.int64),
     "int64 [1]": lambda raw, _: np.array([raw], np.int64),
+    "int64 []": lambda raw, _: np.array(raw, np.int64),
     "float": lambda raw, _: np.array(raw, np.float32),
     "like x": _like_x,
 }

@@ -274,7 +274,7 @@ CHANGES: Final[Mapping[str, tuple[Change, ...]]] = {
     ),
     "Concat": (_AXIS,),
     "Constant": (Change(12, write=_write_constant),),
-    "DFT": (Change(20, _read_dft_axis, _write_dft_axis), moved(2, "axis", 20, "int64")),
+    "DFT": (Change(20, _read_dft_axis, _write_dft_axis), moved(2, "axis", 20, "int64 []")),
     "Dropout": (
         moved(1, "ratio", 12, "float"),
         absent(2, 12, lambda training: not training.any()),
