@@ -76,7 +76,7 @@ def checked_layouts(
     if unknown:
         raise UsageError(f"desired_layouts: {unknown[0]!r} is no layout; NCHW and NHWC are")
     if "NHWC" in desired_layouts.values() and model.ir_version < 8:
-        on_skip(None, Skip("before IR 8 there are no local functions for NHWC operators"))
+        on_skip(None, Skip("before IR 8 no NHWC functions: tiered convert --ir 8"))
         return {}
     return desired_layouts
 
@@ -99,7 +99,7 @@ def layout_wanted(node: Node, wanted: DesiredLayouts) -> str | None:
 
 def standard_only(op_type: str, domain: str, dtype: int | None) -> bool:
     """Default target: supports standard ONNX operators only."""
-    return False
+    return not domain
 
 
 def with_channels_last(
@@ -150,6 +150,9 @@ def _writer(node: Node, supports: Supports) -> Write | None:
         return None
     if node.op_type == "Resize" and not _is_plain_resize(node):
         return None
+    name = _name(node, rank_of(node) or 0)
+    if not supports(node.op_type, "", None) and not supports(name, DOMAIN, None):
+        return None  # neither order is taken: what replaces the operator has any
     return _write_function
 
 
@@ -202,8 +205,16 @@ def _write_function(op: Permuted) -> Sequence[Value]:
         inputs[slot] = op.operand(slot)
     if node.op_type in VECTOR_SLOTS:
         inputs[1:] = [op.vector(slot, whole(len(last))) for slot in _vectors(node)]
-    build = graph.op(DOMAIN).named(declare(graph, node, len(last)))
-    return (build(*inputs, name=node.name, **node.attributes),)
+    name = declare(graph, node, len(last))
+    function = graph.model.function(DOMAIN, name)
+    assert function is not None
+    result: Value = graph.op(DOMAIN).named(name)(*inputs, name=node.name, **node.attributes)
+    called = result.producer
+    assert called is not None
+    # onnx.reference wants an operand, present or absent, for each input.
+    absent = len(function.inputs) - len(called.inputs)
+    graph.set_inputs(called, [*called.inputs, *[None] * absent])
+    return (result,)
 
 
 # --- the functions --------------------------------------------------------------------------------
@@ -211,10 +222,7 @@ def _write_function(op: Permuted) -> Sequence[Value]:
 
 def declare(graph: Graph, node: Node, rank: int) -> str:
     """Return the name of the channels-last function of an operator; add it if it is new."""
-    model, root = graph.model, graph.root
-    name = node.op_type if rank == 4 else f"{node.op_type}{rank - 2}D"
-    if node.op_type == "Resize" and _vectors(node) != [2]:
-        name += "To"
+    model, root, name = graph.model, graph.root, _name(node, rank)
     if model.function(DOMAIN, name) is None:
         function = _function(node, name, rank)
         if model.ir_version >= 10:
@@ -224,6 +232,11 @@ def declare(graph: Graph, node: Node, rank: int) -> str:
     if not root.opset(DOMAIN):
         model.set_opset(DOMAIN, 1, root)
     return name
+
+
+def _name(node: Node, rank: int) -> str:
+    name = node.op_type if rank == 4 else f"{node.op_type}{rank - 2}D"
+    return f"{name}To" if node.op_type == "Resize" and _vectors(node) != [2] else name
 
 
 def _function(node: Node, name: str, rank: int) -> onnx.FunctionProto:

@@ -56,19 +56,24 @@ def substitute(node: Node, domain: str, name: str) -> Sequence[Value | None] | S
         domain, name: the other operator; it has the inputs, attributes and outputs of the node's.
     """
     graph, model, root = node.owner, node.owner.model, node.owner.root
+    assert isinstance(model, Model)
     if isinstance(root, Function) and root.id[:2] == (domain, name):
         return Skip("it is the body of {}::{}", domain, name)
     if node.bodies or node.has_references:
         return Skip("the node has bodies or attributes of a call")
     if domain and model.ir_version < FUNCTIONS_SINCE:
-        return Skip("before IR {} there are no local functions", FUNCTIONS_SINCE)
+        since = FUNCTIONS_SINCE
+        return Skip("before IR {0} there are no local functions: tiered convert --ir {0}", since)
     overload = _overload(node, domain, name) if domain else ""
     if overload is None:
         return Skip("{}::{} has another body; overloads need IR {}", domain, name, OVERLOADS_SINCE)
     attributes: Mapping[str, Any] = node.attributes
+    function = model.function(domain, name, overload)
+    # onnx.reference wants an operand, present or absent, for each input of a function.
+    count = len(node.inputs) if function is None else len(function.inputs)
     new = graph.add_node(
         name,
-        node.inputs,
+        [*node.inputs, *[None] * (count - len(node.inputs))],
         len(node.outputs),
         attributes,
         domain=domain,

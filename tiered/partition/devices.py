@@ -149,7 +149,8 @@ def device_proto(model: Model) -> onnx.ModelProto:
     if model.ir_version < CONFIGURATIONS_SINCE:
         raise ModelError(
             f"{model.label} has IR version {model.ir_version}, and device configurations need "
-            f"{CONFIGURATIONS_SINCE}: `model.set_ir_version({CONFIGURATIONS_SINCE})`"
+            f"{CONFIGURATIONS_SINCE}: `model.set_ir_version({CONFIGURATIONS_SINCE})` or "
+            f"`tiered convert --ir {CONFIGURATIONS_SINCE}`"
         )
     proto = model.to_proto()
     marks = [{entry.key: entry.value for entry in n.metadata_props} for n in proto.graph.node]

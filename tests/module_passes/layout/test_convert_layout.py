@@ -411,7 +411,7 @@ def test_old_files_have_no_functions() -> None:
     assert_unchanged(
         "convert_layout",
         f'<ir_version: 7, opset_import: ["" : 13]> g {CONVS.replace("[one]", "").replace("[two]", "")}',
-        because="before IR 8 there are no local functions for NHWC operators",
+        because="before IR 8 no NHWC functions: tiered convert --ir 8",
         desired_layouts={"Conv": "NHWC"},
     )
 
