@@ -73,6 +73,21 @@ CONDITIONS = {
 }
 """Where a kernel is wrong: conditions, any one of which is enough for a right result."""
 
+_HALVES = frozenset({"float16", "bfloat16"})
+REDUCTIONS: Mapping[str, Mapping[tuple[str, ...], frozenset[str]]] = {
+    "ScatterElements": {
+        ("add",): _HALVES,
+        ("mul",): _HALVES | {"string"},
+        ("max", "min"): frozenset({"bfloat16", "string", "bool"}),
+    },
+    "ScatterND": {
+        ("add",): _HALVES,
+        ("mul",): _HALVES | {"string"},
+        ("max", "min"): _HALVES | {"string", "bool"},
+    },
+}
+"""Kernels that are registered for all dtypes, and raise for some where they reduce."""
+
 SLOW = {
     "ConvInteger": "T1",
     "MatMulInteger": "T1",
@@ -232,6 +247,8 @@ def table() -> str:
             for kernel in _with_slow_apart(key, entries)
             for condition in CONDITIONS.get(key, ("",))
         ]
+        for kernel in entries if key in REDUCTIONS else ():
+            rows[key] = list(_reducing(domain, op_type, kernel))
     for key, text in COMPOSITES.items():
         rows.setdefault(key, []).append(f"{{ {text} }}")
     for key, found in sorted(rows.items()):
@@ -253,6 +270,16 @@ def _with_slow_apart(key: str, kernels: Iterable[Kernel]) -> Iterator[Kernel]:
                 types[SLOW[key]] = part
             if part or not data:
                 yield kernel._replace(types=tuple(sorted(types.items())))
+
+
+def _reducing(domain: str, op_type: str, kernel: Kernel) -> Iterator[str]:
+    """Yield the rows of a kernel for each reduction; no casts are put around what it refuses."""
+    yield _row(domain, op_type, kernel, 'attributes = { reduction = "none" }')
+    for names, refused in REDUCTIONS[op_type].items():
+        types = {**dict(kernel.types), "T": dict(kernel.types)["T"] - refused}
+        left = kernel._replace(types=tuple(sorted(types.items())))
+        condition = f"attributes = {{ reduction = {_list(names)} }}, exact = true"
+        yield _row(domain, op_type, left, condition)
 
 
 def _row(domain: str, op_type: str, kernel: Kernel, condition: str) -> str:

@@ -385,6 +385,10 @@ ONE_WAY = {
         12, "(float[N,6] x) => (float[N,3] y, float[N,3] z) "
         "{ y, z = Split<axis = 1, split = [3, 3]>(x) }",
     ),
+    "a scalar where a list of axes is due": OneWay(
+        13, "(float[3] x) => (float[3,1] y) <int64 a = {-1}> { y = Unsqueeze(x, a) }",
+        12, "(float[3] x) => (float[3,1] y) { y = Unsqueeze<axes = [-1]>(x) }",
+    ),
     "computed axes in a body": OneWay(
         13, "(bool c, float[1,3] x) => (float[D] y) { y = If(c) <"
         "then_branch = t () => (float[3] u) <int64 a = {0}, int64[1] one = {1}> "
@@ -917,3 +921,11 @@ def test_a_model_of_an_older_opset_stays() -> None:
 def test_a_model_that_has_no_form_at_the_highest_opset_stays() -> None:
     image = "(float[1,2,4,4] x, float[1,3,3,2] g) => (float[1,2,3,3] y) { y = GridSample(x, g) }"
     assert_unchanged(PASS, at(20, image), because="GridSample", most=13)
+
+
+@pytest.mark.parametrize(("to", "noted"), [(21, False), (23, True)])
+def test_an_operator_that_onnxruntime_lacks_at_the_opset_is_noted(to: int, noted: bool) -> None:
+    head = "(float[1,1,4,4] x, float[1,4] r) => (float[1,1,1,1] y)"
+    made = Model.from_proto(parse(at(16, f"{head} <int64[1] b = {{0}}> {{ y = RoiAlign(x, r, b) }}")))
+    get_pass(PASS, to=to).apply(made, PassContext.isolated())
+    assert any("no kernel for RoiAlign now (1 node, as 'y')" in note for note in made.notes) is noted

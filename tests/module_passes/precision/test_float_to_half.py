@@ -291,3 +291,17 @@ def test_a_node_is_narrow_if_it_is_forced() -> None:
     text = "(float[2] x) => (float[2] y) <float e = {1e-12}> { a = Relu(x) b = Add(a, e) y = Sqrt(b) }"
     model, _ = converted(text, force_op_types=("Add",))
     assert model.main.nodes_of("Add")[0].output.dtype == HALF
+
+
+def test_an_operator_that_onnxruntime_lacks_in_float16_is_noted() -> None:
+    text = (
+        "(float[4] x, int64[2] i, float[2] u) => (float[4] y) "
+        '{ a = Exp(x)  y = ScatterElements<reduction = "add">(a, i, u) }'
+    )
+    model = Model.from_proto(parse(text))
+    get_pass("float_to_half").apply(model, PassContext.isolated())
+    (note,) = model.notes
+    assert note.startswith("onnxruntime has no kernel for ScatterElements now (1 node, as 'y")
+    named = Model.from_proto(parse(text))
+    get_pass("float_to_half").apply(named, PassContext.isolated(backend="onnxruntime_cpu"))
+    assert not named.notes

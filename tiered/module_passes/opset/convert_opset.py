@@ -1,8 +1,18 @@
 """Nodes in the form of one opset  =>  nodes in the form of another opset that mean the same"""
 
+from contextlib import nullcontext
 from typing import Literal
 
-from tiered import Model, ModelError, Numerics, PassContext, Skip, Unable, module_pass
+from tiered import (
+    Model,
+    ModelError,
+    Numerics,
+    PassContext,
+    Skip,
+    Unable,
+    module_pass,
+    noting_lost_kernels,
+)
 
 
 @module_pass(
@@ -43,7 +53,8 @@ def convert_opset(
     if not to and not ir:
         return Unable("no opset is given")
     before = model.mark()
-    model.convert_opset(to or model.opset(), ir=ir, numerics=Numerics(numerics))
+    with nullcontext() if ctx.names_backend else noting_lost_kernels(model):
+        model.convert_opset(to or model.opset(), ir=ir, numerics=Numerics(numerics))
     return None if model.changed_since(before) else Skip("the model has this opset")
 
 
