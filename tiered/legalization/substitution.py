@@ -62,8 +62,7 @@ def substitute(node: Node, domain: str, name: str) -> Sequence[Value | None] | S
     if node.bodies or node.has_references:
         return Skip("the node has bodies or attributes of a call")
     if domain and model.ir_version < FUNCTIONS_SINCE:
-        since = FUNCTIONS_SINCE
-        return Skip("before IR {0} there are no local functions: tiered convert --ir {0}", since)
+        return Skip("before IR 8 there are no local functions: tiered convert --ir 8")
     overload = _overload(node, domain, name) if domain else ""
     if overload is None:
         return Skip("{}::{} has another body; overloads need IR {}", domain, name, OVERLOADS_SINCE)
