@@ -2,6 +2,7 @@ from tiered.backends import (
     Backend as Backend,
     backend_names as backend_names,
     get_backend as get_backend,
+    note_float_weights as note_float_weights,
     noting_lost_kernels as noting_lost_kernels,
     register_backend as register_backend,
 )

@@ -5,7 +5,15 @@ import onnx
 import pytest
 
 from tests.backends.test_backend import said
-from tiered import DataType, Model, PassContext, backend_names, get_backend, pipeline_for
+from tiered import (
+    DataType,
+    Model,
+    PassContext,
+    backend_names,
+    get_backend,
+    optimize_model,
+    pipeline_for,
+)
 from tiered.runtime import run
 from tiered.testing import parse
 
@@ -181,3 +189,14 @@ def test_a_quantised_model_is_float_on_core_ml(level: int, left: set[str]) -> No
             assert after.tobytes() == before.tobytes()
         else:
             assert np.isnan(after).all() if np.isnan(number) else np.allclose(after, before, 1e-6)
+
+
+def test_weights_that_become_floats_are_noted() -> None:
+    proto = parse(
+        "(float[N,2] x) => (float[N,2] y) <int8[2,2] w = {1, 2, 3, 4}, float s = {0.5}> "
+        "{ d = DequantizeLinear(w, s)  y = MatMul(x, d) }"
+    )
+    for disabled, count in (((), 1), (("lower_quantized_constant", "legalize"), 0)):
+        made = optimize_model(proto, backend="coreml", opt_level=3, disabled=disabled)
+        start = "4 weights of 8 bits are floats now"
+        assert sum(note.startswith(start) for note in made.model.notes) == count

@@ -12,7 +12,10 @@ from tiered.backends.known import (
     register_backend as register_backend,
     unregister_backend as unregister_backend,
 )
-from tiered.backends.lost_kernels import noting_lost_kernels as noting_lost_kernels
+from tiered.backends.lost_kernels import (
+    note_float_weights as note_float_weights,
+    noting_lost_kernels as noting_lost_kernels,
+)
 from tiered.backends.quantized import Quantization as Quantization
 from tiered.backends.rules import (
     AttributeRule as AttributeRule,

@@ -1,17 +1,22 @@
-"""Remarks about operators that onnxruntime ran, and that it does not run as a pass wrote them."""
+"""Remarks about what a target lost: kernels of onnxruntime, weights in integers."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
+import onnx
+
 from tiered.backends.known import get_backend
 
 if TYPE_CHECKING:
+    from tiered.backends.backend import Backend
     from tiered.graph import Model
 
 _RUNTIME: Final = "onnxruntime_cpu"
+_EIGHT_BITS: Final = (onnx.TensorProto.INT8, onnx.TensorProto.UINT8)
 
 
 @contextmanager
@@ -31,3 +36,19 @@ def noting_lost_kernels(model: Model) -> Iterator[None]:
                 f"onnxruntime has no kernel for {gap.operator} now ({count}, as "
                 f"{gap.nodes[0].label!r}): {reasons}"
             )
+
+
+def note_float_weights(model: Model, backend: Backend) -> None:
+    """Note that weights of 8 bits are floats now, for a target without DequantizeLinear."""
+    if model.origin is None or backend.supports("DequantizeLinear"):
+        return
+    stored = model.origin.graph.initializer
+    tensors = [value.tensor for graph in model.graphs() for value in graph.initializers]
+    before = sum(math.prod(one.dims) for one in stored if one.data_type in _EIGHT_BITS)
+    after = sum(one.size for one in tensors if one is not None and one.dtype in _EIGHT_BITS)
+    if 2 * after < before:
+        model.note(
+            f"{before - after:,} weights of 8 bits are floats now, in four times the bytes: "
+            f"{backend} has no DequantizeLinear; `--disable lower_quantized_constant` and "
+            "`--disable legalize` keep them"
+        )

@@ -110,7 +110,10 @@ def complaint_of(model: Model, ctx: PassContext) -> str | None:
     found = current_complaint(model, early=True)
     if found is None:
         names, opset = ", ".join(sorted({node.op_type for node in early})), model.opset()
-        model.note(f"{names} is not in ONNX at opset {opset}, but {ctx.backend} has it there")
+        model.note(
+            f"{names} is not in ONNX at opset {opset}, but {ctx.backend} has it there; "
+            "onnx.checker refuses the file, and `tiered convert --opset 17` makes it standard"
+        )
     return found
 
 

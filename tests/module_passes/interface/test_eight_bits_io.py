@@ -45,6 +45,17 @@ def test_one_number_is_for_all_channels_and_nothing_is_computed_in_vain() -> Non
     assert [node.op_type for node in made.graph.node] == ["Cast", "Mul", "Add", "Relu"]
 
 
+def test_a_float16_image_is_computed_in_float32_and_rounded_once() -> None:
+    scale, bias = [0.0171, 0.0175, 0.0174], [-2.11, -2.03, -1.80]
+    text = TEXT.replace("float", "float16")
+    made = assert_undone(PASS, text, scale=scale, bias=bias)
+    assert [node.op_type for node in made.graph.node] == ["Cast", "Mul", "Add", "Cast", "Relu"]
+    done = get_pass(PASS, scale=scale, bias=bias)
+    result = optimize_model(parse(text), passes=[done], verify=True)
+    assert result.verify is not None
+    assert [node.op_type for node in assert_undone(PASS, text).graph.node] == ["Cast", "Relu"]
+
+
 def test_bodies_read_the_float_image() -> None:
     made = assert_undone(
         PASS,

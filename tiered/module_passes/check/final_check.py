@@ -1,6 +1,14 @@
 """A model that onnx.checker and the target accept  =>  the same model, or an error"""
 
-from tiered import Model, PassContext, Skip, TargetError, check_result, module_pass
+from tiered import (
+    Model,
+    PassContext,
+    Skip,
+    TargetError,
+    check_result,
+    module_pass,
+    note_float_weights,
+)
 
 
 @module_pass(opt_level=0, analysis=True)
@@ -17,6 +25,7 @@ def final_check(model: Model, ctx: PassContext) -> None:
     check_result(model, ctx)
     if not ctx.names_backend:
         return
+    note_float_weights(model, ctx.backend)
     coverage = ctx.backend.coverage(model)
     for gap in coverage.gaps:
         for node in gap.nodes:

@@ -33,8 +33,8 @@ def eight_bits_io(
     """Take an image as uint8, and compute the float image that the model expects: PopRT's pass.
 
     A pixel p becomes p * scale + bias: of all 256 values, exactly what numpy computes in the dtype
-    of the input. Normalisation by mean and std of pixels from 0 to 255 is scale = 1 / std and
-    bias = -mean / std.
+    of the input, or in float32 for one of float16, which is rounded once. Normalisation by mean and
+    std of pixels from 0 to 255 is scale = 1 / std and bias = -mean / std.
 
     Args:
         name: the input; may be left out if the model has one.
@@ -55,9 +55,10 @@ def eight_bits_io(
         return Unable("the input has a default")
     if value.is_graph_output:
         return Unable("the input is an output")
-    dtype = DataType(value.dtype).numpy
-    numbers = [_per_channel(value, given, axis, dtype) for given in (scale, bias)]
-    _rewrite(model, value, numbers, dtype)
+    # Runtimes differ in whether they round a float16 product before they add to it.
+    computed = DataType.FLOAT if value.dtype == DataType.FLOAT16 else DataType(value.dtype)
+    numbers = [_per_channel(value, given, axis, computed.numpy) for given in (scale, bias)]
+    _rewrite(model, value, numbers, computed)
     return None
 
 
@@ -93,26 +94,31 @@ def _per_channel(
 
 
 def _rewrite(
-    model: Model, value: Value, numbers: Sequence[np.ndarray[Any, Any]], dtype: np.dtype[Any]
+    model: Model, value: Value, numbers: Sequence[np.ndarray[Any, Any]], computed: DataType
 ) -> None:
     graph, name, (scale, bias) = model.main, value.name, numbers
-    at = graph.inputs.index(value)
+    assert value.dtype is not None
+    dtype, at = DataType(value.dtype), graph.inputs.index(value)
+    is_scaled = not (scale == 1).all()
+    # A product with a negative scale may be -0.0, which + 0.0 changes.
+    is_moved = not (bias == 0).all() or not (scale >= 0).all()
     pixels = graph.add_input(
         model.names.fresh(name), TensorType(DataType.UINT8, value.shape), index=at
     )
-    result = graph.op.Cast(pixels, to=value.dtype)
-    if not (scale == 1).all():
+    result = graph.op.Cast(pixels, to=int(computed if is_scaled or is_moved else dtype))
+    if is_scaled:
         result = graph.op.Mul(result, graph.constant(scale, f"{name}_scale"))
-    # A product with a negative scale may be -0.0, which + 0.0 changes.
-    if not (bias == 0).all() or not (scale >= 0).all():
+    if is_moved:
         result = graph.op.Add(result, graph.constant(bias, f"{name}_bias"))
+    if result.dtype != dtype:
+        result = graph.op.Cast(result, to=int(dtype))
     graph.replace_uses(value, result)
     graph.remove_input(value)
     graph.rename_value(pixels, name)
 
     def image(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         # As an array, since numpy computes a scalar in its own dtype.
-        floats: np.ndarray[Any, Any] = array.astype(dtype) * scale + bias
-        return floats.astype(dtype)
+        floats: np.ndarray[Any, Any] = array.astype(computed.numpy) * scale + bias
+        return floats.astype(dtype.numpy)
 
     model.note_interface(InterfaceMap(feeds={name: (name, image)}))
