@@ -804,3 +804,53 @@ def test_a_limit_of_bytes_is_one_of_each_constant() -> None:
         PASS, text, because="the constant exceeds max_tensor_size", max_tensor_size=31
     )
     assert _ops(parse(text), max_tensor_size=32) == ["Add"]
+
+
+# --- the outputs of bodies ------------------------------------------------------------------------
+
+LOOP = """(float[2] x, int64 n) => (float[2] y) <bool go = {1}, float[%(size)d] k = {%(numbers)s}> {
+    y = Loop(n, go, x) <body = b (int64 i, bool c, float[2] s) => (bool c2, float[2] s2) %(own)s {
+        %(condition)s
+        s2 = Mul(s, k)
+    }> }"""
+
+
+def test_a_body_returns_a_small_constant_without_a_node() -> None:
+    given = {"size": 1, "numbers": "0.5"}
+    assert_rewrites(
+        PASS,
+        LOOP % {**given, "own": "", "condition": "c2 = Identity(go)"},
+        LOOP % {**given, "own": "<bool c2 = {1}>", "condition": ""},
+    )
+
+
+def test_a_branch_does_so_too_for_each_of_its_outputs() -> None:
+    text = (
+        "(float[2] x, bool c) => (float[2] y, float z, float u) <float k = {{3}}> {{"
+        " y, z, u = If(c) <then_branch = t () => (float[2] a, float p, float q) {own}"
+        " {{ a = Mul(x, k) {made} }}, else_branch = e () => (float[2] b, float r, float s)"
+        " {{ b = Neg(x) r = ReduceSum<keepdims=0>(x) s = Relu(r) }}> }}"
+    )
+    assert_rewrites(
+        PASS,
+        text.format(own="", made="p = Identity(k) q = Identity(k)"),
+        text.format(own="<float p = {3}, float q = {3}>", made=""),
+    )
+
+
+def test_a_large_constant_is_not_repeated() -> None:
+    numbers = ",".join(["1"] * 17)
+    assert_unchanged(
+        PASS,
+        "(float[17] x, bool c) => (float[17] y)"
+        f" <float[17] k = {{{numbers}}}> {{ y = If(c) <then_branch = t () => (float[17] a)"
+        " { a = Identity(k) }, else_branch = e () => (float[17] b) { b = Add(x, k) }> }",
+    )
+
+
+def test_where_a_constant_needs_a_node_or_a_name_the_identity_stays() -> None:
+    # The main graph renames constants instead, and before IR 4 they would be inputs.
+    assert_unchanged(PASS, "(float x) => (float y, float k) <float k = {1}> { y = Identity(k) }")
+    given = {"size": 1, "numbers": "0.5", "own": "", "condition": "c2 = Identity(go)"}
+    old = parse(f'<ir_version: 3, opset_import: ["" : 17]> g {LOOP % given}')
+    assert get_pass(PASS).apply(old) == old

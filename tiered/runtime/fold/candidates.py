@@ -17,6 +17,9 @@ _KEPT: Final = frozenset(
     {"Constant", "DequantizeLinear", "DynamicQuantizeLinear", "QuantizeLinear"}
 )
 
+_SMALL: Final = 64
+"""The most bytes of a constant that a body may repeat, instead of an Identity of an outer one."""
+
 _NONE: Final = frozenset["Node"]()
 
 
@@ -46,9 +49,17 @@ def is_known(node: Node, taken: Set[Node]) -> bool:
         return False
     if node.bodies and not all(value.is_constant for value in node.captured):
         return False
-    bears_output = any(value and value.output_of for value in node.outputs)
-    # Only an Identity for the name of an output remains.
-    return not (bears_output and node.op_type == "Identity")
+    if node.op_type != "Identity" or not any(v and v.output_of for v in node.outputs):
+        return True
+    # An Identity for the name of an output remains, unless a body can have a constant of its own.
+    tensor, graph = node._inputs[0] and node._inputs[0].tensor, node.graph
+    is_small = tensor is not None and tensor.nbytes <= _SMALL
+    return is_small and graph is not None and graph.owner is not None and _holds_constants(graph)
+
+
+def _holds_constants(graph: Graph) -> bool:
+    """Return whether a constant of a graph needs no node."""
+    return not graph.root.is_function and graph.model.ir_version >= 4
 
 
 def never_computed(graph: Graph) -> Iterator[tuple[Node, Skip]]:
