@@ -1,9 +1,11 @@
 """The batch through whole small networks: each sample is computed as by itself."""
 
+import numpy as np
 import onnx
 import pytest
 
-from tests.batching.by_sample import assert_each_by_itself
+from tests.batching.by_sample import assert_each_by_itself, changed
+from tiered.runtime import Session
 
 
 def numbers(count: int) -> str:
@@ -143,3 +145,29 @@ def test_a_local_function() -> None:
         <domain: "own", opset_import: ["" : 17]>
         half (x) => (y) { s = Constant<value_ints = [1,2,3]>()  y = Reshape(x, s) }"""
     assert_each_by_itself(onnx.parser.parse_model(model), 4)
+
+
+def test_dynamic_dims_beside_the_batch() -> None:
+    """The length stays dynamic; a Reshape that infers it gets the batch in another way."""
+    made, *_ = changed(
+        """(float[1,S,8] x) => (float[1,S,2,4] y) <int64[4] s = {1,-1,2,4}> { y = Reshape(x, s) }""", "N"
+    )
+    assert [dim.dim_param for dim in made.graph.output[0].type.tensor_type.shape.dim[:2]] == ["N", "S"]
+    x = np.arange(48, dtype=np.float32).reshape(3, 2, 8)
+    np.testing.assert_array_equal(Session(made).run({"x": x})["y"], x.reshape(3, 2, 2, 4))
+
+
+@pytest.mark.parametrize("op_type", ["Gather", "GatherND"])
+def test_a_computed_index_of_rows(op_type: str) -> None:
+    """Positions of a dynamic length index the rows of one sample."""
+    begin = """s = Shape(x)  n = Gather(s, one)  r = Range(zero, n, one)  u = Unsqueeze(r, front)"""
+    rest = {
+        "Gather": "d = Reshape(x, flat)  y = Gather(d, u)",
+        "GatherND": "z = Mul(u, zero)  a = Unsqueeze(z, last)  b = Unsqueeze(u, last)  "
+        "i = Concat<axis = 2>(a, b)  y = GatherND(x, i)",
+    }[op_type]
+    text = f"""(float[1,S] x) => (float[1,S] y) <int64 zero = {{0}}, int64 one = {{1}}, int64[1] front = {{0}},
+        int64[1] flat = {{-1}}, int64[1] last = {{2}}> {{ {begin}  {rest} }}"""
+    made, *_ = changed(text, "N")
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    np.testing.assert_array_equal(Session(made).run({"x": x})["y"], x)

@@ -11,8 +11,9 @@ from tiered.batching.facts import Fact, Rows
 from tiered.batching.following import Following
 from tiered.batching.rewriting import Rewriting
 from tiered.batching.rules import RULES
-from tiered.errors import ShapeError
+from tiered.errors import ShapeError, UsageError
 from tiered.graph import InterfaceMap, Model, TensorType, Value
+from tiered.graph.core.dim_names import EXPECTED, is_dim
 from tiered.graph.core.interface_map import BatchMap
 
 _TRIALS: Final = (2, 3)
@@ -31,11 +32,16 @@ def rebatch(model: Model, places: Mapping[Value, int], size: int | str) -> None:
         size: the new size, or a name for a dynamic one.
 
     Raises:
+        UsageError: the size is no name of a dim, or the batch is empty.
         ShapeError: an operator mixes samples or cannot be followed; the message names it.
     """
     value, axis = next(iter(places.items()))
     old = value.dim(axis)
     assert isinstance(old, int)
+    if not is_dim(size):
+        raise UsageError(f"change_batch: {size!r} is no size; {EXPECTED}")
+    if not old:
+        raise UsageError(f"change_batch: the batch of {value.name!r} is empty")
     name = size if isinstance(size, str) else _free_name(model)
     state = Following(model, places, old, _free_name(model, taken=name), RULES)
     try:

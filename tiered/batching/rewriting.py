@@ -9,7 +9,7 @@ import numpy as np
 
 from tiered.batching.facts import Rows, mentions
 from tiered.batching.uniform import Array, by_sample
-from tiered.graph import Graph, Model, Node, Value
+from tiered.graph import DataType, Graph, Model, Node, Value
 from tiered.graph.shape_inference.symbolic_dims import Poly, Size
 from tiered.layout.propagation import constant_array
 
@@ -240,6 +240,35 @@ class Rewriting:
 
         self._fixed.append((made, array))
         self.set_input(node, 1, made)
+
+    def number_computed(
+        self, node: Node, data: Rows, axis: int, column: int | None, columns: int | None
+    ) -> None:
+        """Let a computed index of the rows of one sample take those of each sample.
+
+        Args:
+            node: the Gather or GatherND.
+            data: the samples of its data.
+            axis: the axis of the index that becomes the batch.
+            column: which of the last indices counts along the batch; None for all.
+            columns: how many there are.
+        """
+        op, source, index = node.owner.op, node.inputs[0], node.inputs[1]
+        assert source is not None
+        assert index is not None
+        place = [-1 if at == axis else 1 for at in range(index.rank or 0)]
+        count = op.Squeeze(self.batch, np.array([0], np.int64))
+        samples = op.Range(np.int64(0), count, np.int64(1))
+        samples = op.Reshape(samples, np.array(place, np.int64))
+        total = op.Gather(op.Shape(source), np.array([data.axis], np.int64), axis=0)
+        offsets = op.Mul(samples, op.Div(total, self.batch))
+        if column is not None and columns is not None:
+            one_hot = np.zeros(columns, np.int64)
+            one_hot[column] = 1
+            offsets = op.Mul(offsets, one_hot)
+        if index.dtype != DataType.INT64:
+            offsets = op.Cast(offsets, to=index.dtype)
+        self.set_input(node, 1, op.Add(offsets, index))
 
     def spread_output(self, body: Graph, at: int, rows: Rows) -> None:
         """Repeat an output of a body for each sample."""

@@ -98,6 +98,7 @@ def test_a_model_without_a_batch_is_an_error() -> None:
     ("options", "message"),
     [
         ({"size": 0}, "a batch cannot have the size 0"),
+        ({"size": "=N"}, "'=N' is no size"),
         ({"axes": {"q": 0}}, "the model has no input 'q'"),
         ({"axes": {"x": 2}}, "'x' has 2 axes, and no axis 2"),
         ({"axes": {"x": 0, "z": 0}}, "the inputs have the batches"),
@@ -108,3 +109,9 @@ def test_options_that_cannot_be(options: dict[str, object], message: str) -> Non
     text = "(float[4,3] x, float[5,M] z) => (float[4,3] y) { y = Relu(x) }"
     with pytest.raises(UsageError, match=message):
         get_pass(PASS, **options).apply(Model.from_proto(parse(text)))
+
+
+def test_an_empty_batch_is_an_error() -> None:
+    model = Model.from_proto(parse("(float[0,3] x) => (float[0,3] y) { y = Relu(x) }"))
+    with pytest.raises(UsageError, match="the batch of 'x' is empty"):
+        get_pass(PASS).apply(model)

@@ -13,7 +13,7 @@ from tiered.batching.rules.generic import followed
 from tiered.batching.rules.parts import concat
 from tiered.batching.uniform import Array
 from tiered.graph import Node, Value
-from tiered.graph.shape_inference.symbolic_dims import Size, add, multiply
+from tiered.graph.shape_inference.symbolic_dims import Poly, Size, add, multiply
 
 SOME: Final = "it takes some of the samples, at the places in {!r}"
 
@@ -140,6 +140,8 @@ def constant_index(
     value = node.inputs[1]
     assert value is not None
     array, inner = value.const, data.inner
+    if array is None and state.old == 1 and data.outer == 1:
+        return _computed_index(state, node, value, data, axes, column)
     if array is None or not isinstance(inner, int) or data.outer != 1:
         raise Refusal(SOME.format(value.name))
     factors = np.array(inner) if column is None else np.zeros(array.shape[-1], np.int64)
@@ -155,6 +157,28 @@ def constant_index(
     axis = state.choose(node, options, why)
     local = rows.take([0], axis=axis)
     state.edits.append(lambda to: to.number(node, local, axis, factors))
+    return axis
+
+
+def _computed_index(
+    state: Following,
+    node: Node,
+    value: Value,
+    data: Rows,
+    axes: Sequence[int],
+    column: int | None,
+) -> int:
+    """Let an index that is computed for a batch of 1 follow the batch; see `constant_index`."""
+    sizes = state.sizes(value)
+    options = [axis for axis in axes if sizes[axis] == 1]
+    if not options or not isinstance(sizes[-1], int | Poly):
+        raise Refusal(SOME.format(value.name))
+    check_non_negative(state, value)
+    axis = state.choose(node, options, f"{node.op_type} {node.label!r} takes rows of one sample")
+    columns = sizes[-1] if column is not None else None
+    if columns is not None and not isinstance(columns, int):
+        raise Refusal(SOME.format(value.name))
+    state.edits.append(lambda to: to.number_computed(node, data, axis, column, columns))
     return axis
 
 

@@ -52,18 +52,23 @@ def reshape(state: Following, node: Node) -> Made:
     if made not in options:
         state.edits.append(lambda to: to.move(node, rows, made))
         return made
-    pieces = _pieces(target, made, after, state.old)
+    pieces = _pieces(target, made, after)
+    if pieces is not None and -1 in pieces and pieces.index(-1) != made.axis:
+        # Beside an inferred dim the size of the batch has to be stated.
+        is_copy = made == rows and copies and -1 in target
+        pieces[made.axis] = 0 if is_copy else state.known_size(made)
     if pieces is not None:
         state.edits.append(lambda to: to.set_target(node, pieces))
     return made
 
 
 def _pieces(
-    target: Sequence[Size | None], made: Rows, after: Sizes, old: int
+    target: Sequence[Size | None], made: Rows, after: Sizes
 ) -> list[Size | None] | None:
     """Return the elements of a target for any batch; None if it is right.
 
-    None among the elements is that of the present target.
+    None among the elements is that of the present target. One is -1: that of the batch, or a
+    dynamic dim that the target infers.
     """
     at = made.axis
     if target[at] == -1:
@@ -75,9 +80,8 @@ def _pieces(
     for axis, size in enumerate(target):
         if axis != at and size == -1:
             known = after[axis]
-            if not isinstance(known, int):
-                raise Refusal("its target infers a dynamic dim beside the batch")
-            pieces[axis] = known
+            pieces[axis] = known if isinstance(known, int) else -1
+            pieces[at] = -1 if isinstance(known, int) else None
         if axis != at and size == 0 and isinstance(after[axis], int):
             pieces[axis] = after[axis]
     return pieces
