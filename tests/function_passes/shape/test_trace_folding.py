@@ -1,7 +1,9 @@
+import numpy as np
 import onnx
 import pytest
 
 from tiered import Model, get_pass
+from tiered.runtime import Session
 from tiered.testing import assert_rewrites, assert_unchanged, parse
 
 PASS = "trace_folding"
@@ -157,10 +159,6 @@ def test_a_body_uses_values_of_its_outer_graph() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        # A second copied dim: with -1 beside a 0 the Reshape would fail for an empty batch.
-        "(float[B,S,12] x) => (float[B,M] y) <int64[1] z = {0}, int64[1] one = {1},"
-        " int64[1] two = {2}, int64[1] h = {12}> { s = Shape(x) b = Slice(s, z, one)"
-        " q = Slice(s, one, two) m = Mul(q, h) t = Concat<axis=0>(b, m) y = Reshape(x, t) }",
         # allowzero: a 0 is a size.
         "(float[B,0] x) => (float[B,0,4] y) <int64[2] h = {0,4}, int64[1] z = {0},"
         " int64[1] one = {1}> { s = Shape(x) b = Slice(s, z, one) t = Concat<axis=0>(b, h)"
@@ -242,3 +240,60 @@ def test_an_unnamed_dim_of_an_input_is_one_size() -> None:
         "(float[?,?] x) => (float[?,?] y) <int64[2] swapped = {1,0}>"
         " { s = Shape(x) t = Gather(s, swapped) y = Reshape(x, t) }",
     )
+
+
+PRODUCT = (
+    "{head} <int64[1] a = {{0}}, int64[1] b = {{1}}, int64[1] c = {{2}}, int64[1] e = {{3}},"
+    " int64[1] three = {{3}}> {{ s = Shape(x) n = Gather(s, a) h = Gather(s, c) w = Gather(s, e)"
+    " p = Mul(h, w) {target} {reshape} }}"
+)
+
+
+@pytest.mark.parametrize("channels", ["3", "C"])
+def test_a_size_beside_a_product_is_copied(channels: str) -> None:
+    head = f"(float[N,{channels},H,W] x) => (float[N,{channels},P] y)"
+    size = "three" if channels == "3" else "m"
+    made = get_pass(PASS).apply(
+        parse(
+            PRODUCT.format(
+                head=head,
+                target=f"m = Gather(s, b) t = Concat<axis=0>(n, {size}, p)",
+                reshape="y = Reshape(x, t)",
+            )
+        )
+    )
+    (join,) = [node for node in made.graph.node if node.op_type == "Concat"]
+    constants = {each.name: onnx.numpy_helper.to_array(each) for each in made.graph.initializer}
+    written = [constants[name].tolist() for name in join.input if name in constants]
+    assert written == [[0], [3] if channels == "3" else [0]]
+    assert not any("n" in node.output for node in made.graph.node)
+
+
+@pytest.mark.parametrize(
+    ("target", "reshape"),
+    [
+        # Beside a -1, a 0 would be ambiguous; with allowzero it is a size; others read the target.
+        ("u = Neg(b) t = Concat<axis=0>(n, p, u)", "y = Reshape(x, t)"),
+        ("t = Concat<axis=0>(n, three, p)", "y = Reshape<allowzero=1>(x, t)"),
+        ("t = Concat<axis=0>(n, three, p)", "r = Reshape(x, t) q = Shape(t) y = Expand(r, t)"),
+        # Another place than that of the dim.
+        ("t = Concat<axis=0>(three, n, p)", "y = Reshape(x, t)"),
+    ],
+)
+def test_a_size_that_no_0_copies_stays(target: str, reshape: str) -> None:
+    head = "(float[N,3,H,W] x) => (float[K,L,P] y)"
+    text = PRODUCT.format(head=head, target=target, reshape=reshape)
+    made = get_pass(PASS).apply(parse(text))
+    (join,) = [node for node in made.graph.node if node.op_type == "Concat"]
+    assert "n" in join.input
+
+
+def test_a_copied_size_may_be_0() -> None:
+    head = "(float[N,3,H,W] x) => (float[N,3,P] y)"
+    target = "t = Concat<axis=0>(n, three, p)"
+    model = parse(PRODUCT.format(head=head, target=target, reshape="y = Reshape(x, t)"))
+    made = get_pass(PASS).apply(model)
+    for shape in ((0, 3, 2, 2), (2, 3, 0, 2), (1, 3, 4, 5)):
+        x = np.zeros(shape, np.float32)
+        (before,), (after,) = (Session(each).run({"x": x}).values() for each in (model, made))
+        assert before.shape == after.shape

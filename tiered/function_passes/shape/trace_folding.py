@@ -43,7 +43,8 @@ def trace_folding(graph: Graph, ctx: PassContext) -> None:
 
     There are three laws. An integer tensor with only known elements becomes a constant. Two tensors
     with equal symbolic elements are computed once. The target of a Reshape or Expand becomes a
-    constant if each size is a number or a dim of the operand.
+    constant if each size is a number or a dim of the operand; in the target of a Reshape that has
+    other sizes too, the operands of a Concat that are such sizes become constants.
     """
     if graph.owner is None:
         _visit(graph, ctx, {})
@@ -63,15 +64,18 @@ def _visit(graph: Graph, ctx: PassContext, known: Known) -> None:
         for node in graph.nodes_of(op_type)
         if _folded_sizes(node) is not None
     }
+    joined = {node for node in graph.nodes_of("Reshape") if _copied_sizes(node)} - sized
     keys = set(symbolic.values())
     has_equals = len(keys) < len(symbolic) or any(key in known for key in keys)
-    if not (has_equals or sized or graph.owners):
+    if not (has_equals or sized or joined or graph.owners):
         return  # In most runs nothing is left to do; nothing is sorted then.
-    for node in _in_order(graph, {*_producers(symbolic), *sized, *graph.owners}):
+    for node in _in_order(graph, {*_producers(symbolic), *sized, *joined, *graph.owners}):
         for body in node.bodies:
             _visit(body, ctx, ChainMap({}, known))
         if node in sized:
             _fold_sizes(graph, node)
+        elif node in joined:
+            _copy_sizes(graph, node)
         for value in node.outputs:
             if value in symbolic:
                 _share_value(graph, node, value, symbolic[value], known)
@@ -177,3 +181,49 @@ def _fold_sizes(graph: Graph, node: Node) -> None:
             graph.set_attribute(node, "allowzero", None)
         if sizes.producer is not None:
             graph.prune([sizes.producer])
+
+
+def _copied_sizes(node: Node) -> dict[int, list[int]]:
+    """Return the operands of a Reshape's Concat of sizes that can be constants: 0 copies a dim.
+
+    A 0 is as valid as the size that it copies, unless the target has a -1 or allowzero.
+    """
+    data, sizes = node.inputs[0], node.input(1)
+    join = None if sizes is None else sizes.producer
+    if data is None or data.shape is None or node.has_references or node.attr("allowzero", 0):
+        return {}
+    if join is None or not join.is_op("Concat") or sizes is None or not sizes.has_one_user:
+        return {}
+    dims = [data.owner.model.dims.size(dim) for dim in data.shape]
+    found: dict[int, list[int]] = {}
+    axis = 0
+    for slot, part in enumerate(join.inputs):
+        elements = None if part is None else part.elements
+        if part is None or elements is None:
+            return {}
+        written: list[int] = []
+        for size in elements.tolist():
+            if isinstance(size, int) and size <= 0:
+                return {}
+            if isinstance(size, int):
+                written.append(size)
+            elif size is not None and axis < len(dims) and size == dims[axis]:
+                written.append(0)
+            axis += 1
+        if len(written) == len(elements) and not part.is_constant and part.has_one_user:
+            found[slot] = written
+    return found
+
+
+def _copy_sizes(graph: Graph, node: Node) -> None:
+    """Make constants of the operands of a Concat of sizes that the Reshape can copy."""
+    copied, sizes = _copied_sizes(node), node.inputs[1]
+    join = None if sizes is None else sizes.producer
+    if not copied or join is None:
+        return
+    with graph.rewrite("sizes in a Concat that are numbers or dims of the operand => 0", node):
+        for slot, written in copied.items():
+            part = join.inputs[slot]
+            graph.set_input(join, slot, graph.constant(np.array(written, np.int64), "copied"))
+            if part is not None and part.producer is not None:
+                graph.prune([part.producer])
