@@ -33,6 +33,14 @@ def test_an_operator_stops_it_with_its_reason() -> None:
     assert "the operator fixes its axis order, reached through Relu" in left.below
 
 
+def test_an_operator_of_unknown_rank_stops_it() -> None:
+    text = (  # the dims 4 and 5 contradict each other, so nothing is inferred for their sum
+        "(float[1,4,3] x, float[1,5,3] z) => (float[A,B,C] y) { a = Transpose<perm=[0,2,1]>(x) "
+        "b = Transpose<perm=[0,2,1]>(z)  c = Add(a, b)  y = Relu(c) }"
+    )
+    assert any("the rank of a result is not known" in left.below for left in report(text).left)
+
+
 def test_an_operator_of_the_other_order_stops_it() -> None:
     text = (
         "(float[2,3,4] x) => (float[3,8] y) <int64[2] s = {3,8}> "

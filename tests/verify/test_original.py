@@ -3,7 +3,7 @@
 import pytest
 
 from tests.small import proto
-from tiered import Graph, Value, op, optimize_model, rewrite, var
+from tiered import Graph, Pass, Value, op, optimize_model, rewrite, var
 from tiered.debug import compare_models
 from tiered.errors import RuntimeFailure, VerificationError
 
@@ -31,7 +31,7 @@ def test_onnx_reference_runs_what_onnxruntime_does_not_load(text: str) -> None:
 
 
 def test_a_wrong_pass_is_found_there_too() -> None:
-    wrong = ["eliminate_identity", relu_to_abs]
+    wrong: list[Pass | str] = ["eliminate_identity", relu_to_abs]
     with pytest.raises(VerificationError, match="relu_to_abs changed output 'y'"):
         optimize_model(proto(DOUBLES), passes=wrong, verify=True)
 

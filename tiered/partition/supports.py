@@ -112,7 +112,7 @@ def _check_name(name: str, backend: Backend) -> None:
     """Raise if neither the standard nor the target has an operator.
 
     Raises:
-        UsageError: that is so, in a domain of which one of them has operators.
+        UsageError: they lack it. Domains without any known operator may have all names.
     """
     domain, _, op_type = name.rpartition("::")
     own = {other for space, other in backend.operators if space == domain}

@@ -58,7 +58,7 @@ class PartitionOptions:
     svg: Annotated[str | None, Parameter(show_default=False)] = None
     """The file for a chart of the same graph, as SVG."""
     html: Annotated[str | None, Parameter(show_default=False)] = None
-    """Write the report as a page, with the picture of the regions."""
+    """Write the report as a page, with the diagram of the regions."""
     horizontal: Annotated[bool, Flag] = False
     """Independent nodes may share a region, so that there are as few as possible."""
     single: Annotated[bool, Flag] = False

@@ -57,7 +57,7 @@ def write_report(
     show(recorder)
     shown = [_section(*found) for found in recorder.sections if found[1] or found[2]]
     shown[1:1] = [
-        Section(name, "picture.html.j2", {"picture": _encoded(svg), "notes": ()})
+        Section(name, "image.html.j2", {"image": _encoded(svg), "notes": ()})
         for name, svg in (charts or {}).items()
     ]
     write_page(path, page(title, shown))

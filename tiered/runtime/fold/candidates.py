@@ -52,7 +52,8 @@ def is_known(node: Node, taken: Set[Node]) -> bool:
     if node.op_type != "Identity" or not any(v and v.output_of for v in node.outputs):
         return True
     # An Identity for the name of an output remains, unless a body can have a constant of its own.
-    tensor, graph = node._inputs[0] and node._inputs[0].tensor, node.graph
+    source, graph = node._inputs[0], node.graph
+    tensor = source.tensor if source is not None else None
     is_small = tensor is not None and tensor.nbytes <= _SMALL
     return is_small and graph is not None and graph.owner is not None and _holds_constants(graph)
 

@@ -267,8 +267,7 @@ def _larger(a: Element, b: Element) -> Element:
         return None
     for one, other in ((a, b), (b, a)):
         difference = symbolic_dims.subtract(one, other)
-        is_known = isinstance(difference, int)
-        if difference >= 0 if is_known else difference.is_non_negative:
+        if difference >= 0 if isinstance(difference, int) else difference.is_non_negative:
             return one
     return None
 
