@@ -63,6 +63,16 @@ MIXED = {
         y = Add(x, f) }""",
         "differs from sample to sample|numbers of samples|counts the samples",
     ),
+    "random numbers": (
+        "(float[1,3] x) => (float[1,3] y) { r = RandomNormal<shape = [1,3]>()  y = Add(x, r) }",
+        "RandomNormal 'r': it draws random numbers for a batch of 1",
+    ),
+    "a bound that depends on their number": (
+        """(float[1,3] x) => (float[1,c] y) <int64 zero = {0}, int64[1] two = {2}, int64[1] one = {1}, int64[1] a = {0}> {
+        s = Shape(x)  n = Gather(s, zero)  u = Unsqueeze(n, a)  p = Add(u, two)  h = Div(p, two)
+        y = Slice(x, a, h, one) }""",
+        "bounds depend on the size|how 'h' depends on the size of the batch is not known",
+    ),
     "ranges of all samples": (
         "(float[1,3] x) => (uint8[1,3] y, float s, uint8 z) { y, s, z = DynamicQuantizeLinear(x) }",
         "may mix samples: it has no rule",

@@ -16,6 +16,7 @@ from tiered.batching.twin import Twin
 from tiered.batching.uniform import Uniformity
 from tiered.errors import ShapeError
 from tiered.graph import Graph, Model, Node, Value, is_deterministic
+from tiered.graph.queries.op_traits import RANDOM
 from tiered.graph.shape_inference.symbolic_dims import Size, size_of_dim
 from tiered.intervals.analysis import ranges
 
@@ -193,6 +194,9 @@ class Following:
         facts = [self.facts[value] for value in reads if value in self.facts]
         count = len(node.outputs)
         if not facts:
+            if not node.domain and node.op_type in RANDOM and not is_deterministic(node):
+                reason = f"it draws random numbers for a batch of {self.old}"
+                return (Refused(node, reason),) * count
             return (None,) * count
         refused = next((fact for fact in facts if isinstance(fact, Refused)), None)
         if refused is not None and not node.bodies:
@@ -265,11 +269,18 @@ class Following:
         return len(self.sizes(value))
 
     def elements(self, value: Value | None) -> list[Size | None] | None:
-        """Return the elements of a small integer tensor for any batch; None if it is not one."""
+        """Return the elements of a small integer tensor for any batch; None if it is not one.
+
+        Raises:
+            Refusal: how an element depends on the size of the batch is not known.
+        """
         found = None if value is None else self._twin.elements(value)
-        if found is None:
+        if value is None or found is None:
             return None
-        return [int(each) if isinstance(each, np.integer) else each for each in found.ravel()]
+        known = [int(each) if isinstance(each, np.integer) else each for each in found.ravel()]
+        if None in known and isinstance(self.facts.get(value), Counted):
+            raise Refusal(f"how {value.name!r} depends on the size of the batch is not known")
+        return known
 
     def inferred(self, node: Node) -> Sizes:
         """Return the sizes of the first output of a node that follow from its operands.

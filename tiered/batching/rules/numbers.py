@@ -12,7 +12,7 @@ from tiered.batching.following import Following, Made, Rule
 from tiered.batching.rules.generic import followed
 from tiered.batching.rules.parts import concat
 from tiered.batching.uniform import Array
-from tiered.graph import Node, Value
+from tiered.graph import DataType, Node, Value
 from tiered.graph.shape_inference.symbolic_dims import Poly, Size, add, multiply
 
 SOME: Final = "it takes some of the samples, at the places in {!r}"
@@ -24,6 +24,8 @@ def kept(rule: Rule) -> Rule:
     def with_step(state: Following, node: Node) -> Made:
         made, step = rule(state, node), state.step(node, 0)
         if isinstance(step, Columns) and node.op_type not in ("Cast", "Identity"):
+            step = None
+        if node.op_type == "Cast" and node.attr("to") not in (DataType.INT32, DataType.INT64):
             step = None
         return _with_step(made, step)
 
