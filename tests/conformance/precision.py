@@ -6,7 +6,8 @@ A line for each model, as Markdown, and what failed; the exit code is 1 if anyth
 described in the JSON beside a model, or made.
 
 - float16: valid as `benchmarks.precision` says, with at most a Cast for each float input and
-  output, no new NaN or Inf on onnx.reference either, with a row that is masked as a whole too.
+  output and for the sines and cosines of positions, no new NaN or Inf on onnx.reference either,
+  with a row that is masked as a whole too.
 - bfloat16: valid for the full check of onnx; onnxruntime does not run it.
 - mixed: the budget holds on onnx.reference, for inputs that the pass has not seen.
 - int32: equal bits on onnxruntime, for both bindings of the dynamic dims.
@@ -108,6 +109,7 @@ def _half(
     cells["float16"] = found.failure or f"{found.error:.1e}"
     if found.failure:
         yield f"float_to_half: {found.failure}"
+    most += 2 * any("left alone: position" in remark for remark in made.remarks)
     if found.casts > most:
         yield f"float_to_half: {found.casts} Casts, more than {most} float inputs and outputs"
     before, by_reference = Session(original), Reference(made.proto)

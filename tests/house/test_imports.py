@@ -18,6 +18,7 @@ ORDER = (
     "pages",
     "graph",
     "intervals",
+    "roles",
     "gradients",
     "rewriter",
     "idioms",

@@ -9,12 +9,12 @@ from typing import Any, Final
 import numpy as np
 import onnx
 
-from tiered.calibration.masks import LARGEST, mask_limits
 from tiered.calibration.observers import Method, Range, Seen, observer_of, ranges_of
 from tiered.graph import Model, Value
 from tiered.graph.io.export import export_model
 from tiered.intervals.analysis import Ranges, ranges
 from tiered.intervals.interval import Interval
+from tiered.roles.masks import LARGEST, mask_limits
 from tiered.runtime import shared_worker
 from tiered.verify.extract import Part
 from tiered.verify.samples import Source, Wanted, read_samples, samples_for

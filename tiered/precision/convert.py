@@ -70,6 +70,7 @@ class _Rewriter:
         ]
         for value in self.is_low:
             self._set_attribute(value)
+        self._write_out_dtypes()
         for graph in self.model.graphs():
             if not graph.is_function:
                 self._declare(graph)
@@ -105,6 +106,17 @@ class _Rewriter:
         fill = node.attr("value")
         array = np.zeros(1, self.wide.numpy) if fill is None else fill.numpy()
         node.owner.set_attribute(node, name, Tensor.of(self._narrowed(array, value.name)))
+
+    def _write_out_dtypes(self) -> None:
+        """Set the dtype of results that stay as they are where the input, which changes, has it."""
+        low = {use.owner for variable in self.plan.low for use in variable.uses}
+        for variable, _ in self.plan.kept:
+            for node in (value.producer for value in variable.values):
+                name = None if node is None else DTYPE_ATTRIBUTES.get(node.op_type)
+                if node is None or node not in low or node.domain or name != "dtype":
+                    continue
+                if node.attr(name) is None:
+                    node.owner.set_attribute(node, name, int(self.wide))
 
     def _declare(self, graph: Graph) -> None:
         """Write the narrower type into the declarations of inputs and inner values."""

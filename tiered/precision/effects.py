@@ -9,11 +9,11 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from tiered.calibration.calibrate import Feeds, SampledModel
-from tiered.calibration.masks import LARGEST
 from tiered.errors import UsageError
 from tiered.gradients import NoGradient, add_gradients
 from tiered.gradients.differentiate import is_float
 from tiered.graph import Model, Node
+from tiered.roles.masks import LARGEST
 
 Array = np.ndarray[Any, Any]
 

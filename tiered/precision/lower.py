@@ -21,6 +21,8 @@ from tiered.precision.narrowing import (
     why_skipped,
 )
 from tiered.rewriter import Skip
+from tiered.roles.analysis import roles_of
+from tiered.roles.role import Roles, graphs_of
 
 if TYPE_CHECKING:
     from tiered.backends import Backend
@@ -63,7 +65,8 @@ class RuledNarrowing(FloatNarrowing):
     Args:
         low: the narrower type.
         rules: the user's, which come first.
-        kept: the nodes that stay float, and why.
+        roles: the nodes that stay float for what they compute.
+        kept: other nodes that stay float, and why.
         beyond: the values that do not fit, and why.
     """
 
@@ -71,11 +74,13 @@ class RuledNarrowing(FloatNarrowing):
         self,
         low: DataType,
         rules: PrecisionRules,
+        roles: Roles,
         kept: Mapping[Node, str] = MappingProxyType({}),
         beyond: Mapping[Value, str] = MappingProxyType({}),
     ) -> None:
         super().__init__(low)
         self._rules = rules
+        self._roles = roles
         self._kept = kept
         self._beyond = beyond
 
@@ -85,7 +90,8 @@ class RuledNarrowing(FloatNarrowing):
         skipped = why_skipped(node, rules.skip_op_types, rules.skip_nodes)
         if skipped or (rules.forces(node) and not is_in_unit(node)):
             return skipped
-        reason = super().keep(node) or why_unsupported(node, self.low, rules.backend)
+        reason = super().keep(node) or str(self._roles.get(node, ""))
+        reason = reason or why_unsupported(node, self.low, rules.backend)
         return reason or self._kept.get(node, "")
 
     def refuse(self, value: Value, node: Node | None = None, place: int = 0) -> str:
@@ -116,11 +122,13 @@ def lower_precision(
     """
     for text in rules.findings(model):
         on_found(text)
+    model.refresh_types()
+    narrowing = RuledNarrowing(low, rules, roles_of(model, low, rules.forces))
     # onnxruntime runs next to nothing in bfloat16; a named target is checked as a whole.
     is_noted = low is DataType.FLOAT16 and rules.backend is None
     with noting_lost_kernels(model) if is_noted else nullcontext():
-        found = narrowed(model, RuledNarrowing(low, rules), keeps_io=keep_io_types)
-    report(found, low, on_found, on_skip)
+        found = narrowed(model, narrowing, keeps_io=keep_io_types)
+    report(model, found, low, on_found, on_skip)
     return found
 
 
@@ -146,9 +154,23 @@ def why_unsupported(node: Node, low: DataType, backend: Backend | None) -> str:
     return f"{backend} takes {node.op_type} in float only" if takes_float else ""
 
 
-def report(found: Conversion, low: DataType, on_found: OnFound, on_skip: OnSkip) -> None:
-    """Report what a conversion did, and each node that stayed float."""
+def _other_floats(model: Model) -> str:
+    """Return the dtypes of floats that nodes compute in, other than float, in words."""
+    outputs = (
+        value for graph in graphs_of(model) for node in graph.nodes for value in node.outputs
+    )
+    dtypes = (DataType(value.dtype) for value in outputs if value is not None and value.dtype)
+    names = {dtype.name.lower() for dtype in dtypes if dtype.is_float and dtype != DataType.FLOAT}
+    return " and ".join(sorted(names)) or "integers"
+
+
+def report(
+    model: Model, found: Conversion, low: DataType, on_found: OnFound, on_skip: OnSkip
+) -> None:
+    """Report what a conversion did, and each node that stayed float, or that there was none."""
     name = low.name.lower()
+    if not found.plan.low and not found.plan.kept_nodes:
+        on_skip(None, Skip("no node computes in float, but in {}", _other_floats(model)))
     for node, reason in found.plan.kept_nodes:
         on_skip(node, Skip(reason))
     if found.plan.low:

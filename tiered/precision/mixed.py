@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from tiered.calibration.calibrate import calibrate
-from tiered.calibration.masks import mask_limits
 from tiered.errors import RuntimeFailure, VerificationError
 from tiered.graph import DataType, Model, Node, Value
 from tiered.graph.core.dtypes import float_info
+from tiered.graph.queries.op_traits import MOVES
 from tiered.intervals.analysis import ranges
 from tiered.intervals.interval import is_integer
 from tiered.precision.budget import Budget, budget_of, fewest_returned
@@ -19,8 +19,10 @@ from tiered.precision.local_errors import LocalError, local_errors
 from tiered.precision.lower import OnFound, OnSkip, PrecisionRules, RuledNarrowing, narrowed, report
 from tiered.precision.plan import Plan, plan_of
 from tiered.precision.trials import Outputs, Trials
-from tiered.precision.variables import MOVES, variables_of
+from tiered.precision.variables import variables_of
 from tiered.rewriter import Skip
+from tiered.roles.analysis import roles_of
+from tiered.roles.masks import mask_limits
 from tiered.verify.samples import Source
 
 _MARGIN: Final = 4
@@ -103,7 +105,7 @@ def mixed_precision(
         measured = search.measured(trials, wanted)
         on_found(f"measured on {trials} by {search.judge}: {measured}")
     found = narrowed(model, search.narrowing(), keeps_io=keep_io_types)
-    report(found, low, on_found, on_skip)
+    report(model, found, low, on_found, on_skip)
     return found
 
 
@@ -132,6 +134,7 @@ class _Search:
         self.beyond: dict[Value, str] = {}
         self.errors: Mapping[Node, LocalError] = {}
         self.judge = "onnxruntime"
+        self.roles = roles_of(model, low, rules.forces)
 
     def narrowing(self, returned: dict[Node, str] | None = None) -> RuledNarrowing:
         """Return the narrowing of all reasons, and of some that are only tried.
@@ -145,7 +148,7 @@ class _Search:
             if node in self.errors and self.errors[node].error > self.amplified
             for value in _sources(node)
         }
-        return RuledNarrowing(self.low, self.rules, kept, beyond | self.beyond)
+        return RuledNarrowing(self.low, self.rules, self.roles, kept, beyond | self.beyond)
 
     def computing(self) -> list[Node]:
         """Return the nodes that compute in the narrower type, as far as is known."""

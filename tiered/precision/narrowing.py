@@ -94,21 +94,9 @@ class FloatNarrowing(Narrowing):
         if is_in_unit(node):
             return "inside a Q/DQ unit"
         constants = (value for value in node.inputs if value is not None and value.is_constant)
-        refused = (self._refused(value) for value in constants if value.dtype == self.wide)
-        return next(filter(None, refused), "")
-
-    def _refused(self, value: Value) -> str:
-        """Return why a constant has no narrower form; empty if it has one."""
-        tensor = value.tensor
-        if tensor is None or tensor.is_sparse:
-            return "a sparse constant"
-        if tensor.size != 1:
-            return ""
-        # An epsilon under a root or a divisor must not become 0; weights may.
-        number = float(tensor.numpy().item())
-        with np.errstate(over="ignore"):
-            is_lost = number != 0 and float(np.array(number).astype(self.low.numpy)) == 0
-        return f"{number:g} is 0 in {self.low.name.lower()}" if is_lost else ""
+        wide = (value.tensor for value in constants if value.dtype == self.wide)
+        is_sparse = any(tensor is None or tensor.is_sparse for tensor in wide)
+        return "a sparse constant" if is_sparse else ""
 
     def converted(self, array: Array) -> tuple[Array, bool]:
         """Return rounded numbers, and whether some were clamped."""

@@ -11,20 +11,13 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from onnx import AttributeProto
+from onnx.defs import OpSchema
 
-from tiered.graph import Graph, Model, Node, TensorType, Value
+from tiered.graph import DataType, Graph, Model, Node, TensorType, Value
 from tiered.graph.core.schema import schema_of
 from tiered.graph.queries.formals import formal_of, output_formal_of
+from tiered.graph.queries.op_traits import MOVES
 from tiered.precision.narrowing import Narrowing
-
-MOVES: Final = frozenset(
-    {
-        "Concat", "DepthToSpace", "Expand", "Flatten", "Gather", "GatherElements", "GatherND",
-        "Identity", "Pad", "Reshape", "ReverseSequence", "Slice", "SpaceToDepth", "Split",
-        "Squeeze", "Tile", "Transpose", "Unsqueeze", "Where",
-    }
-)  # fmt: skip
-"""Operators that move elements: they have the type that needs the fewest Casts."""
 
 DTYPE_ATTRIBUTES: Final = {
     "Bernoulli": "dtype", "BlackmanWindow": "output_datatype", "Cast": "to",
@@ -85,16 +78,15 @@ def variables_of(model: Model, narrowing: Narrowing, *, keeps_io: bool) -> list[
         narrowing: decides about single nodes and values.
         keeps_io: whether inputs and outputs of the main graph keep their types.
     """
-    found = _Collector(narrowing)
+    refusal = _why_no_casts(model)
+    found = _Collector(narrowing, refusal)
     wide = narrowing.wide
-    cast = schema_of("Cast", "", model.opset())
-    has_cast = cast is not None and narrowing.low in formal_of(cast, 0).dtypes
     for value in model.main.inputs:
         if value.dtype == wide and keeps_io:
             found.new("an input of the model").values.append(value)
         elif value.dtype == wide:
-            kept = "" if has_cast else f"Cast has no {narrowing.low.name.lower()}"
-            found.new(kept or narrowing.refuse(value), is_free=False).values.append(value)
+            kept = refusal or _why_no_cast(model, narrowing.low) or narrowing.refuse(value)
+            found.new(kept, is_free=False).values.append(value)
     for graph in _graphs(model.main):
         for node in graph.topological_order():
             found.visit(node)
@@ -102,6 +94,20 @@ def variables_of(model: Model, narrowing: Narrowing, *, keeps_io: bool) -> list[
         if value.dtype == wide and keeps_io:
             found.new("an output of the model").uses.append(Use(model.main, place))
     return found.variables
+
+
+def _why_no_cast(model: Model, low: DataType) -> str:
+    """Return why no Cast can make a narrower type; empty if one can."""
+    cast = schema_of("Cast", "", model.opset())
+    has_cast = cast is not None and low in formal_of(cast, 0).dtypes
+    return "" if has_cast else f"Cast has no {low.name.lower()}"
+
+
+def _why_no_casts(model: Model) -> str:
+    """Return why no Cast can be added to a model; empty if they can."""
+    cast = schema_of("Cast", "", model.opset())
+    is_named = cast is not None and cast.attributes["to"].type == OpSchema.AttrType.STRING
+    return "the Cast of this opset names dtypes by strings: convert to opset 6" if is_named else ""
 
 
 def _graphs(graph: Graph) -> Iterator[Graph]:
@@ -112,9 +118,10 @@ def _graphs(graph: Graph) -> Iterator[Graph]:
 
 
 class _Collector:
-    def __init__(self, narrowing: Narrowing) -> None:
+    def __init__(self, narrowing: Narrowing, refusal: str) -> None:
         self.narrowing = narrowing
         self.wide, self.low = narrowing.wide, narrowing.low
+        self.refusal = refusal
         self.variables: list[Variable] = []
 
     def new(self, kept: str = "", *, is_free: bool = True, node: Node | None = None) -> Variable:
@@ -166,6 +173,8 @@ class _Collector:
 
     def _kept(self, node: Node) -> str:
         """Return why a node stays as it is; empty if its schema decides."""
+        if self.refusal:
+            return self.refusal
         if node.schema is None:
             return "an operator that ONNX does not define"
         if node.bodies:
@@ -216,7 +225,7 @@ class _Collector:
         read += [body.outputs[place] for body, place in results]
         if not any(value is not None and value.dtype == self.wide for value in (*values, *read)):
             return
-        kept = self.narrowing.keep(node)
+        kept = self.refusal or self.narrowing.keep(node)
         formal = node.schema and output_formal_of(node.schema, 0)
         if not formal or self.low not in formal.dtypes:
             kept = f"{node.op_type} has no {self.low.name.lower()}"

@@ -7,7 +7,6 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from tiered.calibration.masks import mask_limits
 from tiered.graph import DataType, Graph, Model, Node, Tensor, Value
 from tiered.precision.few_bits.returning import OutputBudget, convert_within
 from tiered.precision.narrowing import is_chosen, unmatched
@@ -15,8 +14,10 @@ from tiered.quantization.deployed import SATURATION, saturates
 from tiered.quantization.plan import NO_PRODUCTS, is_dequantized, weight_refusal
 from tiered.quantization.scales import Weight, weight_of
 from tiered.quantization.scheme import PRODUCTS, Scheme
-from tiered.quantization.slots import graphs_of, index_nodes
 from tiered.rewriter import Skip
+from tiered.roles.indices import index_nodes
+from tiered.roles.masks import mask_limits
+from tiered.roles.role import graphs_of
 
 OnFound = Callable[[str], None]
 OnSkip = Callable[["Node | None", Skip], None]

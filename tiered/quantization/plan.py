@@ -10,8 +10,10 @@ import numpy as np
 
 from tiered.graph import DataType, Model, Node, Value
 from tiered.quantization.scheme import PRODUCTS, Scheme
-from tiered.quantization.slots import ACTIVATIONS, ONE_SCALE, data_operands, graphs_of, index_nodes
+from tiered.quantization.slots import ACTIVATIONS, ONE_SCALE, data_operands
 from tiered.rewriter import Skip
+from tiered.roles.indices import index_nodes
+from tiered.roles.role import graphs_of
 
 Role = Literal["data", "weight"]
 Keep = Callable[[Node], str]

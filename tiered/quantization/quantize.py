@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 import onnx
 
 from tiered.calibration.calibrate import MADE, Calibration, SampledModel, calibrate
-from tiered.calibration.masks import LARGEST, mask_limits
 from tiered.calibration.observers import Method
 from tiered.errors import UsageError
 from tiered.graph import Model, Node, Value
@@ -37,6 +36,7 @@ from tiered.quantization.plan import (
 from tiered.quantization.scales import Parameters
 from tiered.quantization.scheme import Scheme, scheme_of
 from tiered.rewriter import Skip
+from tiered.roles.masks import LARGEST, mask_limits
 from tiered.support.numerics import Numerics
 from tiered.verify.samples import Source, check_given, read_samples
 

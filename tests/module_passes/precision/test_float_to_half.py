@@ -128,9 +128,10 @@ def test_attributes_that_name_a_type_follow() -> None:
     assert fill.attr("value").dtype == HALF
 
 
-def test_large_constants_are_clamped() -> None:
+def test_masks_are_clamped() -> None:
     model, found = converted(
-        "(float[2] x) => (float[2] y) <float[2] m = {-3e38, inf}> { a = Relu(x) y = Add(a, m) }"
+        "(float[2] x) => (float[2] y) <float[2] m = {-3e38, inf}> "
+        "{ a = Relu(x) b = Add(a, m) y = Softmax(b) }"
     )
     (mask,) = model.main.initializers
     assert mask.const is not None

@@ -1,4 +1,4 @@
-"""Traits of operators: elementwise, random, deterministic, padding of spatial axes only."""
+"""Traits of operators: elementwise, moving, random, deterministic, padding of spatial axes only."""
 
 from __future__ import annotations
 
@@ -31,6 +31,15 @@ BROADCASTING: Final = (
 
 ELEMENTWISE: Final = frozenset((*UNARY, *BROADCASTING))
 """Operators that compute each output element from the input elements at the same index."""
+
+MOVES: Final = frozenset(
+    {
+        "Concat", "DepthToSpace", "Expand", "Flatten", "Gather", "GatherElements", "GatherND",
+        "Identity", "Pad", "Reshape", "ReverseSequence", "Slice", "SpaceToDepth", "Split",
+        "Squeeze", "Tile", "Transpose", "Unsqueeze", "Where",
+    }
+)  # fmt: skip
+"""Operators that move elements: each element of a result is one of an operand, or a pad."""
 
 RANDOM: Final = frozenset(
     {"Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform",

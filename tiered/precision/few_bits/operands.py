@@ -10,11 +10,11 @@ from typing import Any, Final
 import numpy as np
 
 from tiered.calibration.calibrate import SampledModel
-from tiered.calibration.masks import LARGEST
 from tiered.errors import RuntimeFailure
 from tiered.graph import Model, Node, Value
 from tiered.precision.measurement import MOST_MEASURED
 from tiered.precision.trials import input_count
+from tiered.roles.masks import LARGEST
 from tiered.verify.samples import Source
 
 Array = np.ndarray[Any, Any]

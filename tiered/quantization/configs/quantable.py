@@ -14,7 +14,7 @@ from tiered.quantization.configs.operations import OperationQuantizationConfig
 from tiered.quantization.configs.states import QuantizationStates
 from tiered.quantization.configs.tensors import TensorQuantizationConfig
 from tiered.quantization.plan import weight_refusal
-from tiered.quantization.slots import graphs_of
+from tiered.roles.role import graphs_of
 
 Array = np.ndarray[Any, Any]
 QuantFunction = Callable[[Array, TensorQuantizationConfig], Array]

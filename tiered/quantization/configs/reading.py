@@ -17,7 +17,7 @@ from tiered.quantization.configs.quantable import quantable_of, quantise_node, q
 from tiered.quantization.configs.states import QuantizationStates
 from tiered.quantization.configs.tensors import TensorQuantizationConfig
 from tiered.quantization.scales import LEAST
-from tiered.quantization.slots import graphs_of
+from tiered.roles.role import graphs_of
 
 Array = np.ndarray[Any, Any]
 _P = QuantizationProperty

@@ -7,7 +7,9 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from tiered.graph import Graph, Model, Node, Value
+from tiered.graph import Model, Node, Value
+from tiered.graph.queries.op_traits import MOVES
+from tiered.roles.role import graphs_of
 
 LARGEST: Final = 1e30
 """From this magnitude on, a number is a mask, an overflow, or the lowest of its dtype."""
@@ -15,15 +17,12 @@ LARGEST: Final = 1e30
 _LEAST_MASK: Final = -1e4
 """Exporters mask scores with this number or a lower one, or subtract its opposite."""
 
-_SUMS: Final = frozenset({"Add", "Max", "Min", "Where"})
+_SUMS: Final = frozenset({"Add", "Clip", "Max", "Min"})
 _SCALES: Final = frozenset({"Div", "Mul"})
-_MOVES: Final = frozenset(
-    {
-        *("Cast", "CastLike", "Concat", "Expand", "Flatten", "Gather", "Identity", "Reshape"),
-        *("Slice", "Split", "Squeeze", "Tile", "Transpose", "Trilu", "Unsqueeze"),
-    }
-)
-_PATH: Final = _SUMS | _SCALES | _MOVES | {"Neg", "Sub"}
+_PATH: Final = MOVES | _SUMS | _SCALES | {"Cast", "CastLike", "Neg", "Sub", "Trilu"}
+
+_SCORES: Final = {"Attention": 3, "Exp": 0, "LogSoftmax": 0, "Softmax": 0}
+"""Operators that make 0 of a mask, or ignore it, and the place of the operand that has one."""
 
 Sign = Literal[1, -1]
 Signed = tuple[Value, Sign]
@@ -36,8 +35,9 @@ def mask_limits(model: Model, samples: Samples = ()) -> Mapping[Value, float]:
     """Return, for each value with masked elements, the number below which an element is masked.
 
     A mask is a constant, or an input of the model, with a number of -10,000 or less that reaches a
-    Softmax through sums, products, selections and movement of elements only; or one of 10,000 or
-    more that is subtracted on the way. Of a value that is subtracted the limit is -Inf.
+    Softmax, an Exp or the mask of an Attention through sums, products, selections and movement of
+    elements only; or one of 10,000 or more that is subtracted on the way. Of a value that is
+    subtracted the limit is -Inf.
 
     Args:
         model: the model.
@@ -51,7 +51,7 @@ def mask_limits(model: Model, samples: Samples = ()) -> Mapping[Value, float]:
             _add(found, (value, sign), _limit_of_arrays(arrays, sign))
         elif (tensor := value.tensor or value.default) is not None and not tensor.is_sparse:
             _add(found, (value, sign), _limit_of_arrays([tensor.numpy()], sign))
-    for graph in _graphs(model):
+    for graph in graphs_of(model):
         for node in graph.topological_order():
             if node.domain or node.op_type not in _PATH:
                 continue
@@ -111,18 +111,15 @@ def _factor(node: Node, place: int) -> float:
 def _before_softmax(model: Model) -> Mapping[Signed, None]:
     """Return the values that reach a Softmax, through elements' sums and movement only."""
     found: dict[Signed, None] = {}
-    for graph in _graphs(model):
+    for graph in reversed(graphs_of(model)):  # bodies before what they capture
         for node in reversed(graph.topological_order()):
             if node.domain:
                 continue
-            if node.op_type in ("LogSoftmax", "Softmax"):
-                found.update(((value, 1), None) for value in node.inputs if value is not None)
+            if node.op_type in _SCORES:
+                value = node.input(_SCORES[node.op_type])
+                found.update([((value, 1), None)] if value is not None else [])
             elif node.op_type in _PATH:
                 for sign in _SIGNS:
                     if any((value, sign) in found for value in node.outputs if value is not None):
                         found.update((operand, None) for _, operand in _operands(node, sign))
     return found
-
-
-def _graphs(model: Model) -> list[Graph]:
-    return [graph for graph in model.graphs() if not graph.is_function]

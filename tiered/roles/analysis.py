@@ -1,0 +1,32 @@
+"""The roles of a model: which nodes must not compute in a narrower type, and why."""
+
+from __future__ import annotations
+
+from tiered.graph import DataType, Model, Node
+from tiered.roles.epsilons import epsilon_roles
+from tiered.roles.indices import index_roles
+from tiered.roles.large import large_roles
+from tiered.roles.positions import position_roles
+from tiered.roles.probabilities import probability_roles
+from tiered.roles.role import Ignored, Narrow, Role
+
+
+def roles_of(model: Model, low: DataType, ignored: Ignored) -> dict[Node, Role]:
+    """Return the nodes whose role keeps them from a narrower type of floats.
+
+    Nodes of local functions, and of other domains than ONNX's, have none.
+
+    Args:
+        model: the model; its types are known.
+        low: the narrower type.
+        ignored: whether a node is in that type whatever its constants become.
+    """
+    narrow = Narrow.of(low)
+    # Of a node with several roles the last is reported.
+    return (
+        probability_roles(model, narrow)
+        | large_roles(model, narrow, ignored)
+        | epsilon_roles(model, narrow, ignored)
+        | position_roles(model)
+        | index_roles(model)
+    )

@@ -1,0 +1,89 @@
+"""Indices and shapes: what decides where elements are, and how many there are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from tiered.graph import Model, Node, Value
+from tiered.roles.role import Role, graphs_of
+
+_INDEX_SLOTS: Final[Mapping[str, tuple[int, ...]]] = {
+    "CenterCropPad": (1,),
+    "ConstantOfShape": (0,),
+    "CumSum": (1,),
+    "Expand": (1,),
+    "Gather": (1,),
+    "GatherElements": (1,),
+    "GatherND": (1,),
+    "Loop": (0,),
+    "OneHot": (0, 1),
+    "Pad": (1, 3),
+    "Range": (0, 1, 2),
+    "Reshape": (1,),
+    "Resize": (1, 2, 3),
+    "ReverseSequence": (1,),
+    "Scatter": (1,),
+    "ScatterElements": (1,),
+    "ScatterND": (1,),
+    "Slice": (1, 2, 3, 4),
+    "Split": (1,),
+    "Squeeze": (1,),
+    "Tile": (1,),
+    "TopK": (1,),
+    "Trilu": (1,),
+    "Unsqueeze": (1,),
+    "Upsample": (1,),
+}
+"""The operands that are shapes, indices, axes or sizes."""
+
+_SELECTS: Final = frozenset(
+    {
+        *("ArgMax", "ArgMin", "Equal", "Greater", "GreaterOrEqual", "Hardmax", "IsInf", "IsNaN"),
+        *("Less", "LessOrEqual", "Multinomial", "NonMaxSuppression", "NonZero", "Shape", "Size"),
+        "TopK",
+    }
+)
+"""Operators whose integers are in range whatever the data is, or do not depend on it."""
+
+
+_LEARNED: Final = frozenset(
+    {"Attention", "Conv", "ConvTranspose", "DeformConv", "Einsum", "GRU", "Gemm", "LSTM",
+     "LayerNormalization", "MatMul", "RMSNormalization", "RNN"}
+)  # fmt: skip
+"""Operators that compute data: indices that are computed from it are as exact as the data is."""
+
+
+def index_roles(model: Model) -> dict[Node, Role]:
+    """Return the nodes of floats that a shape, an index, an axis or a size is computed by."""
+    nodes = _before_indices(model, _LEARNED)
+    return dict.fromkeys(nodes, Role("index or shape", "it decides where elements are"))
+
+
+def index_nodes(model: Model) -> frozenset[Node]:
+    """Return the nodes whose results reach a shape, an index, an axis or a size."""
+    return frozenset(_before_indices(model, frozenset()))
+
+
+def _before_indices(model: Model, ends: frozenset[str]) -> dict[Node, None]:
+    """Return the nodes whose results reach a shape, an index, an axis or a size.
+
+    Arithmetic on floats is followed too, as in the buckets of relative positions; operators that
+    select elements end the search, as their indices are valid for any data, and those of `ends`.
+    """
+    pending: list[Value] = []
+    for graph in graphs_of(model):
+        for node in graph.topological_order():
+            slots = () if node.domain else _INDEX_SLOTS.get(node.op_type, ())
+            if node.op_type.startswith("Reduce") and not node.domain:
+                slots = (1,)
+            pending += [value for slot in slots if (value := node.input(slot)) is not None]
+    found = dict[Node, None]()
+    while pending:
+        node_ = pending.pop().producer
+        if node_ is None or node_ in found or node_.op_type in _SELECTS | ends:
+            continue
+        found[node_] = None
+        read = node_.inputs[:1] if node_.is_op("CastLike") else node_.inputs  # the rest is a dtype
+        pending += [value for value in read if value is not None]
+    return found
