@@ -44,7 +44,7 @@ def test_a_missing_model_is_said_to_be_missing(cli: Cli, tmp_path: Path) -> None
     assert (ended.code, "no such file" in ended.err) == (1, True)
 
 
-@pytest.mark.parametrize("word", ["optimise", "chekc"])
+@pytest.mark.parametrize("word", ["optimizee", "chekc"])
 def test_a_word_that_is_no_model_is_a_command_with_a_typo(cli: Cli, word: str) -> None:
     ended = cli(word, "a")
     assert (ended.code, "Did you mean" in ended.err) == (2, True)
@@ -62,8 +62,37 @@ def test_commands_and_help_stay(tokens: list[str]) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--dtype", "fp16"], "type --require float_to_half "),
-        (["--fp16"], "type --require float_to_half "),
+        (["--dtype", "fp16"], "type tiered convert MODEL OUT --to fp16 "),
+        (["--fp16"], "type tiered convert MODEL OUT --to fp16 "),
+        (["--to", "fp16"], "type tiered convert MODEL OUT --to fp16 "),
+        (["--to=bf16"], "type tiered convert MODEL OUT --to bf16 "),
+        (["--to", "int8"], "type tiered quantize MODEL OUT --inputs DATA "),
+        (["--int8"], "type tiered quantize MODEL OUT --inputs DATA "),
+        (["--static"], "type --dim NAME=SIZE "),
+        (["--load-inputs", "x.json"], "type --inputs FILE"),
+        (["--fold-constants"], "leave it out, the default passes do it"),
+        (["--mlir-timing"], "type --time "),
+        (["--time-passes"], "type --time "),
+        (["--time-trace"], "type --trace FILE.json "),
+        (["--pass-pipeline=builtin.module(cse)"], "type --passes 'a,b{x=1}' "),
+        (["--opt-bisect-limit=3"], "type --limit N "),
+        (["--required-pass", "x"], "type --require NAME "),
+        (["--disable-pass", "x"], "type --disable NAME "),
+        (["--split-input-file"], "type tiered batch DIR --out-dir OUT "),
+        (["--mlir-pass-statistics"], "type --statistics "),
+        (["--print-ir-after-all"], "type --print-after "),
+        (["--print-ir-before-all"], "type --print-before "),
+        (["--print-ir-after=cse"], "type --print-after=NAME "),
+        (["--mlir-print-ir-after-change"], "type --diff "),
+        (["--verify-each"], "type --verify "),
+        (["--verify-diagnostics"], "type --expect "),
+        (["--pass-remarks-missed=.*"], "type --remarks=missed "),
+        (["--print-pipeline-passes"], "type --print-pipeline "),
+        (["--mlir-pass-pipeline-crash-reproducer=x"], "type --reproducer DIR "),
+        (["--list-passes"], "type tiered passes "),
+        (["--load-pass-plugin=x"], "type --load FILE.py "),
+        (["--mlir-disable-threading"], "leave it out"),
+        (["--cse"], "type --require eliminate_common_subexpr "),
         (["--opset", "17"], "type tiered convert MODEL OUT --opset 17"),
         (["--opset=13"], "type tiered convert MODEL OUT --opset 13"),
         (["--target_opset", "12"], "type tiered convert MODEL OUT --opset 12"),
@@ -92,3 +121,17 @@ def test_an_option_of_another_tool_gets_an_answer(
 def test_what_the_answer_says_can_be_typed(cli: Cli, small: Path) -> None:
     options = ["--edit", "set fold_constant{max_growth=0}"]
     assert cli(small, small.with_name("out.onnx"), *options).code == 0
+
+
+@pytest.mark.parametrize(
+    ("word", "words"),
+    [
+        ("simplify", "type tiered MODEL OUT"),
+        ("info", "type tiered inspect MODEL"),
+        ("list", "type tiered passes"),
+        ("help", "type tiered --help"),
+    ],
+)
+def test_a_command_of_another_tool_gets_an_answer(cli: Cli, word: str, words: str) -> None:
+    ended = cli(word, "a.onnx")
+    assert (ended.code, f"unknown command {word}: {words}" in ended.err) == (2, True), ended.err

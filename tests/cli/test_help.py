@@ -12,7 +12,7 @@ from tiered import pass_names
 from tiered.cli.app import app
 from tiered.cli.examples import COMMANDS, EXAMPLES, FIRST
 from tiered.cli.foreign import with_command
-from tiered.cli.watch import complete
+from tiered.cli.optional_values import complete
 
 LINES = [line for lines in (FIRST, *EXAMPLES.values()) for line in lines]
 

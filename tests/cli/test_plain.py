@@ -12,9 +12,9 @@ import pytest
 from tests.cli.test_main import environment
 from tiered.cli import app
 from tiered.cli.commands import optimize
+from tiered.cli.optional_values import complete
 from tiered.cli.output.failures import WrongCommandLine
 from tiered.cli.plain import plain_arguments
-from tiered.cli.watch import complete
 
 PLAIN = (
     "in.onnx out.onnx",

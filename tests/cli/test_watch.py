@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.conftest import Cli
 from tests.cli.test_optimize import break_promise, ops, registered
-from tiered.cli.watch import complete
+from tiered.cli.optional_values import complete
 from tiered.testing import parse
 
 OPTIMIZE = ("optimize", "--dry-run")
@@ -44,10 +44,49 @@ def test_how_many_nodes_a_remark_names_is_a_config_option(cli: Cli, small: Path)
         (["--remarks=missed", "a"], ["--remarks=missed", "a"]),
         (["a", "--diff", "--print-after"], ["a", "--diff=all", "--print-after=all"]),
         (["--diff=x"], ["--diff=x"]),
+        (["a.onnx", "--verify", "final"], ["a.onnx", "--verify=final"]),
+        (["--verify", "out.onnx"], ["--verify=each", "out.onnx"]),
+        (["--verify", "./final"], ["--verify=each", "./final"]),
+        (["--external-data", "1MB", "a.onnx"], ["--external-data=1MB", "a.onnx"]),
+        (["--diff", "fold_constant,fuse_*"], ["--diff=fold_constant,fuse_*"]),
+        (["--print-after", "fold_constant"], ["--print-after=fold_constant"]),
+        (["--verify", "-O3", "--diff", "--"], ["--verify=each", "-O3", "--diff=all", "--"]),
     ],
 )
 def test_an_option_without_a_value_means_all(tokens: list[str], completed: list[str]) -> None:
     assert complete(tokens) == completed
+
+
+@pytest.mark.parametrize(
+    ("option", "word"),
+    [
+        ("--verify", "finl"),
+        ("--diff", "fold_constnat"),
+        ("--print-after", "out"),
+        ("--print-before", "fuse_gelu,x"),
+        ("--external-data", "1XB"),
+        ("--remarks", "mised"),
+    ],
+)
+def test_a_word_that_may_be_a_value_is_no_file(
+    cli: Cli, small: Path, monkeypatch: pytest.MonkeyPatch, option: str, word: str
+) -> None:
+    monkeypatch.chdir(small.parent)
+    before = sorted(os.listdir())
+    ended = cli("optimize", small.name, option, word)
+    assert (ended.code, f"type {option}={word} for a value, ./{word} for a file" in ended.err) == (
+        2,
+        True,
+    ), ended.err
+    assert sorted(os.listdir()) == before
+
+
+def test_a_file_that_exists_follows_an_option_without_a_value(
+    cli: Cli, small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(small.rename(small.with_name("model")).parent)
+    assert cli("optimize", "--verify", "model", "out.onnx").code == 0
+    assert ops(Path("out.onnx")) == ["Add"]
 
 
 # --- the plan -------------------------------------------------------------------------------------

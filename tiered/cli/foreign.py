@@ -20,8 +20,11 @@ _OPSET: Final = "--opset"
 _SAME: Final = {
     **dict.fromkeys(("--fp16", "--float16", "--half", "--quantize-fp16", "--to-fp16"), _FP16),
     **dict.fromkeys(("--opset-version", "--target-opset", "--convert-opset"), _OPSET),
-    "--data-type": _FP16,
+    **dict.fromkeys(("--data-type", "--to", "--precision", "--fp-to-fp16"), _FP16),
 }
+_INT8: Final = "type tiered quantize MODEL OUT --inputs DATA"
+_DEFAULT: Final = "leave it out, the default passes do it; --print-pipeline lists them"
+_RUN: Final = "type tiered run MODEL --out FOLDER"
 _ANSWERS: Final = {
     **dict.fromkeys(
         ("--level", "--optimization-level", "--optimize-level", "--optimization-style"),
@@ -67,18 +70,95 @@ _ANSWERS: Final = {
     **dict.fromkeys(
         ("--onnxrt", "--onnx-rt"), "type tiered run MODEL, or tiered verify A B to compare two"
     ),
-    "--fp-to-fp16": "type tiered convert MODEL OUT --to fp16",
-    "--precision": "type tiered convert MODEL OUT --to fp16",
     "--fp16-skip-op-types": "type tiered convert MODEL OUT --to fp16 --keep-ops A,B",
     "--convert-version": "type tiered convert MODEL OUT --opset N",
     "--checkpoints": "type --passes 'add_checkpoints{tensors=[A,B]}'",
     "--eightbitsio": "type --passes 'eight_bits_io{name=INPUT}'",
     "--output-model": "the file to write is the second argument: type tiered MODEL OUT",
     "--show": "type tiered inspect MODEL",
+    **dict.fromkeys(("--int8", "--quantize", "--quant", "--calib", "--calibrate"), _INT8),
+    **dict.fromkeys(
+        ("--static", "--fix-shape", "--fixed-shape"),
+        "type --dim NAME=SIZE for each dynamic dim (tiered inspect MODEL lists them)",
+    ),
+    **dict.fromkeys(("--tf32", "--bf16"), "type tiered convert MODEL OUT --to bf16"),
+    **dict.fromkeys(("--fold-constants", "--constant-folding"), _DEFAULT),
+    **dict.fromkeys(("--cleanup", "--toposort", "--simplify", "--shape-inference"), _DEFAULT),
+    **dict.fromkeys(
+        ("--load-inputs", "--data-loader-script", "--model-check-inputs", "--calibration-data"),
+        "type --inputs FILE, of arrays: x.npy, feeds.npz or a folder",
+    ),
+    **dict.fromkeys(
+        ("--check-error-stat", "--atol", "--rtol"), "type tiered verify A B --atol X --rtol Y"
+    ),
+    **dict.fromkeys(("--save-outputs", "--trt-outputs", "--onnx-outputs"), _RUN),
+    # MLIR and LLVM
+    **dict.fromkeys(
+        ("--mlir-timing", "--time-passes", "--ftime-report", "--mlir-timing-display"),
+        "type --time",
+    ),
+    **dict.fromkeys(("--time-trace", "--ftime-trace"), "type --trace FILE.json"),
+    **dict.fromkeys(("--pass-pipeline", "--pipeline"), "type --passes 'a,b{x=1}'"),
+    **dict.fromkeys(("--opt-bisect-limit", "--pass-limit", "--max-rewrites"), "type --limit N"),
+    **dict.fromkeys(("--required-pass", "--enable-pass"), "type --require NAME"),
+    **dict.fromkeys(
+        ("--disable-pass", "--disabled-pass", "--opt-disable", "--exclude-pass"),
+        "type --disable NAME",
+    ),
+    "--split-input-file": (
+        "a file holds one model: type tiered batch DIR --out-dir OUT for those of a folder"
+    ),
+    **dict.fromkeys(
+        ("--pass-statistics", "--mlir-pass-statistics", "--stats"), "type --statistics"
+    ),
+    **dict.fromkeys(
+        ("--print-ir-after-all", "--print-after-all", "--mlir-print-ir-after-all"),
+        "type --print-after",
+    ),
+    **dict.fromkeys(
+        ("--print-ir-before-all", "--print-before-all", "--mlir-print-ir-before-all"),
+        "type --print-before",
+    ),
+    **dict.fromkeys(
+        ("--print-ir-after", "--mlir-print-ir-after"), "type --print-after=NAME"
+    ),
+    **dict.fromkeys(
+        ("--print-ir-before", "--mlir-print-ir-before"), "type --print-before=NAME"
+    ),
+    **dict.fromkeys(
+        ("--print-changed", "--print-ir-after-change", "--mlir-print-ir-after-change"),
+        "type --diff",
+    ),
+    **dict.fromkeys(("--verify-each", "--verify-passes"), "type --verify"),
+    "--verify-diagnostics": "type --expect 'Gelu>=12', or another expectation",
+    **dict.fromkeys(("--pass-remarks", "--rpass"), "type --remarks=applied"),
+    **dict.fromkeys(("--pass-remarks-missed", "--rpass-missed"), "type --remarks=missed"),
+    **dict.fromkeys(("--pass-remarks-analysis", "--rpass-analysis"), "type --remarks=analysis"),
+    **dict.fromkeys(("--debug-only", "--debug-pass"), "type --remarks, or -v"),
+    **dict.fromkeys(
+        ("--print-pipeline-passes", "--dump-pass-pipeline", "--debug-pass-manager"),
+        "type --print-pipeline",
+    ),
+    **dict.fromkeys(
+        ("--mlir-pass-pipeline-crash-reproducer", "--crash-reproducer"), "type --reproducer DIR"
+    ),
+    "--run-reproducer": "type tiered replay DIR",
+    **dict.fromkeys(("--list-passes", "--show-passes", "--print-passes"), "type tiered passes"),
+    **dict.fromkeys(("--load-pass-plugin", "--plugin"), "type --load FILE.py"),
+    "--mlir-disable-threading": "leave it out, passes run one after another",
+    "--allow-unregistered-dialect": "leave it out, unknown operators stay as they are",
+    "--canonicalize": _DEFAULT,
+    "--cse": "type --require eliminate_common_subexpr",
+    "--dce": "type --require eliminate_deadend",
 }
 _COMMANDS: Final = {
     "debug": "type tiered bisect MODEL, or tiered reduce MODEL OUT --check CMD",
     "surgeon": "type tiered extract MODEL OUT --from A --to B, or tiered optimize MODEL OUT",
+    **dict.fromkeys(("simplify", "slim", "opt", "optimise"), "type tiered MODEL OUT"),
+    **dict.fromkeys(("info", "show", "summary"), "type tiered inspect MODEL"),
+    **dict.fromkeys(("diff", "compare"), "type tiered verify A B"),
+    "list": "type tiered passes, or tiered backends",
+    "help": "type tiered --help, or tiered COMMAND --help",
 }
 _TWO_WORDS: Final = {
     ("inspect", "model"): "type tiered inspect MODEL",
@@ -166,7 +246,7 @@ def answer_to(tokens: Sequence[str], unknown: str) -> str | None:
     option = typed.replace("_", "-").lower()
     option = _SAME.get(option, option)
     if option == _FP16:
-        return _dtype()
+        return _precision(value)
     if option == _OPSET:
         return _opset(value if value.isdecimal() else "")
     return _ANSWERS.get(option) or _pass(option)
@@ -176,18 +256,13 @@ def _opset(version: str) -> str:
     return f"type tiered convert MODEL OUT --opset {version or 'N'}"
 
 
-def _dtype() -> str:
-    from tiered.passes.registry import registry
-
-    made = [name for name in registry.names() if re.search(r"(?<!b)float16|fp16|half", name)]
-    if made:
-        return f"type --require {made[0]}"
-    convert = "float16.convert_float_to_float16(onnx.load('in.onnx'))"
-    return (
-        "tiered keeps the dtypes of the model. Convert it first, with onnxconverter-common: python "
-        f'-c "import onnx; from onnxconverter_common import float16; onnx.save({convert}, '
-        "'fp16.onnx')\", then type tiered optimize fp16.onnx OUT"
-    )
+def _precision(wanted: str) -> str:
+    """Return the command that makes a model of another dtype."""
+    wanted = wanted.lower()
+    if wanted in ("int8", "uint8"):
+        return _INT8
+    known = ("bf16", "fp8", "int4-weights", "int8-weights", "mixed")
+    return f"type tiered convert MODEL OUT --to {wanted if wanted in known else 'fp16'}"
 
 
 def _pass(option: str) -> str | None:

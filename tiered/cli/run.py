@@ -11,6 +11,7 @@ from typing import Any
 
 from tiered.cli.examples import COMMANDS
 from tiered.cli.foreign import translated, with_command
+from tiered.cli.optional_values import complete
 from tiered.cli.output.failures import (
     BUG,
     Failure,
@@ -21,7 +22,6 @@ from tiered.cli.output.failures import (
     usage_failure,
 )
 from tiered.cli.plain import plain_command
-from tiered.cli.watch import complete
 
 
 def run(tokens: Sequence[str]) -> tuple[int, bool]:

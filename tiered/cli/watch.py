@@ -24,13 +24,6 @@ if TYPE_CHECKING:
 KINDS = ("applied", "missed", "failed", "analysis", "skipped", "unmet", "hook", "check", "verify")
 ALL = "all"
 
-OPTIONAL = {
-    **dict.fromkeys(("--remarks", "--print-before", "--print-after", "--diff"), ALL),
-    "--external-data": "1KiB",
-    "--verify": "each",
-}
-"""Options with an optional value, and the value that each has without one."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class WatchOptions:
@@ -73,21 +66,6 @@ EFFECTS = (
     Effect(("dump_weights",), "--dump DIR", lambda of: of("dump") is not None),
     Effect(("html_without_times",), "--html FILE", lambda of: of("html") is not None),
 )
-
-
-def complete(tokens: Sequence[str]) -> list[str]:
-    """Return the command line with default values for options that are typed without one."""
-    completed: list[str] = []
-    for token in tokens:
-        before = completed[-1] if completed else ""
-        is_kinds = before == f"--remarks={ALL}" and all(
-            kind in (*KINDS, ALL) for kind in token.split(",")
-        )
-        if is_kinds:
-            completed[-1] = f"--remarks={token}"
-        else:
-            completed.append(f"{token}={OPTIONAL[token]}" if token in OPTIONAL else token)
-    return completed
 
 
 class Watchers:
