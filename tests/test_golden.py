@@ -161,8 +161,8 @@ EXAMPLES = {
         "Split<axis=0>(t, sp) q = Squeeze(q1, ax) k = Squeeze(k1, ax) v = Squeeze(v1, ax) }",
     ),
     "fuse_log_softmax": (
-        "g (float[2,4] x) => (float[2,4] y) { s = Softmax<axis=-1>(x) y = Log(s) }",
-        "g (float[2,4] x) => (float[2,4] y) { y = LogSoftmax<axis=-1>(x) }",
+        "g (float[2,4] x) => (float[2,4] y) { t = Tanh(x) s = Softmax<axis=-1>(t) y = Log(s) }",
+        "g (float[2,4] x) => (float[2,4] y) { t = Tanh(x) y = LogSoftmax<axis=-1>(t) }",
     ),
     "post_expand": (
         "g (float[1,3] x) => (float[2,3] y) <int64[2] s = {2,3}> { a = Expand(x, s) y = "

@@ -33,7 +33,6 @@ MISH = (
     f"{ROW} <float o = {{1}}>"
     " { a = Exp(x) b = Add(a, o) s = Log(b) t = Tanh(s) y = Mul(x, t) }"
 )
-LOG_SOFTMAX = f"{ROW} {{ s = Softmax(x) y = Log(s) }}"
 POOL = (
     "(float[1,1,1,4] x) => (float[1,1,1,4] y) <int64[8] p = {0,0,0,0,0,0,0,1}, float v = {0}>"
     " { r = Relu(x) t = Pad(r, p, v) y = MaxPool<kernel_shape=[1,2]>(t) }"
@@ -97,7 +96,6 @@ LARGE, OVERFLOWED, HELD = [HUGE, 1, INF, NAN], [INF, 1, INF, NAN], [SOME, 1, INF
         ("fuse_hardswish", HARD_SWISH, LARGE, OVERFLOWED, HELD),
         ("fuse_hardsigmoid", HARD_SIGMOID, [HUGE, -INF, NAN, -5], [1, 0, NAN, 0], [1, 0, NAN, 0]),
         ("fuse_mish", MISH, [100, INF, NAN, 0], [SOME, INF, NAN, 0], [SOME, INF, NAN, 0]),
-        ("fuse_log_softmax", LOG_SOFTMAX, [0, -200, 0, 0], [SOME, -INF, SOME, SOME], [SOME] * 4),
         ("fuse_pad_into_pool", POOL, [1, 1, 1, -0.0], [1, 1, 1, 0], [1, 1, 1, -0.0]),
         ("backward_fold_scale_axis", BACK, LARGE, OVERFLOWED, HELD),
         ("forward_fold_scale_axis", AHEAD, LARGE, OVERFLOWED, HELD),

@@ -223,3 +223,18 @@ def test_a_pass_need_not_be_registered() -> None:
 
     assert_rewrites(own, RELU_RELU, RELU)
     assert_unchanged(own, RELU_RELU, because="guarded", guarded=True)
+
+
+def test_varied_values_show_what_ordinary_ones_do_not() -> None:
+    @rewrite(op.Log(op.Softmax(var.x, axis=var.axis)), opt_level=3, numerics="reassociating")
+    def hasty(graph: Graph, x: Value, axis: int) -> Value:
+        """Make a number of -Inf, where elements of x are far apart."""
+        return graph.op.LogSoftmax(x, axis=axis)
+
+    interface = "(float[12,4] x) => (float[12,4] y)"
+    with pytest.raises(AssertionError, match="hasty changed the outputs"):
+        assert_rewrites(
+            hasty,
+            f"{interface} {{ s = Softmax(x) y = Log(s) }}",
+            f"{interface} {{ y = LogSoftmax<axis=-1>(x) }}",
+        )

@@ -54,10 +54,10 @@ def assert_rewrites(
 
     The result is compared up to the names and the order of what the interface does not show, held
     against onnx.checker, and given to the pass again, which must find nothing to do. Both models
-    run on ordinary and on special values (±0, ±Inf, NaN, denormals, the largest), with two sizes of
-    each symbolic dim and with none, and must agree as the pass promises; special values only if it
-    promises `exact`. The interface must stay byte for byte, unless the pass says that it changes
-    it.
+    run on ordinary values, on varied ones (with offsets, zeros, constant rows, over decades), and
+    on special ones (±0, ±Inf, NaN, denormals, the largest), with two sizes of each symbolic dim and
+    with none, and must agree as the pass promises; special values only if it promises `exact`. The
+    interface must stay byte for byte, unless the pass says that it changes it.
 
     Args:
         pass_: the pass, or its name in the registry.
@@ -174,10 +174,12 @@ def _assert_same_outputs(
 
 
 def _feeds(model: onnx.ModelProto, *, has_specials: bool) -> Iterator[Mapping[str, Any]]:
-    """Yield inputs: ordinary ones first, then special values, other sizes, and empty tensors."""
+    """Yield inputs: ordinary, varied and special ones, of other sizes, and empty tensors."""
     for seed in range(4):
-        special = has_specials and seed > 0
-        inputs = make_inputs(model, seed=seed, binding=seed % 2, special=special)
+        special, varied = has_specials and seed % 2 == 1, seed >= 2
+        inputs = make_inputs(
+            model, seed=seed, binding=seed % 2, special=special, varied=varied and not special
+        )
         yield inputs.feeds
     if inputs.dims:
         yield make_inputs(model, dims=dict.fromkeys(inputs.dims, 0)).feeds

@@ -162,6 +162,14 @@ def test_metrics_of_a_small_difference() -> None:
     assert output.cosine == pytest.approx(6 / np.sqrt(5 * (1 + 6.25 + 0.0625)))
 
 
+def test_a_denormal_has_the_tolerance_of_the_least_normal_number() -> None:
+    x = np.array([1e-42], np.float32)
+    step = np.spacing(x)
+    assert one(x, x + step, "reassociating").ok
+    assert not one(x, x + np.float32(1e-41), "reassociating").ok
+    assert not one(x, x + step, "exact").ok
+
+
 def test_cosine_survives_huge_and_tiny_numbers() -> None:
     assert one(np.array([1e300, 0.0]), np.array([0.0, 1e300])).cosine == 0.0
     assert one(np.array([1e-300, 0.0]), np.array([2e-300, 0.0])).cosine == 1.0

@@ -5,7 +5,8 @@ Tolerances. A float element agrees when
     |expected - actual| <= atol * M + rtol * |expected|
 
 where M is the largest finite |expected| of that output, 1 where all are 0, and at least 1 where the
-caller gave the atol: that of a class has no unit. NaNs and infinities must be at the same places,
+caller gave the atol: that of a class has no unit. A denormal number has the tolerance of the least
+normal one, as the steps between both are the same. NaNs and infinities must be at the same places,
 infinities with the same sign, in every class. Integers, booleans and strings must be equal
 in every class, but that an integer of 8 bits or fewer may be a step off in `LOSSY`, or as many as
 are promised, where it is the result of a quantisation. Defaults (rtol, atol), by dtype:
@@ -302,11 +303,14 @@ def _fault(a: Array, b: Array, pairs: _FloatPairs, cosine: float | None, limits:
 
 def _allowed(pairs: _FloatPairs, dtype: np.dtype[Any], limits: Limits) -> Array:
     """Return how far apart each pair may be."""
-    rtol, atol = limits.tolerance(_computed_in(pairs.a, pairs.b, dtype))
+    computed = _computed_in(pairs.a, pairs.b, dtype)
+    rtol, atol = limits.tolerance(computed)
     largest = float(np.abs(pairs.a[np.isfinite(pairs.a)]).max(initial=0.0)) or 1.0
     if limits.atol is not None:
         largest = max(1.0, largest)
     magnitude = np.abs(np.where(pairs.finite, pairs.a, 0.0))
+    # Smaller numbers are as far apart as those from here on.
+    magnitude = np.maximum(magnitude, float(float_info(computed).tiny))
     return np.asarray(atol * largest + rtol * magnitude)
 
 
