@@ -41,12 +41,38 @@ def test_streamline_rounds_what_the_steps_leave() -> None:
     assert thresholds_of(after) == [-5, -2, 2]
 
 
+@pytest.mark.parametrize("middle", ["", "Identity", "Reshape"])
+def test_multiples_of_a_half_reach_a_quarter_at_a_half(middle: str) -> None:
+    quantised = {
+        "Quant": "a = q.Quant<signed=1, narrow=0>(x, s, z, b)",
+        "DequantizeLinear": "i = QuantizeLinear(x, s, k) a = DequantizeLinear(i, s, k)",
+        "MultiThreshold": "a = q.MultiThreshold<out_scale=0.5>(x, u)",
+    }
+    moved = {"": "", "Identity": "c = Identity(a)", "Reshape": "c = Reshape(a, d)"}[middle]
+    x = np.array([[-1], [0], [0.5], [1]], np.float32)
+    for text in quantised.values():
+        before = parsed(
+            f"(float[N,1] x) => (float[N,1] y) <int8 k = {{0}}, int64[2] d = {{-1,1}}> "
+            f"{{ {text} {moved} y = q.MultiThreshold({'c' if middle else 'a'}, t) }}",
+            s=floats(0.5), z=floats(0), b=floats(3), t=floats([[0.25]]), u=floats([[0.5, 1]]),
+        )  # fmt: skip
+        for passes in (PASS, "streamline"):
+            after = optimize_model(before, passes=passes).model.to_proto()
+            defined = optimize_model(after, passes=["import_qonnx"]).model.to_proto()
+            assert run(defined, {"x": x})["y"].ravel().tolist() == [0, 0, 1, 1]
+
+
 @pytest.mark.parametrize(
     ("text", "t", "because"),
     [
         (
             "(float[N,1] x) => (float[N,1] y) { y = q.MultiThreshold(x, t) }",
             [[0.5]], "x is not known to be of integers",
+        ),
+        (
+            "(int8[N,1] x) => (float[N,1] y) <float s = {0.5}> "
+            "{ a = DequantizeLinear(x, s) y = q.MultiThreshold(a, t) }",
+            [[0.25]], "x is of multiples of a scale, not of integers",
         ),
         (X, [[-5, 2, 128]], "the thresholds are integers already"),
         (X, [[np.nan]], "thresholds are not constant numbers of float32"),

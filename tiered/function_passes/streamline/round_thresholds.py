@@ -4,7 +4,16 @@ from typing import Final
 
 import numpy as np
 
-from tiered import Graph, Node, PassContext, Skip, Value, function_pass, integer_types
+from tiered import (
+    Graph,
+    IntegerType,
+    Node,
+    PassContext,
+    Skip,
+    Value,
+    function_pass,
+    integer_types,
+)
 from tiered.idioms.qonnx.bodies import DOMAINS
 
 _EXACT: Final = 1 << 24
@@ -28,7 +37,7 @@ def round_thresholds(graph: Graph, ctx: PassContext) -> None:
     for node in nodes:
         x, thresholds = (node.input(place) for place in range(2))
         found = None if x is None else types[x]
-        rounded = _rounded(node, thresholds, None if found is None else (found.low, found.high))
+        rounded = _rounded(node, thresholds, found)
         if isinstance(rounded, Skip):
             ctx.skip(node, rounded)
             continue
@@ -38,15 +47,18 @@ def round_thresholds(graph: Graph, ctx: PassContext) -> None:
 
 
 def _rounded(
-    node: Node, thresholds: Value | None, limits: tuple[int, int] | None
+    node: Node, thresholds: Value | None, known: IntegerType | None
 ) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]] | Skip:
     if node.owner.model.function(node.domain, node.op_type) is not None:
         return Skip("the model defines the operator")
     array = None if thresholds is None else thresholds.const
     if array is None or array.dtype != np.float32 or np.isnan(array).any():
         return Skip("thresholds are not constant numbers of float32")
-    if limits is None:
+    if known is None:
         return Skip("x is not known to be of integers")
+    if known.is_scaled:
+        return Skip("x is of multiples of a scale, not of integers")
+    limits = known.low, known.high
     if max(map(abs, limits)) >= _EXACT:
         return Skip("the integers are not all float32")
     # Not -0.0, which is no integer of its own.
