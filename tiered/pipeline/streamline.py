@@ -50,8 +50,6 @@ def streamline_pipeline() -> Sequential:
             ),
             # When no step is left that changes them.
             "round_thresholds",
-            # When no step is left that changes them.
-            "round_thresholds",
             "eliminate_duplicate_initializer",
             "eliminate_deadend",
             "eliminate_unused_initializer",
