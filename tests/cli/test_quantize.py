@@ -52,7 +52,7 @@ def test_layers_are_listed(cli: Cli, products: Path, answer: ByteProducts) -> No
     assert [row["node"] for row in found["layers"]] == ["first", "second"]
     assert [row["macs"] for row in found["layers"]] == [40 * 16 * 16] * 2
     assert sum(row["contribution"] for row in found["layers"]) == pytest.approx(1)
-    assert found["samples"] == 6
+    assert found["samples"] == 8
     assert found["sqnr"] > 20
     assert found["saturates"] == is_saturated
     assert (found["sqnr_deployed"] < found["sqnr"] - 1) == is_saturated
@@ -262,6 +262,24 @@ def test_the_record_and_the_chart(cli: Cli, products: Path) -> None:
     svg = chart.read_text()
     assert svg.startswith("<svg")
     assert svg.count("<title>") == 2
+
+
+@pytest.mark.parametrize("command", ["quantize", "optimize"])
+def test_a_budget_that_cannot_be_met_writes_nothing(
+    cli: Cli, tmp_path: Path, command: str
+) -> None:
+    nodes = "{ c = Conv<pads=[1,1,1,1]>(x, w) s = Sigmoid(c) a = Add(s, c) y = Mul(a, s) }"
+    proto = parse(f"(float[1,3,8,8] x) => (float[1,3,8,8] y) {nodes}", opset=17)
+    weight = np.random.default_rng(0).standard_normal((3, 3, 3, 3)).astype(np.float32)
+    proto.graph.initializer.append(numpy_helper.from_array(weight, "w"))
+    file, out = tmp_path / "q.onnx", tmp_path / "out.onnx"
+    onnx.save(proto, file)
+    how = ("--budget", "sqnr>=90dB") if command == "quantize" else (
+        "--passes", 'quantize{budget="sqnr>=90dB"}'
+    )  # fmt: skip
+    ended = cli(command, file, out, "--backend", "int8_npu", *how)
+    assert (ended.code, out.exists()) == (3, False)
+    assert "the budget sqnr>=90 cannot be met" in ended.err
 
 
 def test_a_budget_that_no_layer_meets(cli: Cli, products: Path) -> None:

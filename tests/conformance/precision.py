@@ -152,6 +152,7 @@ def _mixed(
     budget = budget_of(BUDGET)
     found = Reference(made.proto).run(feeds[-1])
     measured = budget.measure(Session(original).run(feeds[-1]), found)
+    assert measured is not None, "an output of floats"
     cells["mixed"] = f"{measured:.6f}"
     if not budget.holds(measured):
         yield f"float_to_mixed: {budget.metric} is {measured:.6g}, not {BUDGET}"

@@ -8,8 +8,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tiered.errors import UsageError
-from tiered.precision.budget import Budget, budget_of, fewest_returned
+from tiered.errors import UsageError, VerificationError
+from tiered.precision.budget import Budget, budget_of, meet
 
 
 def floats(*numbers: float) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
@@ -19,7 +19,7 @@ def floats(*numbers: float) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
 X = floats(3, 4, 0, 0)
 
 
-def measured(metric: str, *values: object, expected: np.ndarray[Any, Any] = X) -> float:
+def measured(metric: str, *values: object, expected: np.ndarray[Any, Any] = X) -> float | None:
     limit = ">=" if metric in ("cosine", "sqnr") else "<="
     actual = np.array(values[0])
     return budget_of(f"{metric}{limit}0").measure({"y": expected}, {"y": actual})
@@ -65,10 +65,50 @@ def test_the_worst_output_counts_and_the_expected_side_is_not_rounded() -> None:
     budget = budget_of("max_abs<=0.5")
     expected = {"a": floats(1.01), "b": floats(2), "n": np.array([3])}
     actual = {"a": np.array([1], ml_dtypes.bfloat16), "b": floats(2), "n": np.array([4])}
-    assert budget.measure(expected, actual) == pytest.approx(0.01)
+    assert budget.measure(expected, actual) == 1
+    assert budget.measure(expected, {**actual, "n": expected["n"]}) == pytest.approx(0.01)
     assert budget.measure(expected, {"a": actual["a"]}) == math.inf
-    assert budget.measure({}, {}) == 0
-    assert budget.measure({"e": np.zeros((0, 2), np.float32)}, {"e": np.zeros((0, 2))}) == 0
+
+
+def test_without_an_element_nothing_is_measured() -> None:
+    budget = budget_of("max_abs<=0.5")
+    empty, nans = np.zeros((0, 2), np.float32), floats(np.nan)
+    assert budget.measure({}, {}) is None
+    assert budget.measure({"e": empty, "n": nans}, {"e": empty, "n": nans}) is None
+    assert budget.measure({"i": np.zeros(0, np.int64)}, {"i": np.zeros(0, np.int64)}) is None
+    assert budget.worst_of([None, 0.25, None]) == 0.25
+    assert budget.worst_of([None]) is None
+    with pytest.raises(VerificationError, match="no output was measured"):
+        meet("abc", lambda items: None, budget, "products")
+
+
+@pytest.mark.parametrize(
+    ("metric", "alone", "beside"),
+    [
+        ("relative", 0.25, 0.25),
+        ("mean_abs", 0.25, 0.25),
+        ("max_abs", 1, 1),
+        ("cosine", -1, 0.75),
+        ("sqnr", -math.inf, 20 * math.log10(4)),
+    ],
+)
+def test_elements_of_integers_that_differ_count(metric: str, alone: float, beside: float) -> None:
+    for dtype in (np.int64, bool, object):
+        same, other = np.array([[0, 1, 1, 1]], dtype), np.array([[0, 1, 1, 0]], dtype)
+        assert measured(metric, other, expected=same) == alone
+        assert measured(metric, same, expected=same) == measured(metric, X)
+        limit = ">=" if metric in ("cosine", "sqnr") else "<="
+        budget = budget_of(f"{metric}{limit}0")
+        found = budget.measure({"y": X, "i": same}, {"y": X, "i": other})
+        assert found == pytest.approx(beside)
+
+
+def test_sequences_count_by_element() -> None:
+    budget = budget_of("relative<=0")
+    assert budget.measure({"s": [X, X]}, {"s": [X, X]}) == 0
+    assert budget.measure({"s": [X, floats(1)]}, {"s": [X, floats(1.5)]}) == 0.5
+    assert budget.measure({"s": [X]}, {"s": [X, X]}) == math.inf
+    assert budget.measure({"s": []}, {"s": [X]}) == math.inf
 
 
 def test_zeros_that_become_numbers() -> None:
@@ -107,17 +147,18 @@ def test_the_fewest_are_returned_in_few_runs(needed: int) -> None:
     def measure(items: Sequence[int]) -> float:
         return 0.05 if len(items) >= needed else 1
 
-    found = fewest_returned(range(100), measure, BUDGET)
-    assert (found.items, found.holds, found.measured) == (tuple(range(needed)), True, 0.05)
+    found = meet(range(100), measure, BUDGET, "nodes")
+    assert (found.items, found.measured) == (tuple(range(needed)), 0.05)
     assert found.runs <= 16
 
 
 def test_a_budget_that_cannot_be_met() -> None:
-    found = fewest_returned("abc", lambda items: math.nan, BUDGET)
-    assert (found.items, found.holds, found.runs) == (("a", "b", "c"), False, 4)
+    said = "the budget relative<=0.1 cannot be met: relative is nan with all 3 products in float"
+    with pytest.raises(VerificationError, match=said):
+        meet("abc", lambda items: math.nan, BUDGET, "products")
 
 
 def test_more_need_not_be_better() -> None:
     numbers = {0: 1, 1: 1, 2: 0.5, 3: 0.01, 4: 0.1, 5: 1}
-    found = fewest_returned(range(5), lambda items: numbers[len(items)], BUDGET)
+    found = meet(range(5), lambda items: numbers[len(items)], BUDGET, "nodes")
     assert (len(found.items), found.measured) == (3, 0.01)

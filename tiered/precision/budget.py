@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from tiered.errors import UsageError
+from tiered.errors import UsageError, VerificationError
 from tiered.graph.core.dtypes import is_float
 
 Array = np.ndarray[Any, Any]
@@ -36,25 +36,29 @@ class Budget(NamedTuple):
         """Return whether a measured number is within the limit; NaN never is."""
         return measured >= self.limit if self.is_least else measured <= self.limit
 
-    def measure(self, expected: Mapping[str, Any], actual: Mapping[str, Any]) -> float:
-        """Return the metric of the worst output of floats; the best number if there is none.
+    def measure(self, expected: Mapping[str, Any], actual: Mapping[str, Any]) -> float | None:
+        """Return the metric of the worst output; None if none has an element to compare.
+
+        Of outputs of integers, booleans and strings the elements that differ count: `relative` and
+        `mean_abs` are their share, `max_abs` is 1 if there are any, `sqnr` and `cosine` are those
+        of an error of that share. Without an output of floats there is no signal: all elements
+        must be equal then for `sqnr` and `cosine`.
 
         Args:
             expected: the outputs of the original, by name. They are not rounded.
             actual: those of the other model, in any dtype of floats.
         """
         metric = _METRICS[self.metric]
-        found = [
-            _measured(metric, value, actual.get(name))
-            for name, value in expected.items()
-            if isinstance(value, np.ndarray) and is_float(value.dtype)
-        ]
-        return (min if metric.is_least else max)(found, default=metric.best)
+        pairs = list(_pairs(expected, actual))
+        has_floats = any(is_float(value.dtype) for value, _ in pairs)
+        found = [_measured(metric, value, other, has_floats=has_floats) for value, other in pairs]
+        return self.worst_of(found)
 
-    def worst_of(self, measured: Sequence[float]) -> float:
-        """Return the worst of the numbers of several runs."""
-        metric = _METRICS[self.metric]
-        return (min if metric.is_least else max)(measured, default=metric.best)
+    def worst_of(self, measured: Iterable[float | None]) -> float | None:
+        """Return the worst of the numbers that were measured; None if there is none."""
+        known = [each for each in measured if each is not None]
+        worst: Callable[[list[float]], float] = min if self.is_least else max
+        return worst(known) if known else None
 
     def __str__(self) -> str:
         return f"{self.metric}{'>=' if self.is_least else '<='}{self.limit:.12g}"
@@ -72,18 +76,40 @@ def is_less_finite(expected: Any, actual: Any) -> bool:
 
 
 class _Metric(NamedTuple):
-    """A measure of two vectors of float64; `best` is that of equal ones, `worst` of any others."""
+    """A measure of two vectors of float64; `best` is that of equal ones, `worst` of any others.
+
+    `of_share` is that of outputs without noise, from the share of the elements that differ.
+    """
 
     function: Callable[[Array, Array], float]
+    of_share: Callable[[float], float]
     is_least: bool
     best: float
     worst: float
 
 
-def _measured(metric: _Metric, expected: Array, actual: Any) -> float:
-    """Return a metric of one output; the worst number if shapes, NaN or Inf differ."""
+def _pairs(expected: Mapping[Any, Any], actual: Mapping[Any, Any]) -> Iterator[tuple[Array, Any]]:
+    """Yield each tensor of the original, with that of the other model; sequences by element."""
+    for name, value in expected.items():
+        other = actual.get(name)
+        if isinstance(value, np.ndarray):
+            yield value, other
+        elif isinstance(value, list):
+            others = other if isinstance(other, list) else []
+            if len(others) != len(value):
+                yield np.zeros(1, np.float32), None  # the worst there is
+            yield from _pairs(dict(enumerate(value)), dict(enumerate(others)))
+
+
+def _measured(metric: _Metric, expected: Array, actual: Any, *, has_floats: bool) -> float | None:
+    """Return a metric of one output; the worst number if shapes, NaN or Inf differ.
+
+    None if there is no element to compare.
+    """
     if not isinstance(actual, np.ndarray) or actual.shape != expected.shape:
         return metric.worst
+    if not is_float(expected.dtype):
+        return _differing(metric, expected, actual, has_floats=has_floats)
     a, b = (array.astype(np.float64).ravel() for array in (expected, actual))
     is_finite = np.isfinite(a)
     if not np.array_equal(a[~is_finite], b[~is_finite], equal_nan=True):
@@ -91,7 +117,21 @@ def _measured(metric: _Metric, expected: Array, actual: Any) -> float:
     a, b = a[is_finite], b[is_finite]
     if not np.isfinite(b).all():
         return metric.worst
+    if not a.size:
+        return None
     return metric.best if np.array_equal(a, b) else metric.function(a, b)
+
+
+def _differing(
+    metric: _Metric, expected: Array, actual: Array, *, has_floats: bool
+) -> float | None:
+    """Return a metric of the share of the elements that differ."""
+    if not expected.size:
+        return None
+    share = float(np.mean(expected != actual))
+    if not share:
+        return metric.best
+    return metric.of_share(share) if has_floats or not metric.is_least else metric.worst
 
 
 def _cosine(a: Array, b: Array) -> float:
@@ -105,16 +145,31 @@ def _relative(a: Array, b: Array) -> float:
 
 
 def _decibels(a: Array, b: Array) -> float:
-    error = _relative(a, b)
+    return _decibels_of(_relative(a, b))
+
+
+def _decibels_of(error: float) -> float:
     return -20 * math.log10(error) if 0 < error < math.inf else -math.inf
 
 
+def _largest(a: Array, b: Array) -> float:
+    return float(np.abs(a - b).max())
+
+
+def _mean(a: Array, b: Array) -> float:
+    return float(np.abs(a - b).mean())
+
+
+def _share(share: float) -> float:
+    return share
+
+
 _METRICS: Final = {
-    "cosine": _Metric(_cosine, True, 1.0, -1.0),
-    "sqnr": _Metric(_decibels, True, math.inf, -math.inf),
-    "relative": _Metric(_relative, False, 0.0, math.inf),
-    "max_abs": _Metric(lambda a, b: float(np.abs(a - b).max()), False, 0.0, math.inf),
-    "mean_abs": _Metric(lambda a, b: float(np.abs(a - b).mean()), False, 0.0, math.inf),
+    "cosine": _Metric(_cosine, lambda share: 1.0 - share, True, 1.0, -1.0),
+    "sqnr": _Metric(_decibels, _decibels_of, True, math.inf, -math.inf),
+    "relative": _Metric(_relative, _share, False, 0.0, math.inf),
+    "max_abs": _Metric(_largest, lambda share: 1.0, False, 0.0, math.inf),
+    "mean_abs": _Metric(_mean, _share, False, 0.0, math.inf),
 }
 
 _FORM: Final = re.compile(r"\s*(\w+)\s*(>=|<=)\s*(\S+?)(?:(?<=\d)\s*dB)?\s*")
@@ -151,18 +206,19 @@ class Returned(NamedTuple, Generic[T]):
     Attributes:
         items: what has to return to float, the worst first.
         measured: the metric of the outputs without these.
-        holds: whether that is within the budget; if not, all items are returned.
         runs: how often the outputs were measured.
     """
 
     items: tuple[T, ...]
     measured: float
-    holds: bool
     runs: int
 
 
-def fewest_returned(
-    ranked: Sequence[T], measure: Callable[[Sequence[T]], float], budget: Budget
+def meet(
+    ranked: Sequence[T],
+    measure: Callable[[Sequence[T]], float | None],
+    budget: Budget,
+    what: str,
 ) -> Returned[T]:
     """Return the fewest items, from the worst on, without which a budget holds.
 
@@ -171,19 +227,34 @@ def fewest_returned(
 
     Args:
         ranked: what may return to float, the worst first.
-        measure: returns the metric of the outputs while some items are float.
+        measure: returns the metric of the outputs while some items are float; None if they have
+            no element to compare.
         budget: the limit.
+        what: the items, in words: "products".
+
+    Raises:
+        VerificationError: the budget does not hold with all items in float, or no output was
+            measured.
     """
     known = dict[int, float]()
 
     def holds(count: int) -> bool:
-        known[count] = measure(ranked[:count])
-        return budget.holds(known[count])
+        found = measure(ranked[:count])
+        if found is None:
+            raise VerificationError(
+                f"the budget {budget} cannot be met: no output was measured, as none of them has "
+                "an element that can be compared; give inputs for which the outputs have some"
+            )
+        known[count] = found
+        return budget.holds(found)
 
     enough, too_few = 0, -1
     while not holds(enough):
         if enough == len(ranked):
-            return Returned(tuple(ranked), known[enough], False, len(known))
+            raise VerificationError(
+                f"the budget {budget} cannot be met: {budget.metric} is {known[enough]:.6g} with "
+                f"all {len(ranked)} {what} in float"
+            )
         too_few, enough = enough, min(max(2 * enough, 1), len(ranked))
     while enough - too_few > 1:
         middle = (enough + too_few) // 2
@@ -191,4 +262,4 @@ def fewest_returned(
             enough = middle
         else:
             too_few = middle
-    return Returned(tuple(ranked[:enough]), known[enough], True, len(known))
+    return Returned(tuple(ranked[:enough]), known[enough], len(known))

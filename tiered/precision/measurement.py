@@ -27,8 +27,8 @@ def measured_error(
 ) -> str:
     """Return how far the outputs of a model are from those as it was loaded, or why not, in words.
 
-    A small model with floats of 16 bits or fewer runs on onnx.reference, a large one on onnxruntime
-    with Casts that round each value.
+    A small model with floats of 16 bits or fewer runs on onnx.reference, if that computes the
+    original as onnxruntime does; any other on onnxruntime with Casts that round each value.
 
     Args:
         model: all edits that this makes are undone. It gets a note if an output of floats is not
@@ -49,16 +49,16 @@ def measured_error(
         if original.nbytes > max_bytes:
             return f"error not measured: more than {max_bytes:,} bytes of weights"
         trials = Trials.of(original, inputs, seed=seed, made=samples)
-        return f"error on {trials} by {_judged(model, trials)}"
+        return f"error on {trials} by {_judged(model, original, trials)}"
     except RuntimeFailure as error:
         return f"error not measured: {str(error).partition(chr(10))[0]}"
     finally:
         original.close()
 
 
-def _judged(model: Model, trials: Trials) -> str:
+def _judged(model: Model, original: Model, trials: Trials) -> str:
     """Return the runtime that judges, and the metrics; note outputs that are no longer finite."""
-    judge, found = _run(model, trials)
+    judge, found = _run(model, original, trials)
     lost = trials.not_finite_in(found)
     if lost:
         model.note(
@@ -68,8 +68,9 @@ def _judged(model: Model, trials: Trials) -> str:
     return f"{judge}: {trials.describe(found)}"
 
 
-def _run(model: Model, trials: Trials) -> tuple[str, list[Outputs]]:
-    if trials.is_small(model) and has_narrow_floats(export_model(model, is_bare=True)):
+def _run(model: Model, original: Model, trials: Trials) -> tuple[str, list[Outputs]]:
+    is_narrow = has_narrow_floats(export_model(model, is_bare=True))
+    if is_narrow and trials.is_small(model) and trials.trusts_reference(original):
         with suppress(RuntimeFailure):  # onnx.reference lacks some operators
             return "onnx.reference", trials.outputs(model, by_reference=True)
     return "onnxruntime", trials.outputs(model)

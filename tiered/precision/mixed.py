@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from tiered.calibration.calibrate import calibrate
-from tiered.errors import RuntimeFailure, VerificationError
+from tiered.errors import RuntimeFailure
 from tiered.graph import DataType, Model, Node, Value
 from tiered.graph.core.dtypes import float_info
 from tiered.graph.queries.op_traits import MOVES
 from tiered.intervals.analysis import ranges
 from tiered.intervals.interval import is_integer
-from tiered.precision.budget import Budget, budget_of, fewest_returned
+from tiered.precision.budget import Budget, budget_of, meet
 from tiered.precision.convert import Conversion
 from tiered.precision.effects import Order, output_effects
 from tiered.precision.local_errors import LocalError, local_errors
@@ -222,11 +222,11 @@ class _Search:
     def meet(self, budget: Budget, trials: Trials, order: Order = "error") -> None:
         """Return nodes to float, from the worst on, until the budget holds.
 
-        A small model is then run on onnx.reference, too; if the budget does not hold there, it
-        decides instead.
+        A small model is then run on onnx.reference, too, if both agree on the model of floats; if
+        the budget does not hold there, it decides instead.
 
         Raises:
-            VerificationError: it does not hold with all of them in float.
+            VerificationError: it does not hold with all of them in float, or nothing is measured.
         """
         unknown, nodes = LocalError(0.0), self.computing()
         effects = None
@@ -242,20 +242,17 @@ class _Search:
         def returned(nodes: Iterable[Node]) -> dict[Node, str]:
             return dict.fromkeys(nodes, f"returned for {budget}")
 
-        def measure(nodes: Sequence[Node]) -> float:
+        def measure(nodes: Sequence[Node]) -> float | None:
             narrowing = self.narrowing(returned(nodes))
             return trials.measure(budget, self._outputs(trials, narrowing))
 
-        found = fewest_returned(ranked, measure, budget)
-        if found.holds and trials.is_small(self.model):
+        what = "nodes that may return to it"
+        found = meet(ranked, measure, budget, what)
+        if trials.is_small(self.model) and trials.trusts_reference(self.model):
             self.judge = "onnx.reference"
-            if not budget.holds(measure(found.items)):
-                found = fewest_returned(ranked, measure, budget)
-        if not found.holds:
-            raise VerificationError(
-                f"the budget {budget} cannot be met: {budget.metric} is {found.measured:.6g} with "
-                f"all {len(ranked)} nodes in float that may return to it"
-            )
+            final = measure(found.items)
+            if final is None or not budget.holds(final):
+                found = meet(ranked, measure, budget, what)
         self.kept.update(returned(found.items))
 
     def measured(self, trials: Trials, budget: Budget | None) -> str:

@@ -11,7 +11,8 @@ import numpy as np
 import onnx
 
 from tiered.calibration.calibrate import SampledModel
-from tiered.precision.budget import Budget
+from tiered.graph.core.dtypes import is_float
+from tiered.precision.budget import Budget, budget_of
 from tiered.runtime import shared_worker
 from tiered.verify.sliced_session import open_model
 
@@ -57,14 +58,14 @@ class Reference:
 
     def __init__(self, proto: onnx.ModelProto, folder: str, feeds: Sequence[Feeds]) -> None:
         self.proto, self.folder, self.feeds = proto, folder, feeds
-        self._outputs = list(map(_floats, _runs(proto, folder, feeds)))
+        self._outputs = _runs(proto, folder, feeds)
 
-    def decibels(self, proto: onnx.ModelProto) -> float:
-        """Return the ratio of a quantised model: the least of its outputs of floats."""
+    def decibels(self, proto: onnx.ModelProto) -> float | None:
+        """Return the ratio of a quantised model: the least of its outputs of floats; or None."""
         return self._ratio(_runs(proto, self.folder, self.feeds))
 
-    def deployed(self, proto: onnx.ModelProto) -> float:
-        """Return the ratio of a quantised model with onnxruntime's own optimisations.
+    def deployed(self, proto: onnx.ModelProto) -> float | None:
+        """Return the ratio of a quantised model with onnxruntime's own optimisations; or None.
 
         Raises:
             RuntimeFailure: onnxruntime does not run it so.
@@ -75,17 +76,25 @@ class Reference:
         with open_model(shared_worker(), proto, folder=self.folder, setting="default") as running:
             return [running.run(each) for each in self.feeds]
 
-    def _ratio(self, found: Sequence[Mapping[str, Any]]) -> float:
+    def _ratio(self, found: Sequence[Mapping[str, Any]]) -> float | None:
         noise: dict[str, Noise] = defaultdict(Noise)
         for exact, outputs in zip(self._outputs, found, strict=True):
-            for name, array in exact.items():
+            for name, array in _floats(exact).items():
                 noise[name].add(array, outputs[name])
-        return min((each.decibels for each in noise.values()), default=math.inf)
+        return min((each.decibels for each in noise.values()), default=None)
+
+    def differing(self, proto: onnx.ModelProto) -> float | None:
+        """Return the share of elements that differ, in the worst output; None without any."""
+        share = budget_of("relative<=0")
+        pairs = zip(self._outputs, _runs(proto, self.folder, self.feeds), strict=True)
+        return share.worst_of([share.measure(exact, found) for exact, found in pairs])
 
     def metric(
         self, proto: onnx.ModelProto, budget: Budget, *, is_deployed: bool = False
-    ) -> float:
+    ) -> float | None:
         """Return what a budget limits, of a quantised model: that of the worst sample.
+
+        None if no output has an element to compare.
 
         Args:
             proto: the quantised model.
@@ -139,7 +148,7 @@ def _floats(outputs: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: array
         for name, array in outputs.items()
-        if isinstance(array, np.ndarray) and array.dtype.kind == "f"
+        if isinstance(array, np.ndarray) and is_float(array.dtype)
     }
 
 

@@ -32,11 +32,23 @@ def saturates(scheme: Scheme, op_types: Iterable[str]) -> bool:
 
 
 def deployed_ratio(proto: onnx.ModelProto, reference: Reference) -> float | None:
-    """Return the ratio with onnxruntime's own optimisations; None if these do not run the model."""
+    """Return the ratio with onnxruntime's own optimisations; None if these do not run the model.
+
+    None without an output of floats too.
+    """
     try:
         return reference.deployed(proto)
     except RuntimeFailure:
         return None
+
+
+def runs_deployed(proto: onnx.ModelProto, reference: Reference) -> bool:
+    """Return whether onnxruntime's own optimisations run the model."""
+    try:
+        reference.deployed(proto)
+    except RuntimeFailure:
+        return False
+    return True
 
 
 def deviation(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import onnx
 
@@ -16,11 +16,17 @@ from tiered.graph import Model, Node, Value
 from tiered.graph.io.export import export_model
 from tiered.intervals.analysis import ranges
 from tiered.legalization.search import legalize_nodes
-from tiered.precision.budget import Budget, fewest_returned
+from tiered.precision.budget import Budget, meet
 from tiered.precision.effects import Order, output_effects
 from tiered.precision.narrowing import unmatched, why_skipped
 from tiered.precision.noise import Feeds, Reference
-from tiered.quantization.deployed import SATURATION, deployed_ratio, deviation, saturates
+from tiered.quantization.deployed import (
+    SATURATION,
+    deployed_ratio,
+    deviation,
+    runs_deployed,
+    saturates,
+)
 from tiered.quantization.parameters import parameters_of_plan
 from tiered.quantization.placement import Placed, place
 from tiered.quantization.plan import (
@@ -105,7 +111,8 @@ class Quantised:
         plan: what is quantised; the nodes are those of the edited model.
         stored: the weight of each product, by the name of its output.
         parameters: of each quantised value, by name.
-        sqnr: of the model, in dB; None if it was not measured.
+        sqnr: of the model, in dB; None if it was not measured, or no output is of floats.
+        differing: the share of the elements of the outputs that differ, if none is of floats.
         deployed: the same with onnxruntime's own optimisations; None if it does not run so.
         is_saturated: whether onnxruntime's sums of 8-bit products saturate on this processor.
         alone: that of each product when it alone is quantised, by the name of its output.
@@ -119,6 +126,7 @@ class Quantised:
     stored: Mapping[str, Placed] = field(default_factory=dict)
     parameters: Mapping[str, Parameters] = field(default_factory=dict)
     sqnr: float | None = None
+    differing: float | None = None
     deployed: float | None = None
     is_saturated: bool = False
     alone: Mapping[str, float] = field(default_factory=dict)
@@ -167,6 +175,8 @@ def quantise_model(
             no gradient.
         ModelError: a file of inputs cannot be read.
         RuntimeFailure: onnxruntime does not run the model.
+        VerificationError: the budget does not hold with all products in float, or no output has an
+            element that can be compared.
     """
     for text in unmatched(model, settings.skip_op_types, settings.skip_nodes):
         on_found(text)
@@ -192,9 +202,19 @@ def quantise_model(
         on_found(f"{len(found.plan.others)} other operators are quantised")
     if found.sqnr is not None:
         on_found(f"signal to noise of the outputs: {found.sqnr:.1f} dB")
+    if found.differing is not None:
+        on_found(f"no output is of floats; {found.differing:.2%} of the elements differ")
     if warning := found.warning:
         on_found(warning)
     return found
+
+
+class _Samples(NamedTuple):
+    """Samples: those of the ranges, the part of them for trials, and those that trials run on."""
+
+    whole: Sequence[Feeds]
+    part: Sequence[Feeds]
+    unseen: Sequence[Feeds]
 
 
 class _Quantisation:
@@ -220,44 +240,54 @@ class _Quantisation:
         plan = plan_of(self.model, self.scheme, keep)
         if not plan.units and not plan.others:
             return Quantised(plan)
-        calibrated, unseen = self._samples()
-        plan = without(plan, self._masked(plan, [*calibrated, *unseen]), self.scheme)
+        samples = self._samples()
+        plan = without(plan, self._masked(plan, samples.whole), self.scheme)
         if not plan.units and not plan.others:
             return Quantised(plan)
+        self.measured = self._calibrated(plan, samples.whole)
+        plan = self._with_ranges(plan)
+        if not self._measures:
+            return self._placed(plan)
+        self.on_step("running the model of floats")
+        proto = export_model(self.model, is_bare=True)
+        reference = Reference(proto, self.model.folder, samples.unseen)
+        whole = self.measured
+        if len(samples.part) < len(samples.whole):
+            part = self._calibrated(plan, samples.part)
+            self.measured = replace(part, ranges={**whole.ranges, **part.ranges})
+        return self._within_budget(plan, reference, whole)
+
+    @property
+    def _measures(self) -> bool:
+        return self.settings.measures or self.settings.budget is not None
+
+    def _calibrated(self, plan: Plan, samples: Sequence[Feeds]) -> Calibration:
+        """Return the ranges of the values of a plan."""
         measured = calibrate(
             self.model,
             [value for value in plan.pairs if not value.is_constant],
-            calibrated,
+            samples,
             method=self.settings.method,
             percentile=self.settings.percentile,
             levels=self.scheme.levels,
             on_sample=self.on_step,
         )
-        self.measured = replace(measured, is_made=not self.settings.inputs)
-        plan = self._with_ranges(plan)
-        if self.settings.budget is None and not self.settings.measures:
-            return self._placed(plan)
-        self.on_step("running the model of floats")
-        proto = export_model(self.model, is_bare=True)
-        reference = Reference(proto, self.model.folder, unseen)
-        return self._within_budget(plan, reference)
+        return replace(measured, is_made=not self.settings.inputs)
 
-    def _samples(self) -> tuple[list[Feeds], list[Feeds]]:
-        """Return the samples to calibrate with, and those to measure with."""
-        given = self.given
-        measures = self.settings.measures or self.settings.budget is not None
-        count = self.settings.samples
+    def _samples(self) -> _Samples:
+        """Return the samples: measuring changes none of those that ranges are of."""
+        given, count = self.given, self.settings.samples
         if not given:
             self.on_found("no samples are given: ranges are those of made inputs")
         with SampledModel.of(self.model) as running:
-            more = max(1, count // 2) if measures else 0
+            more = max(1, count // 2) if self._measures else 0
             feeds = running.samples(given, seed=self.settings.seed, count=count + more)
         if not given:
-            return list(feeds[:count]), list(feeds[count:])
-        if not measures or len(feeds) < _UNSEEN:
-            return list(feeds), list(feeds)
-        return ([each for at, each in enumerate(feeds) if at % _UNSEEN],
-                [each for at, each in enumerate(feeds) if not at % _UNSEEN])  # fmt: skip
+            return _Samples(feeds[:count], feeds[:count], feeds[count:])
+        if not self._measures or len(feeds) < _UNSEEN:
+            return _Samples(feeds, feeds, feeds)
+        part = [each for at, each in enumerate(feeds) if at % _UNSEEN]
+        return _Samples(feeds, part, feeds[::_UNSEEN])
 
     def _masked(self, plan: Plan, samples: Sequence[Feeds]) -> dict[Node, str]:
         """Return the products that must not be quantised for their numbers."""
@@ -334,31 +364,41 @@ class _Quantisation:
         self.model.undo_to(mark)
         return proto
 
-    def _within_budget(self, plan: Plan, reference: Reference) -> Quantised:
-        """Quantise; the worst products stay float until the budget holds."""
+    def _within_budget(self, plan: Plan, reference: Reference, whole: Calibration) -> Quantised:
+        """Quantise; the worst products stay float until the budget holds.
+
+        It holds with the ranges of a part of the samples, on the others, and with those of all.
+        """
         self.on_step("measuring each product")
-        whole, shapes = self._tried(plan), reference.shapes(_names(plan))
+        first, shapes = self._tried(plan), reference.shapes(_names(plan))
         names = [unit.node.output.name for unit in plan.units if unit.node.owner.is_main]
-        alone = reference.alone(whole, names)
+        alone = reference.alone(first, names)
         worst = self._ranked(plan, alone, reference)
         budget, returned = self.settings.budget, tuple[Unit, ...]()
-        is_saturated = self._saturates(plan)
+        is_saturated, part = self._saturates(plan), self.measured
         if budget is not None:
-            is_deployed = is_saturated and deployed_ratio(whole, reference) is not None
+            is_deployed = is_saturated and runs_deployed(first, reference)
 
-            def measure(units: Sequence[Unit]) -> float:
+            def measure(units: Sequence[Unit]) -> float | None:
                 self.on_step(f"budget: {len(units)} of {len(worst)} products in float")
-                tried = self._tried(self._less(plan, units, budget))
-                return reference.metric(tried, budget, is_deployed=is_deployed)
+                rest, found = self._less(plan, units, budget), list[float | None]()
+                for self.measured in [part] if part is whole else [part, whole]:
+                    tried = self._tried(rest)
+                    found.append(reference.metric(tried, budget, is_deployed=is_deployed))
+                return budget.worst_of(found)
 
-            returned = fewest_returned(worst, measure, budget).items
+            returned = meet(worst, measure, budget, "products").items
             plan = self._less(plan, returned, budget)
-        final = self._tried(plan) if returned else whole
+            self.measured = part
+        final = self._tried(plan) if returned else first
+        self.measured = whole
         done = self._placed(plan) if plan.units or plan.others else Quantised(plan)
         pairs = [(unit.node, alone.get(unit.node.output.name, math.inf)) for unit in returned]
+        sqnr = reference.decibels(final)
         return replace(
             done,
-            sqnr=reference.decibels(final),
+            sqnr=sqnr,
+            differing=reference.differing(final) if sqnr is None else None,
             deployed=deployed_ratio(final, reference),
             is_saturated=is_saturated,
             alone=alone,

@@ -55,6 +55,7 @@ class Report:
     Attributes:
         rows: the products.
         sqnr: of the outputs of the model, in dB; None if it was not measured.
+        differing: the share of the elements of the outputs that differ, if none is of floats.
         deployed: the same with onnxruntime's own optimisations; None if not measured.
         is_saturated: whether onnxruntime's sums of 8-bit products saturate on this processor.
         others: how many operators are quantised that are no products, for a target of integers.
@@ -71,6 +72,7 @@ class Report:
     deployed: float | None = None
     others: int = 0
     is_saturated: bool = False
+    differing: float | None = None
 
     @property
     def quantised(self) -> int:
@@ -93,6 +95,7 @@ class Report:
             "share_of_macs": self.share_of_macs,
             "other_operators": self.others,
             "sqnr": _finite(self.sqnr),
+            "differing": self.differing,
             "sqnr_deployed": _finite(self.deployed),
             "saturates": self.is_saturated,
             "samples": self.samples,
@@ -148,6 +151,7 @@ def report_of(found: Quantised, shapes: Shapes) -> Report:
         found.deployed,
         len(found.plan.others),
         found.is_saturated,
+        found.differing,
     )
 
 

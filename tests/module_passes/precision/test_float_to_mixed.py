@@ -10,6 +10,7 @@ import pytest
 from tiered import DataType, Model, PassContext, get_pass
 from tiered.backends.reading import backend_of
 from tiered.errors import RuntimeFailure, UsageError, VerificationError
+from tiered.precision.trials import Outputs, Trials
 from tiered.testing import parse
 
 FLOAT, HALF, BFLOAT = int(DataType.FLOAT), int(DataType.FLOAT16), int(DataType.BFLOAT16)
@@ -233,3 +234,21 @@ def test_weights_that_are_stored_in_halves_are_no_halves_that_compute() -> None:
     )  # the numbers are the bits of 1, 2, 3 and 4
     model, _ = converted(text, budget="relative<=0.1")
     assert dtypes(model)["MatMul"] == HALF
+
+
+def test_a_judge_that_computes_the_original_otherwise_is_not_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    outputs = Trials.outputs
+
+    def off(self: Trials, model: Model, *, by_reference: bool = False) -> list[Outputs]:
+        found = outputs(self, model, by_reference=by_reference)
+        if not by_reference:
+            return found
+        return [{name: value * 1.22 for name, value in each.items()} for each in found]
+
+    text = "(float[4] x) => (float[4] y) { a = Tanh(x) y = Sin(a) }"
+    for judge in ("onnx.reference", "onnxruntime"):
+        _, found = converted(text, budget="relative<=0.01")
+        assert any(f"measured on 2 made inputs by {judge}: " in each for each in found)
+        monkeypatch.setattr(Trials, "outputs", off)

@@ -1,7 +1,8 @@
 """`tiered quantize MODEL OUT`: quantise a model, and print what that costs, layer by layer.
 
 With `--json`, one object: model, out, quantised, products, share_of_macs, other_operators, sqnr
-(dB; null if it is infinite), sqnr_deployed (with onnxruntime's own optimisations), saturates
+(dB; null if it is infinite, or no output is of floats), differing (the share of the elements that
+differ, if no output is of floats), sqnr_deployed (with onnxruntime's own optimisations), saturates
 (whether its sums of 8-bit products saturate on this processor), samples, made_inputs, returned,
 layers: [{node, op_type, output, dtype, scale, weight_scales, sqnr, contribution, macs, reason}].
 With --dynamic or --weights, the object is that of `tiered optimize`.
@@ -336,3 +337,5 @@ def _print(console: Console, report: Report, limit: int | None) -> None:
         console.print(f"the model stays as it is: {NO_PRODUCTS}")
     if report.sqnr is not None:
         console.print(f"signal to noise of the outputs: {report.sqnr:.1f} dB")
+    if report.differing is not None:
+        console.print(f"no output is of floats; {report.differing:.2%} of the elements differ")

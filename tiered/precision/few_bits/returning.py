@@ -9,10 +9,9 @@ from dataclasses import dataclass
 import onnx
 
 from tiered.calibration.calibrate import SampledModel
-from tiered.errors import VerificationError
 from tiered.graph import DataType, Model, Node
 from tiered.graph.io.export import export_model
-from tiered.precision.budget import Budget, budget_of, fewest_returned
+from tiered.precision.budget import Budget, budget_of, meet
 from tiered.precision.lower import OnFound, OnSkip
 from tiered.precision.noise import Reference
 from tiered.precision.trials import input_count
@@ -108,12 +107,7 @@ class _Search:
         main = [node for node in nodes if node.owner.is_main]
         alone = self.reference.alone(whole, [node.output.name for node in main])
         ranked = sorted(main, key=lambda node: alone.get(node.output.name, math.inf))
-        found = fewest_returned(ranked, self._measured, self.limit)
-        if not found.holds:
-            raise VerificationError(
-                f"the budget {self.limit} cannot be met: {self.limit.metric} is "
-                f"{found.measured:.6g} with all {len(ranked)} nodes of the main graph in float"
-            )
+        found = meet(ranked, self._measured, self.limit, "nodes of the main graph")
         inputs = input_count(len(self.feeds), is_made=self.is_made)
         measured = f"{self.limit.metric} {found.measured:.6g}"
         on_found(f"measured on {inputs} by onnxruntime: {measured}")
@@ -122,7 +116,7 @@ class _Search:
     def _kept(self, nodes: Iterable[Node]) -> dict[Node, str]:
         return dict.fromkeys(nodes, f"returned for {self.limit}")
 
-    def _measured(self, nodes: Sequence[Node]) -> float:
+    def _measured(self, nodes: Sequence[Node]) -> float | None:
         return self.reference.metric(self._tried(nodes)[0], self.limit)
 
     def _tried(self, nodes: Iterable[Node]) -> tuple[onnx.ModelProto, Collection[Node]]:
