@@ -44,6 +44,10 @@ def test_in_a_body_and_next_to_a_dead_output() -> None:
 @pytest.mark.parametrize(
     ("text", "because"),
     [
+        (
+            "(float[2] x, bool c) => (float[2] y) { t = If(c) <then_branch = tb () => (float[2] a) { a = Relu(x) }, else_branch = eb () => (float[2] b) { b = Neg(x) }> d = Neg(t) y = Exp(x) }",
+            "no output of the consumer is used",
+        ),
         (branches("s = Exp(t) y = Add(s, t)"), "no output has exactly one user"),
         (branches("y = Exp(t)", signature="(float[2] x, bool c) => (float[2] y, float[2] t)"), "no output has exactly one user"),
         (branches("y = RandomNormalLike(t)"), "the consumer is not deterministic"),

@@ -57,6 +57,8 @@ def _refusal(node: Node, tail: Node) -> Skip | None:
     """Return why a consumer cannot move into the branches; None if it can."""
     if tail.bodies:
         return Skip("the consumer has a body")
+    if not tail.is_used:
+        return Skip("no output of the consumer is used")
     if not is_deterministic(tail):
         return Skip("the consumer is not deterministic")
     if any(output is not None and output.pins for output in tail.outputs):
