@@ -8,6 +8,7 @@ from typing import Final, TypeAlias
 from tiered.errors import UsageError
 from tiered.graph import Graph, Model, Node
 from tiered.graph.core.marks import is_left_alone, mark_against
+from tiered.partition.boundary import boundary_of
 from tiered.partition.supports import COMPOSITES
 from tiered.partition.versions import METADATA_SINCE, FunctionIds, outlined
 from tiered.rewriter import Match, Pattern, Skip, find_matches
@@ -73,7 +74,7 @@ def merge_composites(
     ids = FunctionIds(model)
     for name, pattern, check in parsed(table):
         for graph in list(model.graphs()):
-            if not is_left_alone(graph) and not _is_composite(graph.root):
+            if not is_left_alone(graph) and not is_composite(graph.root):
                 calls += _merge_in(graph, ids, name, pattern, check, on_skip)
     return calls
 
@@ -99,6 +100,8 @@ def _merge_in(
         reason = mark_against(match.nodes)
         if not reason and check is not None and not check(match):
             reason = "the check of the pattern table declines"
+        if not reason and not boundary_of(match.nodes).outputs:
+            reason = "no output of the nodes is used"
         if reason:
             if on_skip is not None:
                 on_skip(match.node, Skip(reason))
@@ -111,5 +114,6 @@ def _merge_in(
     return calls
 
 
-def _is_composite(graph: Graph) -> bool:
+def is_composite(graph: Graph) -> bool:
+    """Return whether a graph is the function of a composite."""
     return graph.is_function and getattr(graph, "domain", "") == COMPOSITES

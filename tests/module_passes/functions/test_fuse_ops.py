@@ -95,6 +95,11 @@ def test_two_marks_are_never_one_group() -> None:
     assert [node.metadata for node in model.main.topological_order()] == [{"tiered.compiler": "npu"}, {"tiered.compiler": "cpu"}, {}]
 
 
+def test_a_group_that_nothing_reads_stays() -> None:
+    text = "(float[2] x) => (float[2] y) { a = Relu(x) b = Neg(a) y = Sin(x) }"
+    assert_unchanged(PASS, text, because="no output of the nodes is used")
+
+
 def test_functions_need_ir_8() -> None:
     text = '<ir_version: 7, opset_import: ["" : 12]> g (float[2] x) => (float[2] y) { a = Neg(x) y = Exp(a) }'
     assert_unchanged(PASS, text, because="local functions need IR 8, not 7")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from tiered.errors import UsageError
+from tiered.graph.edits.outline import operands_of_region
 from tiered.rewriter.skip import Skip
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def why_not_outlined(graph: Graph, nodes: Sequence[Node]) -> Skip | None:
         return Skip("the nodes have different marks")
     if any(KEPT in node.metadata for node in nodes):
         return Skip("a node is marked to stay as it is")
-    if not any(node.is_used for node in nodes):
+    if not operands_of_region(graph, nodes)[1]:
         return Skip("no output of the nodes is used")
     return None
 
