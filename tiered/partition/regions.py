@@ -7,13 +7,15 @@ at the borders, so that marks change nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Mapping
 from typing import Literal, overload
 
 from tiered.errors import ModelError
-from tiered.graph import Function, Graph, Model, Node
-from tiered.graph.core.marks import COMPILER, REGION, is_left_alone
+from tiered.graph import Function, Graph, Model, Node, Value
+from tiered.graph.core.marks import COMPILER, REGION
+from tiered.partition.composite import is_composite
 from tiered.partition.contraction import grouped, order_of_groups
+from tiered.partition.outside import graphs_outside_of_regions
 from tiered.partition.partitioner import (
     Partition,
     with_constants,
@@ -29,30 +31,49 @@ from tiered.partition.versions import FunctionIds, check_metadata, outlined
 def mark_targets(model: Model, supports: Mapping[str, OperatorSupport]) -> int:
     """Mark each node with the first target that takes it; return how many are newly marked.
 
-    A node with bodies is marked if one target takes all nodes of its bodies; otherwise the nodes of
-    its bodies are marked. Marks that are there already stay. Constants are data and not marked.
+    A node with bodies, and a call of a local function, is marked as a whole if one target takes all
+    nodes inside; otherwise the nodes inside are marked, but those of a composite. Marks that are
+    there already stay. Constants are data and not marked, and what is computed of constants alone
+    only where a node of its target reads it.
 
     Raises:
         ModelError: the IR version has no metadata of nodes.
     """
     check_metadata(model)
-    count, whole = 0, set[Node]()
-    for graph in _open_graphs(model):
-        if graph.owner in whole or (graph.owner is not None and COMPILER in graph.owner.metadata):
-            whole.update(graph.owners)
+    count = 0
+    for graph in graphs_outside_of_regions(model):
+        if is_composite(graph.root):
             continue
-        for node in graph.topological_order():
-            if node.is_op("Constant") or COMPILER in node.metadata or _is_cut_out(node):
-                continue
-            target = next((t for t, s in supports.items() if is_taken_whole(s, graph, node)), None)
-            if target is None:
-                continue
-            if node.bodies:
-                whole.add(node)
+        for node, target in _targets(graph, supports).items():
             with graph.rewrite("a node  =>  the node, marked for its target", node):
                 graph.set_metadata(node, {**node.metadata, COMPILER: target})
             count += COMPILER in node.metadata
     return count
+
+
+def _targets(graph: Graph, supports: Mapping[str, OperatorSupport]) -> dict[Node, str]:
+    """Return the nodes of a graph that get a mark, in topological order, with their targets."""
+    found: dict[Node, str] = {}
+    fixed = set[Node]()
+    order = graph.topological_order()
+    for node in order:
+        if node.is_op("Constant") or COMPILER in node.metadata or _is_cut_out(node):
+            continue
+        target = next((t for t, s in supports.items() if is_taken_whole(s, graph, node)), None)
+        if target is not None:
+            found[node] = target
+        if node.inputs and all(_is_fixed(value, fixed) for value in node.inputs):
+            fixed.add(node)
+    for node in reversed(order):
+        if node in fixed and node in found:
+            near = (found.get(each, each.metadata.get(COMPILER)) for each in node.successors)
+            if found[node] not in near:
+                del found[node]
+    return found
+
+
+def _is_fixed(value: Value | None, fixed: Container[Node]) -> bool:
+    return value is None or value.is_constant or value.producer in fixed
 
 
 def merge_regions(model: Model) -> int:
@@ -62,7 +83,7 @@ def merge_regions(model: Model) -> int:
     adjacent ones of one target could be one. The Constants that only a region reads belong to it.
     """
     names = _RegionNames(model)
-    for graph in _open_graphs(model):
+    for graph in graphs_outside_of_regions(model):
         for group in grouped(graph, _marked(graph), connected=True):
             target = without_place(group.target)
             marks = {COMPILER: target, REGION: names.of(target, group.nodes)}
@@ -154,9 +175,7 @@ def cut_out_regions(model: Model) -> list[Node]:
     """Replace each marked region by a call of a new local function, and return the calls."""
     calls: list[Node] = []
     ids = FunctionIds(model)
-    for graph in list(_open_graphs(model)):
-        if graph.owner is not None and not graph.owner.is_live:
-            continue  # its owner is in a function now
+    for graph in graphs_outside_of_regions(model):
         for part in marked_partitions(graph):
             if not part.outputs:
                 continue
@@ -172,11 +191,6 @@ def cut_out_regions(model: Model) -> list[Node]:
                 )
             calls += [call] if call.graph is not None else []
     return calls
-
-
-def _open_graphs(model: Model) -> Iterator[Graph]:
-    """Yield the graphs that are not inside of functions that belong to a target."""
-    yield from (graph for graph in model.graphs() if not is_left_alone(graph))
 
 
 def _marked(graph: Graph) -> dict[Node, str]:

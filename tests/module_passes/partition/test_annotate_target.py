@@ -63,6 +63,20 @@ def test_an_if_is_marked_if_its_bodies_agree() -> None:
     assert inner == [["npu"], [None]]
 
 
+def test_what_is_computed_of_constants_belongs_to_its_readers() -> None:
+    text = (
+        "(float[2] x) => (float[2] y, float[2] z) <int8[2] w = {1,2}, float s = {0.5}> "
+        "{ a = DequantizeLinear(w, s) b = Neg(a) c = Sin(x) y = Add(c, b) "
+        "d = DequantizeLinear(w, s) z = Sin(d) }"
+    )
+    with PassContext(backend=target("npu", "DequantizeLinear", "Neg")):
+        assert _marks(get_pass("annotate_target")(parse(text))) == [None] * 6
+    with PassContext(backend=target("npu", "DequantizeLinear", "Neg", "Add")):
+        made = get_pass("annotate_target")(parse(text))
+        assert _marks(made) == ["npu", "npu", None, "npu", None, None]
+        assert get_pass("annotate_target")(made) == made
+
+
 def test_without_a_target_there_is_nothing_to_do() -> None:
     assert_unchanged("annotate_target", TEXT)
 

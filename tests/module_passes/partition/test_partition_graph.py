@@ -1,12 +1,15 @@
 """partition_graph: a marked region becomes a function of its target, and inlining undoes it."""
 
+from collections.abc import Sequence
+
+import onnx
 import pytest
 from hypothesis import given, settings
 
 from tests.module_passes.partition.targets import NPU, target
 from tests.partition.graphs import assert_same_outputs, labels, model as model_of, random_models
 from tiered import Model, ModelError, PassContext, Sequential, get_pass, optimize
-from tiered.partition import Plan, marked_partitions, partition_graph
+from tiered.partition import Plan, marked_partitions, partition_graph, register_pattern_table
 from tiered.testing import assert_rewrites, assert_unchanged, parse
 
 FLOW = ["annotate_target", "merge_compiler_regions", "partition_graph"]
@@ -86,6 +89,45 @@ def test_regions_in_a_body_are_functions_that_it_calls() -> None:
     (branch,) = (a.g for a in made.graph.node[0].attribute if a.name == "then_branch")
     assert [node.op_type for node in branch.node] == ["npu_0"]
     assert_same_outputs(source, made)
+
+
+def _names(nodes: Sequence[onnx.NodeProto]) -> list[str]:
+    return [node.op_type for node in nodes]
+
+
+def test_a_region_holds_the_composite_and_no_other_region() -> None:
+    text = "(float[2,2] x, float[2,2] w) => (float[2,2] y) { p = MatMul(x, w) q = Relu(p) y = Sin(q) }"
+    register_pattern_table("npu", [("npu.dense_relu", "(x, w) => (y) { p = MatMul(x, w) y = Relu(p) }")])
+    try:
+        with PassContext(backend=NPU):
+            made = Sequential(["merge_composite", *FLOW])(parse(text))
+    finally:
+        register_pattern_table("npu", [])
+    inside = {function.name: _names(function.node) for function in made.functions}
+    assert inside == {"npu_0": ["npu.dense_relu"], "npu.dense_relu": ["MatMul", "Relu"]}
+    assert _names(made.graph.node) == ["npu_0", "Sin"]
+    assert_same_outputs(parse(text), made)
+
+
+def test_a_function_that_is_called_in_a_region_has_none() -> None:
+    text = """<ir_version: 10, opset_import: ["": 21, "l": 1]>
+      g (float[2] x, bool c) => (float[2] y) {
+        a = l.deep(x) b = If(c) <then_branch = t () => (float[2] p) { p = l.twice(x) },
+                                 else_branch = e () => (float[2] q) { q = Neg(x) }>
+        s = Sin(b) t = l.part(s) y = Add(a, t) }
+      <domain: "l", opset_import: ["": 21, "l": 1]> twice (x) => (y) { n = Neg(x) y = Abs(n) }
+      <domain: "l", opset_import: ["": 21, "l": 1]> deep (x) => (y) { n = l.twice(x) y = Abs(n) }
+      <domain: "l", opset_import: ["": 21, "l": 1]> part (x) => (y) { n = Sin(x) y = Abs(n) }"""
+    with PassContext(backend=target("npu", "Neg", "Abs", "Add", "If", "deep", "twice", "part")):
+        made = Sequential(FLOW)(parse(text))
+    inside = {function.name: _names(function.node) for function in made.functions}
+    regions = [name for names in inside.values() for name in names if name.startswith("npu")]
+    assert inside["twice"] == ["Neg", "Abs"]
+    assert inside["deep"] == ["twice", "Abs"]
+    # Its call is not taken as a whole, so what is inside is marked.
+    assert inside["part"][0] == "Sin"
+    assert regions == [inside["part"][1]]
+    assert_same_outputs(parse(text), made)
 
 
 def test_a_marked_node_without_a_region_is_one_itself() -> None:
