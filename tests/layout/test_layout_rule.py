@@ -17,7 +17,7 @@ from tiered import (
 from tiered.errors import UsageError
 from tiered.graph.shape_inference.rules.shape_rule import unregister_type_rule
 from tiered.layout.rules import REGISTERED
-from tiered.testing import parse
+from tiered.testing import assert_unchanged, parse
 
 DOMAIN = "own.layout"
 TEXT = (
@@ -60,6 +60,45 @@ def test_a_registered_operator_passes_permutations() -> None:
     assert operators() == ["Wave"]
     with pytest.raises(UsageError, match=f"there is a layout rule for {DOMAIN}::Wave already"):
         layout_rule("Wave", domain=DOMAIN)(lambda node: Skip("no"))
+
+
+def scale(node: Node) -> Propagation | Skip:
+    rank = None if node.inputs[0] is None else node.inputs[0].rank
+    if rank is None:
+        return Skip("its rank is not known")
+    labels = tuple(range(rank))
+    return Propagation((labels,), (labels,), lambda op: op.emit({0: op.operand(0)}))
+
+
+@pytest.fixture
+def rule() -> Iterator[None]:
+    layout_rule("Scale", domain=DOMAIN)(scale)
+    yield
+    REGISTERED.pop((DOMAIN, "Scale"), None)
+
+
+@pytest.mark.usefixtures("rule")
+@pytest.mark.parametrize("desired", [{}, {"Conv": "NHWC"}])
+def test_a_result_of_unknown_type_ends(desired: dict[str, str]) -> None:
+    text = (
+        f'<ir_version: 10, opset_import: ["" : 21, "{DOMAIN}" : 1]> '
+        "g (float[2,3,4,5] x) => (float[2,5,3,4] y) { a = Transpose<perm=[0,3,1,2]>(x) "
+        f"b = {DOMAIN}.Scale(a) y = Relu(b) }}"
+    )
+    assert_unchanged("convert_layout", text, desired_layouts=desired)
+
+
+@pytest.mark.usefixtures("rule")
+def test_an_operator_with_a_local_function_has_its_rule() -> None:
+    proto = parse(
+        f'<ir_version: 10, opset_import: ["" : 21, "{DOMAIN}" : 1]> '
+        "g (float[2,3,4,5] x) => (float[2,3,4,5] y) { a = Transpose<perm=[0,2,3,1]>(x) "
+        f"b = {DOMAIN}.Scale(a) y = Transpose<perm=[0,3,1,2]>(b) }} "
+        f'<domain: "{DOMAIN}", opset_import: ["" : 21]> Scale (x) => (y) {{ y = Neg(x) }}'
+    )
+    model = Model.from_proto(proto)
+    get_pass("convert_layout").apply(model)
+    assert [node.op_type for node in model.main.topological_order()] == ["Scale"]
 
 
 def test_operators_of_onnx_have_their_rules() -> None:

@@ -118,14 +118,16 @@ def layout_rule(*op_types: str, domain: str) -> Callable[[AnyRule], AnyRule]:
 
 def propagation_of(node: Node) -> Propagation | Skip:
     """Return how permutations propagate through a node, or why none does."""
-    rule = RULES.get(node.domain, {}).get(node.op_type) or REGISTERED.get(node.callee[:2])
+    rule = RULES.get(node.domain, {}).get(node.op_type)
+    model = node.owner.model
+    if model.functions and model.function(*node.callee) is not None:
+        # A function may compute anything; a registered rule speaks for the operator by its name.
+        rule = None
+    rule = rule or REGISTERED.get(node.callee[:2])
     if rule is None:
         return FIXED
     if not node.domain and node.schema is None and node.op_type not in _OF_ANY_OPSET:
         return Skip("its opset has no such operator")
-    model = node.owner.model
-    if model.functions and model.function(*node.callee) is not None:
-        return FIXED
     if node.has_references:
         return Skip("{}", node.parameter_reason)
     if node.is_pinned:
