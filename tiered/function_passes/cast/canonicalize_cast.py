@@ -1,35 +1,56 @@
-"""Cast(x) to a wider dtype, read by several nodes  =>  Cast(x) for each of them"""
+"""Cast(x) to a wider dtype, read by several elementwise nodes  =>  Cast(x) for each of them"""
 
 from tiered import DataType, Graph, Node, PassContext, Skip, function_pass
+from tiered.idioms.functions.fusion_kinds import Kind, kind_of
 
 
 @function_pass(
     opt_level=None, conflicts=("eliminate_common_subexpr",), looks_for=("Cast",)
 )
 def canonicalize_cast(graph: Graph, ctx: PassContext) -> None:
-    """Give each reader of a Cast to a wider dtype one of its own.
+    """Give each elementwise reader of a Cast to a wider dtype one of its own.
 
     Opt-in: for targets that compile regions, where the narrower tensor is what crosses their
-    borders. Common subexpressions would be merged again.
+    borders. Broadcasting nodes count as elementwise ones. All other readers, such as a MatMul, and
+    those in the body of a Loop or Scan share the Cast of the first. Common subexpressions would be
+    merged again.
     """
     for node in graph.nodes_of("Cast"):
-        users = node.output.users
-        if len(users) < 2:
+        readers = _elementwise_readers(graph, node)
+        if len(readers) < 2:
             continue
         if node.has_references:
             ctx.skip(node, Skip("{}", node.parameter_reason))
-            continue
-        if any(user.node.graph is not graph for user in users):
-            ctx.skip(node, Skip("a body reads it"))
             continue
         refused = _refusal(node)
         if refused is not None:
             ctx.skip(node, refused)
             continue
         with graph.rewrite("Cast(x), read by several  =>  Cast(x) for each", node):
-            for user in users[1:]:
-                own = graph.op.Cast(node.inputs[0], **node.attributes)
-                graph.set_input(user.node, user.slot, own)
+            for reader in readers[1:]:
+                own = reader.owner.op.Cast(node.inputs[0], **node.attributes)
+                for slot, value in enumerate(reader.inputs):
+                    if value is node.output:
+                        reader.owner.set_input(reader, slot, own)
+
+
+def _elementwise_readers(graph: Graph, node: Node) -> list[Node]:
+    """Return the readers that a compiler fuses with a Cast, and that run at most once."""
+    readers = dict.fromkeys(user.node for user in node.output.users)
+    return [
+        reader
+        for reader in readers
+        if kind_of(reader) <= Kind.BROADCAST and _runs_once(graph, reader.owner)
+    ]
+
+
+def _runs_once(graph: Graph, inner: Graph) -> bool:
+    """Return whether a graph is this one, or a branch in it outside of all loops."""
+    while inner is not graph:
+        if inner.owner is None or not inner.owner.is_op("If"):
+            return False
+        inner = inner.owner.owner
+    return True
 
 
 def _refusal(node: Node) -> Skip | None:
