@@ -26,6 +26,15 @@ def test_the_lower_triangle_of_a_diagonal_is_selected() -> None:
     )
 
 
+def test_booleans_are_masked_by_and() -> None:
+    head = "(bool[2,3] x) => (bool[2,3] y)"
+    assert_rewrites(
+        PASS,
+        f"{head} {{ y = Trilu(x) }}",
+        f"{head} <bool[2,3] m = {{1,1,1,0,1,1}}> {{ y = And(x, m) }}",
+    )
+
+
 @pytest.mark.parametrize("upper", [0, 1])
 @pytest.mark.parametrize("k", [-(2**40), -4, -1, 0, 1, 4, 2**40])
 def test_every_diagonal(upper: int, k: int) -> None:

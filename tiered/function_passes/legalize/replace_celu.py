@@ -1,4 +1,4 @@
-"""Celu(x, alpha)  =>  alpha * Elu(x / alpha)"""
+"""Celu(x, alpha)  =>  Where(x > 0, x, alpha * Elu(x / alpha))"""
 
 import numpy as np
 
@@ -9,14 +9,18 @@ from tiered import DataType, Graph, Skip, Value, op, rewrite, var
 def replace_celu(graph: Graph, x: Value, alpha: float) -> Value | Skip:
     """Scale x into an Elu, and its result back; Elu with the same alpha is another function.
 
+    What is positive stays as it is: x / alpha may overflow where x does not.
+
     Rounds differently than the operator, and keeps -0.0, for which onnxruntime's kernel returns
     0.0.
     """
     if x.dtype is None:
         return Skip("the dtype of x is not known")
-    if alpha == 0 or not np.isfinite(alpha):
+    if not 0 < alpha < np.inf:
         return Skip("alpha is {}", alpha)
     if alpha == 1:
         return graph.op.Elu(x)
-    scale = graph.constant(np.array(alpha, DataType(x.dtype).numpy), "alpha")
-    return graph.op.Mul(graph.op.Elu(graph.op.Div(x, scale)), scale)
+    dtype = DataType(x.dtype).numpy
+    scale, zero = graph.constant(np.array(alpha, dtype), "alpha"), np.zeros((), dtype)
+    scaled = graph.op.Mul(graph.op.Elu(graph.op.Div(x, scale)), scale)
+    return graph.op.Where(graph.op.Greater(x, graph.constant(zero, "zero")), x, scaled)

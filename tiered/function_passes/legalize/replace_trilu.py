@@ -15,7 +15,7 @@ _MOST_ELEMENTS: Final = 1 << 20
     legalizes=True,
 )  # fmt: skip
 def replace_trilu(graph: Graph, x: Value, k: Value | None, upper: int) -> Value | Skip:
-    """Select by a constant mask of the last two dims.
+    """Select by a constant mask of the last two dims; And with the mask for booleans.
 
     A product with the mask would make NaN of Inf. x is the last operand, as onnxruntime's Where
     makes 0.0 of a -0.0 in the other one.
@@ -34,5 +34,8 @@ def replace_trilu(graph: Graph, x: Value, k: Value | None, upper: int) -> Value 
     diagonal = max(-rows, min(columns, diagonal))
     triangle = np.tri(rows, columns, diagonal - 1, dtype=bool)
     outside = triangle if upper else ~np.tri(rows, columns, diagonal, dtype=bool)
+    if x.dtype == DataType.BOOL:
+        # onnxruntime has a kernel of Trilu for booleans, and none of Where.
+        return graph.op.And(x, graph.constant(~outside, "inside"))
     zero = np.zeros((), DataType(x.dtype).numpy)
     return graph.op.Where(graph.constant(outside, "outside"), graph.constant(zero, "zero"), x)
