@@ -90,6 +90,7 @@ REFUSED: dict[str, Edit] = {
     "set_metadata of another model": lambda p: p.main.set_metadata(p.foreign, {"a": "b"}),
     "set_operator of another model": lambda p: p.main.set_operator(p.foreign, "Add"),
     "rename_node of another model": lambda p: p.main.rename_node(p.foreign, "n"),
+    "rename_node to the name of another node": lambda p: p.main.rename_node(p.node("a"), "node_b"),
     "rename_value of another model": lambda p: p.main.rename_value(p.other.main.values["p"], "n"),
     "move_node of another model": lambda p: p.main.move_node(p.foreign, p.body),
     "fold a node of another model": lambda p: p.main.fold_to_initializer(

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from tiered.graph import Graph, Model, Node, TensorType, Value
+from tiered.graph.edits.operands import has_node_named
 from tiered.layout.equivalence import Operator, Port, TensorClass, is_live
 from tiered.layout.permutation import (
     Permutation,
@@ -65,7 +66,9 @@ class Writer:
                 node.owner.prune([node])
         self._note_views()
         for old, new in named:
-            if old.graph is None and names[old] and new is not None and new.op_type == old.op_type:
+            if old.graph is not None or new is None or new.op_type != old.op_type:
+                continue
+            if names[old] and not has_node_named(new.owner, names[old]):
                 new.owner.rename_node(new, names[old])
 
     def _note_views(self) -> None:

@@ -59,9 +59,10 @@ def test_a_plain_copy_has_names_texts_and_numbers_only() -> None:
 
 
 def test_nodes_of_one_label_are_numbered() -> None:
-    graph = model(SHARED).main
-    for node in graph.nodes:
-        graph.rename_node(node, "same")
+    proto = model(SHARED).to_proto()
+    for node in proto.graph.node:
+        node.name = "same"
+    graph = Model.from_proto(proto).main
     assert list(graph.to_networkx()) == ["same", "same#2", "same#3"]
 
 

@@ -21,6 +21,7 @@ from tiered.compat.ppq.elements import (
 from tiered.errors import ModelError
 from tiered.graph import Graph, Model, Node, Value
 from tiered.graph.edits import surgery
+from tiered.graph.queries.networkx_view import unique_labels
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -31,12 +32,16 @@ class BaseGraph:
 
     @property
     def operations(self) -> Mapping[str, Operation]:
-        """The operations by name; the table is rebuilt only after an edit."""
+        """The operations by name; the table is rebuilt only after an edit.
+
+        Of several operations of one name the first has the name, others `name#2`, `name#3`.
+        """
         return _Operations(self.graph)
 
     @property
-    def variables(self) -> dict[str, Variable]:
-        return {name: variable_of(value) for name, value in self.graph.values.items()}
+    def variables(self) -> Mapping[str, Variable]:
+        """The variables by name, as they are now."""
+        return _Variables(self.graph)
 
     @property
     def inputs(self) -> MutableMapping[str, Variable]:
@@ -171,7 +176,26 @@ class _Operations(Mapping[str, Operation]):
 
 
 def _labels(model: Model) -> dict[Graph, dict[str, Node]]:
-    return {graph: {node.label: node for node in graph.nodes} for graph in model.graphs()}
+    return {
+        graph: {label: node for node, label in unique_labels(graph.nodes).items()}
+        for graph in model.graphs()
+    }
+
+
+@dataclass(slots=True, eq=False)
+class _Variables(Mapping[str, Variable]):
+    """The variables of a graph by name."""
+
+    _graph: Graph
+
+    def __getitem__(self, name: str) -> Variable:
+        return variable_of(self._graph.values[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(tuple(self._graph.values))
+
+    def __len__(self) -> int:
+        return len(self._graph.values)
 
 
 @dataclass(slots=True, eq=False)

@@ -243,14 +243,30 @@ def write_proto(node: Node, proto: onnx.NodeProto) -> None:
 
 
 def rename_node(graph: Graph, node: Node, name: str) -> None:
-    """Rename the node."""
+    """Rename the node.
+
+    Raises:
+        ModelError: another node of its graph has the name.
+    """
     check_node_within(graph, node)
     if node.proto.name == name:
         return
+    if has_node_named(node.owner, name):
+        raise ModelError(
+            f"node {node.label!r} cannot be named {name!r}: another node of its graph has the "
+            "name, and runtimes refuse two of one name; model.node_names.fresh(name) is a free one"
+        )
     graph._log(Edit.RENAME_NODE, node, node.proto)
     proto = _copy(node.proto)
     proto.name = name
     write_named(node, proto)
+
+
+def has_node_named(graph: Graph, name: str) -> bool:
+    """Return whether a node of a graph itself, not of its bodies, has a name."""
+    if not name or name not in graph.model.node_names:
+        return False
+    return any(node.proto.name == name for node in graph._nodes.values())
 
 
 def write_named(node: Node, proto: onnx.NodeProto) -> None:

@@ -10,6 +10,7 @@ from tiered.graph.core.tensor import Tensor
 from tiered.graph.core.types import TensorType, ValueType
 from tiered.graph.core.value import SLOT_MASK, NotInferred, Value
 from tiered.graph.edits.nodes import why_not_foldable, write_folded
+from tiered.graph.edits.operands import has_node_named
 from tiered.graph.edits.transactions import check_model, check_node, is_hidden, undone_on_error
 
 if TYPE_CHECKING:
@@ -194,7 +195,9 @@ def replace(
         graph.rename_value(after, name)
     successor = next((value.producer for value in values if value is not None), None)
     is_new = successor is not None and since is not None and successor.id >= since
-    if node.graph is None and label and is_new and successor is not None:
+    if node.graph is not None or not label or not is_new or successor is None:
+        return
+    if not has_node_named(successor.owner, label):
         graph.rename_node(successor, label)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tiered.graph.core.schema import AttributeReference
@@ -16,17 +16,32 @@ if TYPE_CHECKING:
     from tiered.graph.core.value import Value
 
 
+def unique_labels(nodes: Sequence[Node]) -> dict[Node, str]:
+    """Return a label of its own for each node, in their order: the name where one has it.
+
+    Of several nodes of one label the first with the name keeps it; others are `label#2`, `label#3`.
+    """
+    labels: dict[Node, str] = {}
+    taken: set[str] = set()
+    numbers: dict[str, int] = {}
+    for node in sorted(nodes, key=lambda node: not node.name):
+        base = label = node.label or node.op_type
+        while label in taken:
+            numbers[base] = numbers.get(base, 1) + 1
+            label = f"{base}#{numbers[base]}"
+        taken.add(label)
+        labels[node] = label
+    return {node: labels[node] for node in nodes}
+
+
 def to_networkx(graph: Graph) -> nx.DiGraph[str]:
     """Return a plain named copy of a graph; see `Graph.to_networkx`."""
     import networkx as nx
 
     plain: nx.DiGraph[str] = nx.DiGraph(name=graph.name)
-    labels: dict[Node, str] = {}
-    taken: dict[str, int] = {}
-    for node in graph.topological_order():
-        label = node.label or node.op_type
-        taken[label] = taken.get(label, 0) + 1
-        labels[node] = label if taken[label] == 1 else f"{label}#{taken[label]}"
+    order = graph.topological_order()
+    labels = unique_labels(order)
+    for node in order:
         plain.add_node(
             labels[node],
             op_type=node.op_type,

@@ -111,7 +111,8 @@ def product_in_parts(
         )
         if part.producer is not None:
             # Not the name of the whole product: a part is not cut again.
-            graph.rename_node(part.producer, f"{product.label}/part_{at}")
+            name = graph.model.node_names.fresh(f"{product.label}/part_{at}")
+            graph.rename_node(part.producer, name)
         if bias is not None and cut.dim != "inner":
             part = graph.op.Add(part, part_along(graph, bias, of_bias, *ends))
         results.append(part)
