@@ -20,7 +20,7 @@ from tests.small import (
     registered,
     rename_graph,
 )
-from tiered import Graph, Model, Pass, PassContext, Sequential
+from tiered import Graph, Model, Pass, PassContext, Sequential, module_pass
 from tiered.errors import (
     ConfigError,
     UsageError,
@@ -91,6 +91,22 @@ def test_an_isolated_context_inherits_nothing_and_tells_nobody() -> None:
     assert recorder.calls == ["enter", "exit"]
     assert not outer.report.results
     assert [result.name for result in ctx.report.results] == ["look"]
+
+
+def test_apply_keeps_the_backend_and_the_config_around_it() -> None:
+    seen: list[tuple[bool, object, int]] = []
+
+    @module_pass(opt_level=4)
+    def looks(model: Model, ctx: PassContext) -> None:
+        seen.append((ctx.names_backend, ctx.config["verify.seed"], ctx.opt_level))
+
+    config = {"verify.seed": 7}
+    with PassContext(1, disabled=[looks], backend="onnxruntime_cpu", config=config) as around:
+        looks.apply(model())
+        looks.apply(model(), PassContext.isolated())
+    looks.apply(model())
+    assert seen == [(True, 7, 2), (False, 0, 2), (False, 0, 2)]
+    assert not around.report.results
 
 
 def test_current_is_the_innermost_context_and_without_one_the_defaults() -> None:

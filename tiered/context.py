@@ -145,6 +145,11 @@ class PassContext:
         context._is_isolated = True
         return context
 
+    def undecided(self) -> PassContext:
+        """Return an isolated context with the backend and the config that hold here."""
+        backend: Backend | None = self._inherited("_backend")
+        return PassContext.isolated(backend=backend, config=self.config_set)
+
     # --- settings --------------------------------------------------------------------------
 
     @property

@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from onnx.parser import parse_model
 
 from tests.small import model, ops
-from tiered import Model, UsageError
+from tiered import Model, PassContext, UsageError
 from tiered.compat.ppq import (
     BaseGraph,
     BaseQuantFunction,
@@ -174,6 +175,48 @@ def test_the_table_of_operations_follows_the_edits() -> None:
     assert operations["more"].type == "Neg"
     with pytest.raises(KeyError):
         operations["none"]
+
+
+def test_no_operation_of_a_taken_name_is_lost() -> None:
+    ppq = graph()
+    with pytest.raises(ModelError, match="another node of its graph has the name"):
+        ppq.operations["node_a"].name = "node_b"
+    assert len(ppq.operations) == 4
+    text = "g (float[2] x) => (float[2] y) { b = Relu(x) a = Neg(b) y = Abs(a) }"
+    proto = parse_model(f'<ir_version: 10, opset_import: ["" : 21]> {text}')
+    proto.graph.node[1].name = "b"
+    read = BaseGraph(Model.from_proto(proto).main).operations
+    assert [(name, each.type) for name, each in read.items()] == [
+        ("b#2", "Relu"), ("b", "Neg"), ("y", "Abs"),
+    ]  # fmt: skip
+    for node in proto.graph.node:
+        node.name = "b"
+    assert list(BaseGraph(Model.from_proto(proto).main).operations) == ["b", "b#2", "b#3"]
+
+
+def test_variables_are_a_view_of_the_graph() -> None:
+    ppq = graph()
+    variables = ppq.variables
+    assert set(variables) == {"x", "w", "a", "b", "c", "y"}
+    ppq.create_variable("more", np.ones(2, np.float32), is_parameter=True)
+    assert variables["more"].is_parameter
+    for name in variables:
+        if name == "more":
+            ppq.remove_variable(variables[name])
+    assert "more" not in variables
+
+
+def test_the_mergers_see_the_backend_of_the_context() -> None:
+    text = """g (float[2,3,4] x, float[2,3,4] s) => (float[2,3,4] y) <float[4] g = {1,2,3,4},
+        float[4] b = {0,0,0,0}> {
+        a = Add(x, s)  y = LayerNormalization<axis=-1>(a, g, b) }"""
+    of = model(text)
+    merger = GraphMerger(BaseGraph(of.main))
+    merger.fuse_skiplayernorm()
+    assert ops(of) == ["Add", "LayerNormalization"]
+    with PassContext(backend="onnxruntime_cpu"):
+        merger.fuse_skiplayernorm()
+    assert ops(of) == ["SkipLayerNormalization"]
 
 
 def test_operations_of_another_graph_are_refused() -> None:

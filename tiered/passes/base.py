@@ -129,14 +129,15 @@ class Pass(ABC):
         return self._called(model, PassContext.current(), Place())
 
     def apply(self, model: AnyModel, ctx: PassContext | None = None) -> AnyModel:
-        """Run the pass regardless of its level and of the context around it.
+        """Run the pass regardless of its level and of what the context around it decides.
 
         Args:
             model: as for a call.
             ctx: the context of the pass, which keeps the remarks; by default a new one that
-                inherits nothing.
+                inherits the backend and the config of the context around it, and nothing else: no
+                level, no lists of passes, no instruments.
         """
-        return self._called(model, ctx or PassContext.isolated(), Place(forced=True))
+        return self._called(model, ctx or PassContext.current().undecided(), Place(forced=True))
 
     def _called(self, model: AnyModel, ctx: PassContext, place: Place) -> AnyModel:
         from tiered.passes.execution import execute
