@@ -43,7 +43,7 @@ def test_a_softmax_that_others_see_stays() -> None:
 
 def _limits(dtype: str, bound: float) -> str:
     """Return constants `low` and `high`; ONNX text has half precision floats as their bits."""
-    ends = [-bound, bound] if dtype == "float" else np.float16([-bound, bound]).view(np.uint16)
+    ends = [-bound, bound] if dtype == "float" else np.array([-bound, bound], np.float16).view(np.uint16).tolist()
     return f"<{dtype} low = {{{ends[0]}}}, {dtype} high = {{{ends[1]}}}>"
 
 
