@@ -8,13 +8,15 @@ import pytest
 
 from tests.cli.conftest import Cli
 from tests.small import proto
-from tiered import optimize, optimize_model
-from tiered.errors import TargetError
+from tiered import Graph, Value, op, optimize, optimize_model, rewrite, var
+from tiered.errors import TargetError, VerificationError
 from tiered.testing import parse
 from tiered.verify.methods import VerificationMethod
 from tiered.verify.verdict import Verdict, verdict_of
 
 RANDOM = "g (float[3] x) => (float[3] y) { a = Identity(x)  y = RandomNormalLike(a) }"
+DRAWN_LATE = """g (float[3] x) => (float[3] y) {
+    a = Neg(x)  b = Neg(a)  c = Exp(b)  d = RandomNormalLike(c)  y = Add(c, d) }"""
 STILL = "g (float[3] x) => (float[3] y) { y = Neg(x) }"
 NOWHERE = "g (float[3] x) => (y) { y = zeta.Unknown(x) }"  # no runtime opens it
 PART = """g (float[3] x) => (float[3] y, float[3] z) {
@@ -57,6 +59,30 @@ def test_where_all_outputs_are_random_nothing_is_verified(tmp_path: Path, cli: C
     ended = cli("optimize", file, out, "--verify")
     assert (ended.code, out.exists()) == (4, False)
     assert "y (not comparable: random)" in ended.err
+
+
+@pytest.mark.parametrize("how", ["each", "region", "final"])
+def test_what_is_computed_before_a_draw_is_verified_by_region(how: str) -> None:
+    result = optimize_model(proto(DRAWN_LATE), verify=how)
+    assert result.verify is not None
+    assert result.verify.verdict == Verdict("yes")
+    assert {way.by for way in result.verify.ways} == {"region"}
+
+
+@pytest.mark.parametrize("how", ["each", "final"])
+def test_a_wrong_pass_before_a_draw_is_found(how: str) -> None:
+    @rewrite(op.Neg(op.Neg(var.x)), opt_level=None)
+    def wrong(graph: Graph, x: Value) -> Value:
+        """Lose a sign."""
+        return graph.op.Neg(x)
+
+    with pytest.raises(VerificationError, match="wrong"):
+        optimize_model(proto(DRAWN_LATE), passes=[wrong], verify=how)
+
+
+def test_a_region_of_random_values_alone_is_not_said_to_be_verified() -> None:
+    with pytest.raises(TargetError, match=r"not verified: .*y \(not comparable: random\)"):
+        optimize(proto(RANDOM), verify="region")
 
 
 def test_an_output_that_is_left_out_is_named(tmp_path: Path, cli: Cli) -> None:

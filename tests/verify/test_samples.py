@@ -204,7 +204,7 @@ ODD = """g (float[batch,?] x, float[k] s) => (float[c,77] y)
 
 
 def test_the_sizes_of_given_shapes_are_those_of_made_inputs() -> None:
-    passes = ["const_input_shape", "eliminate_identity"]
+    passes = ["eliminate_identity"]
     made = optimize_model(proto(ODD), passes=passes, verify=True).verify
     assert made is not None
     assert made.samples[0].inputs.feeds["x"].size % 77 == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary
@@ -10,7 +11,7 @@ from weakref import WeakKeyDictionary
 import onnx
 
 from tiered.context import PassContext
-from tiered.errors import VerificationError
+from tiered.errors import RuntimeFailure, VerificationError
 from tiered.graph import Model, Stamp
 from tiered.graph.queries.contrib_checker import contrib_complaint
 from tiered.graph.queries.onnx_checker import is_only_declared
@@ -25,6 +26,7 @@ from tiered.verify.deployment import Deployment
 from tiered.verify.live_extract import is_harmless
 from tiered.verify.methods import Case, How, Method, Subject, VerificationMethod, how_of
 from tiered.verify.model_check import WholeModel
+from tiered.verify.random_values import is_all_random
 from tiered.verify.region_check import ChangedRegion
 from tiered.verify.samples import Sample, Source, Wanted, check_given, read_samples
 from tiered.verify.static_properties import acyclic
@@ -91,7 +93,7 @@ class Verify:
     Args:
         how: "each" runs the model after each pass that changed something, and holds its outputs to
             the promise of the pass; a model with weights above `LARGE` or a quarter of the allowed
-            memory is verified as with "region". "region" runs only the changed nodes, before and
+            memory, or with random outputs only, is verified as with "region". "region" runs only the changed nodes, before and
             after. "final" runs the model once, at the end, with the common promise of all passes.
             "structure" runs nothing: it checks that the view is valid and acyclic, and that
             onnx.checker accepts the model. "off" does nothing. All but "off" check the interface.
@@ -209,8 +211,21 @@ class Verify:
         state = watched.baseline
         if state is not None and not model.journal.moved_since(state.stamp):
             return
-        take = self._recorded if self._is_by_region(model) else Baseline.of
-        watched.baseline = take(model)
+        watched.baseline = self._taken(model)
+
+    def _taken(self, model: Model) -> Baseline | RecordedBaseline:
+        """Return the baseline of the model as it is now.
+
+        Outputs that are all random say nothing; what is computed before the draws does, by region.
+        """
+        if self._is_by_region(model):
+            return self._recorded(model)
+        whole = Baseline.of(model)
+        if is_all_random(whole.runnable.proto):
+            # What onnxruntime does not run is for the other method to judge.
+            with suppress(RuntimeFailure):
+                return self._recorded(model)
+        return whole
 
     def _is_by_region(self, model: Model) -> bool:
         """Return whether only changed regions are to run."""

@@ -62,6 +62,12 @@ def random_values(proto: onnx.ModelProto) -> frozenset[str]:
     return frozenset(found)
 
 
+def is_all_random(proto: onnx.ModelProto) -> bool:
+    """Return whether all outputs of a model depend on random draws."""
+    outputs = {output.name for output in proto.graph.output}
+    return bool(outputs) and outputs <= random_values(proto)
+
+
 def _draws(node: onnx.NodeProto) -> bool:
     if node.op_type == "Dropout":
         return len(node.input) > _TRAINING and bool(node.input[_TRAINING])

@@ -46,6 +46,7 @@ from tiered.verify.random_values import random_outputs
 from tiered.verify.reference_check import Opinion, region_opinion
 from tiered.verify.samples import Sample, Wanted, samples_for
 from tiered.verify.sliced_session import SlicedSession, bare_types, open_model
+from tiered.verify.verdict import why_empty
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
 STEPS: Final = (0, 1, 2, 4, 8, 16, 64, 256, 1024)
 """How far around the changed nodes, in nodes, the regions that are tried reach."""
 _SIZES: Final = 64
+_ALONE: Final = "changed nodes do not run by themselves"
 _INTEGERS: Final = (onnx.TensorProto.INT64, onnx.TensorProto.INT32, onnx.TensorProto.BOOL)
 
 
@@ -109,7 +111,7 @@ class ChangedRegion:
         elif not regions.unproven:
             case.verified("sameness")
         if regions.unproven:
-            case.verified("nothing", why="changed nodes do not run by themselves")
+            case.verified("nothing", why="; ".join(dict.fromkeys(regions.unproven)))
         return after
 
 
@@ -118,12 +120,12 @@ class _Regions:
 
     Attributes:
         nodes: how many nodes ran.
-        unproven: how many regions do not run by themselves.
+        unproven: why regions were not compared, for each that was not.
     """
 
     def __init__(self, case: Case, before: RecordedBaseline) -> None:
         self.nodes = 0
-        self.unproven = 0
+        self.unproven: list[str] = []
         self._case = case
         self._model = case.model
         self._before = before
@@ -184,6 +186,9 @@ class _Regions:
                 verdict = self._run_region(region)
             except (RuntimeFailure, ModelError, TypeError):
                 continue  # a larger region may run
+            if verdict.ok and (why := why_empty(verdict.comparisons, ())):
+                self._leave(nodes, why.replace(PREFIX, ""))
+                return
             opinion = self._opinion(verdict)
             if verdict.ok or opinion.is_excused:
                 self._case.remarks += [opinion.text] if opinion.is_excused else []
@@ -192,17 +197,17 @@ class _Regions:
             failed, reads = self._failure(verdict, opinion), region.reads
         if failed is None:
             count = max(map(len, inside))
-            self._leave(inside, f"{count} changed nodes do not run by themselves")
+            self._leave(inside, f"{count} changed nodes do not run by themselves", _ALONE)
             return
         if not self._before.values and any(name in self._sides[0].producer for name in reads):
-            self._leave(inside, f"on made values, which may not occur, {failed}")
+            self._leave(inside, f"on made values, which may not occur, {failed}", _ALONE)
             return
         raise failed
 
-    def _leave(self, inside: Inside, why: str) -> None:
+    def _leave(self, inside: Inside, text: str, why: str = "") -> None:
         """Leave a region unverified, with a remark."""
-        self._case.remarks.append(f"not verified: {why}")
-        self.unproven += 1
+        self._case.remarks.append(f"not verified: {text}")
+        self.unproven.append(why or text)
         self._cover(inside)
 
     def _with_sizes(self, inside: Inside) -> Inside:
