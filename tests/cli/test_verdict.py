@@ -11,7 +11,7 @@ from tests.small import proto
 from tiered import Graph, Value, op, optimize, optimize_model, rewrite, var
 from tiered.errors import TargetError, VerificationError
 from tiered.testing import parse
-from tiered.verify.methods import VerificationMethod
+from tiered.verify.methods import How, VerificationMethod
 from tiered.verify.verdict import Verdict, verdict_of
 
 RANDOM = "g (float[3] x) => (float[3] y) { a = Identity(x)  y = RandomNormalLike(a) }"
@@ -62,7 +62,7 @@ def test_where_all_outputs_are_random_nothing_is_verified(tmp_path: Path, cli: C
 
 
 @pytest.mark.parametrize("how", ["each", "region", "final"])
-def test_what_is_computed_before_a_draw_is_verified_by_region(how: str) -> None:
+def test_what_is_computed_before_a_draw_is_verified_by_region(how: How) -> None:
     result = optimize_model(proto(DRAWN_LATE), verify=how)
     assert result.verify is not None
     assert result.verify.verdict == Verdict("yes")
@@ -70,7 +70,7 @@ def test_what_is_computed_before_a_draw_is_verified_by_region(how: str) -> None:
 
 
 @pytest.mark.parametrize("how", ["each", "final"])
-def test_a_wrong_pass_before_a_draw_is_found(how: str) -> None:
+def test_a_wrong_pass_before_a_draw_is_found(how: How) -> None:
     @rewrite(op.Neg(op.Neg(var.x)), opt_level=None)
     def wrong(graph: Graph, x: Value) -> Value:
         """Lose a sign."""

@@ -93,10 +93,10 @@ class Verify:
     Args:
         how: "each" runs the model after each pass that changed something, and holds its outputs to
             the promise of the pass; a model with weights above `LARGE` or a quarter of the allowed
-            memory, or with random outputs only, is verified as with "region". "region" runs only the changed nodes, before and
-            after. "final" runs the model once, at the end, with the common promise of all passes.
-            "structure" runs nothing: it checks that the view is valid and acyclic, and that
-            onnx.checker accepts the model. "off" does nothing. All but "off" check the interface.
+            memory, or with random outputs only, is verified as with "region". "region" runs only
+            the changed nodes, before and after. "final" runs the model once, at the end, with the
+            common promise of all passes. "structure" runs nothing: it checks that the view is valid
+            and acyclic, and that onnx.checker accepts the model. "off" does nothing. All but "off" check the interface.
         inputs: what to run on: files, folders, dicts of arrays (`tiered.verify.samples`), each a
             sample of all inputs; without any, inputs are made.
         shapes: the dims of made inputs, by name, as far as they are sizes.
