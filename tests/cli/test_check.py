@@ -1,9 +1,11 @@
 import json
 from pathlib import Path
 
+import onnx
 import pytest
 
 from tests.cli.conftest import Cli
+from tiered.testing import parse
 
 NPU = """
 api_version = 1
@@ -108,3 +110,14 @@ def test_strict_fails_where_the_backend_does_not_take_the_result(
     ended = cli("optimize", small, *options, "--strict")
     assert ended.code == 4
     assert "npu does not take the model: Identity: the target has no such operator" in ended.err
+
+
+def test_a_model_that_the_standard_forbids_is_named(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "wrong.onnx"
+    text = "(float[2,3,4] x) => (float[?,?,?] y) { y = Transpose<perm = [0,0,5]>(x) }"
+    onnx.save(parse(text), path)
+    ended = cli("check", path, "--backend", "portable13")
+    assert "onnx.checker rejects the model: " in ended.out
+    assert "repeated value" in ended.out.replace("\n", " ")
+    found = json.loads(cli("check", path, "--backend", "portable13", "--json").out)
+    assert "repeated value" in found["complaint"]

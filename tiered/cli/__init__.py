@@ -3,8 +3,9 @@
 Results go to stdout, everything else to stderr. Importing it loads neither onnx, numpy, networkx
 nor onnxruntime, so that `tiered --help` answers at once; each command imports what it needs.
 
-Exit codes: 0 done, 1 model or file error, 2 usage, 3 verification failed, 4 a target or an
-expectation not met, 5 a bug in tiered or in a pass, 130 interrupted.
+Exit codes: 0 done, 1 model or file error, 2 usage, 3 verification failed, 4 what was asked for
+cannot be done, or a target or an expectation is not met, 5 a bug in tiered or in a pass, 130
+interrupted.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from cyclopts import App, CycloptsError, Group, Parameter, UnknownOptionError
+from cyclopts import App, ArgumentCollection, CycloptsError, Group, Parameter, UnknownOptionError
 
 from tiered.cli.command_flags import CheckOptions, InspectOptions, ReadOptions, WriteOptions
 from tiered.cli.commands.batch import BatchOptions, FolderOptions
@@ -26,6 +26,7 @@ from tiered.cli.config_file import apply_config_file
 from tiered.cli.declarations import catalogue, debug, read, write
 from tiered.cli.declarations.batch import batch
 from tiered.cli.declare import with_parameters, with_whole_paragraphs
+from tiered.cli.effects import note_typed
 from tiered.cli.examples import COMMANDS, EXAMPLES, FIRST, with_examples
 from tiered.cli.flags import OptimizeOptions
 from tiered.cli.foreign import answer_to, answer_to_command
@@ -35,7 +36,8 @@ from tiered.cli.watch import WatchOptions
 
 EPILOGUE = """\
 Exit codes: 0 done, 1 model or file error, 2 usage, 3 verification failed (nothing is written), \
-4 a target or an expectation not met, 5 a bug in tiered or in a pass, 130 interrupted."""
+4 what was asked for cannot be done, or a target or an expectation is not met, \
+5 a bug in tiered or in a pass, 130 interrupted."""
 
 BATCH_EPILOGUE = """\
 Exit codes: 0 all models done, 1 a model failed, 2 usage, 130 interrupted."""
@@ -47,6 +49,11 @@ def _version() -> str:
     return f"tiered {__version__}"
 
 
+def _note_typed(app: App, commands: tuple[str, ...], arguments: ArgumentCollection) -> None:
+    """Remember which options were typed, before those of a file are added."""
+    note_typed({token.keyword for each in arguments for token in each.tokens if token.keyword})
+
+
 app = App(
     name="tiered",
     help="Optimise ONNX models with passes that can be trusted.",
@@ -54,7 +61,7 @@ app = App(
     help_format="plaintext",
     version=_version,
     suppress_keyboard_interrupt=False,
-    config=apply_config_file,
+    config=(_note_typed, apply_config_file),
 )
 
 

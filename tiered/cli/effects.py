@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
+from contextvars import ContextVar
 from dataclasses import MISSING, Field, fields
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from tiered.errors import UsageError
+
+_TYPED: Final[ContextVar[frozenset[str]]] = ContextVar("typed options", default=frozenset())
+"""The flags of the command line that runs."""
+
+
+def note_typed(flags: Collection[str]) -> None:
+    """Remember the flags of a command line: one may be typed with its own default value."""
+    _TYPED.set(frozenset(flags))
 
 
 class Effect(NamedTuple):
@@ -24,7 +33,7 @@ class Effect(NamedTuple):
 
 
 def check_effects(effects: Iterable[Effect], *given: Any, **others: Any) -> None:
-    """Check that each option that differs from its default has an effect.
+    """Check that each option that was typed, or differs from its default, has an effect.
 
     Args:
         effects: the rules of a command.
@@ -43,9 +52,9 @@ def check_effects(effects: Iterable[Effect], *given: Any, **others: Any) -> None
 
     for effect in effects:
         for name in effect.options:
-            field = known[name][1]
-            if value_of(name) != _default(field) and not effect.holds(value_of):
-                flag = _flag(name, value_of(name))
+            value, flag = value_of(name), _flag(name, value_of(name))
+            is_given = value != _default(known[name][1]) or flag in _TYPED.get()
+            if is_given and not effect.holds(value_of):
                 raise UsageError(f"{flag} has no effect: it needs {effect.needs}")
 
 

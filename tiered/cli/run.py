@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from tiered.cli.effects import note_typed
 from tiered.cli.examples import COMMANDS
 from tiered.cli.foreign import translated, with_command
 from tiered.cli.optional_values import complete
@@ -31,6 +32,7 @@ def run(tokens: Sequence[str]) -> tuple[int, bool]:
         the exit code, and whether the command came to its end with code of tiered alone.
     """
     subject, is_own = None, False
+    note_typed(())
     tokens = translated(with_command(tokens, COMMANDS))
     try:
         subject, command, is_own = _command(complete(tokens))

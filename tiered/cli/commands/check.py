@@ -1,7 +1,9 @@
 """`tiered check MODEL --backend NAME`: which nodes a target takes, and why not the others.
 
 With `--json` one object:
-    model, backend, opt_level, is_met: whether the target takes the result of its pipeline.
+    model, backend, opt_level.
+    complaint: why onnx.checker, its inference included, rejects the model as it is; "" if not.
+    is_met: whether the target takes the result of its pipeline.
     before, after: {nodes, taken, operators: [{operator, nodes, taken}], model: [reason],
         gaps: [{operator, reasons, count, nodes}]}, as the model is, and after the pipeline.
     mended: [{pass, operator, reasons, count, nodes}]: nodes that a pass removed or changed.
@@ -18,6 +20,7 @@ from tiered.cli.command_flags import CheckOptions, ReadOptions
 from tiered.cli.flags import LEVELS
 from tiered.cli.html import check_html
 from tiered.cli.output.report_page import write_report
+from tiered.cli.output.summary import complaint_note
 from tiered.cli.output.tables import Number, print_table
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.shapes import load_shaped
@@ -54,6 +57,7 @@ def run_check(file: str, target: CheckOptions, options: ReadOptions) -> None:
     pipeline_for(PassContext(backend=backend).backend, edits)
     with Progress() as progress:
         model = load_shaped(file, options, progress)
+        complaint = model.complaint() or ""
         progress.say("running the passes")
         check = check_target(model, edits=edits, opt_level=opt_level, backend=backend)
     if target.html is not None:
@@ -61,12 +65,13 @@ def run_check(file: str, target: CheckOptions, options: ReadOptions) -> None:
         write_report(
             target.html,
             f"tiered check {short(name)}",
-            lambda console: _print(console, name, opt_level, check, None),
+            lambda console: _print(console, name, opt_level, check, complaint, None),
         )
     if options.json:
-        print_json(_described(file, opt_level, check))
+        print_json(_described(file, opt_level, check, complaint))
     else:
-        _print(results(), file, opt_level, check, None if options.verbose else FEW)
+        limit = None if options.verbose else FEW
+        _print(results(), file, opt_level, check, complaint, limit)
     if not check.after.is_met:
         raise TargetError(_verdict(check))
 
@@ -85,10 +90,17 @@ def _verdict(check: TargetCheck) -> str:
 
 
 def _print(
-    console: Console, file: str, opt_level: int, check: TargetCheck, limit: int | None
+    console: Console,
+    file: str,
+    opt_level: int,
+    check: TargetCheck,
+    complaint: str,
+    limit: int | None,
 ) -> None:
     before, after, backend = check.before, check.after, check.before.backend
     console.print(printable(f"{file} on {backend}: {backend.doc or 'no description'}"))
+    if complaint:
+        console.print(complaint_note(complaint))
     for said, coverage in (("as it is", before), (f"after the passes of -O{opt_level}", after)):
         taken = coverage.nodes - coverage.refused.total()
         share = f" ({taken / coverage.nodes:.0%})" if coverage.nodes else ""
@@ -166,11 +178,12 @@ def _print_rest(console: Console, count: int, limit: int | None) -> None:
 # --- as JSON --------------------------------------------------------------------------------------
 
 
-def _described(file: str, opt_level: int, check: TargetCheck) -> dict[str, Any]:
+def _described(file: str, opt_level: int, check: TargetCheck, complaint: str) -> dict[str, Any]:
     return {
         "model": file,
         "backend": check.before.backend.name,
         "opt_level": opt_level,
+        "complaint": complaint,
         "is_met": check.after.is_met,
         "before": _coverage(check.before),
         "after": _coverage(check.after),

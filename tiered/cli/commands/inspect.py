@@ -16,7 +16,7 @@ from tiered.cli.command_flags import InspectOptions, ReadOptions
 from tiered.cli.facts import ModelFacts, gather_facts
 from tiered.cli.html import check_html
 from tiered.cli.output.report_page import write_report
-from tiered.cli.output.summary import overridable_note
+from tiered.cli.output.summary import complaint_note, overridable_note
 from tiered.cli.output.tables import print_table, size
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.shapes import load_shaped
@@ -81,7 +81,7 @@ def _print_head(console: Console, facts: ModelFacts) -> None:
     for key, text in facts.metadata.items():
         console.print(printable(f"  {key}: {text}"))
     if facts.complaint:
-        console.print(printable(f"onnx.checker rejects the model: {facts.complaint}"))
+        console.print(complaint_note(facts.complaint))
 
 
 def _print_interface(console: Console, facts: ModelFacts) -> None:

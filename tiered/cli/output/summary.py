@@ -100,6 +100,11 @@ def warnings_of(result: OptimizeResult) -> list[str]:
     return [*result.model.notes, *map(str, remarks)]
 
 
+def complaint_note(complaint: str) -> str:
+    """Return the line about a model that onnx.checker rejects."""
+    return printable(f"onnx.checker rejects the model: {complaint}")
+
+
 def overridable_note(count: int) -> str:
     """Return the note on initializers that are also graph inputs."""
     are, them = "initializers are also graph inputs", "them"
