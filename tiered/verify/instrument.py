@@ -95,8 +95,9 @@ class Verify:
             the promise of the pass; a model with weights above `LARGE` or a quarter of the allowed
             memory, or with random outputs only, is verified as with "region". "region" runs only
             the changed nodes, before and after. "final" runs the model once, at the end, with the
-            common promise of all passes. "structure" runs nothing: it checks that the view is valid
-            and acyclic, and that onnx.checker accepts the model. "off" does nothing. All but "off" check the interface.
+            common promise of all passes. "structure" runs nothing: it checks that the view is
+            valid and acyclic, and that onnx.checker accepts the model. "off" does nothing. All but
+            "off" check the interface.
         inputs: what to run on: files, folders, dicts of arrays (`tiered.verify.samples`), each a
             sample of all inputs; without any, inputs are made.
         shapes: the dims of made inputs, by name, as far as they are sizes.
