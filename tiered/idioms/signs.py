@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -85,11 +85,17 @@ def _erases_sign(node: Node) -> bool:
     if node.op_type == "Pow":
         # Only an odd power keeps a sign.
         exponent = None if second is None else second.const
-        return exponent is not None and not (np.mod(exponent, 2) == 1).any()
+        return exponent is not None and not (_modulo_2(exponent) == 1).any()
     if node.op_type in ("Clip", "Max"):
         bounds = (node.operand("min"),) if node.op_type == "Clip" else node.inputs
         return any(_is_above_zero(bound) for bound in bounds)
     return False
+
+
+def _modulo_2(exponents: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return the remainders of exponents; NaN for those that are not finite."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.mod(exponents, 2))
 
 
 def _is_never_zero(value: Value | None) -> bool:
@@ -108,10 +114,13 @@ _NEVER_MINUS: Final = frozenset({
 """Operators with results that are positive, 0.0 or NaN."""
 
 _KEEPING: Final = frozenset({
-    *("Add", "Div", "Expand", "Flatten", "Identity", "Min", "Mul", "ReduceMax", "ReduceMean"),
-    *("ReduceMin", "ReduceSum", "Reshape", "Slice", "Sqrt", "Squeeze", "Transpose", "Unsqueeze"),
+    *("Add", "Expand", "Flatten", "Identity", "Min", "Mul", "ReduceMean", "ReduceMin"),
+    *("ReduceSum", "Reshape", "Slice", "Sqrt", "Squeeze", "Transpose", "Unsqueeze"),
 })
-"""Operators with such results if all of their floats are such numbers."""
+"""Operators with such results if all of their floats are such numbers.
+
+The maximum of no elements is -Inf, so ReduceMax is not among them.
+"""
 
 _DEPTH: Final = 16
 
@@ -143,13 +152,18 @@ def is_never_negative(value: Value, *, no_minus_zero: bool = False, depth: int =
         return is_float
     if node.op_type == "Pow":
         exponent = None if node.inputs[1] is None else node.inputs[1].const
-        return is_float and exponent is not None and not np.mod(exponent, 2).any()
+        return is_float and exponent is not None and not _modulo_2(exponent).any()
     if node.op_type in ("Add", "Max") and any(_is_above_zero(each) for each in floats):
         no_minus_zero = False
         if node.op_type == "Max":
             return True
     if node.op_type == "Relu":
         return not no_minus_zero
+    if node.op_type == "Div":
+        # 1 / -0.0 is -Inf.
+        return keeps(floats[0]) and is_never_negative(
+            floats[1], no_minus_zero=True, depth=depth - 1
+        )
     if node.op_type == "Clip":
         return _is_clipped(node, no_minus_zero=no_minus_zero)
     return node.op_type in _KEEPING and all(map(keeps, floats))

@@ -125,3 +125,12 @@ def test_issue_40_one_over_x_plus_zero_is_the_same_infinity() -> None:
     feeds = {"x": np.array([-0.0, 0.0], np.float32)}
     for level in range(5):
         assert run(optimize(parse(text), opt_level=level), feeds)["y"].tolist() == [np.inf, np.inf]
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_power_that_is_not_finite_is_no_warning() -> None:
+    text = """(float[3] x) => (float[3] y) <float z = {0}, float p = {inf}> {
+        h = Add(x, z)  q = Pow(h, p)  y = Reciprocal(q) }"""
+    model = Model.from_proto(parse(text))
+    get_pass(PASS).apply(model)
+    assert [node.op_type for node in model.main.nodes] == ["Pow", "Reciprocal"]

@@ -43,6 +43,16 @@ def test_roots_and_reciprocals(exponent: str, nodes: str) -> None:
             "(float[2] x) => (float[2] y) <float p = {-0.5}> { a = Relu(x) y = Pow(a, p) }",
             "x may be -Inf or -0.0",
         ),
+        (
+            """(float[2] x, float[2] z) => (float[2] y) <float p = {0.5}> {
+            a = Abs(x) b = Relu(z) c = Div(a, b) y = Pow(c, p) }""",
+            "x may be -Inf or -0.0",
+        ),
+        (
+            """(float[2,0] x) => (float[2,1] y) <float p = {0.5}, int64[1] one = {1}> {
+            a = Abs(x) b = ReduceMax(a, one) y = Pow(b, p) }""",
+            "x may be -Inf or -0.0",
+        ),
     ],
 )
 def test_it_declines(text: str, because: str) -> None:
