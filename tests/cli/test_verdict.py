@@ -19,6 +19,8 @@ DRAWN_LATE = """g (float[3] x) => (float[3] y) {
     a = Neg(x)  b = Neg(a)  c = Exp(b)  d = RandomNormalLike(c)  y = Add(c, d) }"""
 STILL = "g (float[3] x) => (float[3] y) { y = Neg(x) }"
 NOWHERE = "g (float[3] x) => (y) { y = zeta.Unknown(x) }"  # no runtime opens it
+NO_NUMBERS = """(float[3] x) => (float[3] y) <float z = {0}> {
+    a = Identity(x)  b = Mul(a, z)  c = Mul(b, b)  d = Abs(c)  e = Sub(d, d)  y = Div(e, e) }"""
 PART = """g (float[3] x) => (float[3] y, float[3] z) {
     a = Identity(x)  y = RandomNormalLike(a)  z = Neg(a) }"""
 
@@ -83,6 +85,15 @@ def test_a_wrong_pass_before_a_draw_is_found(how: How) -> None:
 def test_a_region_of_random_values_alone_is_not_said_to_be_verified() -> None:
     with pytest.raises(TargetError, match=r"not verified: .*y \(not comparable: random\)"):
         optimize(proto(RANDOM), verify="region")
+
+
+def test_issue_40_where_all_outputs_are_nan_nothing_is_verified(tmp_path: Path, cli: Cli) -> None:
+    file = tmp_path / "m.onnx"
+    onnx.save(parse(NO_NUMBERS), file)
+    for how in ("each", "final"):
+        ended = cli("optimize", file, "--dry-run", f"--verify={how}")
+        assert ended.code == 4
+        assert "not comparable: all its elements are NaN" in ended.err
 
 
 def test_an_output_that_is_left_out_is_named(tmp_path: Path, cli: Cli) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, get_args
 
 from tiered.backends import Verification
 from tiered.errors import UsageError, did_you_mean
+from tiered.runtime.compare.outputs import left_out
 from tiered.support.numerics import Promise, loosest
 from tiered.verify.promises import held_to
 
@@ -150,9 +151,7 @@ class Case:
         why: str = "",
     ) -> None:
         """Record how the passes were verified."""
-        left = (name for each in self.comparisons for name in each.not_comparable)
-        names = tuple(dict.fromkeys(left))
-        name = self.subject.name
+        names, name = left_out(self.comparisons), self.subject.name
         self.methods.append(VerificationMethod(name, by, nodes, inputs, judge, why, names))
 
 

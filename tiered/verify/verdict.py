@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from tiered.errors import TargetError
+from tiered.runtime.compare.outputs import left_out
 
 if TYPE_CHECKING:
     from tiered.runtime.compare.outputs import Comparison
@@ -76,6 +77,5 @@ def why_empty(comparisons: Sequence[Comparison], reasons: Sequence[str]) -> str:
     """
     if not all(comparison.is_empty for comparison in comparisons):
         return ""
-    random = (name for comparison in comparisons for name in comparison.not_comparable)
-    said = [*dict.fromkeys([*reasons, *random])]
+    said = [*dict.fromkeys([*reasons, *left_out(comparisons)])]
     return "; ".join(said) or "the models have no output in common"

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tiered.errors import UsageError
-from tiered.runtime.compare.outputs import Comparison, Numerics, compare
+from tiered.runtime.compare.outputs import Comparison, Numerics, compare, left_out
 from tiered.runtime.compare.tensors import OutputDifference
 from tiered.support.numerics import QUANTISED, Promise
 
@@ -333,6 +333,26 @@ def test_strings_compare_by_content_in_any_dtype() -> None:
     output = one(x, np.array(["a", "b"], dtype=object))
     assert output.reason == "1 of 2 elements differ, first 'naïve' became 'b' at [1]"
     assert one(x, f32([1, 2])).reason == "dtype string became float32"
+
+
+def test_issue_40_an_output_of_nan_alone_is_not_compared() -> None:
+    nothing, some = f32([np.nan, np.nan]), f32([np.nan, 1])
+    for numerics in ("exact", "lossy"):
+        output = one(nothing, nothing.copy(), numerics)
+        assert (output.ok, output.note) == (True, "not comparable: all its elements are NaN")
+        assert one(some, some.copy(), numerics).note == ""
+        assert one(f32([]), f32([]), numerics).note == ""
+        assert not one(nothing, some, numerics).ok
+    assert one([nothing, nothing], [nothing, nothing]).note
+    assert one([nothing, some], [nothing, some]).note == ""
+
+
+def test_what_one_sample_has_numbers_of_is_not_left_out() -> None:
+    nothing, some = f32([np.nan]), f32([1])
+    samples = [{"y": nothing, "z": nothing}, {"y": some, "z": nothing}]
+    compared = [compare(sample, sample) for sample in samples]
+    assert left_out(compared) == ("z (not comparable: all its elements are NaN)",)
+    assert left_out(compared[::-1]) == left_out(compared)
 
 
 def test_sequences_compare_element_by_element() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -13,7 +13,7 @@ from tiered.graph.core.dtypes import is_float
 from tiered.runtime.compare.tensors import Limits, OutputDifference, compare_arrays
 from tiered.support.numerics import Numerics, Promise
 
-__all__ = ["RANDOM_DRAW", "Comparison", "Numerics", "OutputDifference", "compare"]
+__all__ = ["RANDOM_DRAW", "Comparison", "Numerics", "OutputDifference", "compare", "left_out"]
 
 RANDOM_DRAW: Final = "not comparable: random"
 """The note on an output that differs from run to run."""
@@ -71,6 +71,14 @@ class Comparison:
         headers = ("output", "max abs", "max rel", "verdict")
         title = "The outputs agree" if self.ok else "The outputs differ"
         return fragment(title, Table(f"allowed: {self.numerics}", headers, rows))
+
+
+def left_out(comparisons: Iterable[Comparison]) -> tuple[str, ...]:
+    """Return the outputs without compared numbers in any comparison, each with the reason."""
+    notes: dict[str, str] = {}
+    for output in (output for comparison in comparisons for output in comparison.outputs):
+        notes[output.name] = output.note and notes.get(output.name, output.note)
+    return tuple(f"{name} ({note})" for name, note in notes.items() if note)
 
 
 def compare(
@@ -195,6 +203,7 @@ def _merge(name: str, parts: Mapping[str, OutputDifference]) -> OutputDifference
     cosines = [p.cosine for p in parts.values() if p.cosine is not None]
     ulps = [p.max_ulp for p in parts.values() if p.max_ulp is not None]
     reasons = [f"{where}: {p.reason}" for where, p in parts.items() if not p.ok]
+    notes = dict.fromkeys(p.note for p in parts.values())
     return OutputDifference(
         name,
         ok=not reasons,
@@ -204,4 +213,5 @@ def _merge(name: str, parts: Mapping[str, OutputDifference]) -> OutputDifference
         cosine=min(cosines, default=None),
         nan_mismatch=sum(p.nan_mismatch for p in parts.values()),
         reason=reasons[0] if reasons else "",
+        note=next(iter(notes)) if all(notes) else "",
     )
