@@ -104,3 +104,27 @@ def test_a_required_pass_that_is_not_in_the_pipeline_is_an_error(cli: Cli, file:
     assert not out.exists()
     edit = ("--edit", "after fold_constant: mine")
     assert cli("optimize", file, out, "--load", mine, "--require", "mine", *edit).code == 0
+
+
+@pytest.mark.parametrize(
+    ("entry", "reason"),
+    [
+        ("sink_dequantize_past_split", "the model has nothing that it rewrites"),
+        ("split_by_budget{max_bytes=1}", "'x' is whole, of 32 bytes: it is an input"),
+        ("serialize_matmul{max_bytes=100}", "y: no split into parts is requested"),
+    ],
+)
+def test_a_required_pass_that_changes_nothing_is_named(
+    cli: Cli, file: Path, entry: str, reason: str
+) -> None:
+    ended = cli("optimize", file, "--dry-run", "--require", entry)
+    assert ended.code == 0
+    assert f"required {entry.partition('{')[0]} did nothing: " in ended.err
+    assert reason in ended.err
+
+
+@pytest.mark.parametrize("name", ["serialize_matmul", "serialize_matmul_add"])
+def test_a_split_of_a_node_that_is_not_there_is_an_error(cli: Cli, file: Path, name: str) -> None:
+    ended = cli("optimize", file, "--dry-run", "--require", f"{name}{{split=[q=2]}}")
+    assert ended.code == 4
+    assert f"{name} cannot do what it is asked for: no MatMul" in ended.err

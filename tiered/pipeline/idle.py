@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tiered.errors import PassNotFoundError, TargetError, UsageError
@@ -13,14 +13,17 @@ if TYPE_CHECKING:
     from tiered.backends.pipeline_edits import PipelineEdit
     from tiered.context import PassContext
     from tiered.passes import Pass
+    from tiered.passes.pass_info import NodeNote
     from tiered.pipeline.base import Pipeline
 
 
 def note_idle(
     context: PassContext, edits: Iterable[PipelineEdit | str], required: Iterable[Pass | str]
 ) -> None:
-    """Add a remark for each edit that sets options of a pass that never ran, and for each required
-    pass that had nothing to do for a reason that concerns no node.
+    """Add a remark for each edit and each required pass without an effect.
+
+    An edit has none if it sets options of a pass that never ran. An opt-in pass is named if it
+    changed nothing, another one if it did so for a reason that concerns no node.
 
     Args:
         context: the context of the run, left by now.
@@ -91,12 +94,27 @@ def _note_required(context: PassContext, entry: Pass | str) -> None:
     for name in _names(_name_of(entry)):
         results = context.report.of(name)
         ran = [result for result in results if result.ran]
-        if not ran or any(result.changed or result.found for result in ran):
+        if not ran or any(result.changed for result in ran):
             continue
-        reasons = {note.reason for result in ran for note in result.missed}
-        if reasons and not any(note.label for result in ran for note in result.missed):
-            text = "; ".join(sorted(reasons))
-            context.report.note("unmet", f"required {name} did nothing: {text}")
+        missed = list(dict.fromkeys(note for result in ran for note in result.missed))
+        found = list(dict.fromkeys(note for result in ran for note in result.found))
+        info = registry.named(name).info
+        # A pass with a level is required to run, not to change something.
+        is_request = info.opt_level is None and not info.analysis
+        if is_request or (missed and not found and not any(note.label for note in missed)):
+            reasons = _reasons(missed or found)
+            context.report.note("unmet", f"required {name} did nothing: {reasons}")
+
+
+def _reasons(notes: Sequence[NodeNote]) -> str:
+    """Return why a pass changed nothing: what it said of the model, else of the first node."""
+    said = sorted({note.reason for note in notes if not note.label})
+    if said:
+        return "; ".join(said)
+    if not notes:
+        return "the model has nothing that it rewrites"
+    more = f", and {len(notes) - 1} more nodes are left alone" if len(notes) > 1 else ""
+    return f"{notes[0].label}: {notes[0].reason}{more}"
 
 
 def _name_of(entry: Any) -> str:

@@ -1,6 +1,15 @@
 """MatMul(x, w)  =>  Concat(MatMul(x, w[:, :k]), MatMul(x, w[:, k:]), ...), or by rows or sums"""
 
-from tiered import Model, Node, PassContext, Skip, memory_plan, module_pass, peak_change
+from tiered import (
+    Model,
+    Node,
+    PassContext,
+    Skip,
+    Unable,
+    memory_plan,
+    module_pass,
+    peak_change,
+)
 from tiered.idioms.parts.product import Cut, Dim, cut_by_bytes, product_in_parts, requested_cuts
 
 
@@ -43,7 +52,7 @@ def serialize_matmul(
         else:
             cuts.append((node, cut))
     for name in (name for name in requested if name not in met):
-        ctx.skip(None, Skip("no MatMul is named {!r}", name))
+        ctx.skip(None, Unable("no MatMul is named {!r}", name))
     if not cuts:
         return
     before = memory_plan(model)

@@ -1,6 +1,16 @@
 """Add(MatMul(x, w), b)  =>  Concat(Add(MatMul(x, w[:, :k]), b[:k]), ...), or by rows or sums"""
 
-from tiered import Model, Node, PassContext, Skip, Value, memory_plan, module_pass, peak_change
+from tiered import (
+    Model,
+    Node,
+    PassContext,
+    Skip,
+    Unable,
+    Value,
+    memory_plan,
+    module_pass,
+    peak_change,
+)
 from tiered.idioms.parts.product import Cut, Dim, cut_by_bytes, product_in_parts, requested_cuts
 
 
@@ -50,7 +60,7 @@ def serialize_matmul_add(
         else:
             cuts.append((node, cut))
     for name in (name for name in requested if name not in met):
-        ctx.skip(None, Skip("no MatMul before an Add is named {!r}", name))
+        ctx.skip(None, Unable("no MatMul before an Add is named {!r}", name))
     if not cuts:
         return
     before = memory_plan(model)
