@@ -185,8 +185,8 @@ def test_an_entry_that_met_nothing_is_a_remark() -> None:
     with PassContext(required=["drop_neg"], disabled=["look", "fuse_*"]) as ctx:
         look(model())
     assert [str(remark) for remark in ctx.remarks if remark.kind == "unmet"] == [
-        f"required 'drop_neg', set at {ctx.site} met no pass",
-        f"disabled 'fuse_*', set at {ctx.site} met no pass",
+        f"required 'drop_neg', set at {ctx.site} matches no pass",
+        f"disabled 'fuse_*', set at {ctx.site} matches no pass",
     ]
 
 
@@ -197,7 +197,8 @@ def test_an_entry_that_another_one_overrules_was_met_all_the_same() -> None:
 
 
 def test_strict_makes_an_error_of_it_unless_there_is_one_already() -> None:
-    strict, unmet = PassContext(required=["look"], strict=True), r"'look', set at .* met no pass"
+    strict = PassContext(required=["look"], strict=True)
+    unmet = r"'look', set at .* matches no pass"
     with pytest.raises(UsageError, match=unmet), strict:
         pass
     with pytest.raises(ValueError, match="boom"), PassContext(required=["look"], strict=True):

@@ -338,7 +338,7 @@ class PassContext:
             for entry in entries:
                 if entry not in self._used:
                     self._used.add(entry)
-                    unmet.append(f"{kind} {entry} met no pass")
+                    unmet.append(f"{kind} {entry} matches no pass")
         for text in unmet:
             self.report.note("unmet", text)
         return unmet

@@ -130,7 +130,7 @@ def test_the_precision_is_lowered_verified_and_printed(cli: Cli, exponential: Pa
     assert (ended.code, ended.err) == (0, "")
     assert "(fp16, " in ended.out
     assert "float_to_half: 2 nodes compute in float16; Casts added: 4" in ended.out
-    assert "float_to_half: 1 Celu left alone: Celu has no float16 (" in ended.out
+    assert "float_to_half: 1 Celu unchanged: Celu has no float16 (" in ended.out
     assert "verified: yes (lossy" in ended.out
     assert "interface changed" not in ended.out
     onnx.checker.check_model(onnx.load(out), full_check=True)
@@ -141,12 +141,13 @@ def test_operators_and_nodes_are_kept_and_the_interface_is_not(cli: Cli, exponen
     options = ("--to", "bf16", "--no-keep-io", "--keep-ops", "Exp,Celu", "--keep-nodes", "*y*")
     ended = cli("convert", exponential, out, *options)
     assert (ended.code, ended.err) == (0, "")
-    assert "1 Exp left alone: Exp is skipped" in ended.out
+    assert "1 Exp unchanged: Exp is skipped" in ended.out
 
 
 def test_the_error_is_measured_unless_it_is_not_wanted(cli: Cli, exponential: Path) -> None:
     options = ("convert", exponential, "--dry-run", "--to", "fp16")
-    assert "measure_error: error on 2 made inputs by onnx.reference: cosine 1" in cli(*options).out
+    measured = "measure_error: error on 2 generated inputs by onnx.reference: cosine 1"
+    assert measured in cli(*options).out
     assert "measure_error" not in cli(*options, "--no-measure").out
 
 
@@ -154,10 +155,10 @@ def test_a_budget_is_met_and_the_reasons_are_in_the_json(cli: Cli, exponential: 
     options = ("convert", exponential, "--dry-run", "--to", "mixed", "--budget")
     ended = cli(*options, "relative<=1e-6")
     assert ended.code == 0
-    assert "1 Exp left alone: returned for relative<=1e-06 (" in ended.out
+    assert "1 Exp unchanged: returned for relative<=1e-06 (" in ended.out
     record = json.loads(cli(*options, "cosine>=0.99", "--json").out)
     reasons = [remark["reason"] for remark in record["remarks"]]
-    assert any(reason.startswith("measured on 2 made inputs by") for reason in reasons)
+    assert any(reason.startswith("measured on 2 generated inputs by") for reason in reasons)
     assert "Celu has no float16" in reasons
     assert record["before"]["bytes"] > 0
     assert record["after"]["bytes"] > 0
@@ -176,7 +177,7 @@ def test_given_inputs_are_measured(cli: Cli, exponential: Path) -> None:
     np.save(file, np.full((2, 4), 11.5, np.float32))
     options = ("convert", exponential, "--dry-run", "--to", "mixed", "--inputs", file)
     ended = cli(*options)
-    assert "1 Exp left alone: measured up to 9.87e+04" in ended.out
+    assert "1 Exp unchanged: measured up to 9.87e+04" in ended.out
     assert "measured on 1 given input by" in ended.out
 
 
@@ -200,9 +201,9 @@ def test_weights_are_stored_in_few_bits(
     assert (ended.code, ended.err) == (0, "")
     assert f"{pass_}: 1 weights in {dtype}: 16384 bytes are " in ended.out
     judge = "onnx.reference" if to == "fp8" else "onnxruntime"
-    assert f"measure_error: error on 2 made inputs by {judge}: cosine 0.99" in ended.out
+    assert f"measure_error: error on 2 generated inputs by {judge}: cosine 0.99" in ended.out
     ended = cli("convert", source, tmp_path / "out.onnx", "--to", to, "--keep-ops", "MatMul")
-    assert "1 MatMul left alone: " in ended.out
+    assert "1 MatMul unchanged: " in ended.out
 
 
 @pytest.mark.parametrize(
@@ -229,7 +230,7 @@ def test_nodes_return_to_float_for_a_budget(cli: Cli, exponential: Path, to: str
     options = ("convert", exponential, "--dry-run", "--to", to, "--budget")
     ended = cli(*options, "relative<=1e-6")
     assert (ended.code, ended.err) == (0, "")
-    assert "1 Exp left alone: returned for relative<=1e-06 (" in ended.out
+    assert "1 Exp unchanged: returned for relative<=1e-06 (" in ended.out
     ended = cli(*options, "relative<=0.1")
     dtype = {"fp16": "float16", "bf16": "bfloat16"}[to]
     assert f"float_to_mixed: 2 nodes compute in {dtype}" in ended.out
@@ -264,7 +265,7 @@ def test_weights_return_to_float_for_a_budget(
         ended = cli("convert", source, out, "--to", to, "--budget", limit)
         assert (ended.code, ended.err) == (0, "")
         assert "measured on " in ended.out
-        assert ("left alone: returned for" in ended.out) == (limit == strict)
+        assert ("unchanged: returned for" in ended.out) == (limit == strict)
         return {"v", "w"} & {tensor.name for tensor in onnx.load(out).graph.initializer}
 
     assert kept(loose) == set()

@@ -46,6 +46,13 @@ def test_json_has_all_of_it(cli: Cli, casts: Path) -> None:
     assert sorted(first) == ["matched", "node", "op_type", "reason", "verdict"]
 
 
+def test_a_level_that_was_not_typed_is_the_default(cli: Cli, casts: Path) -> None:
+    said = "needs opt_level 3; it is {} (-O 3 runs it)"
+    assert said.format("2, the default") in cli("explain", casts, "fuse_gelu").out
+    typed = cli("explain", casts, "fuse_gelu", "-O1").out
+    assert said.format("1, set at the command line") in typed
+
+
 def test_a_pass_without_a_pattern_is_explained_by_what_it_says(cli: Cli, casts: Path) -> None:
     found = json.loads(cli("explain", casts, "eliminate_common_subexpr", "--json").out)
     assert found["nodes"] == []

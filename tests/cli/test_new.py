@@ -99,5 +99,5 @@ def test_a_name_without_a_verb_is_noted(checkout: Path, cli: Cli) -> None:
 def test_it_needs_a_checkout(tmp_path: Path, cli: Cli) -> None:
     ended = cli("new", "shape/fuse_nothing", "--root", tmp_path)
     assert ended.code == 2
-    assert "is no checkout of tiered" in ended.err
+    assert "is not a checkout of tiered" in ended.err
     assert "examples/third_party_pass" in ended.err

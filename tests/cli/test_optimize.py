@@ -247,7 +247,7 @@ def test_strict_makes_an_entry_that_meets_no_pass_an_error(cli: Cli, small: Path
     assert lenient.code == 0
     assert lenient.err.startswith("tiered: note: ")
     assert "fuse_bn_into_conv" in lenient.err
-    assert "met no pass" in lenient.err
+    assert "matches no pass" in lenient.err
     assert cli("optimize", small, "--dry-run", "--strict", *entry).code == 2
 
 

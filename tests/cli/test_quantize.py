@@ -249,7 +249,7 @@ def test_operators_that_the_model_lacks_are_a_warning(cli: Cli, products: Path) 
 def test_made_inputs_are_a_warning(cli: Cli, products: Path) -> None:
     ended = cli("quantize", products, products.with_name("out.onnx"))
     assert ended.code == 0
-    assert "ranges are those of made inputs" in ended.err
+    assert "ranges are those of generated inputs" in ended.err
 
 
 def test_the_record_and_the_chart(cli: Cli, products: Path) -> None:
@@ -358,7 +358,7 @@ def test_other_forms_take_a_budget_and_list_what_returned(
     # Nothing stays quantised, and such a result replaces a quantised one by --force only.
     strict = cli("quantize", products, out, *how, *samples, "--budget", "sqnr>=300dB", "--force")
     assert strict.code == 0
-    assert "2 MatMul left alone: returned for sqnr>=300" in strict.out
+    assert "2 MatMul unchanged: returned for sqnr>=300" in strict.out
     assert [node.op_type for node in onnx.load(out).graph.node].count("MatMul") == 2
 
 

@@ -99,6 +99,20 @@ def test_a_batch_that_is_baked_into_a_reshape_is_named(cli: Cli, tmp_path: Path)
     assert "Reshape 'y' makes [2, 8] of [1, 4], which is baked into its constant 't'" in ended.err
 
 
+def test_lines_about_dims_are_short(cli: Cli, tmp_path: Path) -> None:
+    inputs = ", ".join(f"float[batch,dim_{at},1] past_key_values_{at}" for at in range(20))
+    text = f"""(float[batch,w] x, {inputs}) => (int64[2] y) {{ y = Shape(x) }}"""
+    ended = cli("optimize", saved(tmp_path, text), "--dry-run")
+    lines = [line for line in ended.out.splitlines() if "dynamic" in line]
+    assert max(map(len, lines)) <= 120
+    assert "(x[0] and 20 more) is dynamic; `--dim batch=1` (any size) fixes it" in lines[0]
+    assert lines[-1].startswith("22 options fix all dynamic dims at once; `tiered inspect -v`")
+    assert lines[-1] in cli("inspect", tmp_path / "m.onnx").out
+    whole = "all dynamic dims at once: `--dim batch=1 --dim w=1 --dim dim_0=1 "
+    assert whole in cli("inspect", tmp_path / "m.onnx", "-v").out
+    assert whole in cli("optimize", tmp_path / "m.onnx", "--dry-run", "-v").out
+
+
 def test_the_summary_says_which_dim_keeps_shape_operators(cli: Cli, tmp_path: Path) -> None:
     text = """(float[batch,w] x, float[batch,w] z) => (int64[2] y, float[batch,w] s)
         { y = Shape(x)  s = Add(x, z) }"""

@@ -28,7 +28,7 @@ def test_remarks_are_said_by_kind(cli: Cli, small: Path) -> None:
     assert "Remarks: applied" in applied
     assert "skipped" not in applied
     missed = cli(*OPTIMIZE, small, "--passes", "eliminate_nop_arithmetic", "--remarks=missed").out
-    assert "eliminate_nop_arithmetic: 1 Add left alone" in missed
+    assert "eliminate_nop_arithmetic: 1 Add unchanged" in missed
 
 
 def test_how_many_nodes_a_remark_names_is_a_config_option(cli: Cli, small: Path) -> None:
@@ -102,6 +102,7 @@ def test_the_plan_says_what_runs_and_why_not_the_rest(cli: Cli) -> None:
     assert lines["simplify_inference"][0] == "runs"
     assert lines["fold_constant"][0] == "skips"
     assert "needs opt_level 2; it is 1, set at the command line" in ended.out
+    assert "it is 2, the default" in cli("optimize", "any.onnx", "--print-pipeline").out
     assert "disabled by 'eliminate_identity', set at the command line" in ended.out
     assert "opt-in: runs only when required" in ended.out
 

@@ -109,7 +109,7 @@ def _half(
     cells["float16"] = found.failure or f"{found.error:.1e}"
     if found.failure:
         yield f"float_to_half: {found.failure}"
-    most += 2 * any("left alone: position" in remark for remark in made.remarks)
+    most += 2 * any("unchanged: position" in remark for remark in made.remarks)
     if found.casts > most:
         yield f"float_to_half: {found.casts} Casts, more than {most} float inputs and outputs"
     before, by_reference = Session(original), Reference(made.proto)
@@ -130,7 +130,7 @@ def _bfloat16(
     file: Path, original: onnx.ModelProto, feeds: Sequence[Feeds], cells: dict[str, str]
 ) -> Iterator[str]:
     made = _converted(original, "float_to_bfloat16")
-    kept = sum(_count(text) for text in made.remarks if " left alone: " in text)
+    kept = sum(_count(text) for text in made.remarks if " unchanged: " in text)
     cells["bfloat16 keeps"] = f"{kept} nodes"
     try:
         onnx.checker.check_model(made.proto, full_check=True)
@@ -140,7 +140,7 @@ def _bfloat16(
 
 
 def _count(remark: str) -> int:
-    """Return of how many nodes a remark is: `float_to_half: 3 Celu left alone: reason`."""
+    """Return of how many nodes a remark is: `float_to_half: 3 Celu unchanged: reason`."""
     number = remark.partition(": ")[2].partition(" ")[0]
     return int(number) if number.isdigit() else 1
 

@@ -248,7 +248,7 @@ def test_passes_that_did_nothing_share_a_line_unless_asked_for() -> None:
     assert "look" in trace.tree(idle=True)
     assert "skipped" not in trace.tree(skipped=False)
     assert "#1" not in trace.tree(rewrites=0)
-    assert "1 Abs left alone: it is Abs after all" in trace.tree(remarks=True)
+    assert "1 Abs unchanged: it is Abs after all" in trace.tree(remarks=True)
 
 
 def test_json_lines_hold_all_of_it(tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ def test_a_skip_means_that_there_is_nothing_to_do() -> None:
     with PassContext() as ctx:
         renames(requires=lambda graph: Skip("no {} here", "Conv"))(given)
     assert given.main.nodes[0].name == "node_a"
-    assert [str(remark) for remark in ctx.remarks] == ["renames: left alone: no Conv here"]
+    assert [str(remark) for remark in ctx.remarks] == ["renames: unchanged: no Conv here"]
 
 
 def test_each_graph_is_asked_for_itself() -> None:

@@ -278,7 +278,7 @@ def test_a_pass_may_return_its_model_or_a_skip() -> None:
     skip = tiered.module_pass(opt_level=0, name="skip")(lambda model, ctx: Skip("not {}", "now"))
     with PassContext() as ctx:
         skip(same(model()))
-    assert [str(remark) for remark in ctx.remarks] == ["skip: left alone: not now"]
+    assert [str(remark) for remark in ctx.remarks] == ["skip: unchanged: not now"]
 
 
 def test_an_analysis_must_not_edit() -> None:

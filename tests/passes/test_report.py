@@ -23,7 +23,7 @@ def test_like_remarks_are_counted_together_with_examples() -> None:
         keep_abs(model(three))
     (remark,) = ctx.remarks
     assert (remark.kind, remark.count, remark.op_type) == ("missed", 3, "Abs")
-    assert str(remark) == "keep_abs: 3 Abs left alone: it is Abs after all (node_a, node_b, ...)"
+    assert str(remark) == "keep_abs: 3 Abs unchanged: it is Abs after all (node_a, node_b, ...)"
 
 
 def test_a_node_that_was_rewritten_after_all_was_not_missed() -> None:
@@ -55,7 +55,7 @@ def test_a_function_pass_says_what_it_leaves_and_what_it_finds() -> None:
     with PassContext() as ctx:
         talk(model())
     assert [str(remark) for remark in ctx.remarks] == [
-        "talk: 2 Relu left alone: it is a Relu (node_a, node_b)",
+        "talk: 2 Relu unchanged: it is a Relu (node_a, node_b)",
         "talk: seen it all",
     ]
 

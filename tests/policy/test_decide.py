@@ -81,7 +81,7 @@ def test_an_alias_that_stands_for_two_disables_both() -> None:
         ([" fuse_relu:x"], "no pass|no entry"),
         (["a/b:c"], "is no entry"),
         (["schedule{dims=[N=2]}"], "has options; expected the name 'schedule'"),
-        ("fuse_relu", r"takes a list of passes, not one text: \['fuse_relu'\]"),
+        ("fuse_relu", r"takes a list of passes, not a string: \['fuse_relu'\]"),
         (fuse_relu, "takes a list of passes, not"),
         (None, "takes a list of passes, not None"),
         ([3], "takes names and passes, not 3"),

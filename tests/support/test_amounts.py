@@ -1,6 +1,6 @@
 """Amounts as people read them."""
 
-from tiered.support.amounts import change, size
+from tiered.support.amounts import change, counted, size
 
 
 def test_a_small_change_is_not_shown_as_none() -> None:
@@ -9,6 +9,13 @@ def test_a_small_change_is_not_shown_as_none() -> None:
     assert change(947, 440) == "-507 (-54%)"
     assert change(0, 3) == "+3"
     assert change(3, 3) == ""
+
+
+def test_one_thing_is_singular() -> None:
+    assert [counted(number, "pass", "passes") for number in (0, 1, 2000)] == [
+        *("0 passes", "1 pass", "2,000 passes")
+    ]
+    assert counted(1, "node") == "1 node"
 
 
 def test_bytes_have_a_unit() -> None:

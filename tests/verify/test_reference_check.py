@@ -209,7 +209,7 @@ def test_the_report_names_who_judged_halves() -> None:
     assert result.verify is not None
     (way,) = result.verify.ways
     assert way.judge == "onnx.reference"
-    assert str(way).endswith("ran on made inputs, and the changed nodes on onnx.reference")
+    assert str(way).endswith("ran on generated inputs, and the changed nodes on onnx.reference")
     single = proto(SINGLES)
     again = optimize_model(single, passes=["eliminate_identity"], verify=True)
     assert again.verify is not None

@@ -67,7 +67,8 @@ def test_only_changed_nodes_run_on_their_operands_in_the_model(worker: Worker) -
     (way,) = verify.ways
     assert (way.by, way.inputs, way.nodes) == ("region", "recorded", 4)
     assert str(way) == "eliminate_identity: 4 nodes ran before and after, on recorded values"
-    assert [sample.label for sample in verify.samples] == ["made inputs 1", "made inputs 2"]
+    labels = [sample.label for sample in verify.samples]
+    assert labels == ["generated inputs 1", "generated inputs 2"]
     assert all(comparison.ok for comparison in verify.comparisons)
 
 
@@ -116,7 +117,7 @@ def test_where_the_model_does_not_run_values_are_made(
     monkeypatch.setattr("tiered.verify.baseline.SlicedSession", _too_large)
     with PassContext() as context:
         verify = run(["eliminate_identity"], model(LONG), worker)
-    assert [(way.by, way.inputs) for way in verify.ways] == [("region", "made")]
+    assert [(way.by, way.inputs) for way in verify.ways] == [("region", "generated")]
     said = [remark.reason for remark in context.remarks if remark.kind == "verify"]
     assert "(too large for a test): what passes change runs on values that are made" in said[0]
     with pytest.raises(VerificationError, match="wrong changed output"):
@@ -133,7 +134,7 @@ def test_a_region_that_cannot_run_is_remarked(
     assert [(way.by, way.inputs) for way in verify.ways] == [("nothing", "")]
     said = [remark.reason for remark in context.remarks if remark.kind == "verify"]
     assert "a single node reads" in said[0]
-    assert "not verified: on made values, which may not occur, wrong changed output" in said[1]
+    assert "not verified: on generated values, which may not occur, wrong changed output" in said[1]
 
 
 def _too_large(*_: object) -> None:

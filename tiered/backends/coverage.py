@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from tiered.backends.calls import judged_in_calls
 from tiered.backends.rules import Bounds, OperatorRule
 from tiered.backends.standard import Refusal
+from tiered.support.amounts import counted
 
 if TYPE_CHECKING:
     from tiered.graph import Graph, Model, Node
@@ -82,7 +83,7 @@ class Coverage:
 
     def __str__(self) -> str:
         taken = self.nodes - self.refused.total()
-        return f"{self.backend} takes {taken:,} of {self.nodes:,} nodes"
+        return f"{self.backend} takes {taken:,} of {counted(self.nodes, 'node')}"
 
 
 def coverage_of(model: Model, backend: Target) -> Coverage:

@@ -41,7 +41,7 @@ def check_input(file: str) -> None:
     if stat.S_ISDIR(mode):
         raise ModelError(
             f"cannot read {printable(file)!r}: is a directory; expected an ONNX file "
-            "(`tiered batch DIR --out-dir OUT` takes all of a folder)"
+            "(`tiered batch DIR --out-dir OUT` optimises all models of a folder)"
         )
 
 

@@ -42,7 +42,7 @@ Force = Annotated[bool, Flag]
 AsJson = Annotated[bool, Declared(name="--json", negative=(), show_default=False)]
 Verbose = Annotated[bool, Declared(name=["--verbose", "-v"], negative=(), show_default=False)]
 
-LEVELS = range(5)
+LEVELS, DEFAULT_LEVEL = range(5), 2
 OPENING, CLOSING, QUOTES = "({[", ")}]", "'\""
 
 
@@ -86,7 +86,7 @@ class _Passes:
 
     out_dir: Annotated[str | None, Declared(show_default=False)] = None
     """The folder for the results of several models, each under the name of its file."""
-    opt_level: Annotated[int, Declared(name=["--opt-level", "-O"])] = 2
+    opt_level: Annotated[int, Declared(name=["--opt-level", "-O"])] = DEFAULT_LEVEL
     """0 inference form, 1 structure, 2 exact algebra, 3 fusions, 4 approximations."""
     disable: Disable = ()
     """Passes that must not run: names, globs, a,b. Repeatable."""
@@ -125,6 +125,11 @@ class _Passes:
 @dataclass(frozen=True, kw_only=True)
 class OptimizeOptions(Writing, _Passes, Destination):
     """The options of `tiered optimize`."""
+
+
+def level_set(level: int) -> int | None:
+    """Return the level for a context; None for the default, which reasons then name so."""
+    return None if level == DEFAULT_LEVEL else level
 
 
 def split_names(entries: Sequence[str], option: str) -> tuple[str, ...]:

@@ -108,7 +108,7 @@ def _dim(option: str, text: str, *, keep: bool = False) -> int | str:
         return int(text)
     if not is_dim_name(text):
         raise UsageError(
-            f"{option}: {text!r} is no dim; expected a size from 1 on"
+            f"{option}: {text!r} is not a dim; expected a size from 1 on"
             f"{', a name, or ? to keep the dim' if keep else ' or a name'}"
         )
     return text

@@ -74,7 +74,7 @@ def simplify(
 
     Args:
         model: a file or a ModelProto, which stays as it is.
-        check_n: 0 for no check; else both models run on made inputs, or on `input_data`.
+        check_n: 0 for no check; else both models run on generated inputs, or on `input_data`.
         perform_optimization: if not, only constants are folded.
         skip_fuse_bn: keep BatchNormalizations.
         overwrite_input_shapes: dims by input; None names the only input.
@@ -100,7 +100,7 @@ def simplify(
         custom_rewriter: called with the model first; it returns another one, or None or False.
         function_rewrite_rules: pairs of a pattern and its replacement.
         check_rtol, check_atol: the tolerance of the check.
-        input_fill: the elements of made inputs: random, ones, zeros or arange.
+        input_fill: the elements of generated inputs: random, ones, zeros or arange.
         providers: CPUExecutionProvider only.
         output_path: a file to write as well.
         external_data_threshold: `output_path` has its weights beside it from this size on.

@@ -26,7 +26,7 @@ def compare_with_loaded(
     accepted: Sequence[float] = (0.0, 1.0),
     seed: int = 0,
 ) -> ModelComparison:
-    """Run a model and the one that it was loaded from on the same made inputs.
+    """Run a model and the one that it was loaded from on the same generated inputs.
 
     Args:
         model: the model after passes.
@@ -34,7 +34,7 @@ def compare_with_loaded(
         numerics, rtol, atol: what is allowed; see `compare_models`.
         metric: a name in `tiered.verify.METRICS` that judges the float outputs instead.
         accepted: the lowest and the highest value of the metric.
-        seed: of the made inputs.
+        seed: of the generated inputs.
 
     Raises:
         VerificationError: the outputs differ by more than is allowed.

@@ -24,6 +24,7 @@ from tiered.debug.search import fewest, first_wrong
 from tiered.errors import ModelError, TieredError
 from tiered.graph import Model, RewriteRecord
 from tiered.passes.pass_info import PassInfo, PassResult
+from tiered.support.amounts import counted
 from tiered.support.numerics import Numerics
 from tiered.verify.custom_ops import using
 from tiered.verify.samples import Source
@@ -110,7 +111,7 @@ def bisect(
     Args:
         source: the model: a file, or a proto.
         passes: as for `tiered.optimize`; the default pipeline if None.
-        oracle: decides whether a model is right; by default by its outputs on made inputs.
+        oracle: decides whether a model is right; by default by its outputs on generated inputs.
         inputs, seed, numerics: of the default oracle.
         interactions: find also the fewest other rewrites without which it would not be wrong.
         resume: a file that keeps each verdict, so that an interrupted search goes on.
@@ -173,8 +174,8 @@ class Bisection:
         failure = FirstFailure()
         watching = (self.log, self.history, self.recorder, failure)
         whole = self.subject.run(self._limit, instruments=watching)
-        total = whole.rewrites
-        self.say(f"{total} rewrites by {len(set(self.log.infos))} passes")
+        total, passes = whole.rewrites, len(set(self.log.infos))
+        self.say(f"{counted(total, 'rewrite')} by {counted(passes, 'pass', 'passes')}")
         if whole.error is None:
             self._model, self._at, self._end = whole.model, total, total
             wrong = self._wrong_end()

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from tiered.debug.layers import Layer, LayerComparison
 from tiered.debug.models import ModelComparison, OutputRow
 from tiered.pages import charts
-from tiered.pages.render import counted, page, short
+from tiered.pages.render import page, short
 from tiered.pages.sections import Section, Table, tables
+from tiered.support.amounts import counted
 
 OUTPUT = ("type", "max abs", "max rel", "ULP", "cosine", "argmax", "NaNs", "verdict")
 MOST_LAYERS = 4000

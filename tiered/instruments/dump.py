@@ -11,6 +11,7 @@ from tiered.graph.io.export import export_model
 from tiered.graph.shape_inference.onnx_inference import DATA_ELEMENTS
 from tiered.instruments.onnx_text import model_text
 from tiered.instruments.stacks import Stacks
+from tiered.support.amounts import counted
 from tiered.support.whole_files import whole_file, write_text
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ class Dump:
     def __str__(self) -> str:
         """Log the path of the file."""
         count = len(self.files)
-        models = "1 model" if count == 1 else f"{count:,} models"
+        models = counted(count, "model")
         left_out = (
             "with all weights"
             if self._weights

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tiered.pipeline.result import Statistics
+from tiered.support.amounts import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,7 +22,7 @@ def overview_text(model: Model) -> str:
         f"IR {model.ir_version}, opsets {opsets}",
         *_ports("input", model.main.inputs),
         *_ports("output", model.main.outputs),
-        f"{counts.nodes} nodes{': ' if operators else ''}{operators}",
+        f"{counted(counts.nodes, 'node')}{': ' if operators else ''}{operators}",
         f"{counts.parameters} parameters, {counts.nbytes} bytes",
     ]
     if model.functions:

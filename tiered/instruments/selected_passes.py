@@ -26,7 +26,7 @@ def chooser(which: Which, what: str) -> Callable[[PassInfo], bool]:
     if isinstance(which, bool):
         return lambda _: which
     if isinstance(which, str):
-        raise UsageError(f"{what} takes a list of passes, not one text: [{which!r}]")
+        raise UsageError(f"{what} takes a list of passes, not a string: [{which!r}]")
     names: set[str] = set()
     globs: list[str] = []
     for name in which:

@@ -18,6 +18,7 @@ from tiered.instruments.tracing.origin import Origin, origin_of
 from tiered.instruments.tracing.surroundings import surroundings_of
 from tiered.instruments.tracing.tree import Shown, tree_of
 from tiered.passes.run import memory_of
+from tiered.support.amounts import counted
 from tiered.support.whole_files import write_chunks
 
 if TYPE_CHECKING:
@@ -203,7 +204,7 @@ class Trace:
         ]
         note = "`to_html()` returns the whole page."
         table = Table("Passes that changed something", ("pass", "rewrites", "nodes"), rows, note)
-        return fragment(f"Trace: {len(self.rewrites):,} rewrites", table)
+        return fragment(f"Trace: {counted(len(self.rewrites), 'rewrite')}", table)
 
     # --- saving -----------------------------------------------------------------------------------
 

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from tiered.memory.plan import MemoryPlan
-from tiered.pages.render import counted
 from tiered.pages.svg import svg_file, text
-from tiered.support.amounts import size
+from tiered.support.amounts import counted, size
 
 WIDTH: Final = 960
 HEIGHT: Final = 320

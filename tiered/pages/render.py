@@ -14,6 +14,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from tiered.errors import ModelError
+from tiered.support.amounts import counted
 from tiered.support.whole_files import write_text
 
 if TYPE_CHECKING:
@@ -128,11 +129,6 @@ def _finalized(value: object) -> object:
     if value is None:
         return ""
     return visible(value) if type(value) is str else value
-
-
-def counted(count: int, what: str, plural: str = "") -> str:
-    """Return a number with its noun: 1 node, 2,000 nodes."""
-    return f"{count:,} {what if count == 1 else plural or f'{what}s'}"
 
 
 def _marked(cell: object) -> Markup:

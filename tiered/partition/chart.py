@@ -9,12 +9,12 @@ from typing import Final, NamedTuple
 from tiered.backends.coverage import operator_name
 from tiered.graph import Model, Node
 from tiered.pages.diagram import places_of
-from tiered.pages.render import counted
 from tiered.pages.svg import svg_file, text
 from tiered.partition.contraction import grouped, order_of_groups
 from tiered.partition.partitioner import Partition
 from tiered.partition.report import report_of
 from tiered.partition.separate import HOST
+from tiered.support.amounts import counted
 
 _COLOURS: Final = ("lightblue", "palegreen", "khaki", "lightpink", "plum", "lightsalmon")
 _GREY: Final = "whitesmoke"

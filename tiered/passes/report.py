@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Literal
 
 from tiered.passes.pass_info import NodeNote, PassInfo, PassResult
+from tiered.support.amounts import counted
 from tiered.support.records import Record
 
 if TYPE_CHECKING:
@@ -42,12 +43,12 @@ class Remark(Record):
     @property
     def _counted(self) -> str:
         if self.kind == "missed":
-            counted = f"{self.count} {self.op_type} left alone" if self.op_type else "left alone"
+            head = f"{self.count} {self.op_type} unchanged" if self.op_type else "unchanged"
         elif self.kind == "applied":
-            counted = "1 rewrite" if self.count == 1 else f"{self.count} rewrites"
+            head = counted(self.count, "rewrite")
         else:
             return f"{self.reason} ({self.count} times)" if self.count > 1 else self.reason
-        return f"{counted}: {self.reason}" if self.reason else counted
+        return f"{head}: {self.reason}" if self.reason else head
 
     @property
     def _examples(self) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from shlex import quote
 from typing import TYPE_CHECKING, Final
@@ -14,6 +16,9 @@ if TYPE_CHECKING:
     from tiered.graph.core.model import ModelState
 
 _ASKING: Final = frozenset({"Shape", "Size"})
+
+LONGEST: Final = 120
+"""Characters of a line of the summary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +39,10 @@ class Leftover:
 
     def __str__(self) -> str:
         many = "1 shape operator is" if self.count == 1 else f"{self.count} shape operators are"
-        where = ", ".join(f"{name}[{axis}]" for name, axis in self.places)
         name = repr(self.dim) if self.dim else "a dim without a name"
-        return (
-            f"{many} left because {name} ({where}) is dynamic; "
-            f"`{self.option}`, with the size that you need, removes what depends on it"
-        )
+        before = f"{many} left because {name}"
+        after = f" is dynamic; `{self.option}` (any size) fixes it"
+        return f"{before}{_listed(self.places, LONGEST - len(before + after))}{after}"
 
 
 def leftovers(model: Model) -> list[Leftover]:
@@ -71,6 +74,31 @@ def _leftover(
     shape = ["-1"] * len(declared_dims(model)[name])
     shape[axis] = "1"
     return Leftover("", places, count, f"--input-shape {quote(f'{name}:' + ','.join(shape))}")
+
+
+def _listed(places: Sequence[tuple[str, int]], room: int) -> str:
+    """Return the places of a dim in brackets, with only the first ones if the room is small."""
+    texts = [f"{name}[{axis}]" for name, axis in places]
+    for shown in range(len(texts), 0, -1):
+        more = f" and {len(texts) - shown} more" if shown < len(texts) else ""
+        listed = f" ({', '.join(texts[:shown])}{more})"
+        if len(listed) <= room:
+            return listed
+    return ""
+
+
+def fixing_hint(options: str, *, whole: bool = False) -> str:
+    """Return the line about the options that fix all dynamic dims.
+
+    Args:
+        options: all of them.
+        whole: print them even if the line is long; else where to find them.
+    """
+    hint = f"all dynamic dims at once: `{options}`"
+    if whole or len(hint) <= LONGEST:
+        return hint
+    count = len(shlex.split(options)) // 2
+    return f"{count} options fix all dynamic dims at once; `tiered inspect -v` prints them"
 
 
 def fixing_options(model: ModelState) -> str:

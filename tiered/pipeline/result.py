@@ -10,7 +10,7 @@ from tiered.graph import Model
 from tiered.graph.queries.stored_tensors import stored_tensors
 from tiered.passes.report import Remark, Report
 from tiered.pipeline.base import Pipeline
-from tiered.support.amounts import change, size
+from tiered.support.amounts import change, counted, size
 
 if TYPE_CHECKING:
     from tiered.graph import Node
@@ -93,7 +93,7 @@ class OptimizeSummary(NamedTuple):
     out: str = ""
 
     def __str__(self) -> str:
-        head = f"-O{self.opt_level} for {self.backend}: {self.rewrites:,} rewrites"
+        head = f"-O{self.opt_level} for {self.backend}: {counted(self.rewrites, 'rewrite')}"
         head += f" in {self.seconds:.2f} s, {'' if self.verified else 'not '}verified"
         rows = [("", "before", "after", "change")]
         counts = self.before.operators, self.after.operators

@@ -112,7 +112,7 @@ def entries_of(given: Iterable[Runnable | str], argument: str, site: Site) -> tu
         PassNotFoundError: an unknown name, or a glob that fits no pass.
     """
     if isinstance(given, str):
-        raise UsageError(f"{argument} takes a list of passes, not one text: [{given!r}]")
+        raise UsageError(f"{argument} takes a list of passes, not a string: [{given!r}]")
     if hasattr(given, "info") or not hasattr(given, "__iter__"):
         raise UsageError(f"{argument} takes a list of passes, not {given!r}")
     return tuple(_entry(item, argument, site) for item in given)

@@ -16,6 +16,7 @@ from tiered.intervals.interval import Interval
 from tiered.precision.convert import Conversion, convert_precision
 from tiered.precision.narrowing import Narrowing, unmatched, why_skipped
 from tiered.rewriter import Skip
+from tiered.support.amounts import counted
 
 if TYPE_CHECKING:
     from tiered.backends import Backend
@@ -156,7 +157,8 @@ def narrow_integers(
         on_skip(node, Skip(reason))
     if found.plan.low:
         nodes = {variable.node for variable in found.plan.low if variable.node is not None}
-        on_found(f"{len(nodes)} nodes compute in int32; Casts added: {found.casts}")
+        compute = counted(len(nodes), "node computes", "nodes compute")
+        on_found(f"{compute} in int32; Casts added: {found.casts}")
     return found
 
 

@@ -23,6 +23,7 @@ from tiered.precision.narrowing import (
 from tiered.rewriter import Skip
 from tiered.roles.analysis import roles_of
 from tiered.roles.role import Roles, graphs_of
+from tiered.support.amounts import counted
 
 if TYPE_CHECKING:
     from tiered.backends import Backend
@@ -175,7 +176,8 @@ def report(
         on_skip(node, Skip(reason))
     if found.plan.low:
         nodes = {variable.node for variable in found.plan.low if variable.node is not None}
-        on_found(f"{len(nodes)} nodes compute in {name}; Casts added: {found.casts}")
+        compute = counted(len(nodes), "node computes", "nodes compute")
+        on_found(f"{compute} in {name}; Casts added: {found.casts}")
     if found.clamped:
         example = next(iter(found.clamped))
         count = len(found.clamped)

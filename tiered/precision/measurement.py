@@ -34,7 +34,7 @@ def measured_error(
         model: all edits that this makes are undone. It gets a note if an output of floats is not
             finite where that of the original is.
         inputs: files or arrays; made without any.
-        seed: of made inputs.
+        seed: of generated inputs.
         samples: how many are made.
         max_bytes: a model with more bytes of weights is not run.
 

@@ -73,7 +73,7 @@ def mixed_precision(
         inputs: files or arrays to measure on; made without any.
         max_error: the largest local error, L2 error / L2 norm.
         keep_io_types: inputs and outputs of the model stay float.
-        seed: of made inputs.
+        seed: of generated inputs.
         samples: how many are made.
 
     Raises:

@@ -15,6 +15,7 @@ from tiered.precision.emulation import emulate
 from tiered.precision.narrowing import Narrowing
 from tiered.runtime import shared_worker
 from tiered.runtime.external_data import take_in
+from tiered.support.amounts import counted
 from tiered.verify.samples import Source, in_dtypes_of
 from tiered.verify.sliced_session import open_model
 
@@ -44,7 +45,7 @@ class Trials(NamedTuple):
         Args:
             model: it is not edited.
             inputs: files, folders or arrays; without any, inputs are made.
-            seed: of made inputs.
+            seed: of generated inputs.
             made: how many are made.
 
         Raises:
@@ -154,8 +155,8 @@ class Trials(NamedTuple):
 
 def input_count(count: int, *, is_made: bool) -> str:
     """Return how many inputs there are, in words."""
-    kind = "made" if is_made else "given"
-    return f"{count} {kind} input{'' if count == 1 else 's'}"
+    kind = "generated" if is_made else "given"
+    return counted(count, f"{kind} input")
 
 
 _AGREEMENT: Final = budget_of("relative<=1e-3")

@@ -65,7 +65,7 @@ class QuantisationSettings:
         inputs: the user's samples; without any, inputs are made.
         method: of the calibration.
         percentile: of the method of that name.
-        seed: of made inputs.
+        seed: of generated inputs.
         samples: how many are made.
         budget: how far the outputs may move; None for any distance.
         order: which products return to float first: those with the largest error of their own, or
@@ -278,7 +278,7 @@ class _Quantisation:
         """Return the samples: measuring changes none of those that ranges are of."""
         given, count = self.given, self.settings.samples
         if not given:
-            self.on_found("no samples are given: ranges are those of made inputs")
+            self.on_found("no samples are given: ranges are those of generated inputs")
         with SampledModel.of(self.model) as running:
             more = max(1, count // 2) if self._measures else 0
             feeds = running.samples(given, seed=self.settings.seed, count=count + more)

@@ -10,9 +10,9 @@ from typing import Any, Final
 from tiered.graph import Node, Value
 from tiered.graph.queries.multiply_adds import multiply_adds
 from tiered.pages.charts import BOTTOM, HEIGHT, LEFT, RIGHT, WIDTH, x_at, y_at
-from tiered.pages.render import counted
 from tiered.pages.svg import svg_file, text
 from tiered.quantization.quantize import Quantised
+from tiered.support.amounts import counted
 
 Shapes = Mapping[str, tuple[int, ...]]
 

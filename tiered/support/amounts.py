@@ -1,6 +1,11 @@
-"""Amounts as people read them: bytes with a unit, differences with a share."""
+"""Amounts as people read them: with a noun, in bytes with a unit, differences with a share."""
 
 from __future__ import annotations
+
+
+def counted(count: int, what: str, plural: str = "") -> str:
+    """Return a number with its noun: 1 node, 2,000 nodes."""
+    return f"{count:,} {what if count == 1 else plural or f'{what}s'}"
 
 
 def size(count: int) -> str:

@@ -100,7 +100,7 @@ class Verify:
             "off" check the interface.
         inputs: what to run on: files, folders, dicts of arrays (`tiered.verify.samples`), each a
             sample of all inputs; without any, inputs are made.
-        shapes: the dims of made inputs, by name, as far as they are sizes.
+        shapes: the dims of generated inputs, by name, as far as they are sizes.
         worker: where to run; by default a process that all share, with the limits of the config
             options `verify.seconds`, `verify.memory` and `memory.max`.
 

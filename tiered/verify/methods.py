@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, get_args
 from tiered.backends import Verification
 from tiered.errors import UsageError, did_you_mean
 from tiered.runtime.compare.outputs import left_out
+from tiered.support.amounts import counted
 from tiered.support.numerics import Promise, loosest
 from tiered.verify.promises import held_to
 
@@ -54,7 +55,7 @@ class VerificationMethod:
         by: "model" (the whole model ran), "region" (the changed nodes ran, before and after),
             "sameness" (no edit changed a computation) or "nothing" (nothing could be compared).
         nodes: how many nodes ran, for "region".
-        inputs: "given", "made", or for "region" also "recorded" in a run of the model.
+        inputs: "given", "generated", or for "region" also "recorded" in a run of the model.
         judge: who compared: "onnx.reference" where it also ran the changed nodes of a model with
             16-bit floats, which onnxruntime computes in 32 bits.
         why: the reason of "nothing".
@@ -64,7 +65,7 @@ class VerificationMethod:
     pass_name: str
     by: Literal["model", "region", "sameness", "nothing"]
     nodes: int = 0
-    inputs: Literal["", "given", "made", "recorded"] = ""
+    inputs: Literal["", "given", "generated", "recorded"] = ""
     judge: Judge = "onnxruntime"
     why: str = ""
     left_out: tuple[str, ...] = ()
@@ -78,7 +79,8 @@ class VerificationMethod:
                 left = f"; {', '.join(self.left_out)}" if self.left_out else ""
                 return f"{ran}{also if self.judge == 'onnx.reference' else ''}{left}"
             case "region":
-                return f"{name}: {self.nodes} nodes ran before and after, on {self.inputs} values"
+                ran = counted(self.nodes, "node")
+                return f"{name}: {ran} ran before and after, on {self.inputs} values"
             case "sameness":
                 return f"{name}: nothing that is computed changed"
         return f"{name}: {self.why or 'nothing ran'}"
@@ -146,7 +148,7 @@ class Case:
         self,
         by: Literal["model", "region", "sameness", "nothing"],
         nodes: int = 0,
-        inputs: Literal["", "given", "made", "recorded"] = "",
+        inputs: Literal["", "given", "generated", "recorded"] = "",
         judge: Judge = "onnxruntime",
         why: str = "",
     ) -> None:

@@ -61,7 +61,7 @@ class WholeModel:
         run = _ModelRun(case, before)
         run.run(after)
         case.samples = after.samples
-        inputs: Literal["given", "made"] = "given" if case.wanted.given else "made"
+        inputs: Literal["given", "generated"] = "given" if case.wanted.given else "generated"
         if why := why_empty(case.comparisons, run.not_compared):
             case.verified("nothing", why=why)
         else:

@@ -107,7 +107,7 @@ class ChangedRegion:
         regions = _Regions(case, before)
         after = regions.run()
         if regions.nodes:
-            case.verified("region", regions.nodes, "recorded" if before.values else "made")
+            case.verified("region", regions.nodes, "recorded" if before.values else "generated")
         elif not regions.unproven:
             case.verified("sameness")
         if regions.unproven:
@@ -200,7 +200,7 @@ class _Regions:
             self._leave(inside, f"{count} changed nodes do not run by themselves", _ALONE)
             return
         if not self._before.values and any(name in self._sides[0].producer for name in reads):
-            self._leave(inside, f"on made values, which may not occur, {failed}", _ALONE)
+            self._leave(inside, f"on generated values, which may not occur, {failed}", _ALONE)
             return
         raise failed
 

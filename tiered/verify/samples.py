@@ -114,7 +114,7 @@ def samples_for(model: onnx.ModelProto, session: Runner, wanted: Wanted) -> list
     if not found:
         for binding in range(wanted.bindings):
             inputs = made(binding=binding, varied=wanted.varied and binding > 0)
-            found.append(Sample(f"made inputs {binding + 1}", inputs))
+            found.append(Sample(f"generated inputs {binding + 1}", inputs))
             if not inputs.dims and not wanted.seed and binding:
                 break
     if wanted.edge_values:

@@ -48,7 +48,7 @@ def _can_be_part(model: ModelProto) -> bool:
 
 
 def runs(model: ModelProto) -> Session | None:
-    """Return the model opened, if onnxruntime runs it on made inputs."""
+    """Return the model opened, if onnxruntime runs it on generated inputs."""
     try:
         session = Session(model)
         session.run(make_inputs(model).feeds)

@@ -29,13 +29,13 @@ def measured(model: Model, *passes: str, **options: object) -> str:
 )
 def test_the_judge_is_named(lower: str, judge: str) -> None:
     found = measured(Model.from_proto(parse(TEXT)), lower)
-    assert found.startswith(f"error on 2 made inputs by {judge}: cosine ")
+    assert found.startswith(f"error on 2 generated inputs by {judge}: cosine ")
     assert float(found.rpartition(" ")[2]) > 0
 
 
 def test_a_model_without_halves_runs_on_onnxruntime() -> None:
     found = measured(Model.from_proto(parse(TEXT)))
-    assert found == "error on 2 made inputs by onnxruntime: cosine 1, relative 0"
+    assert found == "error on 2 generated inputs by onnxruntime: cosine 1, relative 0"
 
 
 def test_what_was_infinite_before_gets_no_note() -> None:

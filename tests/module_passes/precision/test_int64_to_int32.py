@@ -146,7 +146,7 @@ def test_schemas_decide_where_int32_is_taken() -> None:
     assert expand.inputs[1].dtype == 7
     assert dtypes(model, "Mul") == [6, 6, 6]
     assert any("Expand has no int32" in text for text in found)
-    assert any("ReduceProd left alone: not proven to fit int32" in text for text in found)
+    assert any("ReduceProd unchanged: not proven to fit int32" in text for text in found)
 
 
 def test_products_of_dims_fit_where_dims_are_small() -> None:

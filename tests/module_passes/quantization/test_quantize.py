@@ -382,7 +382,7 @@ def test_samples_are_read(tmp_path: object) -> None:
     for number in range(2):
         np.savez(f"{folder}/{number}.npz", x=np.full((1, 4, 6, 6), 3 * (number + 1), np.float32))
     model, found = quantised(convs(), inputs=[folder], method="minmax")
-    assert not any("made inputs" in each for each in found)
+    assert not any("generated inputs" in each for each in found)
     (scale,) = {
         node.inputs[1].const.item()  # type: ignore[union-attr]  # it has one
         for node in model.main.nodes_of("QuantizeLinear")
@@ -390,7 +390,7 @@ def test_samples_are_read(tmp_path: object) -> None:
     }
     assert scale == pytest.approx(6 / 255)
     _, found = quantised(convs())
-    assert any("ranges are those of made inputs" in each for each in found)
+    assert any("ranges are those of generated inputs" in each for each in found)
 
 
 # --- scales that the target prescribes ------------------------------------------------------------

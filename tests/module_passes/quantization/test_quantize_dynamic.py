@@ -213,7 +213,7 @@ def test_a_model_without_products_says_so(name: str) -> None:
     get_pass(name).apply(model, ctx)
     assert model.to_proto() == proto
     assert [str(each) for each in ctx.remarks] == [
-        f"{name}: left alone: no Conv, ConvTranspose, Gemm or MatMul"
+        f"{name}: unchanged: no Conv, ConvTranspose, Gemm or MatMul"
     ]
 
 
@@ -223,5 +223,5 @@ def test_a_model_without_weights_says_so(name: str) -> None:
     model = Model.from_proto(parse("(float[2,2] x) => (float[2,2] y) { y = MatMul(x, x) }"))
     get_pass(name).apply(model, ctx)
     assert [str(each) for each in ctx.remarks] == [
-        f"{name}: left alone: no constant weight of Conv, Gather, Gemm or MatMul"
+        f"{name}: unchanged: no constant weight of Conv, Gather, Gemm or MatMul"
     ]

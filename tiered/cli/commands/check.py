@@ -27,6 +27,7 @@ from tiered.cli.shapes import load_shaped
 from tiered.errors import TargetError, UsageError
 from tiered.pages.render import short
 from tiered.pipeline.leftovers import fixing_options
+from tiered.support.amounts import counted
 
 if TYPE_CHECKING:
     from tiered.backends import Coverage, Gap
@@ -104,7 +105,8 @@ def _print(
     for said, coverage in (("as it is", before), (f"after the passes of -O{opt_level}", after)):
         taken = coverage.nodes - coverage.refused.total()
         share = f" ({taken / coverage.nodes:.0%})" if coverage.nodes else ""
-        console.print(f"  {said + ':':<27} {taken:,} of {coverage.nodes:,} nodes taken{share}")
+        nodes = counted(coverage.nodes, "node")
+        console.print(f"  {said + ':':<27} {taken:,} of {nodes} taken{share}")
     _print_operators(console, before, limit)
     _print_mended(console, check, limit)
     _print_gaps(console, after, limit)

@@ -56,8 +56,8 @@ class ConvertOptions:
     keep_nodes: Names = ()
     """With --to: globs of the names of nodes that stay as they are. Repeatable."""
     measure: Annotated[bool, Parameter(negative="--no-measure")] = True
-    """With --to: run the model and the result on --inputs, or on made ones, and print the error;
-    models of up to 256 MiB."""
+    """With --to: run the model and the result on --inputs, or on generated ones, and print the
+    error; models of up to 256 MiB."""
     expand: Annotated[bool, Flag] = False
     """Expand operators that the opset lacks into their ONNX function bodies, which may round
     differently."""

@@ -17,7 +17,7 @@ from rich.console import Console
 
 from tiered.cli.command_flags import ReadOptions
 from tiered.cli.files import run_first
-from tiered.cli.flags import LEVELS
+from tiered.cli.flags import LEVELS, level_set
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.shapes import load_shaped
 from tiered.errors import UsageError, did_you_mean
@@ -58,14 +58,14 @@ def run_explain(
 
     if opt_level not in LEVELS:
         raise UsageError(f"-O takes 0 to {max(LEVELS)}, not {opt_level}")
-    context = PassContext.isolated(opt_level, backend=backend)
+    context = PassContext.isolated(level_set(opt_level), backend=backend)
     pass_, before = _one_pass(name), parse_pipeline(after)
     decision = _decision(pass_, context)
     with Progress() as progress:
         model = load_shaped(file, options, progress)
         progress.say(f"running {after or pass_.name}")
         if after:
-            run_first(before, model, PassContext.isolated(opt_level, backend=backend))
+            run_first(before, model, PassContext.isolated(level_set(opt_level), backend=backend))
         found = _explanations(pass_, model, context)
     if node is not None:
         found = _only(found, node, model, pass_)

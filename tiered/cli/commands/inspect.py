@@ -21,6 +21,8 @@ from tiered.cli.output.tables import print_table, size
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.shapes import load_shaped
 from tiered.pages.render import short
+from tiered.pipeline.leftovers import fixing_hint
+from tiered.support.amounts import counted
 
 if TYPE_CHECKING:
     from tiered.backends import Backend
@@ -59,7 +61,7 @@ def _print(
     console: Console, facts: ModelFacts, target: InspectOptions, limit: int | None
 ) -> None:
     _print_head(console, facts)
-    _print_interface(console, facts)
+    _print_interface(console, facts, limit)
     _print_operators(console, facts, limit)
     _print_weights(console, facts, limit)
     if target.integers:
@@ -84,7 +86,7 @@ def _print_head(console: Console, facts: ModelFacts) -> None:
         console.print(complaint_note(facts.complaint))
 
 
-def _print_interface(console: Console, facts: ModelFacts) -> None:
+def _print_interface(console: Console, facts: ModelFacts, limit: int | None) -> None:
     ports = [("input", port) for port in facts.inputs if not port.overridable]
     ports += [("output", port) for port in facts.outputs]
     if any(port.inferred for _, port in ports):
@@ -98,7 +100,8 @@ def _print_interface(console: Console, facts: ModelFacts) -> None:
     for symbol, places in facts.dynamic_dims.items():
         console.print(printable(f"dynamic dim {symbol}: {', '.join(places)}"))
     if facts.fixing:
-        console.print(printable(f"all dynamic dims at once: `{facts.fixing}`"), soft_wrap=True)
+        hint = fixing_hint(facts.fixing, whole=limit is None)
+        console.print(printable(hint), soft_wrap=True)
     if facts.overridable:
         console.print(overridable_note(len(facts.overridable)))
 
@@ -115,12 +118,12 @@ def _print_operators(console: Console, facts: ModelFacts, limit: int | None) -> 
         for name in names
         for counts in [[facts.operators[kind].get(name, 0) for kind in kinds]]
     ]
-    title = f"{facts.nodes:,} nodes, {len(names):,} operators"
+    title = f"{counted(facts.nodes, 'node')}, {counted(len(names), 'operator')}"
     headers = ["operator", *kinds, *([] if target is None else [f"not taken by {target.name}"])]
     print_table(console, title, headers, rows[:limit])
     _print_rest(console, rows, limit)
     if target is not None:
-        said = f"{target.name} takes {target.taken:,} of {target.nodes:,} nodes"
+        said = f"{target.name} takes {target.taken:,} of {counted(target.nodes, 'node')}"
         console.print(printable(f"{said}; `tiered check` says why not the others"))
 
 

@@ -15,6 +15,7 @@ from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.source_mark import joined_mark, source_mark, write_mark
 from tiered.cli.watch import WatchOptions
 from tiered.errors import UsageError
+from tiered.support.amounts import counted
 
 if TYPE_CHECKING:
     from tiered.graph import Model
@@ -121,7 +122,7 @@ def _print(record: dict[str, Any]) -> None:
     console.print(
         printable(f"{record['first']} + {record['second']} -> {goal}"), soft_wrap=True
     )
-    console.print(f"{record['nodes']:,} nodes, opset {record['opset']}")
+    console.print(f"{counted(record['nodes'], 'node')}, opset {record['opset']}")
     for what in ("inputs", "outputs"):
         named = ", ".join(f"{name}: {kind}" for name, kind in record[what].items())
         console.print(printable(f"{what}: {named}"), soft_wrap=True)

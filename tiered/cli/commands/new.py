@@ -91,15 +91,15 @@ def run_new(path: str, *, kind: Kind, root: str) -> None:
     """Write a pass and its test, and print the next steps.
 
     Raises:
-        UsageError: the path names no new pass, or the root is no checkout.
+        UsageError: the path names no new pass, or the root is not a checkout.
     """
     folder, name = _checked(path)
     package = "module_passes" if kind == "module" else "function_passes"
     home = os.path.join(root, "tiered", package)
     if not os.path.isdir(home) or not os.path.isdir(os.path.join(root, "tests")):
         raise UsageError(
-            f"{printable(root)!r} is no checkout of tiered: it has no tiered/{package} and tests "
-            "(--root says where it is; passes of a package of your own come in through entry "
+            f"{printable(root)!r} is not a checkout of tiered: it has no tiered/{package} and "
+            "tests (--root says where it is; passes of a package of your own come in through entry "
             "points, see examples/third_party_pass)"
         )
     files = {

@@ -16,7 +16,7 @@ from tiered.cli.files import (
     choose_output,
     load_model,
 )
-from tiered.cli.flags import LEVELS, OptimizeOptions, split_names, split_required
+from tiered.cli.flags import LEVELS, OptimizeOptions, level_set, split_names, split_required
 from tiered.cli.html import run_page_for
 from tiered.cli.load_passes import load_passes, with_loads
 from tiered.cli.outcome import Failed, Outcome, note_outcome
@@ -252,7 +252,7 @@ def _reproduced(
     """Write a bundle of a failure and return the note for the error."""
     from tiered.debug import write_reproducer
 
-    settings = _settings(options, watch)
+    settings = {**_settings(options, watch), "opt_level": options.opt_level}
     settings.pop("rewrite_limit")
     folder = options.reproducer
     assert folder is not None
@@ -338,7 +338,7 @@ def _settings(options: OptimizeOptions, watch: WatchOptions) -> dict[str, Any]:
         size_option("--max-memory", options.max_memory)
         config["memory.max"] = options.max_memory
     return {
-        "opt_level": options.opt_level,
+        "opt_level": level_set(options.opt_level),
         "required": split_required(options.require).names,
         "disabled": split_names(options.disable, "--disable"),
         "backend": options.backend,

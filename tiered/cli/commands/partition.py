@@ -27,6 +27,7 @@ from tiered.cli.shapes import load_shaped
 from tiered.cli.source_mark import check_replaced, source_mark, write_mark
 from tiered.errors import UsageError
 from tiered.pages.render import short
+from tiered.support.amounts import counted
 from tiered.support.whole_files import write_text
 
 if TYPE_CHECKING:
@@ -225,7 +226,10 @@ def _print(
     taken = [row for row in rows if row.name != "host"]
     nodes, whole = sum(row.nodes for row in taken), sum(row.nodes for row in rows)
     console.print(
-        printable(f"{file}: {takes} {nodes:,} of {whole:,} nodes in {len(taken):,} regions")
+        printable(
+            f"{file}: {takes} {nodes:,} of {counted(whole, 'node')} in "
+            f"{counted(len(taken), 'region')}"
+        )
     )
     table = [
         (

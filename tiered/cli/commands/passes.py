@@ -22,6 +22,7 @@ from tiered.errors import UsageError, did_you_mean
 from tiered.passes.pass_info import PassInfo
 from tiered.passes.registry import registry
 from tiered.support.aliases import ALIASES
+from tiered.support.amounts import counted
 from tiered.support.option_text import format_value
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def _print_list(infos: Sequence[PassInfo], what: str) -> None:
         return
     rows = [(info.name, _level(info), info.kind, _promise(info), info.law) for info in infos]
     headers = ("pass", "level", "kind", "numerics", "law")
-    count = "1 pass" if len(rows) == 1 else f"{len(rows)} passes"
+    count = counted(len(rows), "pass", "passes")
     verb = what.replace("act on", "acts on") if len(rows) == 1 else what
     print_table(results(), f"{count} {f'that {verb}' if what else ''}".strip(), headers, rows)
 

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from tiered.quantization.quantize import QuantisationSettings, Quantised
     from tiered.quantization.report import Report
 
-HEADERS = ("layer", "operator", "dtype", "scale", "dB alone", "error", "multiply-adds")
+HEADERS = ("layer", "operator", "dtype", "scale", "dB alone", "share of error", "multiply-adds")
 FEW = 12
 """Rows of the table without -v: those with the largest part of the error."""
 
@@ -86,7 +86,7 @@ class QuantizeOptions:
     samples: int = 8
     """How many inputs are made, without --inputs."""
     seed: int = 0
-    """Seed of the made inputs."""
+    """Seed of the generated inputs."""
     report: Annotated[str | None, Parameter(show_default=False)] = None
     """A file for the report: .json, or .svg for a chart."""
     html: Annotated[str | None, Parameter(show_default=False)] = None
@@ -187,7 +187,7 @@ def run_quantize(
             names = " or ".join(refused)
             notes().print(f"tiered: warning: {options.backend} takes no {names}", soft_wrap=True)
         if found.calibration is not None and found.calibration.is_made:
-            notes().print("tiered: warning: no --inputs: ranges are those of made inputs")
+            notes().print("tiered: warning: no --inputs: ranges are those of generated inputs")
 
 
 def _pass(options: QuantizeOptions, write: WriteOptions) -> str:

@@ -6,6 +6,7 @@ from tiered.cli.files import check_input, check_output
 from tiered.cli.output.terminal import notes, printable, results
 from tiered.cli.source_mark import check_replaced
 from tiered.errors import ModelError
+from tiered.support.amounts import counted
 
 
 def run_reduce(source: str, target: str, command: str, *, force: bool) -> None:
@@ -33,7 +34,7 @@ def run_reduce(source: str, target: str, command: str, *, force: bool) -> None:
     made = reduce_model(model, SameEnd(command), _say)
     Model.from_proto(made).save(target)
     before, after = len(model.graph.node), len(made.graph.node)
-    results().print(printable(f"{target}: {after} of {before} nodes"), soft_wrap=True)
+    results().print(printable(f"{target}: {after} of {counted(before, 'node')}"), soft_wrap=True)
 
 
 def _say(text: str) -> None:

@@ -19,6 +19,7 @@ from tiered.cli.flags import Flag, Force, Names
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.source_mark import check_replaced, source_mark, write_mark
 from tiered.errors import ModelError, UsageError
+from tiered.support.amounts import counted
 
 if TYPE_CHECKING:
     from tiered.graph import Model
@@ -132,7 +133,8 @@ def _print(file: str, parts: Sequence[dict[str, Any]], *, verified: bool) -> Non
     console = results()
     console.print(printable(f"{file} -> {len(parts)} parts"), soft_wrap=True)
     for part in parts:
-        console.print(printable(f"{part['file']}: {part['nodes']:,} nodes"), soft_wrap=True)
+        nodes = counted(part["nodes"], "node")
+        console.print(printable(f"{part['file']}: {nodes}"), soft_wrap=True)
         for what in ("inputs", "outputs"):
             named = ", ".join(f"{name}: {kind}" for name, kind in part[what].items())
             console.print(printable(f"  {what}: {named or 'none'}"), soft_wrap=True)

@@ -29,6 +29,7 @@ from tiered.cli.output.tables import Number, print_table
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.errors import TargetError
 from tiered.pages.render import write_page
+from tiered.support.amounts import counted
 from tiered.support.whole_files import write_text
 
 if TYPE_CHECKING:
@@ -133,7 +134,10 @@ def _print_layers(console: Console, found: LayerComparison) -> None:
     rows = [
         (layer.place, layer.node, layer.op_type, *output_cells(layer.row)) for layer in found.layers
     ]
-    title = f"{len(found.layers)} of {found.pairs} layers, in {found.runs} runs of both models"
+    title = (
+        f"{len(found.layers)} of {counted(found.pairs, 'layer')}, in "
+        f"{counted(found.runs, 'run')} of both models"
+    )
     print_table(console, title, ("place", "node", "operator", *HEADERS), rows)
     wrong = found.first_wrong
     said = "no layer differs" if wrong is None else f"the first that differs: {wrong.node}"

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tiered.cli.output.terminal import print_json, printable, results
+from tiered.support.amounts import counted
 
 if TYPE_CHECKING:
     from tiered.backends.pipeline_edits import PipelineEdit
@@ -67,7 +68,7 @@ def print_plan(
 def _print_steps(steps: list[Step]) -> None:
     console = results()
     running = sum(bool(step.decision) for step in steps)
-    console.print(f"{running} of {len(steps)} passes would run", soft_wrap=True)
+    console.print(f"{running} of {counted(len(steps), 'pass', 'passes')} would run", soft_wrap=True)
     width = max((len(str(step.pass_)) for step in steps), default=0)
     for step in steps:
         said = "runs " if step.decision else "skips"

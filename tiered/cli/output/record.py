@@ -22,9 +22,9 @@ One object:
     ways: how each pass that changed something was verified, [{pass, by, nodes, inputs, judge, why,
         left_out}]: by is "model", "region" (only what changed ran), "sameness" (nothing that is
         computed changed) or "nothing", with the reason in why; left_out names the outputs that
-        could not be compared, such as random ones; inputs are "given", "made", or "recorded" in a
-        run of the model; judge is "onnx.reference" where it ran changed nodes with 16-bit floats,
-        or "onnxruntime".
+        could not be compared, such as random ones; inputs are "given", "generated", or "recorded"
+        in a run of the model; judge is "onnx.reference" where it ran changed nodes with 16-bit
+        floats, or "onnxruntime".
     overridable: initializers that are also graph inputs, and so not constant.
     remarks: [{kind, pass, reason, count, op_type, nodes}], like remarks counted together; nodes
         are examples.

@@ -14,7 +14,8 @@ from tiered.cli.output.record import fused_operators, peak_memory
 from tiered.cli.output.tables import Cell, change, print_table, seconds, size
 from tiered.cli.output.terminal import printable
 from tiered.pipeline.interface import interface_changes
-from tiered.pipeline.leftovers import fixing_options, leftovers
+from tiered.pipeline.leftovers import fixing_hint, fixing_options, leftovers
+from tiered.support.amounts import counted
 from tiered.support.numerics import Numerics, loosest
 
 if TYPE_CHECKING:
@@ -64,8 +65,8 @@ def print_summary(console: Console, outcome: Outcome, result: OptimizeResult) ->
     for leftover in left[:FEW_DIMS]:
         console.print(printable(leftover), soft_wrap=True)
     if len(left) > 1:
-        fixing = printable(fixing_options(result.model))
-        console.print(f"all dynamic dims at once: `{fixing}`", soft_wrap=True)
+        hint = fixing_hint(fixing_options(result.model), whole=options.verbose)
+        console.print(printable(hint), soft_wrap=True)
     if peak := peak_memory():
         console.print(f"peak memory: {size(peak)}")
     if options.verbose:
@@ -133,7 +134,7 @@ def sharing_notes(placed: Placed, target: str) -> Iterator[str]:
 
 def _count(placed: tuple[int, int]) -> str:
     count, nbytes = placed
-    return f"{count:,} {'tensor' if count == 1 else 'tensors'} ({size(nbytes)})"
+    return f"{counted(count, 'tensor')} ({size(nbytes)})"
 
 
 def _headline(outcome: Outcome, result: OptimizeResult) -> str:
@@ -183,7 +184,7 @@ def _print_times(console: Console, result: OptimizeResult, *, everything: bool) 
     times = sorted(_times(result), key=lambda time: -time.seconds)
     rows = [(time.name, time.runs, time.rewrites, seconds(time.seconds)) for time in times]
     shown = rows if everything else rows[:FEW_PASSES]
-    title = f"Where the time went ({len(rows)} passes)"
+    title = f"Where the time went ({counted(len(rows), 'pass', 'passes')})"
     print_table(console, title, ("pass", "runs", "rewrites", "time"), shown)
     if len(rows) > len(shown):
         rest = sum(time.seconds for time in times[len(shown) :])
@@ -210,18 +211,15 @@ def _verified(result: OptimizeResult) -> str:
     counts = Counter(way.by for way in verify.ways)
     each = verify.how != "final"
     said = "; ".join(
-        f"{_passes(count) if each else 'all passes'} {_BY[by]}" for by, count in counts.items()
+        f"{counted(count, 'pass', 'passes') if each else 'all passes'} {_BY[by]}"
+        for by, count in counts.items()
     )
     asked = sum(way.judge == "onnx.reference" for way in verify.ways)
     said += f", {asked:,} of them on onnx.reference too, for narrow floats" if asked else ""
     within = f" within {'; '.join(verify.limits)}" if verify.limits else ""
-    sets = f"{len(verify.comparisons)} sets of inputs"
+    sets = counted(len(verify.comparisons), "set of inputs", "sets of inputs")
     left = f"; {printable(verdict.why)}" if verdict.why and verdict.word == "yes" else ""
     return (
         f"verified: {verdict.word} ({promised}; {said}; {sets}, largest difference "
         f"{verify.largest:.1e}{within}{left})"
     )
-
-
-def _passes(count: int) -> str:
-    return f"{count:,} pass{'es' if count != 1 else ''}"

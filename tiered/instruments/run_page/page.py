@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from tiered.instruments.run_page import passes
 from tiered.instruments.run_page.rewrites import rewrites_data
 from tiered.instruments.tracing.events import Span
-from tiered.pages.render import counted, page, short
+from tiered.pages.render import page, short
 from tiered.pages.sections import Section, Table, tables
-from tiered.support.amounts import change, size
+from tiered.support.amounts import change, counted, size
 from tiered.support.loading import paused_collector
 
 if TYPE_CHECKING:

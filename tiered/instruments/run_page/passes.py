@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from tiered.instruments.tracing.events import Span
 from tiered.pages import charts
-from tiered.pages.render import counted, short, visible
+from tiered.pages.render import short, visible
 from tiered.pages.sections import Section, Table
-from tiered.support.amounts import change
+from tiered.support.amounts import change, counted
 from tiered.support.numerics import Numerics
 
 MOST_NAMES = 200

@@ -9,6 +9,7 @@ from itertools import groupby
 
 from tiered.instruments.tracing.events import Span
 from tiered.passes.pass_info import NodeNote
+from tiered.support.amounts import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +63,9 @@ def _head(span: Span) -> str:
         return f"{name}  skipped: {span.reason}"
     parts = [name, f"{span.seconds * 1e3:.2f} ms"]
     if span.rewrites:
-        parts.append("1 rewrite" if len(span.rewrites) == 1 else f"{len(span.rewrites)} rewrites")
+        parts.append(counted(len(span.rewrites), "rewrite"))
     if span.nodes_after != span.nodes_before:
-        parts.append(f"{span.nodes_before} -> {span.nodes_after} nodes")
+        parts.append(f"{span.nodes_before} -> {counted(span.nodes_after, 'node')}")
     if span.needed_by:
         parts.append(f"needed by {span.needed_by}")
     if span.outcome == "failed":
@@ -91,4 +92,4 @@ def _declined(notes: Sequence[NodeNote]) -> Iterator[str]:
     counted = Counter((note.op_type, note.template) for note in notes)
     reasons = {(note.op_type, note.template): note.reason for note in notes}
     for key, count in counted.items():
-        yield f"{count} {key[0]} left alone: {reasons[key]}"
+        yield f"{count} {key[0]} unchanged: {reasons[key]}"

@@ -13,7 +13,7 @@ def check_with_fake_data(
     atol: float | None = None,
     seed: int = 0,
 ) -> None:
-    """Run the original and the model of this place on made inputs, and compare their outputs.
+    """Run the original and the model of this place on generated inputs, and compare their outputs.
 
     Dtypes, shapes, NaN and infinities count; integer inputs are valid indices. Both must take
     the same inputs, so it belongs after passes that change the interface, with `origin_model`.
@@ -23,7 +23,7 @@ def check_with_fake_data(
         origin_model: the file of the original; by default the model as it was loaded.
         rtol: instead of the tolerance of reassociated floats, relative to each element.
         atol: the same, relative to the largest element.
-        seed: of the made inputs.
+        seed: of the generated inputs.
 
     Raises:
         VerificationError: the outputs differ by more than is allowed.

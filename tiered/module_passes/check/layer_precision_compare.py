@@ -12,7 +12,7 @@ def layer_precision_compare(
     operators: list[str] = ["Conv", "Gemm", "MatMul"],  # noqa: B006 - an option: nothing edits it
     seed: int = 0,
 ) -> None:
-    """Compare layers of the original and of the model of this place on made inputs.
+    """Compare layers of the original and of the model of this place on generated inputs.
 
     A remark states the largest difference and 1 - cosine of each layer: the closer to 0, the
     smaller the error. Layers are paired by the name of their output.
@@ -20,7 +20,7 @@ def layer_precision_compare(
     Args:
         origin_model: the file of the original; by default the model as it was loaded.
         operators: only the outputs of these; empty for all.
-        seed: of the made inputs.
+        seed: of the generated inputs.
     """
     found = layers_against_loaded(model, original=origin_model, seed=seed)
     for layer in found.layers:

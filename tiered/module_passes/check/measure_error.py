@@ -20,7 +20,7 @@ def measure_error(
 
     Args:
         inputs: files to measure on: x.npy, feeds.npz or a folder; made without any.
-        seed: of made inputs.
+        seed: of generated inputs.
         samples: how many inputs are made.
         max_bytes: a model with more bytes of weights is not run.
     """

@@ -7,11 +7,11 @@ from tiered import Model, PassContext, compare_with_loaded, module_pass
 def verify_equality(
     model: Model, ctx: PassContext, *, origin_model: str = "", seed: int = 0
 ) -> None:
-    """Run the original and the model of this place on made inputs: every bit must be the same.
+    """Run the original and the model of this place on generated inputs: every bit must be the same.
 
     Args:
         origin_model: the file of the original; by default the model as it was loaded.
-        seed: of the made inputs.
+        seed: of the generated inputs.
 
     Raises:
         VerificationError: an output differs.

@@ -13,14 +13,14 @@ def verify_metric(
     origin_model: str = "",
     seed: int = 0,
 ) -> None:
-    """Run the original and the model of this place on made inputs, and judge them by a metric.
+    """Run the original and the model of this place on generated inputs, and judge them by a metric.
 
     Args:
         metric: cosine, argmax_agreement, top_5_agreement, mispredictions, max_abs_error or
             mean_abs_error.
         accepted: its lowest and highest value.
         origin_model: the file of the original; by default the model as it was loaded.
-        seed: of the made inputs.
+        seed: of the generated inputs.
 
     Raises:
         VerificationError: the metric of an output is outside of the range.

@@ -42,7 +42,7 @@ def float_to_fp8(
         exponents: other exponents of data by node, as `encoder/*=-3`; the name may be a glob.
         weight_exponents: the same for weights.
         inputs: files to measure on: x.npy, feeds.npz or a folder; made without any.
-        seed: of made inputs.
+        seed: of generated inputs.
         samples: how many inputs are made.
         min_elements: smaller weights stay.
         skip_op_types: operators that stay float.

@@ -48,7 +48,7 @@ def float_to_mixed(
         skip_nodes: globs of the names of nodes that stay float.
         force_op_types: operators that do not, if the schema allows it.
         force_nodes: globs of the names of nodes that do not.
-        seed: of made inputs.
+        seed: of generated inputs.
         samples: how many inputs are made.
     """
     mixed_precision(

@@ -47,7 +47,7 @@ def fp8_weight(
         budget: the limit of the outputs, as cosine>=0.999; weights return to float until it holds;
             empty for none.
         inputs: files to measure the budget on: x.npy, feeds.npz or a folder; made without any.
-        seed: of made inputs.
+        seed: of generated inputs.
         samples: how many inputs are made.
     """
     scales = Exponents.of(exponent, exponents)

@@ -47,7 +47,7 @@ def weights_to_int4(
             empty for none.
         inputs: files of samples: x.npy, feeds.npz or a folder; made without any, for a model of up
             to 256 MiB of weights.
-        seed: of made inputs.
+        seed: of generated inputs.
         samples: how many inputs are made.
         rounding: samples runs the model; nearest does not.
     """

@@ -32,7 +32,7 @@ def weights_to_int8(
         budget: the limit of the outputs, as cosine>=0.999; weights return to float until it holds;
             empty for none.
         inputs: files to measure the budget on: x.npy, feeds.npz or a folder; made without any.
-        seed: of made inputs.
+        seed: of generated inputs.
         samples: how many inputs are made.
     """
     quantise_weights(

@@ -39,7 +39,7 @@ def quantize(
         method: how the range of a tensor follows from its numbers.
         percentile: of the numbers that the method of that name keeps.
         samples: how many inputs are made.
-        seed: of made inputs.
+        seed: of generated inputs.
         budget: how far outputs may move, as `sqnr>=20dB`; the worst products return to float.
         order: the worst by their own error, or by its effect on the outputs, by gradients.
         reduce_range: 7 bits for weights; by default as the backend needs.

@@ -34,7 +34,7 @@ def quantize_dynamic(
         skip_nodes: globs of the names of nodes that stay float.
         budget: how far outputs may move, as `sqnr>=20dB`; the worst products return to float.
         inputs: files and folders of samples to measure the budget on; made without any.
-        seed: of made inputs.
+        seed: of generated inputs.
         samples: how many inputs are made.
     """
     quantise_dynamically(

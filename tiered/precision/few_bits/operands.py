@@ -26,7 +26,7 @@ _TOGETHER: Final = 1 << 26
 """Bytes of rows that are measured in one run of the samples, and in memory together."""
 
 _OTHER_SEEDS: Final = 1 << 16
-"""Added to the seed of made inputs: errors are measured on other ones."""
+"""Added to the seed of generated inputs: errors are measured on other ones."""
 
 _HELD: Final = 4
 """One of so many samples is held back, to choose by."""
@@ -38,7 +38,7 @@ class Sampling:
 
     Attributes:
         inputs: files or arrays; made without any, for a model of up to 256 MiB of weights.
-        seed: of made inputs.
+        seed: of generated inputs.
         samples: how many are made.
     """
 

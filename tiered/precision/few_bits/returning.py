@@ -29,7 +29,7 @@ class OutputBudget:
     Attributes:
         limit: as `cosine>=0.999`; empty for none.
         inputs: files or arrays; made without any.
-        seed: of made inputs.
+        seed: of generated inputs.
         samples: how many are made.
     """
 
