@@ -216,15 +216,37 @@ def placed(plan: Plan, scheme: Scheme) -> Plan:
     results = _integer_results(plan, scheme)
     integer = set(results)
     for value in results:
-        readers = {use.node: None for use in value.users if use.node.op_type not in _NO_READERS}
+        readers = _readers(value, scheme)
+        if value.users and not readers and scheme.in_integers is None:
+            integer.discard(value)
+            continue
         plan.pairs.setdefault(value, {}).update(readers)
-    _place_inside(plan, integer)
+    _place_inside(plan, integer, scheme)
     for node, values in plan.others.items():
-        _place_around(plan, node, values)
+        _place_around(plan, node, values, scheme)
     return plan
 
 
 _NO_READERS: Final = frozenset({"Shape", "Size", "QuantizeLinear", "If", "Loop", "Scan"})
+
+
+def _readers(value: Value, scheme: Scheme) -> dict[Node, None]:
+    """Return the nodes that read a value as it is when dequantised."""
+    found = (use.node for use in value.users if use.node.op_type not in _NO_READERS)
+    is_strict = scheme.in_integers is not None
+    return {node: None for node in found if is_strict or not _is_misread(node)}
+
+
+def _is_misread(node: Node) -> bool:
+    """Return whether onnxruntime's QLinearAveragePool computes other numbers than a node.
+
+    With both attributes it divides by the size of the whole window, including the part beyond the
+    padding; it has no dilations. onnxruntime makes it of each AveragePool between Q/DQ.
+    """
+    if not node.is_op("AveragePool"):
+        return False
+    is_dilated = any(step != 1 for step in node.attr("dilations") or ())
+    return is_dilated or bool(node.attr("ceil_mode", 0) and node.attr("count_include_pad", 0))
 
 
 def _integer_results(plan: Plan, scheme: Scheme) -> list[Value]:
@@ -247,7 +269,7 @@ def _activated(value: Value) -> Value:
     return value
 
 
-def _place_inside(plan: Plan, integer: set[Value]) -> None:
+def _place_inside(plan: Plan, integer: set[Value], scheme: Scheme) -> None:
     """Quantise movement of elements and sums between quantised values.
 
     A result of integer kernels, of movement of such, or of their sums is integer itself.
@@ -271,15 +293,13 @@ def _place_inside(plan: Plan, integer: set[Value]) -> None:
             for result in [output] if is_sum else node.outputs:
                 if result is None or result.dtype != DataType.FLOAT or result.is_graph_output:
                     continue
-                readers = {use.node: None for use in result.users
-                           if use.node.op_type not in _NO_READERS}  # fmt: skip
-                plan.pairs.setdefault(result, {}).update(readers)
+                plan.pairs.setdefault(result, {}).update(_readers(result, scheme))
                 integer.add(result)
                 if not is_sum:
                     _unify(plan, [result, *operands])
 
 
-def _place_around(plan: Plan, node: Node, values: Sequence[Value]) -> None:
+def _place_around(plan: Plan, node: Node, values: Sequence[Value], scheme: Scheme) -> None:
     """Quantise the operands and results of an operator, unless it is a part of its producer's."""
     first = node.inputs[0]
     producer = None if first is None else first.producer
@@ -290,8 +310,7 @@ def _place_around(plan: Plan, node: Node, values: Sequence[Value]) -> None:
             plan.pairs.setdefault(value, {})[node] = None
             continue
         result = _activated(value) if value is node.output else value
-        readers = {use.node: None for use in result.users if use.node.op_type not in _NO_READERS}
-        plan.pairs.setdefault(result, {}).update(readers)
+        plan.pairs.setdefault(result, {}).update(_readers(result, scheme))
     if node.op_type in ONE_SCALE:
         _unify(plan, [_activated(value) if value.producer is node else value for value in values])
 

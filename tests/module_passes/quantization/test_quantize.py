@@ -420,3 +420,32 @@ def test_a_result_has_the_scale_that_its_target_prescribes(
     assert middle.const == zero
     free, _ = quantised(proto)
     assert all(np.float32(scale) != each for each in scales(free))
+
+
+@pytest.mark.parametrize(
+    ("attributes", "is_float"),
+    [
+        ("pads=[1,1,1,1], ceil_mode=1, count_include_pad=1", True),
+        ("ceil_mode=1, count_include_pad=1", True),
+        ("dilations=[2,2]", True),
+        ("pads=[1,1,1,1], ceil_mode=1", False),
+        ("pads=[1,1,1,1], count_include_pad=1", False),
+    ],
+)
+def test_an_average_that_kernels_of_integers_compute_otherwise(
+    attributes: str, is_float: bool
+) -> None:
+    proto = model_of(
+        "(float[1,3,8,8] x) => (float[1,3,N,M] y) { a = Conv(x, w) "
+        f"p = AveragePool<kernel_shape=[2,2], strides=[2,2], {attributes}>(a) y = Conv(p, w) }}",
+        opset=19,
+        w=random(3, 3, 1, 1),
+    )
+    model, _ = quantised(proto)
+    (pool,) = [node for node in model.main.nodes if node.op_type == "AveragePool"]
+    read, (reader,) = pool.inputs[0], pool.output.readers
+    assert read is not None
+    assert read.producer is not None
+    assert (read.producer.op_type, reader.op_type) == (
+        "Conv" if is_float else "DequantizeLinear", "QuantizeLinear"
+    )  # fmt: skip
