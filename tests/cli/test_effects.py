@@ -29,7 +29,10 @@ REFUSED = {
         *("--reduce-range", "--no-reduce-range", "--method entropy", "--percentile 99"),
         *("--inputs x.npz", "--samples 4", "--report r.json", "--backend qnn_htp"),
     ],
-    "quantize --weights int4": ["--reduce-range", "--method minmax", "--percentile 99"],
+    "quantize --reduce-range": ["--for avx2"],
+    "quantize --weights int4": [
+        *("--for vnni", "--reduce-range", "--method minmax", "--percentile 99"),
+    ],
     "quantize": ["--percentile 99", "--order sensitivity", "--verify"],
     "optimize": ["--dump-weights", "--html-without-times"],
 }

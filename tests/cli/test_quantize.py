@@ -40,7 +40,8 @@ def test_layers_are_listed(cli: Cli, products: Path, answer: ByteProducts) -> No
     out, report = products.with_name("out.onnx"), products.with_name("report.json")
     samples = products.with_name("samples")
     with products_that(answer):
-        ended = cli("quantize", products, out, "--inputs", samples, "--report", report)
+        how = ("--inputs", samples, "--report", report, "--for", "vnni")
+        ended = cli("quantize", products, out, *how)
     assert ended.code == 0
     is_saturated = answer == "saturate"
     assert (f" dB: {SATURATION}\n" in ended.err) == is_saturated
@@ -64,10 +65,12 @@ def test_weights_of_seven_bits_do_not_saturate(cli: Cli, products: Path) -> None
     with products_that("saturate"):
         ended = cli("quantize", products, out, *options)
         dynamic = cli("quantize", products, out, "--dynamic", "--reduce-range", "--force")
-        whole = cli("quantize", products, out, "--dynamic", "--force")
+        whole = cli("quantize", products, out, "--dynamic", "--no-reduce-range", "--force")
+        pairs = cli("quantize", products, out, "--dynamic", "--for", "avx2", "--force")
     assert (ended.code, ended.err) == (0, "")
     assert (dynamic.code, SATURATION in dynamic.out) == (0, False)
     assert (whole.code, SATURATION in whole.out) == (0, True)
+    assert (pairs.code, SATURATION in pairs.out) == (0, False)
 
 
 def test_layers_of_a_target_without_floats_keep_their_names(cli: Cli, products: Path) -> None:

@@ -32,7 +32,7 @@ def _quantised(**options: Any) -> tuple[Quantised, list[str]]:
 @pytest.mark.parametrize("answer", ["exact", "saturate"])
 def test_both_ratios_are_measured_and_reported(answer: ByteProducts) -> None:
     with products_that(answer):
-        found, said = _quantised()
+        found, said = _quantised(processor="vnni")
     assert found.sqnr is not None
     assert found.deployed is not None
     record = report_of(found, found.shapes).record()
@@ -60,7 +60,9 @@ def test_saturation_is_a_finding_without_measurements_too() -> None:
     with products_that("exact"):
         assert SATURATION not in _quantised(measures=False)[1]
     with products_that("saturate"):
-        assert SATURATION in _quantised(measures=False)[1]
+        assert SATURATION in _quantised(measures=False, processor="vnni")[1]
+        assert SATURATION in _quantised(measures=False, reduce_range=False)[1]
+        assert SATURATION not in _quantised(measures=False)[1]
 
 
 def test_a_budget_is_that_of_the_deployed_model_where_it_saturates() -> None:
@@ -68,9 +70,10 @@ def test_a_budget_is_that_of_the_deployed_model_where_it_saturates() -> None:
     with products_that("exact"):
         exact, _ = _quantised(budget=budget)
     with products_that("saturate"):
-        saturated, said = _quantised(budget=budget)
-        reduced, _ = _quantised(budget=budget, reduce_range=True)
-    assert (len(exact.returned), len(saturated.returned), len(reduced.returned)) == (0, 1, 0)
+        saturated, said = _quantised(budget=budget, reduce_range=False)
+        others = [_quantised(budget=budget, **each)[0] for each in ({}, {"reduce_range": True})]
+    assert (len(exact.returned), len(saturated.returned)) == (0, 1)
+    assert [len(each.returned) for each in others] == [0, 0]
     assert SATURATION in said
 
 

@@ -64,4 +64,4 @@ def _default(field: Field[Any]) -> Any:
 
 
 def _flag(name: str, value: object) -> str:
-    return f"--{'no-' if value is False else ''}{name.replace('_', '-')}"
+    return f"--{'no-' if value is False else ''}{name.rstrip('_').replace('_', '-')}"

@@ -1,21 +1,59 @@
-"""A quantised model as onnxruntime runs it on this processor: its ratio, and why it is worse."""
+"""A quantised model as onnxruntime runs it on a processor: its ratio, and why it is worse."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from dataclasses import replace
+from typing import Final, Literal, get_args
 
 import onnx
 
-from tiered.errors import RuntimeFailure
+from tiered.errors import RuntimeFailure, UsageError
 from tiered.precision.noise import Reference
-from tiered.quantization.scheme import Scheme
+from tiered.quantization.scheme import PRODUCTS, Scheme
 from tiered.runtime.byte_products import byte_products
 
 SATURATION: Final = (
-    "8-bit products saturate on this processor (no VNNI); weights of 7 bits (--reduce-range) "
-    "avoid that"
+    "8-bit products saturate on this processor (no VNNI); --for avx2 keeps pairs of weights from "
+    "that"
 )
+
+Processor = Literal["avx2", "vnni", "any"]
+"""Where a quantised model runs: x86-64 without VNNI, where pairs of products saturate; a processor
+with exact sums; or one that is not known, which is treated as the first."""
+
+PROCESSORS: Final[tuple[Processor, ...]] = get_args(Processor)
+
+
+def scheme_for(
+    scheme: Scheme, processor: Processor | None, *, reduce_range: bool | None, is_here: bool
+) -> Scheme:
+    """Return a scheme with weights for a processor.
+
+    Args:
+        scheme: of the target.
+        processor: as the user names it; None for the one at hand, which is asked.
+        reduce_range: weights of 7 bits, or of 8 without limits, as the user says; None for neither.
+        is_here: whether the target is onnxruntime on the processor at hand.
+
+    Raises:
+        UsageError: a processor is named, and no products of the scheme may saturate.
+    """
+    if reduce_range is not None:
+        scheme = replace(scheme, reduce_range=reduce_range)
+    elif processor is not None:
+        scheme = replace(scheme, reduce_range=False)
+    if not any(map(scheme.may_saturate, PRODUCTS)):
+        if processor is not None:
+            reason = "the target multiplies no uint8 by int8"
+            if scheme.reduce_range:
+                reason = "weights of 7 bits never saturate"
+            raise UsageError(f"the processor {processor!r} (--for) has no effect: {reason}")
+        return scheme
+    if processor is not None:
+        return replace(scheme, keeps_pairs=processor != "vnni")
+    is_asked = is_here and reduce_range is None
+    return replace(scheme, keeps_pairs=is_asked and byte_products() != "exact")
 
 _DEVIATION: Final = 1.0
 """A difference in dB that onnxruntime's optimisations may make without a remark."""

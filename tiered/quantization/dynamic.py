@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -10,7 +10,8 @@ import numpy as np
 from tiered.graph import DataType, Graph, Model, Node, Tensor, Value
 from tiered.precision.few_bits.returning import OutputBudget, convert_within
 from tiered.precision.narrowing import is_chosen, unmatched
-from tiered.quantization.deployed import SATURATION, saturates
+from tiered.quantization.deployed import SATURATION, Processor, saturates, scheme_for
+from tiered.quantization.pairs import Order, orders_of
 from tiered.quantization.plan import NO_PRODUCTS, is_dequantized, weight_refusal
 from tiered.quantization.scales import Weight, weight_of
 from tiered.quantization.scheme import PRODUCTS, Scheme
@@ -32,7 +33,8 @@ def quantise_dynamically(
     on_skip: OnSkip,
     *,
     convolutions: bool = False,
-    reduce_range: bool = False,
+    reduce_range: bool | None = None,
+    processor: Processor | None = None,
     skip_op_types: tuple[str, ...] = (),
     skip_nodes: tuple[str, ...] = (),
     budget: OutputBudget = _NO_BUDGET,
@@ -44,7 +46,8 @@ def quantise_dynamically(
         on_found: called with each finding.
         on_skip: called with each product that stays float, and the reason.
         convolutions: quantise Conv too, which onnxruntime computes slowly.
-        reduce_range: 7 bits for weights.
+        reduce_range: 7 bits for weights; None for 8 bits, within the limits of the processor.
+        processor: on which the result runs; None for the one at hand.
         skip_op_types: operators that stay float.
         skip_nodes: globs of the names of nodes that stay float.
         budget: the limit of the outputs; the worst products return to float until it holds.
@@ -83,7 +86,7 @@ def quantise_dynamically(
     reasons = {node: why_float(node) for node in products}
 
     def convert(kept: Mapping[Node, str], on_found: OnFound, on_skip: OnSkip) -> list[Node]:
-        scheme = Scheme(reduce_range=reduce_range)
+        scheme = scheme_for(Scheme(), processor, reduce_range=reduce_range, is_here=True)
         rewriter = _Rewriter(scheme)
         done, operators = [], set[str]()
         for node in products:
@@ -152,14 +155,15 @@ class _Rewriter:
         graph, data = node.owner, self._data(x)
         since = graph.model.peek_serial()
         if node.op_type == "Conv":
-            codes, found = self._weight(weight, 0)
+            codes, found = self._weight(weight, 0, [])
             settings = node.settings
             sums = graph.op.ConvInteger(data.q, codes, data.zero, **settings)
             dims = (-1, *[1] * (len(found.codes.shape) - 2))
             scales = found.scales.reshape(dims)
         else:
             is_transposed = node.op_type == "Gemm" and bool(node.attr("transB"))
-            codes, found = self._weight(weight, 0 if is_transposed else 1)
+            orders = orders_of(node, 1, 2) if self.scheme.keeps_pairs else []
+            codes, found = self._weight(weight, 0 if is_transposed else 1, orders)
             sums = graph.op.MatMulInteger(data.q, codes, data.zero)
             scales = found.scales
         if node.op_type == "Gemm":
@@ -175,12 +179,14 @@ class _Rewriter:
             self.quantised[x] = _Data(*x.owner.op.DynamicQuantizeLinear(x, outputs=3, name=label))
         return self.quantised[x]
 
-    def _weight(self, value: Value, axis: int) -> tuple[Value, Weight]:
+    def _weight(
+        self, value: Value, axis: int, orders: Sequence[Order]
+    ) -> tuple[Value, Weight]:
         """Return a weight in integers, transposed if its columns are on the first axis."""
         if (value, axis) not in self.weights:
             tensor = value.tensor
             assert tensor is not None
-            weight = weight_of(tensor.numpy(), axis, self.scheme, least=None)
+            weight = weight_of(tensor.numpy(), axis, self.scheme, least=None, orders=orders)
             assert weight is not None, "a weight that is not finite is refused"
             is_row = axis == 0 and len(tensor.shape) == 2
             codes = np.ascontiguousarray(weight.codes.T) if is_row else weight.codes

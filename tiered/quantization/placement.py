@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tiered.graph import Graph, Model, Node, Tensor, Use, Value
+from tiered.quantization.pairs import orders_of
 from tiered.quantization.plan import Plan, Unit
 from tiered.quantization.scales import Array, Parameters, Weight, bias_of, least_scales, weight_of
 from tiered.quantization.scheme import Scheme
@@ -62,7 +63,7 @@ class _Placement:
         self.opset = model.opset()
         self.scheme = scheme
         self.parameters = parameters
-        self.weights: dict[tuple[Value, int | None, bool, bytes], tuple[Value, Weight]] = {}
+        self.weights: dict[tuple[object, ...], tuple[Value, Weight]] = {}
         self.biases: dict[tuple[Value, bytes], Value] = {}
 
     def run(self, plan: Plan) -> dict[str, Placed]:
@@ -133,9 +134,13 @@ class _Placement:
             least = least.max(keepdims=True)
         unsigned = node.op_type in self.scheme.unsigned_weights
         array = tensor.numpy()
-        weight = weight_of(array, axis, self.scheme, unsigned=unsigned, least=least)
+        is_limited = self.scheme.keeps_pairs and not unsigned
+        orders = orders_of(node, slot, array.ndim) if is_limited else []
+        weight = weight_of(
+            array, axis, self.scheme, unsigned=unsigned, least=least, orders=orders
+        )
         assert weight is not None, "a weight that is not finite is in no plan"
-        key = value, axis, unsigned, weight.scales.tobytes()
+        key = value, axis, unsigned, tuple(orders), weight.scales.tobytes()
         if key not in self.weights:
             self.weights[key] = dequantized(value.owner, value.name, weight), weight
         return self.weights[key]

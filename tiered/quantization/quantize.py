@@ -22,10 +22,12 @@ from tiered.precision.narrowing import unmatched, why_skipped
 from tiered.precision.noise import Feeds, Reference
 from tiered.quantization.deployed import (
     SATURATION,
+    Processor,
     deployed_ratio,
     deviation,
     runs_deployed,
     saturates,
+    scheme_for,
 )
 from tiered.quantization.parameters import parameters_of_plan
 from tiered.quantization.placement import Placed, place
@@ -43,6 +45,7 @@ from tiered.quantization.scales import Parameters
 from tiered.quantization.scheme import Scheme, scheme_of
 from tiered.rewriter import Skip
 from tiered.roles.masks import LARGEST, mask_limits
+from tiered.runtime.byte_products import byte_products
 from tiered.support.numerics import Numerics
 from tiered.verify.samples import Source, check_given, read_samples
 
@@ -73,6 +76,7 @@ class QuantisationSettings:
         measures: whether the ratios are measured without a budget too.
         skip_op_types, skip_nodes: what stays float: operators, and globs of names of nodes.
         reduce_range: 7 bits for weights; None as the backend needs.
+        processor: on which the result runs; None for the one at hand.
     """
 
     inputs: Sequence[Source] = ()
@@ -86,6 +90,7 @@ class QuantisationSettings:
     skip_op_types: Sequence[str] = ()
     skip_nodes: Sequence[str] = ()
     reduce_range: bool | None = None
+    processor: Processor | None = None
 
     def __post_init__(self) -> None:
         """Check the numbers.
@@ -171,8 +176,8 @@ def quantise_model(
 
     Raises:
         UsageError: a file of inputs belongs to no input of the model, a name of `skip_nodes` or
-            `skip_op_types` fits nothing, or products are ordered by sensitivity and an operator has
-            no gradient.
+            `skip_op_types` fits nothing, a processor is named that makes no difference, or products
+            are ordered by sensitivity and an operator has no gradient.
         ModelError: a file of inputs cannot be read.
         RuntimeFailure: onnxruntime does not run the model.
         VerificationError: the budget does not hold with all products in float, or no output has an
@@ -185,10 +190,9 @@ def quantise_model(
         model.refresh_types()
         floating = backend.before_quantization
         legalize_nodes(model, floating, on_skip, numerics=Numerics.APPROXIMATE)
-    if settings.reduce_range is not None:
-        scheme = replace(scheme, reduce_range=settings.reduce_range)
     model.refresh_types()
-    found = _Quantisation(model, settings, scheme, on_found, on_step).run()
+    is_here = backend is None
+    found = _Quantisation(model, settings, scheme, on_found, on_step, is_here=is_here).run()
     for node, reason in found.plan.kept:
         on_skip(node, Skip(reason))
     for node, ratio in found.returned:
@@ -225,7 +229,10 @@ class _Quantisation:
         scheme: Scheme,
         on_found: OnFound,
         on_step: OnFound,
+        *,
+        is_here: bool,
     ) -> None:
+        self.is_here = is_here
         self.model = model
         self.settings = settings
         self.scheme = scheme
@@ -240,6 +247,12 @@ class _Quantisation:
         plan = plan_of(self.model, self.scheme, keep)
         if not plan.units and not plan.others:
             return Quantised(plan)
+        self.scheme = scheme_for(
+            self.scheme,
+            self.settings.processor,
+            reduce_range=self.settings.reduce_range,
+            is_here=self.is_here,
+        )
         samples = self._samples()
         plan = without(plan, self._masked(plan, samples.whole), self.scheme)
         if not plan.units and not plan.others:
@@ -356,6 +369,11 @@ class _Quantisation:
     def _saturates(self, plan: Plan) -> bool:
         return saturates(self.scheme, (unit.node.op_type for unit in plan.units))
 
+    def _runs_here(self) -> bool:
+        """Return whether onnxruntime computes here what it computes where the result runs."""
+        is_exact = self.settings.processor != "vnni" or byte_products() == "exact"
+        return is_exact and self.scheme.in_integers is None
+
     def _tried(self, plan: Plan) -> onnx.ModelProto:
         """Return the model with a plan, and undo it."""
         mark = self.model.mark()
@@ -377,7 +395,7 @@ class _Quantisation:
         budget, returned = self.settings.budget, tuple[Unit, ...]()
         is_saturated, part = self._saturates(plan), self.measured
         if budget is not None:
-            is_deployed = is_saturated and runs_deployed(first, reference)
+            is_deployed = self._runs_here() and runs_deployed(first, reference)
 
             def measure(units: Sequence[Unit]) -> float | None:
                 self.on_step(f"budget: {len(units)} of {len(worst)} products in float")

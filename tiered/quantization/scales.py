@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from tiered.graph import DataType
 from tiered.graph.core.dtypes import integer_info
+from tiered.quantization.pairs import Neighbours, Order, neighbours_of, within_pairs
 from tiered.quantization.scheme import Scheme
 
 Array = np.ndarray[Any, Any]
@@ -18,6 +20,10 @@ LEAST: Final = float(2.0**-126)
 _LARGEST_BIAS: Final = float(np.iinfo(np.int32).max) / 2
 _SHARES: Final = tuple(1 - step / 50 for step in range(16))
 """The parts of a channel's largest magnitude that are tried as the end of its range."""
+
+
+_ROOMIER: Final = tuple(1 + step / 8 for step in range(1, 9))
+"""More of them, where pairs are limited: at twice the largest magnitude each pair fits."""
 
 
 class Parameters(NamedTuple):
@@ -88,7 +94,13 @@ def usable_scale(scale: float) -> float:
 
 
 def weight_of(
-    array: Array, axis: int | None, scheme: Scheme, *, unsigned: bool = False, least: Array | None
+    array: Array,
+    axis: int | None,
+    scheme: Scheme,
+    *,
+    unsigned: bool = False,
+    least: Array | None,
+    orders: Sequence[Order] = (),
 ) -> Weight | None:
     """Return a weight in integers, symmetric about 0, with the least squared error.
 
@@ -100,6 +112,7 @@ def weight_of(
         scheme: of the target.
         unsigned: integers from 0 on, with a zero point in the middle.
         least: the least scales, which a bias needs.
+        orders: those in which kernels add pairs that must not saturate.
 
     Returns:
         None if a number is not finite.
@@ -111,10 +124,11 @@ def weight_of(
     rows = array.astype(np.float32).reshape(1, -1)
     if axis is not None:
         rows = np.moveaxis(array.astype(np.float32), axis, 0).reshape(array.shape[axis], -1)
-    scales = _least_squares(rows, reach)
+    neighbours = neighbours_of(array.shape, axis, orders)
+    scales = _least_squares(rows, reach, neighbours)
     if least is not None:
         scales = np.maximum(scales, least)
-    codes = np.clip(np.rint(rows / scales[:, None]), -reach, reach)
+    codes = _codes(rows, scales, reach, neighbours)
     middle = 1 << (scheme.weights.bits - 1) if unsigned else 0
     dtype = _unsigned(scheme.weights) if unsigned else scheme.weights
     integers = (codes + middle).astype(dtype.numpy)
@@ -130,15 +144,21 @@ def _unsigned(dtype: DataType) -> DataType:
     return DataType.UINT16 if dtype == DataType.INT16 else DataType.UINT8
 
 
-def _least_squares(rows: Array, reach: int) -> Array:
+def _codes(rows: Array, scales: Array, reach: int, neighbours: Sequence[Neighbours]) -> Array:
+    """Return the integers of rows, which are within the limits of their pairs."""
+    codes: Array = np.clip(np.rint(rows / scales[:, None]), -reach, reach)
+    return within_pairs(codes, neighbours) if neighbours else codes
+
+
+def _least_squares(rows: Array, reach: int, neighbours: Sequence[Neighbours]) -> Array:
     """Return the scale of each row with the least squared error of its rounded numbers."""
     largest = np.abs(rows).max(1)
     whole = float(largest.max())
     largest = np.where(largest > 0, largest, whole if whole > 0 else np.float32(reach))
     best, found = np.full(len(rows), np.inf), largest / reach
-    for share in _SHARES:
+    for share in (*_SHARES, *_ROOMIER) if neighbours else _SHARES:
         scales = np.maximum(largest * np.float32(share) / reach, np.float32(LEAST))
-        codes = np.clip(np.rint(rows / scales[:, None]), -reach, reach)
+        codes = _codes(rows, scales, reach, neighbours)
         errors = np.square(codes * scales[:, None] - rows, dtype=np.float64).sum(1)
         better = errors < best
         best, found = np.where(better, errors, best), np.where(better, scales, found)

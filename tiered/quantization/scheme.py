@@ -37,6 +37,7 @@ class Scheme:
         per_channel: whether weights have a scale for each output channel.
         reduce_range: whether weights have 7 bits, for kernels that add pairs of products in
             16 bits, which saturate.
+        keeps_pairs: whether neighbours in weights are limited instead, so that no pair saturates.
         operators: what is quantised.
         integer_results: the operators whose kernels have integer results only, so that these are
             quantised too.
@@ -52,6 +53,7 @@ class Scheme:
     symmetric: bool = False
     per_channel: bool = True
     reduce_range: bool = False
+    keeps_pairs: bool = False
     operators: frozenset[str] = PRODUCTS
     integer_results: frozenset[str] = frozenset({"Conv", "ConvTranspose"})
     per_tensor: frozenset[str] = frozenset()
@@ -73,7 +75,8 @@ class Scheme:
     def may_saturate(self, op_type: str) -> bool:
         """Return whether two products of an operator may exceed 16 bits: of uint8 by int8."""
         is_mixed = self.activations == DataType.UINT8 and self.weights == DataType.INT8
-        return is_mixed and not self.reduce_range and op_type not in self.unsigned_weights
+        is_limited = self.reduce_range or self.keeps_pairs
+        return is_mixed and not is_limited and op_type not in self.unsigned_weights
 
     def has_channels(self, op_type: str, opset: int) -> bool:
         """Return whether the weights of an operator have a scale for each channel."""

@@ -82,9 +82,12 @@ def test_products_with_constant_matrices(text: str, shape: tuple[int, ...], opse
     [
         ("exact", {}, False),
         ("unknown", {}, False),
-        ("saturate", {}, True),
+        ("saturate", {}, False),
+        ("saturate", {"processor": "vnni"}, True),
+        ("saturate", {"processor": "any"}, False),
+        ("saturate", {"reduce_range": False}, True),
         ("saturate", {"reduce_range": True}, False),
-        ("saturate", {"skip_op_types": ["MatMul"]}, False),
+        ("saturate", {"processor": "vnni", "skip_op_types": ["MatMul"]}, False),
     ],
 )
 def test_products_that_saturate_here_are_a_finding(

@@ -82,7 +82,11 @@ class QuantizeOptions:
     reduce_range: Annotated[
         bool | None, Parameter(negative="--no-reduce-range", show_default=False)
     ] = None
-    """7 bits for weights, for processors without VNNI; by default as the backend needs."""
+    """7 bits for weights; by default as the backend needs."""
+    for_: Annotated[
+        Literal["avx2", "vnni", "any"] | None, Parameter(name="--for", show_default=False)
+    ] = None
+    """The processor: without VNNI, pairs of weights are limited; by default the one at hand."""
     samples: int = 8
     """How many inputs are made, without --inputs."""
     seed: int = 0
@@ -116,8 +120,11 @@ EFFECTS: Final = (
     Effect(("percentile",), "--method percentile", lambda of: of("method") == "percentile"),
     Effect(("order",), "--budget", lambda of: of("budget") is not None),
     Effect(
-        ("reduce_range",), "products of integers, not --weights", lambda of: of("weights") is None
+        ("reduce_range", "for_"),
+        "products of integers, not --weights",
+        lambda of: of("weights") is None,
     ),
+    Effect(("for_",), "weights of 8 bits, not --reduce-range", lambda of: not of("reduce_range")),
     Effect(
         ("inputs",),
         "--budget or --verify",
@@ -199,6 +206,8 @@ def _pass(options: QuantizeOptions, write: WriteOptions) -> str:
     settings: dict[str, object] = {"skip_op_types": kept, "skip_nodes": list(options.keep_nodes)}
     if options.dynamic and options.reduce_range is not None:
         settings["reduce_range"] = options.reduce_range
+    if options.dynamic and options.for_ is not None:
+        settings["processor"] = options.for_
     if options.weights == "int4":
         settings.update(inputs=write.inputs, seed=options.seed, samples=options.samples)
     if options.budget is not None:
@@ -224,6 +233,7 @@ def _settings(options: QuantizeOptions, write: WriteOptions) -> QuantisationSett
         skip_op_types=[name for names in options.keep_ops for name in names.split(",")],
         skip_nodes=options.keep_nodes,
         reduce_range=options.reduce_range,
+        processor=options.for_,
     )
 
 

@@ -24,6 +24,7 @@ def quantize(
     budget: str = "",
     order: Literal["error", "sensitivity"] = "error",
     reduce_range: bool | None = None,
+    processor: Literal["here", "avx2", "vnni", "any"] = "here",
     skip_op_types: tuple[str, ...] = (),
     skip_nodes: tuple[str, ...] = (),
 ) -> None:
@@ -43,6 +44,8 @@ def quantize(
         budget: how far outputs may move, as `sqnr>=20dB`; the worst products return to float.
         order: the worst by their own error, or by its effect on the outputs, by gradients.
         reduce_range: 7 bits for weights; by default as the backend needs.
+        processor: where the result runs: on x86-64 without VNNI (avx2, any) pairs of weights are
+            limited, so that their products do not saturate.
         skip_op_types: operators that stay float.
         skip_nodes: globs of the names of nodes that stay float.
     """
@@ -55,6 +58,7 @@ def quantize(
         budget=budget_of(budget) if budget else None,
         order=order,
         reduce_range=reduce_range,
+        processor=None if processor == "here" else processor,
         skip_op_types=skip_op_types,
         skip_nodes=skip_nodes,
     )

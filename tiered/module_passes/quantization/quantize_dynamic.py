@@ -1,5 +1,7 @@
 """MatMul(x, w), Gemm(x, w)  =>  Cast(MatMulInteger(DynamicQuantizeLinear(x), w)) * scales"""
 
+from typing import Literal
+
 from tiered import Model, OutputBudget, PassContext, module_pass, quantise_dynamically
 
 
@@ -15,7 +17,8 @@ def quantize_dynamic(
     ctx: PassContext,
     *,
     convolutions: bool = False,
-    reduce_range: bool = False,
+    reduce_range: bool | None = None,
+    processor: Literal["here", "avx2", "vnni", "any"] = "here",
     skip_op_types: tuple[str, ...] = (),
     skip_nodes: tuple[str, ...] = (),
     budget: str = "",
@@ -29,7 +32,9 @@ def quantize_dynamic(
 
     Args:
         convolutions: quantise Conv too, which onnxruntime computes slowly.
-        reduce_range: 7 bits for weights, for processors without VNNI.
+        reduce_range: 7 bits for weights; by default 8.
+        processor: where the result runs: on x86-64 without VNNI (avx2, any) pairs of weights are
+            limited, so that their products do not saturate.
         skip_op_types: operators that stay float.
         skip_nodes: globs of the names of nodes that stay float.
         budget: how far outputs may move, as `sqnr>=20dB`; the worst products return to float.
@@ -43,6 +48,7 @@ def quantize_dynamic(
         ctx.skip,
         convolutions=convolutions,
         reduce_range=reduce_range,
+        processor=None if processor == "here" else processor,
         skip_op_types=skip_op_types,
         skip_nodes=skip_nodes,
         budget=OutputBudget(limit=budget, inputs=inputs, seed=seed, samples=samples),
