@@ -187,6 +187,8 @@ class _Regions:
             except (RuntimeFailure, ModelError, TypeError):
                 continue  # a larger region may run
             if verdict.ok and (why := why_empty(verdict.comparisons, ())):
+                if failed is not None:
+                    break  # a larger region that says nothing is no excuse
                 self._leave(nodes, why.replace(PREFIX, ""))
                 return
             opinion = self._opinion(verdict)
