@@ -169,7 +169,7 @@ class EditScope:
     ) -> None:
         state, pass_ = self._state, self._run.pass_
         named = None
-        if isinstance(error, CycleError):
+        if isinstance(error, CycleError) and state.model.journal.moved_since(self._before):
             named = PassError(f"{pass_} failed on {state.model.label}: {error}{state.history}")
         elif isinstance(error, TieredError) and not isinstance(error, OperatorError):
             error.add_note(f"in pass {pass_}{state.history}")
