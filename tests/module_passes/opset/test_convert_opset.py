@@ -249,6 +249,11 @@ ONE_WAY = {
         13, "(float[2,3,4] x) => (float[2,3,4] y) { s = Shape(x)  f = Flatten<axis = 1>(x)  "
         "r = Softmax<axis = -1>(f)  y = Reshape(r, s) }",
     ),
+    "Softmax before Reshape has an operand": OneWay(
+        4, "(float[N,3,4] x) => (float[N,3,4] y) { y = Softmax(x) }",
+        13, "(float[N,3,4] x) => (float[N,3,4] y) <int64[3] s = {-1, 3, 4}> { f = Flatten<axis = 1>(x)  "
+        "r = Softmax<axis = -1>(f)  y = Reshape(r, s) }", "none",
+    ),
     "Softmax of an unknown rank is flattened": OneWay(
         12, "(float[a,b] x, int64[r] s) => (float[c,d,e] y) { h = Reshape(x, s)  "
         "y = Softmax<axis = 1>(h) }",
@@ -596,6 +601,9 @@ BLOCKED = {
     ),
     "a dtype that has no such name": Blocked(
         5, "(float[2] x) => (float[2] y) { y = Cast<to = \"REAL\">(x) }", 6, "no name of a dtype"
+    ),
+    "Softmax of several dynamic dims before Reshape has an operand": Blocked(
+        1, "(float[N,M,4] x) => (float[N,M,4] y) { y = Softmax(x) }", 13, "flattens"
     ),
     "a Split without an axis": Blocked(
         1, "(float[2] x) => (float[1] y, float[1] z) { y, z = Split(x) }", 2, "no default axis"

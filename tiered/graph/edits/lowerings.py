@@ -70,13 +70,26 @@ def _flatten_softmax(graph: Graph, node: Node, x: Value) -> list[Node] | None:
             return None  # it flattens nothing
     elif x.producer is not None and x.producer.is_op("Flatten"):
         return None
+    sizes, is_computed = _sizes(x), graph.opset() >= _COMPUTED_SHAPES
+    if sizes is None and not is_computed:
+        return None
     name, since = node.name or None, graph.model.peek_serial()
-    shape = graph.op.Shape(x)
+    shape = graph.op.Shape(x) if is_computed else None
     rows = graph.add_node("Flatten", (x,), attributes={"axis": axis}, name=name)
     made = graph.add_node(node.op_type, (rows.output,), attributes={"axis": 1}, name=name)
+    if shape is None:
+        back = graph.add_node("Reshape", (made.output,), attributes={"shape": sizes})
+        graph.replace(node, [back.output], since)
+        return [rows, made, back]
     result = graph.op.Reshape(made.output, shape)
     graph.replace(node, [result], since)
     return _producers(shape, rows.output, made.output, result)
+
+
+def _sizes(x: Value) -> list[int] | None:
+    """Return the target of a Reshape to the shape of a value; None if no constant is one."""
+    dims = [dim if isinstance(dim, int) else -1 for dim in x.shape or ()]
+    return dims if dims and dims.count(-1) <= 1 and 0 not in dims else None
 
 
 def _transpose_softmax(graph: Graph, node: Node, x: Value) -> list[Node] | None:
@@ -198,6 +211,8 @@ def _producers(*values: Value | None) -> list[Node]:
 
 _SOFTMAX: Final = 13
 _BROADCASTING: Final = 7
+_COMPUTED_SHAPES: Final = 5
+"""The opset since which the target of a Reshape is an operand."""
 
 LOWERINGS: Final[Mapping[str, Lowering]] = {
     **dict.fromkeys(EXACT_BODIES, expand),
