@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tiered.graph.core.dtypes import DataType
+from tiered.graph.core.journal import dirty_nodes
 
 if TYPE_CHECKING:
     from tiered.graph import Graph, Model, Node, Value
+    from tiered.graph.core.model import ModelState
 
 # --- the sign of a zero ---------------------------------------------------------------------------
 
@@ -27,13 +29,39 @@ def zero_sign_matters(value: Value) -> bool:
     local functions and unknown operators may do anything with it.
     """
     model = value.graph.model if value.graph is not None else None
-    return model is None or value in model.analysis(_with_signs)
+    if model is None:
+        return True
+    # Passes ask before each of their edits: most answers follow from the last ones.
+    return value in _at_most(model) and value in model.analysis(_with_signs)
 
 
 def _with_signs(model: Model) -> set[Value]:
     """Return the values of floats in which the sign of a zero matters."""
     found: set[Value] = set()
-    pending = [value for graph in model.graphs() for value in _read_signs(graph)]
+    _add(found, [value for graph in model.graphs() for value in _read_signs(graph)])
+    return found
+
+
+def _at_most(model: ModelState) -> set[Value]:
+    """Return these values and perhaps more, in time linear in the edits since the last call."""
+    kept = model.kept_analysis(_at_most)
+    if kept is None:
+        found = set(model.analysis(_with_signs))
+    else:
+        found, entries = kept
+        for node in dirty_nodes(entries):
+            pending = _signs_read_by(node)
+            passed_on = () if _erases_sign(node) else node.outputs
+            inner = (value for body in node.bodies for value in body.inputs)
+            if any(value in found for value in (*passed_on, *inner)):
+                pending += _sources(node)
+            _add(found, pending)
+    model.keep_analysis(_at_most, found)
+    return found
+
+
+def _add(found: set[Value], pending: list[Value]) -> None:
+    """Add values, and those that their signs come from."""
     while pending:
         value = pending.pop()
         if value in found or (value.dtype is not None and not DataType(value.dtype).is_float):
@@ -46,7 +74,6 @@ def _with_signs(model: Model) -> set[Value]:
             pending += [] if owner is None else _sources(owner)
         elif not _erases_sign(node):
             pending += _sources(node)
-    return found
 
 
 def _sources(node: Node) -> list[Value]:
@@ -54,21 +81,34 @@ def _sources(node: Node) -> list[Value]:
     return [value for value in (*node.inputs, *outputs) if value is not None]
 
 
+_READERS: Final = frozenset({"BitCast", "Cast", "Div", "Pow", "Reciprocal"})
+
+
 def _read_signs(graph: Graph) -> list[Value]:
     """Return the operands of the nodes of a graph that read the sign of a zero."""
-    read: list[Value | None] = [node.input(1) for node in graph.nodes_of("Div")]
-    for op_type in ("BitCast", "Reciprocal"):
-        read += [node.input(0) for node in graph.nodes_of(op_type)]
-    for node in graph.nodes_of("Pow"):
+    read: list[Value] = []
+    for domain, op_type in graph.operators:
+        nodes = graph.nodes_of(op_type, domain)
+        if nodes[0].schema is None or (not domain and op_type in _READERS):
+            read += [value for node in nodes for value in _signs_read_by(node)]
+    return read
+
+
+def _signs_read_by(node: Node) -> list[Value]:
+    """Return the operands of which a node reads the sign of a zero."""
+    read: tuple[Value | None, ...] = ()
+    if node.schema is None:
+        read = node.inputs
+    elif node.domain or node.op_type not in _READERS:
+        return []
+    elif node.op_type == "Div":
+        read = (node.input(1),)
+    elif node.op_type == "Pow":
         exponent = node.input(1)
         if exponent is None or exponent.const is None or not (exponent.const >= 0).all():
-            read.append(node.input(0))
-    for node in graph.nodes_of("Cast"):
-        if node.attr("to") == DataType.STRING:
-            read.append(node.input(0))
-    for node in graph.nodes:
-        if node.schema is None:
-            read += node.inputs
+            read = (node.input(0),)
+    elif node.op_type != "Cast" or node.attr("to") == DataType.STRING:
+        read = (node.input(0),)
     return [value for value in read if value is not None]
 
 

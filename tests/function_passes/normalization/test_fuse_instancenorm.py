@@ -123,3 +123,11 @@ def test_a_scale_that_overflows_stays_apart(then: str) -> None:
         f" {{ n = InstanceNormalization(x, s, b) {then} }}",
         because="the folded scale or bias is not finite",
     )
+
+
+def test_a_reader_of_the_sign_of_a_zero_keeps_the_chain() -> None:
+    assert_unchanged(
+        PASS,
+        f"{INTERFACE} <{NUMBERS}> {{ {CHAIN} y = Reciprocal(n) }}",
+        because="a consumer reads the sign of a zero",
+    )

@@ -172,3 +172,10 @@ def test_means_without_their_dim_are_subtracted_along_another_axis() -> None:
 def test_an_empty_tensor_is_not_normalised() -> None:
     text = f"{INTERFACE} <{NUMBERS}> {{ {CENTRED} {VARIANCE} r = Sqrt(w) y = Div(d, r) }}"
     assert_unchanged(PASS, text.replace("2,4]", "2,0]"), because="there is nothing to normalise")
+
+
+def test_a_reader_of_the_sign_of_a_zero_keeps_the_chain() -> None:
+    text = f"{INTERFACE} <{NUMBERS}> {{ {CENTRED} {VARIANCE} r = Sqrt(w) n = Div(d, r) "
+    assert_unchanged(
+        PASS, f"{text} y = Reciprocal(n) }}", because="a consumer reads the sign of a zero"
+    )

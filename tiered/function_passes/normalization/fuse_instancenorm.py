@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 
 from tiered import Constant, DataType, Graph, Node, Skip, Value, const, op, rewrite, same_axes, var
 from tiered.idioms.normalization import layer_norm_pattern, norm_epsilon
+from tiered.idioms.signs import zero_sign_matters
 
 _norm = op.InstanceNormalization(
     var.x, const(name="scale"), const(name="bias"), attrs=...
@@ -55,6 +56,8 @@ def fuse_instancenorm(
     channels = x.dim(1)
     if not isinstance(channels, int):
         return Skip("the number of channels is not known")
+    if zero_sign_matters(node.output):
+        return Skip("a consumer reads the sign of a zero")
     ones, zeros = np.ones(channels, np.float32), np.zeros(channels, np.float32)
     return graph.op.InstanceNormalization(
         x,

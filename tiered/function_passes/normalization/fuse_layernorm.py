@@ -2,6 +2,7 @@
 
 from tiered import Graph, Node, Skip, Value, rewrite, same_axes
 from tiered.idioms.normalization import layer_norm, layer_norm_pattern, norm_over_last_dims
+from tiered.idioms.signs import zero_sign_matters
 
 
 @rewrite(
@@ -32,4 +33,7 @@ def fuse_layernorm(
         return Skip("the axes are not constant")
     if not same_axes(over.ravel(), over_of_mean.ravel(), x.rank):
         return Skip("mean and variance are over other axes")
+    # The operator makes -0.0 of a row of zeros, or 0.0, as its kernel multiplies out.
+    if zero_sign_matters(node.output):
+        return Skip("a consumer reads the sign of a zero")
     return layer_norm(graph, x, found.ones(graph), axis=found.axis, epsilon=found.epsilon)

@@ -233,6 +233,11 @@ class Graph:
         found = self._by_op.get((domain, op_type))
         return tuple(found[key] for key in sorted(found)) if found else ()
 
+    @property
+    def operators(self) -> tuple[tuple[str, str], ...]:
+        """Return the domain and the name of each operator that has a node, without a scan."""
+        return tuple(key for key, found in self._by_op.items() if found)
+
     def walk(self) -> Iterator[Node]:
         """Yield the nodes of the graph, and of the bodies below it."""
         pending = [self]

@@ -14,7 +14,7 @@ import onnx
 from tiered.errors import ModelError
 from tiered.graph.core.gate import Gate
 from tiered.graph.core.graph import Function, Graph
-from tiered.graph.core.journal import Edit, Journal, Mark, Snapshot, Stamp
+from tiered.graph.core.journal import Edit, Entry, Journal, Mark, Snapshot, Stamp
 from tiered.graph.core.names import Names
 from tiered.graph.core.use_lists import leave_function
 from tiered.graph.core.value import Value
@@ -301,8 +301,22 @@ class ModelState(ABC):
         if known is not None and not self.journal.moved_since(known[0]):
             return known[1]  # type: ignore[no-any-return]  # it is what compute returned
         result = compute(self)
-        self._analyses[compute] = (self.journal.stamp(), result)
+        self.keep_analysis(compute, result)
         return result
+
+    def kept_analysis(self, compute: Callable[[Any], T]) -> tuple[T, Sequence[Entry]] | None:
+        """Return the last result of an analysis and the edits since, for those that go on from it.
+
+        None if there is none, or if edits before it were undone.
+        """
+        known = self._analyses.get(compute)
+        if known is None or self.journal.kept_since(known[0]) < known[0].length:
+            return None
+        return known[1], self.journal.since(known[0].length)
+
+    def keep_analysis(self, compute: Callable[[Any], T], result: T) -> None:
+        """Keep a result of an analysis that holds now."""
+        self._analyses[compute] = (self.journal.stamp(), result)
 
     @property
     def folded_work(self) -> int:
