@@ -100,7 +100,7 @@ def _merge_in(
         reason = mark_against(match.nodes)
         if not reason and check is not None and not check(match):
             reason = "the check of the pattern table declines"
-        if not reason and not boundary_of(match.nodes).outputs:
+        if not reason and not boundary_of(tuple(match.nodes)).outputs:
             reason = "no output of the nodes is used"
         if reason:
             if on_skip is not None:
