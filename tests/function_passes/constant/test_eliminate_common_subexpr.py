@@ -216,16 +216,71 @@ def test_function_parameters_may_differ() -> None:
     )
 
 
-def test_nodes_with_bodies_are_left_alone() -> None:
-    branches = (
-        "then_branch = t{0} () => (float[2] p{0}) {{ p{0} = Relu(x) }},"
-        " else_branch = e{0} () => (float[2] q{0}) {{ q{0} = Neg(x) }}"
+BRANCHES = (
+    "then_branch = t{0} () => (float[2] p{0}) {{ p{0} = {1}(x) }},"
+    " else_branch = e{0} () => (float[2] q{0}) {{ q{0} = Neg(x) }}"
+)
+
+
+def test_ifs_with_equal_branches_are_one() -> None:
+    head = "(float[2] x, bool c) => (float[2] y)"
+    first, second = BRANCHES.format(1, "Relu"), BRANCHES.format(2, "Relu")
+    assert_rewrites(
+        PASS,
+        f"{head} {{ a = If(c) <{first}> b = If(c) <{second}> y = Add(a, b) }}",
+        f"{head} {{ a = If(c) <{first}> y = Add(a, a) }}",
     )
+
+
+def test_branches_that_become_equal_are_one() -> None:
+    head = "(float[2] x, bool c) => (float[2] y)"
+    then = "then_branch = t{0} () => (float[2] p{0}) {{ {1} p{0} = Add(u{0}, v{0}) }}"
+    last = "else_branch = e{0} () => (float[2] q{0}) {{ q{0} = Neg(x) }}"
+    twice = ", ".join((then, last)).format(1, "u1 = Exp(x) v1 = Exp(x)")
+    once = ", ".join((then, last)).format(2, "u2 = Exp(x)").replace("v2", "u2")
+    assert_rewrites(
+        PASS,
+        f"{head} {{ a = If(c) <{twice}> b = If(c) <{once}> y = Add(a, b) }}",
+        f"{head} {{ a = If(c) <{once}> y = Add(a, a) }}",
+    )
+
+
+def test_loops_with_equal_bodies_are_one() -> None:
+    head = "(float[2] x, int64 n) => (float[2] y) <bool k = {1}>"
+    body = (
+        "body = l{0} (int64 i{0}, bool ci{0}, float[2] s{0}) => (bool co{0}, float[2] r{0})"
+        " {{ co{0} = Identity(ci{0}) r{0} = Mul(s{0}, x) }}"
+    )
+    assert_rewrites(
+        PASS,
+        f"{head} {{ a = Loop(n, k, x) <{body.format(1)}> b = Loop(n, k, x) <{body.format(2)}>"
+        " y = Add(a, b) }",
+        f"{head} {{ a = Loop(n, k, x) <{body.format(1)}> y = Add(a, a) }}",
+    )
+
+
+@pytest.mark.parametrize("other", ["Abs", "RandomNormalLike", "own.Unknown"])
+def test_ifs_with_other_branches_stay(other: str) -> None:
+    first = BRANCHES.format(1, "RandomNormalLike" if other == "RandomNormalLike" else "Relu")
     assert_unchanged(
         PASS,
-        "(float[2] x, bool c) => (float[2] y)"
-        f" {{ a = If(c) <{branches.format(1)}> b = If(c) <{branches.format(2)}> y = Add(a, b) }}",
+        '<ir_version: 10, opset_import: ["" : 21, "own" : 1]> g (float[2] x, bool c) => (float[2] y)'
+        f" {{ a = If(c) <{first}> b = If(c) <{BRANCHES.format(2, other)}> y = Add(a, b) }}",
     )
+
+
+def test_ifs_that_declare_other_types_or_have_marks_stay() -> None:
+    first, second = BRANCHES.format(1, "Relu"), BRANCHES.format(2, "Relu")
+    text = (
+        "(float[2] x, bool c) => (float[2] y)"
+        f" {{ a = If(c) <{first}> b = If(c) <{second}> y = Add(a, b) }}"
+    )
+    assert_unchanged(PASS, text.replace("float[2] q2", "float[N] q2"))
+    model = parse(text)
+    model.graph.node[1].attribute[0].g.node[0].metadata_props.add(
+        key="tiered.device", value="gpu"
+    )
+    assert_unchanged(PASS, model)
 
 
 def test_a_value_that_an_annotation_names_stays() -> None:

@@ -36,8 +36,12 @@ _MARKS: Final = (
 )
 def eliminate_common_subexpr(graph: Graph, ctx: PassContext) -> None:
     """Compute each expression once; a body may use values of its outer graphs."""
-    if graph.owner is None:
+    while graph.owner is None:
+        mark = graph.model.mark()
         _visit(graph, {})
+        # Two bodies may be equal only now.
+        if not graph.owners or not graph.model.changed_since(mark):
+            break
 
 
 def _visit(graph: Graph, known: Known) -> None:
@@ -82,16 +86,36 @@ def _operands(node: Node) -> tuple[int, ...]:
 
 def _may_be_shared(node: Node) -> bool:
     """Return whether one node may replace all nodes equal to this one."""
-    if node.bodies or node.has_references or node.is_pinned or not is_deterministic(node):
+    if node.has_references or node.is_pinned or not is_deterministic(node):
+        return False
+    if any(_is_apart(inner) for body in node.bodies for inner in body.walk()):
         return False
     is_cheap = node.op_type in _CHEAP and not node.domain
     return not (is_cheap and node.output.is_graph_output)
+
+
+def _is_apart(inner: Node) -> bool:
+    """Return whether marks or names in metadata keep the node of a body apart."""
+    return inner.has_references or inner.is_pinned or any(map(inner.metadata.get, _MARKS))
+
+
+def _bodies(node: Node) -> Hashable:
+    """Return what is equal for equal bodies: their computation, and the types they declare."""
+    return tuple(
+        (
+            body.attribute,
+            body.structural_hash(),
+            tuple(info.type.SerializeToString(deterministic=True) for info in body.output_infos),
+        )
+        for body in node.bodies
+    )
 
 
 def _details(node: Node) -> Hashable:
     """Return the rest of the key: two nodes with equal operands compute the same if it is equal."""
     return (
         _attributes(node),
+        _bodies(node) if node.bodies else (),
         _present([value is not None for value in node.outputs]),
         tuple(map(node.metadata.get, _MARKS)),
     )
