@@ -29,6 +29,7 @@ def check_result(model: Model, ctx: PassContext) -> None:
         ModelError: the passes made an invalid model, or the context is strict.
     """
     _check_standard(model, ctx)
+    _check_names(model, ctx)
     complaint = contrib_complaint(model)
     if complaint is None:
         return
@@ -38,6 +39,37 @@ def check_result(model: Model, ctx: PassContext) -> None:
     if ctx.strict:
         raise ModelError(text)
     model.note(text)
+
+
+def _check_names(model: Model, ctx: PassContext) -> None:
+    """Raise if two nodes of one graph have one name, which onnxruntime refuses.
+
+    Raises:
+        ModelError: they have it in the result only, or the context is strict.
+    """
+    name = _repeated_name(model)
+    if name is None:
+        return
+    loaded = None if model.origin is None else type(model).from_proto(model.origin)
+    text = (
+        f"two nodes of one graph are named {name!r}, and onnxruntime refuses the file; "
+        "unique_name_for_nodes gives them names of their own"
+    )
+    if ctx.strict or loaded is None or _repeated_name(loaded) is None:
+        raise ModelError(text)
+    model.note(text)
+
+
+def _repeated_name(model: Model) -> str | None:
+    """Return a name that two nodes of one graph have; None if there is none."""
+    for graph in model.graphs():
+        taken: set[str] = set()
+        for node in graph.nodes:
+            if node.name in taken:
+                return node.name
+            if node.name:
+                taken.add(node.name)
+    return None
 
 
 def is_contrib_complaint_new(model: Model) -> bool:

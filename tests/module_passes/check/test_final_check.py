@@ -20,6 +20,7 @@ from tiered import (
     op,
     optimize,
     optimize_model,
+    proto_pass,
     rewrite,
     var,
 )
@@ -47,6 +48,31 @@ def test_a_model_that_was_invalid_already_is_noted() -> None:
     (note,) = model.notes
     assert note.startswith("onnx.checker rejects the model as it was loaded: ")
     assert "alpha" in note
+
+
+def _named(*names: str) -> onnx.ModelProto:
+    proto = parse("(float[2] x) => (float[2] y) { a = Relu(x) y = Neg(a) }")
+    for node, name in zip(proto.graph.node, names, strict=True):
+        node.name = name
+    return proto
+
+
+def test_two_nodes_of_one_name_are_an_error() -> None:
+    def rename(proto: onnx.ModelProto) -> onnx.ModelProto:
+        return _named("n", "n")
+
+    names = proto_pass(rename, name="same_names", numerics="exact")
+    with pytest.raises(ModelError, match="two nodes of one graph are named 'n'"):
+        optimize(_named("a", "b"), passes=[names, PASS])
+    optimize(_named("a", "b"), passes=[names, "unique_name_for_nodes"])
+
+
+def test_two_nodes_of_one_name_in_the_file_are_noted() -> None:
+    model = Model.from_proto(_named("n", "n"))
+    get_pass(PASS).apply(model)
+    assert "two nodes of one graph are named 'n'" in model.notes[0]
+    with pytest.raises(ModelError, match="unique_name_for_nodes gives them names"):
+        get_pass(PASS).apply(model, PassContext.isolated(strict=True))
 
 
 def test_unsupported_operators_are_remarks() -> None:
