@@ -1,7 +1,9 @@
 """Source partitions: from metadata of the exporter, calls of functions, and names of nodes."""
 
+import pytest
+
 from tests.partition.graphs import labels, model
-from tiered import Model
+from tiered import Model, UsageError
 from tiered.partition import get_source_partitions
 
 HIERARCHY = "pkg.torch.onnx.class_hierarchy"
@@ -37,6 +39,34 @@ def test_instances_of_a_class_are_partitions_of_their_own() -> None:
         assert (labels(first.nodes), first.scope) == (["m", "a"], "fc1")
         assert (labels(second.nodes), second.scope) == (["n", "y"], "fc2")
         assert first.source == first.module_type == source
+
+
+def test_classes_and_functions_are_sources() -> None:
+    class Linear:
+        pass
+
+    def linear() -> None:
+        pass
+
+    Linear.__module__, Linear.__qualname__ = "torch.nn.modules.linear", "Linear"
+    found = get_source_partitions(_exported().to_proto(), [Linear, linear])
+    assert list(found) == [Linear, linear]
+    assert [part.source for part in found[Linear]] == [LINEAR] * 2
+    assert [part.scope for part in found[linear]] == ["linear", "linear_1"]
+    with pytest.raises(UsageError, match="a source is a name, a class or a function, not 3"):
+        get_source_partitions(_exported(), [3])  # type: ignore[list-item]  # on purpose
+
+
+def test_a_layer_that_is_called_twice_has_two_partitions() -> None:
+    of = _exported()
+    for node in of.main.nodes:
+        metadata = {**node.metadata}
+        if SCOPES in metadata:
+            metadata[SCOPES] = metadata[SCOPES].replace("fc2", "fc1")
+            of.main.set_metadata(node, metadata)
+    first, second = get_source_partitions(of, ["Linear"])["Linear"]
+    assert (labels(first.nodes), labels(second.nodes)) == (["m", "a"], ["n", "y"])
+    assert first.scope == second.scope == "fc1"
 
 
 def test_inputs_outputs_and_weights_of_a_source() -> None:
