@@ -136,7 +136,7 @@ def legalized(operators, **options):
 legalized("Abs, Add, Mul, Reciprocal")
 legalized("Abs, Add, Mul, Div")
 legalized("Abs, Add, Mul")
-legalized("Mul, Softplus, Tanh", maps=("other",))
+legalized("Mul, Softplus, Tanh", maps=())
 '''
 
 

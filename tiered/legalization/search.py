@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tiered.backends.coverage import checked_graphs, operator_name
 from tiered.graph import Edit, Mark, Model, Node
 from tiered.legalization.simplify import simplify
-from tiered.legalization.sources import Source, sources_of
+from tiered.legalization.sources import Source, check_maps, sources_of
 from tiered.rewriter import Skip
 from tiered.support.numerics import Numerics, is_within
 
@@ -41,7 +41,11 @@ def legalize_nodes(
         on_skip: called with each node that stays, and the reason.
         numerics: the loosest class of a legalization.
         maps: the names of the maps of registered legalizations.
+
+    Raises:
+        UsageError: no legalization is registered in one of the maps.
     """
+    check_maps(maps)
     search = _Search(backend, numerics, maps)
     # Bodies first: a branch may be taken apart once no operator of it nests any more.
     for graph in reversed(tuple(checked_graphs(model, backend))):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, get_args
 
-from tiered.errors import ModelError, UsageError
+from tiered.errors import ModelError, UsageError, did_you_mean
 from tiered.graph import Model, Node
 from tiered.graph.edits.operator_check import dtype_mismatch
 from tiered.graph.opset.same_meaning import why_not_at
@@ -57,6 +57,24 @@ def sources_of(node: Node, backend: Backend, maps: tuple[str, ...]) -> Iterator[
         yield FunctionBody(
             Numerics.EXACT if node.op_type in EXACT_BODIES else Numerics.REASSOCIATING
         )
+
+
+def check_maps(maps: tuple[str, ...]) -> None:
+    """Raise if no legalization is registered in a map.
+
+    Raises:
+        UsageError: that is so.
+    """
+    if set(maps) <= {"default"}:
+        return
+    known = {"default", *(registry.named(name).info.legalizes for name in registry.legalizations())}
+    for name in maps:
+        if name not in known:
+            found = ", ".join(sorted(map(str, known)))
+            raise UsageError(
+                f"no rule is registered in the map {name!r} of legalizations; there are {found}"
+                f"{did_you_mean(name, map(str, known))}"
+            )
 
 
 def _registered(node: Node, maps: tuple[str, ...]) -> Iterator[Any]:

@@ -40,6 +40,9 @@ def legalize(
         numerics: the loosest class of a legalization; with `reassociating` the pass runs from
             level 3, with `approximate` from level 4.
         maps: the maps of registered legalizations to use.
+
+    Raises:
+        UsageError: no legalization is registered in one of the maps.
     """
     if ctx.names_backend:
         from tiered import legalize_nodes  # with its tables, which few runs need
