@@ -4,6 +4,7 @@ import pytest
 
 from tiered import Model, UsageError
 from tiered.compat import executorch, tvm
+from tiered.errors import BackendNotFoundError
 from tiered.testing import parse
 
 TEXT = "(float[2] x) => (float[2] y) { a = Neg(x) b = Add(a, x) c = Sin(b) y = Mul(c, c) }"
@@ -43,3 +44,16 @@ def test_the_flow_of_tvm() -> None:
 def test_devices_of_tvm() -> None:
     made = tvm.RewriteAnnotatedOps("cpu")(parse(TEXT))
     assert {e.value for node in made.graph.node for e in node.metadata_props} == {"cpu"}
+    assert tvm.RewriteAnnotatedOps(1)(parse(TEXT)) == made
+    assert tvm.transform.RewriteAnnotatedOps(fallback_device=2).options["fallback_device"] == "cuda"
+    with pytest.raises(UsageError, match="knows no device type 99: 1 is cpu"):
+        tvm.RewriteAnnotatedOps(99)
+
+
+def test_targets_have_the_name_of_the_documentation() -> None:
+    made = tvm.AnnotateTarget(target=["llvm", "cuda"])
+    assert made == tvm.AnnotateTarget(["llvm", "cuda"])
+    with pytest.raises(BackendNotFoundError, match="dnnl"):
+        tvm.AnnotateTarget(target=["dnnl", "xyzlib"])
+    with pytest.raises(UsageError, match="takes the targets once"):
+        tvm.AnnotateTarget(["llvm"], target=["cuda"])

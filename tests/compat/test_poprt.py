@@ -11,7 +11,7 @@ import pytest
 import tiered
 from tests.small import content, fuse_relu, model, ops, proto
 from tiered.compat import poprt
-from tiered.errors import PassError, UsageError, VerificationError
+from tiered.errors import PassError, TieredError, UsageError, VerificationError
 from tiered.passes.registry import registry
 from tiered.testing import parse
 
@@ -19,9 +19,9 @@ from tiered.testing import parse
 @pytest.fixture(autouse=True)
 def _clean() -> Iterator[None]:
     yield
-    for name in poprt._CLASSES:
+    for name in poprt.passes._CLASSES:
         registry.unregister(name)
-    poprt._CLASSES.clear()
+    poprt.passes._CLASSES.clear()
 
 
 def drop_names() -> type[poprt.Pass]:
@@ -221,8 +221,52 @@ def test_layers_are_compared_with_those_of_a_model(tmp_path: Path) -> None:
     assert "MatMul h: max abs 1" in str(ctx.remarks)
     (row,) = json.loads((tmp_path / "layer_precision.json").read_text())
     assert (row["layer"], row["operator"], row["max_abs"]) == ("h", "MatMul", 1.0)
+    assert 0 < row["cosine"] < 0.1
     with pytest.raises(UsageError, match="to load a pickle runs code"):
         poprt.get_pass("layer_precision_compare", other, "data.pkl")
+
+
+def test_every_product_is_compared_with_that_of_halves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = """g (float[2,2] x) => (float[2,2] y) <float[2,2] w = {1,2,3,4}> {
+        a = MatMul(x, w)  y = MatMul(a, w) }"""
+    halves = tiered.get_pass("float_to_half").apply(proto(text))
+    monkeypatch.chdir(tmp_path)
+    poprt.get_pass("layer_precision_compare", proto(text))(halves)
+    rows = json.loads((tmp_path / "layer_precision.json").read_text())
+    assert [(row["layer"], row["operator"]) for row in rows] == [("a", "MatMul"), ("y", "MatMul")]
+
+
+def test_types_are_written_as_poprt_writes_them() -> None:
+    text = "(float[2,2] x) => (float[2,2] y) { a = Neg(x) y = Abs(a) }"
+    for name in ("shape_inference", "ShapeInference"):
+        assert [info.name for info in poprt.get_pass(name)(parse(text)).graph.value_info] == ["a"]
+    assert not poprt.get_pass("shape_inference", annotate=False)(parse(text)).graph.value_info
+
+
+def test_the_module_of_passes_is_imported() -> None:
+    from tiered.compat.poprt.passes import Pass, register
+
+    assert (Pass, register) == (poprt.Pass, poprt.register)
+    assert poprt.passes.get_pass is poprt.get_pass
+
+
+def test_a_direct_call_checks_its_result() -> None:
+    @poprt.register("breaks")
+    class Breaks(poprt.Pass):
+        def run(self, onnx_model: onnx.ModelProto) -> onnx.ModelProto:
+            onnx_model.graph.node[0].op_type = "NoSuchOperator"
+            return onnx_model
+
+    valid = parse("(float[2] x) => (float[2] y) { y = Neg(x) }")
+    with pytest.raises(TieredError, match="NoSuchOperator"):
+        Breaks()(valid)
+    with pytest.raises(TieredError, match="NoSuchOperator"):
+        poprt.PassManager([Breaks()]).run(valid)
+    invalid = parse("(float[2] x) => (float[2] y) { y = Neg(x) }")
+    invalid.graph.node[0].op_type = "NoSuchOperator"
+    assert Breaks()(invalid) == invalid
 
 
 GELU_OF_PRODUCT = """(float[2,2] x) => (float[2,2] y) <float[2,2] w = {1,2,3,4}>
@@ -341,8 +385,8 @@ PRODUCT = """(float[4,2] x) => (float[4,3] y) <float[2,3] w = {1,2,3,4,5,6}, flo
         ("2", "Concat"),
         (2, "Concat"),
         ("2/output_channels/True", "Concat"),
-        ("2/reducing_dim", "Concat"),
-        ("2/input_channels/False", "Add"),
+        ("2/input_channels", "Concat"),
+        ("2/reducing_dim/False", "Add"),
     ],
 )
 def test_products_are_serialized_by_a_dict(entry: object, last: str) -> None:
@@ -353,6 +397,18 @@ def test_products_are_serialized_by_a_dict(entry: object, last: str) -> None:
         made = poprt.get_pass(name, {"p/y": entry})(parse(PRODUCT))
         assert ops(made).count("MatMul") == 2
     assert ops(made)[-1] == last
+
+
+def test_the_dims_of_a_product_are_those_of_popart() -> None:
+    def parts(entry: str) -> list[list[int | str | None]]:
+        made = poprt.get_pass("serialize_matmul", serialize_dict={"p": entry})(parse(PRODUCT))
+        view = tiered.Model.from_proto(made)
+        products = view.main.nodes_of("MatMul")
+        return [[*(v.shape or ())] for node in products for v in node.inputs if v is not None]
+
+    assert parts("2/input_channels") == [[2, 2], [2, 3]] * 2
+    assert parts("2/reducing_dim") == [[4, 1], [1, 3]] * 2
+    assert parts("3/output_channels") == [[4, 2], [2, 1]] * 3
 
 
 def test_a_wrong_dim_of_a_product_is_an_error_in_the_words_of_poprt() -> None:

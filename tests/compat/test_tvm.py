@@ -274,8 +274,17 @@ def test_the_transposes_of_named_weights_are_computed() -> None:
 def test_the_entry_of_a_model_is_main() -> None:
     for made in (tvm.RemoveUnusedFunctions(["main"]), tvm.transform.RemoveUnusedFunctions()):
         assert made.name == "remove_unused_functions"
-    with pytest.raises(UsageError, match="the entry of a model is its main graph"):
-        tvm.RemoveUnusedFunctions(["main", "other"])
+    assert tvm.RemoveUnusedFunctions(None) == tvm.RemoveUnusedFunctions(["main"])
+    text = """<ir_version: 10, opset_import: ["": 21, "l": 1]>
+      g (float[2] x) => (float[2] y) { y = Neg(x) }
+      <domain: "l", opset_import: ["": 21]> dead (x) => (y) { y = Neg(x) }
+      <domain: "l", opset_import: ["": 21]> kept (x) => (y) { y = Neg(x) }"""
+    made = tvm.RemoveUnusedFunctions(["main", "kept"])(parse(text))
+    assert [function.name for function in made.functions] == ["kept"]
+    with pytest.raises(UsageError, match="the model has no function 'other'"):
+        tvm.RemoveUnusedFunctions(["other"])(parse(text))
+    with pytest.raises(UsageError, match="entry_functions is a list of names"):
+        tvm.RemoveUnusedFunctions("main")
 
 
 def test_parallel_products_take_the_arguments_of_tvm() -> None:
@@ -405,5 +414,7 @@ def test_legalize_takes_the_name_of_a_map() -> None:
         assert made == ["Softplus", "Tanh", "Mul"]
         assert legalized(tvm.Legalize("FChip"), "Mul, Tanh") == ["Mish"]
         assert legalized(tvm.Legalize(), "Mul, Tanh, Softplus") == ["Mish"]
+        with pytest.raises(UsageError, match="no rule is registered in the map 'FChap'"):
+            legalized(tvm.Legalize("FChap"), "Mul, Tanh")
     finally:
         registry.unregister("mish_of_map")

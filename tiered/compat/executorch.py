@@ -25,7 +25,7 @@ import onnx
 from onnx import defs
 
 from tiered import passes
-from tiered.compat.returned_model import take_over
+from tiered.compat.returned_model import checked, take_over
 from tiered.context import PassContext
 from tiered.graph import Model, Node, Value
 from tiered.partition import (
@@ -118,15 +118,15 @@ class PassBase(passes.PassBase):
         }
 
         def call(model: Model, ctx: PassContext) -> object:
-            return take_over(model, self.call(model))
+            return take_over(model, self.call(model), ctx)
 
         call.__doc__ = type(self).__doc__
         call.__module__ = type(self).__module__
         return module_pass(opt_level=self.opt_level, **declared)(call)
 
     def __call__(self, graph_module: Any) -> Any:
-        """Run the pass, and return a `PassResult`."""
-        return _result(self.as_pass(), graph_module)
+        """Run the pass, hold the result against onnx.checker, and return a `PassResult`."""
+        return _result(checked(self.as_pass()), graph_module)
 
 
 class _BuiltInPass(PassBase):
@@ -205,7 +205,7 @@ class PassManager:
         else:
             self.passes.append(
                 module_pass(opt_level=0, name=_name(item))(
-                    lambda model, ctx: take_over(model, item(model))
+                    lambda model, ctx: take_over(model, item(model), ctx)
                 )
             )
 
@@ -233,8 +233,8 @@ class PassManager:
         )
 
     def __call__(self, graph_module: Any) -> Any:
-        """Run the passes, and return a `PassResult`."""
-        return _result(self.pipeline, graph_module)
+        """Run the passes, hold the result against onnx.checker, and return a `PassResult`."""
+        return _result(checked(self.pipeline), graph_module)
 
 
 def this_before_that_pass_constraint(this: Any, that: Any) -> Constraint:

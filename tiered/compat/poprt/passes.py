@@ -1,23 +1,8 @@
-"""The names of PopRT: `Pass`, `register`, `get_pass`, `get_registered_passes`, `PassManager`.
-
-PopRT has no levels: a pass runs whatever its level, unless the context disables it. The result of
-`get_pass` has `run(model)` and is called with a model. So is a subclass of `Pass`, which runs as a
-pass of tiered: it is undone when it fails, and can be verified.
-
-    @register("drop_names")
-    class DropNames(Pass):
-        def run(self, onnx_model):
-            for node in onnx_model.graph.node:
-                node.name = ""
-            return onnx_model
-"""
+"""The module of PopRT with its passes: classes, the registry and the manager."""
 
 from __future__ import annotations
 
-import glob
 import inspect
-import os
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeVar
@@ -25,13 +10,13 @@ from typing import Any, Final, TypeVar
 import onnx
 
 import tiered
+from tiered.compat.poprt.float8 import FLOAT8_ARGUMENTS, TO_FLOAT8, float_to_fp8
+from tiered.compat.poprt.with_models import WITH_MODELS
+from tiered.compat.returned_model import checked
 from tiered.context import PassContext
-from tiered.debug import compare_models, layer_precision_compare as compare_layers
 from tiered.errors import PassNotFoundError, UsageError
-from tiered.graph import Model
 from tiered.passes.pass_info import Place
 from tiered.passes.registry import registry
-from tiered.support.whole_files import write_json
 
 __all__ = [
     "BuiltIn",
@@ -60,13 +45,20 @@ _OPTIONS: Final[dict[str, dict[str, str]]] = {
 }
 """The options of a pass by PopRT's names for them, in the order of PopRT's arguments."""
 
+_DEFAULTS: Final[dict[str, dict[str, Any]]] = {
+    name: {"annotate": True} for name in ("shape_inference", "ShapeInference")
+}
+"""The options that PopRT's passes have set, by the names of PopRT."""
+
 _BY_NODE: Final = frozenset({"sharding", "pipelining", "split"})
 """Options that PopRT takes as a mapping by node: of its device, its stage, its parts."""
 
-_DIMS: Final = {"output_channels": "columns", "input_channels": "inner", "reducing_dim": "rows"}
-"""The dims of a product by PopRT's names."""
+_DIMS: Final = {"output_channels": "columns", "input_channels": "rows", "reducing_dim": "inner"}
+"""The dims of a product by PopART's names.
 
-passes = sys.modules[__name__]
+Source: graphcore/popart, willow/src/transforms/serializematmuls.cpp: a product of
+[group, input channels, reducing dim] and [group, reducing dim, output channels].
+"""
 
 
 class UnknownPassError(PassNotFoundError, KeyError):
@@ -95,7 +87,8 @@ class Pass(ABC):
         """Return the result of the pass."""
 
     def __call__(self, onnx_model: Any) -> Any:
-        return _requested(self.lifted(), onnx_model)
+        """Run the pass, and hold its result against onnx.checker."""
+        return _requested(checked(self.lifted()), onnx_model)
 
     def lifted(self) -> tiered.Pass:
         """Return the equivalent pass of tiered."""
@@ -132,6 +125,9 @@ class BuiltIn(Pass):
 
     def run(self, onnx_model: Any) -> Any:
         return _requested(self.pass_, onnx_model)
+
+    def __call__(self, onnx_model: Any) -> Any:
+        return self.run(onnx_model)
 
     def lifted(self) -> tiered.Pass:
         return self.pass_
@@ -201,12 +197,12 @@ def get_pass(name: str, *args: Any, **kwargs: Any) -> Pass:
     """
     if name in _CLASSES:
         return _CLASSES[name](*args, **kwargs)
-    if name in _WITH_MODELS and (args or "origin_model" in kwargs):
-        return BuiltIn(_WITH_MODELS[name](*args, **kwargs))
+    if name in WITH_MODELS and (args or "origin_model" in kwargs):
+        return BuiltIn(WITH_MODELS[name](*args, **kwargs))
     if name == "apply_ir_pass":
         return BuiltIn(_apply_ir_pass(*args, **kwargs))
-    if name in _TO_FLOAT8 and (args or kwargs.keys() & _FLOAT8_ARGUMENTS):
-        return BuiltIn(_float_to_fp8(*args, **kwargs))
+    if name in TO_FLOAT8 and (args or kwargs.keys() & FLOAT8_ARGUMENTS):
+        return BuiltIn(float_to_fp8(*args, **kwargs))
     try:
         found = [tiered.get_pass(each) for each in registry.resolve(name)]
     except PassNotFoundError as error:
@@ -216,7 +212,8 @@ def get_pass(name: str, *args: Any, **kwargs: Any) -> Pass:
             both = " and ".join(each.name for each in found)
             raise UsageError(f"{name} is an alias of {both} and takes no options")
         return BuiltIn(tiered.Sequential(found, name=name))
-    return BuiltIn(found[0].with_options(**_options(found[0], name, args, kwargs)))
+    options = _options(found[0], name, args, kwargs)
+    return BuiltIn(found[0].with_options(**{**_DEFAULTS.get(name, {}), **options}))
 
 
 def _options(
@@ -287,8 +284,8 @@ class PassManager:
         )
 
     def run(self, onnx_model: Any) -> Any:
-        """Return the model after all passes; a ModelProto stays as it is."""
-        return _requested(self.pipeline, onnx_model)
+        """Return the model after all passes, checked; a ModelProto stays as it is."""
+        return _requested(checked(self.pipeline), onnx_model)
 
 
 def _requested(pass_: tiered.Pass, model: Any) -> Any:
@@ -296,140 +293,8 @@ def _requested(pass_: tiered.Pass, model: Any) -> Any:
     return pass_._called(model, PassContext.current(), Place(asked=True))
 
 
-# --- passes with other arguments ------------------------------------------------------------------
-
-_TO_FLOAT8: Final = ("float_to_fp8", "FloatToFP8")
-_FLOAT8: Final = ("format", "weight_format", "exponent", "weight_exponent")  # its fp8_params
-_FLOAT8_ARGUMENTS: Final = frozenset(
-    {"fp8_params", "skip_op_names", "convert_model", "fp8_input_dict", "fp8_weight_dict"}
-)
-
-
-def _float_to_fp8(
-    fp8_params: Iterable[str | int] = (),
-    skip_op_names: Iterable[str] = (),
-    convert_model: str = "fp8",
-    fp8_input_dict: Mapping[str, Any] | None = None,
-    fp8_weight_dict: Mapping[str, Any] | None = None,
-) -> tiered.Pass:
-    """Return float_to_fp8, or fp8_weight if `convert_model` is that.
-
-    Args:
-        fp8_params: the formats of data and weights, and the exponents of their scales.
-        skip_op_names: the names of nodes that stay float.
-        convert_model: fp8, or fp8_weight for weights only.
-        fp8_input_dict, fp8_weight_dict: other exponents by the name of a node, each alone or after
-            its format.
-
-    Raises:
-        UsageError: an argument that has no equivalent.
-    """
-    parameters = list(fp8_params)
-    if len(parameters) > len(_FLOAT8) or convert_model not in ("fp8", "fp8_weight"):
-        raise UsageError(
-            f"float_to_fp8 takes fp8_params as [{', '.join(_FLOAT8)}] and convert_model as fp8 or "
-            f"fp8_weight, not {parameters} and {convert_model!r}"
-        )
-    found: dict[str, object] = {"format": "F143", "weight_format": "F143"}
-    found |= dict(zip(_FLOAT8, parameters, strict=False))
-    skipped = tuple(map(glob.escape, skip_op_names))
-    data = _exponents(fp8_input_dict or {}, found["format"])
-    weights = _exponents(fp8_weight_dict or {}, found["weight_format"])
-    if convert_model == "fp8_weight":
-        found = {"format": found["weight_format"], "exponent": found.get("weight_exponent")}
-        found["exponents"] = weights
-    else:
-        found |= {"exponents": data, "weight_exponents": weights}
-    name = "fp8_weight" if convert_model == "fp8_weight" else "float_to_fp8"
-    return tiered.get_pass(name).with_options(**found, skip_nodes=skipped)
-
-
-def _exponents(by_node: Mapping[str, Any], known: object) -> tuple[str, ...]:
-    """Return exponents by node as tiered's text; an entry is one, or a format and one.
-
-    Raises:
-        UsageError: an entry has another format, or no integer as exponent.
-    """
-    found = list[str]()
-    for name, entry in by_node.items():
-        *formats, exponent = entry if isinstance(entry, list | tuple) else (entry,)
-        if formats not in ([], [known]) or not isinstance(exponent, int):
-            raise UsageError(
-                f"float_to_fp8: {name!r} has {entry!r}: expected an exponent, or "
-                f"[{str(known)!r}, exponent]; all nodes have one format, that of fp8_params"
-            )
-        found.append(f"{glob.escape(name)}={exponent}")
-    return tuple(found)
-
-
-# --- passes that take models ----------------------------------------------------------------------
-
 
 def _apply_ir_pass(passes: Iterable[str] | str = ()) -> tiered.Pass:
     """Return the pipeline of some passes."""
     names = passes.split(",") if isinstance(passes, str) else list(passes)
     return tiered.Sequential([each.strip() for each in names], name="apply_ir_pass")
-
-
-def _check_with_fake_data(origin_model: onnx.ModelProto | str, **allowed: Any) -> tiered.Pass:
-    """Return a pass that compares outputs with those of a model; `allowed` as `compare_models`."""
-
-    @tiered.module_pass(opt_level=None, analysis=True, name="check_with_fake_data")
-    def check(model: Model, ctx: PassContext) -> None:
-        compare_models(origin_model, model.to_proto(), **allowed).raise_if_different()
-
-    return check
-
-
-def _layer_precision_compare(
-    origin_model: onnx.ModelProto | str,
-    data_preprocess: str | Mapping[str, Any] | None = None,
-    options: Mapping[str, Any] | None = None,
-    output_dir: str | None = None,
-) -> tiered.Pass:
-    """Return a pass that compares the outputs of Conv, Gemm and MatMul with those of a model.
-
-    Args:
-        origin_model: the model to compare with, or its file.
-        data_preprocess: the inputs: arrays by name, or a .npz file. A pickle is refused.
-        options: `operators`, the operators to compare; arguments of `layer_precision_compare`.
-        output_dir: the folder for `layer_precision.json`.
-    """
-    if isinstance(data_preprocess, str) and not data_preprocess.endswith((".npz", ".npy")):
-        raise UsageError(
-            f"layer_precision_compare reads inputs from a .npz file, not from {data_preprocess!r}: "
-            "to load a pickle runs code"
-        )
-    settings = dict(options or {})
-    operators = settings.pop("operators", ("Conv", "Gemm", "MatMul"))
-    inputs = [] if data_preprocess is None else [data_preprocess]
-
-    @tiered.module_pass(opt_level=None, analysis=True, name="layer_precision_compare")
-    def compare(model: Model, ctx: PassContext) -> None:
-        found = compare_layers(
-            origin_model, model.to_proto(),
-            **{"inputs": inputs, "every": True, "numerics": "approximate", **settings},
-        )  # fmt: skip
-        rows = [layer for layer in found.layers if layer.op_type in operators]
-        for layer in rows:
-            ctx.remark(f"{layer.op_type} {layer.second}: {layer}")
-        if output_dir is not None:
-            os.makedirs(output_dir, exist_ok=True)
-            record = [
-                {
-                    "layer": layer.second,
-                    "operator": layer.op_type,
-                    "max_abs": layer.row.difference.max_abs,
-                    "cosine": layer.row.difference.cosine,
-                }
-                for layer in rows
-            ]
-            write_json(os.path.join(output_dir, "layer_precision.json"), record)
-
-    return compare
-
-
-_WITH_MODELS: Final[dict[str, Callable[..., tiered.Pass]]] = {
-    "check_with_fake_data": _check_with_fake_data,
-    "layer_precision_compare": _layer_precision_compare,
-}

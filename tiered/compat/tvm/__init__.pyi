@@ -16,6 +16,7 @@ from tiered.compat.tvm.constructors import (
     PartitionGraph as PartitionGraph,
     PrintIR as PrintIR,
     RemoveUnusedFunctions as RemoveUnusedFunctions,
+    RewriteAnnotatedOps as RewriteAnnotatedOps,
     SimplifyFCTranspose as SimplifyFCTranspose,
     gradient as gradient,
     search_fc_transpose as search_fc_transpose,

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
+import onnx
 
 import tiered
 from tiered.context import PassContext
@@ -146,16 +147,32 @@ def EliminateCommonSubexpr(fskip: Callable[[Node], bool] | None = None) -> Pass:
     return pass_ if fskip is None else pass_.on(lambda node: not fskip(node))
 
 
-def AnnotateTarget(targets: str | Iterable[str], include_non_call_ops: bool = True) -> Pass:
+def AnnotateTarget(
+    targets: str | Iterable[str] | None = None,
+    include_non_call_ops: bool = True,
+    *,
+    target: str | Iterable[str] | None = None,
+) -> Pass:
     """Return `annotate_target` for one target or several, as `Target` reads them.
 
     Args:
         targets: the targets, first choice first.
         include_non_call_ops: accepted, and without effect: ONNX has no tuples.
+        target: the targets by the name that TVM's documentation uses.
+
+    Raises:
+        TypeError: there are no targets.
+        UsageError: both arguments name some.
+        BackendNotFoundError: there is no such target.
     """
     from tiered.compat.tvm.target import Target
 
-    names = [targets] if isinstance(targets, str) else list(targets)
+    given = targets if target is None else target
+    if given is None:
+        raise TypeError("AnnotateTarget() missing 1 required positional argument: 'targets'")
+    if targets is not None and target is not None:
+        raise UsageError("AnnotateTarget takes the targets once: AnnotateTarget(['npu', 'llvm'])")
+    names = [given] if isinstance(given, str) else list(given)
     return tiered.get_pass("annotate_target", targets=[Target(n).backend.name for n in names])
 
 
@@ -194,18 +211,43 @@ def PartitionGraph(mod_name: str = "default", bind_constants: bool = False) -> P
     return tiered.get_pass("partition_graph")
 
 
-def RemoveUnusedFunctions(entry_functions: Iterable[str] = ("main",)) -> Pass:
-    """Return `remove_unused_functions`: a model has one entry, its main graph.
+def RemoveUnusedFunctions(entry_functions: Iterable[str] | None = None) -> Pass:
+    """Return `remove_unused_functions`.
+
+    Args:
+        entry_functions: functions to keep with all that they call; `main` is the main graph, which
+            is kept in any case.
 
     Raises:
-        UsageError: there is another entry.
+        UsageError: it is one string.
     """
-    others = [name for name in entry_functions if name != "main"]
-    if others:
-        raise UsageError(
-            f"the entry of a model is its main graph, 'main', not {', '.join(map(repr, others))}"
-        )
-    return tiered.get_pass("remove_unused_functions")
+    if isinstance(entry_functions, str):
+        raise UsageError(f"entry_functions is a list of names, not the string {entry_functions!r}")
+    entries = [name for name in entry_functions or () if name != "main"]
+    return tiered.get_pass("remove_unused_functions", entry_functions=entries or None)
+
+
+_DEVICES: Final = {1: "cpu", 2: "cuda", 4: "opencl", 7: "vulkan", 8: "metal", 10: "rocm"}
+"""TVM's names of its types of devices. Source: dlpack.h."""
+
+
+def RewriteAnnotatedOps(fallback_device: int | str = "", **options: Any) -> Pass:
+    """Return `rewrite_annotated_ops`.
+
+    Args:
+        fallback_device: the device of nodes without one: its name, or TVM's type of it (1 is cpu).
+        options: other options of the pass.
+
+    Raises:
+        UsageError: no device has this type.
+    """
+    device = fallback_device
+    if isinstance(device, int):
+        if device not in _DEVICES:
+            known = ", ".join(f"{kind} is {name}" for kind, name in _DEVICES.items())
+            raise UsageError(f"RewriteAnnotatedOps knows no device type {device}: {known}")
+        device = _DEVICES[device]
+    return tiered.get_pass("rewrite_annotated_ops", fallback_device=device, **options)
 
 
 def CombineParallelDense(min_num_branches: int = 3, to_batch: bool = True, **options: Any) -> Pass:
@@ -224,8 +266,10 @@ def PrintIR(header: str = "", show_meta_data: bool = False) -> Pass:
     return tiered.get_pass("model_overview", text=True, header=header)
 
 
-def search_fc_transpose(model: Model) -> list[str]:
+def search_fc_transpose(model: Model | onnx.ModelProto) -> list[str]:
     """Return the weights that a Transpose permutes for a product."""
+    if isinstance(model, onnx.ModelProto):
+        model = Model.from_proto(model)
     return [
         value.name
         for graph in model.graphs()

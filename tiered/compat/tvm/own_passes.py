@@ -28,7 +28,7 @@ def module_pass(
     def of_models(**declared: Any) -> Callable[[Callable[..., Any]], Pass]:
         def decorate(function: Callable[..., Any]) -> Pass:
             def transform(model: Model, ctx: PassContext) -> object:
-                return take_over(model, function(model, ctx))
+                return take_over(model, function(model, ctx), ctx)
 
             return tiered.module_pass(**declared)(transform)
 

@@ -1,0 +1,73 @@
+"""float_to_fp8 with the arguments of PopRT."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import tiered
+from tiered.errors import UsageError
+
+TO_FLOAT8: Final = ("float_to_fp8", "FloatToFP8")
+_FLOAT8: Final = ("format", "weight_format", "exponent", "weight_exponent")  # its fp8_params
+FLOAT8_ARGUMENTS: Final = frozenset(
+    {"fp8_params", "skip_op_names", "convert_model", "fp8_input_dict", "fp8_weight_dict"}
+)
+
+
+def float_to_fp8(
+    fp8_params: Iterable[str | int] = (),
+    skip_op_names: Iterable[str] = (),
+    convert_model: str = "fp8",
+    fp8_input_dict: Mapping[str, Any] | None = None,
+    fp8_weight_dict: Mapping[str, Any] | None = None,
+) -> tiered.Pass:
+    """Return float_to_fp8, or fp8_weight if `convert_model` is that.
+
+    Args:
+        fp8_params: the formats of data and weights, and the exponents of their scales.
+        skip_op_names: the names of nodes that stay float.
+        convert_model: fp8, or fp8_weight for weights only.
+        fp8_input_dict, fp8_weight_dict: other exponents by the name of a node, each alone or after
+            its format.
+
+    Raises:
+        UsageError: an argument that has no equivalent.
+    """
+    parameters = list(fp8_params)
+    if len(parameters) > len(_FLOAT8) or convert_model not in ("fp8", "fp8_weight"):
+        raise UsageError(
+            f"float_to_fp8 takes fp8_params as [{', '.join(_FLOAT8)}] and convert_model as fp8 or "
+            f"fp8_weight, not {parameters} and {convert_model!r}"
+        )
+    found: dict[str, object] = {"format": "F143", "weight_format": "F143"}
+    found |= dict(zip(_FLOAT8, parameters, strict=False))
+    skipped = tuple(map(glob.escape, skip_op_names))
+    data = _exponents(fp8_input_dict or {}, found["format"])
+    weights = _exponents(fp8_weight_dict or {}, found["weight_format"])
+    if convert_model == "fp8_weight":
+        found = {"format": found["weight_format"], "exponent": found.get("weight_exponent")}
+        found["exponents"] = weights
+    else:
+        found |= {"exponents": data, "weight_exponents": weights}
+    name = "fp8_weight" if convert_model == "fp8_weight" else "float_to_fp8"
+    return tiered.get_pass(name).with_options(**found, skip_nodes=skipped)
+
+
+def _exponents(by_node: Mapping[str, Any], known: object) -> tuple[str, ...]:
+    """Return exponents by node as tiered's text; an entry is one, or a format and one.
+
+    Raises:
+        UsageError: an entry has another format, or no integer as exponent.
+    """
+    found = list[str]()
+    for name, entry in by_node.items():
+        *formats, exponent = entry if isinstance(entry, list | tuple) else (entry,)
+        if formats not in ([], [known]) or not isinstance(exponent, int):
+            raise UsageError(
+                f"float_to_fp8: {name!r} has {entry!r}: expected an exponent, or "
+                f"[{str(known)!r}, exponent]; all nodes have one format, that of fp8_params"
+            )
+        found.append(f"{glob.escape(name)}={exponent}")
+    return tuple(found)
