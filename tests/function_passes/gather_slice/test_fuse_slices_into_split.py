@@ -87,6 +87,16 @@ def test_slices_that_are_not_all_of_an_axis_stay(nodes: str) -> None:
             "it cuts several axes, or in steps",
         ),
         (
+            "[2,6]",
+            "y = Slice(x, zero, two, many) z = Slice(x, two, six)",
+            "it cuts several axes, or in steps",
+        ),
+        (
+            "[6]",
+            "y = Slice(x, zero, many) z = Slice(x, two, six)",
+            "it cuts several axes, or in steps",
+        ),
+        (
             "[N]",
             "y = Slice(x, zero, two) z = Slice(x, two, six)",
             "the size of the axis is not known",

@@ -49,10 +49,13 @@ def _cut(node: Node) -> tuple[Value, int, int, int] | Skip:
     x, *operands = node.operands if not node.has_references else (None,)
     if x is None or any(value is not None and value.const is None for value in operands):
         return Skip("an operand is not a constant")
-    start, end, axis, step = (*(_numbers(value) for value in operands), None, None)[:4]
-    if start is None or end is None or len(start) != 1 or step not in (None, [1]):
+    lists = [_numbers(value) for value in operands]
+    start, end, axis, step = (*lists, None, None)[:4]
+    # All have one length, unless the model is invalid.
+    is_one = all(each is None or len(each) == 1 for each in lists)
+    if start is None or end is None or not is_one or step not in (None, [1]):
         return Skip("it cuts several axes, or in steps")
-    (place,) = axis or [0]
+    (place,) = [0] if axis is None else axis
     size = x.dim(place)
     if x.rank is None or not isinstance(size, int):
         return Skip("the size of the axis is not known")
