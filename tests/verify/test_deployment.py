@@ -10,7 +10,7 @@ from tests.small import proto
 from tiered import QUANTISED, Graph, Value, op, optimize_model, rewrite, var
 from tiered.errors import RuntimeFailure
 from tiered.runtime.deviations import DEVIATIONS, installed
-from tiered.runtime.session import Setting
+from tiered.runtime.opening import Setting
 from tiered.runtime.worker.client import Worker
 from tiered.verify.baseline import Baseline, Outputs
 from tiered.verify.deployment import Deployment

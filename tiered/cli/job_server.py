@@ -32,10 +32,10 @@ from tiered.cli.outcome import Outcome, observed
 from tiered.cli.source_mark import PRECISION, check_kept_file, check_replaced
 from tiered.errors import TieredError
 from tiered.fleet.digests import data_files, sha256_of
-from tiered.fleet.usage import peak_since_reset, reset_peak
 from tiered.runtime.worker.frames import receive, send
 from tiered.runtime.worker.limits import LEAST, MemoryLimit, end_before_parent, load_libraries
 from tiered.support.memory_limit import held_by
+from tiered.support.peak import peak_since_reset, reset_peak
 
 _COLLECTED: Final = 64 << 20
 """Bytes more than after the last collection from which garbage is collected between two jobs."""

@@ -19,7 +19,7 @@ from tiered.graph.io.save import tensors_of
 from tiered.runtime.compare.tensors import OutputDifference
 
 if TYPE_CHECKING:
-    from tiered.runtime.session import Setting
+    from tiered.runtime.opening import Setting
 
     NodeTest = Callable[[onnx.NodeProto], bool]
 

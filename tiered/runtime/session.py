@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Mapping, Sequence
-from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from tiered.errors import ModelError, RuntimeFailure
 from tiered.graph.core.dtypes import DataType, is_float
+from tiered.runtime.opening import Setting, check_provider, provider_of, session_options
 
 if TYPE_CHECKING:
     import onnx
@@ -25,8 +26,6 @@ _RAW_TYPES = {
     for dtype in DataType
     if not (dtype.is_native or dtype is DataType.STRING)
 }
-_FOLDER = "session.model_external_initializers_file_folder_path"
-_UNPACKED = "session.disable_prepacking"
 _LONGEST_WORDS = 600  # characters of a runtime's message that ours repeats
 _RAW_BY_DTYPE = {raw.numpy: raw for raw in _RAW_TYPES.values()}
 
@@ -40,11 +39,6 @@ class Runner(Protocol):
     def run(
         self, feeds: Mapping[str, Any], outputs: Sequence[str] | None = None
     ) -> dict[str, Any]: ...
-
-
-Setting = Literal["reproducible", "unoptimised", "default"]
-"""How onnxruntime opens a model: "reproducible" as in `Session`; "unoptimised" with its own
-threads and packed constants, but without its optimisations; "default" as people open it."""
 
 
 class Session:
@@ -79,29 +73,19 @@ class Session:
     ) -> None:
         ort = _onnxruntime()
         self._label = label or label_of(model)
-        options = ort.SessionOptions()
-        options.log_severity_level = 4
-        if setting != "default":
-            options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
-        if setting == "reproducible":
-            options.execution_mode = ort.ExecutionMode.ORT_SEQUENTIAL
-            options.intra_op_num_threads = threads
-            options.inter_op_num_threads = 1
-            options.use_deterministic_compute = True
-            options.add_session_config_entry(_UNPACKED, "1")
-        if folder:
-            options.add_session_config_entry(_FOLDER, folder)
+        options = session_options(ort, setting, threads, folder)
         source = loadable(model, self._label)
         try:
             for library in libraries:
                 options.register_custom_ops_library(library)
             self._session: Any = ort.InferenceSession(
-                source, options, providers=["CPUExecutionProvider"]
+                source, options, providers=[provider_of(setting)]
             )
         except Exception as error:  # its errors have no common base but Exception
             raise RuntimeFailure(
                 f"onnxruntime cannot load {self._label}: {_words(error)}"
             ) from error
+        check_provider(self._session.get_providers(), setting, self._label)
         self._input_types = {i.name: str(i.type) for i in self._session.get_inputs()}
         for i in self._session.get_overridable_initializers():
             self._input_types[i.name] = str(i.type)
@@ -138,6 +122,18 @@ class Session:
             raise RuntimeFailure(
                 f"onnxruntime failed while running {self._label}: {_words(error)}"
             ) from error
+
+    def prepared(self, feeds: Mapping[str, Any]) -> Callable[[], Any]:
+        """Return a function that runs the model on feeds that are converted once, to time it.
+
+        Raises:
+            RuntimeFailure: onnxruntime refuses the feeds.
+        """
+        fed = {name: self._fed(name, value) for name, value in feeds.items()}
+        raw = [name for name in self.outputs if self._output_types[name] in _RAW_TYPES]
+        if raw:
+            return partial(self._run_raw, fed, self.outputs, raw)
+        return partial(self._session.run, self.outputs, fed)
 
     def _fed(self, name: str, value: Any) -> Any:
         """Return a value in the form that onnxruntime's binding takes."""

@@ -25,7 +25,8 @@ from tiered.verify.sliced_session import SlicedSession, open_model
 
 if TYPE_CHECKING:
     from tiered.runtime import Worker
-    from tiered.runtime.session import Runner, Setting
+    from tiered.runtime.opening import Setting
+    from tiered.runtime.session import Runner
 
 Outputs = dict[str, Any]
 RECORDED: Final = 1 << 28

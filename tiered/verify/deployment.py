@@ -19,7 +19,7 @@ from tiered.verify.baseline import Baseline, Outputs, without
 
 if TYPE_CHECKING:
     from tiered.runtime import Worker
-    from tiered.runtime.session import Setting
+    from tiered.runtime.opening import Setting
 
 _SETTINGS: Final[tuple[tuple[Setting, str], ...]] = (
     ("unoptimised", "with onnxruntime's own number of threads and packed constants"),

@@ -23,6 +23,7 @@ from tiered import Model, get_pass
 from tiered.errors import Crashed, HelperError, OutOfMemory, RuntimeFailure, TimedOut
 from tiered.runtime import Session, Worker, feasible_inputs, shared_worker
 from tiered.runtime.compare.outputs import compare
+from tiered.runtime.opening import Opening
 from tiered.runtime.worker.frames import pack, receive, send, unpack
 from tiered.runtime.worker.limits import OUT_OF_MEMORY, MemoryLimit
 from tiered.testing import parse
@@ -337,3 +338,36 @@ def test_linux_ends_it_before_its_parent_and_after_a_process_of_half_the_memory(
             int(Path(f"/proc/{pid}/oom_score_adj").read_text()) for pid in (process, os.getpid())
         ]
         assert added[0] - added[1] < 500
+
+
+# --- timed runs -----------------------------------------------------------------------------------
+
+
+def test_runs_are_timed_in_the_worker(worker: Worker) -> None:
+    with worker.open(NEG, setting=Opening("basic", 1)) as session:
+        session.hold([X, {"x": f32([3])}])
+        timing = session.time(1, 4, 2)
+    assert (len(timing.wall), len(timing.processor)) == (4, 4)
+    assert min(timing.wall) > 0
+    assert timing.started > 0
+    assert timing.memory is None or timing.memory >= 0
+
+
+def test_feeds_of_timed_runs_are_checked(worker: Worker) -> None:
+    with worker.open(NEG) as session, pytest.raises(RuntimeFailure, match="takes an array"):
+        session.hold([{"x": 1.0}])
+
+
+def test_a_timed_run_that_fails_is_an_error(worker: Worker) -> None:
+    with worker.open(NEG) as session:
+        session.hold([{}])
+        with pytest.raises(RuntimeFailure, match="failed in a timed run"):
+            session.time(0, 1, 0)
+
+
+def test_a_process_that_has_ended_times_nothing() -> None:
+    with Worker() as own, own.open(NEG) as session:
+        session.hold([X])
+        own.close()
+        with pytest.raises(RuntimeFailure, match="has ended"):
+            session.time(0, 1, 0)

@@ -16,16 +16,18 @@ import os
 import threading
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from tiered.errors import OutOfMemory, RuntimeFailure
+from tiered.runtime.opening import plain_setting
 from tiered.runtime.session import label_of, loadable
 from tiered.runtime.worker.child import Child, Ended
 from tiered.runtime.worker.frames import Blob, pack, unpack
 from tiered.runtime.worker.limits import physical_memory
 
 if TYPE_CHECKING:
-    from tiered.runtime.session import ModelLike, Setting
+    from tiered.runtime.opening import Setting
+    from tiered.runtime.session import ModelLike
 
 _SERVER = "tiered.runtime.worker.server"
 
@@ -183,6 +185,21 @@ class Worker:
             self._child = None
 
 
+class Timing(NamedTuple):
+    """Timed runs of a model.
+
+    Attributes:
+        wall, processor: seconds of each run, by the wall clock and of the thread that calls.
+        started: the seconds that it took to open the model.
+        memory: the bytes that it added to the peak of the process so far, None if unknown.
+    """
+
+    wall: list[float]
+    processor: list[float]
+    started: float
+    memory: int | None
+
+
 class WorkerSession:
     """A model that is open in a worker; `inputs`, `outputs` and `run` are those of `Session`."""
 
@@ -236,6 +253,34 @@ class WorkerSession:
         answer = self._worker.ask(request, blobs, f"running {self._label}")
         return {name: unpack(value, answer.blobs) for name, value in answer.done.items()}
 
+    def hold(self, samples: Sequence[Mapping[str, Any]]) -> None:
+        """Send feeds that `time` runs on, so that no timed run has to wait for them.
+
+        Raises:
+            RuntimeFailure: the runtime refuses them.
+        """
+        blobs: list[Blob] = []
+        held = [{name: pack(value, blobs) for name, value in feeds.items()} for feeds in samples]
+        request = {"do": "hold", "id": self._number, "samples": held}
+        self._worker.ask(request, blobs, f"reading inputs of {self._label}")
+
+    def time(self, sample: int, runs: int, before: int) -> Timing:
+        """Time some runs in the worker, on feeds that `hold` sent.
+
+        Args:
+            sample: the place of the feeds.
+            runs: how many runs are timed.
+            before: how many are not, right before.
+
+        Raises:
+            RuntimeFailure: the runtime fails, or the process has ended meanwhile.
+        """
+        if self._opened_in is None or self._opened_in is not self._worker.generation:
+            raise RuntimeFailure(f"the process that ran {self._label} has ended")
+        request = {"do": "time", "id": self._number, "sample": sample, "runs": runs}
+        answer = self._worker.ask({**request, "before": before}, (), f"timing {self._label}")
+        return Timing(**answer.done)
+
     def close(self) -> None:
         """Free the model in the worker."""
         if self._opened_in is not None and self._opened_in is self._worker.generation:
@@ -251,7 +296,7 @@ class WorkerSession:
             "model": source if isinstance(source, str) else None,
             "label": self._label,
             "reference": self._reference,
-            "setting": self._setting,
+            "setting": plain_setting(self._setting),
             "folder": self._folder,
             "libraries": self._libraries,
         }

@@ -6,9 +6,11 @@ It reads requests from its standard input and answers each on its standard outpu
 `frames.py`. It ends when its input does. What native code prints goes to standard error.
 
     {"do": "open", "id": 1, "model": path, or null for blob 0, "label": text, "reference": bool,
-     "setting": one of `Setting`, "folder": that of the external data of blob 0, or "",
-     "libraries": [path, ...]}
+     "setting": the name of a `Setting`, or the fields of an `Opening`, "folder": that of the
+     external data of blob 0, or "", "libraries": [path, ...]}
     {"do": "run", "id": 1, "feeds": {name: value}, "outputs": [name, ...] or null}
+    {"do": "hold", "id": 1, "samples": [{name: value}, ...]}
+    {"do": "time", "id": 1, "sample": n, "runs": n, "before": n}
     {"do": "close", "id": 1}
 
 each with "seconds" and "memory", its limits. The answer is `{"done": ...}`, or `{"failed": text,
@@ -24,9 +26,11 @@ import sys
 from typing import Any, BinaryIO
 
 from tiered.errors import RuntimeFailure
+from tiered.runtime.opening import setting_of
 from tiered.runtime.session import Reference, Session
 from tiered.runtime.worker.frames import Blob, pack, receive, send, unpack
 from tiered.runtime.worker.limits import MemoryLimit, die_after, end_before_parent
+from tiered.runtime.worker.timing import TimedModel, timed
 
 _MEMORY_WORDS = ("Failed to allocate memory", "bad_alloc", "bad allocation", "Unable to allocate")
 
@@ -36,6 +40,7 @@ class Server:
 
     def __init__(self) -> None:
         self._open: dict[int, Session | Reference] = {}
+        self._timed: dict[int, TimedModel] = {}
 
     def answer(self, request: dict[str, Any], blobs: list[bytearray]) -> tuple[Any, list[Blob]]:
         """Serve a request; return the answer and its blobs."""
@@ -54,28 +59,46 @@ class Server:
         number = request["id"]
         match request["do"]:
             case "open":
-                model = request["model"] if request["model"] is not None else bytes(blobs[0])
-                session: Session | Reference
-                if request["reference"]:
-                    session = Reference(model, label=request["label"])
-                else:
-                    session = Session(
-                        model,
-                        label=request["label"],
-                        folder=request["folder"],
-                        setting=request["setting"],
-                        libraries=request["libraries"],
-                    )
-                self._open[number] = session
-                return {"inputs": session.inputs, "outputs": session.outputs}
+                return self._opened(request, blobs)
             case "run":
                 feeds = {name: unpack(value, blobs) for name, value in request["feeds"].items()}
                 results = self._open[number].run(feeds, request["outputs"])
                 return {name: pack(value, made) for name, value in results.items()}
+            case "hold":
+                samples = [
+                    {name: unpack(value, blobs) for name, value in feeds.items()}
+                    for feeds in request["samples"]
+                ]
+                self._timed[number].hold(samples)
+                return None
+            case "time":
+                timed_model = self._timed[number]
+                found = timed_model.seconds(request["sample"], request["runs"], request["before"])
+                return {**found, "started": timed_model.started, "memory": timed_model.grown()}
             case "close":
                 self._open.pop(number, None)
+                self._timed.pop(number, None)
                 return None
         raise AssertionError(f"no such request: {request['do']}")
+
+    def _opened(self, request: dict[str, Any], blobs: list[bytearray]) -> Any:
+        number = request["id"]
+        model = request["model"] if request["model"] is not None else bytes(blobs[0])
+        session: Session | Reference
+        if request["reference"]:
+            session = Reference(model, label=request["label"])
+        else:
+            self._timed[number], session = timed(
+                lambda: Session(
+                    model,
+                    label=request["label"],
+                    folder=request["folder"],
+                    setting=setting_of(request["setting"]),
+                    libraries=request["libraries"],
+                )
+            )
+        self._open[number] = session
+        return {"inputs": session.inputs, "outputs": session.outputs}
 
 
 def serve(requests: BinaryIO, answers: BinaryIO) -> None:

@@ -1,0 +1,56 @@
+"""How sessions are opened: levels, threads, providers."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tiered.errors import RuntimeFailure, UsageError
+from tiered.runtime import Session
+from tiered.runtime.opening import (
+    CPU,
+    RUNTIME_LEVELS,
+    Opening,
+    check_provider,
+    installed_provider,
+    session_options,
+)
+from tiered.testing import parse
+
+
+@pytest.mark.parametrize("level", RUNTIME_LEVELS)
+def test_the_level_is_that_of_the_session(level: Any) -> None:
+    import onnxruntime
+
+    options = session_options(onnxruntime, Opening(level, 3), 1, "")
+    names = {"off": "DISABLE_ALL", "basic": "ENABLE_BASIC", "extended": "ENABLE_EXTENDED"}
+    assert options.graph_optimization_level.name == f"ORT_{names.get(level, 'ENABLE_ALL')}"
+    assert (options.intra_op_num_threads, options.inter_op_num_threads) == (3, 1)
+
+
+def test_providers_have_short_names() -> None:
+    for name in ("cpu", "CPU", "CPUExecutionProvider", "cpuexecutionprovider"):
+        assert installed_provider(name) == CPU
+
+
+def test_an_unknown_provider_is_an_error_with_the_installed_ones() -> None:
+    with pytest.raises(UsageError, match=rf"'cpuu' here; did you mean 'cpu'\? \(.*{CPU}"):
+        installed_provider("cpuu")
+
+
+def test_a_provider_that_onnxruntime_leaves_out_is_an_error() -> None:
+    with pytest.raises(RuntimeFailure, match=r"opens 'a\.onnx' without CUDAExecutionProvider"):
+        check_provider([CPU], Opening(provider="CUDAExecutionProvider"), "'a.onnx'")
+    check_provider([CPU], "reproducible", "'a.onnx'")
+
+
+def test_a_prepared_run_is_that_of_the_session() -> None:
+    model = parse("(float[2] x) => (bfloat16[2] y, float[2] z) { y = Cast<to=16>(x)  z = Neg(x) }")
+    session = Session(model, setting=Opening("all", 1))
+    feeds = {"x": np.array([1, -2], np.float32)}
+    prepared, ran = session.prepared(feeds)(), session.run(feeds)
+    assert isinstance(prepared, dict)
+    assert [prepared[name].tolist() for name in ran] == [ran[name].tolist() for name in ran]
+    assert prepared["y"].dtype.name == "bfloat16"
+    (plain,) = Session(parse("(float[2] x) => (float[2] y) { y = Neg(x) }")).prepared(feeds)()
+    assert plain.tolist() == [-1, 2]
