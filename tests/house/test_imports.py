@@ -38,6 +38,7 @@ ORDER = (
     "memory",
     "batching",
     "verify",
+    "measurement",
     "calibration",
     "precision",
     "quantization",

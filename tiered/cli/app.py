@@ -9,6 +9,7 @@ from cyclopts import App, ArgumentCollection, CycloptsError, Group, Parameter, U
 
 from tiered.cli.command_flags import CheckOptions, InspectOptions, ReadOptions, WriteOptions
 from tiered.cli.commands.batch import BatchOptions, FolderOptions
+from tiered.cli.commands.bench import BenchOptions
 from tiered.cli.commands.bisect import BisectOptions
 from tiered.cli.commands.completion import Shell, run_completion
 from tiered.cli.commands.convert import ConvertOptions
@@ -81,6 +82,7 @@ for _commands in (write.COMMANDS, read.COMMANDS, debug.COMMANDS, catalogue.COMMA
 app.command(batch)
 for _options in (
     BatchOptions,
+    BenchOptions,
     BisectOptions,
     CompareOptions,
     ConvertOptions,

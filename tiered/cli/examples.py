@@ -56,6 +56,11 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
         "tiered verify before.onnx after.onnx --layers",
         "tiered verify before.onnx after.onnx --numerics exact",
     ),
+    "bench": (
+        "tiered bench before.onnx after.onnx",
+        "tiered bench before.onnx after.onnx --expect 'B<=0.9*A' --dim batch=1 --json",
+        "tiered bench in.onnx --threads 4 --runtime-level off --inputs feeds.npz",
+    ),
     "bisect": ("tiered bisect in.onnx -O3 --reproducer bug",),
     "replay": ("tiered replay bug",),
     "reduce": ("tiered reduce in.onnx small.onnx --check 'python fails.py {}'",),

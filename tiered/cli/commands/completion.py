@@ -45,6 +45,13 @@ def complete_backend(context: CompletionContext) -> list[str]:
     return list(backend_names())
 
 
+def complete_provider(context: CompletionContext) -> list[str]:
+    """Return the names of the installed execution providers."""
+    import onnxruntime
+
+    return list(onnxruntime.get_available_providers())
+
+
 def complete_operator(context: CompletionContext) -> list[str]:
     """Return the names of operators that passes act on."""
     from tiered.passes.registry import registry

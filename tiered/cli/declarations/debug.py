@@ -6,6 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from tiered.cli.commands.bench import BenchOptions
 from tiered.cli.commands.bisect import BisectOptions
 from tiered.cli.commands.run import RunOptions
 from tiered.cli.commands.verify import CompareOptions
@@ -46,6 +47,26 @@ def verify(
     from tiered.cli.commands.verify import run_verify
 
     run_verify(first, second, options, as_json=as_json)
+
+
+def bench(
+    first: Annotated[str, Parameter(name="A")],
+    /,
+    *others: Annotated[str, Parameter(name="B")],
+    options: BenchOptions = BenchOptions(),
+) -> None:
+    """Measure the latency of a model on onnxruntime, or of several side by side.
+
+    The models run alternately, each in a process of its own, in rounds of new processes. Start
+    time, memory and file size are printed beside.
+
+    Args:
+        first: The ONNX file to measure.
+        others: ONNX files with the same inputs, compared with A.
+    """
+    from tiered.cli.commands.bench import run_bench
+
+    run_bench([first, *others], options)
 
 
 def bisect(
@@ -102,4 +123,4 @@ def reduce(
     run_reduce(model, out, check, force=force)
 
 
-COMMANDS = (run, verify, bisect, replay, reduce)
+COMMANDS = (run, verify, bench, bisect, replay, reduce)

@@ -1,0 +1,3 @@
+"""The measurement's fixtures."""
+
+from tests.fake_worker import fake_worker  # noqa: F401 - a fixture

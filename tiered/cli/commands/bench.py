@@ -1,0 +1,199 @@
+"""`tiered bench A [B ...]`: the latency of models on onnxruntime, side by side.
+
+With `--json`, one object; times are in seconds:
+    provider, threads, runtime_level, clock, onnxruntime: how the models ran.
+    rounds: how many sets of processes were measured; confidence: of the intervals.
+    inputs: what the models ran on, in words.
+    models: [{letter, file, runs, latency, start, memory, file_bytes}]; latency and start are
+        {low, median, high}; memory is what opening and running add to the peak of the process, null
+        if unknown.
+    ratios: [{of, to, low, median, high, verdict}], each model but A beside A; the verdict is
+        faster, slower, no difference, or too few rounds.
+    expectations: [{text, ok, reason}]; if one is not ok, the exit code is 4. Empty if interrupted.
+    remarks: on the machine and the figures.
+    interrupted: whether it was ended before its last round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+from cyclopts import Parameter
+
+from tiered.cli.commands.completion import complete_provider
+from tiered.cli.files import check_input
+from tiered.cli.flags import Flag, InputShapes, Names
+from tiered.cli.output.tables import Number, print_table, seconds, size
+from tiered.cli.output.terminal import Progress, print_json, printable, results
+from tiered.cli.shapes import parse_dims, parse_shapes
+from tiered.runtime.opening import CPU, Clock, RuntimeLevel
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from tiered.measurement.claims import Claim
+    from tiered.measurement.result import Bench
+    from tiered.measurement.statistics import Interval
+
+MODELS: Final = ("", "model", "latency", "interval", "runs", "start", "memory", "file")
+RATIOS: Final = ("", "model", "ratio to A", "interval", "verdict")
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class BenchOptions:
+    """The options of `tiered bench`."""
+
+    inputs: Names = ()
+    """Inputs: x.npy, feeds.npz or a folder; generated without any. Repeatable."""
+    seed: int = 0
+    """Seed of the generated inputs."""
+    input_shape: InputShapes = ()
+    """As for `tiered optimize`: the shape of a generated input."""
+    dim: Names = ()
+    """As for `tiered optimize`, by the name of a dim: batch=1."""
+    provider: Annotated[str, Parameter(completer=complete_provider)] = CPU
+    """The execution provider of onnxruntime, in full or short: cuda."""
+    threads: int = 1
+    """Threads that a node may use; 0 leaves the number to onnxruntime."""
+    runtime_level: RuntimeLevel = "all"
+    """Onnxruntime's own optimisations."""
+    clock: Clock = "wall"
+    """The time that passes, or only that of the processor (one thread, CPU)."""
+    minutes: float = 2.0
+    """Limit of the measurement; small models take seconds."""
+    runs: Annotated[int | None, Parameter(show_default=False)] = None
+    """Limit of the timed runs of each model."""
+    expect: Names = ()
+    """Exit code 4 unless the whole interval of a ratio is within this: 'B<=0.9*A'. Repeatable."""
+    json: Annotated[bool, Flag] = False
+    """Print one JSON object on stdout instead of the tables."""
+
+
+def run_bench(files: Sequence[str], options: BenchOptions) -> None:
+    """Measure the models of files, and print what was measured, also if it is interrupted.
+
+    Raises:
+        UsageError: an option is wrong, or models take different inputs.
+        ModelError: a file cannot be read.
+        RuntimeFailure: onnxruntime does not open or run a model.
+        TargetError: an expectation does not hold.
+    """
+    shapes, dims = parse_shapes(options.input_shape), parse_dims(options.dim)
+    for file in files:
+        check_input(file)
+    from tiered.measurement.bench import How, claims_of, prepare
+    from tiered.measurement.trials import Trials
+
+    claims = claims_of(options.expect, len(files))
+    how = How(
+        options.provider, options.threads, options.runtime_level, options.clock, options.minutes,
+        options.runs,
+    )  # fmt: skip
+    trials = Trials(len(files))
+    with Progress(enabled=not options.json) as progress:
+        progress.say(f"opening {', '.join(map(printable, files))}")
+        job = prepare(
+            files, how, inputs=options.inputs, seed=options.seed, dims=dims, input_shapes=shapes
+        )
+        try:
+            job.measure(trials, lambda text: progress.say(f"measuring: {text}"))
+        except KeyboardInterrupt:
+            if trials.usable:
+                _print(job.result(trials, is_complete=False), options, ())
+            raise
+    found = job.result(trials)
+    _print(found, options, claims)
+    found.check(claims)
+
+
+def _print(found: Bench, options: BenchOptions, claims: Sequence[Claim]) -> None:
+    if options.json:
+        print_json(_record(found, claims))
+        return
+    console = results()
+    print_table(console, _title(found), MODELS, [
+        (
+            each.letter, each.name, seconds(each.latency.median), _span(each.latency), each.runs,
+            seconds(each.start.median), None if each.memory is None else size(each.memory),
+            size(each.file_bytes),
+        )
+        for each in found.models
+    ])  # fmt: skip
+    if found.ratios:
+        names = {each.letter: each.name for each in found.models}
+        print_table(console, "Beside A", RATIOS, [
+            (
+                each.of, names[each.of], Number(f"{each.interval.median:.3f}"),
+                f"{each.interval.low:.3f} to {each.interval.high:.3f}", each.verdict,
+            )
+            for each in found.ratios
+        ])  # fmt: skip
+    _print_remarks(console, found)
+
+
+def _print_remarks(console: Console, found: Bench) -> None:
+    for remark in found.remarks:
+        console.print(printable(remark), soft_wrap=True)
+
+
+def _title(found: Bench) -> str:
+    import onnxruntime
+
+    opening = found.opening
+    threads = {0: "its choice of threads", 1: "1 thread"}.get(
+        opening.threads, f"{opening.threads} threads"
+    )
+    rounds = len(found.rounds)
+    return (
+        f"onnxruntime {onnxruntime.__version__}, {opening.provider}, {threads}, optimisations "
+        f"{opening.level}; {found.clock} time, {rounds} round{'' if rounds == 1 else 's'}, "
+        f"{found.models[0].latency.confidence:.1%} intervals"
+    )
+
+
+def _span(found: Interval) -> str:
+    return f"{seconds(found.low)} to {seconds(found.high)}"
+
+
+def _record(found: Bench, claims: Sequence[Claim]) -> dict[str, Any]:
+    import onnxruntime
+
+    reasons = [(str(claim), found.shortfall(claim)) for claim in claims]
+    return {
+        "provider": found.opening.provider,
+        "threads": found.opening.threads,
+        "runtime_level": found.opening.level,
+        "clock": found.clock,
+        "onnxruntime": onnxruntime.__version__,
+        "rounds": len(found.rounds),
+        "confidence": found.models[0].latency.confidence,
+        "inputs": list(found.inputs),
+        "models": [
+            {
+                "letter": each.letter,
+                "file": each.name,
+                "runs": each.runs,
+                "latency": _ends(each.latency),
+                "start": _ends(each.start),
+                "memory": each.memory,
+                "file_bytes": each.file_bytes,
+            }
+            for each in found.models
+        ],
+        "ratios": [
+            {"of": each.of, "to": each.to, **_ends(each.interval), "verdict": each.verdict}
+            for each in found.ratios
+        ],
+        "expectations": [
+            {"text": text, "ok": not reason, "reason": reason} for text, reason in reasons
+        ],
+        "remarks": list(found.remarks),
+        "interrupted": not found.is_complete,
+    }
+
+
+def _ends(found: Interval) -> dict[str, float]:
+    return {"low": found.low, "median": found.median, "high": found.high}

@@ -1,0 +1,1 @@
+"""The latency of models: measured in processes of their own, and compared in pairs."""
