@@ -8,13 +8,14 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from tiered.graph import DataType, Graph, Model, Node, Tensor, Value
+from tiered.graph.queries.multiply_adds import LAYERS
 from tiered.precision.few_bits.returning import OutputBudget, convert_within
 from tiered.precision.narrowing import is_chosen, unmatched
 from tiered.quantization.deployed import SATURATION, Processor, saturates, scheme_for
 from tiered.quantization.pairs import Order, orders_of
-from tiered.quantization.plan import NO_PRODUCTS, is_dequantized, weight_refusal
+from tiered.quantization.plan import NO_PRODUCTS, is_dequantized, is_layer, weight_refusal
 from tiered.quantization.scales import Weight, weight_of
-from tiered.quantization.scheme import PRODUCTS, Scheme
+from tiered.quantization.scheme import Scheme
 from tiered.rewriter import Skip
 from tiered.roles.indices import index_nodes
 from tiered.roles.masks import mask_limits
@@ -66,12 +67,14 @@ def quantise_dynamically(
         node
         for graph in graphs_of(model)
         for node in graph.topological_order()
-        if not node.domain and node.op_type in PRODUCTS
+        if is_layer(node)
     ]
 
     def why_float(node: Node) -> str:
         if is_chosen(node, skip_op_types, skip_nodes):
             return "the node is skipped"
+        if node.op_type in LAYERS:
+            return f"there is no dynamic integer {node.op_type}"
         if node.op_type == "Conv" and not convolutions:
             return "a Conv is quantised on request only"
         if model.opset() < _FIRST_OPSET:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
 import numpy as np
 
 from tiered.graph import DataType, Model, Node, Value
+from tiered.graph.queries.multiply_adds import LAYERS
 from tiered.quantization.scheme import PRODUCTS, Scheme
 from tiered.quantization.slots import ACTIVATIONS, ONE_SCALE, data_operands
 from tiered.rewriter import Skip
@@ -69,6 +70,7 @@ class Plan:
         groups: values with one scale: the representative of each value that shares one.
         others: for a target without floats, the operators besides products that it takes in
             integers, each with its operands and results of floats.
+        floating: for such a target, the operators of floats that it does not take, with the reason.
     """
 
     units: list[Unit]
@@ -76,6 +78,7 @@ class Plan:
     pairs: dict[Value, dict[Node, None]] = field(default_factory=dict)
     groups: dict[Value, Value] = field(default_factory=dict)
     others: dict[Node, Sequence[Value]] = field(default_factory=dict)
+    floating: list[tuple[Node, str]] = field(default_factory=list)
 
     def group(self, value: Value) -> Value:
         """Return the representative of the values that share a scale with a value."""
@@ -96,7 +99,7 @@ def plan_of(model: Model, scheme: Scheme, keep: Keep = lambda node: "") -> Plan:
         node
         for graph in graphs_of(model)
         for node in graph.topological_order()
-        if not node.domain and node.op_type in PRODUCTS
+        if is_layer(node)
     ]
     refusal = scheme.refusal(model.opset())
     if not refusal and is_quantised(model):
@@ -111,7 +114,32 @@ def plan_of(model: Model, scheme: Scheme, keep: Keep = lambda node: "") -> Plan:
             units.append(found)
         else:
             kept.append((node, found))
-    return placed(Plan(units, kept, others=_others(model, scheme, keep, indices)), scheme)
+    others = _others(model, scheme, keep, indices)
+    # A layer of products that the target takes in integers is one of its other operators.
+    kept = [(node, reason) for node, reason in kept if node not in others]
+    done = {*others, *(node for node, _ in kept), *(unit.node for unit in units)}
+    floating = [] if scheme.in_integers is None else _floating(model, scheme, done)
+    return placed(Plan(units, kept, others=others, floating=floating), scheme)
+
+
+def is_layer(node: Node) -> bool:
+    """Return whether an operator is a sum of products, or made of such: most of the work is there.
+
+    Only `PRODUCTS` are ever quantised as such.
+    """
+    is_einsum_of_one = node.op_type == "Einsum" and len(node.inputs) < 2
+    return not node.domain and node.op_type in PRODUCTS | LAYERS and not is_einsum_of_one
+
+
+def _floating(model: Model, scheme: Scheme, done: Collection[Node]) -> list[tuple[Node, str]]:
+    """Return the other operators of floats that the target does not take, and why."""
+    nodes = (node for node in model.main.topological_order() if node not in done)
+    of_floats = (node for node in nodes if any(
+        value is not None and value.dtype == DataType.FLOAT and not value.is_constant
+        for value in (*node.inputs, *node.outputs)
+    ))  # fmt: skip
+    found = ((node, scheme.why_float(node)) for node in of_floats if not node.is_op("Constant"))
+    return [(node, reason) for node, reason in found if reason]
 
 
 def _others(
@@ -132,7 +160,7 @@ def without(plan: Plan, nodes: Mapping[Node, str], scheme: Scheme) -> Plan:
     kept = [*plan.kept, *((unit.node, nodes[unit.node]) for unit in plan.units
                           if unit.node in nodes)]  # fmt: skip
     others = {node: values for node, values in plan.others.items() if node not in nodes}
-    return placed(Plan(units, kept, others=others), scheme)
+    return placed(Plan(units, kept, others=others, floating=plan.floating), scheme)
 
 
 def is_quantised(model: Model) -> bool:
@@ -145,6 +173,8 @@ def is_quantised(model: Model) -> bool:
 
 
 def _unit(node: Node, scheme: Scheme, *, is_index: bool) -> Unit | str:
+    if node.op_type in LAYERS:
+        return f"there is no integer {node.op_type}"
     if node.op_type not in scheme.operators:
         return f"the target has no integer {node.op_type}"
     if node.parameter_reason is not None:

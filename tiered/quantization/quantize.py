@@ -193,7 +193,7 @@ def quantise_model(
     model.refresh_types()
     is_here = backend is None
     found = _Quantisation(model, settings, scheme, on_found, on_step, is_here=is_here).run()
-    for node, reason in found.plan.kept:
+    for node, reason in (*found.plan.kept, *found.plan.floating):
         on_skip(node, Skip(reason))
     for node, ratio in found.returned:
         on_found(f"returned to float: {node.label}, {ratio:.1f} dB alone")
@@ -204,6 +204,8 @@ def quantise_model(
         on_found(f"{units} of {units + kept} products are quantised")
     if found.plan.others:
         on_found(f"{len(found.plan.others)} other operators are quantised")
+    if found.plan.floating:
+        on_found(f"{len(found.plan.floating)} other operators stay float")
     if found.sqnr is not None:
         on_found(f"signal to noise of the outputs: {found.sqnr:.1f} dB")
     if found.differing is not None:
@@ -447,7 +449,7 @@ class _Quantisation:
 def _names(plan: Plan) -> list[str]:
     """Return the operands and results of all products of the main graph."""
     nodes = [*(unit.node for unit in plan.units), *(node for node, _ in plan.kept)]
-    values = (value for node in nodes for value in (*node.inputs[:2], node.output))
+    values = (value for node in nodes for value in (*node.inputs, *node.outputs[:1]))
     return [value.name for value in values if value is not None and value.owner.is_main]
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
+from tiered.backends.coverage import operator_name
 from tiered.graph import Node, Value
 from tiered.graph.queries.multiply_adds import multiply_adds
 from tiered.pages.charts import BOTTOM, HEIGHT, LEFT, RIGHT, WIDTH, x_at, y_at
@@ -62,6 +64,8 @@ class Report:
         samples: how many samples the ranges were measured on.
         made_inputs: whether these were made.
         returned: the products that the budget returned to float.
+        floating: for a target of integers, the other operators that stay float: the operator, how
+            many there are, and the reason.
     """
 
     rows: tuple[Row, ...]
@@ -73,6 +77,7 @@ class Report:
     others: int = 0
     is_saturated: bool = False
     differing: float | None = None
+    floating: tuple[tuple[str, int, str], ...] = ()
 
     @property
     def quantised(self) -> int:
@@ -101,6 +106,10 @@ class Report:
             "samples": self.samples,
             "made_inputs": self.made_inputs,
             "returned": list(self.returned),
+            "floating": [
+                {"op_type": name, "nodes": count, "reason": reason}
+                for name, count, reason in self.floating
+            ],
             "layers": rows,
         }
 
@@ -137,11 +146,13 @@ def report_of(found: Quantised, shapes: Shapes) -> Report:
         )
     for node, reason in found.plan.kept:
         macs = multiply_adds(node, lambda value: _shape(value, shapes, found.outputs))
-        row = Row(node.label, node.op_type, node.output.name, "float", macs=macs, reason=reason)
+        output = next((value.name for value in node.outputs if value is not None), "")
+        row = Row(node.label, node.op_type, output, "float", macs=macs, reason=reason)
         rows.append(row)
     order = {name: at for at, name in enumerate(shapes)}
     rows.sort(key=lambda row: order.get(row.output, len(order)))
     measured = found.calibration
+    counts = Counter((operator_name(node), reason) for node, reason in found.plan.floating)
     return Report(
         tuple(rows),
         found.sqnr,
@@ -152,6 +163,7 @@ def report_of(found: Quantised, shapes: Shapes) -> Report:
         len(found.plan.others),
         found.is_saturated,
         found.differing,
+        tuple((name, count, reason) for (name, reason), count in counts.most_common()),
     )
 
 

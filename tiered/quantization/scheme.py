@@ -46,6 +46,7 @@ class Scheme:
         fixed_results: operators whose results have a prescribed scale and zero point.
         in_integers: for a target that has no kernels of floats: what must be quantised around an
             operator; None for targets that compute the others in float.
+        why_float: for such a target, why it does not take an operator in integers.
     """
 
     activations: DataType = DataType.UINT8
@@ -60,6 +61,7 @@ class Scheme:
     unsigned_weights: frozenset[str] = frozenset()
     fixed_results: Mapping[str, FixedScale] = field(default_factory=dict)
     in_integers: OperandsInIntegers | None = field(default=None, compare=False)
+    why_float: Callable[[Node], str] = field(default=lambda node: "", compare=False)
 
     @property
     def levels(self) -> int:
@@ -100,4 +102,5 @@ def scheme_of(backend: Backend | None) -> Scheme:
         unsigned_weights=frozenset(given.unsigned_weights),
         fixed_results=given.fixed_results,
         in_integers=None if backend.computes_floats else backend.operands_in_integers,
+        why_float=lambda node: "; ".join(map(str, backend.before_quantization.refusals(node))),
     )

@@ -4,6 +4,7 @@ With `--json`, one object: model, out, quantised, products, share_of_macs, other
 (dB; null if it is infinite, or no output is of floats), differing (the share of the elements that
 differ, if no output is of floats), sqnr_deployed (with onnxruntime's own optimisations), saturates
 (whether its sums of 8-bit products saturate on this processor), samples, made_inputs, returned,
+floating: [{op_type, nodes, reason}] (other operators that a target of integers does not take),
 layers: [{node, op_type, output, dtype, scale, weight_scales, sqnr, contribution, macs, reason}].
 With --dynamic or --weights, the object is that of `tiered optimize`.
 """
@@ -341,6 +342,9 @@ def _print(console: Console, report: Report, limit: int | None) -> None:
         "multiply-adds are quantised",
         soft_wrap=True,
     )
+    if report.floating:
+        title = "Other operators that stay float"
+        print_table(console, title, ("operator", "nodes", "reason"), report.floating)
     if report.others:
         console.print(f"{report.others} other operators are quantised")
     elif not report.rows:

@@ -1,9 +1,9 @@
-"""The multiply-adds of a node: what matrix products and convolutions cost."""
+"""The multiply-adds of a node: what matrix products, convolutions and layers of them cost."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from tiered.graph.core.node import Node
@@ -15,9 +15,14 @@ Dims = Callable[[Value], "tuple[int, ...] | None"]
 _PRODUCTS: Final = frozenset({"Gemm", "MatMul", "MatMulInteger", "QLinearMatMul"})
 _CONVOLUTIONS: Final = frozenset({"Conv", "ConvInteger", "QLinearConv"})
 
+RECURRENT: Final = frozenset({"GRU", "LSTM", "RNN"})
+
+LAYERS: Final = RECURRENT | {"Attention", "Einsum"}
+"""Other operators that are made of matrix products; an Einsum of one operand is none."""
+
 
 def multiply_adds(node: Node, dims: Dims) -> int:
-    """Return the multiply-adds of a node; 0 for other operators than products and convolutions.
+    """Return the multiply-adds of a node; 0 for operators without sums of products.
 
     A body counts once: the trip count of a loop is not known in general. A node with an operand of
     unknown dims counts as 0.
@@ -28,7 +33,11 @@ def multiply_adds(node: Node, dims: Dims) -> int:
     """
     inner = sum(multiply_adds(each, dims) for body in node.bodies for each in body.nodes)
     output = node.outputs[0] if node.outputs else None
-    if node.domain or output is None:
+    if node.domain:
+        return inner
+    if node.op_type in LAYERS:
+        return inner + _of_layer(node, dims)
+    if output is None:
         return inner
     x, made = node.input(0), dims(output)
     read = None if x is None else dims(x)
@@ -41,6 +50,42 @@ def multiply_adds(node: Node, dims: Dims) -> int:
     if node.op_type == "ConvTranspose":
         return inner + math.prod(read) * _kernel(node, dims)
     return inner
+
+
+def _of_layer(node: Node, dims: Dims) -> int:
+    """Return the multiply-adds of an operator that is made of matrix products."""
+    sizes = [None if value is None else dims(value) for value in node.inputs]
+    if node.op_type == "Einsum":
+        return _of_einsum(node, sizes)
+    if any(not each for each in sizes[:3]):
+        return 0
+    x, second, third = (each or () for each in sizes[:3])
+    if node.op_type in RECURRENT:  # each step of a sequence times both weights
+        return x[0] * x[1] * (math.prod(second) + math.prod(third))
+    made = dims(node.output)
+    past = sizes[4] if len(sizes) > 4 else None
+    keys = second[-2] + (past[-2] if past else 0)
+    return 0 if made is None else (math.prod(x) + math.prod(made)) * keys
+
+
+def _of_einsum(node: Node, sizes: Sequence[tuple[int, ...] | None]) -> int:
+    """Return the product of all sizes, as if the operands were multiplied in one loop."""
+    terms = str(node.attr("equation")).replace(" ", "").partition("->")[0].split(",")
+    if len(sizes) < 2 or len(terms) != len(sizes):
+        return 0
+    largest: dict[str | int, int] = {}
+    for term, found in zip(terms, sizes, strict=True):
+        if found is None:
+            return 0
+        before, dots, after = term.partition("...")
+        middle = len(found) - len(before) - len(after)
+        # Dims of an ellipsis count from its end, as they broadcast.
+        labels = (*before, *(range(-middle, 0) if dots else ()), *after)
+        if len(labels) != len(found):
+            return 0
+        for label, size in zip(labels, found, strict=True):
+            largest[label] = max(size, largest.get(label, size))
+    return math.prod(largest.values())
 
 
 def _inner_dim(node: Node, dims: Dims) -> int:
