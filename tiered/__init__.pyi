@@ -7,7 +7,7 @@ from tiered.backends import (
     register_backend as register_backend,
 )
 from tiered.backends.pipeline_edits import PipelineEdit as PipelineEdit
-from tiered.batching.rebatch import rebatch as rebatch
+from tiered.batching.another_size import rebatch as rebatch
 from tiered.context import PassContext as PassContext
 from tiered.debug.all_values import run as run
 from tiered.debug.as_loaded import (

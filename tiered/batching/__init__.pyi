@@ -1,3 +1,3 @@
-from tiered.batching.rebatch import rebatch as rebatch
+from tiered.batching.another_size import rebatch as rebatch
 
 __all__: list[str]
