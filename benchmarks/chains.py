@@ -20,7 +20,8 @@ import onnx
 from onnx import helper, numpy_helper
 
 import tiered
-from benchmarks import latency
+from benchmarks.in_process import opened, seconds_in_turn
+from tiered.measurement.statistics import median_interval
 from tiered.runtime import make_inputs
 
 LIMIT: Final = 1.02
@@ -297,17 +298,20 @@ def measured(name: str, model: onnx.ModelProto, turns: int, disabled: Sequence[s
     feeds = make_inputs(model).feeds
     found = []
     for is_on in (False, True):
-        sessions = [latency.session(each.SerializeToString(), is_on) for each in (model, after)]
+        sessions = [opened(each.SerializeToString(), is_on) for each in (model, after)]
         for _ in range(WARM_UP):
             for session in sessions:
-                session.run(None, feeds)
-        first, second = latency.turns(sessions[0], sessions[1], feeds, turns)
-        found.append(latency.interval([b / a for a, b in zip(first, second, strict=True)]))
+                session.run(feeds)
+        first, second = seconds_in_turn(sessions[0], sessions[1], feeds, turns)
+        ratios = [b / a for a, b in zip(first, second, strict=True)]
+        found.append(median_interval(ratios, CONFIDENCE)[:3])
     nodes, transposes = zip(*counted, strict=True)
     return Row(name, nodes, transposes, *found)
 
 
 WARM_UP: Final = 5
+CONFIDENCE: Final = 0.95
+"""Of the intervals of a ratio."""
 
 
 def main(seeds: int, turns: int, disabled: Sequence[str] = ()) -> list[str]:

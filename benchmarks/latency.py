@@ -1,31 +1,34 @@
 """How fast models run after tiered and its peers; `python -m benchmarks.latency --help`.
 
-Original and result run in turn, in one process, on one thread, so that a machine which slows down
-slows both; what counts is the processor's time of that thread, in which nobody else has a part. A
-speed-up is the original's time by the result's of the same turn; the median of the turns is
-reported, with its 95 % interval, with onnxruntime's own optimisations off and on.
+`tiered.bench` measures the original and all results of it alternately, on one thread, with
+onnxruntime's own optimisations off and on; what counts is the processor's time of that thread, in
+which no other process has a part. A speed-up is the original's time by the result's, with its 99 %
+interval.
 """
 
 import dataclasses
 import json
-import math
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any, Final
 
 import cyclopts
 from rich.console import Console
 from rich.table import Table
 
+import tiered
 from benchmarks.worker import TOOLS
+from tiered import TieredError
+from tiered.errors import RuntimeFailure
+from tiered.runtime import Session, make_inputs
+from tiered.runtime.opening import Opening
 
-if TYPE_CHECKING:
-    import onnxruntime
+MINUTES: Final = 10.0
+"""The limit for a model with all its results."""
 
 PORTABLE = ("tiered", "onnxsim", "ort-basic", "onnxoptimizer", "onnxslim", "onnxscript")
 """The tools that keep to standard operators."""
@@ -40,7 +43,7 @@ class Row:
     Attributes:
         optimisations: whether onnxruntime's own are on.
         before_ms, after_ms: medians.
-        speed_up: median of the turns; `low` and `high` are its 95 % interval.
+        speed_up: of the result; `low` and `high` are its 99 % interval.
     """
 
     model: str
@@ -61,7 +64,7 @@ def main(
     backend: str | None = None,
     level: int = 3,
     quantized: bool = False,
-    runs: int = 60,
+    runs: int | None = None,
     timeout: float = 300.0,
     json_out: Annotated[Path | None, cyclopts.Parameter(name="--json")] = None,
 ) -> None:
@@ -75,7 +78,7 @@ def main(
         level: tiered's optimisation level.
         quantized: measure the models after onnxruntime's quantize_static, with int8 data and
             weights, as it does by default.
-        runs: turns of original and result.
+        runs: timed runs of each model, at most; by default as many as fit.
         timeout: seconds until a tool is stopped.
         json_out: file to write the rows to.
     """
@@ -90,16 +93,16 @@ def main(
         if quantized:
             paths = [_quantized(path, Path(folder)) for path in paths]
         for path in paths:
-            for name in present:
-                status.update(f"measuring {path.stem}: {name}")
-                target = Path(folder) / f"{path.stem}.{name}.onnx"
-                error = _optimized(name, path, target, level, backend, timeout)
-                rows += [
-                    Row(path.stem, name, on, error=error)
-                    if error
-                    else _compared(path, target, name, on, runs)
-                    for on in (False, True)
-                ]
+            status.update(f"measuring {path.stem}")
+            targets = {name: Path(folder) / f"{path.stem}.{name}.onnx" for name in present}
+            ended = {
+                name: _optimized(name, path, target, level, backend, timeout)
+                for name, target in targets.items()
+            }
+            errors = {name: error for name, error in ended.items() if error}
+            made = {name: target for name, target in targets.items() if name not in errors}
+            for on in (False, True):
+                rows += _compared(path, made, errors, on, runs)
     for on in (False, True):
         _show([row for row in rows if row.optimisations is on], present, on)
     for name in wanted:
@@ -112,8 +115,6 @@ def main(
 def _quantized(source: Path, folder: Path) -> Path:
     """Write a model as onnxruntime quantises it by default: S8S8, in QDQ units."""
     from onnxruntime.quantization import CalibrationDataReader, quantize_static
-
-    from tiered.runtime import make_inputs
 
     class Reader(CalibrationDataReader):  # type: ignore[misc]  # onnxruntime has no types
         def __init__(self) -> None:
@@ -143,61 +144,42 @@ def _optimized(
     return (said[-1] if said else "failed") if ended.returncode else ""
 
 
-def _compared(before: Path, after: Path, tool: str, on: bool, runs: int) -> Row:
-    from tiered.runtime import make_inputs
-
+def _compared(
+    before: Path, results: Mapping[str, Path], errors: Mapping[str, str], on: bool, runs: int | None
+) -> list[Row]:
+    """Measure a model and what the tools made of it, all of them alternately."""
+    opening = Opening("all" if on else "off")
     feeds = make_inputs(str(before)).feeds
+    refused = {name: _refusal(path, opening, feeds) for name, path in results.items()}
+    failed = {**errors, **{name: error for name, error in refused.items() if error}}
+    left = [name for name in results if name not in failed]
     try:
-        sessions = [session(path, on) for path in (before, after)]
-        for each in sessions:
-            each.run(None, feeds)
-    except Exception as error:  # noqa: BLE001 - onnxruntime raises what it likes
-        return Row(before.stem, tool, on, error=str(error).split("\n")[0])
-    first, second = turns(sessions[0], sessions[1], feeds, runs)
-    low, middle, high = interval([a / b for a, b in zip(first, second, strict=True)])
-    was, has = (statistics.median(times) * 1e3 for times in (first, second))
-    return Row(before.stem, tool, on, was, has, middle, low, high)
+        found = tiered.bench(
+            before, *(results[name] for name in left), inputs=[feeds], clock="processor",
+            runtime_level=opening.level, minutes=MINUTES, runs=runs,
+        )  # fmt: skip
+    except TieredError as error:  # the original, or a crash
+        failed = {name: str(error).split("\n")[0] for name in left} | failed
+        left = []
+    rows = [Row(before.stem, name, on, error=error) for name, error in failed.items()]
+    for place, name in enumerate(left, 1):
+        was, has = (found.models[at].latency.median * 1e3 for at in (0, place))
+        gain = found.ratio(0, place).interval
+        rows.append(Row(before.stem, name, on, was, has, gain.median, gain.low, gain.high))
+    return rows
 
 
-def session(model: Path | bytes, on: bool) -> "onnxruntime.InferenceSession":
-    """Return a session of one thread, with onnxruntime's own optimisations on or off."""
-    import onnxruntime
-
-    levels = onnxruntime.GraphOptimizationLevel
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = levels.ORT_ENABLE_ALL if on else levels.ORT_DISABLE_ALL
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.log_severity_level = 3
-    source = model if isinstance(model, bytes) else str(model)
-    return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
-
-
-def turns(first: Any, second: Any, feeds: Any, runs: int) -> tuple[list[float], list[float]]:
-    """Return the seconds of each run of two sessions that take turns, and turns in being first."""
-    times: tuple[list[float], list[float]] = ([], [])
-    pair = list(zip((first, second), times, strict=True))
-    for turn in range(runs):
-        for session, noted in pair if turn % 2 else reversed(pair):
-            start = time.thread_time()
-            session.run(None, feeds)
-            noted.append(time.thread_time() - start)
-    return times
-
-
-def interval(numbers: Sequence[float]) -> tuple[float, float, float]:
-    """Return the median of a sample between the ends of its 95 % interval.
-
-    The ends are members of the sample: of n in order, those 0.98 sqrt(n) before and behind the
-    middle. Nothing is assumed of how they are spread.
-    """
-    ordered, half = sorted(numbers), 0.98 * math.sqrt(len(numbers))
-    middle = (len(ordered) - 1) / 2
-    low, high = max(math.floor(middle - half), 0), min(math.ceil(middle + half), len(ordered) - 1)
-    return ordered[low], statistics.median(ordered), ordered[high]
+def _refusal(path: Path, opening: Opening, feeds: Mapping[str, Any]) -> str:
+    """Return why onnxruntime does not run a model, or ""."""
+    try:
+        Session(str(path), setting=opening).run(feeds)
+    except RuntimeFailure as error:
+        return str(error).split("\n")[0]
+    return ""
 
 
 def _show(rows: Sequence[Row], tools: Sequence[str], on: bool) -> None:
-    title = f"speed-up with onnxruntime's optimisations {'on' if on else 'off'}, 95 % interval"
+    title = f"speed-up with onnxruntime's optimisations {'on' if on else 'off'}, 99 % interval"
     table = Table("model", *tools, title=title, title_justify="left")
     for model in dict.fromkeys(row.model for row in rows):
         cells = {row.tool: _cell(row) for row in rows if row.model == model}

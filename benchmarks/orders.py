@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from onnx import helper, numpy_helper
 
-from benchmarks import latency
+from benchmarks.in_process import opened
 
 ELEMENTS: Final = 1 << 15
 REPEATS: Final = 40
@@ -62,13 +62,13 @@ def nanoseconds(case: Case, seconds: float) -> float:
     graph = helper.make_graph(nodes, case.family, inputs, [output], weights)
     opsets = [helper.make_opsetid("", 18)]
     model = helper.make_model(graph, opset_imports=opsets, ir_version=9)
-    session = latency.session(model.SerializeToString(), False)
-    session.run(None, fed)
+    run = opened(model.SerializeToString(), False).prepared(fed)
+    run()
     times: list[float] = []
     end = time.perf_counter() + seconds
     while len(times) < 5 or time.perf_counter() < end:
         start = time.thread_time()
-        session.run(None, fed)
+        run()
         times.append(time.thread_time() - start)
     return statistics.median(times) / REPEATS * 1e9
 

@@ -159,7 +159,8 @@ def test_growth_is_measured_on_a_valid_model(capsys: pytest.CaptureFixture[str])
     assert " bytes a node" in capsys.readouterr().out
 
 
-def test_latency_is_measured_in_turns_with_optimisations_off_and_on(
+@pytest.mark.usefixtures("fake_worker")
+def test_latency_is_measured_with_optimisations_off_and_on(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     save_small(tmp_path)
@@ -172,6 +173,7 @@ def test_latency_is_measured_in_turns_with_optimisations_off_and_on(
     assert "geometric mean" in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("fake_worker")
 def test_latency_is_measured_of_models_that_onnxruntime_quantised(tmp_path: Path) -> None:
     weight = ", ".join(str(at / 8) for at in range(16))
     text = f"(float[2,4] x) => (float[2,4] y) <float[4,4] w = {{{weight}}}> {{ y = MatMul(x, w) }}"
@@ -182,12 +184,6 @@ def test_latency_is_measured_of_models_that_onnxruntime_quantised(tmp_path: Path
     )  # fmt: skip
     rows = json.loads((tmp_path / "rows.json").read_text())
     assert [(row["model"], row["error"]) for row in rows] == [("small.s8s8", "")] * 2
-
-
-def test_the_interval_of_a_median_is_of_its_sample() -> None:
-    low, middle, high = latency.interval([float(number) for number in range(101)])
-    assert (low, middle, high) == (40.0, 50.0, 60.0)
-    assert latency.interval([3.0]) == (3.0, 3.0, 3.0)
 
 
 def test_a_tool_that_nobody_knows_is_an_error() -> None:
