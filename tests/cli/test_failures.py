@@ -56,6 +56,7 @@ def test_a_model_that_exhausts_the_machine_is_no_bug_of_the_pass(cause: Exceptio
     error.__cause__ = ValueError("x")
     error.__cause__.__cause__ = cause
     assert failure(error, "m.onnx").exit_code == 1
+    assert failure(error, "m.onnx").text.endswith(" (fold_constant raised)")
 
 
 def test_causes_that_go_in_a_circle_end() -> None:

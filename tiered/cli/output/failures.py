@@ -62,6 +62,8 @@ def failure(error: Exception, subject: str | None = None) -> Failure:
     """
     exhausted = _exhaustion(error)
     if exhausted is not None:
+        if isinstance(error, PassError):
+            exhausted += f" ({_lines(error).partition(chr(10))[0]})"
         return Failure(MODEL, _about(subject, exhausted))
     if isinstance(error, PassError) and error.exit_code == BUG:
         bug = f"this is a bug in the pass; {REPORT}"
@@ -92,7 +94,7 @@ def _exhaustion(error: Exception) -> str | None:
     """Return which resource ran out, from any exception in the chain of causes; else None."""
     for cause in _causes(error):
         if isinstance(cause, RecursionError):
-            return "the model is nested too deeply to be worked on"
+            return "the model is nested too deeply to be worked on, or a pass calls itself without end"
         if isinstance(cause, MemoryError) or _is_no_room(cause):
             return "ran out of memory; raise --max-memory, if given, or use a smaller model"
     return None
