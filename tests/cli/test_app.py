@@ -21,7 +21,7 @@ from tiered.runtime.worker.client import Worker
 @pytest.mark.parametrize(
     ("tokens", "hint"),
     [
-        (["optimise", "a"], 'Did you mean "optimize"?'),
+        (["optimze", "a"], 'Did you mean "optimize"?'),
         (["optimize"], "MODEL"),
         (["optimize", "a", "b", "--verif"], "--verify"),
         (["optimize", "a", "b", "-O"], "-O"),

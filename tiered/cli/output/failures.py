@@ -94,7 +94,7 @@ def _exhaustion(error: Exception) -> str | None:
     """Return which resource ran out, from any exception in the chain of causes; else None."""
     for cause in _causes(error):
         if isinstance(cause, RecursionError):
-            return "the model is nested too deeply to be worked on, or a pass calls itself without end"
+            return "the model is nested too deeply, or a pass calls itself without end"
         if isinstance(cause, MemoryError) or _is_no_room(cause):
             return "ran out of memory; raise --max-memory, if given, or use a smaller model"
     return None
