@@ -112,9 +112,14 @@ def test_a_target_that_takes_no_quantised_model_is_a_warning(
 def test_a_model_without_products_says_so(cli: Cli, tmp_path: Path) -> None:
     file = tmp_path / "relu.onnx"
     onnx.save(parse("(float[2] x) => (float[2] y) { y = Tanh(x) }"), file)
-    ended = cli("quantize", file, "--dry-run")
-    assert ended.code == 0
-    assert "the model stays as it is: no Conv, ConvTranspose, Gemm or MatMul" in ended.out
+    for way in ((), ("--dynamic",)):
+        out = file.with_name("out.onnx")
+        ended = cli("quantize", file, out, *way)
+        assert (ended.code, out.exists()) == (4, False)
+        assert "cannot do what it is asked for: no Conv, ConvTranspose, Gemm or MatMul" in ended.err
+    ended = cli("quantize", file, out, "--weights", "int8")
+    assert (ended.code, out.exists()) == (4, False)
+    assert "no constant weight of Conv, Gather, Gemm or MatMul" in ended.err
     ended = cli("quantize", file, "--dry-run", "--backend", "int8_npu")
     assert "1 other operators are quantised" in ended.out
     assert "stays" not in ended.out
@@ -328,7 +333,7 @@ def test_other_ways_to_quantise(
         ("--weights", "int8", "--reduce-range"),
         ("--order", "sensitivity"),
         ("--report", "a.txt"),
-        ("--verify",),
+        ("--verify=region",),
     ],
 )
 def test_options_that_do_not_go_together(
@@ -370,3 +375,41 @@ def test_the_order_of_a_budget(cli: Cli, products: Path) -> None:
     found = json.loads(cli("quantize", products, *options).out)
     assert found["sqnr"] is None or found["sqnr"] >= 44
     assert found["quantised"] + len(found["returned"]) == 2
+
+
+@pytest.mark.parametrize("verify", ["--verify", "--verify=final"])
+def test_a_quantised_model_is_verified_by_its_ratio(
+    cli: Cli, products: Path, verify: str
+) -> None:
+    samples, out = products.with_name("samples"), products.with_name("out.onnx")
+    ended = cli("quantize", products, out, "--inputs", samples, verify)
+    assert ended.code == 0
+    assert "verified: yes (lossy, sqnr>=20; 2 sets of inputs, sqnr " in ended.out
+    ended = cli("quantize", products, "--json", "--inputs", samples, verify)
+    found = json.loads(ended.out)
+    assert found["verified"] is True
+    assert found["verdict"]["word"] == "yes"
+    ended = cli("quantize", products, "--json", "--inputs", samples)
+    assert json.loads(ended.out)["verified"] is False
+
+
+def test_a_ratio_below_the_promise_writes_nothing(cli: Cli, tmp_path: Path) -> None:
+    file, out = tmp_path / "m.onnx", tmp_path / "out.onnx"
+    text = "(float[8,4] x) => (float[8,2] y) <float[4,2] w = {1,1,-1,-1,1,1,-1,-1}>"
+    onnx.save(parse(f"{text} {{ y = MatMul(x, w) }}"), file)
+    samples = tmp_path / "x.npz"
+    # Terms that cancel but for a small rest, which the steps of 8 bits do not hold.
+    random = np.random.default_rng(0).normal(size=(8, 1)).astype(np.float32)
+    rest = np.random.default_rng(1).normal(size=(8, 4)).astype(np.float32) * 1e-3
+    np.savez(samples, x=random + rest)
+    ended = cli("quantize", file, out, "--inputs", samples, "--verify")
+    assert (ended.code, out.exists()) == (3, False)
+    assert "promised: lossy (sqnr>=20); --budget states another promise" in ended.err
+    ended = cli("quantize", file, out, "--inputs", samples)
+    assert (ended.code, out.exists()) == (0, True)
+
+
+def test_what_is_all_kept_in_float_has_nothing_to_verify(cli: Cli, products: Path) -> None:
+    ended = cli("quantize", products, "--dry-run", "--keep-ops", "MatMul", "--verify")
+    assert ended.code == 0
+    assert "verified: nothing to verify (nothing was quantised)" in ended.out

@@ -20,7 +20,7 @@ from tiered.precision.narrowing import (
     unmatched,
     why_skipped,
 )
-from tiered.rewriter import Skip
+from tiered.rewriter import Skip, Unable
 from tiered.roles.analysis import roles_of
 from tiered.roles.role import Roles, graphs_of
 from tiered.support.amounts import counted
@@ -171,7 +171,9 @@ def report(
     """Report what a conversion did, and each node that stayed float, or that there was none."""
     name = low.name.lower()
     if not found.plan.low and not found.plan.kept_nodes:
-        on_skip(None, Skip("no node computes in float, but in {}", _other_floats(model)))
+        others = _other_floats(model)
+        kind = Skip if others == name else Unable
+        on_skip(None, kind("no node computes in float, but in {}", others))
     for node, reason in found.plan.kept_nodes:
         on_skip(node, Skip(reason))
     if found.plan.low:

@@ -12,7 +12,7 @@ from tiered.graph import DataType, Model, Node, Value
 from tiered.graph.queries.multiply_adds import LAYERS
 from tiered.quantization.scheme import PRODUCTS, Scheme
 from tiered.quantization.slots import ACTIVATIONS, ONE_SCALE, data_operands
-from tiered.rewriter import Skip
+from tiered.rewriter import Unable
 from tiered.roles.indices import index_nodes
 from tiered.roles.role import graphs_of
 
@@ -20,7 +20,7 @@ Role = Literal["data", "weight"]
 Keep = Callable[[Node], str]
 """Returns why a node stays float; empty if it need not."""
 
-NO_PRODUCTS: Final = Skip("no Conv, ConvTranspose, Gemm or MatMul")
+NO_PRODUCTS: Final = Unable("no Conv, ConvTranspose, Gemm or MatMul")
 """Why a model without products stays as it is."""
 
 _INTEGER_NODES: Final = frozenset(

@@ -125,6 +125,7 @@ class Quantised:
         calibration: what was measured; None if nothing is quantised.
         shapes: of the operands and results of products for a sample, where ratios were measured.
         outputs: the name of the result that each quantised product had before.
+        unseen: the samples that ratios were measured on.
     """
 
     plan: Plan
@@ -139,6 +140,7 @@ class Quantised:
     calibration: Calibration | None = None
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     outputs: Mapping[Node, str] = field(default_factory=dict)
+    unseen: Sequence[Feeds] = ()
 
     @property
     def warning(self) -> str:
@@ -424,6 +426,7 @@ class _Quantisation:
             alone=alone,
             returned=pairs,
             shapes=shapes,
+            unseen=reference.feeds,
         )
 
     def _ranked(

@@ -5,7 +5,8 @@ With `--json`, one object: model, out, quantised, products, share_of_macs, other
 differ, if no output is of floats), sqnr_deployed (with onnxruntime's own optimisations), saturates
 (whether its sums of 8-bit products saturate on this processor), samples, made_inputs, returned,
 floating: [{op_type, nodes, reason}] (other operators that a target of integers does not take),
-layers: [{node, op_type, output, dtype, scale, weight_scales, sqnr, contribution, macs, reason}].
+layers: [{node, op_type, output, dtype, scale, weight_scales, sqnr, contribution, macs, reason}],
+verified, verdict: null without --verify, {word, why}.
 With --dynamic or --weights, the object is that of `tiered optimize`.
 """
 
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from cyclopts import Parameter
@@ -41,10 +42,12 @@ from tiered.cli.html import check_html
 from tiered.cli.output.tables import Number, print_table
 from tiered.cli.output.terminal import Progress, notes, print_json, printable, results
 from tiered.cli.watch import WatchOptions
-from tiered.errors import UsageError
+from tiered.errors import TargetError, UsageError
 from tiered.support.whole_files import write_json, write_text
 
 if TYPE_CHECKING:
+    import onnx
+
     from tiered.cli.source_mark import SourceMark
     from tiered.graph import Model
     from tiered.quantization.quantize import QuantisationSettings, Quantised
@@ -115,8 +118,8 @@ EFFECTS: Final = (
     ),
     Effect(
         ("verify",),
-        "--dynamic or --weights; ratios are measured anyway",
-        lambda of: not _is_measured(of),
+        "--dynamic or --weights: the whole model is compared",
+        lambda of: not _is_measured(of) or of("verify") not in ("region", "structure"),
     ),
     Effect(("percentile",), "--method percentile", lambda of: of("method") == "percentile"),
     Effect(("order",), "--budget", lambda of: of("budget") is not None),
@@ -149,6 +152,8 @@ def run_quantize(
         UsageError: options that do not go together.
         ModelError: a file cannot be read or written.
         RuntimeFailure: onnxruntime does not run the model.
+        TargetError: the model has nothing to quantise.
+        VerificationError: the outputs moved further than promised; nothing is written.
     """
     if options.dynamic and options.weights is not None:
         raise UsageError("--dynamic and --weights are two ways to quantise; use one")
@@ -169,12 +174,21 @@ def run_quantize(
             raise UsageError(f"OUT and --report are one file, {printable(target)!r}; name two")
     with Progress(enabled=not (write.json or write.quiet)) as progress:
         from tiered.precision.narrowing import unmatched
+        from tiered.quantization.plan import NO_PRODUCTS
+        from tiered.quantization.verified import verified_ratio
 
         model = load_model(source)
         missing = [*unmatched(model, settings.skip_op_types, settings.skip_nodes)]
         mark = None if target is None else _mark(model, source, target, written)
+        original = _original(model, write.verify)
         progress.say("preparing")
         found, report = _quantised(model, settings, options, progress)
+        if not report.rows and not report.others:
+            raise TargetError(f"quantize cannot do what it is asked for: {NO_PRODUCTS}")
+        verdict = None
+        if original is not None:
+            progress.say("verifying")
+            verdict = verified_ratio(original, model, found, settings.budget)
         if target is not None and mark is not None and not write.dry_run:
             progress.say(f"writing {printable(target)}")
             _save(model, target, mark, written)
@@ -184,9 +198,14 @@ def run_quantize(
         _write_html(options.html, report, source)
     if write.json:
         placed = None if write.dry_run else target
-        print_json({"model": source, "out": placed, **report.record()})
+        proof = {
+            "verified": verdict is not None and verdict.is_proved,
+            "verdict": None if verdict is None else asdict(verdict),
+        }
+        print_json({"model": source, "out": placed, **report.record(), **proof})
     elif not write.quiet:
         _print(results(), report, None if write.verbose else FEW)
+        results().print(f"verified: {verdict or 'no (--verify compares with the original)'}")
         if warning := found.warning:
             notes().print(f"tiered: warning: {warning}", soft_wrap=True)
         for text in missing:
@@ -260,6 +279,14 @@ def _quantised(
     return found, report
 
 
+def _original(model: Model, verify: str | None) -> onnx.ModelProto | None:
+    """Return the model as it was read, if it is to be verified."""
+    from tiered.graph.io.export import export_model
+    from tiered.verify.methods import how_of
+
+    return None if how_of(verify) == "off" else export_model(model, is_bare=True)
+
+
 def _missing_operators(backend: str | None) -> list[str]:
     """Return the operators of quantised models that a target does not take."""
     from tiered.backends import get_backend
@@ -313,8 +340,6 @@ def _write_html(path: str, report: Report, source: str) -> None:
 
 
 def _print(console: Console, report: Report, limit: int | None) -> None:
-    from tiered.quantization.plan import NO_PRODUCTS
-
     done = [row for row in report.rows if not row.reason]
     shown = done if limit is None else sorted(done, key=lambda row: -row.contribution)[:limit]
     cells = [
@@ -347,8 +372,6 @@ def _print(console: Console, report: Report, limit: int | None) -> None:
         print_table(console, title, ("operator", "nodes", "reason"), report.floating)
     if report.others:
         console.print(f"{report.others} other operators are quantised")
-    elif not report.rows:
-        console.print(f"the model stays as it is: {NO_PRODUCTS}")
     if report.sqnr is not None:
         console.print(f"signal to noise of the outputs: {report.sqnr:.1f} dB")
     if report.differing is not None:

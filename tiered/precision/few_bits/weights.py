@@ -151,7 +151,7 @@ def store_weights(
     """
     readers = _readers(model)
     if not readers:
-        on_skip(None, Skip("no constant weight of Conv, Gather, Gemm or MatMul"))
+        on_skip(None, Unable("no constant weight of Conv, Gather, Gemm or MatMul"))
         return []
     if model.opset() < form.opset:
         text = "{} needs opset {}, the model has {}"
