@@ -95,7 +95,7 @@ def _read_signs(graph: Graph) -> list[Value]:
 
 
 def _signs_read_by(node: Node) -> list[Value]:
-    """Return the operands of which a node reads the sign of a zero."""
+    """Return the operands that a node reads with the signs of their zeros."""
     read: tuple[Value | None, ...] = ()
     if node.schema is None:
         read = node.inputs
