@@ -257,3 +257,36 @@ def test_a_long_vector_is_not_given_to_the_data_propagation_of_onnx(
         head, body = text.format(n=size).split(" {", 1)
         proto = parsed(f"{head} <int64[1] i = {{0}}, int64[1] m = {{-1}}> {{{body}")
         assert propagation_is_bounded(Model.from_proto(proto), proto) is expected
+
+
+@pytest.mark.parametrize(
+    "cut",
+    ["a, b = Split<axis=1>(s, sizes)", "a = Slice(s, o, two, one) b = Slice(s, two, four, one)"],
+)
+def test_what_follows_in_a_body_counts_before_its_declared_output(cut: str) -> None:
+    proto = parsed(
+        "(int64 n, bool c, float[R,4] x) => (float[S,4] y) <int64[2] sizes = {2,2},"
+        " int64[1] o = {0}, int64[1] one = {1}, int64[1] two = {2}, int64[1] four = {4}> {"
+        " y = Loop(n, c, x)<body = l (int64 at, bool go, float[R,4] s) => (bool on, float[S,4] z)"
+        f" {{ on = Identity(go) {cut} z = Concat<axis=1>(b, a) }}> }}"
+    )
+    model = Model.from_proto(proto)
+    model.refresh_types()
+    (body,) = (graph for graph in model.graphs() if graph is not model.main)
+    for shape in (body.values["z"].shape, model.main.values["y"].shape):
+        assert shape is not None
+        assert shape[0] != "S"
+        assert shape[1] == 4
+
+
+def test_a_declared_shape_counts_where_nothing_follows_in_a_body() -> None:
+    proto = parsed(
+        "(int64 n, bool c, float[3,4] x, int64[k] t) => (float[3,4] y) {"
+        " y = Loop(n, c, x)<body = l (int64 at, bool go, float[3,4] s) => (bool on, float[3,4] z)"
+        " <float[3,4] u, float[3,4] v> { on = Identity(go) u = Reshape(s, t) v = Neg(u)"
+        " z = Neg(v) }> }"
+    )
+    model = Model.from_proto(proto)
+    model.refresh_types()
+    (body,) = (graph for graph in model.graphs() if graph is not model.main)
+    assert [body.values[name].shape for name in "uvz"] == [(3, 4)] * 3

@@ -214,14 +214,27 @@ def infer_model(model: ModelState) -> None:
     unsound = [
         node for graph in model.graphs() for node in graph.nodes if onnx_inference_is_unsound(node)
     ]
-    _infer_at_once(model, unsound)
+    open_values = set(_infer_at_once(model, unsound))
     order = [node for graph in model.graphs() for node in graph.topological_order()]
+    refiner = Refiner(model, infer_outputs, _write_type)
     # onnx has not inferred the consumers of unsound nodes.
-    Refiner(model, infer_outputs, _write_type).run(order, inferred=not unsound)
+    refiner.run(order, inferred=not unsound)
+    for value in (v for node in order for v in node._outputs if v in open_values):
+        # One after the other: a declaration may say what the others leave out.
+        kind = value._type
+        if value.declared is None or not (isinstance(kind, TensorType) or kind is None):
+            continue
+        if kind is None or kind.shape is None:
+            value._type = _merged_type(value.declared, kind)
+            refiner.run(refiner.readers(value), inferred=False)
 
 
-def _infer_at_once(model: ModelState, unsound: Sequence[Node]) -> None:
-    """Infer all values by one run of onnx, except for those that depend on unsound nodes."""
+def _infer_at_once(model: ModelState, unsound: Sequence[Node]) -> list[Value]:
+    """Infer all values by one run of onnx, except for those that depend on unsound nodes.
+
+    Returns:
+        The values of which onnx knows no shape, but perhaps shape rules or the file.
+    """
     for graph in model.graphs():
         for value in graph._values.values():
             _read_type_of_constant(value)
@@ -229,9 +242,9 @@ def _infer_at_once(model: ModelState, unsound: Sequence[Node]) -> None:
     proto = inferred_model(model, {value.name for value in hidden})
     open_values = [] if proto is None else _take_types(model.main, proto)
     # onnx may stop at a form that it does not know: the shape rules count before declarations.
-    for value in open_values + hidden:
-        if value.producer is not None:
-            infer_node(value.producer, invent=True)
+    for value in hidden:
+        if not _is_being_built(value.producer):
+            value._type = None
     for graph in model.graphs():
         # onnx infers a function at its calls; types that follow without them hold at every call.
         for node in graph.topological_order() if graph.root.is_function else ():
@@ -240,6 +253,7 @@ def _infer_at_once(model: ModelState, unsound: Sequence[Node]) -> None:
         for value in graph._values.values():
             if value._type is NOT_INFERRED and not _is_being_built(value.producer):
                 value._type = _merged_type(value.declared, None)
+    return open_values + hidden
 
 
 def _read_type_of_constant(value: Value) -> None:
@@ -262,6 +276,7 @@ def _take_types(graph: Graph, proto: onnx.GraphProto) -> list[Value]:
                 inferred = read_type(info.type)
                 declared = _merged_type(value.declared, None)
                 if declared and isinstance(inferred, TensorType) and inferred.shape is None:
+                    value._type = inferred
                     open_values.append(value)
                 else:
                     value._type = _merged_type(value.declared, inferred)

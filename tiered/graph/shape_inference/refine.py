@@ -85,13 +85,18 @@ class Refiner:
                 continue
             for value in self._refine(node, inferred=inferred):
                 forget_elements(value)
-                queue.add(value._users.values())
-                queue.add(graph.owner for graph in value.output_of if graph.owner)
+                queue.add(self.readers(value))
             for output in node._outputs:
                 if output is not None and is_shape_arithmetic(output):
                     queue.add(output._users.values())
             if not queue and self.model.dims.has_learned:
                 queue.add(self._resolve())
+
+    @staticmethod
+    def readers(value: Value) -> list[Node]:
+        """Return the nodes with types that follow from that of a value."""
+        owners = (graph.owner for graph in value.output_of)
+        return [*value._users.values(), *(owner for owner in owners if owner is not None)]
 
     def _set_type(self, value: Value, value_type: ValueType | None) -> None:
         self._write(value, value_type)
