@@ -34,8 +34,9 @@ _FITTED_AT_ONCE: Final = 1 << 22
 _IN_MEMORY: Final = 1 << 20
 """Scales of blocks of so many bytes go to disk: there are as many of them as weights."""
 
-_CHANNELS: Final = {"Conv": 0, "ConvTranspose": 1, "Gather": 0, "MatMul": 1}
-"""The axis of a weight that its outputs have; that of a Gemm is 0 if it is transposed."""
+_WEIGHTS: Final = frozenset({"Conv", "ConvTranspose", "Gather", "Gemm", "MatMul"})
+_STORED_DTYPES: Final = (DataType.FLOAT, DataType.FLOAT16)
+_OTHER_FLOATS: Final = (DataType.DOUBLE, DataType.BFLOAT16)
 
 
 class WeightFormat(NamedTuple):
@@ -78,9 +79,19 @@ def float8_format(low: DataType, exponents: Exponents = MEASURED) -> WeightForma
 
 
 class _Reader(NamedTuple):
+    """A node that reads a weight.
+
+    Attributes:
+        node: it.
+        place: the operand that the weight is.
+        channel: the axis of the weight that the outputs have.
+        behind: the products that read the weight behind a Transpose, which is the node then.
+    """
+
     node: Node
     place: int
     channel: int
+    behind: tuple[Node, ...] = ()
 
 
 def quantise_weights(
@@ -149,9 +160,15 @@ def store_weights(
         known: the codes of weights that were stored before; more are added.
         operands: what weights are multiplied by, to fit codes to; None to round to nearest.
     """
-    readers = _readers(model)
+    readers, unfit = _readers(model)
+    for node, reason in unfit.items():
+        on_skip(node, Skip(reason))
     if not readers:
-        on_skip(None, Unable("no constant weight of Conv, Gather, Gemm or MatMul"))
+        if unfit:
+            first = next(iter(unfit.values()))
+            on_skip(None, Unable("no weight is stored in few bits: {}", first))
+        else:
+            on_skip(None, Unable("no constant weight of Conv, Gather, Gemm or MatMul"))
         return []
     if model.opset() < form.opset:
         text = "{} needs opset {}, the model has {}"
@@ -160,12 +177,13 @@ def store_weights(
     chosen = dict[Value, list[_Reader]]()
     for value, uses in readers.items():
         refused = _refusal(value, uses, form, min_elements)
-        if reason := next(filter(None, (keep(use.node) for use in uses)), refused):
+        nodes = [node for use in uses for node in (use.node, *use.behind)]
+        if reason := next(filter(None, map(keep, nodes)), refused):
             on_skip(uses[0].node, Skip(reason))
         else:
             chosen[value] = uses
     if operands is not None and chosen:
-        operands.plan({value: _multiplied(uses) for value, uses in chosen.items()})
+        operands.plan({value: _multiplied(value, uses) for value, uses in chosen.items()})
     tally, edited = _Tally(), list[Node]()
     for value, uses in chosen.items():
         stored = _stored(value, uses[0], form, known, operands)
@@ -180,9 +198,10 @@ def store_weights(
     return list(dict.fromkeys(edited))
 
 
-def _multiplied(uses: list[_Reader]) -> list[Node]:
-    """Return the nodes that multiply by a weight, if all sum over its same axis."""
-    return [use.node for use in uses] if len({use.channel for use in uses}) == 1 else []
+def _multiplied(value: Value, uses: list[_Reader]) -> list[Node]:
+    """Return the nodes that multiply by a matrix, if all sum over its same axis."""
+    is_fit = value.rank == 2 and len({use.channel for use in uses}) == 1
+    return [use.node for use in uses] if is_fit else []
 
 
 class _Tally:
@@ -233,33 +252,71 @@ def _stored(
     return stored
 
 
-def _readers(model: Model) -> dict[Value, list[_Reader]]:
-    """Return the constants that are weights, with the nodes that read them as such."""
+def _readers(model: Model) -> tuple[dict[Value, list[_Reader]], dict[Node, str]]:
+    """Return the constants that are weights, with the nodes that read them as such.
+
+    And the nodes with a weight that has no form in few bits, with the reason.
+    """
     found: dict[Value, list[_Reader]] = {}
+    unfit: dict[Node, str] = {}
     for graph in model.graphs():
         if graph.is_function:
             continue
         for node in graph.topological_order():
-            for value, reader in _weights(node):
-                found.setdefault(value, []).append(reader)
-    return found
+            place = _place(node)
+            value = None if place is None else node.input(place)
+            if place is None or value is None or not value.is_constant:
+                continue
+            channel = _channel(node, place, value)
+            if isinstance(channel, int):
+                behind = tuple(node.output.readers) if node.is_op("Transpose") else ()
+                found.setdefault(value, []).append(_Reader(node, place, channel, behind))
+            elif channel:
+                unfit[node] = channel
+    return found, unfit
 
 
-def _weights(node: Node) -> Iterator[tuple[Value, _Reader]]:
-    if node.domain or node.op_type not in (*_CHANNELS, "Gemm"):
-        return
-    place = 0 if node.op_type == "Gather" else 1
-    value = node.input(place)
-    if value is None or not value.is_constant or value.tensor is None or value.tensor.is_sparse:
-        return
+def _place(node: Node) -> int | None:
+    """Return the operand of a node that may be a weight; None for no such node."""
+    if node.is_op("Transpose"):
+        # A tied table: a Gather reads it, and products read its columns.
+        output, readers = node.output, node.output.readers
+        is_right = all(
+            (each.is_op("MatMul") or each.is_op("Gemm"))
+            and each.input(1) is output
+            and each.input(0) is not output
+            for each in readers
+        )
+        return 0 if readers and is_right and not output.is_graph_output else None
+    if node.domain or node.op_type not in _WEIGHTS:
+        return None
+    first = node.input(0)
+    is_left = node.op_type == "MatMul" and first is not None and first.is_constant
+    return 0 if is_left or node.op_type == "Gather" else 1
+
+
+def _channel(node: Node, place: int, value: Value) -> int | str:
+    """Return the axis of a weight that the outputs have; why there is none; "" for no weight."""
+    if value.dtype in _OTHER_FLOATS and not node.is_op("Transpose"):
+        return f"a weight of {DataType(value.dtype).name.lower()} has no form in few bits"
+    if value.tensor is None or value.dtype not in _STORED_DTYPES:
+        return ""
+    if value.tensor.is_sparse:
+        return "the weight is sparse"
     rank = len(value.tensor.shape)
-    is_matrix = not node.op_type.startswith("Conv")
-    if value.dtype not in (DataType.FLOAT, DataType.FLOAT16) or (rank != 2) == is_matrix:
-        return
-    channel = _CHANNELS.get(node.op_type, 0 if node.attr("transB", 0) else 1)
-    if node.op_type == "Gather" and node.attr("axis") != 0:
-        return
-    yield value, _Reader(node, place, channel)
+    if node.op_type.startswith("Conv"):
+        return int(node.op_type == "ConvTranspose")
+    if node.is_op("Transpose"):
+        return 0 if rank == 2 and list(node.attr("perm") or (1, 0)) == [1, 0] else ""
+    if node.is_op("MatMul") and place == 1 and rank > 2:
+        return rank - 1
+    if rank != 2:
+        return f"a weight of {rank} dims has no form in few bits"
+    if node.is_op("Gather"):
+        return int(node.attr("axis", 0)) % rank
+    if node.is_op("MatMul"):
+        return place
+    return 0 if node.attr("transB", 0) else 1
 
 
 def _refusal(value: Value, uses: list[_Reader], form: WeightFormat, least: int) -> str:
@@ -274,7 +331,7 @@ def _refusal(value: Value, uses: list[_Reader], form: WeightFormat, least: int) 
         return "scales of float16 need opset 19"
     if len({form.encode(use.node) for use in uses}) > 1:
         return "its readers have different exponents"
-    if form.block and len(tensor.shape) > 2 and uses[0].channel:
+    if form.block and uses[0].node.is_op("ConvTranspose"):
         return "no blocks along the channels of a ConvTranspose"
     columns = tensor.size // tensor.shape[uses[0].channel]
     block = form.block or columns
@@ -322,6 +379,10 @@ def _encoded(
 ) -> _Stored | None:
     """Return a weight in few bits; None if a number is not finite."""
     channel = reader.channel
+    if form.block and weight.ndim > 2 and channel == weight.ndim - 1:
+        matrix = weight.reshape(-1, weight.shape[channel])
+        stored = _encoded(matrix, reader._replace(channel=1), form, operand)
+        return None if stored is None else stored._replace(shape=weight.shape)
     channels = weight.shape[channel]
     columns = weight.size // channels
     block = form.block or columns
