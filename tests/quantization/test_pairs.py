@@ -169,3 +169,13 @@ def test_a_named_processor_replaces_the_seven_bits_of_a_backend() -> None:
         step.apply(model, PassContext.isolated(backend="onnxruntime_cpu"))
         assert 63 < np.abs(_codes(model)).max() <= 127
         assert _sums(_codes(model).T).max() <= limit
+
+
+def test_pairs_of_several_matrices_in_dynamic_products() -> None:
+    text = "(float[3,2,9] x) => (float[3,2,8] y) { y = MatMul(x, w) }"
+    model = Model.from_proto(_model(text, 3, 9, 8))
+    step = get_pass("quantize_dynamic").with_options(processor="any")
+    step.apply(model, PassContext.isolated())
+    codes = _codes(model)
+    assert np.abs(codes).max() > 63
+    assert _sums(codes.transpose(0, 2, 1)).max() <= 128

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -12,9 +12,9 @@ from tiered.graph.queries.multiply_adds import LAYERS
 from tiered.precision.few_bits.returning import OutputBudget, convert_within
 from tiered.precision.narrowing import is_chosen, unmatched
 from tiered.quantization.deployed import SATURATION, Processor, saturates, scheme_for
-from tiered.quantization.pairs import Order, orders_of
+from tiered.quantization.pairs import Order
 from tiered.quantization.plan import NO_PRODUCTS, is_dequantized, is_layer, weight_refusal
-from tiered.quantization.scales import Weight, weight_of
+from tiered.quantization.scales import Array, Weight, weight_of
 from tiered.quantization.scheme import Scheme
 from tiered.rewriter import Skip
 from tiered.roles.indices import index_nodes
@@ -123,14 +123,18 @@ def _refusal(node: Node) -> str:
         return "operands are not of float32"
     if is_dequantized(x):
         return "data is quantised already"
-    if x.is_constant or not weight.is_constant:
+    if x.is_constant:
+        return "the constant operand is on the left"
+    if not weight.is_constant:
         return "the second operand is not a constant weight"
     if refusal := weight_refusal(weight):
         return refusal
     tensor = weight.tensor
     assert tensor is not None
-    if node.op_type != "Conv" and len(tensor.shape) != 2:
-        return "the weight is no matrix"
+    if node.op_type != "Conv" and len(tensor.shape) < 2:
+        return "the weight is a vector"
+    if node.op_type == "MatMul" and len(tensor.shape) > 2 and (x.rank or 0) < 2:
+        return "data of several matrices is not known to have two axes"
     if node.op_type == "Gemm" and node.attr("transA"):
         return "data is transposed"
     return "an empty operand" if x.shape is not None and 0 in x.shape else ""
@@ -158,15 +162,14 @@ class _Rewriter:
         graph, data = node.owner, self._data(x)
         since = graph.model.peek_serial()
         if node.op_type == "Conv":
-            codes, found = self._weight(weight, 0, [])
+            codes, found = self._weight(weight, 0)
             settings = node.settings
             sums = graph.op.ConvInteger(data.q, codes, data.zero, **settings)
             dims = (-1, *[1] * (len(found.codes.shape) - 2))
             scales = found.scales.reshape(dims)
         else:
             is_transposed = node.op_type == "Gemm" and bool(node.attr("transB"))
-            orders = orders_of(node, 1, 2) if self.scheme.keeps_pairs else []
-            codes, found = self._weight(weight, 0 if is_transposed else 1, orders)
+            codes, found = self._matrices(weight, is_transposed=is_transposed)
             sums = graph.op.MatMulInteger(data.q, codes, data.zero)
             scales = found.scales
         if node.op_type == "Gemm":
@@ -182,20 +185,37 @@ class _Rewriter:
             self.quantised[x] = _Data(*x.owner.op.DynamicQuantizeLinear(x, outputs=3, name=label))
         return self.quantised[x]
 
-    def _weight(
-        self, value: Value, axis: int, orders: Sequence[Order]
-    ) -> tuple[Value, Weight]:
-        """Return a weight in integers, transposed if its columns are on the first axis."""
+    def _weight(self, value: Value, axis: int) -> tuple[Value, Weight]:
+        """Return a weight in integers, with a scale for each index of an axis."""
         if (value, axis) not in self.weights:
-            tensor = value.tensor
-            assert tensor is not None
-            weight = weight_of(tensor.numpy(), axis, self.scheme, least=None, orders=orders)
+            assert value.tensor is not None
+            weight = weight_of(value.tensor.numpy(), axis, self.scheme, least=None)
             assert weight is not None, "a weight that is not finite is refused"
-            is_row = axis == 0 and len(tensor.shape) == 2
-            codes = np.ascontiguousarray(weight.codes.T) if is_row else weight.codes
-            stored = value.owner.constant(Tensor.of(codes), f"{value.name}_quantized")
-            self.weights[value, axis] = stored, weight
+            self.weights[value, axis] = self._constant(value, weight.codes), weight
         return self.weights[value, axis]
+
+    def _matrices(self, value: Value, *, is_transposed: bool) -> tuple[Value, Weight]:
+        """Return a matrix, or several, in integers, with a scale for each column."""
+        key = value, 0 if is_transposed else 1
+        if key not in self.weights:
+            assert value.tensor is not None
+            array = value.tensor.numpy()
+            columns = array if is_transposed else array.swapaxes(-1, -2)
+            flat = np.ascontiguousarray(columns).reshape(-1, columns.shape[-1])
+            orders = [Order((0, 1), 1)] if self.scheme.keeps_pairs else []
+            weight = weight_of(flat, 0, self.scheme, least=None, orders=orders)
+            assert weight is not None, "a weight that is not finite is refused"
+            codes = weight.codes.reshape(columns.shape).swapaxes(-1, -2)
+            # Scales of several matrices are those of their columns: [matrices, 1, columns].
+            several = (*columns.shape[:-2], 1) if array.ndim > 2 else ()
+            scales = weight.scales.reshape((*several, columns.shape[-2]))
+            stored = self._constant(value, np.ascontiguousarray(codes))
+            self.weights[key] = stored, weight._replace(codes=codes, scales=scales)
+        return self.weights[key]
+
+    @staticmethod
+    def _constant(value: Value, codes: Array) -> Value:
+        return value.owner.constant(Tensor.of(codes), f"{value.name}_quantized")
 
     @staticmethod
     def _biased(graph: Graph, node: Node, result: Value, rank: int) -> Value:

@@ -125,6 +125,22 @@ def test_a_budget_is_that_of_the_products_of_this_processor() -> None:
     assert counts == {("exact", 8): 1, ("exact", 7): 1, ("saturate", 8): 0, ("saturate", 7): 1}
 
 
+@pytest.mark.parametrize(
+    ("data", "weight", "result"),
+    [
+        ("4,5,16", (4, 16, 8), "4,5,8"),
+        ("5,16", (4, 16, 8), "4,5,8"),
+        ("2,1,5,16", (3, 16, 8), "2,3,5,8"),
+    ],
+)
+def test_weights_of_several_matrices(data: str, weight: tuple[int, ...], result: str) -> None:
+    text = f"(float[{data}] x) => (float[{result}] y) {{ y = MatMul(x, w) }}"
+    proto = model_of(text, w=random(*weight))
+    model, found = quantised(proto)
+    assert "1 of 1 products are integer; 1 activations" in found
+    assert ratio(proto, model, {"x": random(*map(int, data.split(",")), seed=2)}) > 35
+
+
 def test_an_activation_is_quantised_once() -> None:
     text = """
     (float[N,16] x) => (float[N,8] y)
@@ -155,7 +171,9 @@ def test_a_convolution_is_quantised_on_request() -> None:
     [
         ("(float[2,2] x) => (float[2,2] y) { y = MatMul(x, x) }", {}, "the second operand is not a constant weight"),
         ("(float[2,2] x) => (float[2,2] y) { y = MatMul(x, w) }", {"w": np.array([[1, np.nan], [0, 0]], np.float32)}, "the weight has NaN or Inf"),
-        ("(float[2,2] x) => (float[2] y) { y = MatMul(x, w) }", {"w": random(2)}, "the weight is no matrix"),
+        ("(float[2,2] x) => (float[2] y) { y = MatMul(x, w) }", {"w": random(2)}, "the weight is a vector"),
+        ("(float[2] x) => (float[3,2] y) { y = MatMul(x, w) }", {"w": random(3, 2, 2)}, "data of several matrices is not known to have two axes"),
+        ("(float[2,2] x) => (float[2,2] y) { y = MatMul(w, x) }", {"w": random(2, 2)}, "the constant operand is on the left"),
         ("(float[2,2] x) => (float[2,2] y) { y = Gemm<transA = 1>(x, w) }", {"w": random(2, 2)}, "data is transposed"),
         ("(float[0,2] x) => (float[0,2] y) { y = MatMul(x, w) }", {"w": random(2, 2)}, "an empty operand"),
         ("(double[2,2] x) => (double[2,2] y) <double[2,2] w = {1,2,3,4}> { y = MatMul(x, w) }", {}, "operands are not of float32"),
