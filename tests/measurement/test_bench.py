@@ -59,6 +59,11 @@ def test_models_open_as_is_asked(pair: tuple[Path, Path], fake_worker: type[Fake
     assert set(fake_worker.openings) == {Opening("basic", 2, CPU)}
 
 
+def test_more_rounds_are_measured_where_asked(pair: tuple[Path, Path]) -> None:
+    assert len(tiered.bench(*pair, rounds=20).rounds) == 20
+    assert len(tiered.bench(*pair, rounds=20, runs=9).rounds) == 9
+
+
 def test_protos_are_measured_too(fake_worker: type[FakeSession]) -> None:
     proto = parse(ADD)
     (model,) = tiered.bench(proto, runs=1).models
@@ -166,6 +171,8 @@ def test_a_model_that_does_not_open_is_named(tmp_path: Path, pair: tuple[Path, P
         ({"minutes": 0.0}, "minutes are a number above 0, not 0"),
         ({"minutes": float("nan")}, "minutes are a number above 0, not nan"),
         ({"runs": 0}, "runs are 1 or more, not 0"),
+        ({"rounds": 0}, "rounds are 1 to 200, not 0"),
+        ({"rounds": 201}, "rounds are 1 to 200, not 201"),
         ({"expect": "B<=A"}, r"expect takes a list of strings, not 'B<=A'; write \['B<=A'\]"),
         ({"expect": ["C<=A"]}, "no model C; the models are A to B"),
     ],

@@ -44,7 +44,7 @@ def test_few_rounds_have_no_verdict_and_say_so() -> None:
     found = bench_of([round_of(1.0, 0.5)] * 7)
     assert found.ratios[0].verdict == "too few rounds"
     assert found.remarks == (
-        "7 rounds are too few for a verdict, which takes 8: allow more --minutes",
+        "7 rounds are too few for a verdict, which takes 8: allow more --minutes and --runs",
     )
     with pytest.raises(TargetError, match="expected B<A: not shown, 7 rounds are too few"):
         found.check(["B<A"])

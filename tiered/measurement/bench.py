@@ -19,7 +19,7 @@ from tiered.measurement.subjects import (
     sizes_of_inputs,
     subject,
 )
-from tiered.measurement.trials import Plan, Timed, Trials, measure
+from tiered.measurement.trials import ROUNDS, Plan, Timed, Trials, measure
 from tiered.runtime.opening import (
     CPU,
     RUNTIME_LEVELS,
@@ -33,7 +33,9 @@ from tiered.verify.given_inputs import Given
 from tiered.verify.samples import Source
 
 MINUTES: Final = 2.0
-"""The default limit; small models take a few seconds of it."""
+"""The default limit; small models take a part of it."""
+MOST_ROUNDS: Final = 200
+"""More narrow no interval that is of use, and statistics would take seconds."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,7 @@ class How:
         clock: "wall", or "processor": the time of the one thread that runs the model.
         minutes: the limit of the measurement.
         runs: the timed runs of each model, at most; None for as many as the rounds have.
+        rounds: how many times each model is opened, at most: more give narrower intervals.
     """
 
     provider: str = CPU
@@ -55,6 +58,7 @@ class How:
     clock: Clock = "wall"
     minutes: float = MINUTES
     runs: int | None = None
+    rounds: int = ROUNDS
 
     def opening(self) -> Opening:
         """Return how models are opened.
@@ -70,6 +74,8 @@ class How:
             raise UsageError(f"minutes are a number above 0, not {self.minutes:g}")
         if self.runs is not None and self.runs < 1:
             raise UsageError(f"runs are 1 or more, not {self.runs}")
+        if not 1 <= self.rounds <= MOST_ROUNDS:
+            raise UsageError(f"rounds are 1 to {MOST_ROUNDS}, not {self.rounds}")
         provider = installed_provider(self.provider)
         if self.clock == "processor" and (self.threads != 1 or provider != CPU):
             raise UsageError(
@@ -126,12 +132,13 @@ def bench(
     clock: Clock = "wall",
     minutes: float = MINUTES,
     runs: int | None = None,
+    rounds: int = ROUNDS,
     expect: Iterable[str] = (),
 ) -> Bench:
     """Measure the latency of one model, or of several side by side.
 
-    The models run alternately, each in a process of its own, in up to 12 rounds of new processes;
-    a round is one observation. Intervals are those of the median, at 99 %.
+    The models run alternately, each in a process of its own, in rounds of new processes; a round is
+    one observation. Intervals are those of the median, at 99 %.
 
     Args:
         models: files, so that external data is found, or protos.
@@ -146,6 +153,7 @@ def bench(
             that of other work on the machine.
         minutes: the limit of the measurement.
         runs: the timed runs of each model, at most; by default as many as the rounds have.
+        rounds: how many times each model is opened, at most: more give narrower intervals.
         expect: expectations of ratios, as "B<=0.9*A": A is the first model.
 
     Raises:
@@ -156,7 +164,7 @@ def bench(
     """
     if isinstance(expect, str):
         raise UsageError(f"expect takes a list of strings, not {expect!r}; write [{expect!r}]")
-    how = How(provider, threads, runtime_level, clock, minutes, runs)
+    how = How(provider, threads, runtime_level, clock, minutes, runs, rounds)
     claims = claims_of(expect, len(models))
     job = prepare(
         models, how, inputs=inputs, seed=seed, dims=dims or {}, input_shapes=input_shapes or {}
@@ -205,7 +213,7 @@ def prepare(
         sizes=sizes_of_inputs(subjects, input_shapes, dims),
         seconds=max(SECONDS, seconds),
     )
-    plan = Plan(seconds, how.runs, samples=len(samples), clock=how.clock)
+    plan = Plan(seconds, how.runs, how.rounds, samples=len(samples), clock=how.clock)
     return Job(tuple(subjects), feeds, tuple(map(str, samples)), opening, plan)
 
 

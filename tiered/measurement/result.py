@@ -135,7 +135,7 @@ class Bench:
             return ""
         if claim.is_refuted(ratio):
             return f"expected {claim}: {said}"
-        return f"expected {claim}: not shown, {said}; more --minutes may narrow the interval"
+        return f"expected {claim}: not shown, {said}; more --rounds narrow the interval"
 
     def _latency(self, place: int) -> ModelLatency:
         known = [each.memory[place] for each in self.rounds]
@@ -193,7 +193,7 @@ def _verdict(ratio: Interval) -> str:
 def _few(rounds: int) -> str:
     return (
         f"{rounds} round{'' if rounds == 1 else 's'} {'is' if rounds == 1 else 'are'} too few for "
-        f"a verdict, which takes {fewest_for()}: allow more --minutes"
+        f"a verdict, which takes {fewest_for()}: allow more --minutes and --runs"
     )
 
 

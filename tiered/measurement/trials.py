@@ -23,7 +23,7 @@ from tiered.runtime.opening import Clock
 from tiered.runtime.worker.client import Timing
 
 ROUNDS: Final = 12
-"""Of twelve, the second from each end make an interval of 99.4 %."""
+"""The default; a verdict takes 8, which leaves room for a limit that ends some."""
 ITERATIONS: Final = 40
 _BLOCK: Final = 0.005
 """Seconds of timed runs of one model in an iteration."""

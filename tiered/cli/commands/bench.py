@@ -66,6 +66,8 @@ class BenchOptions:
     """Limit of the measurement; small models take seconds."""
     runs: Annotated[int | None, Parameter(show_default=False)] = None
     """Limit of the timed runs of each model."""
+    rounds: int = 12
+    """How many times each model is opened, at most; more give narrower intervals."""
     expect: Names = ()
     """Exit code 4 unless the whole interval of a ratio is within this: 'B<=0.9*A'. Repeatable."""
     json: Annotated[bool, Flag] = False
@@ -90,7 +92,7 @@ def run_bench(files: Sequence[str], options: BenchOptions) -> None:
     claims = claims_of(options.expect, len(files))
     how = How(
         options.provider, options.threads, options.runtime_level, options.clock, options.minutes,
-        options.runs,
+        options.runs, options.rounds,
     )  # fmt: skip
     trials = Trials(len(files))
     with Progress(enabled=not options.json) as progress:
@@ -116,7 +118,7 @@ def _print(found: Bench, options: BenchOptions, claims: Sequence[Claim]) -> None
     console = results()
     print_table(console, _title(found), MODELS, [
         (
-            each.letter, each.name, seconds(each.latency.median), _span(each.latency), each.runs,
+            each.letter, each.name, _time(each.latency.median), _span(each.latency), each.runs,
             seconds(each.start.median), None if each.memory is None else size(each.memory),
             size(each.file_bytes),
         )
@@ -155,7 +157,12 @@ def _title(found: Bench) -> str:
 
 
 def _span(found: Interval) -> str:
-    return f"{seconds(found.low)} to {seconds(found.high)}"
+    return f"{_time(found.low)} to {_time(found.high)}"
+
+
+def _time(amount: float) -> Number:
+    """Return a latency with its unit: also a short one has three digits."""
+    return seconds(amount) if amount >= 1e-3 else Number(f"{amount * 1e6:.3g} us")
 
 
 def _record(found: Bench, claims: Sequence[Claim]) -> dict[str, Any]:
