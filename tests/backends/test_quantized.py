@@ -2,7 +2,7 @@
 
 import pytest
 
-from tiered import Backend, DataType, Model, get_backend
+from tiered import Backend, DataType, Model, get_backend, optimize_model
 from tiered.backends import Bounds, OperatorRule
 from tiered.backends.known import table_of
 from tiered.backends.reading import backend_of
@@ -77,3 +77,45 @@ def test_elements_have_bounds_with_fractions() -> None:
 def test_other_bounds_are_integers() -> None:
     with pytest.raises(BackendError, match="expected"):
         backend_of({"api_version": 1, "name": "t", "max_rank": 4, "opset": [1.5, 2]}, "t", table_of)
+
+
+@pytest.mark.parametrize("opset", [13, 19, 21, 23, 24])
+@pytest.mark.parametrize("name", ["int8_npu", "tensorrt", "qnn_htp", "nhwc_edge"])
+def test_scales_are_floats_whatever_their_type_parameter_is_called(name: str, opset: int) -> None:
+    text = """(float[2,8] x) => (float[2,8] y) <float s = {0.5}, int8 z = {0}>
+        { q = QuantizeLinear(x, s, z)  y = DequantizeLinear(q, s, z) }"""
+    found = get_backend(name).coverage(Model.from_proto(parse(text, opset=opset)))
+    assert found.is_met, found.gaps
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(float[2,8] x) => (float[2,8] y) <float[8] s = {1,2,3,4,5,6,7,8}>"
+        " { y = RMSNormalization(x, s) }",
+        "(float[1,2,3,8] x, float[1,3,2] c, float[1,3,2] s) => (float[1,2,3,8] y)"
+        " { y = RotaryEmbedding<rotary_embedding_dim=4>(x, c, s) }",
+    ],
+    ids=["RMSNormalization", "RotaryEmbedding"],
+)
+def test_what_opset_23_brought_is_taken_in_integers_too(text: str) -> None:
+    result = optimize_model(
+        parse(text, opset=23), backend="int8_npu", opt_level=3, required=["quantize"]
+    )
+    assert NPU.coverage(result.model).is_met
+
+
+@pytest.mark.parametrize("name", ["portable13", "ipu"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(float[2,4,8] x, float[4,8] s) => (float[2,4,8] y)"
+        " { y = RMSNormalization<axis=1, epsilon=0.01>(x, s) }",
+        "(float[1,3,16] x, float[1,3,4] c, float[1,3,4] s) => (float[1,3,16] y)"
+        " { y = RotaryEmbedding<num_heads=2>(x, c, s) }",
+    ],
+    ids=["RMSNormalization", "RotaryEmbedding"],
+)
+def test_what_opset_23_brought_is_taken_at_old_opsets(name: str, text: str) -> None:
+    result = optimize_model(parse(text, opset=23), backend=name, opt_level=3)
+    assert get_backend(name).coverage(result.model).is_met

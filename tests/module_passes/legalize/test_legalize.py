@@ -327,6 +327,7 @@ def test_issue_40_affine_grid_of_constant_size_is_legal(dims: str) -> None:
     assert not {"AffineGrid", "If"} & {node.op_type for node in made.graph.node}
     feeds = make_inputs(model).feeds
     np.testing.assert_allclose(run(made, feeds)["y"], run(model, feeds)["y"], atol=1e-6)
+    assert len(optimize(made, opt_level=3, backend="tensorrt").graph.node) == len(made.graph.node)
 
 
 @pytest.mark.parametrize("backend", ["openvino_npu", "qnn_htp", "webnn"])
