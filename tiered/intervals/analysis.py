@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -72,23 +72,29 @@ class RangeAnalysis:
         inputs: what the user declares of graph inputs, by name.
         observed: what calibration measured of values, by name; not a proof.
         dims: the bounds of each dim that is not a number.
+        trusts_indices: whether an index counts as being inside of its axis.
     """
 
     inputs: tuple[tuple[str, Interval], ...] = ()
     observed: tuple[tuple[str, Interval], ...] = ()
     dims: Counts = UNKNOWN_DIMS
+    trusts_indices: bool = True
 
     def with_inputs(self, inputs: Mapping[str, Interval]) -> RangeAnalysis:
         """Return the analysis with declared ranges of inputs; all finite numbers there."""
-        return RangeAnalysis(tuple(sorted(inputs.items())), self.observed, self.dims)
+        return replace(self, inputs=tuple(sorted(inputs.items())))
 
     def with_observed(self, observed: Mapping[str, Interval]) -> RangeAnalysis:
         """Return the analysis with measured ranges of values."""
-        return RangeAnalysis(self.inputs, tuple(sorted(observed.items())), self.dims)
+        return replace(self, observed=tuple(sorted(observed.items())))
 
     def with_dims(self, least: int, most: int) -> RangeAnalysis:
         """Return the analysis with other bounds of unknown dims."""
-        return RangeAnalysis(self.inputs, self.observed, Counts(least, most))
+        return replace(self, dims=Counts(least, most))
+
+    def without_trust(self) -> RangeAnalysis:
+        """Return the analysis for edits after which an index that is an error may be none."""
+        return replace(self, trusts_indices=False)
 
     def __call__(self, model: Model) -> Ranges:
         """Compute the ranges; `model.analysis` keeps them until the next edit."""
@@ -102,6 +108,7 @@ class _Propagation:
     def __init__(self, model: Model, given: RangeAnalysis) -> None:
         self.model = model
         self.dims = given.dims
+        self.trusts_indices = given.trusts_indices
         self.inputs = dict(given.inputs)
         self.observed = dict(given.observed)
         self.known: dict[Value, Interval] = {}
@@ -109,7 +116,7 @@ class _Propagation:
 
     def run(self) -> Ranges:
         main = self.model.main
-        for node in _nodes(main):
+        for node in _nodes(main) if self.trusts_indices else ():
             self._require_indices(node)
         for value in main.inputs:
             declared = self.inputs.get(value.name)

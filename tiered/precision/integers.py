@@ -150,7 +150,8 @@ def narrow_integers(
     declared = _declared(model, bounds)
     for text in unmatched(model, skip_op_types, skip_nodes):
         on_found(text)
-    analysis = ranges.with_inputs(declared).with_dims(0, min(max_dim, LARGEST_DIM))
+    # A Cast would make another index of one that is an error.
+    analysis = ranges.without_trust().with_inputs(declared).with_dims(0, min(max_dim, LARGEST_DIM))
     narrowing = IntegerNarrowing(model.analysis(analysis), keep, backend)
     found = convert_precision(model, narrowing)
     for node, reason in found.plan.kept_nodes:

@@ -53,12 +53,19 @@ def test_an_index_is_cast_once() -> None:
         "int64_to_int32",
         "(float[5,2] x, int64[N] i) => (float[N,2] y) { y = Gather(x, i) }",
         "(float[5,2] x, int64[N] i) => (float[N,2] y) { j = Cast<to=6>(i) y = Gather(x, j) }",
+        bounds=("i=-5:4",),
     )
 
 
-def test_indices_are_limited_by_the_axis() -> None:
+def test_an_index_that_is_an_error_stays_one() -> None:
+    """Cast to int32, 2**32 + 1 would be row 1."""
     text = "(float[5,2] x, int64[N] i) => (float[N,2] y) { y = Gather(x, i) }"
-    model, _ = converted(text)
+    assert_unchanged("int64_to_int32", text, because="not proven to fit int32")
+
+
+def test_an_index_is_within_the_bounds_of_its_input() -> None:
+    text = "(float[5,2] x, int64[N] i) => (float[N,2] y) { y = Gather(x, i) }"
+    model, _ = converted(text, options={"bounds": ("i=-5:4",)})
     assert dtypes(model, "Gather") == [1, 6, 1]
     assert [value.dtype for value in model.main.inputs] == [1, 7]
     x = np.arange(10, dtype=np.float32).reshape(5, 2)
