@@ -461,6 +461,69 @@ def test_parameters_are_baked_and_restored() -> None:
     assert ops(model_).count("DequantizeLinear") == 3
 
 
+def test_a_copy_has_the_configs_and_the_notes() -> None:
+    on, _, made = quantised()
+    on.operations["node_a"].extension_attrib["note"] = 3
+    made.store_parameter_value().baking_parameters()
+    made.output_quant_config[0].dominated_by = made.input_quant_config[0]
+    copy = on.copy(copy_value=True)
+    twin = copy.operations["node_b"]
+    assert isinstance(twin, QuantableOperation)
+    assert copy.operations["node_a"].extension_attrib == {"note": 3}
+    assert [each.state for each in twin.config] == [each.state for each in made.config]
+    assert twin.output_quant_config[0].dominated_by is twin.input_quant_config[0]
+    twin.dequantize()
+    assert made.input_quant_config[1].state is QuantizationStates.BAKED
+    w = copy.variables["w"].value
+    assert w is not None
+    assert w.tolist() == [1, 2, 3]
+
+
+def test_a_restored_snapshot_has_the_states_before_baking() -> None:
+    on, _, made = quantised()
+    snapshot = on.graph.model.snapshot()
+    made.baking_parameters()
+    baked = on.variables["w"].value
+    states = [made.input_quant_config[1].state]
+    snapshot.restore()
+    states.append(made.input_quant_config[1].state)
+    made.baking_parameters()
+    states.append(made.input_quant_config[1].state)
+    assert [state.name for state in states] == ["BAKED", "ACTIVATED", "BAKED"]
+    np.testing.assert_array_equal(on.variables["w"].value, baked)
+
+
+def test_what_is_no_operation_or_variable_is_named() -> None:
+    on, _, made = quantised()
+    add = on.operations["node_b"]
+    with pytest.raises(UsageError, match="expected an Operation, not None"):
+        on.remove_operation(None)  # type: ignore[arg-type]  # on purpose
+    with pytest.raises(UsageError, match="expected an Operation, not 'node_a'"):
+        on.remove_operation("node_a")  # type: ignore[arg-type]  # on purpose
+    with pytest.raises(UsageError, match="expected a Variable, not 'w'"):
+        on.remove_variable("w")  # type: ignore[arg-type]  # on purpose
+    with pytest.raises(ModelError, match="'node_b' has 2 inputs, so no input 5"):
+        add.set_input(5, on.variables["x"])
+    with pytest.raises(UsageError, match="is an OperationQuantizationConfig, not 3"):
+        made.config = 3  # type: ignore[assignment]  # on purpose
+
+
+def test_types_and_numbers_of_operands_are_checked() -> None:
+    on = graph()
+    add = on.operations["node_b"]
+    with pytest.raises(ModelError, match="no such operator; did you mean 'Add'"):
+        add.type = "Addd"
+    with pytest.raises(ModelError, match="cannot have the dtype 99"):
+        on.variables["a"].dtype = 99
+    before = on.graph.model.mark()
+    with pytest.raises(ModelError, match="'node_b' has 2 inputs, which Relu does not take"):
+        GraphReplacer(on).replace_op("node_b", Operation("one", "Relu"))
+    assert on.graph.model.mark() == before
+    add.platform = "INT8"
+    add.platform = None
+    assert not add._node.metadata
+
+
 def test_a_default_config_is_changed_as_quantizers_do() -> None:
     on = graph("""g (float[2,3] x) => (float[2,2] y)
         <float[3,2] w = {0.3,-1.1,0.25,0.7,-0.9,2.0}, float[2] b = {0.11,-0.23}, float low = {0}> {

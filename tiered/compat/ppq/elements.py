@@ -12,8 +12,9 @@ import numpy as np
 from tiered.compat.ppq.attributes import Attributes
 from tiered.compat.ppq.detached import free_node, free_value
 from tiered.compat.ppq.opsets import Opset, OpSocket
-from tiered.errors import ModelError
+from tiered.errors import ModelError, UsageError, did_you_mean
 from tiered.graph import Node, Value
+from tiered.graph.core.schema import operators_of
 from tiered.graph.edits import surgery
 from tiered.quantization.configs.operations import OperationQuantizationConfig
 from tiered.quantization.configs.quantable import (
@@ -99,7 +100,8 @@ class Variable:
         if operation is None:
             _take_out(self._value)
             return
-        operation._node.owner.connect(operation._node, None, self._value)
+        node = needed_node(operation)
+        node.owner.connect(node, None, self._value)
 
     @property
     def src_idx(self) -> int | None:
@@ -181,6 +183,13 @@ class Operation:
 
     @type.setter
     def type(self, op_type: str) -> None:
+        known = operators_of(self._node.domain)
+        is_function = self._node.owner.model.function(self._node.domain, op_type) is not None
+        if known and op_type not in known and not is_function:
+            raise ModelError(
+                f"operation {self.name!r} cannot be of the type {op_type!r}: there is no such "
+                f"operator{did_you_mean(op_type, known)}"
+            )
         self._node.owner.set_operator(self._node, op_type, self._node.domain)
 
     @property
@@ -203,6 +212,10 @@ class Operation:
 
     def set_input(self, index: int, variable: Variable | None) -> None:
         """Read another variable at one place."""
+        if not 0 <= index < len(self._node.inputs):
+            raise ModelError(
+                f"operation {self.name!r} has {len(self._node.inputs)} inputs, so no input {index}"
+            )
         self._node.owner.set_input(self._node, index, value_of(variable))
 
     def set_output(self, index: int, variable: Variable) -> None:
@@ -212,7 +225,7 @@ class Operation:
             raise ModelError(
                 f"operation {self.name!r} has {len(outputs)} outputs, so no output {index}"
             )
-        outputs[index] = variable._value
+        outputs[index] = needed_value(variable)
         self._node.owner.set_outputs(self._node, outputs)
 
     @property
@@ -244,9 +257,11 @@ class Operation:
         return self._node.metadata.get(PLATFORM)
 
     @platform.setter
-    def platform(self, platform: str | Enum) -> None:
-        name = platform.name if isinstance(platform, Enum) else platform
-        self._node.owner.set_metadata(self._node, {**self._node.metadata, PLATFORM: name})
+    def platform(self, platform: str | Enum | None) -> None:
+        metadata = {key: text for key, text in self._node.metadata.items() if key != PLATFORM}
+        if platform is not None:
+            metadata[PLATFORM] = platform.name if isinstance(platform, Enum) else platform
+        self._node.owner.set_metadata(self._node, metadata)
 
     @property
     def is_computing_op(self) -> bool:
@@ -293,6 +308,10 @@ class QuantableOperation(Operation):
 
     @config.setter
     def config(self, config: OperationQuantizationConfig) -> None:
+        if not isinstance(config, OperationQuantizationConfig):
+            raise UsageError(
+                f"the config of {self.name!r} is an OperationQuantizationConfig, not {config!r}"
+            )
         check_places(self._node, config)
         self._quantable.config = config
 
@@ -391,8 +410,52 @@ def operation_of(node: Node) -> Operation:
 
 
 def value_of(variable: Variable | None) -> Value | None:
-    return None if variable is None else variable._value
+    """Return the value of a variable.
+
+    Raises:
+        UsageError: it is no variable.
+    """
+    if variable is None:
+        return None
+    if not isinstance(variable, Variable):
+        raise UsageError(f"expected a Variable, not {variable!r}: graph.variables has them by name")
+    return variable._value
 
 
 def node_of(operation: Operation | None) -> Node | None:
-    return None if operation is None else operation._node
+    """Return the node of an operation.
+
+    Raises:
+        UsageError: it is no operation.
+    """
+    if operation is None:
+        return None
+    if not isinstance(operation, Operation):
+        raise UsageError(
+            f"expected an Operation, not {operation!r}: graph.operations has them by name"
+        )
+    return operation._node
+
+
+def needed_node(operation: Operation) -> Node:
+    """Return the node of an operation, which must be one.
+
+    Raises:
+        UsageError: it is no operation.
+    """
+    node = node_of(operation)
+    if node is None:
+        raise UsageError("expected an Operation, not None")
+    return node
+
+
+def needed_value(variable: Variable) -> Value:
+    """Return the value of a variable, which must be one.
+
+    Raises:
+        UsageError: it is no variable.
+    """
+    value = value_of(variable)
+    if value is None:
+        raise UsageError("expected a Variable, not None")
+    return value

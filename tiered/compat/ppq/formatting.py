@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import tiered
-from tiered.compat.ppq.elements import Operation, Variable
+from tiered.compat.ppq.elements import Operation, Variable, needed_node
 from tiered.compat.ppq.graph import BaseGraph
 from tiered.errors import ModelError, UsageError
 from tiered.graph import Model
@@ -114,11 +114,17 @@ class GraphReplacer(_Facade):
         """Put an operation without operands in the place of another one.
 
         Raises:
-            ModelError: there is no such operation, or the new one has operands already.
+            ModelError: there is no such operation, or the new one has operands already, or it does
+                not take as many.
         """
         graph = self.graph
         if op_name not in graph.operations:
             raise ModelError(f"graph {graph.graph.name!r} has no operation {op_name!r}")
+        count, takes = len(graph.operations[op_name].inputs), needed_node(replace_to).schema
+        if takes is not None and not takes.min_input <= count <= takes.max_input:
+            raise ModelError(
+                f"operation {op_name!r} has {count} inputs, which {replace_to.type} does not take"
+            )
         if replace_to._node.graph is not graph.graph:
             graph.append_operation(replace_to)
         old, new = graph.operations[op_name]._node, replace_to._node

@@ -13,6 +13,8 @@ from tiered.compat.ppq.detached import NOWHERE
 from tiered.compat.ppq.elements import (
     Operation,
     Variable,
+    needed_node,
+    needed_value,
     node_of,
     operation_of,
     value_of,
@@ -22,6 +24,7 @@ from tiered.errors import ModelError
 from tiered.graph import Graph, Model, Node, Value
 from tiered.graph.edits import surgery
 from tiered.graph.queries.networkx_view import unique_labels
+from tiered.quantization.configs.quantable import copy_notes
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -61,7 +64,7 @@ class BaseGraph:
         *,
         platform: str | Enum | None = None,
     ) -> Operation:
-        read, written = list(map(value_of, inputs)), [value._value for value in outputs]
+        read, written = list(map(value_of, inputs)), [needed_value(value) for value in outputs]
         node = self.graph.add_node(op_type, read, written, attributes, name=name)
         return Operation(node, platform=platform)
 
@@ -76,12 +79,12 @@ class BaseGraph:
     ) -> Variable:
         if is_parameter and value is None:
             raise ModelError(f"parameter {name or ''!r} needs a value")
-        users = [operation._node for operation in dest_ops]
+        users = [needed_node(operation) for operation in dest_ops]
         return Variable(self.graph.create_value(name, value, node_of(source_op), users))
 
     def append_operation(self, operation: Operation) -> None:
         """Add an operation that was removed, copied, or made by its name and type."""
-        node = operation._node
+        node = needed_node(operation)
         if node.graph is None or node.graph.name != NOWHERE:
             self.graph.append_node(node)
             return
@@ -96,7 +99,7 @@ class BaseGraph:
 
         One without contents enters the graph with the operation that computes it, or as an input.
         """
-        value = variable._value
+        value = needed_value(variable)
         if value.graph is not None and value.graph.name == NOWHERE:
             if value.tensor is None:
                 variable._value = surgery.new_value(self.graph, value.name, value.type)
@@ -107,16 +110,16 @@ class BaseGraph:
 
     def remove_operation(self, removing_op: Operation, keep_coherence: bool = False) -> None:
         remove = self.graph.bypass if keep_coherence else self.graph.delete
-        remove(removing_op._node)
+        remove(needed_node(removing_op))
 
     def remove_variable(self, removing_var: Variable) -> None:
-        self.graph.delete_value(removing_var._value)
+        self.graph.delete_value(needed_value(removing_var))
 
     def insert_op_before(self, A: Operation, B: Operation, input_idx: int = 0) -> None:
-        self.graph.insert_before(A._node, B._node, input_idx)
+        self.graph.insert_before(needed_node(A), needed_node(B), input_idx)
 
     def insert_op_after(self, A: Operation, B: Operation, output_idx: int = 0) -> None:
-        self.graph.insert_after(A._node, B._node, output_idx)
+        self.graph.insert_after(needed_node(A), needed_node(B), output_idx)
 
     def create_link_with_op(
         self, A: Operation | None, B: Operation | None, variable: Variable | None = None
@@ -124,7 +127,7 @@ class BaseGraph:
         self.graph.connect(node_of(A), node_of(B), value_of(variable))
 
     def create_link_with_var(self, A: Variable, B: Variable) -> None:
-        self.graph.join(A._value, B._value)
+        self.graph.join(needed_value(A), needed_value(B))
 
     def get_upstream_operations(self, operation: Operation) -> list[Operation]:
         self._check(operation)
@@ -136,22 +139,28 @@ class BaseGraph:
 
     def _check(self, operation: Operation) -> None:
         """Raise if an operation is not in this graph."""
-        if operation._node.graph is not self.graph:
+        if needed_node(operation).graph is not self.graph:
             raise ModelError(f"operation {operation.name!r} is not in graph {self.graph.name!r}")
 
     def topological_sort(self) -> list[Operation]:
         return [operation_of(node) for node in self.graph.topological_order()]
 
     def mark_variable_as_graph_input(self, var: Variable) -> None:
-        self.graph.mark_input(var._value)
+        self.graph.mark_input(needed_value(var))
 
     def mark_variable_as_graph_output(self, var: Variable) -> None:
-        self.graph.add_output(var._value)
+        self.graph.add_output(needed_value(var))
 
     def copy(self, copy_value: bool = False) -> BaseGraph:
+        """Return the graph in a copy of its model, with the configs and notes of its operations."""
         model = self.graph.model
         assert isinstance(model, Model)
-        return BaseGraph(model.copy(deep=copy_value).main)
+        copy = model.copy(deep=copy_value)
+        twins = dict(zip(model.graphs(), copy.graphs(), strict=True))
+        for graph, twin in twins.items():
+            by_outputs = {tuple(node.proto.output): node for node in twin.nodes}
+            copy_notes((node, by_outputs[tuple(node.proto.output)]) for node in graph.nodes)
+        return BaseGraph(twins[self.graph])
 
 
 @dataclass(slots=True, eq=False)
@@ -213,7 +222,7 @@ class _Ports(MutableMapping[str, Variable]):
         return variable_of(self._values()[name])
 
     def __setitem__(self, name: str, variable: Variable) -> None:
-        value = variable._value
+        value = needed_value(variable)
         if value.name != name:
             raise ModelError(
                 f"the variable is called {value.name!r}, not {name!r}; rename it first"

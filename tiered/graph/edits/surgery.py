@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 
 from tiered.errors import ModelError
+from tiered.graph.core.dtypes import DataType
 from tiered.graph.core.tensor import Tensor
 from tiered.graph.core.types import Shape, TensorType, ValueType, tensor_type
 from tiered.graph.core.value import NOT_INFERRED, Value
@@ -45,9 +46,12 @@ def retype(
     For an input or output of a graph, the declaration is changed.
 
     Raises:
-        ModelError: it has a shape, but no dtype is known; or it is a constant of another type.
+        ModelError: it has a shape, but no dtype is known; or it is a constant of another type; or
+            there is no such dtype.
     """
     dtype = value.dtype if dtype is None else dtype
+    if dtype is not None and dtype not in set(DataType):
+        raise ModelError(f"{value!r} cannot have the dtype {dtype!r}: onnx has no such DataType")
     if dtype is None:
         raise ModelError(f"{value!r} needs a dtype before it has a shape")
     made = TensorType(dtype, value.shape if isinstance(shape, EllipsisType) else shape)

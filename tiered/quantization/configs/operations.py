@@ -26,6 +26,15 @@ class OperationQuantizationConfig:
         yield from self.input_quantization_config
         yield from self.output_quantization_config
 
+    def copy_among(
+        self, copies: dict[TensorQuantizationConfig, TensorQuantizationConfig]
+    ) -> OperationQuantizationConfig:
+        """Return copies of all configs, with copies of their dominators."""
+        return OperationQuantizationConfig(
+            [each.copy_among(copies) for each in self.input_quantization_config],
+            [each.copy_among(copies) for each in self.output_quantization_config],
+        )
+
     def copy(self) -> OperationQuantizationConfig:
         """Return copies of all configs."""
         return OperationQuantizationConfig(

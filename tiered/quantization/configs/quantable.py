@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -60,6 +60,14 @@ class QuantableNode:
                 return
             if value is not None and value.is_initializer and not value.is_overridable:
                 yield slot, config, value
+
+    def follow_undo(self) -> None:
+        """Return states to what they were before edits of the parameters that were undone."""
+        values = (*self.node.inputs, *self.node.outputs)
+        for config, value in zip(self.config, values, strict=False):
+            before = None if value is None else self.stored.get(value)
+            if value is not None and config.state.is_baked and value.tensor is before is not None:
+                config.unbake()
 
     def store(self) -> None:
         """Keep the parameters as they are now, to return to them; else `bake` does it.
@@ -160,7 +168,33 @@ def quantise_node(node: Node, config: OperationQuantizationConfig) -> QuantableN
 def quantable_of(node: Node) -> QuantableNode | None:
     """Return the configs of a node; None if it has none."""
     found = node.scratch.get(_KEY)
-    return found if isinstance(found, QuantableNode) else None
+    if not isinstance(found, QuantableNode):
+        return None
+    found.follow_undo()
+    return found
+
+
+def copy_notes(pairs: Iterable[tuple[Node, Node]]) -> None:
+    """Give nodes of a copied model the configs and the notes of the nodes that they are copies of.
+
+    Args:
+        pairs: the nodes, each with its copy.
+    """
+    copies: dict[TensorQuantizationConfig, TensorQuantizationConfig] = {}
+    for node, twin in pairs:
+        twin.scratch.update((key, each) for key, each in node.scratch.items() if key != _KEY)
+        found = quantable_of(node)
+        if found is None:
+            continue
+        config = found.config.copy_among(copies)
+        there = (*twin.inputs, *twin.outputs)
+        values = dict(zip((*node.inputs, *node.outputs), there, strict=True))
+        twin.scratch[_KEY] = QuantableNode(
+            twin,
+            config,
+            {own: tensor for value, tensor in found.stored.items() if (own := values[value])},
+            {own: tensor for value, tensor in found._shelved.items() if (own := values[value])},
+        )
 
 
 def forget_configs(node: Node) -> None:

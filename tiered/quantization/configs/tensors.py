@@ -367,6 +367,23 @@ class TensorQuantizationConfig:
             made._dominator = made
         return made
 
+    def copy_among(
+        self, copies: dict[TensorQuantizationConfig, TensorQuantizationConfig]
+    ) -> TensorQuantizationConfig:
+        """Return a copy, dominated by the copy of its dominator; `copies` has the earlier ones."""
+        made = copies.get(self)
+        if made is None:
+            made = copies[self] = self.copy()
+            if self._dominator is not self:
+                made._dominator = self._dominator.copy_among(copies)
+        return made
+
+    def unbake(self) -> None:
+        """Note that the parameter has its former numbers again, as an undone edit left it."""
+        self._state = {_S.BAKED: _S.ACTIVATED, _S.PASSIVE_BAKED: _S.PASSIVE}.get(
+            self._state, self._state
+        )
+
     def __repr__(self) -> str:
         codes = f"{self.quant_min}..{self.quant_max}"
         return f"TensorQuantizationConfig({self._state.name}, {codes}, scale={self.scale})"
