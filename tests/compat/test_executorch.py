@@ -160,6 +160,35 @@ def test_a_direct_call_checks_its_result() -> None:
         assert [node.op_type for node in model.main.nodes] == ["Neg"]
 
 
+def test_patterns_are_replaced_with_the_arguments_of_the_reference() -> None:
+    text = "(float[2] x) => (float[2] y) { a = Neg(x) y = Neg(a) }"
+    model = Model.from_proto(parse(text))
+    replaced = executorch.replace_pattern_with_filters(
+        model, "(x) => (y) { y = Neg(x) }", "(x) => (y) { y = Abs(x) }",
+        match_filters=[lambda match, graph, pattern: match.node.label == "y"],
+    )  # fmt: skip
+    assert len(replaced) == 1
+    assert [node.op_type for node in model.main.topological_order()] == ["Neg", "Abs"]
+
+
+def test_a_matcher_takes_flags_by_place_and_protos() -> None:
+    proto = parse("(float[2] x) => (float[2] y) { a = Neg(x) y = Neg(a) }")
+    matcher = executorch.SubgraphMatcher("(x) => (y) { y = Neg(x) }", True, False, True, False)
+    (found,) = matcher.match(proto)
+    assert [value.name for value in found.returning_nodes] == ["y"]
+    with pytest.raises(UsageError, match="match takes a Model or a Graph, not a str"):
+        matcher.match("model.onnx")  # type: ignore[arg-type]  # on purpose
+
+
+def test_a_partitioner_takes_a_graph_module() -> None:
+    proto = parse("(float[2] x) => (float[2] y) { a = Neg(x) b = Abs(a) y = Sin(b) }")
+    support = executorch.create_op_support(lambda graph, node: node.op_type != "Sin")
+    partitioner = executorch.CapabilityBasedPartitioner(
+        graph_module=proto, operator_support=support, allows_single_node_partition=True
+    )
+    assert [len(partition) for partition in partitioner.propose_partitions()] == [2]
+
+
 def test_its_own_passes_have_its_names() -> None:
     text = "(float[2] x) => (float[2] y) { a = Identity(x) y = Neg(a) }"
     result = executorch.RemoveDetachPass()(Model.from_proto(parse(text)))

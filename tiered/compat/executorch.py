@@ -27,7 +27,7 @@ from onnx import defs
 from tiered import passes
 from tiered.compat.returned_model import checked, take_over
 from tiered.context import PassContext
-from tiered.graph import Model, Node, Value
+from tiered.graph import Graph, Model, Node, Value
 from tiered.partition import (
     CapabilityBasedPartitioner as _Partitioner,
     OperatorSupport,
@@ -40,6 +40,7 @@ from tiered.partition import (
     generate_pattern_op_partitions,
     get_source_partitions,
 )
+from tiered.partition.partitioner import Supports
 from tiered.passes import NodeMapPass, Pass, PassLike, module_pass
 from tiered.passes.kinds.decorators import Declared
 from tiered.pipeline import Sequential
@@ -48,9 +49,11 @@ from tiered.rewriter import (
     Match,
     ReplacedPattern,
     SubgraphMatch,
-    SubgraphMatcher,
+    SubgraphMatcher as _Matcher,
     replace_pattern,
 )
+from tiered.rewriter.subgraphs.pattern_text import PatternLike
+from tiered.rewriter.subgraphs.replace_pattern import MatchFilter
 
 __all__ = [
     "CapabilityBasedPartitioner",
@@ -84,11 +87,51 @@ __all__ = [
 InternalMatch = SubgraphMatch
 OperatorSupportBase = OperatorSupport
 ReplacedPatterns = ReplacedPattern
-replace_pattern_with_filters = replace_pattern
+
+
+def replace_pattern_with_filters(
+    gm: Model | Graph,
+    pattern: PatternLike,
+    replacement: PatternLike,
+    match_filters: Iterable[MatchFilter] | None = None,
+) -> list[ReplacedPattern]:
+    """`replace_pattern` with the argument names of torch.fx.
+
+    Raises:
+        UsageError: `gm` is neither a Model nor a Graph: it is edited in place.
+    """
+    return replace_pattern(gm, pattern, replacement, filters=match_filters or ())
+
+
+class SubgraphMatcher(_Matcher):
+    """`tiered.SubgraphMatcher`, which also takes a ModelProto."""
+
+    def match(self, graph: Graph | Model | onnx.ModelProto) -> list[SubgraphMatch]:
+        """Return the matches in topological order; those of a ModelProto are in a view of it."""
+        if isinstance(graph, onnx.ModelProto):
+            graph = Model.from_proto(graph)
+        return super().match(graph)
 
 
 class CapabilityBasedPartitioner(_Partitioner):
-    """`tiered.partition.CapabilityBasedPartitioner`, also with the method of the documentation."""
+    """`tiered.partition.CapabilityBasedPartitioner` by the names of torch.fx.
+
+    Args:
+        graph_module: a graph or a model; a ModelProto stays as it is, and `graph` is a view of it.
+        operator_support: which nodes the target takes.
+        options: as there.
+    """
+
+    def __init__(
+        self,
+        graph_module: Graph | Model | onnx.ModelProto,
+        operator_support: Supports,
+        *options: Any,
+        **named: Any,
+    ) -> None:
+        if isinstance(graph_module, onnx.ModelProto):
+            graph_module = Model.from_proto(graph_module)
+        super().__init__(graph_module, operator_support, *options, **named)
 
     def fuse_partition(self, partitions: Iterable[Partition]) -> Any:
         """Replace each partition by a call of a new local function, and return the graph."""

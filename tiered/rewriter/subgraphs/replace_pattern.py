@@ -184,11 +184,11 @@ class SubgraphMatcher:
     def __init__(
         self,
         pattern: PatternLike,
-        *,
         match_output: bool = False,
         match_placeholder: bool = False,
         remove_overlapping_matches: bool = True,
         ignore_literals: bool = False,
+        *,
         match_values: bool = False,
     ) -> None:
         template = template_of(pattern, exact=match_values)
@@ -203,7 +203,15 @@ class SubgraphMatcher:
 
         Args:
             graph: a graph, or a model with its bodies and local functions.
+
+        Raises:
+            UsageError: it is neither.
         """
+        if not isinstance(graph, Model | Graph):
+            raise UsageError(
+                f"match takes a Model or a Graph, not a {type(graph).__name__}: "
+                "Model.from_proto makes one of a ModelProto"
+            )
         if isinstance(graph, Model):
             return [match for each in graph.graphs() for match in self.match(each)]
         found: list[SubgraphMatch] = []
