@@ -250,5 +250,5 @@ def test_a_judge_that_computes_the_original_otherwise_is_not_asked(
     text = "(float[4] x) => (float[4] y) { a = Tanh(x) y = Sin(a) }"
     for judge in ("onnx.reference", "onnxruntime"):
         _, found = converted(text, budget="relative<=0.01")
-        assert any(f"measured on 2 made inputs by {judge}: " in each for each in found)
+        assert any(f"measured on 2 generated inputs by {judge}: " in each for each in found)
         monkeypatch.setattr(Trials, "outputs", off)
