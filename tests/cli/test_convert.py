@@ -81,7 +81,7 @@ def test_bodies_of_operators_are_expanded_if_asked(cli: Cli, gelu: Path) -> None
 def test_an_option_must_say_what_to_convert(cli: Cli, clip: Path) -> None:
     ended = cli("convert", clip, clip.with_name("out.onnx"))
     assert ended.code == 2
-    assert "nothing to convert: type --opset N, --ir N or --to fp16" in ended.err
+    assert "nothing to convert: type --opset N, --ir N, --to fp16 or --strip all" in ended.err
 
 
 @pytest.mark.parametrize(

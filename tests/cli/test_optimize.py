@@ -491,3 +491,32 @@ def test_options_that_have_an_effect_are_not_reported(
 ) -> None:
     ended = cli("optimize", small, "--dry-run", *options)
     assert (ended.code, ended.err) == (0, "")
+
+
+@pytest.mark.parametrize("command", ["optimize", "convert"])
+def test_what_no_runtime_reads_is_stripped_and_listed(
+    cli: Cli, small: Path, command: str
+) -> None:
+    model = onnx.load(small)
+    model.ir_version = 10
+    for node in model.graph.node:
+        node.metadata_props.add(key="pkg.stack_trace", value="/home/me/model.py")
+    onnx.save(model, small)
+    out = small.with_name("out.onnx")
+    ended = cli(command, small, out, "--strip", "metadata,names", "--verify")
+    assert ended.code == 0, ended.err
+    assert "strip: metadata pkg.stack_trace: " in ended.out
+    result = onnx.load(out)
+    assert not any(node.metadata_props or node.name for node in result.graph.node)
+    assert {entry.key for entry in result.metadata_props} == {"tiered.source"}
+    wrong = cli(command, small, out, "--strip", "metdata")
+    assert wrong.code == 2
+    expected = "--strip takes metadata, names, docs, all, not 'metdata'; did you mean 'metadata'?"
+    assert expected in wrong.err
+
+
+def test_a_pipeline_of_ones_own_is_stripped_at_its_end(cli: Cli, small: Path) -> None:
+    out = small.with_name("out.onnx")
+    ended = cli("optimize", small, out, "--passes", "eliminate_identity", "--strip", "names")
+    assert ended.code == 0, ended.err
+    assert not any(node.name for node in onnx.load(out).graph.node)

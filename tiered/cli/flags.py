@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, NamedTuple
 
 from tiered.cli.commands.completion import complete_backend, complete_passes
 from tiered.cli.declare import Declared
-from tiered.errors import UsageError
+from tiered.errors import UsageError, did_you_mean
 
 Flag = Declared(negative=(), show_default=False)
 Names = Annotated[tuple[str, ...], Declared(negative=(), show_default=False)]
@@ -102,6 +102,8 @@ class _Passes:
     """A pipeline of your own: 'a,b{x=1},fix(c,d)'."""
     backend: BackendName = None
     """The target: a name that `tiered backends` lists, or a TOML file; portable by default."""
+    strip: Names = ()
+    """Remove what no runtime reads: metadata, docs (doc strings), names (inner ones) or all."""
     edit: Names = ()
     """Change the pipeline: 'drop a', 'after a: b,c', 'set a{x=1}'. Repeatable."""
     expect: Names = ()
@@ -130,6 +132,38 @@ class OptimizeOptions(Writing, _Passes, Destination):
 def level_set(level: int) -> int | None:
     """Return the level for a context; None for the default, which reasons then name so."""
     return None if level == DEFAULT_LEVEL else level
+
+
+STRIPPED = ("metadata", "names", "docs", "all")
+
+
+def strip_pass(entries: Sequence[str]) -> str:
+    """Return the pass of --strip, with its options.
+
+    Raises:
+        UsageError: an entry is none of the parts.
+    """
+    parts = tuple(dict.fromkeys(part for part in split_names(entries, "--strip")))
+    for part in parts:
+        if part not in STRIPPED:
+            expected = ", ".join(STRIPPED)
+            hint = did_you_mean(part, STRIPPED)
+            raise UsageError(f"--strip takes {expected}, not {part!r}{hint}")
+    return f"strip{{what=[{','.join(parts)}]}}"
+
+
+def with_strip(options: OptimizeOptions) -> OptimizeOptions:
+    """Return options with the pass of --strip in the place of that option.
+
+    Raises:
+        UsageError: --strip names no part.
+    """
+    if not options.strip:
+        return options
+    made = strip_pass(options.strip)
+    if options.passes is None:
+        return replace(options, strip=(), require=(*options.require, made))
+    return replace(options, strip=(), passes=f"{options.passes},{made}")
 
 
 def split_names(entries: Sequence[str], option: str) -> tuple[str, ...]:

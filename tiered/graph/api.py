@@ -8,7 +8,7 @@ use is loaded by the method that uses it.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import onnx
@@ -294,6 +294,12 @@ class Model(ModelState):
         from tiered.graph.edits.declared_types import drop_false_declarations
 
         return drop_false_declarations(self)
+
+    def strip(self, what: Collection[str]) -> list[str]:
+        """Remove metadata, docs or names; return a line for each kind, with number and bytes."""
+        from tiered.graph.edits.strip import strip
+
+        return strip(self, what)
 
     def as_loaded(self) -> onnx.ModelProto:
         """Return the model as it was before all edits, with its weights.

@@ -27,6 +27,7 @@ _SAID = {
     Edit.MOVE_NODE: "the graph of a node",
     Edit.MOVE_CONSTANT: "the graph of a weight",
     Edit.SET_ORDER: "the order of the nodes",
+    Edit.SET_SKELETON: "metadata or doc strings",
 }
 """Edits without effect on the text of any node."""
 

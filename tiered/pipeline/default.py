@@ -506,6 +506,9 @@ def default_pipeline() -> Sequential:
         "bake_parameters",
         "unbake",
 
+        # Parked: texts that no runtime reads, when no pass is left that makes names.
+        "strip",
+
         # What the file says of values that the passes above made known, where it is false.
         "drop_false_declarations",
         # Last: the result is valid, or the error names the broken promise.

@@ -18,7 +18,7 @@ from tiered.cli.command_flags import CheckOptions, InspectOptions, ReadOptions, 
 from tiered.cli.commands.optimize import check_options, print_planned, run_optimize
 from tiered.cli.commands.quantize import QuantizeOptions
 from tiered.cli.commands.verify import CompareOptions
-from tiered.cli.flags import Flag, OptimizeOptions
+from tiered.cli.flags import Flag, OptimizeOptions, with_strip
 from tiered.cli.load_passes import load_passes
 from tiered.cli.output.fleet import BatchReport, print_results
 from tiered.cli.output.terminal import printable
@@ -146,6 +146,7 @@ def _optimized(
     from tiered.fleet import Command
 
     load_passes(options.load)
+    options = with_strip(options)
     check_options(options, watch)
     if watch.print_pipeline:
         print_planned(options, watch)

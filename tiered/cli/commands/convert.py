@@ -16,7 +16,7 @@ import tiered
 from tiered.cli.command_flags import WriteOptions
 from tiered.cli.commands.optimize import write_result
 from tiered.cli.effects import Effect, check_effects
-from tiered.cli.flags import Flag, Names
+from tiered.cli.flags import Flag, Names, strip_pass
 from tiered.errors import UsageError
 
 Precision = Literal["fp16", "bf16", "mixed", "fp8", "int8-weights", "int4-weights"]
@@ -58,6 +58,8 @@ class ConvertOptions:
     measure: Annotated[bool, Parameter(negative="--no-measure")] = True
     """With --to: run the model and the result on --inputs, or on generated ones, and print the
     error; models of up to 256 MiB."""
+    strip: Names = ()
+    """Remove what no runtime reads: metadata, docs (doc strings), names (inner ones) or all."""
     expand: Annotated[bool, Flag] = False
     """Expand operators that the opset lacks into their ONNX function bodies, which may round
     differently."""
@@ -121,9 +123,12 @@ def run_convert(
         named = {"opset": options.opset, "IR": options.ir}
         what += [f"{name} {value}" for name, value in named.items() if value is not None]
     passes += _precision(options, write.inputs)
-    if not passes:
-        raise UsageError("nothing to convert: type --opset N, --ir N or --to fp16")
     what += [options.to] if options.to is not None else []
+    if options.strip:
+        passes.append(strip_pass(options.strip))
+        what.append("stripped")
+    if not passes:
+        raise UsageError("nothing to convert: type --opset N, --ir N, --to fp16 or --strip all")
     write_result(source, out, write.with_passes(",".join(passes)), ", ".join(what))
 
 

@@ -16,7 +16,14 @@ from tiered.cli.files import (
     choose_output,
     load_model,
 )
-from tiered.cli.flags import LEVELS, OptimizeOptions, level_set, split_names, split_required
+from tiered.cli.flags import (
+    LEVELS,
+    OptimizeOptions,
+    level_set,
+    split_names,
+    split_required,
+    with_strip,
+)
 from tiered.cli.html import run_page_for
 from tiered.cli.load_passes import load_passes, with_loads
 from tiered.cli.outcome import Failed, Outcome, note_outcome
@@ -66,6 +73,7 @@ def run_optimize(
     may_lack = options.dry_run or options.json or watch.print_pipeline
     target = choose_output(out, options.output, may_lack=may_lack)
     load_passes(options.load)
+    options = with_strip(options)
     check_options(options, watch)
     if watch.print_pipeline:
         print_planned(options, watch)

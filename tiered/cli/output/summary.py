@@ -83,15 +83,17 @@ def print_summary(console: Console, outcome: Outcome, result: OptimizeResult) ->
 def _of_lossy_passes(result: OptimizeResult) -> Iterator[Remark]:
     """Yield the remarks of passes that reduce accuracy: their changes, and the nodes they skip.
 
-    Those of analyses, too: no level runs them.
+    Those of analyses, too: no level runs them. Of other passes that no level runs: what they found.
     """
     names = {
         done.name
         for done in result.report.results
         if done.info.numerics is Numerics.LOSSY or done.info.analysis
     }
+    asked = {done.name for done in result.report.results if done.info.opt_level is None}
     for remark in result.remarks:
-        if remark.pass_name in names and remark.kind in ("analysis", "missed"):
+        shown = names if remark.kind == "missed" else names | asked
+        if remark.pass_name in shown and remark.kind in ("analysis", "missed"):
             yield remark
 
 

@@ -56,6 +56,7 @@ class Edit(IntEnum):
     FOLD_TO_INITIALIZER = 24  # node, graph, the output, its index, its type before
     SET_ORDER = 25  # graph, places before
     EXCHANGE_GRAPH_OUTPUT = 26  # graph, value after, value before, its places
+    SET_SKELETON = 27  # model or graph, skeleton before
 
 
 NODE_EDITS = frozenset(

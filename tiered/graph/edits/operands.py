@@ -258,7 +258,10 @@ def rename_node(graph: Graph, node: Node, name: str) -> None:
         )
     graph._log(Edit.RENAME_NODE, node, node.proto)
     proto = _copy(node.proto)
-    proto.name = name
+    if name:
+        proto.name = name
+    else:
+        proto.ClearField("name")
     write_named(node, proto)
 
 

@@ -60,6 +60,7 @@ def undo_table(model: ModelState) -> dict[Edit, Callable[..., None]]:
         Edit.FORGET_TYPES: _forget_types,
         Edit.EXCHANGE_CONTENT: write_content,
         Edit.SET_ORDER: nodes.write_places,
+        Edit.SET_SKELETON: _set_skeleton,
     }
 
 
@@ -107,6 +108,10 @@ def _set_opset(root: ModelState | Function, before: dict[str, int]) -> None:
 
 def _set_ir_version(model: ModelState, before: int) -> None:
     model.skeleton.ir_version = before
+
+
+def _set_skeleton(root: Any, before: Any) -> None:
+    root.skeleton = before
 
 
 def _forget_types(model: ModelState, known: Any) -> None:

@@ -139,5 +139,7 @@ def _touched(entry: Entry) -> Iterator[Piece]:
         yield MODEL
         if getattr(subject, "is_function", False):
             yield _graph(subject)
+    elif edit is Edit.SET_SKELETON:
+        yield _graph(subject) if hasattr(subject, "owner") else MODEL
     elif edit in (Edit.ADD_CONSTANT, Edit.REMOVE_CONSTANT, Edit.SET_CONSTANT, Edit.MOVE_CONSTANT):
         yield _value(subject)
