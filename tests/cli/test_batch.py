@@ -39,7 +39,7 @@ def test_a_batch_prints_lines_a_table_and_totals(cli: Cli, models: Path, tmp_pat
     table = tmp_path / "all.jsonl"
     ended = cli("batch", models, "--out-dir", tmp_path / "out", "-O3", "--results", table)
     assert ended.code == 1
-    assert f"{models}/a.onnx: done, 3 -> 1 nodes" in ended.err
+    assert f"{models}/a.onnx: done, 3 -> 1 node" in ended.err
     assert f"{models}/b.onnx: failed: " in ended.err
     assert "2 models: 1 done, 1 failed" in ended.out
     assert [json.loads(line)["status"] for line in table.read_text().splitlines()] == [

@@ -29,7 +29,7 @@ def test_the_wrong_rewrite_is_printed_with_its_nodes_and_ends_with_3(cli: Cli, f
     assert "swap_operands_of_sub, rewrite #1 of 1, at node 's'" in ended.out
     assert "- [s] b = Sub (a, z)" in ended.out
     assert "+ [s] b = Sub (z, a)" in ended.out
-    assert "run 1: the first 1 rewrites are wrong" in ended.err
+    assert "run 1: rewrites up to #1: wrong" in ended.err
 
 
 def test_a_right_pipeline_ends_with_0(cli: Cli, file: Path) -> None:
@@ -169,5 +169,5 @@ def test_an_operator_that_nothing_defines_cannot_run_and_is_not_called_wrong(
     with registered(make_undefined):
         ended = cli("bisect", path, "--passes", "make_undefined")
     assert ended.code == 3
-    assert "run 1: the first 1 rewrites cannot run\n" in ended.err
+    assert "run 1: rewrites up to #1: cannot run\n" in ended.err
     assert "wrong" not in ended.out + ended.err

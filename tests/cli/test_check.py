@@ -33,7 +33,7 @@ def test_a_target_that_takes_what_the_passes_leave_is_met(
     ended = cli("check", small, "--backend", npu)
     assert (ended.code, ended.err) == (0, "")
     assert "as it is:                   1 of 3 nodes taken (33%)" in ended.out
-    assert "after the passes of -O2:    1 of 1 nodes taken (100%)" in ended.out
+    assert "after the passes of -O2:    1 of 1 node taken (100%)" in ended.out
     assert "eliminate_identity   Identity" in ended.out
     assert "npu takes the model" in ended.out
 

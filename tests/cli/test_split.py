@@ -27,7 +27,7 @@ def test_parts_are_written_and_verified(cli: Cli, model: Path) -> None:
     ended = cli("split", model, "--at", "a,d", "--out-dir", parts, "--verify")
     assert (ended.code, ended.err) == (0, "")
     assert "verified: yes (exact" in ended.out
-    assert "m_0.onnx: 1 nodes\n  inputs: x: float[N,4]\n  outputs: a: float[N,4]\n" in ended.out
+    assert "m_0.onnx: 1 node\n  inputs: x: float[N,4]\n  outputs: a: float[N,4]\n" in ended.out
     files = sorted(parts.iterdir())
     assert [file.name for file in files] == ["m_0.onnx", "m_1.onnx", "m_2.onnx"]
     values = {"x": np.array([[1, -2, 3, -0.0]], np.float32)}

@@ -44,7 +44,7 @@ def test_the_first_wrong_rewrite_of_a_pass_is_blamed() -> None:
     assert blame.runs <= 7
     assert any("v5 = Sub (" in line for line in blame.before)
     assert any("= Add (" in line for line in blame.after)
-    assert said[0] == "12 rewrites by 1 passes"
+    assert said[0] == "12 rewrites by 1 pass"
     assert "rewrite #6 of 12, at node 'n5'" in str(blame)
 
 

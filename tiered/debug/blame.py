@@ -272,8 +272,8 @@ class Bisection:
             return self.oracle(model, changed_by)
 
         is_excused = self._good > self._start
-        since = f", once #{self._good} is excused," if is_excused else ""
-        return self._asked(f"the first {number}{since}", failure)
+        since = f", once #{self._good} is excused" if is_excused else ""
+        return self._asked(f"rewrites up to #{number}{since}", failure)
 
     def _is_recorded(self, number: int) -> bool:
         """Return whether only the history has the model after so many rewrites."""
@@ -293,7 +293,7 @@ class Bisection:
             known = failure()
             self.runs += 1
             self.memory.keep(question, known)
-            self.say(f"run {self.runs}: {question} rewrites {_verdict(known)}")
+            self.say(f"run {self.runs}: {question}: {_verdict(known)}")
         return known
 
     def _needs(self, number: int) -> tuple[str, ...]:
@@ -304,8 +304,9 @@ class Bisection:
         numbers = {key: at for at, key in reversed(list(enumerate(keys, 1)))}
 
         def is_wrong(chosen: Sequence[Key]) -> bool:
-            listed = " ".join(f"#{numbers[key]}" for key in (*chosen, last))
-            return bool(self._asked(f"only {listed}", lambda: self._chosen({*chosen, last})))
+            alone = " ".join(f"#{numbers[key]}" for key in (*chosen, last))
+            question = f"rewrites {alone} alone"
+            return bool(self._asked(question, lambda: self._chosen({*chosen, last})))
 
         if not others or is_wrong([]) or not is_wrong(others):
             return ()
@@ -453,4 +454,4 @@ def _ignore(_: str) -> None:
 def _verdict(symptom: str) -> str:
     if symptom.startswith(_CANNOT_RUN):
         return "cannot run"
-    return "are wrong" if symptom else "are right"
+    return "wrong" if symptom else "right"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, Self, get_args
 from tiered.cli.output.tables import Number, print_table, seconds, size
 from tiered.cli.output.terminal import notes, printable, results as stdout
 from tiered.fleet.result import Status
+from tiered.support.amounts import counted
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -93,7 +94,7 @@ class BatchReport:
         if result.reason:
             said += f": {result.reason}"
         elif result.nodes_after is not None:
-            said += f", {result.nodes_before:,} -> {result.nodes_after:,} nodes"
+            said += f", {result.nodes_before:,} -> {counted(result.nodes_after, 'node')}"
         if result.seconds:
             said += f" ({seconds(result.seconds)})"
         self._console.print(printable(said), soft_wrap=True)
