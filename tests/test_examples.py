@@ -1,5 +1,6 @@
 """The examples run."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -23,6 +24,9 @@ def test_the_demo_optimises_its_models() -> None:
         result = onnx.load(ROOT / "build" / "demo" / source.name)
         assert len(result.graph.node) < len(onnx.load(source).graph.node)
         assert source.name in done.stdout
+    *_, last = done.stdout.splitlines()
+    gained = r"2 models, verified: [\d,]+ nodes are now [\d,]+ \(\d\d%\), .* results in build/demo"
+    assert re.fullmatch(gained, last), last
 
 
 def test_networkx_algorithms_run_on_a_real_model() -> None:

@@ -1,4 +1,4 @@
-"""What the README shows is what happens: commands and programs run, quoted source is current."""
+"""What the README and the tour show is what happens: commands and programs run."""
 
 import re
 import shlex
@@ -6,15 +6,17 @@ from pathlib import Path
 
 import pytest
 
+from docs import readme
 from tests.cli.conftest import Cli
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+TEXT = README + (ROOT / "docs" / "tour.md").read_text(encoding="utf-8")
 
-PROGRAMS = re.findall(r"^```python\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
-QUOTED = re.findall(r"^```python file=(\S+)\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
-CONSOLE = "".join(re.findall(r"^```console\n(.*?)^```", README, re.MULTILINE | re.DOTALL))
-COMMANDS = re.findall(r"^\$ tiered (.*)\n(.*)", CONSOLE, re.MULTILINE)
+PROGRAMS = re.findall(r"^```python\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
+QUOTED = re.findall(r"^```python file=(\S+)\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
+CONSOLE = "".join(re.findall(r"^```console\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL))
+COMMANDS = list(dict.fromkeys(re.findall(r"^\$ tiered (.*)\n(.*)", CONSOLE, re.MULTILINE)))
 """Each command with the first line that it is said to print."""
 
 
@@ -32,7 +34,7 @@ def test_a_command_does_what_is_shown(cli: Cli, command: str, shown: str) -> Non
     assert _without_numbers(first) == _without_numbers(shown)
 
 
-@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("program", list(dict.fromkeys(PROGRAMS)))
 def test_a_program_runs(program: str) -> None:
     exec(compile(program, "README.md", "exec"), {})
 
@@ -40,6 +42,25 @@ def test_a_program_runs(program: str) -> None:
 @pytest.mark.parametrize(("file", "source"), QUOTED)
 def test_quoted_source_is_the_files(file: str, source: str) -> None:
     assert source == (ROOT / file).read_text(encoding="utf-8")
+
+
+def test_the_numbers_are_those_of_a_run_and_of_the_tables() -> None:
+    found = readme.numbers()
+    for name in readme.PAGES:
+        page = (ROOT / name).read_text(encoding="utf-8")
+        assert readme.written(page, found) == page, "run `python -m docs.readme`"
+    assert all(re.search(pattern, README, re.MULTILINE) for pattern, _ in found)
+
+
+def test_the_chart_is_that_of_the_table() -> None:
+    assert (ROOT / readme.CHART).read_text(encoding="utf-8") == readme.chart()
+
+
+def test_the_readme_is_short() -> None:
+    assert len(README.splitlines()) <= 130
+    head = README.partition("## Install")[0]
+    assert "% of the nodes" in head
+    assert f"]({readme.CHART})" in head
 
 
 def _without_numbers(text: str) -> str:

@@ -1,3 +1,5 @@
+from typing import Any
+
 import onnx
 import pytest
 
@@ -21,7 +23,7 @@ def described() -> onnx.ModelProto:
     then = model.graph.node[1].attribute[0].g
     inner = model.graph.value_info.add(name="a_long_inner_name", type=model.graph.output[0].type)
     interface = (model.graph.input[0], model.graph.output[0])
-    holders = (
+    holders: tuple[Any, ...] = (
         *(model, model.graph, *model.graph.node, then, *then.node, then.output[0], inner),
         *(model.graph.initializer[0], *interface),
     )
