@@ -23,7 +23,8 @@ def test_gradients_are_written_and_named_as_a_change_of_the_interface(
 ) -> None:
     out = model.parent / "out.onnx"
     ended = cli("gradient", model, out, "--wrt", "w,x", "--seed", "input", "--verify")
-    assert (ended.code, ended.err) == (0, "")
+    assert ended.code == 0
+    assert "outputs grad/w, grad/x not compared: the model before has no such tensor" in ended.err
     made = onnx.load(out)
     assert [info.name for info in made.graph.output] == ["y", "grad/w", "grad/x"]
     assert [info.name for info in made.graph.input] == ["x", "seed/y"]
@@ -45,7 +46,7 @@ def test_tensors_are_computed_again_and_some_stay(cli: Cli, model: Path) -> None
     for more in ((), ("--recompute",), ("--recompute", "--stay", "t3,t6")):
         out = model.parent / "out.onnx"
         ended = cli("gradient", model, out, "--seed", "input", "--force", "--verify", *more)
-        assert (ended.code, ended.err) == (0, "")
+        assert ended.code == 0
         made.append([node.op_type for node in onnx.load(out).graph.node].count("Tanh"))
     # Between t3 and t6, and before, two Tanh each.
     assert made[0] == 9 < made[1] < 18

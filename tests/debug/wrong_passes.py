@@ -603,6 +603,7 @@ def exchange_captured_value(graph: Graph, node: Node) -> None:
     "its own output put in the place of what it reads",
     "(float[3] x) => (float[3] y) { a = Abs(x)  [n] b = Neg(a)  y = Exp(b) }",
     "n",
+    kind="error",
 )
 def make_a_cycle(graph: Graph, node: Node) -> None:
     value = node.inputs[0]

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Final
 
 import onnx
 
-from tiered.backends.known import get_backend
-
 if TYPE_CHECKING:
     from tiered.backends.backend import Backend
     from tiered.graph import Model
@@ -25,6 +23,8 @@ def noting_lost_kernels(model: Model) -> Iterator[None]:
 
     A conversion to another opset or dtype is right by the standard, and a runtime may lack it.
     """
+    from tiered.backends.known import get_backend
+
     runtime = get_backend(_RUNTIME)
     before = {gap.operator for gap in runtime.coverage(model).gaps}
     yield

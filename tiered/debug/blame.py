@@ -17,7 +17,7 @@ import onnx
 
 from tiered.debug.history import History
 from tiered.debug.oracles import Oracle, OutputOracle
-from tiered.debug.recorder import Recorder
+from tiered.debug.recorder import Recorder, RewriteFacts
 from tiered.debug.resume_file import ResumeFile
 from tiered.debug.runs import Key, ModelLike, Subject, shaped
 from tiered.debug.search import fewest, first_wrong
@@ -344,7 +344,9 @@ class Bisection:
         assert result is not None
         # A rule without end raises at a node of its own, which is gone: its first rewrite is not.
         first = self.recorder.by_number.get(failure.began + 1)
-        places = failure.places or (tuple(first.places) if first is not None else ())
+        cause = self._cause(failure) if not failure.anchor else None
+        at = cause or first
+        places = failure.places or (tuple(at.places) if at is not None else ())
         return Blame(
             "error",
             result.error or "",
@@ -353,10 +355,20 @@ class Bisection:
             result.text,
             result.info,
             result.info.law or result.name,
-            failure.anchor,
+            failure.anchor if cause is None else cause.anchor,
             places=places,
             runs=self.runs,
         )
+
+    def _cause(self, failure: FirstFailure) -> RewriteFacts | None:
+        """Return the rewrite without which a pass does not raise at its end, as for a cycle."""
+        began, last = failure.began, max(self.recorder.by_number, default=0)
+        if last <= began or self._raises(began):
+            return None
+        return self.recorder.by_number[first_wrong(began, last, self._raises)]
+
+    def _raises(self, number: int) -> bool:
+        return self.subject.run(number).error is not None
 
 
 @dataclass

@@ -75,11 +75,12 @@ def _tree(source: str) -> ast.Module:
 
 
 def _reasons(tree: ast.AST) -> Iterator[str]:
-    """Yield the reason of each Skip, in the order of the file."""
+    """Yield the reason of each Skip and Unable, in the order of the file."""
     calls = [
         node
         for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == "Skip"
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func).rpartition(".")[2] in ("Skip", "Unable")
     ]
     for call in sorted(calls, key=lambda found: (found.lineno, found.col_offset)):
         if call.args and isinstance(call.args[0], ast.Constant):
