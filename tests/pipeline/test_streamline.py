@@ -192,3 +192,26 @@ def test_all_integers_of_random_networks(seed: int) -> None:
     steps = {"Add", "Div", "Mul", "Sub"}
     kept = [sum(kind in steps for kind in operators(proto)) for proto in (before, after)]
     assert kept[1] <= kept[0]
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("middle", ["Identity", "Transpose<perm=[0,1]>"])
+def test_chains_of_steps_keep_every_count_at_ties(seed: int, middle: str) -> None:
+    random = np.random.default_rng(seed)
+    x = np.arange(-128, 128, dtype=np.int8).reshape(-1, 1)
+    numbers, text, constants = x.astype(np.float32), "a0 = Cast<to=1>(x)", dict[str, Any]()
+    computed = {"Add": np.add, "Div": np.divide, "Mul": np.multiply, "Sub": np.subtract}
+    for at in range(5):
+        name = str(random.choice(list(computed)))
+        choice = [0.1, 0.37, 0.7, 3] if name in ("Div", "Mul") else [0.1, 0.37, 3, 7, -1, 0.7]
+        constants[f"c{at}"] = constant = floats(random.choice(choice))
+        numbers = computed[name](numbers, constant).astype(np.float32)
+        moved = middle if at == 2 else "Identity"
+        text += f" s{at} = {name}(a{at}, c{at}) a{at + 1} = {moved}(s{at})"
+    # Thresholds that are met exactly: a step that is merged with another one may miss them.
+    met = np.sort(random.choice(numbers.ravel(), 8, replace=False)).reshape(1, -1)
+    text = f"(int8[N,1] x) => (float[N,1] y) {{ {text} y = q.MultiThreshold(a5, t) }}"
+    proto = parsed(text, t=met, **constants)
+    made = streamlined(proto)
+    assert operators(made)[-1] == "MultiThreshold"
+    assert (outputs(made, x) == outputs(proto, x)).all()

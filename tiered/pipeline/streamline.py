@@ -41,6 +41,16 @@ def streamline_pipeline() -> Sequential:
             # Scales and offsets as operators of their own.
             "replace_bn_with_mul_add",
             "decompose_gemm",
+            # One by one, before constants are merged: so their rounding stays.
+            Fixpoint(
+                [
+                    "eliminate_identity",
+                    "eliminate_nop_transpose",
+                    "sink_affine_past_move",
+                    "fuse_affine_into_threshold",
+                    "fuse_affine_into_comparison",
+                ]
+            ),
             Fixpoint(
                 [
                     Fixpoint([*algebra, *moves]),
