@@ -38,7 +38,7 @@ class FakeSession(Session):
         """Return the seconds that are made up."""
         if type(self).interrupt():
             raise KeyboardInterrupt
-        return Timing([self._taken] * runs, [self._taken] * runs, 0.25, 4096)
+        return Timing([self._taken] * runs, [self._taken] * runs, 0.25, 4096, {})
 
 
 class FakeWorker:

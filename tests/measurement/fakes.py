@@ -76,4 +76,5 @@ class Process:
         for _ in range(before):
             self._machine.run(self._place, self._by_chance)
         taken = [self._machine.run(self._place, self._by_chance) for _ in range(runs)]
-        return Timing(taken, [each * 0.99 for each in taken], self._machine.opening, 1000 + sample)
+        worked = [each * 0.99 for each in taken]
+        return Timing(taken, worked, self._machine.opening, 1000 + sample, {})

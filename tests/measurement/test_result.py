@@ -8,11 +8,16 @@ from tiered.measurement.trials import Round
 from tiered.runtime.opening import Opening
 
 
-def round_of(*seconds: float, waiting: float = 0.0, memory: int | None = 100) -> Round:
+def round_of(
+    *seconds: float,
+    waiting: float = 0.0,
+    memory: int | None = 100,
+    nodes: dict[str, int] | None = None,
+) -> Round:
     count = len(seconds)
     return Round(
         [[each] * 5 for each in seconds], [5] * count, [1.0] * count, [1 - waiting] * count,
-        [0.1] * count, [memory] * count, is_whole=True,
+        [0.1] * count, [memory] * count, [nodes or {}] * count, is_whole=True,
     )  # fmt: skip
 
 
@@ -44,7 +49,8 @@ def test_few_rounds_have_no_verdict_and_say_so() -> None:
     found = bench_of([round_of(1.0, 0.5)] * 7)
     assert found.ratios[0].verdict == "too few rounds"
     assert found.remarks == (
-        "7 rounds are too few for a verdict, which takes 8: allow more --minutes and --runs",
+        "7 rounds are too few for a 99% interval, which takes 8 "
+        "(--rounds, --minutes and --runs limit them)",
     )
     with pytest.raises(TargetError, match="expected B<A: not shown, 7 rounds are too few"):
         found.check(["B<A"])
@@ -87,6 +93,12 @@ def test_an_unsteady_or_a_busy_machine_is_reported() -> None:
     assert bench_of(busy, clock="processor").remarks == ()
     assert bench_of(busy, opening=Opening(threads=2)).remarks == ()
     assert bench_of(busy, opening=Opening(provider="CUDAExecutionProvider")).remarks == ()
+
+
+def test_nodes_that_the_provider_does_not_take_are_counted() -> None:
+    rounds = [round_of(1.0, nodes={"CUDAExecutionProvider": 7, "CPUExecutionProvider": 3})] * 8
+    (remark,) = bench_of(rounds, opening=Opening(provider="CUDAExecutionProvider")).remarks
+    assert remark == "a.onnx: 3 of 10 nodes are not taken by CUDAExecutionProvider"
 
 
 def test_an_interrupted_measurement_says_so() -> None:

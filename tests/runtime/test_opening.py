@@ -1,5 +1,6 @@
 """How sessions are opened: levels, threads, providers."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from tiered.runtime.opening import (
     Opening,
     check_provider,
     installed_provider,
+    nodes_by_provider,
     session_options,
 )
 from tiered.testing import parse
@@ -42,6 +44,30 @@ def test_a_provider_that_onnxruntime_leaves_out_is_an_error() -> None:
     with pytest.raises(RuntimeFailure, match=r"opens 'a\.onnx' without CUDAExecutionProvider"):
         check_provider([CPU], Opening(provider="CUDAExecutionProvider"), "'a.onnx'")
     check_provider([CPU], "reproducible", "'a.onnx'")
+
+
+class Part:
+    """Nodes that a provider takes."""
+
+    def __init__(self, ep_name: str, count: int) -> None:
+        self.ep_name = ep_name
+        self.get_nodes = lambda: ["node"] * count
+
+
+def assigned(*parts: Part) -> Any:
+    return SimpleNamespace(get_provider_graph_assignment_info=lambda: parts)
+
+
+def test_a_provider_that_takes_no_node_is_an_error() -> None:
+    cuda = Opening(provider="CUDAExecutionProvider")
+    session = assigned(Part(CPU, 2), Part(cuda.provider, 3), Part(CPU, 1))
+    assert nodes_by_provider(session, cuda, "'a.onnx'") == {CPU: 3, cuda.provider: 3}
+    said = r"CUDAExecutionProvider takes no node of 'a\.onnx': CPUExecutionProvider takes 2; choose"
+    with pytest.raises(RuntimeFailure, match=said):
+        nodes_by_provider(assigned(Part(CPU, 2)), cuda, "'a.onnx'")
+    assert nodes_by_provider(assigned(), cuda, "'a.onnx'") == {}
+    assert nodes_by_provider(SimpleNamespace(), cuda, "'a.onnx'") == {}
+    assert nodes_by_provider(session, "default", "'a.onnx'") == {}
 
 
 def test_a_prepared_run_is_that_of_the_session() -> None:

@@ -155,6 +155,7 @@ class Bench:
             yield "interrupted: the figures are those of the rounds until then"
         if len(self.rounds) < fewest_for():
             yield _few(len(self.rounds))
+        yield from self._nodes_elsewhere()
         speeds = [_speed(each, len(self.names)) for each in self.rounds]
         change, share = drift(speeds), spread(speeds)
         beside = "; ratios are not affected, as the models alternate" if self.names[1:] else ""
@@ -172,6 +173,14 @@ class Bench:
                 f"the machine is busy: runs waited for the processor {waiting:.0%} of their time; "
                 "the clock 'processor' leaves that out"
             )
+
+    def _nodes_elsewhere(self) -> Iterator[str]:
+        """Yield which models have nodes that the provider does not take."""
+        provider = self.opening.provider
+        for name, nodes in zip(self.names, self.rounds[0].nodes, strict=True):
+            left = sum(count for each, count in nodes.items() if each != provider)
+            if left:
+                yield f"{name}: {left} of {sum(nodes.values())} nodes are not taken by {provider}"
 
     def _waiting(self) -> float | None:
         """Return the share of the time that a model of one thread was not running, if it counts."""
@@ -193,7 +202,8 @@ def _verdict(ratio: Interval) -> str:
 def _few(rounds: int) -> str:
     return (
         f"{rounds} round{'' if rounds == 1 else 's'} {'is' if rounds == 1 else 'are'} too few for "
-        f"a verdict, which takes {fewest_for()}: allow more --minutes and --runs"
+        f"a {CONFIDENCE:.0%} interval, which takes {fewest_for()} "
+        "(--rounds, --minutes and --runs limit them)"
     )
 
 

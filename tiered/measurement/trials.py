@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from functools import partial
@@ -75,6 +75,7 @@ class Round:
         wall, processor: seconds of all timed runs.
         started: seconds to open the model.
         memory: bytes that it added to the peak of its process, None if unknown.
+        nodes: how many each provider takes.
         is_whole: whether it came to its end.
     """
 
@@ -84,6 +85,7 @@ class Round:
     processor: list[float]
     started: list[float]
     memory: list[int | None]
+    nodes: list[Mapping[str, int]]
     is_whole: bool = False
 
     @classmethod
@@ -91,7 +93,7 @@ class Round:
         """Return a round before its first iteration."""
         zeros = [0.0] * count
         return cls([[] for _ in range(count)], [0] * count, [*zeros], [*zeros], [*zeros],
-                   [None] * count)  # fmt: skip
+                   [None] * count, [{}] * count)  # fmt: skip
 
     @property
     def complete(self) -> int:
@@ -205,6 +207,7 @@ def _warmed(found: Round, place: int, model: Timed, plan: Plan) -> float:
         slowest = max(slowest, *model.time(sample, 1, 0).wall)
     timing = model.time(0, 1 if slowest >= _LONG else _WARM, 0)
     found.started[place], found.memory[place] = timing.started, timing.memory
+    found.nodes[place] = timing.nodes
     return statistics.median(timing.wall)
 
 

@@ -12,6 +12,7 @@ CPU: Final = "CPUExecutionProvider"
 _SUFFIX: Final = "ExecutionProvider"
 _FOLDER: Final = "session.model_external_initializers_file_folder_path"
 _UNPACKED: Final = "session.disable_prepacking"
+_ASSIGNMENT: Final = "session.record_ep_graph_assignment_info"
 
 RuntimeLevel = Literal["off", "basic", "extended", "all"]
 """Which optimisations of its own onnxruntime makes; "all" includes those of the layout."""
@@ -21,6 +22,8 @@ Clock = Literal["wall", "processor"]
 the model."""
 
 RUNTIME_LEVELS: Final[tuple[RuntimeLevel, ...]] = get_args(RuntimeLevel)
+_ASSIGNED: Final = "get_provider_graph_assignment_info"
+"""The method of a session that says which provider takes each node; old releases lack it."""
 _BY_LEVEL: Final = {
     "off": "ORT_DISABLE_ALL",
     "basic": "ORT_ENABLE_BASIC",
@@ -77,6 +80,7 @@ def session_options(ort: Any, setting: Setting, threads: int, folder: str) -> An
         options.graph_optimization_level = getattr(levels, _BY_LEVEL[setting.level])
         options.intra_op_num_threads = setting.threads
         options.inter_op_num_threads = 1
+        options.add_session_config_entry(_ASSIGNMENT, "1")
     elif setting != "default":
         options.graph_optimization_level = levels.ORT_DISABLE_ALL
     if setting == "reproducible":
@@ -107,6 +111,25 @@ def check_provider(found: list[str], setting: Setting, label: str) -> None:
             f"onnxruntime opens {label} without {wanted}: it cannot load the provider, and would "
             f"use {', '.join(found)}; install its libraries, or choose another provider"
         )
+
+
+def nodes_by_provider(session: Any, setting: Setting, label: str) -> dict[str, int]:
+    """Return how many nodes each provider takes; empty where onnxruntime does not say.
+
+    Raises:
+        RuntimeFailure: the provider of the setting takes no node.
+    """
+    if not isinstance(setting, Opening) or not hasattr(session, _ASSIGNED):
+        return {}
+    found: dict[str, int] = {}
+    for part in getattr(session, _ASSIGNED)():
+        found[part.ep_name] = found.get(part.ep_name, 0) + len(part.get_nodes())
+    if found and not found.get(setting.provider):
+        taken = ", ".join(f"{name} takes {count}" for name, count in found.items())
+        raise RuntimeFailure(
+            f"{setting.provider} takes no node of {label}: {taken}; choose another provider"
+        )
+    return found
 
 
 def installed_provider(name: str) -> str:

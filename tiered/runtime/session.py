@@ -12,7 +12,13 @@ import numpy as np
 
 from tiered.errors import ModelError, RuntimeFailure
 from tiered.graph.core.dtypes import DataType, is_float
-from tiered.runtime.opening import Setting, check_provider, provider_of, session_options
+from tiered.runtime.opening import (
+    Setting,
+    check_provider,
+    nodes_by_provider,
+    provider_of,
+    session_options,
+)
 
 if TYPE_CHECKING:
     import onnx
@@ -86,6 +92,7 @@ class Session:
                 f"onnxruntime cannot load {self._label}: {_words(error)}"
             ) from error
         check_provider(self._session.get_providers(), setting, self._label)
+        self.nodes_by_provider = nodes_by_provider(self._session, setting, self._label)
         self._input_types = {i.name: str(i.type) for i in self._session.get_inputs()}
         for i in self._session.get_overridable_initializers():
             self._input_types[i.name] = str(i.type)

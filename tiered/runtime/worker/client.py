@@ -192,12 +192,14 @@ class Timing(NamedTuple):
         wall, processor: seconds of each run, by the wall clock and of the thread that calls.
         started: the seconds that it took to open the model.
         memory: the bytes that it added to the peak of the process so far, None if unknown.
+        nodes: how many nodes each provider takes; empty if unknown.
     """
 
     wall: list[float]
     processor: list[float]
     started: float
     memory: int | None
+    nodes: Mapping[str, int]
 
 
 class WorkerSession:

@@ -74,7 +74,12 @@ class Server:
             case "time":
                 timed_model = self._timed[number]
                 found = timed_model.seconds(request["sample"], request["runs"], request["before"])
-                return {**found, "started": timed_model.started, "memory": timed_model.grown()}
+                return {
+                    **found,
+                    "started": timed_model.started,
+                    "memory": timed_model.grown(),
+                    "nodes": timed_model.nodes_by_provider,
+                }
             case "close":
                 self._open.pop(number, None)
                 self._timed.pop(number, None)

@@ -27,6 +27,11 @@ class TimedModel:
         self._base = base
         self._calls: list[Callable[[], object]] = []
 
+    @property
+    def nodes_by_provider(self) -> dict[str, int]:
+        """How many nodes each provider takes, as onnxruntime says."""
+        return self._session.nodes_by_provider
+
     def hold(self, samples: Sequence[Mapping[str, Any]]) -> None:
         """Keep the feeds of the runs.
 
