@@ -390,6 +390,11 @@ ONE_WAY = {
         12, "(float[N,6] x) => (float[N,3] y, float[N,3] z) "
         "{ y, z = Split<axis = 1, split = [3, 3]>(x) }",
     ),
+    "limits that nodes cast and move": OneWay(
+        12, X + "<int64[1] a = {-1}, double b = {2.5}> { f = Cast<to = 1>(a)  g = Squeeze(f)  "
+        "h = Cast<to = 1>(b)  y = Clip(x, g, h) }",
+        10, X + "{ y = Clip<max = 2.5, min = -1.0>(x) }",
+    ),
     "a scalar where a list of axes is due": OneWay(
         13, "(float[3] x) => (float[3,1] y) <int64 a = {-1}> { y = Unsqueeze(x, a) }",
         12, "(float[3] x) => (float[3,1] y) { y = Unsqueeze<axes = [-1]>(x) }",

@@ -84,11 +84,15 @@ class Form:
 def contents(value: Value) -> np.ndarray[Any, Any] | None:
     """Return the numbers of a constant, in a graph or detached; None for other values.
 
-    Integers that nodes compute of constants and of known sizes are known, too.
+    Integers that nodes compute of constants and of known sizes are known, too, and floats that
+    nodes move or cast.
     """
     if value.graph is None:
         return None if value.default is None or value.default.is_sparse else value.default.numpy()
-    return value.const if value.tensor is not None else _computed(value)
+    if value.tensor is not None:
+        return value.const
+    found = _computed(value)
+    return _moved(value, _DEPTH) if found is None else found
 
 
 def _computed(value: Value) -> np.ndarray[Any, Any] | None:
@@ -98,6 +102,34 @@ def _computed(value: Value) -> np.ndarray[Any, Any] | None:
     if not all(isinstance(element, int) for element in elements.ravel().tolist()):
         return None
     return elements.astype(DataType(value.dtype).numpy)
+
+
+_DEPTH: Final = 8
+_MOST: Final = 1024
+"""The elements of the operands that are looked at."""
+_SHAPING: Final = frozenset({"Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"})
+
+
+def _moved(value: Value, depth: int) -> np.ndarray[Any, Any] | None:
+    """Return floats that nodes without arithmetic make of a small constant: the same numbers."""
+    if value.tensor is not None:
+        return value.const if value.tensor.size <= _MOST else None
+    node = value.producer
+    if node is None or node.domain or node.has_references or not depth:
+        return None
+    dtype = None if value.dtype is None else DataType(value.dtype)
+    if dtype is None or not dtype.is_float or dtype.numpy.itemsize == 1:
+        return None
+    source = node.input(0)
+    given = None if source is None else _moved(source, depth - 1)
+    if given is None:
+        return None
+    if node.op_type in ("Cast", "CastLike") and given.dtype.kind not in "OSU":
+        with np.errstate(over="ignore", invalid="ignore"):
+            return given.astype(dtype.numpy)
+    shape = value.shape
+    is_known = shape is not None and all(isinstance(dim, int) for dim in shape)
+    return given.reshape(shape) if node.op_type in _SHAPING and is_known else None
 
 
 def detached(array: np.ndarray[Any, Any], name: str = "const") -> Value:
