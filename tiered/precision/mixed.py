@@ -102,8 +102,8 @@ def mixed_precision(
     if trials is not None and wanted is not None:
         search.meet(wanted, trials, order)
     if trials is not None:
-        measured = search.measured(trials, wanted)
-        on_found(f"measured on {trials} by {search.judge}: {measured}")
+        for judge, measured in search.measured(trials, wanted):
+            on_found(f"measured on {trials} by {judge}: {measured}")
     found = narrowed(model, search.narrowing(), keeps_io=keep_io_types)
     report(model, found, low, on_found, on_skip)
     return found
@@ -133,7 +133,7 @@ class _Search:
         self.kept: dict[Node, str] = {}
         self.beyond: dict[Value, str] = {}
         self.errors: Mapping[Node, LocalError] = {}
-        self.judge = "onnxruntime"
+        self.by_reference = [False]
         self.roles = roles_of(model, low, rules.forces)
 
     def narrowing(self, returned: dict[Node, str] | None = None) -> RuledNarrowing:
@@ -222,8 +222,8 @@ class _Search:
     def meet(self, budget: Budget, trials: Trials, order: Order = "error") -> None:
         """Return nodes to float, from the worst on, until the budget holds.
 
-        A small model is then run on onnx.reference, too, if both agree on the model of floats; if
-        the budget does not hold there, it decides instead.
+        A small model is then run on onnx.reference, too, if both agree on the model of floats: the
+        budget holds on both.
 
         Raises:
             VerificationError: it does not hold with all of them in float, or nothing is measured.
@@ -243,31 +243,38 @@ class _Search:
             return dict.fromkeys(nodes, f"returned for {budget}")
 
         def measure(nodes: Sequence[Node]) -> float | None:
-            narrowing = self.narrowing(returned(nodes))
-            return trials.measure(budget, self._outputs(trials, narrowing))
+            runs = self._outputs(trials, self.narrowing(returned(nodes)))
+            return budget.worst_of([trials.measure(budget, found) for found in runs.values()])
 
         what = "nodes that may return to it"
         found = meet(ranked, measure, budget, what)
         if trials.is_small(self.model) and trials.trusts_reference(self.model):
-            self.judge = "onnx.reference"
+            self.by_reference.append(True)
             final = measure(found.items)
             if final is None or not budget.holds(final):
                 found = meet(ranked, measure, budget, what)
         self.kept.update(returned(found.items))
 
-    def measured(self, trials: Trials, budget: Budget | None) -> str:
-        """Return the metrics of the outputs, in words."""
-        return trials.describe(self._outputs(trials, self.narrowing()), budget)
+    def measured(self, trials: Trials, budget: Budget | None) -> list[tuple[str, str]]:
+        """Return each judge, and the metrics of the outputs on it, in words."""
+        runs = self._outputs(trials, self.narrowing())
+        return [(judge, trials.describe(found, budget)) for judge, found in runs.items()]
 
-    def _outputs(self, trials: Trials, narrowing: RuledNarrowing) -> list[Outputs]:
-        """Return the outputs on the judge; on onnxruntime if onnx.reference does not run them."""
-        how = {"keeps_io": self.keeps_io}
-        if self.judge == "onnx.reference":
+    def _outputs(self, trials: Trials, narrowing: RuledNarrowing) -> dict[str, list[Outputs]]:
+        """Return the outputs on each judge; without onnx.reference if that does not run them."""
+        found = dict[str, list[Outputs]]()
+        for by_reference in tuple(self.by_reference):
             try:
-                return trials.narrowed_outputs(self.model, narrowing, **how, by_reference=True)
+                found["onnx.reference" if by_reference else "onnxruntime"] = (
+                    trials.narrowed_outputs(
+                        self.model, narrowing, keeps_io=self.keeps_io, by_reference=by_reference
+                    )
+                )
             except RuntimeFailure:
-                self.judge = "onnxruntime"
-        return trials.narrowed_outputs(self.model, narrowing, **how)
+                if not by_reference:
+                    raise
+                self.by_reference.remove(True)
+        return found
 
 
 def _sources(node: Node) -> list[Value]:
