@@ -167,7 +167,10 @@ _TWO_WORDS: Final = {
     ("surgeon", "extract"): "type tiered extract MODEL OUT --from A --to B",
     ("surgeon", "sanitize"): "type tiered optimize MODEL OUT",
     ("debug", "reduce"): "type tiered reduce MODEL OUT --check CMD",
-    ("debug", "precision"): "type tiered verify A B --layers",
+    ("debug", "precision"): (
+        "type tiered convert MODEL OUT --to mixed --budget 'cosine>=0.999', which names the nodes "
+        "that need float"
+    ),
 }
 _ASKED: Final = re.compile(r"--(?P<verb>disable|skip|no|enable|require|use)-(?P<name>.+)")
 _OFF: Final = ("disable", "skip", "no")
