@@ -221,6 +221,25 @@ def test_where_a_node_came_from_in_a_pass_that_numbers_nothing() -> None:
     assert trace.origin(first).roots() == ["node_a"]
 
 
+def test_a_node_with_another_operator_is_of_the_one_before() -> None:
+    @function_pass(opt_level=0)
+    def change_operator(graph: Graph, ctx: PassContext) -> None:
+        for node in list(graph.nodes_of("Relu")):
+            graph.set_operator(node, "Exp" if node.label == "node_a" else "Neg")
+
+    given, trace = model(), Trace()
+    with PassContext(instruments=[trace]):
+        change_operator(given)
+    line = "#1 change_operator of 'node_a', 'node_b'"
+    assert str(trace.changes("change_operator")[0]) == line
+    first = next(iter(given.main.nodes_of("Exp")))
+    for asked in ("node_a", first):
+        assert str(trace.origin(asked)).splitlines() == [
+            f"Exp 'node_a': made by change_operator, {line}",
+            "  Relu 'node_a': of the file",
+        ]
+
+
 def test_what_a_pass_changed() -> None:
     trace = traced(Sequential([fuse_relu, relu_to_clip]))
     (change,) = trace.changes("relu_to_clip")

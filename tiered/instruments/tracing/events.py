@@ -13,6 +13,10 @@ from tiered.passes.pass_info import NodeNote, PassInfo, PassResult
 Outcome = Literal["running", "ran", "skipped", "failed"]
 
 
+_SHOWN = 3
+"""Nodes that the line of a rewrite without an anchor names."""
+
+
 @dataclass(slots=True, eq=False)
 class Rewrite:
     """One numbered rewrite.
@@ -59,8 +63,15 @@ class Rewrite:
         return any(state.label == label for state in (*self.before, *self.after))
 
     def __str__(self) -> str:
-        where = f" at {self.anchor!r}" if self.anchor else ""
+        where = f" at {self.anchor!r}" if self.anchor else self._whole()
         return f"#{self.number} {self.law}{where}{' (undone)' if self.undone else ''}"
+
+    def _whole(self) -> str:
+        """Return the nodes of a whole pass that is one rewrite: the first ones, and how many."""
+        labels = list(dict.fromkeys(state.label for state in (*self.before, *self.after)))
+        shown = ", ".join(map(repr, labels[:_SHOWN]))
+        more = len(labels) - _SHOWN
+        return f" of {shown}{f' and {more} more' if more > 0 else ''}" if labels else ""
 
     def lines(self) -> Iterator[str]:
         """Yield the old nodes as `- node`, and the new ones as `+ node`."""

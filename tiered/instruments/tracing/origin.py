@@ -10,7 +10,9 @@ from tiered.instruments.tracing.events import Rewrite
 
 if TYPE_CHECKING:
     from tiered.graph import Node
-    from tiered.instruments.tracing.changes import NodeState
+    from tiered.instruments.tracing.changes import Change, NodeState
+
+    _Makers = dict[int, list[tuple[Rewrite, Change]]]
 
 
 @dataclass(frozen=True)
@@ -66,12 +68,11 @@ def origin_of(node: Node | str, rewrites: Sequence[Rewrite]) -> Origin:
         node: a node, or its name after the run.
         rewrites: those that were kept, in order.
     """
-    makers = {
-        change.after.id: (rewrite, change.after)
-        for rewrite in rewrites
-        for change in rewrite.changes
-        if change.before is None and change.after is not None
-    }
+    makers: _Makers = {}
+    for rewrite in rewrites:
+        for change in rewrite.changes:
+            if change.after is not None and _is_other(change):
+                makers.setdefault(change.after.id, []).append((rewrite, change))
     if not isinstance(node, str):
         return _origin(node.id, node.label, node.op_type, makers, len(rewrites) + 1)
     for rewrite in reversed(rewrites):
@@ -86,29 +87,42 @@ def origin_of(node: Node | str, rewrites: Sequence[Rewrite]) -> Origin:
     return Origin(node, "")
 
 
+def _is_other(change: Change) -> bool:
+    """Return whether a node is new, or has another operator than before."""
+    before, after = change.before, change.after
+    return before is None or (after is not None and before.op_type != after.op_type)
+
+
 def _origin(
     number: int,
     label: str,
     op_type: str,
-    makers: dict[int, tuple[Rewrite, NodeState]],
+    makers: _Makers,
     before: int | None,
 ) -> Origin:
     """Return the origin of a node, by rewrites older than one that used it."""
-    rewrite, made = makers.get(number, (None, None))
-    if rewrite is None or made is None or (before is not None and rewrite.number >= before):
+    found = [m for m in makers.get(number, ()) if before is None or m[0].number < before]
+    if not found:
         return Origin(label, op_type)
+    rewrite, change = found[-1]
     sources = tuple(
         _origin(state.id, state.label, state.op_type, makers, rewrite.number)
-        for state in _sources(rewrite, made)
+        for state in _sources(rewrite, change)
     )
     return Origin(label, op_type, rewrite, sources)
 
 
-def _sources(rewrite: Rewrite, made: NodeState) -> list[NodeState]:
-    """Return the nodes that a rewrite made a node of: those that went, or else the changed ones."""
+def _sources(rewrite: Rewrite, made: Change) -> list[NodeState]:
+    """Return the nodes that a rewrite made a node of: those that went, or else the changed ones.
+
+    A node that got another operator is of itself.
+    """
+    if made.before is not None:
+        return [made.before]
+    assert made.after is not None, "a change has a node before or after"
     gone = [c.before for c in rewrite.changes if c.before is not None and c.after is None]
     if rewrite.anchor or not gone:
         return gone or rewrite.before
     # A whole pass as one rewrite: of all that went, what computed the same tensors.
-    same = [state for state in gone if set(state.outputs) & set(made.outputs)]
+    same = [state for state in gone if set(state.outputs) & set(made.after.outputs)]
     return same or gone
