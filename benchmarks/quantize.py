@@ -102,7 +102,8 @@ def judged(
         deployed = _deployed(original, made, feeds)
     except TieredError as failure:
         return result._replace(failure=f"run: {_line(failure)}")
-    return result._replace(decibels=ratio, deployed=deployed)
+    # Without an output of floats there is no ratio.
+    return result._replace(decibels=math.nan if ratio is None else ratio, deployed=deployed)
 
 
 def coverage(graph: Any, outer: frozenset[str] = frozenset()) -> tuple[int, int]:
