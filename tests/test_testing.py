@@ -225,6 +225,21 @@ def test_a_pass_need_not_be_registered() -> None:
     assert_unchanged(own, RELU_RELU, because="guarded", guarded=True)
 
 
+def test_three_elements_see_a_nan() -> None:
+    @rewrite(op.Not(op.Less(var.a, var.b)), opt_level=1)
+    def opposite(graph: Graph, a: Value, b: Value) -> Value:
+        """Forget that a NaN is neither less nor greater."""
+        return graph.op.GreaterOrEqual(a, b)
+
+    interface = "(float[3] a, float[3] b) => (bool[3] y)"
+    with pytest.raises(AssertionError, match="opposite changed the outputs: y: 2 of 3 elements"):
+        assert_rewrites(
+            opposite,
+            f"{interface} {{ t = Less(a, b)  y = Not(t) }}",
+            f"{interface} {{ y = GreaterOrEqual(a, b) }}",
+        )
+
+
 def test_varied_values_show_what_ordinary_ones_do_not() -> None:
     @rewrite(op.Log(op.Softmax(var.x, axis=var.axis)), opt_level=3, numerics="reassociating")
     def hasty(graph: Graph, x: Value, axis: int) -> Value:

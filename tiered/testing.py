@@ -175,11 +175,11 @@ def _assert_same_outputs(
 
 def _feeds(model: onnx.ModelProto, *, has_specials: bool) -> Iterator[Mapping[str, Any]]:
     """Yield inputs: ordinary, varied and special ones, of other sizes, and empty tensors."""
-    for seed in range(4):
-        special, varied = has_specials and seed % 2 == 1, seed >= 2
-        inputs = make_inputs(
-            model, seed=seed, binding=seed % 2, special=special, varied=varied and not special
-        )
+    # A small tensor has few of the special values: three draws of them beside the varied one.
+    for seed in range(5 if has_specials else 4):
+        special = has_specials and 1 <= seed <= 3
+        varied = seed >= 2 and not special
+        inputs = make_inputs(model, seed=seed, binding=seed % 2, special=special, varied=varied)
         yield inputs.feeds
     if inputs.dims:
         yield make_inputs(model, dims=dict.fromkeys(inputs.dims, 0)).feeds
