@@ -1,0 +1,27 @@
+"""A slice of `tests.conformance.compat_passes`: passes of the compat modules on random models."""
+
+from functools import cache
+
+import pytest
+
+from tests.conformance.compat_passes import Entry, all_passes, faults_of
+from tests.conformance.fuzz_passes import NotRunnable
+
+STEP = 60
+
+
+@cache
+def passes() -> list[Entry]:
+    return list(all_passes())
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_results_are_valid_and_have_the_same_outputs(seed: int) -> None:
+    try:
+        assert list(faults_of(seed, passes()[seed * 9 :: STEP])) == []
+    except NotRunnable as error:
+        pytest.skip(str(error))
+
+
+def test_every_compat_module_has_passes() -> None:
+    assert {name.partition(".")[0] for name, _, _ in passes()} == {"tvm", "poprt", "ppq"}

@@ -1,0 +1,172 @@
+"""Every pass of the compat modules over random models: `python -m tests.conformance.compat_passes`.
+
+The models have dead nodes, equal nodes and nested bodies. A pass gives a valid model with the same
+outputs, within its promise, or it is refused with an error of tiered.
+"""
+
+import contextlib
+import io
+import random
+import sys
+import time
+from collections.abc import Callable, Iterator
+
+import cyclopts
+import onnx
+
+import tiered
+from tests.conformance.fuzz_passes import NotRunnable, trial
+from tests.conformance.judge import Feeds, Outputs, open_on_onnxruntime
+from tests.conformance.random_graphs import SIZES, random_feeds, random_model
+from tiered import Model, PassContext, TieredError
+from tiered.compat import poprt, ppq, tvm
+from tiered.compat.ppq.formatting import GraphDecomposer, GraphFormatter, GraphMerger, GraphReplacer
+from tiered.errors import RuntimeFailure
+from tiered.passes import Pass
+from tiered.support.numerics import Numerics
+
+Run = Callable[[onnx.ModelProto], onnx.ModelProto]
+Entry = tuple[str, Run, Numerics | None]
+"""A name, a call, and the promise about the outputs: None for passes of the interface."""
+_LOOSE = {Numerics.LOSSY, Numerics.APPROXIMATE}
+"""These promise no tolerance for random numbers; only validity is checked."""
+
+
+def all_passes() -> Iterator[Entry]:
+    """Yield each pass of the compat modules."""
+    for name in tiered.pass_names():
+        info = tiered.get_pass(name).info
+        promise = None if info.changes_interface else info.numerics
+        camel = "".join(part.title() for part in name.split("_"))
+        yield f"tvm.{camel}", _of_tvm(camel), promise
+        yield f"poprt.{name}", _of_poprt(name), promise
+    for facade in (GraphFormatter, GraphMerger, GraphDecomposer, GraphReplacer):
+        for method, names in facade.passes.items():
+            worst = max((tiered.get_pass(name).info.numerics for name in names), key=_looseness)
+            yield f"ppq.{facade.__name__}.{method}", _of_ppq(facade, method), worst
+
+
+def _looseness(numerics: Numerics) -> int:
+    return list(Numerics).index(numerics)
+
+
+def _of_tvm(name: str) -> Run:
+    def run(model: onnx.ModelProto) -> onnx.ModelProto:
+        pass_: Pass = getattr(tvm, name)()
+        return pass_.apply(model)
+
+    return run
+
+
+def _of_poprt(name: str) -> Run:
+    def run(model: onnx.ModelProto) -> onnx.ModelProto:
+        made: onnx.ModelProto = poprt.get_pass(name).run(model)
+        return made
+
+    return run
+
+
+def _of_ppq(facade: type, method: str) -> Run:
+    def run(model: onnx.ModelProto) -> onnx.ModelProto:
+        view = Model.from_proto(model)
+        getattr(facade(ppq.BaseGraph(view.main)), method)()
+        return view.to_proto()
+
+    return run
+
+
+def faults_of(seed: int, passes: list[Entry]) -> Iterator[str]:
+    """Yield what is wrong with the results of passes on one random model.
+
+    Raises:
+        NotRunnable: onnxruntime does not run the model.
+    """
+    source = random.Random(seed)
+    model = random_model(source, source.randint(6, 24))
+    try:
+        open_on_onnxruntime(model)
+        feeds = random_feeds(source, model, SIZES)
+        expected = open_on_onnxruntime(model)(feeds)
+    except RuntimeFailure as error:
+        raise NotRunnable(str(error)) from error
+    before = model.SerializeToString(deterministic=True)
+    for name, run, promise in passes:
+        with contextlib.redirect_stdout(io.StringIO()), PassContext.isolated():
+            fault = _fault_of(run, model, feeds, expected, promise)
+        if fault is None and model.SerializeToString(deterministic=True) != before:
+            fault = "the argument was edited"
+        if fault is not None:
+            yield f"seed {seed}, {name}: {fault}"
+
+
+def _fault_of(
+    run: Run,
+    model: onnx.ModelProto,
+    feeds: Feeds,
+    expected: Outputs,
+    promise: Numerics | None,
+) -> str | None:
+    try:
+        made = run(model)
+    except TieredError:
+        return None  # refused by name
+    except TypeError as error:
+        return None if "missing" in str(error) else f"{type(error).__name__}: {error}"
+    except Exception as error:  # noqa: BLE001  # whatever it is, it is the fault to report
+        return f"{type(error).__name__}: {error}"
+    if made == model:
+        return None
+    complaint = _complaint(made)
+    if complaint is not None and _complaint(model) is None:
+        return f"invalid: {complaint[:300]}"
+    if promise is None:
+        return None
+    try:
+        outputs = open_on_onnxruntime(made)(feeds)
+    except RuntimeFailure as error:
+        if promise in _LOOSE and "NOT_IMPLEMENTED" in str(error):
+            return None  # halves lack kernels; the passes note it
+        if "is not a registered function/op" in str(error):
+            return None  # operators of another runtime, such as those of QONNX
+        return f"does not run: {str(error)[:300]}"
+    if promise in _LOOSE:
+        return None
+    level = 2 if promise is Numerics.EXACT else 3
+    return trial("inputs", model, dict(feeds), expected).fault(level, made, outputs)
+
+
+def _complaint(model: onnx.ModelProto) -> str | None:
+    try:
+        onnx.checker.check_model(model, full_check=True)
+    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
+        return str(error)
+    return None
+
+
+def main(*, first: int = 0, count: int = 200, seconds: float = 180, only: str = "") -> None:
+    """Run all passes over random models, and print what is wrong.
+
+    Args:
+        first: the number of the first model.
+        count: how many models.
+        seconds: no model is begun later.
+        only: a part of the names of the passes to run.
+    """
+    passes = [entry for entry in all_passes() if only in entry[0]]
+    end, found, tried = time.monotonic() + seconds, 0, 0
+    for seed in range(first, first + count):
+        if time.monotonic() > end:
+            break
+        try:
+            for fault in faults_of(seed, passes):
+                found += 1
+                print(fault, flush=True)
+            tried += 1
+        except NotRunnable:
+            continue
+    print(f"{tried} models, {len(passes)} passes, {found} faults")
+    sys.exit(1 if found else 0)
+
+
+if __name__ == "__main__":
+    cyclopts.run(main)
