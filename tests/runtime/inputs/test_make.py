@@ -16,6 +16,7 @@ from onnx import TensorProto, helper, parser
 
 from tiered.errors import ModelError, RuntimeFailure
 from tiered.runtime import Inputs, Session, feasible_inputs, make_inputs, run
+from tiered.testing import parse
 
 HEADER = '<ir_version: 10, opset_import: ["": 21, "com.microsoft": 1, "local": 1]>'
 
@@ -670,3 +671,16 @@ def test_varied_numbers_keep_what_the_model_demands() -> None:
     assert not made.feeds["mask"].any()
     assert np.abs(made.feeds["h"].astype(np.float64)).max() < 20
     assert made.rules["few"] == "normal distribution"
+
+
+def test_positions_are_rows_of_the_caches() -> None:
+    shapes = "float[1,2,3,8] x, float[10,4] c, float[10,4] s, int64[1,3] p"
+    for call, opset in (
+        ("RotaryEmbedding(x, c, s, p)", 23),
+        ("com.microsoft.RotaryEmbedding(x, p, c, s)", 21),
+    ):
+        proto = parse(f"({shapes}) => (float[1,2,3,8] y) {{ y = {call} }}", opset=opset)
+        for seed in range(3):
+            positions = make_inputs(proto, seed=seed).feeds["p"]
+            assert positions.min() >= 0
+            assert positions.max() < 10

@@ -101,6 +101,15 @@ def rois(place: Place, node: Node, slot: int) -> Iterator[Fact]:
         yield index(place, axis_size(node.input(0), 0), "RoiAlign batch index")
 
 
+def rotary(place: Place, node: Node, slot: int) -> Iterator[Fact]:
+    """Positions are rows of the caches; com.microsoft.RotaryEmbedding has them before these."""
+    positions, cache = (1, 2) if node.domain else (3, 1)
+    value = node.input(slot)
+    # A single one of com.microsoft is that of the first token.
+    if slot == positions and value is not None and not (node.domain and value.rank != 2):
+        yield index(place, axis_size(node.input(cache), 0), f"{node.op_type} position")
+
+
 def unpool(place: Place, node: Node, slot: int) -> Iterator[Fact]:
     shape = shape_of(node.input(0))
     sizes = [d for d in shape if d is not None] if shape else []

@@ -109,6 +109,7 @@ _BY_OP: dict[str, Demand] = {
     ),
     "OneHot": indexing.one_hot,
     "RoiAlign": indexing.rois,
+    "RotaryEmbedding": indexing.rotary,
     "MaxUnpool": indexing.unpool,
     "GroupQueryAttention": indexing.group_query,
     "Reshape": sizes.reshape,
