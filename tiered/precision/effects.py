@@ -17,11 +17,33 @@ from tiered.roles.masks import LARGEST
 
 Array = np.ndarray[Any, Any]
 
-Order = Literal["error", "sensitivity"]
-"""What ranks the nodes that may return to float: their own error, or its effect on the outputs."""
+Order = Literal["auto", "error", "sensitivity"]
+"""What ranks the nodes that may return to float: their own error, or its effect on the outputs.
+
+That is the effect by default, and the error where an operator has no gradient.
+"""
 
 _SAMPLES: Final = 4
 """So many samples are differentiated; each is a run of about three times the model."""
+
+
+def effects_for(
+    order: Order, model: Model, nodes: Iterable[Node], feeds: Sequence[Feeds]
+) -> dict[Node, float] | None:
+    """Return the effects of nodes as of `output_effects`; None if an order does not need them.
+
+    Raises:
+        UsageError: the order is by sensitivity, and an operator has no gradient.
+        RuntimeFailure: onnxruntime does not run the model or its gradients.
+    """
+    if order == "error":
+        return None
+    try:
+        return output_effects(model, nodes, feeds)
+    except UsageError:
+        if order == "sensitivity":
+            raise
+        return None
 
 
 def output_effects(

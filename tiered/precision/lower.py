@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -155,6 +156,33 @@ def why_unsupported(node: Node, low: DataType, backend: Backend | None) -> str:
     return f"{backend} takes {node.op_type} in float only" if takes_float else ""
 
 
+def _weights_in(model: Model, low: DataType) -> str:
+    """Return how many bytes of weights are in a narrower type, in words."""
+    counts = _weights_by_dtype(model)
+    half, wide = (counts[each] * each.bits // 8 for each in (low, DataType.FLOAT))
+    share = 100 * share_of_weights(model, low)
+    in_half = f"{half:,} bytes in {low.name.lower()} ({share:.1f} % of the numbers)"
+    return f"weights: {in_half}, {wide:,} in float"
+
+
+def share_of_weights(model: Model, dtype: DataType) -> float:
+    """Return the share of the elements of float weights that have a dtype; 0 if there are none."""
+    counts = _weights_by_dtype(model)
+    return counts[dtype] / (sum(counts.values()) or 1)
+
+
+def _weights_by_dtype(model: Model) -> Counter[DataType]:
+    """Return how many elements of constants that nodes read there are, by the dtype of floats."""
+    counts = Counter[DataType]()
+    for graph in graphs_of(model):
+        values = {value: None for node in graph.nodes for value in node.inputs if value is not None}
+        for value in (each for each in values if each.owner is graph):
+            dtype = None if value.tensor is None else DataType(value.tensor.dtype)
+            if dtype is not None and dtype.is_float and value.tensor is not None:
+                counts[dtype] += value.tensor.size
+    return counts
+
+
 def _other_floats(model: Model) -> str:
     """Return the dtypes of floats that nodes compute in, other than float, in words."""
     outputs = (
@@ -180,6 +208,8 @@ def report(
         nodes = {variable.node for variable in found.plan.low if variable.node is not None}
         compute = counted(len(nodes), "node computes", "nodes compute")
         on_found(f"{compute} in {name}; Casts added: {found.casts}")
+        if any(_weights_by_dtype(model).values()):
+            on_found(_weights_in(model, low))
     if found.clamped:
         example = next(iter(found.clamped))
         count = len(found.clamped)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from tiered.graph import Graph, Node, Value
-from tiered.layout.max_flow import SINK, SOURCE, Network
+from tiered.layout.max_flow import SINK, SOURCE, UNLIMITED, Network
 from tiered.precision.variables import Use, Variable
 
 _ITERATIONS: Final = 8
@@ -32,13 +33,35 @@ class Plan(NamedTuple):
         return tuple(dict.fromkeys((node, reason) for node, reason in pairs if node is not None))
 
 
-def plan_of(variables: Sequence[Variable]) -> Plan:
+CAST: Final = 1000
+"""The price of a Cast, in the unit of `Price`."""
+
+
+class Price(NamedTuple):
+    """What it costs that a node computes in one type or the other.
+
+    Attributes:
+        wide: the price of float.
+        low: the price of the narrower type.
+    """
+
+    wide: int
+    low: int
+
+
+def plan_of(
+    variables: Sequence[Variable], prices: Mapping[Node, Price] = MappingProxyType({})
+) -> Plan:
     """Decide the type of each variable.
 
     A variable that need not stay float and computes is of the narrower type. One that only moves
     elements has the type that needs the fewest Casts, a Cast for each value and type: this is a
     minimum cut, between what must be narrow and what must be float. Of two types that need as many
     it gets the narrower one.
+
+    Args:
+        variables: of a model.
+        prices: nodes that may compute in either type.
     """
     network, numbers = Network(), dict[Variable, int]()
     for variable in variables:
@@ -46,7 +69,10 @@ def plan_of(variables: Sequence[Variable]) -> Plan:
         if variable.kept:
             network.add_edge(numbers[variable], SINK)
         elif not variable.is_free:
-            network.add_edge(SOURCE, numbers[variable])
+            price = None if variable.node is None else prices.get(variable.node)
+            network.add_edge(SOURCE, numbers[variable], UNLIMITED if price is None else price.wide)
+            if price is not None:
+                network.add_edge(numbers[variable], SINK, price.low)
     _add_costs(network, numbers)
     is_wide = network.sink_side()
     low = tuple(variable for variable in variables if not is_wide[numbers[variable]])
@@ -90,7 +116,7 @@ def read_value(use: Use) -> Value:
 def _cost(value: Value) -> int:
     """Return the cost of a Cast of a value, which is run as often as its graph."""
     graph: Graph | None = value.owner
-    cost = 1
+    cost = CAST
     while graph is not None and graph.owner is not None:
         if graph.owner.op_type in ("Loop", "Scan"):
             cost *= _ITERATIONS

@@ -58,7 +58,9 @@ class Trials(NamedTuple):
             feeds = tuple(running.samples(given, seed=seed, count=made))
             return cls(feeds, tuple(running.run(each) for each in feeds), not given)
 
-    def outputs(self, model: Model, *, by_reference: bool = False) -> list[Outputs]:
+    def outputs(
+        self, model: Model, *, by_reference: bool = False, is_emulated: bool = True
+    ) -> list[Outputs]:
         """Return the outputs of each run of a narrower version of the model.
 
         Nodes of 16-bit floats compute in float on onnxruntime, and what they return is rounded.
@@ -66,13 +68,15 @@ class Trials(NamedTuple):
         Args:
             model: all edits of it are undone.
             by_reference: onnx.reference computes in the narrower type instead.
+            is_emulated: whether onnxruntime rounds what each node returns; else it runs the model
+                as it is.
 
         Raises:
             RuntimeFailure: the runtime does not run the model.
         """
         mark = model.mark()
         try:
-            if not by_reference:
+            if is_emulated and not by_reference:
                 emulate(model)
             proto = export_model(model, is_bare=True)
         finally:
@@ -85,14 +89,20 @@ class Trials(NamedTuple):
             return [session.run(in_dtypes_of(proto, each)) for each in self.feeds]
 
     def narrowed_outputs(
-        self, model: Model, narrowing: Narrowing, *, keeps_io: bool, by_reference: bool = False
+        self,
+        model: Model,
+        narrowing: Narrowing,
+        *,
+        keeps_io: bool,
+        by_reference: bool = False,
+        is_emulated: bool = True,
     ) -> list[Outputs]:
         """Return the outputs of each run in narrower types; all edits of the model are undone.
 
         Args:
             model: that of floats.
             narrowing, keeps_io: as of `convert_precision`.
-            by_reference: as of `outputs`.
+            by_reference, is_emulated: as of `outputs`.
 
         Raises:
             RuntimeFailure: the runtime does not run the converted model.
@@ -100,7 +110,7 @@ class Trials(NamedTuple):
         mark = model.mark()
         try:
             convert_precision(model, narrowing, keeps_io=keeps_io)
-            return self.outputs(model, by_reference=by_reference)
+            return self.outputs(model, by_reference=by_reference, is_emulated=is_emulated)
         finally:
             model.undo_to(mark)
 

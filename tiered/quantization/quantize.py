@@ -17,7 +17,7 @@ from tiered.graph.io.export import export_model
 from tiered.intervals.analysis import ranges
 from tiered.legalization.search import legalize_nodes
 from tiered.precision.budget import Budget, meet
-from tiered.precision.effects import Order, output_effects
+from tiered.precision.effects import Order, effects_for
 from tiered.precision.narrowing import unmatched, why_skipped
 from tiered.precision.noise import Feeds, Reference
 from tiered.quantization.deployed import (
@@ -72,7 +72,8 @@ class QuantisationSettings:
         samples: how many are made.
         budget: how far the outputs may move; None for any distance.
         order: which products return to float first: those with the largest error of their own, or
-            with the largest effect of it on the outputs, by gradients.
+            with the largest effect of it on the outputs, by gradients; by default the latter, if
+            all operators have gradients.
         measures: whether the ratios are measured without a budget too.
         skip_op_types, skip_nodes: what stays float: operators, and globs of names of nodes.
         reduce_range: 7 bits for weights; None as the backend needs.
@@ -85,7 +86,7 @@ class QuantisationSettings:
     seed: int = 0
     samples: int = MADE
     budget: Budget | None = None
-    order: Order = "error"
+    order: Order = "auto"
     measures: bool = False
     skip_op_types: Sequence[str] = ()
     skip_nodes: Sequence[str] = ()
@@ -434,10 +435,10 @@ class _Quantisation:
     ) -> list[Unit]:
         """Return the products, those that are the first to return to float first."""
         effects: Mapping[Node, float] | None = None
-        if self.settings.budget is not None and self.settings.order == "sensitivity":
+        if self.settings.budget is not None:
             self.on_step("differentiating")
             nodes = [unit.node for unit in plan.units]
-            effects = output_effects(self.model, nodes, reference.feeds)
+            effects = effects_for(self.settings.order, self.model, nodes, reference.feeds)
 
         def weight(unit: Unit) -> float:
             relative = float(10 ** (-alone.get(unit.node.output.name, math.inf) / 20))

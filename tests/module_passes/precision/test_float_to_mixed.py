@@ -241,8 +241,10 @@ def test_a_judge_that_computes_the_original_otherwise_is_not_asked(
 ) -> None:
     outputs = Trials.outputs
 
-    def off(self: Trials, model: Model, *, by_reference: bool = False) -> list[Outputs]:
-        found = outputs(self, model, by_reference=by_reference)
+    def off(
+        self: Trials, model: Model, *, by_reference: bool = False, is_emulated: bool = True
+    ) -> list[Outputs]:
+        found = outputs(self, model, by_reference=by_reference, is_emulated=is_emulated)
         if not by_reference:
             return found
         return [{name: value * 1.22 for name, value in each.items()} for each in found]
@@ -252,3 +254,42 @@ def test_a_judge_that_computes_the_original_otherwise_is_not_asked(
         _, found = converted(text, budget="relative<=0.01")
         assert any(f"measured on 2 generated inputs by {judge}: " in each for each in found)
         monkeypatch.setattr(Trials, "outputs", off)
+
+
+def test_without_gradients_the_error_orders_what_a_budget_returns() -> None:
+    text = "(float[8,4] x) => (float[8,4] y) { a = Sin(x) y = Mish(a) }"
+    for order in ("auto", "error"):
+        model, _ = converted(text, budget="relative<=1e-5", order=order)
+        assert dtypes(model)["Sin"] == FLOAT
+
+
+def test_the_bytes_of_weights_are_reported() -> None:
+    text = (
+        "(float[N,2] x) => (float[N,2] y) <float[2,2] w = {1,2,3,4}> "
+        "{ a = Relu(x) b = MatMul(a, w) y = Tanh(b) }"
+    )
+    _, found = converted(text)
+    weights = "weights: 8 bytes in float16 (100.0 % of the numbers), 0 in float"
+    assert any(weights in each for each in found)
+
+
+def test_onnxruntime_itself_is_printed_where_it_is_worse() -> None:
+    """Two masks of -1e9 are -inf on onnx.reference; onnxruntime adds in float."""
+    text = (
+        "(float[2,4] x) => (float[2,4] y) <float[4] m = {-1e9,-1e9,-1e9,-1e9}> "
+        "{ a = Sin(x) b = Add(a, m) y = Softmax(b) }"
+    )
+    _, found = converted(text, budget="relative<=1e-3")
+    assert any("by onnxruntime itself, which rounds less: relative 0." in each for each in found)
+
+
+def test_a_shape_that_is_computed_in_float_holds_a_budget() -> None:
+    model, _ = converted(
+        "(float[1,1,5,5] x, float[2] t) => (float[1,1,H,W] y) <float[2] one = {1,1}, "
+        "int64[1] b = {2}, int64[1] e = {4}, float least = {7}> { s = Shape(x) h = Slice(s, b, e) "
+        "f = Cast<to=1>(h) u = Max(t, least) q = Div(u, f) c = Concat<axis=0>(one, q) r = Sin(x) "
+        'y = Resize<mode="nearest">(r, , c) }',
+        budget="relative<=1e-2",
+    )
+    assert dtypes(model)["Div"] == FLOAT
+    assert dtypes(model)["Sin"] == HALF

@@ -46,9 +46,10 @@ class ConvertOptions:
     budget: Annotated[str | None, Parameter(show_default=False)] = None
     """With --to: the limit of the outputs, as cosine>=0.999 or relative<=1e-3; nodes and weights
     return to float until it holds. --inputs has the inputs to measure on."""
-    order: Literal["error", "sensitivity"] = "error"
+    order: Literal["auto", "error", "sensitivity"] = "auto"
     """With --budget for fp16, bf16 or mixed: the first nodes that return to float are those with
-    the largest error of their own, or with the largest effect of it on the outputs."""
+    the largest error of their own, or with the largest effect of it on the outputs; auto is the
+    effect, and the error where an operator has no gradient."""
     keep_io: Annotated[bool, Parameter(negative="--no-keep-io")] = True
     """With --to fp16, bf16 or mixed: inputs and outputs stay float."""
     keep_ops: Names = ()

@@ -77,7 +77,7 @@ class QuantizeOptions:
     """The target. Its table decides dtypes, symmetry and operators."""
     budget: Annotated[str | None, Parameter(show_default=False)] = None
     """How far outputs may move: 'sqnr>=20dB', 'cosine>=0.99'; the worst layers return to float."""
-    order: Literal["error", "sensitivity"] = "error"
+    order: Literal["auto", "error", "sensitivity"] = "auto"
     """The worst layers by their own error, or by its effect on the outputs, by gradients."""
     keep_ops: Names = ()
     """Operators that stay float. Repeatable, and several with commas."""

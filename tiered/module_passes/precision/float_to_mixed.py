@@ -20,7 +20,7 @@ def float_to_mixed(
     to: Literal["fp16", "bf16"] = "fp16",
     budget: str = "",
     inputs: tuple[str, ...] = (),
-    order: Literal["error", "sensitivity"] = "error",
+    order: Literal["auto", "error", "sensitivity"] = "auto",
     max_error: float = 0.05,
     keep_io_types: bool = True,
     skip_op_types: tuple[str, ...] = (),
@@ -41,7 +41,7 @@ def float_to_mixed(
             mean_abs<=0.01; empty for none.
         inputs: files to measure on: x.npy, feeds.npz or a folder; made without any.
         order: the worst nodes for a budget by their own error, or by its effect on the outputs, by
-            gradients.
+            gradients; auto is the effect, and the error where an operator has no gradient.
         max_error: a node with a larger error of its own, L2 error / L2 norm, stays float.
         keep_io_types: inputs and outputs of the model stay float.
         skip_op_types: operators that stay float.

@@ -22,7 +22,7 @@ def quantize(
     samples: int = 8,
     seed: int = 0,
     budget: str = "",
-    order: Literal["error", "sensitivity"] = "error",
+    order: Literal["auto", "error", "sensitivity"] = "auto",
     reduce_range: bool | None = None,
     processor: Literal["here", "avx2", "vnni", "any"] = "here",
     skip_op_types: tuple[str, ...] = (),
@@ -42,7 +42,8 @@ def quantize(
         samples: how many inputs are made.
         seed: of generated inputs.
         budget: how far outputs may move, as `sqnr>=20dB`; the worst products return to float.
-        order: the worst by their own error, or by its effect on the outputs, by gradients.
+        order: the worst by their own error, or by its effect on the outputs, by gradients; auto is
+            the effect, and the error where an operator has no gradient.
         reduce_range: 7 bits for weights; by default as the backend needs.
         processor: where the result runs: on x86-64 without VNNI (avx2, any) pairs of weights are
             limited, so that their products do not saturate.
