@@ -233,7 +233,7 @@ def _infer_at_once(model: ModelState, unsound: Sequence[Node]) -> list[Value]:
     """Infer all values by one run of onnx, except for those that depend on unsound nodes.
 
     Returns:
-        The values of which onnx knows no shape, but perhaps shape rules or the file.
+        The values without a shape from onnx; shape rules or the file may know one.
     """
     for graph in model.graphs():
         for value in graph._values.values():
