@@ -123,12 +123,11 @@ def trial(
         found = compare(expected, outputs, numerics, rtol=rtol, atol=atol)
         if not found.ok and _deviates((model, result), found):
             try:
-                by_definition = _on_reference(model)(feeds)
+                by_definition, actual = (_on_reference(each)(feeds) for each in (model, result))
             except RuntimeFailure:
                 return None  # nothing to compare with
             # onnxruntime agrees on the others, and may round otherwise than onnx.reference.
             wrong = [output.name for output in found.outputs if not output.ok]
-            actual = _on_reference(result)(feeds)
             found = compare(_only(wrong, by_definition), _only(wrong, actual), numerics)
             if _is_folded_otherwise((model, result), found):
                 return None

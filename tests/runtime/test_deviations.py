@@ -43,6 +43,11 @@ SHOWN: dict[str, tuple[str, dict[str, Any]]] = {
         "g (float[2] x) => (float[2] y) { y = Clip(x) }",
         {"x": np.array([np.inf, -np.inf], "f")},
     ),
+    "max_pool_of_nan": (
+        """g (float[1,1,2,2] x) => (float[1,1,3,3] y) {
+            y = MaxPool<kernel_shape = [2,2], pads = [1,1,1,1]>(x) }""",
+        {"x": np.array([[[[np.nan, 1], [2, 3]]]], "f")},
+    ),
     "lowest_number_of_causal_masks": (
         """g (float[1,1,2,2] q, float[1,1,2,3] m, float[1,1,1,2] c) =>
             (float[1,1,2,2] y, float[1,1,2,3] s) {
@@ -85,6 +90,21 @@ def test_onnxruntime_deviates(name: str) -> None:
         wrong = [each for each in found.outputs if not each.ok]
         explained = explaining([model(text)], wrong, setting)
         assert [deviation.name for deviation in explained] == [name]
+
+
+def test_a_pad_is_that_of_max_pool_by_definition_where_nan_is_all_there_is() -> None:
+    head, pool = "g (float[1,1,2,2] x) => (float[1,1,3,3] y)", "y = MaxPool<kernel_shape = [2,2]"
+    apart = model(f"""{head} <int64[8] p = {{0,0,1,1,0,0,1,1}}> {{
+        u = Relu(x)  t = Pad(u, p)  {pool}>(t) }}""")
+    fused = model(f"{head} {{ u = Relu(x)  {pool}, pads = [1,1,1,1]>(u) }}")
+    feeds = {"x": np.array([[[[1, 2], [3, np.nan]]]], "f")}
+    found = compare(run(apart, feeds), run(fused, feeds))
+    if not found.ok:
+        wrong = [each for each in found.outputs if not each.ok]
+        assert [known.name for known in explaining([apart, fused], wrong)] == ["max_pool_of_nan"]
+    outputs = run_reference(apart, feeds), run_reference(fused, feeds)
+    assert compare(*outputs).ok
+    assert np.isnan(outputs[0]["y"]).sum() == 4
 
 
 def test_pow_rounds_by_the_shape_of_its_input() -> None:

@@ -28,6 +28,7 @@ Version = tuple[int, int]
 _FEW_ULP = 8
 _NEAR = 1e-6
 _DIGIT = 2.0**-52
+_HUGE = 3e38
 _HALVES = frozenset((onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16))
 _NARROW = _HALVES | {
     onnx.TensorProto.FLOAT8E4M3FN,
@@ -151,6 +152,10 @@ def _is_infinity(difference: OutputDifference) -> bool:
     return difference.max_abs == float("inf") and not difference.nan_mismatch
 
 
+def _is_nan_or_lowest(difference: OutputDifference) -> bool:
+    return _is_of_floats(difference) and (difference.nan_mismatch > 0 or difference.max_abs > _HUGE)
+
+
 def _is_of_floats(difference: OutputDifference) -> bool:
     return difference.max_ulp is not None
 
@@ -240,6 +245,13 @@ DEVIATIONS = (
         "Clip makes infinities finite where it has no bound",
         _has("Clip"),
         _is_infinity,
+    ),
+    Deviation(
+        "max_pool_of_nan",
+        "MaxPool passes over some NaN, and gives the lowest number for a window of NaN or -Inf "
+        "alone",
+        _has("MaxPool"),
+        _is_nan_or_lowest,
     ),
     Deviation(
         "lowest_number_of_causal_masks",

@@ -5,11 +5,12 @@ Imported only where a model is opened there: few runs need onnx.reference.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from onnx.reference.op_run import OpRun
 from onnx.reference.ops.op_dequantize_linear import DequantizeLinear_25
+from onnx.reference.ops.op_max_pool import MaxPool as OnnxMaxPool
 from onnx.reference.ops.op_quantize_linear import QuantizeLinear_25
 from onnx.reference.ops.op_slice import Slice_10
 
@@ -57,5 +58,18 @@ class GatherElements(OpRun):
         return (np.take_along_axis(data[rows], indices, axis),)
 
 
-OPERATORS: list[type[OpRun]] = [DequantizeLinear, GatherElements, QuantizeLinear, Slice]
+class MaxPool(OnnxMaxPool):
+    """Returns NaN for a window with NaN, as Max does; onnx.reference takes it for padding."""
+
+    def _run(self, *operands: Any, **attributes: Any) -> tuple[Any, ...]:
+        (x,), run = operands, cast("Any", super()._run)
+        is_nan = np.isnan(x) if is_float(x.dtype) else np.zeros(x.shape, bool)
+        if not is_nan.any():
+            return (*run(x, **attributes),)
+        largest, *places = run(np.where(is_nan, x.dtype.type(-np.inf), x), **attributes)
+        has_nan = run(is_nan.astype(x.dtype), **attributes)[0] > 0
+        return (np.where(has_nan, x.dtype.type(np.nan), largest), *places)
+
+
+OPERATORS: list[type[OpRun]] = [DequantizeLinear, GatherElements, MaxPool, QuantizeLinear, Slice]
 """The `new_ops` of `ReferenceEvaluator`."""
