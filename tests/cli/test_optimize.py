@@ -500,7 +500,7 @@ def test_what_no_runtime_reads_is_stripped_and_listed(
     model = onnx.load(small)
     model.ir_version = 10
     for node in model.graph.node:
-        node.metadata_props.add(key="pkg.stack_trace", value="/home/me/model.py")
+        node.metadata_props.add(key="pkg.stack_trace", value="/srv/me/model.py")
     onnx.save(model, small)
     out = small.with_name("out.onnx")
     ended = cli(command, small, out, "--strip", "metadata,names", "--verify")
