@@ -74,3 +74,12 @@ def test_what_the_product_gets_wrong() -> None:
 )
 def test_it_stays(text: str, because: str) -> None:
     assert_unchanged(PASS, text, because=because)
+
+
+def test_an_axis_that_is_two_numbers_stays() -> None:
+    assert_unchanged(
+        PASS,
+        "(float[2,3] x) => (float[2,3] y)"
+        " <int64[2] a = {-1,-1}> { y = CumSum(x, a) }",
+        because="the axis or the rank is not known",
+    )

@@ -71,3 +71,12 @@ def test_it_stays(text: str, because: str) -> None:
         assert_unchanged(PASS, model, because=because)
     else:
         assert_unchanged(PASS, text, because=because)
+
+
+def test_a_diagonal_that_is_two_numbers_stays() -> None:
+    assert_unchanged(
+        PASS,
+        "(float[2,3] x) => (float[2,3] y)"
+        " <int64[2] a = {-1,-1}> { y = Trilu(x, a) }",
+        because="the diagonal is not a constant",
+    )

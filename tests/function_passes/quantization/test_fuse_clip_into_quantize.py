@@ -90,3 +90,12 @@ def test_operators_of_onnxruntime_with_16_bits() -> None:
         graph(f"y = {unit}(x, s, w)", "uint16 w = {0}", result="uint16"),
         opset=17,
     )
+
+
+def test_a_limit_that_is_two_numbers_stays() -> None:
+    assert_unchanged(
+        PASS,
+        "(float[2,3] x) => (uint8[2,3] y)"
+        " <float[2] a = {0,0}, float s = {0.1}, uint8 z = {0}> { t = Clip(x, a) y = QuantizeLinear(t, s, z) }",
+        because="a limit is not constant",
+    )

@@ -26,9 +26,9 @@ def replace_cumsum_with_matmul(
     """
     if x.dtype not in (DataType.FLOAT, DataType.DOUBLE):
         return Skip("x is not known to be float or double")
-    if axis.const is None or x.rank is None:
+    if axis.number is None or x.rank is None:
         return Skip("the axis or the rank is not known")
-    at, last = int(axis.const.item()) % max(x.rank, 1), x.rank - 1
+    at, last = int(axis.number) % max(x.rank, 1), x.rank - 1
     size = x.dim(at)
     if not isinstance(size, int):
         return Skip("the dim is not a number")

@@ -25,11 +25,11 @@ def replace_trilu(graph: Graph, x: Value, k: Value | None, upper: int) -> Value 
     rows, columns = x.shape[-2:]
     if not isinstance(rows, int) or not isinstance(columns, int):
         return Skip("the last two dims are not numbers")
-    if k is not None and k.const is None:
+    if k is not None and k.number is None:
         return Skip("the diagonal is not a constant")
     if rows * columns > _MOST_ELEMENTS:
         return Skip("the mask would have {} elements", rows * columns)
-    diagonal = 0 if k is None or k.const is None else int(k.const.item())
+    diagonal = 0 if k is None or k.number is None else int(k.number)
     # Diagonals further out than the matrix select all of it, or nothing.
     diagonal = max(-rows, min(columns, diagonal))
     triangle = np.tri(rows, columns, diagonal - 1, dtype=bool)

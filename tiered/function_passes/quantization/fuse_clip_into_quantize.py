@@ -33,7 +33,7 @@ def fuse_clip_into_quantize(
     scales = scale.const
     if numbers.dtype.kind not in "iu" or not ((scales > 0) & (scales < np.inf)).all():
         return Skip("a scale or zero point is not valid")
-    if any(limit is not None and limit.const is None for limit in (low, high)):
+    if any(limit is not None and limit.number is None for limit in (low, high)):
         return Skip("a limit is not constant")
     least = 0.0 if clip is None else _number(low)
     ends = np.iinfo(numbers.dtype)
@@ -45,7 +45,7 @@ def fuse_clip_into_quantize(
 
 
 def _number(limit: Value | None) -> float | None:
-    return None if limit is None or limit.const is None else float(limit.const.item())
+    return None if limit is None else limit.number
 
 
 def _is_end(limit: float, end: int, scales: Any, zeros: Any) -> bool:
