@@ -177,6 +177,25 @@ def test_angles_of_far_positions_are_right(past: int, product: str) -> None:
     assert_close(text, {"p": p, "x": np.ones((4, 2), np.float32)}, role="position", atol=2e-3)
 
 
+def test_angles_of_a_time_step_stay_float() -> None:
+    text = (
+        "(float[N,1] t, float[N,2] x) => (float[N,2] y) <float[1,2] w = {1, 0.1}> "
+        "{ a = MatMul(t, w) s = Sin(a) r = Relu(x) y = Mul(r, s) }"
+    )
+    t: Array = np.array([[0], [16], [999]], np.float32)
+    assert_close(text, {"t": t, "x": np.ones((3, 2), np.float32)}, role="position", atol=2e-3)
+
+
+def test_what_weights_compute_of_an_input_is_no_position() -> None:
+    text = (
+        "(float[2,2] x) => (float[2,2] y) <float[2,2] w = {1,2,3,4}> "
+        "{ a = MatMul(x, w) b = Exp(a) c = Sin(b) y = MatMul(c, w) }"
+    )
+    proto, kept = converted(text)
+    assert not any("position" in each for each in kept)
+    assert [node.op_type for node in proto.graph.node].count("Cast") == 2
+
+
 def test_positions_that_a_range_counts_are_compared_in_float() -> None:
     text = (
         "(int64 n, float[1] x) => (bool[N] y) <float zero = {0}, float one = {1}> "

@@ -17,6 +17,9 @@ _ARITHMETIC: Final = MOVES | {
 }
 """Operators that compute positions, angles and distances of other positions."""
 
+_LINEAR: Final = MOVES | {"Add", "Div", "Mul", "Neg", "Sub"}
+"""Operators that compute angles of an input; what others compute is data, not a position."""
+
 _PERIODIC: Final = frozenset({"Cos", "Sin", "Tan"})
 
 _SENSITIVE: Final = _PERIODIC | {
@@ -30,8 +33,8 @@ def position_roles(model: Model) -> dict[Node, Role]:
     """Return the nodes between integers, or inputs, and an operator that needs all their digits.
 
     That is the arithmetic from a Cast of integers or a Range to a sine, an exponential, a
-    comparison or a rounding, as the angles of rotary positions, and from an input of floats to a
-    sine; not what carries a mask.
+    comparison or a rounding, as the angles of rotary positions, and scales and shifts from an
+    input of floats to a sine, as the angles of a time step; not what carries a mask.
 
     Args:
         model: the model; its types are known.
@@ -46,7 +49,8 @@ def position_roles(model: Model) -> dict[Node, Role]:
         is_computed = any(value.producer is not None for value in data)
         if is_known and is_computed and node.op_type in (_SENSITIVE if is_count else _PERIODIC):
             ends.append(node)
-        if _is_source(node) or (is_known and node.op_type in _ARITHMETIC):
+        computes = node.op_type in (_ARITHMETIC if is_count else _LINEAR)
+        if _is_source(node) or (is_known and (computes or _is_outer_product(node))):
             made = (value for value in node.outputs if value is not None and value not in masked)
             counts.update(dict.fromkeys(made, is_count))
     role = Role("position", "it needs more digits the longer the sequence is")
@@ -62,6 +66,13 @@ def _is_source(node: Node) -> bool:
         return False
     is_count = is_integer(source.dtype) and source.dtype != DataType.BOOL
     return is_count and node.output.dtype == DataType.FLOAT
+
+
+def _is_outer_product(node: Node) -> bool:
+    """Return whether a node multiplies a column by a row, as positions by frequencies."""
+    left = node.input(0)
+    dims = left.shape if left is not None else None
+    return node.op_type == "MatMul" and dims is not None and bool(dims) and dims[-1] == 1
 
 
 def _way(ends: list[Node], counts: Mapping[Value, bool]) -> dict[Node, None]:
