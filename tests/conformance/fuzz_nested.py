@@ -5,17 +5,13 @@ each other with shared operands, in branches, loops and functions.
 """
 
 import random
-import sys
-import time
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
 import cyclopts
-import onnx
 from onnx import ModelProto
 
-from tests.conformance.fuzz_passes import NotRunnable, trial
+from tests.conformance.fuzz_passes import NotRunnable, search, trial
 from tests.conformance.judge import (
     Failure,
     Subject,
@@ -103,26 +99,7 @@ def main(
         levels: the optimisation levels, separated by commas.
         folder: where the models go.
     """
-    counts = Counter[str]()
-    chosen = tuple(int(level) for level in levels.split(","))
-    while time.process_time() < 60 * minutes:
-        try:
-            model, failures = faults_of(random.Random(seed), chosen)
-        except NotRunnable as error:
-            counts["not runnable"] += 1
-            if counts["not runnable"] <= 3:
-                print(f"seed {seed}: not runnable: {error}"[:300], flush=True)
-        else:
-            counts["faulty" if failures else "good"] += 1
-            if failures:
-                folder.mkdir(parents=True, exist_ok=True)
-                onnx.save(model, folder / f"{seed}.onnx")
-            for failure in failures[:2]:
-                print(f"seed {seed}: O{failure.level} {failure.kind}: {failure.detail}"[:400])
-        sys.stdout.flush()
-        seed += 1
-    print(f"up to seed {seed}: {dict(counts)}")
-    sys.exit(bool(counts["faulty"]))
+    search(faults_of, minutes=minutes, seed=seed, levels=levels, folder=folder)
 
 
 if __name__ == "__main__":

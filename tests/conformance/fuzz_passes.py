@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import cyclopts
 import numpy as np
@@ -164,16 +164,18 @@ def _is_folded_otherwise(models: Sequence[onnx.ModelProto], found: Comparison) -
     return any(map(has_rare_types, models)) and bool(explaining(models, differing))
 
 
-def main(
+def search(
+    faults: Callable[[random.Random, Sequence[int]], tuple[onnx.ModelProto, list[Failure]]],
     *,
-    minutes: float = 10.0,
-    seed: int = 0,
-    levels: str = "0,1,2",
-    folder: Path = Path("build/fuzz"),
-) -> None:
-    """Judge random models, one number after the other, and keep those that show a fault.
+    minutes: float,
+    seed: int,
+    levels: str,
+    folder: Path,
+) -> NoReturn:
+    """Judge one number after the other, print and keep what fails, and end the process.
 
     Args:
+        faults: returns the model of a source of numbers, and what is wrong with its results.
         minutes: how long, of the processor's time.
         seed: the first number.
         levels: the optimisation levels, separated by commas.
@@ -183,7 +185,7 @@ def main(
     chosen = tuple(int(level) for level in levels.split(","))
     while time.process_time() < 60 * minutes:
         try:
-            model, failures = faults_of(random.Random(seed), chosen)
+            model, failures = faults(random.Random(seed), chosen)
         except NotRunnable as error:
             counts["not runnable"] += 1
             if counts["not runnable"] <= 3:
@@ -200,6 +202,24 @@ def main(
         seed += 1
     print(f"up to seed {seed}: {dict(counts)}")
     sys.exit(bool(counts["faulty"]))
+
+
+def main(
+    *,
+    minutes: float = 10.0,
+    seed: int = 0,
+    levels: str = "0,1,2",
+    folder: Path = Path("build/fuzz"),
+) -> None:
+    """Judge random models, one number after the other, and keep those that show a fault.
+
+    Args:
+        minutes: how long, of the processor's time.
+        seed: the first number.
+        levels: the optimisation levels, separated by commas.
+        folder: where the models go.
+    """
+    search(faults_of, minutes=minutes, seed=seed, levels=levels, folder=folder)
 
 
 if __name__ == "__main__":
