@@ -1,10 +1,13 @@
 import sys
+from pathlib import Path
 
 import pytest
 
+from tiered import Model
 from tiered.errors import MemoryLimitError
 from tiered.support import memory_limit
 from tiered.support.memory_limit import check_memory, limited, limited_peak
+from tiered.testing import parse
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux reports it so")
 
@@ -43,3 +46,18 @@ def test_without_a_limit_nothing_is_measured(held: list[int]) -> None:
     with limited(None):
         check_memory(1 << 60)
     assert limited_peak() is None
+
+
+def test_a_model_that_exceeds_it_when_written_leaves_no_file(
+    held: list[int], tmp_path: Path
+) -> None:
+    model = Model.from_proto(parse("(float[2] x) => (float[2] y) { y = Neg(x) }"))
+
+    def run() -> None:
+        with limited(150):
+            held[0] = 200
+            model.save(tmp_path / "out.onnx")
+
+    with pytest.raises(MemoryLimitError):
+        run()
+    assert not list(tmp_path.iterdir())

@@ -19,6 +19,7 @@ from tiered.graph.core.schema import schema_of
 from tiered.graph.core.tensor import Tensor
 from tiered.graph.io.export import export_model
 from tiered.graph.io.protobuf_scan import Span, size_of, splice
+from tiered.support.memory_limit import check_memory
 from tiered.support.records import Record
 from tiered.support.whole_files import unfinished
 
@@ -118,6 +119,7 @@ def save_model(
             return placed
         with unfinished(path, ".data") as data:
             _write_data(outside, model.folder, data.file)
+            check_memory()
             with _alone_in(folder):
                 target, stale = _data_names(path)
                 for tensor in outside:
@@ -184,6 +186,7 @@ def _write_whole(path: str, proto: onnx.ModelProto) -> None:
                 _copy(piece, model.file)
             else:
                 model.file.write(piece)
+        check_memory()  # what exceeds it leaves no file
         model.place(path)
 
 
