@@ -132,7 +132,7 @@ INITIALIZERS_AND_INTERFACE = {
     *("remove_unused_opsets", "topological_sort", "unique_name_for_nodes"),
     *("check_with_fake_data", "layer_precision_compare", "model_overview"),
     *("verify_equality", "verify_metric", "add_checkpoints", "drop_unused_inputs"),
-    "drop_false_declarations",
+    "drop_false_declarations", "strip",
     *("rename", "reorder", "bake_parameters", "unbake", "dense_to_sparse", "measure_error"),
     *("overlap_io", "recompute", "schedule", "split_by_budget"),
 }

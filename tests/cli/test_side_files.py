@@ -5,10 +5,12 @@ import io
 from pathlib import Path
 from typing import Any
 
+import onnx
 import pytest
 
 from tests.cli.conftest import Cli
 from tiered.support import whole_files
+from tiered.testing import parse
 
 COMMANDS = {
     "optimize --html": ("optimize", "{model}", "--dry-run", "--html", "{folder}/side.html"),
@@ -17,7 +19,7 @@ COMMANDS = {
     "layout --html": ("layout", "{model}", "--html", "{folder}/side.html"),
     "memory --svg": ("memory", "{model}", "--svg", "{folder}/side.svg"),
     "quantize --report": (
-        *("quantize", "{model}", "--dry-run", "-q", "--report", "{folder}/side.json"),
+        *("quantize", "{product}", "--dry-run", "-q", "--report", "{folder}/side.json"),
     ),
 }
 
@@ -30,6 +32,14 @@ class _Full(io.FileIO):
         raise OSError(errno.ENOSPC, "No space left on device")
 
 
+def tokens_of(command: tuple[str, ...], small: Path, folder: Path) -> list[str]:
+    """Return a command line; `product` is a model that can be quantised."""
+    product = small.with_name("product.onnx")
+    text = "(float[n,2] x) => (float[n,2] y) <float[2,2] w = {1,2,3,4}> { y = MatMul(x, w) }"
+    onnx.save(parse(text), product)
+    return [token.format(model=small, product=product, folder=folder) for token in command]
+
+
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
 def test_a_full_disk_leaves_the_former_content(
     cli: Cli,
@@ -40,7 +50,7 @@ def test_a_full_disk_leaves_the_former_content(
 ) -> None:
     folder = tmp_path / "out"
     folder.mkdir()
-    tokens = [token.format(model=small, folder=folder) for token in command]
+    tokens = tokens_of(command, small, folder)
     side = next(Path(token) for token in tokens if "/side." in token)
     side.write_text("former")
     monkeypatch.setattr(whole_files, "open", _Full, raising=False)
@@ -55,7 +65,7 @@ def test_a_full_disk_leaves_the_former_content(
 def test_with_space_it_is_written(
     cli: Cli, small: Path, tmp_path: Path, command: tuple[str, ...]
 ) -> None:
-    tokens = [token.format(model=small, folder=tmp_path) for token in command]
+    tokens = tokens_of(command, small, tmp_path)
     assert cli(*tokens).code == 0
     side = next(Path(token) for token in tokens if "/side." in token)
     assert side.stat().st_size > 16
