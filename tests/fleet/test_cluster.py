@@ -9,6 +9,7 @@ import pytest
 
 from tests.fleet.cluster import OTHER, Cluster
 from tests.fleet.conftest import Make
+from tests.registered import passes_forgotten
 from tiered.cli import main
 from tiered.errors import FleetError
 from tiered.fleet import Command, FleetOptions, Result, read_manifest, submit
@@ -57,6 +58,7 @@ class AfterFirst:
             act()
 
 
+@passes_forgotten()
 def test_a_worker_that_is_killed_has_its_models_done_elsewhere(
     cluster: Cluster, models: Path, make: Make, tmp_path: Path
 ) -> None:
@@ -121,6 +123,7 @@ def test_a_batch_goes_on_after_the_scheduler_is_lost(
     assert statuses == ["skipped", "skipped", "done", "done"]
 
 
+@passes_forgotten()
 def test_a_scheduler_that_is_lost_is_no_failure_of_models(
     cluster: Cluster, models: Path, make: Make, tmp_path: Path
 ) -> None:

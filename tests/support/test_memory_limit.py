@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from tiered import Model
+from tiered.cli import main
 from tiered.errors import MemoryLimitError
 from tiered.support import memory_limit
 from tiered.support.memory_limit import check_memory, limited, limited_peak
@@ -61,3 +62,16 @@ def test_a_model_that_exceeds_it_when_written_leaves_no_file(
     with pytest.raises(MemoryLimitError):
         run()
     assert not list(tmp_path.iterdir())
+
+
+def test_a_run_without_a_limit_forgets_an_earlier_peak(
+    held: list[int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with limited(150):
+        check_memory()
+    assert limited_peak() == 100
+    path = tmp_path / "m.onnx"
+    Model.from_proto(parse("(float[2] x) => (float[2] y) { y = Neg(x) }")).save(path)
+    assert main(["optimize", str(path), "--dry-run", "--json"]) == 0
+    assert limited_peak() is None
+    assert '"peak_memory"' in capsys.readouterr().out

@@ -47,7 +47,7 @@ from tiered.errors import (
     VerificationError,
 )
 from tiered.support.loading import paused_collector
-from tiered.support.memory_limit import check_memory
+from tiered.support.memory_limit import check_memory, limited
 
 if TYPE_CHECKING:
     from tiered.cli.source_mark import SourceMark
@@ -230,11 +230,11 @@ def decided_by(options: OptimizeOptions) -> set[str]:
 def _bounded(options: OptimizeOptions, watch: WatchOptions) -> Iterator[None]:
     """Limit the memory to --max-memory."""
     if options.max_memory is None and not watch.set:
-        yield
+        with limited(None):  # forgets the peak of an earlier run in this process
+            yield
         return
     from tiered.context import PassContext
     from tiered.runtime.worker.limits import LEAST
-    from tiered.support.memory_limit import limited
 
     nbytes = PassContext(config=_settings(options, watch)["config"]).max_memory
     if nbytes is not None and nbytes < LEAST:
