@@ -15,7 +15,7 @@ from tiered.rewriter import Skip
 
 _BROADCASTS: Final = frozenset({*BROADCASTING, "Gemm", "MatMul"})
 _OTHERS_ALIKE: Final = frozenset({"Dropout", "LayerNormalization"})
-"""Operators whose other outputs have the axes of the first one."""
+"""Operators with further outputs that have the axes of the first one."""
 
 MIXES: Final = "it computes a result from several samples: axis {} of {!r} is the batch"
 

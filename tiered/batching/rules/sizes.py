@@ -11,7 +11,7 @@ from tiered.graph.shape_inference.symbolic_dims import Size, divide, multiply
 
 
 def made_of_sizes(state: Following, node: Node) -> Rows | None:
-    """Equal elements, as many as a size says: ConstantOfShape, and Expand of what all share."""
+    """ConstantOfShape, and Expand of a value that all samples share: a size is their count."""
     before, after = state.sizes(node.output), state.inferred(node)
     open_axes = [at for at, size in enumerate(after) if mentions(size, state.name)]
     if any(size is None for size in after) or len(before) != len(after):
@@ -71,7 +71,7 @@ def tile(state: Following, node: Node) -> Fact | None:
 
 
 def number_range(state: Following, node: Node) -> Fact | None:
-    """Range: as many numbers as there are samples, or neighbours of all samples."""
+    """Range: consecutive numbers, equally many for each sample."""
     made = made_of_sizes(state, node)
     start, delta = (state.elements(node.input(slot)) for slot in (0, 2))
     if made is None or start is None or delta is None:
