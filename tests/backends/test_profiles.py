@@ -193,7 +193,7 @@ def test_a_quantised_model_is_float_on_core_ml(level: int, left: set[str]) -> No
 
 def test_weights_that_become_floats_are_noted() -> None:
     proto = parse(
-        "(float[N,2] x) => (float[N,2] y) <int8[2,2] w = {1, 2, 3, 4}, float s = {0.5}> "
+        "(float[5,2] x) => (float[5,2] y) <int8[2,2] w = {1, 2, 3, 4}, float s = {0.5}> "
         "{ d = DequantizeLinear(w, s)  y = MatMul(x, d) }"
     )
     for disabled, count in (((), 1), (("lower_quantized_constant", "legalize"), 0)):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+from tiered.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from tiered.graph import Node
@@ -31,6 +34,24 @@ def is_standard(op_type: str, domain: str) -> bool:
     from tiered.graph.core.schema import schema_of  # and with it all of onnx
 
     return domain in STANDARD_DOMAINS and schema_of(op_type, domain) is not None
+
+
+def check_operator(name: str, own: Iterable[tuple[str, str]]) -> None:
+    """Raise if neither the standard nor a target has an operator.
+
+    Args:
+        name: the operator: Softmax, com.microsoft::Gelu.
+        own: (domain, operator) of those that the target lists.
+
+    Raises:
+        UsageError: they lack it. Domains without any known operator may have all names.
+    """
+    from tiered.graph.core.schema import operators_of  # and with it all of onnx
+
+    domain, _, op_type = name.rpartition("::")
+    known = {*(other for space, other in own if space == domain), *operators_of(domain)}
+    if known and op_type not in known:
+        raise UsageError(f"there is no operator {name!r}{did_you_mean(op_type, known)}")
 
 
 STANDARD_NAMES: Final = {"FastGelu": "Gelu"}

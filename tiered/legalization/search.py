@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from tiered.backends.coverage import checked_graphs, operator_name
+from tiered.backends.standard import check_operator
 from tiered.graph import Edit, Mark, Model, Node
 from tiered.legalization.simplify import simplify
 from tiered.legalization.sources import Source, check_maps, sources_of
@@ -29,6 +30,7 @@ def legalize_nodes(
     *,
     numerics: Numerics = Numerics.EXACT,
     maps: tuple[str, ...] = ("default",),
+    leave: Sequence[str] = (),
 ) -> None:
     """Replace the nodes that a target refuses by nodes that it takes.
 
@@ -41,11 +43,14 @@ def legalize_nodes(
         on_skip: called with each node that stays, and the reason.
         numerics: the loosest class of a legalization.
         maps: the names of the maps of registered legalizations.
+        leave: operators that stay as they are: Softmax, com.microsoft::Gelu.
 
     Raises:
-        UsageError: no legalization is registered in one of the maps.
+        UsageError: no legalization is registered in one of the maps, or there is no such operator.
     """
     check_maps(maps)
+    for name in leave:
+        check_operator(name, backend.operators)
     search = _Search(backend, numerics, maps)
     # Bodies first: a branch may be taken apart once no operator of it nests any more.
     for graph in reversed(tuple(checked_graphs(model, backend))):
@@ -54,6 +59,9 @@ def legalize_nodes(
                 continue
             refused = backend.refusals(node)
             if not refused:
+                continue
+            if operator_name(node) in leave:
+                on_skip(node, Skip("{}; it is to stay as it is", refused[0]))
                 continue
             law = f"{operator_name(node)}  =>  operators that {backend.name} takes"
             with graph.rewrite(law, node):

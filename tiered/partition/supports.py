@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from tiered.backends.coverage import operator_name
-from tiered.errors import UsageError, did_you_mean
-from tiered.graph.core.schema import operators_of
+from tiered.backends.standard import check_operator
+from tiered.errors import UsageError
 from tiered.rewriter import SubgraphMatcher
 
 if TYPE_CHECKING:
@@ -108,19 +108,6 @@ def create_pattern_support(
     return PatternSupport(patterns, ignore_literals=ignore_literals)
 
 
-def _check_name(name: str, backend: Backend) -> None:
-    """Raise if neither the standard nor the target has an operator.
-
-    Raises:
-        UsageError: they lack it. Domains without any known operator may have all names.
-    """
-    domain, _, op_type = name.rpartition("::")
-    own = {other for space, other in backend.operators if space == domain}
-    known = {*own, *operators_of(domain)}
-    if known and op_type not in known:
-        raise UsageError(f"there is no operator {name!r}{did_you_mean(op_type, known)}")
-
-
 class BackendSupport(OperatorSupport):
     """The nodes that the table of a backend takes, without some operators.
 
@@ -142,7 +129,7 @@ class BackendSupport(OperatorSupport):
         self.backend = backend
         self.denied = frozenset(denied)
         for name in self.denied:
-            _check_name(name, backend)
+            check_operator(name, backend.operators)
 
     def is_node_supported(self, graph: Graph, node: Node) -> bool:
         return self._takes(node, frozenset())

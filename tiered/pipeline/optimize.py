@@ -197,8 +197,13 @@ def _run(model: Model, settings: Settings) -> _Run:
         context_settings["instruments"] = (*watching, verify)
     # Made before the context, whose entries may name its groups.
     asked = None if passes is None else _listed(passes)
-    context = PassContext(**settings_with_shapes(context_settings, shapes, dims))
+    made_settings = settings_with_shapes(context_settings, shapes, dims)
+    context = PassContext(**made_settings)
     pipeline = shaped(pipeline_of(asked, context.target, edits), shapes, dims)
+    if asked is None and context.names_backend:
+        from tiered.pipeline.integers import choose_form
+
+        pipeline = choose_form(model, pipeline, context, made_settings)
     unjudged = frozenset[str]()
     if expectations:
         from tiered.pipeline.expectations import check_expectations, check_names

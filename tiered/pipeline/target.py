@@ -15,6 +15,7 @@ from tiered.passes.execution import execute
 from tiered.passes.pass_info import PassInfo, Place
 from tiered.pipeline.base import Pipeline
 from tiered.pipeline.edits import edited, pipeline_for
+from tiered.pipeline.integers import choose_form
 
 if TYPE_CHECKING:
     from tiered.backends.pipeline_edits import PipelineEdit
@@ -66,7 +67,7 @@ def check_target(
     context = PassContext(**{**settings, "instruments": [*settings.get("instruments", ()), watch]})
     backend = context.backend
     if passes is None:
-        pipeline: Pipeline = pipeline_for(backend, edits)
+        pipeline: Pipeline = choose_form(model, pipeline_for(backend, edits), context, settings)
     else:
         pipeline = edited(passes, edits)
     before = backend.coverage(model)

@@ -349,3 +349,13 @@ def test_issue_40_a_constant_that_a_body_returns_has_a_type() -> None:
         " else_branch = e () => (b) <int64[1] b = {2}> { }> }"
     )
     onnx.checker.check_model(Model.from_proto(parse(text)).to_proto(), full_check=True)
+
+
+def test_operators_that_are_named_stay() -> None:
+    assert_unchanged(
+        "legalize",
+        "(float[3] a, float[3] b) => (bool[3] y) { y = GreaterOrEqual(a, b) }",
+        because="the target has no such operator; it is to stay as it is",
+        backend=COMPARES,
+        leave=["GreaterOrEqual"],
+    )

@@ -28,6 +28,7 @@ def legalize(
     *,
     numerics: Literal["exact", "reassociating", "approximate"] = "exact",
     maps: tuple[str, ...] = ("default",),
+    leave: tuple[str, ...] = (),
 ) -> None:
     """Replace each node that the target refuses by nodes that it takes, or leave it as it is.
 
@@ -40,11 +41,14 @@ def legalize(
         numerics: the loosest class of a legalization; with `reassociating` the pass runs from
             level 3, with `approximate` from level 4.
         maps: the maps of registered legalizations to use.
+        leave: operators that stay as they are: Softmax, com.microsoft::Gelu.
 
     Raises:
-        UsageError: no legalization is registered in one of the maps.
+        UsageError: no legalization is registered in one of the maps, or there is no such operator.
     """
     if ctx.names_backend:
         from tiered import legalize_nodes  # with its tables, which few runs need
 
-        legalize_nodes(model, ctx.backend, ctx.skip, numerics=Numerics(numerics), maps=maps)
+        legalize_nodes(
+            model, ctx.backend, ctx.skip, numerics=Numerics(numerics), maps=maps, leave=leave
+        )
