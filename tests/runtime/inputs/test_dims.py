@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import pytest
 from onnx import parser
 
 from tiered.runtime import make_inputs
 from tiered.runtime.inputs.dim_expression import Expression
+from tiered.runtime.inputs.dims import Binder, Slot, candidates
 
 HEADER = '<ir_version: 10, opset_import: ["": 21]>'
 
@@ -219,3 +222,15 @@ def test_callers_choose_by_name_place_or_role() -> None:
         f"{HEADER} g (float[my_batch] x) => (float[K] y) {{ y = Identity(x) }}"
     )
     assert make_inputs(by_role, dims={"batch": 7}).feeds["x"].shape == (7,)
+
+
+def test_no_candidate_has_two_long_axes_of_sound() -> None:
+    slots = [Slot("x", axis, 3, dim, False) for axis, dim in enumerate(("m", None, "n"))]
+    usual = Binder(0, {}, {})
+    usual.bind(slots)
+    tried = [{**usual.sizes, **sizes} for _, sizes, _ in candidates(slots, usual)]
+    assert max(prod(sizes[slot.key] for slot in slots) for sizes in tried) <= 1 << 22
+    wave = [Slot("x", axis, 2, dim, False) for axis, dim in enumerate(("batch", "samples"))]
+    usual = Binder(0, {}, {})
+    usual.bind(wave)
+    assert {"samples": 16000} in [sizes for _, sizes, _ in candidates(wave, usual)]

@@ -51,6 +51,8 @@ _MAX_SUMMED = 4
 # Windows of recurrent detectors at 16 and 8 kHz, then what spectrograms and whole seconds take.
 _SOUNDS = (512, 256, 576, 128, 1536, 3000, 16000)
 _SOUND_RANK = 3
+_MOST_ELEMENTS = 1 << 22
+"""An input of sound has a long axis, no two: more elements than these are no sound."""
 
 ALL_ONES = "all dims 1"
 """The words of the last candidate."""
@@ -275,8 +277,19 @@ def _sounds(slots: list[Slot], usual: Binder, rank: int) -> Iterator[Candidate]:
         if usual.roles[slot.key] not in ("batch", "past", "weights")
     ]
     for size in _SOUNDS if keys else ():
-        yield f"{size} samples or frames of sound", dict.fromkeys(keys, size), rank
-        yield f"{size} of them, batch 1", {"batch": 1, **dict.fromkeys(keys, size)}, rank
+        lengths = dict.fromkeys(keys, size)
+        if _most_elements(slots, {**usual.sizes, **lengths}) > _MOST_ELEMENTS:
+            continue
+        yield f"{size} samples or frames of sound", lengths, rank
+        yield f"{size} of them, batch 1", {"batch": 1, **lengths}, rank
+
+
+def _most_elements(slots: list[Slot], sizes: Mapping[str, int]) -> int:
+    """Return the number of elements of the largest input."""
+    elements = dict.fromkeys((slot.input for slot in slots), 1)
+    for slot in slots:
+        elements[slot.input] *= slot.dim if isinstance(slot.dim, int) else sizes[slot.key]
+    return max(elements.values(), default=0)
 
 
 def _relations(free: list[str], usual: Binder, rank: int) -> Iterator[Candidate]:
