@@ -1,5 +1,6 @@
 """PopRT's names: a pass of a ModelProto, registered, fetched, run in a manager."""
 
+import importlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 import tiered
 from tests.small import content, fuse_relu, model, ops, proto
 from tiered.compat import poprt
-from tiered.errors import PassError, TieredError, UsageError, VerificationError
+from tiered.errors import PassError, TargetError, TieredError, UsageError, VerificationError
 from tiered.passes.registry import registry
 from tiered.testing import parse
 
@@ -424,5 +425,78 @@ def test_packing_has_the_argument_of_poprt() -> None:
     assert made.graph.output[0].type.tensor_type.shape.dim[0].dim_value == 40
     with pytest.raises(UsageError, match="max_valid_num is a number from 0 on, not -1"):
         poprt.get_pass("packed_transformer", {"max_valid_num": -1}).run(model)
-    with pytest.raises(UsageError, match="takes no head_pattern"):
-        poprt.get_pass("PackedTransformer", {"head_pattern": "x"})
+    args = {"max_valid_num": 40, "segment_max_size": {"x": 3}, "head_pattern": "x"}
+    assert poprt.get_pass("PackedTransformer", args).run(model) == made
+    with pytest.raises(UsageError, match="takes no 'max_valid_nu'; did you mean 'max_valid_num'"):
+        poprt.get_pass("PackedTransformer", {"max_valid_nu": 4})
+
+
+def test_hints_raise_the_ir_version_of_old_files() -> None:
+    model = parse("(float[2,2] x) => (float[2,2] y) { a = MatMul(x, x) y = Abs(a) }")
+    model.ir_version = 8
+    model.graph.node[0].name = "a"
+    for pass_, key in (
+        (poprt.get_pass("auto_insert_remap", remap_mode="after_matmul"), "tiered.remap"),
+        (poprt.get_pass("auto_insert_remap", "after_matmul"), "tiered.remap"),
+        (poprt.get_pass("manual_sharding", sharding_info={"a": 1}), "tiered.device"),
+    ):
+        made = pass_.run(model)
+        assert made.ir_version == 10
+        assert [entry.key for entry in made.graph.node[0].metadata_props] == [key]
+    made = poprt.PassManager(["overlap_io", "auto_insert_remap"]).run(model)
+    assert [entry.value for entry in made.graph.input[0].metadata_props] == ["host_load"]
+    view = tiered.Model.from_proto(model)
+    with tiered.PassContext() as ctx:
+        poprt.get_pass("overlap_io").run(view)
+    assert any("IR version 8 becomes 10" in str(remark) for remark in ctx.remarks)
+
+
+def test_classes_have_their_names_and_modules() -> None:
+    names = ["Float2Mixed", "Float2FP8", "Float2Half", "ReplaceConsecuiveCastWithNotZero"]
+    assert [poprt.get_pass(name).name for name in names] == [
+        "float_to_mixed", "float_to_fp8", "float_to_half", "replace_consecutive_cast_with_notzero",
+    ]  # fmt: skip
+    module = importlib.import_module("tiered.compat.poprt.passes.float_to_half")
+    half = module.Float2Half(skip_op_types=["Relu"])
+    assert half.pass_.options["skip_op_types"] == ("Relu",)
+    assert poprt.passes.float_to_half is module
+    assert poprt.passes.Float2Half().name == "float_to_half"
+    with pytest.raises(AttributeError, match="has no attribute 'FoldConstant'"):
+        module.FoldConstant  # noqa: B018  # raises
+    with pytest.raises(AttributeError, match="has no attribute 'no_such_pass'"):
+        poprt.passes.no_such_pass  # noqa: B018  # raises
+    model = parse("(float[2] x) => (float[2] y) { a = Identity(x) y = Neg(a) }")
+    applied = poprt.get_pass("ApplyIrPass", ["eliminate_identity"]).run(model)
+    assert [node.op_type for node in applied.graph.node] == ["Neg"]
+
+
+def test_float8_has_the_defaults_of_poprt() -> None:
+    options = poprt.get_pass("float_to_fp8").pass_.options
+    assert (options["format"], options["weight_format"], options["min_elements"]) == (
+        "F143", "F143", 0,
+    )  # fmt: skip
+    given = poprt.get_pass("float_to_fp8", fp8_params=["F152", "F143", -1, -2], min_elements=1024)
+    assert given.pass_.options["min_elements"] == 1024
+    assert given.pass_.options["format"] == "F152"
+
+
+@pytest.mark.parametrize("name", ["serialize_matmul", "serialize_matmul_add"])
+def test_a_product_that_is_not_there_is_an_error(name: str) -> None:
+    model = parse("(float[2,2] x) => (float[2,2] y) { y = MatMul(x, x) }")
+    with pytest.raises(TargetError, match="is named 'typo'"):
+        poprt.get_pass(name, serialize_dict={"typo": "2/output_channels"}).run(model)
+    with pytest.raises(TargetError, match="is named 'typo'"):
+        poprt.PassManager([poprt.get_pass(name, {"typo": 2})]).run(model)
+
+
+def test_a_manager_takes_names_as_get_pass() -> None:
+    model = parse("(float[2] x) => (float[2] y) { a = Neg(x) y = Neg(a) }")
+    made = poprt.PassManager(["shape_inference"]).run(model)
+    assert [info.name for info in made.graph.value_info] == ["a"]
+    assert len(poprt.PassManager(["eliminate_identity,eliminate_deadend"]).pipeline) == 2
+
+
+def test_a_taken_name_names_both_classes() -> None:
+    drop_names()
+    with pytest.raises(UsageError, match=r"DropNames and .*DropNames"):
+        drop_names()

@@ -73,7 +73,9 @@ def _verdict(
     kind: type[PassError],
     promise: str,
 ) -> object:
-    what = f"{promise} {label_of(condition)}"
+    name, _, verb = promise.rpartition(" ")
+    label = label_of(condition)
+    what = f"{name}.{label}" if label == verb else f"{promise} {label}"
     model: Any = getattr(subject, "model", subject)
     try:
         with ReadOnly(model, f"{label_of(condition)} is checking it"):

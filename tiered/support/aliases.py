@@ -55,7 +55,10 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "float_ops_workaround": ("legalize_float_ops",),
     "replace_einsum": ("replace_einsum_with_matmul",),
     "normalize_batch_norm": ("batchnorm_workaround",),
+    "Float2FP8": ("float_to_fp8",),
     "Float2Half": ("float_to_half",),
+    "Float2Mixed": ("float_to_mixed",),
+    "ReplaceConsecuiveCastWithNotZero": ("replace_consecutive_cast_with_notzero",),  # misspelled
     "SerializeMatMul": ("serialize_matmul",),
     "SerializeMatMulAdd": ("serialize_matmul_add",),
     "rewrite_input_dtype": ("eight_bits_io",),

@@ -9,11 +9,8 @@ from typing import Any, Final
 import tiered
 from tiered.errors import UsageError
 
-TO_FLOAT8: Final = ("float_to_fp8", "FloatToFP8")
+TO_FLOAT8: Final = ("float_to_fp8", "FloatToFP8", "Float2FP8")
 _FLOAT8: Final = ("format", "weight_format", "exponent", "weight_exponent")  # its fp8_params
-FLOAT8_ARGUMENTS: Final = frozenset(
-    {"fp8_params", "skip_op_names", "convert_model", "fp8_input_dict", "fp8_weight_dict"}
-)
 
 
 def float_to_fp8(
@@ -22,15 +19,20 @@ def float_to_fp8(
     convert_model: str = "fp8",
     fp8_input_dict: Mapping[str, Any] | None = None,
     fp8_weight_dict: Mapping[str, Any] | None = None,
+    **more: Any,
 ) -> tiered.Pass:
     """Return float_to_fp8, or fp8_weight if `convert_model` is that.
 
+    As in PopRT both formats are F143, and small weights are converted too.
+
     Args:
-        fp8_params: the formats of data and weights, and the exponents of their scales.
+        fp8_params: the formats of data and weights, and the exponents of their scales; scales are
+            measured without exponents.
         skip_op_names: the names of nodes that stay float.
         convert_model: fp8, or fp8_weight for weights only.
         fp8_input_dict, fp8_weight_dict: other exponents by the name of a node, each alone or after
             its format.
+        more: other options of float_to_fp8 and fp8_weight.
 
     Raises:
         UsageError: an argument that has no equivalent.
@@ -52,7 +54,9 @@ def float_to_fp8(
     else:
         found |= {"exponents": data, "weight_exponents": weights}
     name = "fp8_weight" if convert_model == "fp8_weight" else "float_to_fp8"
-    return tiered.get_pass(name).with_options(**found, skip_nodes=skipped)
+    if skipped:
+        found["skip_nodes"] = skipped
+    return tiered.get_pass(name).with_options(**{"min_elements": 0, **found, **more})
 
 
 def _exponents(by_node: Mapping[str, Any], known: object) -> tuple[str, ...]:

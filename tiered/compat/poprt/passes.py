@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeVar
 
 import onnx
 
 import tiered
-from tiered.compat.poprt.float8 import FLOAT8_ARGUMENTS, TO_FLOAT8, float_to_fp8
+from tiered.compat.poprt.arguments import options_of
+from tiered.compat.poprt.float8 import TO_FLOAT8, float_to_fp8
+from tiered.compat.poprt.own_passes import APPLY_PASSES, MARKING, apply_ir_pass, raising_ir
+from tiered.compat.poprt.pass_modules import add_modules, class_of
 from tiered.compat.poprt.with_models import WITH_MODELS
 from tiered.compat.returned_model import checked
 from tiered.context import PassContext
-from tiered.errors import PassNotFoundError, UsageError
+from tiered.errors import PassNotFoundError, TargetError, UsageError
 from tiered.passes.pass_info import Place
 from tiered.passes.registry import registry
 
@@ -31,35 +35,6 @@ __all__ = [
 PassClass = TypeVar("PassClass", bound="type[Pass]")
 
 _CLASSES: dict[str, type[Pass]] = {}
-
-_OPTIONS: Final[dict[str, dict[str, str]]] = {
-    "add_checkpoints": {"checkpoints": "tensors"},
-    "const_batch_size": {"const_batch_size": "batch_size"},
-    "const_input_shape": {"const_input_shape": "shape"},
-    "float_to_half": {"skip_op_types": "skip_op_types"},
-    "fold_constant": {"max_tensor_size": "max_tensor_size"},
-    "packed_transformer": {"max_valid_num": "max_valid_num"},
-    "rewrite_annotated_ops": {"sharding_info": "sharding", "pipelining_info": "pipelining"},
-    "serialize_matmul": {"serialize_dict": "split"},
-    "serialize_matmul_add": {"serialize_dict": "split"},
-}
-"""The options of a pass by PopRT's names for them, in the order of PopRT's arguments."""
-
-_DEFAULTS: Final[dict[str, dict[str, Any]]] = {
-    name: {"annotate": True} for name in ("shape_inference", "ShapeInference")
-}
-"""The options that PopRT's passes have set, by the names of PopRT."""
-
-_BY_NODE: Final = frozenset({"sharding", "pipelining", "split"})
-"""Options that PopRT takes as a mapping by node: of its device, its stage, its parts."""
-
-_DIMS: Final = {"output_channels": "columns", "input_channels": "rows", "reducing_dim": "inner"}
-"""The dims of a product by PopART's names.
-
-Source: graphcore/popart, willow/src/transforms/serializematmuls.cpp: a product of
-[group, input channels, reducing dim] and [group, reducing dim, output channels].
-"""
-
 
 class UnknownPassError(PassNotFoundError, KeyError):
     """No pass has this name; a KeyError, as in PopRT."""
@@ -145,7 +120,8 @@ def register(name: str) -> Callable[[PassClass], PassClass]:
 
     def decorate(cls: PassClass) -> PassClass:
         cls.name = name
-        tiered.register(_registered(cls, name))
+        where = f"{cls.__module__}.{cls.__qualname__}"
+        registry.register_later(name, where, lambda: _registered(cls, name))
         _CLASSES[name] = cls
         return cls
 
@@ -199,9 +175,9 @@ def get_pass(name: str, *args: Any, **kwargs: Any) -> Pass:
         return _CLASSES[name](*args, **kwargs)
     if name in WITH_MODELS and (args or "origin_model" in kwargs):
         return BuiltIn(WITH_MODELS[name](*args, **kwargs))
-    if name == "apply_ir_pass":
-        return BuiltIn(_apply_ir_pass(*args, **kwargs))
-    if name in TO_FLOAT8 and (args or kwargs.keys() & FLOAT8_ARGUMENTS):
+    if name in APPLY_PASSES:
+        return BuiltIn(apply_ir_pass(*args, **kwargs))
+    if name in TO_FLOAT8:
         return BuiltIn(float_to_fp8(*args, **kwargs))
     try:
         found = [tiered.get_pass(each) for each in registry.resolve(name)]
@@ -212,59 +188,8 @@ def get_pass(name: str, *args: Any, **kwargs: Any) -> Pass:
             both = " and ".join(each.name for each in found)
             raise UsageError(f"{name} is an alias of {both} and takes no options")
         return BuiltIn(tiered.Sequential(found, name=name))
-    options = _options(found[0], name, args, kwargs)
-    return BuiltIn(found[0].with_options(**{**_DEFAULTS.get(name, {}), **options}))
-
-
-def _options(
-    pass_: tiered.Pass, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Return options by their names here."""
-    own = _OPTIONS.get(pass_.name, {})
-    if args and isinstance(args[0], Mapping) and pass_.name == "packed_transformer":
-        args, kwargs = args[1:], {**_packing(args[0]), **kwargs}
-    order = list(own.values()) or [option.name for option in pass_.info.options]
-    if len(args) > len(order):
-        raise UsageError(f"{name} takes {len(order)} arguments, not {len(args)}")
-    named = {own.get(key, key): value for key, value in kwargs.items()}
-    given = {**dict(zip(order, args, strict=False)), **named}
-    for option in _BY_NODE & given.keys():
-        if isinstance(given[option], Mapping):
-            text = _split_entry if option == "split" else "{}={}".format
-            given[option] = [text(node, each) for node, each in given[option].items()]
-    return given
-
-
-def _split_entry(node: object, value: object) -> str:
-    """Return an entry of `serialize_dict` as tiered's text: `4/output_channels` is `4/columns`.
-
-    `KEEP_PRECISION`, its third part, is for PopRT's target only.
-
-    Raises:
-        UsageError: it names no dim of PopRT.
-    """
-    first, *rest = str(value).split("/")
-    dim = rest[0] if rest else ""
-    if dim and dim not in _DIMS:
-        raise UsageError(
-            f"serialize_dict: {value!r} of {node!r} has no dim {dim!r}; expected a number of parts "
-            f"and one of {', '.join(_DIMS)}, such as '4/{next(iter(_DIMS))}'"
-        )
-    return f"{node}={first}/{_DIMS[dim]}" if dim else f"{node}={first}"
-
-
-def _packing(args: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of packed_transformer; PopRT takes them as a dict.
-
-    Raises:
-        UsageError: an entry describes how PopRT unpacks rows for each attention.
-    """
-    if unknown := sorted(set(args) - {"max_valid_num", "inputs"}):
-        raise UsageError(
-            f"packed_transformer takes no {', '.join(unknown)}: attention runs on whole rows under "
-            "a mask, so nothing is unpacked for it"
-        )
-    return dict(args)
+    made = found[0].with_options(**options_of(found[0], name, args, kwargs))
+    return BuiltIn(raising_ir(made) if made.name in MARKING else made)
 
 
 def get_registered_passes() -> dict[str, tiered.Pass]:
@@ -280,7 +205,7 @@ class PassManager:
     ) -> None:
         # gather_ir_passes only saves conversions in PopRT; tiered does not convert between passes.
         self.pipeline = tiered.Sequential(
-            [p.lifted() if isinstance(p, Pass) else p for p in used_passes]
+            [_lifted(each) for each in used_passes]
         )
 
     def run(self, onnx_model: Any) -> Any:
@@ -288,13 +213,44 @@ class PassManager:
         return _requested(checked(self.pipeline), onnx_model)
 
 
+def _lifted(item: Pass | tiered.Pass | str) -> tiered.Pass | str:
+    """Return an entry of a manager for a pipeline; the name of a pass has PopRT's defaults."""
+    if isinstance(item, str):
+        if item not in _CLASSES and item not in APPLY_PASSES:
+            try:
+                registry.resolve(item)
+            except PassNotFoundError:
+                return item  # a glob, or a pipeline as text
+        item = get_pass(item)
+    return item.lifted() if isinstance(item, Pass) else item
+
+
 def _requested(pass_: tiered.Pass, model: Any) -> Any:
-    """Run a pass whatever its level, unless the context disables it."""
-    return pass_._called(model, PassContext.current(), Place(asked=True))
+    """Run a pass whatever its level, unless the context disables it.
+
+    Raises:
+        TargetError: a pass cannot do what it is asked for.
+    """
+    ctx = PassContext.current()
+    count = len(ctx.report.results)
+    made = pass_._called(model, ctx, Place(asked=True))
+    for result in ctx.report.results[count:]:
+        if result.unable and not result.changed and not result.needed_by:
+            reasons = "; ".join(dict.fromkeys(result.unable))
+            raise TargetError(f"{result.name} cannot do what it is asked for: {reasons}")
+    return made
 
 
+def __getattr__(name: str) -> Any:
+    """Return the class of a pass, or its module.
 
-def _apply_ir_pass(passes: Iterable[str] | str = ()) -> tiered.Pass:
-    """Return the pipeline of some passes."""
-    names = passes.split(",") if isinstance(passes, str) else list(passes)
-    return tiered.Sequential([each.strip() for each in names], name="apply_ir_pass")
+    Raises:
+        AttributeError: no pass has this name.
+    """
+    made = class_of(name, get_pass) or sys.modules.get(f"{__name__}.{name}")
+    if made is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return made
+
+
+add_modules(__name__, get_pass)
