@@ -121,7 +121,7 @@ def test_conditions_are_checked_around_it() -> None:
         def ensures(self, model: Model) -> bool:
             return False
 
-    with pytest.raises(PreconditionError, match="Needs.requires of"):
+    with pytest.raises(PreconditionError, match=r"Needs\.requires of"):
         Needs()(model())
     given = model()
     before = content(given)

@@ -445,9 +445,8 @@ def test_hints_raise_the_ir_version_of_old_files() -> None:
         assert [entry.key for entry in made.graph.node[0].metadata_props] == [key]
     made = poprt.PassManager(["overlap_io", "auto_insert_remap"]).run(model)
     assert [entry.value for entry in made.graph.input[0].metadata_props] == ["host_load"]
-    view = tiered.Model.from_proto(model)
     with tiered.PassContext() as ctx:
-        poprt.get_pass("overlap_io").run(view)
+        poprt.get_pass("overlap_io").run(model)
     assert any("IR version 8 becomes 10" in str(remark) for remark in ctx.remarks)
 
 
@@ -458,7 +457,7 @@ def test_classes_have_their_names_and_modules() -> None:
     ]  # fmt: skip
     module = importlib.import_module("tiered.compat.poprt.passes.float_to_half")
     half = module.Float2Half(skip_op_types=["Relu"])
-    assert half.pass_.options["skip_op_types"] == ("Relu",)
+    assert half.lifted().options["skip_op_types"] == ("Relu",)
     assert poprt.passes.float_to_half is module
     assert poprt.passes.Float2Half().name == "float_to_half"
     with pytest.raises(AttributeError, match="has no attribute 'FoldConstant'"):
@@ -471,13 +470,13 @@ def test_classes_have_their_names_and_modules() -> None:
 
 
 def test_float8_has_the_defaults_of_poprt() -> None:
-    options = poprt.get_pass("float_to_fp8").pass_.options
+    options = poprt.get_pass("float_to_fp8").lifted().options
     assert (options["format"], options["weight_format"], options["min_elements"]) == (
         "F143", "F143", 0,
     )  # fmt: skip
     given = poprt.get_pass("float_to_fp8", fp8_params=["F152", "F143", -1, -2], min_elements=1024)
-    assert given.pass_.options["min_elements"] == 1024
-    assert given.pass_.options["format"] == "F152"
+    assert given.lifted().options["min_elements"] == 1024
+    assert given.lifted().options["format"] == "F152"
 
 
 @pytest.mark.parametrize("name", ["serialize_matmul", "serialize_matmul_add"])

@@ -185,7 +185,7 @@ def test_a_class_has_them_as_methods() -> None:
             return self.done
 
     pass_ = tiered.function_pass(opt_level=0)(Renames)
-    with pytest.raises(PreconditionError, match="renames.requires of"):
+    with pytest.raises(PreconditionError, match=r"renames\.requires of"):
         pass_(model())
     pass_.with_options(allow=True)(model())
 
