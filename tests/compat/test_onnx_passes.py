@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import onnx
 import pytest
 
@@ -356,8 +357,85 @@ def test_a_promise_keeps_its_metric_and_its_tolerance() -> None:
     own = promise(verify.metric(lambda expected, actual: 1.0, (0, 2)))
     assert own.metric.high == 2
     assert str(promise(verify.tolerance(rtol=1e-3))) == "approximate (rtol 0.001)"
-    for wrong in ({"a": (0, 1), "b": (0, 1)}, {}):
-        with pytest.raises(UsageError, match="one metric and its range"):
-            verify.metric(**wrong)
+    with pytest.raises(UsageError, match="takes metrics with their ranges"):
+        verify.metric()
     with pytest.raises(UsageError, match="no metric 'cosin'"):
         verify.metric("cosin", (0, 1))
+
+
+def test_a_rule_whose_result_matches_again_is_applied_once() -> None:
+    class Swap(RewriteRulePass):
+        def pattern(self, op: Any, x: Any, y: Any) -> Any:
+            return op.Add(x, y)
+
+        def rewrite(self, op: Any, x: Any, y: Any) -> Any:
+            return op.Add(y, x)
+
+    class Grow(RewriteRulePass):
+        def pattern(self, op: Any, x: Any) -> Any:
+            return op.Softmax(x)
+
+        def rewrite(self, op: Any, x: Any) -> Any:
+            return op.Softmax(op.Mul(x, op.Constant(value_float=1.0)))
+
+    text = (
+        "g (float[2] x, float[2] z) => (float[2] y)"
+        " { a = Add(x, z) b = Add(a, x) y = Softmax(b) }"
+    )
+    swapped = Swap()(model(text))
+    assert [[value.name for value in node.inputs] for node in swapped.main.nodes_of("Add")] == [
+        ["z", "x"], ["x", "a"],
+    ]  # fmt: skip
+    assert ops(Grow()(model(text))) == ["Add", "Add", "Constant", "Mul", "Softmax"]
+
+
+def test_values_of_a_rule_have_their_const_value() -> None:
+    class DropOnes(RewriteRulePass):
+        def pattern(self, op: Any, x: Any, c: Any) -> Any:
+            return op.Mul(x, c)
+
+        def check(self, op: Any, x: Any, c: Any) -> bool:
+            assert x.const_value is None
+            assert x != c
+            assert x.name == "x"
+            assert repr(x) == repr(x.value)
+            return c.const_value is not None and bool((c.const_value.numpy() == 1).all())
+
+        def rewrite(self, op: Any, x: Any, c: Any) -> Any:
+            return op.Identity(x)
+
+    text = "g (float[2] x) => (float[2] y) <float[2] c = {1, 1}> { y = Mul(x, c) }"
+    assert ops(DropOnes()(model(text))) == ["Identity"]
+    assert ops(DropOnes()(model(text.replace("1, 1", "1, 2")))) == ["Mul"]
+
+
+def test_several_metrics_hold_together() -> None:
+    @verify.metric(cosine=(0.99, 1.01), max_abs_error=(0, 0.1))
+    class Cheap(Transformation):
+        def call(self, model: Model) -> None:
+            """Change nothing."""
+
+    function = Cheap.numerics.metric.function  # type: ignore[union-attr]  # it is a Promise
+    one = np.ones(4)
+    assert [function(one, one), function(one, one * 2), function(one, -one)] == [0, 1, 2]
+    assert "cosine in [0.99, 1.01] and max_abs_error in [0, 0.1]" in str(Cheap.numerics)
+    with pytest.raises(UsageError, match="no metric 'cosin'"):
+        verify.metric(cosin=(0, 1))
+    with pytest.raises(UsageError, match="takes metrics with their ranges"):
+        verify.metric("cosine")
+
+
+def test_names_of_groups_and_conversions_are_pipelines() -> None:
+    assert [pass_.text for pass_ in collect(["convert-opset18"])] == ["convert_opset{to=18}"]
+    assert [pass_.text for pass_ in collect(["CleanupRangeAnnotation"])] == [
+        "range_annotation{remove=true}"
+    ]
+    assert [pass_.name for pass_ in collect(["inject-ops", "absorb-layouts"])] == [
+        "import_qonnx", "convert_layout",
+    ]  # fmt: skip
+    twice = "g (float[2] x) => (float[2] y) { a = Identity(x) y = Relu(a) }"
+    assert ops(Model.from_proto(tiered.optimize(proto(twice), passes="eliminate"))) == ["Relu"]
+    made = tiered.optimize(proto(twice), passes="cleanup,convert-opset20")
+    assert made.opset_import[0].version == 20
+    register("cleanup")(DropNeg)
+    assert [pass_.name for pass_ in tiered.parse_pipeline("cleanup").leaves()] == ["DropNeg"]

@@ -32,6 +32,14 @@ _LOOSE = {Numerics.LOSSY, Numerics.APPROXIMATE}
 """These promise no tolerance for random numbers; only validity is checked."""
 
 
+_LIMITS = (
+    "is not a registered function/op",  # operators of another runtime, such as those of QONNX
+    "Type 'tensor(float8",  # no function takes 8-bit floats
+    "(op_type:Constant): output has unsupported type",  # integers in functions before opset 9
+)
+"""What onnxruntime says where a valid model of a pass is beyond it."""
+
+
 def all_passes() -> Iterator[Entry]:
     """Yield each pass of the compat modules."""
     for name in tiered.pass_names():
@@ -126,8 +134,8 @@ def _fault_of(
     except RuntimeFailure as error:
         if promise in _LOOSE and "NOT_IMPLEMENTED" in str(error):
             return None  # halves lack kernels; the passes note it
-        if "is not a registered function/op" in str(error):
-            return None  # operators of another runtime, such as those of QONNX
+        if any(reason in str(error) for reason in _LIMITS):
+            return None
         return f"does not run: {str(error)[:300]}"
     if promise in _LOOSE:
         return None

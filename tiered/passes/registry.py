@@ -205,6 +205,10 @@ class Registry:
         if name not in names:
             self._names_for[alias] = (*names, name)
 
+    def is_own_alias(self, name: str) -> bool:
+        """Return whether `add_to_alias` added a name."""
+        return name in self._names_for
+
     def unregister(self, name: str) -> None:
         """Remove a pass that `register` or `register_later` added, and its aliases."""
         self.version += 1

@@ -21,6 +21,7 @@ from tiered.passes import Pass
 from tiered.passes.lookup import pass_named
 from tiered.passes.registry import is_glob, registry
 from tiered.pipeline.base import GROUPS, NAMED
+from tiered.pipeline.pipeline_names import pipeline_text
 from tiered.support.option_text import Scanner
 
 if TYPE_CHECKING:
@@ -138,6 +139,9 @@ def _named(head: str, options: dict[str, Any]) -> list[Pass]:
     """Return the passes of a name, an alias or a glob; of a glob in the default order."""
     if head.lower() in NAMED and head not in registry:
         return [NAMED[head.lower()]().with_options(**options)]
+    text = None if options or registry.expects(head) else pipeline_text(head)
+    if text is not None and not registry.is_own_alias(head):
+        return _elements(Scanner(text), "")
     if is_glob(head):
         order = [leaf.name for leaf in NAMED["default"]().leaves()]
         rank = {name: place for place, name in reversed(list(enumerate(order)))}

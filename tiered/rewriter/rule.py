@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 class Rule:
     """One law: a pattern, and the function that returns its replacement, or a Skip.
 
+    Attributes:
+        once: whether each node is visited once, instead of until the rule fires nowhere.
+
     Raises:
         PatternError: the function has a parameter that the pattern does not bind.
     """
@@ -38,6 +41,7 @@ class Rule:
         self.pattern = pattern
         self.function = function
         self.law = law
+        self.once = False
         missing = set(self.parameters) - set(self.bound)
         if missing:
             raise PatternError(

@@ -85,7 +85,9 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "ScalarToTensorPass": ("attribute_to_input",),
     # onnx-passes and the passes of onnx-ir
     "convert_attributes_to_inputs": ("attribute_to_input",),
+    "AbsorbLayouts": ("convert_layout",),
     "ConvertVersion": ("convert_opset",),
+    "InjectOps": ("import_qonnx",),
     "checker": ("final_check",),
     "ImportQONNX": ("import_qonnx",),
     "inline_batchnorm": ("replace_bn_with_mul_add",),

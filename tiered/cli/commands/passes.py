@@ -18,7 +18,7 @@ from rich.text import Text
 
 from tiered.cli.output.tables import print_table
 from tiered.cli.output.terminal import print_json, printable, results
-from tiered.errors import UsageError, did_you_mean
+from tiered.errors import PassNotFoundError, UsageError, did_you_mean
 from tiered.passes.pass_info import PassInfo
 from tiered.passes.registry import registry
 from tiered.support.aliases import ALIASES
@@ -44,7 +44,7 @@ def run_passes(name: str | None, *, op: str | None, search: str | None, as_json:
     if name is None:
         names = registry.names()
     else:
-        names = registry.expand(name) if is_list else registry.resolve(name)
+        names = registry.expand(name) if is_list else names_of(name)
     infos = [registry.named(canonical).info for canonical in names]
     if op is not None:
         infos = _acting_on(infos, op)
@@ -66,6 +66,24 @@ def run_passes(name: str | None, *, op: str | None, search: str | None, as_json:
         general = [info for info in infos if op is not None and ANY in info.acts_on]
         _print_list([info for info in infos if info not in general], f"act on {op}" if op else "")
         _print_list(general, "act on any operator")
+
+
+def names_of(name: str) -> tuple[str, ...]:
+    """Return the canonical names of a name, an alias, or a named pipeline.
+
+    Raises:
+        PassNotFoundError: no pass has this name.
+    """
+    try:
+        return registry.resolve(name)
+    except PassNotFoundError:
+        from tiered.pipeline import parse_pipeline
+        from tiered.pipeline.base import NAMED
+        from tiered.pipeline.pipeline_names import pipeline_text
+
+        if pipeline_text(name) is None and name.lower() not in NAMED:
+            raise
+        return tuple(dict.fromkeys(leaf.name for leaf in parse_pipeline(name).leaves()))
 
 
 def _print_list(infos: Sequence[PassInfo], what: str) -> None:

@@ -14,7 +14,7 @@ import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from tiered.cli.commands.passes import describe, print_pass
+from tiered.cli.commands.passes import describe, names_of, print_pass
 from tiered.cli.output.terminal import print_json, printable, results
 from tiered.errors import ModelError
 from tiered.passes.registry import registry
@@ -35,7 +35,7 @@ def run_reference(name: str, *, as_json: bool) -> None:
         PassNotFoundError: no pass has this name.
         ModelError: the file of a pass cannot be read.
     """
-    infos = [registry.named(canonical).info for canonical in registry.resolve(name)]
+    infos = [registry.named(canonical).info for canonical in names_of(name)]
     pages = [(info, reference(info)) for info in infos]
     if as_json:
         described = [describe(info) | page for info, page in pages]

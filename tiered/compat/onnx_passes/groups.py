@@ -15,18 +15,6 @@ AnyClass = TypeVar("AnyClass", bound="type[PassKind]")
 GROUPS: Final[dict[str, list[type[PassKind]]]] = {}
 """The registered classes, by their own names and by the names of their groups."""
 
-BUILT_IN: Final = {
-    "cleanup": (
-        "remove_initializer_from_input,extract_constant_to_initializer,move_subgraph_initializer,"
-        "eliminate_duplicate_initializer,unique_name_for_nodes,eliminate_deadend,"
-        "remove_unused_functions,remove_unused_opsets,topological_sort"
-    ),
-    "constant-folding": "trace_folding,fold_constant",
-    "eliminate": "eliminate_*",
-    "verify": "verify_equality",
-}
-"""The groups of onnx-passes, as pipelines of tiered's passes; your own groups come first."""
-
 
 class ComposePass(PassKind):
     """Passes in order: `__passes__`, repeated until no change if `__exhaustive__`."""
@@ -78,7 +66,10 @@ def register(name_or_group: str | None = None) -> Callable[[AnyClass], AnyClass]
 
 
 def collect(names: Iterable[str | type[PassKind] | Pass]) -> list[Pass]:
-    """Return the passes of names, groups, classes and passes, in that order."""
+    """Return the passes of names, groups, classes and passes, in that order.
+
+    The groups of onnx-passes are pipelines of tiered's passes; your own groups come first.
+    """
     passes: list[Pass] = []
     for item in names:
         if isinstance(item, Pass):
@@ -87,8 +78,6 @@ def collect(names: Iterable[str | type[PassKind] | Pass]) -> list[Pass]:
             passes.append(pass_of(item))
         elif item in GROUPS:
             passes += map(pass_of, GROUPS[item])
-        elif item in BUILT_IN:
-            passes += tiered.parse_pipeline(BUILT_IN[item]).passes
         else:
             passes += tiered.parse_pipeline(item).passes
     return passes

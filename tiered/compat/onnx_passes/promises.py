@@ -6,7 +6,7 @@ from typing import Any, Final, TypeVar
 
 from tiered.compat.onnx_passes.kinds import PassKind
 from tiered.errors import UsageError
-from tiered.support.numerics import Numerics, Promise
+from tiered.support.numerics import Metric, Numerics, Promise
 from tiered.verify import promises
 
 AnyClass = TypeVar("AnyClass", bound="type[PassKind]")
@@ -40,19 +40,39 @@ class verify:
     ) -> Any:
         """Promise outputs within a metric: `@verify.metric("cosine", (0.99, 1.01))`.
 
-        `@verify.metric(accuracy=(0.9, 1))` names it by keyword. Without one, the outputs are
-        within the tolerance of approximations.
+        `@verify.metric(accuracy=(0.9, 1), max_abs_error=(0, 0.1))` names some by keyword: all of
+        them hold. Without one, the outputs are within the tolerance of approximations.
 
         Raises:
-            UsageError: there is no such metric, several are given, or its range is missing.
+            UsageError: there is no such metric, or its range is missing.
         """
         if isinstance(kind, type):
             return _promising(kind, Numerics.APPROXIMATE)
-        if kind is None and len(metrics) == 1:
-            ((kind, accepted),) = metrics.items()
-        elif metrics or kind is None or accepted is None:
-            raise UsageError("verify.metric takes one metric and its range: 'cosine', (0.99, 1.01)")
-        return _promising(None, promises.metric(_METRICS.get(kind, kind), accepted))
+        if (kind is None) != (accepted is None) or (kind is None and not metrics):
+            raise UsageError(
+                "verify.metric takes metrics with their ranges: 'cosine', (0.99, 1.01), or "
+                "cosine=(0.99, 1.01)"
+            )
+        named = {**({kind: accepted} if kind is not None else {}), **metrics}
+        return _promising(
+            None,
+            _all_of([promises.metric(_METRICS.get(k, k), each) for k, each in named.items()]),
+        )
+
+
+def _all_of(promised: list[Promise]) -> Promise:
+    """Return the promise that several metrics are in their ranges."""
+    first, *rest = promised
+    if not rest:
+        return first
+    metrics = [each.metric for each in promised if each.metric is not None]
+
+    def outside(expected: Any, actual: Any) -> float:
+        found = [each.function(expected, actual) for each in metrics]
+        return sum(not m.low <= each <= m.high for m, each in zip(metrics, found, strict=True))
+
+    name = f"the number of metrics outside of {' and '.join(map(str, metrics))}"
+    return first.changed(metric=Metric(name, outside, 0.0, 0.0))
 
 
 def _promising(kind: Any, promise: Promise | Numerics) -> Any:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import tiered
+from tiered.compat.onnx_passes.rule_values import bare, wrapped
 from tiered.passes import Pass
 from tiered.rewriter import Skip, op, var
 
@@ -46,7 +47,8 @@ class _Calls:
         count = _outputs if isinstance(_outputs, int) else len(names)
         operator = getattr(self._op(_domain) if _domain else self._op, op_type)
         if self._outputs is None:
-            return operator(*operands, **({"outputs": count} if count > 1 else {}), **attributes)
+            several = {"outputs": count} if count > 1 else {}
+            return operator(*bare(operands), **several, **attributes)
         if _allow_other_attributes:
             attributes["attrs"] = ...
         made = operator(*operands, **attributes)
@@ -63,6 +65,7 @@ def rule_of(
     check: Callable[..., object],
     rewrite: Callable[..., Any],
 ) -> Pass:
+    """Return the pass of a rule, which visits each node once: its own result may match again."""
     variables = {name: getattr(var, name) for name in _names(pattern)}
     outputs: dict[str, tuple[str, int]] = {}
     made = pattern(_Calls(op, outputs), **variables)
@@ -76,12 +79,14 @@ def rule_of(
         for name, (node, at) in outputs.items():
             if node in bound:
                 bound[name] = bound[node].outputs[at]
-        calls = _Calls(graph.op, None)
-        if not check(calls, **{name: bound[name] for name in _names(check)}):
+        calls, given = _Calls(graph.op, None), wrapped(bound)
+        if not check(calls, **{name: given[name] for name in _names(check)}):
             return Skip("the check returned False")
-        return rewrite(calls, **{name: bound[name] for name in _names(rewrite)})
+        return bare(rewrite(calls, **{name: given[name] for name in _names(rewrite)}))
 
-    return tiered.rewrite(made, **declared)(_taking(parameters, function))
+    rule = tiered.rewrite(made, **declared)(_taking(parameters, function))
+    rule.rule.once = True
+    return rule
 
 
 def _taking(names: Iterable[str], function: Callable[..., Any]) -> Callable[..., Any]:

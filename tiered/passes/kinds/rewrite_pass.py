@@ -46,6 +46,7 @@ class RewritePass(BodyPass):
                 on_skip=run.missed,
                 accept=None if run.allows is None else _filter(run.allows),
                 approve=approve,
+                once=self.rule.once,
             )
         finally:
             model.gate.refusal = None
