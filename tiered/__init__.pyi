@@ -88,6 +88,7 @@ from tiered.legalization.search import legalize_nodes as legalize_nodes
 from tiered.legalization.sources import legalize_by as legalize_by
 from tiered.legalization.substitution import substitute as substitute
 from tiered.measurement.bench import bench as bench
+from tiered.measurement.profile.run import profile as profile
 from tiered.memory.checkpoints import recompute_forward as recompute_forward
 from tiered.memory.copies import METADATA_SINCE as METADATA_SINCE
 from tiered.memory.plan import memory_plan as memory_plan, peak_change as peak_change

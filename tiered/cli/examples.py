@@ -61,6 +61,10 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
         "tiered bench before.onnx after.onnx --expect 'B<=0.9*A' --dim batch=1 --json",
         "tiered bench in.onnx --threads 4 --runtime-level off --inputs feeds.npz",
     ),
+    "profile": (
+        "tiered profile in.onnx --roofline",
+        "tiered profile before.onnx after.onnx --html profile.html",
+    ),
     "bisect": ("tiered bisect in.onnx -O3 --reproducer bug",),
     "replay": ("tiered replay bug",),
     "reduce": ("tiered reduce in.onnx small.onnx --check 'python fails.py {}'",),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import onnx
 
@@ -16,7 +16,7 @@ from tiered.graph.shape_inference.set_input_shapes import with_dims
 from tiered.measurement.trials import Timed
 from tiered.runtime.opening import Opening
 from tiered.runtime.session import as_proto, label_of
-from tiered.runtime.worker.client import Worker
+from tiered.runtime.worker.client import Worker, WorkerSession
 from tiered.verify.custom_ops import open_defined
 from tiered.verify.given_inputs import Given, check_fits
 from tiered.verify.samples import Sample, Source, Wanted, in_dtypes_of, read_samples, samples_for
@@ -25,25 +25,33 @@ ModelLike = onnx.ModelProto | str | os.PathLike[str]
 
 
 class Subject(NamedTuple):
-    """A model that is measured, and its name in messages; `proto` lacks external data."""
+    """A model that is measured, and its name in messages; `proto` lacks external data.
+
+    `folder` is where the external data of a source is that is no file.
+    """
 
     source: ModelLike
     name: str
     proto: onnx.ModelProto
+    folder: str = ""
 
     @property
     def file_bytes(self) -> int:
         """The size of the file with its external data; of a proto, the size of its bytes."""
         if isinstance(self.source, onnx.ModelProto):
-            return self.source.ByteSize()
+            own = self.source.ByteSize()
+            return own + (self._data_bytes(self.folder) if self.folder else 0)
         folder = os.path.dirname(os.path.abspath(self.source))
+        return os.path.getsize(self.source) + self._data_bytes(folder)
+
+    def _data_bytes(self, folder: str) -> int:
         named = {
             os.path.join(folder, entry.value)
             for tensor in tensors_of(self.proto)
             for entry in tensor.external_data
             if entry.key == "location"
         }
-        return sum(os.path.getsize(file) for file in {os.fspath(self.source), *named})
+        return sum(map(os.path.getsize, named))
 
 
 def subject(source: ModelLike) -> Subject:
@@ -122,7 +130,7 @@ def samples_of(
     names: set[str] = set()
     for each in subjects:
         with Worker(seconds=seconds) as worker:
-            session = _open(worker, each, opening)
+            session = open_subject(worker, each, opening)
             if each is subjects[0]:
                 samples, names = samples_for(each.proto, session, wanted), {*session.inputs}
             if names != {*session.inputs}:
@@ -141,14 +149,20 @@ def opened(
     """Open a model in a process of its own, with the feeds that its timed runs take."""
     with Worker(seconds=seconds) as worker:
         worker.ready()
-        session = _open(worker, each, opening)
+        session = open_subject(worker, each, opening)
         session.hold(feeds)
         yield session
 
 
-def _open(worker: Worker, each: Subject, opening: Opening) -> Any:
+def open_subject(worker: Worker, each: Subject, opening: Opening) -> WorkerSession:
+    """Open a model in a worker.
+
+    Raises:
+        MissingOperator: onnxruntime has no such operator.
+        RuntimeFailure: it does not open the model.
+    """
     try:
-        return open_defined(worker, each.source, setting=opening)
+        return open_defined(worker, each.source, setting=opening, folder=each.folder)
     except MissingOperator as error:  # it names the operator, but no model
         raise MissingOperator(f"{each.name}: {error}") from error
 

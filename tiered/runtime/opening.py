@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from dataclasses import dataclass
 from typing import Any, Final, Literal, get_args
 
@@ -41,11 +42,15 @@ class Opening:
         threads: that a node may use; 0 leaves the number to onnxruntime.
         provider: an execution provider, by its full name; nodes that it does not take run on the
             CPU.
+        profile: a folder for onnxruntime's profile of the runs, or "": it takes time.
+        executed: a file for the graph after onnxruntime's own optimisations, or "".
     """
 
     level: RuntimeLevel = "all"
     threads: int = 1
     provider: str = CPU
+    profile: str = ""
+    executed: str = ""
 
 
 Setting = Literal["reproducible", "unoptimised", "default"] | Opening
@@ -81,6 +86,7 @@ def session_options(ort: Any, setting: Setting, threads: int, folder: str) -> An
         options.intra_op_num_threads = setting.threads
         options.inter_op_num_threads = 1
         options.add_session_config_entry(_ASSIGNMENT, "1")
+        _watch(options, setting)
     elif setting != "default":
         options.graph_optimization_level = levels.ORT_DISABLE_ALL
     if setting == "reproducible":
@@ -92,6 +98,15 @@ def session_options(ort: Any, setting: Setting, threads: int, folder: str) -> An
     if folder:
         options.add_session_config_entry(_FOLDER, folder)
     return options
+
+
+def _watch(options: Any, opening: Opening) -> None:
+    """Let a session write what it does."""
+    if opening.profile:
+        options.enable_profiling = True
+        options.profile_file_prefix = os.path.join(opening.profile, "profile")
+    if opening.executed:
+        options.optimized_model_filepath = opening.executed
 
 
 def provider_of(setting: Setting) -> str:

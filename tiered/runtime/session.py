@@ -142,6 +142,10 @@ class Session:
             return partial(self._run_raw, fed, self.outputs, raw)
         return partial(self._session.run, self.outputs, fed)
 
+    def end_profile(self) -> str:
+        """End the profile of an `Opening` that asked for one, and return its file."""
+        return str(self._session.end_profiling())
+
     def _fed(self, name: str, value: Any) -> Any:
         """Return a value in the form that onnxruntime's binding takes."""
         if not isinstance(value, (np.ndarray, np.generic)):

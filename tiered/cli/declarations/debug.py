@@ -8,6 +8,7 @@ from cyclopts import Parameter
 
 from tiered.cli.commands.bench import BenchOptions
 from tiered.cli.commands.bisect import BisectOptions
+from tiered.cli.commands.profile import ProfileOptions
 from tiered.cli.commands.run import RunOptions
 from tiered.cli.commands.verify import CompareOptions
 from tiered.cli.flags import AsJson, Force, Names
@@ -69,6 +70,26 @@ def bench(
     run_bench([first, *others], options)
 
 
+def profile(
+    model: str,
+    other: Annotated[str | None, Parameter(name="B", show_default=False)] = None,
+    /,
+    *,
+    options: ProfileOptions = ProfileOptions(),
+) -> None:
+    """Print where the time of a model goes on onnxruntime: by operator, by layer and by node.
+
+    Of two models, the nodes that do the same work are set side by side.
+
+    Args:
+        model: The ONNX file to profile.
+        other: An ONNX file with the same inputs, such as the result of a run.
+    """
+    from tiered.cli.commands.profile import run_profile
+
+    run_profile([model] if other is None else [model, other], options)
+
+
 def bisect(
     model: str,
     /,
@@ -123,4 +144,4 @@ def reduce(
     run_reduce(model, out, check, force=force)
 
 
-COMMANDS = (run, verify, bench, bisect, replay, reduce)
+COMMANDS = (run, verify, bench, profile, bisect, replay, reduce)

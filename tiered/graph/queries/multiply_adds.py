@@ -15,6 +15,20 @@ Dims = Callable[[Value], "tuple[int, ...] | None"]
 _PRODUCTS: Final = frozenset({"Gemm", "MatMul", "MatMulInteger", "QLinearMatMul"})
 _CONVOLUTIONS: Final = frozenset({"Conv", "ConvInteger", "QLinearConv"})
 
+_MICROSOFT: Final = "com.microsoft"
+_FUSED: Final = {
+    ("com.microsoft.nchwc", "Conv"): "Conv",
+    (_MICROSOFT, "FusedConv"): "Conv",
+    (_MICROSOFT, "FusedGemm"): "Gemm",
+    (_MICROSOFT, "FusedMatMul"): "MatMul",
+    (_MICROSOFT, "FusedMatMulActivation"): "MatMul",
+    (_MICROSOFT, "MatMulIntegerToFloat"): "MatMulInteger",
+    (_MICROSOFT, "DynamicQuantizeMatMul"): "MatMulInteger",
+    (_MICROSOFT, "Attention"): "Attention",
+    (_MICROSOFT, "MultiHeadAttention"): "Attention",
+}
+"""Operators of onnxruntime whose products are those of a standard one."""
+
 RECURRENT: Final = frozenset({"GRU", "LSTM", "RNN"})
 
 LAYERS: Final = RECURRENT | {"Attention", "Einsum"}
@@ -33,9 +47,8 @@ def multiply_adds(node: Node, dims: Dims) -> int:
     """
     inner = sum(multiply_adds(each, dims) for body in node.bodies for each in body.nodes)
     output = node.outputs[0] if node.outputs else None
-    if node.domain:
-        return inner
-    if node.op_type in LAYERS:
+    kind = _FUSED.get((node.domain, node.op_type), "" if node.domain else node.op_type)
+    if kind in LAYERS:
         return inner + _of_layer(node, dims)
     if output is None:
         return inner
@@ -43,11 +56,11 @@ def multiply_adds(node: Node, dims: Dims) -> int:
     read = None if x is None else dims(x)
     if not read or made is None:
         return inner
-    if node.op_type in _PRODUCTS:
+    if kind in _PRODUCTS:
         return inner + math.prod(made) * _inner_dim(node, dims)
-    if node.op_type in _CONVOLUTIONS:
+    if kind in _CONVOLUTIONS:
         return inner + math.prod(made) * _kernel(node, dims)
-    if node.op_type == "ConvTranspose":
+    if kind == "ConvTranspose":
         return inner + math.prod(read) * _kernel(node, dims)
     return inner
 
@@ -63,9 +76,19 @@ def _of_layer(node: Node, dims: Dims) -> int:
     if node.op_type in RECURRENT:  # each step of a sequence times both weights
         return x[0] * x[1] * (math.prod(second) + math.prod(third))
     made = dims(node.output)
-    past = sizes[4] if len(sizes) > 4 else None
+    if node.is_op("Attention", _MICROSOFT):
+        return _of_packed(x, second)
+    past = sizes[4] if len(sizes) > 4 and not node.domain else None
     keys = second[-2] + (past[-2] if past else 0)
     return 0 if made is None else (math.prod(x) + math.prod(made)) * keys
+
+
+def _of_packed(x: tuple[int, ...], weight: tuple[int, ...]) -> int:
+    """Return the multiply-adds of an attention with the weights of Q, K and V in one matrix."""
+    if len(x) != 3 or len(weight) != 2:
+        return 0
+    rows = x[0] * x[1]
+    return rows * math.prod(weight) + 2 * rows * x[1] * weight[1] // 3
 
 
 def _of_einsum(node: Node, sizes: Sequence[tuple[int, ...] | None]) -> int:
@@ -90,11 +113,14 @@ def _of_einsum(node: Node, sizes: Sequence[tuple[int, ...] | None]) -> int:
 
 def _inner_dim(node: Node, dims: Dims) -> int:
     """Return the number of products in each sum: of the factor in which it is static, if it is."""
-    is_gemm = node.op_type == "Gemm"
+    is_gemm = node.op_type in ("Gemm", "FusedGemm")
     left, right = node.input(0), node.input(3 if node.op_type == "QLinearMatMul" else 1)
     last, first = (0 if is_gemm and node.attr("transA") else -1), -2
     if is_gemm and node.attr("transB"):
         first = -1
+    if node.op_type == "FusedMatMul":
+        last = -2 if node.attr("transA", 0) else -1
+        first = -1 if node.attr("transB", 0) else -2
     sizes = []
     for value, axis in ((left, last), (right, first)):
         found = None if value is None else dims(value)

@@ -283,6 +283,15 @@ class WorkerSession:
         answer = self._worker.ask({**request, "before": before}, (), f"timing {self._label}")
         return Timing(**answer.done)
 
+    def end_profile(self) -> str:
+        """End the profile of the runs of a model that was opened with one; return its file.
+
+        Raises:
+            RuntimeFailure: the process has ended meanwhile.
+        """
+        request = {"do": "profile", "id": self._number}
+        return str(self._worker.ask(request, (), f"profiling {self._label}").done)
+
     def close(self) -> None:
         """Free the model in the worker."""
         if self._opened_in is not None and self._opened_in is self._worker.generation:

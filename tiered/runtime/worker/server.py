@@ -11,6 +11,7 @@ It reads requests from its standard input and answers each on its standard outpu
     {"do": "run", "id": 1, "feeds": {name: value}, "outputs": [name, ...] or null}
     {"do": "hold", "id": 1, "samples": [{name: value}, ...]}
     {"do": "time", "id": 1, "sample": n, "runs": n, "before": n}
+    {"do": "profile", "id": 1}: end the profile of the runs, and return its file
     {"do": "close", "id": 1}
 
 each with "seconds" and "memory", its limits. The answer is `{"done": ...}`, or `{"failed": text,
@@ -80,6 +81,8 @@ class Server:
                     "memory": timed_model.grown(),
                     "nodes": timed_model.nodes_by_provider,
                 }
+            case "profile":
+                return self._timed[number].end_profile()
             case "close":
                 self._open.pop(number, None)
                 self._timed.pop(number, None)

@@ -71,6 +71,10 @@ class TimedModel:
                 gc.enable()
         return {"wall": wall, "processor": processor}
 
+    def end_profile(self) -> str:
+        """End the profile of the runs, and return its file."""
+        return self._session.end_profile()
+
     def grown(self) -> int | None:
         """Return the bytes that opening and running the model added to the peak."""
         peak = peak_since_reset()

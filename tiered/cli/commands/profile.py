@@ -1,0 +1,238 @@
+"""`tiered profile MODEL [OTHER]`: where the time of a model goes.
+
+With `--json`, one object; times are in seconds of one run:
+    models: of each model
+        model, seconds (of a run while it is profiled), in_nodes (the part of it in nodes), runs,
+        provider, threads, runtime_level, inputs: how it ran.
+        machine: {multiply_adds_per_second, bytes_per_second} with --roofline, else null.
+        operators, layers, inserted: [{name, nodes, seconds, share}]; `inserted` are the nodes that
+            onnxruntime inserts for its kernels.
+        nodes: in the order of execution, [{name, op_type, provider, layer, seconds, share, calls,
+            inputs, outputs, bytes, multiply_adds, least_seconds, inserted, tensors, origins}].
+        remarks: what a reader should know.
+    pairs: of two models, [{name, layer, first, second, seconds, change}]: names of nodes that do
+        the same work, the seconds of both sides, and by how much the second one is slower.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Final
+
+from cyclopts import Parameter
+
+from tiered.cli.commands.completion import complete_provider
+from tiered.cli.files import check_input
+from tiered.cli.flags import Flag, InputShapes, Names
+from tiered.cli.html import check_html
+from tiered.cli.output.tables import Number, print_table, seconds
+from tiered.cli.output.terminal import Progress, print_json, printable, results
+from tiered.cli.shapes import parse_dims, parse_shapes
+from tiered.errors import UsageError
+from tiered.runtime.opening import CPU, RuntimeLevel
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from tiered.measurement.profile.pairs import Profiles
+    from tiered.measurement.profile.result import NodeTime, Part, Profile
+
+FEW: Final = 10
+"""Rows of a table without -v."""
+_NODES: Final = ("node", "operator", "time", "share", "calls", "tensors")
+_ROOF: Final = ("multiply-adds", "bytes", "least time", "of that")
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class ProfileOptions:
+    """The options of `tiered profile`."""
+
+    inputs: Names = ()
+    """Inputs: x.npy, feeds.npz or a folder; generated without any. Repeatable."""
+    seed: int = 0
+    """Seed of the generated inputs."""
+    input_shape: InputShapes = ()
+    """As for `tiered optimize`: the shape of a generated input."""
+    dim: Names = ()
+    """As for `tiered optimize`, by the name of a dim: batch=1."""
+    provider: Annotated[str, Parameter(completer=complete_provider)] = CPU
+    """The execution provider of onnxruntime, in full or short: cuda."""
+    threads: int = 1
+    """Threads that a node may use; 0 leaves the number to onnxruntime."""
+    runtime_level: RuntimeLevel = "all"
+    """Onnxruntime's own optimisations."""
+    runs: int = 30
+    """How many runs are measured of each model."""
+    depth: Annotated[int | None, Parameter(show_default=False)] = None
+    """Steps of the path of a layer; by default as many as make few layers."""
+    roofline: Annotated[bool, Flag] = False
+    """Measure what the machine does at most, and set each node beside it."""
+    html: str | None = None
+    """Write a page: all tables, a flame chart, and the graph coloured by time."""
+    perfetto: str | None = None
+    """Save onnxruntime's own trace (.json), for Perfetto and chrome://tracing."""
+    verbose: Annotated[bool, Parameter(name=["--verbose", "-v"], negative=())] = False
+    """Print all rows."""
+    json: Annotated[bool, Flag] = False
+    """Print one JSON object on stdout instead of the tables."""
+
+
+def run_profile(files: Sequence[str], options: ProfileOptions) -> None:
+    """Profile the models of files, and print where their time goes.
+
+    Raises:
+        UsageError: an option is wrong, or models take different inputs.
+        ModelError: a file cannot be read or written.
+        RuntimeFailure: onnxruntime does not open or run a model.
+    """
+    shapes, dims = parse_shapes(options.input_shape), parse_dims(options.dim)
+    check_html(options.html)
+    if options.depth is not None and options.depth < 1:
+        raise UsageError(f"--depth is 1 or more, not {options.depth}")
+    for file in files:
+        check_input(file)
+    from tiered.measurement.bench import How
+    from tiered.measurement.profile.run import profiled
+
+    how = How(options.provider, options.threads, options.runtime_level)
+    with Progress(enabled=not options.json) as progress:
+        found = profiled(
+            files,
+            how,
+            options.runs,
+            inputs=options.inputs,
+            seed=options.seed,
+            dims=dims,
+            input_shapes=shapes,
+            roofline=options.roofline,
+            perfetto=options.perfetto,
+            say=lambda text: progress.say(f"profiling: {text}"),
+        )
+    if options.html is not None:
+        _write_page(options.html, files, found, options)
+    if options.json:
+        print_json(found.to_dict())
+        return
+    _print(results(), found, options, None if options.verbose else FEW)
+
+
+def _write_page(
+    path: str, files: Sequence[str], found: Profiles, options: ProfileOptions
+) -> None:
+    from tiered.cli.output.report_page import write_report
+    from tiered.measurement.profile.charts import flame_svg, graph_svg
+    from tiered.pages.render import short
+
+    charts = {}
+    for letter, model in zip("AB", found.models, strict=False):
+        of = f" of {letter}" if len(found.models) > 1 else ""
+        charts[f"Layers{of} by time"] = flame_svg(model)
+        charts[f"Graph{of} by time"] = graph_svg(model)
+    title = f"tiered profile {' '.join(short(os.path.basename(file)) for file in files)}"
+    write_report(path, title, lambda console: _print(console, found, options, None), charts)
+
+
+def _print(
+    console: Console, found: Profiles, options: ProfileOptions, limit: int | None
+) -> None:
+    for letter, model in zip("AB", found.models, strict=False):
+        _print_head(console, f"{letter}: " if len(found.models) > 1 else "", model)
+        for remark in model.remarks:
+            console.print(printable(f"  {remark}"), soft_wrap=True)
+    if len(found.models) > 1:
+        _print_both(console, found, options, limit)
+        return
+    (model,) = found.models
+    print_table(console, "By operator", ("operator", "nodes", "time", "share"),
+                [_part(part) for part in model.operators[:limit]])  # fmt: skip
+    layers = model.layers(options.depth)
+    if len(layers) > 1:
+        print_table(console, "By layer", ("layer", "nodes", "time", "share"),
+                    [_part(part) for part in layers[:limit]])  # fmt: skip
+    print_table(
+        console, "By node", (*_NODES, *(_ROOF if model.machine is not None else ())),
+        [_node(model, node) for node in model.slowest[:limit]],
+    )  # fmt: skip
+    _print_rest(console, len(model.nodes), limit)
+
+
+def _print_head(console: Console, letter: str, model: Profile) -> None:
+    import onnxruntime
+
+    opening = model.opening
+    console.print(
+        printable(
+            f"{letter}{model.name}: {_time(model.in_nodes)} in {len(model.nodes)} nodes, the "
+            f"median of {model.runs} run{'' if model.runs == 1 else 's'}; onnxruntime "
+            f"{onnxruntime.__version__}, {opening.provider}, threads {opening.threads}, "
+            f"optimisations {opening.level}"
+        ),
+        soft_wrap=True,
+    )
+    if model.machine is not None:
+        console.print(
+            f"  the machine: {model.machine.multiply_adds / 1e9:.3g} billion multiply-adds and "
+            f"{model.machine.nbytes / 1e9:.3g} GB a second",
+            soft_wrap=True,
+        )
+
+
+def _print_both(
+    console: Console, found: Profiles, options: ProfileOptions, limit: int | None
+) -> None:
+    from tiered.measurement.profile.layers import text_of
+    from tiered.measurement.profile.pairs import operators_of
+
+    first, second = ({part.name: part for part in model.operators} for model in found.models)
+    both: list[tuple[str, float, float]] = []
+    for name in dict.fromkeys((*first, *second)):
+        a, b = (each[name].seconds if name in each else 0.0 for each in (first, second))
+        both.append((name, a, b))
+    both.sort(key=lambda row: (-abs(row[2] - row[1]), row[0]))
+    print_table(console, "By operator", ("operator", "A", "B", "B - A"), [
+        (name, _time(a), _time(b), _change(b - a)) for name, a, b in both[:limit]
+    ])  # fmt: skip
+    layers = found.layers(options.depth)
+    if len(layers) > 1:
+        print_table(console, "By layer", ("layer", "A", "B", "B - A"), [
+            (each.name, *(None if part is None else _time(part.seconds)
+                          for part in (each.first, each.second)), _change(each.change))
+            for each in layers[:limit]
+        ])  # fmt: skip
+    print_table(console, "The same work", ("up to the tensor", "layer", "A", "B", "B - A",
+                "operators of A", "operators of B"), [
+        (pair.name, text_of(pair.layer), _time(pair.seconds[0]), _time(pair.seconds[1]),
+         _change(pair.change), operators_of(pair.first), operators_of(pair.second))
+        for pair in found.pairs[:limit]
+    ])  # fmt: skip
+    _print_rest(console, len(found.pairs), limit)
+
+
+def _print_rest(console: Console, count: int, limit: int | None) -> None:
+    if limit is not None and count > limit:
+        console.print(f"  and {count - limit:,} more (-v lists them)")
+
+
+def _part(part: Part) -> tuple[object, ...]:
+    return part.name, part.count, _time(part.seconds), Number(f"{part.share:.1%}")
+
+
+def _node(model: Profile, node: NodeTime) -> tuple[object, ...]:
+    share = Number(f"{model.share(node.seconds):.1%}")
+    row = (node.name, node.op_type, _time(node.seconds), share, node.calls, node.shapes)
+    if node.least is None:
+        return row
+    reached = node.least / node.seconds if node.seconds else 0.0
+    return (*row, node.multiply_adds, node.nbytes, _time(node.least), Number(f"{reached:.0%}"))
+
+
+def _time(amount: float) -> Number:
+    """Return a time with its unit: also a short one has three digits."""
+    return seconds(amount) if amount >= 1e-3 else Number(f"{amount * 1e6:.3g} us")
+
+
+def _change(amount: float) -> Number:
+    return Number(f"{'-' if amount < 0 else '+'}{_time(abs(amount))}")
