@@ -12,7 +12,7 @@ from unittest.mock import patch
 import pytest
 
 from tests.registered import passes_forgotten
-from tiered.graph.shape_inference.rules.shape_rule import TYPE_RULES, VALUE_RULES
+from tiered.graph.shape_inference.rules.shape_rule import TYPES, VALUES
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 SNIPPET = re.compile(
@@ -29,7 +29,7 @@ PAGES = [*WITH_CODE, TOUR, *sorted(DOCS.parent.glob("*.md")), RULES]
 @pytest.fixture
 def registries() -> Iterator[None]:
     """Forget the shape rules and the passes that a page registers."""
-    with patch.dict(TYPE_RULES), patch.dict(VALUE_RULES), passes_forgotten():
+    with patch.dict(TYPES.rules), patch.dict(VALUES.rules), passes_forgotten():
         yield
 
 

@@ -7,7 +7,7 @@ from onnx import defs
 
 from tests.house.tree import PACKAGE, parse
 from tiered.graph.shape_inference import rules
-from tiered.graph.shape_inference.rules.shape_rule import TYPE_RULES, VALUE_RULES
+from tiered.graph.shape_inference.rules.shape_rule import TYPES, VALUES
 from tiered.idioms.qonnx.bodies import DEFAULTS, DOMAINS
 
 FOLDER = PACKAGE / "graph" / "shape_inference" / "rules"
@@ -35,7 +35,7 @@ def test_no_operator_has_two_rules_of_one_kind(module: str) -> None:
 
 def test_each_rule_is_for_an_operator() -> None:
     known = {schema.name for schema in defs.get_all_schemas() if schema.domain == ""}
-    for domain, op_type in [*TYPE_RULES, *VALUE_RULES]:
+    for domain, op_type in [*TYPES.rules, *VALUES.rules]:
         assert domain != "" or op_type in known
         assert domain not in DOMAINS or op_type in DEFAULTS
         assert domain in ("", "com.microsoft", *DOMAINS)

@@ -16,7 +16,7 @@ from tiered import (
 )
 from tiered.errors import UsageError
 from tiered.graph.shape_inference.rules.shape_rule import unregister_type_rule
-from tiered.layout.rules import REGISTERED
+from tiered.layout.rules import LAYOUTS
 from tiered.testing import assert_unchanged, parse
 
 DOMAIN = "own.layout"
@@ -36,7 +36,7 @@ def wave() -> Iterator[None]:
     register_type_rule("Wave", DOMAIN, type_of)
     yield
     unregister_type_rule("Wave", DOMAIN)
-    REGISTERED.pop((DOMAIN, "Wave"), None)
+    LAYOUTS.remove("Wave", DOMAIN)
 
 
 def operators() -> list[str]:
@@ -74,7 +74,7 @@ def scale(node: Node) -> Propagation | Skip:
 def rule() -> Iterator[None]:
     layout_rule("Scale", domain=DOMAIN)(scale)
     yield
-    REGISTERED.pop((DOMAIN, "Scale"), None)
+    LAYOUTS.remove("Scale", DOMAIN)
 
 
 @pytest.mark.usefixtures("rule")

@@ -10,7 +10,7 @@ import onnx
 from tiered.batching.facts import Fact, Rows
 from tiered.batching.following import Following
 from tiered.batching.rewriting import Rewriting
-from tiered.batching.rules import RULES
+from tiered.batching.rules import BATCHES
 from tiered.errors import ShapeError, UsageError
 from tiered.graph import InterfaceMap, Model, TensorType, Value
 from tiered.graph.core.dim_names import EXPECTED, is_dim
@@ -43,7 +43,7 @@ def rebatch(model: Model, places: Mapping[Value, int], size: int | str) -> None:
     if not old:
         raise UsageError(f"change_batch: the batch of {value.name!r} is empty")
     name = size if isinstance(size, str) else _free_name(model)
-    state = Following(model, places, old, _free_name(model, taken=name), RULES)
+    state = Following(model, places, old, _free_name(model, taken=name), BATCHES)
     try:
         state.run()
         with model.transaction():

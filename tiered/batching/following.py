@@ -16,6 +16,7 @@ from tiered.batching.twin import Twin
 from tiered.batching.uniform import Uniformity
 from tiered.errors import ShapeError
 from tiered.graph import Graph, Model, Node, Value, is_deterministic
+from tiered.graph.opset.aspect import Aspect
 from tiered.graph.queries.op_traits import RANDOM
 from tiered.graph.shape_inference.symbolic_dims import Size, size_of_dim
 from tiered.intervals.analysis import ranges
@@ -28,6 +29,12 @@ Made = Fact | None | list[Fact | None]
 
 Rule = Callable[["Following", Node], Made]
 """Returns what is known of the outputs of a node; raises Refusal."""
+
+BATCHES: Final[Aspect[Rule]] = Aspect("batch")
+"""The rules of operators with samples among their operands."""
+
+COUNTS: Final[Aspect[Rule]] = Aspect("count")
+"""The rules of operators with numbers of samples among their operands."""
 
 Edit = Callable[["Rewriting"], None]
 
@@ -56,7 +63,7 @@ class Following:
         places: Mapping[Value, int],
         old: int,
         name: str,
-        rules: Mapping[str, Mapping[str, Rule]],
+        rules: Aspect[Rule],
     ) -> None:
         self.model = model
         self.places = places
@@ -213,9 +220,9 @@ class Following:
         counts = None if node.bodies else self._number(node, facts)
         if counts is not None:
             return counts
-        rule = self._rules.get(node.domain, {}).get(node.op_type)
+        rule = self._rules.of(node)
         if any(isinstance(fact, Rows) and fact.step != 0 for fact in facts):
-            rule = None if node.domain else self._rules["numbers"].get(node.op_type)
+            rule = COUNTS.of(node)
             if rule is None:
                 raise Refusal("it computes with the numbers of samples")
         if rule is None:

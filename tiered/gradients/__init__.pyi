@@ -7,6 +7,8 @@ from tiered.gradients.expression import Expr as Expr
 from tiered.gradients.rule import (
     NoGradient as NoGradient,
     Step as Step,
+)
+from tiered.gradients.rules import (
     expansion as expansion,
     gradient_rule as gradient_rule,
 )

@@ -11,7 +11,7 @@ from tiered.errors import ModelError
 from tiered.gradients.broadcast import reduced_to
 from tiered.gradients.expression import Expr
 from tiered.gradients.rule import GradientRule, NoGradient, Step
-from tiered.gradients.rules import BROADCASTING, EXPANSIONS, RULES
+from tiered.gradients.rules import GRADIENTS
 from tiered.graph import DataType, Function, Graph, Model, Node, Value
 from tiered.graph.core.topological_sort import sort_part
 from tiered.graph.opset.adapter import NoEquivalentForm
@@ -84,8 +84,7 @@ class ReverseMode:
                 raise step.error("there is no rule for the operator")
 
     def _has_rule(self, node: Node) -> bool:
-        key = (node.domain, node.op_type)
-        is_known = key in RULES or key in EXPANSIONS or node.callee in self._functions
+        is_known = GRADIENTS.of(node) is not None or node.callee in self._functions
         return is_known or has_function_body(node)
 
     def _active(self, nodes: Sequence[Node], targets: Collection[Value]) -> set[Value]:
@@ -109,17 +108,15 @@ class ReverseMode:
     ) -> Iterable[tuple[Value, Value]]:
         """Yield the contributions of one node to the gradients of what it reads."""
         step = Step(node, graph, grads, active, self)
-        key = (node.domain, node.op_type)
-        rule = RULES.get(key)
-        if rule is None:
+        known = GRADIENTS.of(node)
+        if known is None or known.is_expansion:
             yield from self._by_expansion(step)
             return
-        found = _applied(rule, step)
+        found = _applied(known.rule, step)
         for value, grad in zip(step.values, found, strict=False):
             if grad is None or value is None or value not in active:
                 continue
-            is_repeated = key in BROADCASTING
-            yield value, (reduced_to(grad, step.of(value)) if is_repeated else grad).value
+            yield value, (reduced_to(grad, step.of(value)) if known.broadcasts else grad).value
         for grad, value in zip(found[len(step.values) :], node.captured, strict=False):
             if grad is not None and value in active:
                 yield value, grad.value
@@ -127,11 +124,11 @@ class ReverseMode:
     def _by_expansion(self, step: Step) -> Iterable[tuple[Value, Value]]:
         """Differentiate what computes the same outputs: an expansion, or a function body."""
         node, graph = step.node, step.graph
-        key = (node.domain, node.op_type)
+        known = GRADIENTS.of(node)
         first = self._model.next_serial()
-        if key in EXPANSIONS:
+        if known is not None:
             made: Sequence[Value | None] = [
-                None if each is None else each.value for each in _applied(EXPANSIONS[key], step)
+                None if each is None else each.value for each in _applied(known.rule, step)
             ]
         else:
             made = self._body_of(step)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Final, Protocol, TypeVar
+from typing import Final, NamedTuple, Protocol, TypeVar
 
 from tiered.errors import ModelError
 from tiered.gradients.expression import Expr
 from tiered.graph import Graph, Node, Value
+from tiered.graph.opset.aspect import Aspect, qualified
 
 
 class NoGradient(ModelError):
@@ -113,7 +114,7 @@ class Step:
     def error(self, reason: str) -> NoGradient:
         """Return an error that names the node, and why it has no gradient."""
         node = self.node
-        name = f"{node.domain}::{node.op_type}" if node.domain else node.op_type
+        name = qualified(node.op_type, node.domain)
         return NoGradient(
             f"gradient: node {node.label!r} ({name}) has no gradient: {reason}; "
             "name it in stop_at to treat its outputs as constants"
@@ -123,58 +124,54 @@ class Step:
 GradientRule = Callable[[Step], Sequence[Expr | None]]
 """Returns the gradient of each operand; None for one that is constant or is not wanted."""
 
-Key = tuple[str, str]
-"""The domain and the name of an operator."""
+class RegisteredGradient(NamedTuple):
+    """How an operator is differentiated.
 
-RULES: Final[dict[Key, GradientRule]] = {}
-"""The rules by operator."""
+    Attributes:
+        rule: the function.
+        is_expansion: it returns the outputs in terms of operators that have rules.
+        broadcasts: the gradients of operands are summed over the axes along which they repeat.
+    """
 
-EXPANSIONS: Final[dict[Key, GradientRule]] = {}
-"""Functions that return the outputs in terms of operators that have rules."""
+    rule: GradientRule
+    is_expansion: bool = False
+    broadcasts: bool = False
 
-BROADCASTING: Final[set[Key]] = set()
-"""Operators that broadcast: the gradients of their operands are summed afterwards."""
+
+GRADIENTS: Final[Aspect[RegisteredGradient]] = Aspect("gradient")
 
 Rule = TypeVar("Rule", bound=GradientRule)
 
 
 def gradient_rule(
-    *op_types: str, domain: str = "", broadcasts: bool = False
+    *op_types: str, domain: str | Sequence[str] = "", broadcasts: bool = False
 ) -> Callable[[Rule], Rule]:
     """Register a function as the gradient rule of operators.
 
     Args:
         op_types: the operators.
-        domain: their domain.
+        domain: their domain, or several.
         broadcasts: the rule returns gradients in the shape of the output; they are summed over the
             axes along which each operand is repeated.
 
     Raises:
-        ModelError: an operator has a rule already.
+        UsageError: no operator is named, or one has a rule already.
     """
+    GRADIENTS.check_named(op_types)
 
     def register(rule: Rule) -> Rule:
-        for op_type in op_types:
-            _put(RULES, (domain, op_type), rule)
-            if broadcasts:
-                BROADCASTING.add((domain, op_type))
+        GRADIENTS.put(op_types, domain, RegisteredGradient(rule, broadcasts=broadcasts))
         return rule
 
     return register
 
 
-def expansion(*op_types: str, domain: str = "") -> Callable[[Rule], Rule]:
+def expansion(*op_types: str, domain: str | Sequence[str] = "") -> Callable[[Rule], Rule]:
     """Register a function that computes the outputs of operators by others that have rules."""
+    GRADIENTS.check_named(op_types)
 
     def register(rule: Rule) -> Rule:
-        for op_type in op_types:
-            _put(EXPANSIONS, (domain, op_type), rule)
+        GRADIENTS.put(op_types, domain, RegisteredGradient(rule, is_expansion=True))
         return rule
 
     return register
-
-
-def _put(table: dict[Key, GradientRule], key: Key, rule: GradientRule) -> None:
-    if key in RULES or key in EXPANSIONS:
-        raise ModelError(f"operator {key[1]!r} of domain {key[0]!r} has a gradient rule already")
-    table[key] = rule

@@ -27,15 +27,13 @@ from tiered.graph.core.value import (
     Use as Use,
     Value as Value,
 )
-from tiered.graph.queries.op_traits import (
-    ELEMENTWISE as ELEMENTWISE,
-    is_deterministic as is_deterministic,
-    spatial_pads as spatial_pads,
-)
+from tiered.graph.queries.determinism import is_deterministic as is_deterministic
+from tiered.graph.queries.op_traits import ELEMENTWISE as ELEMENTWISE
 from tiered.graph.queries.shape_sources import (
     is_shape_of as is_shape_of,
     shape_source as shape_source,
 )
+from tiered.graph.queries.spatial_pads import spatial_pads as spatial_pads
 from tiered.graph.shape_inference.rules.control_flow import loop_turns as loop_turns
 from tiered.graph.shape_inference.rules.shape_rule import (
     TypeRule as TypeRule,

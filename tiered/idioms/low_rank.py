@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 
 from tiered.graph import Graph, Node, Tensor, Value
+from tiered.graph.opset.aspect import Aspect
 from tiered.rewriter.skip import Skip
 
 Dims = tuple[int, ...]
@@ -135,7 +136,7 @@ def lower_ranks(graph: Graph, on_skip: Callable[[Node, Skip], None], most: int) 
             continue
         mark = graph.model.mark()
         with graph.rewrite(_LAW, first):
-            reason = _Lowering(graph, most).run(region)
+            reason = Lowering(graph, most).run(region)
             if reason is not None:
                 graph.model.undo_to(mark)
         if reason is not None:
@@ -172,7 +173,16 @@ def _regions(graph: Graph, most: int) -> list[list[Node]]:
     return found
 
 
-class _Lowering:
+Rule = Callable[["Lowering", Node], "Sequence[Value] | Skip"]
+"""Writes a node in a lower rank and returns its outputs; a Skip says why it has no such form."""
+
+RANKS: Final[Aspect[Rule]] = Aspect("rank")
+
+rank_rule = RANKS.rule
+"""Registers a function as the rule of how operators are written in a lower rank."""
+
+
+class Lowering:
     """Rewrites one region; `low` has, for each tensor, one with the same elements in order."""
 
     def __init__(self, graph: Graph, most: int) -> None:
@@ -186,7 +196,9 @@ class _Lowering:
             reason = self.refusal(node)
             if reason is not None:
                 return reason
-            results = _RULES[node.op_type](self, node)
+            rule = RANKS.of(node)
+            assert rule is not None
+            results = rule(self, node)
             if isinstance(results, Skip):
                 return results
             self.low.update(zip(_named(node), results, strict=True))
@@ -198,7 +210,7 @@ class _Lowering:
 
     def refusal(self, node: Node) -> Skip | None:
         """Return why a node has no form of a lower rank that is the same; None if it may have."""
-        if node.domain or node.has_references or node.op_type not in _RULES:
+        if node.has_references or RANKS.of(node) is None:
             return Skip("{} has no rule for lower ranks", node.op_type)
         for value in (*node.inputs, *node.outputs):
             if value is None:
@@ -232,22 +244,21 @@ class _Lowering:
         return self.made[source, dims]
 
 
-Rule = Callable[[_Lowering, Node], "Sequence[Value] | Skip"]
-
-
 def _dims(value: Value | None) -> Dims:
     assert value is not None
     assert value.shape is not None
     return tuple(dim for dim in value.shape if isinstance(dim, int))
 
 
-def _alias(to: _Lowering, node: Node) -> list[Value]:
+@RANKS.rule(*_ALIASES)
+def _alias(to: Lowering, node: Node) -> list[Value]:
     (x, *_) = node.operands
     assert x is not None
     return [to.low.get(x, x)]
 
 
-def _transpose(to: _Lowering, node: Node) -> list[Value]:
+@RANKS.rule("Transpose")
+def _transpose(to: Lowering, node: Node) -> list[Value]:
     (x,) = node.operands
     dims = _dims(x)
     assert x is not None
@@ -260,7 +271,7 @@ def _transpose(to: _Lowering, node: Node) -> list[Value]:
 
 
 def _broadcast(
-    to: _Lowering, values: Sequence[Value], result: Dims
+    to: Lowering, values: Sequence[Value], result: Dims
 ) -> tuple[list[Value], Dims] | Skip:
     """Return operands of a broadcast, and its result, with as few axes as possible."""
     shapes, merged = merged_broadcast([_dims(value) for value in values], result)
@@ -269,13 +280,15 @@ def _broadcast(
     return [to.shaped(value, dims) for value, dims in zip(values, shapes, strict=True)], merged
 
 
-def _elementwise(to: _Lowering, node: Node) -> list[Value] | Skip:
+@RANKS.rule(*_ELEMENTWISE)
+def _elementwise(to: Lowering, node: Node) -> list[Value] | Skip:
     values = [value for value in node.inputs if value is not None]
     found = _broadcast(to, values, _dims(node.output))
     return found if isinstance(found, Skip) else [to.graph.op.like(node, *found[0])]
 
 
-def _expand(to: _Lowering, node: Node) -> list[Value] | Skip:
+@RANKS.rule("Expand")
+def _expand(to: Lowering, node: Node) -> list[Value] | Skip:
     x = node.inputs[0]
     assert x is not None
     found = _broadcast(to, [x], _dims(node.output))
@@ -285,7 +298,8 @@ def _expand(to: _Lowering, node: Node) -> list[Value] | Skip:
     return [to.graph.op.Expand(merged, np.array(result, np.int64))]
 
 
-def _gather(to: _Lowering, node: Node) -> list[Value]:
+@RANKS.rule("Gather")
+def _gather(to: Lowering, node: Node) -> list[Value]:
     x, indices = node.inputs[:2]
     assert x is not None
     assert indices is not None
@@ -295,7 +309,8 @@ def _gather(to: _Lowering, node: Node) -> list[Value]:
     return [to.graph.op.Gather(to.shaped(x, around(dims, axis)), rows, axis=1)]
 
 
-def _gather_nd(to: _Lowering, node: Node) -> list[Value] | Skip:
+@RANKS.rule("GatherND")
+def _gather_nd(to: Lowering, node: Node) -> list[Value] | Skip:
     x, indices = node.inputs[:2]
     assert x is not None
     assert indices is not None
@@ -305,25 +320,19 @@ def _gather_nd(to: _Lowering, node: Node) -> list[Value] | Skip:
     return [to.graph.op.GatherND(x, to.shaped(indices, (int(np.prod(outer)), inner)))]
 
 
-def _concat(to: _Lowering, node: Node) -> list[Value]:
+@RANKS.rule("Concat")
+def _concat(to: Lowering, node: Node) -> list[Value]:
     values = [value for value in node.inputs if value is not None]
     axis = node.attr("axis") % len(_dims(values[0]))
     parts = [to.shaped(value, around(_dims(value), axis)) for value in values]
     return [to.graph.op.Concat(*parts, axis=1)]
 
 
-def _split(to: _Lowering, node: Node) -> list[Value]:
+@RANKS.rule("Split")
+def _split(to: Lowering, node: Node) -> list[Value]:
     x = node.inputs[0]
     assert x is not None
     axis = node.attr("axis", 0) % len(_dims(x))
     sizes = np.array([_dims(value)[axis] for value in node.outputs], np.int64)
     whole = to.shaped(x, around(_dims(x), axis))
     return list(to.graph.op.Split(whole, sizes, axis=1, outputs=len(sizes)))
-
-
-_RULES: Final[dict[str, Rule]] = {
-    **dict.fromkeys(_ALIASES, _alias),
-    **dict.fromkeys(_ELEMENTWISE, _elementwise),
-    "Concat": _concat, "Expand": _expand, "Gather": _gather, "GatherND": _gather_nd,
-    "Split": _split, "Transpose": _transpose,
-}  # fmt: skip

@@ -26,7 +26,7 @@ from tiered.intervals.interval import (
     of_tensor,
     whole,
 )
-from tiered.intervals.rules import RULES, Call, Counts
+from tiered.intervals.rules import RANGES, Call, Counts
 
 LARGEST_DIM: Final = (1 << 31) - 1
 """The largest size of a dim that is not declared: kernels index with 32 bits."""
@@ -204,7 +204,7 @@ class _Propagation:
             for parameter in body.inputs:
                 self._set(parameter, whole(parameter.dtype))
             self._visit(body)
-        rule = None if node.bodies else RULES.get((node.domain, node.op_type))
+        rule = None if node.bodies else RANGES.of(node)
         found: Sequence[Interval | None] = ()
         if rule is not None and node.parameter_reason is None and self._is_defined(node):
             operands = [None if value is None else self._of(value) for value in node.inputs]

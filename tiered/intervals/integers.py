@@ -13,12 +13,11 @@ from tiered.graph.core.dtypes import DataType
 from tiered.graph.core.graph import Graph
 from tiered.graph.core.node import Node
 from tiered.graph.core.value import Value
+from tiered.graph.opset.aspect import Aspect
 from tiered.intervals.analysis import UNKNOWN_DIMS, RangeAnalysis, Ranges, ranges
 from tiered.intervals.integer_type import BIPOLAR, IntegerType, integer_type, integers_within
 from tiered.intervals.interval import Interval, is_integer, of_tensor
-from tiered.intervals.rules import MOVES, Call, quantised_integers
-
-_ROUNDING: Final = frozenset({"Ceil", "Floor", "Round", "Sign"})
+from tiered.intervals.rules import MOVES, QONNX_DOMAINS, Call, quantised_integers
 
 _SELECTING: Final = frozenset(
     {*MOVES, "Concat", "GlobalMaxPool", "Identity", "Max", "MaxPool", "Min", "ReduceMax",
@@ -136,19 +135,17 @@ class _Types:
         output = next(value for value in node.outputs if value is not None)
         if node.parameter_reason is not None or node.bodies:
             return None
-        key = node.op_type if not node.domain else f"{node.domain}::{node.op_type}"
-        rule = _QUANTISERS.get(key)
-        if rule is not None and self.model.function(node.domain, node.op_type) is None:
-            found = rule(self, node)
-            if found is None or found.is_scaled or found.is_bipolar:
-                return found
-            return integers_within(self.ranges[output])
-        if node.domain or node.schema is None:
+        rule = INTEGERS.of(node)
+        if rule is None or self.model.function(node.domain, node.op_type) is not None:
             return None
-        if node.op_type in _ROUNDING:
-            return integers_within(self.ranges[output])
-        if node.op_type not in _PRESERVING:
-            return None
+        return rule(self, node, output) if node.domain or node.schema is not None else None
+
+    def within_range(self, node: Node, output: Value) -> IntegerType | None:
+        """Return the type of a result that is rounded."""
+        return integers_within(self.ranges[output])
+
+    def preserved(self, node: Node, output: Value) -> IntegerType | None:
+        """Return the type of the result of operands of integer types."""
         operands = self._data_types(node)
         types = [each for each in operands if each is not None]
         return self._combined(node, types, output) if types and types == operands else None
@@ -245,20 +242,28 @@ class _Types:
         return found.low if found.low == found.high and not found.may_be_nan else None
 
 
-_QUANTISERS: Final[Mapping[str, Callable[[_Types, Node], IntegerType | None]]] = {
-    "DequantizeLinear": _Types.dequantised,
-    "com.microsoft::DequantizeLinear": _Types.dequantised,
-    **{
-        f"{domain}::{name}": rule
-        for domain in ("qonnx.custom_op.general", "onnx.brevitas")
-        for name, rule in (
-            ("BipolarQuant", _Types.quantised),
-            ("MultiThreshold", _Types.counted),
-            ("Quant", _Types.quantised),
-            ("Trunc", _Types.quantised),
-        )
-    },
-}
+def _in_steps(rule: Callable[[_Types, Node], IntegerType | None]) -> Rule:
+    """Return the rule of an operator that quantises, to integers or to multiples of a scale."""
+
+    def stepped(types: _Types, node: Node, output: Value) -> IntegerType | None:
+        found = rule(types, node)
+        if found is None or found.is_scaled or found.is_bipolar:
+            return found
+        return types.within_range(node, output)
+
+    return stepped
+
+
+Rule = Callable[[_Types, Node, Value], IntegerType | None]
+"""Returns the type of the first output that is there, of floats; None if it may be of others."""
+
+INTEGERS: Final[Aspect[Rule]] = Aspect("integer")
+
+INTEGERS.rule("Ceil", "Floor", "Round", "Sign")(_Types.within_range)
+INTEGERS.rule(*_PRESERVING)(_Types.preserved)
+INTEGERS.rule("DequantizeLinear", domain=("", "com.microsoft"))(_in_steps(_Types.dequantised))
+INTEGERS.rule("BipolarQuant", "Quant", "Trunc", domain=QONNX_DOMAINS)(_in_steps(_Types.quantised))
+INTEGERS.rule("MultiThreshold", domain=QONNX_DOMAINS)(_in_steps(_Types.counted))
 
 
 _BLOCK: Final = 1 << 20

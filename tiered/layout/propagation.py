@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from tiered.graph import Graph, Node, Value
+from tiered.graph.opset.aspect import Aspect
 from tiered.graph.opset.newest_form import detached, newest_form
 from tiered.layout.permutation import Permutation, between
 from tiered.rewriter import Skip
@@ -123,6 +124,8 @@ def insert_missing(order: list[int], items: Sequence[int]) -> None:
 
 
 Rule = Callable[[Node], Propagation | Skip]
+
+LAYOUTS: Final[Aspect[Rule]] = Aspect("layout")
 """Returns how permutations propagate through an operator, or why none does."""
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Final
 
 from tiered.graph import Graph, Node, TensorType, Value
 from tiered.graph.core.types import Dim
-from tiered.graph.queries.op_traits import is_deterministic
+from tiered.graph.opset.aspect import Aspect
+from tiered.graph.queries.determinism import is_deterministic
 from tiered.graph.shape_inference.symbolic_dims import Poly, is_invented, multiply
 from tiered.packing.abstract import (
     Abstract,
@@ -25,6 +26,8 @@ _NAME: Final = re.compile(r"[^\W\d][\w.]*")
 
 Rule = Callable[["Interpretation", Node], AbstractTensor | tuple[AbstractTensor, ...]]
 """Returns the relations of the outputs of a node; raises Refusal."""
+
+PACKINGS: Final[Aspect[Rule]] = Aspect("packing")
 
 
 class Interpretation:
@@ -47,8 +50,8 @@ class Interpretation:
         self.edits: list[Edit] = []
         self.ones: set[Dim] = set()
 
-    def run(self, rules: Mapping[str, Rule]) -> None:
-        """Interpret all nodes, in topological order; rules by standard operator."""
+    def run(self, rules: Aspect[Rule]) -> None:
+        """Interpret all nodes, in topological order."""
         for node in self.graph.topological_order():
             found = self._outputs(node, rules)
             for value, fact in zip(node.outputs, found, strict=False):
@@ -126,7 +129,7 @@ class Interpretation:
 
     # --- nodes --------------------------------------------------------------------------------
 
-    def _outputs(self, node: Node, rules: Mapping[str, Rule]) -> tuple[Abstract, ...]:
+    def _outputs(self, node: Node, rules: Aspect[Rule]) -> tuple[Abstract, ...]:
         """Return what is known of the outputs of a node."""
         if node.is_op("Constant"):
             return (AbstractTensor((None,) * (node.output.rank or 0)),)
@@ -179,10 +182,10 @@ class Interpretation:
         return AbstractTensor((None,) * elements.ndim)
 
     def _by_rule(
-        self, node: Node, facts: list[Abstract], rules: Mapping[str, Rule]
+        self, node: Node, facts: list[Abstract], rules: Aspect[Rule]
     ) -> tuple[AbstractTensor, ...]:
-        rule = None if node.domain else rules.get(node.op_type)
-        if rule is not None and node.schema is not None:
+        rule = rules.of(node)
+        if rule is not None and (node.domain or node.schema is not None):
             made = rule(self, node)
             return made if isinstance(made, tuple) else (made,)
         constant = all(isinstance(fact, AbstractTensor) and fact.is_constant for fact in facts)

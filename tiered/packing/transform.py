@@ -20,7 +20,7 @@ from tiered.packing.abstract import (
 from tiered.packing.interpretation import Interpretation
 from tiered.packing.names import SEQUENCES
 from tiered.packing.rewriting import PackingRewrite
-from tiered.packing.rules import RULES
+from tiered.packing.rules import PACKINGS
 
 _PASS = "packed_transformer"
 
@@ -62,7 +62,7 @@ def pack_rows(model: Model, inputs: Sequence[str] = (), *, max_valid_num: int = 
         roles = (Role.BATCH, Role.TOKEN, *(None,) * len(rest))
         state.facts[value] = AbstractTensor(roles)
     _check_others(graph, packed, state)
-    state.run(RULES)
+    state.run(PACKINGS)
     pooled = [value for value in graph.outputs if _is_pooled_output(state, value)]
     if not state.edits:
         raise ModelError(

@@ -15,7 +15,7 @@ import numpy as np
 from tiered.graph import DataType, Graph, Model, Node, Value
 from tiered.graph.core.dtypes import float_info
 from tiered.graph.io.export import export_model
-from tiered.graph.queries.op_traits import is_deterministic
+from tiered.graph.queries.determinism import is_deterministic
 from tiered.runtime import shared_worker
 from tiered.verify.changed_region import with_outputs
 from tiered.verify.sliced_session import open_model

@@ -2,40 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
 from tiered.graph import Model, Node, Value
+from tiered.graph.opset.aspect import Aspect
+from tiered.graph.queries.op_traits import REDUCTIONS
 from tiered.roles.role import Role, graphs_of
 
-_INDEX_SLOTS: Final[Mapping[str, tuple[int, ...]]] = {
-    "CenterCropPad": (1,),
-    "ConstantOfShape": (0,),
-    "CumSum": (1,),
-    "Expand": (1,),
-    "Gather": (1,),
-    "GatherElements": (1,),
-    "GatherND": (1,),
-    "Loop": (0,),
-    "OneHot": (0, 1),
-    "Pad": (1, 3),
-    "Range": (0, 1, 2),
-    "Reshape": (1,),
-    "Resize": (1, 2, 3),
-    "ReverseSequence": (1,),
-    "Scatter": (1,),
-    "ScatterElements": (1,),
-    "ScatterND": (1,),
-    "Slice": (1, 2, 3, 4),
-    "Split": (1,),
-    "Squeeze": (1,),
-    "Tile": (1,),
-    "TopK": (1,),
-    "Trilu": (1,),
-    "Unsqueeze": (1,),
-    "Upsample": (1,),
-}
+INDICES: Final[Aspect[tuple[int, ...]]] = Aspect("index")
 """The operands that are shapes, indices, axes or sizes."""
+
+INDICES.put(("CenterCropPad", "CumSum", "Expand", "Reshape", "Split"), "", (1,))
+INDICES.put(("Gather", "GatherElements", "GatherND", "ReverseSequence"), "", (1,))
+INDICES.put(REDUCTIONS, "", (1,))
+INDICES.put(("Scatter", "ScatterElements", "ScatterND"), "", (1,))
+INDICES.put(("Squeeze", "Tile", "TopK", "Trilu", "Unsqueeze", "Upsample"), "", (1,))
+INDICES.put(("ConstantOfShape", "Loop"), "", (0,))
+INDICES.put(("OneHot",), "", (0, 1))
+INDICES.put(("Pad",), "", (1, 3))
+INDICES.put(("Range",), "", (0, 1, 2))
+INDICES.put(("Resize",), "", (1, 2, 3))
+INDICES.put(("Slice",), "", (1, 2, 3, 4))
 
 _SELECTS: Final = frozenset(
     {
@@ -74,9 +61,7 @@ def _before_indices(model: Model, ends: frozenset[str]) -> dict[Node, None]:
     pending: list[Value] = []
     for graph in graphs_of(model):
         for node in graph.topological_order():
-            slots = () if node.domain else _INDEX_SLOTS.get(node.op_type, ())
-            if node.op_type.startswith("Reduce") and not node.domain:
-                slots = (1,)
+            slots = INDICES.of(node) or ()
             pending += [value for slot in slots if (value := node.input(slot)) is not None]
     found = dict[Node, None]()
     while pending:

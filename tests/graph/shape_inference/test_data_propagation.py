@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from tiered import Model, ModelError, TensorType
-from tiered.graph.shape_inference.rules.shape_rule import VALUE_RULES
+from tiered.graph.shape_inference.rules.shape_rule import VALUES
 from tiered.graph.shape_inference.symbolic_dims import Element, Poly
 from tiered.runtime import run
 from tiered.testing import parse
@@ -71,7 +71,7 @@ def shown(element: Element) -> str:
     return "?" if element is None else str(element)
 
 
-@pytest.mark.parametrize("op_type", sorted(op_type for _, op_type in VALUE_RULES))
+@pytest.mark.parametrize("op_type", sorted(op_type for _, op_type in VALUES.rules))
 def test_elements_that_a_rule_infers_for_dynamic_dims(op_type: str) -> None:
     expression, expected = EXPECTED[op_type]
     outputs = "y, y1, y2" if op_type == "Split" else "y"

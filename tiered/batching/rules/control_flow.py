@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tiered.batching.facts import Counted, Fact, Refusal, Refused, Rows
-from tiered.batching.following import Following, Made
+from tiered.batching.following import BATCHES, Following, Made
 from tiered.graph import Graph, Node, Value
 
 
+@BATCHES.rule("If")
 def branches(state: Following, node: Node) -> Made:
     """If: both branches give each output the samples on the same axis."""
     _check_same(state, node, node.inputs[0], "condition")
@@ -63,6 +64,7 @@ def _check_same(state: Following, node: Node, value: Value | None, what: str) ->
         raise Refusal(f"its {what} differs from sample to sample")
 
 
+@BATCHES.rule("Loop")
 def loop(state: Following, node: Node) -> Made:
     """Loop: a state that gets samples in one iteration carries them from the start."""
     for slot, what in ((0, "trip count"), (1, "condition")):
@@ -74,6 +76,7 @@ def loop(state: Following, node: Node) -> Made:
     return [*made[:count], *(_stacked(fact, 0) for fact in made[count:])]
 
 
+@BATCHES.rule("Scan")
 def scan(state: Following, node: Node) -> Made:
     """Scan: along another axis than that of the batch."""
     if node.owner.opset() < 9:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
 from tiered.batching.facts import Fact, Refusal, Rows
-from tiered.batching.following import Following, Made, Rule
+from tiered.batching.following import BATCHES, Following, Made, Rule
 from tiered.graph import Node
-from tiered.graph.queries.op_traits import BROADCASTING
+from tiered.graph.queries.op_traits import BROADCASTING, ELEMENTWISE, REDUCTIONS
 from tiered.layout.rules.axes import reduced_axes
 from tiered.memory.splitting.node_cut import NodeCut, cut_along
 from tiered.rewriter import Skip
@@ -20,6 +20,10 @@ _OTHERS_ALIKE: Final = frozenset({"Dropout", "LayerNormalization"})
 MIXES: Final = "it computes a result from several samples: axis {} of {!r} is the batch"
 
 
+@BATCHES.rule(*(ELEMENTWISE - {"CastLike"}), *REDUCTIONS)
+@BATCHES.rule("AveragePool", "Conv", "GlobalAveragePool", "GlobalMaxPool", "MaxPool")
+@BATCHES.rule("BatchNormalization", "LayerNormalization", "RMSNormalization")
+@BATCHES.rule("DequantizeLinear", "Gemm", "QuantizeLinear")
 def followed(state: Following, node: Node) -> Made:
     """Operators with parts along the batch that need the same part of each operand."""
     if node.owner.opset() < 7:
@@ -137,6 +141,7 @@ def leading(*slots: int, others: Collection[int] = ()) -> Callable[[Following, N
     return rule
 
 
+@BATCHES.rule("Attention")
 def attention(state: Following, node: Node) -> Fact:
     """Attention; a mask of fewer than 4 axes is the same for every sample."""
     rows = leading(0, 1, 2, 4, 5, 6, others=(3,))(state, node)
@@ -153,6 +158,7 @@ def attention(state: Following, node: Node) -> Fact:
     return rows
 
 
+@BATCHES.rule("RotaryEmbedding")
 def rotary(state: Following, node: Node) -> Fact:
     """RotaryEmbedding; without positions, the caches have a row for each sample."""
     has_positions = node.input(3) is not None
@@ -179,6 +185,7 @@ def _first_alone(state: Following, node: Node) -> Rows:
     return rows
 
 
+@BATCHES.rule("Hardmax", "LogSoftmax", "Softmax")
 def softmax(state: Following, node: Node) -> Made:
     """Softmax and its like; before opset 13 over all axes from one on."""
     if node.owner.opset() >= 13:
@@ -189,6 +196,7 @@ def softmax(state: Following, node: Node) -> Made:
     return rows
 
 
+@BATCHES.rule("ArgMax", "ArgMin")
 def arg_reduction(state: Following, node: Node) -> Fact:
     """ArgMax and ArgMin."""
     rows = _first_alone(state, node)
@@ -200,6 +208,7 @@ def arg_reduction(state: Following, node: Node) -> Fact:
     return rows.on(rows.axis - gone)
 
 
+@BATCHES.rule("CumProd", "CumSum")
 def cumulative(state: Following, node: Node) -> Fact:
     rows = _first_alone(state, node)
     axis = node.inputs[1]
@@ -211,6 +220,7 @@ def cumulative(state: Following, node: Node) -> Fact:
     return rows
 
 
+@BATCHES.rule("Trilu")
 def trilu(state: Following, node: Node) -> Fact:
     rows = _first_alone(state, node)
     if rows.axis >= state.rank(node.inputs[0]) - 2:
@@ -218,10 +228,12 @@ def trilu(state: Following, node: Node) -> Fact:
     return rows
 
 
+@BATCHES.rule("CastLike")
 def cast_like(state: Following, node: Node) -> Fact | None:
     return state.rows(node, 0)
 
 
+@BATCHES.rule("MatMul")
 def matmul(state: Following, node: Node) -> Made:
     """MatMul; one with a vector has its own axes."""
     ranks = [state.rank(value) for value in node.inputs]
@@ -250,6 +262,7 @@ def rows_of_product(slot: int, weight: int) -> Rule:
     return rule
 
 
+@BATCHES.rule("Einsum")
 def einsum(state: Following, node: Node) -> Fact:
     text = node.attr("equation").replace(" ", "")
     left, arrow, right = text.partition("->")
@@ -270,6 +283,7 @@ def einsum(state: Following, node: Node) -> Fact:
     return common(carried.values()).on(right.index(letter))
 
 
+@BATCHES.rule("MeanVarianceNormalization")
 def normalized(state: Following, node: Node) -> Fact:
     """MeanVarianceNormalization: over the axes of a list."""
     rows = _first_alone(state, node)
@@ -278,6 +292,7 @@ def normalized(state: Following, node: Node) -> Fact:
     return rows
 
 
+@BATCHES.rule("OneHot")
 def one_hot(state: Following, node: Node) -> Fact:
     state.shared(node, 1, 2)
     rows, rank = state.rows(node, 0), state.rank(node.inputs[0])
@@ -286,6 +301,7 @@ def one_hot(state: Following, node: Node) -> Fact:
     return rows.on(rows.axis + (axis <= rows.axis))
 
 
+@BATCHES.rule("ReverseSequence")
 def reverse_sequence(state: Following, node: Node) -> Fact:
     rows = state.rows(node, 0) or Rows(node.attr("batch_axis", 1))
     if rows.axis != node.attr("batch_axis", 1):
@@ -298,4 +314,11 @@ def reverse_sequence(state: Following, node: Node) -> Fact:
     return rows
 
 
-
+BATCHES.rule("ConvInteger", "ConvTranspose", "QLinearConv")(leading(0))
+BATCHES.rule("DepthToSpace", "GlobalLpPool", "LpPool", "SpaceToDepth")(leading(0))
+BATCHES.rule("GroupNormalization", "InstanceNormalization", "LRN")(leading(0))
+BATCHES.rule("DeformConv")(leading(0, 2, 4))
+BATCHES.rule("GridSample")(leading(0, 1))
+BATCHES.rule("LpNormalization", "TopK")(along_axis(-1))
+BATCHES.rule("MatMulInteger")(rows_of_product(0, 1))
+BATCHES.rule("QLinearMatMul")(rows_of_product(0, 3))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from tiered.batching.facts import Fact, Refusal, Rows
-from tiered.batching.following import Following, Made
+from tiered.batching.following import BATCHES, Following, Made
 from tiered.batching.rules.generic import common, followed, mixes
 from tiered.batching.rules.numbers import constant_index
 from tiered.graph import Node
 
 
+@BATCHES.rule("Gather")
 def gather(state: Following, node: Node) -> Made:
     """Gather: places of another axis, or a place for each sample of what all share."""
     carried = state.in_rows(node)
@@ -24,6 +25,7 @@ def gather(state: Following, node: Node) -> Made:
     return followed(state, node)
 
 
+@BATCHES.rule("GatherElements", "Scatter", "ScatterElements")
 def elements(state: Following, node: Node) -> Fact:
     """GatherElements and ScatterElements: all operands have the samples on one axis."""
     carried = state.in_rows(node)
@@ -40,6 +42,7 @@ def elements(state: Following, node: Node) -> Fact:
     return rows
 
 
+@BATCHES.rule("GatherND")
 def gather_nd(state: Following, node: Node) -> Fact:
     carried = state.in_rows(node)
     count = node.attr("batch_dims", 0)
@@ -65,6 +68,7 @@ def gather_nd(state: Following, node: Node) -> Fact:
     return rows.on(rows.axis - depth - count + ranks[1] - 1)
 
 
+@BATCHES.rule("ScatterND")
 def scatter_nd(state: Following, node: Node) -> Fact:
     """ScatterND at places of other axes than the batch."""
     carried = state.in_rows(node)
@@ -88,6 +92,7 @@ def scatter_nd(state: Following, node: Node) -> Fact:
     return data
 
 
+@BATCHES.rule("Compress")
 def compress(state: Following, node: Node) -> Fact:
     state.shared(node, 1)
     rows: Rows | None = state.rows(node, 0)

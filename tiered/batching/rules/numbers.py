@@ -8,11 +8,12 @@ from typing import Final
 import numpy as np
 
 from tiered.batching.facts import Columns, Fact, Refusal, Rows, Step
-from tiered.batching.following import Following, Made, Rule
+from tiered.batching.following import COUNTS, Following, Made, Rule
 from tiered.batching.rules.generic import followed
 from tiered.batching.rules.parts import concat
 from tiered.batching.uniform import Array
 from tiered.graph import DataType, Node, Value
+from tiered.graph.queries.op_traits import ELEMENTWISE
 from tiered.graph.shape_inference.symbolic_dims import Poly, Size, add, multiply
 
 SOME: Final = "it takes some of the samples, at the places in {!r}"
@@ -36,11 +37,13 @@ def _with_step(made: Made, step: Step) -> Made:
     return made._replace(step=step) if isinstance(made, Rows) else made
 
 
+@COUNTS.rule(*(ELEMENTWISE - {"Add", "Cast", "Identity", "Mul"}))
 def differently(state: Following, node: Node) -> Made:
     """Elementwise operators: of the result only the shape is known."""
     return _with_step(followed(state, node), None)
 
 
+@COUNTS.rule("Add")
 def added(state: Following, node: Node) -> Made:
     steps = [state.step(node, slot) for slot in range(2)]
     made = followed(state, node)
@@ -50,6 +53,7 @@ def added(state: Following, node: Node) -> Made:
     return _with_step(made, add(first, second))
 
 
+@COUNTS.rule("Mul")
 def multiplied(state: Following, node: Node) -> Made:
     steps = [state.step(node, slot) for slot in range(2)]
     made = followed(state, node)
@@ -61,6 +65,7 @@ def multiplied(state: Following, node: Node) -> Made:
     return _with_step(made, None if factors[0] is None else multiply(step, factors[0]))
 
 
+@COUNTS.rule("Concat")
 def joined(state: Following, node: Node) -> Made:
     """Concat of indices of several axes along the last one."""
     made = concat(state, node)
@@ -80,6 +85,7 @@ def joined(state: Following, node: Node) -> Made:
 # --- what they are for ----------------------------------------------------------------------------
 
 
+@COUNTS.rule("Gather")
 def gather(state: Following, node: Node) -> Fact:
     """Gather of the rows of each sample."""
     data, index = state.rows(node, 0), state.rows(node, 1)
@@ -90,6 +96,7 @@ def gather(state: Following, node: Node) -> Fact:
     return index.on(axis + index.axis)
 
 
+@COUNTS.rule("GatherND")
 def gather_nd(state: Following, node: Node) -> Fact:
     data, index, steps = state.rows(node, 0), state.rows(node, 1), state.step(node, 1)
     if data is None or index is None or node.attr("batch_dims", 0) or data.outer != 1:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from tiered.batching.facts import Fact, Refusal, mentions
-from tiered.batching.following import Following, Made
+from tiered.batching.following import BATCHES, Following, Made
 from tiered.batching.rules.generic import followed, mixes
 from tiered.batching.rules.operands import named_axes
 from tiered.graph import Node
@@ -20,6 +20,7 @@ _END: Final = np.iinfo(np.int32).max
 """Exporters write this end of a Slice, or a larger one, for "all"."""
 
 
+@BATCHES.rule("Concat")
 def concat(state: Following, node: Node) -> Made:
     axis = node.attr("axis") % max(state.rank(node.output), 1)
     for slot, rows in state.in_rows(node).items():
@@ -28,6 +29,7 @@ def concat(state: Following, node: Node) -> Made:
     return followed(state, node)
 
 
+@BATCHES.rule("Transpose")
 def transpose(state: Following, node: Node) -> Fact:
     rows, perm = state.rows(node, 0), node.perm
     assert rows is not None
@@ -36,6 +38,7 @@ def transpose(state: Following, node: Node) -> Fact:
     return rows.on(perm.index(rows.axis))
 
 
+@BATCHES.rule("Slice")
 def slices(state: Following, node: Node) -> Fact:
     """Slice: all of the batch."""
     rows = state.rows(node, 0)
@@ -71,6 +74,7 @@ def _end(node: Node, number: int, to: Rewriting) -> None:
     to.set_end(node, number)
 
 
+@BATCHES.rule("Split")
 def split(state: Following, node: Node) -> Fact:
     state.shared(node, 1)
     rows = state.rows(node, 0)
@@ -80,6 +84,7 @@ def split(state: Following, node: Node) -> Fact:
     return rows
 
 
+@BATCHES.rule("Pad")
 def pad(state: Following, node: Node) -> Made:
     state.shared(node, *range(1, len(node.inputs)))
     rows = state.rows(node, 0)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from tiered.batching.facts import Rows
-from tiered.batching.following import Following, Made
+from tiered.batching.following import BATCHES, Following, Made
 from tiered.batching.rules.generic import common, mixes
 from tiered.graph import Node
 
 
+@BATCHES.rule("GRU", "LSTM", "RNN")
 def recurrent(state: Following, node: Node) -> Made:
     """X [seq, batch, in], states [dirs, batch, hidden]; with layout 1 the batch comes first."""
     first = bool(node.attr("layout", 0))

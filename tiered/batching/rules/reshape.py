@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from tiered.batching.facts import Fact, Refusal, Rows, Sizes, mentions, product
-from tiered.batching.following import Following, Made
+from tiered.batching.following import BATCHES, Following, Made
 from tiered.batching.placements import moves, placements
 from tiered.batching.rules.operands import named_axes, shown
 from tiered.batching.rules.sizes import made_of_sizes
@@ -20,6 +20,7 @@ _BAKED: Final = (
 )
 
 
+@BATCHES.rule("Reshape")
 def reshape(state: Following, node: Node) -> Made:
     """Reshape: the elements before and after each sample stay the same."""
     data, output = node.inputs[0], node.output
@@ -101,6 +102,7 @@ def _choice(node: Node, before: Sizes, after: Sizes) -> str:
     )
 
 
+@BATCHES.rule("Flatten")
 def flatten(state: Following, node: Node) -> Fact:
     rows = state.rows(node, 0)
     assert rows is not None
@@ -114,6 +116,7 @@ def flatten(state: Following, node: Node) -> Fact:
     return made
 
 
+@BATCHES.rule("Squeeze")
 def squeeze(state: Following, node: Node) -> Fact:
     """Squeeze; one of the batch itself merges it with another axis, by a Reshape."""
     rows = state.rows(node, 0)
@@ -133,6 +136,7 @@ def squeeze(state: Following, node: Node) -> Fact:
     return rows.on(rows.axis - sum(axis < rows.axis for axis in gone))
 
 
+@BATCHES.rule("Unsqueeze")
 def unsqueeze(state: Following, node: Node) -> Fact:
     """Unsqueeze; a new axis takes the samples of one that they share with others."""
     rows = state.rows(node, 0)

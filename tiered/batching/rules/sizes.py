@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from tiered.batching.facts import Fact, Refusal, Rows, mentions
-from tiered.batching.following import Following
+from tiered.batching.following import BATCHES, Following
 from tiered.batching.rules.generic import mixes
 from tiered.batching.rules.operands import shown
 from tiered.graph import Node, non_negative_axes
 from tiered.graph.shape_inference.symbolic_dims import Size, divide, multiply
 
 
+@BATCHES.rule("ConstantOfShape")
 def made_of_sizes(state: Following, node: Node) -> Rows | None:
     """ConstantOfShape, and Expand of a value that all samples share: a size is their count."""
     before, after = state.sizes(node.output), state.inferred(node)
@@ -24,6 +25,7 @@ def made_of_sizes(state: Following, node: Node) -> Rows | None:
     return Rows(open_axes[0], 1, inner)
 
 
+@BATCHES.rule("Expand")
 def expand(state: Following, node: Node) -> Fact | None:
     """Expand: the target is 1 along the batch of its operand."""
     rows = state.rows(node, 0)
@@ -52,6 +54,7 @@ def expand(state: Following, node: Node) -> Fact | None:
     return rows.on(axis)
 
 
+@BATCHES.rule("Tile")
 def tile(state: Following, node: Node) -> Fact | None:
     rows = state.rows(node, 0)
     repeats = state.elements(node.operand(1))
@@ -70,6 +73,7 @@ def tile(state: Following, node: Node) -> Fact | None:
     return rows._replace(outer=multiply(rows.outer, count))
 
 
+@BATCHES.rule("Range")
 def number_range(state: Following, node: Node) -> Fact | None:
     """Range: consecutive numbers, equally many for each sample."""
     made = made_of_sizes(state, node)
@@ -82,6 +86,7 @@ def number_range(state: Following, node: Node) -> Fact | None:
     return made._replace(step=multiply(delta[0] or 0, made.inner))
 
 
+@BATCHES.rule("Resize", "Upsample")
 def resize(state: Following, node: Node) -> Fact:
     """Resize and Upsample: the batch keeps its size."""
     rows = state.rows(node, 0)
@@ -115,6 +120,7 @@ def resize(state: Following, node: Node) -> Fact:
     return rows
 
 
+@BATCHES.rule("AffineGrid")
 def affine_grid(state: Following, node: Node) -> Fact:
     rows = state.rows(node, 0)
     assert rows is not None

@@ -6,9 +6,9 @@ as others that compute the same.
 """
 
 from tiered.gradients.rule import (
-    BROADCASTING as BROADCASTING,
-    EXPANSIONS as EXPANSIONS,
-    RULES as RULES,
+    GRADIENTS as GRADIENTS,
+    expansion as expansion,
+    gradient_rule as gradient_rule,
 )
 from tiered.gradients.rules import (
     activation as activation,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
+from tiered.graph.opset.aspect import Aspect, qualified
 from tiered.graph.shape_inference.rules.contrib import matrix_factors
 
 if TYPE_CHECKING:
@@ -19,7 +20,11 @@ if TYPE_CHECKING:
 _DOMAIN: Final = "com.microsoft"
 
 Rule = Callable[["Node"], str | None]
-_RULES: Final[dict[str, Rule]] = {}
+
+CHECKS: Final[Aspect[Rule]] = Aspect("check")
+
+check_rule = CHECKS.rule
+"""Registers a function as the rule of what operators demand of the dims of their operands."""
 
 
 def contrib_complaint(model: ModelState) -> str | None:
@@ -30,22 +35,16 @@ def contrib_complaint(model: ModelState) -> str | None:
 def _faults(model: ModelState) -> Iterator[str]:
     for graph in model.graphs():
         for node in graph.nodes:
-            rule = _RULES.get(node.op_type) if node.domain == _DOMAIN else None
+            rule = CHECKS.of(node)
             if rule is None or node.has_references:
                 continue
             fault = rule(node)
             if fault is not None:
-                yield f"{_DOMAIN}::{node.op_type} {node.label!r}: {fault}"
+                yield f"{qualified(node.op_type, node.domain)} {node.label!r}: {fault}"
 
 
 def _rule(*op_types: str) -> Callable[[Rule], Rule]:
-    """Register a rule for operators."""
-
-    def register(rule: Rule) -> Rule:
-        _RULES.update(dict.fromkeys(op_types, rule))
-        return rule
-
-    return register
+    return CHECKS.rule(*op_types, domain=_DOMAIN)
 
 
 # --- what rules share -----------------------------------------------------------------------------

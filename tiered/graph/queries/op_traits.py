@@ -1,18 +1,9 @@
-"""Traits of operators: elementwise, moving, random, deterministic, padding of spatial axes only."""
+"""Traits of operators of ONNX's own domain: the one table of what is true of several of them.
 
-from __future__ import annotations
+A place that needs fewer operators writes the difference, and why: `MOVES_ELEMENTS - {"GatherND"}`.
+"""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
-
-import numpy as np
-from onnx.defs import OpSchema
-
-from tiered.graph.core.types import non_negative_axes
-
-if TYPE_CHECKING:
-    from tiered.graph.core.node import Node
-    from tiered.graph.core.value import Value
+from typing import Final
 
 UNARY: Final = (
     "Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "BitwiseNot", "Cast", "CastLike",
@@ -29,6 +20,12 @@ BROADCASTING: Final = (
     "Pow", "Sub", "Sum", "Where", "Xor",
 )  # fmt: skip
 
+REDUCTIONS: Final = (
+    "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean",
+    "ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare",
+)  # fmt: skip
+"""Operators that compute one element of all elements along some axes."""
+
 ELEMENTWISE: Final = frozenset((*UNARY, *BROADCASTING))
 """Operators that compute each output element from the input elements at the same index."""
 
@@ -41,53 +38,11 @@ MOVES: Final = frozenset(
 )  # fmt: skip
 """Operators that move elements: each element of a result is one of an operand, or a pad."""
 
+VIEWS: Final = ("Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze")
+"""Operators that keep all elements in their order: a view of the operand in another shape."""
+
 RANDOM: Final = frozenset(
     {"Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform",
      "RandomUniformLike"}
 )  # fmt: skip
 """Operators that may draw random numbers; a Dropout does so only in training."""
-
-# The schemas call these non-deterministic only because they contain, or are defined by, bodies.
-_AS_THEIR_BODIES: Final = frozenset({"AffineGrid", "If", "Loop", "Scan", "SequenceMap"})
-
-
-def is_deterministic(node: Node) -> bool:
-    """Return whether a node always computes equal outputs from equal inputs.
-
-    A fixed seed makes no difference: two draws differ. Unknown operators and calls of local
-    functions count as random; a Dropout is random only in training.
-    """
-    schema = node.schema
-    if schema is None:
-        return False
-    if node.domain == "" and node.op_type == "Dropout":
-        training = node.operand("training_mode")
-        return training is None or (training.const is not None and not training.const.any())
-    if node.domain == "" and node.op_type in RANDOM:
-        return False
-    if node.domain == "" and node.op_type in _AS_THEIR_BODIES:
-        return all(is_deterministic(inner) for body in node.bodies for inner in body.nodes)
-    determinism = getattr(schema, "node_determinism", None)
-    return determinism != OpSchema.NodeDeterminism.NonDeterministic
-
-
-def spatial_pads(x: Value, pads: Value, axes: Value | None) -> list[int] | None:
-    """Return the pads of the spatial axes: the begins of all axes, then the ends.
-
-    None if they are unknown, if an axis is cropped, or if other axes are padded too.
-
-    Args:
-        x: the padded value, of shape [batch, channels, *spatial].
-        pads, axes: the operands of the Pad.
-    """
-    if x.rank is None or x.rank < 3 or pads.const is None:
-        return None
-    rank, amounts = x.rank, pads.const.ravel().tolist()
-    places: Sequence[int] | None = range(rank)
-    if axes is not None:
-        places = None if axes.const is None else non_negative_axes(axes.const.ravel(), rank)
-    if places is None or len(amounts) != 2 * len(places) or any(size < 0 for size in amounts):
-        return None
-    whole = np.zeros((2, rank), np.int64)
-    whole[:, list(places)] = np.reshape(amounts, (2, len(places)))
-    return None if whole[:, :2].any() else [int(size) for size in whole[:, 2:].ravel()]

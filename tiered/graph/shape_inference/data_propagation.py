@@ -15,7 +15,7 @@ import numpy as np
 from tiered.graph.core.dtypes import DataType
 from tiered.graph.core.value import LARGEST, Elements, NotInferred
 from tiered.graph.shape_inference.rules.data import OF_TYPES, each
-from tiered.graph.shape_inference.rules.shape_rule import INAPPLICABLE, VALUE_RULES
+from tiered.graph.shape_inference.rules.shape_rule import INAPPLICABLE, VALUES
 from tiered.graph.shape_inference.symbolic_dims import Element, Poly
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def _evaluate(value: Value) -> None:
         top = pending[-1]
         if isinstance(top._elements, NotInferred):
             node = top.producer
-            rule = None if node is None else VALUE_RULES.get((node.domain, node.op_type))
+            rule = None if node is None else VALUES.find((node.domain, node.op_type))
             if node is None or rule is None or top._tensor is not None:
                 top._elements = top.constant_elements()
             elif unknown := [] if node.op_type in OF_TYPES else _unknown_operands(node):

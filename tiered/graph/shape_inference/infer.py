@@ -19,7 +19,7 @@ from tiered.graph.shape_inference.onnx_inference import (
     onnx_types,
 )
 from tiered.graph.shape_inference.refine import Refiner
-from tiered.graph.shape_inference.rules.shape_rule import INAPPLICABLE, TYPE_RULES
+from tiered.graph.shape_inference.rules.shape_rule import INAPPLICABLE, TYPES
 
 if TYPE_CHECKING:
     from tiered.graph.core.graph import Graph
@@ -132,7 +132,7 @@ def infer_outputs(node: Node, ask_onnx: bool = True) -> Sequence[ValueType | Non
 
 def inferred_types(node: Node) -> InferredTypes | None:
     """Return the types that the shape rule of a node infers; None if it has none, or declines."""
-    registered = TYPE_RULES.get((node.domain, node.op_type))
+    registered = TYPES.find((node.domain, node.op_type))
     if registered is None or (node.domain and _is_call(node)):
         return None
     rule, takes_operands, ask_onnx = registered

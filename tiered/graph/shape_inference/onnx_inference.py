@@ -16,6 +16,7 @@ from tiered.graph.core.schema import UNSAFE, schema_of, why_unsafe
 from tiered.graph.core.types import ValueType, read_type, write_type
 from tiered.graph.io.export import export_model, export_node
 from tiered.graph.io.protos import graphs_of, nodes_of
+from tiered.graph.opset.aspect import Aspect
 from tiered.graph.queries.call_graph import expanded_size, recursive_functions
 from tiered.graph.queries.long_lists import shortened
 from tiered.graph.queries.onnx_errors import first_cause
@@ -244,21 +245,28 @@ def _propagated_size(value: Value) -> int:
 _IF_MERGES_BRANCHES: Final = 11
 
 
+UNSOUND: Final[Aspect[Callable[[Node], bool]]] = Aspect("unsound")
+"""Tests of nodes whose shapes onnx may infer wrongly."""
+
+
 def onnx_inference_is_unsound(node: Node) -> bool:
     """Return whether onnx may infer a wrong shape for an output of a node."""
-    test = _UNSOUND.get(node.op_type)
-    return test is not None and not node.domain and test(node)
+    test = UNSOUND.of(node)
+    return test is not None and test(node)
 
 
+@UNSOUND.rule("If")
 def _takes_one_branch(node: Node) -> bool:
     return node.owner.opset() < _IF_MERGES_BRANCHES
 
 
+@UNSOUND.rule("AveragePool", "LpPool", "MaxPool")
 def _rounds_up(node: Node) -> bool:
     """onnx counts windows that start in the padding at the end; the operator ignores them."""
     return bool(node.attr("ceil_mode", 0))
 
 
+@UNSOUND.rule("NonZero")
 def _may_read_scalar(_: Node) -> bool:
     """onnx returns no row of indices for a scalar, and onnxruntime one.
 
@@ -267,6 +275,7 @@ def _may_read_scalar(_: Node) -> bool:
     return True
 
 
+@UNSOUND.rule("Squeeze")
 def _has_no_axes(node: Node) -> bool:
     """Empty axes mean no axis for onnx, and all axes of size 1 for onnxruntime."""
     given = node.attribute_protos().get("axes")
@@ -276,18 +285,8 @@ def _has_no_axes(node: Node) -> bool:
     return axes is not None and axes.tensor is not None and axes.tensor.size == 0
 
 
+@UNSOUND.rule("Reshape")
 def _may_copy_dim(node: Node) -> bool:
     """A computed size may be 0, which copies a dim."""
     shape = node.input(1)
     return not node.attr("allowzero", 0) and shape is not None and shape.tensor is None
-
-
-_UNSOUND: Final[dict[str, Callable[[Node], bool]]] = {
-    "AveragePool": _rounds_up,
-    "If": _takes_one_branch,
-    "LpPool": _rounds_up,
-    "MaxPool": _rounds_up,
-    "NonZero": _may_read_scalar,
-    "Reshape": _may_copy_dim,
-    "Squeeze": _has_no_axes,
-}

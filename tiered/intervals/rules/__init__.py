@@ -13,9 +13,12 @@ from tiered.intervals.rules import (
     reduction as reduction,
 )
 from tiered.intervals.rules.movement import MOVES as MOVES
-from tiered.intervals.rules.qonnx import quantised_integers as quantised_integers
+from tiered.intervals.rules.qonnx import (
+    QONNX_DOMAINS as QONNX_DOMAINS,
+    quantised_integers as quantised_integers,
+)
 from tiered.intervals.rules.range_rule import (
-    RULES as RULES,
+    RANGES as RANGES,
     Call as Call,
     Counts as Counts,
     range_rule as range_rule,

@@ -168,7 +168,7 @@ def _einsum(call: Call) -> Interval:
     return call.roughly(call.total(product, count))
 
 
-@range_rule("DequantizeLinear", domains=("", "com.microsoft"))
+@range_rule("DequantizeLinear", domain=("", "com.microsoft"))
 def _dequantize(call: Call) -> Interval:
     q = call.x
     zero = call.operand(2) if call.has(2) else ZERO
@@ -178,7 +178,7 @@ def _dequantize(call: Call) -> Interval:
     return call.roughly(multiply(steps, call.operand(1)))
 
 
-@range_rule("QuantizeLinear", domains=("", "com.microsoft"))
+@range_rule("QuantizeLinear", domain=("", "com.microsoft"))
 def _quantize(call: Call) -> Interval:
     dtype = call.dtype
     if dtype is None or not DataType(dtype).name.startswith(("INT", "UINT")):

@@ -53,7 +53,7 @@ def quantised_integers(call: Call) -> Interval | None:
     return None if bits is None else _limited(node, ANY, bits, default_narrow=0)
 
 
-@range_rule("BipolarQuant", "Quant", "Trunc", domains=QONNX_DOMAINS)
+@range_rule("BipolarQuant", "Quant", "Trunc", domain=QONNX_DOMAINS)
 def _quantised(call: Call) -> Interval:
     found = quantised_integers(call)
     if found is None:
@@ -68,7 +68,7 @@ def _quantised(call: Call) -> Interval:
     return call.roughly(widened(result, 64 * call.eps, 64 * call.eps * result.magnitude))
 
 
-@range_rule("MultiThreshold", domains=QONNX_DOMAINS)
+@range_rule("MultiThreshold", domain=QONNX_DOMAINS)
 def _counted(call: Call) -> Interval:
     thresholds = call.node.input(1)
     most = call.size(None if thresholds is None or not thresholds.rank else thresholds.dim(-1)).most

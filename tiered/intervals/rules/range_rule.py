@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from tiered.graph.core.dtypes import DataType, float_info
 from tiered.graph.core.node import Node
 from tiered.graph.core.types import Dim, non_negative_axes
 from tiered.graph.core.value import Value
+from tiered.graph.opset.aspect import Aspect
 from tiered.intervals.interval import ANY, Interval, total, widened
 
 
@@ -96,17 +97,7 @@ class Call(NamedTuple):
 RangeRule = Callable[[Call], "Interval | Sequence[Interval | None]"]
 """Returns the interval of the first output, or those of all; exact numbers, not rounded yet."""
 
-RULES: dict[tuple[str, str], RangeRule] = {}
-"""The rules by domain and operator."""
+RANGES: Final[Aspect[RangeRule]] = Aspect("range")
 
-
-def range_rule(*op_types: str, domains: Sequence[str] = ("",)) -> Callable[[RangeRule], RangeRule]:
-    """Register a function as the range rule of operators, by default of ONNX."""
-
-    def register(rule: RangeRule) -> RangeRule:
-        for key in ((domain, op_type) for domain in domains for op_type in op_types):
-            assert key not in RULES, f"two range rules of {key}"
-            RULES[key] = rule
-        return rule
-
-    return register
+range_rule = RANGES.rule
+"""Registers a function as the range rule of operators."""

@@ -9,7 +9,9 @@ import numpy as np
 
 from tiered.graph import DataType, Node, Value, non_negative_axes
 from tiered.graph.opset.newest_form import newest_attribute
+from tiered.graph.queries.op_traits import REDUCTIONS
 from tiered.layout.propagation import (
+    LAYOUTS,
     NO_RANK,
     Kernel,
     Labels,
@@ -63,6 +65,10 @@ def along(*slots: int) -> Callable[[Node], Propagation | Skip]:
     return rule
 
 
+LAYOUTS.rule("Concat", "GatherElements", "Scatter", "ScatterElements")(along())
+LAYOUTS.rule("LpNormalization", "Split", "TopK")(along(0))
+
+
 def followed(
     node: Node, rank: int, slots: Iterable[int], write: Write, kernel: Kernel | None = None
 ) -> Propagation | Skip:
@@ -86,6 +92,7 @@ def _write_along(op: Permuted) -> Sequence[Value]:
     return op.emit(followed_operands(op), axis=axis)
 
 
+@LAYOUTS.rule("Hardmax", "LogSoftmax", "Softmax")
 def softmax(node: Node) -> Propagation | Skip:
     """Softmax, LogSoftmax and Hardmax: along an axis; before opset 13, over all dims from it on."""
     rank = rank_of(node)
@@ -116,6 +123,7 @@ def _write_flattening(op: Permuted) -> Sequence[Value]:
     return (made.output,)
 
 
+@LAYOUTS.rule("CumProd", "CumSum")
 def cumulative(node: Node) -> Propagation | Skip:
     """CumSum and CumProd: the axis is an operand."""
     rank, axis = rank_of(node), constant_operand(node, 1)
@@ -134,6 +142,7 @@ def _write_cumulative(op: Permuted) -> Sequence[Value]:
     return op.emit({0: op.operand(0), 1: np.full(axis.shape, moved, axis.dtype)})
 
 
+@LAYOUTS.rule("MeanVarianceNormalization")
 def mean_variance(node: Node) -> Propagation | Skip:
     """MeanVarianceNormalization: the axes are a list."""
     rank = rank_of(node)
@@ -171,6 +180,7 @@ def reduced_axes(node: Node, rank: int) -> tuple[int, ...] | Skip:
     return tuple(sorted(found))
 
 
+@LAYOUTS.rule("ArgMax", "ArgMin", *REDUCTIONS)
 def reduction(node: Node) -> Propagation | Skip:
     """Reduce* and Arg*: with or without the reduced dims."""
     rank = rank_of(node)
@@ -206,6 +216,7 @@ def _write_reduction(op: Permuted) -> Sequence[Value]:
     return op.emit({0: op.operand(0), 1: np.array(moved, np.int64)})
 
 
+@LAYOUTS.rule("Squeeze")
 def squeeze(node: Node) -> Propagation | Skip:
     """Squeeze: it removes the given axes, or all dims that are 1."""
     value = node.input(0)
@@ -231,6 +242,7 @@ def _write_squeeze(op: Permuted) -> Sequence[Value]:
     return op.emit({0: op.operand(0), 1: np.array(places, np.int64)})
 
 
+@LAYOUTS.rule("Unsqueeze")
 def unsqueeze(node: Node) -> Propagation | Skip:
     """Unsqueeze: the new dims may be at any position."""
     rank, axes = rank_of(node), constant_operand(node, 1)
@@ -251,6 +263,7 @@ def _write_unsqueeze(op: Permuted) -> Sequence[Value]:
     return op.emit({0: op.operand(0), 1: np.array(places, np.int64)})
 
 
+@LAYOUTS.rule("OneHot")
 def one_hot(node: Node) -> Propagation | Skip:
     """OneHot: the new axis may be at any position."""
     rank = rank_of(node)
@@ -269,6 +282,7 @@ def _write_one_hot(op: Permuted) -> Sequence[Value]:
 # --- operators with fixed positions of some axes --------------------------------------------------
 
 
+@LAYOUTS.rule("ReverseSequence")
 def reverse_sequence(node: Node) -> Propagation | Skip:
     """ReverseSequence: batch and time are the first two axes, in either order."""
     rank = rank_of(node)
@@ -292,6 +306,7 @@ def _write_reverse_sequence(op: Permuted) -> Sequence[Value]:
     )
 
 
+@LAYOUTS.rule("Trilu")
 def trilu(node: Node) -> Propagation | Skip:
     """Trilu: transposing the last two axes exchanges the upper and the lower part."""
     rank = rank_of(node)

@@ -4,16 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Final
 
 from tiered.graph import Node, Value
-from tiered.graph.queries.op_traits import is_deterministic
-from tiered.layout.propagation import NO_RANK, Kernel, Permuted, Propagation, rank_of, whole
+from tiered.graph.queries.determinism import is_deterministic
+from tiered.graph.queries.op_traits import BROADCASTING, UNARY
+from tiered.layout.propagation import (
+    LAYOUTS,
+    NO_RANK,
+    Kernel,
+    Permuted,
+    Propagation,
+    rank_of,
+    whole,
+)
 from tiered.rewriter import Skip
 
-UNARY_MICROSOFT: Final = ("Gelu", "QuickGelu", "QLinearSigmoid", "QLinearLeakyRelu")
 
-
+@LAYOUTS.rule(
+    "Gelu", "QuickGelu", "QLinearSigmoid", "QLinearLeakyRelu", domain="com.microsoft"
+)
+@LAYOUTS.rule(*(name for name in UNARY if name != "Dropout"))
 def unary(node: Node) -> Propagation | Skip:
     """Return the propagation of a unary elementwise operator: any order is allowed."""
     rank = rank_of(node)
@@ -25,6 +35,7 @@ def unary(node: Node) -> Propagation | Skip:
     return _unary(rank, len(others), len(node.outputs))
 
 
+@LAYOUTS.rule("Dropout")
 def dropout(node: Node) -> Propagation | Skip:
     """Dropout: in inference only; in training its random mask depends on the order."""
     # Before opset 7 it trains by default.
@@ -43,6 +54,7 @@ def _write_unary(op: Permuted) -> Sequence[Value]:
     return op.emit({0: op.operand(0)})
 
 
+@LAYOUTS.rule(*BROADCASTING)
 def broadcasting(node: Node) -> Propagation | Skip:
     """Return the propagation of an operator whose operands broadcast to one shape."""
     return broadcasting_at(node, range(len(node.inputs)))
@@ -72,11 +84,13 @@ def _write_broadcasting(op: Permuted) -> Sequence[Value]:
     return op.emit({slot: op.aligned(slot, target) for slot in slots})
 
 
+@LAYOUTS.rule("QLinearAdd", "QLinearMul", domain="com.microsoft")
 def quantized_binary(node: Node) -> Propagation | Skip:
     """QLinearAdd and QLinearMul: inputs 0 and 3 broadcast; others are scales, zero points."""
     return broadcasting_at(node, (0, 3))
 
 
+@LAYOUTS.rule("QuantizeLinear", "DequantizeLinear", domain=("", "com.microsoft"))
 def quantization(node: Node) -> Propagation | Skip:
     """QuantizeLinear and DequantizeLinear: per tensor, per axis, or per block."""
     rank, scale_rank = rank_of(node), rank_of(node, 1)

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tiered.graph import Node, Value
-from tiered.layout.propagation import NO_RANK, Labels, Permuted, Propagation, rank_of, whole
+from tiered.layout.propagation import (
+    LAYOUTS,
+    NO_RANK,
+    Labels,
+    Permuted,
+    Propagation,
+    rank_of,
+    whole,
+)
 from tiered.layout.rules.axes import followed_operands
 from tiered.rewriter import Skip
 
@@ -14,6 +22,7 @@ def _write(op: Permuted) -> Sequence[Value]:
     return op.emit(followed_operands(op))
 
 
+@LAYOUTS.rule("BatchNormalization", "LRN")
 def batch_normalization(node: Node) -> Propagation | Skip:
     """BatchNormalization and LRN: channels stay axis 1; other axes may be permuted."""
     rank = rank_of(node)
@@ -26,6 +35,7 @@ def batch_normalization(node: Node) -> Propagation | Skip:
     return Propagation((labels, *others), (labels,), _write, allows=lambda order: order[1] == 1)
 
 
+@LAYOUTS.rule("GroupNormalization", "InstanceNormalization")
 def instance_normalization(node: Node) -> Propagation | Skip:
     """InstanceNormalization and GroupNormalization: only spatial axes may be permuted."""
     rank = rank_of(node)
@@ -42,6 +52,7 @@ def instance_normalization(node: Node) -> Propagation | Skip:
     )
 
 
+@LAYOUTS.rule("LayerNormalization", "RMSNormalization")
 def layer_normalization(node: Node) -> Propagation | Skip:
     """LayerNormalization and RMSNormalization: the normalised axes stay last.
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from tiered.graph import DataType, Node, Value
 from tiered.layout.propagation import (
+    LAYOUTS,
     NO_RANK,
     Kernel,
     Labels,
@@ -29,6 +30,7 @@ MAX_DISTANCE = 2
 """Swapped operands pay off near the removed Transpose only; models have many products."""
 
 
+@LAYOUTS.rule("MatMul")
 def matmul(node: Node) -> Propagation | Skip:
     """MatMul: batch dims in any order; the transpose of A B is B' A'.
 
@@ -163,6 +165,7 @@ def _constant(op: Permuted, slot: int, out: Labels, batch: Labels, swapped: bool
 # --- Gemm -----------------------------------------------------------------------------------------
 
 
+@LAYOUTS.rule("Gemm")
 def gemm(node: Node) -> Propagation | Skip:
     """Gemm: the orders of each operand and of the result are independent.
 
@@ -209,6 +212,7 @@ def _write_gemm(op: Permuted) -> Sequence[Value]:
 # --- Einsum ---------------------------------------------------------------------------------------
 
 
+@LAYOUTS.rule("Einsum")
 def einsum(node: Node) -> Propagation | Skip:
     """Einsum: the letters are the labels; the equation is rewritten."""
     equation = _equation(node)

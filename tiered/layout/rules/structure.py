@@ -12,6 +12,7 @@ from tiered.graph import Node, Value
 from tiered.graph.core.types import Dim, Shape
 from tiered.graph.shape_inference.symbolic_dims import Dims, Size, divide, multiply
 from tiered.layout.propagation import (
+    LAYOUTS,
     NO_RANK,
     Kernel,
     Labels,
@@ -90,6 +91,7 @@ class Regrouping(Record):
         return dims if dims.count(-1) <= 1 else None
 
 
+@LAYOUTS.rule("Flatten", "Reshape")
 def reshape(node: Node) -> Propagation | Skip:
     """Reshape and Flatten: dims that are merged or split stay adjacent.
 
@@ -210,6 +212,7 @@ def _one_group(old: Sequence[Size | None], new: Sequence[Size | None]) -> tuple[
 # --- Shape ----------------------------------------------------------------------------------------
 
 
+@LAYOUTS.rule("Shape")
 def shape_of(node: Node) -> Propagation | Skip:
     """Shape: the sizes of the permuted tensor, gathered into the original order."""
     rank = rank_of(node)
@@ -227,6 +230,7 @@ def _write_shape(op: Permuted) -> Sequence[Value]:
     return (op.graph.op.Gather(sizes, places),)
 
 
+@LAYOUTS.rule("Size")
 def size_of(node: Node) -> Propagation | Skip:
     """Size: it does not depend on the order."""
     rank = rank_of(node)
@@ -238,6 +242,7 @@ def size_of(node: Node) -> Propagation | Skip:
 # --- Gather and Scatter ---------------------------------------------------------------------------
 
 
+@LAYOUTS.rule("Gather")
 def gather(node: Node) -> Propagation | Skip:
     """Gather: the axes of the indices replace the gathered axis and stay adjacent."""
     rank, width = rank_of(node), rank_of(node, 1)
@@ -270,6 +275,7 @@ def _write_gather(op: Permuted) -> Sequence[Value]:
     return op.emit({0: op.operand(0), 1: op.operand(1)}, axis=axis)
 
 
+@LAYOUTS.rule("GatherND")
 def gather_nd(node: Node) -> Propagation | Skip:
     """GatherND: axes without an index stay last, in any order; so do the axes of the indices."""
     rank, width, depth = rank_of(node), rank_of(node, 1), _depth(node)
@@ -293,6 +299,7 @@ def gather_nd(node: Node) -> Propagation | Skip:
     return Propagation((data, indices), (out,), _write_nd, allows=allows)
 
 
+@LAYOUTS.rule("ScatterND")
 def scatter_nd(node: Node) -> Propagation | Skip:
     """ScatterND: axes without an index stay last, in any order."""
     rank, width, depth = rank_of(node), rank_of(node, 1), _depth(node)
@@ -331,6 +338,7 @@ def _write_nd(op: Permuted) -> Sequence[Value]:
     return op.emit({slot: op.operand(slot) for slot in range(len(op.node.inputs))})
 
 
+@LAYOUTS.rule("Compress")
 def compress(node: Node) -> Propagation | Skip:
     """Compress: along an axis; without one it flattens the operand."""
     rank, axis = rank_of(node), node.attr("axis", None)

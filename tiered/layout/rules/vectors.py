@@ -10,6 +10,7 @@ import numpy as np
 from tiered.graph import Node, Value
 from tiered.graph.opset.newest_form import newest_attribute
 from tiered.layout.propagation import (
+    LAYOUTS,
     NO_RANK,
     Kernel,
     Labels,
@@ -23,6 +24,7 @@ from tiered.layout.propagation import (
 from tiered.rewriter import Skip
 
 
+@LAYOUTS.rule("Pad")
 def pad(node: Node) -> Propagation | Skip:
     """Pad: the pads are of all axes or of given ones."""
     rank, axes = rank_of(node), constant_operand(node, 3)
@@ -57,6 +59,7 @@ def _moved(op: Permuted, labels: Labels, axes: np.ndarray[Any, Any]) -> np.ndarr
     return np.array([op.moved(labels, int(axis)) for axis in axes.ravel()], axes.dtype)
 
 
+@LAYOUTS.rule("Slice")
 def slices(node: Node) -> Propagation | Skip:
     """Slice: the axes are given, or the leading ones."""
     rank = rank_of(node)
@@ -91,6 +94,7 @@ def _write_slices(op: Permuted) -> Sequence[Value]:
     return op.emit({0: op.operand(0), 3: _moved(op, op.propagation.own(0), axes)})
 
 
+@LAYOUTS.rule("Tile")
 def tile(node: Node) -> Propagation | Skip:
     """Tile: one number of repeats for each axis."""
     rank = rank_of(node)
@@ -104,6 +108,7 @@ def _write_tile(op: Permuted) -> Sequence[Value]:
     return op.emit({0: op.operand(0), 1: op.vector(1, op.propagation.own(0))})
 
 
+@LAYOUTS.rule("Expand")
 def expand(node: Node) -> Propagation | Skip:
     """Expand: the operand and the shape broadcast to each other."""
     rank, shape = rank_of(node), node.operand("shape")
@@ -134,6 +139,7 @@ _STRETCH: Final = ("stretch", b"stretch")
 _CROP: Final = ("tf_crop_and_resize", b"tf_crop_and_resize")
 
 
+@LAYOUTS.rule("Resize")
 def resize(node: Node) -> Propagation | Skip:
     """Resize: scales or sizes of all axes or of given ones.
 
@@ -205,6 +211,7 @@ def _numbers(op: Permuted, slot: int, labels: Labels, halves: int) -> Value | No
     return value if value.dim(0) == 0 else op.vector(slot, labels, halves)
 
 
+@LAYOUTS.rule("Upsample")
 def upsample(node: Node) -> Propagation | Skip:
     """Upsample: a nearest one in any order, as for Resize."""
     rank = rank_of(node)

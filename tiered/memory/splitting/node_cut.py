@@ -8,6 +8,8 @@ from typing import Final, Literal, NamedTuple
 
 from tiered.graph import ELEMENTWISE, Node, Value, is_deterministic, non_negative_axes
 from tiered.graph.core.types import Dim
+from tiered.graph.opset.aspect import Aspect
+from tiered.graph.queries.op_traits import REDUCTIONS
 
 Dims = tuple[Dim, ...]
 Shape = tuple[int, ...]
@@ -72,6 +74,12 @@ class NodeCut(NamedTuple):
 
 
 Rule = Callable[[Node, int], tuple[Sequence[Window | None], Form] | None]
+"""Returns the part of each operand that a part of the output along an axis needs; or None."""
+
+CUTS: Final[Aspect[Rule]] = Aspect("cut")
+
+cut_rule = CUTS.rule
+"""Registers a function as the rule of how a cut passes through operators."""
 
 
 def node_cut(node: Node, axis: int) -> NodeCut | None:
@@ -91,8 +99,11 @@ def cut_along(node: Node, axis: int) -> NodeCut | None:
     The other dims may be dynamic. None if the operator has no rule, or mixes the elements along the
     axis in another way.
     """
-    rule = _RULES.get(node.op_type)
-    if rule is None or node.domain or node.has_references or not is_deterministic(node):
+    rule = CUTS.of(node)
+    if rule is None or node.has_references:
+        return None
+    # Of an operator that nothing but its rule is known of, the rule speaks for it.
+    if not is_deterministic(node) and (not node.domain or node.schema is not None):
         return None
     values = (value for value in (*node.operands, node.outputs[0]) if value is not None)
     if any(value.shape is None for value in values):
@@ -135,11 +146,13 @@ def _broadcast(value: Value | None, shape: Dims, axis: int) -> Window | None:
     return None if at < 0 or own[at] != shape[axis] else Window(at, own[at])
 
 
+@CUTS.rule(*ELEMENTWISE)
 def _elementwise(node: Node, axis: int) -> tuple[Sequence[Window | None], Form]:
     shape = _dims(node.output)
     return [_broadcast(value, shape, axis) for value in node.operands], "same"
 
 
+@CUTS.rule("MatMul")
 def _matmul(node: Node, axis: int) -> tuple[Sequence[Window | None], Form] | None:
     a, b = node.operands
     shape = _dims(node.output)
@@ -153,6 +166,7 @@ def _matmul(node: Node, axis: int) -> tuple[Sequence[Window | None], Form] | Non
     return [_broadcast(a, shape, axis), _broadcast(b, shape, axis)], "same"
 
 
+@CUTS.rule("Gemm")
 def _gemm(node: Node, axis: int) -> tuple[Sequence[Window | None], Form]:
     a, b = node.operands[:2]
     bias = node.operand(2)
@@ -162,6 +176,7 @@ def _gemm(node: Node, axis: int) -> tuple[Sequence[Window | None], Form]:
     return [of_a, of_b, of_bias][: len(node.operands)], "same"
 
 
+@CUTS.rule("Hardmax", "LogSoftmax", "Softmax")
 def _along_one(node: Node, axis: int) -> tuple[Sequence[Window | None], Form] | None:
     """Softmax and its like, which mix the elements of one axis."""
     rank = len(_dims(node.output))
@@ -170,12 +185,14 @@ def _along_one(node: Node, axis: int) -> tuple[Sequence[Window | None], Form] | 
     return _first(node, axis), "same"
 
 
+@CUTS.rule("LayerNormalization", "RMSNormalization")
 def _normalization(node: Node, axis: int) -> tuple[Sequence[Window | None], Form] | None:
     """LayerNormalization and RMSNormalization, which mix all axes from one on."""
     is_before = axis < node.attr("axis") % len(_dims(node.output))
     return (_first(node, axis), "same") if is_before else None
 
 
+@CUTS.rule("BatchNormalization")
 def _batch_normalization(node: Node, axis: int) -> tuple[Sequence[Window | None], Form] | None:
     if node.attr("training_mode", 0):
         return None
@@ -184,10 +201,12 @@ def _batch_normalization(node: Node, axis: int) -> tuple[Sequence[Window | None]
     return [_on(value, 1 if at == 0 else 0) for at, value in enumerate(node.operands)], "same"
 
 
+@CUTS.rule("Transpose")
 def _transpose(node: Node, axis: int) -> tuple[Sequence[Window | None], Form] | None:
     return None if node.perm is None else ([_on(node.operands[0], node.perm[axis])], "same")
 
 
+@CUTS.rule("Flatten", "Reshape", "Squeeze", "Unsqueeze")
 def _reshape(node: Node, axis: int) -> tuple[Sequence[Window | None], Form] | None:
     """An axis that is the same before and after; those ahead of it may become other ones."""
     data = node.operands[0]
@@ -202,16 +221,19 @@ def _reshape(node: Node, axis: int) -> tuple[Sequence[Window | None], Form] | No
     return [Window(at, before[at]), *[None] * (len(node.operands) - 1)], "shape"
 
 
+@CUTS.rule("Expand")
 def _expand(node: Node, axis: int) -> tuple[Sequence[Window | None], Form]:
     return [_broadcast(node.operands[0], _dims(node.output), axis), None], "shape"
 
 
+@CUTS.rule("Concat")
 def _concat(node: Node, axis: int) -> tuple[Sequence[Window | None], Form] | None:
     if node.attr("axis") % len(_dims(node.output)) == axis:
         return None
     return [_on(value, axis) for value in node.operands], "same"
 
 
+@CUTS.rule("Slice")
 def _slice(node: Node, axis: int) -> tuple[Sequence[Window | None], Form] | None:
     axes = node.operand("axes")
     if axes is None or axes.const is None:
@@ -220,6 +242,7 @@ def _slice(node: Node, axis: int) -> tuple[Sequence[Window | None], Form] | None
     return None if named is None or axis in named else (_first(node, axis), "same")
 
 
+@CUTS.rule("Pad")
 def _pad(node: Node, axis: int) -> tuple[Sequence[Window | None], Form] | None:
     before, after = _dims(node.operands[0]), _dims(node.output)
     pads = node.operand("pads")
@@ -229,6 +252,7 @@ def _pad(node: Node, axis: int) -> tuple[Sequence[Window | None], Form] | None:
     return (_first(node, axis), "same") if before[axis] == after[axis] else None
 
 
+@CUTS.rule("Gather")
 def _gather(node: Node, axis: int) -> tuple[Sequence[Window | None], Form]:
     data, indices = node.operands
     at, rank = node.attr("axis") % len(_dims(data)), len(_dims(indices))
@@ -237,6 +261,7 @@ def _gather(node: Node, axis: int) -> tuple[Sequence[Window | None], Form]:
     return [_on(data, axis if axis < at else axis - rank + 1), None], "same"
 
 
+@CUTS.rule(*REDUCTIONS)
 def _reduce(node: Node, axis: int) -> tuple[Sequence[Window | None], Form] | None:
     rank = len(_dims(node.operands[0]))
     axes = node.operand(1)
@@ -249,6 +274,7 @@ def _reduce(node: Node, axis: int) -> tuple[Sequence[Window | None], Form] | Non
     return None if kept[axis] in reduced else (_first(node, kept[axis]), "same")
 
 
+@CUTS.rule("Conv")
 def _convolution(node: Node, axis: int) -> tuple[Sequence[Window | None], Form] | None:
     weight = node.operands[1]
     if axis == 0:
@@ -261,6 +287,7 @@ def _convolution(node: Node, axis: int) -> tuple[Sequence[Window | None], Form] 
     return _pooled(node, axis, _dims(weight)[2:])
 
 
+@CUTS.rule("AveragePool", "MaxPool")
 def _pool(node: Node, axis: int) -> tuple[Sequence[Window | None], Form] | None:
     if axis < 2:
         return _first(node, axis), "same"
@@ -287,6 +314,7 @@ def _pooled(
     return [window, *[None] * (len(node.operands) - 1)], "pads"
 
 
+@CUTS.rule("DequantizeLinear", "QuantizeLinear")
 def _quantized(node: Node, axis: int) -> tuple[Sequence[Window | None], Form] | None:
     """QuantizeLinear and DequantizeLinear, of one scale or of one for each index of an axis."""
     if node.attr("block_size", 0):
@@ -298,35 +326,7 @@ def _quantized(node: Node, axis: int) -> tuple[Sequence[Window | None], Form] | 
     return [_on(node.operands[0], axis), *rest], "same"
 
 
+@CUTS.rule("GlobalAveragePool", "GlobalMaxPool")
 def _rows(node: Node, axis: int) -> tuple[Sequence[Window | None], Form] | None:
     """What keeps batch and channels apart, and mixes all other axes."""
     return (_first(node, axis), "same") if axis < 2 else None
-
-
-_RULES: Final[dict[str, Rule]] = {
-    **dict.fromkeys(ELEMENTWISE, _elementwise),
-    **dict.fromkeys(("Flatten", "Reshape", "Squeeze", "Unsqueeze"), _reshape),
-    **dict.fromkeys(("Hardmax", "LogSoftmax", "Softmax"), _along_one),
-    **dict.fromkeys(("LayerNormalization", "RMSNormalization"), _normalization),
-    **dict.fromkeys(("AveragePool", "MaxPool"), _pool),
-    **dict.fromkeys(("DequantizeLinear", "QuantizeLinear"), _quantized),
-    **dict.fromkeys(("GlobalAveragePool", "GlobalMaxPool"), _rows),
-    **dict.fromkeys(
-        (
-            "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean",
-            "ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare",
-        ),
-        _reduce,
-    ),
-    "BatchNormalization": _batch_normalization,
-    "Concat": _concat,
-    "Conv": _convolution,
-    "Expand": _expand,
-    "Gather": _gather,
-    "Gemm": _gemm,
-    "MatMul": _matmul,
-    "Pad": _pad,
-    "Slice": _slice,
-    "Transpose": _transpose,
-}
-"""How a cut along an axis of the output passes through each operator."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
 from tiered.graph.core.dtypes import DataType
-from tiered.graph.queries.op_traits import is_deterministic
+from tiered.graph.opset.aspect import Aspect
+from tiered.graph.queries.determinism import is_deterministic
 from tiered.rewriter.skip import Skip
 
 if TYPE_CHECKING:
@@ -29,8 +30,29 @@ _EVALUATED: Final = _FLOATS | {
     DataType.UINT8, DataType.UINT16, DataType.UINT32, DataType.UINT64,
 }  # fmt: skip
 
-_CONVOLUTIONS: Final = frozenset({"Conv", "ConvInteger", "ConvTranspose", "QLinearConv"})
-_PRODUCTS: Final = frozenset({"Gemm", "MatMul", "MatMulInteger", "QLinearMatMul"})
+
+class Sizes(NamedTuple):
+    """The numbers of elements that a node reads and makes.
+
+    Attributes:
+        largest: the largest of them.
+        result: that of the largest output.
+        all: of the operands present, then of the outputs.
+    """
+
+    largest: int
+    result: int
+    all: list[int]
+
+
+Rule = Callable[["Node", Sizes], int]
+"""Returns the multiplications of a node."""
+
+COSTS: Final[Aspect[Rule]] = Aspect("cost")
+"""An operator without one takes a multiplication for each element of its largest tensor."""
+
+cost_rule = COSTS.rule
+"""Registers a function as the rule of what operators cost to compute."""
 
 _FRAGILE: Final = frozenset(
     {
@@ -167,16 +189,8 @@ def work_of(node: Node) -> int | None:
         return None
     largest = max(known, default=0)
     result = max((size for size in makes if size is not None), default=0)
-    if node.op_type in _PRODUCTS:
-        return result * _contracted(node)
-    if node.op_type in _CONVOLUTIONS:
-        weight = node.input(3 if node.op_type == "QLinearConv" else 1)
-        return max(largest, largest * math.prod((weight and weight.static_shape) or ()))
-    if node.op_type == "Einsum":
-        return max(largest, math.prod(size for size in known if size))
-    if node.op_type == "Det":
-        return largest**2
-    return largest
+    rule = COSTS.of(node)
+    return largest if rule is None else rule(node, Sizes(largest, result, known))
 
 
 def _max_iterations(node: Node) -> int | None:
@@ -199,6 +213,27 @@ def _size(value: Value) -> int | None:
     if value.tensor is not None:
         return value.tensor.size
     return None if value.static_shape is None else math.prod(value.static_shape)
+
+
+@COSTS.rule("Gemm", "MatMul", "MatMulInteger", "QLinearMatMul")
+def _product(node: Node, sizes: Sizes) -> int:
+    return sizes.result * _contracted(node)
+
+
+@COSTS.rule("Conv", "ConvInteger", "ConvTranspose", "QLinearConv")
+def _convolution(node: Node, sizes: Sizes) -> int:
+    weight = node.input(3 if node.op_type == "QLinearConv" else 1)
+    return max(sizes.largest, sizes.largest * math.prod((weight and weight.static_shape) or ()))
+
+
+@COSTS.rule("Einsum")
+def _einsum(node: Node, sizes: Sizes) -> int:
+    return max(sizes.largest, math.prod(size for size in sizes.all if size))
+
+
+@COSTS.rule("Det")
+def _determinant(node: Node, sizes: Sizes) -> int:
+    return sizes.largest**2
 
 
 def _contracted(node: Node) -> int:

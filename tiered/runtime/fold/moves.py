@@ -14,6 +14,7 @@ import numpy as np
 
 from tiered.errors import ModelError
 from tiered.graph.core.dtypes import DataType
+from tiered.graph.opset.aspect import Aspect
 
 if TYPE_CHECKING:
     from tiered.graph.core.node import Node
@@ -21,6 +22,14 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 Operands = Sequence[Array | None]
+
+Rule = Callable[["Node", Operands], Array]
+"""Computes the output of a node; raises ValueError where numpy would compute something else."""
+
+MOVES: Final[Aspect[Rule]] = Aspect("move")
+
+move_rule = MOVES.rule
+"""Registers a function that moves the elements of constants as operators do."""
 
 
 def moved(wanted: Iterable[Value], nodes: Sequence[Node]) -> dict[Value, Array]:
@@ -49,7 +58,9 @@ def moved(wanted: Iterable[Value], nodes: Sequence[Node]) -> dict[Value, Array]:
         # What is wrong with an operator, onnxruntime says better.
         try:
             operands = [None if value is None else _read(value, known) for value in node.operands]
-            known[node.output] = _MOVES[node.op_type](node, operands)
+            rule = MOVES.of(node)
+            assert rule is not None
+            known[node.output] = rule(node, operands)
         except (IndexError, KeyError, ModelError, TypeError, ValueError):
             continue
     # Copies, because an array may be part of a mapped file.
@@ -57,11 +68,11 @@ def moved(wanted: Iterable[Value], nodes: Sequence[Node]) -> dict[Value, Array]:
 
 
 def _is_move(node: Node) -> bool:
-    if node.domain or node.op_type not in _MOVES or node.has_references or len(node.outputs) != 1:
+    if MOVES.of(node) is None or node.has_references or len(node.outputs) != 1:
         return False
     if node.output.dtype not in _PLAIN:
         return False
-    return node.op_type != "Cast" or _is_exact(node)
+    return not node.is_op("Cast") or _is_exact(node)
 
 
 def _is_exact(cast: Node) -> bool:
@@ -102,6 +113,7 @@ def _axes(operands: Operands) -> tuple[int, ...]:
     return axes
 
 
+@MOVES.rule("Transpose")
 def _transpose(node: Node, operands: Operands) -> Array:
     perm = node.attr("perm", None)
     if perm and min(perm) < 0:
@@ -109,6 +121,12 @@ def _transpose(node: Node, operands: Operands) -> Array:
     return np.transpose(_data(operands), perm)
 
 
+@MOVES.rule("Identity")
+def _identity(node: Node, operands: Operands) -> Array:
+    return _data(operands)
+
+
+@MOVES.rule("Reshape")
 def _reshape(node: Node, operands: Operands) -> Array:
     x, target = _data(operands), _data(operands, 1).ravel().tolist()
     if target and min(target) < -1:
@@ -118,6 +136,7 @@ def _reshape(node: Node, operands: Operands) -> Array:
     return x.reshape(target)
 
 
+@MOVES.rule("Flatten")
 def _flatten(node: Node, operands: Operands) -> Array:
     x, axis = _data(operands), node.attr("axis")
     if not -x.ndim <= axis <= x.ndim:
@@ -126,25 +145,30 @@ def _flatten(node: Node, operands: Operands) -> Array:
     return x.reshape(math.prod(x.shape[:place]), math.prod(x.shape[place:]))
 
 
+@MOVES.rule("Squeeze")
 def _squeeze(node: Node, operands: Operands) -> Array:
     has_axes = len(operands) > 1 and operands[1] is not None
     return np.squeeze(_data(operands), _axes(operands) if has_axes else None)
 
 
+@MOVES.rule("Unsqueeze")
 def _unsqueeze(node: Node, operands: Operands) -> Array:
     return np.expand_dims(_data(operands), _axes(operands))
 
 
+@MOVES.rule("Expand")
 def _expand(node: Node, operands: Operands) -> Array:
     x, target = _data(operands), tuple(_data(operands, 1).tolist())
     return np.broadcast_to(x, np.broadcast_shapes(x.shape, target))
 
 
+@MOVES.rule("Concat")
 def _concat(node: Node, operands: Operands) -> Array:
     parts = [_data(operands, at) for at in range(len(operands))]
     return np.concatenate(parts, node.attr("axis"), casting="no")
 
 
+@MOVES.rule("Where")
 def _where(node: Node, operands: Operands) -> Array:
     condition, x, y = (_data(operands, at) for at in range(3))
     if condition.dtype != np.bool_ or x.dtype != y.dtype:
@@ -152,30 +176,18 @@ def _where(node: Node, operands: Operands) -> Array:
     return np.where(condition, x, y)
 
 
+@MOVES.rule("ConstantOfShape")
 def _constant_of_shape(node: Node, operands: Operands) -> Array:
     number = node.attr("value", None)
     fill = np.zeros(1, np.float32) if number is None else number.numpy()
     return np.broadcast_to(fill.reshape(()), _data(operands).tolist())
 
 
+@MOVES.rule("Cast")
 def _cast(node: Node, operands: Operands) -> Array:
     assert node.output.dtype is not None
     return _data(operands).astype(DataType(node.output.dtype).numpy)
 
-
-_MOVES: Final[Mapping[str, Callable[[Node, Operands], Array]]] = {
-    "Cast": _cast,
-    "Concat": _concat,
-    "ConstantOfShape": _constant_of_shape,
-    "Expand": _expand,
-    "Flatten": _flatten,
-    "Identity": lambda node, operands: _data(operands),
-    "Reshape": _reshape,
-    "Squeeze": _squeeze,
-    "Transpose": _transpose,
-    "Unsqueeze": _unsqueeze,
-    "Where": _where,
-}
 
 _WHOLE: Final = frozenset(
     {

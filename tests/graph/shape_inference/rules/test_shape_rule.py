@@ -12,14 +12,14 @@ from tiered import Node, TensorType, UsageError, shape_rule
 from tiered.graph import Model
 from tiered.graph.core.value import Elements
 from tiered.graph.shape_inference.infer import inferred_types
-from tiered.graph.shape_inference.rules.shape_rule import TYPE_RULES, VALUE_RULES, has_rule
+from tiered.graph.shape_inference.rules.shape_rule import TYPES, VALUES, has_rule
 from tiered.testing import parse
 
 
 @pytest.fixture(autouse=True)
 def registry() -> Iterator[None]:
     """Restore the registry after a test."""
-    tables = [(table, dict(table)) for table in (TYPE_RULES, VALUE_RULES)]
+    tables = [(table, dict(table)) for table in (TYPES.rules, VALUES.rules)]
     yield
     for table, before in tables:
         table.clear()
@@ -127,14 +127,14 @@ def test_a_rule_declines_by_an_error(error: type[Exception]) -> None:
     assert output_type(model) == "None"
 
 
-@pytest.mark.parametrize(("domain", "op_type"), sorted(TYPE_RULES))
+@pytest.mark.parametrize(("domain", "op_type"), sorted(TYPES.rules))
 def test_an_operator_has_one_type_rule(domain: str, op_type: str) -> None:
     with pytest.raises(UsageError, match="there is a type rule for"):
         shape_rule("Other", op_type, domain=domain)(lambda node: None)
-    assert (domain, "Other") not in TYPE_RULES
+    assert (domain, "Other") not in TYPES.rules
 
 
-@pytest.mark.parametrize(("domain", "op_type"), sorted(VALUE_RULES))
+@pytest.mark.parametrize(("domain", "op_type"), sorted(VALUES.rules))
 def test_an_operator_has_one_value_rule(domain: str, op_type: str) -> None:
     with pytest.raises(UsageError, match="there is a value rule for"):
         shape_rule(op_type, domain=domain, infers="values")(lambda node: None)

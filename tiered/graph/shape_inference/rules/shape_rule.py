@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar, over
 
 from tiered.errors import UsageError
 from tiered.graph.core.schema import schema_of
+from tiered.graph.opset.aspect import Aspect, qualified
 from tiered.support.loading import is_plain
 
 if TYPE_CHECKING:
@@ -47,11 +48,8 @@ class RegisteredTypeRule(NamedTuple):
     ask_onnx: bool
 
 
-TYPE_RULES: Final[dict[tuple[str, str], RegisteredTypeRule]] = {}
-"""The type rules by (domain, operator)."""
-
-VALUE_RULES: Final[dict[tuple[str, str], ValueRule]] = {}
-"""The value rules by (domain, operator)."""
+TYPES: Final[Aspect[RegisteredTypeRule]] = Aspect("type", "shape_rule")
+VALUES: Final[Aspect[ValueRule]] = Aspect("value", "shape_rule")
 
 
 @overload
@@ -98,20 +96,12 @@ def shape_rule(
     Raises:
         UsageError: no operator is named, or one has such a rule already.
     """
-    if not op_types or not all(isinstance(op_type, str) for op_type in op_types):
-        raise UsageError(f"shape_rule takes names of operators, not {op_types!r}")
+    if infers == "values":
+        return VALUES.rule(*op_types, domain=domain)
+    TYPES.check_named(op_types)
 
     def register(rule: Callable[..., Any]) -> Callable[..., Any]:
-        table: dict[tuple[str, str], Any] = TYPE_RULES if infers == "types" else VALUE_RULES
-        entry: Any = rule
-        if infers == "types":
-            entry = RegisteredTypeRule(rule, _parameters(rule) > 1, ask_onnx)
-        for op_type in op_types:
-            if table.get((domain, op_type), entry) != entry:
-                raise UsageError(
-                    f"there is a {infers[:-1]} rule for {_qualified(op_type, domain)} already"
-                )
-        table.update(((domain, op_type), entry) for op_type in op_types)
+        TYPES.put(op_types, domain, RegisteredTypeRule(rule, _parameters(rule) > 1, ask_onnx))
         return rule
 
     return register
@@ -123,13 +113,9 @@ def _parameters(rule: Callable[..., Any]) -> int:
     return len(inspect.signature(rule).parameters)
 
 
-def _qualified(op_type: str, domain: str) -> str:
-    return f"{domain}.{op_type}" if domain else op_type
-
-
 def has_rule(node: Node, infers: Literal["types", "values"] = "types") -> bool:
     """Return whether a rule is registered for the operator of a node."""
-    return (node.domain, node.op_type) in (TYPE_RULES if infers == "types" else VALUE_RULES)
+    return (TYPES if infers == "types" else VALUES).of(node) is not None
 
 
 def register_type_rule(op_type: str, domain: str, rule: TypeRule) -> None:
@@ -139,10 +125,10 @@ def register_type_rule(op_type: str, domain: str, rule: TypeRule) -> None:
         UsageError: onnx infers the operator itself, or it has a type rule already.
     """
     if not domain or schema_of(op_type, domain) is not None:
-        raise UsageError(f"onnx knows the types of {_qualified(op_type, domain)}: it takes no rule")
+        raise UsageError(f"onnx knows the types of {qualified(op_type, domain)}: it takes no rule")
     shape_rule(op_type, domain=domain)(rule)
 
 
 def unregister_type_rule(op_type: str, domain: str) -> None:
     """Remove the type rule of an operator, as tests do."""
-    TYPE_RULES.pop((domain, op_type), None)
+    TYPES.remove(op_type, domain)

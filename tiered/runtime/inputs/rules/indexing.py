@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tiered.runtime.inputs.graph_facts import Fact, Place, axis_size, numbers_of, shape_of
+from tiered.runtime.inputs.rules.demand import DEMANDS, OWN_AND_MICROSOFT
 
 if TYPE_CHECKING:
     from tiered.graph import Node
@@ -21,12 +22,15 @@ def index(place: Place, size: int | None, why: str, dims: tuple[int, ...] = ()) 
     return Fact("index", why, math.ceil(ends[0]), math.floor(ends[1]) + 1, dims=dims)
 
 
+@DEMANDS.rule("Gather", "GatherElements")
+@DEMANDS.rule("GatherBlockQuantized", domain="com.microsoft")
 def gather(place: Place, node: Node, slot: int) -> Iterator[Fact]:
     if slot == 1:
         axis = node.attr("axis", 0)
         yield index(place, axis_size(node.input(0), axis), f"{node.op_type} index")
 
 
+@DEMANDS.rule("ScatterElements", "Scatter")
 def scatter_elements(place: Place, node: Node, slot: int) -> Iterator[Fact]:
     if slot == 1:
         axis = node.attr("axis", 0)
@@ -34,6 +38,8 @@ def scatter_elements(place: Place, node: Node, slot: int) -> Iterator[Fact]:
         yield index(place, size, f"{node.op_type} index", dims=() if size is None else (axis,))
 
 
+@DEMANDS.rule("GatherND", domain=OWN_AND_MICROSOFT)
+@DEMANDS.rule("ScatterND")
 def gather_nd(place: Place, node: Node, slot: int) -> Iterator[Fact]:
     if slot != 1:
         return
@@ -48,6 +54,7 @@ def gather_nd(place: Place, node: Node, slot: int) -> Iterator[Fact]:
     )
 
 
+@DEMANDS.rule("OneHot")
 def one_hot(place: Place, node: Node, slot: int) -> Iterator[Fact]:
     if slot == 0:
         depth = numbers_of(node.input(1))
@@ -57,17 +64,20 @@ def one_hot(place: Place, node: Node, slot: int) -> Iterator[Fact]:
         yield Fact("values", "OneHot depth", values=(5,))
 
 
+@DEMANDS.rule("ArrayFeatureExtractor", domain="ai.onnx.ml")
 def last_axis(place: Place, node: Node, slot: int) -> Iterator[Fact]:
     if slot == 1:
         yield index(place, axis_size(node.input(0), -1), f"{node.op_type} index")
 
 
+@DEMANDS.rule("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss")
 def classes(place: Place, node: Node, slot: int) -> Iterator[Fact]:
     """The target of a loss names a class; `ignore_index` is not used."""
     if slot == 1:
         yield index(place, axis_size(node.input(0), 1), f"{node.op_type} class")
 
 
+@DEMANDS.rule("Attention", domain=OWN_AND_MICROSOFT)
 def attention(place: Place, node: Node, slot: int) -> Iterator[Fact]:
     if slot == 3:
         yield Fact("mask", "Attention mask")
@@ -76,6 +86,7 @@ def attention(place: Place, node: Node, slot: int) -> Iterator[Fact]:
         yield Fact("length", "Attention length", 1, 2 if size is None else size + 1)
 
 
+@DEMANDS.rule("EmbedLayerNormalization", "QEmbedLayerNormalization", domain="com.microsoft")
 def embed(place: Place, node: Node, slot: int) -> Iterator[Fact]:
     """com.microsoft.EmbedLayerNormalization: ids, segments, three tables, ..., mask, positions."""
     tables = {0: 2, 1: 4, 8: 3}
@@ -86,6 +97,7 @@ def embed(place: Place, node: Node, slot: int) -> Iterator[Fact]:
         yield Fact("mask", f"{node.op_type} mask")
 
 
+@DEMANDS.rule("RNN", "GRU", "LSTM", "ReverseSequence")
 def lengths(place: Place, node: Node, slot: int) -> Iterator[Fact]:
     if node.op_type == "ReverseSequence":
         wanted, axis = 1, node.attr("time_axis", 0)
@@ -96,11 +108,13 @@ def lengths(place: Place, node: Node, slot: int) -> Iterator[Fact]:
         yield Fact("length", f"{node.op_type} length", 1, 2 if size is None else size + 1)
 
 
+@DEMANDS.rule("RoiAlign")
 def rois(place: Place, node: Node, slot: int) -> Iterator[Fact]:
     if slot == 2:
         yield index(place, axis_size(node.input(0), 0), "RoiAlign batch index")
 
 
+@DEMANDS.rule("RotaryEmbedding", domain=OWN_AND_MICROSOFT)
 def rotary(place: Place, node: Node, slot: int) -> Iterator[Fact]:
     """Positions are rows of the caches; com.microsoft.RotaryEmbedding has them before these."""
     positions, cache = (1, 2) if node.domain else (3, 1)
@@ -110,6 +124,7 @@ def rotary(place: Place, node: Node, slot: int) -> Iterator[Fact]:
         yield index(place, axis_size(node.input(cache), 0), f"{node.op_type} position")
 
 
+@DEMANDS.rule("MaxUnpool")
 def unpool(place: Place, node: Node, slot: int) -> Iterator[Fact]:
     shape = shape_of(node.input(0))
     sizes = [d for d in shape if d is not None] if shape else []
@@ -120,6 +135,7 @@ def unpool(place: Place, node: Node, slot: int) -> Iterator[Fact]:
         yield index(place, math.prod(sizes) if sizes else None, "MaxUnpool index")
 
 
+@DEMANDS.rule("GroupQueryAttention", domain="com.microsoft")
 def group_query(place: Place, node: Node, slot: int) -> Iterator[Fact]:
     """com.microsoft.GroupQueryAttention: every row has the whole length."""
     if slot in (5, 6):

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from tiered.graph.queries.op_traits import REDUCTIONS
 from tiered.runtime.inputs.graph_facts import Fact, Place, numbers_of
-from tiered.runtime.inputs.rules import indexing, sizes
+from tiered.runtime.inputs.rules.demand import DEMANDS, OWN_AND_MICROSOFT, Demand
 
 if TYPE_CHECKING:
     from tiered.graph import Node
 
-Demand = Callable[[Place, "Node", int], Iterator[Fact]]
 
-_REDUCTIONS = tuple(
-    f"Reduce{of}"
-    for of in ("Sum", "Mean", "Max", "Min", "Prod", "L1", "L2", "LogSum", "LogSumExp", "SumSquare")
-)
 _QLINEAR = {1: "positive", 4: "positive", 6: "positive"} | dict.fromkeys((2, 5, 7), "zero_point")
 _TRIPS = 3  # iterations of a loop with an input as trip count
 
@@ -32,17 +28,14 @@ def demands(place: Place, node: Node, slot: int, *, direct: bool) -> Iterator[Fa
         if node.op_type in ("Where", "And", "Or", "Not"):
             yield Fact("mask", f"compared, then {node.op_type}")
         return
-    for fact in _BY_OP.get(node.op_type, _nothing)(place, node, slot):
+    rule = DEMANDS.of(node)
+    for fact in () if rule is None else rule(place, node, slot):
         if fact.kind == "values" and not direct:
             yield Fact("size", f"{fact.why}, through other operators")
         elif fact.kind == "index" and place.counted:
             yield Fact("mask", f"counted by CumSum, then {fact.why}")
         else:
             yield fact
-
-
-def _nothing(place: Place, node: Node, slot: int) -> Iterator[Fact]:
-    return iter(())
 
 
 def _prescribed(slots: dict[int, tuple[str, float]]) -> Demand:
@@ -66,6 +59,7 @@ def _kinds(slots: dict[int, str]) -> Demand:
     return demand
 
 
+@DEMANDS.rule("Sub")
 def _subtract(place: Place, node: Node, slot: int) -> Iterator[Fact]:
     """Yield that x of 1 - x is a mask."""
     if slot == 1:
@@ -74,77 +68,58 @@ def _subtract(place: Place, node: Node, slot: int) -> Iterator[Fact]:
             yield Fact("mask", "1 - x")
 
 
+@DEMANDS.rule("Mul")
 def _multiply(place: Place, node: Node, slot: int) -> Iterator[Fact]:
     yield Fact("factor", node.op_type)
 
 
+@DEMANDS.rule("Add")
 def _add(place: Place, node: Node, slot: int) -> Iterator[Fact]:
     yield Fact("addend", node.op_type)
 
 
+@DEMANDS.rule(*REDUCTIONS)
 def _reduce(place: Place, node: Node, slot: int) -> Iterator[Fact]:
     if slot == 1:
         yield Fact("values", f"{node.op_type} axes", values=(0, 1, 2, 3))
 
 
-_BY_OP: dict[str, Demand] = {
-    **dict.fromkeys(("Gather", "GatherElements", "GatherBlockQuantized"), indexing.gather),
-    **dict.fromkeys(("ScatterElements", "Scatter"), indexing.scatter_elements),
-    **dict.fromkeys(("GatherND", "ScatterND"), indexing.gather_nd),
-    **dict.fromkeys(("EmbedLayerNormalization", "QEmbedLayerNormalization"), indexing.embed),
-    **dict.fromkeys(("RNN", "GRU", "LSTM", "ReverseSequence"), indexing.lengths),
-    **dict.fromkeys(("Resize", "Upsample"), sizes.resize),
-    **dict.fromkeys(("Squeeze", "Unsqueeze"), sizes.squeeze_axes),
-    **dict.fromkeys(("Split", "SplitToSequence"), sizes.split),
-    **dict.fromkeys(_REDUCTIONS, _reduce),
-    **dict.fromkeys(("Div", "Mod"), _kinds({0: "dividend", 1: "divisor"})),
-    **dict.fromkeys(("Log", "Sqrt"), _kinds({0: "domain"})),
-    **dict.fromkeys(("And", "Or"), _kinds({0: "conjunct", 1: "conjunct"})),
-    **dict.fromkeys(
-        ("QuantizeLinear", "DequantizeLinear"), _kinds({1: "positive", 2: "zero_point"})
-    ),
-    **dict.fromkeys(("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"), indexing.classes),
-    **dict.fromkeys(
-        ("HannWindow", "HammingWindow", "BlackmanWindow"), _prescribed({0: ("size", 10)})
-    ),
-    "OneHot": indexing.one_hot,
-    "RoiAlign": indexing.rois,
-    "RotaryEmbedding": indexing.rotary,
-    "MaxUnpool": indexing.unpool,
-    "GroupQueryAttention": indexing.group_query,
-    "Reshape": sizes.reshape,
-    "Expand": sizes.expand,
-    "Pad": sizes.pads,
-    "Slice": sizes.slice,
-    "TopK": sizes.top_k,
-    "Where": _kinds({0: "chooser"}),
-    "Not": _kinds({0: "conjunct"}),
-    "Sub": _subtract,
-    "Mul": _multiply,
-    "Add": _add,
-    "Tile": _prescribed({1: ("repeat", 2)}),
-    "ConstantOfShape": _prescribed({0: ("size", 2)}),
-    "Range": _prescribed({0: ("start", 0), 1: ("limit", 5), 2: ("step", 1)}),
-    "CumSum": _prescribed({1: ("axis", 0)}),
-    "Trilu": _prescribed({1: ("diagonal", 0)}),
-    "Dropout": _prescribed({1: ("ratio", 0.5), 2: ("training", 0)}),
-    "Clip": _prescribed({1: ("low", -1), 2: ("high", 1)}),
-    "Loop": _prescribed({0: ("trip count", _TRIPS), 1: ("condition", 1)}),
-    "NonMaxSuppression": _prescribed({2: ("boxes", 3), 3: ("IoU", 0.5), 4: ("score", 0.0)}),
-    "SequenceAt": _prescribed({1: ("position", 0)}),
-    "SequenceInsert": _prescribed({2: ("position", 0)}),
-    "SequenceErase": _prescribed({1: ("position", 0)}),
-    "If": _kinds({0: "condition"}),
-    "BitShift": _kinds({1: "small"}),
-    "Pow": _kinds({1: "small"}),
-    "BatchNormalization": _kinds({4: "domain"}),
-    "Attention": indexing.attention,
-    "AffineGrid": sizes.affine_grid,
-    "ArrayFeatureExtractor": indexing.last_axis,
-    "CumProd": _prescribed({1: ("axis", 0)}),
-    "DFT": _prescribed({1: ("length", 8), 2: ("axis", 1)}),
-    "STFT": _prescribed({1: ("step", 4), 3: ("length", 16)}),
-    "MelWeightMatrix": _prescribed(
+_rule = DEMANDS.rule
+
+_rule("Div", "Mod")(_kinds({0: "dividend", 1: "divisor"}))
+_rule("Log", "Sqrt")(_kinds({0: "domain"}))
+_rule("And", "Or")(_kinds({0: "conjunct", 1: "conjunct"}))
+_rule("Where")(_kinds({0: "chooser"}))
+_rule("Not")(_kinds({0: "conjunct"}))
+_rule("If")(_kinds({0: "condition"}))
+_rule("BitShift", "Pow")(_kinds({1: "small"}))
+_rule("BatchNormalization")(_kinds({4: "domain"}))
+_rule("ConvInteger", "MatMulInteger")(_kinds({2: "zero_point", 3: "zero_point"}))
+_rule("QLinearConv", domain=OWN_AND_MICROSOFT)(_kinds(_QLINEAR))
+_rule("QLinearMatMul")(_kinds(_QLINEAR))
+_rule("QuantizeLinear", "DequantizeLinear", domain=OWN_AND_MICROSOFT)(
+    _kinds({1: "positive", 2: "zero_point"})
+)
+_rule("MultiHeadAttention", domain="com.microsoft")(_kinds({4: "mask"}))
+
+_rule("HannWindow", "HammingWindow", "BlackmanWindow")(_prescribed({0: ("size", 10)}))
+_rule("Tile")(_prescribed({1: ("repeat", 2)}))
+_rule("ConstantOfShape")(_prescribed({0: ("size", 2)}))
+_rule("Range", domain=OWN_AND_MICROSOFT)(
+    _prescribed({0: ("start", 0), 1: ("limit", 5), 2: ("step", 1)})
+)
+_rule("CumProd", "CumSum")(_prescribed({1: ("axis", 0)}))
+_rule("Trilu", domain=OWN_AND_MICROSOFT)(_prescribed({1: ("diagonal", 0)}))
+_rule("Dropout")(_prescribed({1: ("ratio", 0.5), 2: ("training", 0)}))
+_rule("Clip")(_prescribed({1: ("low", -1), 2: ("high", 1)}))
+_rule("Loop")(_prescribed({0: ("trip count", _TRIPS), 1: ("condition", 1)}))
+_rule("NonMaxSuppression")(_prescribed({2: ("boxes", 3), 3: ("IoU", 0.5), 4: ("score", 0.0)}))
+_rule("SequenceAt", "SequenceErase")(_prescribed({1: ("position", 0)}))
+_rule("SequenceInsert")(_prescribed({2: ("position", 0)}))
+_rule("DFT")(_prescribed({1: ("length", 8), 2: ("axis", 1)}))
+_rule("STFT")(_prescribed({1: ("step", 4), 3: ("length", 16)}))
+_rule("MelWeightMatrix")(
+    _prescribed(
         {
             0: ("bins", 8),
             1: ("length", 16),
@@ -152,8 +127,5 @@ _BY_OP: dict[str, Demand] = {
             3: ("low edge", 0),
             4: ("high edge", 4096),
         }
-    ),
-    **dict.fromkeys(("QLinearConv", "QLinearMatMul"), _kinds(_QLINEAR)),
-    **dict.fromkeys(("ConvInteger", "MatMulInteger"), _kinds({2: "zero_point", 3: "zero_point"})),
-    "MultiHeadAttention": _kinds({4: "mask"}),
-}
+    )
+)

@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tiered.runtime.inputs.graph_facts import Fact, Place, Shape, axis_size, shape_of
+from tiered.runtime.inputs.rules.demand import DEMANDS, OWN_AND_MICROSOFT
 
 if TYPE_CHECKING:
     from tiered.graph import Node
 
 
+@DEMANDS.rule("Reshape")
 def reshape(place: Place, node: Node, slot: int) -> Iterator[Fact]:
     if slot == 1:
         # [-1, 1, 1] fits whatever is reshaped; the declared result is better where it is whole.
@@ -20,6 +22,7 @@ def reshape(place: Place, node: Node, slot: int) -> Iterator[Fact]:
         yield Fact("values", "Reshape target", values=tuple(map(float, whole)) if fits else (-1, 1))
 
 
+@DEMANDS.rule("Expand")
 def expand(place: Place, node: Node, slot: int) -> Iterator[Fact]:
     if slot == 1:
         declared = shape_of(node.output) or ()
@@ -28,6 +31,7 @@ def expand(place: Place, node: Node, slot: int) -> Iterator[Fact]:
         yield Fact("values", "Expand target", values=whole if fits else (1,))
 
 
+@DEMANDS.rule("Pad", domain=OWN_AND_MICROSOFT)
 def pads(place: Place, node: Node, slot: int) -> Iterator[Fact]:
     shape = shape_of(node.input(0))
     if slot == 1:
@@ -42,6 +46,7 @@ def _axes(operator: str, shape: Shape | None) -> Fact:
     return Fact("values", f"{operator} axes", values=tuple(map(float, range(len(shape or (0,))))))
 
 
+@DEMANDS.rule("Slice")
 def slice(place: Place, node: Node, slot: int) -> Iterator[Fact]:
     shape = shape_of(node.input(0))
     if slot == 1:
@@ -55,6 +60,7 @@ def slice(place: Place, node: Node, slot: int) -> Iterator[Fact]:
         yield Fact("values", "Slice step", values=(1,))
 
 
+@DEMANDS.rule("Resize", "Upsample")
 def resize(place: Place, node: Node, slot: int) -> Iterator[Fact]:
     shape = shape_of(node.input(0)) or ()
     is_upsample = node.op_type == "Upsample"
@@ -65,6 +71,7 @@ def resize(place: Place, node: Node, slot: int) -> Iterator[Fact]:
         yield Fact("values", "Resize size", values=sizes or (2,))
 
 
+@DEMANDS.rule("Squeeze", "Unsqueeze")
 def squeeze_axes(place: Place, node: Node, slot: int) -> Iterator[Fact]:
     if slot != 1:
         return
@@ -76,6 +83,7 @@ def squeeze_axes(place: Place, node: Node, slot: int) -> Iterator[Fact]:
         yield _axes(node.op_type, shape)
 
 
+@DEMANDS.rule("Split", "SplitToSequence")
 def split(place: Place, node: Node, slot: int) -> Iterator[Fact]:
     if slot == 1:
         size = axis_size(node.input(0), node.attr("axis", 0))
@@ -88,12 +96,14 @@ def split(place: Place, node: Node, slot: int) -> Iterator[Fact]:
             yield Fact("values", f"{node.op_type} size", values=(*each, size - sum(each)))
 
 
+@DEMANDS.rule("TopK")
 def top_k(place: Place, node: Node, slot: int) -> Iterator[Fact]:
     if slot == 1:
         size = axis_size(node.input(0), node.attr("axis", -1))
         yield Fact("values", "TopK k", values=(min(3, size or 1),))
 
 
+@DEMANDS.rule("AffineGrid")
 def affine_grid(place: Place, node: Node, slot: int) -> Iterator[Fact]:
     if slot == 1:
         batch = axis_size(node.input(0), 0) or 1

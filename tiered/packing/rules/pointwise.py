@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tiered.graph import Node
+from tiered.graph.queries.op_traits import BROADCASTING, UNARY
 from tiered.graph.shape_inference.symbolic_dims import Size, add, multiply
 from tiered.packing.abstract import AbstractTensor, PositionEdit, Refusal, Role, Roles, Sizes
-from tiered.packing.interpretation import Interpretation
+from tiered.packing.interpretation import PACKINGS, Interpretation
 
 _KEEPS_ZERO = frozenset({"Cast", "Identity", "Dropout"})
 
 
+@PACKINGS.rule(*UNARY)
 def unary(state: Interpretation, node: Node) -> AbstractTensor | tuple[AbstractTensor, ...]:
     """Elementwise operators of one tensor; other operands are the same in both runs."""
     value = node.input(0)
@@ -29,6 +31,7 @@ def unary(state: Interpretation, node: Node) -> AbstractTensor | tuple[AbstractT
     return (made,) + (x.plain(),) * (len(node.outputs) - 1)
 
 
+@PACKINGS.rule(*BROADCASTING)
 def broadcasting(state: Interpretation, node: Node) -> AbstractTensor:
     """Elementwise operators of several tensors."""
     index = _index(state, node)

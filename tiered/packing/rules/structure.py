@@ -12,15 +12,16 @@ from tiered.graph import Node, Value
 from tiered.graph.shape_inference.symbolic_dims import Size
 from tiered.layout.rules import propagation_of
 from tiered.packing.abstract import AbstractTensor, PoolEdit, Refusal, Role, Roles, Sizes
-from tiered.packing.indexing import joined_index, repeated_index
-from tiered.packing.interpretation import Interpretation
-from tiered.packing.pointwise import joined
+from tiered.packing.interpretation import PACKINGS, Interpretation
+from tiered.packing.rules.indexing import joined_index, repeated_index
+from tiered.packing.rules.pointwise import joined
 from tiered.rewriter import Skip
 
 _END: Final = np.iinfo(np.int32).max
 """Exporters write this end of a Slice, or a larger one, for "all"."""
 
 
+@PACKINGS.rule("Transpose")
 def transpose(state: Interpretation, node: Node) -> AbstractTensor:
     x, perm = state.tensor(node, 0), node.perm
     if perm is None:
@@ -38,6 +39,7 @@ def _moved(x: AbstractTensor, sources: Sequence[int | None]) -> AbstractTensor:
     return replace(x, roles=roles, zeros=zeros, index=index)
 
 
+@PACKINGS.rule("Flatten", "Reshape", "Squeeze", "Unsqueeze")
 def reshaping(state: Interpretation, node: Node) -> AbstractTensor:
     """Reshape, Flatten, Squeeze and Unsqueeze: axes with a role stay whole."""
     value = node.inputs[0]
@@ -101,6 +103,7 @@ def _regrouped(
     return AbstractTensor(tuple(result), is_pooled=x.is_pooled)
 
 
+@PACKINGS.rule("Expand")
 def expand(state: Interpretation, node: Node) -> AbstractTensor:
     source = node.inputs[0]
     x = None if source is None else state.fact(source)
@@ -124,6 +127,7 @@ def expand(state: Interpretation, node: Node) -> AbstractTensor:
     return joined(state, node, [x], extra)
 
 
+@PACKINGS.rule("ConstantOfShape")
 def fill(state: Interpretation, node: Node) -> AbstractTensor:
     """ConstantOfShape: all elements are equal."""
     shape = node.output.shape
@@ -133,6 +137,7 @@ def fill(state: Interpretation, node: Node) -> AbstractTensor:
     return AbstractTensor(tuple(state.role_of(dim) for dim in shape))
 
 
+@PACKINGS.rule("Concat")
 def concat(state: Interpretation, node: Node) -> AbstractTensor:
     index = joined_index(state, node)
     if index is not None:
@@ -146,6 +151,7 @@ def concat(state: Interpretation, node: Node) -> AbstractTensor:
     return joined(state, node, operands)
 
 
+@PACKINGS.rule("Split")
 def split(state: Interpretation, node: Node) -> tuple[AbstractTensor, ...]:
     x = state.tensor(node, 0)
     state.constant(node, 1, "list of sizes")
@@ -157,6 +163,7 @@ def split(state: Interpretation, node: Node) -> tuple[AbstractTensor, ...]:
 # --- parts of a tensor ----------------------------------------------------------------------------
 
 
+@PACKINGS.rule("Gather")
 def gather(state: Interpretation, node: Node) -> AbstractTensor:
     x = state.tensor(node, 0)
     indices = node.inputs[1]
@@ -217,6 +224,7 @@ def pooled(
     return AbstractTensor(roles, is_pooled=True)
 
 
+@PACKINGS.rule("Slice")
 def slices(state: Interpretation, node: Node) -> AbstractTensor:
     value = node.inputs[0]
     x = None if value is None else state.fact(value)
@@ -283,6 +291,7 @@ def _elements(value: Value | None) -> list[Size] | None:
 # --- positions ------------------------------------------------------------------------------------
 
 
+@PACKINGS.rule("Range")
 def number_range(state: Interpretation, node: Node) -> AbstractTensor:
     """Range: positions up to the length of sequences, or the numbers of rows."""
     state.constant(node, 0, "start")

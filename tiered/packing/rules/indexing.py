@@ -11,7 +11,7 @@ from dataclasses import replace
 from tiered.graph import Node, Value
 from tiered.graph.shape_inference.symbolic_dims import Size
 from tiered.packing.abstract import AbstractTensor, Refusal, Role, Roles
-from tiered.packing.interpretation import Interpretation
+from tiered.packing.interpretation import PACKINGS, Interpretation
 
 
 def repeated_index(x: AbstractTensor, node: Node, roles: Roles) -> AbstractTensor | None:
@@ -56,6 +56,7 @@ def joined_index(state: Interpretation, node: Node) -> AbstractTensor | None:
     return AbstractTensor(first.roles, is_row_number=True, columns=columns)
 
 
+@PACKINGS.rule("GatherND")
 def gather_nd(state: Interpretation, node: Node) -> AbstractTensor:
     """GatherND of a value at each row and column."""
     x, indices = state.tensor(node, 0), node.inputs[1]

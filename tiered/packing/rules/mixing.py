@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from tiered.graph import DataType, Node
+from tiered.graph.queries.op_traits import REDUCTIONS
 from tiered.layout.rules.axes import reduced_axes
 from tiered.packing.abstract import AbstractTensor, MaskEdit, Refusal, Role, Roles
-from tiered.packing.interpretation import Interpretation
-from tiered.packing.pointwise import joined
-from tiered.packing.structure import pooled
+from tiered.packing.interpretation import PACKINGS, Interpretation
+from tiered.packing.rules.pointwise import joined
+from tiered.packing.rules.structure import pooled
 from tiered.rewriter import Skip
 
 
+@PACKINGS.rule("Hardmax", "LogSoftmax", "Softmax")
 def softmax(state: Interpretation, node: Node) -> AbstractTensor:
     """Softmax over features, or over the keys of an attention, which it masks."""
     x, rank = state.tensor(node, 0), len(state.tensor(node, 0).roles)
@@ -32,6 +34,7 @@ def softmax(state: Interpretation, node: Node) -> AbstractTensor:
     return AbstractTensor(x.roles, zeros=axis)
 
 
+@PACKINGS.rule("CumProd", "CumSum", "LpNormalization", "TopK")
 def along_axis(state: Interpretation, node: Node) -> tuple[AbstractTensor, ...]:
     """TopK, CumSum and others along one axis that has no role."""
     x = state.tensor(node, 0)
@@ -49,6 +52,7 @@ def along_axis(state: Interpretation, node: Node) -> tuple[AbstractTensor, ...]:
     return (x.plain(),) * len(node.outputs)
 
 
+@PACKINGS.rule("LayerNormalization", "RMSNormalization")
 def from_axis_on(state: Interpretation, node: Node) -> tuple[AbstractTensor, ...]:
     """LayerNormalization and RMSNormalization: over the axes from one on."""
     x = state.tensor(node, 0)
@@ -61,6 +65,7 @@ def from_axis_on(state: Interpretation, node: Node) -> tuple[AbstractTensor, ...
     return (x.plain(),) * len(node.outputs)
 
 
+@PACKINGS.rule("BatchNormalization", "DequantizeLinear", "QuantizeLinear")
 def per_channel(state: Interpretation, node: Node) -> AbstractTensor:
     """BatchNormalization, QuantizeLinear and DequantizeLinear: numbers for each channel."""
     x = state.tensor(node, 0)
@@ -79,6 +84,7 @@ def _check_free(x: AbstractTensor, axes: range | tuple[int, ...]) -> None:
         raise Refusal("it combines the tokens of a row")
 
 
+@PACKINGS.rule("ArgMax", "ArgMin", *REDUCTIONS)
 def reduction(state: Interpretation, node: Node) -> AbstractTensor:
     """Reduce* and Arg*: sums and means over the tokens become those of each sequence."""
     x = state.tensor(node, 0)
@@ -108,6 +114,7 @@ def reduction(state: Interpretation, node: Node) -> AbstractTensor:
 # --- products -------------------------------------------------------------------------------------
 
 
+@PACKINGS.rule("MatMul")
 def matmul(state: Interpretation, node: Node) -> AbstractTensor:
     """MatMul: over features, or over the keys of attention weights."""
     left, right = state.tensor(node, 0), state.tensor(node, 1)
@@ -123,6 +130,7 @@ def matmul(state: Interpretation, node: Node) -> AbstractTensor:
     return joined(state, node, [rows, columns])
 
 
+@PACKINGS.rule("Gemm")
 def gemm(state: Interpretation, node: Node) -> AbstractTensor:
     operands = [state.tensor(node, slot) for slot in range(2)]
     swapped = [node.attr(name, 0) for name in ("transA", "transB")]

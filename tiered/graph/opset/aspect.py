@@ -1,0 +1,100 @@
+"""What is known of operators: a registry for each aspect, all of one kind.
+
+An aspect is one question that a part of the project asks of operators: the types of their outputs,
+their gradient, how a cut passes through. `tiered.aspects` lists them, and `tiered operators` prints
+which operators have which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Generic, TypeVar, cast
+
+from tiered.errors import UsageError
+
+if TYPE_CHECKING:
+    from tiered.graph.core.node import Node
+
+Key = tuple[str, str]
+"""The domain and the name of an operator."""
+
+T = TypeVar("T")
+AnyRule = TypeVar("AnyRule")
+
+
+class Aspect(Generic[T]):
+    """The rules of one aspect by operator; `find((domain, op_type))` is the fastest look-up.
+
+    Attributes:
+        name: what messages call a rule: "range" of "range rule".
+        decorator: the name under which its `rule` is public.
+        rules: the rules by domain and operator.
+        find: the rule of a domain and an operator; None if there is none.
+    """
+
+    __slots__ = ("decorator", "find", "name", "rules")
+
+    def __init__(self, name: str, decorator: str | None = None) -> None:
+        self.name = name
+        self.decorator = decorator or f"{name}_rule"
+        self.rules: dict[Key, T] = {}
+        self.find = self.rules.get
+
+    def of(self, node: Node) -> T | None:
+        """Return the rule of the operator of a node; None if there is none."""
+        return self.find((node.domain, node.op_type))
+
+    def rule(
+        self, *op_types: str, domain: str | Sequence[str] = ""
+    ) -> Callable[[AnyRule], AnyRule]:
+        """Register the decorated function as the rule of operators.
+
+            @RANGES.rule("Scale", domain="my.domain")
+            def scale(call): ...
+
+        Args:
+            op_types: the operators.
+            domain: their domain, or several; "" is onnx's own.
+
+        Raises:
+            UsageError: no operator is named, or one has a rule already.
+        """
+        self.check_named(op_types)
+
+        def register(rule: AnyRule) -> AnyRule:
+            self.put(op_types, domain, cast("T", rule))
+            return rule
+
+        return register
+
+    def check_named(self, op_types: tuple[str, ...]) -> None:
+        """Check that operators are named.
+
+        Raises:
+            UsageError: they are not, as in a decorator without parentheses.
+        """
+        if not op_types or not all(isinstance(op_type, str) for op_type in op_types):
+            raise UsageError(f"{self.decorator} takes names of operators, not {op_types!r}")
+
+    def put(self, op_types: Iterable[str], domain: str | Sequence[str], entry: T) -> None:
+        """Register one entry for operators: for all of them, or for none.
+
+        Raises:
+            UsageError: one has an entry already.
+        """
+        domains = (domain,) if isinstance(domain, str) else domain
+        keys = [(each, op_type) for each in domains for op_type in op_types]
+        for key in keys:
+            if key in self.rules:
+                name = qualified(key[1], key[0])
+                raise UsageError(f"there is a {self.name} rule for {name} already")
+        self.rules.update(dict.fromkeys(keys, entry))
+
+    def remove(self, op_type: str, domain: str = "") -> None:
+        """Remove the rule of an operator, if there is one, as tests do."""
+        self.rules.pop((domain, op_type), None)
+
+
+def qualified(op_type: str, domain: str) -> str:
+    """Return the name of an operator with its domain, if it is not onnx's own."""
+    return f"{domain}::{op_type}" if domain else op_type
