@@ -17,8 +17,8 @@ from tiered.quantization.plan import NO_PRODUCTS, is_dequantized, is_layer, weig
 from tiered.quantization.scales import Array, Weight, weight_of
 from tiered.quantization.scheme import Scheme
 from tiered.rewriter import Skip
-from tiered.roles.indices import index_nodes
-from tiered.roles.masks import mask_limits
+from tiered.roles.analysis import few_bit_roles
+from tiered.roles.masks import MASKED, mask_limits
 from tiered.roles.role import graphs_of
 
 OnFound = Callable[[str], None]
@@ -62,7 +62,7 @@ def quantise_dynamically(
     model.refresh_types()
     for text in unmatched(model, skip_op_types, skip_nodes):
         on_found(text)
-    indices, limits = index_nodes(model), mask_limits(model)
+    roles, limits = few_bit_roles(model), mask_limits(model)
     products = [
         node
         for graph in graphs_of(model)
@@ -79,9 +79,9 @@ def quantise_dynamically(
             return "a Conv is quantised on request only"
         if model.opset() < _FIRST_OPSET:
             return f"DynamicQuantizeLinear needs opset 11, the model has {model.opset()}"
-        if node in indices:
-            return "the result decides a shape or an index"
-        return "an operand has masks" if node.inputs[0] in limits else _refusal(node)
+        if node in roles:
+            return str(roles[node])
+        return str(MASKED) if node.inputs[0] in limits else _refusal(node)
 
     if not products:
         on_skip(None, NO_PRODUCTS)

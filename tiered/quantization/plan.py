@@ -13,8 +13,8 @@ from tiered.graph.queries.multiply_adds import LAYERS
 from tiered.quantization.scheme import PRODUCTS, Scheme
 from tiered.quantization.slots import ACTIVATIONS, ONE_SCALE, data_operands
 from tiered.rewriter import Unable
-from tiered.roles.indices import index_nodes
-from tiered.roles.role import graphs_of
+from tiered.roles.analysis import few_bit_roles
+from tiered.roles.role import Roles, graphs_of
 
 Role = Literal["data", "weight"]
 Keep = Callable[[Node], str]
@@ -106,19 +106,19 @@ def plan_of(model: Model, scheme: Scheme, keep: Keep = lambda node: "") -> Plan:
         refusal = "the model is quantised already"
     if refusal:
         return Plan([], [(node, refusal) for node in products])
-    indices = index_nodes(model)
+    roles = few_bit_roles(model)
     units, kept = list[Unit](), list[tuple[Node, str]]()
     for node in products:
-        found = keep(node) or _unit(node, scheme, is_index=node in indices)
+        found = keep(node) or _unit(node, scheme, roles)
         if isinstance(found, Unit):
             units.append(found)
         else:
             kept.append((node, found))
-    others = _others(model, scheme, keep, indices)
+    others = _others(model, scheme, keep, roles)
     # A layer of products that the target takes in integers is one of its other operators.
     kept = [(node, reason) for node, reason in kept if node not in others]
     done = {*others, *(node for node, _ in kept), *(unit.node for unit in units)}
-    floating = [] if scheme.in_integers is None else _floating(model, scheme, done)
+    floating = [] if scheme.in_integers is None else _floating(model, scheme, done, roles)
     return placed(Plan(units, kept, others=others, floating=floating), scheme)
 
 
@@ -131,25 +131,31 @@ def is_layer(node: Node) -> bool:
     return not node.domain and node.op_type in PRODUCTS | LAYERS and not is_einsum_of_one
 
 
-def _floating(model: Model, scheme: Scheme, done: Collection[Node]) -> list[tuple[Node, str]]:
-    """Return the other operators of floats that the target does not take, and why."""
+def _floating(
+    model: Model, scheme: Scheme, done: Collection[Node], roles: Roles
+) -> list[tuple[Node, str]]:
+    """Return the other operators of floats that stay float for a role or the target, and why."""
     nodes = (node for node in model.main.topological_order() if node not in done)
     of_floats = (node for node in nodes if any(
         value is not None and value.dtype == DataType.FLOAT and not value.is_constant
         for value in (*node.inputs, *node.outputs)
     ))  # fmt: skip
-    found = ((node, scheme.why_float(node)) for node in of_floats if not node.is_op("Constant"))
+    found = (
+        (node, str(roles[node]) if node in roles else scheme.why_float(node))
+        for node in of_floats
+        if not node.is_op("Constant")
+    )
     return [(node, reason) for node, reason in found if reason]
 
 
 def _others(
-    model: Model, scheme: Scheme, keep: Keep, indices: frozenset[Node]
+    model: Model, scheme: Scheme, keep: Keep, roles: Roles
 ) -> dict[Node, Sequence[Value]]:
     """Return the operators besides products that the target takes in integers only."""
     if scheme.in_integers is None:
         return {}
     nodes = (node for node in model.main.topological_order() if node.op_type not in PRODUCTS)
-    open_nodes = (node for node in nodes if node not in indices and not keep(node))
+    open_nodes = (node for node in nodes if node not in roles and not keep(node))
     found = {node: scheme.in_integers(node) for node in open_nodes}
     return {node: values for node, values in found.items() if values}
 
@@ -172,15 +178,15 @@ def is_quantised(model: Model) -> bool:
     )
 
 
-def _unit(node: Node, scheme: Scheme, *, is_index: bool) -> Unit | str:
+def _unit(node: Node, scheme: Scheme, known: Roles) -> Unit | str:
     if node.op_type in LAYERS:
         return f"there is no integer {node.op_type}"
     if node.op_type not in scheme.operators:
         return f"the target has no integer {node.op_type}"
     if node.parameter_reason is not None:
         return node.parameter_reason
-    if is_index:
-        return "the result decides a shape or an index"
+    if node in known:
+        return str(known[node])
     roles: dict[int, Role] = {}
     for slot in (0, 1):
         value = node.inputs[slot]

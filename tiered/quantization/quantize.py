@@ -44,7 +44,7 @@ from tiered.quantization.plan import (
 from tiered.quantization.scales import Parameters
 from tiered.quantization.scheme import Scheme, scheme_of
 from tiered.rewriter import Skip
-from tiered.roles.masks import LARGEST, mask_limits
+from tiered.roles.masks import LARGEST, MASKED, mask_limits
 from tiered.runtime.byte_products import byte_products
 from tiered.support.numerics import Numerics
 from tiered.verify.samples import Source, check_given, read_samples
@@ -310,7 +310,7 @@ class _Quantisation:
     def _masked(self, plan: Plan, samples: Sequence[Feeds]) -> dict[Node, str]:
         """Return the products that must not be quantised for their numbers."""
         limits = mask_limits(self.model, samples)
-        reason = "an operand has masks"
+        reason = str(MASKED)
         return {
             **{each.node: reason for each in plan.units if limits.keys() & each.data},
             **{node: reason for node, values in plan.others.items() if limits.keys() & values},

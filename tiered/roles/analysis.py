@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tiered.graph import DataType, Model, Node
 from tiered.roles.epsilons import epsilon_roles
-from tiered.roles.indices import index_roles
+from tiered.roles.indices import index_product_roles, index_roles
 from tiered.roles.large import large_roles
 from tiered.roles.positions import position_roles
 from tiered.roles.probabilities import probability_roles
@@ -30,3 +30,14 @@ def roles_of(model: Model, low: DataType, ignored: Ignored) -> dict[Node, Role]:
         | position_roles(model)
         | index_roles(model)
     )
+
+
+def few_bit_roles(model: Model) -> dict[Node, Role]:
+    """Return the nodes that must not be stored or computed in 8 bits or fewer for their role.
+
+    Scales follow the numbers, so small and large constants have no role there.
+
+    Args:
+        model: the model; its types are known.
+    """
+    return position_roles(model) | index_product_roles(model)

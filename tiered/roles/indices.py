@@ -43,20 +43,26 @@ _LEARNED: Final = frozenset(
 
 def index_roles(model: Model) -> dict[Node, Role]:
     """Return the nodes of floats that a shape, an index, an axis or a size is computed by."""
-    nodes = _before_indices(model, _LEARNED)
-    return dict.fromkeys(nodes, Role("index or shape", "it decides where elements are"))
+    nodes = (node for node in _before_indices(model) if node.op_type not in _LEARNED)
+    return dict.fromkeys(nodes, _ROLE)
 
 
-def index_nodes(model: Model) -> frozenset[Node]:
-    """Return the nodes whose results reach a shape, an index, an axis or a size."""
-    return frozenset(_before_indices(model, frozenset()))
+def index_product_roles(model: Model) -> dict[Node, Role]:
+    """Return these nodes and the operators of data that they read: bits of these are few.
+
+    What such an operator reads in turn is data, as exact as its type.
+    """
+    return dict.fromkeys(_before_indices(model), _ROLE)
 
 
-def _before_indices(model: Model, ends: frozenset[str]) -> dict[Node, None]:
+_ROLE: Final = Role("index or shape", "it decides where elements are")
+
+
+def _before_indices(model: Model) -> dict[Node, None]:
     """Return the nodes whose results reach a shape, an index, an axis or a size.
 
-    Arithmetic on floats is followed too, as in the buckets of relative positions; operators that
-    select elements end the search, as their indices are valid for any data, and those of `ends`.
+    Arithmetic on floats is followed too, as in the buckets of relative positions, up to operators
+    of data; operators that select elements end the search, as their indices are valid for any data.
     """
     pending: list[Value] = []
     for graph in graphs_of(model):
@@ -66,9 +72,11 @@ def _before_indices(model: Model, ends: frozenset[str]) -> dict[Node, None]:
     found = dict[Node, None]()
     while pending:
         node_ = pending.pop().producer
-        if node_ is None or node_ in found or node_.op_type in _SELECTS | ends:
+        if node_ is None or node_ in found or node_.op_type in _SELECTS:
             continue
         found[node_] = None
+        if node_.op_type in _LEARNED:
+            continue
         read = node_.inputs[:1] if node_.is_op("CastLike") else node_.inputs  # the rest is a dtype
         pending += [value for value in read if value is not None]
     return found

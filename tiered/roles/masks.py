@@ -9,10 +9,13 @@ import numpy as np
 
 from tiered.graph import Model, Node, Value
 from tiered.graph.queries.op_traits import MOVES
-from tiered.roles.role import graphs_of
+from tiered.roles.role import Role, graphs_of
 
 LARGEST: Final = 1e30
 """From this magnitude on, a number is a mask, an overflow, or the lowest of its dtype."""
+
+MASKED: Final = Role("mask", "an operand has masks")
+"""Why a node keeps a wide type: the mask would become the lowest number of the range."""
 
 _LEAST_MASK: Final = -1e4
 """Exporters mask scores with this number or a lower one, or subtract its opposite."""

@@ -13,7 +13,7 @@ from tiered.graph.core.dtypes import float_info
 Array = np.ndarray[Any, Any]
 
 Name = Literal[
-    "epsilon", "index or shape", "large constant", "position", "probability", "statistic"
+    "epsilon", "index or shape", "large constant", "mask", "position", "probability", "statistic"
 ]
 
 _MOST_LOST: Final = 1 / 16

@@ -18,6 +18,8 @@ from tiered.precision.few_bits.weights import Encoded, float8_format, store_weig
 from tiered.precision.lower import OnFound, OnSkip
 from tiered.precision.narrowing import unmatched, why_skipped
 from tiered.rewriter import Skip, Unable
+from tiered.roles.analysis import few_bit_roles
+from tiered.roles.masks import MASKED, mask_limits
 from tiered.verify.samples import Source
 
 Array = np.ndarray[Any, Any]
@@ -115,13 +117,17 @@ class _Conversion:
         self.settings = settings
         self.scales: dict[_Planned, float] = {}
         self.codes = Encoded() if settings.budget else None
+        model.refresh_types()
+        self.roles = few_bit_roles(model)
+        self.masks = mask_limits(model)
 
     def run(self, kept: Mapping[Node, str], on_found: OnFound, on_skip: OnSkip) -> list[Node]:
         """Quantise all products but some, and return them."""
         settings, low = self.settings, FLOAT8[self.settings.format]
 
         def keep(node: Node) -> str:
-            return kept.get(node, "") or settings.keep(node)
+            role = self.roles.get(node)
+            return kept.get(node, "") or settings.keep(node) or (str(role) if role else "")
 
         planned: dict[_Planned, list[tuple[Node, int]]] = {}
         for node in _products(self.model):
@@ -132,7 +138,7 @@ class _Conversion:
                 continue
             for place, value in _data(node):
                 exponent = settings.exponents.for_node(node)
-                if reason := _refusal(value, exponent):
+                if reason := str(MASKED) if value in self.masks else _refusal(value, exponent):
                     on_skip(node, Skip(reason))
                 else:
                     planned.setdefault(_Planned(value, exponent), []).append((node, place))

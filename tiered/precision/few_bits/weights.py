@@ -20,6 +20,8 @@ from tiered.precision.few_bits.returning import OutputBudget, convert_within
 from tiered.precision.lower import OnFound, OnSkip
 from tiered.precision.narrowing import unmatched, why_skipped
 from tiered.rewriter import Skip, Unable
+from tiered.roles.analysis import few_bit_roles
+from tiered.roles.masks import MASKED, mask_limits
 
 Array = np.ndarray[Any, Any]
 Keep = Callable[[Node], str]
@@ -126,12 +128,15 @@ def quantise_weights(
     """
     for text in unmatched(model, skip_op_types, skip_nodes):
         on_found(text)
-    limits = budget or OutputBudget()
+    model.refresh_types()
+    limits, roles = budget or OutputBudget(), few_bit_roles(model)
     known = Encoded() if limits.limit else None
 
     def convert(kept: Mapping[Node, str], on_found: OnFound, on_skip: OnSkip) -> list[Node]:
         def keep(node: Node) -> str:
-            return kept.get(node, "") or why_skipped(node, skip_op_types, skip_nodes)
+            role = roles.get(node)
+            own = kept.get(node, "") or why_skipped(node, skip_op_types, skip_nodes)
+            return own or (str(role) if role else "")
 
         return store_weights(model, form, on_found, on_skip, keep, min_elements, known, operands)
 
@@ -174,9 +179,10 @@ def store_weights(
         text = "{} needs opset {}, the model has {}"
         on_skip(None, Unable(text, form.dtype.name.lower(), form.opset, model.opset()))
         return []
-    chosen = dict[Value, list[_Reader]]()
+    chosen, masks = dict[Value, list[_Reader]](), mask_limits(model)
     for value, uses in readers.items():
-        refused = _refusal(value, uses, form, min_elements)
+        is_mask = value in masks
+        refused = str(MASKED) if is_mask else _refusal(value, uses, form, min_elements)
         nodes = [node for use in uses for node in (use.node, *use.behind)]
         if reason := next(filter(None, map(keep, nodes)), refused):
             on_skip(uses[0].node, Skip(reason))
