@@ -246,8 +246,8 @@ def by_model(found: Mapping[str, Mapping[str, Result]], tools: Sequence[str]) ->
 def by_tool(found: Mapping[str, Mapping[str, Result]], tools: Sequence[str]) -> str:
     """Return a row for each tool; gains are those over it at equal coverage, of tiered."""
     lines = [
-        "| tool | valid | products | median dB | least dB | least dB, deployed | gain of tiered, dB "
-        "| gain, deployed | seconds |",
+        "| tool | valid | products | median dB | least dB | least dB, deployed "
+        "| gain of tiered, dB | gain, deployed | seconds |",
         "|---|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for tool in tools:

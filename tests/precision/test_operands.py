@@ -12,6 +12,7 @@ from tiered.precision.few_bits import operands
 from tiered.precision.few_bits.operands import Operand, Operands
 
 MATMUL = "(float[N,64] x) => (float[N,16] y) { s = Neg(x) y = MatMul(s, w) }"
+SAME = 'auto_pad = "SAME_UPPER"'
 FEEDS = {"x": np.arange(8 * 64, dtype=np.float32).reshape(8, 64)}
 
 
@@ -75,7 +76,7 @@ def test_a_weight_with_two_readers_has_the_rows_of_both() -> None:
     [
         ("(float[64,8] x) => (float[8,16] y) { y = Gemm<transA=1>(x, w) }", (64, 16)),
         ("(int64[N] x) => (float[N,16] y) { y = Gather(w, x) }", (64, 16)),
-        ("(float[1,4,9] x) => (float[1,8,9] y) { y = Conv(x, w) }", (8, 4, 1)),
+        (f"(float[1,4,9] x) => (float[1,8,9] y) {{ y = Conv<{SAME}>(x, w) }}", (8, 4, 1)),
         ("(float[64,64] x) => (float[64,64] y) { c = MatMul(w, w) y = Add(x, c) }", (64, 64)),
     ],
 )

@@ -10,6 +10,7 @@ import numpy as np
 from tiered.graph import Graph, Model, Node, Tensor, Use, Value
 from tiered.quantization.pairs import orders_of
 from tiered.quantization.plan import Plan, Unit
+from tiered.quantization.rounding import Rounding
 from tiered.quantization.scales import Array, Parameters, Weight, bias_of, least_scales, weight_of
 from tiered.quantization.scheme import Scheme
 
@@ -43,7 +44,11 @@ def channel_axis(node: Node, slot: int, rank: int) -> int | None:
 
 
 def place(
-    model: Model, plan: Plan, scheme: Scheme, parameters: Mapping[Value, Parameters]
+    model: Model,
+    plan: Plan,
+    scheme: Scheme,
+    parameters: Mapping[Value, Parameters],
+    rounding: Rounding | None = None,
 ) -> dict[str, Placed]:
     """Quantise what a plan has; return what each product is stored as, by its output's name.
 
@@ -52,17 +57,23 @@ def place(
         plan: each data operand of a unit is one of its pairs.
         scheme: of the target.
         parameters: of each value that gets a pair.
+        rounding: rounds weights for data; None to round to nearest.
     """
-    return _Placement(model, scheme, parameters).run(plan)
+    return _Placement(model, scheme, parameters, rounding).run(plan)
 
 
 class _Placement:
     def __init__(
-        self, model: Model, scheme: Scheme, parameters: Mapping[Value, Parameters]
+        self,
+        model: Model,
+        scheme: Scheme,
+        parameters: Mapping[Value, Parameters],
+        rounding: Rounding | None,
     ) -> None:
         self.opset = model.opset()
         self.scheme = scheme
         self.parameters = parameters
+        self.rounding = rounding
         self.weights: dict[tuple[object, ...], tuple[Value, Weight]] = {}
         self.biases: dict[tuple[Value, bytes], Value] = {}
 
@@ -142,6 +153,8 @@ class _Placement:
         assert weight is not None, "a weight that is not finite is in no plan"
         key = value, axis, unsigned, tuple(orders), weight.scales.tobytes()
         if key not in self.weights:
+            if self.rounding is not None and slot == 1:
+                weight = self.rounding.of(node, value, weight, orders)
             self.weights[key] = dequantized(value.owner, value.name, weight), weight
         return self.weights[key]
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 import onnx
 
@@ -30,7 +31,7 @@ from tiered.quantization.deployed import (
     scheme_for,
 )
 from tiered.quantization.parameters import parameters_of_plan
-from tiered.quantization.placement import Placed, place
+from tiered.quantization.placement import Placed, channel_axis, place
 from tiered.quantization.plan import (
     NO_PRODUCTS,
     Keep,
@@ -41,6 +42,7 @@ from tiered.quantization.plan import (
     range_of_constant,
     without,
 )
+from tiered.quantization.rounding import Rounding, readers_of
 from tiered.quantization.scales import Parameters
 from tiered.quantization.scheme import Scheme, scheme_of
 from tiered.rewriter import Skip
@@ -51,6 +53,8 @@ from tiered.verify.samples import Source, check_given, read_samples
 
 if TYPE_CHECKING:
     from tiered.backends import Backend
+
+RoundingMode = Literal["samples", "nearest"]
 
 OnFound = Callable[[str], None]
 OnSkip = Callable[["Node | None", Skip], None]
@@ -78,6 +82,7 @@ class QuantisationSettings:
         skip_op_types, skip_nodes: what stays float: operators, and globs of names of nodes.
         reduce_range: 7 bits for weights; None as the backend needs.
         processor: on which the result runs; None for the one at hand.
+        rounding: of weights: for the data of samples, or to nearest.
     """
 
     inputs: Sequence[Source] = ()
@@ -92,6 +97,7 @@ class QuantisationSettings:
     skip_nodes: Sequence[str] = ()
     reduce_range: bool | None = None
     processor: Processor | None = None
+    rounding: RoundingMode = "samples"
 
     def __post_init__(self) -> None:
         """Check the numbers.
@@ -264,6 +270,26 @@ class _Quantisation:
             return Quantised(plan)
         self.measured = self._calibrated(plan, samples.whole)
         plan = self._with_ranges(plan)
+        with self._rounding(plan, samples.part) as self.rounding:
+            return self._finished(plan, samples)
+
+    def _rounding(
+        self, plan: Plan, feeds: Sequence[Feeds]
+    ) -> AbstractContextManager[Rounding | None]:
+        """Return what rounds weights for samples, if that is wanted."""
+        if self.settings.rounding == "nearest":
+            return nullcontext()
+        self.on_step("rounding weights")
+        axes = (
+            (unit.node, channel_axis(unit.node, 1, value.rank or 0))
+            for unit in plan.units
+            if unit.roles.get(1) == "weight" and (value := unit.node.input(1)) is not None
+        )
+        known = [(node, axis) for node, axis in axes if axis is not None]
+        return Rounding(self.model, readers_of(known), feeds)
+
+    def _finished(self, plan: Plan, samples: _Samples) -> Quantised:
+        """Edit the model, and measure that if it is wanted."""
         if not self._measures:
             return self._placed(plan)
         self.on_step("running the model of floats")
@@ -361,7 +387,7 @@ class _Quantisation:
         names = {value.name: found for value, found in parameters.items()}
         # A product whose result is an output of the model gives its name to the DequantizeLinear.
         outputs = {unit.node: unit.node.output.name for unit in plan.units}
-        stored = place(self.model, plan, self.scheme, parameters)
+        stored = place(self.model, plan, self.scheme, parameters, self.rounding)
         return Quantised(
             plan,
             stored,
@@ -382,7 +408,7 @@ class _Quantisation:
     def _tried(self, plan: Plan) -> onnx.ModelProto:
         """Return the model with a plan, and undo it."""
         mark = self.model.mark()
-        place(self.model, plan, self.scheme, self._parameters(plan))
+        place(self.model, plan, self.scheme, self._parameters(plan), self.rounding)
         proto = export_model(self.model, is_bare=True)
         self.model.undo_to(mark)
         return proto

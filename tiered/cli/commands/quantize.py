@@ -87,6 +87,8 @@ class QuantizeOptions:
         bool | None, Parameter(negative="--no-reduce-range", show_default=False)
     ] = None
     """7 bits for weights; by default as the backend needs."""
+    rounding: Literal["samples", "nearest"] = "samples"
+    """Weights whose errors cancel on the data of samples, or to nearest, which is faster."""
     for_: Annotated[
         Literal["avx2", "vnni", "any"] | None, Parameter(name="--for", show_default=False)
     ] = None
@@ -120,6 +122,11 @@ EFFECTS: Final = (
         ("verify",),
         "--dynamic or --weights: the whole model is compared",
         lambda of: not _is_measured(of) or of("verify") not in ("region", "structure"),
+    ),
+    Effect(
+        ("rounding",),
+        "measured ranges or --weights int4",
+        lambda of: _is_measured(of) or of("weights") == "int4",
     ),
     Effect(("percentile",), "--method percentile", lambda of: of("method") == "percentile"),
     Effect(("order",), "--budget", lambda of: of("budget") is not None),
@@ -230,6 +237,7 @@ def _pass(options: QuantizeOptions, write: WriteOptions) -> str:
         settings["processor"] = options.for_
     if options.weights == "int4":
         settings.update(inputs=write.inputs, seed=options.seed, samples=options.samples)
+        settings["rounding"] = options.rounding
     if options.budget is not None:
         settings.update(budget=options.budget, inputs=write.inputs, seed=options.seed)
     return str(tiered.get_pass(name).with_options(**settings))
@@ -254,6 +262,7 @@ def _settings(options: QuantizeOptions, write: WriteOptions) -> QuantisationSett
         skip_nodes=options.keep_nodes,
         reduce_range=options.reduce_range,
         processor=options.for_,
+        rounding=options.rounding,
     )
 
 

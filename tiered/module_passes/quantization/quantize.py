@@ -25,6 +25,7 @@ def quantize(
     order: Literal["auto", "error", "sensitivity"] = "auto",
     reduce_range: bool | None = None,
     processor: Literal["here", "avx2", "vnni", "any"] = "here",
+    rounding: Literal["samples", "nearest"] = "samples",
     skip_op_types: tuple[str, ...] = (),
     skip_nodes: tuple[str, ...] = (),
 ) -> None:
@@ -47,6 +48,8 @@ def quantize(
         reduce_range: 7 bits for weights; by default as the backend needs.
         processor: where the result runs: on x86-64 without VNNI (avx2, any) pairs of weights are
             limited, so that their products do not saturate.
+        rounding: of weights: samples lets the errors of each product cancel on its data; nearest
+            is faster.
         skip_op_types: operators that stay float.
         skip_nodes: globs of the names of nodes that stay float.
     """
@@ -60,6 +63,7 @@ def quantize(
         order=order,
         reduce_range=reduce_range,
         processor=None if processor == "here" else processor,
+        rounding=rounding,
         skip_op_types=skip_op_types,
         skip_nodes=skip_nodes,
     )

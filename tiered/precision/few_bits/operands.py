@@ -1,17 +1,18 @@
-"""What weights are multiplied by on samples: rows of the operands of MatMul and Gemm."""
+"""What weights are multiplied by on samples: rows of the operands of MatMul, Gemm and Conv."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from tiered.calibration.calibrate import SampledModel
 from tiered.errors import RuntimeFailure
 from tiered.graph import Model, Node, Value
+from tiered.precision.few_bits.windows import Window
 from tiered.precision.measurement import MOST_MEASURED
 from tiered.precision.trials import input_count
 from tiered.roles.masks import LARGEST
@@ -21,6 +22,9 @@ Array = np.ndarray[Any, Any]
 
 _ROWS: Final = 256
 """Rows of an operand that are kept of a sample, evenly spaced."""
+
+_ALL_ROWS: Final = 4096
+"""As many at most of all samples."""
 
 _TOGETHER: Final = 1 << 26
 """Bytes of rows that are measured in one run of the samples, and in memory together."""
@@ -75,6 +79,17 @@ class Operand:
         return cls(rows[~is_held], rows[is_held])
 
 
+class _Read(NamedTuple):
+    """A value, and the windows of it that are rows; None where its last axis is."""
+
+    name: str
+    window: Window | None = None
+
+    def rows(self, array: Array, most: int) -> Array:
+        """Return some rows of the value, at most so many."""
+        return _some_rows(array, most) if self.window is None else self.window.rows(array, most)
+
+
 class Operands:
     """The operands of weights, measured a group of weights at a time. A context manager.
 
@@ -90,8 +105,8 @@ class Operands:
         self._running: SampledModel | None = None
         self._feeds: Sequence[dict[str, Any]] = ()
         self._groups: dict[Value, list[Value]] = {}
-        self._names: dict[Value, tuple[str, ...]] = {}
-        self._rows: dict[str, list[Array]] = {}
+        self._reads: dict[Value, tuple[_Read, ...]] = {}
+        self._rows: dict[_Read, list[Array]] = {}
         self.reason = ""
         """Why nothing is measured; empty if it is."""
 
@@ -117,8 +132,8 @@ class Operands:
         if self._running is not None or self.reason:
             return
         found = {value: _operands(nodes) for value, nodes in readers.items()}
-        self._names = {value: names for value, names in found.items() if names}
-        if not self._names:
+        self._reads = {value: reads for value, reads in found.items() if reads}
+        if not self._reads:
             self.reason = "no operand of a MatMul or Gemm of the main graph"
             return
         if not self._sampling.inputs and self._model.nbytes > MOST_MEASURED:
@@ -142,11 +157,11 @@ class Operands:
         """
         if weight not in self._groups:
             return None
-        names = self._names[weight]
-        if not set(names) <= self._rows.keys():
+        reads = self._reads[weight]
+        if not set(reads) <= self._rows.keys():
             self._measure(self._groups[weight])
         samples = [
-            np.concatenate([self._rows[name][number] for name in names])
+            np.concatenate([self._rows[read][number] for read in reads])
             for number in range(len(self._feeds))
         ]
         return Operand.of(samples)
@@ -161,11 +176,13 @@ class Operands:
     def _grouped(self) -> Iterator[list[Value]]:
         """Yield weights whose operands are in memory together."""
         group, taken = list[Value](), 0
-        for value, names in self._names.items():
+        for value, reads in self._reads.items():
             tensor = value.tensor
             assert tensor is not None
-            # An operand is as wide as the longer side of a weight, or less.
-            width = 4 * _ROWS * len(self._feeds) * len(names) * max(tensor.shape)
+            # An operand is as wide as the longer side of a matrix, or less; in groups, as all.
+            shape = tensor.shape
+            wide = max(shape) if len(shape) == 2 else tensor.size // min(shape[:2])
+            width = 4 * _ROWS * len(self._feeds) * len(reads) * wide
             if group and taken + width > _TOGETHER:
                 yield group
                 group, taken = [], 0
@@ -176,31 +193,34 @@ class Operands:
     def _measure(self, group: Sequence[Value]) -> None:
         """Keep the rows of the operands of a group, and of no other."""
         assert self._running is not None
-        wanted = {name for value in group for name in self._names[value]}
-        self._rows = {name: [] for name in wanted}
+        reads = {read for value in group for read in self._reads[value]}
+        self._rows = {read: [] for read in reads}
+        most = max(min(_ROWS, _ALL_ROWS // len(self._feeds)), 1)
         for feeds in self._feeds:
-            for name, array in self._running.stream(feeds, wanted):
-                self._rows[name].append(_some_rows(array))
+            for name, array in self._running.stream(feeds, {read.name for read in reads}):
+                for read in (each for each in reads if each.name == name):
+                    self._rows[read].append(read.rows(array, most))
 
 
-def _operands(readers: Sequence[Node]) -> tuple[str, ...]:
-    """Return the names of what readers multiply a weight by; none if that cannot be measured."""
-    names = dict[str, None]()
+def _operands(readers: Sequence[Node]) -> tuple[_Read, ...]:
+    """Return what readers multiply a weight by; nothing if that cannot be measured."""
+    reads = dict[_Read, None]()
     for node in readers:
-        operand = node.input(0)
-        if not node.is_op("MatMul") and not (node.is_op("Gemm") and not node.attr("transA", 0)):
-            return ()
+        operand, weight, window = node.input(0), node.input(1), None
+        is_row = node.is_op("MatMul") or (node.is_op("Gemm") and not node.attr("transA", 0))
+        if node.is_op("Conv") and weight is not None and weight.tensor is not None:
+            window = Window.of(node, weight.tensor.shape)
         if operand is None or operand.is_constant or not operand.owner.is_main:
             return ()
-        if not node.owner.is_main:
+        if not (is_row or window) or not node.owner.is_main:
             return ()
-        names[operand.name] = None
-    return tuple(names)
+        reads[_Read(operand.name, window)] = None
+    return tuple(reads)
 
 
-def _some_rows(array: Array) -> Array:
-    """Return some rows of an operand, in float32."""
+def _some_rows(array: Array, most: int) -> Array:
+    """Return some rows of an operand, evenly spaced, in float32."""
     rows = array.reshape(-1, array.shape[-1])
-    step = max(-(-len(rows) // _ROWS), 1)
+    step = max(-(-len(rows) // most), 1)
     kept: Array = rows[::step].astype(np.float32)
     return kept
