@@ -35,7 +35,7 @@ def choose_form(
         model: not changed, but for a note if its integers stay.
         pipeline: that of the backend, with all edits.
         context: the context of the run.
-        settings: those of which the context was made.
+        settings: the arguments of the context.
     """
     if not _is_concerned(model, context):
         return pipeline
@@ -102,7 +102,7 @@ def _computed_on_target(model: Model, pipeline: Pipeline, settings: Mapping[str,
 
 
 def _taken(model: Model, backend: Backend) -> set[Node]:
-    """Return the origins of which only nodes that the target takes came.
+    """Return the origins of nodes that the target takes, but of no node that it refuses.
 
     A node next to a Q or DQ that the target refuses does not count: its integers are converted
     elsewhere, before it or after it.
