@@ -86,7 +86,11 @@ def structure(model: Model) -> list[Any]:
 
 def _structure(graph: Graph, places: dict[Node, tuple[int, int]]) -> dict[str, Any]:
     def names(values: Sequence[Value | None]) -> list[str]:
-        return ["" if value is None else value.name for value in values]
+        # As the file has them: a body may repeat the names of another one.
+        return [
+            "" if value is None else value.owner.file_names.get(value.name, value.name)
+            for value in values
+        ]
 
     return {
         "nodes": [
@@ -104,7 +108,7 @@ def _structure(graph: Graph, places: dict[Node, tuple[int, int]]) -> dict[str, A
         "outputs": names(graph.outputs),
         "initializers": sorted(names(graph.initializers)),
         "values": {
-            name: (
+            graph.file_names.get(name, name): (
                 sorted((places[use.node], use.slot) for use in value.users),
                 len(value.output_of),
                 value.is_captured,

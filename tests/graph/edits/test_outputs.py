@@ -48,3 +48,33 @@ def test_what_is_no_output_cannot_be_exchanged() -> None:
         graph.exchange_output(graph.values["u"], graph.values["y"])
     with pytest.raises(ModelError, match="cannot be an output"):
         graph.exchange_output(graph.values["y"], other.values["u"])
+
+
+def test_an_input_of_another_dtype_is_no_output_in_its_place() -> None:
+    text = "(float[2] x, int64 n) => (float[2] y) { y = Relu(x) }"
+    graph = Model.from_proto(parse(text)).main
+    declared = graph.outputs[0].declared
+    assert declared is not None
+    mark = graph.model.mark()
+    both = r"declares 'n' as the input int64\[\] and as the output float\[2\]"
+    with pytest.raises(ModelError, match=both):
+        graph.exchange_output(graph.values["y"], graph.values["n"])
+    with pytest.raises(ModelError, match="declares 'n' as the input"):
+        graph.set_graph_outputs([graph.values["n"]], [declared])
+    assert graph.model.mark() == mark
+    graph.exchange_output(graph.values["y"], graph.values["x"])
+    assert graph.outputs == (graph.values["x"],)
+
+
+def test_a_constant_that_a_body_returns_is_declared_by_its_contents() -> None:
+    text = """(bool c) => (float[2] y) <float[2] k = {1, 2}> {
+        y = If (c) <then_branch = a () => (float[2] t) { t = Identity(k) },
+                    else_branch = b () => (float[2] e) { e = Neg(k) }> }"""
+    model = Model.from_proto(parse(text))
+    k = model.main.values["k"]
+    model.main.set_type(k, None)
+    body = model.main.nodes[0].bodies[0]
+    body.add_output(k)
+    made = model.to_proto().graph.node[0].attribute[0].g.output[1]
+    assert made.name == "k"
+    assert [dim.dim_value for dim in made.type.tensor_type.shape.dim] == [2]

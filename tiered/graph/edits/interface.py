@@ -273,18 +273,36 @@ def declare_outputs(graph: Graph) -> None:
             value.declared = info
 
 
+def check_declared_alike(graph: Graph, value: Value, output: onnx.ValueInfoProto) -> None:
+    """Check the declaration of an output that is an input of the graph too.
+
+    Raises:
+        ModelError: the input is declared with another dtype.
+    """
+    kinds = value._type, read_type(output.type)
+    dtypes = {kind.dtype for kind in kinds if isinstance(kind, TensorType)}
+    if len(dtypes) > 1:
+        raise ModelError(
+            f"graph {graph.name!r} declares {value.name!r} as the input {kinds[0]} and as the "
+            f"output {kinds[1]}"
+        )
+
+
 def set_graph_outputs(
     graph: Graph, outputs: Sequence[Value], infos: Sequence[onnx.ValueInfoProto] = ()
 ) -> None:
     """Exchange the list of graph outputs, each with its declaration; those of a function have none.
 
     Raises:
-        ModelError: the graph does not see one of the values.
+        ModelError: the graph does not see one of the values, or declares it otherwise as an input.
     """
     for value in outputs:
         if not graph.sees(value):
             raise ModelError(f"{value!r} cannot be an output of graph {graph.name!r}")
     _check_declared(graph, "outputs", outputs, infos)
+    for value, info in zip(outputs, infos, strict=False):
+        if value.input_of is graph:
+            check_declared_alike(graph, value, info)
     graph._log(Edit.SET_GRAPH_OUTPUTS, graph, graph._outputs, graph._output_infos)
     write_graph_outputs(graph, list(outputs), list(infos))
 
@@ -307,13 +325,17 @@ def exchange_output(graph: Graph, old: Value, new: Value) -> None:
     """Return `new` from the graph wherever it returns `old`; the declarations stay.
 
     Raises:
-        ModelError: the graph does not see the new value, or does not return the old one.
+        ModelError: the graph does not see the new value, does not return the old one, or declares
+            the new one as an input of another dtype.
     """
     if not graph.sees(new):
         raise ModelError(f"{new!r} cannot be an output of graph {graph.name!r}")
     places = tuple(_places(graph).get(old, ()))
     if not places:
         raise ModelError(f"{old.name!r} is not an output of graph {graph.name!r}")
+    if new.input_of is graph and graph._output_infos:
+        for place in places:
+            check_declared_alike(graph, new, graph._output_infos[place])
     graph._log(Edit.EXCHANGE_GRAPH_OUTPUT, graph, new, old, places)
     write_exchanged_output(graph, old, new, places)
 

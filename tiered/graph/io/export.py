@@ -9,7 +9,7 @@ import onnx
 
 from tiered.graph.core.lazy_bytes import is_stored
 from tiered.graph.core.tensor import Tensor
-from tiered.graph.core.types import TensorType, write_type
+from tiered.graph.core.types import TensorType, tensor_type, write_type
 from tiered.graph.core.value import Value
 from tiered.graph.queries.long_lists import has_long_lists, shortened
 
@@ -229,7 +229,8 @@ def _stated(info: onnx.ValueInfoProto, value: Value) -> onnx.ValueInfoProto:
     """
     if value._tensor is None or info.type.WhichOneof("value") is not None:
         return info
-    return onnx.ValueInfoProto(name=info.name, type=write_type(value.type))
+    kind = value.type or tensor_type(value._tensor.dtype, value._tensor.shape)
+    return onnx.ValueInfoProto(name=info.name, type=write_type(kind))
 
 
 def inferred_declarations(graph: Graph) -> Iterable[tuple[Value, onnx.ValueInfoProto]]:

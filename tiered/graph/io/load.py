@@ -17,9 +17,8 @@ from tiered.graph.core.graph import Function, Graph
 from tiered.graph.core.node import Node, domain_of
 from tiered.graph.core.schema import check_safe
 from tiered.graph.core.tensor import Tensor
-from tiered.graph.core.types import TensorType, read_type
 from tiered.graph.core.value import NOT_INFERRED, SLOT_BITS, Value
-from tiered.graph.edits.interface import input_type
+from tiered.graph.edits.interface import check_declared_alike, input_type
 from tiered.graph.io.copies import own_copies, without
 from tiered.graph.io.text_check import wrong_header
 from tiered.graph.queries.call_graph import call_graph, recursive_functions
@@ -75,17 +74,6 @@ def load_model(model: ModelState, proto: onnx.ModelProto) -> None:
         model.functions.append(load_function(model, source))
     _pin_training_names(model)
     check_calls(model)
-
-
-def _check_declared_alike(graph: Graph, value: Value, output: onnx.ValueInfoProto) -> None:
-    """Raise if an input that is also an output is declared with two dtypes."""
-    kinds = value._type, read_type(output.type)
-    dtypes = {kind.dtype for kind in kinds if isinstance(kind, TensorType)}
-    if len(dtypes) > 1:
-        raise ModelError(
-            f"graph {graph.name!r} declares {value.name!r} as the input {kinds[0]} and as the "
-            f"output {kinds[1]}"
-        )
 
 
 def check_calls(model: ModelState) -> None:
@@ -166,7 +154,7 @@ class _Loader:
         for info in proto.output:
             value = self._output(graph, info.name, [scope, *outer])
             if value.input_of is graph:
-                _check_declared_alike(graph, value, info)
+                check_declared_alike(graph, value, info)
             graph._outputs.append(value)
             graph._output_infos.append(info)
         self._fill_declarations(graph, proto.value_info, scope)
