@@ -266,3 +266,8 @@ def test_clip_limits_what_may_be_nan() -> None:
     text = "(float[2] x) => (float[2] y) <float l = {-3}, float h = {3}> { y = Clip(x, l, h) }"
     assert interval(text, "y") == Interval(-3, 3, True)
     assert interval(text.replace("{3}", "{nan}"), "y") == Interval(-math.inf, math.inf, True)
+
+
+def test_an_axis_of_several_numbers_says_nothing() -> None:
+    text = "(float[2] x) => (float[2] y) <int64[2] a = {0, 0}> { b = Sigmoid(x) y = CumSum(b, a) }"
+    assert interval(text, "y").low == 0

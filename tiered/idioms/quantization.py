@@ -295,6 +295,6 @@ def _unit(node: Node, q: Value, dtypes: Collection[DataType]) -> Quantized | Ski
     if scale.const.size == 1:
         return Quantized(q, scale, zero)
     axis, rank = int(node.attr("axis", 1)), q.rank
-    if rank is None:
+    if not rank:
         return Skip("the rank of the quantised tensor is not known")
     return Quantized(q, scale, zero, axis % rank)

@@ -54,3 +54,12 @@ def test_zeros_times_a_gradient_stay_as_it_may_be_nan() -> None:
         "(float[N,3] g) => (float[N,3] y) { s = Shape(g)  f = ConstantOfShape(s)  y = Mul(f, g) }",
         because="no operand is a filled 1",
     )
+
+
+def test_a_filling_of_several_numbers_is_none() -> None:
+    assert_unchanged(
+        PASS,
+        """(float[N,3] g) => (float[N,3] y) {
+            s = Shape(g)  f = ConstantOfShape <value = float[2] {0, 0}> (s)  y = Add(f, g) }""",
+        because="no operand is a filled 0",
+    )

@@ -82,3 +82,15 @@ def test_a_result_with_other_consumers_stays() -> None:
 
 def test_other_targets_keep_the_activation() -> None:
     assert_unchanged(PASS, f"{IMAGE} {{ {CONV} y = Relu(c) }}")
+
+
+@pytest.mark.parametrize(
+    "limits", ["float[2] l = {0, 1}, float h = {6}", "float l = {0}, float[0] h = {}"]
+)
+def test_a_limit_of_several_numbers_is_left_alone(limits: str) -> None:
+    assert_unchanged(
+        PASS,
+        f"{IMAGE} <{limits}> {{ {CONV} y = Clip(c, l, h) }}",
+        because="a limit is not one number",
+        backend=ORT,
+    )

@@ -104,10 +104,20 @@ def test_another_axis_is_left_alone() -> None:
     assert_unchanged(PASS, _before("1,3", "1", 1, 2, axis=1), because="another axis is squeezed")
 
 
-def test_several_axes_are_left_alone() -> None:
+@pytest.mark.parametrize("starts", ["int64[2] b = {0,0}", "int64[1] b = {0}"])
+def test_several_axes_are_left_alone(starts: str) -> None:
     assert_unchanged(
         PASS,
-        "(float[3,3] x) => (float y) <int64[2] b = {0,0}, int64[2] e = {1,1}, int64[2] s = {0,1}>"
+        f"(float[3,3] x) => (float y) <{starts}, int64[2] e = {{1,1}}, int64[2] s = {{0,1}}>"
+        " { h = Slice(x, b, e)  y = Squeeze(h, s) }",
+        because="it cuts or squeezes several axes",
+    )
+
+
+def test_ends_of_several_axes_are_left_alone() -> None:
+    assert_unchanged(
+        PASS,
+        "(float[3,3] x) => (float y) <int64[1] b = {0}, int64[2] e = {1,1}, int64[1] s = {0}>"
         " { h = Slice(x, b, e)  y = Squeeze(h, s) }",
         because="it cuts or squeezes several axes",
     )

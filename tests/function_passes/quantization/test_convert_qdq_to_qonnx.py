@@ -12,7 +12,7 @@ TO_QDQ, TO_QONNX = "convert_qonnx_to_qdq", "convert_qdq_to_qonnx"
 
 INTEGERS = (
     "<float s = {0.5}, float t = {0.25}, uint8 z = {0}, uint8 three = {3}, "
-    "uint8 u = {5}, int32[2] wide = {5, 2147483647}>"
+    "uint8 u = {5}, uint8[2] us = {5, 6}, int32[2] wide = {5, 2147483647}>"
 )
 
 
@@ -27,6 +27,8 @@ INTEGERS = (
          "no number of bits has these limits"),
         ("a = QuantizeLinear(x, s, z) c = Clip(a, z, v) y = DequantizeLinear(c, s, z)",
          "a limit is not constant"),
+        ("a = QuantizeLinear(x, s, z) c = Clip(a, z, us) y = DequantizeLinear(c, s, z)",
+         "a limit is not one number"),
         ("a = QuantizeLinear(x, r, z) y = DequantizeLinear(a, r, z)",
          "a scale or zero point is not a constant"),
         ("a = QuantizeLinear(n, s, z) y = DequantizeLinear(a, s, z)", "x is not float32"),

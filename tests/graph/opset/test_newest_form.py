@@ -268,6 +268,7 @@ REFUSED = [
     ("Max", 11, [ROWS.astype(np.int64), ROWS.astype(np.int64)], {}, "does not take tensor.int64"),
     ("Pad", 18, [ROWS, ints(1, 1, 1, 1)], {"mode": "wrap"}, "has no mode='wrap'"),
     ("TopK", 10, [ROWS, ints(1)], {"largest": 0}, "has no attribute 'largest'"),
+    ("TopK", 9, [ROWS, ints(1, 2)], {}, "needs one number as k before opset 10"),
     ("ArgMax", 11, [ROWS], {"select_last_index": 1}, "has no attribute 'select_last_index'"),
     ("Cast", 18, [ROWS], {"to": 17, "saturate": 0}, "has no attribute 'saturate'"),
     ("Resize", 10, [IMAGE, None, floats(1, 1, 2, 2)], {}, "is asymmetric"),

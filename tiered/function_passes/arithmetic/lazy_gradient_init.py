@@ -31,4 +31,6 @@ def _filling(value: Value) -> float | None:
     if node is None or not node.is_op("ConstantOfShape") or node.has_references:
         return None
     filling = node.attr("value", None)
-    return 0.0 if filling is None else filling.numpy().item()
+    if filling is None:
+        return 0.0
+    return filling.numpy().item() if filling.size == 1 else None

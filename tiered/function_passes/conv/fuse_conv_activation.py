@@ -30,6 +30,8 @@ def fuse_conv_activation(
     params: list[float] = []
     for limit in (low, high):
         if limit is not None and limit.const is not None:
+            if limit.const.size != 1:
+                return Skip("a limit is not one number")
             params.append(float(limit.const.item()))
     params += [float(node.attr(name)) for name in _PARAMS.get(node.op_type, ())]
     settings = {**conv.attributes, "activation": node.op_type}

@@ -30,7 +30,7 @@ def replace_slice_with_gather(
     """
     if any(value is not None and value.const is None for value in (axes, steps)):
         return Skip("axes or steps is not a constant")
-    if starts.const.size != 1 or squeezed.const.size != 1:
+    if not starts.const.size == ends.const.size == squeezed.const.size == 1:
         return Skip("it cuts or squeezes several axes")
     if steps is not None and steps.const is not None and (steps.const != 1).any():
         return Skip("the step is not 1")

@@ -117,6 +117,8 @@ def _grid(unit: Quantized, low: Value | None, high: Value | None) -> Grid | Skip
     for value, end in ((low, whole.low), (high, whole.high)):
         if value is not None and value.const is None:
             return Skip("a limit is not constant")
+        if value is not None and value.const is not None and value.const.size != 1:
+            return Skip("a limit is not one number")
         limits.append(end if value is None or value.const is None else int(value.const.item()))
     found = grid_between(limits[0], limits[1], signed=whole.signed)
     return found or Skip("no number of bits has these limits")

@@ -188,6 +188,8 @@ def moved(place: int, attribute: str, since: int, kind: str) -> Change:
             raise form.declines(f"has {attribute} as a float32 before opset {since}")
         # Some files have a scalar where a list is due.
         one = kind in ("int64 [1]", "int64 []", "like x") or (kind == "float" and not array.ndim)
+        if one and array.size != 1:
+            raise form.declines(f"needs one number as {attribute} before opset {since}")
         form.attributes[attribute] = array.item() if one else array.ravel().tolist()
         form.set_operand(place, None)
 

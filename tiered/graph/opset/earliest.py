@@ -132,6 +132,8 @@ def _read_tiles(form: Form) -> None:
     tiles, axis, rank = form.numbers(1), form.numbers(2), form.rank
     if tiles is None or axis is None or rank is None or tiles.size != 1 or axis.size != 1:
         raise form.declines("needs constant tiles and axis, and a known rank")
+    if not -rank <= int(axis.item()) < rank:
+        raise form.declines("has no such axis")
     repeats = np.ones(rank, np.int64)
     repeats[int(axis.item())] = int(tiles.item())
     form.operands[1:] = [detached(repeats, "repeats")]

@@ -125,7 +125,8 @@ _LARGEST_FACTOR = 1 << 15
 @range_rule("CumSum")
 def _running_sum(call: Call) -> Interval:
     x, axis = call.node.input(0), call.node.operand("axis")
-    axes = None if axis is None or axis.const is None else [int(axis.const.item())]
+    numbers = None if axis is None else axis.const
+    axes = None if numbers is None or numbers.size != 1 else [int(numbers.item())]
     return call.total(call.x, Counts(0, call.extent(x, axes).most))
 
 
