@@ -41,7 +41,7 @@ fleet-cluster: $(VENV)/.installed-test  ## Run a batch on Dask and S3, kill a wo
 bench-fleet: $(VENV)/.installed-test  ## Measure a batch beside one process on variants of MODELS=DIR
 	@$(BIN)/python -m benchmarks.fleet --models $(MODELS) $(BENCH_ARGS)
 
-.PHONY: fuzz fuzz-passes fuzz-nested at-rest
+.PHONY: fuzz fuzz-passes fuzz-nested fuzz-rooms round-trips fuzz-compat at-rest
 fuzz: $(VENV)/.installed-test  ## Spoil random models and optimise them, for FUZZ_ARGS='--minutes 30'
 	@$(BIN)/python -m tests.conformance.fuzz_models $(FUZZ_ARGS)
 
@@ -50,6 +50,15 @@ fuzz-passes: $(VENV)/.installed-test  ## Judge random models for FUZZ_ARGS='--mi
 
 fuzz-nested: $(VENV)/.installed-test  ## Judge rewrites that feed each other for FUZZ_ARGS='--minutes 30 --seed 0'
 	@$(BIN)/python -m tests.conformance.fuzz_nested $(FUZZ_ARGS)
+
+fuzz-rooms: $(VENV)/.installed-test  ## Judge random models in each room, or FUZZ_ARGS='legalize --minutes 30 --seed 0'
+	@$(BIN)/python -m tests.conformance.rooms $(FUZZ_ARGS)
+
+round-trips: $(VENV)/.installed-test  ## Take random models apart and together for FUZZ_ARGS='--minutes 30 --seed 0'
+	@$(BIN)/python -m tests.conformance.round_trips $(FUZZ_ARGS)
+
+fuzz-compat: $(VENV)/.installed-test  ## Judge each pass of the compat modules for FUZZ_ARGS='--minutes 30 --seed 0'
+	@$(BIN)/python -m tests.conformance.compat_passes $(FUZZ_ARGS)
 
 at-rest: $(VENV)/.installed-test  ## Optimise twice, for AT_REST_ARGS='--folder models': a second run changes nothing
 	@$(BIN)/python -m tests.conformance.at_rest $(AT_REST_ARGS)

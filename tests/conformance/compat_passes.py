@@ -6,6 +6,7 @@ outputs, within its promise, or it is refused with an error of tiered.
 
 import contextlib
 import io
+import itertools
 import random
 import sys
 import time
@@ -151,22 +152,21 @@ def _complaint(model: onnx.ModelProto) -> str | None:
     return None
 
 
-def main(*, first: int = 0, count: int = 200, seconds: float = 180, only: str = "") -> None:
+def main(*, minutes: float = 3.0, seed: int = 0, only: str = "") -> None:
     """Run all passes over random models, and print what is wrong.
 
     Args:
-        first: the number of the first model.
-        count: how many models.
-        seconds: no model is begun later.
+        minutes: for how long; no model is begun later.
+        seed: the number of the first model.
         only: a part of the names of the passes to run.
     """
     passes = [entry for entry in all_passes() if only in entry[0]]
-    end, found, tried = time.monotonic() + seconds, 0, 0
-    for seed in range(first, first + count):
+    end, found, tried = time.monotonic() + 60 * minutes, 0, 0
+    for number in itertools.count(seed):
         if time.monotonic() > end:
             break
         try:
-            for fault in faults_of(seed, passes):
+            for fault in faults_of(number, passes):
                 found += 1
                 print(fault, flush=True)
             tried += 1
