@@ -7,12 +7,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import pytest
 
-from tests.registered import passes_forgotten
-from tiered.graph.shape_inference.rules.shape_rule import TYPES, VALUES
+from tests.registered import passes_forgotten, rules_forgotten
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 SNIPPET = re.compile(
@@ -28,8 +26,8 @@ PAGES = [*WITH_CODE, TOUR, *sorted(DOCS.parent.glob("*.md")), RULES]
 
 @pytest.fixture
 def registries() -> Iterator[None]:
-    """Forget the shape rules and the passes that a page registers."""
-    with patch.dict(TYPES.rules), patch.dict(VALUES.rules), passes_forgotten():
+    """Forget the rules and the passes that a page registers."""
+    with rules_forgotten(), passes_forgotten():
         yield
 
 

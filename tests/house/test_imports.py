@@ -42,6 +42,7 @@ ORDER = (
     "calibration",
     "precision",
     "quantization",
+    "aspects",
     "pipeline",
     "instruments",
     "debug",

@@ -74,6 +74,7 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
         "tiered partition in.onnx out.onnx --backend onnxruntime_cpu --deny Softmax,Erf",
     ),
     "backends": ("tiered backends", "tiered backends onnxruntime_cpu -v"),
+    "operators": ("tiered operators Gather", "tiered operators --missing range"),
     "passes": (
         "tiered passes fold_constant",
         "tiered passes 'fuse_*' --search attention",

@@ -1,4 +1,4 @@
-"""`--load my_passes.py`: the passes of a Python file or module, registered for this run."""
+"""`--load my_passes.py`: the passes and rules of a Python file or module, for this run."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def load_passes(entries: Iterable[str]) -> None:
     again, and one that it only imports is not its own.
 
     Raises:
-        UsageError: there is no such file or module, it cannot be imported, it defines no pass, or
-            one of its passes has the name of another pass.
+        UsageError: there is no such file or module, it cannot be imported, it defines neither a
+            pass nor a rule, or one of its passes has the name of another pass.
     """
     for entry in (part.strip() for text in entries for part in text.split(",")):
         if not entry:
@@ -51,11 +51,18 @@ def _register(entry: str) -> None:
         if is_own or pass_.name not in registry:
             register(pass_)
             found += 1
-    if not found and known == registry.names():
+    if not found and known == registry.names() and not _has_rules(module):
         raise UsageError(
             f"--load {entry!r} defines no pass; expected functions under @rewrite, @function_pass "
-            "or @module_pass"
+            "or @module_pass, or rules of operators"
         )
+
+
+def _has_rules(module: ModuleType) -> bool:
+    """Return whether a module registers rules of operators, in any aspect."""
+    from tiered.graph.opset.aspect import REGISTERED_IN
+
+    return module.__name__ in REGISTERED_IN
 
 
 def _passes_in(module: ModuleType) -> list[Pass]:

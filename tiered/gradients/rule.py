@@ -138,7 +138,7 @@ class RegisteredGradient(NamedTuple):
     broadcasts: bool = False
 
 
-GRADIENTS: Final[Aspect[RegisteredGradient]] = Aspect("gradient")
+GRADIENTS: Final = Aspect("gradient", entry=RegisteredGradient)
 
 Rule = TypeVar("Rule", bound=GradientRule)
 
@@ -157,21 +157,9 @@ def gradient_rule(
     Raises:
         UsageError: no operator is named, or one has a rule already.
     """
-    GRADIENTS.check_named(op_types)
-
-    def register(rule: Rule) -> Rule:
-        GRADIENTS.put(op_types, domain, RegisteredGradient(rule, broadcasts=broadcasts))
-        return rule
-
-    return register
+    return GRADIENTS.rule(*op_types, domain=domain, broadcasts=broadcasts)
 
 
 def expansion(*op_types: str, domain: str | Sequence[str] = "") -> Callable[[Rule], Rule]:
     """Register a function that computes the outputs of operators by others that have rules."""
-    GRADIENTS.check_named(op_types)
-
-    def register(rule: Rule) -> Rule:
-        GRADIENTS.put(op_types, domain, RegisteredGradient(rule, is_expansion=True))
-        return rule
-
-    return register
+    return GRADIENTS.rule(*op_types, domain=domain, is_expansion=True)

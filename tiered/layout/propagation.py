@@ -124,9 +124,9 @@ def insert_missing(order: list[int], items: Sequence[int]) -> None:
 
 
 Rule = Callable[[Node], Propagation | Skip]
+"""Returns how permutations propagate through an operator, or why none does."""
 
 LAYOUTS: Final[Aspect[Rule]] = Aspect("layout")
-"""Returns how permutations propagate through an operator, or why none does."""
 
 
 class Permuted:

@@ -76,6 +76,29 @@ def backends(
     run_backends(name, as_json=as_json, verbose=verbose)
 
 
+def operators(
+    name: Annotated[str | None, Parameter(completer=complete_operator)] = None,
+    /,
+    *,
+    missing: Annotated[str | None, Parameter(show_default=False)] = None,
+    load: Names = (),
+    as_json: AsJson = False,
+) -> None:
+    """List the operators that tiered knows, with what is not known of each, or describe one.
+
+    Args:
+        name: An operator: Gather, com.microsoft::Gelu.
+        missing: Only operators without a rule of this aspect: range, gradient, layout.
+        load: As for `tiered optimize`: Python files or modules, here with rules of your own.
+        as_json: Print JSON instead of text.
+    """
+    from tiered.cli.commands.operators import run_operators
+    from tiered.cli.load_passes import load_passes
+
+    load_passes(load)
+    run_operators(name, missing=missing, as_json=as_json)
+
+
 def options(*, as_json: AsJson = False) -> None:
     """List the config options of `tiered optimize --set`.
 
@@ -106,4 +129,4 @@ def new(
     run_new(path, kind=kind, root=root)
 
 
-COMMANDS = (passes, docs, backends, options, new)
+COMMANDS = (passes, docs, backends, operators, options, new)

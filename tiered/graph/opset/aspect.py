@@ -7,8 +7,10 @@ which operators have which.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Generic, TypeVar, cast
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 
 from tiered.errors import UsageError
 
@@ -17,6 +19,9 @@ if TYPE_CHECKING:
 
 Key = tuple[str, str]
 """The domain and the name of an operator."""
+
+REGISTERED_IN: Final[set[str]] = set()
+"""The modules that have registered rules."""
 
 T = TypeVar("T")
 AnyRule = TypeVar("AnyRule")
@@ -29,14 +34,18 @@ class Aspect(Generic[T]):
         name: what messages call a rule: "range" of "range rule".
         decorator: the name under which its `rule` is public.
         rules: the rules by domain and operator.
+        entry: makes the entry of a function, where more than the function is known of a rule.
         find: the rule of a domain and an operator; None if there is none.
     """
 
-    __slots__ = ("decorator", "find", "name", "rules")
+    __slots__ = ("decorator", "entry", "find", "name", "rules")
 
-    def __init__(self, name: str, decorator: str | None = None) -> None:
+    def __init__(
+        self, name: str, decorator: str | None = None, *, entry: Callable[..., T] | None = None
+    ) -> None:
         self.name = name
         self.decorator = decorator or f"{name}_rule"
+        self.entry = entry
         self.rules: dict[Key, T] = {}
         self.find = self.rules.get
 
@@ -45,7 +54,7 @@ class Aspect(Generic[T]):
         return self.find((node.domain, node.op_type))
 
     def rule(
-        self, *op_types: str, domain: str | Sequence[str] = ""
+        self, *op_types: str, domain: str | Sequence[str] = "", **known: Any
     ) -> Callable[[AnyRule], AnyRule]:
         """Register the decorated function as the rule of operators.
 
@@ -55,26 +64,20 @@ class Aspect(Generic[T]):
         Args:
             op_types: the operators.
             domain: their domain, or several; "" is onnx's own.
+            known: what `entry` takes beside the function.
 
         Raises:
             UsageError: no operator is named, or one has a rule already.
         """
-        self.check_named(op_types)
+        if not op_types or not all(isinstance(op_type, str) for op_type in op_types):
+            raise UsageError(f"{self.decorator} takes names of operators, not {op_types!r}")
 
         def register(rule: AnyRule) -> AnyRule:
-            self.put(op_types, domain, cast("T", rule))
+            made = cast("T", rule) if self.entry is None else self.entry(rule, **known)
+            self.put(op_types, domain, made)
             return rule
 
         return register
-
-    def check_named(self, op_types: tuple[str, ...]) -> None:
-        """Check that operators are named.
-
-        Raises:
-            UsageError: they are not, as in a decorator without parentheses.
-        """
-        if not op_types or not all(isinstance(op_type, str) for op_type in op_types):
-            raise UsageError(f"{self.decorator} takes names of operators, not {op_types!r}")
 
     def put(self, op_types: Iterable[str], domain: str | Sequence[str], entry: T) -> None:
         """Register one entry for operators: for all of them, or for none.
@@ -89,10 +92,22 @@ class Aspect(Generic[T]):
                 name = qualified(key[1], key[0])
                 raise UsageError(f"there is a {self.name} rule for {name} already")
         self.rules.update(dict.fromkeys(keys, entry))
+        REGISTERED_IN.update(function.__module__ for function in functions_of(entry))
 
     def remove(self, op_type: str, domain: str = "") -> None:
         """Remove the rule of an operator, if there is one, as tests do."""
         self.rules.pop((domain, op_type), None)
+
+
+def functions_of(entry: object) -> Iterator[FunctionType]:
+    """Yield the functions of an entry, in the order of its parts."""
+    if isinstance(entry, FunctionType):
+        yield entry
+    elif isinstance(entry, partial):
+        yield from functions_of(entry.func)
+    elif isinstance(entry, tuple):
+        for part in entry:
+            yield from functions_of(part)
 
 
 def qualified(op_type: str, domain: str) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from onnx.defs import OpSchema
 
+from tiered.graph.opset.aspect import Aspect
 from tiered.graph.queries.op_traits import RANDOM
 
 if TYPE_CHECKING:
@@ -15,15 +16,20 @@ if TYPE_CHECKING:
 _AS_THEIR_BODIES: Final = frozenset({"AffineGrid", "If", "Loop", "Scan", "SequenceMap"})
 
 
+DETERMINISTIC: Final[Aspect[str]] = Aspect("deterministic")
+"""Operators without a schema that compute the same from the same inputs, and why that is so."""
+
+
 def is_deterministic(node: Node) -> bool:
     """Return whether a node always computes equal outputs from equal inputs.
 
     A fixed seed makes no difference: two draws differ. Unknown operators and calls of local
-    functions count as random; a Dropout is random only in training.
+    functions count as random, but those that `DETERMINISTIC` has. A Dropout is random only in
+    training.
     """
     schema = node.schema
     if schema is None:
-        return False
+        return DETERMINISTIC.of(node) is not None
     if node.domain == "" and node.op_type == "Dropout":
         training = node.operand("training_mode")
         return training is None or (training.const is not None and not training.const.any())

@@ -135,6 +135,8 @@ def _copy(
 
 def _operand_names(node: Node) -> list[str]:
     """Return the names of operands in the newest form that are attributes of the node."""
+    if node.domain:
+        return []
     newest = defs.get_schema(node.op_type)
     return [each.name for each in newest.inputs if node.has_attr(each.name)]
 

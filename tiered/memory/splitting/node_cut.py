@@ -100,10 +100,7 @@ def cut_along(node: Node, axis: int) -> NodeCut | None:
     axis in another way.
     """
     rule = CUTS.of(node)
-    if rule is None or node.has_references:
-        return None
-    # Of an operator that nothing but its rule is known of, the rule speaks for it.
-    if not is_deterministic(node) and (not node.domain or node.schema is not None):
+    if rule is None or node.has_references or not is_deterministic(node):
         return None
     values = (value for value in (*node.operands, node.outputs[0]) if value is not None)
     if any(value.shape is None for value in values):

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Set
 from typing import TYPE_CHECKING, Final
 
 from tiered.rewriter.skip import Skip
+from tiered.runtime.fold.moves import MOVES
 
 if TYPE_CHECKING:
     from tiered.graph.core.graph import Graph
@@ -45,7 +46,7 @@ def is_known(node: Node, taken: Set[Node]) -> bool:
         tensor = value.tensor
         if tensor is None or tensor.is_sparse:
             return False
-    if node.domain or node.op_type in _KEPT or not has_operand:
+    if _is_kept(node) or not has_operand:
         return False
     if node.bodies and not all(value.is_constant for value in node.captured):
         return False
@@ -56,6 +57,11 @@ def is_known(node: Node, taken: Set[Node]) -> bool:
     tensor = source.tensor if source is not None else None
     is_small = tensor is not None and tensor.nbytes <= _SMALL
     return is_small and graph is not None and graph.owner is not None and _holds_constants(graph)
+
+
+def _is_kept(node: Node) -> bool:
+    """Return whether a node is not computed: of other domains, those are that numpy computes."""
+    return MOVES.of(node) is None if node.domain else node.op_type in _KEPT
 
 
 def _holds_constants(graph: Graph) -> bool:
@@ -75,9 +81,9 @@ def never_computed(graph: Graph) -> Iterator[tuple[Node, Skip]]:
         tensors = [value.tensor for value in node.inputs if value is not None]
         if not all(tensor is not None for tensor in tensors):
             continue
-        if node.domain:
+        if node.domain and MOVES.of(node) is None:
             yield node, Skip("the operator is not a standard one")
-        elif node.op_type in _KEPT:
+        elif not node.domain and node.op_type in _KEPT:
             yield node, Skip("quantised constants stay quantised")
         elif any(tensor is not None and tensor.is_sparse for tensor in tensors):
             yield node, Skip("an operand is sparse")

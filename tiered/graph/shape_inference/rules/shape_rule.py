@@ -48,7 +48,12 @@ class RegisteredTypeRule(NamedTuple):
     ask_onnx: bool
 
 
-TYPES: Final[Aspect[RegisteredTypeRule]] = Aspect("type", "shape_rule")
+
+def _registered(rule: Callable[..., Any], *, ask_onnx: bool = False) -> RegisteredTypeRule:
+    return RegisteredTypeRule(rule, _parameters(rule) > 1, ask_onnx)
+
+
+TYPES: Final = Aspect("type", "shape_rule", entry=_registered)
 VALUES: Final[Aspect[ValueRule]] = Aspect("value", "shape_rule")
 
 
@@ -98,13 +103,7 @@ def shape_rule(
     """
     if infers == "values":
         return VALUES.rule(*op_types, domain=domain)
-    TYPES.check_named(op_types)
-
-    def register(rule: Callable[..., Any]) -> Callable[..., Any]:
-        TYPES.put(op_types, domain, RegisteredTypeRule(rule, _parameters(rule) > 1, ask_onnx))
-        return rule
-
-    return register
+    return TYPES.rule(*op_types, domain=domain, ask_onnx=ask_onnx)
 
 
 def _parameters(rule: Callable[..., Any]) -> int:

@@ -1,0 +1,56 @@
+"""An operator of your own in every aspect: acme::Scale(x, by) is x * by, with one number `by` > 0.
+
+`tiered operators acme::Scale --load own_operator.py` prints what is known of it.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from tiered import Expr, Node, Propagation, Skip, Step, shape_rule
+from tiered.aspects import aspect
+from tiered.intervals.interval import multiply
+from tiered.memory.splitting.node_cut import Form, Window
+from tiered.runtime.inputs.graph_facts import Fact, Place
+from tiered.verify import register_operator
+
+register_operator("acme::Scale", body="Scale (x, by) => (y) { y = Mul(x, by) }")
+shape_rule("Scale", domain="acme")(lambda node, operands: operands[0])
+aspect("deterministic").put(["Scale"], "acme", "it is a product")
+aspect("range").rule("Scale", domain="acme")(lambda call: multiply(call.x, call.operand(1)))
+aspect("cost").rule("Scale", domain="acme")(lambda node, sizes: sizes.result)
+aspect("move").rule("Scale", domain="acme")(lambda node, operands: operands[0] * operands[1])
+
+# In these it is a Mul: the rule holds for all operators that compute element by element.
+for name in ("value", "integer", "rank", "batch", "count", "packing"):
+    aspect(name).rule("Scale", domain="acme")(aspect(name).find(("", "Mul")))
+
+
+@aspect("gradient").rule("Scale", domain="acme")
+def gradient(step: Step) -> tuple[Expr, Expr | None]:
+    by = (step.g * step.x).sum(keepdims=False) if step.wants(1) else None
+    return step.g * step.operand(1), by
+
+
+@aspect("layout").rule("Scale", domain="acme")
+def layout(node: Node) -> Propagation | Skip:
+    x = node.operands[0]
+    if x is None or x.rank is None:
+        return Skip("its rank is not known")
+    axes = tuple(range(x.rank))
+    return Propagation((axes, None), (axes,), lambda op: op.emit({0: op.operand(0)}))
+
+
+@aspect("cut").rule("Scale", domain="acme")
+def cut(node: Node, axis: int) -> tuple[Sequence[Window | None], Form]:
+    return [Window(axis, node.output.dim(axis)), None], "same"
+
+
+@aspect("check").rule("Scale", domain="acme")
+def check(node: Node) -> str | None:
+    by = node.input(1)
+    return "`by` is one number" if by is not None and by.rank else None
+
+
+@aspect("input").rule("Scale", domain="acme")
+def demand(place: Place, node: Node, slot: int) -> Iterator[Fact]:
+    if slot == 1:
+        yield Fact("positive", "Scale by")
