@@ -1,7 +1,10 @@
 """TVM's names: what people type by habit works."""
 
+import importlib
+import json
 from typing import Any
 
+import numpy as np
 import onnx
 import pytest
 
@@ -16,6 +19,8 @@ from tiered.testing import parse
 
 WITH_ARGUMENTS = ("annotate_target", "merge_composite")
 """Passes that TVM itself makes with arguments only."""
+OTHERS = ("partial_evaluate", "rewrite_annotated_ops")
+"""Passes that TVM's constructors make otherwise."""
 
 
 def test_every_pass_has_a_constructor() -> None:
@@ -24,6 +29,8 @@ def test_every_pass_has_a_constructor() -> None:
         if name in WITH_ARGUMENTS:
             with pytest.raises(TypeError, match="missing 1 required positional argument"):
                 getattr(tvm, camel)()
+        elif name in OTHERS:
+            assert name in str(getattr(tvm, camel)())
         else:
             assert getattr(tvm, camel)() == tiered.get_pass(name)
         assert camel in dir(tvm) or camel.lower() in [entry.lower() for entry in dir(tvm)]
@@ -230,8 +237,8 @@ def test_a_model_is_built_for_a_target() -> None:
     assert ops(made) == ["Relu", "Neg", "Abs"]
     assert ops(given) == ["Relu", "Relu", "Neg", "Abs"]
     view = model()
-    assert tvm.relay.build(view, "portable", {}) is view
-    with pytest.raises(UsageError, match="the weights of a model are in it"):
+    assert tvm.relay.build(view, "portable", {}).module is view
+    with pytest.raises(UsageError, match="build: the model has no weight 'w'"):
         tvm.relay.build(given, "llvm", {"w": 1})
 
 
@@ -418,3 +425,176 @@ def test_legalize_takes_the_name_of_a_map() -> None:
             legalized(tvm.Legalize("FChap"), "Mul, Tanh")
     finally:
         registry.unregister("mish_of_map")
+
+
+CONV = """(float[1,3,4,4] x) => (float[1,2,4,4] y)
+    <float[2,3,1,1] w = {1,2,3,4,5,6}, float[2,1,1] b = {1,2}> {
+    a = Conv(x, w) c = Add(a, b) y = Relu(c) }"""
+
+
+def test_a_function_pass_may_return_another_function() -> None:
+    class Visiting:
+        def __init__(self, op_type: str) -> None:
+            self.op_type = op_type
+
+        def transform_function(self, func: Graph, mod: Any, ctx: Any) -> Graph:
+            new: Graph = mod.copy().main
+            for node in new.nodes_of("Relu"):
+                new.set_operator(node, self.op_type, "")
+            new.set_graph_outputs(new.outputs[::-1], new.output_infos[::-1])
+            return new
+
+    Visits = tvm.relay.transform.function_pass(opt_level=1)(Visiting)
+    text = """(float[2] x) => (float[2] y, float[2] z) <float[2] c = {1, 2}> {
+        a = Add(x, c) y = Relu(a) z = Identity(x) }"""
+    given = parse(text)
+    made = Visits("Neg")(given)
+    assert [(node.op_type, list(node.output)) for node in made.graph.node] == [
+        ("Add", ["a"]), ("Neg", ["z"]), ("Identity", ["y"]),
+    ]  # fmt: skip
+    assert [info.name for info in made.graph.output] == ["y", "z"]
+    view = Model.from_proto(given)
+    mark = view.mark()
+    Visits("Abs")(view)
+    view.check_view()
+    view.undo_to(mark)
+    assert view.to_proto() == given
+    assert given == parse(text)
+
+
+def test_a_function_pass_returns_the_same_interface_and_functions() -> None:
+    def returned(make: Any) -> Any:
+        return tvm.function_pass(lambda func, mod, ctx: make(mod), opt_level=1, name="p")
+
+    def other(text: str) -> Any:
+        return lambda mod: Model.from_proto(proto(text)).main
+
+    text = "g (float[2] x) => (float[2] y) { y = Neg(x) }"
+    with pytest.raises(UsageError, match="has 1 inputs, and the returned one 2"):
+        returned(other("g (float[2] x, float[2] z) => (float[2] y) { y = Neg(x) }"))(model(text))
+    with pytest.raises(UsageError, match="has 1 outputs, and the returned one 2"):
+        returned(other("g (float[2] x) => (float[2] y, float[2] z) { y = Neg(x) z = Neg(x) }"))(
+            model(text)
+        )
+    calls = onnx.parser.parse_model(
+        '<ir_version: 10, opset_import: ["" : 21, "l" : 1]>'
+        " g (float[2] x) => (float[2] y) { y = l.f(x) }"
+        ' <domain: "l", opset_import: ["" : 21]> f (v) => (u) { u = Neg(v) }'
+    )
+    with pytest.raises(UsageError, match="calls the function 'f', which the model has not"):
+        returned(lambda mod: Model.from_proto(calls).main)(model(text))
+    with pytest.raises(UsageError, match="p added or removed a function"):
+        returned(lambda mod: mod.remove(mod.functions[0]))(_unused(calls))
+    body = """g (bool c, float[2] x) => (float[2] y) { y = If(c)
+        <then_branch = t () => (float[2] p) { p = Neg(x) },
+         else_branch = e () => (float[2] q) { q = Abs(x) }> }"""
+    of_bodies = tvm.function_pass(
+        lambda func, mod, ctx: func if func.owner is None else mod.copy().main,
+        opt_level=1, name="p",
+    )  # fmt: skip
+    with pytest.raises(UsageError, match=r"the body '.*' cannot become another graph"):
+        of_bodies(model(body))
+
+
+def _unused(calls: onnx.ModelProto) -> Model:
+    """Return the model without its call, but with its function."""
+    view = Model.from_proto(calls)
+    view.main.set_operator(view.main.nodes[0], "Neg", "")
+    return view
+
+
+def test_a_model_is_built_and_run_as_in_the_tutorial() -> None:
+    graph_executor = importlib.import_module("tiered.compat.tvm.contrib.graph_executor")
+    relay = importlib.import_module("tiered.compat.tvm.relay")
+    data = np.ones((1, 3, 4, 4), np.float32)
+    mod, params = relay.frontend.from_onnx(parse(CONV), {"x": (1, 3, 4, 4)}, freeze_params=False)
+    assert sorted(params) == ["b", "w"]
+    with tvm.transform.PassContext(opt_level=3):
+        lib = relay.build(mod, target="llvm", params=params)
+    module = graph_executor.GraphModule(lib["default"](tvm.device("llvm", 0)))
+    module.set_input("x", tvm.nd.array(data))
+    module.run()
+    expected = module.get_output(0).numpy()
+    assert expected.shape == (1, 2, 4, 4)
+    assert (module.get_num_outputs(), module.get_input(0).asnumpy().sum()) == (1, 48)
+    graph, lib, params = relay.build(parse(CONV), "llvm", params={"w": np.ones((2, 3, 1, 1), "f")})
+    assert [node["name"] for node in json.loads(graph)["nodes"]][:2] == ["x", "w"]
+    module = graph_executor.create(graph, lib, tvm.cpu(0))
+    module.set_input(**params)
+    module.run(x=data)
+    assert module.get_output(0)[0, :, 0, 0].tolist() == [4.0, 5.0]
+    assert lib.get_lib() == lib
+    with pytest.raises(UsageError, match="no input 'z'"):
+        module.set_input("z", data)
+    with pytest.raises(UsageError, match="'w' is a weight of the built model"):
+        module.set_input(w=params["w"] * 2)
+    with pytest.raises(UsageError, match="so no output 1"):
+        module.get_output(1)
+    with pytest.raises(UsageError, match="so no input 4"):
+        module.set_input(4, data)
+    with pytest.raises(UsageError, match="has one function, 'default'"):
+        lib["main"]
+
+
+def test_predicates_are_registered_as_in_tvm() -> None:
+    def relu(expr: Any) -> bool:
+        return bool(expr.inputs[0].rank == 4)
+
+    assert tvm.ir.register_op_attr("nn.relu", "target.test_xyz")(relu) is relu
+
+    reg = importlib.import_module("tiered.compat.tvm.relay.op.op")
+    reg.register("nn.conv2d", "target.test_dnnl", lambda attrs, args: len(args) == 2)
+    reg.register("add", "target.test_dnnl", True)
+    tvm.ir.register_op_attr("sigmoid", "target.test_dnnl", False)
+    for targets, expected in (
+        (["test_dnnl", "test_xyz"], ["test_dnnl", "test_dnnl", "test_xyz"]),
+        (["test_xyz", "llvm"], ["onnxruntime_cpu", "onnxruntime_cpu", "test_xyz"]),
+    ):
+        made = tvm.transform.AnnotateTarget(target=targets)(parse(CONV))
+        assert [node.metadata_props[0].value for node in made.graph.node] == expected
+    with pytest.raises(UsageError, match="'FTVMCompute' has no equivalent"):
+        tvm.ir.register_op_attr("add", "FTVMCompute", relu)
+    with pytest.raises(UsageError, match=r"named 'nn\.relv'; did you mean 'nn\.relu'"):
+        tvm.ir.register_op_attr("nn.relv", "target.x", relu)
+
+
+def test_a_layout_rule_is_registered_as_in_tvm() -> None:
+    def scale(node: Any) -> Any:
+        return tiered.Skip("for the test")
+
+    tvm.ir.register_op_attr("test.tvm::ScaleOfTvm", "FInferCorrectLayout", scale)
+    from tiered.layout.rules import REGISTERED
+
+    assert REGISTERED.pop(("test.tvm", "ScaleOfTvm")) is scale
+
+
+def test_devices_are_annotated_and_propagate() -> None:
+    text = """(float[2] x) => (float[2] y, float[2] z) {
+        a = Neg(x) b = Abs(a) c = Sin(b) y = Cos(c) z = Exp(x) }"""
+
+    def devices(**options: Any) -> list[str]:
+        model = Model.from_proto(parse(text))
+        first, third = model.main.nodes[0], model.main.nodes[2]
+        value = first.output
+        assert tvm.relay.annotation.on_device(value, tvm.cuda(0)) is value
+        tvm.relay.annotation.on_device(third, tvm.device("cuda"))
+        tvm.transform.RewriteAnnotatedOps(tvm.cpu(), **options)(model)
+        return [node.metadata["tiered.device"] for node in model.main.nodes]
+
+    assert devices() == ["cuda", "cuda", "cuda", "cpu", "cpu"]
+    assert devices(propagate=False) == ["cuda", "cpu", "cuda", "cpu", "cpu"]
+    assert tvm.Device(2, 1) == tvm.gpu(1)
+    with pytest.raises(UsageError, match="no device type 99"):
+        tvm.device(99)
+    with pytest.raises(UsageError, match="no device 'tpu'"):
+        tvm.device("tpu")
+    with pytest.raises(UsageError, match="no node computes"):
+        tvm.relay.annotation.on_device(Model.from_proto(parse(text)).main.inputs[0], "cpu")
+
+
+def test_partial_evaluation_takes_constant_ifs() -> None:
+    text = """(float[2] x) => (float[2] y) <bool c = {1}> { y = If(c)
+        <then_branch = t () => (float[2] p) { p = Neg(x) },
+         else_branch = e () => (float[2] q) { q = Abs(x) }> }"""
+    assert [node.op_type for node in tvm.PartialEvaluate()(parse(text)).graph.node] == ["Neg"]
+    assert "max_iterations=4" in str(tvm.PartialEvaluate(max_iterations=4))

@@ -1,4 +1,4 @@
-"""Passes that return another model, as in TVM and torch.fx: it becomes the content of the model."""
+"""Passes that return another model or graph, as in TVM and torch.fx: its content is taken over."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import onnx
 
 import tiered
 from tiered.context import PassContext
-from tiered.graph import Model
+from tiered.errors import UsageError
+from tiered.graph import Graph, Model, Value
 from tiered.passes.run import edited_by
 from tiered.passes.validity import check_result
 
@@ -40,3 +41,68 @@ def take_over(model: Model, outcome: object, ctx: PassContext) -> object:
         model.exchange(proto)
         check_result(model, ctx)
     return None
+
+
+def take_over_graph(graph: Graph, made: Graph) -> None:
+    """Let a graph have the nodes and constants of a graph of another model.
+
+    Inputs and outputs keep their names and declarations.
+
+    Args:
+        graph: a main graph or a local function.
+        made: the graph to take the nodes from; it stays.
+
+    Raises:
+        UsageError: it has other numbers of inputs or outputs, or calls a function that the model of
+            `graph` has not, or `graph` is a body.
+    """
+    _check_graph(graph, made)
+    outputs, infos = list(graph.outputs), list(graph.output_infos)
+    names = [value.name for value in outputs]
+    graph.set_graph_outputs([])
+    for node in reversed(graph.topological_order()):
+        graph.remove_node(node)
+    for value in [each for each in graph.initializers if each not in graph.inputs]:
+        graph.remove_constant(value)
+    stands: dict[Value, Value | None] = dict(zip(made.inputs, graph.inputs, strict=True))
+    for value in made.initializers:
+        if value not in stands and value.tensor is not None:
+            stands[value] = graph.constant(value.tensor, value.name)
+    graph.copy_nodes(made.topological_order(), stands)
+    results: list[Value] = []
+    for value in made.outputs:
+        result = stands[value]
+        assert result is not None, value
+        if result.producer is None or result in results:
+            result = graph.op.Identity(result)
+        results.append(result)
+    for name in names:  # another value may have it
+        if name in graph.values:
+            graph.rename_value(graph.values[name], graph.model.names.fresh(f"{name}_1"))
+    for result, name in zip(results, names, strict=True):
+        graph.rename_value(result, name)
+    graph.set_graph_outputs(results, infos)
+
+
+def _check_graph(graph: Graph, made: Graph) -> None:
+    if graph.owner is not None or made.owner is not None:
+        raise UsageError(
+            f"the body {graph.name!r} cannot become another graph: return None for bodies, and "
+            "edit them in place"
+        )
+    for what, mine, others in (
+        ("inputs", graph.inputs, made.inputs),
+        ("outputs", graph.outputs, made.outputs),
+    ):
+        if len(mine) != len(others):
+            raise UsageError(
+                f"graph {graph.name!r} has {len(mine)} {what}, and the returned one "
+                f"{len(others)}: expected the same"
+            )
+    for node in made.walk():
+        is_call = made.model.function(*node.callee) is not None
+        if is_call and graph.model.function(*node.callee) is None:
+            raise UsageError(
+                f"the returned graph calls the function {node.op_type!r}, which the model has not: "
+                "a function pass adds no functions, a module pass may"
+            )

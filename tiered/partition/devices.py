@@ -32,6 +32,7 @@ def mark_devices(
     pipelining: Mapping[str, int] | None = None,
     *,
     fallback_device: str = "",
+    propagate: bool = False,
 ) -> int:
     """Mark the nodes of the main graph with devices and pipeline stages; return how many changed.
 
@@ -42,6 +43,7 @@ def mark_devices(
         pipelining: the stage by name of a node, likewise; nodes after the last cut are of the stage
             after the largest one.
         fallback_device: the device of nodes without one; "" leaves them without.
+        propagate: nodes without a device, between nodes of one device, are on it too.
 
     Raises:
         UsageError: there is no such node.
@@ -53,6 +55,8 @@ def mark_devices(
     stages = _assigned(graph, pipelining or {})
     rest = max(pipelining.values()) + 1 if pipelining else None
     count = 0
+    if propagate:
+        devices = _between(graph, devices)
     for node in graph.topological_order():
         if node.is_op("Constant"):
             continue
@@ -87,6 +91,37 @@ def _assigned(graph: Graph, cuts: Mapping[str, T]) -> dict[Node, T]:
             if node not in found:
                 found[node] = said
                 pending += node.predecessors
+    return found
+
+
+def _between(graph: Graph, assigned: Mapping[Node, str]) -> dict[Node, str]:
+    """Return devices with those of nodes between nodes of one device: no transfer is needed.
+
+    Connected nodes without a device get the one that all marked producers and consumers around
+    them have, if there are both.
+    """
+    known = dict(assigned)
+    for node in graph.nodes:
+        if node not in known and DEVICE in node.metadata:
+            known[node] = node.metadata[DEVICE]
+    found, seen = dict(known), set(known)
+    for start in graph.topological_order():
+        if start in seen or start.is_op("Constant"):
+            continue
+        seen.add(start)
+        group, pending, above, below = [start], [start], set[str](), set[str]()
+        while pending:
+            node = pending.pop()
+            for near, devices in ((node.predecessors, above), (node.successors, below)):
+                for other in near:
+                    if other in known:
+                        devices.add(known[other])
+                    elif other not in seen and not other.is_op("Constant"):
+                        seen.add(other)
+                        group.append(other)
+                        pending.append(other)
+        if above == below and len(above) == 1:
+            found.update(dict.fromkeys(group, *above))
     return found
 
 

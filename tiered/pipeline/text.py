@@ -141,7 +141,7 @@ def _named(head: str, options: dict[str, Any]) -> list[Pass]:
         return [NAMED[head.lower()]().with_options(**options)]
     text = None if options or registry.expects(head) else pipeline_text(head)
     if text is not None and not registry.is_own_alias(head):
-        return _elements(Scanner(text), "")
+        return list(_elements(Scanner(text), ""))
     if is_glob(head):
         order = [leaf.name for leaf in NAMED["default"]().leaves()]
         rank = {name: place for place, name in reversed(list(enumerate(order)))}

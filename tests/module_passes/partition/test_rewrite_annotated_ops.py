@@ -106,3 +106,28 @@ def test_without_options_there_is_nothing_to_do() -> None:
 def test_the_alias_of_poprt() -> None:
     with PassContext():
         assert get_pass("ManualSharding").name == "rewrite_annotated_ops"
+
+
+def test_nodes_between_nodes_of_one_device_are_on_it() -> None:
+    """b is between a and c; y has no consumer, so it gets the fallback."""
+    model = Model.from_proto(_model())
+    a, _, c, _ = model.main.nodes
+    for node in (a, c):
+        model.main.set_metadata(node, {"tiered.device": "npu"})
+    marked = model.to_proto()
+    pass_ = get_pass("rewrite_annotated_ops", fallback_device="cpu", propagate=True)
+    made = pass_(marked)
+    assert marks(made.graph, "tiered.device") == ["npu", "npu", "npu", "cpu"]
+    assert pass_(made) == made
+    plain = get_pass("rewrite_annotated_ops", propagate=True)
+    assert marks(plain(marked).graph, "tiered.device") == ["npu", "npu", "npu", None]
+
+
+def test_nodes_between_two_devices_get_the_fallback() -> None:
+    model = Model.from_proto(_model())
+    for node, device in zip(model.main.nodes, ("npu", "", "gpu", ""), strict=True):
+        if device:
+            model.main.set_metadata(node, {"tiered.device": device})
+    pass_ = get_pass("rewrite_annotated_ops", fallback_device="cpu", propagate=True)
+    made = pass_(model.to_proto())
+    assert marks(made.graph, "tiered.device") == ["npu", "cpu", "gpu", "cpu"]

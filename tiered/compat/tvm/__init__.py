@@ -13,12 +13,27 @@ import importlib
 import sys
 from typing import Any
 
+from tiered.compat.tvm.paths import add_paths
 from tiered.errors import PassNotFoundError
 from tiered.support.aliases import NO_EQUIVALENT
 from tiered.support.loading import load_later
 
 _load, _names = load_later(__name__)
 transform = relay = analysis = ir = instrument = sys.modules[__name__]
+_MODULES = {
+    "annotation": "running.devices",
+    "contrib": "contrib",
+    "data_dep_optimization": "data_dep_optimization",
+    "dataflow_pattern": "patterns.dataflow_pattern",
+    "frontend": "running.built",
+    "graph_executor": "running.graph_executor",
+    "nd": "running.graph_executor",
+    "op": "op_attributes",
+    "sparse_dense": "sparse_dense",
+    "target": "target",
+}
+"""The modules of TVM that are modules here too, by TVM's name."""
+add_paths(__name__, _MODULES)
 
 
 def __getattr__(name: str) -> Any:
@@ -28,8 +43,8 @@ def __getattr__(name: str) -> Any:
     except AttributeError:
         if name.startswith("__"):
             raise
-    if name in ("data_dep_optimization", "sparse_dense", "target"):
-        return importlib.import_module(f"{__name__}.{name}")
+    if name in _MODULES:
+        return importlib.import_module(f"{__name__}.{_MODULES[name]}")
     constructors = importlib.import_module(f"{__name__}.constructors")
     if name == "OPT_PASS_LEVEL":
         return constructors.levels()

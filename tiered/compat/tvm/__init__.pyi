@@ -13,6 +13,7 @@ from tiered.compat.tvm.constructors import (
     FuseOps as FuseOps,
     Legalize as Legalize,
     MergeComposite as MergeComposite,
+    PartialEvaluate as PartialEvaluate,
     PartitionGraph as PartitionGraph,
     PrintIR as PrintIR,
     RemoveUnusedFunctions as RemoveUnusedFunctions,
@@ -37,12 +38,21 @@ from tiered.compat.tvm.instruments import (
     pass_instrument as pass_instrument,
 )
 from tiered.compat.tvm.layouts import ConvertLayout as ConvertLayout
+from tiered.compat.tvm.op_attributes import register_op_attr as register_op_attr
 from tiered.compat.tvm.own_passes import (
     function_pass as function_pass,
     module_pass as module_pass,
 )
+from tiered.compat.tvm.running.built import Built as Built, build as build
+from tiered.compat.tvm.running.devices import (
+    Device as Device,
+    cpu as cpu,
+    cuda as cuda,
+    device as device,
+    gpu as gpu,
+)
 from tiered.compat.tvm.sparse_dense import process_params as process_params
-from tiered.compat.tvm.target import Target as Target, build as build
+from tiered.compat.tvm.target import Target as Target
 from tiered.partition.composite import (
     register_pattern_table as register_pattern_table,
 )
@@ -57,7 +67,14 @@ ir: Any
 instrument: Any
 relay: Any
 transform: Any
+annotation: ModuleType
+contrib: ModuleType
 data_dep_optimization: ModuleType
+dataflow_pattern: ModuleType
+frontend: ModuleType
+graph_executor: ModuleType
+nd: ModuleType
+op: ModuleType
 sparse_dense: ModuleType
 target: ModuleType
 

@@ -10,10 +10,16 @@ import numpy as np
 import onnx
 
 import tiered
+from tiered.compat.tvm.op_attributes import registered_support
+from tiered.compat.tvm.patterns.dataflow_pattern import as_entry
+from tiered.compat.tvm.running.devices import Device, name_of_device
+from tiered.compat.tvm.target import Target
 from tiered.context import PassContext
 from tiered.errors import UsageError
 from tiered.graph import Model, Node
 from tiered.idioms.sparsity import block_sparsity
+from tiered.partition import BackendSupport, mark_targets
+from tiered.partition.composite import parsed
 from tiered.passes import Pass
 from tiered.passes.registry import registry
 from tiered.support.aliases import ALIASES, NO_EQUIVALENT, no_equivalent
@@ -153,10 +159,11 @@ def AnnotateTarget(
     *,
     target: str | Iterable[str] | None = None,
 ) -> Pass:
-    """Return `annotate_target` for one target or several, as `Target` reads them.
+    """Return `annotate_target` for one target or several.
 
     Args:
-        targets: the targets, first choice first.
+        targets: the targets, first choice first: names with predicates of `register_op_attr`, or
+            what `Target` reads.
         include_non_call_ops: accepted, and without effect: ONNX has no tuples.
         target: the targets by the name that TVM's documentation uses.
 
@@ -165,26 +172,36 @@ def AnnotateTarget(
         UsageError: both arguments name some.
         BackendNotFoundError: there is no such target.
     """
-    from tiered.compat.tvm.target import Target
-
     given = targets if target is None else target
     if given is None:
         raise TypeError("AnnotateTarget() missing 1 required positional argument: 'targets'")
     if targets is not None and target is not None:
         raise UsageError("AnnotateTarget takes the targets once: AnnotateTarget(['npu', 'llvm'])")
     names = [given] if isinstance(given, str) else list(given)
-    return tiered.get_pass("annotate_target", targets=[Target(n).backend.name for n in names])
+    supports = {name: registered_support(name) for name in names}
+    if not any(supports.values()):
+        return tiered.get_pass("annotate_target", targets=[Target(n).backend.name for n in names])
+    taken = {
+        name if support else Target(name).backend.name: support
+        or BackendSupport(Target(name).backend)
+        for name, support in supports.items()
+    }
+
+    @tiered.module_pass(opt_level=0, name="annotate_target")
+    def annotate(model: Model, ctx: PassContext) -> None:
+        mark_targets(model, taken)
+
+    return annotate
 
 
 def MergeComposite(pattern_table: Iterable[Any]) -> Pass:
     """Return a pass that outlines the matches of a pattern table, as `merge_composite` does.
 
     Args:
-        pattern_table: (name, pattern) or (name, pattern, check) each, first choice first.
+        pattern_table: (name, pattern) or (name, pattern, check) each, first choice first. The
+            check of a dataflow pattern gets the matched value, that of another one the match.
     """
-    from tiered.partition.composite import parsed
-
-    table = parsed(pattern_table)
+    table = parsed(map(as_entry, pattern_table))
 
     @tiered.module_pass(opt_level=0, name="merge_composite")
     def merge(model: Model, ctx: PassContext) -> None:
@@ -227,27 +244,30 @@ def RemoveUnusedFunctions(entry_functions: Iterable[str] | None = None) -> Pass:
     return tiered.get_pass("remove_unused_functions", entry_functions=entries or None)
 
 
-_DEVICES: Final = {1: "cpu", 2: "cuda", 4: "opencl", 7: "vulkan", 8: "metal", 10: "rocm"}
-"""TVM's names of its types of devices. Source: dlpack.h."""
-
-
-def RewriteAnnotatedOps(fallback_device: int | str = "", **options: Any) -> Pass:
+def RewriteAnnotatedOps(
+    fallback_device: int | str | Device = "", *, propagate: bool = True, **options: Any
+) -> Pass:
     """Return `rewrite_annotated_ops`.
 
     Args:
-        fallback_device: the device of nodes without one: its name, or TVM's type of it (1 is cpu).
+        fallback_device: the device of nodes without one: its name, a device, or TVM's type of it (1
+            is cpu).
+        propagate: whether nodes between nodes of one device are on it too.
         options: other options of the pass.
 
     Raises:
         UsageError: no device has this type.
     """
-    device = fallback_device
-    if isinstance(device, int):
-        if device not in _DEVICES:
-            known = ", ".join(f"{kind} is {name}" for kind, name in _DEVICES.items())
-            raise UsageError(f"RewriteAnnotatedOps knows no device type {device}: {known}")
-        device = _DEVICES[device]
-    return tiered.get_pass("rewrite_annotated_ops", fallback_device=device, **options)
+    name = name_of_device(fallback_device)
+    return tiered.get_pass(
+        "rewrite_annotated_ops", fallback_device=name, propagate=propagate, **options
+    )
+
+
+def PartialEvaluate(**options: Any) -> Pass:
+    """Return `partial_evaluate` with `options`, and `eliminate_nop_if` for constant Ifs."""
+    loops = tiered.get_pass("partial_evaluate", **options)
+    return tiered.Sequential([loops, tiered.get_pass("eliminate_nop_if")], name="PartialEvaluate")
 
 
 def CombineParallelDense(min_num_branches: int = 3, to_batch: bool = True, **options: Any) -> Pass:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import tiered
-from tiered.compat.returned_model import take_over
+from tiered.compat.returned_model import take_over, take_over_graph
 from tiered.context import PassContext
 from tiered.errors import UsageError
-from tiered.graph import Model
+from tiered.graph import Graph, Model
 from tiered.passes import Pass
 
 
@@ -45,14 +45,27 @@ def function_pass(
 ) -> Any:
     """Make a pass of a function `(func, mod, ctx)`, or constructors of passes of a class.
 
-    `func` is a `tiered.Graph`, which is edited in place and returned.
+    `func` is a `tiered.Graph`. It is edited in place and returned, or a graph of another model is
+    returned, whose content it gets. Bodies are graphs too, which can only be edited in place.
     """
 
     def of_graphs(**declared: Any) -> Callable[[Callable[..., Any]], Pass]:
         def decorate(function: Callable[..., Any]) -> Pass:
-            return tiered.function_pass(**declared)(
-                lambda graph, ctx: function(graph, graph.model, ctx)
-            )
+            def transform(graph: Graph, ctx: PassContext) -> object:
+                model = graph.model
+                before = [each.id for each in model.functions]
+                made = function(graph, model, ctx)
+                if [each.id for each in model.functions] != before:
+                    raise UsageError(
+                        f"{declared['name']} added or removed a function: a function pass must "
+                        "not, a module pass may"
+                    )
+                if not isinstance(made, Graph) or made is graph:
+                    return made
+                take_over_graph(graph, made)
+                return None
+
+            return tiered.function_pass(**declared)(transform)
 
         return decorate
 

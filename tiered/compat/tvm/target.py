@@ -1,11 +1,10 @@
-"""`tvm.target` and `relay.build`: a target is a backend of tiered."""
+"""`tvm.target`: a target is a backend of tiered."""
 
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Any, Final
+from typing import Final
 
-import tiered
 from tiered.backends import Backend, get_backend
 from tiered.context import PassContext
 
@@ -49,23 +48,3 @@ class Target:
 def create(target: str | Target) -> Target:
     """Return a target; deprecated in TVM, for `Target`."""
     return Target(target)
-
-
-def build(mod: Any, target: str | Target | None = None, params: Any = None, **settings: Any) -> Any:
-    """Return the model optimised for a target, at the level of the context around the call.
-
-    Args:
-        mod: a `tiered.Model`, which is edited and returned, or a ModelProto, which stays.
-        target: the target; without it, that of the context.
-        params: must be empty: the weights are in the model.
-        settings: more of `tiered.optimize`.
-
-    Raises:
-        UsageError: there are params.
-    """
-    if params:
-        raise tiered.UsageError("build takes no params: the weights of a model are in it")
-    if target is not None:
-        settings["backend"] = Target(target).backend
-    result = tiered.optimize_model(mod, **settings).model
-    return result if isinstance(mod, tiered.Model) else result.to_proto()

@@ -11,6 +11,7 @@ def rewrite_annotated_ops(
     fallback_device: str = "",
     sharding: tuple[str, ...] = (),
     pipelining: tuple[str, ...] = (),
+    propagate: bool = False,
 ) -> None:
     """Assign nodes to devices and pipeline stages: metadata `tiered.device` and `tiered.stage`.
 
@@ -21,11 +22,14 @@ def rewrite_annotated_ops(
         fallback_device: the device of nodes without one.
         sharding: cuts, as `node=device`.
         pipelining: cuts, as `node=stage`; nodes after the last one are of one more stage.
+        propagate: nodes without a device, between nodes of one device, are on it too.
     """
     devices = dict(_split(entry) for entry in sharding)
     stages = {name: _stage(name, text) for name, text in map(_split, pipelining)}
-    if devices or stages or fallback_device:
-        mark_devices(model, devices, stages, fallback_device=fallback_device)
+    if devices or stages or fallback_device or propagate:
+        mark_devices(
+            model, devices, stages, fallback_device=fallback_device, propagate=propagate
+        )
 
 
 def _split(entry: str) -> tuple[str, str]:

@@ -1,0 +1,5 @@
+"""The names of `tvm.contrib`."""
+
+from tiered.compat.tvm.running import graph_executor
+
+__all__ = ["graph_executor"]

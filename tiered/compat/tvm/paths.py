@@ -1,0 +1,60 @@
+"""The places of TVM's modules, so that `from tiered.compat.tvm.relay import ...` works.
+
+`transform`, `relay`, `ir`, `instrument` and `analysis` are `tiered.compat.tvm` itself.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Mapping
+from types import ModuleType
+from typing import Any, Final
+
+_ITSELF: Final = (
+    "analysis", "instrument", "ir", "ir.instrument", "ir.transform", "relay", "relay.analysis",
+    "relay.transform", "transform",
+)  # fmt: skip
+_PLACES: Final = {
+    "contrib.graph_executor": "graph_executor",
+    "dataflow_pattern": "dataflow_pattern",
+    "graph_executor": "graph_executor",
+    "relay.analysis.sparse_dense": "sparse_dense",
+    "relay.annotation": "annotation",
+    "relay.data_dep_optimization": "data_dep_optimization",
+    "relay.dataflow_pattern": "dataflow_pattern",
+    "relay.frontend": "frontend",
+    "relay.op": "op",
+    "relay.op.op": "op",
+    "nd": "nd",
+    "frontend": "frontend",
+    "annotation": "annotation",
+    "op": "op",
+}
+
+
+class _Place(ModuleType):
+    """A module under another name, which loads when a name of it is asked for."""
+
+    def __init__(self, name: str, target: str) -> None:
+        super().__init__(name)
+        self._target = target
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(importlib.import_module(self._target), name)
+
+
+def add_paths(package: str, modules: Mapping[str, str]) -> None:
+    """Make the modules of TVM importable below a package.
+
+    Args:
+        package: its name.
+        modules: the modules here by TVM's names.
+    """
+    for name in _ITSELF:
+        sys.modules.setdefault(f"{package}.{name}", sys.modules[package])
+    for name, wanted in _PLACES.items():
+        full = f"{package}.{name}"
+        sys.modules.setdefault(full, _Place(full, f"{package}.{modules[wanted]}"))

@@ -1,0 +1,1 @@
+"""Patterns by the names of TVM: dataflow patterns, and the names of operators."""

@@ -1,0 +1,1 @@
+"""Built models by the names of TVM: build, execute, devices."""

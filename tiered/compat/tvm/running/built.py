@@ -1,0 +1,153 @@
+"""`relay.build` and `relay.frontend.from_onnx`: what they return."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import onnx
+
+import tiered
+from tiered.compat.tvm.target import Target
+from tiered.errors import UsageError, did_you_mean
+from tiered.graph import Model
+
+if TYPE_CHECKING:
+    from tiered.compat.tvm.running.devices import Device
+
+__all__ = ["Built", "build", "from_onnx"]
+
+
+class Built:
+    """The optimised model as `relay.build` returns it.
+
+    It is also the triple of older versions, and has all that the model itself has:
+
+        graph, lib, params = relay.build(mod, target, params=params)
+
+    Attributes:
+        module: the model: a ModelProto for one, else the `tiered.Model`.
+    """
+
+    def __init__(self, module: Model | onnx.ModelProto) -> None:
+        self.module = module
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.module, name)
+
+    def __eq__(self, other: object) -> bool:
+        mine = other.module if isinstance(other, Built) else other
+        return bool(self.module == mine)
+
+    __hash__ = None  # type: ignore[assignment]  # as a ModelProto
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.get_graph_json(), self, self.get_params()))
+
+    def __getitem__(self, name: str) -> Callable[[Device], Built]:
+        """Return the function that loads the model on a device: `lib["default"](dev)`.
+
+        Raises:
+            UsageError: another name than "default".
+        """
+        if name != "default":
+            raise UsageError(f"a built model has one function, 'default', not {name!r}")
+        return lambda device: self
+
+    def _view(self) -> Model:
+        return self.module if isinstance(self.module, Model) else Model.from_proto(self.module)
+
+    def get_lib(self) -> Built:
+        """Return the part that runs: the whole model."""
+        return self
+
+    def get_params(self) -> dict[str, np.ndarray[Any, Any]]:
+        """Return the weights of the main graph by name."""
+        values = self._view().main.initializers
+        return {value.name: value.const for value in values if value.const is not None}
+
+    def get_graph_json(self) -> str:
+        """Return the main graph as JSON: its inputs and weights, then its nodes in order."""
+        graph = self._view().main
+        places: dict[Any, tuple[int, int, int]] = {}
+        nodes: list[dict[str, Any]] = []
+        for value in (*graph.inputs, *(v for v in graph.initializers if v not in graph.inputs)):
+            places[value] = (len(nodes), 0, 0)
+            nodes.append({"op": "null", "name": value.name, "inputs": []})
+        for node in graph.topological_order():
+            read = [places[value] for value in node.inputs if value is not None]
+            for at, made in enumerate(node.outputs):
+                places[made] = (len(nodes), at, 0)
+            nodes.append({"op": node.op_type, "name": node.label, "inputs": read})
+        arguments = [at for at, node in enumerate(nodes) if node["op"] == "null"]
+        heads = [places[value] for value in graph.outputs]
+        return json.dumps({"nodes": nodes, "arg_nodes": arguments, "heads": heads})
+
+
+def build(
+    mod: Any,
+    target: str | Target | None = None,
+    params: Mapping[str, Any] | None = None,
+    **settings: Any,
+) -> Built:
+    """Return the model optimised for a target, at the level of the context around the call.
+
+    Args:
+        mod: a `tiered.Model`, which is edited, or a ModelProto, which stays.
+        target: the target; without it, that of the context.
+        params: other numbers for weights, by name.
+        settings: more of `tiered.optimize`.
+
+    Raises:
+        UsageError: the model has no such weight.
+        ModelError: a weight has another dtype or shape.
+    """
+    model = mod if isinstance(mod, Model) else Model.from_proto(mod)
+    with model.transaction():
+        _bind(model, params or {})
+        if target is not None:
+            settings["backend"] = Target(target).backend
+        result = tiered.optimize_model(model, **settings).model
+    return Built(result if isinstance(mod, Model) else result.to_proto())
+
+
+def _bind(model: Model, params: Mapping[str, Any]) -> None:
+    """Let weights have other numbers; those that are equal stay."""
+    for name, given in params.items():
+        value = model.main.values.get(name)
+        if value is None or value.default is None:
+            known = [each.name for each in model.main.initializers]
+            raise UsageError(f"build: the model has no weight {name!r}{did_you_mean(name, known)}")
+        if value.producer is not None:
+            raise UsageError(f"build: {name!r} is computed by a node, so it is no parameter")
+        array = np.asarray(given)
+        before = value.default.numpy()
+        if array.dtype != before.dtype or array.tobytes() != before.tobytes():
+            model.main.assign(value, array)
+
+
+def from_onnx(
+    model: onnx.ModelProto,
+    shape: Mapping[str, Any] | None = None,
+    dtype: Any = "float32",
+    opset: int | None = None,
+    freeze_params: bool = True,
+) -> tuple[Model, dict[str, np.ndarray[Any, Any]]]:
+    """Return a view of a copy of a model, and its parameters.
+
+    Args:
+        model: it stays.
+        shape: the shapes of inputs, by name.
+        dtype: accepted, and without effect: inputs have dtypes.
+        opset: accepted, and without effect: a model has its opset.
+        freeze_params: whether the weights are the model's only; else they are returned too.
+
+    Raises:
+        UsageError: the model has no such input, or cannot have such a shape.
+    """
+    view = Model.from_proto(model)
+    if shape:
+        view.set_input_shapes({name: list(dims) for name, dims in shape.items()})
+    return view, {} if freeze_params else Built(view).get_params()
