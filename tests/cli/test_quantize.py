@@ -92,9 +92,8 @@ def test_an_opset_without_the_operators_is_the_reason(cli: Cli, products: Path) 
     proto.graph.initializer.append(onnx.load(products).graph.initializer[0])
     onnx.save(proto, products)
     ended = cli("quantize", products, "--dry-run", "--inputs", products.with_name("samples"))
-    assert ended.code == 0
-    assert "uint8 needs opset 10, the model has 9" in ended.out
-    assert "0 of 2 layers and 0.0% of the multiply-adds are quantised" in ended.out
+    assert ended.code == 4
+    assert "no product is quantised: uint8 needs opset 10, the model has 9" in ended.err
 
 
 @pytest.mark.parametrize("backend", ["coreml", "qnn_htp", "int8_npu", "onnxruntime_cpu"])
@@ -413,3 +412,13 @@ def test_what_is_all_kept_in_float_has_nothing_to_verify(cli: Cli, products: Pat
     ended = cli("quantize", products, "--dry-run", "--keep-ops", "MatMul", "--verify")
     assert ended.code == 0
     assert "verified: nothing to verify (nothing was quantised)" in ended.out
+
+
+def test_doubles_are_no_operands_of_integers(cli: Cli, tmp_path: Path) -> None:
+    file, out = tmp_path / "double.onnx", tmp_path / "out.onnx"
+    text = "(double[2,2] x) => (double[2,2] y) <double[2,2] w = {1,2,3,4}> { y = MatMul(x, w) }"
+    onnx.save(parse(text), file)
+    for way in ((), ("--dynamic",)):
+        ended = cli("quantize", file, out, *way)
+        assert (ended.code, out.exists()) == (4, False)
+        assert "no product is quantised: operands are of double, not of float" in ended.err

@@ -12,7 +12,7 @@ from tiered.runtime import run
 from tiered.testing import parse
 
 Array = np.ndarray[Any, Any]
-ONE_ELEMENT = {"min_elements": 1}
+ONE_ELEMENT: dict[str, object] = {"min_elements": 1}
 PASSES: dict[str, dict[str, object]] = {
     "quantize": {},
     "quantize_dynamic": {},

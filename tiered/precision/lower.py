@@ -19,6 +19,7 @@ from tiered.precision.narrowing import (
     is_chosen,
     is_in_unit,
     unmatched,
+    why_no_weight,
     why_skipped,
 )
 from tiered.rewriter import Skip, Unable
@@ -125,6 +126,9 @@ def lower_precision(
     for text in rules.findings(model):
         on_found(text)
     model.refresh_types()
+    defaults = [value for value in model.main.inputs if value.default is not None]
+    if keep_io_types and any(value.dtype == DataType.FLOAT for value in defaults):
+        on_found(why_no_weight(defaults[0]).replace("the weight is", f"{defaults[0].name!r} is"))
     narrowing = RuledNarrowing(low, rules, roles_of(model, low, rules.forces))
     # onnxruntime runs next to nothing in bfloat16; a named target is checked as a whole.
     is_noted = low is DataType.FLOAT16 and rules.backend is None

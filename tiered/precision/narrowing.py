@@ -53,6 +53,19 @@ def unmatched(model: Model, op_types: Iterable[str], patterns: Iterable[str]) ->
             raise UsageError(f"no node of {model.label} has the name {pattern!r}{hint}")
 
 
+def why_no_weight(value: Value | None) -> str:
+    """Return why a value that has a default is no constant weight; empty if it has none."""
+    if value is None or value.default is None:
+        return ""
+    is_old = value.owner.model.ir_version < IR_OF_DEFAULTS
+    why = "as all are before IR 4" if is_old else "which callers may feed"
+    return f"the weight is an input, {why}: remove_initializer_from_input makes a constant of it"
+
+
+IR_OF_DEFAULTS: Final = 4
+"""The first version in which an initializer need not be an input."""
+
+
 class Narrowing(ABC):
     """Where a wide dtype may become a narrow one.
 

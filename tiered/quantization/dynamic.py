@@ -10,13 +10,21 @@ import numpy as np
 from tiered.graph import DataType, Graph, Model, Node, Tensor, Value
 from tiered.graph.queries.multiply_adds import LAYERS
 from tiered.precision.few_bits.returning import OutputBudget, convert_within
-from tiered.precision.narrowing import is_chosen, unmatched
+from tiered.precision.narrowing import is_chosen, unmatched, why_no_weight
+from tiered.precision.widening import widen_products
 from tiered.quantization.deployed import SATURATION, Processor, saturates, scheme_for
 from tiered.quantization.pairs import Order
-from tiered.quantization.plan import NO_PRODUCTS, is_dequantized, is_layer, weight_refusal
+from tiered.quantization.plan import (
+    NO_PRODUCTS,
+    is_dequantized,
+    is_layer,
+    is_quantised,
+    operand_refusal,
+    weight_refusal,
+)
 from tiered.quantization.scales import Array, Weight, weight_of
-from tiered.quantization.scheme import Scheme
-from tiered.rewriter import Skip
+from tiered.quantization.scheme import PRODUCTS, Scheme
+from tiered.rewriter import Skip, Unable
 from tiered.roles.analysis import few_bit_roles
 from tiered.roles.masks import MASKED, mask_limits
 from tiered.roles.role import graphs_of
@@ -62,6 +70,10 @@ def quantise_dynamically(
     model.refresh_types()
     for text in unmatched(model, skip_op_types, skip_nodes):
         on_found(text)
+    was_quantised = is_quantised(model)
+    if not was_quantised:
+        for text in widen_products(model, PRODUCTS):
+            on_found(text)
     roles, limits = few_bit_roles(model), mask_limits(model)
     products = [
         node
@@ -99,6 +111,10 @@ def quantise_dynamically(
             operators.add(node.op_type)
             rewriter.rewrite(node)
             done.append(node)
+        if not (done or kept or was_quantised):
+            others = [node for node in products if reasons[node] != "the node is skipped"]
+            for node in others[:1]:
+                on_skip(None, Unable("no product is quantised: {}", reasons[node]))
         if done:
             integer = f"{len(done)} of {len(products)} products are integer"
             on_found(f"{integer}; {len(rewriter.quantised)} activations")
@@ -120,13 +136,13 @@ def _refusal(node: Node) -> str:
     if node.op_type == "ConvTranspose":
         return "there is no integer ConvTranspose"
     if x.dtype != DataType.FLOAT or weight.dtype != DataType.FLOAT:
-        return "operands are not of float32"
+        return operand_refusal(x if x.dtype != DataType.FLOAT else weight)
     if is_dequantized(x):
         return "data is quantised already"
     if x.is_constant:
         return "the constant operand is on the left"
     if not weight.is_constant:
-        return "the second operand is not a constant weight"
+        return why_no_weight(weight) or "the second operand is not a constant weight"
     if refusal := weight_refusal(weight):
         return refusal
     tensor = weight.tensor

@@ -10,6 +10,7 @@ import numpy as np
 
 from tiered.graph import DataType, Model, Node, Value
 from tiered.graph.queries.multiply_adds import LAYERS
+from tiered.precision.narrowing import IR_OF_DEFAULTS, why_no_weight
 from tiered.quantization.scheme import PRODUCTS, Scheme
 from tiered.quantization.slots import ACTIVATIONS, ONE_SCALE, data_operands
 from tiered.rewriter import Unable
@@ -22,6 +23,9 @@ Keep = Callable[[Node], str]
 
 NO_PRODUCTS: Final = Unable("no Conv, ConvTranspose, Gemm or MatMul")
 """Why a model without products stays as it is."""
+
+QUANTISED_ALREADY: Final = "the model is quantised already"
+"""Why products of a quantised model stay as they are: a second run changes nothing."""
 
 _INTEGER_NODES: Final = frozenset(
     {"DynamicQuantizeLinear", "MatMulInteger", "ConvInteger", "QuantizeLinear"}
@@ -80,6 +84,21 @@ class Plan:
     others: dict[Node, Sequence[Value]] = field(default_factory=dict)
     floating: list[tuple[Node, str]] = field(default_factory=list)
 
+    def why_nothing(self, keep: Keep) -> Unable | None:
+        """Return why nothing is quantised; None if something is, was before, or the user keeps it.
+
+        Args:
+            keep: what the user keeps.
+        """
+        if self.units or self.others:
+            return None
+        if not self.kept:
+            return NO_PRODUCTS
+        reasons = [reason for node, reason in self.kept if not keep(node)]
+        if not reasons or reasons[0] == QUANTISED_ALREADY:
+            return None
+        return Unable("no product is quantised: {}", reasons[0])
+
     def group(self, value: Value) -> Value:
         """Return the representative of the values that share a scale with a value."""
         while self.groups.get(value, value) is not value:
@@ -103,7 +122,7 @@ def plan_of(model: Model, scheme: Scheme, keep: Keep = lambda node: "") -> Plan:
     ]
     refusal = scheme.refusal(model.opset())
     if not refusal and is_quantised(model):
-        refusal = "the model is quantised already"
+        refusal = QUANTISED_ALREADY
     if refusal:
         return Plan([], [(node, refusal) for node in products])
     roles = few_bit_roles(model)
@@ -192,15 +211,23 @@ def _unit(node: Node, scheme: Scheme, known: Roles) -> Unit | str:
         value = node.inputs[slot]
         assert value is not None
         if value.dtype != DataType.FLOAT:
-            return "operands are not of float32"
+            return operand_refusal(value)
         if is_dequantized(value):
             continue
+        if value.owner.model.ir_version < IR_OF_DEFAULTS and (refusal := why_no_weight(value)):
+            return refusal
         if value.is_constant and (refusal := weight_refusal(value)):
             return refusal
         roles[slot] = "weight" if value.is_constant else "data"
     if "data" not in roles.values():
         return "no operand is data"
     return Unit(node, roles, _bias_slot(node, roles))
+
+
+def operand_refusal(value: Value) -> str:
+    """Return why an operand that is not of float has no integer form, by its dtype."""
+    name = "unknown type" if value.dtype is None else DataType(value.dtype).name.lower()
+    return f"operands are of {name}, not of float"
 
 
 def range_of_constant(value: Value) -> tuple[float, float] | None:

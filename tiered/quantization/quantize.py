@@ -21,6 +21,7 @@ from tiered.precision.budget import Budget, meet
 from tiered.precision.effects import Order, effects_for
 from tiered.precision.narrowing import unmatched, why_skipped
 from tiered.precision.noise import Feeds, Reference
+from tiered.precision.widening import widen_products
 from tiered.quantization.deployed import (
     SATURATION,
     Processor,
@@ -33,7 +34,6 @@ from tiered.quantization.deployed import (
 from tiered.quantization.parameters import parameters_of_plan
 from tiered.quantization.placement import Placed, channel_axis, place
 from tiered.quantization.plan import (
-    NO_PRODUCTS,
     Keep,
     Plan,
     Unit,
@@ -44,7 +44,7 @@ from tiered.quantization.plan import (
 )
 from tiered.quantization.rounding import Rounding, readers_of
 from tiered.quantization.scales import Parameters
-from tiered.quantization.scheme import Scheme, scheme_of
+from tiered.quantization.scheme import PRODUCTS, Scheme, scheme_of
 from tiered.rewriter import Skip
 from tiered.roles.masks import LARGEST, MASKED, mask_limits
 from tiered.runtime.byte_products import byte_products
@@ -200,6 +200,9 @@ def quantise_model(
         floating = backend.before_quantization
         legalize_nodes(model, floating, on_skip, numerics=Numerics.APPROXIMATE)
     model.refresh_types()
+    if not is_quantised(model):
+        for text in widen_products(model, PRODUCTS):
+            on_found(text)
     is_here = backend is None
     found = _Quantisation(model, settings, scheme, on_found, on_step, is_here=is_here).run()
     for node, reason in (*found.plan.kept, *found.plan.floating):
@@ -207,8 +210,9 @@ def quantise_model(
     for node, ratio in found.returned:
         on_found(f"returned to float: {node.label}, {ratio:.1f} dB alone")
     units, kept = len(found.plan.units), len(found.plan.kept)
-    if not (units or kept or found.plan.others):
-        on_skip(None, NO_PRODUCTS)
+    why_nothing = None if found.returned else found.plan.why_nothing(settings.keep)
+    if why_nothing is not None:
+        on_skip(None, why_nothing)
     if units:
         on_found(f"{units} of {units + kept} products are quantised")
     if found.plan.others:

@@ -259,7 +259,7 @@ def test_bodies_read_quantised_values_of_the_graph_around() -> None:
 @pytest.mark.parametrize(
     ("text", "weights", "reason"),
     [
-        ("(double[N,2] x) => (double[N,2] y) <double[2,2] w = {1,2,3,4}> { y = MatMul(x, w) }", {}, "operands are not of float32"),
+        ("(double[N,2] x) => (double[N,2] y) <double[2,2] w = {1,2,3,4}> { y = MatMul(x, w) }", {}, "operands are of double, not of float"),
         ("(float[N,2] x) => (float[N,2] y) { y = MatMul(x, w) }", {"w": np.array([[1, np.inf], [1, 1]], np.float32)}, "the weight has NaN or Inf"),
         ("(float[N,0] x) => (float[N,2] y) { y = MatMul(x, w) }", {"w": np.zeros((0, 2), np.float32)}, "the weight is empty"),
         ("(float[2,2] x, float[4] v) => (float[1] y) { s = MatMul(x, x) i = Cast<to = 7>(s) j = Clip(i, lo, hi) k = Reshape(j, f) g = Gather(v, k) y = Slice(g, z, f1) }", {"lo": np.array(0), "hi": np.array(3), "f": np.array([-1]), "z": np.array([0]), "f1": np.array([1])}, "index or shape: it decides where elements are"),

@@ -176,7 +176,7 @@ def test_a_convolution_is_quantised_on_request() -> None:
         ("(float[2,2] x) => (float[2,2] y) { y = MatMul(w, x) }", {"w": random(2, 2)}, "the constant operand is on the left"),
         ("(float[2,2] x) => (float[2,2] y) { y = Gemm<transA = 1>(x, w) }", {"w": random(2, 2)}, "data is transposed"),
         ("(float[0,2] x) => (float[0,2] y) { y = MatMul(x, w) }", {"w": random(2, 2)}, "an empty operand"),
-        ("(double[2,2] x) => (double[2,2] y) <double[2,2] w = {1,2,3,4}> { y = MatMul(x, w) }", {}, "operands are not of float32"),
+        ("(double[2,2] x) => (double[2,2] y) <double[2,2] w = {1,2,3,4}> { y = MatMul(x, w) }", {}, "operands are of double, not of float"),
         ("(float[1,2,3,3] x) => (float[1,2,3,3] y) { y = ConvTranspose(x, w) }", {"w": random(2, 2, 1, 1)}, "there is no integer ConvTranspose"),
         ("(float[2,2] x, bool[2] k) => (float[2,2] y) <float l = {-3.4e38}> { m = Where(k, x, l) p = Softmax(m) z = MatMul(m, w) y = Add(p, z) }", {"w": random(2, 2)}, "an operand has masks"),
         ("(float[2,2] x, float[8] v) => (float[2,2] y) { m = MatMul(x, w) i = Cast<to = 7>(m) y = Gather(v, i) }", {"w": np.zeros((2, 2), np.float32)}, "index or shape: it decides where elements are"),

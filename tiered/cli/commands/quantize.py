@@ -181,7 +181,6 @@ def run_quantize(
             raise UsageError(f"OUT and --report are one file, {printable(target)!r}; name two")
     with Progress(enabled=not (write.json or write.quiet)) as progress:
         from tiered.precision.narrowing import unmatched
-        from tiered.quantization.plan import NO_PRODUCTS
         from tiered.quantization.verified import verified_ratio
 
         model = load_model(source)
@@ -190,8 +189,9 @@ def run_quantize(
         original = _original(model, write.verify)
         progress.say("preparing")
         found, report = _quantised(model, settings, options, progress)
-        if not report.rows and not report.others:
-            raise TargetError(f"quantize cannot do what it is asked for: {NO_PRODUCTS}")
+        why_nothing = None if found.returned else found.plan.why_nothing(settings.keep)
+        if why_nothing is not None:
+            raise TargetError(f"quantize cannot do what it is asked for: {why_nothing}")
         verdict = None
         if original is not None:
             progress.say("verifying")

@@ -16,7 +16,12 @@ from tiered.precision.few_bits.exponents import MEASURED, Exponents
 from tiered.precision.few_bits.returning import OutputBudget, convert_within
 from tiered.precision.few_bits.weights import Encoded, float8_format, store_weights
 from tiered.precision.lower import OnFound, OnSkip
-from tiered.precision.narrowing import unmatched, why_skipped
+from tiered.precision.narrowing import (
+    IR_OF_DEFAULTS,
+    unmatched,
+    why_no_weight,
+    why_skipped,
+)
 from tiered.rewriter import Skip, Unable
 from tiered.roles.analysis import few_bit_roles
 from tiered.roles.masks import MASKED, mask_limits
@@ -187,6 +192,8 @@ def _data(node: Node) -> Iterator[tuple[int, Value]]:
 
 def _refusal(value: Value, exponent: int | None) -> str:
     """Return why a value is not quantised; empty if it is."""
+    if value.owner.model.ir_version < IR_OF_DEFAULTS and (refusal := why_no_weight(value)):
+        return refusal
     if value.dtype not in (DataType.FLOAT, DataType.FLOAT16):
         return "the operand is neither float nor float16"
     if exponent is None and not value.owner.is_main:

@@ -18,7 +18,7 @@ from tiered.precision.few_bits.exponents import MEASURED, Exponents
 from tiered.precision.few_bits.operands import Operand, Operands, Sampling
 from tiered.precision.few_bits.returning import OutputBudget, convert_within
 from tiered.precision.lower import OnFound, OnSkip
-from tiered.precision.narrowing import unmatched, why_skipped
+from tiered.precision.narrowing import unmatched, why_no_weight, why_skipped
 from tiered.rewriter import Skip, Unable
 from tiered.roles.analysis import few_bit_roles
 from tiered.roles.masks import MASKED, mask_limits
@@ -272,6 +272,8 @@ def _readers(model: Model) -> tuple[dict[Value, list[_Reader]], dict[Node, str]]
             place = _place(node)
             value = None if place is None else node.input(place)
             if place is None or value is None or not value.is_constant:
+                if refusal := "" if node.is_op("Transpose") else why_no_weight(value):
+                    unfit[node] = refusal
                 continue
             channel = _channel(node, place, value)
             if isinstance(channel, int):
