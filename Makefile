@@ -28,15 +28,15 @@ test: $(VENV)/.installed-test  ## Run the tests
 
 test-long: $(VENV)/.installed-test  ## Run 100 histories of random edits; kill 200 runs; convert 2 GB
 	@TIERED_LONG=100 $(BIN)/python -m pytest $(PYTEST_ARGS) tests/graph/test_edits.py \
-	  tests/cli/test_large.py tests/precision/test_large.py
+	  tests/cli/test_large.py tests/numerics/precision/test_large.py
 
 .PHONY: fleet bench-fleet
 fleet: $(VENV)/.installed-test  ## Run 300 models as a batch, kill it 20 times: FLEET_ARGS='--models DIR'
-	@$(BIN)/python -m tests.fleet.acceptance --models $(MODELS) $(FLEET_ARGS)
+	@$(BIN)/python -m tests.extensions.fleet.acceptance --models $(MODELS) $(FLEET_ARGS)
 
 .PHONY: fleet-cluster
 fleet-cluster: $(VENV)/.installed-test  ## Run a batch on Dask and S3, kill a worker and the scheduler (moto[server], s3fs)
-	@$(BIN)/python -m tests.fleet.cluster_acceptance --models $(MODELS) $(FLEET_ARGS)
+	@$(BIN)/python -m tests.extensions.fleet.cluster_acceptance --models $(MODELS) $(FLEET_ARGS)
 
 bench-fleet: $(VENV)/.installed-test  ## Measure a batch beside one process on variants of MODELS=DIR
 	@$(BIN)/python -m benchmarks.fleet --models $(MODELS) $(BENCH_ARGS)
@@ -93,7 +93,7 @@ digests-write: $(VENV)/.installed-test  ## Record the digests of MODELS=DIR anew
 	@$(BIN)/python -m tests.conformance.digests --models $(MODELS) --write tests/conformance/digests.json
 
 blame: $(VENV)/.installed-test  ## Hold passes that are wrong on purpose against MODELS=DIR: each is blamed
-	@$(BIN)/python -m tests.debug.acceptance --models $(MODELS) $(BLAME_ARGS)
+	@$(BIN)/python -m tests.extensions.debug.acceptance --models $(MODELS) $(BLAME_ARGS)
 
 bench: $(VENV)/.installed-bench  ## Measure tiered and its peers side by side on MODELS=DIR; build/bench.*
 	@mkdir -p build
@@ -157,7 +157,7 @@ bench-view: $(VENV)/.installed-bench  ## Measure the view beside networkx, onnx-
 	@$(BIN)/python -m benchmarks.view $(BENCH_ARGS)
 
 kernels: $(VENV)/.installed-test  ## Write the operators of `onnxruntime_cpu` from the installed onnxruntime
-	@$(BIN)/python -m tests.backends.kernels
+	@$(BIN)/python -m tests.targets.kernels
 
 bench-context: $(VENV)/.installed-bench  ## Measure what contexts and instruments cost on MODELS=DIR
 	@$(BIN)/python -m benchmarks.context --models $(MODELS) $(BENCH_ARGS)

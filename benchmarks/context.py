@@ -19,7 +19,7 @@ import cyclopts
 import onnx
 
 from tiered import Model, Pass, PassContext, Sequential, default_pipeline
-from tiered.instruments import Statistics, Timing, Trace
+from tiered.pipeline.instruments import Statistics, Timing, Trace
 from tiered.support.loading import paused_collector
 
 LIMITS = {"context": 1.05, "Trace": 1.20}

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.fleet.fleet_models import make_fleet
+from tests.extensions.fleet.fleet_models import make_fleet
 
 OPTIONS = ("-O3", "-q")
 ONE = """

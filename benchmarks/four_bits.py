@@ -19,10 +19,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tiered import Model, Node, Sampling, Value
-from tiered.calibration.calibrate import SampledModel
-from tiered.precision.few_bits.codes import four_bit_codes
-from tiered.precision.few_bits.compensation import four_bit_encoder
-from tiered.precision.few_bits.operands import Operand, Operands
+from tiered.numerics.calibration.calibrate import SampledModel
+from tiered.numerics.precision.few_bits.codes import four_bit_codes
+from tiered.numerics.precision.few_bits.compensation import four_bit_encoder
+from tiered.numerics.precision.few_bits.operands import Operand, Operands
 
 Array = np.ndarray[Any, Any]
 

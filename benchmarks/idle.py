@@ -15,7 +15,7 @@ from onnx import helper
 import tiered
 from tiered import Model, PassContext
 from tiered.passes.execution import execute
-from tiered.passes.pass_info import Place
+from tiered.passes.interface.pass_info import Place
 
 LIMIT = 5.0
 """Microseconds of a turn."""

@@ -23,9 +23,9 @@ from rich.table import Table
 import tiered
 from benchmarks.worker import TOOLS
 from tiered import TieredError
-from tiered.errors import RuntimeFailure
 from tiered.runtime import Session, make_inputs
 from tiered.runtime.opening import Opening
+from tiered.support.errors import RuntimeFailure
 
 MINUTES: Final = 10.0
 """The limit for a model with all its results."""

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tiered import Model, get_pass
-from tiered.memory import memory_plan
+from tiered.extensions.memory import memory_plan
 from tiered.runtime import make_inputs
 
 LARGE_BLOCKS = {"MALLOC_MMAP_THRESHOLD_": "16384", "MALLOC_MMAP_MAX_": "1000000"}

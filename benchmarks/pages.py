@@ -14,8 +14,8 @@ from typing import NamedTuple
 import onnx
 
 from tiered import optimize_model
-from tiered.instruments import Trace
-from tiered.instruments.run_page.page import run_page
+from tiered.pipeline.instruments import Trace
+from tiered.pipeline.instruments.run_page.page import run_page
 
 
 class Row(NamedTuple):

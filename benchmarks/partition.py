@@ -17,7 +17,7 @@ import onnx
 from onnx import helper
 
 from tiered import Model
-from tiered.partition import OperatorSupport, fuse_partitions, propose_partitions
+from tiered.extensions.partition import OperatorSupport, fuse_partitions, propose_partitions
 
 SIZES = (10_000, 20_000, 40_000)
 LIMIT = 3.0

@@ -57,8 +57,8 @@ def judged(before: Path, after: Path, feeds: Sequence[Mapping[str, Any]]) -> Res
     """
     import onnx
 
-    from tiered.errors import TieredError
     from tiered.runtime import Session
+    from tiered.support.errors import TieredError
 
     original, converted = onnx.load(before), onnx.load(after)
     casts = _casts(converted.graph) - _casts(original.graph)

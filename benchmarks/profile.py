@@ -11,7 +11,7 @@ from pathlib import Path
 
 import tiered
 from tiered import Model
-from tiered.instruments import Timing
+from tiered.pipeline.instruments import Timing
 
 
 def main(model: Path, level: int, runs: int, rows: int) -> None:

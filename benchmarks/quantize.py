@@ -74,8 +74,8 @@ def judged(
     """
     import onnx
 
-    from tiered.errors import TieredError
-    from tiered.precision.noise import Reference
+    from tiered.numerics.precision.noise import Reference
+    from tiered.support.errors import TieredError
 
     original, made = onnx.load(before), onnx.load(after)
     quantised, products = coverage(made.graph)
@@ -147,7 +147,7 @@ def _deployed(original: Any, made: Any, feeds: Sequence[Mapping[str, Any]]) -> f
     """Return the ratio with the optimisations that users get."""
     from collections import defaultdict
 
-    from tiered.precision.noise import Noise
+    from tiered.numerics.precision.noise import Noise
     from tiered.runtime import Session
 
     exact, found = Session(original), Session(made, setting="default")

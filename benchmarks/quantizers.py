@@ -42,9 +42,9 @@ def _tiered(source: str, target: str, folder: str) -> dict[str, Any]:
 def _calibration(source: str, folder: str) -> dict[str, float]:
     """Return the processor time and the memory of a calibration of all products' data."""
     from tiered import Model
-    from tiered.calibration.calibrate import calibrate
-    from tiered.quantization.plan import plan_of
-    from tiered.quantization.scheme import Scheme
+    from tiered.numerics.calibration.calibrate import calibrate
+    from tiered.numerics.quantization.plan import plan_of
+    from tiered.numerics.quantization.scheme import Scheme
 
     model = Model.load(source)
     model.refresh_types()

@@ -14,7 +14,7 @@ import onnx
 
 import tiered
 from tests.conformance.inputs import feeds_for
-from tiered.memory import memory_plan, schedule_model
+from tiered.extensions.memory import memory_plan, schedule_model
 from tiered.runtime.session import Session
 from tiered.testing import parse
 

@@ -13,7 +13,7 @@ import onnx
 
 import tiered
 from tests.conformance.inputs import feeds_for
-from tiered.memory import memory_plan, split_model
+from tiered.extensions.memory import memory_plan, split_model
 from tiered.runtime.session import Session
 
 

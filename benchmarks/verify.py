@@ -23,8 +23,8 @@ import onnx
 
 from tiered import OptimizeResult, optimize_model
 from tiered.runtime import shared_worker
+from tiered.runtime.inputs.samples import Sample
 from tiered.support.loading import paused_collector
-from tiered.verify.samples import Sample
 
 LIMIT = 1.3
 LEVEL = 3

@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from tiered.passes.registry import registry
+from tiered.passes.interface.registry import registry
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 PAGES: Final = ("README.md", "docs/tour.md")

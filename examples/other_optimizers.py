@@ -12,7 +12,7 @@ from pathlib import Path
 import onnx
 
 from tiered import Pass, PassContext, Sequential, optimize_model, proto_pass
-from tiered.instruments import Timing
+from tiered.pipeline.instruments import Timing
 
 BERT = Path(__file__).parent / "models" / "bert.ts.onnx"
 

@@ -6,9 +6,9 @@
 from collections.abc import Iterator, Sequence
 
 from tiered import Expr, Node, Propagation, Skip, Step, shape_rule
-from tiered.aspects import aspect
-from tiered.intervals.interval import multiply
-from tiered.memory.splitting.node_cut import Form, Window
+from tiered.analysis.aspects import aspect
+from tiered.analysis.axes.node_cut import Form, Window
+from tiered.graph.intervals.interval import multiply
 from tiered.runtime.inputs.graph_facts import Fact, Place
 from tiered.verify import register_operator
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from tiered.measurement import subjects
+from tiered.extensions.measurement import subjects
 from tiered.runtime import Session
 from tiered.runtime.opening import Opening
 from tiered.runtime.worker.client import Timing

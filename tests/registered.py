@@ -4,8 +4,8 @@ import contextlib
 from collections.abc import Iterator
 from unittest.mock import patch
 
-from tiered.aspects import ASPECTS, aspect
-from tiered.passes.registry import registry
+from tiered.analysis.aspects import ASPECTS, aspect
+from tiered.passes.interface.registry import registry
 
 
 @contextlib.contextmanager

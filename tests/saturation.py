@@ -16,12 +16,12 @@ import pytest
 from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
 
-from tiered.errors import RuntimeFailure
 from tiered.graph.io.protos import nodes_of
 from tiered.runtime.byte_products import ByteProducts, byte_products
 from tiered.runtime.reference_ops import OPERATORS
 from tiered.runtime.session import Runner, as_proto
 from tiered.runtime.worker.client import Worker
+from tiered.support.errors import RuntimeFailure
 
 Array = np.ndarray[Any, Any]
 

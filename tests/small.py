@@ -25,8 +25,8 @@ from tiered import (
     rewrite,
     var,
 )
-from tiered.passes.pass_info import Decision
-from tiered.passes.registry import registry
+from tiered.passes.interface.pass_info import Decision
+from tiered.passes.interface.registry import registry
 
 HEADER = '<ir_version: 10, opset_import: ["" : 21]>\n'
 RELUS = "g (float[2,3] x) => (float[2,3] y) { a = Relu(x)  b = Relu(a)  c = Neg(b)  y = Abs(c) }"

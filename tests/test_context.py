@@ -21,11 +21,11 @@ from tests.small import (
     rename_graph,
 )
 from tiered import Graph, Model, Pass, PassContext, Sequential, module_pass
-from tiered.errors import (
+from tiered.passes.interface.pass_info import Place
+from tiered.support.errors import (
     ConfigError,
     UsageError,
 )
-from tiered.passes.pass_info import Place
 
 PASSES = (fuse_relu, drop_neg, keep_abs, rename_graph, look)
 

@@ -8,7 +8,7 @@ import pytest
 from tests.conformance.fuzz_models import fault_of, mutated
 from tests.small import proto
 from tiered import Graph, Model, ModelError, PassContext, function_pass
-from tiered.errors import PassError, PreconditionError
+from tiered.support.errors import PassError, PreconditionError
 from tiered.testing import parse
 
 # An attribute without a name, dims beyond 64 bits, dims below 0 and unknown dtypes

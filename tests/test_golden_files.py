@@ -13,7 +13,7 @@ from docs.site.examples import Example, example_of
 from docs.site.pictures import picture_of
 from tests.module_passes.partition.targets import NPU
 from tiered.graph.io.save import Storage
-from tiered.passes.registry import registry
+from tiered.passes.interface.registry import registry
 from tiered.testing import parse
 
 

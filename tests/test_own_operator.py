@@ -21,9 +21,9 @@ from tiered import (
     rebatch,
     split_model,
 )
-from tiered.aspects import ASPECTS, aspect
+from tiered.analysis.aspects import ASPECTS, aspect
+from tiered.graph.intervals.interval import Interval
 from tiered.graph.queries.contrib_checker import contrib_complaint
-from tiered.intervals.interval import Interval
 from tiered.runtime import make_inputs
 from tiered.verify import custom_ops
 

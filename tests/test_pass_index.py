@@ -20,13 +20,13 @@ from tiered import (
     module_pass,
     rewrite,
 )
-from tiered.errors import UsageError
 from tiered.passes import FunctionPass, ModulePass, PassResult
 from tiered.passes.index.lazy import Indexed
 from tiered.passes.index.table import INDEX
+from tiered.passes.interface.registry import Registry, registry
 from tiered.passes.kinds.body import Body, BodyPass
-from tiered.passes.registry import Registry, registry
 from tiered.pipeline.default import default_pipeline
+from tiered.support.errors import UsageError
 from tiered.testing import parse
 
 EXAMPLES = sorted(Path("examples/models").glob("*.onnx"))

@@ -20,7 +20,7 @@ from tiered import (
     rewrite,
     var,
 )
-from tiered.passes.registry import registry
+from tiered.passes.interface.registry import registry
 from tiered.testing import assert_rewrites, assert_unchanged, parse
 
 RELU_RELU = "(float[N] x) => (float[N] y) { h = Relu(x) y = Relu(h) }"

@@ -118,7 +118,7 @@ def mish_by_softplus(graph: Graph, x: Value) -> Value:
 LEGALIZE = '''
 import onnx
 from tiered import Model, PassContext, get_pass
-from tiered.backends.reading import backend_of
+from tiered.targets.reading import backend_of
 
 text = """<ir_version: 10, opset_import: ["" : 21]>
 g (float[2] x) => (float[2] y, float[2] z) { y = Softsign(x)  z = Mish(x) }"""

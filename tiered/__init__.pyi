@@ -1,39 +1,49 @@
-from tiered.backends import (
-    Backend as Backend,
-    backend_names as backend_names,
-    get_backend as get_backend,
-    note_float_weights as note_float_weights,
-    noting_lost_kernels as noting_lost_kernels,
-    register_backend as register_backend,
+from tiered.analysis.batching.another_size import rebatch as rebatch
+from tiered.analysis.layout.convert import place_transposes as place_transposes
+from tiered.analysis.layout.nhwc import IMAGE_OPERATORS as IMAGE_OPERATORS
+from tiered.analysis.layout.propagation import Permuted as Permuted, Propagation as Propagation
+from tiered.analysis.layout.rules import layout_rule as layout_rule
+from tiered.analysis.layout.sizes import LayoutSizes as LayoutSizes
+from tiered.analysis.layout.transpose_report import (
+    LayoutReport as LayoutReport,
+    layout_report as layout_report,
 )
-from tiered.backends.pipeline_edits import PipelineEdit as PipelineEdit
-from tiered.batching.another_size import rebatch as rebatch
+from tiered.analysis.legalization.search import legalize_nodes as legalize_nodes
+from tiered.analysis.legalization.sources import legalize_by as legalize_by
+from tiered.analysis.legalization.substitution import substitute as substitute
 from tiered.context import PassContext as PassContext
-from tiered.debug.all_values import run as run
-from tiered.debug.as_loaded import (
+from tiered.extensions.debug.all_values import run as run
+from tiered.extensions.debug.as_loaded import (
     compare_with_loaded as compare_with_loaded,
     layers_against_loaded as layers_against_loaded,
 )
-from tiered.errors import (
-    ModelError as ModelError,
-    OperatorError as OperatorError,
-    PassError as PassError,
-    PostconditionError as PostconditionError,
-    PreconditionError as PreconditionError,
-    SearchLimitError as SearchLimitError,
-    ShapeError as ShapeError,
-    TargetError as TargetError,
-    TieredError as TieredError,
-    UsageError as UsageError,
-    VerificationError as VerificationError,
-)
-from tiered.gradients import (
+from tiered.extensions.gradients import (
     Expr as Expr,
     Step as Step,
     add_gradients as add_gradients,
     are_outputs_already as are_outputs_already,
     float_values as float_values,
     gradient_rule as gradient_rule,
+)
+from tiered.extensions.measurement.bench import bench as bench
+from tiered.extensions.measurement.profile.run import profile as profile
+from tiered.extensions.memory.checkpoints import recompute_forward as recompute_forward
+from tiered.extensions.memory.copies import METADATA_SINCE as METADATA_SINCE
+from tiered.extensions.memory.plan import memory_plan as memory_plan, peak_change as peak_change
+from tiered.extensions.memory.recompute import recompute_values as recompute_values
+from tiered.extensions.memory.schedule import schedule_model as schedule_model
+from tiered.extensions.memory.splitting.budget import split_model as split_model
+from tiered.extensions.packing.transform import pack_rows as pack_rows
+from tiered.extensions.partition import (
+    BackendSupport as BackendSupport,
+    cut_out_regions as cut_out_regions,
+    mark_devices as mark_devices,
+    mark_overlap as mark_overlap,
+    mark_remaps as mark_remaps,
+    mark_targets as mark_targets,
+    merge_composites as merge_composites,
+    merge_regions as merge_regions,
+    pattern_table as pattern_table,
 )
 from tiered.graph import (
     ELEMENTWISE as ELEMENTWISE,
@@ -60,52 +70,44 @@ from tiered.graph import (
     shape_source as shape_source,
     spatial_pads as spatial_pads,
 )
-from tiered.instruments.hooks import Instrument as Instrument
-from tiered.instruments.onnx_text import model_text as model_text
-from tiered.instruments.overview import overview_text as overview_text
-from tiered.intervals.analysis import (
+from tiered.graph.intervals.analysis import (
     RangeAnalysis as RangeAnalysis,
     Ranges as Ranges,
     ranges as ranges,
 )
-from tiered.intervals.integer_type import IntegerType as IntegerType
-from tiered.intervals.integers import (
+from tiered.graph.intervals.integer_type import IntegerType as IntegerType
+from tiered.graph.intervals.integers import (
     IntegerAnalysis as IntegerAnalysis,
     IntegerTypes as IntegerTypes,
     integer_types as integer_types,
 )
-from tiered.intervals.interval import Interval as Interval
-from tiered.layout.convert import place_transposes as place_transposes
-from tiered.layout.nhwc import IMAGE_OPERATORS as IMAGE_OPERATORS
-from tiered.layout.propagation import Permuted as Permuted, Propagation as Propagation
-from tiered.layout.rules import layout_rule as layout_rule
-from tiered.layout.sizes import LayoutSizes as LayoutSizes
-from tiered.layout.transpose_report import (
-    LayoutReport as LayoutReport,
-    layout_report as layout_report,
+from tiered.graph.intervals.interval import Interval as Interval
+from tiered.numerics.precision.budget import budget_of as budget_of
+from tiered.numerics.precision.few_bits.codes import FLOAT8 as FLOAT8
+from tiered.numerics.precision.few_bits.exponents import Exponents as Exponents
+from tiered.numerics.precision.few_bits.float8 import (
+    Float8Settings as Float8Settings,
+    quantise_to_float8 as quantise_to_float8,
 )
-from tiered.legalization.search import legalize_nodes as legalize_nodes
-from tiered.legalization.sources import legalize_by as legalize_by
-from tiered.legalization.substitution import substitute as substitute
-from tiered.measurement.bench import bench as bench
-from tiered.measurement.profile.run import profile as profile
-from tiered.memory.checkpoints import recompute_forward as recompute_forward
-from tiered.memory.copies import METADATA_SINCE as METADATA_SINCE
-from tiered.memory.plan import memory_plan as memory_plan, peak_change as peak_change
-from tiered.memory.recompute import recompute_values as recompute_values
-from tiered.memory.schedule import schedule_model as schedule_model
-from tiered.memory.splitting.budget import split_model as split_model
-from tiered.packing.transform import pack_rows as pack_rows
-from tiered.partition import (
-    BackendSupport as BackendSupport,
-    cut_out_regions as cut_out_regions,
-    mark_devices as mark_devices,
-    mark_overlap as mark_overlap,
-    mark_remaps as mark_remaps,
-    mark_targets as mark_targets,
-    merge_composites as merge_composites,
-    merge_regions as merge_regions,
-    pattern_table as pattern_table,
+from tiered.numerics.precision.few_bits.operands import Sampling as Sampling
+from tiered.numerics.precision.few_bits.returning import OutputBudget as OutputBudget
+from tiered.numerics.precision.few_bits.weights import (
+    float8_format as float8_format,
+    int4_format as int4_format,
+    int8_format as int8_format,
+    quantise_weights as quantise_weights,
+)
+from tiered.numerics.precision.integers import narrow_integers as narrow_integers
+from tiered.numerics.precision.lower import (
+    PrecisionRules as PrecisionRules,
+    lower_precision as lower_precision,
+)
+from tiered.numerics.precision.measurement import measured_error as measured_error
+from tiered.numerics.precision.mixed import mixed_precision as mixed_precision
+from tiered.numerics.quantization.dynamic import quantise_dynamically as quantise_dynamically
+from tiered.numerics.quantization.quantize import (
+    QuantisationSettings as QuantisationSettings,
+    quantise_model as quantise_model,
 )
 from tiered.passes import (
     NodeMapPass as NodeMapPass,
@@ -121,8 +123,9 @@ from tiered.passes import (
     register as register,
     rewrite as rewrite,
 )
-from tiered.passes.pass_info import Decision as Decision, PassResult as PassResult
-from tiered.passes.report import Remark as Remark
+from tiered.passes.interface.hooks import Instrument as Instrument
+from tiered.passes.interface.pass_info import Decision as Decision, PassResult as PassResult
+from tiered.passes.interface.report import Remark as Remark
 from tiered.passes.validity import check_result as check_result
 from tiered.pipeline import (
     Fixpoint as Fixpoint,
@@ -133,37 +136,12 @@ from tiered.pipeline import (
 )
 from tiered.pipeline.compose.merge import has_merged as has_merged, merge as merge
 from tiered.pipeline.compose.parts import extract as extract, split as split
+from tiered.pipeline.instruments.onnx_text import model_text as model_text
+from tiered.pipeline.instruments.overview import overview_text as overview_text
 from tiered.pipeline.optimize import optimize as optimize, optimize_model as optimize_model
 from tiered.pipeline.result import (
     OptimizeResult as OptimizeResult,
     OptimizeSummary as OptimizeSummary,
-)
-from tiered.precision.budget import budget_of as budget_of
-from tiered.precision.few_bits.codes import FLOAT8 as FLOAT8
-from tiered.precision.few_bits.exponents import Exponents as Exponents
-from tiered.precision.few_bits.float8 import (
-    Float8Settings as Float8Settings,
-    quantise_to_float8 as quantise_to_float8,
-)
-from tiered.precision.few_bits.operands import Sampling as Sampling
-from tiered.precision.few_bits.returning import OutputBudget as OutputBudget
-from tiered.precision.few_bits.weights import (
-    float8_format as float8_format,
-    int4_format as int4_format,
-    int8_format as int8_format,
-    quantise_weights as quantise_weights,
-)
-from tiered.precision.integers import narrow_integers as narrow_integers
-from tiered.precision.lower import (
-    PrecisionRules as PrecisionRules,
-    lower_precision as lower_precision,
-)
-from tiered.precision.measurement import measured_error as measured_error
-from tiered.precision.mixed import mixed_precision as mixed_precision
-from tiered.quantization.dynamic import quantise_dynamically as quantise_dynamically
-from tiered.quantization.quantize import (
-    QuantisationSettings as QuantisationSettings,
-    quantise_model as quantise_model,
 )
 from tiered.rewriter import (
     COMMUTATIVE as COMMUTATIVE,
@@ -190,7 +168,29 @@ from tiered.runtime import (
     freed_bytes as freed_bytes,
     trip_count_of as trip_count_of,
 )
+from tiered.support.errors import (
+    ModelError as ModelError,
+    OperatorError as OperatorError,
+    PassError as PassError,
+    PostconditionError as PostconditionError,
+    PreconditionError as PreconditionError,
+    SearchLimitError as SearchLimitError,
+    ShapeError as ShapeError,
+    TargetError as TargetError,
+    TieredError as TieredError,
+    UsageError as UsageError,
+    VerificationError as VerificationError,
+)
 from tiered.support.options import Size as Size, size_in_bytes as size_in_bytes
+from tiered.targets import (
+    Backend as Backend,
+    backend_names as backend_names,
+    get_backend as get_backend,
+    note_float_weights as note_float_weights,
+    noting_lost_kernels as noting_lost_kernels,
+    register_backend as register_backend,
+)
+from tiered.targets.pipeline_edits import PipelineEdit as PipelineEdit
 
 __all__: list[str]
 __version__: str

@@ -9,25 +9,25 @@ from contextvars import ContextVar
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Never, ParamSpec, Protocol, TypeVar
 
-from tiered.backends.any_runtime import ANY_RUNTIME, DEFAULT, REGISTERED, AnyRuntime
-from tiered.errors import TieredError, UsageError
-from tiered.instruments.hooks import TraceHook, Watcher, enter_all, exit_all
-from tiered.passes.pass_info import Decision, Place
-from tiered.passes.registry import registry
-from tiered.passes.report import Report
-from tiered.policy.decide import decide
-from tiered.policy.selectors import Entry, caller, check_disjoint, entries_of
+from tiered.passes.interface.hooks import TraceHook, Watcher, enter_all, exit_all
+from tiered.passes.interface.pass_info import Decision, Place
+from tiered.passes.interface.registry import registry
+from tiered.passes.interface.report import Report
+from tiered.passes.policy.decide import decide
+from tiered.passes.policy.selectors import Entry, caller, check_disjoint, entries_of
 from tiered.support.config_options import checked_config, config_options
+from tiered.support.errors import TieredError, UsageError
 from tiered.support.options import size_in_bytes
 from tiered.support.records import Record
 from tiered.support.settings import unknown_setting
+from tiered.targets.any_runtime import ANY_RUNTIME, DEFAULT, REGISTERED, AnyRuntime
 
 if TYPE_CHECKING:
-    from tiered.backends import Backend
     from tiered.graph import Node
-    from tiered.passes.pass_info import Runnable
-    from tiered.passes.report import Remark
+    from tiered.passes.interface.pass_info import Runnable
+    from tiered.passes.interface.report import Remark
     from tiered.rewriter import Skip
+    from tiered.targets import Backend
 
     class Listener(Protocol):
         """Receives the notes of the pass that runs."""
@@ -405,7 +405,7 @@ def _is_bool(value: object) -> bool:
 def _backend(given: Backend | str | None) -> Backend:
     """Return the backend that is given, or named; the default one for None."""
     # Most contexts name no backend.
-    from tiered.backends import Backend, get_backend
+    from tiered.targets import Backend, get_backend
 
     if isinstance(given, Backend):
         return given

@@ -11,13 +11,13 @@ from typing import Any, Final, Literal
 import onnx
 from onnx import numpy_helper, parser, printer
 
-from tiered.backends import Backend
 from tiered.context import PassContext
-from tiered.errors import RuntimeFailure
 from tiered.graph import Graph, Model, Node, Value
 from tiered.passes import Pass, get_pass
 from tiered.runtime import Session, make_inputs, run_reference
 from tiered.runtime.compare.outputs import compare
+from tiered.support.errors import RuntimeFailure
+from tiered.targets import Backend
 
 HEADER: Final = '<ir_version: 10, opset_import: ["" : {opset}{others}]>'
 

@@ -10,7 +10,7 @@ import onnx
 
 from tiered.graph import DataType, Model
 from tiered.graph.io.save import tensors_of
-from tiered.instruments.onnx_text import model_text
+from tiered.pipeline.instruments.onnx_text import model_text
 
 
 def file_text(path: Path) -> str:

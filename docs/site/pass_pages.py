@@ -14,12 +14,12 @@ from docs.site.pictures import picture_of
 from tiered.cli.commands.passes import describe
 from tiered.cli.commands.reference import reference
 from tiered.graph import Model
-from tiered.instruments.onnx_text import model_text
-from tiered.pages.render import script_json
 from tiered.passes import PassInfo
-from tiered.passes.registry import registry
+from tiered.passes.interface.registry import registry
+from tiered.pipeline.instruments.onnx_text import model_text
 from tiered.support import aliases as aliases_module
 from tiered.support.option_text import format_value
+from tiered.support.pages.render import script_json
 
 FOLDERS = ("function_passes", "module_passes")
 CLASSES = {

@@ -14,12 +14,12 @@ from docs.site.examples import Example
 from docs.site.model_files import file_text
 from tiered.context import PassContext
 from tiered.graph import Model
-from tiered.instruments.onnx_text import node_text
-from tiered.instruments.run_page.rewrites import rewrites_data
-from tiered.instruments.tracing.changes import Change, NodeState, state_of
-from tiered.instruments.tracing.events import Rewrite
-from tiered.instruments.tracing.surroundings import Surroundings, ValueState
 from tiered.passes import PassInfo, get_pass
+from tiered.pipeline.instruments.onnx_text import node_text
+from tiered.pipeline.instruments.run_page.rewrites import rewrites_data
+from tiered.pipeline.instruments.tracing.changes import Change, NodeState, state_of
+from tiered.pipeline.instruments.tracing.events import Rewrite
+from tiered.pipeline.instruments.tracing.surroundings import Surroundings, ValueState
 
 
 class Picture(NamedTuple):

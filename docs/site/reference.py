@@ -17,9 +17,9 @@ from unittest import mock
 
 from docs.site.examples import ROOT
 from docs.site.markdown import code, fenced, table, text
-from tiered.backends import known
 from tiered.cli import main
 from tiered.passes import registry
+from tiered.targets import known
 
 PACKAGES = (
     "tiered", "tiered.testing", "tiered.verify", "tiered.debug", "tiered.instruments",

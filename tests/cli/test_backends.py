@@ -5,9 +5,9 @@ import pytest
 
 from tests.cli.conftest import Cli
 from tests.saturation import products_that
-from tiered.backends import known
 from tiered.runtime.byte_products import ByteProducts
 from tiered.runtime.worker.client import Worker
+from tiered.targets import known
 
 
 @pytest.fixture

@@ -6,10 +6,10 @@ import onnx
 import pytest
 
 from tests.cli.conftest import Cli
-from tests.debug.wrong_passes import WRONG
+from tests.extensions.debug.wrong_passes import WRONG
 from tests.small import failing, registered
 from tiered import Graph, Value, VerificationError, op, optimize_model, rewrite, var
-from tiered.debug import write_reproducer
+from tiered.extensions.debug import write_reproducer
 from tiered.testing import parse
 
 SWAP = next(case for case in WRONG if case.name == "swap_operands_of_sub")

@@ -8,7 +8,7 @@ import pytest
 
 from tests.cli.conftest import Cli
 from tiered.cli.effects import Effect, check_effects
-from tiered.errors import UsageError
+from tiered.support.errors import UsageError
 from tiered.testing import parse
 
 REFUSED = {

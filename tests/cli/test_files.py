@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from tiered.cli.files import check_input, check_output, choose_output
-from tiered.errors import ModelError, UsageError
+from tiered.support.errors import ModelError, UsageError
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 import pytest
 
 from tiered.cli.flags import split_names, split_required
-from tiered.errors import UsageError
+from tiered.support.errors import UsageError
 
 
 @pytest.mark.parametrize(

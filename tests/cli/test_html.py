@@ -8,7 +8,7 @@ import pytest
 from tests.cli.conftest import Cli
 from tests.cli.test_layout import TEXT as IMAGES
 from tests.cli.test_optimize import add_to_itself, registered
-from tests.pages.reader import read
+from tests.support.pages.reader import read
 from tiered.testing import parse
 
 

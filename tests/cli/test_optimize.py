@@ -11,7 +11,7 @@ import pytest
 from tests.cli.conftest import SMALL, Cli
 from tiered import Model, PassContext, module_pass, register
 from tiered.passes import Pass
-from tiered.passes.registry import registry
+from tiered.passes.interface.registry import registry
 from tiered.testing import parse
 
 OVERRIDABLE = """(float[2] x, float[2] w) => (float[2] y) <float[2] w = {1,2}> { y = Add(x, w) }"""

@@ -9,8 +9,8 @@ import onnx
 import pytest
 
 from tests.cli.conftest import Cli
-from tests.partition.graphs import assert_same_bits
-from tiered.partition import Plan
+from tests.extensions.partition.graphs import assert_same_bits
+from tiered.extensions.partition import Plan
 from tiered.runtime import Session
 from tiered.testing import parse
 

@@ -104,15 +104,15 @@ def test_a_quiet_plain_line_loads_nothing_for_other_commands_and_targets(small: 
     few_runs_need = {
         "logging",
         "tomllib",
-        "tiered.backends.backend",
-        "tiered.backends.rules",
+        "tiered.targets.backend",
+        "tiered.targets.rules",
         "tiered.cli.facts",
         "tiered.graph.edits.inline",
         "tiered.graph.edits.opset",
         "tiered.graph.edits.outline",
         "tiered.graph.edits.unroll",
         "tiered.graph.shape_inference.set_input_shapes",
-        "tiered.legalization.sources",
+        "tiered.analysis.legalization.sources",
     }
     assert modules & few_runs_need == set()
 

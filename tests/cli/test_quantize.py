@@ -8,7 +8,7 @@ from onnx import numpy_helper
 
 from tests.cli.conftest import Cli
 from tests.saturation import products_that
-from tiered.quantization.deployed import SATURATION
+from tiered.numerics.quantization.deployed import SATURATION
 from tiered.runtime.byte_products import ByteProducts
 from tiered.testing import parse
 

@@ -6,7 +6,7 @@ from tests.cli.conftest import Cli
 from tests.house.reasons import skip_reasons
 from tests.house.tree import PassFile, pass_files
 from tiered.cli.commands.reference import reference
-from tiered.passes.registry import registry
+from tiered.passes.interface.registry import registry
 
 
 def test_the_page_has_the_law_the_guards_and_the_place(cli: Cli) -> None:

@@ -10,7 +10,7 @@ import pytest
 from tests.cli.conftest import Cli
 from tiered import optimize
 from tiered.cli.shapes import parse_shapes
-from tiered.errors import UsageError
+from tiered.support.errors import UsageError
 from tiered.testing import parse
 
 DYNAMIC = """(float[batch,3,w] x) => (float[batch,K] y) <int64[1] zero = {0}, int64[1] rest = {-1}>

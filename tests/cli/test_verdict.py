@@ -9,7 +9,7 @@ import pytest
 from tests.cli.conftest import Cli
 from tests.small import proto
 from tiered import Graph, Value, op, optimize, optimize_model, rewrite, var
-from tiered.errors import TargetError, VerificationError
+from tiered.support.errors import TargetError, VerificationError
 from tiered.testing import parse
 from tiered.verify.methods import How, VerificationMethod
 from tiered.verify.verdict import Verdict, verdict_of

@@ -24,7 +24,8 @@ from tiered.compat.onnx_passes import (
     verify,
 )
 from tiered.compat.onnx_passes.groups import GROUPS
-from tiered.errors import (
+from tiered.passes.interface.registry import registry
+from tiered.support.errors import (
     PassError,
     PassNotFoundError,
     PostconditionError,
@@ -32,7 +33,6 @@ from tiered.errors import (
     UsageError,
     VerificationError,
 )
-from tiered.passes.registry import registry
 from tiered.verify import Verify
 
 

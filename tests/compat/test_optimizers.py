@@ -9,7 +9,7 @@ import pytest
 
 from tests.small import ops, proto
 from tiered.compat import onnxoptimizer, onnxsim, onnxslim
-from tiered.errors import PassNotFoundError, UsageError
+from tiered.support.errors import PassNotFoundError, UsageError
 from tiered.testing import parse
 
 TEXT = """g (float[n,2] x) => (float[n,2] y, float[n,2] z) <float[2] w = {1,2}> {

@@ -4,7 +4,7 @@ import pytest
 
 from tiered import Model, UsageError
 from tiered.compat import executorch, tvm
-from tiered.errors import BackendNotFoundError
+from tiered.support.errors import BackendNotFoundError
 from tiered.testing import parse
 
 TEXT = "(float[2] x) => (float[2] y) { a = Neg(x) b = Add(a, x) c = Sin(b) y = Mul(c, c) }"

@@ -12,8 +12,8 @@ import pytest
 import tiered
 from tests.small import content, fuse_relu, model, ops, proto
 from tiered.compat import poprt
-from tiered.errors import PassError, TargetError, TieredError, UsageError, VerificationError
-from tiered.passes.registry import registry
+from tiered.passes.interface.registry import registry
+from tiered.support.errors import PassError, TargetError, TieredError, UsageError, VerificationError
 from tiered.testing import parse
 
 

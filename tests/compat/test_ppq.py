@@ -40,7 +40,7 @@ from tiered.compat.ppq import (
     Variable,
     create_default_quant_config,
 )
-from tiered.errors import ModelError
+from tiered.support.errors import ModelError
 
 TEXT = """g (float[2,3] x) => (float[2,3] y) <float[3] w = {1,2,3}> {
     a = Relu(x)  b = Add(a, w)  c = Neg(b)  y = Abs(c) }"""

@@ -11,10 +11,10 @@ import pytest
 import tiered
 from tests.small import fuse_relu, look, model, ops, proto, registered
 from tiered import Graph, Model
-from tiered.backends.reading import backend_of
 from tiered.compat import tvm
-from tiered.errors import OptionError, PassNotFoundError, UsageError
-from tiered.passes.registry import registry
+from tiered.passes.interface.registry import registry
+from tiered.support.errors import OptionError, PassNotFoundError, UsageError
+from tiered.targets.reading import backend_of
 from tiered.testing import parse
 
 WITH_ARGUMENTS = ("annotate_target", "merge_composite")
@@ -563,7 +563,7 @@ def test_a_layout_rule_is_registered_as_in_tvm() -> None:
         return tiered.Skip("for the test")
 
     tvm.ir.register_op_attr("test.tvm::ScaleOfTvm", "FInferCorrectLayout", scale)
-    from tiered.layout.rules import REGISTERED
+    from tiered.analysis.layout.rules import REGISTERED
 
     assert REGISTERED.pop(("test.tvm", "ScaleOfTvm")) is scale
 

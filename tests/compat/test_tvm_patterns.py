@@ -23,7 +23,7 @@ from tiered.compat.tvm.patterns.dataflow_pattern import (
     is_var,
     wildcard,
 )
-from tiered.errors import ModelError, PassError, UsageError
+from tiered.support.errors import ModelError, PassError, UsageError
 from tiered.testing import parse
 
 CONV = """(float[1,3,4,4] x) => (float[1,2,4,4] y)

@@ -7,7 +7,7 @@ from onnx import numpy_helper
 
 from tiered import Model, UsageError
 from tiered.compat import tvm
-from tiered.idioms.sparsity import block_sparsity
+from tiered.rewriter.idioms.sparsity import block_sparsity
 from tiered.runtime import Session
 from tiered.testing import parse
 

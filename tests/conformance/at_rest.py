@@ -18,7 +18,7 @@ import tiered
 from tests.conformance.judge import canonical_bytes, describe, first_difference
 from tests.conformance.random_graphs import random_model
 from tests.conformance.random_networks import random_network
-from tiered.backends.known import built_in_backends
+from tiered.targets.known import built_in_backends
 
 LEVELS = (0, 1, 2, 3, 4)
 NO_BACKEND = "none"

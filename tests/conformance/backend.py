@@ -34,9 +34,9 @@ from tests.conformance.judge import (
     optimize,
 )
 from tests.conformance.pool import Report
-from tiered.errors import RuntimeFailure
 from tiered.runtime.compare.outputs import compare
 from tiered.runtime.session import run_reference
+from tiered.support.errors import RuntimeFailure
 
 Array = np.ndarray[Any, Any]
 

@@ -22,8 +22,8 @@ from tests.conformance.random_graphs import SIZES, random_feeds, random_model
 from tiered import Model, PassContext, TieredError
 from tiered.compat import poprt, ppq, tvm
 from tiered.compat.ppq.formatting import GraphDecomposer, GraphFormatter, GraphMerger, GraphReplacer
-from tiered.errors import RuntimeFailure
 from tiered.passes import Pass
+from tiered.support.errors import RuntimeFailure
 from tiered.support.numerics import Numerics
 
 Run = Callable[[onnx.ModelProto], onnx.ModelProto]

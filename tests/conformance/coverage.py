@@ -20,8 +20,8 @@ from tiered import (
     get_backend,
     pipeline_for,
 )
-from tiered.backends import Coverage
-from tiered.backends.known import built_in_backends
+from tiered.targets import Coverage
+from tiered.targets.known import built_in_backends
 
 
 def shapes_of(path: Path) -> dict[str, list[int]]:

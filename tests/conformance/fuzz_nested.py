@@ -23,10 +23,10 @@ from tests.conformance.judge import (
 )
 from tests.conformance.nested.compose import composed
 from tests.conformance.nested.examples import at_other_size, examples_of, pipeline_passes
-from tiered.errors import ModelError, RuntimeFailure
 from tiered.passes import PassInfo
 from tiered.runtime import make_inputs
 from tiered.runtime.compare.outputs import compare
+from tiered.support.errors import ModelError, RuntimeFailure
 
 LEVELS = (1, 2, 3, 4)
 

@@ -32,10 +32,10 @@ from tests.conformance.random_graphs import (
     random_feeds,
     random_model,
 )
-from tiered.errors import RuntimeFailure
 from tiered.runtime.compare.outputs import Comparison, compare
 from tiered.runtime.deviations import explaining
 from tiered.runtime.session import Reference
+from tiered.support.errors import RuntimeFailure
 
 LEVELS = (0, 1, 2)
 _NUMERICS = {3: "reassociating", 4: "approximate"}

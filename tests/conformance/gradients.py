@@ -24,11 +24,11 @@ from onnxruntime.capi.onnxruntime_pybind11_state import NotImplemented as Kernel
 from tests.conformance.backend import _cases, _load
 from tests.conformance.inputs import feeds_for
 from tests.conformance.models import model_paths
-from tests.gradients.differences import OnnxRuntime, Reference, in_double
+from tests.extensions.gradients.differences import OnnxRuntime, Reference, in_double
 from tiered import Model, Sequential, UsageError, add_gradients, get_pass
-from tiered.errors import TieredError
-from tiered.gradients.rule import NoGradient
+from tiered.extensions.gradients.rule import NoGradient
 from tiered.runtime.session import Session
+from tiered.support.errors import TieredError
 
 Array = np.ndarray[Any, Any]
 Run = Callable[[Mapping[str, Array]], dict[str, Array]]

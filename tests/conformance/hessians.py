@@ -20,7 +20,7 @@ from tests.conformance.gradients import (
     _with_fed_weights,
 )
 from tests.conformance.inputs import feeds_for
-from tests.gradients.differences import in_double
+from tests.extensions.gradients.differences import in_double
 from tiered import get_pass
 from tiered.runtime.session import Session
 

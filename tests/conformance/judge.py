@@ -10,8 +10,8 @@ from onnx import GraphProto, ModelProto, NodeProto
 
 import tiered
 from tests.conformance.pool import Report
-from tiered.errors import RuntimeFailure
 from tiered.runtime.session import Session
+from tiered.support.errors import RuntimeFailure
 
 Optimize = Callable[[ModelProto, int], ModelProto]
 Feeds = Mapping[str, Any]

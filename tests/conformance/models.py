@@ -32,10 +32,10 @@ from tests.conformance.judge import (
     optimize,
 )
 from tests.conformance.pool import Report
-from tiered.errors import RuntimeFailure
 from tiered.runtime.compare.outputs import Numerics, compare
 from tiered.runtime.inputs.make import feasible_inputs
 from tiered.runtime.session import Session
+from tiered.support.errors import RuntimeFailure
 
 _PROMISED = {3: Numerics.REASSOCIATING, 4: Numerics.APPROXIMATE}
 

@@ -38,8 +38,8 @@ from tests.conformance.judge import (
 from tests.conformance.models import _trials, model_paths
 from tests.conformance.pool import Lost, Report, run_tasks
 from tiered import Model
-from tiered.errors import OpsetError, RuntimeFailure
 from tiered.runtime.session import Session
+from tiered.support.errors import OpsetError, RuntimeFailure
 
 TARGETS = range(13, 24)
 ROUNDS = 3  # the level whose promise other kernels keep

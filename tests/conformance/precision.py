@@ -33,9 +33,9 @@ import onnx
 from benchmarks.precision import error_of, feeds_of, judged
 from tests.conformance.inputs import with_masked_row
 from tiered import Model, PassContext, get_pass
-from tiered.errors import TieredError
-from tiered.precision.budget import budget_of
+from tiered.numerics.precision.budget import budget_of
 from tiered.runtime import Reference, Session
+from tiered.support.errors import TieredError
 
 Feeds = Mapping[str, Any]
 

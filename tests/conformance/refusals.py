@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import onnx
 
 from tests.conformance.judge import all_nodes
-from tiered.errors import RuntimeFailure
+from tiered.support.errors import RuntimeFailure
 
 _MISSING = re.compile(r"Missing Input: (\S+)$")
 _NOT_FED = "onnxruntime's Python API cannot feed input"

@@ -23,8 +23,7 @@ from tests.conformance.inputs import feeds_for
 from tests.conformance.judge import describe
 from tests.conformance.models import model_paths
 from tiered import Graph, Model, Node, TieredError, get_backend, get_pass
-from tiered.backends.coverage import operator_name
-from tiered.partition import (
+from tiered.extensions.partition import (
     BackendSupport,
     Plan,
     as_models,
@@ -33,6 +32,7 @@ from tiered.partition import (
     propose_partitions,
 )
 from tiered.runtime.session import Session
+from tiered.targets.coverage import operator_name
 
 BACKEND = "onnxruntime_cpu"
 DENIED = 3

@@ -21,8 +21,7 @@ from tests.conformance.judge import Feeds, Outputs, describe, open_on_onnxruntim
 from tests.conformance.random_graphs import random_feeds, random_model
 from tests.conformance.regions import FUNCTIONS_SINCE
 from tiered import Graph, Model, Node, UsageError, get_pass
-from tiered.errors import RuntimeFailure
-from tiered.partition import (
+from tiered.extensions.partition import (
     Partition,
     Plan,
     as_models,
@@ -33,6 +32,7 @@ from tiered.partition import (
 from tiered.runtime.compare.outputs import Comparison, compare
 from tiered.runtime.deviations import explaining
 from tiered.runtime.session import Reference
+from tiered.support.errors import RuntimeFailure
 
 
 class NotTried(Exception):

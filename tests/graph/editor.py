@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import onnx
 
-from tiered.errors import ModelError, OperatorError
 from tiered.graph import Function, Graph, Model, Node, Tensor, TensorType, Value
+from tiered.support.errors import ModelError, OperatorError
 
 TEXT = """
 <ir_version: 10, opset_import: ["" : 21, "local" : 1]>

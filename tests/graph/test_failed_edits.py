@@ -12,8 +12,8 @@ from tests.graph.editor import serialized
 from tests.small import model as small
 from tiered import Model, ShapeError
 from tiered.compat.ppq import BaseGraph, Operation, Variable
-from tiered.errors import ModelError
 from tiered.graph import Graph, Node, Tensor, Value
+from tiered.support.errors import ModelError
 
 TEXT = """g (float[2,3] x, bool c) => (float[2,3] y, float[2,3] z) <float[3] w = {1, 2, 3}> {
     a = Relu(x)

@@ -10,7 +10,7 @@ from onnx import TensorProto, helper, numpy_helper, parser
 
 from tests.small import content
 from tiered import Graph, Model, optimize
-from tiered.errors import ModelError
+from tiered.support.errors import ModelError
 
 N_WORDS, WIDTH = 8, 4
 

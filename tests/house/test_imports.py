@@ -113,7 +113,7 @@ def test_imports_point_one_way(path: Path) -> None:
         assert used in allowed, f"{path}:{line}: {layer} imports {used}, which stands after it"
 
 
-SHARED_WITH_PASSES = ("tiered.idioms.", "tiered.layout.permutation")
+SHARED_WITH_PASSES = ("tiered.idioms.", "tiered.analysis.layout.permutation")
 """What passes share beside the public names: vocabularies, and the arithmetic of permutations."""
 
 

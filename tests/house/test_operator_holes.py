@@ -4,7 +4,7 @@ from pathlib import Path
 
 from onnx import defs
 
-from tiered.aspects import ASPECTS, holes
+from tiered.analysis.aspects import ASPECTS, holes
 
 LIST = Path(__file__).with_name("operator_holes.txt")
 """A line an operator: its name, and the aspects without a rule. Where an operator gets a rule, the

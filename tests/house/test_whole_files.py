@@ -9,8 +9,8 @@ ALLOWED = {
     "tiered/support/whole_files.py": "the writer itself",
     "tiered/runtime/worker/limits.py": "a file of /proc",
     "tiered/support/peak.py": "a file of /proc",
-    "tiered/fleet/manifest.py": "each line is appended; a cut last line is ignored",
-    "tiered/debug/oracles.py": "a temporary folder",
+    "tiered/extensions/fleet/manifest.py": "each line is appended; a cut last line is ignored",
+    "tiered/extensions/debug/oracles.py": "a temporary folder",
 }
 
 

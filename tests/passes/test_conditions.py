@@ -8,7 +8,7 @@ import pytest
 import tiered
 from tests.small import content, fuse_relu, look, model, ops, registered
 from tiered import Graph, Model, Pass, PassContext, Sequential, Skip, Value, op, rewrite, var
-from tiered.errors import PassError, PostconditionError, PreconditionError, UsageError
+from tiered.support.errors import PassError, PostconditionError, PreconditionError, UsageError
 
 NESTED = """g (float[2] x, bool c) => (float[2] y) {
     z = Neg(x)

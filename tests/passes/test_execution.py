@@ -31,7 +31,7 @@ from tiered import (
     op,
     var,
 )
-from tiered.errors import ModelError, PassError, UsageError
+from tiered.support.errors import ModelError, PassError, UsageError
 
 # --- transactions ---------------------------------------------------------------------------------
 

@@ -29,8 +29,8 @@ from tiered import (
     Sequential,
     Skip,
 )
-from tiered.errors import OptionError, PassError, UsageError
 from tiered.passes import ModulePass
+from tiered.support.errors import OptionError, PassError, UsageError
 
 # --- what a pass is -------------------------------------------------------------------------------
 

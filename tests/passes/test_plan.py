@@ -8,8 +8,8 @@ import tiered
 from benchmarks.idle import LIMIT, microseconds_per_turn, small
 from tiered import PassContext, Sequential
 from tiered.passes.execution import execute
-from tiered.passes.pass_info import PassResult, Place
-from tiered.passes.registry import registry
+from tiered.passes.interface.pass_info import PassResult, Place
+from tiered.passes.interface.registry import registry
 
 
 @pytest.fixture

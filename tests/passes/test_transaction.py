@@ -26,8 +26,8 @@ from tiered import (
     default_pipeline,
     optimize_model,
 )
-from tiered.errors import PassError, TieredError
-from tiered.instruments import Invariants, Timing, Trace
+from tiered.pipeline.instruments import Invariants, Timing, Trace
+from tiered.support.errors import PassError, TieredError
 
 MODELS = Path(__file__).resolve().parents[2] / "examples" / "models"
 

@@ -9,7 +9,7 @@ import pytest
 from tests.cli.conftest import Cli, cli, small
 from tests.small import model
 from tiered import Graph, Model, Pass, PassContext, Sequential, function_pass, module_pass
-from tiered.errors import PassError, PreconditionError
+from tiered.support.errors import PassError, PreconditionError
 from tiered.testing import parse
 
 __all__ = ["cli", "small"]

@@ -12,9 +12,9 @@ from tiered import (
     parse_pipeline,
     pipeline_for,
 )
-from tiered.backends import Backend
-from tiered.errors import OptionError, PassNotFoundError, PipelineSyntaxError
 from tiered.pipeline import edited, pipeline_diff
+from tiered.support.errors import OptionError, PassNotFoundError, PipelineSyntaxError
+from tiered.targets import Backend
 from tiered.testing import parse
 
 BASE = Sequential(["eliminate_identity", "fold_constant", "fix(eliminate_nop_cast,fold_constant)"])

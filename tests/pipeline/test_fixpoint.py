@@ -6,8 +6,8 @@ import pytest
 import tiered
 from tests.small import drop_neg, fuse_relu, look, model, ops
 from tiered import Fixpoint, Graph, Model, Pass, PassContext, Sequential, Value, op, var
-from tiered.errors import UsageError
-from tiered.passes.pass_info import Decision, Place
+from tiered.passes.interface.pass_info import Decision, Place
+from tiered.support.errors import UsageError
 
 MANY = """g (float[2] x) => (float[2] y) {
     a = Relu(x)  b = Neg(a)  c = Relu(b)  d = Neg(c)  y = Relu(d)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tiered import Model, UsageError, get_backend, optimize_model
-from tiered.legalization.search import legalize_nodes
+from tiered.analysis.legalization.search import legalize_nodes
 from tiered.pipeline.target import check_target
 from tiered.testing import parse
 

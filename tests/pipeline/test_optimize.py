@@ -18,9 +18,9 @@ import pytest
 import tiered
 from tests.small import drop_neg, failing, fuse_relu, look, model, ops, proto, registered
 from tiered import Graph, PassContext, Sequential, Skip, Value, op, optimize_model, rewrite, var
-from tiered.errors import ModelError, PassError, UsageError, VerificationError
 from tiered.graph.io.protobuf_scan import SCANNED
 from tiered.pipeline.optimize import Settings
+from tiered.support.errors import ModelError, PassError, UsageError, VerificationError
 
 IDENTITIES = "g (float[N,3] x) => (float[N,3] y) { a = Identity(x)  b = Relu(a)  y = Identity(b) }"
 

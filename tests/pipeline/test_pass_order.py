@@ -7,7 +7,7 @@ import pytest
 from tests.small import drop_neg, fuse_relu, keep_abs, look, registered
 from tiered import Sequential
 from tiered.compat.executorch import PassManager, this_before_that_pass_constraint
-from tiered.errors import PassNotFoundError, UsageError
+from tiered.support.errors import PassNotFoundError, UsageError
 
 
 @pytest.fixture(autouse=True)

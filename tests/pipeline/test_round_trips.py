@@ -7,8 +7,8 @@ from onnx import parser
 from tests.conformance import refusals
 from tests.conformance.judge import open_on_onnxruntime
 from tests.conformance.round_trips import TRIPS, NotTried, _difference, fault
-from tiered.errors import RuntimeFailure
 from tiered.runtime import Session, run, run_reference
+from tiered.support.errors import RuntimeFailure
 
 HEADER = '<ir_version: 8, opset_import: ["": 17]>'
 

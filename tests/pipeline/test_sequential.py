@@ -17,8 +17,8 @@ from tests.small import (
     rename_graph,
 )
 from tiered import Fixpoint, PassContext, Sequential, default_pipeline
-from tiered.errors import OptionError, PassNotFoundError, UsageError
 from tiered.runtime import Numerics
+from tiered.support.errors import OptionError, PassNotFoundError, UsageError
 
 
 @pytest.fixture(autouse=True)

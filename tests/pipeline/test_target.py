@@ -2,10 +2,10 @@
 
 import pytest
 
-from tests.backends.test_backend import backend
+from tests.targets.test_backend import backend
 from tiered import Backend, Model, get_backend, pipeline_for
-from tiered.errors import BackendNotFoundError
 from tiered.pipeline.target import ResolvedRefusal, check_target
+from tiered.support.errors import BackendNotFoundError
 from tiered.testing import parse
 
 MODEL = """(float[N,2] x) => (float[N,2] y) <float[2] w = {1,2}> {

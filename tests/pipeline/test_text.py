@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 import tiered
 from tests.small import fuse_relu, keep_abs, look, registered, rename_graph
 from tiered import Fixpoint, Pass, Sequential, default_pipeline, parse_pipeline
-from tiered.errors import OptionError, PassNotFoundError, PipelineSyntaxError
 from tiered.pipeline import Pipeline
+from tiered.support.errors import OptionError, PassNotFoundError, PipelineSyntaxError
 
 PASSES = (fuse_relu, keep_abs, look, rename_graph)
 

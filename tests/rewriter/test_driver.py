@@ -12,7 +12,6 @@ from onnx import helper
 from tests.graph.editor import Editor, fresh
 from tests.small import content, model, ops
 from tiered import Graph, Model, Node, Pass, PassContext, Skip, Value, chain, op, rewrite, var
-from tiered.errors import ModelError, PassError
 from tiered.passes.kinds.body import Body
 from tiered.rewriter import (
     PatternError,
@@ -23,6 +22,7 @@ from tiered.rewriter import (
     worklist as looking,
 )
 from tiered.rewriter.worklist import Affected, Worklist
+from tiered.support.errors import ModelError, PassError
 
 
 def relus(count: int, kind: str = "Relu") -> onnx.ModelProto:

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from tests.saturation import exact_product, products_that, saturating_product
-from tiered.errors import HelperError, RuntimeFailure
 from tiered.runtime import run
 from tiered.runtime.byte_products import ByteProducts, byte_products
 from tiered.runtime.worker.client import Worker
+from tiered.support.errors import HelperError, RuntimeFailure
 from tiered.testing import parse
 
 

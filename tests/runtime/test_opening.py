@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tiered.errors import RuntimeFailure, UsageError
 from tiered.runtime import Session
 from tiered.runtime.opening import (
     CPU,
@@ -17,6 +16,7 @@ from tiered.runtime.opening import (
     nodes_by_provider,
     session_options,
 )
+from tiered.support.errors import RuntimeFailure, UsageError
 from tiered.testing import parse
 
 

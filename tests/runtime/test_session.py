@@ -14,9 +14,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, parser
 
-from tiered.errors import RuntimeFailure
 from tiered.runtime import Session, run, run_reference
 from tiered.runtime.compare.outputs import compare
+from tiered.support.errors import RuntimeFailure
 
 f32 = partial(np.array, dtype=np.float32)
 f64 = partial(np.array, dtype=np.float64)

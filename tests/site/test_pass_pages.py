@@ -15,7 +15,7 @@ from docs.site.pictures import picture_of
 from tests.house.tree import pass_files
 from tiered import testing
 from tiered.cli.commands.reference import reference
-from tiered.passes.registry import registry
+from tiered.passes.interface.registry import registry
 
 
 @cache

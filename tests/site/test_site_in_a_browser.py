@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from docs.site.examples import ROOT
-from tests.pages.browser import check_page, launched, opened, why_not
+from tests.support.pages.browser import check_page, launched, opened, why_not
 
 SITE = Path(os.environ.get("TIERED_SITE", ROOT / "build" / "docs" / "html"))
 WHY = why_not() or ("" if SITE.is_dir() else "the site is not built: make docs")

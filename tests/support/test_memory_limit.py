@@ -5,8 +5,8 @@ import pytest
 
 from tiered import Model
 from tiered.cli import main
-from tiered.errors import MemoryLimitError
 from tiered.support import memory_limit
+from tiered.support.errors import MemoryLimitError
 from tiered.support.memory_limit import check_memory, limited, limited_peak
 from tiered.testing import parse
 

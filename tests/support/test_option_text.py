@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from tiered.errors import PipelineSyntaxError
+from tiered.support.errors import PipelineSyntaxError
 from tiered.support.option_text import Word, format_value, parse_value
 from tiered.support.options import convert
 

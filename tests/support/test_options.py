@@ -5,8 +5,8 @@ from typing import Any, Literal
 
 import pytest
 
-from tiered.errors import ConfigError, OptionError, UsageError
 from tiered.support.config_options import checked_config, config_options, register_config_option
+from tiered.support.errors import ConfigError, OptionError, UsageError
 from tiered.support.option_text import Word
 from tiered.support.options import (
     Option,

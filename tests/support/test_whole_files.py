@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tiered.errors import ModelError
 from tiered.support import whole_files
+from tiered.support.errors import ModelError
 from tiered.support.whole_files import whole_file, write_chunks, write_json, write_text
 
 

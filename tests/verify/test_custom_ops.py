@@ -12,10 +12,10 @@ import pytest
 
 from tests.small import proto
 from tiered import Graph, PassContext, Value, VerificationError, op, optimize_model, rewrite, var
-from tiered.backends import Backend, CustomOperator, OperatorRule, get_backend
-from tiered.debug import bisect, compare_models
-from tiered.errors import BackendError, MissingOperator, RuntimeFailure
+from tiered.extensions.debug import bisect, compare_models
 from tiered.runtime.worker.client import shared_worker
+from tiered.support.errors import BackendError, MissingOperator, RuntimeFailure
+from tiered.targets import Backend, CustomOperator, OperatorRule, get_backend
 from tiered.verify import custom_ops, register_operator
 from tiered.verify.sliced_session import open_model
 

@@ -8,10 +8,10 @@ import pytest
 from tests.runtime.test_deviations import recurrent
 from tests.small import proto
 from tiered import QUANTISED, Graph, Value, op, optimize_model, rewrite, var
-from tiered.errors import RuntimeFailure
 from tiered.runtime.deviations import DEVIATIONS, installed
 from tiered.runtime.opening import Setting
 from tiered.runtime.worker.client import Worker
+from tiered.support.errors import RuntimeFailure
 from tiered.verify.baseline import Baseline, Outputs
 from tiered.verify.deployment import Deployment
 

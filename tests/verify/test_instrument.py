@@ -24,11 +24,11 @@ from tiered import (
     rewrite,
     var,
 )
-from tiered.errors import RuntimeFailure, UsageError
-from tiered.instruments import Verify
-from tiered.passes.report import Report
+from tiered.passes.interface.report import Report
+from tiered.pipeline.instruments import Verify
 from tiered.runtime import Worker
 from tiered.runtime.worker.child import Child
+from tiered.support.errors import RuntimeFailure, UsageError
 from tiered.verify.methods import Subject
 from tiered.verify.model_check import failure_of
 

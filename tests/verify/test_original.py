@@ -4,8 +4,8 @@ import pytest
 
 from tests.small import proto
 from tiered import Graph, Pass, Value, op, optimize_model, rewrite, var
-from tiered.debug import compare_models
-from tiered.errors import RuntimeFailure, VerificationError
+from tiered.extensions.debug import compare_models
+from tiered.support.errors import RuntimeFailure, VerificationError
 
 # onnxruntime has no Conv of doubles, and refuses two nodes of one name.
 DOUBLES = """g (double[1,1,4,4] x) => (double[1,1,3,3] y) <double[1,1,2,2] w = {1, 2, 3, 4}> {

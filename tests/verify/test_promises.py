@@ -17,11 +17,11 @@ from tiered import (
     var,
     verify,
 )
-from tiered.backends import Backend, Verification
-from tiered.debug import bisect
-from tiered.errors import UsageError
+from tiered.extensions.debug import bisect
 from tiered.runtime.compare.outputs import compare
+from tiered.support.errors import UsageError
 from tiered.support.numerics import EXACT, Numerics, Promise, loosest
+from tiered.targets import Backend, Verification
 
 RELU = "g (float[N,3] x) => (float[N,3] y) { a = Abs(x)  y = Relu(a) }"
 

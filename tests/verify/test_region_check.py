@@ -22,10 +22,10 @@ from tiered import (
     rewrite,
     var,
 )
-from tiered.errors import OutOfMemory
 from tiered.graph import Stamp
-from tiered.instruments import Verify
+from tiered.pipeline.instruments import Verify
 from tiered.runtime import Worker
+from tiered.support.errors import OutOfMemory
 from tiered.verify.baseline import Runnable
 from tiered.verify.extract import Part
 from tiered.verify.live_extract import part_after, part_of

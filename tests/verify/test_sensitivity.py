@@ -7,7 +7,7 @@ import pytest
 
 from tests.small import proto
 from tiered import Graph, Skip, Value, VerificationError, op, optimize_model, rewrite, var
-from tiered.debug import bisect
+from tiered.extensions.debug import bisect
 from tiered.runtime import QUANTISED
 from tiered.verify.sensitivity import _moved, _stepped
 

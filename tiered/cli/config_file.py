@@ -18,7 +18,7 @@ from cyclopts import App, ArgumentCollection
 from cyclopts.config import Dict
 
 from tiered.cli.optional_values import OPTIONAL
-from tiered.errors import ConfigError, did_you_mean
+from tiered.support.errors import ConfigError, did_you_mean
 from tiered.support.option_text import format_value
 from tiered.support.toml_files import read_toml
 

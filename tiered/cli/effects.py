@@ -7,7 +7,7 @@ from contextvars import ContextVar
 from dataclasses import MISSING, Field, fields
 from typing import Any, Final, NamedTuple
 
-from tiered.errors import UsageError
+from tiered.support.errors import UsageError
 
 _TYPED: Final[ContextVar[frozenset[str]]] = ContextVar("typed options", default=frozenset())
 """The flags of the command line that runs."""

@@ -18,8 +18,8 @@ from tiered.pipeline.leftovers import fixing_options
 from tiered.pipeline.result import operator_name
 
 if TYPE_CHECKING:
-    from tiered.backends import Backend
     from tiered.graph import Graph, Model, Value
+    from tiered.targets import Backend
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ def _taken(model: Model, backend: Backend) -> Taken:
 
 
 def _integers(model: Model) -> list[IntegerTensor]:
-    from tiered.intervals.integers import integer_types
+    from tiered.graph.intervals.integers import integer_types
 
     types, found = model.analysis(integer_types), []
     for value in model.main.values.values():

@@ -7,7 +7,7 @@ import stat
 from typing import TYPE_CHECKING
 
 from tiered.cli.output.terminal import printable
-from tiered.errors import ModelError, UsageError
+from tiered.support.errors import ModelError, UsageError
 
 if TYPE_CHECKING:
     from tiered.context import PassContext
@@ -109,7 +109,7 @@ def _is_same_file(source: str, target: str) -> bool:
 def run_first(passes: Pipeline, model: Model, context: PassContext) -> None:
     """Run the passes of --after: listed ones whatever their level, and no parked one."""
     from tiered.passes.execution import execute
-    from tiered.passes.pass_info import Place
+    from tiered.passes.interface.pass_info import Place
 
     with context:
         execute(passes, model, context, Place(asked=True))

@@ -8,7 +8,7 @@ from typing import Annotated, NamedTuple
 
 from tiered.cli.commands.completion import complete_backend, complete_passes
 from tiered.cli.declare import Declared
-from tiered.errors import UsageError, did_you_mean
+from tiered.support.errors import UsageError, did_you_mean
 
 Flag = Declared(negative=(), show_default=False)
 Names = Annotated[tuple[str, ...], Declared(negative=(), show_default=False)]

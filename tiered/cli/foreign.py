@@ -270,8 +270,8 @@ def _precision(wanted: str) -> str:
 
 def _pass(option: str) -> str | None:
     """Return the replacement of an option that names a pass: --disable-x, --enable-x, --x."""
-    from tiered.errors import PassNotFoundError, did_you_mean
-    from tiered.passes.registry import registry
+    from tiered.passes.interface.registry import registry
+    from tiered.support.errors import PassNotFoundError, did_you_mean
 
     asked = _ASKED.fullmatch(option)
     name = (asked["name"] if asked else option.lstrip("-")).replace("-", "_")

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from tiered.errors import ModelError, TieredError, UsageError
+from tiered.support.errors import ModelError, TieredError, UsageError
 
 if TYPE_CHECKING:
-    from tiered.instruments import Trace
+    from tiered.pipeline.instruments import Trace
     from tiered.pipeline.result import OptimizeResult
 
 
@@ -25,7 +25,7 @@ def check_html(path: str | None) -> None:
         return
     if not path.endswith((".html", ".htm")):
         raise UsageError(f"--html writes a page, so its file ends in .html, not {path!r}")
-    from tiered.pages.render import check_page
+    from tiered.support.pages.render import check_page
 
     check_page(path)
 
@@ -46,8 +46,8 @@ def run_page_for(
     if path is None or trace is None:
         yield made
         return
-    from tiered.instruments.run_page.page import run_page
-    from tiered.pages.render import short, write_page
+    from tiered.pipeline.instruments.run_page.page import run_page
+    from tiered.support.pages.render import short, write_page
 
     title = f"tiered optimize {short(os.path.basename(source))}"
     try:

@@ -30,10 +30,10 @@ from tiered.cli.commands.optimize import decided_by
 from tiered.cli.files import check_output
 from tiered.cli.outcome import Outcome, observed
 from tiered.cli.source_mark import PRECISION, check_kept_file, check_replaced
-from tiered.errors import TieredError
-from tiered.fleet.digests import data_files, sha256_of
+from tiered.extensions.fleet.digests import data_files, sha256_of
 from tiered.runtime.worker.frames import receive, send
 from tiered.runtime.worker.limits import LEAST, MemoryLimit, end_before_parent, load_libraries
+from tiered.support.errors import TieredError
 from tiered.support.memory_limit import held_by
 from tiered.support.peak import peak_since_reset, reset_peak
 

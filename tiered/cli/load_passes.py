@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from tiered.errors import RAISED, TieredError, UsageError
+from tiered.support.errors import RAISED, TieredError, UsageError
 
 if TYPE_CHECKING:
     from tiered.passes import Pass
@@ -39,8 +39,8 @@ def with_loads(command: str, entries: Iterable[str]) -> str:
 
 
 def _register(entry: str) -> None:
+    from tiered.passes.interface.registry import registry
     from tiered.passes.lookup import register
-    from tiered.passes.registry import registry
 
     known = registry.names()
     module = _imported(entry)
@@ -68,7 +68,7 @@ def _has_rules(module: ModuleType) -> bool:
 def _passes_in(module: ModuleType) -> list[Pass]:
     """Return the passes in the variables of a module, each once; no unnamed pipeline."""
     from tiered.passes import Pass
-    from tiered.policy.selectors import ANONYMOUS
+    from tiered.passes.policy.selectors import ANONYMOUS
 
     found = {id(value): value for value in vars(module).values() if isinstance(value, Pass)}
     return [pass_ for pass_ in found.values() if pass_.name not in ANONYMOUS]

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Final, get_args
 
 from tiered.cli.watch import ALL, KINDS
-from tiered.errors import OptionError, PassNotFoundError, UsageError
+from tiered.support.errors import OptionError, PassNotFoundError, UsageError
 
 _OF_PASSES: Final = ("--print-before", "--print-after", "--diff")
 
@@ -78,7 +78,7 @@ def _is_size(word: str) -> bool:
 
 
 def _is_pass(name: str) -> bool:
-    from tiered.passes.registry import registry
+    from tiered.passes.interface.registry import registry
 
     try:
         registry.resolve(name)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from tiered.cli.flags import OptimizeOptions
-    from tiered.passes.pass_info import PassResult
+    from tiered.passes.interface.pass_info import PassResult
     from tiered.pipeline.result import OptimizeResult
 
 

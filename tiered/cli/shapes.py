@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tiered.cli.files import load_model
 from tiered.cli.output.terminal import Progress, printable
-from tiered.errors import UsageError
+from tiered.support.errors import UsageError
 
 if TYPE_CHECKING:
     from tiered.cli.command_flags import ReadOptions

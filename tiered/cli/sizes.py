@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tiered.errors import OptionError, UsageError
+from tiered.support.errors import OptionError, UsageError
 from tiered.support.options import size_in_bytes
 
 

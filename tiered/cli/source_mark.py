@@ -19,7 +19,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tiered.cli.output.terminal import printable
-from tiered.errors import UsageError
+from tiered.support.errors import UsageError
 
 if TYPE_CHECKING:
     import onnx

@@ -13,13 +13,13 @@ from tiered.cli.effects import Effect, check_effects
 from tiered.cli.flags import Flag, Names, split_names
 from tiered.cli.html import check_html
 from tiered.cli.output.terminal import printable
-from tiered.errors import ModelError, UsageError, did_you_mean
+from tiered.support.errors import ModelError, UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tiered.instruments import Dump, Statistics, Timing, Trace
-    from tiered.passes.report import Remark
+    from tiered.passes.interface.report import Remark
+    from tiered.pipeline.instruments import Dump, Statistics, Timing, Trace
 
 KINDS = ("applied", "missed", "failed", "analysis", "skipped", "unmet", "hook", "check", "verify")
 ALL = "all"
@@ -127,19 +127,19 @@ def watching(options: WatchOptions) -> Iterator[Watchers]:
     """Create the instruments of the options; the trace is saved even if a pass fails."""
     watchers = Watchers(options)
     if options.time:
-        from tiered.instruments import Timing
+        from tiered.pipeline.instruments import Timing
 
         watchers.timing = Timing()
     if options.statistics:
-        from tiered.instruments import Statistics
+        from tiered.pipeline.instruments import Statistics
 
         watchers.statistics = Statistics()
     if options.trace is not None or options.html is not None:
-        from tiered.instruments import Trace
+        from tiered.pipeline.instruments import Trace
 
         watchers.trace = Trace()
     if options.dump is not None:
-        from tiered.instruments import Dump
+        from tiered.pipeline.instruments import Dump
 
         watchers.dump = Dump(options.dump, weights=options.dump_weights)
     found = (watchers.timing, watchers.statistics, watchers.trace, watchers.dump)
@@ -158,12 +158,12 @@ def watching(options: WatchOptions) -> Iterator[Watchers]:
 
 def _printers(options: WatchOptions) -> Iterator[object]:
     if options.print_before is not None or options.print_after is not None:
-        from tiered.instruments import PrintIR
+        from tiered.pipeline.instruments import PrintIR
 
         before = _which(options.print_before, "--print-before")
         yield PrintIR(before, _which(options.print_after, "--print-after"))
     if options.diff is not None:
-        from tiered.instruments import Diff
+        from tiered.pipeline.instruments import Diff
 
         yield Diff(_which(options.diff, "--diff"))
 

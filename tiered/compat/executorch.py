@@ -27,8 +27,7 @@ from onnx import defs
 from tiered import passes
 from tiered.compat.returned_model import checked, take_over
 from tiered.context import PassContext
-from tiered.graph import Graph, Model, Node, Value
-from tiered.partition import (
+from tiered.extensions.partition import (
     CapabilityBasedPartitioner as _Partitioner,
     OperatorSupport,
     Partition,
@@ -40,7 +39,8 @@ from tiered.partition import (
     generate_pattern_op_partitions,
     get_source_partitions,
 )
-from tiered.partition.partitioner import Supports
+from tiered.extensions.partition.partitioner import Supports
+from tiered.graph import Graph, Model, Node, Value
 from tiered.passes import NodeMapPass, Pass, PassLike, module_pass
 from tiered.passes.kinds.decorators import Declared
 from tiered.pipeline import Sequential
@@ -114,7 +114,7 @@ class SubgraphMatcher(_Matcher):
 
 
 class CapabilityBasedPartitioner(_Partitioner):
-    """`tiered.partition.CapabilityBasedPartitioner` by the names of torch.fx.
+    """`tiered.extensions.partition.CapabilityBasedPartitioner` by the names of torch.fx.
 
     Args:
         graph_module: a graph or a model; a ModelProto stays as it is, and `graph` is a view of it.

@@ -13,11 +13,11 @@ import numpy as np
 import onnx
 
 import tiered
-from tiered.debug import compare_models
-from tiered.errors import UsageError, VerificationError
+from tiered.extensions.debug import compare_models
 from tiered.graph import Model
 from tiered.graph.io.save import Storage
 from tiered.runtime import make_inputs
+from tiered.support.errors import UsageError, VerificationError
 from tiered.support.options import size_in_bytes
 
 __all__ = ["simplify"]

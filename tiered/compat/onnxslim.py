@@ -15,9 +15,9 @@ import onnx
 
 import tiered
 from tiered.cli.shapes import parse_shapes
-from tiered.errors import UsageError
 from tiered.graph import Model
 from tiered.graph.io.save import Storage
+from tiered.support.errors import UsageError
 from tiered.support.options import size_in_bytes
 
 __all__ = ["slim"]

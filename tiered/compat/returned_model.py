@@ -6,10 +6,10 @@ import onnx
 
 import tiered
 from tiered.context import PassContext
-from tiered.errors import UsageError
 from tiered.graph import Graph, Model, Value
 from tiered.passes.run import edited_by
 from tiered.passes.validity import check_result
+from tiered.support.errors import UsageError
 
 
 def checked(pass_: tiered.Pass) -> tiered.Pass:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import onnx
 from google.protobuf.message import DecodeError
 
-from tiered.errors import ModelError
 from tiered.graph.core.graph import Graph
 from tiered.graph.core.journal import Edit
 from tiered.graph.core.lazy_bytes import is_stored, note_size
@@ -33,6 +32,7 @@ from tiered.graph.queries import call_graph as calls, onnx_checker
 from tiered.graph.queries.schema_check import check_operators
 from tiered.graph.shape_inference.engine import ShapeInference
 from tiered.graph.shape_inference.symbolic_dims import Dims
+from tiered.support.errors import ModelError
 from tiered.support.loading import LoadedLater, paused_collector
 from tiered.support.numerics import Numerics
 

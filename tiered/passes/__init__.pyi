@@ -1,4 +1,5 @@
 from tiered.passes.base import Pass as Pass
+from tiered.passes.interface.pass_info import PassInfo as PassInfo, PassResult as PassResult
 from tiered.passes.kinds.calling_pass import FunctionPass as FunctionPass, ModulePass as ModulePass
 from tiered.passes.kinds.class_pass import (
     NodeMapPass as NodeMapPass,
@@ -19,7 +20,6 @@ from tiered.passes.lookup import (
     pass_names as pass_names,
     register as register,
 )
-from tiered.passes.pass_info import PassInfo as PassInfo, PassResult as PassResult
 from tiered.rewriter import Skip as Skip, Unable as Unable
 
 __all__: list[str]

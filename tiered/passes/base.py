@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import onnx
 
 from tiered.context import PassContext
-from tiered.errors import UsageError
 from tiered.graph import Model
-from tiered.passes.pass_info import Member, PassInfo, Place
+from tiered.passes.interface.pass_info import Member, PassInfo, Place
+from tiered.support.errors import UsageError
 from tiered.support.numerics import Numerics, Promise
 from tiered.support.option_text import format_value
 from tiered.support.options import checked_options
 
 if TYPE_CHECKING:
     from tiered.passes.execution import Execution
+    from tiered.passes.policy.node_scope import Scope
     from tiered.passes.run import PassRun
-    from tiered.policy.node_scope import Scope
 
 AnyModel = TypeVar("AnyModel", Model, onnx.ModelProto)
 
@@ -98,7 +98,7 @@ class Pass(ABC):
                 f"{self.name} is a {self.info.kind} pass: only rewrite and function passes can be "
                 "bound to a part of a model"
             )
-        from tiered.policy.node_scope import Scope
+        from tiered.passes.policy.node_scope import Scope
 
         part = Scope.of(scope)
         return self._with(scope=part if self.scope is None else self.scope & part)

@@ -6,10 +6,16 @@ import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from tiered.errors import RAISED, PassError, PostconditionError, PreconditionError, UsageError
 from tiered.graph import Graph
-from tiered.instruments.hooks import ReadOnly
+from tiered.passes.interface.hooks import ReadOnly
 from tiered.rewriter import Skip
+from tiered.support.errors import (
+    RAISED,
+    PassError,
+    PostconditionError,
+    PreconditionError,
+    UsageError,
+)
 from tiered.support.records import Record
 
 if TYPE_CHECKING:

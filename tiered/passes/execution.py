@@ -11,17 +11,17 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from tiered.context import PassContext
-from tiered.errors import CycleError, PassError, PostconditionError
 from tiered.graph import Model, Stamp
 from tiered.graph.core.provenance import write_origins
+from tiered.passes.interface.pass_info import Decision, HeldCheck, Member, PassResult, Place
 from tiered.passes.interrupts import interrupted_between_edits
-from tiered.passes.pass_info import Decision, HeldCheck, Member, PassResult, Place
 from tiered.passes.plan import plan_of
 from tiered.passes.planned import PlannedPass, Settings
 from tiered.passes.transaction import NOTHING, EditScope, RunState, Transaction, check_acyclic
+from tiered.support.errors import CycleError, PassError, PostconditionError
 
 if TYPE_CHECKING:
-    from tiered.passes.pass_info import Member, Runnable
+    from tiered.passes.interface.pass_info import Member, Runnable
 
 
 class Places(Protocol):

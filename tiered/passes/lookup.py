@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tiered.errors import UsageError
 from tiered.passes.base import Pass
-from tiered.passes.pass_info import Runnable
-from tiered.passes.registry import registry
+from tiered.passes.interface.pass_info import Runnable
+from tiered.passes.interface.registry import registry
+from tiered.support.errors import UsageError
 
 
 def get_pass(name: str, /, **options: Any) -> Pass:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from tiered.passes.pass_info import Member, Place, Runnable
+from tiered.passes.interface.pass_info import Member, Place, Runnable
+from tiered.passes.interface.registry import registry
 from tiered.passes.planned import PlannedPass, Settings
-from tiered.passes.registry import registry
-from tiered.policy.decide import level_site
+from tiered.passes.policy.decide import level_site
 
 if TYPE_CHECKING:
     from tiered.context import PassContext

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from tiered.graph import Node
-from tiered.passes.pass_info import Decision, Member, PassResult, Place, Runnable
-from tiered.passes.registry import registry
+from tiered.passes.interface.pass_info import Decision, Member, PassResult, Place, Runnable
+from tiered.passes.interface.registry import registry
 from tiered.passes.run import Allows, Memory
 from tiered.support.records import Record
 

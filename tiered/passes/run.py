@@ -8,11 +8,11 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from tiered.context import NoteKind
-from tiered.errors import UsageError
 from tiered.graph import Model, Node, Stamp, Value
-from tiered.passes.pass_info import NodeNote, Place, Runnable
-from tiered.passes.report import note_of
+from tiered.passes.interface.pass_info import NodeNote, Place, Runnable
+from tiered.passes.interface.report import note_of
 from tiered.rewriter import Skip, Unable
+from tiered.support.errors import UsageError
 
 Allows = Callable[[Node], bool]
 

@@ -7,7 +7,12 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 
 from tiered.context import LISTENER, PassContext
-from tiered.errors import (
+from tiered.graph import Model, RewriteRecord
+from tiered.passes.interface.hooks import Watch, Watcher
+from tiered.passes.interface.pass_info import PassResult
+from tiered.passes.planned import PlannedPass
+from tiered.passes.run import PassRun, memory_of
+from tiered.support.errors import (
     RAISED,
     CycleError,
     OperatorError,
@@ -15,11 +20,6 @@ from tiered.errors import (
     PreconditionError,
     TieredError,
 )
-from tiered.graph import Model, RewriteRecord
-from tiered.instruments.hooks import Watch, Watcher
-from tiered.passes.pass_info import PassResult
-from tiered.passes.planned import PlannedPass
-from tiered.passes.run import PassRun, memory_of
 from tiered.support.memory_limit import check_memory
 
 NOTHING: tuple[str, ...] = ()

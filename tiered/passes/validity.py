@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tiered.context import PassContext
-from tiered.errors import ModelError, RuntimeFailure, TieredError
 from tiered.graph.queries.contrib_checker import contrib_complaint
 from tiered.graph.queries.onnx_checker import (
     current_complaint,
@@ -14,6 +13,7 @@ from tiered.graph.queries.onnx_checker import (
     without_false_errors,
     wrong_declarations,
 )
+from tiered.support.errors import ModelError, RuntimeFailure, TieredError
 
 if TYPE_CHECKING:
     from tiered.graph import Model

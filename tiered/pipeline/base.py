@@ -10,11 +10,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from tiered.context import PassContext
-from tiered.errors import PassNotFoundError, UsageError, did_you_mean
 from tiered.passes import Pass, PassInfo
-from tiered.passes.pass_info import Decision, Place
+from tiered.passes.interface.pass_info import Decision, Place
+from tiered.passes.interface.registry import registry
 from tiered.passes.plan import Plan
-from tiered.passes.registry import registry
+from tiered.support.errors import PassNotFoundError, UsageError, did_you_mean
 from tiered.support.loading import LoadedLater
 from tiered.support.numerics import Numerics
 from tiered.support.options import Option, checked_options

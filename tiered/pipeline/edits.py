@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
-from tiered.errors import TieredError
 from tiered.pipeline.base import Pipeline, PipelineT
 from tiered.pipeline.default import default_pipeline
 from tiered.pipeline.sequential import Sequential
 from tiered.pipeline.text import parse_elements, parse_options
+from tiered.support.errors import TieredError
 
 if TYPE_CHECKING:
-    from tiered.backends import Backend
-    from tiered.backends.any_runtime import AnyRuntime
-    from tiered.backends.pipeline_edits import PipelineEdit
+    from tiered.targets import Backend
+    from tiered.targets.any_runtime import AnyRuntime
+    from tiered.targets.pipeline_edits import PipelineEdit
 
 USER: Final = "user"
 """The author of edits that are not those of a backend."""
@@ -43,7 +43,7 @@ def pipeline_for(
         OptionError: an edit sets an option which the pass does not have.
     """
     if isinstance(backend, str):
-        from tiered.backends import get_backend
+        from tiered.targets import get_backend
 
         backend = get_backend(backend)
     return edited(edited(default_pipeline() if base is None else base, backend.edits), edits)
@@ -53,7 +53,7 @@ def edited(pipeline: PipelineT, edits: Iterable[PipelineEdit | str]) -> Pipeline
     """Return the pipeline after edits, in order; raises as `pipeline_for`."""
     if not edits:
         return pipeline
-    from tiered.backends.pipeline_edits import edits_of
+    from tiered.targets.pipeline_edits import edits_of
 
     for edit in edits_of(edits, USER):
         try:

@@ -7,15 +7,15 @@ import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from tiered.errors import OptionError, TargetError, UsageError, did_you_mean
 from tiered.pipeline.result import Statistics, operator_name
+from tiered.support.errors import OptionError, TargetError, UsageError, did_you_mean
 from tiered.support.options import size_in_bytes
 
 if TYPE_CHECKING:
-    from tiered.backends import Backend
     from tiered.graph import Model
-    from tiered.passes.report import Remark
+    from tiered.passes.interface.report import Remark
     from tiered.pipeline.base import Pipeline
+    from tiered.targets import Backend
 
 TOTALS: Final = ("nodes", "bytes", "parameters")
 """The totals that can be expected beside counts of operators."""
@@ -142,7 +142,7 @@ def _listed(*backends: Backend) -> set[str]:
     """Return the operators that onnx, these backends or a built-in one lists."""
     import onnx
 
-    from tiered.backends.known import built_in_backends
+    from tiered.targets.known import built_in_backends
 
     known = {_name(schema.domain, schema.name) for schema in onnx.defs.get_all_schemas()}
     for target in (*backends, *built_in_backends()):

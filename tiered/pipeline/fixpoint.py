@@ -6,16 +6,16 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from tiered.errors import UsageError
 from tiered.graph import Model
 from tiered.pipeline.base import GROUPS, Pipeline
 from tiered.pipeline.text import passes_of
+from tiered.support.errors import UsageError
 from tiered.support.options import Option
 
 if TYPE_CHECKING:
     from tiered.passes import PassLike
     from tiered.passes.execution import Execution
-    from tiered.passes.pass_info import Member
+    from tiered.passes.interface.pass_info import Member
     from tiered.passes.run import PassRun
 
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tiered.errors import PassNotFoundError, TargetError, UsageError
-from tiered.passes.registry import is_glob, registry
+from tiered.passes.interface.registry import is_glob, registry
 from tiered.pipeline.edits import USER
+from tiered.support.errors import PassNotFoundError, TargetError, UsageError
 
 if TYPE_CHECKING:
-    from tiered.backends.pipeline_edits import PipelineEdit
     from tiered.context import PassContext
     from tiered.passes import Pass
-    from tiered.passes.pass_info import NodeNote
+    from tiered.passes.interface.pass_info import NodeNote
     from tiered.pipeline.base import Pipeline
+    from tiered.targets.pipeline_edits import PipelineEdit
 
 
 def note_idle(
@@ -75,7 +75,7 @@ def check_met(context: PassContext) -> None:
 def _sets_options(edits: Iterable[PipelineEdit | str]) -> list[PipelineEdit]:
     if not edits:
         return []
-    from tiered.backends.pipeline_edits import edits_of
+    from tiered.targets.pipeline_edits import edits_of
 
     return [edit for edit in edits_of(edits, USER) if edit.kind == "set"]
 

@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from tiered.backends.coverage import called_function, checked_graphs
 from tiered.context import PassContext
-from tiered.errors import TieredError
 from tiered.graph import Model, Node
 from tiered.passes.execution import execute
-from tiered.passes.pass_info import Place
+from tiered.passes.interface.pass_info import Place
 from tiered.pipeline.base import Pipeline
+from tiered.support.errors import TieredError
+from tiered.targets.coverage import called_function, checked_graphs
 
 if TYPE_CHECKING:
-    from tiered.backends import Backend
+    from tiered.targets import Backend
 
 QUANTISERS: Final = ("QuantizeLinear", "DequantizeLinear")
 LOWERINGS: Final = ("lower_quantized_constant", "lower_qdq_pair")

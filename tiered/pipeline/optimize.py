@@ -10,30 +10,30 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast, overload
 import onnx
 
 from tiered.context import OnError, PassContext
-from tiered.errors import UsageError
 from tiered.graph import Model
-from tiered.instruments.hooks import TraceHook
 from tiered.passes import Pass, get_pass
 from tiered.passes.execution import execute
-from tiered.passes.pass_info import Place
+from tiered.passes.interface.hooks import TraceHook
+from tiered.passes.interface.pass_info import Place
 from tiered.passes.validity import check_result
 from tiered.pipeline.base import Pipeline
 from tiered.pipeline.edits import edited, pipeline_for
 from tiered.pipeline.idle import check_asked, check_met, note_idle
 from tiered.pipeline.result import OptimizeResult, OptimizeSummary, Statistics, summary_of
 from tiered.pipeline.sequential import Sequential, parse_pipeline
+from tiered.support.errors import UsageError
 from tiered.support.loading import paused_collector
 from tiered.support.records import Record
 from tiered.support.settings import unknown_setting
 
 if TYPE_CHECKING:
-    from tiered.backends import Backend
-    from tiered.backends.any_runtime import AnyRuntime
-    from tiered.backends.pipeline_edits import PipelineEdit
     from tiered.pipeline.expectations import Expectation
+    from tiered.runtime.inputs.samples import Source
+    from tiered.targets import Backend
+    from tiered.targets.any_runtime import AnyRuntime
+    from tiered.targets.pipeline_edits import PipelineEdit
     from tiered.verify.instrument import Verify
     from tiered.verify.methods import How
-    from tiered.verify.samples import Source
 
 Path = str | os.PathLike[str]
 
@@ -277,7 +277,7 @@ def _check_samples(model: Model, inputs: Iterable[Source]) -> None:
     """
     given = tuple(inputs)
     if given:
-        from tiered.verify.samples import check_given, read_samples
+        from tiered.runtime.inputs.samples import check_given, read_samples
 
         check_given(model, read_samples(given))
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from tiered.errors import UsageError
 from tiered.passes import Pass
-from tiered.passes.registry import registry
+from tiered.passes.interface.registry import registry
 from tiered.pipeline.base import names_in
+from tiered.support.errors import UsageError
 
 Constraint = tuple[str, str]
 """Two names of passes: if both are there, the first comes before the second."""

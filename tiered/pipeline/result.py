@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tiered.context import PassContext
 from tiered.graph import Model
 from tiered.graph.queries.stored_tensors import stored_tensors
-from tiered.passes.report import Remark, Report
+from tiered.passes.interface.report import Remark, Report
 from tiered.pipeline.base import Pipeline
 from tiered.support.amounts import change, counted, size
 
@@ -164,8 +164,8 @@ class OptimizeResult(NamedTuple):
 
     def _repr_html_(self) -> str:
         """Return the summary as tables, for a notebook."""
-        from tiered.pages.render import fragment, short
-        from tiered.pages.sections import Table
+        from tiered.support.pages.render import fragment, short
+        from tiered.support.pages.sections import Table
 
         was, now = self.before, self.after
         rows = [

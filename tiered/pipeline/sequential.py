@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from tiered.errors import PostconditionError, PreconditionError
 from tiered.graph import Model
 from tiered.passes import Pass
-from tiered.passes.pass_info import Member, Place
+from tiered.passes.interface.pass_info import Member, Place
+from tiered.passes.policy.pipeline_checks import Check, checks_of
 from tiered.pipeline.base import GROUPS, Pipeline
 from tiered.pipeline.pass_order import Constraint, ordered
 from tiered.pipeline.text import parse_elements, passes_of
-from tiered.policy.pipeline_checks import Check, checks_of
+from tiered.support.errors import PostconditionError, PreconditionError
 from tiered.support.options import Option
 
 if TYPE_CHECKING:

@@ -6,19 +6,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tiered.backends import Coverage
-from tiered.backends.coverage import operator_name
 from tiered.context import PassContext
 from tiered.graph import Model, Node
 from tiered.graph.core.journal import Edit, Entry, dirty_nodes
 from tiered.passes.execution import execute
-from tiered.passes.pass_info import PassInfo, Place
+from tiered.passes.interface.pass_info import PassInfo, Place
 from tiered.pipeline.base import Pipeline
 from tiered.pipeline.edits import edited, pipeline_for
 from tiered.pipeline.integers import choose_form
+from tiered.targets import Coverage
+from tiered.targets.coverage import operator_name
 
 if TYPE_CHECKING:
-    from tiered.backends.pipeline_edits import PipelineEdit
+    from tiered.targets.pipeline_edits import PipelineEdit
 
 BETTER_TYPES = "infer_shapes"
 """The pass that resolves a refusal without an edit of the node: by better types."""

@@ -16,12 +16,12 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from tiered.errors import OptionError, PipelineSyntaxError, UsageError
 from tiered.passes import Pass
+from tiered.passes.interface.registry import is_glob, registry
 from tiered.passes.lookup import pass_named
-from tiered.passes.registry import is_glob, registry
 from tiered.pipeline.base import GROUPS, NAMED
 from tiered.pipeline.pipeline_names import pipeline_text
+from tiered.support.errors import OptionError, PipelineSyntaxError, UsageError
 from tiered.support.option_text import Scanner
 
 if TYPE_CHECKING:

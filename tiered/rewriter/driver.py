@@ -6,7 +6,6 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from tiered.errors import PassError
 from tiered.graph.core.dtypes import DataType
 from tiered.graph.core.journal import NODE_EDITS, Edit, Entry, Stamp, dirty_nodes
 from tiered.graph.core.marks import mark_against
@@ -18,6 +17,7 @@ from tiered.rewriter.pattern import Key
 from tiered.rewriter.rule import Rule
 from tiered.rewriter.skip import Skip
 from tiered.rewriter.worklist import Worklist
+from tiered.support.errors import PassError
 
 if TYPE_CHECKING:
     from tiered.graph.core.graph import Graph

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from tiered.errors import did_you_mean
 from tiered.graph.core.schema import Schema, attributes_of, input_names, operators_of, schema_of
 from tiered.rewriter.pattern import (
     Alternatives,
@@ -29,6 +28,7 @@ from tiered.rewriter.pattern import (
     Var,
     operator_text,
 )
+from tiered.support.errors import did_you_mean
 
 
 class Operator:

@@ -13,8 +13,8 @@ from typing import Final, Literal
 import numpy as np
 import onnx
 
-from tiered.errors import HelperError, RuntimeFailure
 from tiered.runtime.worker.client import shared_worker
+from tiered.support.errors import HelperError, RuntimeFailure
 
 ByteProducts = Literal["exact", "saturate", "unknown"]
 

@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass
 from typing import Any, Final, Literal, get_args
 
-from tiered.errors import RuntimeFailure, UsageError, did_you_mean
+from tiered.support.errors import RuntimeFailure, UsageError, did_you_mean
 
 CPU: Final = "CPUExecutionProvider"
 _SUFFIX: Final = "ExecutionProvider"

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from tiered.errors import ModelError, RuntimeFailure
 from tiered.graph.core.dtypes import DataType, is_float
 from tiered.runtime.opening import (
     Setting,
@@ -19,6 +18,7 @@ from tiered.runtime.opening import (
     provider_of,
     session_options,
 )
+from tiered.support.errors import ModelError, RuntimeFailure
 
 if TYPE_CHECKING:
     import onnx

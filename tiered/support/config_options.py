@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from tiered.errors import ConfigError, OptionError, did_you_mean
+from tiered.support.errors import ConfigError, OptionError, did_you_mean
 from tiered.support.options import Option, Size
 
 _OPTIONS: dict[str, Option] = {}

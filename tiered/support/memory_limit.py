@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterator
 from typing import Final
 
-from tiered.errors import MemoryLimitError
+from tiered.support.errors import MemoryLimitError
 
 _COUNTED: Final = (b"RssAnon:", b"RssShmem:")
 _POLL: Final = 0.01  # seconds

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Set
 from enum import Enum
 from typing import Any
 
-from tiered.errors import PipelineSyntaxError
+from tiered.support.errors import PipelineSyntaxError
 
 DELIMITERS = frozenset(",{}[]():=@'\"\\")
 IN_LISTS = "=:"

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Any, Literal, NamedTuple, NewType
 
-from tiered.errors import OptionError, UsageError, did_you_mean
+from tiered.support.errors import OptionError, UsageError, did_you_mean
 from tiered.support.loading import is_plain
 from tiered.support.option_text import Word, format_value
 

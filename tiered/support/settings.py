@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Final
 
-from tiered.errors import UsageError, did_you_mean
+from tiered.support.errors import UsageError, did_you_mean
 
 _OTHER_NAMES: Final = {
     "disable": "disabled",

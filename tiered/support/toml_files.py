@@ -6,7 +6,7 @@ import os
 import tomllib
 from typing import Any
 
-from tiered.errors import TieredError
+from tiered.support.errors import TieredError
 
 
 def read_toml(path: str | os.PathLike[str], error: type[TieredError]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO
 
-from tiered.errors import ModelError
+from tiered.support.errors import ModelError
 
 
 class Unfinished:

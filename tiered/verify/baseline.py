@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 import onnx
 
-from tiered.errors import Crashed, MissingOperator, OutOfMemory, RuntimeFailure, TimedOut
 from tiered.graph import Model, Stamp
 from tiered.graph.core.dtypes import bits_of
 from tiered.graph.io.export import export_model
 from tiered.runtime.deviations import has_halves
 from tiered.runtime.external_data import MOST_READ, bytes_on_disk, take_in, with_files
+from tiered.runtime.inputs.samples import Sample, Wanted, samples_for
 from tiered.runtime.session import label_of
+from tiered.support.errors import Crashed, MissingOperator, OutOfMemory, RuntimeFailure, TimedOut
 from tiered.verify.extract import Part
 from tiered.verify.live_extract import part_of
 from tiered.verify.random_values import random_outputs
-from tiered.verify.samples import Sample, Wanted, samples_for
 from tiered.verify.sliced_session import SlicedSession, open_model
 
 if TYPE_CHECKING:

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import onnx
 
-from tiered.backends import Backend
-from tiered.backends.custom import DEFINITIONS, CustomOperator, Key
 from tiered.context import PassContext
-from tiered.errors import MissingOperator, RuntimeFailure
 from tiered.graph.io.protos import nodes_of
 from tiered.runtime.external_data import with_files
 from tiered.runtime.session import as_proto
+from tiered.support.errors import MissingOperator, RuntimeFailure
+from tiered.targets import Backend
+from tiered.targets.custom import DEFINITIONS, CustomOperator, Key
 
 if TYPE_CHECKING:
     from tiered.runtime import Worker, WorkerSession
@@ -46,7 +46,7 @@ def register_operator(
 
     Args:
         name: "domain::Name".
-        body, reference, library: one of them; see `tiered.backends.CustomOperator`.
+        body, reference, library: one of them; see `tiered.targets.CustomOperator`.
 
     Raises:
         BackendError: the name has no domain, or there is not exactly one definition.

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from tiered.errors import RuntimeFailure
 from tiered.runtime.compare.outputs import Comparison, compare
 from tiered.runtime.deviations import explaining
+from tiered.support.errors import RuntimeFailure
 from tiered.support.numerics import QUANTISED, Numerics, Promise, loosest
 from tiered.verify.baseline import Baseline, Outputs, without
 

@@ -11,14 +11,15 @@ from weakref import WeakKeyDictionary
 import onnx
 
 from tiered.context import PassContext
-from tiered.errors import RuntimeFailure, VerificationError
 from tiered.graph import Model, Stamp
 from tiered.graph.queries.contrib_checker import contrib_complaint
 from tiered.graph.queries.onnx_checker import is_only_declared
 from tiered.passes.validity import complaint_of, is_contrib_complaint_new
 from tiered.runtime.compare.outputs import Comparison
+from tiered.runtime.inputs.samples import Sample, Source, Wanted, check_given, read_samples
 from tiered.runtime.worker.client import Worker, shared_worker
 from tiered.runtime.worker.limits import physical_memory
+from tiered.support.errors import RuntimeFailure, VerificationError
 from tiered.support.numerics import Numerics
 from tiered.support.options import size_in_bytes
 from tiered.verify.baseline import Baseline, RecordedBaseline, recorded_baseline, weights_of
@@ -28,13 +29,12 @@ from tiered.verify.methods import Case, How, Method, Subject, VerificationMethod
 from tiered.verify.model_check import WholeModel
 from tiered.verify.random_values import is_all_random
 from tiered.verify.region_check import ChangedRegion
-from tiered.verify.samples import Sample, Source, Wanted, check_given, read_samples
 from tiered.verify.static_properties import acyclic
 from tiered.verify.verdict import Verdict, verdict_of
 
 if TYPE_CHECKING:
     from tiered.graph import RewriteRecord
-    from tiered.passes.pass_info import PassInfo
+    from tiered.passes.interface.pass_info import PassInfo
 
 LARGE: Final = 1 << 30
 """Bytes of weights above which a model is not run as a whole after each pass."""
@@ -98,7 +98,7 @@ class Verify:
             common promise of all passes. "structure" runs nothing: it checks that the view is
             valid and acyclic, and that onnx.checker accepts the model. "off" does nothing. All but
             "off" check the interface.
-        inputs: what to run on: files, folders, dicts of arrays (`tiered.verify.samples`), each a
+        inputs: what to run on: files, folders, dicts of arrays (`tiered.runtime.inputs.samples`), each a
             sample of all inputs; without any, inputs are made.
         shapes: the dims of generated inputs, by name, as far as they are sizes.
         worker: where to run; by default a process that all share, with the limits of the config

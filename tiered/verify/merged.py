@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from tiered.errors import VerificationError
 from tiered.graph.io.export import export_model
 from tiered.runtime.compare.outputs import Comparison, compare
 from tiered.runtime.external_data import with_files
+from tiered.runtime.inputs.samples import Source, Wanted, read_samples, samples_for
 from tiered.runtime.worker.client import shared_worker
+from tiered.support.errors import VerificationError
 from tiered.verify.random_values import random_outputs
-from tiered.verify.samples import Source, Wanted, read_samples, samples_for
 from tiered.verify.sliced_session import open_model
 
 if TYPE_CHECKING:

@@ -8,20 +8,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol, get_args
 
-from tiered.backends import Verification
-from tiered.errors import UsageError, did_you_mean
 from tiered.runtime.compare.outputs import left_out
 from tiered.support.amounts import counted
+from tiered.support.errors import UsageError, did_you_mean
 from tiered.support.numerics import Promise, loosest
+from tiered.targets import Verification
 from tiered.verify.promises import held_to
 
 if TYPE_CHECKING:
     from tiered.graph import Model, RewriteRecord
-    from tiered.passes.pass_info import PassInfo
+    from tiered.passes.interface.pass_info import PassInfo
     from tiered.runtime import Worker
     from tiered.runtime.compare.outputs import Comparison
+    from tiered.runtime.inputs.samples import Sample, Wanted
     from tiered.verify.baseline import Baseline, RecordedBaseline
-    from tiered.verify.samples import Sample, Wanted
 
     AnyBaseline = Baseline | RecordedBaseline
 

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Final, Literal
 
-from tiered.errors import MissingOperator, RuntimeFailure, VerificationError
 from tiered.runtime.compare.outputs import Comparison, compare
 from tiered.runtime.deviations import has_narrow_floats
+from tiered.runtime.inputs.samples import Sample, samples_for
+from tiered.support.errors import MissingOperator, RuntimeFailure, VerificationError
 from tiered.verify.baseline import Baseline, Outputs, Runnable, without
 from tiered.verify.methods import Case, Judge, Subject
 from tiered.verify.model_pair import ModelPair
@@ -19,7 +20,6 @@ from tiered.verify.reference_check import (
     ruling_on_refitted,
 )
 from tiered.verify.refitted import Refitting
-from tiered.verify.samples import Sample, samples_for
 from tiered.verify.sensitivity import amplification
 from tiered.verify.verdict import why_empty
 

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tiered.errors import RuntimeFailure
+from tiered.extensions.packing.host import PackedBatch, pack_sequences
 from tiered.graph.core.interface_map import PackMap
-from tiered.packing.host import PackedBatch, pack_sequences
+from tiered.support.errors import RuntimeFailure
 
 Outputs = dict[str, Any]
 

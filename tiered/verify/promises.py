@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from tiered.backends import Verification
-from tiered.errors import UsageError, did_you_mean
+from tiered.support.errors import UsageError, did_you_mean
 from tiered.support.numerics import EXACT, Metric, Numerics, Promise
+from tiered.targets import Verification
 
 Array = np.ndarray[Any, Any]
 

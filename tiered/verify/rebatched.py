@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tiered.errors import RuntimeFailure
 from tiered.graph.core.interface_map import BatchMap, InterfaceMap
+from tiered.support.errors import RuntimeFailure
 
 if TYPE_CHECKING:
     import onnx
 
-    from tiered.verify.samples import Wanted
+    from tiered.runtime.inputs.samples import Wanted
 
 Outputs = dict[str, Any]
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tiered.errors import ModelError, RuntimeFailure
 from tiered.graph.core.tensor import Tensor
 from tiered.graph.io.save import tensors_of
 from tiered.runtime.compare.outputs import Comparison, compare
 from tiered.runtime.deviations import explaining
 from tiered.runtime.external_data import MOST_READ, bytes_on_disk
+from tiered.support.errors import ModelError, RuntimeFailure
 from tiered.support.numerics import Numerics, Promise
 from tiered.verify.model_pair import ModelPair, Outputs
 from tiered.verify.sliced_session import open_model

@@ -12,24 +12,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tiered.errors import RuntimeFailure
 from tiered.graph.core.interface_map import BatchMap, InterfaceMap, PackMap, converted
 from tiered.runtime.external_data import take_in
 from tiered.runtime.inputs.make import Inputs
+from tiered.runtime.inputs.samples import Sample, samples_for
+from tiered.support.errors import RuntimeFailure
 from tiered.verify.changed_region import with_outputs
 from tiered.verify.extract import Part
 from tiered.verify.packed import feeds_of, joined as joined_sequences, sequences_of
 from tiered.verify.rebatched import batch_size, joined, part_of, parts, stacked, wanted_sizes
-from tiered.verify.samples import Sample, samples_for
 from tiered.verify.sliced_session import open_model
 
 if TYPE_CHECKING:
     import onnx
 
     from tiered.runtime import Worker
+    from tiered.runtime.inputs.samples import Wanted
     from tiered.runtime.session import Runner
     from tiered.verify.baseline import Baseline
-    from tiered.verify.samples import Wanted
 
 Outputs = dict[str, Any]
 

@@ -15,14 +15,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import onnx
 
-from tiered.errors import (
+from tiered.runtime.compare.outputs import Comparison, compare
+from tiered.runtime.external_data import with_files
+from tiered.runtime.inputs.make import Inputs
+from tiered.runtime.inputs.samples import Sample, Wanted, samples_for
+from tiered.support.errors import (
     ModelError,
     RuntimeFailure,
     VerificationError,
 )
-from tiered.runtime.compare.outputs import Comparison, compare
-from tiered.runtime.external_data import with_files
-from tiered.runtime.inputs.make import Inputs
 from tiered.verify.baseline import (
     Outputs,
     RecordedBaseline,
@@ -44,7 +45,6 @@ from tiered.verify.model_check import failure_of
 from tiered.verify.model_pair import ModelPair
 from tiered.verify.random_values import random_outputs
 from tiered.verify.reference_check import Opinion, region_opinion
-from tiered.verify.samples import Sample, Wanted, samples_for
 from tiered.verify.sliced_session import SlicedSession, bare_types, open_model
 from tiered.verify.verdict import why_empty
 

@@ -16,9 +16,9 @@ from typing import Any, Final
 import numpy as np
 import onnx
 
-from tiered.errors import ModelError, RuntimeFailure
 from tiered.graph.core.tensor import Tensor
 from tiered.runtime.compare.outputs import Comparison, OutputDifference, compare
+from tiered.support.errors import ModelError, RuntimeFailure
 from tiered.support.numerics import Numerics
 from tiered.verify.model_pair import ModelPair, unprefixed
 from tiered.verify.sliced_session import open_model

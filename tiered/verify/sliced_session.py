@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import onnx
 
-from tiered.backends.custom import Key
-from tiered.errors import RAISED, OutOfMemory, RuntimeFailure
 from tiered.graph.core.types import type_proto_of
 from tiered.runtime.external_data import with_files
 from tiered.runtime.session import as_proto
+from tiered.support.errors import RAISED, OutOfMemory, RuntimeFailure
+from tiered.targets.custom import Key
 from tiered.verify.changed_region import bytes_read
 from tiered.verify.custom_ops import known, open_defined, references
 from tiered.verify.extract import Part, Types, cut

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import networkx as nx
 import onnx
 
-from tiered.errors import VerificationError
 from tiered.graph import Graph, Model
+from tiered.support.errors import VerificationError
 
 if TYPE_CHECKING:
     from tiered.graph import Node, Value

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from tiered.errors import TargetError
 from tiered.runtime.compare.outputs import left_out
+from tiered.support.errors import TargetError
 
 if TYPE_CHECKING:
     from tiered.runtime.compare.outputs import Comparison

@@ -11,10 +11,10 @@ from onnx import GraphProto, ModelProto, TensorProto, numpy_helper
 from docs.site.examples import rewrites_of
 from docs.site.pass_pages import own_passes
 from tests.conformance.judge import all_nodes
-from tiered.errors import ModelError, RuntimeFailure
 from tiered.passes import PassInfo
 from tiered.runtime import make_inputs
 from tiered.runtime.session import Session
+from tiered.support.errors import ModelError, RuntimeFailure
 
 _TRIES = 4
 

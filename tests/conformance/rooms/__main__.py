@@ -20,7 +20,7 @@ from tests.conformance.rooms import lossy, same_outputs
 from tests.conformance.rooms.gradients import gradient_fault
 from tests.conformance.rooms.other_interfaces import batch_fault, interface, packing_fault, renamed
 from tests.conformance.rooms.room import NotTried, Refused, Room, fault_in
-from tiered.errors import UsageError, did_you_mean
+from tiered.support.errors import UsageError, did_you_mean
 
 _JUDGED: Final[Mapping[str, Room]] = {
     "convert_opset": same_outputs.convert_opset,

@@ -16,10 +16,10 @@ from tests.conformance.judge import open_on_onnxruntime
 from tests.conformance.random_graphs import random_feeds, random_model
 from tests.conformance.random_networks import random_network
 from tests.conformance.rooms.room import NotTried, Refused, sizes_of
-from tests.gradients.differences import OnnxRuntime, Reference, in_double
+from tests.extensions.gradients.differences import OnnxRuntime, Reference, in_double
 from tiered import get_pass
-from tiered.errors import RuntimeFailure, TieredError
 from tiered.runtime.compare.outputs import compare
+from tiered.support.errors import RuntimeFailure, TieredError
 
 Array = np.ndarray[Any, Any]
 STEPS = (1e-4, 1e-5, 1e-6)

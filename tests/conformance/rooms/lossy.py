@@ -9,7 +9,7 @@ import onnx
 
 from tests.conformance.rooms.room import Result
 from tests.conformance.rooms.same_outputs import applied
-from tiered.errors import VerificationError
+from tiered.support.errors import VerificationError
 
 PRECISION: tuple[tuple[str, dict[str, Any]], ...] = (
     ("float_to_half", {}), ("float_to_half", {"keep_io_types": False}),

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import onnx
 
-from tests.batching.by_sample import assert_each_by_itself
-from tests.batching.test_random_models import RandomModel
+from tests.analysis.batching.by_sample import assert_each_by_itself
+from tests.analysis.batching.test_random_models import RandomModel
 from tests.conformance.rooms.room import NotTried, Refused, Result, sizes_of
 from tests.conformance.rooms.same_outputs import applied
-from tiered.errors import ShapeError
+from tiered.support.errors import ShapeError
 
 
 def renamed(source: random.Random, model: onnx.ModelProto) -> Result:
@@ -80,9 +80,9 @@ def packing_fault(seed: int) -> str:
     """
     from tests.conformance.rooms.encoders import Encoder
     from tiered import Model, get_pass
-    from tiered.errors import ModelError, RuntimeFailure, UsageError
-    from tiered.packing import pack_sequences
+    from tiered.extensions.packing import pack_sequences
     from tiered.runtime import Session
+    from tiered.support.errors import ModelError, RuntimeFailure, UsageError
 
     made = Encoder(random.Random(seed))
     proto, sequences = made.proto(), made.sequences()

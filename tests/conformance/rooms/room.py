@@ -14,9 +14,9 @@ from tests.conformance.fuzz_passes import trial
 from tests.conformance.judge import Trial, checker_verdict, describe, open_on_onnxruntime
 from tests.conformance.random_graphs import SIZES, random_feeds, random_model
 from tests.conformance.random_networks import random_network
-from tiered.errors import RuntimeFailure, TieredError
 from tiered.runtime.compare.outputs import compare
 from tiered.runtime.inputs.make import make_inputs
+from tiered.support.errors import RuntimeFailure, TieredError
 
 EXACT, TOLERANT, APPROXIMATE = 2, 3, 4
 """The levels whose promises a result keeps."""

@@ -11,9 +11,9 @@ import tiered
 from tests.conformance.judge import all_nodes
 from tests.conformance.rooms.room import APPROXIMATE, EXACT, TOLERANT, NotTried, Result
 from tiered import Model, PassContext, get_backend, get_pass
-from tiered.backends import Backend
-from tiered.backends.reading import backend_of
 from tiered.support.numerics import Numerics
+from tiered.targets import Backend
+from tiered.targets.reading import backend_of
 
 LEVEL_OF = {
     Numerics.EXACT: EXACT, Numerics.REASSOCIATING: TOLERANT, Numerics.APPROXIMATE: APPROXIMATE,

@@ -1,6 +1,6 @@
 import numpy as np
 
-from tests.legalization.compared import run_both
+from tests.analysis.legalization.compared import run_both
 from tiered.testing import assert_rewrites
 
 PASS = "replace_sigmoid_with_hardsigmoid"

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from tiered import ShapeError, get_pass
-from tiered.idioms.normalization import BatchNorm
+from tiered.rewriter.idioms.normalization import BatchNorm
 from tiered.testing import assert_rewrites, assert_unchanged
 
 PASS = "fuse_bn_into_conv"

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from tiered.errors import RuntimeFailure
 from tiered.runtime import Session
+from tiered.support.errors import RuntimeFailure
 from tiered.testing import assert_rewrites, assert_unchanged, parse
 
 PASS = "replace_slice_with_gather"

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.legalization.compared import assert_close, floats
+from tests.analysis.legalization.compared import assert_close, floats
 from tiered import get_pass
 from tiered.support.numerics import Numerics
 from tiered.testing import assert_rewrites, assert_unchanged

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from tests.legalization.compared import assert_equal, run_both
+from tests.analysis.legalization.compared import assert_equal, run_both
 from tiered import Model, PassContext, get_pass
-from tiered.backends.reading import backend_of
 from tiered.support.numerics import Numerics
+from tiered.targets.reading import backend_of
 from tiered.testing import assert_rewrites, assert_unchanged, parse
 
 PASS = "legalize_float_ops"

@@ -1,8 +1,8 @@
 import pytest
 
 from tiered import Model, PassContext, get_pass
-from tiered.backends.known import table_of
-from tiered.backends.reading import backend_of
+from tiered.targets.known import table_of
+from tiered.targets.reading import backend_of
 from tiered.testing import assert_rewrites, assert_unchanged, parse
 
 PASS = "legalize_index_dtype"

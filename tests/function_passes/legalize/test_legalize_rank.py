@@ -1,4 +1,4 @@
-from tests.backends.test_backend import backend
+from tests.targets.test_backend import backend
 from tiered import PassContext, pipeline_for
 from tiered.graph import Model
 from tiered.testing import assert_rewrites, assert_unchanged, parse

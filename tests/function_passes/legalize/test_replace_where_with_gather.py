@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tests.legalization.compared import assert_equal
+from tests.analysis.legalization.compared import assert_equal
 from tiered.testing import assert_rewrites, assert_unchanged
 
 PASS = "replace_where_with_gather"

@@ -1,6 +1,6 @@
 import numpy as np
 
-from tests.legalization.compared import assert_equal
+from tests.analysis.legalization.compared import assert_equal
 from tiered import Model, get_pass
 from tiered.testing import assert_rewrites, assert_unchanged, parse
 

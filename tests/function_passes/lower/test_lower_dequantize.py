@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tests.legalization.compared import assert_equal, floats
+from tests.analysis.legalization.compared import assert_equal, floats
 from tiered.testing import assert_rewrites, assert_unchanged
 
 PASS = "lower_dequantize"

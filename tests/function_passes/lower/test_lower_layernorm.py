@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tests.legalization.compared import assert_close, floats, run_both
+from tests.analysis.legalization.compared import assert_close, floats, run_both
 from tiered.testing import assert_rewrites, assert_unchanged
 
 PASS = "lower_layernorm"

@@ -1,6 +1,6 @@
 import numpy as np
 
-from tests.legalization.compared import assert_close, floats, run_both
+from tests.analysis.legalization.compared import assert_close, floats, run_both
 from tiered.testing import assert_rewrites, assert_unchanged
 
 PASS = "lower_mean_variance"

@@ -1,8 +1,8 @@
 import pytest
 
 from tiered import DataType, Model, optimize
-from tiered.backends.known import table_of
-from tiered.backends.reading import backend_of
+from tiered.targets.known import table_of
+from tiered.targets.reading import backend_of
 from tiered.testing import assert_rewrites, assert_unchanged, parse
 
 PASS = "replace_int8_with_uint8"

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from tiered import Model, get_pass
-from tiered.errors import RuntimeFailure
 from tiered.runtime import run
+from tiered.support.errors import RuntimeFailure
 from tiered.testing import assert_rewrites, assert_unchanged, parse
 
 PASS = "eliminate_allowzero"

@@ -4,9 +4,9 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
-from tiered.errors import ModelError
 from tiered.graph.core.dtypes import DataType
 from tiered.graph.core.tensor import Tensor
+from tiered.support.errors import ModelError
 
 LISTED: dict[str, tuple[DataType, list[float]]] = {
     "float_data": (DataType.FLOAT, [0.0, -0.0, float("inf"), 1e-45]),

@@ -9,7 +9,6 @@ import onnx
 import pytest
 
 from tiered import get_pass, optimize
-from tiered.errors import UsageError
 from tiered.graph import (
     Model,
     Node,
@@ -19,6 +18,7 @@ from tiered.graph import (
     register_type_rule,
     unregister_type_rule,
 )
+from tiered.support.errors import UsageError
 
 HEADER = '<ir_version: 10, opset_import: ["" : 21, "vendor" : 1, "com.microsoft" : 1]> g '
 

@@ -11,8 +11,8 @@ from tests.graph.editor import fresh, serialized
 from tests.small import content, model as small
 from tiered import optimize
 from tiered.compat.ppq import BaseGraph, Variable
-from tiered.errors import ModelError
 from tiered.graph import Graph, Model, Tensor, TensorType
+from tiered.support.errors import ModelError
 
 CHAIN = """g (float[2,3] x) => (float[2,3] y, float[2,3] z) <float[3] w = {1, 2, 3}>
 { a = Relu(x)  b = Add(a, w)  c = Clip(b, , )  y = Abs(b)  z = Neg(c) }"""

@@ -9,8 +9,8 @@ from onnx import parser
 
 from tests.small import HEADER, proto
 from tiered import Model, ModelError, optimize
-from tiered.errors import PreconditionError
 from tiered.graph.edits.replace import replace_uses
+from tiered.support.errors import PreconditionError
 
 FOREIGN = (
     '<ir_version: 10, opset_import: ["vendor" : 1]> g (float[2] x, float[2] z) => (float[2] y)'

@@ -8,7 +8,7 @@ from onnx import parser
 
 from tests.small import content
 from tiered import Model
-from tiered.errors import ModelError
+from tiered.support.errors import ModelError
 
 
 def model(opset: int, text: str) -> Model:

@@ -4,9 +4,9 @@ import onnx
 import pytest
 
 from tiered import Model
-from tiered.errors import RuntimeFailure
 from tiered.graph.queries.contrib_checker import contrib_complaint
 from tiered.runtime import Session, make_inputs
+from tiered.support.errors import RuntimeFailure
 from tiered.testing import parse
 
 HEAD = '<ir_version: 10, opset_import: ["": 21, "com.microsoft": 1]>'

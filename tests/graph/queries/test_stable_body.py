@@ -8,8 +8,8 @@ import onnx
 import pytest
 
 from tiered import Model, optimize
+from tiered.analysis.legalization.sources import FunctionBody
 from tiered.graph.queries.function_body import function_body
-from tiered.legalization.sources import FunctionBody
 from tiered.runtime import run
 from tiered.support.numerics import Numerics
 from tiered.testing import parse

@@ -9,10 +9,10 @@ import onnx
 import pytest
 
 from tiered import optimize
-from tiered.errors import RuntimeFailure
 from tiered.graph import Model
 from tiered.graph.shape_inference.onnx_inference import MOST_PROPAGATED, propagation_is_bounded
 from tiered.runtime import run
+from tiered.support.errors import RuntimeFailure
 
 POOLS = ("AveragePool", "LpPool", "MaxPool")
 SETTINGS = 300

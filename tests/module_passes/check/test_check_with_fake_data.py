@@ -4,7 +4,7 @@ import onnx
 import pytest
 
 from tiered import Graph, Model, ModelError, PassContext, function_pass, get_pass
-from tiered.errors import VerificationError
+from tiered.support.errors import VerificationError
 from tiered.testing import parse
 
 PASS = "check_with_fake_data"

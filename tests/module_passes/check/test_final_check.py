@@ -24,7 +24,7 @@ from tiered import (
     rewrite,
     var,
 )
-from tiered.backends import Bounds
+from tiered.targets import Bounds
 from tiered.testing import assert_unchanged, parse
 
 PASS = "final_check"

@@ -3,7 +3,7 @@ import pytest
 import tiered
 from tests.module_passes.check.test_check_with_fake_data import TEXT, break_negs
 from tiered import Model, get_pass
-from tiered.errors import VerificationError
+from tiered.support.errors import VerificationError
 from tiered.testing import parse
 
 PASS = "verify_equality"

@@ -1,7 +1,7 @@
 import pytest
 
 from tiered import Model, UsageError, get_pass
-from tiered.errors import VerificationError
+from tiered.support.errors import VerificationError
 from tiered.testing import parse
 
 PASS = "verify_metric"

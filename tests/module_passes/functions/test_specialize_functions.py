@@ -105,6 +105,6 @@ def test_a_large_constant_stays_an_operand() -> None:
 
 
 def test_the_number_of_functions_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tiered.idioms.functions.specialization.MOST", 0)
+    monkeypatch.setattr("tiered.rewriter.idioms.functions.specialization.MOST", 0)
     proto = onnx.parser.parse_model(TWO)
     assert_unchanged(PASS, proto, because="0 functions were made, more are not")

@@ -5,10 +5,15 @@ import numpy as np
 import onnx
 import pytest
 
-from tests.gradients.differences import OnnxRuntime, Reference, largest_error, with_gradients
+from tests.extensions.gradients.differences import (
+    OnnxRuntime,
+    Reference,
+    largest_error,
+    with_gradients,
+)
 from tests.rollback import assert_undone
 from tiered import Expr, Model, Step, UsageError, get_pass, gradient_rule
-from tiered.gradients.rule import GRADIENTS, NoGradient
+from tiered.extensions.gradients.rule import GRADIENTS, NoGradient
 from tiered.testing import assert_rewrites, assert_unchanged, parse
 
 PASS = "gradient"
@@ -34,7 +39,7 @@ def names(entries: Sequence[onnx.ValueInfoProto]) -> list[str]:
 
 
 def test_the_gradient_of_a_tanh() -> None:
-    """No runtime: it has an output more; tests/gradients hold its numbers against differences."""
+    """No runtime: it has an output more; tests/extensions/gradients hold its numbers against differences."""
     assert_rewrites(
         PASS,
         "(float x) => (float loss) { loss = Tanh(x) }",

@@ -4,7 +4,7 @@ from onnx.reference import ReferenceEvaluator
 import tiered
 from tests.conformance.at_rest import unrest
 from tiered import Model, PassContext, get_pass
-from tiered.backends import Backend
+from tiered.targets import Backend
 from tiered.testing import assert_rewrites, assert_unchanged, parse
 
 TEXT = (

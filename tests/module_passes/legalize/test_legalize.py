@@ -18,13 +18,13 @@ from tiered import (
     substitute,
     var,
 )
-from tiered.backends import Backend
-from tiered.backends.reading import backend_of
-from tiered.errors import BackendError
-from tiered.legalization import sources
-from tiered.passes.registry import registry
+from tiered.analysis.legalization import sources
+from tiered.passes.interface.registry import registry
 from tiered.runtime import make_inputs, run
+from tiered.support.errors import BackendError
 from tiered.support.numerics import Numerics
+from tiered.targets import Backend
+from tiered.targets.reading import backend_of
 from tiered.testing import assert_rewrites, assert_unchanged, parse
 
 

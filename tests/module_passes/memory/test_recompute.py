@@ -4,11 +4,11 @@ import onnx
 import pytest
 from hypothesis import given, settings
 
-from tests.memory.graphs import sized_graphs
+from tests.extensions.memory.graphs import sized_graphs
 from tests.rollback import assert_undone
 from tiered import Model, PassContext, UsageError, get_pass, memory_plan
-from tiered.errors import PassError
 from tiered.runtime import Session, make_inputs
+from tiered.support.errors import PassError
 from tiered.testing import assert_rewrites, assert_unchanged, parse
 
 PASS = "recompute"
@@ -175,7 +175,7 @@ def test_a_peak_of_the_operands_of_one_node_is_not_searched(
     def tried(*_: object) -> None:
         raise AssertionError("a copy was tried")
 
-    monkeypatch.setattr("tiered.memory.recompute._Recomputation._better", tried)
+    monkeypatch.setattr("tiered.extensions.memory.recompute._Recomputation._better", tried)
     with pytest.raises(PassError, match="a copy was tried"):
         get_pass(PASS)(parse(TEXT))
     assert_unchanged(PASS, text, because="the peak is no lower without 'm0'")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from tests.memory.graphs import sized_graphs
+from tests.extensions.memory.graphs import sized_graphs
 from tests.rollback import assert_undone
 from tiered import Model, PassContext, UsageError, get_pass, memory_plan
 from tiered.runtime import Session, make_inputs

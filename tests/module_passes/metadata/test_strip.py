@@ -5,8 +5,8 @@ import pytest
 
 from tests.rollback import assert_undone
 from tiered import optimize_model
-from tiered.errors import OptionError
 from tiered.pipeline import parse_pipeline
+from tiered.support.errors import OptionError
 from tiered.testing import assert_rewrites, assert_unchanged, parse
 
 TEXT = """(float[2] x, bool c) => (float[2] y) <float[2] weight_of_a_layer = {1,2}> {

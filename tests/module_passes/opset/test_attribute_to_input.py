@@ -1,7 +1,7 @@
 import pytest
 
 from tiered import Model, PassContext, get_pass
-from tiered.errors import OpsetError
+from tiered.support.errors import OpsetError
 from tiered.testing import assert_rewrites, assert_unchanged, parse
 
 PASS = "attribute_to_input"

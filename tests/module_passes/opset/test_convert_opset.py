@@ -10,8 +10,8 @@ from onnx import TensorProto, helper
 from tests.rollback import assert_undone
 from tests.small import content
 from tiered import Model, Numerics, PassContext, UsageError, get_pass
-from tiered.errors import OpsetError
 from tiered.runtime import run
+from tiered.support.errors import OpsetError
 from tiered.testing import Runtime, assert_rewrites, assert_unchanged, parse
 
 PASS = "convert_opset"

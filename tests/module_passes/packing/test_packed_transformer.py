@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 from numpy.typing import NDArray
 
 from tiered import Model, ModelError, UsageError, get_pass
-from tiered.packing import pack_sequences
+from tiered.extensions.packing import pack_sequences
 from tiered.runtime import Session
 from tiered.testing import assert_unchanged, parse
 

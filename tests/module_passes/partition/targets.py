@@ -6,8 +6,8 @@ from contextlib import contextmanager
 import onnx
 
 from tiered import Backend, register_backend
-from tiered.backends import unregister_backend
-from tiered.backends.rules import OperatorRule
+from tiered.targets import unregister_backend
+from tiered.targets.rules import OperatorRule
 
 
 def target(name: str, *operators: str) -> Backend:

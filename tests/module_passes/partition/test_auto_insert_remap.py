@@ -5,7 +5,7 @@ import pytest
 
 from tests.module_passes.partition.targets import marks
 from tiered import ModelError, get_pass
-from tiered.errors import OptionError
+from tiered.support.errors import OptionError
 from tiered.testing import assert_unchanged, parse
 
 TEXT = """(float[2,2] x, bool c) => (float[2,2] y) {

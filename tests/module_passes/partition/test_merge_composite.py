@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.extensions.partition.graphs import assert_same_outputs
 from tests.module_passes.partition.targets import NPU, target
-from tests.partition.graphs import assert_same_outputs
 from tiered import Model, PassContext, Sequential, UsageError, get_pass, op, var
-from tiered.partition import merge_composites, register_pattern_table
-from tiered.partition.composite import Entry
+from tiered.extensions.partition import merge_composites, register_pattern_table
+from tiered.extensions.partition.composite import Entry
 from tiered.testing import assert_rewrites, assert_unchanged, parse
 
 TEXT = (

@@ -6,10 +6,20 @@ import onnx
 import pytest
 from hypothesis import given, settings
 
+from tests.extensions.partition.graphs import (
+    assert_same_outputs,
+    labels,
+    model as model_of,
+    random_models,
+)
 from tests.module_passes.partition.targets import NPU, target
-from tests.partition.graphs import assert_same_outputs, labels, model as model_of, random_models
 from tiered import Model, ModelError, PassContext, Sequential, get_pass, optimize
-from tiered.partition import Plan, marked_partitions, partition_graph, register_pattern_table
+from tiered.extensions.partition import (
+    Plan,
+    marked_partitions,
+    partition_graph,
+    register_pattern_table,
+)
 from tiered.testing import assert_rewrites, assert_unchanged, parse
 
 FLOW = ["annotate_target", "merge_compiler_regions", "partition_graph"]

@@ -3,10 +3,10 @@
 import onnx
 import pytest
 
+from tests.extensions.partition.graphs import assert_same_bits
 from tests.module_passes.partition.targets import marks
-from tests.partition.graphs import assert_same_bits
 from tiered import Model, ModelError, PassContext, UsageError, get_pass, optimize
-from tiered.partition import as_models, device_partitions, device_proto, mark_devices
+from tiered.extensions.partition import as_models, device_partitions, device_proto, mark_devices
 from tiered.runtime import Session, make_inputs
 from tiered.testing import assert_unchanged, parse
 

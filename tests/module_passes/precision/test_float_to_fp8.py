@@ -7,7 +7,7 @@ import pytest
 
 from tests.module_passes.precision.weights import apply, noise_of, with_weight
 from tiered import DataType, Model
-from tiered.errors import UsageError
+from tiered.support.errors import UsageError
 from tiered.testing import parse
 
 MATMUL = "(float[N,64] x) => (float[N,32] y) { y = MatMul(x, w) }"

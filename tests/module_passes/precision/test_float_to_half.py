@@ -8,10 +8,10 @@ import onnx
 import pytest
 
 from tiered import DataType, Model, PassContext, get_pass
-from tiered.backends.reading import backend_of
-from tiered.precision.emulation import emulate
-from tiered.precision.narrowing import narrow
+from tiered.numerics.precision.emulation import emulate
+from tiered.numerics.precision.narrowing import narrow
 from tiered.runtime import run, run_reference
+from tiered.targets.reading import backend_of
 from tiered.testing import assert_rewrites, assert_unchanged, parse
 
 HALF = int(DataType.FLOAT16)

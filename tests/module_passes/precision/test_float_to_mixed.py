@@ -8,9 +8,9 @@ import onnx
 import pytest
 
 from tiered import DataType, Model, PassContext, get_pass
-from tiered.backends.reading import backend_of
-from tiered.errors import RuntimeFailure, UsageError, VerificationError
-from tiered.precision.trials import Outputs, Trials
+from tiered.numerics.precision.trials import Outputs, Trials
+from tiered.support.errors import RuntimeFailure, UsageError, VerificationError
+from tiered.targets.reading import backend_of
 from tiered.testing import parse
 
 FLOAT, HALF, BFLOAT = int(DataType.FLOAT), int(DataType.FLOAT16), int(DataType.BFLOAT16)

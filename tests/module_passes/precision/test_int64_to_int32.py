@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from tests.conformance.random_graphs import random_feeds, random_model
 from tiered import Model, PassContext, get_backend, get_pass
-from tiered.errors import TieredError
 from tiered.runtime import run
+from tiered.support.errors import TieredError
 from tiered.testing import assert_rewrites, assert_unchanged, parse
 
 BIG = (1 << 31) - 1

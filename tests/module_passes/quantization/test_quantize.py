@@ -8,8 +8,8 @@ import pytest
 from onnx import numpy_helper
 
 from tiered import DataType, Model, PassContext, Value, get_pass
-from tiered.errors import UsageError
 from tiered.runtime import run
+from tiered.support.errors import UsageError
 from tiered.testing import parse
 
 pytestmark = pytest.mark.usefixtures("exact_products")

@@ -9,7 +9,7 @@ from onnx import numpy_helper
 
 from tests.saturation import products_that
 from tiered import Model, OutputBudget, PassContext, get_pass, quantise_dynamically
-from tiered.quantization.deployed import SATURATION
+from tiered.numerics.quantization.deployed import SATURATION
 from tiered.runtime import run_reference
 from tiered.runtime.byte_products import ByteProducts
 from tiered.testing import parse

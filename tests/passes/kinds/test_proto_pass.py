@@ -7,7 +7,7 @@ import pytest
 
 from tests.small import content, fuse_relu, model, ops, proto
 from tiered import Model, PassContext, Sequential, proto_pass
-from tiered.errors import ModelError, PassError, UsageError
+from tiered.support.errors import ModelError, PassError, UsageError
 
 
 def copied(given: onnx.ModelProto) -> onnx.ModelProto:

@@ -9,9 +9,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tiered.errors import UsageError
 from tiered.runtime.compare.outputs import Comparison, Numerics, compare, left_out
 from tiered.runtime.compare.tensors import OutputDifference
+from tiered.support.errors import UsageError
 from tiered.support.numerics import QUANTISED, Promise
 
 f32 = partial(np.array, dtype=np.float32)

@@ -10,9 +10,9 @@ import pytest
 from onnx import numpy_helper
 
 from tiered import Model, Value
-from tiered.errors import RuntimeFailure
 from tiered.runtime.fold import evaluate as evaluation
 from tiered.runtime.fold.moves import moved
+from tiered.support.errors import RuntimeFailure
 from tiered.testing import parse
 
 ODD = np.array([-0.0, np.nan, np.inf, -np.nan, 1e-42, 3], np.float32).reshape(2, 1, 3)

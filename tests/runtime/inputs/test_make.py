@@ -14,8 +14,8 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, parser
 
-from tiered.errors import ModelError, RuntimeFailure
 from tiered.runtime import Inputs, Session, feasible_inputs, make_inputs, run
+from tiered.support.errors import ModelError, RuntimeFailure
 from tiered.testing import parse
 
 HEADER = '<ir_version: 10, opset_import: ["": 21, "com.microsoft": 1, "local": 1]>'

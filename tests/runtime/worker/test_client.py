@@ -20,12 +20,12 @@ import pytest
 from onnx import TensorProto, helper, parser
 
 from tiered import Model, get_pass
-from tiered.errors import Crashed, HelperError, OutOfMemory, RuntimeFailure, TimedOut
 from tiered.runtime import Session, Worker, feasible_inputs, shared_worker
 from tiered.runtime.compare.outputs import compare
 from tiered.runtime.opening import Opening
 from tiered.runtime.worker.frames import pack, receive, send, unpack
 from tiered.runtime.worker.limits import OUT_OF_MEMORY, MemoryLimit
+from tiered.support.errors import Crashed, HelperError, OutOfMemory, RuntimeFailure, TimedOut
 from tiered.testing import parse
 
 f32 = partial(np.array, dtype=np.float32)

@@ -16,16 +16,16 @@ from rich.text import Text
 from tiered.cli.output.plan import described_edit, print_edits
 from tiered.cli.output.tables import Cell, print_table
 from tiered.cli.output.terminal import print_json, printable, results
-from tiered.errors import BackendError
+from tiered.support.errors import BackendError
 
 if TYPE_CHECKING:
-    from tiered.backends import Backend
     from tiered.runtime.byte_products import ByteProducts
+    from tiered.targets import Backend
 
 
 def run_backends(name: str | None, *, as_json: bool, verbose: bool) -> None:
     """Print a table of all backends, or describe one."""
-    from tiered.backends import backend_names, get_backend
+    from tiered.targets import backend_names, get_backend
 
     if name is not None:
         backend = get_backend(name)
@@ -94,8 +94,8 @@ def _byte_products(backend: Backend) -> dict[str, ByteProducts]:
 
 
 def _print_one(console: Console, backend: Backend, *, verbose: bool) -> None:
-    from tiered.backends.rules import dtype_names
     from tiered.runtime.byte_products import WORDS
+    from tiered.targets.rules import dtype_names
 
     console.print(Text(backend.name, style="bold"))
     console.print(f"  {printable(backend.doc)}")

@@ -1,7 +1,7 @@
 """`tiered batch SOURCE... --out-dir DIR`: one command for many models.
 
 Exit codes: 0 all done, 1 a model failed, 2 usage. `--json` prints a JSON object a line, with the
-fields of `tiered.fleet.result.Result`; the file of --results has the same.
+fields of `tiered.extensions.fleet.result.Result`; the file of --results has the same.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from tiered.cli.output.terminal import printable
 from tiered.cli.sizes import size_option
 from tiered.cli.watch import WatchOptions
 from tiered.cli.words import words_of
-from tiered.errors import ModelError, UsageError
+from tiered.support.errors import ModelError, UsageError
 
 if TYPE_CHECKING:
-    from tiered.fleet import Command, Result
+    from tiered.extensions.fleet import Command, Result
 
 _OWN: Final = ("out_dir", "json", "quiet", "verbose", "max_memory")
 """Options of `tiered optimize` that concern the whole batch."""
@@ -143,7 +143,7 @@ def _optimized(
     sources: Sequence[str], options: OptimizeOptions, watch: WatchOptions, batch: BatchOptions
 ) -> list[Result]:
     """Optimise many models and return the results; none for --print-pipeline."""
-    from tiered.fleet import Command
+    from tiered.extensions.fleet import Command
 
     load_passes(options.load)
     options = with_strip(options)
@@ -178,7 +178,7 @@ def run_batch_quantize(
     Raises:
         UsageError: options that do not go together.
     """
-    from tiered.fleet import Command
+    from tiered.extensions.fleet import Command
 
     _check_batch_options(write, ("output", "dry_run"))
     _check_batch_options(options, ("report",))
@@ -197,7 +197,7 @@ def run_batch_verify(
     as_json: bool,
 ) -> int:
     """Compare many models with those of equal names in a folder; return the exit code."""
-    from tiered.fleet import Command
+    from tiered.extensions.fleet import Command
 
     _check_batch_options(options, ("html", "svg"))
     command = Command("verify", words_of(options), against)
@@ -213,7 +213,7 @@ def run_batch_report(
     folder: FolderOptions,
 ) -> int:
     """Write what a command prints of each of many models; return the exit code."""
-    from tiered.fleet import Command
+    from tiered.extensions.fleet import Command
 
     command = Command(name, (*words_of(target), *words_of(options, ("json",))))
     return _run(sources, command, batch, folder, as_json=options.json)
@@ -254,8 +254,8 @@ def _results(
     as_json: bool,
 ) -> list[Result]:
     """Run a batch, print its results, and return them."""
-    from tiered.fleet import FleetOptions, run, submit
-    from tiered.fleet.tables import check_table, write_table
+    from tiered.extensions.fleet import FleetOptions, run, submit
+    from tiered.extensions.fleet.tables import check_table, write_table
 
     if folder.out_dir is None:
         raise UsageError("a batch needs a folder for its results: --out-dir DIR")
@@ -275,7 +275,7 @@ def _results(
         if batch.cluster is None:
             results = run(*given, report)
         else:
-            from tiered.fleet.cluster import connect
+            from tiered.extensions.fleet.cluster import connect
 
             with connect(batch.cluster) as client:
                 results = submit(client, *given, report)

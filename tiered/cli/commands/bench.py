@@ -33,9 +33,9 @@ from tiered.runtime.opening import CPU, Clock, RuntimeLevel
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tiered.measurement.claims import Claim
-    from tiered.measurement.result import Bench
-    from tiered.measurement.statistics import Interval
+    from tiered.extensions.measurement.claims import Claim
+    from tiered.extensions.measurement.result import Bench
+    from tiered.extensions.measurement.statistics import Interval
 
 MODELS: Final = ("", "model", "latency", "interval", "runs", "start", "memory", "file")
 RATIOS: Final = ("", "model", "ratio to A", "interval", "verdict")
@@ -86,8 +86,8 @@ def run_bench(files: Sequence[str], options: BenchOptions) -> None:
     shapes, dims = parse_shapes(options.input_shape), parse_dims(options.dim)
     for file in files:
         check_input(file)
-    from tiered.measurement.bench import How, claims_of, prepare
-    from tiered.measurement.trials import Trials
+    from tiered.extensions.measurement.bench import How, claims_of, prepare
+    from tiered.extensions.measurement.trials import Trials
 
     claims = claims_of(options.expect, len(files))
     how = How(

@@ -30,10 +30,10 @@ from tiered.cli.load_passes import with_loads
 from tiered.cli.output.terminal import notes, print_json, printable, results
 from tiered.cli.shapes import parse_dims, parse_shapes, shapes_of_inputs
 from tiered.cli.watch import config_of
-from tiered.errors import PassNotFoundError, UsageError, VerificationError
+from tiered.support.errors import PassNotFoundError, UsageError, VerificationError
 
 if TYPE_CHECKING:
-    from tiered.debug import Blame, Oracle, Subject
+    from tiered.extensions.debug import Blame, Oracle, Subject
 
 
 @Parameter(name="*")
@@ -99,9 +99,9 @@ def run_bisect(source: str, options: BisectOptions) -> None:
     }
     parse_shapes(options.input_shape), parse_dims(options.dim)
     check_input(source)
-    from tiered.debug import Bisection, Subject
-    from tiered.debug.resume_file import ResumeFile
-    from tiered.debug.runs import shaped
+    from tiered.extensions.debug import Bisection, Subject
+    from tiered.extensions.debug.resume_file import ResumeFile
+    from tiered.extensions.debug.runs import shaped
     from tiered.verify.custom_ops import using
 
     given = options.input_shape, options.dim
@@ -134,7 +134,7 @@ def run_bisect(source: str, options: BisectOptions) -> None:
 
 
 def _oracle(subject: Subject, options: BisectOptions) -> Oracle:
-    from tiered.debug import CommandOracle, OutputOracle
+    from tiered.extensions.debug import CommandOracle, OutputOracle
     from tiered.runtime import Numerics
 
     if options.check is not None:
@@ -151,8 +151,8 @@ def _say(text: str) -> None:
 
 
 def _write(subject: Subject, options: BisectOptions, blame: Blame, oracle: Oracle) -> str:
-    from tiered.debug import reproduce
-    from tiered.debug.reproducers import sample_of
+    from tiered.extensions.debug import reproduce
+    from tiered.extensions.debug.reproducers import sample_of
 
     assert options.reproducer is not None
     _say("extracting the part of the model that fails")
@@ -188,9 +188,9 @@ def run_replay(folder: str) -> None:
         ModelError: the folder holds no bundle.
         UsageError: the pass of the bundle is not known, and the bundle has no result of it.
     """
-    from tiered.debug import load_bundle, replay
-    from tiered.debug.bundle import replayed_error
-    from tiered.fleet.crash_bundle import is_crash_bundle
+    from tiered.extensions.debug import load_bundle, replay
+    from tiered.extensions.debug.bundle import replayed_error
+    from tiered.extensions.fleet.crash_bundle import is_crash_bundle
 
     if is_crash_bundle(folder):
         _replay_crash(folder)
@@ -214,7 +214,7 @@ def _replay_crash(folder: str) -> None:
     Raises:
         VerificationError: the process is lost again.
     """
-    from tiered.fleet.crash_bundle import CrashBundle
+    from tiered.extensions.fleet.crash_bundle import CrashBundle
 
     bundle = CrashBundle.load(folder)
     found = bundle.replay(folder)

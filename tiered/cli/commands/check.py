@@ -24,14 +24,14 @@ from tiered.cli.output.summary import complaint_note
 from tiered.cli.output.tables import Number, print_table
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.shapes import load_shaped
-from tiered.errors import TargetError, UsageError
-from tiered.pages.render import short
 from tiered.pipeline.leftovers import fixing_options
 from tiered.support.amounts import counted
+from tiered.support.errors import TargetError, UsageError
+from tiered.support.pages.render import short
 
 if TYPE_CHECKING:
-    from tiered.backends import Coverage, Gap
     from tiered.pipeline.target import TargetCheck
+    from tiered.targets import Coverage, Gap
 
 FEW = 10
 """Rows of a table, and names of nodes, without -v."""

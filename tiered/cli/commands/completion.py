@@ -27,7 +27,7 @@ def run_completion(app: App, shell: Shell) -> None:
 
 def complete_pass(context: CompletionContext) -> Candidates:
     """Return the names of passes, each with its law."""
-    from tiered.passes.registry import registry
+    from tiered.passes.interface.registry import registry
 
     return [(name, registry.named(name).info.law) for name in registry.names()]
 
@@ -40,7 +40,7 @@ def complete_passes(context: CompletionContext) -> Candidates:
 
 def complete_backend(context: CompletionContext) -> list[str]:
     """Return the names of backends."""
-    from tiered.backends import backend_names
+    from tiered.targets import backend_names
 
     return list(backend_names())
 
@@ -54,7 +54,7 @@ def complete_provider(context: CompletionContext) -> list[str]:
 
 def complete_operator(context: CompletionContext) -> list[str]:
     """Return the names of operators that passes act on."""
-    from tiered.passes.registry import registry
+    from tiered.passes.interface.registry import registry
 
     infos = [registry.named(name).info for name in registry.names()]
     names = {name for info in infos for name in info.acts_on}

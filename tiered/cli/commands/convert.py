@@ -17,7 +17,7 @@ from tiered.cli.command_flags import WriteOptions
 from tiered.cli.commands.optimize import write_result
 from tiered.cli.effects import Effect, check_effects
 from tiered.cli.flags import Flag, Names, strip_pass
-from tiered.errors import UsageError
+from tiered.support.errors import UsageError
 
 Precision = Literal["fp16", "bf16", "mixed", "fp8", "int8-weights", "int4-weights"]
 

@@ -20,13 +20,13 @@ from tiered.cli.files import run_first
 from tiered.cli.flags import LEVELS, level_set
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.shapes import load_shaped
-from tiered.errors import UsageError, did_you_mean
+from tiered.support.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from tiered.context import PassContext
     from tiered.graph import Model
     from tiered.passes import Pass, RewritePass
-    from tiered.passes.pass_info import Decision
+    from tiered.passes.interface.pass_info import Decision
     from tiered.rewriter.explain import Explanation
     from tiered.rewriter.match import Match
     from tiered.rewriter.skip import Skip
@@ -89,7 +89,7 @@ def _one_pass(name: str) -> Pass:
 
 def _decision(pass_: Pass, context: PassContext) -> Decision:
     """Return whether `tiered optimize` runs a pass at this level for this target."""
-    from tiered.passes.pass_info import Decision
+    from tiered.passes.interface.pass_info import Decision
     from tiered.pipeline import pipeline_for
 
     steps = pipeline_for(context.backend).plan(context)
@@ -115,7 +115,7 @@ def _print_decision(pass_: Pass, decision: Decision, context: PassContext) -> No
 
 def _explanations(pass_: Pass, model: Model, context: PassContext) -> list[Explanation]:
     from tiered.passes import RewritePass
-    from tiered.passes.registry import registry
+    from tiered.passes.interface.registry import registry
 
     for needed in registry.dependencies(pass_.info):
         needed.apply(model)

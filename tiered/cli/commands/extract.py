@@ -12,7 +12,7 @@ from cyclopts import Parameter
 
 from tiered.cli.command_flags import WriteOptions
 from tiered.cli.commands.optimize import write_result
-from tiered.errors import UsageError
+from tiered.support.errors import UsageError
 
 Tensors = Annotated[tuple[str, ...], Parameter(negative=(), show_default=False)]
 

@@ -20,12 +20,12 @@ from tiered.cli.output.summary import complaint_note, overridable_note
 from tiered.cli.output.tables import print_table, size
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.shapes import load_shaped
-from tiered.pages.render import short
 from tiered.pipeline.leftovers import fixing_hint
 from tiered.support.amounts import counted
+from tiered.support.pages.render import short
 
 if TYPE_CHECKING:
-    from tiered.backends import Backend
+    from tiered.targets import Backend
 
 FEW = 10
 """Rows of a table without -v."""
@@ -71,7 +71,7 @@ def _print(
 def _backend(name: str | None) -> Backend | None:
     if name is None:
         return None
-    from tiered.backends import get_backend
+    from tiered.targets import get_backend
 
     return get_backend(name)
 

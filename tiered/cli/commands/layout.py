@@ -1,6 +1,6 @@
 """`tiered layout MODEL`: the cost of Transposes, the possible saving, and why others must stay.
 
-`--json` prints one object: the fields of `tiered.layout.LayoutReport`, nested as they are there.
+`--json` prints one object: the fields of `tiered.analysis.layout.LayoutReport`, nested as they are there.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tiered.cli.html import check_html
 from tiered.cli.output.tables import print_table, size
 from tiered.cli.output.terminal import Progress, print_json, results
 from tiered.cli.shapes import load_shaped
-from tiered.pages.render import write_page
+from tiered.support.pages.render import write_page
 
 FEW = 20
 """Rows of a table without -v."""
@@ -53,7 +53,7 @@ def run_layout(
         progress.say("placing Transposes")
         report = layout_report(model)
     if html is not None:
-        from tiered.layout.page import layout_page
+        from tiered.analysis.layout.page import layout_page
 
         write_page(html, layout_page(report, os.path.basename(file)))
     if options.json:

@@ -1,6 +1,6 @@
 """`tiered memory MODEL`: the bytes of tensors alive at each node, and the peak.
 
-`--json` prints one object: the fields of `tiered.memory.MemoryPlan`, with `peak`, `peak_at` and
+`--json` prints one object: the fields of `tiered.extensions.memory.MemoryPlan`, with `peak`, `peak_at` and
 `formula`, the bytes at the peak as a polynomial in the dynamic dims, or null.
 """
 
@@ -18,8 +18,8 @@ from tiered.cli.output.report_page import write_report
 from tiered.cli.output.tables import print_table, size
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.shapes import load_shaped
-from tiered.memory import MemoryPlan, memory_line, memory_plan, memory_svg, peak_formula
-from tiered.pages.render import short
+from tiered.extensions.memory import MemoryPlan, memory_line, memory_plan, memory_svg, peak_formula
+from tiered.support.pages.render import short
 from tiered.support.whole_files import write_text
 
 FEW = 10

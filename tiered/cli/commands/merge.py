@@ -14,8 +14,8 @@ from tiered.cli.flags import Flag, Names
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.source_mark import joined_mark, source_mark, write_mark
 from tiered.cli.watch import WatchOptions
-from tiered.errors import UsageError
 from tiered.support.amounts import counted
+from tiered.support.errors import UsageError
 
 if TYPE_CHECKING:
     from tiered.graph import Model

@@ -10,7 +10,7 @@ import re
 from typing import Literal
 
 from tiered.cli.output.terminal import notes, printable, results
-from tiered.errors import UsageError
+from tiered.support.errors import UsageError
 from tiered.support.whole_files import write_text
 
 Kind = Literal["rewrite", "function", "module"]
@@ -134,7 +134,7 @@ def _checked(path: str) -> tuple[str, str]:
             f"{printable(path)!r} is not FOLDER/NAME: the operator that it rewrites and what it "
             "does, as in shape/fuse_consecutive_reshape"
         )
-    from tiered.passes.registry import registry
+    from tiered.passes.interface.registry import registry
 
     folder, name = found.groups()
     if name in registry:

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from tiered.cli.output.tables import Cell, print_table
 from tiered.cli.output.terminal import print_json, printable, results
-from tiered.errors import BackendError, UsageError, did_you_mean
+from tiered.support.errors import BackendError, UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from tiered.graph.opset.aspect import Key
@@ -45,7 +45,7 @@ def run_operators(name: str | None, *, missing: str | None, as_json: bool) -> No
 
 def _summaries(missing: str | None) -> list[dict[str, Any]]:
     """Return what is known of each operator; only of those without a rule of an aspect."""
-    from tiered.aspects import ASPECTS, aspect, holes, known_operators
+    from tiered.analysis.aspects import ASPECTS, aspect, holes, known_operators
 
     keys = known_operators() if missing is None else holes(missing)
     tables = {each: aspect(each).rules for each in ASPECTS}
@@ -84,7 +84,7 @@ def _key_of(name: str) -> Key:
     Raises:
         UsageError: nothing is known of it.
     """
-    from tiered.aspects import known_operators
+    from tiered.analysis.aspects import known_operators
     from tiered.graph.opset.aspect import qualified
 
     known = {qualified(op_type, domain): (domain, op_type) for domain, op_type in known_operators()}
@@ -95,7 +95,7 @@ def _key_of(name: str) -> Key:
 
 
 def _described(key: Key) -> dict[str, Any]:
-    from tiered.aspects import ASPECTS, aspect, place_of
+    from tiered.analysis.aspects import ASPECTS, aspect, place_of
 
     domain, op_type = key
     rules = {name: aspect(name).find(key) for name in ASPECTS}
@@ -142,7 +142,7 @@ def _is_lowered(key: Key) -> bool:
 
 def _legalizations_of(key: Key) -> list[str]:
     from tiered.graph.opset.aspect import qualified
-    from tiered.passes.registry import registry
+    from tiered.passes.interface.registry import registry
 
     wanted = qualified(key[1], key[0])
     infos = {name: registry.named(name).info for name in registry.legalizations()}
@@ -151,7 +151,7 @@ def _legalizations_of(key: Key) -> list[str]:
 
 def _backends_with(key: Key) -> list[str]:
     """Return the backends that list an operator, or take all of ONNX's own."""
-    from tiered.backends import backend_names, get_backend
+    from tiered.targets import backend_names, get_backend
 
     found = []
     for name in backend_names():
@@ -166,7 +166,7 @@ def _backends_with(key: Key) -> list[str]:
 
 
 def _print_one(console: Console, described: Mapping[str, Any]) -> None:
-    from tiered.aspects import ASPECTS
+    from tiered.analysis.aspects import ASPECTS
     from tiered.graph.opset.aspect import qualified
 
     name = qualified(described["name"], described["domain"])

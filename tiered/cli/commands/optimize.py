@@ -38,7 +38,7 @@ from tiered.cli.watch import (
     print_watched,
     watching,
 )
-from tiered.errors import (
+from tiered.support.errors import (
     PassError,
     PreconditionError,
     TargetError,
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from tiered.cli.source_mark import SourceMark
     from tiered.graph import Model
     from tiered.graph.io.save import Placed, Storage
-    from tiered.passes.pass_info import PassInfo, PassResult
+    from tiered.passes.interface.pass_info import PassInfo, PassResult
     from tiered.pipeline.result import OptimizeResult
     from tiered.verify.methods import How
 
@@ -214,7 +214,7 @@ def decided_by(options: OptimizeOptions) -> set[str]:
     """Return the properties of models that the listed and required passes decide."""
     from tiered.cli.source_mark import OPSET, PRECISION
     from tiered.passes import get_pass
-    from tiered.passes.registry import is_glob
+    from tiered.passes.interface.registry import is_glob
     from tiered.pipeline import parse_pipeline
     from tiered.support.numerics import Numerics
 
@@ -258,7 +258,7 @@ def _reproduced(
     source: str, options: OptimizeOptions, watch: WatchOptions, error: TieredError
 ) -> str:
     """Write a bundle of a failure and return the note for the error."""
-    from tiered.debug import write_reproducer
+    from tiered.extensions.debug import write_reproducer
 
     settings = {**_settings(options, watch), "opt_level": options.opt_level}
     settings.pop("rewrite_limit")

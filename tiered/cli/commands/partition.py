@@ -25,17 +25,17 @@ from tiered.cli.output.tables import Number, print_table, size
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.shapes import load_shaped
 from tiered.cli.source_mark import check_replaced, source_mark, write_mark
-from tiered.errors import UsageError
-from tiered.pages.render import short
 from tiered.support.amounts import counted
+from tiered.support.errors import UsageError
+from tiered.support.pages.render import short
 from tiered.support.whole_files import write_text
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tiered.backends import Backend
+    from tiered.extensions.partition import Partition, Plan, Region
     from tiered.graph import Model
-    from tiered.partition import Partition, Plan, Region
+    from tiered.targets import Backend
 
 FEW = 20
 """Rows of the table without -v."""
@@ -92,8 +92,8 @@ def run_partition(
         UsageError: a wrong name or option.
         ModelError: a file cannot be read or written.
     """
-    from tiered.backends import get_backend
-    from tiered.partition import fuse_partitions, report_of, to_dot, to_svg
+    from tiered.extensions.partition import fuse_partitions, report_of, to_dot, to_svg
+    from tiered.targets import get_backend
 
     check_effects(EFFECTS, chosen, backend=backend, out=out)
     check_html(chosen.html)
@@ -143,7 +143,7 @@ def run_partition(
 def _partitions(
     model: Model, target: Backend | None, chosen: PartitionOptions, *, is_written: bool
 ) -> list[Partition]:
-    from tiered.partition import BackendSupport, CapabilityBasedPartitioner
+    from tiered.extensions.partition import BackendSupport, CapabilityBasedPartitioner
 
     if target is None:
         return _marked(model, chosen, is_written=is_written)
@@ -166,8 +166,8 @@ def _marked(model: Model, chosen: PartitionOptions, *, is_written: bool) -> list
     Raises:
         UsageError: no node has a device or stage.
     """
-    from tiered.partition import device_partitions
-    from tiered.partition.versions import METADATA_SINCE
+    from tiered.extensions.partition import device_partitions
+    from tiered.extensions.partition.versions import METADATA_SINCE
     from tiered.passes import get_pass
 
     cuts = {"sharding": chosen.sharding, "pipelining": chosen.pipelining}
@@ -198,7 +198,7 @@ def _save_plan(
         UsageError: a file would overwrite the model, its weights, or a model that is not an earlier
             result.
     """
-    from tiered.partition import as_models, to_dot
+    from tiered.extensions.partition import as_models, to_dot
 
     folder, plan = chosen.as_models or ".", as_models(model, partitions)
     for name in (*(part.file for part in plan.parts), "host.onnx"):

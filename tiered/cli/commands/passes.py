@@ -18,11 +18,11 @@ from rich.text import Text
 
 from tiered.cli.output.tables import print_table
 from tiered.cli.output.terminal import print_json, printable, results
-from tiered.errors import PassNotFoundError, UsageError, did_you_mean
-from tiered.passes.pass_info import PassInfo
-from tiered.passes.registry import registry
+from tiered.passes.interface.pass_info import PassInfo
+from tiered.passes.interface.registry import registry
 from tiered.support.aliases import ALIASES
 from tiered.support.amounts import counted
+from tiered.support.errors import PassNotFoundError, UsageError, did_you_mean
 from tiered.support.option_text import format_value
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def _check_operator(name: str) -> None:
     """
     import onnx
 
-    from tiered.backends.known import built_in_backends
+    from tiered.targets.known import built_in_backends
 
     keys = {(schema.domain, schema.name) for schema in onnx.defs.get_all_schemas()}
     keys.update(key for backend in built_in_backends() for key in backend.operators)

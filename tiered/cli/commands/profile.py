@@ -30,14 +30,14 @@ from tiered.cli.html import check_html
 from tiered.cli.output.tables import Number, print_table, seconds
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.shapes import parse_dims, parse_shapes
-from tiered.errors import UsageError
 from tiered.runtime.opening import CPU, RuntimeLevel
+from tiered.support.errors import UsageError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tiered.measurement.profile.pairs import Profiles
-    from tiered.measurement.profile.result import NodeTime, Part, Profile
+    from tiered.extensions.measurement.profile.pairs import Profiles
+    from tiered.extensions.measurement.profile.result import NodeTime, Part, Profile
 
 FEW: Final = 10
 """Rows of a table without -v."""
@@ -94,8 +94,8 @@ def run_profile(files: Sequence[str], options: ProfileOptions) -> None:
         raise UsageError(f"--depth is 1 or more, not {options.depth}")
     for file in files:
         check_input(file)
-    from tiered.measurement.bench import How
-    from tiered.measurement.profile.run import profiled
+    from tiered.extensions.measurement.bench import How
+    from tiered.extensions.measurement.profile.run import profiled
 
     how = How(options.provider, options.threads, options.runtime_level)
     with Progress(enabled=not options.json) as progress:
@@ -123,8 +123,8 @@ def _write_page(
     path: str, files: Sequence[str], found: Profiles, options: ProfileOptions
 ) -> None:
     from tiered.cli.output.report_page import write_report
-    from tiered.measurement.profile.charts import flame_svg, graph_svg
-    from tiered.pages.render import short
+    from tiered.extensions.measurement.profile.charts import flame_svg, graph_svg
+    from tiered.support.pages.render import short
 
     charts = {}
     for letter, model in zip("AB", found.models, strict=False):
@@ -183,8 +183,8 @@ def _print_head(console: Console, letter: str, model: Profile) -> None:
 def _print_both(
     console: Console, found: Profiles, options: ProfileOptions, limit: int | None
 ) -> None:
-    from tiered.measurement.profile.layers import text_of
-    from tiered.measurement.profile.pairs import operators_of
+    from tiered.extensions.measurement.profile.layers import text_of
+    from tiered.extensions.measurement.profile.pairs import operators_of
 
     first, second = ({part.name: part for part in model.operators} for model in found.models)
     both: list[tuple[str, float, float]] = []

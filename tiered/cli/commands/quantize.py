@@ -42,7 +42,7 @@ from tiered.cli.html import check_html
 from tiered.cli.output.tables import Number, print_table
 from tiered.cli.output.terminal import Progress, notes, print_json, printable, results
 from tiered.cli.watch import WatchOptions
-from tiered.errors import TargetError, UsageError
+from tiered.support.errors import TargetError, UsageError
 from tiered.support.whole_files import write_json, write_text
 
 if TYPE_CHECKING:
@@ -50,8 +50,8 @@ if TYPE_CHECKING:
 
     from tiered.cli.source_mark import SourceMark
     from tiered.graph import Model
-    from tiered.quantization.quantize import QuantisationSettings, Quantised
-    from tiered.quantization.report import Report
+    from tiered.numerics.quantization.quantize import QuantisationSettings, Quantised
+    from tiered.numerics.quantization.report import Report
 
 HEADERS = ("layer", "operator", "dtype", "scale", "dB alone", "share of error", "multiply-adds")
 FEW = 12
@@ -180,8 +180,8 @@ def run_quantize(
         if target is not None and os.path.realpath(target) == os.path.realpath(options.report):
             raise UsageError(f"OUT and --report are one file, {printable(target)!r}; name two")
     with Progress(enabled=not (write.json or write.quiet)) as progress:
-        from tiered.precision.narrowing import unmatched
-        from tiered.quantization.verified import verified_ratio
+        from tiered.numerics.precision.narrowing import unmatched
+        from tiered.numerics.quantization.verified import verified_ratio
 
         model = load_model(source)
         missing = [*unmatched(model, settings.skip_op_types, settings.skip_nodes)]
@@ -244,8 +244,8 @@ def _pass(options: QuantizeOptions, write: WriteOptions) -> str:
 
 
 def _settings(options: QuantizeOptions, write: WriteOptions) -> QuantisationSettings:
-    from tiered.precision.budget import budget_of
-    from tiered.quantization.quantize import QuantisationSettings
+    from tiered.numerics.precision.budget import budget_of
+    from tiered.numerics.quantization.quantize import QuantisationSettings
 
     if options.report is not None and not options.report.endswith((".json", ".svg")):
         raise UsageError(f"--report {options.report!r}: expected a file .json or .svg")
@@ -271,9 +271,9 @@ def _quantised(
 ) -> tuple[Quantised, Report]:
     """Run the pass with the ones that it requires, and return what it did."""
     from tiered.context import PassContext
+    from tiered.numerics.quantization.quantize import quantise_model
+    from tiered.numerics.quantization.report import report_of
     from tiered.passes import get_pass
-    from tiered.quantization.quantize import quantise_model
-    from tiered.quantization.report import report_of
 
     context = PassContext.isolated(backend=options.backend)
     info = get_pass("quantize").info
@@ -298,7 +298,7 @@ def _original(model: Model, verify: str | None) -> onnx.ModelProto | None:
 
 def _missing_operators(backend: str | None) -> list[str]:
     """Return the operators of quantised models that a target does not take."""
-    from tiered.backends import get_backend
+    from tiered.targets import get_backend
 
     if backend is None:
         return []
@@ -325,7 +325,7 @@ def _save(model: Model, target: str, mark: SourceMark, options: OptimizeOptions)
 
 def _write(path: str, report: Report, source: str) -> None:
     """Write the report in the form of the suffix of a file."""
-    from tiered.quantization.report import report_svg
+    from tiered.numerics.quantization.report import report_svg
 
     name = os.path.basename(source)
     if path.endswith(".svg"):
@@ -337,8 +337,8 @@ def _write(path: str, report: Report, source: str) -> None:
 def _write_html(path: str, report: Report, source: str) -> None:
     """Write the report as a page."""
     from tiered.cli.output.report_page import write_report
-    from tiered.pages.render import short
-    from tiered.quantization.report import report_svg
+    from tiered.numerics.quantization.report import report_svg
+    from tiered.support.pages.render import short
 
     write_report(
         path,

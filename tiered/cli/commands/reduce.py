@@ -5,8 +5,8 @@ from __future__ import annotations
 from tiered.cli.files import check_input, check_output
 from tiered.cli.output.terminal import notes, printable, results
 from tiered.cli.source_mark import check_replaced
-from tiered.errors import ModelError
 from tiered.support.amounts import counted
+from tiered.support.errors import ModelError
 
 
 def run_reduce(source: str, target: str, command: str, *, force: bool) -> None:
@@ -23,7 +23,7 @@ def run_reduce(source: str, target: str, command: str, *, force: bool) -> None:
         check_replaced(source, target=target)
     import onnx
 
-    from tiered.debug import SameEnd, reduce_model
+    from tiered.extensions.debug import SameEnd, reduce_model
     from tiered.graph import Model
 
     Model.load(source)  # raises an error that describes an invalid file

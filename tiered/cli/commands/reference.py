@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 from tiered.cli.commands.passes import describe, names_of, print_pass
 from tiered.cli.output.terminal import print_json, printable, results
-from tiered.errors import ModelError
-from tiered.passes.registry import registry
+from tiered.passes.interface.registry import registry
+from tiered.support.errors import ModelError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tiered.passes.pass_info import PassInfo
+    from tiered.passes.interface.pass_info import PassInfo
 
 SHARED = "tiered.idioms."
 """Where passes have common conditions."""

@@ -20,11 +20,11 @@ from tiered.cli.flags import Flag, Names
 from tiered.cli.output.record import finite
 from tiered.cli.output.tables import Number, print_table
 from tiered.cli.output.terminal import Progress, print_json, printable, results
-from tiered.errors import ModelError
+from tiered.support.errors import ModelError
 from tiered.support.whole_files import whole_file, write_json
 
 if TYPE_CHECKING:
-    from tiered.debug.all_values import AllValues, ValueStatistics
+    from tiered.extensions.debug.all_values import AllValues, ValueStatistics
 
 HEADERS = ("value", "operator", "type", "min", "max", "NaN", "Inf", "zeros")
 
@@ -55,8 +55,8 @@ def run_run(file: str, options: RunOptions) -> None:
         RuntimeFailure: onnxruntime does not run the model.
     """
     model = load_model(file)
-    from tiered.debug.all_values import run
-    from tiered.verify.samples import read_samples
+    from tiered.extensions.debug.all_values import run
+    from tiered.runtime.inputs.samples import read_samples
 
     given = read_samples(options.inputs)
     wanted = None if options.all_values else {value.name for value in model.main.outputs}

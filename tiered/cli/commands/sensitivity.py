@@ -1,6 +1,6 @@
 """`tiered sensitivity MODEL`: the weights that matter most for the outputs, by their gradients.
 
-With `--json` one object: model; weights: the fields of `tiered.debug.Sensitivity`, largest effect
+With `--json` one object: model; weights: the fields of `tiered.extensions.debug.Sensitivity`, largest effect
 first.
 """
 
@@ -48,8 +48,8 @@ def run_sensitivity(file: str, options: SensitivityOptions) -> None:
         RuntimeFailure: onnxruntime does not run the model.
     """
     model = load_model(file)
-    from tiered.debug.weight_effects import sensitivity
-    from tiered.verify.samples import read_samples
+    from tiered.extensions.debug.weight_effects import sensitivity
+    from tiered.runtime.inputs.samples import read_samples
 
     with Progress() as progress:
         progress.say("differentiating and running")

@@ -18,8 +18,8 @@ from tiered.cli.files import check_data_files, check_output, load_model
 from tiered.cli.flags import Flag, Force, Names
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.source_mark import check_replaced, source_mark, write_mark
-from tiered.errors import ModelError, UsageError
 from tiered.support.amounts import counted
+from tiered.support.errors import ModelError, UsageError
 
 if TYPE_CHECKING:
     from tiered.graph import Model

@@ -27,15 +27,15 @@ from tiered.cli.html import check_html
 from tiered.cli.output.record import finite
 from tiered.cli.output.tables import Number, print_table
 from tiered.cli.output.terminal import Progress, print_json, printable, results
-from tiered.errors import TargetError
-from tiered.pages.render import write_page
 from tiered.support.amounts import counted
+from tiered.support.errors import TargetError
+from tiered.support.pages.render import write_page
 from tiered.support.whole_files import write_text
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tiered.debug import LayerComparison, ModelComparison, OutputRow, Trial
+    from tiered.extensions.debug import LayerComparison, ModelComparison, OutputRow, Trial
 
 NumericClass = Literal["exact", "reassociating", "approximate", "lossy"]
 HEADERS = ("output", "type", "max abs", "max rel", "ULP", "cosine", "argmax", "NaNs", "verdict")
@@ -86,7 +86,7 @@ def run_verify(first: str, second: str, options: CompareOptions, *, as_json: boo
             check_output(file, options.svg)
     with Progress() as progress:
         progress.say(f"running {printable(first)} and {printable(second)}")
-        from tiered.debug import compare_models
+        from tiered.extensions.debug import compare_models
 
         found = compare_models(first, second, **_allowed(options))
         layers = _layers(first, second, options)
@@ -102,7 +102,7 @@ def run_verify(first: str, second: str, options: CompareOptions, *, as_json: boo
     if layers is not None and options.svg is not None:
         _write_chart(layers, options.svg, f"{first} and {second}")
     if options.html is not None:
-        from tiered.debug.comparison_page import comparison_page
+        from tiered.extensions.debug.comparison_page import comparison_page
 
         write_page(options.html, comparison_page(first, second, found, layers))
     found.raise_if_different(printable(second))
@@ -117,7 +117,7 @@ def run_verify(first: str, second: str, options: CompareOptions, *, as_json: boo
 def _layers(first: str, second: str, options: CompareOptions) -> LayerComparison | None:
     if not (options.layers or options.every_layer or options.svg or options.html):
         return None
-    from tiered.debug import layer_precision_compare
+    from tiered.extensions.debug import layer_precision_compare
 
     return layer_precision_compare(
         first, second, every=options.every_layer, **_allowed(options)
@@ -145,7 +145,7 @@ def _print_layers(console: Console, found: LayerComparison) -> None:
 
 
 def _write_chart(found: LayerComparison, path: str, title: str) -> None:
-    from tiered.debug import layers_svg
+    from tiered.extensions.debug import layers_svg
 
     write_text(path, layers_svg(found, title))
 

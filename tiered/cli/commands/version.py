@@ -25,7 +25,7 @@ def run_version() -> None:
     Raises:
         PackageNotFoundError: a package that tiered works with is not installed as one.
     """
-    from tiered.debug.bundle import versions
+    from tiered.extensions.debug.bundle import versions
     from tiered.runtime.byte_products import WORDS, byte_products
 
     console = results()

@@ -7,7 +7,7 @@ from typing import Any
 
 from tiered.cli.files import check_input
 from tiered.cli.output.terminal import printable, results
-from tiered.errors import UsageError
+from tiered.support.errors import UsageError
 
 
 def run_view(model: str, after: str | None, *, browse: bool) -> None:

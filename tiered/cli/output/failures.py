@@ -11,7 +11,7 @@ from textwrap import dedent
 from typing import NamedTuple
 
 from tiered.cli.output.terminal import notes, printable
-from tiered.errors import PassError, TieredError
+from tiered.support.errors import PassError, TieredError
 
 MODEL, USAGE, BUG = 1, 2, 5
 

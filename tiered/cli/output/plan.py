@@ -14,9 +14,9 @@ from tiered.cli.output.terminal import print_json, printable, results
 from tiered.support.amounts import counted
 
 if TYPE_CHECKING:
-    from tiered.backends.pipeline_edits import PipelineEdit
     from tiered.context import PassContext
     from tiered.pipeline import Pipeline, Step
+    from tiered.targets.pipeline_edits import PipelineEdit
 
 
 def print_plan(
@@ -37,11 +37,11 @@ def print_plan(
         shapes: those of --input-shape.
         dims: those of --dim.
     """
-    from tiered.backends.pipeline_edits import edits_of
-    from tiered.passes.pass_info import Place
+    from tiered.passes.interface.pass_info import Place
     from tiered.pipeline import default_pipeline, edited, parse_pipeline, pipeline_diff
     from tiered.pipeline.edits import USER
     from tiered.pipeline.optimize import shaped
+    from tiered.targets.pipeline_edits import edits_of
 
     base: Pipeline = default_pipeline() if passes is None else parse_pipeline(passes)
     made = (*(ctx.backend.edits if passes is None else ()), *edits_of(edits, USER))

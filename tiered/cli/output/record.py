@@ -50,12 +50,12 @@ import tiered
 
 if TYPE_CHECKING:
     from tiered.cli.outcome import Outcome
-    from tiered.passes.pass_info import PassResult
-    from tiered.passes.report import Remark
+    from tiered.passes.interface.pass_info import PassResult
+    from tiered.passes.interface.report import Remark
     from tiered.pipeline.result import OptimizeResult, Statistics
     from tiered.runtime import Comparison
+    from tiered.runtime.inputs.samples import Sample
     from tiered.verify.methods import VerificationMethod
-    from tiered.verify.samples import Sample
 
 PACKAGES = ("onnx", "onnxruntime", "numpy", "networkx")
 

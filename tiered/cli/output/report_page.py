@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.table import Table as Printed
 from rich.text import Text
 
-from tiered.pages.render import page, short, write_page
-from tiered.pages.sections import Section, Table, tables
+from tiered.support.pages.render import page, short, write_page
+from tiered.support.pages.sections import Section, Table, tables
 
 MOST: Final = 2000
 """Rows of a table on a page."""

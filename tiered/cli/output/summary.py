@@ -21,8 +21,8 @@ from tiered.support.numerics import Numerics, loosest
 if TYPE_CHECKING:
     from tiered.cli.outcome import Outcome
     from tiered.graph.io.save import Placed
-    from tiered.passes.pass_info import PassResult
-    from tiered.passes.report import Remark
+    from tiered.passes.interface.pass_info import PassResult
+    from tiered.passes.interface.report import Remark
     from tiered.pipeline.result import OptimizeResult, Statistics
 
 FEW_PASSES = 5

@@ -13,7 +13,7 @@ from tiered.compat.onnx_passes.kinds import (
     Transformation as Transformation,
 )
 from tiered.compat.onnx_passes.promises import verify as verify
-from tiered.errors import (
+from tiered.support.errors import (
     PassError as PassError,
     PostconditionError as PostconditionError,
     PreconditionError as PreconditionError,

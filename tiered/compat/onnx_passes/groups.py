@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final, TypeVar
 import tiered
 from tiered.compat.onnx_passes.kinds import PassKind
 from tiered.passes import Pass
-from tiered.passes.registry import registry
+from tiered.passes.interface.registry import registry
 
 AnyClass = TypeVar("AnyClass", bound="type[PassKind]")
 

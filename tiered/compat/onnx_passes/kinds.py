@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 import tiered
 from tiered.compat.onnx_passes.rules import rule_of
-from tiered.errors import PassError, UsageError
 from tiered.passes import Pass
+from tiered.support.errors import PassError, UsageError
 from tiered.support.numerics import Numerics, Promise
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final, TypeVar
 
 from tiered.compat.onnx_passes.kinds import PassKind
-from tiered.errors import UsageError
+from tiered.support.errors import UsageError
 from tiered.support.numerics import Metric, Numerics, Promise
 from tiered.verify import promises
 

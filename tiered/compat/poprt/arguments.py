@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from tiered.errors import UsageError, did_you_mean
 from tiered.passes import Pass
+from tiered.support.errors import UsageError, did_you_mean
 
 _OPTIONS: Final[dict[str, dict[str, str]]] = {
     "add_checkpoints": {"checkpoints": "tensors"},

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import tiered
-from tiered.errors import UsageError
+from tiered.support.errors import UsageError
 
 TO_FLOAT8: Final = ("float_to_fp8", "FloatToFP8", "Float2FP8")
 _FLOAT8: Final = ("format", "weight_format", "exponent", "weight_exponent")  # its fp8_params

@@ -11,9 +11,9 @@ from functools import partial
 from types import ModuleType
 from typing import Any
 
-from tiered.errors import PassNotFoundError, UsageError
-from tiered.passes.registry import registry
+from tiered.passes.interface.registry import registry
 from tiered.support.aliases import ALIASES
+from tiered.support.errors import PassNotFoundError, UsageError
 
 
 class PassModule(ModuleType):

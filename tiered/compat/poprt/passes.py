@@ -18,9 +18,9 @@ from tiered.compat.poprt.pass_modules import add_modules, class_of
 from tiered.compat.poprt.with_models import WITH_MODELS
 from tiered.compat.returned_model import checked
 from tiered.context import PassContext
-from tiered.errors import PassNotFoundError, TargetError, UsageError
-from tiered.passes.pass_info import Place
-from tiered.passes.registry import registry
+from tiered.passes.interface.pass_info import Place
+from tiered.passes.interface.registry import registry
+from tiered.support.errors import PassNotFoundError, TargetError, UsageError
 
 __all__ = [
     "BuiltIn",

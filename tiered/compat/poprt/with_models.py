@@ -10,9 +10,9 @@ import onnx
 
 import tiered
 from tiered.context import PassContext
-from tiered.debug import compare_models, layer_precision_compare as compare_layers
-from tiered.errors import UsageError
+from tiered.extensions.debug import compare_models, layer_precision_compare as compare_layers
 from tiered.graph import Model
+from tiered.support.errors import UsageError
 from tiered.support.whole_files import write_json
 
 

@@ -32,16 +32,16 @@ from tiered.compat.ppq.searching import (
     TypeExpr as TypeExpr,
 )
 from tiered.graph import DataType as DataType
-from tiered.quantization.configs.operations import (
+from tiered.numerics.quantization.configs.operations import (
     OperationQuantizationConfig as OperationQuantizationConfig,
 )
-from tiered.quantization.configs.policies import (
+from tiered.numerics.quantization.configs.policies import (
     QuantizationPolicy as QuantizationPolicy,
     QuantizationProperty as QuantizationProperty,
     RoundingPolicy as RoundingPolicy,
 )
-from tiered.quantization.configs.states import QuantizationStates as QuantizationStates
-from tiered.quantization.configs.tensors import (
+from tiered.numerics.quantization.configs.states import QuantizationStates as QuantizationStates
+from tiered.numerics.quantization.configs.tensors import (
     TensorQuantizationConfig as TensorQuantizationConfig,
 )
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import onnx
 
-from tiered.errors import ModelError
 from tiered.graph import Graph, Model, Node, Value
+from tiered.support.errors import ModelError
 
 NOWHERE = "tiered.compat.ppq: in no graph yet"
 """The name of the graph of an operation or variable that was made by its name."""

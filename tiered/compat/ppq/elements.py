@@ -12,20 +12,20 @@ import numpy as np
 from tiered.compat.ppq.attributes import Attributes
 from tiered.compat.ppq.detached import free_node, free_value
 from tiered.compat.ppq.opsets import Opset, OpSocket
-from tiered.errors import ModelError, UsageError, did_you_mean
 from tiered.graph import Node, Value
 from tiered.graph.core.schema import operators_of
 from tiered.graph.edits import surgery
-from tiered.quantization.configs.operations import OperationQuantizationConfig
-from tiered.quantization.configs.quantable import (
+from tiered.numerics.quantization.configs.operations import OperationQuantizationConfig
+from tiered.numerics.quantization.configs.quantable import (
     QuantableNode,
     QuantFunction,
     check_places,
     quantable_of,
     quantised_numbers,
 )
-from tiered.quantization.configs.tensors import TensorQuantizationConfig
+from tiered.numerics.quantization.configs.tensors import TensorQuantizationConfig
 from tiered.rewriter.subgraphs import graph_search
+from tiered.support.errors import ModelError, UsageError, did_you_mean
 
 PLATFORM = "tiered.device"
 """The key of metadata that PPQ calls the platform of an operation."""

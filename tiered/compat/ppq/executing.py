@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from tiered.compat.ppq.graph import BaseGraph
-from tiered.debug.all_values import run
-from tiered.errors import UsageError
+from tiered.extensions.debug.all_values import run
 from tiered.graph import Model, Tensor
 from tiered.graph.edits import surgery
+from tiered.support.errors import UsageError
 
 Array = np.ndarray[Any, Any]
 Inputs = Array | Sequence[Array] | Mapping[str, Array]

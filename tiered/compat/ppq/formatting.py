@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 import tiered
 from tiered.compat.ppq.elements import Operation, Variable, needed_node
 from tiered.compat.ppq.graph import BaseGraph
-from tiered.errors import ModelError, UsageError
 from tiered.graph import Model
 from tiered.graph.edits import surgery
-from tiered.passes.registry import registry
+from tiered.passes.interface.registry import registry
+from tiered.support.errors import ModelError, UsageError
 
 _NEWEST_FORM = (
     "the view reads every operator in its newest form, with operands in place of attributes; "

@@ -20,11 +20,11 @@ from tiered.compat.ppq.elements import (
     value_of,
     variable_of,
 )
-from tiered.errors import ModelError
 from tiered.graph import Graph, Model, Node, Value
 from tiered.graph.edits import surgery
 from tiered.graph.queries.networkx_view import unique_labels
-from tiered.quantization.configs.quantable import copy_notes
+from tiered.numerics.quantization.configs.quantable import copy_notes
+from tiered.support.errors import ModelError
 
 
 @dataclass(slots=True, unsafe_hash=True)

@@ -6,26 +6,26 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Final
 
-from tiered.calibration.observers import Method
 from tiered.compat.ppq.elements import Operation, QuantableOperation
 from tiered.compat.ppq.graph import BaseGraph
-from tiered.errors import ModelError, UsageError, did_you_mean
 from tiered.graph import Model
-from tiered.quantization.configs.observed import Unknown, activate_configs
-from tiered.quantization.configs.operations import OperationQuantizationConfig
-from tiered.quantization.configs.policies import QuantizationPolicy, RoundingPolicy
-from tiered.quantization.configs.qdq import write_configs
-from tiered.quantization.configs.quantable import (
+from tiered.numerics.calibration.observers import Method
+from tiered.numerics.quantization.configs.observed import Unknown, activate_configs
+from tiered.numerics.quantization.configs.operations import OperationQuantizationConfig
+from tiered.numerics.quantization.configs.policies import QuantizationPolicy, RoundingPolicy
+from tiered.numerics.quantization.configs.qdq import write_configs
+from tiered.numerics.quantization.configs.quantable import (
     QuantFunction,
     dequantize_model,
     quantise_node,
     quantised_numbers,
     restore_model,
 )
-from tiered.quantization.configs.reading import read_configs
-from tiered.quantization.configs.states import QuantizationStates
-from tiered.quantization.configs.tensors import TensorQuantizationConfig
-from tiered.verify.samples import Source
+from tiered.numerics.quantization.configs.reading import read_configs
+from tiered.numerics.quantization.configs.states import QuantizationStates
+from tiered.numerics.quantization.configs.tensors import TensorQuantizationConfig
+from tiered.runtime.inputs.samples import Source
+from tiered.support.errors import ModelError, UsageError, did_you_mean
 
 _OBSERVERS: Final[Mapping[str, Method]] = {
     "minmax": "minmax",

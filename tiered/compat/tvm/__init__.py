@@ -14,8 +14,8 @@ import sys
 from typing import Any
 
 from tiered.compat.tvm.paths import add_paths
-from tiered.errors import PassNotFoundError
 from tiered.support.aliases import NO_EQUIVALENT
+from tiered.support.errors import PassNotFoundError
 from tiered.support.loading import load_later
 
 _load, _names = load_later(__name__)

@@ -53,7 +53,7 @@ from tiered.compat.tvm.running.devices import (
 )
 from tiered.compat.tvm.sparse_dense import process_params as process_params
 from tiered.compat.tvm.target import Target as Target
-from tiered.partition.composite import (
+from tiered.extensions.partition.composite import (
     register_pattern_table as register_pattern_table,
 )
 from tiered.passes import Pass as Pass

@@ -15,14 +15,14 @@ from tiered.compat.tvm.patterns.dataflow_pattern import as_entry
 from tiered.compat.tvm.running.devices import Device, name_of_device
 from tiered.compat.tvm.target import Target
 from tiered.context import PassContext
-from tiered.errors import UsageError
+from tiered.extensions.partition import BackendSupport, mark_targets
+from tiered.extensions.partition.composite import parsed
 from tiered.graph import Model, Node
-from tiered.idioms.sparsity import block_sparsity
-from tiered.partition import BackendSupport, mark_targets
-from tiered.partition.composite import parsed
 from tiered.passes import Pass
-from tiered.passes.registry import registry
+from tiered.passes.interface.registry import registry
+from tiered.rewriter.idioms.sparsity import block_sparsity
 from tiered.support.aliases import ALIASES, NO_EQUIVALENT, no_equivalent
+from tiered.support.errors import UsageError
 
 _LEVELS_OF_TVM: Final = {
     "CanonicalizeCast": 3,
@@ -223,7 +223,7 @@ def PartitionGraph(mod_name: str = "default", bind_constants: bool = False) -> P
     if bind_constants:
         raise UsageError(
             "a local function has no initializers, so weights stay inputs; "
-            "tiered.partition.as_models makes models with their own weights"
+            "tiered.extensions.partition.as_models makes models with their own weights"
         )
     return tiered.get_pass("partition_graph")
 

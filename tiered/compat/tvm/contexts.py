@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Self
 
 import tiered
-from tiered.errors import UsageError
 from tiered.passes import Pass
 from tiered.pipeline import Pipeline
 from tiered.support.config_options import config_options
+from tiered.support.errors import UsageError
 
 
 class PassContext(tiered.PassContext):

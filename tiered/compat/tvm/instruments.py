@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tiered.instruments import Dump, PrintIR, Timing
+from tiered.pipeline.instruments import Dump, PrintIR, Timing
 
 
 class PassInstrument:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import tiered
-from tiered.errors import UsageError
 from tiered.passes import Pass
+from tiered.support.errors import UsageError
 
 _OPERATORS = {
     **dict.fromkeys(("nn.conv1d", "nn.conv2d", "nn.conv3d"), "Conv"),

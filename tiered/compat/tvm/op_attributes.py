@@ -6,12 +6,12 @@ import inspect
 from collections.abc import Callable
 from typing import Any, Final
 
-from tiered.backends.coverage import operator_name
+from tiered.analysis.layout.rules import layout_rule
 from tiered.compat.tvm.patterns.operator_names import operators_of
-from tiered.errors import UsageError
+from tiered.extensions.partition import OperatorSupport, create_op_support
 from tiered.graph import Graph, Node
-from tiered.layout.rules import layout_rule
-from tiered.partition import OperatorSupport, create_op_support
+from tiered.support.errors import UsageError
+from tiered.targets.coverage import operator_name
 
 __all__ = ["register", "register_op_attr", "registered_support"]
 

@@ -8,9 +8,9 @@ from typing import Any
 import tiered
 from tiered.compat.returned_model import take_over, take_over_graph
 from tiered.context import PassContext
-from tiered.errors import UsageError
 from tiered.graph import Graph, Model
 from tiered.passes import Pass
+from tiered.support.errors import UsageError
 
 
 def module_pass(

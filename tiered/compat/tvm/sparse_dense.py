@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import onnx
 
-from tiered.errors import UsageError
 from tiered.graph import Model, Value
-from tiered.idioms.sparsity import block_sparsity
+from tiered.rewriter.idioms.sparsity import block_sparsity
+from tiered.support.errors import UsageError
 
 __all__ = ["SparseAnalysisResult", "process_params"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Final
 
-from tiered.backends import Backend, get_backend
 from tiered.context import PassContext
+from tiered.targets import Backend, get_backend
 
 KINDS: Final = {"cuda": "tensorrt", "llvm": "onnxruntime_cpu"}
 """The backend for a kind of target of TVM; other kinds are names of backends."""

@@ -1,7 +1,7 @@
 """x * Sigmoid(alpha * x)  =>  QuickGelu(x, alpha)"""
 
 from tiered import Graph, Node, Skip, Value, rewrite, var
-from tiered.idioms.activation import swish_factor, swish_pattern
+from tiered.rewriter.idioms.activation import swish_factor, swish_pattern
 
 
 @rewrite(

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from tiered import Constant, Graph, Node, Skip, Value, broadcasts_into, const, op, rewrite, var
-from tiered.idioms.signs import zero_sign_matters
+from tiered.rewriter.idioms.signs import zero_sign_matters
 
 
 def _is_zero(array: np.ndarray[Any, Any]) -> bool:

@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 
 from tiered import Constant, DataType, Graph, Node, Skip, Value, const, op, rewrite, var
-from tiered.idioms.signs import zero_sign_matters
+from tiered.rewriter.idioms.signs import zero_sign_matters
 
 _FOR_DOUBLES: Final = 12
 

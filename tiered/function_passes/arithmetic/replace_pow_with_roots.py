@@ -1,7 +1,7 @@
 """Pow(x, 0.5)  =>  Sqrt(x), Pow(x, -1)  =>  1 / x, Pow(x, 4)  =>  (x * x) * (x * x)"""
 
 from tiered import Constant, DataType, Graph, Skip, Value, broadcasts_into, const, op, rewrite, var
-from tiered.idioms.signs import is_never_negative
+from tiered.rewriter.idioms.signs import is_never_negative
 
 
 @rewrite(

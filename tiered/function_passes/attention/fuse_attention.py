@@ -5,7 +5,7 @@ from typing import Any, Final
 import numpy as np
 
 from tiered import DataType, Graph, Skip, Value, broadcasts_into, op, rewrite, var
-from tiered.idioms.attention import attention_pattern, attention_scale, transposed_keys
+from tiered.rewriter.idioms.attention import attention_pattern, attention_scale, transposed_keys
 
 _AVERAGES: Final = 25
 """From this opset, onnxruntime averages rows masked by the minimum; before, they are 0."""

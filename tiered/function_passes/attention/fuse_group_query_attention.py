@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 
 from tiered import DataType, Graph, Node, Skip, Value, op, rewrite, var
-from tiered.idioms.attention import (
+from tiered.rewriter.idioms.attention import (
     attention_pattern,
     attention_scale,
     cache_of_heads,

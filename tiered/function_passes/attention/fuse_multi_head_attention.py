@@ -1,7 +1,7 @@
 """Reshape(Transpose(MatMul(Softmax(MatMul(q, k') + mask), v)))  =>  MultiHeadAttention(q, k, v)"""
 
 from tiered import Graph, Node, Skip, Value, rewrite
-from tiered.idioms.attention import attention_of_heads, heads_pattern, transposed_keys
+from tiered.rewriter.idioms.attention import attention_of_heads, heads_pattern, transposed_keys
 
 
 @rewrite(

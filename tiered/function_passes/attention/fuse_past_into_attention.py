@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from tiered import DataType, Graph, Node, Skip, Value, const, op, rewrite, var
-from tiered.idioms.attention import attention_scale
+from tiered.rewriter.idioms.attention import attention_scale
 
 _HEADS_FIRST: Final = (0, 2, 1, 3)
 _NARROW: Final = 256

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiered import Graph, Node, Skip, Value, rewrite
-from tiered.idioms.attention import attention_of_heads, heads_pattern
+from tiered.rewriter.idioms.attention import attention_of_heads, heads_pattern
 
 Matrix: TypeAlias = NDArray[Any]
 

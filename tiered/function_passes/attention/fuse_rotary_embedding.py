@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 
 from tiered import DataType, Graph, Node, Skip, Value, op, rewrite, var
-from tiered.idioms.rotary import are_halves, rotated_half, split_in_two
+from tiered.rewriter.idioms.rotary import are_halves, rotated_half, split_in_two
 
 _FIRST_OPSET: Final = 23
 _ELEMENTWISE: Final = frozenset({"Cast", "Cos", "Identity", "Neg", "Sin"})

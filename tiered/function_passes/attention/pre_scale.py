@@ -1,7 +1,7 @@
 """MatMul(q, k') * scale  =>  MatMul(q * scale, k'), if q has fewer elements than the scores"""
 
 from tiered import Graph, Node, Skip, Value, rewrite, var
-from tiered.idioms.attention import attention_pattern, attention_scale
+from tiered.rewriter.idioms.attention import attention_pattern, attention_scale
 
 
 @rewrite(

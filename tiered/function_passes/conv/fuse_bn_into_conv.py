@@ -19,8 +19,8 @@ from tiered import (
     size_in_bytes,
     var,
 )
-from tiered.idioms.normalization import BatchNorm, batch_norm_of, batch_norm_pattern
-from tiered.idioms.scale import loses_digits
+from tiered.rewriter.idioms.normalization import BatchNorm, batch_norm_of, batch_norm_pattern
+from tiered.rewriter.idioms.scale import loses_digits
 
 _conv = op.Conv(var.x, var.weight, opt.bias, attrs=...).bind("conv") | op.ConvTranspose(
     var.x, var.weight, opt.bias, attrs=...

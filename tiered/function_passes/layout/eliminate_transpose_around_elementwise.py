@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 
 from tiered import Graph, Node, PassContext, Skip, Value, function_pass
-from tiered.layout.permutation import Permutation, inverse
+from tiered.analysis.layout.permutation import Permutation, inverse
 
 # Elementwise operators whose results do not depend on an element's position, bit for bit: level 2
 # is exact. onnxruntime's kernels compute the last elements of a tensor by another method for
@@ -31,7 +31,7 @@ def eliminate_transpose_around_elementwise(graph: Graph, ctx: PassContext) -> No
 
     f is a connected region of operators of one shape. Transposes into and out of it are removed;
     its other operands and results get one. This is the local, bitwise exact case, at level 2.
-    `convert_layout` (tiered/layout/solve.py) finds the global optimum at level 3: through all
+    `convert_layout` (tiered/analysis/layout/solve.py) finds the global optimum at level 3: through all
     operators with a propagation rule, counting bytes, with reductions and products in other orders.
     """
     if graph.opset() < _OLDEST:

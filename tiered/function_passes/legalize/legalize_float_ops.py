@@ -6,7 +6,7 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from tiered import DataType, Graph, Node, Skip, Value, op, rewrite, var
-from tiered.idioms.comparison import is_integer
+from tiered.rewriter.idioms.comparison import is_integer
 
 _MOST: Final = 1 << 24
 """Up to here float holds every integer."""

@@ -3,7 +3,7 @@
 import numpy as np
 
 from tiered import DataType, Graph, Node, Skip, Value, rewrite
-from tiered.idioms.rotary import are_halves, rotated_half
+from tiered.rewriter.idioms.rotary import are_halves, rotated_half
 
 
 @rewrite(

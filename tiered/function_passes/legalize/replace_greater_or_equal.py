@@ -1,7 +1,7 @@
 """GreaterOrEqual(a, b)  =>  Or(Greater(a, b), Equal(a, b)), of integers Not(Less(a, b))"""
 
 from tiered import Graph, Value, op, rewrite, var
-from tiered.idioms.comparison import is_integer
+from tiered.rewriter.idioms.comparison import is_integer
 
 
 @rewrite(op.GreaterOrEqual(var.a, var.b), opt_level=None, legalizes=True)

@@ -1,7 +1,7 @@
 """LessOrEqual(a, b)  =>  Or(Less(a, b), Equal(a, b)), of integers Not(Less(b, a))"""
 
 from tiered import Graph, Value, op, rewrite, var
-from tiered.idioms.comparison import is_integer
+from tiered.rewriter.idioms.comparison import is_integer
 
 
 @rewrite(op.LessOrEqual(var.a, var.b), opt_level=None, legalizes=True)

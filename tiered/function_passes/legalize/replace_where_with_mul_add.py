@@ -3,7 +3,7 @@
 import numpy as np
 
 from tiered import DataType, Graph, Skip, Value, op, rewrite, var
-from tiered.idioms.comparison import is_integer
+from tiered.rewriter.idioms.comparison import is_integer
 
 
 @rewrite(

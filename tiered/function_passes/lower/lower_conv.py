@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from tiered import DataType, Graph, Node, Skip, Value, op, opt, rewrite, var
-from tiered.idioms.windows import windows_of
+from tiered.rewriter.idioms.windows import windows_of
 
 
 @rewrite(

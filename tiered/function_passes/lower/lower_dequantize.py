@@ -1,7 +1,7 @@
 """DequantizeLinear(x, scale, zero)  =>  (Cast(x) - Cast(zero)) * scale"""
 
 from tiered import DataType, Graph, Node, Skip, Value, opt, rewrite, var
-from tiered.idioms.quantization_parts import DEQUANTIZE, along_axis, is_blocked
+from tiered.rewriter.idioms.quantization_parts import DEQUANTIZE, along_axis, is_blocked
 
 _SOURCES = (DataType.INT8, DataType.UINT8, DataType.INT16, DataType.UINT16, DataType.INT32)
 

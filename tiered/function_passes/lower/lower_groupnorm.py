@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from tiered import Graph, Node, Skip, Value, op, rewrite, var
-from tiered.idioms.elementary_norm import FLOATS, standardized
+from tiered.rewriter.idioms.elementary_norm import FLOATS, standardized
 
 _OF_CHANNELS = 21
 """The version since which a channel has a scale of its own; before, a group has one."""

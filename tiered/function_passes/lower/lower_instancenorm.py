@@ -3,7 +3,7 @@
 import numpy as np
 
 from tiered import Graph, Node, Skip, Value, op, rewrite, var
-from tiered.idioms.elementary_norm import FLOATS, standardized
+from tiered.rewriter.idioms.elementary_norm import FLOATS, standardized
 
 
 @rewrite(

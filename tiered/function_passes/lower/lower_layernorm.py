@@ -1,7 +1,7 @@
 """LayerNormalization(x, scale, bias)  =>  (x - mean) / sqrt(variance + epsilon) * scale + bias"""
 
 from tiered import Graph, Node, Skip, Value, op, opt, rewrite, var
-from tiered.idioms.elementary_norm import FLOATS, standardized
+from tiered.rewriter.idioms.elementary_norm import FLOATS, standardized
 
 
 @rewrite(

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiered import DataType, Graph, Node, Skip, Value, op, rewrite, var
-from tiered.idioms.comparison import is_integer
-from tiered.idioms.windows import Windows, windows_of
+from tiered.rewriter.idioms.comparison import is_integer
+from tiered.rewriter.idioms.windows import Windows, windows_of
 
 
 @rewrite(

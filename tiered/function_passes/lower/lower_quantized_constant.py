@@ -3,7 +3,7 @@
 import numpy as np
 
 from tiered import Constant, DataType, Graph, Node, Skip, Value, const, op, opt, rewrite
-from tiered.idioms.quantization_parts import is_blocked
+from tiered.rewriter.idioms.quantization_parts import is_blocked
 
 _SOURCES = (DataType.INT8, DataType.UINT8, DataType.INT16, DataType.UINT16, DataType.INT32)
 

@@ -1,7 +1,7 @@
 """RMSNormalization(x, scale)  =>  x / sqrt(mean(x * x) + epsilon) * scale"""
 
 from tiered import Graph, Node, Skip, Value, op, rewrite, var
-from tiered.idioms.elementary_norm import FLOATS, standardized
+from tiered.rewriter.idioms.elementary_norm import FLOATS, standardized
 
 
 @rewrite(

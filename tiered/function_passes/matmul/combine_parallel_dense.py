@@ -3,7 +3,7 @@
 from collections.abc import Hashable
 
 from tiered import Graph, Node, PassContext, function_pass
-from tiered.idioms.parallel_branches import combine_branches
+from tiered.rewriter.idioms.parallel_branches import combine_branches
 
 
 @function_pass(

@@ -3,8 +3,8 @@
 import numpy as np
 
 from tiered import Graph, Node, Skip, Value, op, opt, rewrite, var
-from tiered.idioms.normalization import batch_norm_of, batch_norm_pattern
-from tiered.idioms.scale import loses_digits
+from tiered.rewriter.idioms.normalization import batch_norm_of, batch_norm_pattern
+from tiered.rewriter.idioms.scale import loses_digits
 
 _product = (op.MatMul(var.a, var.weight) | op.Gemm(var.a, var.weight, opt.c, attrs=...)).bind(
     "product"

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from tiered import Graph, Node, Skip, Value, const, op, rewrite, var
-from tiered.idioms.normalization import fits_float_attribute
+from tiered.rewriter.idioms.normalization import fits_float_attribute
 
 _MATRIX: Final = 2
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tiered import Graph, Node, PassContext, Skip, Value, function_pass
-from tiered.idioms.parallel_branches import only_reader, parallel_branches
+from tiered.rewriter.idioms.parallel_branches import only_reader, parallel_branches
 
 
 class _Branch(NamedTuple):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from tiered import Graph, Node, Skip, Value, broadcasts_into, const, op, rewrite, var
-from tiered.idioms.normalization import layer_norm
+from tiered.rewriter.idioms.normalization import layer_norm
 
 _is_one = const(lambda array: bool((array == 1).all()))
 _scaled = op.Mul(op.LayerNormalization(var.x, _is_one, attrs=...).bind("norm"), var.scale)

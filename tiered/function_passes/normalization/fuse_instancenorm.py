@@ -4,8 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiered import Constant, DataType, Graph, Node, Skip, Value, const, op, rewrite, same_axes, var
-from tiered.idioms.normalization import layer_norm_pattern, norm_epsilon
-from tiered.idioms.signs import zero_sign_matters
+from tiered.rewriter.idioms.normalization import layer_norm_pattern, norm_epsilon
+from tiered.rewriter.idioms.signs import zero_sign_matters
 
 _norm = op.InstanceNormalization(
     var.x, const(name="scale"), const(name="bias"), attrs=...

@@ -1,8 +1,8 @@
 """(x - mean) / Sqrt(variance + epsilon)  =>  LayerNormalization(x, 1)"""
 
 from tiered import Graph, Node, Skip, Value, rewrite, same_axes
-from tiered.idioms.normalization import layer_norm, layer_norm_pattern, norm_over_last_dims
-from tiered.idioms.signs import zero_sign_matters
+from tiered.rewriter.idioms.normalization import layer_norm, layer_norm_pattern, norm_over_last_dims
+from tiered.rewriter.idioms.signs import zero_sign_matters
 
 
 @rewrite(

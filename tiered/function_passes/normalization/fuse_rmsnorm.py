@@ -1,7 +1,7 @@
 """x / Sqrt(mean(x * x) + epsilon) * scale  =>  RMSNormalization(x, scale)"""
 
 from tiered import Graph, Node, Skip, Value, const, op, rewrite, var
-from tiered.idioms.normalization import norm_over_last_dims, rms_norm_pattern
+from tiered.rewriter.idioms.normalization import norm_over_last_dims, rms_norm_pattern
 
 _FIRST_OPSET = 23
 

@@ -1,7 +1,7 @@
 """LayerNormalization(x + skip, scale, bias)  =>  SkipLayerNormalization(x, skip, scale, bias)"""
 
 from tiered import Graph, Node, Skip, Value, op, opt, rewrite, var
-from tiered.idioms.normalization import split_bias
+from tiered.rewriter.idioms.normalization import split_bias
 
 
 @rewrite(

@@ -1,7 +1,7 @@
 """scale * s / Sqrt(mean(s * s) + epsilon), s = x + skip  =>  SkipSimplifiedLayerNormalization"""
 
 from tiered import Constant, Graph, Node, Skip, Value, op, rewrite, same_axes, var
-from tiered.idioms.normalization import norm_epsilon, rms_norm_pattern, split_bias
+from tiered.rewriter.idioms.normalization import norm_epsilon, rms_norm_pattern, split_bias
 
 
 @rewrite(

@@ -1,7 +1,7 @@
 """BatchNormalization(x, ...)  =>  Conv(x, scale', shift', group=channels), kernel size 1"""
 
 from tiered import DataType, Graph, Node, Skip, Value, rewrite, var
-from tiered.idioms.normalization import batch_norm_of, batch_norm_pattern
+from tiered.rewriter.idioms.normalization import batch_norm_of, batch_norm_pattern
 
 
 @rewrite(

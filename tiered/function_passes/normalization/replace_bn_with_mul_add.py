@@ -1,7 +1,7 @@
 """BatchNormalization(x, ...)  =>  x * scale' + shift'"""
 
 from tiered import Graph, Node, Skip, Value, rewrite, var
-from tiered.idioms.normalization import batch_norm_of, batch_norm_pattern
+from tiered.rewriter.idioms.normalization import batch_norm_of, batch_norm_pattern
 
 
 @rewrite(

@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 
 from tiered import Constant, DataType, Graph, Node, Skip, Value, const, opt, rewrite
-from tiered.idioms.quantization_parts import QUANTIZE, is_blocked
+from tiered.rewriter.idioms.quantization_parts import QUANTIZE, is_blocked
 
 _INTEGERS: Final = (DataType.INT16, DataType.INT8, DataType.UINT16, DataType.UINT8)
 

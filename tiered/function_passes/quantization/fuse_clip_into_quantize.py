@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from tiered import DataType, Graph, Node, Skip, Value, op, opt, rewrite, var
-from tiered.idioms.quantization_parts import QUANTIZE
+from tiered.rewriter.idioms.quantization_parts import QUANTIZE
 
 _clipped = op.Relu(var.x) | op.Clip(var.x, opt.low, opt.high).bind("clip")
 

@@ -1,7 +1,7 @@
 """Cast(MatMulInteger(DynamicQuantizeLinear(x), w)) * scales  =>  DynamicQuantizeMatMul(x, w)"""
 
 from tiered import DataType, Graph, Skip, Value, op, opt, rewrite, var
-from tiered.idioms.quantization import is_number_or_column
+from tiered.rewriter.idioms.quantization import is_number_or_column
 
 _data = op.DynamicQuantizeLinear(var.x)
 _scaled = op.Mul(

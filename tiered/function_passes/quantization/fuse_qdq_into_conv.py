@@ -1,7 +1,7 @@
 """QuantizeLinear(Conv(DequantizeLinear(x), DequantizeLinear(w), b))  =>  QLinearConv(x, w, b)"""
 
 from tiered import QUANTISED, Graph, Node, Skip, Value, op, opt, rewrite, var
-from tiered.idioms.quantization import integer_bias, kernel_unit, why_may_overflow
+from tiered.rewriter.idioms.quantization import integer_bias, kernel_unit, why_may_overflow
 
 
 @rewrite(

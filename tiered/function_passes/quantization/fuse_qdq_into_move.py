@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from tiered import Graph, Node, Skip, Value, op, rest, rewrite, var
-from tiered.idioms.quantization import dequantized, quantized_by
-from tiered.idioms.quantization_parts import MOVE_ATTRIBUTES, MOVES, MOVES_ALONE
+from tiered.rewriter.idioms.quantization import dequantized, quantized_by
+from tiered.rewriter.idioms.quantization_parts import MOVE_ATTRIBUTES, MOVES, MOVES_ALONE
 
 
 @rewrite(

@@ -1,7 +1,7 @@
 """Cast(MatMulInteger(a, b)) * (s * r) + bias  =>  MatMulIntegerToFloat(a, b, s, r, bias)"""
 
 from tiered import DataType, Graph, Node, Skip, Value, op, opt, rewrite, var
-from tiered.idioms.quantization import is_number_or_column
+from tiered.rewriter.idioms.quantization import is_number_or_column
 
 _scaled = op.Mul(
     op.Cast(

@@ -15,7 +15,7 @@ from tiered import (
     rewrite,
     var,
 )
-from tiered.idioms.quantization_parts import DEQUANTIZE
+from tiered.rewriter.idioms.quantization_parts import DEQUANTIZE
 
 
 @rewrite(

@@ -1,7 +1,7 @@
 """QuantizeLinear of each part of Split(x), equal ones  =>  the parts of Split(QuantizeLinear(x))"""
 
 from tiered import Graph, Node, PassContext, Skip, function_pass
-from tiered.idioms.quantization_parts import is_along, settings_of, why_not_moved
+from tiered.rewriter.idioms.quantization_parts import is_along, settings_of, why_not_moved
 
 
 @function_pass(

@@ -3,7 +3,7 @@
 from typing import Final
 
 from tiered import DataType, Graph, Node, PassContext, function_pass
-from tiered.idioms.signedness import TO_UNSIGNED, change_signedness, quantised_values
+from tiered.rewriter.idioms.signedness import TO_UNSIGNED, change_signedness, quantised_values
 
 _PRODUCTS: Final = ("QLinearConv", "QLinearMatMul")
 

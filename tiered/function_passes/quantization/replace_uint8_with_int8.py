@@ -1,7 +1,7 @@
 """DequantizeLinear(QuantizeLinear(x, s, z), s, z)  =>  the same of int8, with z - 128, for uint8"""
 
 from tiered import DataType, Graph, Node, PassContext, function_pass
-from tiered.idioms.signedness import TO_SIGNED, change_signedness, quantised_values
+from tiered.rewriter.idioms.signedness import TO_SIGNED, change_signedness, quantised_values
 
 
 @function_pass(

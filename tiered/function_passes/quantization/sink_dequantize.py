@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from tiered import Graph, Node, Skip, Value, opt, rest, rewrite, var
-from tiered.idioms.quantization_parts import (
+from tiered.rewriter.idioms.quantization_parts import (
     DEQUANTIZE,
     MOVE_ATTRIBUTES,
     MOVES,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from tiered import Graph, Node, Skip, Value, op, rest, rewrite
-from tiered.idioms.quantization_parts import is_along, settings_of, why_not_moved
+from tiered.rewriter.idioms.quantization_parts import is_along, settings_of, why_not_moved
 
 
 @rewrite(

@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 
 from tiered import DataType, Graph, Node, Skip, Value, op, opt, rewrite, var
-from tiered.idioms.quantization_parts import DEQUANTIZE, along_axis, is_one, why_not_moved
+from tiered.rewriter.idioms.quantization_parts import DEQUANTIZE, along_axis, is_one, why_not_moved
 
 _INTEGERS: Final = (DataType.INT8, DataType.UINT8)
 """The dtypes of the kernels of MaxPool and Max that are next to floats."""

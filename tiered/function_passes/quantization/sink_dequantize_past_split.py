@@ -1,7 +1,7 @@
 """Split(DequantizeLinear(q))  =>  DequantizeLinear of each part of Split(q)"""
 
 from tiered import Graph, Node, PassContext, Skip, function_pass
-from tiered.idioms.quantization_parts import is_along, why_not_moved
+from tiered.rewriter.idioms.quantization_parts import is_along, why_not_moved
 
 
 @function_pass(

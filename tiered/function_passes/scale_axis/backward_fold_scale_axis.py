@@ -1,8 +1,8 @@
 """Mul(f(Conv(x, w, b)), s)  =>  f(Conv(x, s * w, s * b)), for f that commute with s"""
 
 from tiered import Graph, PassContext, Skip, function_pass
-from tiered.idioms.scale import push_scale_backward, scaling_of, write_rescaled
-from tiered.idioms.signs import zero_sign_matters
+from tiered.rewriter.idioms.scale import push_scale_backward, scaling_of, write_rescaled
+from tiered.rewriter.idioms.signs import zero_sign_matters
 
 
 @function_pass(

@@ -3,7 +3,7 @@
 from typing import Final
 
 from tiered import Graph, Node, PassContext, Skip, Value, function_pass
-from tiered.idioms.scale import push_scale_forward, scaling_of, write_rescaled
+from tiered.rewriter.idioms.scale import push_scale_forward, scaling_of, write_rescaled
 
 # What activations and normalizations are known by, and what stands between it and their end.
 _HEARTS: Final = frozenset({"Erf", "Sqrt", "Tanh"})

@@ -3,7 +3,7 @@
 import numpy as np
 
 from tiered import Graph, Node, Skip, Value, op, rewrite, var
-from tiered.idioms.reshaping import moved_target
+from tiered.rewriter.idioms.reshaping import moved_target
 
 _inner = (
     op.Reshape(var.x, ..., attrs="ignored").shared().bind("inner")

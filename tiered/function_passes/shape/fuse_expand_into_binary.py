@@ -1,7 +1,7 @@
 """Op(Expand(x, shape), y)  =>  Op(x, y), if x or y has each size of shape"""
 
 from tiered import Graph, PassContext, Skip, Value, function_pass
-from tiered.idioms.elementwise.broadcasting import BROADCASTS, has_size
+from tiered.rewriter.idioms.elementwise.broadcasting import BROADCASTS, has_size
 
 
 @function_pass(opt_level=2, looks_for=("Expand",), acts_on=("elementwise",))

@@ -17,7 +17,7 @@ from tiered import (
     freed_bytes,
     function_pass,
 )
-from tiered.idioms.target_shape import expand_target, reshape_target
+from tiered.rewriter.idioms.target_shape import expand_target, reshape_target
 
 Known = MutableMapping[Hashable, Value]
 

@@ -1,7 +1,7 @@
 """a * x + a * y  =>  a * (x + y), also of differences, where a is a constant"""
 
 from tiered import Graph, Node, Skip, Value, op, rewrite
-from tiered.idioms.elementwise.affine import SCALE, step_of, why_no_factor
+from tiered.rewriter.idioms.elementwise.affine import SCALE, step_of, why_no_factor
 
 
 @rewrite(

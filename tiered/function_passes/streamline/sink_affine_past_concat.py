@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from tiered import Graph, Node, Skip, Value, op, rest, rewrite
-from tiered.idioms.elementwise.affine import placed, step_of
+from tiered.rewriter.idioms.elementwise.affine import placed, step_of
 
 
 @rewrite(

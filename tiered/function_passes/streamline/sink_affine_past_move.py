@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from tiered import Graph, Node, Skip, Value, non_negative_axes, op, rest, rewrite
-from tiered.idioms.elementwise.affine import STEP, placed, varying_axis
-from tiered.idioms.quantization_parts import MOVE_ATTRIBUTES, moved_axis
+from tiered.rewriter.idioms.elementwise.affine import STEP, placed, varying_axis
+from tiered.rewriter.idioms.quantization_parts import MOVE_ATTRIBUTES, moved_axis
 
 _ALONE: Final = op.Flatten | op.Transpose
 _MOVES: Final = op.Reshape | op.Slice | op.Squeeze | op.Unsqueeze

@@ -1,7 +1,7 @@
 """Split(x * c)  =>  each part of Split(x) * c, also of Div, Add and Sub"""
 
 from tiered import Graph, Node, PassContext, Skip, Value, function_pass
-from tiered.idioms.elementwise.affine import Step, placed, step_of
+from tiered.rewriter.idioms.elementwise.affine import Step, placed, step_of
 
 
 @function_pass(

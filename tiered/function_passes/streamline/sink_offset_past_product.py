@@ -18,7 +18,7 @@ from tiered import (
     opt,
     rewrite,
 )
-from tiered.idioms.elementwise.affine import OFFSET, varying_axis
+from tiered.rewriter.idioms.elementwise.affine import OFFSET, varying_axis
 
 _FLOATS: Final = (DataType.FLOAT, DataType.DOUBLE, DataType.FLOAT16)
 

@@ -3,7 +3,7 @@
 from typing import Final
 
 from tiered import Graph, Node, Skip, Value, op, rewrite
-from tiered.idioms.elementwise.affine import SCALE, varying_axis, why_no_factor
+from tiered.rewriter.idioms.elementwise.affine import SCALE, varying_axis, why_no_factor
 
 _POOLED: Final = 2
 """The first axis that a pool combines elements along."""

@@ -3,7 +3,7 @@
 import numpy as np
 
 from tiered import Graph, Node, Skip, Value, op, opt, rewrite, var
-from tiered.idioms.elementwise.affine import SCALE, placed, varying_axis, why_no_factor
+from tiered.rewriter.idioms.elementwise.affine import SCALE, placed, varying_axis, why_no_factor
 
 
 @rewrite(

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiered import Graph, Node, PassContext, Skip, function_pass
-from tiered.idioms.elementwise.broadcasting import BROADCASTS, has_size
+from tiered.rewriter.idioms.elementwise.broadcasting import BROADCASTS, has_size
 
 
 @function_pass(

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import onnx
 
-from tiered.errors import ModelError
 from tiered.graph.core import use_lists
 from tiered.graph.core.gate import RewriteBlock
 from tiered.graph.core.node import Node, domain_of
@@ -27,6 +26,7 @@ from tiered.graph.edits import (
     surgery as edit_surgery,
     values as edit_values,
 )
+from tiered.support.errors import ModelError
 from tiered.support.loading import LoadedLater
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
-from tiered.errors import ModelError
+from tiered.support.errors import ModelError
 
 if TYPE_CHECKING:
     from tiered.graph.core.graph import Graph

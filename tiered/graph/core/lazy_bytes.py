@@ -17,8 +17,8 @@ from typing import Any, Final, Literal
 import numpy as np
 import onnx
 
-from tiered.errors import ModelError
 from tiered.graph.core.dtypes import bits_of
+from tiered.support.errors import ModelError
 
 SPILLED: Final = 1 << 24
 """Results of this many bytes or more go to disk."""

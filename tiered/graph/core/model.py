@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 import onnx
 
-from tiered.errors import ModelError
 from tiered.graph.core.gate import Gate
 from tiered.graph.core.graph import Function, Graph
 from tiered.graph.core.journal import Edit, Entry, Journal, Mark, Snapshot, Stamp
 from tiered.graph.core.names import Names
 from tiered.graph.core.use_lists import leave_function
 from tiered.graph.core.value import Value
+from tiered.support.errors import ModelError
 
 if TYPE_CHECKING:
     from tiered.graph.core.interface_map import InterfaceMap
@@ -105,8 +105,8 @@ class ModelState(ABC):
 
     def _repr_html_(self) -> str:
         """Return the interface and the operators as tables, for a notebook."""
-        from tiered.pages.render import fragment, short
-        from tiered.pages.sections import Table
+        from tiered.support.pages.render import fragment, short
+        from tiered.support.pages.sections import Table
 
         name = os.path.basename(self.label)
         if self._main is None:

@@ -9,7 +9,6 @@ import numpy as np
 import onnx
 from onnx.defs import OpSchema
 
-from tiered.errors import ModelError
 from tiered.graph.core.provenance import origins_of
 from tiered.graph.core.schema import (
     EARLY_OPERATORS,
@@ -20,6 +19,7 @@ from tiered.graph.core.schema import (
     schema_of,
 )
 from tiered.graph.core.tensor import Tensor
+from tiered.support.errors import ModelError
 
 if TYPE_CHECKING:
     from tiered.graph.core.graph import Graph

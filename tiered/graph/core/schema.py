@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import onnx
 from onnx import defs
 
-from tiered.errors import ModelError
+from tiered.support.errors import ModelError
 
 if TYPE_CHECKING:
     from tiered.graph.core.tensor import Tensor

@@ -11,7 +11,6 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from tiered.errors import ModelError
 from tiered.graph.core.dtypes import DataType, bits_of
 from tiered.graph.core.lazy_bytes import (
     SPILLED,
@@ -24,6 +23,7 @@ from tiered.graph.core.lazy_bytes import (
     span_of_stored,
     spill,
 )
+from tiered.support.errors import ModelError
 from tiered.support.memory_limit import check_memory
 
 # Decoded arrays up to this many bytes are kept: shapes, axes and scalars are read again and again.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from tiered.errors import CycleError
+from tiered.support.errors import CycleError
 
 if TYPE_CHECKING:
     from tiered.graph.core.graph import Graph

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import numpy as np
 
-from tiered.errors import ModelError
 from tiered.graph.core.dtypes import DataType
 from tiered.graph.core.tensor import Tensor
 from tiered.graph.core.types import Dim, Shape, TensorType, ValueType, read_type, tensor_type
+from tiered.support.errors import ModelError
 
 if TYPE_CHECKING:
     import onnx

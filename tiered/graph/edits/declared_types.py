@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import onnx
 
-from tiered.errors import ModelError
 from tiered.graph.core.types import (
     OpaqueType,
     TensorType,
@@ -16,6 +15,7 @@ from tiered.graph.core.types import (
     tensor_type,
     write_type,
 )
+from tiered.support.errors import ModelError
 
 if TYPE_CHECKING:
     from tiered.graph.core.graph import Graph

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Final
 
 import onnx
 
-from tiered.errors import ModelError
 from tiered.graph.core.types import read_type, without_symbols
 from tiered.graph.core.value import Value
 from tiered.graph.edits.nodes import enter, insert
 from tiered.graph.edits.transactions import check_node, undone_on_error
+from tiered.support.errors import ModelError
 
 if TYPE_CHECKING:
     from tiered.graph.core.graph import Function, Graph

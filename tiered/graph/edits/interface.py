@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import onnx
 
-from tiered.errors import ModelError
 from tiered.graph.core import use_lists
 from tiered.graph.core.journal import Edit
 from tiered.graph.core.types import TensorType, ValueType, read_type, tensor_type, write_type
@@ -17,6 +16,7 @@ from tiered.graph.edits.invalidate import forget_elements_below
 from tiered.graph.edits.nodes import enter, leave
 from tiered.graph.edits.transactions import check_free
 from tiered.graph.shape_inference.symbolic_dims import COMPOSED, INVENTED
+from tiered.support.errors import ModelError
 
 if TYPE_CHECKING:
     from tiered.graph.core.graph import Graph

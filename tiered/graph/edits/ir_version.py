@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import onnx
 from onnx import TensorProto
 
-from tiered.errors import UsageError
+from tiered.support.errors import UsageError
 
 if TYPE_CHECKING:
     from tiered.graph.core.model import ModelState

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from tiered.errors import ModelError
 from tiered.graph.core.dtypes import DataType
 from tiered.graph.opset.earliest import WITH_BROADCAST
 from tiered.graph.queries.function_body import (
@@ -18,6 +17,7 @@ from tiered.graph.queries.function_body import (
     function_body,
     has_function_body,
 )
+from tiered.support.errors import ModelError
 from tiered.support.numerics import Numerics
 
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import onnx
 
-from tiered.errors import ModelError
 from tiered.graph.core import use_lists
 from tiered.graph.core.journal import Edit
 from tiered.graph.core.node import Node, domain_of
@@ -16,6 +15,7 @@ from tiered.graph.core.topological_sort import producers
 from tiered.graph.core.value import NOT_INFERRED, Value
 from tiered.graph.edits.invalidate import invalidate_partial_elements
 from tiered.graph.edits.transactions import check_free, check_node, undone_on_error
+from tiered.support.errors import ModelError
 
 if TYPE_CHECKING:
     from tiered.graph.core.graph import Graph

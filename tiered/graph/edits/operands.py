@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import onnx
 
-from tiered.errors import ModelError
 from tiered.graph.core import use_lists
 from tiered.graph.core.journal import Edit
 from tiered.graph.core.node import domain_of
@@ -21,6 +20,7 @@ from tiered.graph.edits.transactions import (
     check_node_within,
     undone_on_error,
 )
+from tiered.support.errors import ModelError
 
 if TYPE_CHECKING:
     from tiered.graph.core.graph import Graph

@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from tiered.errors import OperatorError, did_you_mean
 from tiered.graph.core.schema import Schema, attributes_of, input_names, operators_of, schema_of
 from tiered.graph.opset.adapter import NoEquivalentForm
 from tiered.graph.queries.formals import dtype_name, dtype_names, formal_of, known_dtype
+from tiered.support.errors import OperatorError, did_you_mean
 
 if TYPE_CHECKING:
     from tiered.graph.core.graph import Graph

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import onnx
 
-from tiered.errors import ModelError, OpsetError, UsageError
 from tiered.graph.core.journal import Edit
 from tiered.graph.core.schema import encode_attribute, schema_of
 from tiered.graph.edits import operands as edit_operands
@@ -21,6 +20,7 @@ from tiered.graph.edits.lowerings import lowered
 from tiered.graph.opset.adapter import Form, NoEquivalentForm
 from tiered.graph.opset.conversion import form_between
 from tiered.graph.opset.type_fit import type_text
+from tiered.support.errors import ModelError, OpsetError, UsageError
 from tiered.support.numerics import Numerics
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 
 import onnx
 
-from tiered.errors import ModelError
 from tiered.graph.core.graph import Function
 from tiered.graph.core.journal import Edit
 from tiered.graph.core.marks import COMPILER
@@ -22,6 +21,7 @@ from tiered.graph.edits.nodes import insert
 from tiered.graph.edits.transactions import check_node, undone_on_error
 from tiered.graph.io.export import export_node
 from tiered.graph.io.load import load_function
+from tiered.support.errors import ModelError
 
 if TYPE_CHECKING:
     from tiered.graph.core.graph import Graph

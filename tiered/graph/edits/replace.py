@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from tiered.errors import OperatorError
 from tiered.graph.core.tensor import Tensor
 from tiered.graph.core.types import TensorType, ValueType
 from tiered.graph.core.value import SLOT_MASK, NotInferred, Value
 from tiered.graph.edits.nodes import why_not_foldable, write_folded
 from tiered.graph.edits.operands import has_node_named
 from tiered.graph.edits.transactions import check_model, check_node, is_hidden, undone_on_error
+from tiered.support.errors import OperatorError
 
 if TYPE_CHECKING:
     from tiered.graph.core.graph import Graph

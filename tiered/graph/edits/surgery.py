@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import onnx
 
-from tiered.errors import ModelError
 from tiered.graph.core.dtypes import DataType
 from tiered.graph.core.tensor import Tensor
 from tiered.graph.core.types import Shape, TensorType, ValueType, tensor_type
@@ -21,6 +20,7 @@ from tiered.graph.edits.transactions import (
     check_value,
     undone_on_error,
 )
+from tiered.support.errors import ModelError
 
 if TYPE_CHECKING:
     from tiered.graph.core.graph import Graph

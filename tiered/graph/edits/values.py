@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tiered.errors import ModelError
 from tiered.graph.core import use_lists
 from tiered.graph.core.journal import Edit
 from tiered.graph.core.tensor import Tensor
@@ -23,6 +22,7 @@ from tiered.graph.edits.interface import declared_type
 from tiered.graph.edits.invalidate import forget_elements_below
 from tiered.graph.edits.nodes import check_move, enter, leave
 from tiered.graph.edits.transactions import check_free, check_model, check_value
+from tiered.support.errors import ModelError
 
 if TYPE_CHECKING:
     from tiered.graph.core.graph import Graph

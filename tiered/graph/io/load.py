@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import onnx
 
-from tiered.errors import ModelError
 from tiered.graph.core import use_lists
 from tiered.graph.core.graph import Function, Graph
 from tiered.graph.core.node import Node, domain_of
@@ -22,6 +21,7 @@ from tiered.graph.edits.interface import check_declared_alike, input_type
 from tiered.graph.io.copies import own_copies, without
 from tiered.graph.io.text_check import wrong_header
 from tiered.graph.queries.call_graph import call_graph, recursive_functions
+from tiered.support.errors import ModelError
 
 if TYPE_CHECKING:
     from tiered.graph.core.model import ModelState

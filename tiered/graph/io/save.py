@@ -12,13 +12,13 @@ import onnx
 from google.protobuf.message import EncodeError
 from onnx import numpy_helper
 
-from tiered.errors import ModelError
 from tiered.graph.core.lazy_bytes import blocks_of_file, location_of, place_of, set_place
 from tiered.graph.core.node import domain_of
 from tiered.graph.core.schema import schema_of
 from tiered.graph.core.tensor import Tensor
 from tiered.graph.io.export import export_model
 from tiered.graph.io.protobuf_scan import Span, size_of, splice
+from tiered.support.errors import ModelError
 from tiered.support.memory_limit import check_memory
 from tiered.support.records import Record
 from tiered.support.whole_files import unfinished

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import onnx
 
-from tiered.errors import ModelError
 from tiered.graph.core.dtypes import DataType
 from tiered.graph.core.schema import AttributeReference
 from tiered.graph.core.tensor import Tensor
 from tiered.graph.core.value import NOT_INFERRED, Value
+from tiered.support.errors import ModelError
 from tiered.support.records import Record
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """What is known of operators: a registry for each aspect, all of one kind.
 
 An aspect is one question that a part of the project asks of operators: the types of their outputs,
-their gradient, how a cut passes through. `tiered.aspects` lists them, and `tiered operators` prints
+their gradient, how a cut passes through. `tiered.analysis.aspects` lists them, and `tiered operators` prints
 which operators have which.
 """
 
@@ -12,7 +12,7 @@ from functools import partial
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 
-from tiered.errors import UsageError
+from tiered.support.errors import UsageError
 
 if TYPE_CHECKING:
     from tiered.graph.core.node import Node

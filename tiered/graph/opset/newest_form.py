@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import onnx
 
-from tiered.errors import ModelError
 from tiered.graph.core.schema import (
     Schema,
     attributes_of,
@@ -26,6 +25,7 @@ from tiered.graph.core.types import TensorType
 from tiered.graph.core.value import Value
 from tiered.graph.opset.adapter import Change, Form, NoEquivalentForm, detached, says_the_same
 from tiered.graph.opset.adapters import CHANGES, READ_ANEW
+from tiered.support.errors import ModelError
 
 if TYPE_CHECKING:
     from tiered.graph.core.graph import Graph

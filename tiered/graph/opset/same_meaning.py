@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from tiered.errors import ModelError
 from tiered.graph.core.schema import Schema, attributes_of, default_of, schema_in_use, schema_of
 from tiered.graph.opset.adapter import Form, NoEquivalentForm
 from tiered.graph.opset.newest_form import form_at, readings
 from tiered.graph.queries.formals import dtype_name, formal_of
 from tiered.graph.queries.schema_check import check_node_at
+from tiered.support.errors import ModelError
 
 if TYPE_CHECKING:
     from tiered.graph.core.graph import Graph

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, Final
 
-from tiered.errors import ModelError
 from tiered.graph.core.node import domain_of
+from tiered.support.errors import ModelError
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import onnx
 
-from tiered.errors import ModelError
 from tiered.graph.core.schema import Schema, attributes_of, schema_of
 from tiered.graph.core.types import TensorType
 from tiered.graph.queries.stable_body import stabilized
+from tiered.support.errors import ModelError
 
 if TYPE_CHECKING:
     from tiered.graph.core.node import Node

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 import onnx
 from onnx import checker, shape_inference
 
-from tiered.errors import ModelError
 from tiered.graph.core.lazy_bytes import is_stored
 from tiered.graph.core.schema import EARLY_OPERATORS, operators_of
 from tiered.graph.core.types import TensorType, is_compatible, read_type, write_type
@@ -22,6 +21,7 @@ from tiered.graph.shape_inference.onnx_inference import (
     node_complaint,
     onnx_inference_is_unsound,
 )
+from tiered.support.errors import ModelError
 
 if TYPE_CHECKING:
     from tiered.graph.core.model import ModelState

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import onnx
 from onnx.defs import OpSchema
 
-from tiered.errors import ModelError
 from tiered.graph.core.schema import schema_of
+from tiered.support.errors import ModelError
 
 if TYPE_CHECKING:
     from tiered.graph.core.model import ModelState

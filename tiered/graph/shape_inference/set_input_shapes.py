@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import onnx
 from onnx import shape_inference
 
-from tiered.errors import ShapeError, UsageError, did_you_mean
 from tiered.graph.core.dim_names import EXPECTED, is_dim
 from tiered.graph.core.types import Dim, Shape, TensorType, read_type
 from tiered.graph.core.value import Value
@@ -24,6 +23,7 @@ from tiered.graph.shape_inference.onnx_inference import (
     is_inferable,
     propagation_is_bounded,
 )
+from tiered.support.errors import ShapeError, UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from tiered.graph.core.graph import Graph

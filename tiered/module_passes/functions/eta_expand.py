@@ -1,7 +1,7 @@
 """A node  =>  a call of a local function with this node"""
 
 from tiered import Graph, Model, Node, PassContext, Skip, module_pass
-from tiered.idioms.functions.outlining import FunctionNames, why_not_outlined
+from tiered.rewriter.idioms.functions.outlining import FunctionNames, why_not_outlined
 
 
 @module_pass(opt_level=None, conflicts=("inline",), acts_on=("*",))

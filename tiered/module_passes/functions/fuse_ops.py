@@ -1,8 +1,8 @@
 """Nodes that a compiler would make one kernel of  =>  a call of a local function with them"""
 
 from tiered import Model, PassContext, UsageError, module_pass
-from tiered.idioms.functions.fusion_groups import fusion_groups
-from tiered.idioms.functions.outlining import FunctionNames, why_not_outlined
+from tiered.rewriter.idioms.functions.fusion_groups import fusion_groups
+from tiered.rewriter.idioms.functions.outlining import FunctionNames, why_not_outlined
 
 
 @module_pass(opt_level=None, required=("infer_shapes",), conflicts=("inline",), acts_on=("*",))

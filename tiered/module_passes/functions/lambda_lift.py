@@ -3,7 +3,7 @@
 from typing import Final
 
 from tiered import Graph, Model, PassContext, Skip, module_pass
-from tiered.idioms.functions.outlining import FunctionNames, why_not_outlined
+from tiered.rewriter.idioms.functions.outlining import FunctionNames, why_not_outlined
 
 _OWNERS: Final = ("If", "Loop", "Scan")
 

@@ -1,7 +1,7 @@
 """A call with constant attributes or operands  =>  a call of a function that has them inside"""
 
 from tiered import Model, PassContext, module_pass
-from tiered.idioms.functions.specialization import Specializer
+from tiered.rewriter.idioms.functions.specialization import Specializer
 
 
 @module_pass(opt_level=None, conflicts=("inline",), acts_on=("*",))

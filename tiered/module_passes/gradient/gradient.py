@@ -20,7 +20,7 @@ from tiered import (
     peak_change,
     recompute_forward,
 )
-from tiered.idioms.tensors import tensor_named
+from tiered.rewriter.idioms.tensors import tensor_named
 
 
 @module_pass(

@@ -1,7 +1,7 @@
 """Inputs with one batch size, at any axis  =>  the same inputs with another size, or a named dim"""
 
 from tiered import Model, PassContext, Skip, UsageError, Value, module_pass, rebatch
-from tiered.idioms.tensors import input_named
+from tiered.rewriter.idioms.tensors import input_named
 
 
 @module_pass(

@@ -17,7 +17,7 @@ from tiered import (
     Value,
     module_pass,
 )
-from tiered.idioms.tensors import input_named
+from tiered.rewriter.idioms.tensors import input_named
 
 
 @module_pass(opt_level=None, required=("infer_shapes",), acts_on=("*",), changes_interface=True)

@@ -22,7 +22,7 @@ def convert_layout(
     """Place Transposes where they take the least time, over the whole graph.
 
     Operators are written in another order of their axes where that saves more than it costs, in
-    Transposes and in the operators (`tiered/layout/solve.py` has the algorithm); constants are
+    Transposes and in the operators (`tiered/analysis/layout/solve.py` has the algorithm); constants are
     permuted once, here. The result never moves more bytes than before, unless a desired layout
     requires it. Operators that are
     desired in NHWC become calls of local functions such as `tiered.nhwc::Conv`, which every

@@ -10,7 +10,13 @@ from tiered import (
     module_pass,
     peak_change,
 )
-from tiered.idioms.parts.product import Cut, Dim, cut_by_bytes, product_in_parts, requested_cuts
+from tiered.rewriter.idioms.parts.product import (
+    Cut,
+    Dim,
+    cut_by_bytes,
+    product_in_parts,
+    requested_cuts,
+)
 
 
 @module_pass(

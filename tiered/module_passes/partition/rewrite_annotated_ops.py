@@ -16,7 +16,7 @@ def rewrite_annotated_ops(
     """Assign nodes to devices and pipeline stages: metadata `tiered.device` and `tiered.stage`.
 
     A cut assigns a node and its ancestors, but those of earlier cuts. Stages must never decrease
-    along edges. `tiered.partition.device_partitions` makes partitions of the marks.
+    along edges. `tiered.extensions.partition.device_partitions` makes partitions of the marks.
 
     Args:
         fallback_device: the device of nodes without one.

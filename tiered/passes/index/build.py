@@ -6,9 +6,9 @@ import os
 from typing import Any, Final
 
 from tiered.passes.index.lazy import PACKAGE, operators_as_text
+from tiered.passes.interface.pass_info import PassInfo
+from tiered.passes.interface.registry import PACKAGES, Registry
 from tiered.passes.kinds.body import BodyPass
-from tiered.passes.pass_info import PassInfo
-from tiered.passes.registry import PACKAGES, Registry
 from tiered.support.numerics import QUANTISED, Numerics, Promise
 from tiered.support.options import Option
 from tiered.support.whole_files import write_text
@@ -21,7 +21,7 @@ _HEAD: Final = '''"""The info of each pass, without its file. `make index` write
 from typing import Final, Literal
 
 from tiered.passes.index.lazy import Indexed
-from tiered.passes.pass_info import PassInfo
+from tiered.passes.interface.pass_info import PassInfo
 from tiered.support.numerics import QUANTISED, Numerics
 from tiered.support.options import Option, Size
 

@@ -6,13 +6,13 @@ import os
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
-from tiered.errors import UsageError
+from tiered.passes.interface.pass_info import PassInfo
+from tiered.passes.interface.registry import registry
 from tiered.passes.kinds.body import Body, BodyPass, Operators, key_of
 from tiered.passes.kinds.calling_pass import FunctionPass, ModulePass
 from tiered.passes.kinds.decorators import defaults_of
 from tiered.passes.kinds.rewrite_pass import RewritePass
-from tiered.passes.pass_info import PassInfo
-from tiered.passes.registry import registry
+from tiered.support.errors import UsageError
 
 PACKAGE: Final = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
 """The folder of tiered."""

@@ -9,7 +9,7 @@ from typing import Any, Final
 from tiered.graph import Graph, Model
 from tiered.passes.base import Pass
 from tiered.passes.conditions import NO_CONDITIONS, Conditions
-from tiered.passes.pass_info import PassInfo
+from tiered.passes.interface.pass_info import PassInfo
 from tiered.rewriter import Rule
 
 Operators = tuple[frozenset[tuple[str, str]], ...]

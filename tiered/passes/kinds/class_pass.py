@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from tiered.context import PassContext
-from tiered.errors import UsageError
 from tiered.graph import Graph, Model, Node, Value
 from tiered.graph.opset.newest_form import NoEquivalentForm
 from tiered.passes.base import AnyModel, Pass
@@ -14,6 +13,7 @@ from tiered.passes.kinds.decorators import Declared, module_pass
 from tiered.passes.run import edited_by
 from tiered.rewriter import Skip
 from tiered.rewriter.driver import why_not_replaceable
+from tiered.support.errors import UsageError
 
 if TYPE_CHECKING:
     from onnx.defs import OpSchema

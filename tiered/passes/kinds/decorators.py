@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, TypedDict, Unpack
 
-from tiered.errors import UsageError
 from tiered.passes.conditions import Conditions, condition_of
+from tiered.passes.interface.pass_info import PassInfo
 from tiered.passes.kinds.body import BODY, FUNCTION, Body
 from tiered.passes.kinds.calling_pass import FunctionPass, ModulePass
 from tiered.passes.kinds.rewrite_pass import RewritePass
-from tiered.passes.pass_info import PassInfo
 from tiered.rewriter import Pattern, Rule
+from tiered.support.errors import UsageError
 from tiered.support.loading import is_plain
 from tiered.support.numerics import Numerics, Promise
 from tiered.support.options import Option, checked_options, options_of

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Unpack, overload
 
 import onnx
 
-from tiered.errors import PassError, UsageError
 from tiered.graph import Model
 from tiered.passes.kinds.body import Body
 from tiered.passes.kinds.calling_pass import CallingPass, as_single_rewrite
@@ -20,6 +19,7 @@ from tiered.passes.kinds.decorators import (
     looks_for_of,
 )
 from tiered.passes.run import PassRun
+from tiered.support.errors import PassError, UsageError
 
 if TYPE_CHECKING:
     from tiered.passes.execution import Execution

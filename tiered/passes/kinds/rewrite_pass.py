@@ -6,19 +6,19 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tiered.backends.standard import NO_OPERATOR, in_newer_opset, newer_operator
 from tiered.graph import Graph, Model, Node
 from tiered.graph.core.journal import Edit, Entry
 from tiered.passes.kinds.body import BodyPass, is_attached
 from tiered.passes.run import Allows, PassRun
 from tiered.passes.scope_guard import OUTSIDE
 from tiered.rewriter import Match, Rule, Skip, apply_rule
+from tiered.targets.standard import NO_OPERATOR, in_newer_opset, newer_operator
 
 if TYPE_CHECKING:
-    from tiered.backends import Backend
-    from tiered.backends.any_runtime import AnyRuntime
     from tiered.context import PassContext
     from tiered.passes.execution import Execution
+    from tiered.targets import Backend
+    from tiered.targets.any_runtime import AnyRuntime
 
 
 class RewritePass(BodyPass):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from tiered.errors import ModelError, UsageError, did_you_mean
 from tiered.graph import Model, Value
 from tiered.graph.core.types import is_compatible
+from tiered.support.errors import ModelError, UsageError, did_you_mean
 
 Connections = Mapping[str, str | Sequence[str]] | Literal["names"]
 """The input of the second model by output of the first, or several; or those of equal name."""

@@ -8,7 +8,6 @@ from typing import Final, NamedTuple
 
 import onnx
 
-from tiered.errors import ModelError, OpsetError, UsageError
 from tiered.graph import Model, Value
 from tiered.graph.core.lazy_bytes import is_stored, location_of
 from tiered.graph.core.node import domain_of
@@ -22,6 +21,7 @@ from tiered.pipeline.compose.merged_dims import equal_dims, reconcile_dims
 from tiered.pipeline.compose.merged_names import rename_nodes, rename_tensors
 from tiered.pipeline.compose.parts import AnyModel, view_of
 from tiered.pipeline.compose.split_mark import finish, joined, mark_of
+from tiered.support.errors import ModelError, OpsetError, UsageError
 
 _FIELDS: Final = (
     *("node", "initializer", "sparse_initializer", "value_info", "quantization_annotation"),

@@ -7,11 +7,11 @@ from typing import Literal, NamedTuple
 
 import onnx
 
-from tiered.errors import ModelError
 from tiered.graph import TensorType
 from tiered.graph.core.types import Dim
 from tiered.graph.io.protos import graphs_of, shapes_of_type
 from tiered.pipeline.compose.connections import Joints, Pairs
+from tiered.support.errors import ModelError
 
 
 class _Name(NamedTuple):

@@ -6,12 +6,12 @@ from functools import partial
 
 import onnx
 
-from tiered.errors import ModelError
 from tiered.graph import Model, Value
 from tiered.graph.io.protos import nodes_of
-from tiered.idioms.tensors import make_room
 from tiered.pipeline.compose.connections import Joints
 from tiered.pipeline.compose.merged_dims import free_name
+from tiered.rewriter.idioms.tensors import make_room
+from tiered.support.errors import ModelError
 
 
 def rename_tensors(first: Model, second: Model, joints: Joints, prefix: str) -> list[str]:

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import onnx
 
-from tiered.errors import UsageError
 from tiered.graph import Model, Node, Value
 from tiered.graph.core.types import read_type
-from tiered.idioms.tensors import needed_nodes, tensor_named, values_read
 from tiered.passes import get_pass
 from tiered.pipeline.compose.split_mark import mark_text, write_marks
+from tiered.rewriter.idioms.tensors import needed_nodes, tensor_named, values_read
+from tiered.support.errors import UsageError
 
 AnyModel = str | os.PathLike[str] | onnx.ModelProto | Model
 

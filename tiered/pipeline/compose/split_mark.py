@@ -10,9 +10,9 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from tiered.errors import ModelError
 from tiered.graph import Model, Value
-from tiered.idioms.tensors import set_outputs
+from tiered.rewriter.idioms.tensors import set_outputs
+from tiered.support.errors import ModelError
 
 KEY: Final = "tiered.split"
 

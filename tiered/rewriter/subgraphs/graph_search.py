@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from tiered.errors import SearchLimitError, UsageError
+from tiered.support.errors import SearchLimitError, UsageError
 
 if TYPE_CHECKING:
     from tiered.graph.core.graph import Graph

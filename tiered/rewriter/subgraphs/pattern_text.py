@@ -15,7 +15,6 @@ from typing import Any, TypeAlias
 import onnx
 from onnx import defs, parser
 
-from tiered.errors import UsageError
 from tiered.graph.api import Model
 from tiered.graph.core.graph import Graph
 from tiered.graph.core.schema import decode_attribute
@@ -24,6 +23,7 @@ from tiered.graph.core.types import TensorType, read_type
 from tiered.graph.io.export import export_model
 from tiered.rewriter.language import const, op as newest, pattern_of
 from tiered.rewriter.pattern import Const, Opt, Pattern, PatternError, Together, Var
+from tiered.support.errors import UsageError
 
 Protos: TypeAlias = "onnx.ModelProto | onnx.GraphProto | onnx.FunctionProto"
 PatternLike: TypeAlias = "Pattern | Callable[..., Any] | str | Protos | Graph | Model"

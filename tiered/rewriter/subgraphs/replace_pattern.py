@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tiered.errors import UsageError
 from tiered.graph.api import Model
 from tiered.graph.core.graph import Graph
 from tiered.graph.core.journal import Edit, Entry
@@ -33,6 +32,7 @@ from tiered.rewriter.subgraphs.pattern_text import (
     template_of,
 )
 from tiered.rewriter.subgraphs.replacement import Unbuildable, build, check_buildable
+from tiered.support.errors import UsageError
 
 if TYPE_CHECKING:
     from tiered.graph.core.node import Node

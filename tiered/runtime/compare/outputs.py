@@ -8,9 +8,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from tiered.errors import UsageError
 from tiered.graph.core.dtypes import is_float
 from tiered.runtime.compare.tensors import Limits, OutputDifference, compare_arrays
+from tiered.support.errors import UsageError
 from tiered.support.numerics import Numerics, Promise
 
 __all__ = ["RANDOM_DRAW", "Comparison", "Numerics", "OutputDifference", "compare", "left_out"]
@@ -56,8 +56,8 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         """Return the outputs as a table, for a notebook."""
-        from tiered.pages.render import fragment, short
-        from tiered.pages.sections import Table
+        from tiered.support.pages.render import fragment, short
+        from tiered.support.pages.sections import Table
 
         rows = [
             (

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import onnx
 
-from tiered.errors import RuntimeFailure
 from tiered.graph.core.types import write_type
 from tiered.graph.io.export import export_node
 from tiered.rewriter.skip import Skip
 from tiered.runtime.fold.compute_cost import is_fragile
 from tiered.runtime.fold.moves import moved
+from tiered.support.errors import RuntimeFailure
 
 if TYPE_CHECKING:
     from tiered.graph.core.node import Node

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from tiered.errors import ModelError
 from tiered.graph.core.dtypes import DataType
 from tiered.graph.opset.aspect import Aspect
+from tiered.support.errors import ModelError
 
 if TYPE_CHECKING:
     from tiered.graph.core.node import Node

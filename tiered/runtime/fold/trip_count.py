@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import onnx
 
-from tiered.errors import RuntimeFailure
 from tiered.graph.core.types import TensorType, tensor_type, write_type
 from tiered.graph.io.export import export_node
 from tiered.graph.shape_inference.rules.control_flow import BODY_DECIDES, loop_turns
+from tiered.support.errors import RuntimeFailure
 
 if TYPE_CHECKING:
     from tiered.graph.core.node import Node

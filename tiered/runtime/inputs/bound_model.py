@@ -9,10 +9,10 @@ from functools import cached_property
 import onnx
 from onnx import inliner
 
-from tiered.errors import ModelError
 from tiered.graph import Graph, Model
 from tiered.graph.io.export import export_model
 from tiered.runtime.inputs.dims import weight_dims
+from tiered.support.errors import ModelError
 
 _KEPT = 1024  # elements of an initializer that shape inference may read
 _MAX_INLINED = 20_000  # nodes; a nest of functions can be exponentially larger than its text

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tiered.errors import ModelError, RuntimeFailure, TimedOut
 from tiered.runtime.inputs.constraints import facts
 from tiered.runtime.inputs.dims import ALL_ONES, Binder, Slot, candidates
 from tiered.runtime.inputs.draw import Request, make_tensor
 from tiered.runtime.inputs.graph_facts import Fact
 from tiered.runtime.inputs.refused import learned_sizes, sizes_of_constants
 from tiered.runtime.session import Runner, Session, as_proto
+from tiered.support.errors import ModelError, RuntimeFailure, TimedOut
 
 if TYPE_CHECKING:
     import onnx

@@ -17,9 +17,9 @@ import weakref
 from collections.abc import Iterator, Sequence
 from typing import IO, Any, BinaryIO, Final, cast
 
-from tiered.errors import Crashed, HelperError, OutOfMemory, RuntimeFailure, TimedOut
 from tiered.runtime.worker.frames import Blob, receive, send
 from tiered.runtime.worker.limits import OUT_OF_MEMORY
+from tiered.support.errors import Crashed, HelperError, OutOfMemory, RuntimeFailure, TimedOut
 
 _START_SECONDS = 60.0  # to load Python and onnxruntime, from the slowest of disks
 _END_SECONDS = 5.0

@@ -18,12 +18,12 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from tiered.errors import OutOfMemory, RuntimeFailure
 from tiered.runtime.opening import plain_setting
 from tiered.runtime.session import label_of, loadable
 from tiered.runtime.worker.child import Child, Ended
 from tiered.runtime.worker.frames import Blob, pack, unpack
 from tiered.runtime.worker.limits import physical_memory
+from tiered.support.errors import OutOfMemory, RuntimeFailure
 
 if TYPE_CHECKING:
     from tiered.runtime.opening import Setting

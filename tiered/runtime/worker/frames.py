@@ -24,7 +24,7 @@ from typing import Any, BinaryIO
 import ml_dtypes  # noqa: F401 - see above
 import numpy as np
 
-from tiered.errors import RuntimeFailure
+from tiered.support.errors import RuntimeFailure
 
 Blob = bytes | bytearray | memoryview
 _LENGTH = struct.Struct("<Q")

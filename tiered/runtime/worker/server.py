@@ -26,12 +26,12 @@ import signal
 import sys
 from typing import Any, BinaryIO
 
-from tiered.errors import RuntimeFailure
 from tiered.runtime.opening import setting_of
 from tiered.runtime.session import Reference, Session
 from tiered.runtime.worker.frames import Blob, pack, receive, send, unpack
 from tiered.runtime.worker.limits import MemoryLimit, die_after, end_before_parent
 from tiered.runtime.worker.timing import TimedModel, timed
+from tiered.support.errors import RuntimeFailure
 
 _MEMORY_WORDS = ("Failed to allocate memory", "bad_alloc", "bad allocation", "Unable to allocate")
 

@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tiered.errors import RuntimeFailure
 from tiered.runtime.session import Session
+from tiered.support.errors import RuntimeFailure
 from tiered.support.peak import peak_since_reset, reset_peak
 
 

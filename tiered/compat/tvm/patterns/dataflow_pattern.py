@@ -24,9 +24,9 @@ from tiered.compat.tvm.patterns.expression_matches import (
     rewrite_model,
 )
 from tiered.compat.tvm.patterns.operator_names import has_attribute, operators_of
-from tiered.errors import UsageError
 from tiered.graph import Graph, Model, Node, Value
 from tiered.rewriter import Pattern, const, op, rest, var
+from tiered.support.errors import UsageError
 
 __all__ = [
     "AltPattern",

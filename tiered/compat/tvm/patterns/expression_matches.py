@@ -8,10 +8,9 @@ from typing import Any, Final, Protocol
 
 import onnx
 
-from tiered.errors import UsageError
+from tiered.extensions.partition.versions import DOMAIN, METADATA_SINCE, FunctionIds, outlined
 from tiered.graph import Graph, Model, Node, Value
 from tiered.graph.core.marks import mark_against
-from tiered.partition.versions import DOMAIN, METADATA_SINCE, FunctionIds, outlined
 from tiered.passes.run import edited_by
 from tiered.rewriter import (
     Match,
@@ -24,6 +23,7 @@ from tiered.rewriter import (
 )
 from tiered.rewriter.match import all_matches
 from tiered.rewriter.pattern import Const
+from tiered.support.errors import UsageError
 
 PARTITIONED: Final = "PartitionedFromPattern"
 """The metadata key of a function: the operators of its pattern, TVM's way."""

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from onnx import defs
 
-from tiered.errors import UsageError, did_you_mean
 from tiered.graph import Node
+from tiered.support.errors import UsageError, did_you_mean
 
 OPERATORS: Final[dict[str, tuple[str, ...]]] = {
     **dict.fromkeys(("nn.conv1d", "nn.conv2d", "nn.conv3d"), ("Conv",)),

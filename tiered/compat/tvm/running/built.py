@@ -11,8 +11,8 @@ import onnx
 
 import tiered
 from tiered.compat.tvm.target import Target
-from tiered.errors import UsageError, did_you_mean
 from tiered.graph import Model
+from tiered.support.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from tiered.compat.tvm.running.devices import Device

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-from tiered.errors import UsageError
+from tiered.extensions.partition.versions import check_metadata
 from tiered.graph import Node, Value
 from tiered.graph.core.marks import DEVICE
-from tiered.partition.versions import check_metadata
+from tiered.support.errors import UsageError
 
 __all__ = ["Device", "cpu", "cuda", "device", "gpu", "name_of_device", "on_device"]
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from tiered.compat.tvm.running.built import Built
-from tiered.errors import UsageError, did_you_mean
 from tiered.graph import Model
 from tiered.runtime import Session
+from tiered.support.errors import UsageError, did_you_mean
 
 __all__ = ["GraphModule", "NDArray", "array", "create"]
 

@@ -6,9 +6,9 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar, overload
 
-from tiered.errors import UsageError
 from tiered.graph.core.schema import schema_of
 from tiered.graph.opset.aspect import Aspect, qualified
+from tiered.support.errors import UsageError
 from tiered.support.loading import is_plain
 
 if TYPE_CHECKING:

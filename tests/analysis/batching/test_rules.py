@@ -1,0 +1,109 @@
+"""Operators one by one, with the samples in each of their operands that may carry them."""
+
+import pytest
+
+from tests.analysis.batching.by_sample import assert_each_by_itself
+from tiered.testing import parse
+
+
+def numbers(count: int) -> str:
+    return "{" + ",".join(str(at % 5 - 2) for at in range(count)) + "}"
+
+
+CASES = {
+    "Attention, shared keys": (
+        f"""(float[1,2,3,4] x) => (float[1,2,3,4] y) <float[1,2,5,4] k = {numbers(40)}> {{ y = Attention(x, k, k) }}""",
+        23,
+    ),
+    "Attention, mask of samples": (
+        """(float[1,2,3,4] x, float[1,1,3,3] m) => (float[1,2,3,4] y) { y = Attention(x, x, x, m) }""",
+        23,
+    ),
+    "RotaryEmbedding": (
+        f"""(float[1,2,3,4] x) => (float[1,2,3,4] y) <float[1,3,2] c = {numbers(6)}> {{ y = RotaryEmbedding(x, c, c) }}""",
+        23,
+    ),
+    "GridSample, shared grid": (
+        """(float[1,1,2,2] x) => (float[1,1,1,2] y) <float[1,1,2,2] g = {0,0.5,-0.5,1}> { y = GridSample(x, g) }""",
+        21,
+    ),
+    "AffineGrid": (
+        """(float[1,2,3] x) => (float[1,2,2,2] y) <int64[4] s = {1,1,2,2}> { y = AffineGrid(x, s) }""",
+        21,
+    ),
+    "GatherElements, shared index": (
+        """(float[1,3] x) => (float[1,2] y) <int64[1,2] i = {2,0}> { y = GatherElements<axis = 1>(x, i) }""",
+        21,
+    ),
+    "ScatterElements": (
+        """(float[1,3] x) => (float[1,3] y) <int64[1,2] i = {2,0}, float[1,2] u = {7,8}> { y = ScatterElements<axis = 1>(x, i, u) }""",
+        21,
+    ),
+    "ScatterND of another axis": (
+        """(float[3,1,2] t) => (float[3,1,2] y) <int64[1,1] i = {2}, float[1,1,2] u = {7,8}> { y = ScatterND(t, i, u) }""",
+        21,
+    ),
+    "GatherND with batch_dims": (
+        """(float[1,3,2] x, int64[1,1] i) => (float[1,2] y) { y = GatherND<batch_dims = 1>(x, i) }""",
+        21,
+    ),
+    "OneHot": (
+        """(int64[1,2] x) => (float[1,3,2] y) <int64 d = {3}, float[2] v = {0,1}> { y = OneHot<axis = 1>(x, d, v) }""",
+        21,
+    ),
+    "ReverseSequence": (
+        """(float[3,1] t) => (float[3,1] y) <int64[1] n = {2}> { y = ReverseSequence(t, n) }""",
+        21,
+    ),
+    "Einsum": (
+        f"""(float[1,3] x) => (float[2,1] y) <float[2,3] w = {numbers(6)}> {{ y = Einsum<equation = "bi,oi->ob">(x, w) }}""",
+        21,
+    ),
+    "MatMul with a vector": (
+        """(float[1,2,3] x) => (float[1,2] y) <float[3] w = {1,2,3}> { y = MatMul(x, w) }""",
+        21,
+    ),
+    "MatMulInteger": (
+        """(uint8[1,3] x) => (int32[1,2] y) <uint8[3,2] w = {1,2,3,4,5,6}> { y = MatMulInteger(x, w) }""",
+        21,
+    ),
+    "ConvTranspose": (
+        f"""(float[1,2,3] x) => (float[1,1,4] y) <float[2,1,2] w = {numbers(4)}> {{ y = ConvTranspose(x, w) }}""",
+        21,
+    ),
+    "Tile": ("""(float[1,2] x) => (float[3,4] y) <int64[2] r = {3,2}> { y = Tile(x, r) }""", 21),
+    "Compress": ("""(float[1,3] x) => (float[1,2] y) <bool[3] c = {1,0,1}> { y = Compress<axis = 1>(x, c) }""", 21),
+    "Trilu and CumSum": (
+        """(float[1,2,2] x) => (float[1,2,2] y) <int64 a = {1}> { t = Trilu(x)  y = CumSum(t, a) }""",
+        21,
+    ),
+    "ArgMax and TopK": (
+        """(float[1,3] x) => (int64[1] y, float[1,2] v, int64[1,2] i) <int64[1] k = {2}> {
+        y = ArgMax<axis = 1, keepdims = 0>(x)  v, i = TopK(x, k) }""",
+        21,
+    ),
+    "Softmax before opset 13": ("""(float[1,2,3] x) => (float[1,2,3] y) { y = Softmax<axis = 1>(x) }""", 11),
+    "Squeeze without axes": ("""(float[1,2,1,3] x) => (float[2,3] y) { y = Squeeze(x) }""", 21),
+    "Flatten": ("""(float[1,2,3] x) => (float[1,6] y) { y = Flatten(x) }""", 21),
+    "Where with a shared branch": (
+        """(float[1,3] x, bool[1,3] c) => (float[1,3] y) <float[1,3] w = {1,2,3}> { y = Where(c, x, w) }""",
+        21,
+    ),
+    "a fill of the batch": (
+        """(float[1,3] x) => (float[1,5] y) <int64 zero = {0}, int64[1] two = {2}, int64[1] a = {0}> {
+        s = Shape(x)  n = Gather(s, zero)  u = Unsqueeze(n, a)  t = Concat<axis = 0>(u, two)
+        f = ConstantOfShape(t)  y = Concat<axis = 1>(f, x) }""",
+        21,
+    ),
+    "MeanVarianceNormalization": (
+        """(float[1,2,3] x) => (float[1,2,3] y) { y = MeanVarianceNormalization<axes = [2]>(x) }""",
+        21,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_each_sample_is_computed_by_itself(name: str) -> None:
+    text, opset = CASES[name]
+    axes = {"t": 1} if "[3,1" in text.split("=>")[0] else None
+    assert_each_by_itself(parse(text, opset=opset), 4, axes)

@@ -1,0 +1,71 @@
+"""What a Transpose costs, depending on what reads the tensor."""
+
+import pytest
+
+from benchmarks import chains
+from tiered import Model, get_pass
+from tiered.analysis.layout.convert import reach_of
+from tiered.analysis.layout.cost import tensor_costs_of
+from tiered.analysis.layout.kernel_times import TRANSPOSE_START
+from tiered.analysis.layout.sizes import LayoutSizes
+from tiered.testing import parse
+
+
+def starts(lines: str) -> dict[str, int]:
+    """Return how many starts a Transpose of each tensor costs, by name.
+
+    Args:
+        lines: what makes `y` of `t`, the Transpose of the input.
+    """
+    head = "(float[8,6,4] x) => (float y) <int64[1] zero = {0}, int64[1] one = {1}, int64[1] two = "
+    text = head + "{2}, int64[2] halves = {2,2}> { t = Transpose<perm=[2,1,0]>(x) " + lines + " }"
+    reach = reach_of(Model.from_proto(parse(text)))
+    terms = tensor_costs_of(list(reach.operators.values()), LayoutSizes())
+    return {tensor.root.name: term.start // TRANSPOSE_START for tensor, term in terms.items()}
+
+
+SPLIT = "a, b = Split<axis=0>(r, halves)  c = Neg(b)  y = Concat<axis=0>(c, a)"
+
+
+def test_above_a_split_it_costs_one_for_each_output() -> None:
+    found = starts("r = Relu(t) " + SPLIT)
+    assert found["r"] == 2
+    assert found["a"] == found["b"] == found["c"] == found["y"] == 1
+
+
+def test_slices_of_one_tensor_count_together() -> None:
+    found = starts(
+        "r = Relu(t)  a = Slice(r, zero, one, one)  b = Slice(r, one, two, one)  y = Add(a, b)"
+    )
+    assert found["r"] == 2
+    assert found["a"] == found["b"] == 1
+
+
+def test_one_slice_costs_one() -> None:
+    assert set(starts("r = Relu(t)  y = Slice(r, zero, one, one)").values()) == {1}
+
+
+def test_it_counts_for_all_operators_above() -> None:
+    assert starts("s = Tanh(t)  q = Add(t, s)  r = Relu(q) " + SPLIT)["q"] == 2
+
+
+def test_the_most_results_count() -> None:
+    found = starts(
+        "q = Relu(t)  a1, b1 = Split<axis=0>(q, halves)  r = Concat<axis=1>(a1, b1, a1, b1) "
+        "s0, s1, s2, s3 = Split<axis=1>(r)  y = Sum(s0, s1, s2, s3)"
+    )
+    assert found["r"] == found["a1"] == found["q"] == 4
+
+
+def test_a_transpose_of_the_model_costs_one() -> None:
+    # Moving it is the aim.
+    found = starts("r = Relu(t)  v = Transpose<perm=[1,0,2]>(r) " + SPLIT.replace("(r,", "(v,"))
+    assert found["r"] == found["x"] == 1
+
+
+@pytest.mark.parametrize("seed", [16, 59])
+def test_none_stays_above_the_slices_of_a_scan(seed: int) -> None:
+    model = Model.from_proto(get_pass("convert_layout").apply(chains.random_chain(seed)))
+    for node in model.main.nodes_of("Transpose"):
+        readers = [user.node for user in node.output.users]
+        assert sum(reader.op_type == "Slice" for reader in readers) <= 1

@@ -1,0 +1,164 @@
+"""What operators take in each order decides where Transposes are."""
+
+import onnx
+import pytest
+
+from benchmarks import chains
+from tiered import Model, get_pass
+from tiered.analysis.layout.convert import reach_of
+from tiered.analysis.layout.sizes import LayoutSizes
+from tiered.analysis.layout.work import estimate_work, transpose_time
+from tiered.testing import parse
+
+
+def left(model: onnx.ModelProto) -> int:
+    """Return how many Transposes are left."""
+    converted = get_pass("convert_layout").apply(model)
+    return sum(node.op_type == "Transpose" for node in converted.graph.node)
+
+
+def work(text: str, op_type: str) -> dict[tuple[int, ...], int]:
+    """Return the time of the only operator of its type, by the order of its labels."""
+    reach = reach_of(Model.from_proto(parse(text)))
+    estimate_work(reach, reach.operators.values(), LayoutSizes())
+    (found,) = [each for each in reach.operators.values() if each.node.op_type == op_type]
+    return {found.choices[number].labels: time for number, time in found.work.items()}
+
+
+# --- chains ---------------------------------------------------------------------------------------
+
+
+def test_a_scan_along_the_outer_axis_keeps_its_transposes() -> None:
+    # Without them a hundred Slices would take single elements.
+    assert left(chains.unrolled_scan((0, 2, 1), 1, (8, 64, 100), 100, product=False)) == 2
+
+
+def test_a_scan_along_the_inner_axis_loses_its_transposes() -> None:
+    assert left(chains.unrolled_scan((0, 2, 1), 2, (8, 100, 64), 100, product=False)) == 0
+
+
+def test_products_with_one_column_each_keep_their_transposes() -> None:
+    assert left(chains.unrolled_scan((0, 2, 1), 1, (4, 32, 100), 100, product=True)) == 2
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_random_chain_is_at_rest_after_one_run(seed: int) -> None:
+    once = get_pass("convert_layout").apply(chains.random_chain(seed))
+    model = Model.from_proto(once)
+    mark = model.mark()
+    get_pass("convert_layout").apply(model)
+    assert not model.changed_since(mark)
+
+
+# --- families -------------------------------------------------------------------------------------
+
+TURNED = "t = Transpose<perm=[0,2,1]>(x)  u = {}  y = Transpose<perm=[0,2,1]>(u)"
+
+
+@pytest.mark.parametrize(
+    ("op_type", "call", "out"),
+    [
+        ("Slice", "Slice(t, zero, one, one)", "8,64,1"),
+        ("Concat", "Concat<axis=1>(t, t)", "8,64,64"),
+        ("Gather", "Gather<axis=1>(t, index)", "8,64,3"),
+        ("Tile", "Tile(t, repeats)", "8,64,64"),
+        ("Pad", "Pad(t, pads)", "8,64,34"),
+    ],
+)
+def test_copies_along_the_last_axis_take_longer(op_type: str, call: str, out: str) -> None:
+    text = (
+        f"(float[8,64,32] x) => (float[{out}] y) <int64[1] zero = {{0}}, int64[1] one = {{1}}, "
+        "int64[3] index = {2,0,1}, int64[3] repeats = {1,2,1}, "
+        f"int64[6] pads = {{0,1,0,0,1,0}}> {{ {TURNED.format(call)} }}"
+    )
+    times = work(text, op_type)
+    present, other = list(times.values())
+    assert other > 2 * present > 0
+
+
+def test_an_expand_counts_each_run_that_it_repeats() -> None:
+    text = (
+        "(float[8,64,1] x) => (float[8,64,32] y) <int64[3] shape = {8,32,64}> "
+        f"{{ {TURNED.format('Expand(t, shape)')} }}"
+    )
+    first, second = work(text, "Expand").values()
+    assert second > first > 0
+
+
+def test_a_running_sum_along_the_last_axis_is_slow() -> None:
+    text = (
+        "(float[8,64,32] x) => (float[8,64,32] y) <int64 axis = {2}> "
+        f"{{ {TURNED.format('CumSum(t, axis)')} }}"
+    )
+    present, other = work(text, "CumSum").values()
+    assert present > 2 * other
+
+
+@pytest.mark.parametrize("op_type", ["Softmax", "LogSoftmax", "LpNormalization"])
+def test_these_work_along_the_last_axis(op_type: str) -> None:
+    text = (
+        f"(float[8,64,32] x) => (float[8,64,32] y) {{ {TURNED.format(f'{op_type}<axis=1>(t)')} }}"
+    )
+    present, other = work(text, op_type).values()
+    assert present > other == 0
+
+
+@pytest.mark.parametrize("op_type", ["ReduceSum", "ReduceMax"])
+def test_a_reduction_of_the_last_axis_is_the_fastest(op_type: str) -> None:
+    text = (
+        "(float[512,64,8] x) => (float[512,64,1] y) <int64[1] one = {1}> "
+        f"{{ {TURNED.format(op_type + '(t, one)')} }}"
+    )
+    present, other = work(text, op_type).values()
+    assert present > other == 0
+
+
+def test_an_operand_that_broadcasts_along_a_short_axis_takes_long() -> None:
+    text = (
+        f"(float[8,64,4] x, float[4,1] b) => (float[8,64,4] y) {{ {TURNED.format('Mul(t, b)')} }}"
+    )
+    present, other = work(text, "Mul").values()
+    assert other > 4 * present > 0
+
+
+def test_operands_of_one_shape_take_as_long_in_every_order() -> None:
+    text = f"(float[8,64,4] x) => (float[8,64,4] y) {{ {TURNED.format('Mul(t, t)')} }}"
+    assert set(work(text, "Mul").values()) == {0}
+
+
+ABSORBED = """(float[1,8,8,4] x, float[4,4,3,3] w) => (float[1,6,6,4] y)
+    <int64[8] pads = {{0,1,1,0,0,1,1,0}}, float[4] bias = {{1,2,3,4}}> {{
+        p = {pad}  t = Transpose<perm=[0,3,1,2]>(p)  c = Conv(t, w)
+        u = Transpose<perm=[0,2,3,1]>(c)  v = Mul(u, bias)  y = {add}
+    }}"""
+
+
+def test_a_pad_that_a_conv_absorbs_takes_no_time() -> None:
+    present, other = work(ABSORBED.format(pad="Pad(x, pads)", add="Relu(v)"), "Pad").values()
+    assert present > other == 0
+
+
+def test_a_bias_that_a_conv_absorbs_takes_no_time() -> None:
+    text = ABSORBED.format(pad="Relu(x)", add="Add(v, bias)")
+    for op_type in ("Mul", "Add"):
+        present, other = work(text, op_type).values()
+        assert present > other == 0
+
+
+# --- Transposes -----------------------------------------------------------------------------------
+
+
+def test_what_a_transpose_takes_depends_on_what_stays_adjacent() -> None:
+    dims = (8, 64, 64)
+    assert transpose_time(dims, (0, 1, 2)) == 0
+    runs, one_axis = transpose_time(dims, (1, 0, 2)), transpose_time(dims, (0, 2, 1))
+    assert 0 < one_axis <= 2 * runs < transpose_time(dims, (2, 1, 0))
+
+
+def test_dims_of_one_move_without_a_copy() -> None:
+    assert transpose_time((1, 64, 1, 4), (1, 0, 2, 3)) == 0
+    assert transpose_time((64, 1, 4), (2, 1, 0)) == transpose_time((64, 4), (1, 0))
+
+
+def test_axes_that_stay_adjacent_are_one() -> None:
+    assert transpose_time((4, 8, 16, 2), (2, 3, 0, 1)) == transpose_time((32, 32), (1, 0))

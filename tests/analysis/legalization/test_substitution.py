@@ -1,0 +1,133 @@
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from tiered import Model, PassContext, Skip, get_backend, pipeline_for, substitute
+from tiered.runtime import run
+from tiered.targets.reading import backend_of
+from tiered.testing import parse
+
+PROFILE = """
+api_version = 1
+name = "own"
+doc = "."
+shapes = "static"
+[dtypes]
+activations = ["float"]
+[operators]
+Relu = true
+"own::Select" = { inputs = ["C:B", "X:T", "Y:T"], outputs = ["Z:T"], types = { B = ["bool"] } }
+[substitute]
+Where = "own::Select"
+"""
+
+
+def test_a_target_of_static_shapes_takes_its_own_operator(tmp_path: Path) -> None:
+    (tmp_path / "own.toml").write_text(PROFILE)
+    backend = get_backend(str(tmp_path / "own.toml"))
+    model = Model.from_proto(
+        parse(
+            "(bool[2] c, float[2] x, float[2] y) => (float[2] z) { w = Where(c, x, y) z = Relu(w) }"
+        )
+    )
+    with PassContext(opt_level=3, backend=backend, strict=True):
+        pipeline_for(backend)(model)
+    assert [(node.domain, node.op_type) for node in model.main.topological_order()] == [
+        ("own", "Select"),
+        ("", "Relu"),
+    ]
+    assert backend.coverage(model).is_met
+    onnx.checker.check_model(model.to_proto(), full_check=True)
+
+
+IMAGE = "(float[1,2,4,4] x) => (float[1,2,2,2] p, float[1,2,2,2] q, int64[1,2,2,2] i)"
+POOL = "MaxPool<kernel_shape=[2,2], strides=[2,2]>(x)"
+
+
+@pytest.mark.parametrize(
+    ("text", "table", "overloads"),
+    [
+        (
+            "(float[2,4] x) => (float[2,4] a, float[2,4] b) { a = HardSwish(x) b = Selu(x) }",
+            {"HardSwish": "chip::Own", "Selu": "chip::Own"},
+            ["", "Selu_1_1"],
+        ),
+        (
+            "(float[2,4] x) => (float[4,4] a, float[6,4] b, float[6,4] c) "
+            "{ a = Concat<axis=0>(x, x) b = Concat<axis=0>(x, x, x) n = Neg(x) "
+            "c = Concat<axis=0>(x, n, x) }",
+            {"Concat": "chip::Own"},
+            ["", "Concat_3_1", "Concat_3_1"],
+        ),
+        (
+            "(float[2,4] x) => (float[2,2] a, float[2,2] b, float[2,1] c, float[2,1] d, float[2,2] "
+            "e) <int64[2] two = {2,2}, int64[3] three = {1,1,2}> "
+            "{ a, b = Split<axis=1>(x, two) c, d, e = Split<axis=1>(x, three) }",
+            {"Split": "chip::Own"},
+            ["", "Split_2_3"],
+        ),
+        (f"{IMAGE} {{ p = {POOL} q, i = {POOL} }}", {"MaxPool": "chip::Own"}, ["", "MaxPool_1_2"]),
+        (f"{IMAGE} {{ q, i = {POOL} p = {POOL} }}", {"MaxPool": "chip::Own"}, ["", "MaxPool_1_1"]),
+        (
+            "(float[2,4] x) => (float[2,4] a, float[2,4] b) <float one = {1}> "
+            "{ a = Clip(x, , one) b = Clip(x, one) }",
+            {"Clip": "chip::Own"},
+            ["", ""],
+        ),
+    ],
+    ids=["operators", "operands", "outputs", "indices", "indices first", "absent operands"],
+)
+def test_a_call_is_of_a_function_with_its_own_operator_and_operands(
+    text: str, table: dict[str, str], overloads: list[str]
+) -> None:
+    operators = {"chip::Own": True, "Neg": True}
+    profile = {"api_version": 1, "name": "chip", "operators": operators, "substitute": table}
+    backend = backend_of(profile, "chip.toml", lambda name: {})
+    before = parse(text)
+    model = Model.from_proto(before)
+    with PassContext(opt_level=1, backend=backend):
+        pipeline_for(backend)(model)
+    after = model.to_proto()
+    calls = [node for node in after.graph.node if node.domain]
+    assert [call.overload for call in calls] == overloads
+    onnx.checker.check_model(after, full_check=True)
+    generator = np.random.default_rng(0)
+    shape = [dim.dim_value for dim in before.graph.input[0].type.tensor_type.shape.dim]
+    inputs = {"x": generator.standard_normal(shape).astype(np.float32)}
+    expected, actual = run(before, inputs), run(after, inputs)
+    for name, array in expected.items():
+        np.testing.assert_array_equal(actual[name], array, err_msg=name)
+    assert backend.coverage(model).is_met
+    with PassContext(opt_level=1, backend=backend):
+        pipeline_for(backend)(model)
+    assert model.to_proto().SerializeToString() == after.SerializeToString()
+
+
+def test_overloads_need_a_new_file() -> None:
+    model = Model.from_proto(
+        parse(
+            '<ir_version: 8, opset_import: ["" : 14]> g (float[2] x) => (float[2] a, float[2] b) '
+            "{ a = HardSwish(x) b = Selu(x) }"
+        )
+    )
+    swish, selu = model.main.topological_order()
+    assert not isinstance(substitute(swish, "chip", "Own"), Skip)
+    made = substitute(selu, "chip", "Own")
+    assert str(made) == "chip::Own has another body; overloads need IR 10"
+    assert [function.id for function in model.functions] == [("chip", "Own", "")]
+
+
+def test_a_call_in_a_function_with_parameters_stays() -> None:
+    model = Model.from_proto(
+        parse(
+            '<ir_version: 10, opset_import: ["" : 21, "own" : 1]> g (float[2] x) => (float[2] y) '
+            '{ y = own.F<alpha = 2.0>(x) } <domain: "own", opset_import: ["" : 21]> '
+            "F <alpha> (a) => (b) { b = LeakyRelu<alpha: float = @alpha>(a) }"
+        )
+    )
+    (function,) = model.functions
+    (node,) = function.nodes
+    made = substitute(node, "chip", "Own")
+    assert str(made) == "the node has bodies or attributes of a call"

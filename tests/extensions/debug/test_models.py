@@ -1,0 +1,136 @@
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from tiered.extensions.debug import compare_models
+from tiered.support.errors import RuntimeFailure, UsageError, VerificationError
+from tiered.testing import parse
+
+RIGHT = "(float[n,4] x) => (float[n,4] y) { y = Mul(x, x) }"
+WRONG = "(float[n,4] x) => (float[n,4] y) { z = Neg(x)  y = Mul(x, z) }"
+
+
+def test_a_model_is_like_itself_on_two_bindings() -> None:
+    found = compare_models(parse(RIGHT), parse(RIGHT), numerics="exact")
+    assert found.ok
+    assert len(found.trials) == 2
+    assert found.trials[0].dims != found.trials[1].dims
+    assert found.trials[0].rows[0].argmax == 1.0
+
+
+def test_each_output_is_measured() -> None:
+    found = compare_models(parse(RIGHT), parse(WRONG))
+    row = found.trials[0].rows[0]
+    assert not found.ok
+    assert row.difference.cosine == pytest.approx(-1.0)
+    assert row.argmax is not None
+    assert row.argmax < 1.0
+    assert row.dtype == "float32"
+    with pytest.raises(VerificationError, match="the second model computes something else"):
+        found.raise_if_different()
+
+
+def test_feeds_may_be_given() -> None:
+    feeds = [{"x": np.array([[np.nan, 1, 2, 3]], np.float32)}]
+    found = compare_models(parse(RIGHT), parse(WRONG), inputs=feeds)
+    row = found.trials[0].rows[0]
+    assert row.nans == (1, 1)
+    assert row.difference.nan_mismatch == 0
+    assert found.trials[0].rules == {"x": "given"}
+
+
+def test_nans_that_moved_are_counted() -> None:
+    root = "(float[4] x) => (float[4] y) { y = Sqrt(x) }"
+    clean = "(float[4] x) => (float[4] y) { a = Abs(x)  y = Sqrt(a) }"
+    feeds = [{"x": np.array([-1, 1, -2, 4], np.float32)}]
+    row = compare_models(parse(root), parse(clean), inputs=feeds).trials[0].rows[0]
+    assert row.nans == (2, 0)
+    assert row.difference.nan_mismatch == 2
+
+
+def test_a_tolerance_may_be_given() -> None:
+    near = "(float[n,4] x) => (float[n,4] y) <float k = {1.001}> { a = Mul(x, x)  y = Mul(a, k) }"
+    assert not compare_models(parse(RIGHT), parse(near)).ok
+    assert compare_models(parse(RIGHT), parse(near), rtol=1e-2).ok
+    with pytest.raises(UsageError, match="no tolerance"):
+        compare_models(parse(RIGHT), parse(near), rtol=1e-2, numerics="exact")
+
+
+def test_an_output_that_is_missing_is_a_difference() -> None:
+    two = "(float[n,4] x) => (float[n,4] y, float[n,4] z) { y = Mul(x, x)  z = Neg(x) }"
+    rows = compare_models(parse(two), parse(RIGHT)).trials[0].rows
+    assert [row.difference.reason for row in rows] == ["", "is missing"]
+
+
+def test_a_first_model_that_does_not_run_says_nothing_about_the_second() -> None:
+    broken = "(float[2] x) => (float[2] y) { y = com.microsoft.Nothing(x) }"
+    with pytest.raises(RuntimeFailure):
+        compare_models(parse(broken), parse(RIGHT))
+    with pytest.raises(VerificationError, match="but not the second"):
+        compare_models(parse(RIGHT), parse(broken))
+
+
+def test_a_second_model_that_fails_while_running_is_a_difference() -> None:
+    gather = """(float[n,4] x) => (float[n,4] y) <int64[1] i = {9}> {
+        g = Gather(x, i)  y = Add(x, g) }"""
+    with pytest.raises(VerificationError, match="runs, but not the second"):
+        compare_models(parse(RIGHT), parse(gather))
+
+
+# Squares of halves: 300 * 300 is no finite half, and no bfloat16 has more than 8 bits.
+WIDE = "(float[2] x) => (float[2] y) { a = Mul(x, x)  y = Div(a, x) }"
+HALF = """(float[2] x) => (float[2] y) {
+    h = Cast <to = 10> (x)  a = Mul(h, h)  d = Div(a, h)  y = Cast <to = 1> (d) }"""
+LARGE = [{"x": np.array([300, 2], np.float32)}]
+
+
+@pytest.mark.parametrize("numerics", ["exact", "lossy"])
+def test_halves_that_overflow_differ_although_onnxruntime_keeps_them_wide(numerics: str) -> None:
+    found = compare_models(parse(WIDE), parse(HALF), inputs=LARGE, numerics=numerics)
+    assert not found.ok
+    assert found.trials[0].rows[0].difference.max_abs == np.inf
+    assert found.referee.runtime == "onnx.reference"
+    assert "as a model has 16-bit floats" in found.referee.why
+
+
+def test_bfloat16_which_onnxruntime_does_not_run_is_judged() -> None:
+    text = "(bfloat16[2] x) => (bfloat16[2] y) { a = Mul(x, x)  y = Exp(a) }"
+    feeds = [{"x": np.array([0.5, 1.5], ml_dtypes.bfloat16)}]
+    assert compare_models(parse(text), parse(text), inputs=feeds, numerics="exact").ok
+    other = parse(text.replace("Exp", "Neg"))
+    assert not compare_models(parse(text), other, inputs=feeds, numerics="lossy").ok
+
+
+def test_halves_that_the_reference_does_not_run_are_rounded_node_by_node() -> None:
+    gelu = "h = Cast <to = 10> (x)  g = com.microsoft.Gelu(h)"
+    tail = "y = Cast <to = 1> (d) }"
+    wide = parse(f"(float[2] x) => (float[2] y) {{ {gelu}  w = Cast<to=1>(g)  y = Mul(w, w) }}")
+    half = parse(f"(float[2] x) => (float[2] y) {{ {gelu}  d = Mul(g, g)  {tail}")
+    for model in (wide, half):
+        model.opset_import.add(domain="com.microsoft", version=1)
+    found = compare_models(wide, half, inputs=LARGE, numerics="lossy")
+    assert found.referee.runtime == "onnxruntime node by node"
+    assert "onnx.reference does not run both" in found.referee.why
+    assert not found.ok, "300 * 300 is infinite in half"
+
+
+def test_models_without_halves_stay_with_onnxruntime() -> None:
+    found = compare_models(parse(RIGHT), parse(RIGHT))
+    assert (found.referee.runtime, found.referee.why) == ("onnxruntime", "")
+
+
+def test_a_second_model_of_halves_that_does_not_run_anywhere_is_a_difference() -> None:
+    broken: Any = HALF.replace("Div", "com.microsoft.Nothing")
+    with pytest.raises(VerificationError, match="but not the second"):
+        compare_models(parse(WIDE), parse(broken), inputs=LARGE)
+
+
+def test_an_interface_in_halves_is_fed_halves() -> None:
+    wide = parse("(float[2] x) => (float[2] y) { a = Mul(x, x)  y = Neg(a) }")
+    half = parse("(float16[2] x) => (float16[2] y) { a = Mul(x, x)  y = Neg(a) }")
+    small = [{"x": np.array([1.0001, 2], np.float32)}]
+    assert compare_models(wide, half, inputs=small, numerics="lossy").ok
+    assert not compare_models(wide, half, inputs=small, numerics="exact").ok
+    assert not compare_models(wide, half, inputs=LARGE, numerics="lossy").ok

@@ -1,0 +1,143 @@
+"""Sources and results on other file systems: fsspec's memory, and a server of S3."""
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+from tests.extensions.fleet.conftest import Make
+from tiered.extensions.fleet import Command, FleetOptions, run, storage
+from tiered.extensions.fleet.sources import find_sources
+from tiered.support.errors import FleetError, ModelError, UsageError
+
+O3 = Command("optimize", ("-O3",))
+
+
+@pytest.fixture
+def memory() -> Any:
+    """Return the file system in memory, empty."""
+    fsspec = pytest.importorskip("fsspec", reason="needs tiered[fleet]")
+    system = fsspec.filesystem("memory")
+    system.store.clear()
+    return system
+
+
+@pytest.fixture
+def s3(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """Return the file system of a new bucket on a server of this machine."""
+    server = pytest.importorskip("moto.server", reason="needs moto[server] and s3fs")
+    s3fs = pytest.importorskip("s3fs", reason="needs moto[server] and s3fs")
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "testing")
+    running = server.ThreadedMotoServer(port=0)
+    running.start()
+    host, port = running.get_host_and_port()
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
+    s3fs.S3FileSystem.clear_instance_cache()
+    system = s3fs.S3FileSystem()
+    system.mkdir("zoo")
+    yield system
+    running.stop()
+
+
+def upload(system: Any, models: Path, root: str) -> None:
+    for path in sorted(models.rglob("*")):
+        if path.is_file():
+            inner = f"{root}/{path.relative_to(models).as_posix()}"
+            system.makedirs(inner.rpartition("/")[0], exist_ok=True)
+            system.put_file(str(path), inner)
+
+
+def with_weights(path: Path) -> None:
+    """Give a model weights in a file of their own."""
+    model = onnx.load(path)
+    model.graph.initializer.append(
+        onnx.numpy_helper.from_array(np.arange(4096, dtype=np.float32), "k")
+    )
+    model.graph.node[1].input[1] = "k"
+    for value in (model.graph.input[0], model.graph.output[0]):
+        value.type.tensor_type.shape.dim[1].dim_value = 4096
+    onnx.save(model, path, save_as_external_data=True, location="w.bin")
+
+
+def check_round(system: Any, url: str, inner: str, models: Path, tmp_path: Path) -> None:
+    """Check a batch that reads and writes URLs against one of this machine."""
+    run([str(models)], str(tmp_path / "local"), O3)
+    options = FleetOptions(jobs=1, manifest=str(tmp_path / "m.jsonl"))
+    found = run([f"{url}/in"], f"{url}/out", O3, options)
+    assert {result.status for result in found} == {"done"}, [result.reason for result in found]
+    for path in sorted((tmp_path / "local").rglob("*.onnx*")):
+        name = path.relative_to(tmp_path / "local").as_posix()
+        assert system.cat_file(f"{inner}/out/{name}") == path.read_bytes()
+    again = FleetOptions(jobs=1, manifest=str(tmp_path / "m.jsonl"), resume=True)
+    system.rm_file(f"{inner}/out/sub/b.onnx")
+    second = run([f"{url}/in"], f"{url}/out", O3, again)
+    statuses = {result.source: result.status for result in second}
+    assert statuses == {f"{url}/in/a.onnx": "skipped", f"{url}/in/sub/b.onnx": "done"}
+
+
+def test_models_of_another_file_system(
+    memory: Any, models: Path, make: Make, tmp_path: Path
+) -> None:
+    with_weights(make("a"))
+    make("sub/b", number=2)
+    upload(memory, models, "/zoo/in")
+    check_round(memory, "memory://zoo", "/zoo", models, tmp_path)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the server is tested on POSIX systems")
+def test_models_of_s3(s3: Any, models: Path, make: Make, tmp_path: Path) -> None:
+    with_weights(make("a"))
+    make("sub/b", number=2)
+    upload(s3, models, "zoo/in")
+    check_round(s3, "s3://zoo", "zoo", models, tmp_path)
+
+
+def test_globs_and_lists_of_urls(memory: Any, models: Path, make: Make, tmp_path: Path) -> None:
+    make("a")
+    make("sub/b")
+    upload(memory, models, "/zoo")
+    (tmp_path / "list.txt").write_text("memory://zoo/a.onnx\nmemory://zoo/sub/*.onnx\n")
+    found = find_sources([str(tmp_path / "list.txt")], "out")
+    assert [(source.path, source.name) for source in found] == [
+        ("memory://zoo/a.onnx", "a.onnx"),
+        ("memory://zoo/sub/b.onnx", "b.onnx"),
+    ]
+    assert all(source.nbytes > 0 for source in found)
+    with pytest.raises(ModelError, match="no such file or folder"):
+        find_sources(["memory://zoo/none"], "out")
+    with pytest.raises(UsageError, match="has no models"):
+        find_sources(["memory://zoo/none/*.onnx"], "out")
+
+
+def test_a_url_that_no_package_reads_is_an_error() -> None:
+    with pytest.raises(FleetError, match=r"install tiered\[fleet\]"):
+        storage.size_of("nosuch://a/b")
+
+
+@pytest.mark.parametrize(
+    ("path", "remote"),
+    [
+        ("s3://bucket/a", True),
+        ("memory://a", True),
+        ("file:///a/b", False),
+        ("a/b", False),
+        ("C:\\a", False),
+        ("a:b", False),
+    ],
+)
+def test_what_is_remote(path: str, remote: bool) -> None:
+    assert storage.is_remote(path) is remote
+
+
+def test_a_file_is_placed_whole(tmp_path: Path) -> None:
+    (tmp_path / "new").write_bytes(b"new")
+    (tmp_path / "old").write_bytes(b"old")
+    storage.place(str(tmp_path / "new"), str(tmp_path / "old"))
+    assert (tmp_path / "old").read_bytes() == b"new"
+    assert os.listdir(tmp_path) == ["old"]

@@ -1,0 +1,91 @@
+"""Where nodes that were executed are from: names, layers, and what onnxruntime inserted."""
+
+import onnx
+import pytest
+
+from tiered.extensions.measurement.profile.executed import Places, all_nodes, named
+from tiered.extensions.measurement.profile.layers import depth_for, layer_of, text_of
+from tiered.testing import parse
+
+CHAIN = "(float[2] x) => (float[2] y) { a = Relu(x)  b = Exp(a)  y = Tanh(b) }"
+
+
+def with_names(model: onnx.ModelProto, *names: str) -> onnx.ModelProto:
+    for node, name in zip(all_nodes(model.graph), names, strict=True):
+        node.name = name
+    return model
+
+
+def test_each_node_gets_a_name_of_its_own() -> None:
+    model = with_names(parse(CHAIN), "n", "", "n")
+    own = named(model)
+    names = [node.name for node in own.graph.node]
+    assert (names[0], len(set(names)), "" in names) == ("n", 3, False)
+    assert [node.name for node in model.graph.node] == ["n", "", "n"]
+    assert named(own) is own
+
+
+def test_nodes_of_bodies_are_named_too() -> None:
+    model = parse(
+        "(bool c, float[2] x) => (float[2] y) { y = If(c) <then_branch = t () => (float[2] p) "
+        "{ p = Exp(x) }, else_branch = e () => (float[2] q) { q = Tanh(x) }> }"
+    )
+    assert all(node.name for node in all_nodes(named(model).graph))
+    assert len([*all_nodes(model.graph)]) == 3
+
+
+def test_the_metadata_of_an_exporter_decide_the_layer() -> None:
+    node = onnx.NodeProto(name="/other/Add")
+    scopes = "['', 'm', 'm.vit', 'm.vit.layers.0', 'add']; ['', 'm', 'add_1']"
+    node.metadata_props.add(key="pkg.torch.onnx.name_scopes", value=scopes)
+    assert layer_of(node) == ("m", "vit", "layers", "0")
+    node.metadata_props[0].value = "no list"
+    assert layer_of(node) == ()
+
+
+def test_a_path_in_the_name_or_of_an_output_is_the_layer() -> None:
+    assert layer_of(onnx.NodeProto(name="/m/layers.0/MatMul")) == ("m", "layers.0")
+    assert layer_of(onnx.NodeProto(name="token_3"), ["/m/head/Add_output_0"]) == ("m", "head")
+    assert layer_of(onnx.NodeProto(name="Add_7"), ["y"]) == ()
+    assert layer_of(None) == ()
+
+
+def test_the_depth_makes_few_layers() -> None:
+    paths = [("m", f"layer.{at}", part) for at in range(8) for part in ("q", "k", "v")]
+    assert depth_for(paths) == 3
+    assert depth_for(paths, 10) == 2
+    assert depth_for(paths, 2) == 1
+    assert depth_for([()]) == 1
+    assert text_of(()) == "(no layer)"
+
+
+def test_what_no_file_has_was_inserted() -> None:
+    file = with_names(parse(CHAIN), "/l/a", "/l/b", "/l/y")
+    executed = with_names(
+        parse("(float[2] x) => (float[2] y) { p = Transpose(x)  y = Exp(p) }"), "t", "fused"
+    )
+    places = Places(file, executed)
+    inserted, fused = places.of("t", "Transpose"), places.of("fused", "Exp")
+    assert (inserted.is_inserted, inserted.outputs, inserted.inputs) == (True, ("p",), ("x",))
+    # The fused node computes y, which is that of /l/y in the file.
+    assert (fused.is_inserted, fused.layer) == (False, ("l",))
+
+
+def test_a_transpose_of_the_file_was_not_inserted() -> None:
+    file = with_names(parse("(float[2,3] x) => (float[3,2] y) { y = Transpose(x) }"), "t")
+    assert not Places(file, None).of("t", "Transpose").is_inserted
+    assert not Places(file, None).of("_inlfunc_f_t", "Transpose").is_inserted
+    assert Places(file, None).of("u", "Transpose").is_inserted
+
+
+def test_origins_come_from_the_metadata_of_the_file() -> None:
+    file = with_names(parse(CHAIN), "a", "b", "c")
+    file.graph.node[2].metadata_props.add(key="tiered.origins", value="first; second")
+    executed = with_names(parse("(float[2] x) => (float[2] y) { y = Tanh(x) }"), "renamed")
+    assert Places(file, executed).of("renamed", "Tanh").origins == ("first", "second")
+
+
+@pytest.mark.parametrize("name", ["", "unknown"])
+def test_a_node_that_is_in_no_graph_has_no_place(name: str) -> None:
+    place = Places(parse(CHAIN), None).of(name, "Add")
+    assert (place.layer, place.outputs, place.origins) == ((), (), ())

@@ -1,0 +1,323 @@
+"""Partitions: convex together, maximal, deterministic; and the rules for small ones."""
+
+import networkx as nx
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from tests.extensions.partition.graphs import (
+    TAKEN,
+    assert_same_outputs,
+    is_acyclic,
+    labels,
+    mergeable,
+    model,
+    random_models,
+)
+from tiered import Backend, Graph, Model, ModelError, Node, UsageError, get_pass
+from tiered.extensions.partition import (
+    BackendSupport,
+    CapabilityBasedPartitioner,
+    OperatorSupport,
+    any_chain,
+    chain,
+    create_op_support,
+    create_pattern_support,
+    fuse_partitions,
+    generate_pattern_op_partitions,
+    propose_partitions,
+)
+from tiered.extensions.partition.contraction import grouped
+
+
+def takes(*operators: str) -> OperatorSupport:
+    return OperatorSupport(dict.fromkeys(operators))
+
+
+# --- brute force ----------------------------------------------------------------------------------
+
+
+@settings(max_examples=150, deadline=None)
+@given(random_models(), st.booleans())
+def test_partitions_are_acyclic_and_maximal(of: Model, connected: bool) -> None:
+    found = propose_partitions(
+        of,
+        takes(*TAKEN["a"], "If"),
+        allows_single_node_partition=True,
+        skip_horizontal_fusion=connected,
+    )
+    groups = [part.nodes for part in found]
+    assert is_acyclic(of.main, groups)
+    assert mergeable(of.main, groups, adjacent=connected) == []
+    if connected:
+        assert all(nx.is_weakly_connected(of.main.dag.subgraph(group)) for group in groups)
+
+
+@settings(max_examples=100, deadline=None)
+@given(random_models(largest=12, targets="ab-"), st.booleans())
+def test_partitions_of_several_targets_form_no_cycle(of: Model, connected: bool) -> None:
+    support = {name: takes(*operators, "If") for name, operators in TAKEN.items()}
+    found = propose_partitions(
+        of, support, allows_single_node_partition=True, skip_horizontal_fusion=connected
+    )
+    groups = [part.nodes for part in found]
+    assert is_acyclic(of.main, groups)
+    for target in TAKEN:
+        own = [part.nodes for part in found if part.target == target]
+        others = [part.nodes for part in found if part.target != target]
+        pairs = mergeable(of.main, [*own, *others], adjacent=connected)
+        assert [pair for pair in pairs if max(pair) < len(own)] == []
+
+
+@settings(max_examples=100, deadline=None)
+@given(random_models(largest=14, targets="ab-"))
+def test_the_order_of_partitions_has_no_back_edges(of: Model) -> None:
+    found = propose_partitions(of, {"a": takes("Neg", "Add"), "b": takes("Abs", "Mul")})
+    place = {node: part.id for part in found for node in part.nodes}
+    reached = {node: place.get(node, -1) for node in of.main.nodes}
+    for node in of.main.topological_order():
+        before = max((reached[source] for source in node.predecessors), default=-1)
+        assert node not in place or before <= place[node]
+        reached[node] = max(before, reached[node])
+
+
+# --- convexity ------------------------------------------------------------------------------------
+
+DIAMOND = "g (float[2] x) => (float[2] y) { a = Neg(x)  b = Sin(a)  y = Add(a, b) }"
+
+
+def test_a_path_that_leaves_and_returns_separates() -> None:
+    of = model(DIAMOND)
+    found = propose_partitions(of, takes("Neg", "Add"), allows_single_node_partition=True)
+    assert [labels(part.nodes) for part in found] == [["a"], ["y"]]
+
+
+def test_a_capture_of_a_body_is_a_path_too() -> None:
+    of = model(
+        "g (float[2] x, bool c) => (float[2] y) { a = Neg(x) "
+        "b = If <then_branch = t () => (float[2] p) { p = Sin(a) }, "
+        "else_branch = e () => (float[2] q) { q = Sin(x) }> (c)  y = Neg(b) }"
+    )
+    found = propose_partitions(of, takes("Neg"), allows_single_node_partition=True)
+    assert [labels(part.nodes) for part in found] == [["a"], ["y"]]
+
+
+def test_two_targets_that_feed_each_other_form_no_cycle() -> None:
+    of = model(
+        "g (float[2] x) => (float[2] p, float[2] q) "
+        "{ a = Neg(x)  b = Abs(x)  p = Abs(a)  q = Neg(b) }"
+    )
+    found = propose_partitions(
+        of, {"a": takes("Neg"), "b": takes("Abs")}, allows_single_node_partition=True
+    )
+    assert [(part.target, labels(part.nodes)) for part in found] == [
+        ("b", ["b"]), ("a", ["a", "q"]), ("b", ["p"]),
+    ]  # fmt: skip
+
+
+def test_an_if_is_taken_whole_or_not_at_all() -> None:
+    of = model(
+        "g (float[2] x, bool c) => (float[2] y) { a = Neg(x) "
+        "b = If <then_branch = t () => (float[2] p) { p = Sin(a) }, "
+        "else_branch = e () => (float[2] q) { q = Neg(x) }> (c)  y = Neg(b) }"
+    )
+    refused = propose_partitions(of, takes("Neg", "If"), allows_single_node_partition=True)
+    assert [labels(part.nodes) for part in refused] == [["a"], ["y"]]
+    taken = propose_partitions(of, takes("Neg", "If", "Sin"))
+    assert [labels(part.nodes) for part in taken] == [["a", "b", "y"]]
+
+
+# --- rules ----------------------------------------------------------------------------------------
+
+PARALLEL = (
+    "g (float[2] x) => (float[2] p, float[2] q) "
+    "{ a = Neg(x)  p = Neg(a)  b = Neg(x)  q = Neg(b) }"
+)
+
+
+def test_horizontal_fusion_can_be_switched_off() -> None:
+    of = model(PARALLEL)
+    assert len(propose_partitions(of, takes("Neg"))) == 1
+    found = propose_partitions(of, takes("Neg"), skip_horizontal_fusion=True)
+    assert [labels(part.nodes) for part in found] == [["a", "p"], ["b", "q"]]
+
+
+def test_a_single_compute_node_is_dropped_unless_allowed() -> None:
+    of = model("g (float[2] x) => (float[2] y) { a = Neg(x)  b = Sin(a)  y = Identity(b) }")
+    support = takes("Neg", "Identity")
+    assert CapabilityBasedPartitioner(of, support).propose_partitions() == []
+    (kept,) = CapabilityBasedPartitioner(of, support, True).propose_partitions()
+    assert labels(kept.nodes) == ["a"]  # an Identity alone computes nothing
+    named = CapabilityBasedPartitioner(of, support, allowed_single_node_partition_ops=["Neg"])
+    assert [labels(part.nodes) for part in named.propose_partitions()] == [["a"]]
+
+
+def test_non_compute_operators_at_the_ends_can_be_removed() -> None:
+    of = model(
+        "g (float[2] x) => (float[2] y) "
+        "{ i = Identity(x)  a = Neg(i)  m = Identity(a)  b = Neg(m)  y = Cast<to=1>(b) }"
+    )
+    partitioner = CapabilityBasedPartitioner(
+        of, takes("Neg", "Identity", "Cast"), non_compute_ops=["Cast"]
+    )
+    (whole,) = partitioner.propose_partitions()
+    assert whole.size() == len(whole) == 5
+    (found,) = partitioner.remove_bookend_non_compute_ops([whole])
+    assert labels(found.nodes) == ["a", "m", "b"]
+
+
+def test_a_constant_belongs_to_the_partition_that_alone_reads_it() -> None:
+    of = model(
+        "g (float[2] x) => (float[2] y, float[2] z) { k = Constant<value_float=2.0>() "
+        "s = Constant<value_float=3.0>()  a = Mul(x, k)  b = Mul(a, s)  z = Sin(b)  y = Sub(z, s) }"
+    )
+    (part,) = propose_partitions(of, takes("Mul"))
+    assert labels(part.nodes) == ["k", "a", "b"]
+    assert [value.name for value in part.inputs] == ["x", "s"]
+    assert [value.name for value in part.boundary.variables] == ["x"]
+    assert [value.name for value in part.outputs] == ["b"]
+
+
+@pytest.mark.parametrize("key", ["tiered.device", "tiered.stage"])
+def test_partitions_never_cross_marks_of_devices(key: str) -> None:
+    of = model("g (float[2] x) => (float[2] y) { a = Neg(x)  b = Neg(a)  c = Neg(b)  y = Neg(c) }")
+    for node in of.main.nodes[2:]:
+        of.main.set_metadata(node, {key: "1"})
+    found = propose_partitions(of, {"npu": takes("Neg")})
+    assert [(p.target, labels(p.nodes)) for p in found] == [
+        ("npu", ["a", "b"]), ("npu", ["c", "y"]),
+    ]  # fmt: skip
+    calls = fuse_partitions(found)
+    assert [call.metadata for call in calls] == [{}, {key: "1"}] or key == "tiered.stage"
+
+
+def test_the_same_model_has_the_same_partitions() -> None:
+    text = PARALLEL.replace("Neg(b)", "Sin(b)")
+    first, second = (
+        [labels(p.nodes) for p in propose_partitions(model(text), takes("Neg"))] for _ in range(2)
+    )
+    assert first == second == [["a", "p", "b"]]
+
+
+def test_a_partitioner_needs_a_view() -> None:
+    with pytest.raises(UsageError, match=r"Model\.from_proto"):
+        CapabilityBasedPartitioner(model(DIAMOND).to_proto(), takes("Neg"))  # type: ignore[arg-type]  # on purpose
+
+
+# --- supports -------------------------------------------------------------------------------------
+
+
+def _supported(of: Model, support: OperatorSupport) -> list[str]:
+    return [n.label for n in of.main.nodes if support.is_node_supported(of.main, n)]
+
+
+def test_an_empty_chain_takes_all_and_an_empty_any_chain_none() -> None:
+    of = model(DIAMOND)
+    assert _supported(of, chain()) == ["a", "b", "y"]
+    assert _supported(of, any_chain()) == []
+
+
+def test_supports_are_classes_functions_tables_and_patterns() -> None:
+    class OnlyNeg(OperatorSupport):
+        def is_node_supported(self, graph: Graph, node: Node) -> bool:
+            return node.op_type == "Neg"
+
+    of = model(DIAMOND)
+    named = create_op_support(lambda graph, node: node.label in "ab")
+    assert _supported(of, OnlyNeg()) == ["a"]
+    assert _supported(of, chain(named, takes("Sin", "Add"))) == ["b"]
+    assert _supported(of, any_chain(OnlyNeg(), takes("Add"))) == ["a", "y"]
+    pattern = create_pattern_support(["(p, q) => (r) { s = Sin(q)  r = Add(p, s) }"])
+    assert _supported(of, pattern) == ["b", "y"]
+
+
+def test_a_table_may_name_dtypes() -> None:
+    of = model("g (float[2] x, int64[2] i) => (float[2] y, int64[2] j) { y = Neg(x)  j = Neg(i) }")
+    assert _supported(of, OperatorSupport({"Neg": [[7]]})) == ["j"]
+    assert _supported(of, OperatorSupport({"Neg": [[1, 7]]})) == ["y", "j"]
+    assert _supported(of, OperatorSupport({"Neg": [None]})) == ["y", "j"]
+
+
+def test_pattern_support_follows_edits() -> None:
+    of = model("g (float[2] x) => (float[2] y) { a = Neg(x)  y = Abs(a) }")
+    support = create_pattern_support(["(p) => (r) { q = Neg(p)  r = Abs(q) }"])
+    assert _supported(of, support) == ["a", "y"]
+    of.main.set_operator(of.main.nodes[0], "Sin")
+    assert _supported(of, support) == []
+
+
+def test_the_table_of_a_backend_is_a_support() -> None:
+    of = model(
+        "g (float[2] x) => (float[2] y) { a = Neg(x)  b = f.twice(a)  c = f.odd(b)  y = Abs(c) }\n"
+        '<opset_import: ["" : 21], domain: "f"> twice (p) => (q) { q = Add(p, p) }\n'
+        '<opset_import: ["" : 21, "u" : 1], domain: "f"> odd (p) => (q) { q = u.Unknown(p) }',
+        '<ir_version: 10, opset_import: ["" : 21, "f" : 1, "u" : 1]>\n',
+    )
+    backend = Backend(name="npu", unlisted="standard")
+    assert _supported(of, BackendSupport(backend)) == ["a", "b", "y"]
+    assert _supported(of, BackendSupport(backend, ["Add", "Abs"])) == ["a"]
+    with pytest.raises(UsageError, match="list of operators"):
+        BackendSupport(backend, "Add")
+
+
+def test_pattern_partitions_are_the_union_of_patterns_and_support() -> None:
+    of = model(DIAMOND)
+    text = "(p, q) => (r) { s = Sin(q)  r = Add(p, s) }"
+    (both,) = generate_pattern_op_partitions(of, [text], takes("Neg"))
+    assert labels(both.nodes) == ["a", "b", "y"]
+    (one,) = generate_pattern_op_partitions(of.main, op_support=takes("Neg"))
+    assert labels(one.nodes) == ["a"]
+    with pytest.raises(UsageError, match="needs patterns"):
+        generate_pattern_op_partitions(of)
+
+
+def test_literals_may_be_ignored() -> None:
+    of = model("g (float[2] x) => (float[2] y) { y = LeakyRelu<alpha=0.3>(x) }")
+    text = "(p) => (q) { q = LeakyRelu<alpha=0.1>(p) }"
+    assert generate_pattern_op_partitions(of, [text]) == []
+    assert len(generate_pattern_op_partitions(of, [text], ignore_literals=True)) == 1
+
+
+# --- fusing ---------------------------------------------------------------------------------------
+
+
+@settings(max_examples=60, deadline=None)
+@given(random_models(largest=8, targets="ab-"))
+def test_fusing_then_inlining_gives_the_same_model(of: Model) -> None:
+    before, source = of.main.structural_hash(), of.to_proto()
+    fuse_partitions(propose_partitions(of, takes("Neg", "Add", "Abs", "If")))
+    of.check_view()
+    of.check()
+    assert_same_outputs(source, of.to_proto())
+    get_pass("inline", domains=("tiered.partition",)).apply(of)
+    of.check_view()
+    assert not any(node.domain for node in of.main.nodes)
+    assert of.main.structural_hash() == before
+
+
+def test_partitions_that_overlap_or_form_a_cycle_are_refused() -> None:
+    of = model(DIAMOND)
+    a, b, y = of.main.nodes
+    with pytest.raises(ModelError, match="'a' is in two partitions"):
+        fuse_partitions([[a, b], [a, y]])
+    with pytest.raises(ModelError, match="form a cycle"):
+        fuse_partitions([[a, y]])
+    with pytest.raises(ModelError, match="no nodes"):
+        fuse_partitions([[]])
+    assert labels(of.main.nodes) == ["a", "b", "y"]
+    assert fuse_partitions([]) == []
+
+
+def test_the_partitioner_returns_the_graph_with_calls() -> None:
+    of = model(PARALLEL)
+    graph = CapabilityBasedPartitioner(of, takes("Neg")).partition_and_fuse()
+    assert graph is of.main
+    assert [(node.domain, node.op_type) for node in graph.nodes] == [
+        ("tiered.partition", "fused_0")
+    ]
+
+
+def test_fixed_groups_stay_as_they_are() -> None:
+    of = model("g (float[2] x) => (float[2] y) { a = Neg(x)  b = Sin(a)  c = Sin(b)  y = Neg(c) }")
+    a, b, c, y = of.main.nodes
+    found = grouped(of.main, {a: "t", y: "t"}, fixed=[[b, c]])
+    assert [labels(group.nodes) for group in found] == [["a"], ["y"]]

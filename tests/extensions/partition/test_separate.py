@@ -1,0 +1,196 @@
+"""Separate models and their plan: run one after the other, they compute the whole bit for bit."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from hypothesis import given, settings
+
+from tests.conformance.regions import faults
+from tests.extensions.partition.graphs import assert_same_bits, model, random_models
+from tests.small import loaded_apart
+from tiered import Model, ModelError, UsageError
+from tiered.extensions.partition import OperatorSupport, Plan, as_models, propose_partitions
+from tiered.runtime import Session, make_inputs
+
+NEG = OperatorSupport({"Neg": None, "Add": None, "If": None})
+
+
+def _check(of: Model, folder: Path | None = None) -> Plan:
+    """Split a model at what NEG takes, run the parts, and compare with the whole."""
+    source = of.to_proto()
+    plan = as_models(of, propose_partitions(of, {"npu": NEG}, allows_single_node_partition=True))
+    assert of.to_proto() == source
+    plan = plan.save(folder) if folder is not None else plan
+    feeds = make_inputs(source).feeds
+    assert_same_bits(Session(source).run(feeds), plan.run(feeds))
+    for part in plan.parts:
+        part.model.check()
+    plan.host.check()
+    return plan
+
+
+@settings(max_examples=60, deadline=None)
+@given(random_models(largest=10))
+def test_parts_compute_the_whole_bit_for_bit(of: Model) -> None:
+    _check(of)
+
+
+SANDWICH = (
+    "g (float[2] x) => (float[2] y, float[2] b) <float[2] w = {1,2}> "
+    "{ a = Add(x, w)  b = Sin(a)  c = Neg(b)  d = Cos(c)  y = Sub(d, w) }"
+)
+
+
+def test_a_plan_says_who_feeds_whom(tmp_path: Path) -> None:
+    plan = _check(model(SANDWICH), tmp_path)
+    said = json.loads((tmp_path / "plan.json").read_text())
+    assert said == plan.described()
+    assert [(part.name, plan.sources(part)) for part in plan.parts] == [
+        ("000_npu", {"x": ""}),
+        ("001_host", {"a": "000_npu"}),
+        ("002_npu", {"b": "001_host"}),
+        ("003_host", {"c": "002_npu"}),
+    ]
+    assert [part.file for part in plan.parts][:2] == ["part_000_npu.onnx", "part_001_host.onnx"]
+
+
+def test_a_saved_plan_loads_and_runs(tmp_path: Path) -> None:
+    of = model(SANDWICH)
+    plan = _check(of, tmp_path)
+    again = Plan.load(tmp_path)
+    assert again.described() == plan.described()
+    feeds = make_inputs(of.to_proto()).feeds
+    assert_same_bits(plan.run(feeds), again.run(feeds))
+
+
+def test_each_part_has_the_weights_that_it_reads(tmp_path: Path) -> None:
+    plan = _check(model(SANDWICH))
+    held = [[value.name for value in part.model.main.initializers] for part in plan.parts]
+    assert held == [["w"], [], [], ["w"]]
+
+
+def test_the_host_model_calls_the_targets() -> None:
+    host = _check(model(SANDWICH)).host.to_proto()
+    said = [(node.domain, node.op_type, list(node.input)) for node in host.graph.node]
+    assert said == [
+        ("tiered.npu", "part_000_npu", ["x"]),
+        ("", "Sin", ["a"]),
+        ("tiered.npu", "part_002_npu", ["b"]),
+        ("", "Cos", ["c"]),
+        ("", "Sub", ["d", "w"]),
+    ]
+    marks = [entry.value for node in host.graph.node for entry in node.metadata_props]
+    assert marks == ["npu", "npu"]
+    assert {entry.domain for entry in host.opset_import} == {"", "tiered.npu"}
+
+
+def test_outputs_that_no_node_computes_are_there() -> None:
+    of = model(
+        "g (float[2] x) => (float[2] x, float[2] w, float[2] k, float[2] y) <float[2] w = {1,2}> "
+        "{ k = Constant<value_floats=[3.0, 4.0]>()  y = Neg(x) }"
+    )
+    plan = _check(of)
+    assert plan.outputs == ("x", "w", "k", "y")
+
+
+def test_a_constant_that_two_parts_read_is_in_both() -> None:
+    of = model(
+        "g (float[2] x) => (float[2] y) "
+        "{ k = Constant<value_floats=[3.0, 4.0]>()  a = Add(x, k)  b = Sin(a)  y = Add(b, k) }"
+    )
+    plan = _check(of)
+    assert [part.nodes for part in plan.parts] == [1, 1, 1]
+    assert all(part.inputs == (name,) for part, name in zip(plan.parts, "xab", strict=True))
+
+
+def test_an_input_with_a_default_may_be_fed_or_not() -> None:
+    proto = model("g (float[2] x, float[2] s) => (float[2] y) { a = Add(x, s)  y = Sin(a) }")
+    made = proto.to_proto()
+    made.graph.initializer.append(onnx.helper.make_tensor("s", 1, [2], [1.0, 2.0]))
+    of = Model.from_proto(made)
+    plan = _check(of)
+    assert (plan.inputs, plan.optional_inputs) == (("x",), ("s",))
+    x, s = np.array([1, 2], np.float32), np.array([5, 6], np.float32)
+    whole = Session(made)
+    assert_same_bits(whole.run({"x": x, "s": s}), plan.run({"x": x, "s": s}))
+
+
+def test_local_functions_go_where_they_are_called() -> None:
+    of = model(
+        "g (float[2] x) => (float[2] y) { a = Neg(x)  y = f.twice(a) }\n"
+        '<opset_import: ["" : 21, "f" : 1], domain: "f"> twice (p) => (q) { q = f.sum(p, p) }\n'
+        '<opset_import: ["" : 21], domain: "f"> sum (p, r) => (q) { q = Add(p, r) }',
+        '<ir_version: 10, opset_import: ["" : 21, "f" : 1]>\n',
+    )
+    plan = _check(of)
+    assert [len(part.model.functions) for part in plan.parts] == [0, 2]
+
+
+def test_external_weights_stay_on_disk_and_are_written_beside_the_parts(tmp_path: Path) -> None:
+    folder = tmp_path / "source"
+    folder.mkdir()
+    of = loaded_apart(model(SANDWICH).to_proto(), folder)
+    parts = propose_partitions(of, {"npu": NEG}, allows_single_node_partition=True)
+    plan = as_models(of, parts)
+    tensors = [value.default for part in plan.parts for value in part.model.main.initializers]
+    assert [tensor is not None and tensor.is_external for tensor in tensors] == [True, True]
+    saved = plan.save(tmp_path / "parts")
+    assert (tmp_path / "parts" / "part_000_npu.onnx.data").exists()
+    feeds = {"x": np.array([1, -0.0], np.float32)}
+    whole = Session(str(folder / "model.onnx")).run(feeds)
+    assert_same_bits(whole, saved.run(feeds))
+    assert_same_bits(whole, plan.run(feeds))
+
+
+def test_a_value_of_unknown_type_between_two_parts_is_an_error() -> None:
+    of = model(
+        "g (float[2] x) => (float[2] y) { a = Neg(x)  b = u.F(a)  y = Neg(b) }",
+        '<ir_version: 10, opset_import: ["" : 21, "u" : 1]>\n',
+    )
+    with pytest.raises(ModelError, match="'b', which 'b' computes, is between two parts"):
+        as_models(of, propose_partitions(of, {"npu": NEG}, allows_single_node_partition=True))
+
+
+def test_partitions_of_bodies_are_refused() -> None:
+    of = model(
+        "g (float[2] x, bool c) => (float[2] y) { a = Sin(x)  y = If <"
+        "then_branch = t () => (float[2] p) { m = Neg(a)  p = Neg(m) }, "
+        "else_branch = e () => (float[2] q) { q = Sin(a) }> (c) }"
+    )
+    (body, _) = of.main.owners[0].bodies
+    with pytest.raises(ModelError, match="bodies and functions cannot become models"):
+        as_models(of, propose_partitions(body, NEG))
+
+
+def test_missing_and_unknown_inputs_are_errors() -> None:
+    plan = as_models(model(SANDWICH), [])
+    with pytest.raises(UsageError, match="'x' is missing"):
+        plan.run({})
+    with pytest.raises(UsageError, match="no input 'z'"):
+        plan.run({"x": np.array([1, 2], np.float32), "z": 1})
+
+
+def test_a_folder_without_a_plan_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="cannot read"):
+        Plan.load(tmp_path)
+    malformed = {"{": "is no plan", '{"format": 7}': "format 7", '{"format": 1}': "parts"}
+    for text, reason in malformed.items():
+        (tmp_path / "plan.json").write_text(text)
+        with pytest.raises(ModelError, match=reason):
+            Plan.load(tmp_path)
+
+
+def test_training_info_and_dead_nodes_belong_to_no_part() -> None:
+    of = model("g (float[2] x) => (float[2] y) { d = Cos(x)  y = Neg(x) }")
+    assert [part.name for part in _check(of).parts] == ["000_npu"]
+
+
+MODELS = sorted((Path(__file__).parents[2] / "examples" / "models").glob("*.onnx"))
+
+
+@pytest.mark.parametrize("path", MODELS, ids=lambda path: str(path.name))
+def test_regions_of_models_are_functions_and_models_with_the_same_bits(path: Path) -> None:
+    assert faults(path, onnx.load(path), range(2)) == []

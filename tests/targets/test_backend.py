@@ -1,0 +1,414 @@
+"""What a backend says of operators and of nodes."""
+
+from pathlib import Path
+
+import onnx
+import pytest
+
+from tiered import DataType, Model, PassContext, UsageError
+from tiered.support.errors import BackendError, BackendNotFoundError
+from tiered.targets import (
+    Backend,
+    backend_names,
+    get_backend,
+    register_backend,
+    unregister_backend,
+)
+from tiered.targets.any_runtime import AnyRuntime
+from tiered.targets.known import built_in_backends, table_of
+from tiered.targets.reading import backend_of, with_known_types
+from tiered.testing import parse
+
+FLOAT, FLOAT16, DOUBLE = DataType.FLOAT, DataType.FLOAT16, DataType.DOUBLE
+
+
+def backend(operators: str = "", **settings: object) -> Backend:
+    """Return a backend of some operator rules, as TOML would say them."""
+    import tomllib
+
+    table = {"api_version": 1, "name": "npu", **settings}
+    return backend_of({**table, **tomllib.loads(operators)}, "npu.toml", table_of)
+
+
+def said(target: Backend, text: str, opset: int = 21) -> list[str]:
+    """Return what a backend refuses of the nodes of a model, in order."""
+    model = Model.from_proto(parse(text, opset=opset))
+    return [str(refusal) for node in model.main.nodes for refusal in target.refusals(node)]
+
+
+def test_the_default_backend_has_the_standard_operators_and_no_others() -> None:
+    portable = PassContext().backend
+    assert portable.name == "portable"
+    assert portable.supports("Conv")
+    assert not portable.supports("Convolve")
+    assert not portable.supports("BiasGelu", "com.microsoft")
+    assert said(portable, "(float[2] x) => (y) { y = com.microsoft.QuickGelu(x) }") == [
+        "the target has no such operator"
+    ]
+
+
+def test_the_default_backend_is_known_without_its_profile() -> None:
+    known, read = PassContext().target, PassContext().backend
+    assert isinstance(known, AnyRuntime)
+    assert (str(known), known.edits) == (str(read), read.edits)
+    assert known.quantization_form == read.quantization_form == "none"
+    assert (known.layout, dict(known.layouts)) == (read.layout, dict(read.layouts))
+    for domain, op_type in (
+        *((schema.domain, schema.name) for schema in onnx.defs.get_all_schemas()),
+        ("com.microsoft", "BiasGelu"),
+        ("", "BiasGelu"),
+    ):
+        assert known.supports(op_type, domain) == read.supports(op_type, domain), op_type
+    model = Model.from_proto(
+        parse(
+            """(float[2] x) => (w) {
+                 c = Constant <value = float {2.0}> ()
+                 y = Mul(x, c)
+                 z = com.microsoft.QuickGelu(y)
+                 w = local.twice(z)
+               }
+               <domain: "local", opset_import: ["" : 21]> twice (a) => (b) { b = Add(a, a) }"""
+        )
+    )
+    for node in model.main.nodes:
+        assert known.has(node) == read.has(node)
+        assert known.refusals(node) == read.refusals(node)
+
+
+def test_who_takes_the_name_of_the_default_backend_is_the_default() -> None:
+    register_backend({"api_version": 1, "name": "portable"}, replace=True)
+    try:
+        assert not PassContext().target.supports("Relu")
+    finally:
+        unregister_backend("portable")
+    assert PassContext().target.supports("Relu")
+
+
+def test_onnxruntime_has_contrib_operators_by_dtype() -> None:
+    target = get_backend("onnxruntime_cpu")
+    assert target.supports("BiasGelu", "com.microsoft", FLOAT)
+    assert not target.supports("BiasGelu", "com.microsoft", DOUBLE)
+    assert not target.supports("NhwcConv", "com.microsoft")
+    assert target.supports("Conv", dtype=FLOAT16)
+    assert not target.has_kernel("Conv", dtype=FLOAT16)
+    assert target.has_kernel("Conv", dtype=FLOAT)
+
+
+def test_a_context_takes_a_name_a_backend_or_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "npu.toml"
+    file.write_text('api_version = 1\nname = "npu"\n[operators]\nRelu = true\n')
+    with PassContext(backend=str(file)) as outer:
+        assert outer.backend.supports("Relu")
+        with PassContext(opt_level=3) as inner:
+            assert inner.backend is outer.backend
+        with PassContext(backend=get_backend("portable")) as inner:
+            assert inner.backend.name == "portable"
+
+
+def test_an_unknown_backend_is_an_error_with_a_suggestion() -> None:
+    with pytest.raises(BackendNotFoundError, match="did you mean 'onnxruntime_cpu'"):
+        PassContext(backend="onnxruntime-cpu")
+    with pytest.raises(UsageError, match="backend takes a Backend"):
+        PassContext(backend=3)  # type: ignore[arg-type]  # what is tested
+
+
+def test_a_registered_backend_has_a_name_until_it_is_taken_away() -> None:
+    register_backend({"api_version": 1, "name": "npu", "unlisted": "standard"})
+    try:
+        assert "npu" in backend_names()
+        assert PassContext(backend="npu").backend.supports("Relu")
+        with pytest.raises(BackendError, match="there is a backend 'npu' already"):
+            register_backend({"api_version": 1, "name": "npu"})
+    finally:
+        unregister_backend("npu")
+    assert "npu" not in backend_names()
+
+
+@pytest.mark.parametrize(
+    ("rule", "model", "refused"),
+    [
+        ("Relu = true", "(float[2] x) => (y) { y = Relu(x) }", []),
+        (
+            "Relu = false",
+            "(float[2] x) => (y) { y = Relu(x) }",
+            ["the target has no such operator"],
+        ),
+        (
+            'Relu = { types = { T = ["float16"] } }',
+            "(float[2] x) => (y) { y = Relu(x) }",
+            ["X, Y are float; it takes float16"],
+        ),
+        (
+            'Gather = { types = { T = ["float"], indices = ["int32"] } }',
+            "(float[2] x, int64[1] i) => (y) { y = Gather(x, i) }",
+            ["indices is int64; it takes int32"],
+        ),
+        (
+            "Relu = { rank = [3, 4] }",
+            "(float[2] x) => (y) { y = Relu(x) }",
+            ["X has rank 1; it takes rank 3 to 4"],
+        ),
+        (
+            'Conv = { constant = ["W", "B"] }',
+            "(float[1,1,4,4] x, float[1,1,1,1] w) => (y) { y = Conv(x, w) }",
+            ["W is not a constant"],
+        ),
+        (
+            'Reshape = { constant = ["shape"] }',
+            "(float[2] x) => (y) <int64[1] s = {2}> { y = Reshape(x, s) }",
+            [],
+        ),
+        (
+            'DepthToSpace = { attributes = { mode = "DCR", blocksize = [2, 4] } }',
+            '(float[1,9,1,1] x) => (y) { y = DepthToSpace<mode="CRD", blocksize=3>(x) }',
+            ["mode is CRD; it takes DCR", "blocksize is 3; it takes 2, 4"],
+        ),
+        (
+            "Transpose = { attributes = { perm = { max = 2 } } }",
+            "(float[1,1,1,1] x) => (y) { y = Transpose<perm=[0,2,3,1]>(x) }",
+            ["perm is [0,2,3,1]; it takes at most 2"],
+        ),
+        (
+            "Gather = { elements = { indices = { min = 0 } } }",
+            "(float[2] x) => (y) <int64[1] i = {-1}> { y = Gather(x, i) }",
+            ["indices holds -1; it takes 0 or more"],
+        ),
+        (
+            "Relu = { versions = [1, 13] }",
+            "(float[2] x) => (y) { y = Relu(x) }",
+            ["version 14 of the operator; it takes version 1 to 13"],
+        ),
+        (
+            'Relu = [{ types = { T = ["float16"] } }, { types = { T = ["int8"] } }]',
+            "(float[2] x) => (y) { y = Relu(x) }",
+            ["X, Y are float; it takes float16, int8"],
+        ),
+        (
+            '"acme::Scale" = { types = { T = ["float16"] }, inputs = ["a:S", "b:T"] }',
+            '<ir_version: 10, opset_import: ["": 21, "acme": 1]> g (float[2] x) => (float[2] y) '
+            "{ y = acme.Scale(x, x) }",
+            ["b is float; it takes float16"],
+        ),
+        (
+            'Relu = { dtypes = ["int8"], note = "table 3" }',
+            "(float[2] x) => (y) { y = Relu(x) }",
+            ["X, Y are float (table 3); it takes int8"],
+        ),
+    ],
+)
+def test_a_rule_refuses_what_it_says(rule: str, model: str, refused: list[str]) -> None:
+    assert said(backend(f"[operators]\n{rule}"), model) == refused
+
+
+def test_dtypes_of_the_target_hold_where_a_rule_names_none() -> None:
+    target = backend(
+        '[dtypes]\nactivations = ["float16"]\nweights = ["int8"]\n[operators]\nMatMul = true'
+    )
+    model = "(float[2,2] x) => (y) <float[2,2] w = {1,2,3,4}> { y = MatMul(x, w) }"
+    assert said(target, model) == [
+        "A, Y are float; it takes float16",
+        "B is float; it takes int8",
+    ]
+
+
+def test_between_quantize_and_dequantize_a_tensor_counts_as_what_it_is_quantised_to() -> None:
+    target = backend(
+        '[dtypes]\nactivations = ["uint8"]\n[quantization]\nform = "qdq"\n'
+        "[operators]\nRelu = true\nQuantizeLinear = { dtypes = ['float'] }\n"
+        "DequantizeLinear = { dtypes = ['uint8'] }"
+    )
+    unit = """(float[2] x) => (y) <float s = {0.5}, uint8 z = {0}> {
+        q = QuantizeLinear(x, s, z)
+        d = DequantizeLinear(q, s, z)
+        r = Relu(d)
+        q2 = QuantizeLinear(r, s, z)
+        y = DequantizeLinear(q2, s, z)
+    }"""
+    assert [text for text in said(target, unit, opset=13) if "uint8" in text] == []
+    assert said(target, "(float[2] x) => (y) { y = Relu(x) }") == [
+        "X, Y are float; it takes uint8",
+    ]
+
+
+def test_static_shapes_and_ranks_hold_for_every_operator() -> None:
+    target = backend("[operators]\nRelu = true", shapes="static", max_rank=2)
+    assert said(target, "(float[N,2,2] x) => (y) { y = Relu(x) }") == [
+        "rank 3; it takes at most 2",
+        "dynamic dims N; it takes static shapes",
+    ]
+
+
+def test_a_profile_extends_another_one() -> None:
+    target = backend(
+        '[operators]\n"com.microsoft::BiasGelu" = false\n"acme::Scale" = true',
+        extends="onnxruntime_cpu",
+    )
+    assert target.supports("Conv")
+    assert target.supports("Scale", "acme")
+    assert not target.supports("BiasGelu", "com.microsoft")
+    assert target.ir_version == get_backend("onnxruntime_cpu").ir_version
+
+
+def test_equal_profiles_have_equal_digests() -> None:
+    assert backend("[operators]\nRelu = true").digest == backend("[operators]\nRelu = true").digest
+    assert backend("[operators]\nRelu = true").digest != backend("[operators]\nRelu = false").digest
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('name = "npu"', "api_version: expected 1 to 1, found none"),
+        ('api_version = 2\nname = "npu"', "api_version: expected 1 to 1, found 2"),
+        ("api_version = 1", "name: expected the name of the backend"),
+        ('api_version = 1\nname = "npu"\nshape = "static"', "unknown key 'shape'; did you mean"),
+        ('api_version = 1\nname = "npu"\nshapes = "a"', "shapes: expected one of dynamic, static"),
+        ('api_version = 1\nname = "npu"\nopset = "13"', r"opset: expected \[low, high\]"),
+        ('api_version = 1\nname = "npu"\nopset = [14, 13]', "opset: expected the lower end first"),
+        ('api_version = 1\nname = "npu"\nextends = "acme"', "no profile named 'acme' to extend"),
+        (
+            'api_version = 1\nname = "npu"\n[dtypes]\nactivations = ["float32"]',
+            "ONNX calls float32 'float'",
+        ),
+        (
+            'api_version = 1\nname = "npu"\n[operators.Relu]\ntypes = { T = ["flaot"] }',
+            r"operators.Relu.types.T: no dtype 'flaot'; did you mean 'float'",
+        ),
+        (
+            'api_version = 1\nname = "npu"\n[operators.Relu]\nconst = ["X"]',
+            "operators.Relu: unknown key 'const'; did you mean 'constant'",
+        ),
+        (
+            'api_version = 1\nname = "npu"\n[operators]\nRelu = 3',
+            "operators.Relu: expected true, false, a table or a list of them, not 3",
+        ),
+        (
+            'api_version = 1\nname = "npu"\n[[pipeline]]\nedit = "insert x"',
+            r"pipeline\[0\]: 'insert x' is no edit",
+        ),
+        (
+            'api_version = 1\nname = "npu"\n[quantization.fixed_results]\nTanh = { scale = 0.5 }',
+            "fixed_results: expected Tanh = { scale = above 0, zero_point = an integer }, not",
+        ),
+        (
+            'api_version = 1\nname = "npu"\n[quantization.fixed_results]\n'
+            "Tanh = { scale = nan, zero_point = 0 }",
+            "fixed_results: expected Tanh = { scale = above 0",
+        ),
+        (
+            'api_version = 1\nname = "npu"\n[quantization]\nactivations = "int8"\n'
+            "fixed_results = { Tanh = { scale = 0.5, zero_point = 128 } }",
+            "zero_point 128 of Tanh is no int8",
+        ),
+        ("api_version = ", "is not TOML"),
+    ],
+)
+def test_a_wrong_profile_says_where_it_is_wrong(tmp_path: Path, text: str, message: str) -> None:
+    file = tmp_path / "npu.toml"
+    file.write_text(text)
+    with pytest.raises(UsageError, match=message) as caught:
+        get_backend(str(file))
+    assert "npu.toml" in str(caught.value) or "to extend" in message
+
+
+def test_a_profile_that_is_not_there_is_an_error() -> None:
+    with pytest.raises(BackendError, match=r"cannot read nowhere.toml: No such file"):
+        get_backend("nowhere.toml")
+
+
+# --- constants that are quantised, and names of type parameters -----------------------------------
+
+QUANTISED = """(float[2,4] x) => (float[2,3] y)
+    <int8[4,3] q = {1,1,1,1,1,1,1,1,1,1,1,1}, float s = {0.5}> {
+    w = DequantizeLinear(q, s)  y = MatMul(x, w) }"""
+
+
+def test_a_dequantised_constant_is_a_constant() -> None:
+    rules = "[operators]\nDequantizeLinear = true\nMatMul = { constant = ['B'] }"
+    assert said(backend(rules), QUANTISED) == []
+    computed = QUANTISED.replace("float s = {0.5}", "float k = {0.5}").replace(
+        "w = Deq", "s = ReduceMax(x)  s0 = Reshape(s, e)  w = Deq"
+    )
+    computed = computed.replace("float k = {0.5}", "float k = {0.5}, int64[0] e = {}")
+    computed = computed.replace("DequantizeLinear(q, s)", "DequantizeLinear(q, s0)")
+    found = said(backend(rules + "\nReshape = true\nReduceMax = true"), computed)
+    assert found == ["B is not a constant"]
+
+
+def test_constants_of_unknown_operators_are_named_by_the_signature() -> None:
+    rule = "{ inputs = ['X:T', 'W:T'], constant = ['W'] }"
+    target = backend(f"[operators]\n'com.zeta::Gate' = {rule}")
+    text = """<ir_version: 10, opset_import: ["": 21, "com.zeta": 1]>
+        g (float[2] x, float[2] v) => (float[2] y) <float[2] w = {1,2}> {
+            y = com.zeta.Gate(x, W) }"""
+    assert said(target, text.replace("W", "w")) == []
+    assert said(target, text.replace("W", "v")) == ["W is not a constant"]
+
+
+@pytest.mark.parametrize(
+    ("weights", "found"), [("int8", []), ("int16", ["B is int8; it takes int16"])]
+)
+def test_weights_are_those_behind_a_dequantize_linear(weights: str, found: list[str]) -> None:
+    settings = {
+        "dtypes": {"activations": ["float"], "weights": [weights]},
+        "quantization": {"form": "qdq"},
+    }
+    target = backend("[operators]\nDequantizeLinear = true\nMatMul = true", **settings)
+    model = Model.from_proto(parse(QUANTISED))
+    product = model.main.nodes_of("MatMul")[0]
+    assert list(map(str, target.refusals(product))) == found
+
+
+@pytest.mark.parametrize("opset", [7, 12, 21])
+def test_a_type_parameter_counts_whatever_a_version_calls_it(opset: int) -> None:
+    text = "(float[2] x, float[2] e) => (float[2] y) { y = Pow(x, e) }"
+    target = backend("[operators]\nPow = { types = { T1 = ['int32'] } }")
+    assert said(target, text, opset) == ["Y is float; it takes int32"]
+
+
+def test_a_type_key_that_no_version_has_is_an_error(tmp_path: Path) -> None:
+    profile = tmp_path / "npu.toml"
+    profile.write_text(
+        "api_version = 1\nname = 'npu'\n[operators]\nPow = { types = { T9 = ['int32'] } }"
+    )
+    message = r"operators\.Pow\.types: no version of Pow has .* 'T9'.*\(there are T, T1, X"
+    with pytest.raises(BackendError, match=message):
+        get_backend(profile)
+    with pytest.raises(BackendError, match="'T9'"):
+        register_backend(profile)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[operators]\nConvv = true", r"operators: onnx has no operator 'Convv'; did you mean 'Co"),
+        ("[operators]\n'Conv,Gemmm' = true", "onnx has no operator 'Gemmm'; did you mean 'Gemm'"),
+        ("[operators]\n'ai.onnx.ml::Scalerr' = true", "'ai.onnx.ml::Scalerr'; did you mean 'Sca"),
+        ("[layouts]\nConvv = 'NHWC'\n[operators]\nConv = true", "layouts: onnx has no operator"),
+        ("[quantization]\nper_tensor = ['Convv']\n[operators]\nConv = true", "per_tensor: onnx ha"),
+        ("opset = [13]", r"opset: expected \[low, high\] or {min = low, max = high}, not \[13\]"),
+        ("opset = 0", "opset: expected numbers from 1, not 0"),
+        ("ir_version = [-1, 8]", "ir_version: expected numbers from 1"),
+        ("max_rank = -1", "max_rank: expected an integer from 0, not -1"),
+        ("[operators]\nConv = { rank = -4 }", "operators.Conv: rank: expected numbers from 0"),
+    ],
+)
+def test_what_does_not_exist_names_the_file(tmp_path: Path, text: str, message: str) -> None:
+    profile = tmp_path / "npu.toml"
+    profile.write_text(f"api_version = 1\nname = 'npu'\n{text}")
+    with pytest.raises(BackendError, match=rf"npu\.toml: .*{message}") as caught:
+        get_backend(profile)
+    assert caught.value.exit_code == 2
+
+
+def test_operators_of_ones_own_are_known(tmp_path: Path) -> None:
+    profile = tmp_path / "npu.toml"
+    profile.write_text(
+        "api_version = 1\nname = 'npu'\nopset = { min = 13 }\n[operators]\n"
+        "EfficientNMS = { inputs = ['boxes:T'], outputs = ['found:T'] }\n'vendor::Gate' = true\n"
+    )
+    assert get_backend(profile).rules("EfficientNMS")
+
+
+def test_the_types_of_all_profiles_name_something() -> None:
+    for known in built_in_backends():
+        assert with_known_types(known, known.name) is known

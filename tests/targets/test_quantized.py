@@ -1,0 +1,121 @@
+"""A target without floats, before and after quantisation."""
+
+import pytest
+
+from tiered import Backend, DataType, Model, get_backend, optimize_model
+from tiered.support.errors import BackendError
+from tiered.targets import Bounds, OperatorRule
+from tiered.targets.known import table_of
+from tiered.targets.reading import backend_of
+from tiered.testing import parse
+
+NPU = get_backend("int8_npu")
+
+
+def in_integers(text: str) -> list[str]:
+    """Return the names of the values that the last node needs in integers."""
+    model = Model.from_proto(parse(text, opset=18))
+    model.refresh_types()
+    return [value.name for value in NPU.operands_in_integers(model.main.nodes[-1])]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("(float[2] x, float[2] z) => (float[2] y) { y = Add(x, z) }", ["x", "z", "y"]),
+        ("(int8[2] x) => (int8[2] y) { y = Relu(x) }", []),
+        ("(int64[2] x) => (int64[2] y) { y = Add(x, x) }", []),
+        ("(float[N] x) => (float[N] y) { y = Tanh(x) }", []),
+        ("(float[2] x) => (float[2] y) { y = Erf(x) }", []),
+        ("(float[4,2] x, int64[1] i) => (float[1,2] y) { y = Gather(x, i) }", ["x", "y"]),
+        ("(float[2] x) => (float[2] y) <float p = {-0.5}> { y = Pow(x, p) }", ["x", "y"]),
+        ("(float[2] x) => (float[2] y) <float p = {0.5}> { y = Pow(x, p) }", []),
+        (
+            "(int8[2] q) => (float[2] y) <float s = {1}, int8 z = {0}> "
+            "{ x = DequantizeLinear(q, s, z) y = Tanh(x) }",
+            ["y"],
+        ),
+    ],
+)
+def test_the_table_decides_what_must_be_quantised(text: str, names: list[str]) -> None:
+    assert in_integers(text) == names
+
+
+def test_before_quantization_floats_stand_for_integers() -> None:
+    floating = NPU.before_quantization
+    assert not NPU.computes_floats
+    assert floating.computes_floats
+    assert floating.supports("Conv", dtype=DataType.FLOAT)
+    assert not floating.supports("Erf", dtype=DataType.FLOAT)
+    (rule,) = floating.rules("Conv")
+    assert {key: DataType.FLOAT in dtypes for key, dtypes in rule.types.items()} == {
+        "X": True,
+        "W": True,
+        "B": True,
+        "Y": True,
+    }
+    (gather,) = floating.rules("Gather")
+    assert DataType.FLOAT not in gather.types["Tind"]
+
+
+def test_a_target_with_floats_needs_no_integers() -> None:
+    target = Backend(name="both", operators={("", "Relu"): (OperatorRule(),)})
+    assert target.computes_floats
+    model = Model.from_proto(parse("(float[2] x) => (float[2] y) { y = Relu(x) }"))
+    assert target.operands_in_integers(model.main.nodes[0]) == ()
+
+
+def test_elements_have_bounds_with_fractions() -> None:
+    rule = NPU.rules("Pow")[0]
+    assert rule.elements == {"Y": Bounds(-0.5, -0.5)}
+    model = Model.from_proto(
+        parse("(int8[2] x) => (int8[2] y) <float p = {0.5}> { y = Pow(x, p) }", opset=18)
+    )
+    assert "Y holds 0.5; it takes -0.5" in map(str, NPU.refusals(model.main.nodes[0]))
+
+
+def test_other_bounds_are_integers() -> None:
+    with pytest.raises(BackendError, match="expected"):
+        backend_of({"api_version": 1, "name": "t", "max_rank": 4, "opset": [1.5, 2]}, "t", table_of)
+
+
+@pytest.mark.parametrize("opset", [13, 19, 21, 23, 24])
+@pytest.mark.parametrize("name", ["int8_npu", "tensorrt", "qnn_htp", "nhwc_edge"])
+def test_scales_are_floats_whatever_their_type_parameter_is_called(name: str, opset: int) -> None:
+    text = """(float[2,8] x) => (float[2,8] y) <float s = {0.5}, int8 z = {0}>
+        { q = QuantizeLinear(x, s, z)  y = DequantizeLinear(q, s, z) }"""
+    found = get_backend(name).coverage(Model.from_proto(parse(text, opset=opset)))
+    assert found.is_met, found.gaps
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(float[2,8] x) => (float[2,8] y) <float[8] s = {1,2,3,4,5,6,7,8}>"
+        " { y = RMSNormalization(x, s) }",
+        "(float[1,2,3,8] x, float[1,3,2] c, float[1,3,2] s) => (float[1,2,3,8] y)"
+        " { y = RotaryEmbedding<rotary_embedding_dim=4>(x, c, s) }",
+    ],
+    ids=["RMSNormalization", "RotaryEmbedding"],
+)
+def test_what_opset_23_brought_is_taken_in_integers_too(text: str) -> None:
+    result = optimize_model(
+        parse(text, opset=23), backend="int8_npu", opt_level=3, required=["quantize"]
+    )
+    assert NPU.coverage(result.model).is_met
+
+
+@pytest.mark.parametrize("name", ["portable13", "ipu"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(float[2,4,8] x, float[4,8] s) => (float[2,4,8] y)"
+        " { y = RMSNormalization<axis=1, epsilon=0.01>(x, s) }",
+        "(float[1,3,16] x, float[1,3,4] c, float[1,3,4] s) => (float[1,3,16] y)"
+        " { y = RotaryEmbedding<num_heads=2>(x, c, s) }",
+    ],
+    ids=["RMSNormalization", "RotaryEmbedding"],
+)
+def test_what_opset_23_brought_is_taken_at_old_opsets(name: str, text: str) -> None:
+    result = optimize_model(parse(text, opset=23), backend=name, opt_level=3)
+    assert get_backend(name).coverage(result.model).is_met

@@ -1,0 +1,1 @@
+"""Analyses of a whole graph that passes ask, and the searches on top of them."""

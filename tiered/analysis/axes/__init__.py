@@ -1,0 +1,1 @@
+"""How the axes of operands and outputs belong together."""

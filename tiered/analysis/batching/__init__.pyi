@@ -1,0 +1,3 @@
+from tiered.analysis.batching.another_size import rebatch as rebatch
+
+__all__: list[str]

@@ -1,0 +1,103 @@
+"""The rules of Gather, Scatter and their like."""
+
+from __future__ import annotations
+
+from tiered.analysis.batching.facts import Fact, Refusal, Rows
+from tiered.analysis.batching.following import BATCHES, Following, Made
+from tiered.analysis.batching.rules.generic import common, followed, mixes
+from tiered.analysis.batching.rules.numbers import constant_index
+from tiered.graph import Node
+
+
+@BATCHES.rule("Gather")
+def gather(state: Following, node: Node) -> Made:
+    """Gather: places of another axis, or a place for each sample of what all share."""
+    carried = state.in_rows(node)
+    data = carried.get(0)
+    axis = node.attr("axis", 0) % max(state.rank(node.inputs[0]), 1)
+    if data is not None and data.axis == axis and len(carried) == 1:
+        rank = state.rank(node.inputs[1])
+        # One row of one sample: what the rows are of a batch of 1 is not known.
+        axes = range(rank) if rank > 1 or not data.is_whole else ()
+        return Rows(axis + constant_index(state, node, data, axes))
+    if len(carried) == 2:
+        raise Refusal("it takes other places for each sample")
+    return followed(state, node)
+
+
+@BATCHES.rule("GatherElements", "Scatter", "ScatterElements")
+def elements(state: Following, node: Node) -> Fact:
+    """GatherElements and ScatterElements: all operands have the samples on one axis."""
+    carried = state.in_rows(node)
+    axis = node.attr("axis", 0) % max(state.rank(node.inputs[0]), 1)
+    rows = common(carried.values())
+    for slot, each in carried.items():
+        if each.axis == axis:
+            raise mixes(node, slot, each)
+        if each != rows:
+            raise Refusal("its operands have the samples on different axes")
+    for slot in range(len(node.inputs)):
+        if slot not in carried:
+            state.spread(node, slot, rows)
+    return rows
+
+
+@BATCHES.rule("GatherND")
+def gather_nd(state: Following, node: Node) -> Fact:
+    carried = state.in_rows(node)
+    count = node.attr("batch_dims", 0)
+    ranks = [state.rank(value) for value in node.inputs]
+    depth = state.sizes(node.inputs[1])[-1]
+    rows = common(carried.values())
+    if len(carried) == 2 or rows.axis < count:
+        if any(each.axis != rows.axis for each in carried.values()) or rows.axis >= count:
+            raise Refusal("it takes other places for each sample")
+        for slot in range(2):
+            if slot not in carried:
+                state.spread(node, slot, rows)
+        return rows
+    if 1 in carried:
+        if rows.axis == ranks[1] - 1:
+            raise mixes(node, 1, rows)
+        return rows
+    if not isinstance(depth, int):
+        raise Refusal("how many places its index has is not known")
+    if rows.axis < count + depth:
+        axes = range(count, ranks[1] - 1)
+        return Rows(constant_index(state, node, rows, axes, rows.axis - count))
+    return rows.on(rows.axis - depth - count + ranks[1] - 1)
+
+
+@BATCHES.rule("ScatterND")
+def scatter_nd(state: Following, node: Node) -> Fact:
+    """ScatterND at places of other axes than the batch."""
+    carried = state.in_rows(node)
+    ranks = [state.rank(value) for value in node.inputs]
+    depth = state.sizes(node.inputs[1])[-1]
+    if 1 in carried or not isinstance(depth, int):
+        raise Refusal("it writes to other places for each sample")
+    slot = next(iter(carried))
+    rows = carried[slot]
+    data = rows if slot == 0 else rows.on(rows.axis - (ranks[1] - 1) + depth)
+    if data.axis < depth or (slot == 2 and rows.axis < ranks[1] - 1):
+        indices = node.inputs[1]
+        name = "" if indices is None else indices.name
+        raise Refusal(f"it writes to some of the samples, at the places in {name!r}")
+    places = {0: data, 2: data.on(data.axis - depth + ranks[1] - 1)}
+    for at, own in places.items():
+        if at not in carried:
+            state.spread(node, at, own)
+        elif carried[at] != own:
+            raise Refusal("its operands have the samples on different axes")
+    return data
+
+
+@BATCHES.rule("Compress")
+def compress(state: Following, node: Node) -> Fact:
+    state.shared(node, 1)
+    rows: Rows | None = state.rows(node, 0)
+    assert rows is not None
+    axis = node.attr("axis", None)
+    if axis is None or axis % state.rank(node.inputs[0]) == rows.axis:
+        raise mixes(node, 0, rows)
+    return rows

@@ -1,0 +1,81 @@
+"""Values that are equal for each sample of a batch that is baked into them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tiered.analysis.batching.facts import Rows, Sizes
+from tiered.analysis.batching.placements import placements
+from tiered.graph import Node, Value
+from tiered.graph.queries.op_traits import BROADCASTING, UNARY
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def by_sample(array: Array, rows: Rows, batch: int) -> list[Array]:
+    """Return the part of an array for each sample, with the axis of the batch as outer, inner."""
+    shape = array.shape
+    assert isinstance(rows.outer, int)
+    assert isinstance(rows.inner, int)
+    parts = (rows.outer, batch, rows.inner)
+    split = array.reshape((*shape[: rows.axis], *parts, *shape[rows.axis + 1 :]))
+    return [split.take(at, axis=rows.axis + 1) for at in range(batch)]
+
+
+@dataclass(frozen=True)
+class Uniformity:
+    """Finds out what is equal for each sample.
+
+    Attributes:
+        old: the present size of the batch.
+        sizes: returns the sizes of a value.
+    """
+
+    old: int
+    sizes: Callable[[Value], Sizes]
+
+    def holds(self, value: Value, rows: Rows) -> bool:
+        """Return whether a value is known to be equal for each sample of the present batch."""
+        if self.old == 1:
+            return True
+        array = value.const
+        if array is not None:
+            parts = by_sample(array, rows, self.old)
+            first = parts[0].tobytes()
+            return all(part.tobytes() == first for part in parts[1:])
+        node = value.producer
+        if node is None or node.domain or node.has_references:
+            return False
+        if node.is_op("ConstantOfShape"):
+            return True
+        if node.op_type in BROADCASTING or node.is_op("Expand"):
+            operands = node.inputs[:1] if node.is_op("Expand") else node.inputs
+            return all(self._broadcasts(value, each, rows) for each in operands)
+        source = node.input(0)
+        if source is None:
+            return False
+        if node.op_type in UNARY:
+            return self.holds(source, rows)
+        return any(self.holds(source, each) for each in self._sources(node, source, rows))
+
+    def _broadcasts(self, value: Value, operand: Value | None, rows: Rows) -> bool:
+        """Return whether an operand is broadcast along the batch, or equal for each sample."""
+        if operand is None:
+            return False
+        sizes = self.sizes(operand)
+        axis = rows.axis - len(self.sizes(value)) + len(sizes)
+        if axis < 0 or sizes[axis] == 1:
+            return True
+        return sizes[axis] == rows.size(self.old) and self.holds(operand, rows.on(axis))
+
+    def _sources(self, node: Node, source: Value, rows: Rows) -> list[Rows]:
+        """Return where the samples may be in the operand of a node that moves its elements."""
+        if node.op_type in ("Flatten", "Reshape", "Squeeze", "Unsqueeze"):
+            return placements(rows, self.sizes(node.output), self.sizes(source), self.old)
+        if node.perm is not None:
+            return [rows.on(node.perm[rows.axis])]
+        return []

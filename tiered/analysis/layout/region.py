@@ -1,0 +1,157 @@
+"""Regions: operators with several choices, connected by the tensors that their choices affect.
+
+An assignment maps each operator to the number of its choice; 0 is the present order. The cost of an
+assignment is the sum of the costs of its tensors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Final
+
+from tiered.analysis.layout.cost import Cost, TensorCost, tensor_costs_of, total
+from tiered.analysis.layout.equivalence import Operator, TensorClass
+from tiered.analysis.layout.expansion_moves import Proposal, proposals
+from tiered.analysis.layout.permutation import Permutation
+from tiered.analysis.layout.pruning import prune_choices
+from tiered.analysis.layout.reach import Reach
+from tiered.analysis.layout.sizes import LayoutSizes
+from tiered.analysis.layout.work import estimate_work
+
+PREFERENCE_PENALTY: Final = 1 << 60
+"""Cost in bytes of an operator that is not in the layout that the user asks for."""
+
+Assignment = Mapping[Operator, int]
+
+
+class Region:
+    """Operators that are solved together, and the costs of their tensors."""
+
+    def __init__(
+        self,
+        reach: Reach,
+        operators: Sequence[Operator],
+        tensor_costs: Mapping[TensorClass, TensorCost],
+    ) -> None:
+        self.reach = reach
+        self.operators = list(operators)
+        own = set(operators)
+        tensors = dict.fromkeys(port.tensor for operator in operators for port in operator.ports)
+        # A tensor whose order is the same for all choices of these may belong to another region.
+        self.tensor_costs = {
+            tensor: tensor_costs[tensor]
+            for tensor in tensors
+            if tensor in tensor_costs
+            and any(each in own for each, _ in tensor_costs[tensor].free_ports)
+        }
+        self.wanted = [operator for operator in operators if operator.wanted is not None]
+        self.working = [operator for operator in operators if operator.work]
+
+    @cached_property
+    def proposals(self) -> list[Proposal]:
+        """The proposals of expansion moves: orders for all operators at once."""
+        return proposals(self.operators, self.tensor_costs)
+
+    def cache_key(self) -> Hashable:
+        """Return a key that is equal only for regions with the same solution.
+
+        It contains all inputs of the solver: the choices of each operator with the order of each
+        of its tensors, and the cost terms of each tensor.
+        """
+        numbers = {operator: number for number, operator in enumerate(self.operators)}
+        operators = tuple(
+            (
+                each.wanted,
+                *(
+                    (number, each.choices[number].orders, each.work.get(number, 0))
+                    for number in each.candidates
+                ),
+            )
+            for each in self.operators
+        )
+        tensor_costs = tuple(
+            (
+                term.nbytes,
+                term.dims,
+                term.start,
+                term.moving(term.tensor.identity),
+                term.producer and (numbers[term.producer[0]], term.producer[1]),
+                tuple((numbers[operator], at) for operator, at in term.consumers),
+                tuple(sorted(term.pinned)),
+            )
+            for term in self.tensor_costs.values()
+        )
+        return operators, tensor_costs
+
+    def cost(self, assignment: Assignment, tensors: Iterable[TensorClass] | None = None) -> Cost:
+        """Return the cost of an assignment; that on some tensors only, if they are given."""
+        terms: Iterable[TensorCost] = self.tensor_costs.values()
+        if tensors is not None:
+            unique = dict.fromkeys(tensors)
+            terms = [self.tensor_costs[each] for each in unique if each in self.tensor_costs]
+        moved = total(
+            term.cost(_produced(term, assignment), _consumed(term, assignment)) for term in terms
+        )
+        unmet = sum(operator.wanted != assignment[operator] for operator in self.wanted)
+        penalty = unmet * PREFERENCE_PENALTY
+        work = sum([each.work.get(assignment[each], 0) for each in self.working])
+        return Cost(moved.nbytes + penalty, moved.transposes, moved.time + work + penalty)
+
+
+def _produced(term: TensorCost, assignment: Assignment) -> Permutation:
+    """Return the order in which a tensor is made."""
+    if term.producer is None:
+        return term.tensor.identity
+    operator, at = term.producer
+    return operator.choices[assignment[operator]].orders[at]
+
+
+def _consumed(term: TensorCost, assignment: Assignment) -> Iterator[Permutation]:
+    """Yield the orders in which a tensor is read."""
+    yield from term.pinned
+    for operator, at in term.consumers:
+        yield operator.choices[assignment[operator]].orders[at]
+
+
+def regions(reach: Reach, sizes: LayoutSizes) -> Iterator[Region]:
+    """Yield the regions of a model, without the choices that no optimal assignment needs.
+
+    The caller may write each region before it asks for the next one.
+    """
+    # Merging equal views may have removed unused operators.
+    free = [operator for operator in reach.free if operator.node.is_live]
+    tensor_costs = tensor_costs_of(free, sizes)
+    estimate_work(reach, free, sizes)
+    prune_choices(free, tensor_costs)
+    seen: set[Operator] = set()
+    for start in free:
+        if start in seen or not start.is_free:
+            continue
+        seen.add(start)
+        found, pending = [], [start]
+        while pending:
+            operator = pending.pop()
+            found.append(operator)
+            for port in operator.ports:
+                term = tensor_costs.get(port.tensor)
+                for other, _ in term.free_ports if term is not None else ():
+                    if other not in seen:
+                        seen.add(other)
+                        pending.append(other)
+        kept = [operator for operator in found if operator.node.is_live]
+        if len(kept) < len(found):
+            _drop_dead_readers(kept, tensor_costs)
+        if kept:
+            yield Region(reach, sorted(kept, key=lambda each: each.node.id), tensor_costs)
+
+
+def _drop_dead_readers(
+    operators: Iterable[Operator], tensor_costs: Mapping[TensorClass, TensorCost]
+) -> None:
+    """Drop readers that were removed (they computed sizes that are no longer needed)."""
+    for operator in operators:
+        for port in operator.ports:
+            term = tensor_costs.get(port.tensor)
+            if term is not None:
+                term.consumers = [each for each in term.consumers if each[0].node.is_live]

@@ -1,0 +1,243 @@
+"""Minimum-cost layout assignment: one axis order for each operator, in the least time.
+
+This is a labelling problem, as in Markov random fields:
+
+- The variables are the operators of a region. The labels of an operator are its choices: the
+  permutations of its axes for which it can be written (`equivalence.Choice`).
+- The unary cost is the time that the operator takes in an order (`work`), and what the user asked
+  for: an operator that is not in that layout costs `PREFERENCE_PENALTY`.
+- The pairwise cost is the Transposes between a producer and its consumers: each tensor costs the
+  time of one for each order in which a consumer reads it and its producer does not make it
+  (`cost.TensorCost`). Consumers that need the same order share one Transpose.
+
+Algorithm: alpha-expansion. A move proposes one order for each operator (`expansion_moves`); each
+operator either keeps its label or takes the proposed one. The best such move is a minimum cut
+(`expansion_cut`), found as a maximum flow by Dinic's algorithm (`max_flow`). Moves repeat until no
+proposal lowers the cost. If two proposals together contain every label of every operator, one
+cut is the global optimum; otherwise the result is a local optimum with respect to expansion moves,
+and the search is repeated from several assignments. Of a region with few assignments, the costs of
+all are compared instead.
+
+Before this, `pruning` removes labels that no optimal assignment needs, and `region` splits the
+model into parts that share no tensor. Afterwards `apply` writes the assignment into the model.
+
+Time is compared first, then bytes, then the number of Transposes. If the result would move more
+bytes than before, or need more Transposes, the search is repeated with a price on them, and with
+them first. An assignment is applied only if it takes no more time, bytes or Transposes than the
+present one, and less of one of them; of time alone, clearly less. So conversion terminates.
+
+Source: Boykov, Veksler, Zabih 2001, "Fast approximate energy minimization via graph cuts", IEEE
+TPAMI 23 (11), section 5 (expansion moves); Dinic 1970 (maximum flow).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from typing import Final
+
+from tiered.analysis.layout.cost import Cost, TensorCost
+from tiered.analysis.layout.equivalence import Operator, TensorClass
+from tiered.analysis.layout.expansion_cut import ExpansionCut, Weight
+from tiered.analysis.layout.expansion_moves import Proposal
+from tiered.analysis.layout.kernel_times import TRANSPOSE_START
+from tiered.analysis.layout.region import PREFERENCE_PENALTY, Assignment, Region
+
+ENUMERATED: Final = 64
+"""Of regions with so few assignments, all are compared: that takes less time than cuts."""
+
+LARGE_REGION: Final = 1000
+"""Regions with more operators are searched from one starting assignment only."""
+
+WORK: Final = 4_000
+"""Bound on operators times moves: small regions try more moves."""
+
+_TRANSPOSE_BOUND: Final = 1 << 24
+"""More Transposes than a region has, so that one byte outweighs all of them."""
+
+_WORTH: Final = 8
+"""If only the time by the table is less, it must be less by one part in so many."""
+
+_SHARES: Final = (4, 1)
+"""If the fastest assignment has too many Transposes, each costs as much as a share of all more."""
+
+_BYTE_BOUND: Final = 1 << 90
+"""More than the bytes and times of a region, so that what is compared first outweighs them."""
+
+Solutions = dict[Hashable, tuple[int, ...]]
+"""The assignments of solved regions by cache key: models repeat their layers."""
+
+Objective = Callable[[Cost], int]
+
+
+def solve(region: Region, solutions: Solutions) -> dict[Operator, int]:
+    """Return the choice of each operator; all 0 if no choice is better than the present orders.
+
+    Args:
+        region: the operators that are solved together.
+        solutions: the solutions of equal regions; the solution of this region is added.
+    """
+    key = region.cache_key()
+    if key not in solutions:
+        assignment = _solve(region)
+        solutions[key] = tuple([assignment[operator] for operator in region.operators])
+    return dict(zip(region.operators, solutions[key], strict=True))
+
+
+def _solve(region: Region) -> dict[Operator, int]:
+    present, best = dict.fromkeys(region.operators, 0), cheapest(region)
+    if best == present:
+        return present
+    return best if pays(region.cost(best), region.cost(present)) else present
+
+
+def cheapest(region: Region) -> dict[Operator, int]:
+    """Return the assignment that takes the least time; that of the present orders if none does."""
+    present = dict.fromkeys(region.operators, 0)
+    now = region.cost(present)
+    if now[:2] == (0, 0):
+        return present
+    best, least = present, now
+    few = _costs_of_all(region)
+    for objective in _objectives(now):
+        if few:
+            cost, found = min(few, key=lambda each: objective(each[0]))
+        else:
+            found = _search(region, present, objective)
+            cost = region.cost(found)
+        if is_allowed(cost, now) and by_time(cost) < by_time(least):
+            best, least = found, cost
+        if objective is by_time and is_allowed(cost, now):
+            # Nothing takes less time.
+            break
+    return best
+
+
+def _costs_of_all(region: Region) -> list[tuple[Cost, dict[Operator, int]]]:
+    """Return each assignment of a region with its cost, the present one first; none of many."""
+    operators = region.operators
+    if math.prod([len(operator.candidates) for operator in operators]) > ENUMERATED:
+        return []
+    choices = itertools.product(*[operator.candidates for operator in operators])
+    found = [dict(zip(operators, each, strict=True)) for each in choices]
+    return [(region.cost(assignment), assignment) for assignment in found]
+
+
+def _objectives(now: Cost) -> Iterator[Objective]:
+    """Yield what to minimise: time, then what leads to fewer Transposes and bytes."""
+    yield by_time
+    for share in _SHARES:
+        yield _by_time_and_count(now.time // (share * max(1, now.transposes)))
+    yield _by_bytes
+    yield _by_count
+
+
+def is_allowed(cost: Cost, now: Cost) -> bool:
+    """Return whether an assignment is no worse than the present one in anything that counts."""
+    # A layout that the user asks for may need more Transposes.
+    fewer = cost.transposes <= now.transposes or now.nbytes >= PREFERENCE_PENALTY
+    return fewer and cost.nbytes <= now.nbytes and cost.time <= now.time
+
+
+def pays(cost: Cost, now: Cost) -> bool:
+    """Return whether an allowed assignment is worth an edit."""
+    if cost[:2] != now[:2]:
+        return True
+    return cost.time + TRANSPOSE_START < now.time - now.time // _WORTH
+
+
+def by_time(cost: Cost) -> int:
+    """Return what the solver minimises: time, then bytes, then Transposes, in one number."""
+    return cost.time * _BYTE_BOUND + cost.nbytes * _TRANSPOSE_BOUND + cost.transposes
+
+
+def _by_time_and_count(price: int) -> Objective:
+    return lambda cost: by_time(cost._replace(time=cost.time + price * cost.transposes))
+
+
+def _by_bytes(cost: Cost) -> int:
+    return cost.nbytes * _BYTE_BOUND + cost.time * _TRANSPOSE_BOUND + cost.transposes
+
+
+def _by_count(cost: Cost) -> int:
+    return cost.transposes * (_BYTE_BOUND << 90) + cost.time * _BYTE_BOUND + cost.nbytes
+
+
+def _search(
+    region: Region, present: dict[Operator, int], objective: Objective
+) -> dict[Operator, int]:
+    if _is_binary(region):
+        first, second = region.proposals
+        return _expand(region, first, second, objective) or dict(first)
+    proposals: list[Proposal] = [*region.proposals, present]
+    starts = [present, *({**present, **proposal} for proposal in region.proposals)]
+    if len(region.operators) > LARGE_REGION:
+        starts = [min(starts, key=lambda start: objective(region.cost(start)))]
+    moves_left = max(2, WORK // len(region.operators))
+    best = present
+    for start in starts:
+        assignment, rejected, tried = start, 0, 0
+        while rejected < len(proposals) and moves_left:
+            moves_left -= 1
+            better = _expand(region, assignment, proposals[tried % len(proposals)], objective)
+            tried += 1
+            rejected = rejected + 1 if better is None else 0
+            assignment = assignment if better is None else better
+        best = min(best, assignment, key=lambda each: objective(region.cost(each)))
+    return best
+
+
+def _is_binary(region: Region) -> bool:
+    """Return whether two proposals contain all labels of all operators: one cut is optimal."""
+    if len(region.proposals) != 2:
+        return False
+    first, second = region.proposals
+    return all(
+        {first.get(operator), second.get(operator)}.issuperset(operator.candidates)
+        for operator in region.operators
+    )
+
+
+def _expand(
+    region: Region, assignment: Assignment, proposal: Proposal, objective: Objective
+) -> dict[Operator, int] | None:
+    """Return the best assignment in which each operator keeps its choice or takes the proposed one.
+
+    None if it is no better than the given assignment.
+    """
+    targets = {
+        operator: target for operator, target in proposal.items() if target != assignment[operator]
+    }
+    tensors = _tensors(region, targets)
+    if not tensors:
+        return None
+    cut = ExpansionCut(assignment, targets)
+    price = objective(Cost(0, 0, 1))
+    for tensor in tensors:
+        term = region.tensor_costs[tensor]
+        cut.add(term, _weight(term, objective), objective(Cost(0, 1, term.start)))
+    for operator in region.working:
+        if operator in targets:
+            cut.add_work(operator, price)
+    for operator in region.wanted:
+        cut.add_preference(operator, objective(Cost(PREFERENCE_PENALTY, 0, PREFERENCE_PENALTY)))
+    changes = {operator: targets[operator] for operator in cut.switching()}
+    if not changes:
+        return None
+    changed, affected = {**assignment, **changes}, _tensors(region, changes)
+    better = objective(region.cost(changed, affected)) < objective(
+        region.cost(assignment, affected)
+    )
+    return changed if better else None
+
+
+def _weight(term: TensorCost, objective: Objective) -> Weight:
+    """Return what it costs to move a tensor from one order to another."""
+    return lambda made, wanted: objective(Cost(term.nbytes, 0, term.time(made, wanted)))
+
+
+def _tensors(region: Region, targets: Mapping[Operator, int]) -> list[TensorClass]:
+    """Return the tensors of a region that these operators read or make."""
+    tensors = dict.fromkeys(port.tensor for operator in targets for port in operator.ports)
+    return [tensor for tensor in tensors if tensor in region.tensor_costs]

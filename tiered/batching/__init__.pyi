@@ -1,3 +1,0 @@
-from tiered.batching.another_size import rebatch as rebatch
-
-__all__: list[str]

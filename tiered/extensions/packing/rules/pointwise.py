@@ -1,0 +1,142 @@
+"""Rules of operators that compute each element from the elements at the same index."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tiered.extensions.packing.abstract import (
+    AbstractTensor,
+    PositionEdit,
+    Refusal,
+    Role,
+    Roles,
+    Sizes,
+)
+from tiered.extensions.packing.interpretation import PACKINGS, Interpretation
+from tiered.graph import Node
+from tiered.graph.queries.op_traits import BROADCASTING, UNARY
+from tiered.graph.shape_inference.symbolic_dims import Size, add, multiply
+
+_KEEPS_ZERO = frozenset({"Cast", "Identity", "Dropout"})
+
+
+@PACKINGS.rule(*UNARY)
+def unary(state: Interpretation, node: Node) -> AbstractTensor | tuple[AbstractTensor, ...]:
+    """Elementwise operators of one tensor; other operands are the same in both runs."""
+    value = node.input(0)
+    found = state.facts.get(value) if value is not None else None
+    if isinstance(found, AbstractTensor) and found.is_row_number and node.is_op("Cast"):
+        return found
+    x = state.tensor(node, 0)
+    if node.is_op("Dropout") and node.input(2) is not None:
+        raise Refusal("a Dropout in training is random")
+    for slot in range(1, len(node.inputs)):
+        if not node.is_op("CastLike"):
+            state.constant(node, slot, "second operand")
+    made = x if node.op_type in _KEEPS_ZERO else x.plain()
+    return (made,) + (x.plain(),) * (len(node.outputs) - 1)
+
+
+@PACKINGS.rule(*BROADCASTING)
+def broadcasting(state: Interpretation, node: Node) -> AbstractTensor:
+    """Elementwise operators of several tensors."""
+    index = _index(state, node)
+    if index is not None:
+        return index
+    operands = [state.tensor(node, slot) for slot in range(len(node.inputs))]
+    made = joined(state, node, operands)
+    return replace(made, zeros=_zeros(node, operands, len(made.roles)))
+
+
+def joined(
+    state: Interpretation, node: Node, operands: Sequence[AbstractTensor], extra: Roles = ()
+) -> AbstractTensor:
+    """Return the relation of operands that broadcast; positions become those of each token.
+
+    Args:
+        state: the interpretation.
+        node: the node that joins its first operands.
+        operands: their relations.
+        extra: the roles of a target shape, which broadcasts too.
+
+    Raises:
+        Refusal: axes of different roles meet.
+    """
+    rank = max(len(extra), *(len(each.roles) for each in operands))
+    roles: list[Role | None] = [None] * rank
+    for given in (*(each.roles for each in operands), extra):
+        for axis, role in enumerate(given, rank - len(given)):
+            if role is not None and roles[axis] not in (None, role):
+                raise Refusal("it joins an axis of tokens with another one")
+            roles[axis] = role or roles[axis]
+    is_pooled = _is_pooled(operands, roles)
+    batch = [axis for axis, role in enumerate(roles) if role is Role.BATCH]
+    for slot, each in enumerate(operands):
+        if each.is_positional and Role.FLAT in roles:
+            raise Refusal("it joins positions with a flattened batch")
+        if each.is_positional and batch:
+            state.edits.append(PositionEdit(node, slot, rank, batch[0]))
+    return AbstractTensor(tuple(roles), is_pooled=is_pooled)
+
+
+def _is_pooled(operands: Sequence[AbstractTensor], roles: Sequence[Role | None]) -> bool:
+    with_batch = [each for each in operands if each.has_batch]
+    pooled = [each for each in with_batch if each.is_pooled]
+    if pooled and (len(pooled) < len(with_batch) or Role.TOKEN in roles or Role.FLAT in roles):
+        raise Refusal("it joins tokens with a value of whole sequences")
+    return bool(pooled)
+
+
+def _zeros(node: Node, operands: Sequence[AbstractTensor], rank: int) -> int | None:
+    """Return the axis of keys of a result that is 0 where attention weights are 0, else None."""
+    if not node.is_op("Where"):
+        return None
+    for slot, other in ((1, 2), (2, 1)):
+        zeros, constant = operands[slot].zeros, node.inputs[other]
+        array = None if constant is None else constant.const
+        if zeros is not None and array is not None and not array.any():
+            return zeros + rank - len(operands[slot].roles)
+    return None
+
+
+def _index(state: Interpretation, node: Node) -> AbstractTensor | None:
+    """Return the relation of a sum or product of indices and sizes; None for other nodes."""
+    if node.op_type not in ("Add", "Mul"):
+        return None
+    facts = [state.fact(value) for value in node.inputs if value is not None]
+    indices = [fact for fact in facts if isinstance(fact, AbstractTensor) and fact.index]
+    if len(facts) != 2 or not any(fact.is_row_number for fact in indices):
+        return None
+    rank = max(len(each.roles) for each in indices)
+    roles: list[Role | None] = [None] * rank
+    factors: list[Size] = [0] * rank
+    scale: Size = 1
+    if node.is_op("Mul"):
+        other = facts[1] if facts[0] is indices[0] else facts[0]
+        number = _single(node, facts.index(other))
+        if len(indices) != 1 or number is None or (isinstance(other, Sizes) and other.is_pooled):
+            raise Refusal("it computes with row numbers")
+        scale = number
+    elif len(indices) != 2:
+        raise Refusal("it computes with row numbers")
+    for each in indices:
+        assert each.index is not None
+        for axis, (role, factor) in enumerate(
+            zip(each.roles, each.index, strict=True), rank - len(each.roles)
+        ):
+            if role is not None and roles[axis] not in (None, role):
+                raise Refusal("it joins an axis of tokens with another one")
+            roles[axis] = role or roles[axis]
+            factors[axis] = add(factors[axis], multiply(factor, scale))
+    return AbstractTensor(tuple(roles), index=tuple(factors), is_row_number=True)
+
+
+def _single(node: Node, slot: int) -> Size | None:
+    """Return the only element of a small operand; None if it is not known."""
+    value = node.inputs[slot]
+    elements = None if value is None else value.elements
+    if elements is None or elements.size != 1:
+        return None
+    element = elements.ravel()[0]
+    return None if element is None else element

@@ -1,0 +1,143 @@
+"""Normalisations, softmax and recurrent operators: their outputs are limited by definition.
+
+A normalised number is a deviation from the mean in units of the standard deviation of its group:
+of n numbers none deviates by more than sqrt(n - 1). Kernels that compute the variance as a
+difference of means agree with it as long as the difference does not cancel.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from tiered.graph.intervals.interval import ZERO, Interval, add, hull, multiply, square, whole
+from tiered.graph.intervals.rules.range_rule import Call, Counts, range_rule
+
+
+def _normalised(call: Call, count: Counts) -> Interval:
+    """Return the numbers of a group in units of its standard deviation."""
+    most = math.sqrt(max(count.most, 1))
+    squares = call.total(square(call.x), count)
+    if not call.x.is_finite or squares.high > call.limit:
+        # A variance that overflows makes 0 or NaN of the numbers, a mean that does makes Inf.
+        return Interval(-math.inf, math.inf, True)
+    return Interval(-most * 1.01, most * 1.01, False)
+
+
+def _scaled(call: Call, found: Interval, scale: int = 1, bias: int = 2) -> Interval:
+    found = multiply(found, call.operand(scale)) if call.has(scale) else found
+    return call.roughly(add(found, call.operand(bias)) if call.has(bias) else found)
+
+
+@range_rule("LayerNormalization")
+def _layer(call: Call) -> Sequence[Interval | None]:
+    x = call.node.input(0)
+    axes = None if x is None or x.rank is None else _from(call.node.attr("axis"), x.rank)
+    return [_scaled(call, _normalised(call, call.extent(x, axes)))]
+
+
+@range_rule("RMSNormalization", "SimplifiedLayerNormalization")
+def _root_mean_square(call: Call) -> Interval:
+    x = call.node.input(0)
+    axes = None if x is None or x.rank is None else _from(call.node.attr("axis", -1), x.rank)
+    return _scaled(call, _normalised(call, call.extent(x, axes)), bias=99)
+
+
+def _from(axis: int, rank: int) -> range:
+    return range(axis + rank if axis < 0 else axis, rank)
+
+
+@range_rule("InstanceNormalization", "GroupNormalization", "MeanVarianceNormalization")
+def _per_channel(call: Call) -> Interval:
+    x = call.node.input(0)
+    first = 2 if call.node.op_type == "InstanceNormalization" else 1
+    axes = None if x is None or x.rank is None else range(first, x.rank)
+    if call.node.op_type == "MeanVarianceNormalization":
+        # The variance has no epsilon there, so a constant group may be 0 / 0.
+        return whole(call.dtype)
+    return _scaled(call, _normalised(call, call.extent(x, axes)))
+
+
+@range_rule("BatchNormalization")
+def _batch(call: Call) -> Sequence[Interval | None]:
+    if call.node.attr("training_mode", 0) or len(call.node.outputs) > 1:
+        return [whole(call.dtype)]
+    x, scale, bias, mean, variance = (call.operand(place) for place in range(5))
+    epsilon = float(call.node.attr("epsilon"))
+    if variance.low + epsilon <= 0 or not all(
+        each.is_finite for each in (x, scale, bias, mean, variance)
+    ):
+        return [whole(call.dtype)]
+    ends = (1 / math.sqrt(variance.low + epsilon), 1 / math.sqrt(variance.high + epsilon))
+    factor = multiply(scale, Interval(min(ends), max(ends)))
+    # Kernels multiply out, so that an error is relative to each term.
+    terms = [multiply(x, factor), multiply(mean, factor), bias]
+    found = add(add(terms[0], Interval(-terms[1].high, -terms[1].low)), bias)
+    error = 16 * call.eps * sum(each.magnitude for each in terms)
+    return [Interval(found.low - error, found.high + error)]
+
+
+@range_rule("Softmax")
+def _softmax(call: Call) -> Interval:
+    # A row of -Inf only is 0 / 0.
+    found = call.roughly(Interval(0.0, 1.0, call.x.may_be_nan or call.x.may_be_inf))
+    return Interval(0.0, found.high, found.may_be_nan)
+
+
+@range_rule("LogSoftmax")
+def _log_softmax(call: Call) -> Interval:
+    x = call.node.input(0)
+    if not call.x.is_finite:
+        return Interval(-math.inf, 64 * call.eps, True)
+    spread = call.x.high - call.x.low
+    low = -spread - math.log(max(call.extent(x, None).most, 1))
+    # A kernel may take the logarithm of what underflowed.
+    low = low if spread < _SAFE_SPREAD else -math.inf
+    return call.roughly(Interval(low, 0.0))
+
+
+_SAFE_SPREAD = 8.0
+
+
+@range_rule("ReduceLogSumExp")
+def _log_of_sum(call: Call) -> Interval:
+    x = call.x
+    if not x.is_finite or x.magnitude > _SAFE_SPREAD:
+        return whole(call.dtype)
+    count = call.extent(call.node.input(0), None)
+    low = x.low if count.least > 0 else -math.inf
+    return call.roughly(Interval(low, x.high + math.log(max(count.most, 1))))
+
+
+@range_rule("LpNormalization")
+def _unit(call: Call) -> Interval:
+    return call.roughly(Interval(-1.0, 1.0, True))
+
+
+@range_rule("LRN")
+def _local_response(call: Call) -> Interval:
+    node = call.node
+    bias, alpha, beta = (float(node.attr(name)) for name in ("bias", "alpha", "beta"))
+    if bias <= 0 or alpha < 0 or beta < 0 or not call.x.is_finite:
+        return whole(call.dtype)
+    factor = bias**-beta
+    return call.roughly(multiply(hull((call.x, ZERO)), Interval(factor, factor)))
+
+
+@range_rule("GRU", "LSTM", "RNN")
+def _recurrent(call: Call) -> Sequence[Interval | None]:
+    node = call.node
+    is_finite = all(each is None or each.is_finite for each in call.operands)
+    if node.has_attr("activations") or not is_finite:
+        return [whole(call.dtype)]
+    states = hull((Interval(-1.0, 1.0), ZERO, *([call.operand(5)] if call.has(5) else [])))
+    found = call.roughly(states).with_nan(True)
+    return [found, found]
+
+
+@range_rule("Attention")
+def _attention(call: Call) -> Sequence[Interval | None]:
+    # An output is a mean of the rows of V, or NaN where a row is masked as a whole.
+    values = [call.operand(place) for place in (2, 5) if call.has(place)]
+    found = hull(values)
+    return [call.roughly(found).with_nan(True) if found.is_finite else whole(call.dtype)]

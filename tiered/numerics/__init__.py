@@ -1,0 +1,1 @@
+"""Narrower numbers: precision, quantisation and the ranges that they need."""

@@ -1,0 +1,76 @@
+"""The error of a model: its outputs beside those of the model that it was loaded from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import Final
+
+from tiered.graph import Model
+from tiered.graph.io.export import export_model
+from tiered.numerics.precision.trials import Outputs, Trials
+from tiered.runtime.deviations import has_narrow_floats
+from tiered.runtime.inputs.samples import Source
+from tiered.support.errors import RuntimeFailure
+
+MOST_MEASURED: Final = 1 << 28
+"""Bytes of weights up to which a model is run without being asked."""
+
+
+def measured_error(
+    model: Model,
+    *,
+    inputs: Iterable[Source] = (),
+    seed: int = 0,
+    samples: int = 2,
+    max_bytes: int = MOST_MEASURED,
+) -> str:
+    """Return how far the outputs of a model are from those as it was loaded, or why not, in words.
+
+    A small model with floats of 16 bits or fewer runs on onnx.reference, if that computes the
+    original as onnxruntime does; any other on onnxruntime with Casts that round each value.
+
+    Args:
+        model: all edits that this makes are undone. It gets a note if an output of floats is not
+            finite where that of the original is.
+        inputs: files or arrays; made without any.
+        seed: of generated inputs.
+        samples: how many are made.
+        max_bytes: a model with more bytes of weights is not run.
+
+    Raises:
+        ModelError: a file of inputs cannot be read.
+        UsageError: a file of inputs belongs to no input.
+    """
+    if model.origin is None:
+        return "error not measured: the model was not loaded"
+    original = Model.from_proto(model.origin, folder=model.folder)
+    try:
+        if original.nbytes > max_bytes:
+            return f"error not measured: more than {max_bytes:,} bytes of weights"
+        trials = Trials.of(original, inputs, seed=seed, made=samples)
+        return f"error on {trials} by {_judged(model, original, trials)}"
+    except RuntimeFailure as error:
+        return f"error not measured: {str(error).partition(chr(10))[0]}"
+    finally:
+        original.close()
+
+
+def _judged(model: Model, original: Model, trials: Trials) -> str:
+    """Return the runtime that judges, and the metrics; note outputs that are no longer finite."""
+    judge, found = _run(model, original, trials)
+    lost = trials.not_finite_in(found)
+    if lost:
+        model.note(
+            f"{', '.join(map(repr, lost))}: NaN or infinite where the original output is finite; "
+            "keep operators in float (--keep-ops), or convert with --to mixed or --to bf16"
+        )
+    return f"{judge}: {trials.describe(found)}"
+
+
+def _run(model: Model, original: Model, trials: Trials) -> tuple[str, list[Outputs]]:
+    is_narrow = has_narrow_floats(export_model(model, is_bare=True))
+    if is_narrow and trials.is_small(model) and trials.trusts_reference(original):
+        with suppress(RuntimeFailure):  # onnx.reference lacks some operators
+            return "onnx.reference", trials.outputs(model, by_reference=True)
+    return "onnxruntime", trials.outputs(model)

@@ -1,0 +1,272 @@
+"""The search for the nodes that stay float: ranges, local errors, and what a budget needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Final
+
+from tiered.analysis.roles.analysis import roles_of
+from tiered.analysis.roles.masks import mask_limits
+from tiered.graph import DataType, Model, Node, Value
+from tiered.graph.core.dtypes import float_info
+from tiered.graph.intervals.analysis import ranges
+from tiered.graph.intervals.interval import is_integer
+from tiered.graph.queries.op_traits import MOVES
+from tiered.numerics.calibration.calibrate import calibrate
+from tiered.numerics.precision.budget import Budget, budget_of, meet
+from tiered.numerics.precision.convert import convert_precision
+from tiered.numerics.precision.effects import Order, effects_for
+from tiered.numerics.precision.groups import Groups, rankings_of
+from tiered.numerics.precision.local_errors import LocalError, local_errors
+from tiered.numerics.precision.lower import (
+    PrecisionRules,
+    RuledNarrowing,
+    share_of_weights,
+)
+from tiered.numerics.precision.plan import plan_of
+from tiered.numerics.precision.trials import Outputs, Trials
+from tiered.numerics.precision.variables import variables_of
+from tiered.support.errors import RuntimeFailure
+
+_MARGIN: Final = 4
+"""Measured numbers may be so many times as large for other inputs."""
+
+_DIFFERENCE: Final = budget_of("relative<=1e-4")
+"""onnxruntime itself differs if its error is twice that of the judges, and larger than this."""
+
+_ALL_WEIGHTS: Final = 100
+"""What it costs that all bytes of weights are float, in Casts."""
+
+_ALL_NODES: Final = 50
+"""What it costs that all nodes compute in float."""
+
+_AMPLIFIED: Final = 4
+"""A local error of so many eps is no longer that of rounding the outputs."""
+
+_SUSPECTS: Final = frozenset(
+    {"CumSum", "Div", "Exp", "GroupNormalization", "InstanceNormalization", "LayerNormalization",
+     "Log", "LogSoftmax", "Pow", "RMSNormalization", "Reciprocal", "ReduceL1", "ReduceL2",
+     "ReduceLogSum", "ReduceLogSumExp", "ReduceMean", "ReduceProd", "ReduceSum", "ReduceSumSquare",
+     "Softmax", "Softplus", "Sqrt"}
+)  # fmt: skip
+"""Operators that stay float where nothing can be measured and no range is proven."""
+
+
+class Search:
+    """What is known of the nodes and values of a model so far.
+
+    Args:
+        model: the model of floats.
+        low: the narrower type.
+        rules: the user's.
+        keeps_io: whether inputs and outputs of the model stay float.
+    """
+
+    def __init__(self, model: Model, low: DataType, rules: PrecisionRules, keeps_io: bool) -> None:
+        self.model = model
+        self.low = low
+        self.rules = rules
+        self.keeps_io = keeps_io
+        self.limit = float(float_info(low.numpy).max)
+        self.amplified = _AMPLIFIED * float(float_info(low.numpy).eps)
+        self.kept: dict[Node, str] = {}
+        self.beyond: dict[Value, str] = {}
+        self.errors: Mapping[Node, LocalError] = {}
+        self.by_reference = [False]
+        self.roles = roles_of(model, low, rules.forces)
+
+    def narrowing(self, returned: dict[Node, str] | None = None) -> RuledNarrowing:
+        """Return the narrowing of all reasons, and of some that are only tried.
+
+        What a node reads stays float with it, if rounding that is what makes its error.
+        """
+        kept = self.kept | (returned or {})
+        beyond = {
+            value: f"read by {node.label!r}, which amplifies its rounding"
+            for node in kept
+            if node in self.errors and self.errors[node].error > self.amplified
+            for value in _sources(node)
+        }
+        return RuledNarrowing(self.low, self.rules, self.roles, kept, beyond | self.beyond)
+
+    def computing(self) -> list[Node]:
+        """Return the nodes that compute in the narrower type, as far as is known."""
+        variables = variables_of(self.model, self.narrowing(), keeps_io=self.keeps_io)
+        low = (each.node for each in plan_of(variables).low if not each.is_free)
+        return list(dict.fromkeys(node for node in low if node is not None))
+
+    def measure(self, trials: Trials, max_error: float) -> None:
+        """Keep values that are measured too large, and nodes of a large local error."""
+        nodes = self.computing()
+        masks = mask_limits(self.model)
+        casts = self._integer_casts(nodes)
+        probed = (*nodes, *casts)
+        self.errors = local_errors(self.model, probed, self.low, trials.feeds, masks)
+        if self.low == DataType.FLOAT16:  # bfloat16 has the range of float
+            self._measure_ranges(nodes, trials)
+        for node, found in self.errors.items():
+            if found.error > max_error and node in casts:
+                self.beyond[casts[node]] = f"{found.error:.2g} of its integers differ"
+            elif found.error > max_error:
+                self.kept.setdefault(node, f"a local error of {found.error:.2g}")
+
+    def _integer_casts(self, nodes: Iterable[Node]) -> dict[Node, Value]:
+        """Return the Casts to integers of what nodes compute, and what they read."""
+        outputs = (value for node in nodes for value in node.outputs if value is not None)
+        floats = (value for value in outputs if value.dtype == DataType.FLOAT)
+        return {
+            use.node: value
+            for value in floats
+            for use in value.users
+            if use.node.is_op("Cast") and is_integer(use.node.output.dtype)
+        }
+
+    def _measure_ranges(self, nodes: Sequence[Node], trials: Trials) -> None:
+        planned = {
+            value: None
+            for node in nodes
+            for value in (*node.inputs, *node.outputs)
+            if value is not None and value.dtype == DataType.FLOAT and not value.is_constant
+        }
+        found = calibrate(self.model, planned, trials.feeds, method="minmax")
+        for value in planned:
+            seen, proof = found.ranges.get(value.name), found.proven.get(value.name)
+            if seen is None:
+                continue
+            largest = max(-seen.least, seen.most)
+            is_proven = proof is not None and proof.magnitude <= self.limit
+            if largest * _MARGIN > self.limit and not is_proven:
+                self.beyond[value] = f"measured up to {largest:.3g}"
+            self._keep_sum(value, largest)
+
+    def _keep_sum(self, value: Value, mean: float) -> None:
+        """Keep the node of a mean whose sum does not fit."""
+        node = value.producer
+        terms = self.errors[node].terms if node is not None and node in self.errors else 1.0
+        if node is not None and terms > 1 and mean * terms * _MARGIN > self.limit:
+            self.kept[node] = f"a sum up to {mean * terms:.3g} inside"
+
+    def suspect(self) -> None:
+        """Keep operators that may leave the range, where no range is proven."""
+        proven = self.model.analysis(ranges)
+        for node in self.computing():
+            is_proven = all(
+                proven[value].magnitude <= self.limit
+                for value in (*node.inputs, *node.outputs)
+                if value is not None and value.dtype == DataType.FLOAT
+            )
+            if node.op_type in _SUSPECTS and not is_proven:
+                self.kept[node] = "its range is neither measured nor proven"
+
+    def meet(self, budget: Budget, trials: Trials, order: Order) -> None:
+        """Return nodes to float, from the worst on, until the budget holds.
+
+        A small model is then run on onnx.reference, too, if both agree on the model of floats: the
+        budget holds on both.
+
+        Raises:
+            VerificationError: it does not hold with all of them in float, or nothing is measured.
+        """
+        unknown, nodes = LocalError(0.0), self.computing()
+        effects = effects_for(order, self.model, nodes, trials.feeds)
+
+        def weight(node: Node) -> float:
+            error = self.errors.get(node, unknown).error
+            return error if effects is None else error * effects.get(node, 0.0)
+
+        variables = variables_of(self.model, self.narrowing(), keeps_io=self.keeps_io)
+        noise = {node: weight(node) for node in nodes}
+        rankings = rankings_of(variables, nodes, noise)
+        found = [each for ranked in rankings for each in self._within(budget, trials, ranked)]
+        prices = [self._price(each) for each in found]
+        self.kept.update(found[prices.index(min(prices))])
+
+    def _within(self, budget: Budget, trials: Trials, ranked: Groups) -> list[dict[Node, str]]:
+        """Return the first nodes of a ranking that have to be float for a budget.
+
+        They are returned twice, if there are any: the groups as a whole, and a part of the last.
+        """
+
+        def returned(groups: Iterable[Sequence[Node]]) -> dict[Node, str]:
+            nodes = (node for group in groups for node in group)
+            return dict.fromkeys(nodes, f"returned for {budget}")
+
+        def measure(groups: Sequence[Sequence[Node]]) -> float | None:
+            runs = self._outputs(trials, self.narrowing(returned(groups)))
+            return budget.worst_of([trials.measure(budget, found) for found in runs.values()])
+
+        what = "groups of nodes that may return to it"
+        found = meet(ranked, measure, budget, what).items
+        is_asked = True in self.by_reference or not trials.is_small(self.model)
+        if not is_asked and trials.trusts_reference(self.model):
+            self.by_reference.append(True)
+            final = measure(found)
+            if final is None or not budget.holds(final):
+                found = meet(ranked, measure, budget, what).items
+        if not found or len(found[-1]) == 1:
+            return [returned(found)]
+        # Neighbours follow each other, so that a part of a group needs few Casts too.
+        *certain, last = found
+        parts = [(node,) for node in last]
+        rest = meet(parts, lambda some: measure([*certain, *some]), budget, "nodes")
+        return [returned(found), returned([*certain, *rest.items])]
+
+    def _price(self, kept: dict[Node, str]) -> float:
+        """Return what it costs that some nodes are float: Casts, bytes of weights, and nodes."""
+        mark = self.model.mark()
+        try:
+            casts = convert_precision(
+                self.model, self.narrowing(kept), keeps_io=self.keeps_io
+            ).casts
+            share = share_of_weights(self.model, DataType.FLOAT)
+        finally:
+            self.model.undo_to(mark)
+        return casts + _ALL_WEIGHTS * share + _ALL_NODES * len(kept) / (len(self.errors) or 1)
+
+    def measured(self, trials: Trials, budget: Budget | None) -> list[tuple[str, str]]:
+        """Return each judge, and the metrics of the outputs on it, in words.
+
+        Of onnxruntime without the Casts that round each value, if that differs.
+        """
+        narrowing = self.narrowing()
+        runs = self._outputs(trials, narrowing)
+        with suppress(RuntimeFailure):  # it has no kernels of the type
+            run = trials.narrowed_outputs(
+                self.model, narrowing, keeps_io=self.keeps_io, is_emulated=False
+            )
+            judged = max(trials.measure(_DIFFERENCE, each) or 0.0 for each in runs.values())
+            if (trials.measure(_DIFFERENCE, run) or 0.0) > max(_DIFFERENCE.limit, 2 * judged):
+                runs["onnxruntime itself, which rounds less"] = run
+        return [(judge, trials.describe(found, budget)) for judge, found in runs.items()]
+
+    def _outputs(self, trials: Trials, narrowing: RuledNarrowing) -> dict[str, list[Outputs]]:
+        """Return the outputs on each judge; without onnx.reference if that does not run them."""
+        found = dict[str, list[Outputs]]()
+        for by_reference in tuple(self.by_reference):
+            try:
+                found["onnx.reference" if by_reference else "onnxruntime"] = (
+                    trials.narrowed_outputs(
+                        self.model, narrowing, keeps_io=self.keeps_io, by_reference=by_reference
+                    )
+                )
+            except RuntimeFailure:
+                if not by_reference:
+                    raise
+                self.by_reference.remove(True)
+        return found
+
+
+def _sources(node: Node) -> list[Value]:
+    """Return the values of floats that a node reads, and those that were moved there."""
+    found = dict[Value, None]()
+    pending = [node]
+    while pending:
+        for value in pending.pop().inputs:
+            if value is None or value.dtype != DataType.FLOAT or value in found:
+                continue
+            found[value] = None
+            producer = value.producer
+            if producer is not None and not producer.domain and producer.op_type in MOVES:
+                pending.append(producer)
+    return list(found)

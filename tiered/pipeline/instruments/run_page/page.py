@@ -1,0 +1,181 @@
+"""The page of a run: sections and the data of its rewrites, from a trace and its result."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from tiered.pipeline.instruments.run_page import passes
+from tiered.pipeline.instruments.run_page.rewrites import rewrites_data
+from tiered.pipeline.instruments.tracing.events import Span
+from tiered.support.amounts import change, counted, size
+from tiered.support.loading import paused_collector
+from tiered.support.pages.render import page, short
+from tiered.support.pages.sections import Section, Table, tables
+
+if TYPE_CHECKING:
+    from tiered.graph import Model
+    from tiered.pipeline.result import OptimizeResult
+    from tiered.verify.instrument import Verify
+    from tiered.verify.methods import VerificationMethod
+
+
+def run_page(
+    spans: Sequence[Span],
+    result: OptimizeResult | None = None,
+    *,
+    times: bool = True,
+    title: str = "",
+    error: str = "",
+) -> str:
+    """Return the page of a run.
+
+    Args:
+        spans: what the passes did, as a trace records it.
+        result: what came of it, if it is known.
+        times: whether times are on the page; without them, the same run makes the same bytes.
+        title: the heading; made from the name of the model by default.
+        error: the error that ended the run.
+    """
+    with paused_collector():  # It would visit the whole trace, for more time than the page takes.
+        return _run_page(spans, result, times=times, title=title, error=error)
+
+
+def _run_page(
+    spans: Sequence[Span], result: OptimizeResult | None, *, times: bool, title: str, error: str
+) -> str:
+    runs = list(passes.runs_of(spans))
+    hide = _Folders([span.model for span in spans]).hide
+    made = (rewrite for span in spans for inner in span.walk() for rewrite in inner.rewrites)
+    rewrites = sorted(made, key=lambda rewrite: rewrite.at)
+    named = list(dict.fromkeys(os.path.basename(span.model) for span in spans))
+    heading = title or f"tiered: {', '.join(map(short, named)) or 'no pass ran'}"
+    sections: list[Section | None] = [
+        _summary(spans, result, hide(error), times=times),
+        passes.timeline(runs, times=times),
+        passes.passes(runs, hide, times=times),
+        Section("Rewrites", "rewrites.html.j2", {"total": len(rewrites)}),
+        passes.skipped(runs),
+        passes.declined(runs),
+        None if result is None else _transposes(result.model),
+        None if result is None or result.verify is None else _verification(result.verify),
+    ]
+    reasons = {span.name: passes.reason_of(span) for span, _ in runs}
+    payload = rewrites_data(rewrites, reasons, None if result is None else result.model)
+    return page(heading, [section for section in sections if section is not None], payload)
+
+
+class _Folders:
+    """Removes the folders of this machine from messages."""
+
+    def __init__(self, files: Sequence[str]) -> None:
+        around = [os.getcwd(), os.path.expanduser("~"), os.path.dirname(__file__)]
+        around += [os.path.dirname(os.path.abspath(file)) for file in files if os.sep in file]
+        self._folders = sorted({f"{folder}{os.sep}" for folder in around if len(folder) > 1})
+
+    def hide(self, text: str) -> str:
+        for folder in reversed(self._folders):
+            text = text.replace(folder, "")
+        return text
+
+
+def _summary(
+    spans: Sequence[Span], result: OptimizeResult | None, error: str, *, times: bool
+) -> Section:
+    notes = [f"The run ended with an error: {error}"] if error else []
+    if result is None:
+        facts = _span_facts(spans, times=times)
+        return tables("Summary", Table("The run", ("", ""), list(facts)), notes=notes)
+    was, now = result.before, result.after
+    rows = [
+        ("nodes", f"{was.nodes:,}", f"{now.nodes:,}", change(was.nodes, now.nodes)),
+        ("parameters", f"{was.parameters:,}", f"{now.parameters:,}",
+         change(was.parameters, now.parameters)),
+        ("size", size(was.nbytes), size(now.nbytes), change(was.nbytes, now.nbytes)),
+    ]  # fmt: skip
+    notes += [short(text, 1000) for text in (*_interface(result), *result.model.notes)]
+    return tables(
+        "Summary",
+        Table("The run", ("", ""), list(_result_facts(result, times=times))),
+        Table("The model", ("", "before", "after", "change"), rows),
+        passes.operators(was.operators, now.operators),
+        notes=notes,
+    )
+
+
+def _interface(result: OptimizeResult) -> Iterator[str]:
+    from tiered.pipeline.interface import interface_changes
+
+    for text in interface_changes(result.model):
+        yield f"Interface changed: {text}"
+
+
+def _span_facts(spans: Sequence[Span], *, times: bool) -> Iterator[tuple[str, str]]:
+    ran = [run.span for run in passes.runs_of(spans) if run.span.outcome != "skipped"]
+    yield "runs of passes", f"{len(ran):,}"
+    yield "rewrites", f"{sum(len(span.rewrites) for span in ran):,}"
+    if spans:
+        yield "nodes before", f"{spans[0].nodes_before:,}"
+        yield "nodes after", f"{spans[-1].nodes_after:,}"
+    if times:
+        yield "time", passes.milliseconds(sum(span.seconds for span in spans))
+
+
+def _result_facts(result: OptimizeResult, *, times: bool) -> Iterator[tuple[str, str]]:
+    summary = result.summary
+    yield "level", f"-O{summary.opt_level}"
+    yield "target", short(summary.backend)
+    yield "rewrites", f"{summary.rewrites:,}"
+    yield "verified", _verified(result)
+    if times:
+        yield "time of all passes", passes.milliseconds(summary.seconds)
+
+
+def _transposes(model: Model) -> Section | None:
+    """Return the Transposes of the result, with what blocks each; None if there are none."""
+    if not any(graph.nodes_of("Transpose") for graph in model.graphs()):
+        return None
+    from tiered.analysis.layout.page import left_section
+    from tiered.analysis.layout.transpose_report import left_transposes
+
+    left = left_transposes(model)
+    return left_section(left) if left else None
+
+
+def _verified(result: OptimizeResult) -> str:
+    if result.verify is None:
+        return "no"
+    verdict = result.verify.verdict
+    if verdict.word not in ("yes", "in part"):
+        return str(verdict)
+    return f"{verdict}: largest difference {result.verify.largest:.1e}"
+
+
+def _ran(way: VerificationMethod) -> str:
+    """Return what ran to verify a pass."""
+    return {
+        "model": "the whole model",
+        "region": counted(way.nodes, "changed node"),
+        "sameness": "nothing: no computation changed",
+        "nothing": f"nothing: {short(way.why)}",
+    }[way.by]
+
+
+def _verification(verify: Verify) -> Section:
+    ways = [
+        (short(way.pass_name) or "all passes", _ran(way), way.inputs, way.judge)
+        for way in verify.ways
+    ]
+    compared = [
+        (number, short(output.name), f"{output.max_abs:.1e}", f"{output.max_rel:.1e}",
+         output.note or "ok" if output.ok else output.reason)
+        for number, comparison in enumerate(verify.comparisons, 1)
+        for output in comparison.outputs
+    ]  # fmt: skip
+    return tables(
+        "Verification",
+        Table("Outputs after the last pass", ("inputs", "output", "max abs", "max rel", "verdict"),
+              compared),
+        Table("How each pass was verified", ("pass", "what ran", "inputs", "compared by"), ways),
+    )  # fmt: skip

@@ -1,0 +1,200 @@
+"""The groups of nodes that TVM's FuseOps would make one kernel of.
+
+Source: TVM, src/relay/transforms/fuse_ops.cc and src/relay/analysis/graph_partitioner.cc.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Final
+
+from tiered.rewriter.idioms.functions.fusion_kinds import Kind, kind_of
+from tiered.rewriter.idioms.functions.outlining import KEPT, marks_of
+
+if TYPE_CHECKING:
+    from tiered.graph import Graph, Node, Value
+
+Fusable = Callable[[Kind, bool], bool]
+"""Whether a group of a kind may be on the path; the flag says whether it is the last one."""
+
+_PHASES: Final = 2
+
+
+def fusion_groups(graph: Graph, *, max_depth: int, level: int) -> list[list[Node]]:
+    """Return the groups of at least two nodes, producers first; each group is convex.
+
+    A node is fused into its immediate post-dominator if the kinds of both, and of all nodes
+    between, allow it:
+
+    - out-elementwise-fusable (a Conv) with elementwise nodes behind it, through broadcasts;
+    - elementwise and broadcast with elementwise, broadcast, injective or a reduction;
+    - injective with injective nodes and weaker ones, after all convolutions have finished.
+
+    Args:
+        graph: the graph.
+        max_depth: the most nodes of a group.
+        level: 0 makes no groups, 1 groups without reductions, 2 all of them.
+    """
+    if level < 1:
+        return []
+    work = _Partitioner(graph, max_depth, has_reductions=level > 1)
+    for phase in range(_PHASES):
+        work.run(phase)
+    return work.result()
+
+
+class _Group:
+    """A group of nodes; merged groups form a tree, and its root has the kind and the size."""
+
+    __slots__ = ("has_anchor", "kind", "marks", "parent", "size")
+
+    def __init__(self, kind: Kind, marks: object) -> None:
+        self.parent: _Group | None = None
+        self.kind = kind
+        self.marks = marks
+        self.size = 1
+        self.has_anchor = kind is Kind.OUT_ELEMENTWISE_FUSABLE
+
+    def root(self) -> _Group:
+        root = self
+        while root.parent is not None:
+            root = root.parent
+        group = self
+        while group.parent is not None:
+            group.parent, group = root, group.parent
+        return root
+
+
+class _Partitioner:
+    def __init__(self, graph: Graph, max_depth: int, *, has_reductions: bool) -> None:
+        self.order = graph.topological_order()
+        self.max_depth = max_depth
+        self.has_reductions = has_reductions
+        self.kinds = {node: _kind(node) for node in self.order}
+        self.groups = {node: _Group(self.kinds[node], marks_of(node)) for node in self.order}
+        self.readers = {node: node.successors for node in self.order}
+        # The immediate post-dominator, and the strongest kind on the paths to it.
+        self.above: dict[Node, Node | None] = {}
+        self.way: dict[Node, Kind] = {}
+        self._depth: dict[Node, int] = {}
+        for node in reversed(self.order):
+            self._dominate(node)
+
+    def _dominate(self, node: Node) -> None:
+        if any(_is_external(value) for value in node.outputs) or not self.readers[node]:
+            self.above[node], self.way[node], self._depth[node] = None, Kind.OPAQUE, 1
+            return
+        dominator: Node | None = self.readers[node][0]
+        kind = Kind.ELEMENTWISE
+        for reader in self.readers[node]:
+            kind = max(kind, self._edge(node, reader))
+            dominator, kind = self._common(dominator, reader, kind)
+        self.above[node], self.way[node] = dominator, kind
+        self._depth[node] = 1 if dominator is None else self._depth[dominator] + 1
+
+    def _edge(self, node: Node, reader: Node) -> Kind:
+        """Return how a reader uses a node: a broadcast of an equal shape is elementwise."""
+        kind = self.kinds[reader]
+        if kind is not Kind.BROADCAST:
+            return kind
+        made = reader.outputs[0]
+        shape = None if made is None else made.shape
+        own = next((value.shape for value in node.outputs if value is not None), None)
+        is_equal = shape is not None and shape == own and None not in shape
+        return Kind.ELEMENTWISE if is_equal else kind
+
+    def _common(self, one: Node | None, other: Node | None, kind: Kind) -> tuple[Node | None, Kind]:
+        """Return the least common post-dominator, and the strongest kind on the ways to it."""
+        while one is not other:
+            if one is None or other is None:
+                return None, Kind.OPAQUE
+            first, second = self._depth[one], self._depth[other]
+            if first >= second:
+                kind, one = max(kind, self.way[one]), self.above[one]
+            if second >= first:
+                kind, other = max(kind, self.way[other]), self.above[other]
+        return one, kind
+
+    def run(self, phase: int) -> None:
+        for node in self.order:
+            group, above = self.groups[node].root(), self.above[node]
+            if group.kind is Kind.OPAQUE or above is None or group is self.groups[above].root():
+                continue
+            fusable = self._rule(group.kind, self.way[node], phase)
+            if fusable is not None:
+                path = self._path(node, above, fusable, group.marks)
+                if path is not None and self._size(node, path) <= self.max_depth:
+                    self._merge((node, *path), above)
+
+    def _rule(self, kind: Kind, way: Kind, phase: int) -> Fusable | None:
+        """Return what may be on the path of a group to its post-dominator; None: nothing."""
+        if kind is Kind.OUT_ELEMENTWISE_FUSABLE:
+            return _up_to_broadcast if phase == 0 and way is Kind.ELEMENTWISE else None
+        if kind <= Kind.BROADCAST:
+            if way <= Kind.INJECTIVE or (way is Kind.REDUCTION and self.has_reductions):
+                return _up_to_anchor
+            return None
+        return _up_to_injective if kind is Kind.INJECTIVE and phase == 1 else None
+
+    def _path(
+        self, source: Node, sink: Node, fusable: Fusable, marks: object
+    ) -> Sequence[Node] | None:
+        """Return the nodes from a source to its post-dominator; None if one is not fusable."""
+        pending, seen = list(self.readers[source]), dict.fromkeys(self.readers[source])
+        while pending:
+            node = pending.pop()
+            group = self.groups[node].root()
+            if group.marks != marks or not fusable(group.kind, node is sink):
+                return None
+            if len(seen) >= self.max_depth:
+                return None
+            for reader in self.readers[node] if node is not sink else ():
+                if reader not in seen:
+                    seen[reader] = None
+                    pending.append(reader)
+        return tuple(seen)
+
+    def _size(self, node: Node, path: Iterable[Node]) -> int:
+        roots = {id(group): group for group in (self.groups[each].root() for each in (node, *path))}
+        return sum(group.size for group in roots.values())
+
+    def _merge(self, nodes: Iterable[Node], sink: Node) -> None:
+        target = self.groups[sink].root()
+        for node in nodes:
+            group = self.groups[node].root()
+            if group is target:
+                continue
+            group.parent = target
+            target.size += group.size
+            if group.has_anchor:
+                target.has_anchor = True
+                target.kind = max(target.kind, group.kind)
+
+    def result(self) -> list[list[Node]]:
+        found: dict[_Group, list[Node]] = {}
+        for node in self.order:
+            found.setdefault(self.groups[node].root(), []).append(node)
+        return [nodes for nodes in found.values() if len(nodes) > 1]
+
+
+def _kind(node: Node) -> Kind:
+    return Kind.OPAQUE if KEPT in node.metadata else kind_of(node)
+
+
+def _is_external(value: Value | None) -> bool:
+    """Return whether something else than nodes of the graph reads a value."""
+    return value is not None and (value.is_graph_output or value.pins > 0)
+
+
+def _up_to_broadcast(kind: Kind, is_sink: bool) -> bool:
+    return kind <= Kind.BROADCAST
+
+
+def _up_to_anchor(kind: Kind, is_sink: bool) -> bool:
+    if not is_sink:
+        return kind <= Kind.INJECTIVE
+    return kind is not Kind.OPAQUE
+
+
+def _up_to_injective(kind: Kind, is_sink: bool) -> bool:
+    return kind <= Kind.INJECTIVE
