@@ -9,7 +9,7 @@ import pytest
 from tests.module_passes.precision.weights import apply, noise_of, with_weight
 from tiered import Model, PassContext, get_backend, get_pass
 from tiered.runtime import run
-from tiered.testing import assert_rewrites
+from tiered.testing import assert_rewrites, parse
 
 MATMUL = "(float[N,70] x) => (float[N,16] y) { y = MatMul(x, w) }"
 
@@ -39,7 +39,7 @@ def test_a_weight_is_dequantized_where_it_is_read() -> None:
 )
 def test_blocks_are_along_the_summed_axis(text: str, shape: tuple[int, ...], axis: int) -> None:
     proto = with_weight(text, shape)
-    model, _ = apply("weights_to_int4", proto)
+    model, _ = apply("weights_to_int4", proto, {"sensitive": "int4"})
     (node,) = model.main.nodes_of("DequantizeLinear")
     assert (node.attr("axis"), node.attr("block_size")) == (axis, 32)
     assert [value.dtype for value in node.inputs if value is not None] == [21, 1, 21]
@@ -49,7 +49,7 @@ def test_blocks_are_along_the_summed_axis(text: str, shape: tuple[int, ...], axi
 def test_a_kernel_is_flattened() -> None:
     text = "(float[1,8,5,5] x) => (float[1,16,3,3] y) { y = Conv(x, w) }"
     proto = with_weight(text, (16, 8, 3, 3))
-    model, _ = apply("weights_to_int4", proto)
+    model, _ = apply("weights_to_int4", proto, {"sensitive": "int4"})
     assert len(model.main.nodes_of("Reshape")) == 1
     assert 0 < noise_of(proto, model) < 0.12
 
@@ -91,7 +91,7 @@ def test_onnxruntime_gets_its_own_operator() -> None:
         (
             "(float[1,8,5,5] x) => (float[1,16,7,7] y) { y = ConvTranspose(x, w) }",
             (8, 16, 3, 3),
-            {},
+            {"sensitive": "int4"},
             "no blocks along the channels of a ConvTranspose",
         ),
     ],
@@ -166,3 +166,71 @@ def test_a_weight_that_a_body_reads() -> None:
     )
     model, _ = apply("weights_to_int4", with_weight(text, (70, 16)))
     assert len(model.main.nodes_of("DequantizeLinear")) == 1
+
+
+# --- weights whose rounding costs most ------------------------------------------------------------
+
+INT8, UINT4 = onnx.TensorProto.INT8, onnx.TensorProto.UINT4
+
+
+def stored(text: str, opset: int = 21, **shapes: tuple[int, ...]) -> dict[str, int]:
+    """Return the dtype that each weight is stored in, by its name."""
+    proto = parse(text, opset=opset)
+    for name, shape in shapes.items():
+        numbers = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+        proto.graph.initializer.append(onnx.numpy_helper.from_array(numbers, name))
+    model, _ = apply("weights_to_int4", proto)
+    found = {each.name: each.data_type for each in model.to_proto().graph.initializer}
+    kinds = {"int8": INT8, "uint4": UINT4, "": onnx.TensorProto.FLOAT}
+    names = {name: [kind for kind in kinds if f"{name}_{kind}".rstrip("_") in found]
+             for name in shapes}  # fmt: skip
+    return {name: kinds[kind] for name, (kind,) in names.items()}
+
+
+@pytest.mark.parametrize(
+    ("text", "shapes", "expected"),
+    [
+        (
+            "(int64[N] x) => (float[N,64] y) { a = Gather(t, x) b = MatMul(a, w) c = Tanh(b) "
+            "y = MatMul(c, v) }",
+            {"t": (40, 64), "w": (64, 64), "v": (64, 64)},
+            {"t": INT8, "w": UINT4, "v": INT8},
+        ),
+        (
+            "(float[1,8,5,5] x) => (float[1,16,3,3] y) { y = Conv(x, w) }",
+            {"w": (16, 8, 3, 3)},
+            {"w": INT8},
+        ),
+        # A small classifier stays float, so that the product before it is the last one.
+        (
+            "(float[N,64] x) => (float[N,2] y) { a = MatMul(x, w) b = Gemm(a, v) c = Tanh(b) "
+            "y = Gemm(c, u) }",
+            {"w": (64, 64), "v": (64, 64), "u": (64, 2)},
+            {"w": UINT4, "v": INT8, "u": 1},
+        ),
+        # The head is tied to the table.
+        (
+            "(int64[N] x) => (float[N,40] y) { a = Gather(t, x) b = MatMul(a, w) s = Transpose(t) "
+            "y = MatMul(b, s) }",
+            {"t": (40, 64), "w": (64, 64)},
+            {"t": INT8, "w": UINT4},
+        ),
+        # Two heads; a model of one layer has none.
+        (
+            "(float[N,64] x) => (float[N,64] y, float[N,64] z) { a = MatMul(x, w) b = Tanh(a) "
+            "y = MatMul(b, v) z = MatMul(b, u) }",
+            {"w": (64, 64), "v": (64, 64), "u": (64, 64)},
+            {"w": UINT4, "v": INT8, "u": INT8},
+        ),
+        ("(float[N,64] x) => (float[N,64] y) { y = MatMul(x, w) }", {"w": (64, 64)}, {"w": UINT4}),
+    ],
+)
+def test_tables_kernels_and_heads_have_eight_bits(
+    text: str, shapes: dict[str, tuple[int, ...]], expected: dict[str, int]
+) -> None:
+    assert stored(text, **shapes) == expected
+
+
+def test_without_four_bits_there_are_no_eight_either() -> None:
+    text = "(int64[N] x) => (float[N,64] y) { a = Gather(t, x) y = MatMul(a, w) }"
+    assert stored(text, opset=20, t=(40, 64), w=(64, 64)) == {"t": 1, "w": 1}

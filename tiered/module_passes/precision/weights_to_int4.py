@@ -8,6 +8,7 @@ from tiered import (
     PassContext,
     Sampling,
     int4_format,
+    int8_format,
     module_pass,
     quantise_weights,
 )
@@ -32,6 +33,7 @@ def weights_to_int4(
     seed: int = 0,
     samples: int = 8,
     rounding: Literal["samples", "nearest"] = "samples",
+    sensitive: Literal["int8", "int4"] = "int8",
 ) -> None:
     """Store weights of Conv, Gather, Gemm and MatMul in four bits.
 
@@ -50,6 +52,8 @@ def weights_to_int4(
         seed: of generated inputs.
         samples: how many inputs are made.
         rounding: samples runs the model; nearest does not.
+        sensitive: the type of tables that a Gather reads, of kernels of Conv, and of the weights of
+            the last products, whose rounding costs most.
     """
     is_sampled = rounding == "samples"
     quantise_weights(
@@ -62,4 +66,5 @@ def weights_to_int4(
         skip_nodes=skip_nodes,
         budget=OutputBudget(limit=budget, inputs=inputs, seed=seed, samples=samples),
         sampling=Sampling(inputs=inputs, seed=seed, samples=samples) if is_sampled else None,
+        sensitive=int8_format(0) if sensitive == "int8" else None,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cache, partial
 from typing import Any, Final, NamedTuple
@@ -14,6 +14,7 @@ from tiered.analysis.roles.analysis import few_bit_roles
 from tiered.analysis.roles.masks import MASKED, mask_limits
 from tiered.graph import DataType, Graph, Model, Node, Tensor, Value
 from tiered.graph.core.dtypes import bits_of
+from tiered.graph.queries.multiply_adds import LAYERS
 from tiered.numerics.precision.few_bits.codes import float8_codes, four_bit_codes, signed_codes
 from tiered.numerics.precision.few_bits.compensation import Encode, four_bit_encoder
 from tiered.numerics.precision.few_bits.exponents import MEASURED, Exponents
@@ -27,6 +28,9 @@ Array = np.ndarray[Any, Any]
 Keep = Callable[[Node], str]
 """Returns why a node reads its weight as it is; empty if it may be stored otherwise."""
 
+Chooser = Callable[[Sequence[Node]], bool]
+"""Returns whether a weight that some nodes read is stored in a format."""
+
 _AT_ONCE: Final = 1 << 18
 """So many numbers of a weight are converted together: as many as a cache holds."""
 
@@ -37,6 +41,7 @@ _IN_MEMORY: Final = 1 << 20
 """Scales of blocks of so many bytes go to disk: there are as many of them as weights."""
 
 _WEIGHTS: Final = frozenset({"Conv", "ConvTranspose", "Gather", "Gemm", "MatMul"})
+_SENSITIVE: Final = frozenset({"Conv", "ConvTranspose", "Gather"})
 _STORED_DTYPES: Final = (DataType.FLOAT, DataType.FLOAT16)
 _OTHER_FLOATS: Final = (DataType.DOUBLE, DataType.BFLOAT16)
 
@@ -107,6 +112,7 @@ def quantise_weights(
     skip_nodes: tuple[str, ...] = (),
     budget: OutputBudget | None = None,
     sampling: Sampling | None = None,
+    sensitive: WeightFormat | None = None,
 ) -> None:
     """Store the constant weights of Conv, Gather, Gemm and MatMul in few bits.
 
@@ -121,6 +127,8 @@ def quantise_weights(
         budget: weights return to float until it holds; None for no limit.
         sampling: what operands are measured on, if the format fits codes to them; None to round
             to nearest.
+        sensitive: how tables, kernels and the weights of the last products are stored; None for the
+            same format.
 
     Raises:
         UsageError, ModelError, RuntimeFailure, VerificationError: as of `convert_within` and
@@ -138,7 +146,23 @@ def quantise_weights(
             own = kept.get(node, "") or why_skipped(node, skip_op_types, skip_nodes)
             return own or (str(role) if role else "")
 
-        return store_weights(model, form, on_found, on_skip, keep, min_elements, known, operands)
+        found, seen = list[Node](), set[tuple[Node | None, str]]()
+        last = last_products(model, min_elements)
+
+        def skip_once(node: Node | None, reason: Skip) -> None:
+            if (node, str(reason)) not in seen:
+                seen.add((node, str(reason)))
+                on_skip(node, reason)
+
+        # Without an operator of the format nothing is stored, in the other one neither.
+        other = sensitive if model.opset() >= form.opset else None
+        for each in filter(None, (other, form)):
+            chooses = _chooser(is_sensitive=each is other, last=last) if other else None
+            read = operands if each.fit else None
+            found += store_weights(
+                model, each, on_found, skip_once, keep, min_elements, known, read, chooses
+            )
+        return found
 
     with ExitStack() as stack:
         operands = None
@@ -156,6 +180,7 @@ def store_weights(
     min_elements: int,
     known: Encoded | None = None,
     operands: Operands | None = None,
+    chooses: Chooser | None = None,
 ) -> list[Node]:
     """Store weights in few bits, and return the nodes that read them.
 
@@ -164,8 +189,13 @@ def store_weights(
         keep: says which nodes read their weights as they are.
         known: the codes of weights that were stored before; more are added.
         operands: what weights are multiplied by, to fit codes to; None to round to nearest.
+        chooses: returns whether the weight of some readers is stored in this format; None for all.
     """
     readers, unfit = _readers(model)
+    if chooses is not None and readers:
+        readers = {value: uses for value, uses in readers.items() if chooses(_nodes_of(uses))}
+        if not readers:
+            return []
     for node, reason in unfit.items():
         on_skip(node, Skip(reason))
     if not readers:
@@ -183,8 +213,7 @@ def store_weights(
     for value, uses in readers.items():
         is_mask = value in masks
         refused = str(MASKED) if is_mask else _refusal(value, uses, form, min_elements)
-        nodes = [node for use in uses for node in (use.node, *use.behind)]
-        if reason := next(filter(None, map(keep, nodes)), refused):
+        if reason := next(filter(None, map(keep, _nodes_of(uses))), refused):
             on_skip(uses[0].node, Skip(reason))
         else:
             chosen[value] = uses
@@ -202,6 +231,49 @@ def store_weights(
     for text in tally.findings(form.dtype, operands):
         on_found(text)
     return list(dict.fromkeys(edited))
+
+
+def _nodes_of(uses: Sequence[_Reader]) -> list[Node]:
+    """Return the nodes that read a weight, behind a Transpose too."""
+    return [node for use in uses for node in (use.node, *use.behind)]
+
+
+def _chooser(*, is_sensitive: bool, last: Collection[Node]) -> Chooser:
+    """Return what chooses the weights whose rounding costs most, or the others."""
+
+    def choose(nodes: Sequence[Node]) -> bool:
+        return is_sensitive == any(node in last or node.op_type in _SENSITIVE for node in nodes)
+
+    return choose
+
+
+def last_products(model: Model, least: int) -> set[Node]:
+    """Return the products of the main graph that no other layer depends on, as the head of a model.
+
+    Their rounding reaches the outputs as it is. A model of one layer has none.
+
+    Args:
+        model: the model.
+        least: products with a weight of fewer elements stay float, and do not count.
+    """
+    found, before, layers = set[Node](), set[Node](), 0
+    for node in reversed(model.main.topological_order()):
+        is_counted = _is_layer(node, least)
+        layers += is_counted
+        if is_counted and node not in before:
+            found.add(node)
+        if is_counted or node in before:
+            producers = (value.producer for value in node.inputs if value is not None)
+            before.update(producer for producer in producers if producer is not None)
+    return found if layers > len(found) else set()
+
+
+def _is_layer(node: Node, least: int) -> bool:
+    """Return whether a node is a product or made of such, and has no small weight."""
+    if node.domain or node.op_type not in (_WEIGHTS | LAYERS) - {"Gather"}:
+        return False
+    tensors = [value.tensor for value in node.inputs[:2] if value is not None]
+    return all(tensor is None or tensor.size >= least for tensor in tensors)
 
 
 def _multiplied(value: Value, uses: list[_Reader]) -> list[Node]:
