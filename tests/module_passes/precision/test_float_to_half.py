@@ -306,3 +306,31 @@ def test_an_operator_that_onnxruntime_lacks_in_float16_is_noted() -> None:
     named = Model.from_proto(parse(text))
     get_pass("float_to_half").apply(named, PassContext.isolated(backend="onnxruntime_cpu"))
     assert not named.notes
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        "r = RandomNormal<shape=[2]>()",
+        "r = RandomUniform<shape=[2], dtype=1>()",
+        "r = RandomNormalLike(x)",
+        "r = RandomUniformLike(x)",
+        "r = Bernoulli(p)",
+    ],
+)
+def test_random_draws_stay_float(draw: str) -> None:
+    """onnxruntime has no kernel for halves, and other numbers would be drawn."""
+    text = f"(float[2] x) => (float[2] y) {{ p = Sigmoid(x) {draw} y = Add(p, r) }}"
+    model, _ = converted(text)
+    (drawn,) = (node for node in model.main.nodes if node.op_type in draw)
+    assert drawn.output.dtype == DataType.FLOAT
+    assert "Sigmoid" in operators(model)
+    assert any(node.output.dtype == HALF for node in model.main.nodes_of("Add"))
+    run(model.to_proto(), {"x": np.zeros(2, np.float32)})
+
+
+def test_a_random_index_is_drawn_of_floats() -> None:
+    model, _ = converted(
+        "(float[2,3] x) => (int32[2,4] y) { p = Relu(x) y = Multinomial<sample_size=4>(p) }"
+    )
+    run(model.to_proto(), {"x": np.zeros((2, 3), np.float32)})

@@ -12,6 +12,7 @@ import numpy as np
 from tiered.graph import DataType, Model, Node, Value
 from tiered.graph.core.dtypes import float_info
 from tiered.graph.core.schema import operators_of
+from tiered.graph.queries.op_traits import RANDOM
 from tiered.support.errors import UsageError, did_you_mean
 
 Array = np.ndarray[Any, Any]
@@ -106,6 +107,8 @@ class FloatNarrowing(Narrowing):
         """Return why a node stays float."""
         if is_in_unit(node):
             return "inside a Q/DQ unit"
+        if not node.domain and node.op_type in _DRAWS:
+            return "other numbers would be drawn, and onnxruntime has no kernel"
         constants = (value for value in node.inputs if value is not None and value.is_constant)
         wide = (value.tensor for value in constants if value.dtype == self.wide)
         is_sparse = any(tensor is None or tensor.is_sparse for tensor in wide)
@@ -116,6 +119,7 @@ class FloatNarrowing(Narrowing):
         return narrow(array, self.low)
 
 
+_DRAWS: Final = RANDOM - {"Dropout"}
 _QUANTISES: Final = frozenset({"DequantizeLinear", "DynamicQuantizeLinear", "QuantizeLinear"})
 
 
