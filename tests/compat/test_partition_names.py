@@ -46,7 +46,7 @@ def test_devices_of_tvm() -> None:
     assert {e.value for node in made.graph.node for e in node.metadata_props} == {"cpu"}
     assert tvm.RewriteAnnotatedOps(1)(parse(TEXT)) == made
     assert tvm.transform.RewriteAnnotatedOps(fallback_device=2).options["fallback_device"] == "cuda"
-    with pytest.raises(UsageError, match="knows no device type 99: 1 is cpu"):
+    with pytest.raises(UsageError, match="there is no device type 99: 1 is cpu"):
         tvm.RewriteAnnotatedOps(99)
 
 

@@ -11,6 +11,7 @@ import pytest
 import tiered
 from tests.small import fuse_relu, look, model, ops, proto, registered
 from tiered import Graph, Model
+from tiered.analysis.layout.propagation import LAYOUTS
 from tiered.compat import tvm
 from tiered.passes.interface.registry import registry
 from tiered.support.errors import OptionError, PassNotFoundError, UsageError
@@ -563,9 +564,8 @@ def test_a_layout_rule_is_registered_as_in_tvm() -> None:
         return tiered.Skip("for the test")
 
     tvm.ir.register_op_attr("test.tvm::ScaleOfTvm", "FInferCorrectLayout", scale)
-    from tiered.analysis.layout.rules import REGISTERED
-
-    assert REGISTERED.pop(("test.tvm", "ScaleOfTvm")) is scale
+    assert LAYOUTS.find(("test.tvm", "ScaleOfTvm")) is scale
+    LAYOUTS.remove("ScaleOfTvm", "test.tvm")
 
 
 def test_devices_are_annotated_and_propagate() -> None:

@@ -36,6 +36,7 @@ _LOOSE = {Numerics.LOSSY, Numerics.APPROXIMATE}
 _LIMITS = (
     "is not a registered function/op",  # operators of another runtime, such as those of QONNX
     "Type 'tensor(float8",  # no function takes 8-bit floats
+    "Type 'tensor(bfloat16)'",  # bodies of operators that it inlines
     "(op_type:Constant): output has unsupported type",  # integers in functions before opset 9
 )
 """What onnxruntime says where a valid model of a pass is beyond it."""

@@ -1,4 +1,4 @@
-"""The names of ExecuTorch and torch.fx: class passes, subgraph rewriting, matching.
+"""Class passes, subgraph rewriting and matching by the names of ExecuTorch and torch.fx.
 
 Each name is an alias of a name of tiered, where the documentation is. A call of a pass or of a
 `PassManager` returns a `PassResult`; for a ModelProto, `graph_module` is a new ModelProto.
@@ -25,6 +25,7 @@ import onnx
 from onnx import defs
 
 from tiered import passes
+from tiered.compat.executorch.fx_graph import GraphModule
 from tiered.compat.returned_model import checked, take_over
 from tiered.context import PassContext
 from tiered.extensions.partition import (
@@ -161,7 +162,7 @@ class PassBase(passes.PassBase):
         }
 
         def call(model: Model, ctx: PassContext) -> object:
-            return take_over(model, self.call(model), ctx)
+            return take_over(model, self.call(GraphModule.of(model)), ctx)
 
         call.__doc__ = type(self).__doc__
         call.__module__ = type(self).__module__
@@ -248,7 +249,7 @@ class PassManager:
         else:
             self.passes.append(
                 module_pass(opt_level=0, name=_name(item))(
-                    lambda model, ctx: take_over(model, item(model), ctx)
+                    lambda model, ctx: take_over(model, item(GraphModule.of(model)), ctx)
                 )
             )
 

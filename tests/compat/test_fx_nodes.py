@@ -1,0 +1,232 @@
+"""The nodes of torch.fx over the view: what ExecuTorch's passes read and edit."""
+
+import operator
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+from tests.small import content
+from tiered import Model
+from tiered.compat.executorch import FxNode, GraphModule, PassBase, PassManager, PassResult
+from tiered.runtime import run
+from tiered.support.errors import ModelError, PassError, UsageError
+from tiered.testing import parse
+
+TEXT = """(float[2] x, float[2] z) => (float[2] y) <float[2] w = {1, 2}> {
+    a = Add(x, w) b = Mul(a, z) y = Relu(b) }"""
+
+
+def module(text: str = TEXT) -> Any:
+    return GraphModule.of(Model.from_proto(parse(text)))
+
+
+def ops(gm: Any) -> list[str]:
+    return [node.op_type for node in gm.main.topological_order()]
+
+
+def by_target(gm: Any, target: str) -> Any:
+    (found,) = gm.graph.find_nodes(op="call_function", target=target)
+    return found
+
+
+class ReluToSigmoid(PassBase):
+    """The usual example of a pass."""
+
+    def call(self, graph_module: Any) -> PassResult:
+        for node in graph_module.graph.nodes:
+            if node.op == "call_function" and node.target == "Relu":
+                with graph_module.graph.inserting_before(node):
+                    new = graph_module.graph.call_function("Sigmoid", args=(node.args[0],))
+                node.replace_all_uses_with(new)
+                graph_module.graph.erase_node(node)
+        graph_module.graph.eliminate_dead_code()
+        graph_module.graph.lint()
+        graph_module.recompile()
+        return PassResult(graph_module, True)
+
+
+def test_a_pass_of_the_reference_edits_nodes() -> None:
+    given = parse(TEXT)
+    made = ReluToSigmoid()(given).graph_module
+    assert [node.op_type for node in made.graph.node] == ["Add", "Mul", "Sigmoid"]
+    assert [info.name for info in made.graph.output] == ["y"]
+    assert given == parse(TEXT)
+    view = Model.from_proto(given)
+    result = PassManager([ReluToSigmoid(), lambda gm: gm.recompile()])(view)
+    assert result == (view, True)
+    feeds = {"x": np.ones(2, np.float32), "z": np.ones(2, np.float32)}
+    (y,) = run(view.to_proto(), feeds).values()
+    np.testing.assert_allclose(y, 1 / (1 + np.exp([-2.0, -3.0])), rtol=1e-6)
+
+
+def test_a_failing_pass_is_undone() -> None:
+    class Fails(ReluToSigmoid):
+        def call(self, graph_module: Any) -> PassResult:
+            super().call(graph_module)
+            raise ValueError("boom")
+
+    view = Model.from_proto(parse(TEXT))
+    before = content(view)
+    with pytest.raises(PassError, match="Fails failed"):
+        Fails()(view)
+    assert content(view) == before
+
+
+def test_nodes_are_inputs_weights_operators_and_the_output() -> None:
+    gm = module()
+    assert [(node.op, node.name, str(node.target)) for node in gm.graph.nodes] == [
+        ("placeholder", "x", "x"),
+        ("placeholder", "z", "z"),
+        ("get_attr", "w", "w"),
+        ("call_function", "a", "Add"),
+        ("call_function", "b", "Mul"),
+        ("call_function", "y", "Relu"),
+        ("output", "output", "output"),
+    ]
+    x, z, w, a, b, y, output = gm.graph.nodes
+    assert a.args == (x, w)
+    assert list(a.users) == [b]
+    assert list(y.users) == [output]
+    assert output.users == {}
+    assert output.args == ((y,),)
+    assert a.all_input_nodes == [x, w]
+    assert (a.next, a.prev, output.next) == (b, w, x)
+    assert a.meta["val"].shape == (2,)
+    a.meta["note"], x.meta["note"] = 1, 2
+    assert (gm.graph.find_nodes(op="call_function")[0].meta["note"], x.meta["note"]) == (1, 2)
+    assert len(gm.graph.nodes) == 7
+    assert next(iter(reversed(gm.graph.nodes))) == output
+    assert gm.graph.output_node() == output
+    assert (repr(a), a != b, a != 1) == ("a", True, True)
+    assert gm.graph is gm.graph
+    assert gm.graph.owning_module is gm
+    assert gm.graph.get_attr("w") == w
+    assert z in b.args
+
+
+def test_targets_are_equal_to_functions_of_their_name(capsys: pytest.CaptureFixture[str]) -> None:
+    gm = module()
+    a = by_target(gm, "Add")
+    assert a.target == operator.add
+    assert a.target != operator.mul
+    assert a.target != operator.getitem
+
+    class Overload:
+        def __str__(self) -> str:
+            return "aten.relu.default"
+
+    assert by_target(gm, "Relu").target == Overload()
+    new = gm.graph.call_function(operator.neg, (a,))
+    assert new.target == "Neg"
+    assert "%a : [num_users=2] = call_function[target=Add](x, w)" in gm.print_readable()
+    assert "target=Neg" in capsys.readouterr().out
+    with pytest.raises(UsageError, match="is no operator of ONNX"):
+        gm.graph.call_function(len, (a,))
+
+
+def test_operands_and_attributes_are_set() -> None:
+    gm = module()
+    x, z, _, a, b, y, output = gm.graph.nodes
+    b.args = (a, 2.0)
+    assert gm.main.nodes[1].input(1).const == np.float32(2)
+    y.target = "Softmax"
+    y.kwargs = {"axis": 0}
+    y.update_kwarg("axis", -1)
+    assert y.kwargs == {"axis": -1}
+    y.kwargs = {}
+    assert y.kwargs == {}
+    b.update_arg(1, z)
+    b.replace_input_with(a, x)
+    assert b.args == (x, z)
+    output.replace_input_with(y, b)
+    assert [value.name for value in gm.main.outputs] == ["y"]
+    assert output.args == ((b,),)
+    assert gm.graph.eliminate_dead_code()
+    assert not gm.graph.eliminate_dead_code()
+    assert ops(gm) == ["Mul"]
+    with pytest.raises(ModelError, match="placeholder 'x' has no target to set"):
+        x.target = "Relu"
+    with pytest.raises(UsageError, match="an operand is a node, a number or an array, not 'x'"):
+        b.args = ("x",)
+
+
+def test_uses_are_replaced_where_a_function_says_so() -> None:
+    gm = module("(float[2] x) => (float[2] y, float[2] z) { a = Neg(x) y = Abs(a) z = Exp(a) }")
+    a = by_target(gm, "Neg")
+    with gm.graph.inserting_after(a):
+        new = gm.graph.call_function("Sin", (a,))
+    a.meta["from"] = "here"
+    users = a.replace_all_uses_with(new, lambda user: user.target == "Exp", propagate_meta=True)
+    assert [user.name for user in users] == ["z"]
+    assert new.meta["from"] == "here"
+    assert by_target(gm, "Abs").args == (a,)
+    y, output = by_target(gm, "Abs"), gm.graph.output_node()
+    assert y.replace_all_uses_with(new, lambda user: user != output) == []
+    other = gm.graph.call_function("Cos", (y,))
+    assert y.replace_all_uses_with(other, lambda user: user != other) == [output]
+    assert [value.name for value in gm.main.outputs] == ["y", "z"]
+    gm.graph.lint()
+    assert sorted(ops(gm)) == ["Abs", "Cos", "Exp", "Neg", "Sin"]
+
+
+def test_an_output_may_become_an_input_of_the_graph() -> None:
+    gm = module()
+    x = next(iter(gm.graph.nodes))
+    gm.graph.output((x,))
+    gm.graph.eliminate_dead_code()
+    assert ops(gm) == ["Identity"]
+    onnx.checker.check_model(gm.to_proto(), full_check=True)
+    with pytest.raises(UsageError, match="the graph has 1 outputs, not 2"):
+        gm.graph.output((x, x))
+    with pytest.raises(UsageError, match="a value, not None"):
+        gm.graph.output((None,))
+
+
+def test_several_outputs_are_items() -> None:
+    gm = module("(float[4] x) => (float[2] y) { a, b = Split<num_outputs=2>(x) y = Add(a, b) }")
+    split = by_target(gm, "Split")
+    first, second = split.users
+    assert [(item.op, item.target, item.args) for item in (first, second)] == [
+        ("call_function", operator.getitem, (split, 0)),
+        ("call_function", operator.getitem, (split, 1)),
+    ]
+    assert by_target(gm, "Add").args == (first, second)
+    assert list(second.users) == [by_target(gm, "Add")]
+    assert len(split.meta["val"]) == 2
+    second.replace_all_uses_with(first)
+    assert by_target(gm, "Add").args == (first, first)
+    with pytest.raises(UsageError, match="has 2 outputs: take one of its users"):
+        gm.graph.call_function("Neg", (split,))
+
+
+def test_nodes_are_made_copied_and_erased() -> None:
+    gm = module()
+    x, z, w, a, b, _, output = gm.graph.nodes
+    named = gm.graph.create_node("call_function", "Neg", (a,), name="new")
+    assert named.name == "new"
+    copied = gm.graph.node_copy(b, lambda arg: x)
+    assert copied.args == (x, x)
+    assert gm.graph.create_node("get_attr", "w") == w
+    for node in (named, copied):
+        gm.graph.erase_node(node)
+    with pytest.raises(ModelError, match="node 'new' was erased"), gm.graph.inserting_before(named):
+        pass
+    with pytest.raises(ModelError, match="'a' is used"):
+        gm.graph.erase_node(a)
+    with pytest.raises(ModelError, match="'output' cannot be erased"):
+        gm.graph.erase_node(output)
+    a.args, b.args = (x, x), (a, a)
+    gm.graph.erase_node(z)
+    gm.graph.erase_node(w)
+    assert [node.name for node in gm.graph.nodes] == ["x", "a", "b", "y", "output"]
+    with pytest.raises(UsageError, match="has no weight 'w'"):
+        gm.graph.get_attr("w")
+    with pytest.raises(UsageError, match="create_node makes call_function and get_attr"):
+        gm.graph.create_node("call_module", "m")
+    with pytest.raises(UsageError, match="an input needs a type"):
+        gm.graph.placeholder("q")
+    with pytest.raises(UsageError, match="cannot be copied"):
+        gm.graph.node_copy(x)
+    assert isinstance(x, FxNode)

@@ -1,0 +1,76 @@
+"""The names of ExecuTorch and torch.fx: class passes, subgraph rewriting, matching, FX nodes.
+
+    class ReluToSigmoid(PassBase):
+        def call(self, graph_module):
+            for node in graph_module.graph.nodes:
+                if node.op == "call_function" and node.target == "Relu":
+                    with graph_module.graph.inserting_before(node):
+                        new = graph_module.graph.call_function("Sigmoid", node.args)
+                    node.replace_all_uses_with(new)
+                    graph_module.graph.erase_node(node)
+            graph_module.recompile()
+            return PassResult(graph_module, True)
+"""
+
+from tiered.compat.executorch.fx_graph import FxGraph, GraphModule
+from tiered.compat.executorch.fx_node import FxNode
+from tiered.compat.executorch.passes import (
+    CapabilityBasedPartitioner,
+    ExportPass,
+    InternalMatch,
+    Match,
+    OperatorSupport,
+    OperatorSupportBase,
+    Partition,
+    PassBase,
+    PassContext,
+    PassManager,
+    PassResult,
+    RemoveDetachPass,
+    ReplacedPatterns,
+    ScalarToTensorPass,
+    SourcePartition,
+    SubgraphMatcher,
+    any_chain,
+    args_map,
+    chain,
+    create_op_support,
+    create_pattern_support,
+    generate_pattern_op_partitions,
+    get_source_partitions,
+    replace_pattern,
+    replace_pattern_with_filters,
+    this_before_that_pass_constraint,
+)
+
+__all__ = [
+    "CapabilityBasedPartitioner",
+    "ExportPass",
+    "FxGraph",
+    "FxNode",
+    "GraphModule",
+    "InternalMatch",
+    "Match",
+    "OperatorSupport",
+    "OperatorSupportBase",
+    "Partition",
+    "PassBase",
+    "PassContext",
+    "PassManager",
+    "PassResult",
+    "RemoveDetachPass",
+    "ReplacedPatterns",
+    "ScalarToTensorPass",
+    "SourcePartition",
+    "SubgraphMatcher",
+    "any_chain",
+    "args_map",
+    "chain",
+    "create_op_support",
+    "create_pattern_support",
+    "generate_pattern_op_partitions",
+    "get_source_partitions",
+    "replace_pattern",
+    "replace_pattern_with_filters",
+    "this_before_that_pass_constraint",
+]

@@ -1,0 +1,287 @@
+"""The nodes of `torch.fx`: inputs, weights, operators, outputs of operators, and the output."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, Protocol
+
+import numpy as np
+from onnx import defs, helper
+
+from tiered.graph import Graph, Node as OnnxNode, Value
+from tiered.support.errors import ModelError, UsageError
+
+CALL: Final = "call_function"
+PLACEHOLDER: Final = "placeholder"
+GET_ATTR: Final = "get_attr"
+OUTPUT: Final = "output"
+
+
+class Target(str):
+    """The operator of a node, `Relu` or `com.microsoft::Gelu`.
+
+    It is equal to a function of its name: `node.target == torch.relu`.
+    """
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return str.__eq__(self, other) if isinstance(other, str) else self == operator_of(other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = str.__hash__
+
+    @property
+    def domain(self) -> str:
+        """The domain, empty for ONNX's own."""
+        return self.rpartition("::")[0]
+
+    @property
+    def op_type(self) -> str:
+        """The operator without its domain."""
+        return self.rpartition("::")[2]
+
+
+def operator_of(target: object) -> str:
+    """Return the operator that a target means; empty if it means none.
+
+    A function or an overload of torch means the operator of its name: `aten.relu.default`, Relu.
+    """
+    if isinstance(target, str):
+        return target
+    text = str(getattr(target, "__name__", "") or target).removeprefix("torch.ops.")
+    name = text.split(".")[1] if text.startswith("aten.") else text.rpartition(".")[2]
+    squashed = name.strip("_").replace("_", "").lower()
+    return next(
+        (known.name for known in defs.get_all_schemas() if known.name.lower() == squashed), ""
+    )
+
+
+class NodeGraph(Protocol):
+    """What a node asks of its graph: `FxGraph`."""
+
+    @property
+    def owner(self) -> Graph: ...
+    def node_of(self, value: Value) -> FxNode: ...
+    def has_items(self, node: OnnxNode) -> bool: ...
+    def results_of(self, node: FxNode) -> list[Value]: ...
+    def values_of(self, args: Iterable[Any]) -> list[Value | None]: ...
+    def users_of(self, *values: Value) -> dict[FxNode, None]: ...
+    def notes_of(self, node: FxNode) -> dict[str, Any]: ...
+    def beside(self, node: FxNode, step: int) -> FxNode: ...
+    def return_instead(self, old: Value, new: Value) -> None: ...
+    def replace_uses(
+        self, node: FxNode, other: FxNode, chosen: Callable[[FxNode], bool]
+    ) -> list[FxNode]: ...
+
+
+class FxNode:
+    """A node by the names of torch.fx. Two are equal when they are the same thing of the model.
+
+    Attributes:
+        graph: the graph that it belongs to.
+        subject: a `tiered.Node`, the `Value` of an input, a weight or one of several outputs, or
+            the graph itself, of its output.
+    """
+
+    __slots__ = ("graph", "subject")
+
+    def __init__(self, graph: NodeGraph, subject: OnnxNode | Value | Graph) -> None:
+        self.graph = graph
+        self.subject = subject
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, FxNode) and other.subject is self.subject
+
+    def __hash__(self) -> int:
+        return hash(self.subject)
+
+    def __repr__(self) -> str:
+        return self.name
+
+    @property
+    def op(self) -> str:
+        """The kind of the node: placeholder, get_attr, call_function or output."""
+        if isinstance(self.subject, Graph):
+            return OUTPUT
+        if isinstance(self.subject, OnnxNode) or self.subject.producer is not None:
+            return CALL
+        return PLACEHOLDER if self.subject.is_graph_input else GET_ATTR
+
+    @property
+    def name(self) -> str:
+        if isinstance(self.subject, Graph):
+            return OUTPUT
+        return self.subject.label if isinstance(self.subject, OnnxNode) else self.subject.name
+
+    @property
+    def target(self) -> Any:
+        """The operator, or the name of an input or a weight."""
+        if isinstance(self.subject, OnnxNode):
+            node = self.subject
+            return Target(f"{node.domain}::{node.op_type}" if node.domain else node.op_type)
+        return operator.getitem if self.op == CALL else self.name
+
+    @target.setter
+    def target(self, target: object) -> None:
+        node, wanted = self._operator("target"), Target(needed_operator(target))
+        node.owner.set_operator(node, wanted.op_type, wanted.domain)
+
+    @property
+    def args(self) -> tuple[Any, ...]:
+        """The operands, None for an absent one; of the output a tuple with the tuple of results."""
+        if isinstance(self.subject, Graph):
+            return (tuple(self.graph.node_of(value) for value in self.subject.outputs),)
+        if isinstance(self.subject, OnnxNode):
+            values = self.subject.inputs
+            return tuple(None if v is None else self.graph.node_of(v) for v in values)
+        if self.subject.producer is not None:
+            return (FxNode(self.graph, self.subject.producer), self.subject.index)
+        return ()
+
+    @args.setter
+    def args(self, args: Iterable[Any]) -> None:
+        if isinstance(self.subject, Graph):
+            self._return(args)
+            return
+        node = self._operator("args")
+        node.owner.set_inputs(node, self.graph.values_of(args))
+
+    def _return(self, args: Iterable[Any]) -> None:
+        """Exchange the results of the graph."""
+        (results,) = args
+        several = results if isinstance(results, tuple | list) else (results,)
+        graph, wanted = self.graph.owner, self.graph.values_of(several)
+        if len(wanted) != len(graph.outputs):
+            raise UsageError(
+                f"the graph has {len(graph.outputs)} outputs, not {len(wanted)}: "
+                "tiered.Graph.add_output and remove_output change their number"
+            )
+        for old, new in zip(graph.outputs, wanted, strict=True):
+            if new is None:
+                raise UsageError("an output of a graph is a value, not None")
+            if old is not new:
+                self.graph.return_instead(old, new)
+
+    @property
+    def kwargs(self) -> dict[str, Any]:
+        """The attributes of an operator."""
+        return self.subject.attributes if isinstance(self.subject, OnnxNode) else {}
+
+    @kwargs.setter
+    def kwargs(self, kwargs: Mapping[str, Any]) -> None:
+        node = self._operator("kwargs")
+        for name in {**node.attributes, **kwargs}:
+            node.owner.set_attribute(node, name, kwargs.get(name))
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """Notes that are not saved; `val` is the value, with its `shape` and `dtype`."""
+        notes = self.graph.notes_of(self)
+        if self.op != OUTPUT:
+            values = self.graph.results_of(self)
+            notes["val"] = values[0] if len(values) == 1 else values
+        return notes
+
+    @property
+    def users(self) -> dict[FxNode, None]:
+        """The nodes that read the result, and the output if the graph returns it."""
+        if isinstance(self.subject, Graph):
+            return {}
+        if isinstance(self.subject, OnnxNode) and self.graph.has_items(self.subject):
+            items = (value for value in self.subject.outputs if value is not None)
+            return {FxNode(self.graph, value): None for value in items if value.is_used}
+        return self.graph.users_of(*self.graph.results_of(self))
+
+    @property
+    def all_input_nodes(self) -> list[FxNode]:
+        """The nodes that it reads, each once."""
+        flat = self.args[0] if self.op == OUTPUT else self.args
+        return list(dict.fromkeys(arg for arg in flat if isinstance(arg, FxNode)))
+
+    @property
+    def next(self) -> FxNode:
+        """The node after this one."""
+        return self.graph.beside(self, 1)
+
+    @property
+    def prev(self) -> FxNode:
+        """The node before this one."""
+        return self.graph.beside(self, -1)
+
+    def replace_all_uses_with(
+        self,
+        replace_with: FxNode,
+        delete_user_cb: Callable[[FxNode], bool] = lambda user: True,
+        *,
+        propagate_meta: bool = False,
+    ) -> list[FxNode]:
+        """Let the users of the result use that of another node, and return these users.
+
+        An output of the graph keeps its name.
+
+        Args:
+            replace_with: the other node.
+            delete_user_cb: called with each user; one with a false result stays.
+            propagate_meta: whether the other node gets the notes.
+        """
+        if propagate_meta:
+            self.graph.notes_of(replace_with).update(self.graph.notes_of(self))
+        return self.graph.replace_uses(self, replace_with, delete_user_cb)
+
+    def replace_input_with(self, old_input: FxNode, new_input: FxNode) -> None:
+        """Read another node in place of one."""
+        args = self.args[0] if self.op == OUTPUT else self.args
+        made = tuple(new_input if arg == old_input else arg for arg in args)
+        self.args = (made,) if self.op == OUTPUT else made
+
+    def update_arg(self, idx: int, arg: Any) -> None:
+        """Exchange one operand."""
+        args = list(self.args)
+        args[idx] = arg
+        self.args = tuple(args)
+
+    def update_kwarg(self, key: str, arg: Any) -> None:
+        """Set one attribute."""
+        node = self._operator("kwargs")
+        node.owner.set_attribute(node, key, arg)
+
+    def append(self, x: FxNode) -> None:
+        """Do nothing: nodes are in topological order."""
+
+    prepend = append
+
+    def format_node(self) -> str:
+        """Return the node as one line of text."""
+        operands, head = ", ".join(map(str, self.args)), f"{self.op}[target={self.target}]"
+        return f"%{self.name} : [num_users={len(self.users)}] = {head}({operands})"
+
+    def _operator(self, what: str) -> OnnxNode:
+        if not isinstance(self.subject, OnnxNode):
+            raise ModelError(f"{self.op} {self.name!r} has no {what} to set")
+        return self.subject
+
+
+def needed_operator(target: object) -> str:
+    """Return the operator that a target means.
+
+    Raises:
+        UsageError: it means none.
+    """
+    found = operator_of(target)
+    if not found:
+        raise UsageError(f"{target!r} is no operator of ONNX: expected a name, such as 'Relu'")
+    return found
+
+
+def number_like(number: Any, first: Value | None) -> np.ndarray[Any, Any]:
+    """Return a number as an array of the dtype of an operand, of its own without one."""
+    array = np.asarray(number)
+    if array.dtype.kind == "f" and array.ndim == 0:
+        array = array.astype(np.float32)
+    if first is None or first.dtype is None or isinstance(number, np.ndarray):
+        return array
+    return array.astype(helper.tensor_dtype_to_np_dtype(first.dtype))
