@@ -1,6 +1,6 @@
 """A model  =>  the same model, with the error of its outputs in the report"""
 
-from tiered import Model, PassContext, measured_error, module_pass
+from tiered import Model, PassContext, budget_of, measured_error, module_pass
 
 
 @module_pass(opt_level=None, analysis=True)
@@ -12,6 +12,7 @@ def measure_error(
     seed: int = 0,
     samples: int = 2,
     max_bytes: int = 268435456,
+    budget: str = "",
 ) -> None:
     """Compare the outputs with those of the model as it was loaded: cosine, relative L2 error.
 
@@ -22,9 +23,18 @@ def measure_error(
         inputs: files to measure on: x.npy, feeds.npz or a folder; made without any.
         seed: of generated inputs.
         samples: how many inputs are made.
-        max_bytes: a model with more bytes of weights is not run.
+        max_bytes: a model with more bytes of weights is not run, if there is no budget.
+        budget: an error unless the outputs are within it, as cosine>=0.999; empty for none.
+
+    Raises:
+        VerificationError: the budget does not hold.
     """
     found = measured_error(
-        model, inputs=inputs, seed=seed, samples=samples, max_bytes=max_bytes
+        model,
+        inputs=inputs,
+        seed=seed,
+        samples=samples,
+        max_bytes=max_bytes,
+        budget=budget_of(budget) if budget else None,
     )
     ctx.remark(found)
