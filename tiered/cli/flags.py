@@ -54,6 +54,8 @@ class Destination:
     """The file to write, instead of OUT."""
     force: Annotated[bool, Flag] = False
     """Replace OUT even if it is an ONNX model and not an earlier result of MODEL."""
+    result_of: Annotated[str | None, Declared(show_default=False)] = None
+    """The first model of a chain of commands that ends here: OUT counts as a result of it."""
 
 
 @dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
@@ -61,7 +63,8 @@ class Writing:
     """The inputs of the verification, the output format, and the storage of the weights."""
 
     inputs: Names = ()
-    """Inputs for --verify: x.npy, feeds.npz or a folder; generated without any. Repeatable."""
+    """Samples, for --verify and all that is measured: x.npy, feeds.npz or a folder; generated
+    without any. Repeatable."""
     dry_run: Annotated[bool, Flag] = False
     """Write nothing."""
     json: Annotated[bool, Flag] = False

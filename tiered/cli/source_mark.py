@@ -19,7 +19,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tiered.cli.output.terminal import printable
-from tiered.support.errors import UsageError
+from tiered.support.errors import ModelError, UsageError
 
 if TYPE_CHECKING:
     import onnx
@@ -50,16 +50,18 @@ class SourceMark(NamedTuple):
         stamp: the moment when it was.
         source: its digest.
         root: the digest of the first model of its chain.
+        is_of_chain: whether the source is another file than the one that was read.
     """
 
     model: Model
     stamp: Stamp
     source: str
     root: str
+    is_of_chain: bool = False
 
     def is_kept(self, model: Model) -> bool:
         """Return whether a result has the mark of its model: nothing was changed."""
-        is_marked = mark_of(model.skeleton) is not None
+        is_marked = mark_of(model.skeleton) is not None and not self.is_of_chain
         return is_marked and model is self.model and not model.journal.moved_since(self.stamp)
 
 
@@ -136,13 +138,25 @@ def mark_of(proto: onnx.ModelProto) -> str | None:
     return _entry(proto, SOURCE)
 
 
-def source_mark(model: Model, source: str) -> SourceMark:
+def source_mark(model: Model, source: str, result_of: str | None = None) -> SourceMark:
     """Return the mark for results of a model that was just read.
+
+    Args:
+        model: the model.
+        source: its file.
+        result_of: the file that the mark names instead: the first one of a chain of commands.
 
     Raises:
         OSError: the file cannot be read.
-        ModelError: a file of external data cannot be read.
+        ModelError: a file of external data cannot be read, or `result_of` is no model.
     """
+    if result_of is not None:
+        first = _read(result_of)
+        if first is None:
+            raise ModelError(f"--result-of {printable(result_of)!r} is no ONNX model")
+        digest = _digest(result_of, first)
+        root = _entry(first, ROOT) or mark_of(first) or digest
+        return SourceMark(model, model.journal.stamp(), digest, root, is_of_chain=True)
     assert model.origin is not None, "the model was read from a file"
     digest = _digest(source, model.origin)
     root = _entry(model.skeleton, ROOT) or mark_of(model.skeleton) or digest

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _OWN: Final = ("out_dir", "json", "quiet", "verbose", "max_memory")
 """Options of `tiered optimize` that concern the whole batch."""
 
-_ONE_MODEL: Final = ("output", "reproducer")
+_ONE_MODEL: Final = ("output", "reproducer", "result_of")
 _ONE_MODEL_WATCH: Final = (
     *("remarks", "time", "statistics", "trace", "html", "html_without_times"),
     *("dump", "dump_weights", "print_before", "print_after", "diff"),
@@ -113,6 +113,8 @@ def run_into_folder(
         )
     if options.output is not None:
         raise UsageError("-o names one file and --out-dir a folder; use only one of them")
+    if options.result_of is not None:
+        raise UsageError("--result-of is for one result; leave it out with --out-dir")
     if len(sources) == 1:
         _one_into_folder(sources[0], folder, options, watch)
         return None
@@ -180,7 +182,7 @@ def run_batch_quantize(
     """
     from tiered.extensions.fleet import Command
 
-    _check_batch_options(write, ("output", "dry_run"))
+    _check_batch_options(write, ("output", "dry_run", "result_of"))
     _check_batch_options(options, ("report",))
     command = Command("quantize", (*words_of(options), *words_of(write, _OWN)))
     whole = replace(folder, quiet=write.quiet)

@@ -47,6 +47,8 @@ def run_merge(
         ModelError: the models do not fit together, or a file cannot be read or written.
         VerificationError: the result computes something else; nothing is written.
     """
+    if write.result_of is not None:
+        raise UsageError("--result-of has no effect: the result is one of two models")
     target = choose_output(out, write.output, may_lack=write.dry_run or write.json)
     settings = write.with_passes("final_check")
     check_options(settings, WatchOptions())

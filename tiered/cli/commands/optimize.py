@@ -119,13 +119,14 @@ def check_target(source: str, target: str, options: OptimizeOptions, *more: str)
         UsageError: it is a model that must not be replaced.
         ModelError: nothing can be written there.
     """
-    for read in (source, *more):
+    for read in (source, *more, *([] if options.result_of is None else [options.result_of])):
+        check_input(read)
         check_output(read, target)
     if not options.force and not options.dry_run and os.path.exists(target):
         from tiered.cli.source_mark import check_replaced
 
         hint = ", or --out-dir DIR if both are inputs"
-        check_replaced(source, *more, target=target, hint=hint)
+        check_replaced(options.result_of or source, *more, target=target, hint=hint)
 
 
 def optimize_file(
@@ -407,7 +408,7 @@ def _optimize(
     if target is not None:
         check_data_files(model, target)
         check_storage(model, storage_of(options))
-    mark = None if target is None else source_mark(model, source)
+    mark = None if target is None else source_mark(model, source, options.result_of)
     instruments = [*watchers.instruments, *([_PassNames(progress)] if progress.is_enabled else ())]
     result = optimize_model(
         model,

@@ -313,7 +313,7 @@ def _mark(model: Model, source: str, target: str, options: OptimizeOptions) -> S
 
     check_data_files(model, target)
     check_storage(model, storage_of(options))
-    return source_mark(model, source)
+    return source_mark(model, source, options.result_of)
 
 
 def _save(model: Model, target: str, mark: SourceMark, options: OptimizeOptions) -> None:
