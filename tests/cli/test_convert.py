@@ -339,3 +339,79 @@ def test_halves_that_overflow_are_an_error_of_verify(cli: Cli, exponential: Path
         assert ended.code == 3
         assert "judged by onnx.reference, as a model has 16-bit floats" in ended.out
         assert "max abs inf" in ended.err
+
+
+ROWS = """(float[N,40] x, int64[N] at) => (float[N,40] y) {
+    a = MatMul(x, w)  b = Gather(w, at)  c = Add(a, b)  y = Celu(c) }"""
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Path:
+    path = tmp_path / "rows.onnx"
+    model = parse(ROWS, opset=17)
+    weight = np.random.default_rng(0).normal(0, 0.1, (40, 40)).astype(np.float32)
+    model.graph.initializer.append(onnx.numpy_helper.from_array(weight, "w"))
+    onnx.save(model, path)
+    return path
+
+
+def test_several_steps_are_one_run_with_one_verification(cli: Cli, rows: Path) -> None:
+    out = rows.with_name("out.onnx")
+    options = ["--dim", "N=3", "--opset", "20", "--to", "fp16,int32", "--bounds", "at=0:39"]
+    ended = cli("convert", rows, out, *options, "--verify=final")
+    assert (ended.code, ended.err) == (0, "")
+    assert "(N=3, opset 20, int32, fp16, " in ended.out
+    assert "verified: yes (lossy; all passes by runs of the model" in ended.out
+    assert "error on 2 generated inputs by onnx.reference: cosine 1" in ended.out
+    made = onnx.load(out)
+    assert made.opset_import[0].version == 20
+    assert made.graph.input[0].type.tensor_type.shape.dim[0].dim_value == 3
+
+
+def test_the_budget_of_several_conversions_is_of_all_of_them(cli: Cli, rows: Path) -> None:
+    out = rows.with_name("out.onnx")
+    options = ["--to", "int8-weights", "--to", "fp16", "--dim", "N=3"]
+    ended = cli("convert", rows, out, *options, "--budget", "cosine>=0.9")
+    assert ended.code == 0, ended.err
+    assert "measure_error: error on 2 generated inputs by onnx.reference: cosine " in ended.out
+    passes = "float_to_half,measure_error{budget='max_abs<=0'}"
+    ended = cli("optimize", rows, out, "--passes", passes)
+    assert ended.code == 3
+    assert "the budget max_abs<=0 does not hold for the result: max_abs is " in ended.err
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (["--to", "fp16", "--to", "bf16"], "--to fp16 and bf16 are two types to compute in"),
+        (["--to", "mixed,fp16"], "use one of them"),
+        (["--to", "fp8,int8-weights"], "--to fp8 and int8-weights both quantise"),
+        (["--to", "int8"], "--to int8: type tiered quantize MODEL OUT, or with other steps"),
+        (["--to", "int8-dynamic"], "type tiered quantize MODEL OUT --dynamic, or"),
+        (["--to", "fp61"], "not 'fp61'; did you mean 'fp16'?"),
+        (["--to", "int32", "--budget", "cosine>=0.9"], "--budget has no effect"),
+        (["--to", "int32", "--no-keep-io"], "--no-keep-io has no effect"),
+        (["--to", "int32", "--no-measure"], "--no-measure has no effect"),
+        (["--to", "fp16", "--bounds", "at=0:3"], "--bounds has no effect: it needs --to int32"),
+        (["--to", "fp8", "--backend", "coreml"], "--backend has no effect: it needs --to fp16"),
+    ],
+)
+def test_conversions_that_do_not_go_together_are_refused(
+    cli: Cli, rows: Path, options: list[str], reason: str
+) -> None:
+    ended = cli("convert", rows, rows.with_name("out.onnx"), *options)
+    assert ended.code == 2
+    assert reason in ended.err
+
+
+def test_a_target_keeps_what_it_takes_in_float_only(cli: Cli, rows: Path) -> None:
+    profile = rows.with_name("floats.toml")
+    profile.write_text(
+        'api_version = 1\nname = "floats"\n[operators]\nMatMul = { types = { T = ["float"] } }\n'
+        '"Add, Celu, Gather, Cast" = true\n'
+    )
+    out = rows.with_name("out.onnx")
+    ended = cli("convert", rows, out, "--to", "fp16", "--backend", profile)
+    assert ended.code == 0, ended.err
+    kinds = {tensor.name: tensor.data_type for tensor in onnx.load(out).graph.initializer}
+    assert onnx.TensorProto.FLOAT in kinds.values()

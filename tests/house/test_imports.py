@@ -44,6 +44,7 @@ ORDER = (
     "quantization",
     "aspects",
     "pipeline",
+    "preparation",
     "instruments",
     "debug",
     "fleet",
