@@ -45,6 +45,8 @@ from tiered.extensions.partition import (
     merge_regions as merge_regions,
     pattern_table as pattern_table,
 )
+from tiered.extensions.preparation.prepare import prepare as prepare
+from tiered.extensions.preparation.result import Prepared as Prepared
 from tiered.graph import (
     ELEMENTWISE as ELEMENTWISE,
     Constant as Constant,

@@ -64,9 +64,9 @@ def test_commands_and_help_stay(tokens: list[str]) -> None:
     [
         (["--dtype", "fp16"], "type tiered convert MODEL OUT --to fp16 "),
         (["--fp16"], "type tiered convert MODEL OUT --to fp16 "),
-        (["--to", "fp16"], "type tiered convert MODEL OUT --to fp16 "),
-        (["--to=bf16"], "type tiered convert MODEL OUT --to bf16 "),
-        (["--to", "int8"], "type tiered quantize MODEL OUT --inputs DATA "),
+        (["--to", "fp16"], "type tiered prepare MODEL OUT --to fp16 "),
+        (["--to=bf16"], "type tiered prepare MODEL OUT --to bf16 "),
+        (["--to", "int8"], "type tiered prepare MODEL OUT --to int8 "),
         (["--int8"], "type tiered quantize MODEL OUT --inputs DATA "),
         (["--static"], "type --dim NAME=SIZE "),
         (["--load-inputs", "x.json"], "type --inputs FILE"),

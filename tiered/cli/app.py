@@ -17,6 +17,7 @@ from tiered.cli.commands.extract import ExtractOptions
 from tiered.cli.commands.gradient import GradientOptions
 from tiered.cli.commands.merge import MergeOptions
 from tiered.cli.commands.partition import PartitionOptions
+from tiered.cli.commands.prepare import PreparationOptions
 from tiered.cli.commands.profile import ProfileOptions
 from tiered.cli.commands.quantize import QuantizeOptions
 from tiered.cli.commands.run import RunOptions
@@ -92,6 +93,7 @@ for _options in (
     GradientOptions,
     MergeOptions,
     PartitionOptions,
+    PreparationOptions,
     ProfileOptions,
     QuantizeOptions,
     RunOptions,

@@ -17,6 +17,11 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
         "tiered batch verify optimised --against models --out-dir reports",
         "tiered batch list.txt --out-dir shared/out -O3 --cluster tcp://head:8786",
     ),
+    "prepare": (
+        "tiered prepare in.onnx out.onnx --dim batch=1 --to fp16 --strip all",
+        "tiered prepare in.onnx out.onnx --to int8 --for npu.toml --inputs samples",
+        "tiered prepare in.onnx out.onnx --opset 17 --to mixed --budget 'cosine>=0.999'",
+    ),
     "convert": (
         "tiered convert in.onnx out.onnx --opset 21 --verify",
         "tiered convert in.onnx out.onnx --opset 13 --ir 8 --expand",

@@ -15,6 +15,7 @@ VERSION: Final = "--version"
 HELP: Final = frozenset({"--help", "-h", VERSION})
 SUFFIX: Final = ".onnx"
 
+_TO: Final = "--to"
 _FP16: Final = "--dtype"
 _OPSET: Final = "--opset"
 _SAME: Final = {
@@ -248,6 +249,8 @@ def answer_to(tokens: Sequence[str], unknown: str) -> str | None:
         value = next(iter(tokens[tokens.index(unknown) + 1 :]), "")
     option = typed.replace("_", "-").lower()
     option = _SAME.get(option, option)
+    if typed == _TO:
+        return f"type tiered prepare MODEL OUT --to {value or 'fp16'}"
     if option == _FP16:
         return _precision(value)
     if option == _OPSET:

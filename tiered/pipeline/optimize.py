@@ -290,7 +290,7 @@ def shaped(pipeline: Pipeline, shapes: Shapes | None, dims: Dims | None = None) 
     """Return a pipeline that first sets the shapes of inputs, and last those of outputs."""
     if not shapes and not dims:
         return pipeline
-    first, last = _shaping(shapes, dims)
+    first, last = shaping(shapes, dims)
     present = {leaf.name for leaf in pipeline.leaves()}
     if first.name in present:
         pipeline = pipeline.replace(first.name, first)
@@ -308,10 +308,10 @@ def settings_with_shapes(
     required = settings.get("required") or ()
     if isinstance(required, str):
         return settings
-    return {**settings, "required": [*required, *_shaping(shapes, dims)]}
+    return {**settings, "required": [*required, *shaping(shapes, dims)]}
 
 
-def _shaping(shapes: Shapes | None, dims: Dims | None) -> tuple[Pass, Pass]:
+def shaping(shapes: Shapes | None, dims: Dims | None) -> tuple[Pass, Pass]:
     """Return the pass that sets the shapes of inputs, and the one for those of outputs."""
     options: dict[str, Any] = {}
     if shapes:

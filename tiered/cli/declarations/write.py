@@ -13,6 +13,7 @@ from tiered.cli.commands.extract import ExtractOptions
 from tiered.cli.commands.gradient import GradientOptions
 from tiered.cli.commands.merge import MergeOptions
 from tiered.cli.commands.partition import PartitionOptions
+from tiered.cli.commands.prepare import PreparationOptions
 from tiered.cli.commands.quantize import QuantizeOptions
 from tiered.cli.commands.split import SplitOptions
 from tiered.cli.flags import OptimizeOptions
@@ -65,6 +66,30 @@ def convert(
     from tiered.cli.commands.convert import run_convert
 
     run_convert(model, out, options, write)
+
+
+def prepare(
+    model: str,
+    out: str | None = None,
+    /,
+    *,
+    options: PreparationOptions = PreparationOptions(),
+    write: WriteOptions = WriteOptions(),
+) -> None:
+    """Prepare a model for production: dims, opset, precision, target and check, in one run.
+
+    The order of the steps follows from what is asked for. Each is compared with the model before
+    it, by default once (--verify=final), on --inputs if there are any. The summary lists them with
+    commands that make the same bytes, one after the other, what stays float, and what stays on the
+    host. Nothing is written unless all of them succeed.
+
+    Args:
+        model: The ONNX file to read; it is never changed.
+        out: The file to write. Optional with --dry-run and --json.
+    """
+    from tiered.cli.commands.prepare import run_prepare
+
+    run_prepare(model, out, options, write)
 
 
 def extract(
@@ -192,4 +217,4 @@ def quantize(
     run_quantize(model, out, options, write)
 
 
-COMMANDS = (optimize, convert, quantize, extract, split, merge, gradient, partition)
+COMMANDS = (optimize, prepare, convert, quantize, extract, split, merge, gradient, partition)

@@ -69,7 +69,7 @@ def record_of(outcome: Outcome) -> dict[str, Any]:
         "output": outcome.target,
         "opt_level": outcome.options.opt_level,
         **described,
-        "versions": _versions(),
+        "versions": versions(),
         "peak_memory": peak_memory(),
         "error": None if failed is None else failed.error,
         "exit_code": 0 if failed is None else failed.exit_code,
@@ -202,7 +202,8 @@ def _remark(remark: Remark) -> dict[str, Any]:
     }
 
 
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
+    """Return the versions of tiered, Python and the packages that it works with."""
     packages = {name: importlib.metadata.version(name) for name in PACKAGES}
     return {"tiered": tiered.__version__, "python": platform.python_version(), **packages}
 

@@ -1,0 +1,87 @@
+"""A step that was done: its figures, its verdict, and what it left."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tiered.extensions.preparation.steps import Step
+from tiered.passes.interface.report import Remark
+from tiered.pipeline.result import Statistics
+from tiered.support.numerics import Promise, loosest
+
+if TYPE_CHECKING:
+    from tiered.pipeline.result import OptimizeResult
+
+
+@dataclass(frozen=True)
+class DoneStep:
+    """A step, and what came of it.
+
+    Attributes:
+        step: the step.
+        changed: whether the model is different since.
+        before, after: the contents of the model.
+        seconds: the time that the passes and the verification took.
+        verdict: what verification proved; "" if it was off.
+        promise: of the passes that changed something.
+        largest: the largest difference of an element of the outputs.
+        taken: how many nodes the target takes after it; None without a target.
+        remarks: of the run.
+        notes: on the model.
+    """
+
+    step: Step
+    changed: bool
+    before: Statistics
+    after: Statistics
+    seconds: float
+    verdict: str
+    is_proved: bool
+    promise: Promise
+    largest: float
+    taken: int | None
+    remarks: Sequence[Remark] = ()
+    notes: Sequence[str] = ()
+
+    @classmethod
+    def of(cls, step: Step, result: OptimizeResult, taken: int | None) -> DoneStep:
+        """Return a step with the figures of its run."""
+        verify = result.verify
+        changing = result.report.changing()
+        return cls(
+            step=step,
+            changed=bool(changing),
+            before=result.before,
+            after=result.after,
+            seconds=result.seconds,
+            verdict="" if verify is None else str(verify.verdict),
+            is_proved=verify is not None and verify.verdict.word in ("yes", "nothing to verify"),
+            promise=loosest([info.promise for info in changing]),
+            largest=0.0 if verify is None else verify.largest,
+            taken=taken,
+            remarks=tuple(result.remarks),
+            notes=tuple(result.model.notes),
+        )
+
+    @property
+    def is_conversion(self) -> bool:
+        """Whether the step converted to another precision."""
+        return bool(self.step.precision) and self.changed
+
+    @property
+    def stays_float(self) -> list[Remark]:
+        """The nodes that a conversion left as they are, with the reasons."""
+        return self._said("missed")
+
+    @property
+    def found(self) -> list[str]:
+        """What a conversion found: shares, errors, what a budget returned to float."""
+        return [each.reason for each in self._said("analysis")]
+
+    def _said(self, kind: str) -> list[Remark]:
+        if not self.step.precision or self.step.passes is None:
+            return []
+        names = {leaf.name for leaf in self.step.passes.leaves()}
+        return [each for each in self.remarks if each.kind == kind and each.pass_name in names]
