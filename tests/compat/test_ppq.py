@@ -161,8 +161,6 @@ def test_a_source_may_be_taken_away() -> None:
     assert (out.source_op, out.src_idx) == (None, None)
     out.source_op = None
     read = ppq.variables["a"]
-    with pytest.raises(ModelError, match="'a' is read, so its source cannot be None"):
-        read.source_op = None
     assert (read.src_idx, ppq.variables["w"].src_idx, ppq.variables["x"].src_idx) == (0, None, None)
     assert ppq.variables["w"].dest_idx == (1,)
 
@@ -595,3 +593,100 @@ def test_what_cannot_be_quantised_is_refused() -> None:
     with pytest.raises(ModelError, match="has no configs any more"):
         made.dequantize()
     assert on.operations["node_b"].type == "Add"
+
+
+def test_an_operation_is_removed_first_and_linked_later() -> None:
+    """The usual edit of PPQ: remove, create, link to the variable that stayed."""
+    on = graph()
+    before = on.graph.model.to_proto()
+    mark = on.graph.model.mark()
+    neg = on.operations["node_c"]
+    (read,), (written,) = neg.inputs, neg.outputs
+    assert read is not None
+    assert written is not None
+    on.remove_operation(neg)
+    assert [operation.type for operation in on.topological_sort()] == ["Relu", "Add", "Abs"]
+    assert list(on.operations) == ["node_a", "node_b", "node_y"]
+    assert (written.source_op, written.src_idx) == (None, None)
+    assert on.get_upstream_operations(on.operations["node_y"]) == []
+    assert [operation.name for operation in written.dest_ops] == ["node_y"]
+    made = on.create_operation("Exp", "made")
+    on.create_link_with_op(None, made, read)
+    on.create_link_with_op(made, None, written)
+    assert [operation.type for operation in on.topological_sort()] == ["Relu", "Add", "Exp", "Abs"]
+    assert (made.inputs, made.outputs) == ((read,), (written,))
+    on.graph.model.check_view()
+    (y,) = TorchExecutor(on).forward(np.zeros((2, 3), np.float32))
+    np.testing.assert_allclose(y, np.exp([[1, 2, 3]] * 2), rtol=1e-6)
+    on.graph.model.undo_to(mark)
+    assert on.graph.model.to_proto() == before
+
+
+def test_a_source_is_exchanged() -> None:
+    on = graph()
+    a, c = on.variables["a"], on.variables["c"]
+    other = on.create_operation("Sin", "other", {}, [on.variables["x"]], [on.create_variable("s")])
+    a.source_op = other
+    assert (a.source_op, a.src_idx, other.num_of_output) == (other, 0, 1)
+    assert [value.name for value in on.operations["node_a"].outputs if value] != ["a"]
+    a.source_op = other
+    c.source_op = None
+    assert c.source_op is None
+    made = on.create_operation("Cos", "made", {}, [on.variables["b"]])
+    c.source_op = made
+    assert [each.type for each in on.topological_sort()][-2:] == ["Cos", "Abs"]
+    relu = on.operations["node_y"]
+    with pytest.raises(ModelError, match="'node_y' has 1 outputs, and Abs no more: all are used"):
+        c.source_op = relu
+    with pytest.raises(ModelError, match="'w' is an input or a parameter"):
+        on.variables["w"].source_op = made
+    on.graph.model.check_view()
+
+
+def test_an_output_that_is_read_is_exchanged() -> None:
+    on = graph()
+    relu, fresh = on.operations["node_a"], on.create_variable("fresh")
+    a = relu.outputs[0]
+    assert a is not None
+    relu.set_output(0, fresh)
+    assert (relu.outputs, a.source_op) == ((fresh,), None)
+    assert [operation.name for operation in a.dest_ops] == ["node_b"]
+    relu.set_output(0, a)
+    assert (relu.outputs, a.source_op) == ((a,), relu)
+    relu.set_output(0, a)
+    with pytest.raises(ModelError, match="'c' has a source already"):
+        relu.set_output(0, on.variables["c"])
+    assert all(not node.domain for node in on.graph.nodes)
+    on.graph.model.check_view()
+    (y,) = TorchExecutor(on).forward(np.zeros((2, 3), np.float32))
+    np.testing.assert_allclose(y, [[1, 2, 3]] * 2)
+
+
+def test_a_free_variable_is_linked_at_once() -> None:
+    on = graph()
+    relu = on.operations["node_a"]
+    made = on.create_operation("Neg", "made")
+    fresh = Variable("fresh")
+    split = on.create_operation("Split", "split", {"axis": 0}, [on.variables["x"]])
+    on.create_link_with_op(split, made, fresh)
+    assert (fresh.source_op, made.inputs) == (split, (fresh,))
+    assert on.variables["fresh"] == fresh
+    with pytest.raises(ModelError, match="has a source already: 'made' cannot be it"):
+        on.create_link_with_op(made, None, on.variables["a"])
+    assert relu.num_of_output == 1
+
+
+def test_resizes_of_opset_10_have_their_operands() -> None:
+    text = """g (float[1,1,2,2] x) => (float[1,1,4,4] y) <float[4] s = {1,1,2,2}> {
+        y = Resize(x, s) }"""
+    old = parse_model(f'<ir_version: 6, opset_import: ["" : 10]> {text}')
+    on = BaseGraph(Model.from_proto(old).main)
+    GraphFormatter(on).format_resize()
+    (resize,) = on.topological_sort()
+    assert (resize.opset.version, resize.num_of_input) == (11, 3)
+    again = on.graph.model.mark()
+    GraphFormatter(on).format_resize()
+    assert not on.graph.model.changed_since(again)
+    plain = graph()
+    GraphFormatter(plain).format_resize()
+    assert ops(plain.graph.model) == ["Relu", "Add", "Neg", "Abs"]

@@ -9,6 +9,7 @@ from typing import Any, overload
 
 import numpy as np
 
+from tiered.compat.ppq import sources
 from tiered.compat.ppq.attributes import Attributes
 from tiered.compat.ppq.detached import free_node, free_value
 from tiered.compat.ppq.opsets import Opset, OpSocket
@@ -93,19 +94,19 @@ class Variable:
 
     @property
     def source_op(self) -> Operation | None:
-        return None if self._value.producer is None else operation_of(self._value.producer)
+        source = sources.source_of(self._value)
+        return None if source is None else operation_of(source)
 
     @source_op.setter
     def source_op(self, operation: Operation | None) -> None:
         if operation is None:
-            _take_out(self._value)
-            return
-        node = needed_node(operation)
-        node.owner.connect(node, None, self._value)
+            sources.take_away(self._value)
+        else:
+            sources.give(self._value, needed_node(operation))
 
     @property
     def src_idx(self) -> int | None:
-        return None if self._value.producer is None else self._value.index
+        return None if sources.source_of(self._value) is None else self._value.index
 
     @property
     def dest_ops(self) -> tuple[Operation, ...]:
@@ -219,14 +220,11 @@ class Operation:
         self._node.owner.set_input(self._node, index, value_of(variable))
 
     def set_output(self, index: int, variable: Variable) -> None:
-        """Write another variable, which is in no graph yet, at one place."""
-        outputs = list(self._node.outputs)
-        if not 0 <= index < len(outputs):
-            raise ModelError(
-                f"operation {self.name!r} has {len(outputs)} outputs, so no output {index}"
-            )
-        outputs[index] = needed_value(variable)
-        self._node.owner.set_outputs(self._node, outputs)
+        """Compute another variable, without a source, at one place; the former has none then."""
+        count = len(self._node.outputs)
+        if not 0 <= index < count:
+            raise ModelError(f"operation {self.name!r} has {count} outputs, so no output {index}")
+        sources.exchange(self._node, index, needed_value(variable))
 
     @property
     def parameters(self) -> tuple[Variable, ...]:
@@ -277,17 +275,6 @@ class Operation:
         made = owner.clone(self._node)
         owner.remove_node(made)
         return Operation(made)
-
-
-def _take_out(value: Value) -> None:
-    """Let no node compute a value; the producer gets a new output in its place."""
-    node = value.producer
-    if node is None:
-        return
-    if value.is_used or value.is_graph_output:
-        raise ModelError(f"{value.name!r} is read, so its source cannot be None")
-    outputs = [surgery.new_value(node.owner) if each is value else each for each in node.outputs]
-    node.owner.set_outputs(node, outputs)
 
 
 class QuantableOperation(Operation):

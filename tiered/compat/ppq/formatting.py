@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import tiered
 from tiered.compat.ppq.elements import Operation, Variable, needed_node
@@ -16,6 +16,10 @@ _NEWEST_FORM = (
     "the view reads every operator in its newest form, with operands in place of attributes; "
     "convert the opset to have them in the file"
 )
+
+
+_RESIZE_SINCE: Final = 11
+"""The opset from which on a Resize has operands for regions, scales and sizes."""
 
 
 class _Facade:
@@ -57,19 +61,26 @@ class GraphFormatter(_Facade):
         "format_int64_constant": ("int64_to_int32",),
         "format_pad": ("attribute_to_input",),
         "format_parameter": ("format_parameter",),
-        "format_resize": ("attribute_to_input",),
         "format_slice": ("attribute_to_input",),
         "remove_constant_input": ("extract_constant_to_initializer",),
         "remove_identity": ("eliminate_identity",),
     }
     missing: ClassVar = {
         **dict.fromkeys(
-            ("convert_to_tensor", "format_pad", "format_resize", "format_slice"), _NEWEST_FORM
+            ("convert_to_tensor", "format_pad", "format_slice"), _NEWEST_FORM
         ),
         "format_cast": "ONNX dtypes are numbers already",
         "format_gather": "ONNX has the axis of a Gather as an attribute in every opset",
         "format_int64_constant": "integers keep their width; no pass narrows them yet",
     }
+
+    def format_resize(self) -> None:
+        """Give each Resize its operands of opset 11; a model of opset 10 is converted to it."""
+        model = self.graph.graph.model
+        assert isinstance(model, Model)
+        has_one = any(graph.nodes_of("Resize") for graph in model.graphs())
+        if has_one and model.opset() < _RESIZE_SINCE:
+            self._run(("convert_opset",), {"to": _RESIZE_SINCE})
 
     def truncate_on_var(self, var: Variable | str, mark_as_output: bool = True) -> None:
         """Remove what depends on a variable."""

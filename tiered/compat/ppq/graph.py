@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tiered.compat.ppq import sources
 from tiered.compat.ppq.detached import NOWHERE
 from tiered.compat.ppq.elements import (
     Operation,
@@ -109,8 +110,19 @@ class BaseGraph:
             self.graph.append_constant(value)
 
     def remove_operation(self, removing_op: Operation, keep_coherence: bool = False) -> None:
-        remove = self.graph.bypass if keep_coherence else self.graph.delete
-        remove(needed_node(removing_op))
+        """Remove an operation.
+
+        Args:
+            removing_op: it.
+            keep_coherence: whether its readers read its input; else they keep the variable, which
+                has no source until it gets one.
+        """
+        node = needed_node(removing_op)
+        if keep_coherence:
+            self.graph.bypass(node)
+        else:
+            self._check(removing_op)
+            sources.remove(node)
 
     def remove_variable(self, removing_var: Variable) -> None:
         self.graph.delete_value(needed_value(removing_var))
@@ -124,14 +136,19 @@ class BaseGraph:
     def create_link_with_op(
         self, A: Operation | None, B: Operation | None, variable: Variable | None = None
     ) -> None:
-        self.graph.connect(node_of(A), node_of(B), value_of(variable))
+        if variable is not None and sources.is_free(needed_value(variable)):
+            self.append_variable(variable)
+        producer, value = node_of(A), value_of(variable)
+        if producer is not None and value is not None and sources.is_missing(value.producer):
+            sources.give(value, producer)
+        self.graph.connect(producer, node_of(B), value)
 
     def create_link_with_var(self, A: Variable, B: Variable) -> None:
         self.graph.join(needed_value(A), needed_value(B))
 
     def get_upstream_operations(self, operation: Operation) -> list[Operation]:
         self._check(operation)
-        return [operation_of(node) for node in operation._node.predecessors]
+        return [operation_of(n) for n in sources.operations_among(operation._node.predecessors)]
 
     def get_downstream_operations(self, operation: Operation) -> list[Operation]:
         self._check(operation)
@@ -143,7 +160,8 @@ class BaseGraph:
             raise ModelError(f"operation {operation.name!r} is not in graph {self.graph.name!r}")
 
     def topological_sort(self) -> list[Operation]:
-        return [operation_of(node) for node in self.graph.topological_order()]
+        nodes = sources.operations_among(self.graph.topological_order())
+        return [operation_of(node) for node in nodes]
 
     def mark_variable_as_graph_input(self, var: Variable) -> None:
         self.graph.mark_input(needed_value(var))
@@ -186,7 +204,10 @@ class _Operations(Mapping[str, Operation]):
 
 def _labels(model: Model) -> dict[Graph, dict[str, Node]]:
     return {
-        graph: {label: node for node, label in unique_labels(graph.nodes).items()}
+        graph: {
+            label: node
+            for node, label in unique_labels(sources.operations_among(graph.nodes)).items()
+        }
         for graph in model.graphs()
     }
 

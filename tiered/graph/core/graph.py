@@ -264,7 +264,10 @@ class Graph:
 
     @property
     def dag(self) -> nx.DiGraph[Node]:
-        """Return the live, read-only networkx view: nodes are `Node`s, edges have `slots`."""
+        """Return the live, read-only networkx view: nodes are `Node`s, edges have `slots`.
+
+        networkx does not protect the data of nodes and edges: it is not to be written.
+        """
         if self._dag is None:
             self._dag = use_lists.build_dag(self)
         return self._dag.copy(as_view=True)
