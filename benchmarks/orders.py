@@ -2,7 +2,8 @@
 
 Each operator runs many times in one model, so that the call of onnxruntime does not count, on the
 same elements in shapes that differ in the place of the axis that it works along. The last column
-is the time beyond that of the best shape, by what `tiered/analysis/layout/kernel_times.py` counts: runs of
+is the time beyond that of the best shape, by what `tiered/analysis/layout/kernel_times.py` counts:
+runs of
 adjacent elements, or elements. That file holds what this prints, rounded.
 """
 

@@ -3,8 +3,11 @@
 The names below load on first use; `import tiered` loads neither onnx nor onnxruntime.
 """
 
-from tiered.support.loading import load_later
+import sys
+
+from tiered.support.loading import MovedPackages, load_later
 
 __version__ = "0.1.0"
 
 __getattr__, __dir__ = load_later(__name__, moved="tiered.support.moved")
+sys.meta_path.append(MovedPackages(__name__, "tiered.support.moved"))

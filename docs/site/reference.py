@@ -18,12 +18,12 @@ from unittest import mock
 from docs.site.examples import ROOT
 from docs.site.markdown import code, fenced, table, text
 from tiered.cli import main
-from tiered.passes import registry
+from tiered.passes.interface import registry
 from tiered.targets import known
 
 PACKAGES = (
-    "tiered", "tiered.testing", "tiered.verify", "tiered.debug", "tiered.instruments",
-    "tiered.memory", "tiered.backends",
+    "tiered", "tiered.testing", "tiered.verify", "tiered.extensions.debug",
+    "tiered.pipeline.instruments", "tiered.extensions.memory", "tiered.targets",
 )  # fmt: skip
 def reference_pages() -> Iterator[tuple[str, str]]:
     """Yield the file name and the text of each page of the reference."""

@@ -23,7 +23,7 @@ OUTSIDE = {
     "examples/third_party_pass/README.md": "project/third_party_pass.md",
 }
 """Documents that are elsewhere on the site than in the repository."""
-TEMPLATES = ROOT / "tiered" / "pages" / "templates"
+TEMPLATES = ROOT / "tiered" / "support" / "pages" / "templates"
 STATIC = ("diagram.js", "diagram.css")
 """Files of the pages of runs that the pages of passes use too."""
 _LINK = re.compile(r"(\]\()([^)#\s]+)((?:#[^)]*)?\))")

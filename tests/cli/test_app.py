@@ -8,7 +8,7 @@ import pytest
 
 from tests.cli.conftest import Cli
 from tests.saturation import products_that
-from tiered import __version__, errors
+from tiered import __version__
 from tiered.cli import run
 from tiered.cli.commands import optimize, version
 from tiered.cli.commands.version import processor
@@ -16,6 +16,7 @@ from tiered.cli.examples import COMMANDS
 from tiered.cli.watch import KINDS
 from tiered.runtime.byte_products import ByteProducts
 from tiered.runtime.worker.client import Worker
+from tiered.support import errors
 
 
 @pytest.mark.parametrize(

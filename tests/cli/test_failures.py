@@ -3,8 +3,9 @@ import os
 
 import pytest
 
-from tiered import errors, parse_pipeline
+from tiered import parse_pipeline
 from tiered.cli.output.failures import failure, short_traceback
+from tiered.support import errors
 
 
 @pytest.mark.parametrize(

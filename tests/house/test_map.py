@@ -24,7 +24,8 @@ def test_every_place_on_the_map_is_there(place: str) -> None:
 
 
 def test_every_room_is_on_the_map() -> None:
-    parents = (PACKAGE, PACKAGE / "graph", PACKAGE / "cli")
+    folders = ("analysis", "extensions", "graph", "numerics")
+    parents = [PACKAGE, *(PACKAGE / folder for folder in folders)]
     rooms = {
         path for parent in parents for path in parent.iterdir() if (path / "__init__.py").exists()
     }

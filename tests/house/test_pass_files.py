@@ -11,7 +11,7 @@ from tests.house.tree import PACKAGE, PASS_FOLDERS, ROOT, PassFile, parse, pass_
 
 SHARED = [
     file
-    for folder in ("layout", "idioms", "legalization", "runtime/fold")
+    for folder in ("analysis/layout", "rewriter/idioms", "analysis/legalization", "runtime/fold")
     for file in sorted((PACKAGE / folder).rglob("*.py"))
 ]
 """What is no pass, and gives reasons for which passes leave nodes alone."""

@@ -15,7 +15,7 @@ from onnxruntime.capi import onnxruntime_pybind11_state as ort
 
 from tiered.graph.core.dtypes import DataType
 
-PROFILE = Path(__file__).parents[2] / "tiered" / "backends" / "profiles" / "onnxruntime_cpu.toml"
+PROFILE = Path(__file__).parents[2] / "tiered" / "targets" / "profiles" / "onnxruntime_cpu.toml"
 MARK = "# --- operators: made by `make kernels` from the kernels of the installed onnxruntime ---\n"
 
 PROVIDER = "CPUExecutionProvider"

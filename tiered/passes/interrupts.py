@@ -23,13 +23,14 @@ _RETRY = 0.0005
 _EDITS = ("tiered.graph",)
 """Work of these modules must not stop half-way."""
 
+_QUESTIONS = ("tiered.graph.intervals",)
+"""Modules among them that edit nothing, and may take long."""
+
 _BOOKKEEPING = (
     "contextlib",
     "tiered.context",
-    "tiered.instruments",
     "tiered.passes",
     "tiered.pipeline",
-    "tiered.policy",
     # Callbacks: Python drops their exceptions.
     "_weakrefset",
     "weakref",
@@ -111,7 +112,7 @@ def may_stop(frame: FrameType | None) -> bool:
             return False
         modules.append(_module(frame))
         frame = frame.f_back
-    if any(_is_in(module, _EDITS) for module in modules):
+    if any(_is_in(module, _EDITS) and not _is_in(module, _QUESTIONS) for module in modules):
         return False
     # The standard library works for its caller.
     nearest = next((module for module in modules if not _is_standard(module)), "")

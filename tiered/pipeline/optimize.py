@@ -106,7 +106,7 @@ def optimize(
         test_shapes: dims of the generated inputs, by name of the input; the model keeps its own.
         expect: expectations of the result: "Gelu>=12", "nodes<=500", "bytes<=90MB".
         trace: called as `trace(model, info, is_before)` around each pass.
-        instruments: objects with hooks, see `tiered.instruments`.
+        instruments: objects with hooks, see `tiered.pipeline.instruments`.
         config: config options by name; `tiered options` lists them.
         on_error: "raise" if a pass fails (the default), or "skip" that pass.
         strict: errors for entries that select no pass, and for operators the backend refuses.

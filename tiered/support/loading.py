@@ -9,9 +9,10 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from types import FunctionType, MethodType
+from importlib.machinery import ModuleSpec
+from types import FunctionType, MethodType, ModuleType
 from typing import Any, TypeGuard
 
 
@@ -89,6 +90,68 @@ def _moved(old: str, new: str) -> Any:
     )
     module, _, name = new.rpartition(".")
     return getattr(importlib.import_module(module), name)
+
+
+def extension(name: str) -> Any:
+    """Return a module of `tiered.extensions`, which an installation may lack.
+
+    Raises:
+        UsageError: it lacks it.
+    """
+    try:
+        return importlib.import_module(f"tiered.extensions.{name}")
+    except ModuleNotFoundError as error:
+        if not (error.name or "").startswith("tiered.extensions"):
+            raise
+        from tiered.support.errors import UsageError
+
+        missing = f"this needs tiered.extensions.{name}, which is not installed"
+        raise UsageError(f"{missing}; install all of tiered") from error
+
+
+class MovedPackages:
+    """Finds packages and modules at their old names, for one release, with a warning.
+
+    It stands last on `sys.meta_path`, so it is asked for what nothing else finds.
+    """
+
+    def __init__(self, package: str, moved: str) -> None:
+        """Take the package, and the module with `MOVED_PACKAGES`: new names by old ones."""
+        self._package = package
+        self._moved = moved
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> Any:
+        """Return how to load a module of an old name, or None."""
+        package, _, inside = name.partition(".")
+        if package != self._package or not inside:
+            return None
+        moved: Mapping[str, str] = importlib.import_module(self._moved).MOVED_PACKAGES
+        old, _, below = inside.partition(".")
+        if old not in moved:
+            return None
+        new = ".".join(filter(None, (package, moved[old], below)))
+        loader: Any = _OldName(new)
+        return ModuleSpec(name, loader, is_package=True)
+
+
+class _OldName:
+    """Loads a module whose names are those of another."""
+
+    def __init__(self, new: str) -> None:
+        self._new = new
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        """Let Python make the module."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Give the module the names of the other one."""
+        other = importlib.import_module(self._new)
+        warnings.warn(
+            f"{module.__name__} is {self._new} now; the old name goes with the next release",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        vars(module).update(__getattr__=lambda name: getattr(other, name), __doc__=other.__doc__)
 
 
 def public_names(stub: str) -> dict[str, str]:

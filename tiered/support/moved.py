@@ -1,4 +1,4 @@
-"""Names that left `tiered`, which stay importable from there for one release, with a warning."""
+"""Names and packages that moved: for one release they load from their old place, with a warning."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -49,3 +49,28 @@ MOVED: Final[Mapping[str, str]] = {
     "waits_for_operands": "tiered.runtime.waits_for_operands",
     "work_of": "tiered.runtime.work_of",
 }
+
+MOVED_PACKAGES: Final[Mapping[str, str]] = {
+    "backends": "targets",
+    "batching": "analysis.batching",
+    "calibration": "numerics.calibration",
+    "debug": "extensions.debug",
+    "errors": "support.errors",
+    "fleet": "extensions.fleet",
+    "gradients": "extensions.gradients",
+    "idioms": "rewriter.idioms",
+    "instruments": "pipeline.instruments",
+    "intervals": "graph.intervals",
+    "layout": "analysis.layout",
+    "legalization": "analysis.legalization",
+    "measurement": "extensions.measurement",
+    "memory": "extensions.memory",
+    "packing": "extensions.packing",
+    "pages": "support.pages",
+    "partition": "extensions.partition",
+    "policy": "passes.policy",
+    "precision": "numerics.precision",
+    "quantization": "numerics.quantization",
+    "roles": "analysis.roles",
+}
+"""The new place of a package or module of `tiered`, both without `tiered.`."""

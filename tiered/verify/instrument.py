@@ -98,8 +98,8 @@ class Verify:
             common promise of all passes. "structure" runs nothing: it checks that the view is
             valid and acyclic, and that onnx.checker accepts the model. "off" does nothing. All but
             "off" check the interface.
-        inputs: what to run on: files, folders, dicts of arrays (`tiered.runtime.inputs.samples`), each a
-            sample of all inputs; without any, inputs are made.
+        inputs: what to run on: files, folders, dicts of arrays (`runtime/inputs/samples.py`), each
+            a sample of all inputs; without any, inputs are made.
         shapes: the dims of generated inputs, by name, as far as they are sizes.
         worker: where to run; by default a process that all share, with the limits of the config
             options `verify.seconds`, `verify.memory` and `memory.max`.

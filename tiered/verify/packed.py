@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tiered.extensions.packing.host import PackedBatch, pack_sequences
 from tiered.graph.core.interface_map import PackMap
 from tiered.support.errors import RuntimeFailure
+from tiered.support.loading import extension
+
+if TYPE_CHECKING:
+    from tiered.extensions.packing.host import PackedBatch
 
 Outputs = dict[str, Any]
 
@@ -44,6 +47,7 @@ def sequences_of(first: Mapping[str, Any], packed: PackMap) -> Sequences:
         {name: _tokens(first[name], at, number) for name in packed.inputs}
         for at, number in enumerate(lengths)
     ]
+    pack_sequences = extension("packing.host").pack_sequences
     batch = pack_sequences(each, length + short, max_valid_num=packed.most or None)
     rest = {name: array for name, array in first.items() if name not in packed.inputs}
     runs = [{**rest, **{name: array[None] for name, array in one.items()}} for one in each]

@@ -1,4 +1,6 @@
-"""Hold the wrong passes against whole models: `python -m tests.extensions.debug.acceptance --models DIR`.
+"""Hold the wrong passes against whole models.
+
+`python -m tests.extensions.debug.acceptance --models DIR`.
 
 Each is tried on the models, the smallest first, until it does harm on one. There it must be caught,
 blamed, taken back exactly, and shown again by its bundle. On every model the right passes must not

@@ -19,7 +19,7 @@ TEXT = """(float[N,4] x, bool c) => (float[N,4] y) <float[4] w = {1,2,3,4}> {
                else_branch = e () => (float[n,4] q) { q = Identity(a) }>
     d = Relu(b)  y = Add(d, a) }"""
 FEEDS = {"x": np.array([[1, 0, -3, 4]], np.float32), "c": np.array(True)}
-BERT = Path(__file__).parents[2] / "examples" / "models" / "bert.ts.onnx"
+BERT = Path(__file__).parents[3] / "examples" / "models" / "bert.ts.onnx"
 
 
 def test_the_outputs_are_those_of_a_session(tmp_path: Path) -> None:

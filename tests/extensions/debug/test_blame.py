@@ -213,7 +213,7 @@ def test_a_wrong_rewrite_after_an_excused_one_is_found() -> None:
 
 
 def test_the_history_tells_each_state_as_a_run_makes_it() -> None:
-    path = Path(__file__).parents[2] / "examples" / "models" / "bert.ts.onnx"
+    path = Path(__file__).parents[3] / "examples" / "models" / "bert.ts.onnx"
     subject, history = Subject(path, settings={"opt_level": 3}), History()
     total = subject.run(instruments=[history]).rewrites
     assert history.is_whole

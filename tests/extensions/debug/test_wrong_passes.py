@@ -10,7 +10,7 @@ from tiered import Model, Sequential
 from tiered.extensions.debug import OutputOracle, Subject, bisect, load_bundle, replay, reproduce
 from tiered.testing import parse
 
-DOCS = Path(__file__).resolve().parents[2] / "docs" / "blame.md"
+DOCS = Path(__file__).resolve().parents[3] / "docs" / "blame.md"
 
 each_wrong_pass = pytest.mark.parametrize("case", WRONG, ids=lambda case: str(case.name))
 

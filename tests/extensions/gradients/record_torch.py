@@ -1,6 +1,7 @@
 """Record the gradients of torch.autograd, beside which `test_torch.py` puts ours.
 
-It needs torch and numpy only: python tests/extensions/gradients/record_torch.py > tests/extensions/gradients/torch.json
+It needs torch and numpy only:
+python tests/extensions/gradients/record_torch.py > tests/extensions/gradients/torch.json
 """
 
 import json

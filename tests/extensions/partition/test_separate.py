@@ -188,7 +188,7 @@ def test_training_info_and_dead_nodes_belong_to_no_part() -> None:
     assert [part.name for part in _check(of).parts] == ["000_npu"]
 
 
-MODELS = sorted((Path(__file__).parents[2] / "examples" / "models").glob("*.onnx"))
+MODELS = sorted((Path(__file__).parents[3] / "examples" / "models").glob("*.onnx"))
 
 
 @pytest.mark.parametrize("path", MODELS, ids=lambda path: str(path.name))

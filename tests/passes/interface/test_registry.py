@@ -13,7 +13,7 @@ import pytest
 
 import tiered
 from tests.small import fuse_relu, look, registered
-from tiered.passes.interface.registry import Registry
+from tiered.passes.interface.registry import Registry, registry as of_package
 from tiered.support.aliases import ALIASES
 from tiered.support.errors import OptionError, PassError, PassNotFoundError, UsageError
 
@@ -266,4 +266,4 @@ def test_importing_tiered_imports_no_pass() -> None:
 @pytest.mark.parametrize("alias", ALIASES)
 def test_no_alias_names_a_pass_that_does_not_exist(alias: str) -> None:
     assert [target for target in ALIASES[alias] if target not in tiered.pass_names()] == []
-    assert tiered.passes.interface.registry.registry.resolve(alias) == ALIASES[alias]
+    assert of_package.resolve(alias) == ALIASES[alias]

@@ -10,6 +10,7 @@ from tests.small import content, model, ops, proto
 from tiered import Model, Node, NodeMapPass, PassBase, PassContext, Sequential, Skip, Value
 from tiered.compat import executorch
 from tiered.graph.core.schema import Schema
+from tiered.passes.interface.registry import registry
 from tiered.support.errors import PassError, PostconditionError, PreconditionError, UsageError
 
 # --- PassBase -------------------------------------------------------------------------------------
@@ -69,7 +70,7 @@ def test_a_context_can_disable_it() -> None:
         with PassContext(disabled=["ReplaceAdd"]):
             pass_(model(ADD))
     finally:
-        tiered.passes.interface.registry.registry.unregister("ReplaceAdd")
+        registry.unregister("ReplaceAdd")
     assert pass_.ran == 0
 
 

@@ -1,6 +1,6 @@
 """`tiered layout MODEL`: the cost of Transposes, the possible saving, and why others must stay.
 
-`--json` prints one object: the fields of `tiered.analysis.layout.LayoutReport`, nested as they are there.
+`--json` prints one object: the fields of `tiered.LayoutReport`, nested as they are there.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`tiered memory MODEL`: the bytes of tensors alive at each node, and the peak.
 
-`--json` prints one object: the fields of `tiered.extensions.memory.MemoryPlan`, with `peak`, `peak_at` and
-`formula`, the bytes at the peak as a polynomial in the dynamic dims, or null.
+`--json` prints one object: the fields of `MemoryPlan`, with `peak`, `peak_at` and `formula`, the
+bytes at the peak as a polynomial in the dynamic dims, or null.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """`tiered sensitivity MODEL`: the weights that matter most for the outputs, by their gradients.
 
-With `--json` one object: model; weights: the fields of `tiered.extensions.debug.Sensitivity`, largest effect
-first.
+With `--json` one object: model; weights: the fields of `Sensitivity`, largest effect first.
 """
 
 from __future__ import annotations

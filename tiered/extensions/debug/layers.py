@@ -109,7 +109,7 @@ def layer_precision_compare(
     """Compare two models layer by layer.
 
     Floats of two dtypes are compared in the wider one, with its tolerances, as outputs are.
-    onnxruntime runs the models, unless one has 16-bit floats; see `tiered.extensions.debug.runtimes`.
+    onnxruntime runs the models, unless one has 16-bit floats; see `debug/runtimes.py`.
 
     Args:
         first: the model that is right; a file or a proto.

@@ -111,7 +111,7 @@ def compare_models(
 ) -> ModelComparison:
     """Run two models on the same inputs and compare each output.
 
-    onnxruntime runs them, unless one of them has 16-bit floats; see `tiered.extensions.debug.runtimes`.
+    onnxruntime runs them, unless one of them has 16-bit floats; see `debug/runtimes.py`.
 
     Args:
         first: the model that is right; a file, so that it finds its external data, or a proto.

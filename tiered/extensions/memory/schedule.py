@@ -2,8 +2,8 @@
 
 A node that is ordered with all others has one place in every order; the stretches between such
 nodes do not influence each other. Each stretch that reaches the peak is searched
-(`tiered/extensions/memory/order_search.py`); one that is too long for that gets the best of several orders,
-which searches of windows around its peak then improve.
+(`order_search.py`); one that is too long for that gets the best of several orders, which searches
+of windows around its peak then improve.
 """
 
 from __future__ import annotations

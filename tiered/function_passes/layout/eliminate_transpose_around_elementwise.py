@@ -31,8 +31,9 @@ def eliminate_transpose_around_elementwise(graph: Graph, ctx: PassContext) -> No
 
     f is a connected region of operators of one shape. Transposes into and out of it are removed;
     its other operands and results get one. This is the local, bitwise exact case, at level 2.
-    `convert_layout` (tiered/analysis/layout/solve.py) finds the global optimum at level 3: through all
-    operators with a propagation rule, counting bytes, with reductions and products in other orders.
+    `convert_layout` (tiered/analysis/layout/solve.py) finds the global optimum at level 3:
+    through all operators with a propagation rule, counting bytes, with reductions and products in
+    other orders.
     """
     if graph.opset() < _OLDEST:
         return

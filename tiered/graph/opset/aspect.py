@@ -1,8 +1,8 @@
 """What is known of operators: a registry for each aspect, all of one kind.
 
 An aspect is one question that a part of the project asks of operators: the types of their outputs,
-their gradient, how a cut passes through. `tiered.analysis.aspects` lists them, and `tiered operators` prints
-which operators have which.
+their gradient, how a cut passes through. `tiered/analysis/aspects.py` lists them, and
+`tiered operators` prints which operators have which.
 """
 
 from __future__ import annotations

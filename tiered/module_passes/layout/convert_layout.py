@@ -22,11 +22,11 @@ def convert_layout(
     """Place Transposes where they take the least time, over the whole graph.
 
     Operators are written in another order of their axes where that saves more than it costs, in
-    Transposes and in the operators (`tiered/analysis/layout/solve.py` has the algorithm); constants are
-    permuted once, here. The result never moves more bytes than before, unless a desired layout
-    requires it. Operators that are
-    desired in NHWC become calls of local functions such as `tiered.nhwc::Conv`, which every
-    runtime can run; pools and normalizations around them follow where that is cheaper.
+    Transposes and in the operators (`tiered/analysis/layout/solve.py` has the algorithm); constants
+    are permuted once, here. The result never moves more bytes than before, unless a desired layout
+    requires it. Operators that are desired in NHWC become calls of local functions such as
+    `tiered.nhwc::Conv`, which every runtime can run; pools and normalizations around them follow
+    where that is cheaper.
 
     Inputs and outputs keep their layout unless `io_layout` is "convert". Then those that connect to
     an operator with a desired layout, through operators that can be permuted, are converted. They

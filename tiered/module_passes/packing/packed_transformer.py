@@ -28,8 +28,9 @@ def packed_transformer(
 
     New inputs: `sequence_ids` has the number of the sequence of each token, `position_ids` its
     position, `sequence_starts` the place of each sequence. Attention masks other sequences, and the
-    first token, sum or mean of a row becomes that of each sequence. `tiered.extensions.packing.pack_sequences`
-    makes the arrays. Values have to be finite: 0 * Inf of another sequence is NaN.
+    first token, sum or mean of a row becomes that of each sequence. The arrays are made by
+    `tiered.extensions.packing.pack_sequences`. Values have to be finite: 0 * Inf of another
+    sequence is NaN.
 
     Args:
         inputs: the inputs [batch, length, ...]; by default those with two dynamic dims first.

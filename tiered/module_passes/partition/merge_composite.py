@@ -7,8 +7,8 @@ from tiered import Model, PassContext, merge_composites, module_pass, pattern_ta
 def merge_composite(model: Model, ctx: PassContext, *, tables: tuple[str, ...] = ()) -> None:
     """Outline the matches of pattern tables: functions of the domain `tiered.composite`.
 
-    `tiered.extensions.partition.register_pattern_table` sets the table of a target; earlier entries come
-    first. Without a table there is nothing to do.
+    `tiered.extensions.partition.register_pattern_table` sets the table of a target; earlier entries
+    come first. Without a table there is nothing to do.
 
     Args:
         tables: the targets with the tables; the backend of the context by default.

@@ -9,11 +9,10 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from tiered.analysis.roles.masks import LARGEST
-from tiered.extensions.gradients import NoGradient, add_gradients
-from tiered.extensions.gradients.differentiate import is_float
-from tiered.graph import Model, Node
+from tiered.graph import DataType, Model, Node, Value
 from tiered.numerics.calibration.calibrate import Feeds, SampledModel
 from tiered.support.errors import UsageError
+from tiered.support.loading import extension
 
 Array = np.ndarray[Any, Any]
 
@@ -40,7 +39,7 @@ def effects_for(
         return None
     try:
         return output_effects(model, nodes, feeds)
-    except UsageError:
+    except UsageError:  # also where the gradients are not installed
         if order == "sensitivity":
             raise
         return None
@@ -72,12 +71,13 @@ def output_effects(
     targets = [view.main.values[node.output.name] for node in chosen]
     if not outputs or not targets:
         return {}
+    rules = extension("gradients")
     try:
-        made = add_gradients(view, outputs, targets, seed="input")
-    except NoGradient as error:
+        made = rules.add_gradients(view, outputs, targets, seed="input")
+    except rules.NoGradient as error:
         found = str(error).partition("; name it in stop_at")[0]
         raise UsageError(f"no order by sensitivity: {found}; use order=error") from error
-    gradients = [value.name for value in made.outputs]
+    added = [value.name for value in made.outputs]
     names = {target.name for target in targets}
     sums: dict[str, float] = defaultdict(float)
     source = np.random.default_rng(0)
@@ -88,12 +88,17 @@ def output_effects(
             for each, seed in made.seeds.items():
                 fed[seed.name] = _seed(results[each.name], source)
             norms = {name: _norm(array) for name, array in exact.stream(sample, names)}
-            for name, array in running.stream(fed, gradients):
+            for name, array in running.stream(fed, added):
                 sums[name] += _norm(array) / float(np.sqrt(max(array.size, 1)))
-            for target, gradient in zip(targets, gradients, strict=True):
+            for target, gradient in zip(targets, added, strict=True):
                 sums[target.name] += norms[target.name] * sums.pop(gradient)
     count = len(feeds[:_SAMPLES])
     return {node: sums[node.output.name] / count for node in chosen}
+
+
+def is_float(value: Value) -> bool:
+    """Return whether a value is a tensor of floats of 16 bits or more."""
+    return value.dtype is not None and DataType(value.dtype).is_float
 
 
 def _seed(output: Array, source: np.random.Generator) -> Array:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tiered.passes.policy.node_scope import Scope
 
 
-_PACKAGE: Final = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
+_PACKAGE: Final = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(__file__))), "")
 
 
 class _PassInfo(NamedTuple):

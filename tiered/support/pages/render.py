@@ -111,7 +111,7 @@ def _environment() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
-        loader=PackageLoader("tiered.pages", "templates"),
+        loader=PackageLoader("tiered.support.pages", "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_finalized,
