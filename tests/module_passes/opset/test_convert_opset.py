@@ -722,6 +722,33 @@ def test_what_only_the_call_of_a_function_decides_blocks(
         made.convert_opset(13)
 
 
+SOFTMAX = """<ir_version: 8, opset_import: ["" : 12, "l": 1]>
+g (float[2,3] x) => (float[2,3] y, float[2,3] z, float[2,3] u) {{ {} }}
+<domain: "l", opset_import: ["" : 12]> f <a: int = {}, alpha: float = 0.5>(x) => (y) {{
+    e = Elu<alpha: float = @alpha>(x) y = Softmax<axis: int = @a>(e) }}"""
+
+
+def test_each_call_with_other_attributes_gets_a_function_if_a_form_depends_on_them() -> None:
+    calls = "y = l.f<a = 1>(x) z = l.f<a = -1, alpha = 2.0>(x) u = l.f(x)"
+    before = parse(SOFTMAX.format(calls, 1))
+    made = get_pass(PASS, to=13)(before)
+    assert isinstance(made, onnx.ModelProto)
+    onnx.checker.check_model(made, full_check=True)
+    assert len(made.functions) == 2  # the first and the last call are equal
+    x = np.random.default_rng(0).standard_normal((2, 3)).astype(np.float32)
+    expected, found = run(before, {"x": x}), run(made, {"x": x})
+    assert all((found[name] == expected[name]).all() for name in expected)
+
+
+def test_a_call_without_a_form_leaves_the_functions_as_they_were() -> None:
+    calls = "y = l.f<a = 0>(x) z = l.f<a = 1>(x) u = Celu(x)"
+    model = Model.from_proto(parse(SOFTMAX.format(calls, 1).replace(": 12", ": 13")))
+    before = model.to_proto()
+    with pytest.raises(OpsetError, match="opset 11 has no Celu"):
+        get_pass(PASS, to=11)(model)
+    assert model.to_proto() == before
+
+
 def test_a_function_that_is_named_like_an_operator_is_left_alone() -> None:
     made = assert_undone(
         PASS,

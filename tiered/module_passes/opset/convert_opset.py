@@ -13,6 +13,7 @@ from tiered import (
     module_pass,
     noting_lost_kernels,
 )
+from tiered.rewriter.idioms.functions.specialization import Specializer
 
 
 @module_pass(
@@ -34,7 +35,8 @@ def convert_opset(
     """Convert the model, its bodies and its local functions to an opset of ONNX's own domain.
 
     Each node is written in the form of that opset. All nodes that have none are listed in one
-    error, and nothing is changed.
+    error, and nothing is changed. Where a form depends on an attribute that the calls of a local
+    function give, calls with other attributes get a function of their own.
 
     Args:
         to: the opset.
@@ -54,7 +56,7 @@ def convert_opset(
         return Unable("no opset is given")
     before = model.mark()
     with nullcontext() if ctx.names_backend else noting_lost_kernels(model):
-        model.convert_opset(to or model.opset(), ir=ir, numerics=Numerics(numerics))
+        _convert(model, to or model.opset(), ir, Numerics(numerics))
     return None if model.changed_since(before) else Skip("the model has this opset")
 
 
@@ -63,8 +65,29 @@ def _convert_down(model: Model, most: int, ir: int, numerics: Numerics) -> Skip 
         return Skip("the opset is {}, not above {}", model.opset(), most)
     mark = model.mark()
     try:
-        model.convert_opset(most, ir=ir, numerics=numerics)
+        _convert(model, most, ir, numerics)
     except ModelError as error:
         model.undo_to(mark)
         return Skip("{}", error)
     return None
+
+
+def _convert(model: Model, to: int, ir: int, numerics: Numerics) -> None:
+    """Convert the model; if a function parameter is in the way, with its values in the functions.
+
+    Raises:
+        OpsetError: nodes have no form at the opset; nothing is changed.
+        UsageError: as the pass.
+    """
+    try:
+        model.convert_opset(to, ir=ir, numerics=numerics)
+    except ModelError:
+        before = model.mark()
+        Specializer(model, lambda *_: None, parameters_only=True).run()
+        if not model.changed_since(before):
+            raise
+        try:
+            model.convert_opset(to, ir=ir, numerics=numerics)
+        except ModelError:
+            model.undo_to(before)
+            raise

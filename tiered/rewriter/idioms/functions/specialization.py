@@ -34,10 +34,19 @@ class Specializer:
     Args:
         model: the model, which is edited.
         on_skip: called with a call that stays, and the reason.
+        parameters_only: bind the attributes alone, and with them the defaults of those that a call
+            leaves out, of functions that refer to some.
     """
 
-    def __init__(self, model: Model, on_skip: Callable[[Node, Skip], None]) -> None:
+    def __init__(
+        self,
+        model: Model,
+        on_skip: Callable[[Node, Skip], None],
+        *,
+        parameters_only: bool = False,
+    ) -> None:
         self.model, self.on_skip = model, on_skip
+        self.parameters_only = parameters_only
         self._made: dict[tuple[object, ...], Function] = {}
         self._names = {(each.domain, each.function_name) for each in model.functions}
 
@@ -71,7 +80,7 @@ class Specializer:
 
     def _specialize(self, node: Node, function: Function) -> Function | None:
         """Return the new function of a call; None if the call stays."""
-        constants, attributes = _constants(node), _attributes(node)
+        constants, attributes = self._given(node, function)
         if reason := self._refusal(node, function, constants, attributes):
             self.on_skip(node, reason)
             return None
@@ -82,6 +91,16 @@ class Specializer:
                 self._made[key] = self.model.add(_bound(function, name, constants, attributes))
             _redirect(graph, node, self._made[key], constants, attributes)
         return self._made[key]
+
+    def _given(self, node: Node, function: Function) -> tuple[Constants, Attributes]:
+        """Return the constant operands and the attributes of a call."""
+        if not self.parameters_only:
+            return _constants(node), _attributes(node)
+        if not any(inner.has_references for inner in function.walk()):
+            return {}, {}
+        own = {proto.name for proto in node.proto.attribute}
+        defaults = {name: each for name, each in function.defaults.items() if name not in own}
+        return {}, {**_attributes(node), **defaults}
 
     def _refusal(
         self, node: Node, function: Function, constants: Constants, attributes: Attributes
@@ -175,5 +194,6 @@ def _redirect(
     inputs = [value for at, value in enumerate(node.inputs) if at not in constants]
     graph.set_inputs(node, inputs)
     for name in attributes:
-        graph.set_attribute(node, name, None)
+        if name in node.attributes:
+            graph.set_attribute(node, name, None)
     graph.set_operator(node, function.function_name, function.domain)
