@@ -119,3 +119,46 @@ def test_what_opset_23_brought_is_taken_in_integers_too(text: str) -> None:
 def test_what_opset_23_brought_is_taken_at_old_opsets(name: str, text: str) -> None:
     result = optimize_model(parse(text, opset=23), backend=name, opt_level=3)
     assert get_backend(name).coverage(result.model).is_met
+
+
+UNIT = """(float[1,4] x) => (float[1,4] y)
+<float s = {{0.5}}, {0} z = {{0}}, int8[4,4] w = {{0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15}},
+ int8 zero = {{0}}> {{
+    q = QuantizeLinear(x, s, z)  a = DequantizeLinear(q, s, z)
+    b = DequantizeLinear(w, s, zero)  c = MatMul(a, b)
+    r = QuantizeLinear(c, s, z)  y = DequantizeLinear(r, s, z) }}"""
+
+
+def _chip(form: str, rule: object = True) -> Backend:
+    table = {
+        "api_version": 1,
+        "name": "chip",
+        "dtypes": {"activations": ["int8"], "weights": ["int8", "int32"]},
+        "quantization": {"form": form},
+        "operators": {"QuantizeLinear, DequantizeLinear": rule, "MatMul": True},
+    }
+    return backend_of(table, "chip.toml", table_of)
+
+
+def test_the_floats_of_q_and_dq_are_no_data_of_a_target_of_units() -> None:
+    model = Model.from_proto(parse(UNIT.format("int8"), opset=13))
+    model.refresh_types()
+    assert _chip("qdq").coverage(model).is_met
+    refused = _chip("none").coverage(model).refused
+    assert refused["QuantizeLinear"] == 2
+    assert refused["MatMul"] == 1
+
+
+def test_the_integers_of_q_and_dq_count() -> None:
+    model = Model.from_proto(parse(UNIT.format("uint8"), opset=13))
+    model.refresh_types()
+    gaps = [str(gap) for gap in _chip("qdq").coverage(model).gaps]
+    assert "QuantizeLinear: y is uint8; it takes int8" in gaps
+    assert "DequantizeLinear: x is uint8; it takes int8" in gaps
+
+
+def test_dtypes_of_a_rule_of_q_and_dq_are_about_all_operands() -> None:
+    model = Model.from_proto(parse(UNIT.format("int8"), opset=13))
+    model.refresh_types()
+    refused = _chip("qdq", {"dtypes": ["int8", "int32"]}).coverage(model).refused
+    assert refused["QuantizeLinear"] == 2

@@ -13,7 +13,12 @@ from tiered.graph.core.types import TensorType
 from tiered.targets.coverage import Coverage, coverage_of
 from tiered.targets.custom import CustomOperator
 from tiered.targets.pipeline_edits import PipelineEdit
-from tiered.targets.quantized import QuantisedDtypes, Quantization, quantised_dtype
+from tiered.targets.quantized import (
+    QuantisedDtypes,
+    Quantization,
+    integers_of,
+    quantised_dtype,
+)
 from tiered.targets.rules import (
     ANY,
     NO_DTYPES,
@@ -276,12 +281,23 @@ class Backend:
         found = list(refusals(rule, node))
         if rule.types or rule.dtypes or rule.rank != ANY or self.activations or self.weights:
             operands = operands_of(node, rule.signature)
-            found += self._against_dtypes(rule, operands)
+            found += self._against_dtypes(rule, self._judged(rule, node, operands))
             if rule.rank != ANY:
                 found += _against_rank(operands, rule.rank)
         if rule.note:
             return [refusal._replace(found=f"{refusal.found} ({rule.note})") for refusal in found]
         return found
+
+    def _judged(self, rule: OperatorRule, node: Node, operands: list[Operand]) -> list[Operand]:
+        """Return the operands whose dtypes count: of Q and DQ in QDQ units, the integers alone.
+
+        The dtypes of a target are those between DequantizeLinear and QuantizeLinear; a rule of Q or
+        DQ that names dtypes of its own is about all operands.
+        """
+        if self.quantization.form != "qdq" or rule.dtypes or rule.types:
+            return operands
+        integers = integers_of(node)
+        return operands if integers is None else [o for o in operands if o.value is integers]
 
     def _allowed(
         self, rule: OperatorRule, operand: Operand, parameter: str, own: frozenset[str]

@@ -11,7 +11,7 @@ from tiered.targets.rules import OperatorRule
 from tiered.targets.standard import QuantizationForm
 
 if TYPE_CHECKING:
-    from tiered.graph import Value
+    from tiered.graph import Node, Value
 
 
 class FixedScale(NamedTuple):
@@ -66,6 +66,13 @@ class QuantisedDtypes(NamedTuple):
             return rule
         types = {key: self.with_float(dtypes) for key, dtypes in rule.types.items()}
         return replace(rule, dtypes=self.with_float(rule.dtypes), types=types)
+
+
+def integers_of(node: Node) -> Value | None:
+    """Return the integers that a QuantizeLinear makes or a DequantizeLinear reads; else None."""
+    if node.op_type == "QuantizeLinear":
+        return node.outputs[0]
+    return node.input(0) if node.op_type == "DequantizeLinear" else None
 
 
 def quantised_dtype(value: Value, *, is_input: bool) -> int | None:
