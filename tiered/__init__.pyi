@@ -163,6 +163,7 @@ from tiered.rewriter import (
     var as var,
 )
 from tiered.runtime import (
+    FEW_BITS as FEW_BITS,
     QUANTISED as QUANTISED,
     Numerics as Numerics,
     divides_safely as divides_safely,

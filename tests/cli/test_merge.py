@@ -38,6 +38,32 @@ def test_the_json_has_the_interface(cli: Cli, files: tuple[Path, Path]) -> None:
     assert (record["nodes"], record["output"], record["verified"]) == (3, None, False)
 
 
+C = "(float[M,4] y, float[N,4] h) => (float[M,4] e) { e = Exp(y) u = Neg(h) }"
+
+
+@pytest.mark.parametrize("how", ["last", "-o"])
+def test_three_models_become_one_in_one_command(
+    cli: Cli, files: tuple[Path, Path], how: str
+) -> None:
+    third, out = files[0].with_name("c.onnx"), files[0].with_name("out.onnx")
+    onnx.save(parse(C), third)
+    onnx.save(parse(A.replace("h", "g")), files[0].with_name("g.onnx"))
+    target = (out,) if how == "last" else ("-o", out)
+    ended = cli("merge", *files, third, *target, "--verify", "--keep")
+    assert (ended.code, ended.err) == (0, "")
+    assert "b.onnx + " in ended.out
+    assert "verified: yes (exact; the models ran one after the other)" in ended.out
+    assert [info.name for info in onnx.load(out).graph.output] == ["h", "y", "e"]
+
+
+def test_names_are_for_two_models(cli: Cli, files: tuple[Path, Path]) -> None:
+    out = files[0].with_name("out.onnx")
+    ended = cli("merge", *files, files[0], out, "--map", "h=h")
+    assert ended.code == 2
+    assert "--map OUT=IN and --prefix are for two models" in ended.err
+    assert not out.exists()
+
+
 @pytest.mark.parametrize(
     ("tokens", "code", "message"),
     [

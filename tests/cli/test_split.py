@@ -100,3 +100,14 @@ def test_a_model_that_is_not_an_earlier_result_is_kept(cli: Cli, model: Path) ->
     assert written != before
     assert cli("split", model, "--at", "b", "--out-dir", model.parent).code == 0
     assert other.read_bytes() == written
+
+
+def test_nodes_that_no_output_needs_are_in_no_part(cli: Cli, model: Path) -> None:
+    onnx.save(parse(TEXT.replace("q = Neg(a)", "q = Neg(a) u = Exp(a) v = Abs(u)")), model)
+    parts = model.parent / "parts"
+    ended = cli("split", model, "--at", "a", "--out-dir", parts, "--verify")
+    assert ended.code == 0
+    assert ended.out.endswith("left out: 2 nodes that no output needs\n")
+    assert "  inputs: a: float[N,4], x: float[N,4]\n" in ended.out
+    record = json.loads(cli("split", model, "--at", "a", "--json").out)
+    assert record["unneeded_nodes"] == 2

@@ -32,6 +32,10 @@ from tiered.runtime.worker.client import (
     WorkerSession as WorkerSession,
     shared_worker as shared_worker,
 )
-from tiered.support.numerics import QUANTISED as QUANTISED, Numerics as Numerics
+from tiered.support.numerics import (
+    FEW_BITS as FEW_BITS,
+    QUANTISED as QUANTISED,
+    Numerics as Numerics,
+)
 
 __all__: list[str]

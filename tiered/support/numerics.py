@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Final, TypeVar
@@ -110,6 +111,27 @@ QUANTISED = Promise(
 
 A number between two integers may round to either, so each operator may be one step off.
 Through a deep network that spreads to several steps of 255 at the outputs.
+"""
+
+
+def _signal_to_noise(expected: Any, actual: Any) -> float:
+    """Return the decibels of the numbers above their errors; inf without errors."""
+    import numpy as np
+
+    a, b = (np.asarray(x, np.float64) for x in (expected, actual))
+    numbers = np.isfinite(a) & np.isfinite(b)
+    signal, noise = (float(np.square(x[numbers]).sum()) for x in (a, a - b))
+    if noise == 0:
+        return math.inf
+    return 10 * math.log10(signal / noise) if signal > 0 else -math.inf
+
+
+FEW_BITS = Promise(
+    Numerics.LOSSY, metric=Metric("sqnr", _signal_to_noise, 20.0, math.inf), steps=8
+)
+"""The promise of a quantisation without a budget: an error of a tenth, for inputs like the samples.
+
+Single numbers may be further off: the errors of integers are of one size for small and large ones.
 """
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from tiered.graph.io.export import export_model
@@ -22,18 +23,17 @@ if TYPE_CHECKING:
 
 
 def check_merged(
-    first: Model,
-    second: Model,
+    models: Sequence[Model],
     merged: Model,
-    names: Mapping[str, str],
+    names: Sequence[Mapping[str, str]],
     inputs: Iterable[Source] = (),
 ) -> list[Comparison]:
-    """Run two models one after the other, and the merged one, and compare all outputs bit by bit.
+    """Run models one after the other, and the merged one, and compare all outputs bit by bit.
 
     Args:
-        first, second: the models before they were merged.
+        models: two models or more, before they were merged.
         merged: the merged model.
-        names: the name in the merged model of each input and output of the second model.
+        names: for each model but the first, the name in the merged model of its inputs and outputs.
         inputs: samples of the merged model; made without any.
 
     Raises:
@@ -43,19 +43,21 @@ def check_merged(
     found = []
     proto = export_model(merged, is_bare=True)
     wanted = Wanted(given=read_samples(inputs))
-    with _opened(merged) as whole, _opened(first) as one, _opened(second) as two:
+    with ExitStack() as opened:
+        whole, *parts = [opened.enter_context(_opened(each)) for each in (merged, *models)]
         for sample in samples_for(proto, whole, wanted):
             feeds = sample.inputs.feeds
-            values = {**feeds, **one.run({name: feeds[name] for name in one.inputs})}
-            made = two.run({name: values[names[name]] for name in two.inputs})
-            values |= {names[name]: value for name, value in made.items()}
+            values = dict(feeds)
+            for part, named in zip(parts, ({}, *names), strict=True):
+                made = part.run({name: values[named.get(name, name)] for name in part.inputs})
+                values |= {named.get(name, name): value for name, value in made.items()}
             results = whole.run(feeds)
             random = random_outputs(proto, whole, [feeds], [results])
             expected = {name: values[name] for name in results}
             found.append(compare(expected, results, random=random))
             if not found[-1].ok:
                 raise VerificationError(
-                    f"the merged model computes something else than the two models: {found[-1]}\n"
+                    f"the merged model computes something else than the models: {found[-1]}\n"
                     f"  inputs      {sample.label}"
                 )
     return found

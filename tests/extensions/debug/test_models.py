@@ -134,3 +134,18 @@ def test_an_interface_in_halves_is_fed_halves() -> None:
     assert compare_models(wide, half, inputs=small, numerics="lossy").ok
     assert not compare_models(wide, half, inputs=small, numerics="exact").ok
     assert not compare_models(wide, half, inputs=LARGE, numerics="lossy").ok
+
+
+def test_inputs_of_other_names_are_named() -> None:
+    first = parse("(float[2] x) => (float[2] y) { y = Relu(x) }")
+    second = parse("(float[2] image, float[2] z) => (float[2] y) { y = Add(image, z) }")
+    with pytest.raises(
+        UsageError, match=r"needs the inputs 'image', 'z', .*the first has 'x', the second"
+    ):
+        compare_models(first, second)
+
+
+def test_an_input_with_a_default_may_be_missing() -> None:
+    first = parse("(float[2] x) => (float[2] y) { y = Relu(x) }")
+    text = "(float[2] x, float[2] b) => (float[2] y) <float[2] b = {0, 0}> { y = Relu(x) }"
+    assert compare_models(first, parse(text)).ok

@@ -5,7 +5,7 @@ import onnx
 import pytest
 
 from tests.rollback import assert_undone
-from tiered import Model, ModelError, UsageError, get_pass
+from tiered import Model, ModelError, UsageError, get_pass, optimize
 from tiered.pipeline.interface import interface_changes
 from tiered.testing import assert_unchanged, parse
 
@@ -75,3 +75,14 @@ def test_what_does_not_fit_is_an_error(second: str, tmp_path: Path) -> None:
         )
     with pytest.raises(ModelError, match="cannot read"):
         get_pass(PASS, file=str(tmp_path / "none.onnx"))(parse(A))
+
+
+def test_one_output_becomes_several_inputs(tmp_path: Path) -> None:
+    path = tmp_path / "two.onnx"
+    onnx.save(parse("(float[N,4] p, float[N,4] k) => (float[N,4] y) { y = Sub(p, k) }"), path)
+    first = parse("(float[N,4] x) => (float[N,4] h) { h = Relu(x) }")
+    made = get_pass(PASS, file=str(path), connect={"h": ["p", "k"]})(first)
+    assert isinstance(made, onnx.ModelProto)
+    assert [list(node.input) for node in made.graph.node] == [["x"], ["h", "h"]]
+    text = f"merge_models{{file={path},connect={{h: [p, k]}}}}"
+    assert names(optimize(first, passes=text).graph.input) == ["x"]

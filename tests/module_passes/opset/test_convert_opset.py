@@ -722,6 +722,14 @@ def test_what_only_the_call_of_a_function_decides_blocks(
         made.convert_opset(13)
 
 
+def test_bounds_in_the_wrong_order_block_below_opset_11() -> None:
+    text = "(float[2] x) => (float[2] y) <float l = {1}, float h = {-1}> { y = Clip(x, l, h) }"
+    made = Model.from_proto(parse(text, opset=12))
+    with pytest.raises(OpsetError, match="Clip has a min above max"):
+        made.convert_opset(10)
+    made.convert_opset(11)
+
+
 SOFTMAX = """<ir_version: 8, opset_import: ["" : 12, "l": 1]>
 g (float[2,3] x) => (float[2,3] y, float[2,3] z, float[2,3] u) {{ {} }}
 <domain: "l", opset_import: ["" : 12]> f <a: int = {}, alpha: float = 0.5>(x) => (y) {{

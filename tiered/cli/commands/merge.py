@@ -1,7 +1,8 @@
-"""`tiered merge A B OUT`: outputs of one model become inputs of another."""
+"""`tiered merge A B [C ...] OUT`: outputs of one model become inputs of another."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -37,10 +38,13 @@ class MergeOptions:
     """Connected outputs of A stay outputs."""
 
 
-def run_merge(
-    first: str, second: str, out: str | None, options: MergeOptions, write: WriteOptions
-) -> None:
-    """Merge the models of two files.
+def run_merge(files: Sequence[str], options: MergeOptions, write: WriteOptions) -> None:
+    """Merge the models of files.
+
+    Args:
+        files: two models or more, and last the file to write unless -o names it.
+        options: what connects the models.
+        write: how to write the result.
 
     Raises:
         UsageError: there is no such output or input, or nothing connects.
@@ -48,36 +52,43 @@ def run_merge(
         VerificationError: the result computes something else; nothing is written.
     """
     if write.result_of is not None:
-        raise UsageError("--result-of has no effect: the result is one of two models")
+        raise UsageError("--result-of has no effect: the result is one of several models")
+    has_out = write.output is None and len(files) > 2
+    sources, out = (files[:-1], files[-1]) if has_out else (files, None)
     target = choose_output(out, write.output, may_lack=write.dry_run or write.json)
     settings = write.with_passes("final_check")
     check_options(settings, WatchOptions())
     connect = _connections(options.map)
-    models = load_model(first), load_model(second)
+    if len(sources) > 2 and (isinstance(connect, dict) or options.prefix):
+        raise UsageError("--map OUT=IN and --prefix are for two models; merge them two by two")
+    models = [load_model(file) for file in sources]
     mark = None
     if target is not None:
-        check_target(first, target, settings, second)
+        check_target(sources[0], target, settings, *sources[1:])
         for model in models:
             check_data_files(model, target)
-        mark = joined_mark(*map(source_mark, models, (first, second)))
+        mark = joined_mark(*map(source_mark, models, sources))
     from tiered.pipeline.compose.merge import merged_model
 
     with Progress(enabled=not write.quiet) as progress:
-        progress.say(f"merging {printable(first)} and {printable(second)}")
+        progress.say(f"merging {' and '.join(map(printable, sources))}")
         before = [model.copy() for model in models] if write.verify is not None else []
-        made, names = merged_model(
-            *models, connect=connect, prefix=options.prefix, keep=options.keep
-        )
+        made, names = models[0], list[Mapping[str, str]]()
+        for model in models[1:]:
+            made, named = merged_model(
+                made, model, connect=connect, prefix=options.prefix, keep=options.keep
+            )
+            names.append(named)
         made.check()
         if before:
             from tiered.verify.merged import check_merged
 
             progress.say("running the models")
-            check_merged(before[0], before[1], made, names, write.inputs)
+            check_merged(before, made, names, write.inputs)
         if target is not None and mark is not None and not write.dry_run:
             write_mark(made, mark)
             save_marked(made, target, mark, settings)
-    record = _record(first, second, None if write.dry_run else target, made)
+    record = _record(sources, None if write.dry_run else target, made)
     record["verified"] = bool(before)
     if write.json:
         print_json(record)
@@ -104,12 +115,13 @@ def _connections(entries: tuple[str, ...]) -> Connections | None:
     return found or None
 
 
-def _record(first: str, second: str, target: str | None, made: Model) -> dict[str, Any]:
+def _record(sources: Sequence[str], target: str | None, made: Model) -> dict[str, Any]:
     from tiered.cli.facts import declared_types
 
     return {
-        "first": first,
-        "second": second,
+        "first": sources[0],
+        "second": sources[1],
+        "more": [*sources[2:]],
         "output": target,
         "nodes": sum(len(graph.nodes) for graph in made.graphs()),
         "opset": made.opset(),
@@ -121,12 +133,12 @@ def _record(first: str, second: str, target: str | None, made: Model) -> dict[st
 def _print(record: dict[str, Any]) -> None:
     console = results()
     goal = record["output"] or "nothing written"
-    console.print(
-        printable(f"{record['first']} + {record['second']} -> {goal}"), soft_wrap=True
-    )
+    sources = " + ".join((record["first"], record["second"], *record["more"]))
+    console.print(printable(f"{sources} -> {goal}"), soft_wrap=True)
     console.print(f"{counted(record['nodes'], 'node')}, opset {record['opset']}")
     for what in ("inputs", "outputs"):
         named = ", ".join(f"{name}: {kind}" for name, kind in record[what].items())
         console.print(printable(f"{what}: {named}"), soft_wrap=True)
-    is_verified = "yes (exact; both models ran one after the other)"
+    which = "the" if record["more"] else "both"
+    is_verified = f"yes (exact; {which} models ran one after the other)"
     console.print(f"verified: {is_verified if record['verified'] else 'no (--verify)'}")

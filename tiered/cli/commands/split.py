@@ -62,6 +62,7 @@ def run_split(file: str, options: SplitOptions) -> None:
     with Progress() as progress:
         model = load_model(file)
         from tiered.pipeline.compose.parts import split_models
+        from tiered.rewriter.idioms.tensors import needed_nodes
 
         progress.say(f"splitting {printable(file)}")
         parts = split_models(model.copy(), cuts)
@@ -74,11 +75,16 @@ def run_split(file: str, options: SplitOptions) -> None:
         if options.out_dir is not None:
             _save(file, model, options, names, parts)
     verified = options.verify is not None
+    dead = len(model.main.nodes) - len(needed_nodes(model.main.outputs))
     described = [_described(name, part) for name, part in zip(names, parts, strict=True)]
     if options.json:
-        print_json({"model": file, "verified": verified, "parts": described})
+        record = {"model": file, "verified": verified, "unneeded_nodes": dead}
+        print_json({**record, "parts": described})
     else:
         _print(file, described, verified=verified)
+        if dead:
+            text = f"left out: {counted(dead, 'node')} that no output needs"
+            results().print(text, soft_wrap=True)
 
 
 def _cuts(entries: Sequence[str]) -> list[list[str]]:

@@ -151,24 +151,24 @@ def gradient(
 def merge(
     first: Annotated[str, Parameter(name="A")],
     second: Annotated[str, Parameter(name="B")],
-    out: str | None = None,
     /,
-    *,
+    *more: Annotated[str, Parameter(name="OUT")],
     options: MergeOptions = MergeOptions(),
     write: WriteOptions = WriteOptions(),
 ) -> None:
-    """Write two models as one: outputs of A become inputs of B.
+    """Write models as one: outputs of A become inputs of B, outputs of both inputs of a third.
 
     Opsets, functions and names are reconciled; inputs of equal name and type are one input.
 
     Args:
         first: The ONNX file with the first model.
         second: The ONNX file with the model that reads its outputs.
-        out: The file to write. Optional with --dry-run and --json.
+        more: Further models, and last the file to write: A B C OUT; with -o models only. OUT is
+            optional with --dry-run and --json.
     """
     from tiered.cli.commands.merge import run_merge
 
-    run_merge(first, second, out, options, write)
+    run_merge([first, second, *more], options, write)
 
 
 def partition(

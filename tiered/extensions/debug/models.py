@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import onnx
 
 from tiered.extensions.debug.runs import ModelLike, samples_of
 from tiered.extensions.debug.runtimes import Referee, refereed
@@ -17,7 +18,7 @@ from tiered.runtime.compare.outputs import Comparison, OutputDifference, compare
 from tiered.runtime.inputs.make import Inputs
 from tiered.runtime.inputs.samples import Source, in_dtypes_of
 from tiered.runtime.session import Runner, as_proto
-from tiered.support.errors import RuntimeFailure, VerificationError
+from tiered.support.errors import RuntimeFailure, UsageError, VerificationError
 from tiered.support.numerics import Numerics, Promise
 from tiered.verify.random_values import random_outputs
 
@@ -125,7 +126,8 @@ def compare_models(
     Raises:
         RuntimeFailure: the first model does not run.
         VerificationError: the first model runs, the second does not.
-        UsageError: a tolerance that the numeric class has not.
+        UsageError: a tolerance that the numeric class has not, or the second model has an input
+            that the first lacks.
     """
     promised = numerics if isinstance(numerics, Promise) else class_of(numerics, min_cosine)
     allowed = partial(compare, numerics=promised, rtol=rtol, atol=atol, min_cosine=min_cosine)
@@ -136,6 +138,7 @@ def compare_models(
 
     def compared(referee: Referee) -> ModelComparison:
         with referee.open(first) as original, _second(second, referee) as other:
+            _check_inputs(original, other, as_proto(second))
             samples = samples_of(first, original, sources, seed, varied=is_close)
             fed = [sample.feeds for sample in samples]
             pairs = [_run(original, other, feeds, retyped) for feeds in fed]
@@ -168,6 +171,24 @@ def _second(model: ModelLike, referee: Referee) -> Iterator[Runner]:
                 f"the first model opens, but not the second: {error}"
             ) from error
         yield session
+
+
+def _check_inputs(first: Runner, second: Runner, proto: onnx.ModelProto) -> None:
+    """Check that the second model needs no input that the first has not; defaults are not needed.
+
+    Raises:
+        UsageError: it does; both lists of names are in the message.
+    """
+    given = {*first.inputs, *(tensor.name for tensor in proto.graph.initializer)}
+    lacking = [name for name in second.inputs if name not in given]
+    if lacking:
+        one, other = (", ".join(map(repr, each.inputs)) or "none" for each in (first, second))
+        raise UsageError(
+            f"the second model needs the input{'s' if len(lacking) > 1 else ''} "
+            f"{', '.join(map(repr, lacking))}, which the first lacks: the first has {one}, the "
+            f"second {other}; `tiered optimize --passes 'rename{{tensors={{old: new}}}}'` gives an "
+            "input another name"
+        )
 
 
 def _run(

@@ -135,6 +135,13 @@ def _check_dtype(form: Form) -> None:
         raise form.declines("needs a known dtype for its new operands")
 
 
+def _check_bounds(form: Form) -> None:
+    """Clip before 11 has attributes, and runtimes refuse a min above max."""
+    low, high = form.numbers(1), form.numbers(2)
+    if low is not None and high is not None and (low > high).any():
+        raise form.declines("has a min above max, which is not defined before opset 11")
+
+
 def _write_plain_cast(since: int, attribute: str, dtypes: frozenset[int]) -> Change:
     """Return the row of an attribute of casts that only casts to some dtypes obey."""
 
@@ -331,7 +338,7 @@ MEANINGS: Final[Mapping[str, tuple[Change, ...]]] = {
     "BitShift": (Change(28, write=_write_shift),),
     "Cast": _CAST,
     "CastLike": _CAST,
-    "Clip": (Change(11, read=_check_dtype),),
+    "Clip": (Change(11, read=_check_dtype, write=_check_bounds),),
     "Compress": (negative_axes("axis"),),
     "ConvTranspose": (_both(11, _check_sides),),
     "DequantizeLinear": (Change(23, write=_write_dequantized_dtype), _ONE_SCALE),

@@ -9,7 +9,7 @@ def merge_models(
     ctx: PassContext,
     *,
     file: str = "",
-    connect: dict[str, str] | None = None,
+    connect: dict[str, str | list[str]] | None = None,
     prefix: str = "",
     keep: bool = False,
 ) -> Skip | None:
@@ -19,8 +19,8 @@ def merge_models(
 
     Args:
         file: the second model.
-        connect: the input of the second model by output of this one; by default those of equal
-            name.
+        connect: the input of the second model by output of this one, or a list of inputs; by
+            default those of equal name.
         prefix: for the names of the second model that are not connected.
         keep: connected outputs stay outputs.
 

@@ -2,7 +2,15 @@
 
 from typing import Literal
 
-from tiered import Model, PassContext, QuantisationSettings, budget_of, module_pass, quantise_model
+from tiered import (
+    FEW_BITS,
+    Model,
+    PassContext,
+    QuantisationSettings,
+    budget_of,
+    module_pass,
+    quantise_model,
+)
 
 
 @module_pass(
@@ -10,7 +18,7 @@ from tiered import Model, PassContext, QuantisationSettings, budget_of, module_p
     required=("inline", "fuse_bn_into_conv", "fold_constant"),
     followed_by=("eliminate_unused_initializer", "eliminate_deadend"),
     acts_on=("Conv", "ConvTranspose", "Gemm", "MatMul"),
-    numerics="lossy",
+    numerics=FEW_BITS,
 )
 def quantize(
     model: Model,

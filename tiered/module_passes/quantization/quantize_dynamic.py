@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from tiered import Model, OutputBudget, PassContext, module_pass, quantise_dynamically
+from tiered import FEW_BITS, Model, OutputBudget, PassContext, module_pass, quantise_dynamically
 
 
 @module_pass(
@@ -10,7 +10,7 @@ from tiered import Model, OutputBudget, PassContext, module_pass, quantise_dynam
     required=("inline", "fold_constant"),
     followed_by=("eliminate_unused_initializer", "eliminate_deadend"),
     acts_on=("Conv", "ConvTranspose", "Gemm", "MatMul"),
-    numerics="lossy",
+    numerics=FEW_BITS,
 )
 def quantize_dynamic(
     model: Model,
