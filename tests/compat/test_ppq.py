@@ -50,6 +50,12 @@ def graph(text: str = TEXT) -> BaseGraph:
     return BaseGraph(model(text).main)
 
 
+def model_of(on: BaseGraph) -> Model:
+    found = on.graph.model
+    assert isinstance(found, Model)
+    return found
+
+
 # --- searching ------------------------------------------------------------------------------------
 
 
@@ -598,8 +604,8 @@ def test_what_cannot_be_quantised_is_refused() -> None:
 def test_an_operation_is_removed_first_and_linked_later() -> None:
     """The usual edit of PPQ: remove, create, link to the variable that stayed."""
     on = graph()
-    before = on.graph.model.to_proto()
-    mark = on.graph.model.mark()
+    before = model_of(on).to_proto()
+    mark = model_of(on).mark()
     neg = on.operations["node_c"]
     (read,), (written,) = neg.inputs, neg.outputs
     assert read is not None
@@ -615,11 +621,11 @@ def test_an_operation_is_removed_first_and_linked_later() -> None:
     on.create_link_with_op(made, None, written)
     assert [operation.type for operation in on.topological_sort()] == ["Relu", "Add", "Exp", "Abs"]
     assert (made.inputs, made.outputs) == ((read,), (written,))
-    on.graph.model.check_view()
+    model_of(on).check_view()
     (y,) = TorchExecutor(on).forward(np.zeros((2, 3), np.float32))
     np.testing.assert_allclose(y, np.exp([[1, 2, 3]] * 2), rtol=1e-6)
-    on.graph.model.undo_to(mark)
-    assert on.graph.model.to_proto() == before
+    model_of(on).undo_to(mark)
+    assert model_of(on).to_proto() == before
 
 
 def test_a_source_is_exchanged() -> None:
@@ -640,7 +646,7 @@ def test_a_source_is_exchanged() -> None:
         c.source_op = relu
     with pytest.raises(ModelError, match="'w' is an input or a parameter"):
         on.variables["w"].source_op = made
-    on.graph.model.check_view()
+    model_of(on).check_view()
 
 
 def test_an_output_that_is_read_is_exchanged() -> None:
@@ -657,7 +663,7 @@ def test_an_output_that_is_read_is_exchanged() -> None:
     with pytest.raises(ModelError, match="'c' has a source already"):
         relu.set_output(0, on.variables["c"])
     assert all(not node.domain for node in on.graph.nodes)
-    on.graph.model.check_view()
+    model_of(on).check_view()
     (y,) = TorchExecutor(on).forward(np.zeros((2, 3), np.float32))
     np.testing.assert_allclose(y, [[1, 2, 3]] * 2)
 
@@ -684,9 +690,9 @@ def test_resizes_of_opset_10_have_their_operands() -> None:
     GraphFormatter(on).format_resize()
     (resize,) = on.topological_sort()
     assert (resize.opset.version, resize.num_of_input) == (11, 3)
-    again = on.graph.model.mark()
+    again = model_of(on).mark()
     GraphFormatter(on).format_resize()
-    assert not on.graph.model.changed_since(again)
+    assert not model_of(on).changed_since(again)
     plain = graph()
     GraphFormatter(plain).format_resize()
-    assert ops(plain.graph.model) == ["Relu", "Add", "Neg", "Abs"]
+    assert ops(model_of(plain)) == ["Relu", "Add", "Neg", "Abs"]
