@@ -227,6 +227,11 @@ def test_pattern_tables_hold_dataflow_patterns() -> None:
     made = merge(parse(text))
     assert ops(made) == ["npu.dense_relu"]
     assert seen == ["y"]
+    for target, marked in (("npu", ["tiered.compiler"]), ("other", [])):
+        tvm.ir.register_op_attr("sigmoid", f"target.{target}", True)
+        (node,) = tvm.AnnotateTarget([target])(made).graph.node
+        keys = [entry.key for entry in node.metadata_props if entry.key == "tiered.compiler"]
+        assert keys == marked
     assert ops(tvm.MergeComposite([("d", dense, lambda extract: False)])(parse(text))) == [
         "MatMul", "Relu",
     ]  # fmt: skip

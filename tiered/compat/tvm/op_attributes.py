@@ -9,6 +9,7 @@ from typing import Any, Final
 from tiered.analysis.layout.rules import layout_rule
 from tiered.compat.tvm.patterns.operator_names import operators_of
 from tiered.extensions.partition import OperatorSupport, create_op_support
+from tiered.extensions.partition.supports import COMPOSITES
 from tiered.graph import Graph, Node
 from tiered.support.errors import UsageError
 from tiered.targets.coverage import operator_name
@@ -63,12 +64,17 @@ register = register_op_attr
 
 
 def registered_support(target: str) -> OperatorSupport | None:
-    """Return the support of a target by its registered predicates; None if it has none."""
+    """Return the support of a target by its registered predicates; None if it has none.
+
+    It takes its own composites too: `npu.conv_relu` of `npu`.
+    """
     table = _PREDICATES.get(target)
     if table is None:
         return None
 
     def takes(graph: Graph, node: Node) -> bool:
+        if node.domain == COMPOSITES:
+            return node.op_type.startswith(f"{target}.")
         predicate = table.get(operator_name(node), False)
         if isinstance(predicate, bool):
             return predicate
