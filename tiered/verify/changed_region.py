@@ -69,13 +69,16 @@ def changed_region(before: onnx.ModelProto, after: onnx.ModelProto) -> Region | 
 
 
 def changed_nodes(
-    sides: tuple[Part, Part], touched: Collection[int] | None = None
+    sides: tuple[Part, Part],
+    touched: Collection[int] | None = None,
+    weights: Collection[str] | None = None,
 ) -> Inside:
     """Return the nodes that are only on one side, or compute something else on the other.
 
     Args:
         sides: before and after.
         touched: the only numbers that may differ; None for all.
+        weights: the only weights that may differ; None for all.
     """
     before, after = sides
     versions = [{(each.domain, each.version) for each in part.frame.opset_import} for part in sides]
@@ -88,7 +91,8 @@ def changed_nodes(
         {at: _key(part.nodes[at]) for at in some} for part, some in zip(sides, looked, strict=True)
     ]
     kept = {*keys_of[0].values()} & {*keys_of[1].values()}
-    constants, functions = _changed_constants(*sides), _changed_functions(*sides)
+    constants = _changed_constants(*sides, weights)
+    functions = _changed_functions(*sides)
     inside = []
     for part, keys in zip(sides, keys_of, strict=True):
         nodes = {at for at, key in keys.items() if key not in kept}
@@ -99,12 +103,20 @@ def changed_nodes(
     return inside[0], inside[1]
 
 
-def region_of(sides: tuple[Part, Part], inside: Inside) -> Region | None:
-    """Return nodes with their borders; None if no result of theirs is read outside."""
+def region_of(
+    sides: tuple[Part, Part], inside: Inside, weights: Collection[str] | None = None
+) -> Region | None:
+    """Return nodes with their borders; None if no result of theirs is read outside.
+
+    Args:
+        sides: before and after.
+        inside: the nodes.
+        weights: the only weights that may differ; None for all.
+    """
     made: dict[str, None] = {}
     for part, nodes in zip(sides, inside, strict=True):
         made.update((n, None) for at in sorted(nodes) for n in part.nodes[at].output if n)
-    made.update((name, None) for name in _changed_constants(*sides))
+    made.update((name, None) for name in _changed_constants(*sides, weights))
     writes = [
         name
         for name in made
@@ -220,12 +232,22 @@ def _key(node: onnx.NodeProto) -> bytes:
     return bytes(bare.SerializeToString(deterministic=True))
 
 
-def _changed_constants(before: Part, after: Part) -> set[str]:
-    """Return the constants that are on both sides with different contents."""
+def _changed_constants(
+    before: Part, after: Part, names: Collection[str] | None = None
+) -> set[str]:
+    """Return the constants that are on both sides with different contents.
+
+    Args:
+        before: one side.
+        after: the other.
+        names: the only ones that may differ; None for all.
+    """
     return {
         name
-        for name, weight in before.weights.items()
-        if name in after.weights and not _are_same(weight, after.weights[name])
+        for name in (before.weights if names is None else names)
+        if name in before.weights
+        and name in after.weights
+        and not _are_same(before.weights[name], after.weights[name])
     }
 
 

@@ -39,7 +39,7 @@ class Part:
     nodes: dict[int, onnx.NodeProto]
     inputs: Mapping[str, onnx.ValueInfoProto]
     outputs: Mapping[str, onnx.ValueInfoProto]
-    weights: Mapping[str, Weight]
+    weights: dict[str, Weight]
     known: Mapping[str, onnx.ValueInfoProto] = field(default_factory=dict)
     name: str = "part"
     reads: dict[int, tuple[str, ...]] = field(default_factory=dict)
@@ -72,6 +72,7 @@ class Part:
         return replace(
             self,
             nodes=dict(self.nodes),
+            weights=dict(self.weights),
             reads=dict(self.reads),
             producer=dict(self.producer),
             consumers=dict(self.consumers),

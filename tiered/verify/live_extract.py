@@ -78,9 +78,11 @@ class Step:
     def apply(self, part: Part) -> None:
         """Change the part before the edits into the part after them."""
         part.exchange(self.removed, self.added)
-        if self.weights:
-            weights = {**part.weights, **self.weights}
-            part.weights = {name: w for name, w in weights.items() if w is not None}
+        for name, weight in self.weights.items():
+            if weight is None:
+                part.weights.pop(name, None)
+            else:
+                part.weights[name] = weight
         for name, value in self.rest.items():
             setattr(part, name, value)
 
@@ -105,10 +107,11 @@ def advance(part: Part, model: Model, entries: Iterable[Entry]) -> Step | None:
     rest: dict[str, Any] = {"frame": _frame(model)} if touched.frame else {}
     weights: dict[str, Weight | None] = {}
     if touched.borders:
-        now = _weights(model)
-        weights.update((name, w) for name, w in now.items() if part.weights.get(name) is not w)
-        weights.update((name, None) for name in part.weights if name not in now)
         rest |= {"inputs": _inputs(model), "outputs": _outputs(model)}
+    for name in touched.constants:
+        now = _weight(model, name)
+        if now is not part.weights.get(name):
+            weights[name] = now
     step = Step(removed, added, weights, rest)
     step.apply(part)
     return step
@@ -129,7 +132,8 @@ class _Touched:
 
     Attributes:
         frame: whether a local function or an opset changed.
-        borders: whether an input, an output or a weight may have changed.
+        borders: whether an input or an output may have changed.
+        constants: the names of the weights that may have changed.
         all: whether any node may have changed.
     """
 
@@ -137,6 +141,7 @@ class _Touched:
         self.numbers: set[int] = set()
         self.frame = False
         self.borders = False
+        self.constants: dict[str, None] = {}
         self.all = False
         self._model = model
 
@@ -145,7 +150,9 @@ class _Touched:
         if edit in _HARMLESS and edit is not Edit.RENAME_NODE:
             return
         if edit in NODE_EDITS:
-            self.borders = self.borders or edit is Edit.FOLD_TO_INITIALIZER
+            if edit is Edit.FOLD_TO_INITIALIZER:
+                self.borders = True
+                self.constants[entry[3].name] = None
             self._node(subject)
             for other in entry[2:]:
                 if isinstance(other, Graph):  # its graph before the edit
@@ -153,7 +160,10 @@ class _Touched:
                 elif isinstance(other, Node):
                     self._node(other)
         elif edit is Edit.RENAME_VALUE or edit in _CONSTANTS:
-            self.borders = True
+            self.borders = self.borders or edit is Edit.RENAME_VALUE or subject.is_graph_output
+            self.constants[subject.name] = None
+            if edit is Edit.RENAME_VALUE:
+                self.constants[entry[2]] = None
             for node in (subject.producer, *subject._users.values()):
                 if node is not None:
                     self._node(node)
@@ -162,6 +172,8 @@ class _Touched:
                     self._graph(graph)
         elif edit in INTERFACE_EDITS:
             self.borders = True
+            # An initializer may be an input from now on, or none any more.
+            self.constants.update((value.name, None) for value in subject.initializers)
             self._graph(subject)
         elif edit in (Edit.ADD_FUNCTION, Edit.REMOVE_FUNCTION, Edit.SET_OPSET):
             self.frame = True
@@ -198,6 +210,12 @@ def _frame(model: Model) -> onnx.ModelProto:
         frame.opset_import.add(domain=domain, version=version)
     frame.functions.extend(export_function(function) for function in model.functions)
     return frame
+
+
+def _weight(model: Model, name: str) -> Weight | None:
+    """Return the contents of an initializer of the main graph; None if there is none."""
+    value = model.main.values.get(name)
+    return None if value is None or not value.is_initializer else value.default
 
 
 def _weights(model: Model) -> dict[str, Weight]:
