@@ -34,6 +34,7 @@ ORDER = (
     "analysis.legalization",
     "analysis.aspects",
     "verify",
+    "certify",
     "numerics",
     "numerics.calibration",
     "numerics.precision",

@@ -1,0 +1,91 @@
+"""Certify on runs: what is right is proved, what is wrong is refuted, and the file says how."""
+
+import json
+from pathlib import Path
+
+import onnx
+import pytest
+
+from tests.extensions.debug.wrong_passes import WRONG, Wrong
+from tiered import Model, PassContext, VerificationError, optimize, optimize_model
+from tiered.certify import Certify
+from tiered.support.errors import UsageError
+from tiered.testing import parse
+
+TEXT = """(float[N,4] x) => (float[N,4] y) <float one = {1}, int64[2] s = {-1, 4}> {
+    a = Mul(x, one)  b = Reshape(a, s)  c = Relu(b)  y = Identity(c) }"""
+NOT_COMPUTED = {"lie_about_type", "make_a_cycle", "raise_in_the_middle"}
+"""Wrong passes that change nothing that is computed, or that fail by themselves."""
+
+
+def test_each_rewrite_of_a_run_is_proved() -> None:
+    result = optimize_model(parse(TEXT), certify=True)
+    assert result.certify is not None
+    assert len(result.certify.findings.rewrites) == result.model.gate.count
+    assert {each.word for each in result.certify.findings.rewrites} == {"bits"}
+
+
+@pytest.mark.parametrize("case", WRONG, ids=lambda case: case.name)
+def test_a_wrong_pass_is_not_certified(case: Wrong) -> None:
+    if case.name in NOT_COMPUTED:
+        pytest.skip("nothing that is computed changes")
+    certify = Certify()
+    with PassContext.isolated(instruments=[certify]):
+        case.pass_(Model.from_proto(parse(case.model)))
+    assert [each for each in certify.findings.rewrites if not each.is_proved]
+
+
+def test_a_wrong_pass_is_refuted_with_what_shows_it() -> None:
+    case = next(case for case in WRONG if case.name == "swap_operands_of_sub")
+    certify = Certify()
+    with PassContext.isolated(instruments=[certify]):
+        case.pass_(Model.from_proto(parse(case.model)))
+    (found,) = certify.findings.rewrites
+    assert found.word == "refuted"
+    assert "max" in found.reason
+
+
+def test_strict_raises_where_a_rewrite_is_not_proved() -> None:
+    case = next(case for case in WRONG if case.name == "drop_bias")
+    with (
+        PassContext.isolated(instruments=[Certify(strict=True)]),
+        pytest.raises(VerificationError, match="is not certified"),
+    ):
+        case.pass_(Model.from_proto(parse(case.model)))
+
+
+def test_the_certificate_has_each_rewrite(tmp_path: Path) -> None:
+    source, out, file = (tmp_path / name for name in ("in.onnx", "out.onnx", "c.json"))
+    onnx.save(parse(TEXT), source)
+    optimize(source, out, certify=str(file))
+    found = json.loads(file.read_text())
+    assert found["before"]["file"] == "in.onnx"
+    assert [each["number"] for each in found["rewrites"]] == [*range(1, len(found["rewrites"]) + 1)]
+    assert all(each["proved"] == "bits" for each in found["rewrites"])
+    regions = [each["region"] for each in found["rewrites"] if isinstance(each["region"], dict)]
+    assert any("Mul" in region["before"] for region in regions)
+
+
+def test_the_same_run_gives_the_same_certificate(tmp_path: Path) -> None:
+    source = tmp_path / "in.onnx"
+    onnx.save(parse(TEXT), source)
+    texts = []
+    for name in ("a", "b"):
+        file = tmp_path / f"{name}.json"
+        optimize(source, tmp_path / "out.onnx", certify=str(file))
+        texts.append(file.read_text())
+    assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize("how", ["stict", "file.txt", "strict,file.txt"])
+def test_a_wrong_value_is_an_error(how: str) -> None:
+    with pytest.raises(UsageError, match="certify takes"):
+        optimize_model(parse(TEXT), certify=how)
+
+
+def test_a_pass_that_fails_leaves_no_finding() -> None:
+    case = next(case for case in WRONG if case.name == "raise_in_the_middle")
+    certify = Certify()
+    with PassContext.isolated(instruments=[certify], on_error="skip"):
+        case.pass_(Model.from_proto(parse(case.model)))
+    assert certify.findings.rewrites == []

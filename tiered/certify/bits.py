@@ -1,0 +1,30 @@
+"""The domain of bits: elements are terms, and equal terms are equal bits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from tiered.certify.call import Call, Results
+from tiered.certify.evaluate import free_terms
+from tiered.certify.rules.constant import CONSTANTS
+from tiered.certify.rules.elementwise import ELEMENTWISE
+from tiered.certify.rules.flow import FLOW
+from tiered.certify.rules.lists import LISTS
+from tiered.certify.rules.moves import MOVES
+from tiered.certify.terms import Array, constants
+
+Rule = Callable[[Call], Results]
+RULES: Final[dict[str, Rule]] = {**MOVES, **CONSTANTS, **ELEMENTWISE, **LISTS, **FLOW}
+
+
+class Bits:
+    """Terms of 128 bits."""
+
+    name = "bits"
+
+    def constant(self, numbers: Array) -> Array:
+        return constants(numbers)
+
+    def free(self, key: object, shape: Sequence[int]) -> Array:
+        return free_terms(key, shape)

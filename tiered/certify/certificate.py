@@ -1,0 +1,123 @@
+"""The certificate: a JSON file of what was proved of each rewrite, and by what.
+
+One object:
+    format: 1; tiered: the version that wrote it.
+    before, after: {file, sha256} of the models; null for one that was not written.
+    counts: how many rewrites were proved in which way.
+    collision: the probability of a collision of terms, as text.
+    axioms: {name: statement} of those that were used; runtime_axioms: names of those of a runtime.
+    rewrites: [{number, pass, level, law, node, proved, sizes, axioms, bound, reason, region}]:
+        proved is "bits", "reals", "run", "interface", "refuted" or "unproved"; sizes are those of
+        the dims, by name; bound is how far computed constants may be from exact ones, in ulps.
+        region is null, the number of an equal one ("#12"), or {borders: {name: type}, outputs,
+        before, after: ONNX text, constants: [{name: digest}, {name: digest}]}.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Hashable
+from typing import Any, Final
+
+import onnx
+
+from tiered.certify.axioms import AXIOMS, RUNTIME
+from tiered.certify.problem import Problem, Side
+from tiered.certify.records import Certified, Findings
+from tiered.graph.core.tensor import Tensor
+from tiered.support.errors import ModelError
+from tiered.support.whole_files import write_text
+
+Path = str | os.PathLike[str]
+COLLISION: Final = "about n * n / 2**129 for n different terms, if the mixing is as good as random"
+
+
+def write_certificate(
+    path: str, findings: Findings, before: Path | onnx.ModelProto, after: Path | None
+) -> None:
+    """Write the certificate of a run.
+
+    Raises:
+        ModelError: the file cannot be written.
+    """
+    write_text(path, json.dumps(certificate(findings, before, after), indent=1) + "\n")
+
+
+def certificate(
+    findings: Findings, before: Path | onnx.ModelProto, after: Path | None
+) -> dict[str, Any]:
+    """Return the certificate of a run as plain data."""
+    from tiered import __version__
+
+    used = {axiom for each in findings.rewrites if each.proof for axiom in each.proof.axioms}
+    seen: dict[Hashable, int] = {}
+    return {
+        "format": 1,
+        "tiered": __version__,
+        "before": None if isinstance(before, onnx.ModelProto) else _file(before),
+        "after": None if after is None else _file(after),
+        "counts": {**findings.counts()},
+        "collision": COLLISION,
+        "axioms": {name: AXIOMS[name] for name in sorted(used)},
+        "runtime_axioms": sorted(used & RUNTIME.keys()),
+        "rewrites": [_rewrite(each, seen) for each in findings.rewrites],
+    }
+
+
+def _file(path: Path) -> dict[str, str]:
+    try:
+        with open(path, "rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise ModelError(f"cannot read {os.fspath(path)!r} for the certificate: {error}") from error
+    return {"file": os.path.basename(os.fspath(path)), "sha256": digest}
+
+
+def _rewrite(found: Certified, seen: dict[Hashable, int]) -> dict[str, Any]:
+    proof = found.proof
+    return {
+        "number": found.number,
+        "pass": found.pass_name,
+        "level": found.level,
+        "law": found.law,
+        "node": found.anchor,
+        "proved": found.word,
+        "sizes": [] if proof is None else [dict(sizes) for sizes in proof.sizes],
+        "axioms": [] if proof is None else sorted(proof.axioms),
+        "bound": 0.0 if proof is None else proof.bound,
+        "reason": found.reason,
+        "region": None if found.problem is None else _region(found.number, found.problem, seen),
+    }
+
+
+def _region(number: int, problem: Problem, seen: dict[Hashable, int]) -> dict[str, Any] | str:
+    # Names count here: readers look a region up by them.
+    key = problem.key(()), tuple(problem.borders), tuple(problem.outputs)
+    first = seen.setdefault(key, number)
+    if first != number:
+        return f"#{first}"
+    return {
+        "borders": {name: str(border) for name, border in problem.borders.items()},
+        "outputs": [*problem.outputs],
+        "before": _text(problem, problem.sides[0]),
+        "after": _text(problem, problem.sides[1]),
+        "constants": [
+            {name: digest_of(tensor) for name, tensor in side.constants.items()}
+            for side in problem.sides
+        ],
+    }
+
+
+def digest_of(tensor: Tensor) -> str:
+    """Return a digest of the dtype, the dims and the bits of a constant."""
+    return hashlib.blake2b(repr(tensor.key()).encode(), digest_size=16).hexdigest()
+
+
+def _text(problem: Problem, side: Side) -> str:
+    graph = onnx.GraphProto(name="region")
+    graph.input.extend(onnx.ValueInfoProto(name=name) for name in problem.borders)
+    graph.output.extend(onnx.ValueInfoProto(name=name) for name in problem.outputs)
+    graph.node.extend(side.nodes)
+    return str(onnx.printer.to_text(graph))

@@ -1,0 +1,248 @@
+"""The checker: do two regions compute the same? Proved, or not and why.
+
+It knows operators, not passes. Each side is evaluated with a term for each element. Equal terms of
+all outputs, at all sizes that are tried, are a proof for every value of the inputs at those sizes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+import numpy as np
+
+from tiered.certify.axioms import RUNTIME
+from tiered.certify.bits import RULES, Bits
+from tiered.certify.call import Call, Domain, Results, constant
+from tiered.certify.evaluate import Scope, Setting
+from tiered.certify.problem import Problem, Side
+from tiered.certify.sizes import Sizes
+from tiered.certify.terms import Array
+from tiered.certify.values import Tensor, Unproved, numpy_dtype
+from tiered.graph.core.types import TensorType
+
+DomainName = Literal["bits", "reals"]
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What the checker found.
+
+    Attributes:
+        domain: the domain of the proof; "" if there is none.
+        sizes: the sizes at which it holds; [{}] where all dims have sizes.
+        axioms: the axioms that it used.
+        reason: why there is no proof.
+        differs: the output that differs, and the sizes at which it does, if one does.
+        bound: how far computed constants are from exact ones, in ulps; 0 without any.
+    """
+
+    domain: DomainName | Literal[""]
+    sizes: Sequence[Mapping[str, int]] = ()
+    axioms: frozenset[str] = frozenset()
+    reason: str = ""
+    differs: tuple[str, Mapping[str, int]] | None = None
+    bound: float = 0.0
+
+    @property
+    def is_proved(self) -> bool:
+        return bool(self.domain)
+
+    @property
+    def word(self) -> Literal["bits", "reals"]:
+        """The domain of a proof."""
+        assert self.domain
+        return self.domain
+
+    @property
+    def trusts_runtime(self) -> bool:
+        """Whether it used an axiom that a runtime grants."""
+        return not self.axioms.isdisjoint(RUNTIME)
+
+
+@dataclass(frozen=True)
+class Method:
+    """One way to prove: a domain with its rules."""
+
+    name: DomainName
+    domain: Callable[[], Domain]
+    rules: dict[str, Callable[[Call], Results]]
+    trusts_runtime: bool = False
+
+
+METHODS: Final = (
+    Method("bits", Bits, RULES),
+    Method("bits", Bits, RULES, trusts_runtime=True),
+)
+
+
+class Illegal(Exception):
+    """What was there before has no terms at some sizes."""
+
+
+class Checker:
+    """Proves problems, equal ones once."""
+
+    def __init__(self, methods: Sequence[Method] = METHODS) -> None:
+        self._methods = methods
+        self._known: dict[Hashable, Proof] = {}
+
+    def prove(self, problem: Problem) -> Proof:
+        """Return the proof in the first domain that has one; else the reason of the first."""
+        failed: Proof | None = None
+        shared = problem.shared()
+        for abstract in (shared, frozenset[str]()) if shared else (shared,):
+            key = problem.key(abstract)
+            proof = self._known.get(key)
+            if proof is None:
+                proof = self._known[key] = self._first(problem, abstract)
+            if proof.is_proved:
+                return proof
+            failed = proof
+        assert failed is not None
+        return failed
+
+    def _first(self, problem: Problem, abstract: frozenset[str]) -> Proof:
+        failed: Proof | None = None
+        for method in self._methods:
+            proof = _proof(problem, method, abstract)
+            if proof.is_proved:
+                return proof
+            if failed is None or (proof.differs and not failed.differs):
+                failed = proof
+        assert failed is not None
+        return failed
+
+
+def _proof(problem: Problem, method: Method, abstract: frozenset[str]) -> Proof:
+    axioms: set[str] = set()
+    held: list[Mapping[str, int]] = []
+    refused = ""
+    names = problem.dim_names()
+    for sizes in problem.sizes:
+        at = _At(problem, method, sizes, abstract)
+        try:
+            before = at.outputs(0)
+        except Unproved as error:
+            # The sizes may be none that the model takes.
+            refused = refused or str(error)
+            continue
+        used = {name: sizes[name] for name in names}
+        try:
+            after = at.outputs(1)
+            wrong = [name for name in problem.outputs if not _equal(before[name], after[name])]
+        except Unproved as error:
+            return Proof("", reason=str(error))
+        except Illegal as error:
+            refused = refused or str(error)
+            continue
+        if wrong:
+            text = f"{wrong[0]} is not computed alike" + (f" at {_shown(used)}" if used else "")
+            return Proof("", reason=text, differs=(wrong[0], used))
+        held.append(used)
+        axioms |= at.axioms()
+        if not used and not at.uses_sizes:
+            break
+    if not held or (refused and all(min(used.values(), default=2) < 2 for used in held)):
+        return Proof("", reason=refused or "no sizes were tried")
+    return Proof(method.name, held, frozenset(axioms))
+
+
+def _shown(sizes: Mapping[str, int]) -> str:
+    return ", ".join(f"{name}={size}" for name, size in sizes.items())
+
+
+def _equal(one: Tensor | None, other: Tensor | None) -> bool:
+    if one is other:
+        return True
+    if one is None or other is None or one.dtype != other.dtype or one.shape != other.shape:
+        return False
+    try:
+        _ = one.known is not None or one.terms
+    except Unproved as error:
+        raise Illegal(str(error)) from error
+    if one.known is not None and other.known is not None and one.known.dtype.kind in "iubf":
+        return _are_same(one.known, other.known)
+    return bool(np.array_equal(one.terms, other.terms))
+
+
+def _are_same(one: Array, other: Array) -> bool:
+    """Return whether numbers have the same bits; all NaNs count as one."""
+    if one.dtype.kind != "f":
+        return bool(np.array_equal(one, other))
+    bits = f"u{one.dtype.itemsize}"
+    same = np.ascontiguousarray(one).view(bits) == np.ascontiguousarray(other).view(bits)
+    return bool(same.all()) or bool((same | (np.isnan(one) & np.isnan(other))).all())
+
+
+class _At:
+    """A problem at some sizes, in one domain."""
+
+    def __init__(
+        self, problem: Problem, method: Method, sizes: Sizes, abstract: frozenset[str]
+    ) -> None:
+        self._problem = problem
+        self._sizes = sizes
+        self._setting = Setting(
+            method.domain(), method.rules, problem.opsets, {}, method.trusts_runtime
+        )
+        self._abstract = abstract
+        self._known = problem.given.at(sizes)
+        self._values: dict[str, Tensor] = {}
+        self._scopes: list[Scope] = []
+
+    def outputs(self, index: int) -> dict[str, Tensor | None]:
+        """Return the outputs of a side.
+
+        Raises:
+            Unproved: one has no terms.
+        """
+        side = self._problem.sides[index]
+        scope = Scope(replace(self._setting, functions=side.functions))
+        self._scopes.append(scope)
+        scope.values.update(self._borders())
+        scope.values.update((name, self._constant(name, side)) for name in side.constants)
+        scope.run(side.nodes)
+        return {name: scope.find(name) for name in self._problem.outputs}
+
+    def axioms(self) -> set[str]:
+        """Return the axioms of nodes that are on one side alone."""
+        before, after = (scope.axioms for scope in self._scopes)
+        alone = [axioms for key, axioms in before.items() if not key or key not in after]
+        alone += [axioms for key, axioms in after.items() if not key or key not in before]
+        return {axiom for each in alone for axiom in each}
+
+    @property
+    def uses_sizes(self) -> bool:
+        """Whether what borders are known to be depends on sizes."""
+        return bool(self._known)
+
+    def _borders(self) -> dict[str, Tensor]:
+        if not self._values:
+            for name in self._problem.borders:
+                self._values[name] = self._border(name)
+        return self._values
+
+    def _border(self, name: str) -> Tensor:
+        border, domain = self._problem.borders[name], self._setting.domain
+        numbers = self._known.get(name)
+        if numbers is not None:
+            return constant(domain, numbers, border.dtype)
+        shape = border.shape(self._sizes)
+        if shape is None:
+            raise Unproved(f"no shape of {name} is known: {border}")
+        numpy_dtype(border.dtype)
+        return self._setting.free(TensorType(border.dtype, shape), ("border", name))
+
+    def _constant(self, name: str, side: Side) -> Tensor:
+        if name in self._values:
+            return self._values[name]
+        stored, domain = side.constants[name], self._setting.domain
+        if name in self._abstract:
+            made = self._setting.free(TensorType(stored.dtype, stored.shape), ("constant", name))
+        else:
+            made = constant(domain, stored.dense(), stored.dtype)
+        if all(side.constants.get(name) is stored for side in self._problem.sides):
+            self._values[name] = made
+        return made

@@ -1,0 +1,321 @@
+"""Walk a graph: each value gets a tensor, by the rule of the operator that computes it.
+
+An operator without a rule is a function of all that it reads: each element is a hash of the
+operator, the whole operands and its place. Random operators and those without a definition have
+their names in the hash, too: two of them are never equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+import onnx
+from onnx import shape_inference
+from onnx.defs import OpSchema
+
+from tiered.certify.call import Call, Domain, NoRule, Results, constant
+from tiered.certify.problem import content_of
+from tiered.certify.terms import Array, leaf, seed_of
+from tiered.certify.values import Tensor, Unproved
+from tiered.graph.core.schema import schema_of
+from tiered.graph.core.types import TensorType, read_type, tensor_type, write_type
+
+FunctionKey = tuple[str, str, str]
+Rule = Callable[[Call], Results]
+_DEPTH: Final = 64
+_SMALL: Final = 1024
+_BODIES: Final = frozenset(("If", "Loop", "Scan", "SequenceMap"))
+_RANDOM: Final = frozenset(
+    ("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform",
+     "RandomUniformLike")
+)  # fmt: skip
+
+
+class Kept(NamedTuple):
+    """What a node gave, the axioms that it used, and its operands."""
+
+    results: Results
+    axioms: set[str]
+    inputs: Sequence[Tensor | None]
+
+
+@dataclass
+class Setting:
+    """What both sides of a proof share.
+
+    Attributes:
+        domain: what elements are.
+        rules: the meaning of operators, by name; those of other domains as "domain::Name".
+        opsets: the imported versions, by domain.
+        functions: the local functions.
+        trusts_runtime: whether the axioms of a runtime may be used.
+        results: what nodes gave, by content and operands.
+        unknowns: the free tensors, by key.
+    """
+
+    domain: Domain
+    rules: Mapping[str, Rule]
+    opsets: Mapping[str, int]
+    functions: Mapping[FunctionKey, onnx.FunctionProto]
+    trusts_runtime: bool
+    results: dict[tuple[object, ...], Kept] = field(default_factory=dict)
+    unknowns: dict[tuple[object, ...], Tensor] = field(default_factory=dict)
+
+    def free(self, kind: TensorType, key: tuple[object, ...]) -> Tensor:
+        """Return a tensor of unknowns that a key identifies: one object for each."""
+        made = self.unknowns.get((kind, *key))
+        if made is None:
+            made = self.unknowns[kind, *key] = free(self.domain, kind, key)
+        return made
+
+
+class Scope:
+    """The names of a graph, and of those around it.
+
+    Attributes:
+        axioms: those that were used, by the key of the node that used them.
+    """
+
+    def __init__(self, setting: Setting, outer: Scope | None = None, depth: int = 0) -> None:
+        if depth > _DEPTH:
+            raise Unproved("bodies or functions nested too deep")
+        self.setting = setting
+        self.outer = outer
+        self.depth = depth
+        self.values: dict[str, Tensor | None] = {}
+        self.axioms: dict[tuple[object, ...], set[str]] = {} if outer is None else outer.axioms
+
+    @property
+    def trusts_runtime(self) -> bool:
+        return self.setting.trusts_runtime
+
+    @property
+    def opsets(self) -> Mapping[str, int]:
+        return self.setting.opsets
+
+    def free(self, kind: TensorType, key: tuple[object, ...]) -> Tensor:
+        """Return a tensor of unknowns that a key identifies: one object for each."""
+        return self.setting.free(kind, key)
+
+    def body(self, body: onnx.GraphProto, inputs: Sequence[Tensor]) -> list[Tensor]:
+        """Return the outputs of a body of a node in this graph.
+
+        Raises:
+            Unproved: one has no terms.
+        """
+        inner = Scope(self.setting, self, self.depth + 1)
+        if body.sparse_initializer:
+            raise Unproved("a body has sparse constants")
+        domain = self.setting.domain
+        for tensor in body.initializer:
+            numbers = onnx.numpy_helper.to_array(tensor)
+            inner.values[tensor.name] = constant(domain, numbers, tensor.data_type)
+        inner.values.update(zip((info.name for info in body.input), inputs, strict=True))
+        inner.run(body.node)
+        found = [inner.find(info.name) for info in body.output]
+        if None in found:
+            raise Unproved("a body has an output that is no tensor")
+        return [value for value in found if value is not None]
+
+    def find(self, name: str) -> Tensor | None:
+        """Return the value of a name.
+
+        Raises:
+            Unproved: it has none.
+        """
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope.values:
+                return scope.values[name]
+            scope = scope.outer
+        raise Unproved(f"no value {name!r} is known")
+
+    def run(self, nodes: Sequence[onnx.NodeProto]) -> None:
+        """Evaluate nodes in their order."""
+        for node in nodes:
+            results = self._results(node)
+            for name, result in zip(node.output, results, strict=False):
+                if name:
+                    self.values[name] = result
+
+    def _results(self, node: onnx.NodeProto) -> Results:
+        inputs = [self.find(name) if name else None for name in node.input]
+        setting = self.setting
+        function = setting.functions.get((node.domain, node.op_type, node.overload))
+        if function is not None:
+            return self._called(node, function, inputs)
+        if node.op_type in _BODIES and not node.domain:
+            return self._evaluated(node, inputs, ())
+        key = (content_of(node), *(id(x) for x in inputs))
+        if not is_known_function(node.op_type, node.domain, setting.opsets.get(node.domain, 1)):
+            key = (*key, *node.output)
+        known = setting.results.get(key)
+        if known is None:
+            results = self._evaluated(node, inputs, key)
+            # The operands are kept, too: an identity stays that of one object.
+            setting.results[key] = known = Kept(results, self.axioms[key], inputs)
+        self.axioms[key] = known.axioms
+        return known.results
+
+    def _evaluated(
+        self, node: onnx.NodeProto, inputs: Sequence[Tensor | None], key: tuple[object, ...]
+    ) -> Results:
+        setting = self.setting
+        call = Call(node, inputs, setting.opsets.get(node.domain, 1), setting.domain, self)
+        # Terms are made later, and their rules add axioms then.
+        self.axioms[key] = call.axioms
+        name = node.op_type if not node.domain else f"{node.domain}::{node.op_type}"
+        rule = setting.rules.get(name)
+        if rule is not None:
+            try:
+                return rule(call)
+            except NoRule:
+                pass
+            except (IndexError, ValueError) as error:
+                raise Unproved(f"{name} does not fit its operands: {error}") from error
+        return opaque(call)
+
+    def _called(
+        self, node: onnx.NodeProto, function: onnx.FunctionProto, inputs: Sequence[Tensor | None]
+    ) -> Results:
+        """Return what a call of a local function gives: its nodes are evaluated here."""
+        opsets = {each.domain: each.version for each in function.opset_import}
+        shared = self.setting
+        if any(shared.opsets.get(domain, version) != version for domain, version in opsets.items()):
+            raise Unproved(f"function {function.name} imports other opsets than the model")
+        inner = Scope(shared, None, self.depth + 1)
+        inner.axioms = self.axioms
+        padded = [*inputs, *[None] * (len(function.input) - len(inputs))]
+        inner.values.update(zip(function.input, padded, strict=False))
+        given = {each.name: each for each in node.attribute}
+        defaults = {each.name: each for each in function.attribute_proto}
+        inner.run([_bound(each, {**defaults, **given}) for each in function.node])
+        return [inner.find(name) for name in function.output]
+
+
+def _bound(node: onnx.NodeProto, attributes: Mapping[str, onnx.AttributeProto]) -> onnx.NodeProto:
+    """Return a node of a function with the attributes of a call."""
+    if not any(each.ref_attr_name or each.HasField("g") for each in node.attribute):
+        return node
+    made = onnx.NodeProto()
+    made.CopyFrom(node)
+    del made.attribute[:]
+    for each in node.attribute:
+        if not each.ref_attr_name:
+            made.attribute.append(each)
+            if each.HasField("g"):
+                body = made.attribute[-1].g
+                inner = [_bound(one, attributes) for one in body.node]
+                del body.node[:]
+                body.node.extend(inner)
+        elif each.ref_attr_name in attributes:
+            made.attribute.append(attributes[each.ref_attr_name])
+            made.attribute[-1].name = each.name
+    return made
+
+
+# --- operators without a rule ---------------------------------------------------------------------
+
+
+def opaque(call: Call) -> Results:
+    """Return results that are hashes of all that an operator reads.
+
+    Raises:
+        Unproved: its results have no known shape.
+    """
+    node = call.node
+    if node.op_type in _BODIES and not node.domain:
+        raise Unproved(f"{node.op_type} has no rule")
+    types = types_of_results(call)
+    is_known = is_known_function(call.op, node.domain, call.opset)
+    if is_known and all(x is None or x.known is not None for x in call.inputs):
+        from tiered.certify.constants import run_node
+
+        return run_node(call)
+    held: list[object] = [None if x is None else x.key for x in call.inputs]
+    if not is_known:
+        held.append(("named", tuple(node.output)))
+    content = content_of(node)
+    made: list[Tensor | None] = []
+    for index, kind in enumerate(types):
+        if kind is None:
+            made.append(None)
+            continue
+        key = ("opaque", content, index, *held)
+        made.append(call.scope.free(kind, key))
+    return made
+
+
+def free(domain: Domain, kind: TensorType, key: tuple[object, ...]) -> Tensor:
+    """Return a tensor of unknowns that a key identifies."""
+    shape = kind.shape
+    assert shape is not None
+    sizes = [int(size) for size in shape if isinstance(size, int)]
+    return Tensor(
+        kind.dtype, sizes, lambda: domain.free(key, sizes), key=(kind.dtype, tuple(sizes), key)
+    )
+
+
+def free_terms(key: object, shape: Sequence[int]) -> Array:
+    """Return the terms of a tensor of unknowns."""
+    return leaf(seed_of("free", key), shape)
+
+
+@lru_cache(maxsize=2048)
+def is_known_function(op: str, domain: str, opset: int) -> bool:
+    """Return whether an operator always gives equal results for equal operands."""
+    schema = schema_of(op, domain, opset)
+    if schema is None or (not domain and op in _RANDOM):
+        return False
+    kind = getattr(schema, "node_determinism", None)
+    return kind != OpSchema.NodeDeterminism.NonDeterministic
+
+
+def types_of_results(call: Call) -> list[TensorType | None]:
+    """Return the types of a node's results, as onnx infers them from concrete operands.
+
+    Raises:
+        Unproved: it infers no shape.
+    """
+    found = _inferred(call)
+    made: list[TensorType | None] = []
+    for name in call.node.output:
+        if not name:
+            made.append(None)
+            continue
+        proto = found.get(name)
+        kind = None if proto is None else read_type(proto)
+        if not isinstance(kind, TensorType) or kind.shape is None:
+            raise Unproved(f"no shape of {_label(call.node)} is known")
+        if not all(isinstance(size, int) for size in kind.shape):
+            raise Unproved(f"the shape of {_label(call.node)} depends on data")
+        made.append(kind)
+    return made
+
+
+def _label(node: onnx.NodeProto) -> str:
+    return f"{node.domain}::{node.op_type}" if node.domain else str(node.op_type)
+
+
+def _inferred(call: Call) -> Mapping[str, Any]:
+    schema = schema_of(call.op, call.node.domain, call.opset)
+    if schema is None:
+        return {}
+    bare = onnx.NodeProto()
+    bare.CopyFrom(call.node)
+    bare.input[:] = ["" if x is None else f"in {at}" for at, x in enumerate(call.inputs)]
+    named = {f"in {at}": x for at, x in enumerate(call.inputs) if x is not None}
+    types = {name: write_type(tensor_type(x.dtype, x.shape)) for name, x in named.items()}
+    data = {
+        name: onnx.numpy_helper.from_array(x.known, name)
+        for name, x in named.items()
+        if x.known is not None and x.size <= _SMALL
+    }
+    imports = [onnx.helper.make_opsetid(d, v) for d, v in call.scope.opsets.items()]
+    try:
+        return shape_inference.infer_node_outputs(schema, bare, types, data, opset_imports=imports)
+    except Exception as error:  # onnx raises what its C++ raises
+        raise Unproved(f"onnx infers no shape of {_label(call.node)}") from error

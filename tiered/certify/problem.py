@@ -1,0 +1,168 @@
+"""A problem: nodes before and after, what they read, and what both compute."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import onnx
+
+from tiered.certify.sizes import Sizes, assignments
+from tiered.certify.terms import Array
+from tiered.graph.core.tensor import Tensor as Stored
+from tiered.graph.shape_inference.symbolic_dims import Poly, Size
+from tiered.verify.extract import names_read
+
+ABSTRACT: Final = 16
+"""Constants of more elements that both sides read are unknowns at first: any numbers will do."""
+FunctionKey = tuple[str, str, str]
+
+
+@dataclass(frozen=True)
+class Border:
+    """A value that a region reads, and that is the same before and after.
+
+    Attributes:
+        dtype: of ONNX.
+        dims: sizes, polynomials of names, or None for unknown ones; None for an unknown rank.
+    """
+
+    dtype: int
+    dims: tuple[Size | None, ...] | None
+
+    def names(self) -> set[str]:
+        """Return the names of its dims."""
+        polys = [dim for dim in self.dims or () if isinstance(dim, Poly)]
+        return {name for poly in polys for names, _ in poly.terms for name in names}
+
+    def shape(self, sizes: Sizes) -> tuple[int, ...] | None:
+        """Return its shape at some sizes; None if it has none."""
+        if self.dims is None or None in self.dims:
+            return None
+        found = tuple(size_at(dim, sizes) for dim in self.dims if dim is not None)
+        return None if min(found, default=0) < 0 else found
+
+    def __str__(self) -> str:
+        name = onnx.TensorProto.DataType.Name(self.dtype).lower()
+        dims = (
+            "?" if self.dims is None else ",".join("?" if d is None else str(d) for d in self.dims)
+        )
+        return f"{name}[{dims}]"
+
+
+def size_at(size: Size, sizes: Sizes) -> int:
+    """Return a polynomial at some sizes."""
+    if not isinstance(size, Poly):
+        return int(size)
+    total = 0
+    for names, coefficient in size.terms:
+        total += coefficient * math.prod(sizes[name] for name in names)
+    return total
+
+
+def content_of(node: onnx.NodeProto) -> bytes:
+    """Return a node's operator and attributes, and which outputs it has, as bytes."""
+    held = [each.SerializeToString(deterministic=True) for each in node.attribute]
+    present = bytes(bool(name) for name in node.output)
+    names = (node.domain, node.op_type, node.overload)
+    return b"\0".join([*(name.encode() for name in names), present, *sorted(held)])
+
+
+@dataclass(frozen=True)
+class Side:
+    """The nodes of one side, in topological order, with their constants and local functions."""
+
+    nodes: Sequence[onnx.NodeProto]
+    constants: Mapping[str, Stored]
+    functions: Mapping[FunctionKey, onnx.FunctionProto] = field(default_factory=dict)
+
+
+def _key_of(node: onnx.NodeProto, places: dict[str, int]) -> Hashable:
+    """Return a node with numbers for its names, in the order in which they occur."""
+    numbers = [places.setdefault(name, len(places)) for name in (*node.input, *node.output)]
+    if not any(each.HasField("g") or each.graphs for each in node.attribute):
+        return content_of(node), *numbers
+    captured = [name for name in names_read(node) if name not in node.input]
+    also = [(name, places.setdefault(name, len(places))) for name in captured]
+    return content_of(node), *numbers, *also
+
+
+class Given:
+    """Values that borders are known to have at some sizes: those that compute dims."""
+
+    def at(self, sizes: Sizes) -> Mapping[str, Array]:
+        """Return the known values by name; by default none."""
+        return {}
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Do two sides compute the same outputs from the same borders?
+
+    Attributes:
+        sides: before and after.
+        borders: what they read, by name; constants apart.
+        outputs: the values to compare.
+        opsets: of both, by domain.
+        given: the values of some borders.
+        sizes: those at which it is tried.
+    """
+
+    sides: tuple[Side, Side]
+    borders: Mapping[str, Border]
+    outputs: Sequence[str]
+    opsets: Mapping[str, int]
+    given: Given = field(default_factory=Given)
+    sizes: Sequence[Sizes] = field(default_factory=assignments)
+
+    def shared(self) -> frozenset[str]:
+        """Return the large constants that are the same on both sides, or on one side alone before.
+
+        A proof for unknowns in their place holds for all numbers.
+        """
+        before, after = (side.constants for side in self.sides)
+        return frozenset(
+            name for name, tensor in before.items()
+            if tensor.size > ABSTRACT and (name not in after or after[name] is tensor)
+        )  # fmt: skip
+
+    def key(self, abstract: Collection[str]) -> Hashable:
+        """Return what a proof depends on: equal keys have equal proofs.
+
+        Args:
+            abstract: the constants whose numbers do not count.
+        """
+        places: dict[str, int] = {"": -1}
+        nodes = [tuple(_key_of(node, places) for node in side.nodes) for side in self.sides]
+        outputs = tuple(places.setdefault(name, len(places)) for name in self.outputs)
+        borders = tuple(
+            (place, border.dtype, border.dims, self._given_key(name))
+            for name, place in places.items()
+            if (border := self.borders.get(name)) is not None
+        )
+        constants = tuple(
+            (place, (tensor.dtype, tensor.shape) if name in abstract else tensor.key())
+            for side in self.sides
+            for name, place in places.items()
+            if (tensor := side.constants.get(name)) is not None
+        )
+        functions = tuple(
+            text.SerializeToString(deterministic=True)
+            for side in self.sides
+            for text in side.functions.values()
+        )
+        counts = tuple(len(side.constants) for side in self.sides)
+        opsets = tuple(sorted(self.opsets.items()))
+        return (*nodes, outputs, borders, constants, counts, functions, opsets)
+
+    def _given_key(self, name: str) -> Hashable:
+        found = (self.given.at(sizes).get(name) for sizes in self.sizes)
+        return tuple(
+            None if each is None else (each.dtype.str, each.shape, each.tobytes()) for each in found
+        )
+
+    def dim_names(self) -> list[str]:
+        """Return the names of all dims, sorted."""
+        return sorted({name for border in self.borders.values() for name in border.names()})

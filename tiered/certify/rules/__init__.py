@@ -1,0 +1,1 @@
+"""The meaning of operators: tables of rules, by family."""

@@ -1,0 +1,425 @@
+"""Operators whose elements depend on lists of elements: sums of products, reductions, rows.
+
+The standard does not say in which order a runtime adds. So two such operators are the same bits if
+they read the same tensors. That an element depends on its own list alone is an axiom of the runtime
+(`call.scope.trusts_runtime`), but for Max, Min and integers, where no order matters.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+import onnx
+
+from tiered.certify.call import Call, NoRule, Results, axis_of
+from tiered.certify.rules.elementwise import broadcast, known
+from tiered.certify.rules.numbers import REDUCED
+from tiered.certify.terms import Array, Seed, listed, mix, ordered, seed_of
+from tiered.certify.values import Tensor, Unproved, class_of, numpy_dtype
+from tiered.graph.core.types import tensor_type
+
+Rule = Callable[[Call], Results]
+
+
+# --- sums of products ---------------------------------------------------------------------------
+
+
+def dots(seed: Seed, rows: Array, columns: Array) -> Array:
+    """Return the terms of the products of rows [..., m, k] with columns [..., k, n]."""
+    seed_ = seed_of("products")
+    left = listed(seed_, rows)[..., :, None]
+    right = listed(seed_, np.swapaxes(columns, -1, -2))[..., None, :]
+    return mix(seed, *ordered(left, right))
+
+
+def matmul(call: Call) -> Results:
+    x, y = call.operand(0), call.operand(1)
+    if x.rank == 0 or y.rank == 0:
+        raise Unproved("MatMul of a scalar")
+    _needs_runtime(call, "one-product-for-each-element")
+    a = x.shape if x.rank > 1 else (1, *x.shape)
+    b = y.shape if y.rank > 1 else (*y.shape, 1)
+    if a[-1] != b[-2]:
+        raise Unproved("MatMul of shapes that do not fit")
+    shape = [*np.broadcast_shapes(a[:-2], b[:-2]), a[-2], b[-1]]
+    kept = shape[: -2 if x.rank == 1 and y.rank == 1 else None]
+    if x.rank == 1 and y.rank > 1:
+        kept = [*shape[:-2], shape[-1]]
+    if y.rank == 1 and x.rank > 1:
+        kept = shape[:-1]
+    seed = seed_of("dot", x.dtype)
+    return [
+        call.made(
+            x.dtype, kept, lambda: dots(seed, x.terms.reshape(a), y.terms.reshape(b)).reshape(kept)
+        )
+    ]
+
+
+def gemm(call: Call) -> Results:
+    x, y = call.operand(0), call.operand(1)
+    _needs_runtime(call, "one-product-for-each-element")
+    scales = float(call.get("alpha", 1.0)), float(call.get("beta", 1.0))
+    turned = [bool(call.get(name, 0)) for name in ("transA", "transB")]
+    shapes = [t.shape[::-1] if turn else t.shape for t, turn in zip((x, y), turned, strict=True)]
+    if x.rank != 2 or y.rank != 2 or shapes[0][1] != shapes[1][0]:
+        raise Unproved("Gemm of shapes that do not fit")
+    shape = (shapes[0][0], shapes[1][1])
+    bias = call.operand(2) if call.has(2) else None
+
+    def make() -> Array:
+        a, b = (t.terms.T if turn else t.terms for t, turn in zip((x, y), turned, strict=True))
+        made = dots(seed_of("dot", x.dtype), a, b)
+        if bias is None and scales[0] == 1:
+            return made
+        seed = seed_of("Gemm", x.dtype, *scales, bias is None)
+        return np.broadcast_to(mix(seed, made, *([] if bias is None else [bias.terms])), shape)
+
+    return [call.made(x.dtype, shape, make)]
+
+
+def conv(call: Call) -> Results:
+    x, w = call.operand(0), call.operand(1)
+    _needs_runtime(call, "one-product-for-each-element")
+    group = call.get("group", 1)
+    windows = window_of(call, x.shape, w.shape[2:])
+    zero = np.zeros((), numpy_dtype(x.dtype))
+    n, m = x.shape[0], w.shape[0]
+    shape = (n, m, *windows.counts)
+    bias = call.operand(2) if call.has(2) else None
+    if x.shape[1] != w.shape[1] * group or m % group:
+        raise Unproved("Conv of shapes that do not fit")
+
+    def make() -> Array:
+        rows = windows.lists(x.terms, call.domain.constant(zero))
+        # [n, c, places, kernel] -> [n, group, places, c / group * kernel]
+        rows = rows.reshape(n, group, -1, *rows.shape[2:]).swapaxes(2, 3)
+        left = rows.reshape(*rows.shape[:3], -1)
+        right = w.terms.reshape(1, group, m // group, -1).swapaxes(-1, -2)
+        made = dots(seed_of("conv", x.dtype), left, right).swapaxes(-1, -2)
+        made = made.reshape(n, m, -1)
+        if bias is not None:
+            made = mix(seed_of("conv bias", x.dtype), made, bias.terms[:, None])
+        return made.reshape(shape)
+
+    return [call.made(x.dtype, shape, make)]
+
+
+class Windows:
+    """Where a kernel reads, along the spatial axes of a tensor.
+
+    Attributes:
+        counts: how many places there are along each axis.
+        places: for each place and each element of the kernel its index, -1 for a pad.
+    """
+
+    def __init__(
+        self,
+        sizes: Sequence[int],
+        kernel: Sequence[int],
+        strides: Sequence[int],
+        dilations: Sequence[int],
+        pads: Sequence[int],
+        *,
+        ceil: bool = False,
+    ) -> None:
+        rank = len(sizes)
+        self.counts: list[int] = []
+        axes = []
+        for at, size in enumerate(sizes):
+            reach = (kernel[at] - 1) * dilations[at] + 1
+            free = size + pads[at] + pads[at + rank] - reach
+            count = (-(-free // strides[at]) if ceil else free // strides[at]) + 1
+            if ceil and (count - 1) * strides[at] >= size + pads[at]:
+                count -= 1
+            count = max(count, 0)
+            self.counts.append(count)
+            starts = np.arange(count)[:, None] * strides[at] - pads[at]
+            index = starts + np.arange(kernel[at]) * dilations[at]
+            axes.append(np.where((index < 0) | (index >= size), -1, index))
+        flat = np.zeros((1, 1), np.int64)
+        for at, index in enumerate(axes):
+            one = flat[:, None, :, None] * sizes[at] + index[None, :, None, :]
+            outside = (flat[:, None, :, None] < 0) | (index[None, :, None, :] < 0)
+            one = np.where(outside, -1, one)
+            flat = one.reshape(flat.shape[0] * len(index), -1)
+        self.places = flat
+
+    def lists(self, elements: Array, filler: Array) -> Array:
+        """Return the elements of each window, of shape [n, channels, places, kernel]."""
+        n, c = elements.shape[:2]
+        padded = np.concatenate(
+            [elements.reshape(n, c, -1), np.broadcast_to(filler, (n, c, 1))], axis=2
+        )
+        return padded[:, :, self.places]
+
+
+def window_of(call: Call, shape: Sequence[int], kernel: Sequence[int]) -> Windows:
+    """Return the windows of a Conv or a pool over a tensor of shape [n, channels, *sizes]."""
+    sizes, rank = shape[2:], len(shape) - 2
+    if len(kernel) != rank or 0 in shape:
+        raise Unproved(f"{call.op} of an empty tensor, or of another rank than its kernel")
+    kernel = call.get("kernel_shape", kernel)
+    strides = call.get("strides") or [1] * rank
+    dilations = call.get("dilations") or [1] * rank
+    pads = list(call.get("pads") or [0] * 2 * rank)
+    auto = call.get("auto_pad", "NOTSET")
+    if auto in ("SAME_UPPER", "SAME_LOWER"):
+        low, high = [], []
+        for at, size in enumerate(sizes):
+            reach = (kernel[at] - 1) * dilations[at] + 1
+            total = max((-(-size // strides[at]) - 1) * strides[at] + reach - size, 0)
+            first = total // 2 if auto == "SAME_UPPER" else total - total // 2
+            low.append(first)
+            high.append(total - first)
+        pads = [*low, *high]
+    elif auto == "VALID":
+        pads = [0] * 2 * rank
+    if min(pads, default=0) < 0:
+        raise Unproved(f"{call.op} with negative pads")
+    return Windows(sizes, kernel, strides, dilations, pads, ceil=bool(call.get("ceil_mode", 0)))
+
+
+def pool(call: Call) -> Results:
+    """MaxPool and AveragePool: a list of elements for each place, with markers for pads."""
+    x = call.operand(0)
+    if len(call.node.output) > 1:
+        raise Unproved("MaxPool with indices")
+    _needs_runtime(call, "one-list-for-each-element")
+    windows = window_of(call, x.shape, call.attributes["kernel_shape"])
+    shape = (*x.shape[:2], *windows.counts)
+    how = call.get("count_include_pad", 0), call.get("ceil_mode", 0), call.get("p", 2)
+    seed = seed_of(call.op, x.dtype, *how)
+
+    def make() -> Array:
+        pad = mix(seed_of("pad"), np.zeros((), x.terms.dtype))
+        return listed(seed, windows.lists(x.terms, pad)).reshape(shape)
+
+    return [call.made(x.dtype, shape, make)]
+
+
+def _needs_runtime(call: Call, axiom: str) -> None:
+    if not call.scope.trusts_runtime:
+        raise NoRule
+    call.axioms.add(axiom)
+
+
+def _whole(call: Call, shape: Sequence[int], dtype: int, *how: object) -> Results:
+    """Return results that are functions of the whole operands: no axiom is needed.
+
+    Args:
+        call: the node.
+        shape: of the result.
+        dtype: of the result.
+        how: what it does, in one form for all ways to say it, as axes counted from the front.
+    """
+    held = (None if x is None else x.key for x in call.inputs)
+    key = ("whole", call.op, *how, *held)
+    return [call.scope.free(tensor_type(dtype, tuple(shape)), key)]
+
+
+# --- reductions -----------------------------------------------------------------------------------
+
+
+def reduce(call: Call) -> Results:
+    x = call.operand(0)
+    axes = reduced_axes(call, x)
+    if axes is None:
+        return [x]
+    kept = bool(call.get("keepdims", 1))
+    shape = reduced_shape(x.shape, axes, keeps=kept)
+    is_whole = class_of(x.dtype) != "float"
+    if x.known is not None and is_whole and call.op in REDUCED:
+        with np.errstate(all="ignore"):
+            made = REDUCED[call.op](x.known, axis=tuple(axes), keepdims=kept, **_of(call.op, x))
+        return [call.constant(np.asarray(made).astype(x.known.dtype), x.dtype)]
+    if x.known is not None:
+        return [known(call, [x.known], x.dtype)]
+    is_free = is_whole and call.op in REDUCED
+    if not is_free and not call.scope.trusts_runtime:
+        call.inputs = [x]
+        return _whole(call, shape, x.dtype, tuple(axes))
+    if is_free:
+        call.axioms.add("sum-of-integers")
+    else:
+        _needs_runtime(call, "one-list-for-each-element")
+    seed = seed_of(call.op, x.dtype)
+
+    def make() -> Array:
+        return listed(seed, lanes(x.terms, axes), is_ordered=not is_free).reshape(shape)
+
+    return [call.made(x.dtype, shape, make)]
+
+
+def _of(op: str, x: Tensor) -> dict[str, Any]:
+    assert x.known is not None
+    return {"dtype": x.known.dtype} if op in ("ReduceSum", "ReduceProd") else {}
+
+
+def reduced_axes(call: Call, x: Tensor) -> list[int] | None:
+    """Return the axes that a reduction is over; None if it is over none."""
+    axes = call.integers("axes", 1)
+    if not axes:
+        return None if call.get("noop_with_empty_axes", 0) else list(range(x.rank))
+    return sorted({axis_of(axis, x.rank) for axis in axes})
+
+
+def reduced_shape(shape: Sequence[int], axes: Sequence[int], *, keeps: bool) -> list[int]:
+    """Return the shape without some axes, or with sizes of 1 there."""
+    if keeps:
+        return [1 if at in axes else size for at, size in enumerate(shape)]
+    return [size for at, size in enumerate(shape) if at not in axes]
+
+
+def lanes(elements: Array, axes: Sequence[int]) -> Array:
+    """Return elements with some axes as one, the last."""
+    rest = [at for at in range(elements.ndim) if at not in axes]
+    outer = [elements.shape[at] for at in rest]
+    inner = math.prod(elements.shape[at] for at in axes)
+    return elements.transpose(*rest, *axes).reshape(*outer, inner)
+
+
+def arg_extremum(call: Call) -> Results:
+    x, axis = call.operand(0), axis_of(call.get("axis", 0), call.operand(0).rank)
+    shape = reduced_shape(x.shape, [axis], keeps=bool(call.get("keepdims", 1)))
+    to, is_last = int(onnx.TensorProto.INT64), call.get("select_last_index", 0)
+    if not call.scope.trusts_runtime:
+        return _whole(call, shape, to, axis, is_last)
+    call.axioms.add("one-list-for-each-element")
+    seed = seed_of(call.op, class_of(x.dtype), is_last)
+    return [call.made(to, shape, lambda: listed(seed, lanes(x.terms, [axis])).reshape(shape))]
+
+
+# --- rows: an element depends on the elements beside it ------------------------------------------
+
+
+def softmax(call: Call) -> Results:
+    x = call.operand(0)
+    axis = axis_of(call.get("axis", -1 if call.opset >= 13 else 1), x.rank)
+    axes = [axis] if call.opset >= 13 else list(range(axis, x.rank))
+    return _rows(call, x, axes, seed_of(call.op, x.dtype))
+
+
+def cumsum(call: Call) -> Results:
+    x = call.operand(0)
+    axis = axis_of(call.operand(1).integers("axis of CumSum")[0], x.rank)
+    seed = seed_of(call.op, x.dtype, call.get("exclusive", 0), call.get("reverse", 0))
+    return _rows(call, x, [axis], seed, has_places=True)
+
+
+def _rows(
+    call: Call, x: Tensor, axes: Sequence[int], seed: Seed, *, has_places: bool = False
+) -> Results:
+    if not call.scope.trusts_runtime:
+        return _whole(call, x.shape, x.dtype, tuple(axes), seed)
+    call.axioms.add("one-list-for-each-element")
+    shape = [1 if at in axes else size for at, size in enumerate(x.shape)]
+
+    def make() -> Array:
+        whole = listed(seed, lanes(x.terms, axes)).reshape(shape)
+        if not has_places:
+            return mix(seed, whole, x.terms)
+        places = _places(x.shape, axes)
+        return mix(seed, np.broadcast_to(whole, x.shape), places)
+
+    return [call.made(x.dtype, x.shape, make)]
+
+
+def _places(shape: Sequence[int], axes: Sequence[int]) -> Array:
+    from tiered.certify.terms import leaf
+
+    sizes = [size if at in axes else 1 for at, size in enumerate(shape)]
+    return leaf(seed_of("place"), sizes)
+
+
+def layer_normalization(call: Call) -> Results:
+    x, scale = call.operand(0), call.operand(1)
+    if len([name for name in call.node.output if name]) > 1:
+        raise NoRule
+    axis = axis_of(call.get("axis", -1), x.rank)
+    axes = range(axis, x.rank)
+    shape = [1 if at in axes else size for at, size in enumerate(x.shape)]
+    others = [each for each in (scale, call.operand(2) if call.has(2) else None) if each]
+    if broadcast([x, *others]) != x.shape:
+        raise Unproved(f"{call.op} with a scale that does not fit")
+    how = axis, call.get("epsilon", 1e-5), call.get("stash_type", 1)
+    if not call.scope.trusts_runtime:
+        return _whole(call, x.shape, x.dtype, *how)
+    call.axioms.add("one-list-for-each-element")
+    # The axis is the number of axes from the end: a leading axis more changes nothing.
+    seed = seed_of(call.op, x.dtype, len(axes), *how[1:], call.has(2))
+
+    def make() -> Array:
+        rows = listed(seed, lanes(x.terms, axes)).reshape(shape)
+        return mix(seed, rows, x.terms, *(each.terms for each in others))
+
+    return [call.made(x.dtype, x.shape, make)]
+
+
+def batch_normalization(call: Call) -> Results:
+    x = call.operand(0)
+    if call.get("training_mode", 0) or len([name for name in call.node.output if name]) > 1:
+        raise Unproved("BatchNormalization in training")
+    shape = (x.shape[1], *[1] * (x.rank - 2)) if x.rank > 1 else (1,)
+    others = [call.operand(at) for at in range(1, 5)]
+    seed = seed_of(call.op, x.dtype, call.get("epsilon", 1e-5))
+    return [
+        call.made(
+            x.dtype,
+            x.shape,
+            lambda: mix(seed, x.terms, *(each.terms.reshape(shape) for each in others)),
+        )
+    ]
+
+
+def quantize(call: Call) -> Results:
+    """QuantizeLinear and DequantizeLinear, each element with its scale and zero point."""
+    x, scale = call.operand(0), call.operand(1)
+    if call.get("block_size", 0):
+        raise NoRule
+    zero = call.operand(2) if call.has(2) else None
+    axis = axis_of(call.get("axis", 1), x.rank) if scale.size > 1 or scale.rank == 1 else 0
+    is_quantized = call.op == "QuantizeLinear"
+    default = call.get("output_dtype", 0) or int(onnx.TensorProto.UINT8)
+    to = (zero.dtype if zero else default) if is_quantized else scale.dtype
+    shape = [-1 if at == axis else 1 for at in range(x.rank)] if scale.size > 1 else []
+    seed = seed_of(call.op, to, x.dtype if is_quantized else "", call.get("saturate", 1))
+    if not is_quantized and call.get("output_dtype", 0) not in (0, scale.dtype):
+        raise NoRule
+    if zero is None:
+        held = to if is_quantized else x.dtype
+        zero = call.constant(np.zeros(scale.shape, numpy_dtype(held)), held)
+    point = zero
+
+    def make() -> Array:
+        terms = mix(seed, x.terms, scale.terms.reshape(shape), point.terms.reshape(shape))
+        return np.broadcast_to(terms, x.shape)
+
+    return [call.made(to, x.shape, make)]
+
+
+_REDUCTIONS: Final = (
+    *("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean"),
+    *("ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare"),
+)
+LISTS: Final[dict[str, Rule]] = {
+    **dict.fromkeys(_REDUCTIONS, reduce),
+    "ArgMax": arg_extremum,
+    "ArgMin": arg_extremum,
+    "AveragePool": pool,
+    "BatchNormalization": batch_normalization,
+    "Conv": conv,
+    "CumSum": cumsum,
+    "DequantizeLinear": quantize,
+    "Gemm": gemm,
+    "LayerNormalization": layer_normalization,
+    "LogSoftmax": softmax,
+    "LpPool": pool,
+    "MatMul": matmul,
+    "MaxPool": pool,
+    "QuantizeLinear": quantize,
+    "RMSNormalization": layer_normalization,
+    "Softmax": softmax,
+}

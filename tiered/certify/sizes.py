@@ -1,0 +1,30 @@
+"""The sizes at which a region is tried, where its dims have none."""
+
+from __future__ import annotations
+
+from typing import Final
+
+_PRIMES: Final = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29)
+_OTHERS: Final = (3, 2, 7, 5, 13, 11, 19, 17, 29, 23)
+
+
+class Sizes(dict[str, int]):
+    """A size for each name of a dim, chosen when it is first asked for.
+
+    Args:
+        values: the sizes, in the order in which names are asked for.
+    """
+
+    def __init__(self, values: tuple[int, ...]) -> None:
+        super().__init__()
+        self.values_ = values
+
+    def __missing__(self, name: str) -> int:
+        size = self.values_[len(self) % len(self.values_)]
+        self[name] = size
+        return size
+
+
+def assignments() -> tuple[Sizes, ...]:
+    """Return sizes for dims: unequal primes, other ones, all 1, all 0."""
+    return Sizes(_PRIMES), Sizes(_OTHERS), Sizes((1,)), Sizes((0,))

@@ -1,0 +1,142 @@
+"""Tensors as the checker sees them: dtype, concrete shape, and numbers or terms."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+
+from tiered.certify.terms import Array, digest, kind_of
+from tiered.graph.core.dtypes import DataType, is_float
+
+MOST_ELEMENTS: Final = 1 << 22
+"""Tensors with more elements have no terms."""
+
+
+class Unproved(Exception):
+    """Why something is not proved; the message is the reason."""
+
+
+class Tensor:
+    """One tensor.
+
+    Attributes:
+        dtype: of ONNX.
+        shape: its sizes.
+        known: its numbers, if it is a constant.
+        exact: the narrowest dtype that holds all its elements exactly: that of before a Cast.
+    """
+
+    __slots__ = ("_digest", "_key", "_make", "_terms", "dtype", "exact", "known", "shape")
+
+    def __init__(
+        self,
+        dtype: int,
+        shape: Sequence[int],
+        make: Callable[[], Array],
+        known: Array | None = None,
+        *,
+        exact: int | None = None,
+        key: tuple[object, ...] | None = None,
+    ) -> None:
+        self.dtype = dtype
+        self.shape = tuple(shape)
+        self.known = known
+        self.exact = dtype if exact is None else exact
+        self._make = make
+        self._terms: Array | None = None
+        self._key = key
+        self._digest: object = None
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+    @property
+    def terms(self) -> Array:
+        """The terms of its elements, made when they are first asked for.
+
+        Raises:
+            Unproved: there are too many.
+        """
+        if self._terms is None:
+            if self.size > MOST_ELEMENTS:
+                raise Unproved(f"a tensor of more than {MOST_ELEMENTS:,} elements")
+            self._terms = self._make()
+            assert self._terms.shape == self.shape
+        return self._terms
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What identifies its contents: equal keys mean equal tensors."""
+        if self._key is None:
+            held = digest(self.terms) if self.known is None else _content(self.known)
+            self._key = (self.dtype, self.shape, held)
+        return self._key
+
+    def numbers(self, what: str) -> Array:
+        """Return its numbers.
+
+        Raises:
+            Unproved: it is no constant.
+        """
+        if self.known is None:
+            raise Unproved(f"{what} is not known")
+        return self.known
+
+    def integers(self, what: str) -> list[int]:
+        """Return its numbers as a list of integers; raises as `numbers`."""
+        return [int(number) for number in self.numbers(what).reshape(-1)]
+
+
+def _content(numbers: Array) -> bytes:
+    """Return a hash of numbers; all NaNs are equal."""
+    if numbers.dtype.kind in "OSU":
+        return hashlib.blake2b(repr(numbers.tolist()).encode(), digest_size=16).digest()
+    if kind_of(numbers.dtype) == "float":
+        numbers = np.where(np.isnan(numbers), np.asarray("nan").astype(numbers.dtype), numbers)
+    return hashlib.blake2b(np.ascontiguousarray(numbers).tobytes(), digest_size=16).digest()
+
+
+@lru_cache(maxsize=64)
+def numpy_dtype(dtype: int) -> np.dtype[Any]:
+    """Return the numpy dtype of a dtype of ONNX."""
+    return DataType(dtype).numpy
+
+
+@lru_cache(maxsize=64)
+def class_of(dtype: int) -> str:
+    """Return the class of a dtype: float, integer, bool, string or complex."""
+    return kind_of(numpy_dtype(dtype))
+
+
+@lru_cache(maxsize=256)
+def holds(wide: int, narrow: int) -> bool:
+    """Return whether one dtype has every value of another, special ones and signed zeros too."""
+    if wide == narrow:
+        return True
+    to, of = numpy_dtype(wide), numpy_dtype(narrow)
+    if class_of(wide) != class_of(narrow):
+        return False
+    if class_of(wide) == "integer":
+        from tiered.graph.core.dtypes import integer_info
+
+        outer, inner = integer_info(to), integer_info(of)
+        return bool(outer.min <= inner.min and inner.max <= outer.max)
+    return is_float(to) and is_float(of) and (wide, narrow) in _WIDER
+
+
+_FLOATS: Final = {
+    int(DataType.FLOAT16): (int(DataType.FLOAT), int(DataType.DOUBLE)),
+    int(DataType.BFLOAT16): (int(DataType.FLOAT), int(DataType.DOUBLE)),
+    int(DataType.FLOAT): (int(DataType.DOUBLE),),
+}
+_WIDER: Final = frozenset((to, of) for of, wider in _FLOATS.items() for to in wider)

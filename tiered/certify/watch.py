@@ -1,0 +1,97 @@
+"""Each rewrite of a run as a problem: the model before and after it, in step with the journal."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from tiered.certify.problem import Border, Problem
+from tiered.certify.regions import KnownSizes, problem_of
+from tiered.certify.values import Unproved
+from tiered.graph import Model, Stamp
+from tiered.graph.core.types import TensorType
+from tiered.verify.changed_region import Inside, changed_nodes, grown, region_of
+from tiered.verify.extract import Part
+from tiered.verify.live_extract import advance, is_harmless, part_of
+
+STEPS = (0, 1, 2, 4)
+"""How far around the changed nodes the regions that are tried reach."""
+
+
+def border_of(model: Model, name: str) -> Border | None:
+    """Return the type of a value of the main graph; None if it is no dense tensor."""
+    value = model.main.value(name)
+    if value is None or not isinstance(value.type, TensorType):
+        return None
+    dims = value.type.shape
+    sizes = None if dims is None else tuple(model.dims.size(dim) for dim in dims)
+    return Border(value.type.dtype, sizes)
+
+
+class Watched:
+    """One model while passes run."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._before = part_of(model)
+        self._after = self._before.copy()
+        self._stamp: Stamp = model.journal.stamp()
+        self._known = KnownSizes(self._before, lambda name: border_of(model, name))
+
+    def is_undone(self) -> bool:
+        """Return whether edits were undone that were seen."""
+        return self._model.journal.kept_since(self._stamp) != self._stamp.length
+
+    def changes(self) -> Iterator[Change | Unproved]:
+        """Yield the change since the last call as regions to try, the smallest first."""
+        model = self._model
+        entries = model.journal.since(self._stamp.length)
+        step = advance(self._after, model, entries)
+        self._stamp = model.journal.stamp()
+        if step is None:
+            self._before, self._after = self._after, part_of(model)
+            yield Unproved("any node may have changed")
+            return
+        sides = self._before, self._after
+        before, after = ([[*part.inputs], [*part.outputs]] for part in sides)
+        try:
+            if before != after:
+                yield Unproved("the interface changed")
+                return
+            inside = changed_nodes(sides, {*step.removed, *step.added}, step.weights)
+            yield from self._regions(sides, inside, step.weights)
+        finally:
+            step.apply(self._before)
+
+    def has_changed(self) -> bool:
+        """Return whether anything that is computed was edited since the last call of `changes`."""
+        return not is_harmless(self._model.journal.since(self._stamp.length))
+
+    def _regions(
+        self, sides: tuple[Part, Part], inside: Inside, weights: Collection[str]
+    ) -> Iterator[Change | Unproved]:
+        last: Inside | None = None
+        for steps in STEPS:
+            nodes = grown(sides, inside, steps) if steps else inside
+            if nodes == last:
+                return
+            last = nodes
+            region = region_of(sides, nodes, weights)
+            if region is None:
+                yield Change(None, nodes)
+                return
+            self._known.part = sides[0]
+            try:
+                problem = problem_of(region, lambda name: border_of(self._model, name), self._known)
+            except Unproved as error:
+                yield error
+                continue
+            yield Change(problem, nodes)
+
+
+@dataclass(frozen=True)
+class Change:
+    """A region that may show that a change is right; without a problem nothing is computed."""
+
+    problem: Problem | None
+    nodes: Inside
