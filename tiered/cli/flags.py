@@ -121,6 +121,9 @@ class _Passes:
     verify: Annotated[str | None, Declared(show_default=False)] = None
     """Run the model after each pass (for a large model only the changed region: =region); or
     =final, =structure, =off. Exit code 3 if the outputs differ."""
+    certify: Annotated[str | None, Declared(show_default=False)] = None
+    """Prove each rewrite, and write a certificate to =FILE.json; =strict writes no result unless
+    each rewrite of levels 0 to 2 is proved (exit code 3)."""
     test_input_shape: Names = ()
     """The shapes of generated inputs for --verify, as for --input-shape; the model keeps its."""
     reproducer: str | None = None

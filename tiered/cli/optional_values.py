@@ -19,6 +19,7 @@ OPTIONAL: Final = {
     **dict.fromkeys(("--remarks", *_OF_PASSES), ALL),
     "--external-data": "1KiB",
     "--verify": "each",
+    "--certify": "on",
 }
 """The options, and the value that each has without one."""
 
@@ -27,6 +28,7 @@ _EXPECTED: Final = {
     "--remarks": "a kind of remark",
     "--external-data": "a size",
     "--verify": "a method",
+    "--certify": "strict",
 }
 
 
@@ -61,6 +63,8 @@ def _is_value(option: str, word: str) -> bool:
         return word in get_args(How)
     if option == "--external-data":
         return _is_size(word)
+    if option == "--certify":
+        return word.startswith("strict") or word.endswith(".json")
     entries = word.split(",")
     if option == "--remarks":
         return all(entry in (*KINDS, ALL) for entry in entries)

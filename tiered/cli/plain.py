@@ -18,7 +18,7 @@ from tiered.cli.watch import WatchOptions
 _LEFT: Final = frozenset({"out_dir", "config"})
 """Options that change how the others are read."""
 
-_OTHERS: Final = ("passes", "backend", "verify", "reproducer")
+_OTHERS: Final = ("passes", "backend", "verify", "certify", "reproducer")
 """Options that may run code of plug-ins, or a process of its own."""
 
 _NUMBER: Final = re.compile(r"[0-9]{1,9}")

@@ -27,6 +27,7 @@ from tiered.support.records import Record
 from tiered.support.settings import unknown_setting
 
 if TYPE_CHECKING:
+    from tiered.certify.instrument import Certify
     from tiered.pipeline.expectations import Expectation
     from tiered.runtime.inputs.samples import Source
     from tiered.targets import Backend
@@ -39,7 +40,7 @@ Path = str | os.PathLike[str]
 
 
 class Settings(TypedDict, total=False):
-    """How to optimise; all but the last eight are those of `PassContext`."""
+    """How to optimise; all but the last nine are those of `PassContext`."""
 
     opt_level: int | None
     required: Iterable[Pass | str]
@@ -62,6 +63,9 @@ class Settings(TypedDict, total=False):
     verify: bool | How
     """Prove each pass (or "region", "final", "structure") by running the model; raise before
     anything is written if one breaks its promise. See `tiered.verify.Verify`."""
+    certify: bool | str
+    """Prove each rewrite; "strict" raises unless all of levels 0 to 2 are proved, a name that ends
+    in .json is the file of the certificate, "strict,FILE" both. See docs/certificates.md."""
     inputs: Iterable[Source]
     """Samples for verification: files, folders, dicts of arrays; generated without any."""
     test_shapes: Mapping[str, Sequence[int | str]] | None
@@ -101,6 +105,8 @@ def optimize(
         dims: sizes or new names by name of the dim, wherever it occurs: {"batch": 1}.
         verify: run the model after each pass (True), or "region", "final", "structure"; an error
             is raised before anything is written.
+        certify: prove each rewrite (True); "strict" raises if one of levels 0 to 2 is not proved; a
+            name that ends in .json is the file of the certificate.
         inputs: samples for verification: files, folders, dicts of arrays, each of all inputs;
             without any, they are generated.
         test_shapes: dims of the generated inputs, by name of the input; the model keeps its own.
@@ -134,6 +140,10 @@ def optimize(
             after = Statistics.of(view, file=_size(out))
             path = os.fspath(out)
             made = summary_of(run.context, before, after, run.seconds, run.verify, path)
+        if run.certify is not None and run.certify.file is not None:
+            from tiered.certify.certificate import write_certificate
+
+            write_certificate(run.certify.file, run.certify.findings, model, out)
         if not run.context.watchers:
             # Left to the collector, it would stay for long. A pass that kept it gets an error.
             view.close()
@@ -159,6 +169,7 @@ def optimize_model(
             after=Statistics.of(view),
             seconds=run.seconds,
             verify=run.verify,
+            certify=run.certify,
         )
 
 
@@ -172,6 +183,7 @@ class _Run(Record):
     context: PassContext
     seconds: float
     verify: Verify | None
+    certify: Certify | None
 
 
 def _run(model: Model, settings: Settings) -> _Run:
@@ -195,6 +207,9 @@ def _run(model: Model, settings: Settings) -> _Run:
     else:
         watching = context_settings.get("instruments", ())
         context_settings["instruments"] = (*watching, verify)
+    certify = _certify(context_settings.pop("certify", False))
+    if certify is not None:
+        context_settings["instruments"] = (*context_settings.get("instruments", ()), certify)
     # Made before the context, whose entries may name its groups.
     asked = None if passes is None else _listed(passes)
     made_settings = settings_with_shapes(context_settings, shapes, dims)
@@ -224,7 +239,7 @@ def _run(model: Model, settings: Settings) -> _Run:
     if expectations:
         after = Statistics.of(model)
         check_expectations(expectations, after, pipeline, context.remarks, unjudged)
-    return _Run(pipeline, context, taken, verify)
+    return _Run(pipeline, context, taken, verify, certify)
 
 
 def _expectations(entries: Iterable[str]) -> tuple[Expectation, ...]:
@@ -267,6 +282,19 @@ def _verify(
     from tiered.verify import Verify
 
     return Verify(how, inputs=inputs, shapes=shapes)
+
+
+def _certify(how: bool | str) -> Certify | None:
+    """Return the instrument that was asked for, if any.
+
+    Raises:
+        UsageError: it is neither a mode nor the name of a certificate.
+    """
+    if how is False:
+        return None
+    from tiered.certify.instrument import certify_of
+
+    return certify_of(how)
 
 
 def _check_samples(model: Model, inputs: Iterable[Source]) -> None:

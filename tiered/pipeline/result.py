@@ -13,6 +13,7 @@ from tiered.pipeline.base import Pipeline
 from tiered.support.amounts import change, counted, size
 
 if TYPE_CHECKING:
+    from tiered.certify.instrument import Certify
     from tiered.graph import Node
     from tiered.runtime import Comparison
     from tiered.verify.instrument import Verify
@@ -127,6 +128,7 @@ class OptimizeResult(NamedTuple):
         before, after: the contents of the model.
         seconds: the time that the passes took, without loading, with verification.
         verify: the instrument that verified, if that was asked for.
+        certify: the instrument that proved the rewrites, if that was asked for.
     """
 
     model: Model
@@ -136,6 +138,7 @@ class OptimizeResult(NamedTuple):
     after: Statistics
     seconds: float
     verify: Verify | None = None
+    certify: Certify | None = None
 
     @property
     def verified(self) -> tuple[Comparison, ...] | None:

@@ -175,6 +175,7 @@ def optimize_file(
                 check_memory()
                 assert mark is not None, "there is a mark for each target"
                 placed = save_marked(result.model, target, mark, options)
+            _write_certificate(source, target, result)
             page.result = result
     except (VerificationError, TargetError) as error:
         if options.json:
@@ -191,6 +192,14 @@ def optimize_file(
 
         for text in sharing_notes(placed, target or ""):
             notes().print(f"tiered: note: {printable(text)}", soft_wrap=True)
+
+
+def _write_certificate(source: str, target: str | None, result: OptimizeResult) -> None:
+    """Write the certificate of a run, if one was asked for."""
+    if result.certify is not None and result.certify.file is not None:
+        from tiered.certify.certificate import write_certificate
+
+        write_certificate(result.certify.file, result.certify.findings, source, target)
 
 
 def save_marked(
@@ -307,6 +316,10 @@ def check_options(options: OptimizeOptions, watch: WatchOptions) -> None:
 
     parse_expectations(options.expect)
     check_watch(watch)
+    if options.certify is not None:
+        from tiered.certify.instrument import certify_of
+
+        certify_of(options.certify)
     if options.opt_level not in LEVELS:
         raise UsageError(f"-O takes 0 to {max(LEVELS)}, not {options.opt_level}")
     if options.quiet and options.verbose:
@@ -419,6 +432,7 @@ def _optimize(
         dims=dims,
         instruments=instruments,
         verify=how,
+        certify=options.certify or False,
         inputs=options.inputs,
         test_shapes=parse_shapes(options.test_input_shape),
     )

@@ -25,6 +25,9 @@ One object:
         could not be compared, such as random ones; inputs are "given", "generated", or "recorded"
         in a run of the model; judge is "onnx.reference" where it ran changed nodes with 16-bit
         floats, or "onnxruntime".
+    certified: null without --certify; {rewrites, counts: {how: count}, left: [{number, pass, how,
+        reason}]}: how is "bits", "reals", "run", "interface", "refuted" or "unproved"; left are the
+        rewrites that are not proved.
     overridable: initializers that are also graph inputs, and so not constant.
     remarks: [{kind, pass, reason, count, op_type, nodes}], like remarks counted together; nodes
         are examples.
@@ -93,6 +96,7 @@ def _of_failure(outcome: Outcome) -> dict[str, Any]:
         "verdict": None,
         "verification": None,
         "ways": [],
+        "certified": None,
         "overridable": [],
         "remarks": [],
     }
@@ -114,6 +118,7 @@ def _of_result(result: OptimizeResult) -> dict[str, Any]:
         "ways": [
             _way(way) for way in (result.verify.ways if result.verify is not None else ())
         ],
+        "certified": _certified(result),
         "overridable": [value.name for value in result.model.overridable],
         "remarks": [_remark(remark) for remark in result.remarks],
     }
@@ -184,6 +189,17 @@ def _comparison(comparison: Comparison, sample: Sample) -> dict[str, Any]:
             for output in comparison.outputs
         ],
     }
+
+
+def _certified(result: OptimizeResult) -> dict[str, Any] | None:
+    if result.certify is None:
+        return None
+    findings = result.certify.findings
+    left = [
+        {"number": each.number, "pass": each.pass_name, "how": each.word, "reason": each.reason}
+        for each in findings.left()
+    ]
+    return {"rewrites": len(findings.rewrites), "counts": {**findings.counts()}, "left": left}
 
 
 def finite(number: float) -> float | None:

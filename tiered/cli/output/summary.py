@@ -59,6 +59,9 @@ def print_summary(console: Console, outcome: Outcome, result: OptimizeResult) ->
     _print_times(console, result, everything=options.verbose)
     console.print()
     console.print(_verified(result), soft_wrap=True)
+    if result.certify is not None:
+        for line in _certified(result, everything=options.verbose):
+            console.print(printable(line), soft_wrap=True)
     if overridable := result.model.overridable:
         console.print(overridable_note(len(overridable)), soft_wrap=True)
     left = leftovers(result.model)
@@ -198,6 +201,21 @@ def _times(result: OptimizeResult) -> Iterator[_Time]:
     for ran in result.report.ran():
         times.setdefault(ran.name, _Time(ran.name)).add(ran)
     return iter(times.values())
+
+
+def _certified(result: OptimizeResult, *, everything: bool) -> Iterator[str]:
+    """Yield how many rewrites were proved in which way, and those that were not."""
+    assert result.certify is not None
+    findings = result.certify.findings
+    left = findings.left()
+    names = f" (-v names {'them' if len(left) > 1 else 'it'})" if left and not everything else ""
+    yield f"certified: {findings}{names}"
+    for each in findings.rewrites if everything else ():
+        if not each.is_proved or (each.proof is not None and each.proof.bound):
+            yield f"  {each}"
+    for each in left if not everything else ():
+        if each.word == "refuted":
+            yield f"  {each}"
 
 
 def _verified(result: OptimizeResult) -> str:
