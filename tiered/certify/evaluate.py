@@ -22,16 +22,13 @@ from tiered.certify.terms import Array, leaf, seed_of
 from tiered.certify.values import Tensor, Unproved
 from tiered.graph.core.schema import schema_of
 from tiered.graph.core.types import TensorType, read_type, tensor_type, write_type
+from tiered.graph.queries.op_traits import RANDOM
 
 FunctionKey = tuple[str, str, str]
 Rule = Callable[[Call], Results]
 _DEPTH: Final = 64
 _SMALL: Final = 1024
 _BODIES: Final = frozenset(("If", "Loop", "Scan", "SequenceMap"))
-_RANDOM: Final = frozenset(
-    ("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform",
-     "RandomUniformLike")
-)  # fmt: skip
 
 
 class Kept(NamedTuple):
@@ -268,7 +265,7 @@ def free_terms(key: object, shape: Sequence[int]) -> Array:
 def is_known_function(op: str, domain: str, opset: int) -> bool:
     """Return whether an operator always gives equal results for equal operands."""
     schema = schema_of(op, domain, opset)
-    if schema is None or (not domain and op in _RANDOM):
+    if schema is None or (not domain and op in RANDOM and op != "Dropout"):
         return False
     kind = getattr(schema, "node_determinism", None)
     return kind != OpSchema.NodeDeterminism.NonDeterministic
