@@ -12,9 +12,9 @@ from typing import Any
 import onnx
 from onnxscript.rewriter import pattern as peer
 
+from tiered.graph.queries.op_traits import COMMUTATIVE
 from tiered.rewriter import Pattern
 from tiered.rewriter.pattern import (
-    COMMUTATIVE,
     Alternatives,
     Anything,
     Const,

@@ -14,7 +14,7 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "own_operator.py"
 
 def test_it_says_where_each_rule_of_an_operator_is(cli: Cli) -> None:
     said = " ".join(cli("operators", "Gather").out.split())
-    assert said.startswith("Gather traits: moves")
+    assert said.startswith("Gather traits: moves elements, moves first, rearranges")
     assert "range interval of its outputs tiered.graph.intervals.rules.movement:" in said
     assert "check what it demands of the dims of its operands none: what its schema says" in said
     assert "its form changes in the opsets: 11" in said

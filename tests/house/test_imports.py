@@ -116,8 +116,11 @@ def test_imports_point_one_way(path: Path) -> None:
         assert used in allowed, f"{path}:{line}: {layer} imports {used}, which stands after it"
 
 
-SHARED_WITH_PASSES = ("tiered.rewriter.idioms.", "tiered.analysis.layout.permutation")
-"""What passes share beside the public names: vocabularies, and the arithmetic of permutations."""
+SHARED_WITH_PASSES = (
+    "tiered.rewriter.idioms.", "tiered.analysis.layout.permutation",
+    "tiered.graph.queries.op_traits",
+)  # fmt: skip
+"""What passes share beside the public names: vocabularies, permutations, traits of operators."""
 
 
 @pytest.mark.parametrize("file", pass_files(), ids=str)

@@ -1,3 +1,4 @@
+from tiered.graph.queries.op_traits import COMMUTATIVE as COMMUTATIVE
 from tiered.rewriter.driver import apply_rule as apply_rule, rewrite_node as rewrite_node
 from tiered.rewriter.language import (
     Operator as Operator,
@@ -14,11 +15,7 @@ from tiered.rewriter.match import (
     find_matches as find_matches,
     match_node as match_node,
 )
-from tiered.rewriter.pattern import (
-    COMMUTATIVE as COMMUTATIVE,
-    Pattern as Pattern,
-    PatternError as PatternError,
-)
+from tiered.rewriter.pattern import Pattern as Pattern, PatternError as PatternError
 from tiered.rewriter.rule import Rule as Rule
 from tiered.rewriter.skip import Skip as Skip, Unable as Unable
 from tiered.rewriter.subgraphs.graph_search import (

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from tiered.graph.core.schema import schema_of
+from tiered.graph.queries.op_traits import COMMUTATIVE
 from tiered.rewriter.constant_match import LARGEST, is_near, is_number, is_same
 from tiered.rewriter.var_conditions import Condition
 from tiered.support.loading import LoadedLater
@@ -23,11 +24,6 @@ from tiered.support.loading import LoadedLater
 if TYPE_CHECKING:
     from types import EllipsisType
 
-COMMUTATIVE = frozenset(
-    {"Add", "And", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Equal", "Max", "Mean", "Min", "Mul",
-     "Or", "Sum", "Xor"}
-)  # fmt: skip
-"""Operators of the default domain whose two operands are matched in either order."""
 
 
 Key = tuple[str, str]

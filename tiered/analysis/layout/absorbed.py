@@ -12,6 +12,7 @@ from typing import Final
 from tiered.analysis.layout.equivalence import Operator, Port
 from tiered.analysis.layout.permutation import Permutation
 from tiered.graph import Node
+from tiered.graph.queries.op_traits import ARITHMETIC
 
 BEFORE: Final = frozenset({"AveragePool", "Conv", "MaxPool"})
 """Operators that absorb a Pad of their operand."""
@@ -19,7 +20,7 @@ BEFORE: Final = frozenset({"AveragePool", "Conv", "MaxPool"})
 AFTER: Final = frozenset({"Conv", "ConvTranspose", "Gemm"})
 """Operators that absorb scales and biases of their result."""
 
-SCALES: Final = frozenset({"Add", "BatchNormalization", "Div", "Mul", "Sub"})
+SCALES: Final = frozenset({*ARITHMETIC, "BatchNormalization"})
 
 MOST: Final = 4
 """Bound on the scales and biases in a row."""

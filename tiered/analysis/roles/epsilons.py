@@ -18,12 +18,12 @@ from tiered.analysis.roles.role import (
     readers_of,
 )
 from tiered.graph import Model, Node
-from tiered.graph.queries.op_traits import MOVES
+from tiered.graph.queries.op_traits import CLAMPS, MOVES_ELEMENTS, RING
 
 _MOST_ELEMENTS: Final = 1 << 16
 """Constants with more elements are weights: only if all of them are lost is that looked at."""
 
-_KEEPS_SIZE: Final = MOVES | {"Abs", "Add", "Clip", "Max", "Min", "Mul", "Neg", "Sub", "Sum"}
+_KEEPS_SIZE: Final = MOVES_ELEMENTS | RING | CLAMPS | {"Abs"}
 """Operators whose results may be as small as an operand."""
 
 _STATISTICS: Final = frozenset(
@@ -161,7 +161,7 @@ def _step(node: Node, place: int, number: float, narrow: Narrow) -> _Step:
 
 
 _POWERS: Final = frozenset({"Log", "Pow", "Reciprocal", "Sqrt"})
-_GUARDS: Final = frozenset({"Add", "Clip", "Max", "Sub", "Sum"})
+_GUARDS: Final = (RING - {"Mul", "Neg"}) | {"Clip", "Max"}  # these move no number away from 0
 
 
 def _powered(node: Node, place: int, number: float, others: list[float]) -> _Step:
@@ -197,7 +197,7 @@ def _statistics(node: Node) -> Iterator[Node]:
 def _is_statistic(node: Node) -> bool:
     """Return whether a node computes sums, squares or their roots."""
     if node.domain or node.op_type not in _STATISTICS:
-        return not node.domain and node.op_type in MOVES
+        return not node.domain and node.op_type in MOVES_ELEMENTS
     if not node.is_op("Mul") or node.input(0) is node.input(1):
         return True
     producers = [None if value is None else value.producer for value in node.inputs]

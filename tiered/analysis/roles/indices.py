@@ -7,16 +7,22 @@ from typing import Final
 from tiered.analysis.roles.role import Role, graphs_of
 from tiered.graph import Model, Node, Value
 from tiered.graph.opset.aspect import Aspect
-from tiered.graph.queries.op_traits import REDUCTIONS
+from tiered.graph.queries.op_traits import (
+    ARG_REDUCTIONS,
+    BLOCKS,
+    COMPARISONS,
+    MOVES_FIRST,
+    REDUCTIONS,
+)
 
 INDICES: Final[Aspect[tuple[int, ...]]] = Aspect("index")
 """The operands that are shapes, indices, axes or sizes."""
 
-INDICES.put(("CenterCropPad", "CumSum", "Expand", "Reshape", "Split"), "", (1,))
-INDICES.put(("Gather", "GatherElements", "GatherND", "ReverseSequence"), "", (1,))
+# The others have no such operand, or several.
+INDICES.put(MOVES_FIRST - BLOCKS - {"Flatten", "Identity", "Slice", "Transpose"}, "", (1,))
 INDICES.put(REDUCTIONS, "", (1,))
-INDICES.put(("Scatter", "ScatterElements", "ScatterND"), "", (1,))
-INDICES.put(("Squeeze", "Tile", "TopK", "Trilu", "Unsqueeze", "Upsample"), "", (1,))
+INDICES.put(("Scatter", "ScatterElements", "ScatterND", "Upsample"), "", (1,))
+INDICES.put(("CenterCropPad", "CumSum", "TopK", "Trilu"), "", (1,))
 INDICES.put(("ConstantOfShape", "Loop"), "", (0,))
 INDICES.put(("OneHot",), "", (0, 1))
 INDICES.put(("Pad",), "", (1, 3))
@@ -25,11 +31,9 @@ INDICES.put(("Resize",), "", (1, 2, 3))
 INDICES.put(("Slice",), "", (1, 2, 3, 4))
 
 _SELECTS: Final = frozenset(
-    {
-        *("ArgMax", "ArgMin", "Equal", "Greater", "GreaterOrEqual", "Hardmax", "IsInf", "IsNaN"),
-        *("Less", "LessOrEqual", "Multinomial", "NonMaxSuppression", "NonZero", "Shape", "Size"),
-        "TopK",
-    }
+    {*ARG_REDUCTIONS, *COMPARISONS, "Hardmax", "IsInf", "IsNaN"}
+    | {"Multinomial", "NonMaxSuppression", "NonZero"}
+    | {"Shape", "Size", "TopK"}
 )
 """Operators whose integers are in range whatever the data is, or do not depend on it."""
 

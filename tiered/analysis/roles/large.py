@@ -18,12 +18,13 @@ from tiered.analysis.roles.role import (
 )
 from tiered.graph import Model, Node, Value
 from tiered.graph.intervals.analysis import ranges
-from tiered.graph.queries.op_traits import MOVES
+from tiered.graph.queries.op_traits import CLAMPS, MOVES_ELEMENTS, RING
 
-_BOUNDS: Final = frozenset({"Clip", "Max", "Min"})
+_BOUNDS: Final = CLAMPS
 """Operators for which a number of no size, as the largest float, stands for no bound."""
 
-_STAYS_LARGE: Final = MOVES | {"Abs", "Add", "Clip", "Max", "Min", "Mul", "Neg", "Relu", "Sub"}
+# Exporters write Add, not Sum.
+_STAYS_LARGE: Final = MOVES_ELEMENTS | (RING - {"Sum"}) | CLAMPS | {"Abs", "Relu"}
 """Operators whose results may be as large as an operand, if the others are constants."""
 
 _DIVIDES: Final[dict[str, tuple[int, ...]]] = {"BatchNormalization": (4,), "Div": (1,)}
@@ -78,7 +79,7 @@ def _producers(node: Node) -> dict[Node, None]:
         if producer is None or producer in found:
             continue
         found[producer] = None
-        if not producer.domain and producer.op_type in MOVES:
+        if not producer.domain and producer.op_type in MOVES_ELEMENTS:
             pending += data_of(producer)
     return found
 
@@ -97,7 +98,7 @@ def _readers(model: Model, node: Node, narrow: Narrow) -> dict[Node, None]:
             if reader in found or reader.domain:
                 continue
             found[reader] = None
-            is_move = reader.op_type in MOVES
+            is_move = reader.op_type in MOVES_ELEMENTS
             if is_move or (reader.op_type in _STAYS_LARGE and len(data_of(reader)) == 1):
                 pending.append(reader)
     return found

@@ -9,7 +9,7 @@ import numpy as np
 
 from tiered.analysis.roles.role import Role, graphs_of
 from tiered.graph import Model, Node, Value
-from tiered.graph.queries.op_traits import MOVES
+from tiered.graph.queries.op_traits import CASTS, MOVES_ELEMENTS
 
 LARGEST: Final = 1e30
 """From this magnitude on, a number is a mask, an overflow, or the lowest of its dtype."""
@@ -22,7 +22,7 @@ _LEAST_MASK: Final = -1e4
 
 _SUMS: Final = frozenset({"Add", "Clip", "Max", "Min"})
 _SCALES: Final = frozenset({"Div", "Mul"})
-_PATH: Final = MOVES | _SUMS | _SCALES | {"Cast", "CastLike", "Neg", "Sub", "Trilu"}
+_PATH: Final = MOVES_ELEMENTS | _SUMS | _SCALES | {*CASTS, "Neg", "Sub", "Trilu"}
 
 _SCORES: Final = {"Attention": 3, "Exp": 0, "LogSoftmax": 0, "Softmax": 0}
 """Operators that make 0 of a mask, or ignore it, and the place of the operand that has one."""

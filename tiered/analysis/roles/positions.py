@@ -9,23 +9,31 @@ from tiered.analysis.roles.masks import mask_limits
 from tiered.analysis.roles.role import Role, data_of, nodes_of
 from tiered.graph import DataType, Model, Node, Value
 from tiered.graph.intervals.interval import is_integer
-from tiered.graph.queries.op_traits import MOVES
+from tiered.graph.queries.op_traits import (
+    ARITHMETIC,
+    CLAMPS,
+    COMPARISONS,
+    MOVES_ELEMENTS,
+    RING,
+    ROUNDINGS,
+)
 
-_ARITHMETIC: Final = MOVES | {
-    *("Abs", "Add", "Clip", "CumSum", "Div", "Einsum", "Exp", "Log", "MatMul", "Max", "Min"),
-    *("Mul", "Neg", "Pow", "Reciprocal", "Sub", "Sum"),
-}
+_ARITHMETIC: Final = (
+    MOVES_ELEMENTS
+    | RING
+    | CLAMPS
+    | {"Abs", "Div", "Pow", "Reciprocal"}
+    | {"CumSum", "Einsum", "MatMul"}
+    | {"Exp", "Log"}
+)
 """Operators that compute positions, angles and distances of other positions."""
 
-_LINEAR: Final = MOVES | {"Add", "Div", "Mul", "Neg", "Sub"}
+_LINEAR: Final = MOVES_ELEMENTS | {*ARITHMETIC, "Neg"}
 """Operators that compute angles of an input; what others compute is data, not a position."""
 
 _PERIODIC: Final = frozenset({"Cos", "Sin", "Tan"})
 
-_SENSITIVE: Final = _PERIODIC | {
-    *("Ceil", "Equal", "Exp", "Floor", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"),
-    *("Mod", "Round"),
-}
+_SENSITIVE: Final = _PERIODIC | {*COMPARISONS, *ROUNDINGS, "Exp", "Mod"}
 """Operators to which the absolute error of a large number matters."""
 
 

@@ -6,10 +6,10 @@ from typing import Final
 
 from tiered.analysis.roles.role import Narrow, Role, data_of, nodes_of
 from tiered.graph import Model, Node
-from tiered.graph.queries.op_traits import MOVES
+from tiered.graph.queries.op_traits import MOVES_ELEMENTS, RING
 
 _PROBABILITIES: Final = frozenset({"Sigmoid", "Softmax"})
-_BETWEEN: Final = MOVES | {"Add", "Clip", "Max", "Mul", "Sub", "Sum"}
+_BETWEEN: Final = MOVES_ELEMENTS | (RING - {"Neg"}) | {"Clip", "Max"}  # Neg makes no probability
 
 _LEAST: Final = 1e-30
 """A type that holds so small a number makes 0 of no probability that matters."""

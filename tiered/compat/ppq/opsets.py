@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 from tiered.graph import ELEMENTWISE, Node
 from tiered.graph.core.dtypes import is_float
+from tiered.graph.queries.op_traits import REARRANGES
 
 
 class Opset(NamedTuple):
@@ -26,10 +27,7 @@ _NEVER: Final = {
     "Resize": (1, 2),
 }
 """Float operands that are parameters of the operator, not data."""
-_MOVING: Final = frozenset(
-    {"Expand", "Flatten", "Gather", "Identity", "MaxPool", "Reshape", "Slice", "Squeeze", "Tile"}
-    | {"Transpose", "Unsqueeze"}
-)
+_MOVING: Final = REARRANGES | {"MaxPool"}
 """Operators whose first output holds elements of the first input."""
 _NOT_QUANTISED: Final = frozenset({"Cast", "DequantizeLinear", "QuantizeLinear", "Shape", "Size"})
 

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from tiered.analysis.layout.sizes import LayoutSizes
 from tiered.graph import ELEMENTWISE, Graph, Model, Node, Tensor, Value
+from tiered.graph.queries.op_traits import VIEWS
 from tiered.graph.shape_inference.symbolic_dims import is_invented
-
-VIEWS: Final = frozenset({"Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"})
-"""Operators with an output that is the memory of the first operand."""
 
 
 class Lifetime(NamedTuple):

@@ -20,12 +20,13 @@ from tiered.extensions.partition.supports import (
 from tiered.extensions.partition.versions import DOMAIN, FunctionIds, outlined
 from tiered.graph import Graph, Model, Node, Value
 from tiered.graph.core.marks import DEVICE, STAGE
+from tiered.graph.queries.op_traits import VIEWS
 from tiered.rewriter.subgraphs.pattern_text import PatternLike
 from tiered.support.errors import ModelError, UsageError
 from tiered.support.loading import paused_collector
 from tiered.targets.coverage import operator_name
 
-NON_COMPUTE: Final = frozenset({"Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"})
+NON_COMPUTE: Final = frozenset(VIEWS)
 """Operators that move no data: a partition of these alone is not worth a call."""
 
 _BETWEEN: Final = "\0"

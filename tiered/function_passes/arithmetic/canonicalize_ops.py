@@ -5,14 +5,17 @@ from typing import Final, Literal
 import numpy as np
 
 from tiered import DataType, Graph, Node, PassContext, Skip, Value, function_pass
+from tiered.graph.queries.op_traits import BITWISE, LOGIC
 
-_COMMUTATIVE: Final = ("Add", "And", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Mul", "Or", "Xor")
+# Max and Min keep the order of their operands, which decides between two zeros.
+_COMMUTATIVE: Final = tuple(sorted(("Add", "Mul", *LOGIC, *BITWISE)))
+_BIASED: Final = ("Conv", "ConvTranspose", "Gemm")
 
 
 @function_pass(
     opt_level=3,
     required=("infer_shapes",),
-    looks_for=("Sum", *_COMMUTATIVE, "Transpose", "Conv", "ConvTranspose", "Gemm"),
+    looks_for=("Sum", *_COMMUTATIVE, "Transpose", *_BIASED),
     numerics_option="bias",
 )
 def canonicalize_ops(graph: Graph, ctx: PassContext, *, bias: Literal["", "split"] = "") -> None:

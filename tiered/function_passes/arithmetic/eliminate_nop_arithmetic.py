@@ -23,11 +23,6 @@ from tiered import (
 
 Array = np.ndarray[Any, Any]
 
-_KINDS: Final = (
-    "Add", "And", "BitShift", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Div", "Mul", "Or", "Pow",
-    "Sub", "Xor",
-)  # fmt: skip
-
 _NEUTRAL: Final[Mapping[str, Callable[[Array], Array]]] = {
     # -0.0 + 0.0 is +0.0, and so is -0.0 - (-0.0).
     "Add": lambda unit: (unit == 0) & (np.signbit(unit) | (unit.dtype.kind in "iu")),
@@ -37,6 +32,8 @@ _NEUTRAL: Final[Mapping[str, Callable[[Array], Array]]] = {
     **dict.fromkeys(("Div", "Mul", "Pow"), lambda unit: unit == 1),
     **dict.fromkeys(("BitShift", "BitwiseOr", "BitwiseXor", "Or", "Xor"), lambda unit: unit == 0),
 }
+
+_KINDS: Final = sorted(_NEUTRAL)
 
 _pattern = functools.reduce(
     operator.or_, (getattr(op, kind)(var.x, const(name="unit"), attrs="ignored") for kind in _KINDS)

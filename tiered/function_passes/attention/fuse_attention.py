@@ -5,6 +5,7 @@ from typing import Any, Final
 import numpy as np
 
 from tiered import DataType, Graph, Skip, Value, broadcasts_into, op, rewrite, var
+from tiered.graph.queries.op_traits import ARITHMETIC, REARRANGES
 from tiered.rewriter.idioms.attention import attention_pattern, attention_scale, transposed_keys
 
 _AVERAGES: Final = 25
@@ -16,12 +17,10 @@ _LARGEST: Final[dict[int | None, float]] = {
     DataType.BFLOAT16: 3.3895314e38,
 }
 
-_OF_MASKS: Final = frozenset(
-    {
-        *("Add", "And", "Cast", "Concat", "Div", "Equal", "Expand", "Gather", "Identity", "Max"),
-        *("Min", "Mul", "Reshape", "Slice", "Squeeze", "Sub", "Transpose", "Trilu", "Unsqueeze"),
-        *("Where",),
-    }
+_OF_MASKS: Final = (
+    (REARRANGES - {"Flatten", "Tile"})  # by which no exporter computes masks
+    | {*ARITHMETIC, "And", "Equal", "Max", "Min"}
+    | {"Cast", "Concat", "Trilu", "Where"}
 )
 """Operators that compute masks from constants of the model."""
 

@@ -5,6 +5,7 @@ from typing import Final
 import numpy as np
 
 from tiered import Graph, Node, PassContext, Skip, Value, function_pass
+from tiered.graph.queries.op_traits import REDUCTIONS
 
 _BY_ATTRIBUTE: Final = (
     "ArgMax", "ArgMin", "Concat", "Gather", "GatherElements", "Hardmax", "LayerNormalization",
@@ -12,10 +13,7 @@ _BY_ATTRIBUTE: Final = (
 )  # fmt: skip
 """Operators whose attribute `axis` counts in their first input."""
 
-_BY_OPERAND: Final = (
-    "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean",
-    "ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare", "Squeeze", "Unsqueeze",
-)  # fmt: skip
+_BY_OPERAND: Final = (*REDUCTIONS, "Squeeze", "Unsqueeze")
 """Operators with an operand `axes`; Unsqueeze counts in its result."""
 
 _LAW: Final = "an axis that counts from the end => the same axis counted from the front"

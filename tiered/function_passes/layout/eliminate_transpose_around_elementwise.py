@@ -7,17 +7,16 @@ import numpy as np
 
 from tiered import Graph, Node, PassContext, Skip, Value, function_pass
 from tiered.analysis.layout.permutation import Permutation, inverse
+from tiered.graph.queries.op_traits import ARITHMETIC, COMPARISONS, LOGIC, ROUNDINGS
 
 # Elementwise operators whose results do not depend on an element's position, bit for bit: level 2
 # is exact. onnxruntime's kernels compute the last elements of a tensor by another method for
 # exponentials and logarithms, and for the sign of zero in Max and Min; those are left to level 3.
 _POSITION_INDEPENDENT: Final = frozenset(
-    {
-        "Abs", "Add", "And", "Ceil", "Clip", "Div", "Equal", "Floor", "Greater", "GreaterOrEqual",
-        "Identity", "LeakyRelu", "Less", "LessOrEqual", "Mul", "Neg", "Not", "Or", "Relu", "Round",
-        "Sign", "Sqrt", "Sub", "Where", "Xor",
-    }
-)  # fmt: skip
+    {*ARITHMETIC, *COMPARISONS, *LOGIC, *ROUNDINGS, "Identity", "Not", "Where"}
+    | {"Abs", "Neg", "Sign", "Sqrt"}
+    | {"Clip", "LeakyRelu", "Relu"}
+)
 
 # Before this opset, operands broadcast only where an attribute said so.
 _OLDEST: Final = 7

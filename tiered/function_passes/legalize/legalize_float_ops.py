@@ -6,6 +6,7 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from tiered import DataType, Graph, Node, Skip, Value, op, rewrite, var
+from tiered.graph.queries.op_traits import ARG_REDUCTIONS, CLAMPS, COMPARISONS, SELECTS_EXTREMES
 from tiered.rewriter.idioms.comparison import is_integer
 
 _MOST: Final = 1 << 24
@@ -15,11 +16,9 @@ _SHORT: Final = 2
 """The bytes of integers that float holds."""
 
 _SELECTING: Final = frozenset(
-    {
-        "ArgMax", "ArgMin", "Clip", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual",
-        "Max", "MaxPool", "Min", "ReduceMax", "ReduceMin", "Relu", "Sign", "TopK",
-    }
-)  # fmt: skip
+    {*ARG_REDUCTIONS, *CLAMPS, *COMPARISONS, "Relu", "Sign", "TopK"}
+    | (SELECTS_EXTREMES - {"GlobalMaxPool"})  # is of floats only
+)
 """Operators whose results are operands, indices, or at most 1: they do not leave the range."""
 
 

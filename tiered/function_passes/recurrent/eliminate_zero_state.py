@@ -3,14 +3,12 @@
 from typing import Final
 
 from tiered import Graph, PassContext, Skip, Value, function_pass
+from tiered.graph.queries.op_traits import REARRANGES
 
 _OPERATORS: Final = ("GRU", "LSTM", "RNN")
 _STATES: Final = ("initial_h", "initial_c")
 
-_MOVES: Final = frozenset(
-    {"Cast", "Concat", "Expand", "Flatten", "Gather", "Identity", "Reshape", "Slice", "Split",
-     "Squeeze", "Tile", "Transpose", "Unsqueeze"}
-)  # fmt: skip
+_MOVES: Final = REARRANGES | {"Cast", "Concat", "Split"}
 """Operators whose results have the elements of the first operand; of Concat those of all."""
 
 

@@ -26,6 +26,7 @@ from tiered.graph.intervals.interval import (
     whole,
 )
 from tiered.graph.intervals.rules import RANGES, Call, Counts
+from tiered.graph.queries.op_traits import VIEWS
 from tiered.graph.shape_inference.symbolic_dims import Poly
 
 LARGEST_DIM: Final = (1 << 31) - 1
@@ -37,9 +38,7 @@ UNKNOWN_DIMS: Final = Counts(0, LARGEST_DIM)
 _ROUNDS: Final = 3
 """After so many iterations of a body, bounds that still move become those of the dtype."""
 
-_SAME_ELEMENTS: Final = frozenset(
-    {"Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"}
-)
+_SAME_ELEMENTS: Final = frozenset({*VIEWS, "Transpose"})
 
 _INDEXED: Final = ("Gather", "GatherElements", "ScatterElements")
 

@@ -16,28 +16,27 @@ from tiered.graph.core.value import Value
 from tiered.graph.intervals.analysis import UNKNOWN_DIMS, RangeAnalysis, Ranges, ranges
 from tiered.graph.intervals.integer_type import BIPOLAR, IntegerType, integer_type, integers_within
 from tiered.graph.intervals.interval import Interval, is_integer, of_tensor
-from tiered.graph.intervals.rules import MOVES, QONNX_DOMAINS, Call, quantised_integers
+from tiered.graph.intervals.rules import QONNX_DOMAINS, Call, quantised_integers
 from tiered.graph.opset.aspect import Aspect
+from tiered.graph.queries.op_traits import CASTS, MAX_POOLS, MOVES_FIRST, RING, SELECTS_EXTREMES
 
-_SELECTING: Final = frozenset(
-    {*MOVES, "Concat", "GlobalMaxPool", "Identity", "Max", "MaxPool", "Min", "ReduceMax",
-     "ReduceMin", "TopK"}
-) - {"CenterCropPad"}  # fmt: skip
+_SELECTING: Final = MOVES_FIRST | SELECTS_EXTREMES | {"Compress", "Concat", "TopK"}
 """Operators that select: each element of the first output is an element of a data operand."""
 
-_PRESERVING: Final = _SELECTING | {
-    "Abs", "Add", "Cast", "CastLike", "Clip", "Conv", "CumSum", "MatMul", "Mul", "Neg", "Pad",
-    "Relu", "ReduceSum", "Sub", "Sum", "Where",
-}  # fmt: skip
+_PRESERVING: Final = (
+    _SELECTING
+    | RING
+    | {*CASTS, "Abs", "Clip", "Relu"}
+    | {"Conv", "CumSum", "MatMul", "ReduceSum"}
+    | {"Pad", "Where"}
+)
 """Operators whose result is of integers if all float operands are, or absent."""
 
-_OF_ONE_OPERAND: Final = frozenset(
-    {*MOVES, "Cast", "CastLike", "GlobalMaxPool", "Identity", "MaxPool"}
-) - {"CenterCropPad"}  # fmt: skip
+_OF_ONE_OPERAND: Final = MOVES_FIRST | MAX_POOLS | {*CASTS, "Compress"}
 """Operators with one operand of data, whose elements are those of the result."""
 
 
-_OF_SIDES: Final = ("Cast", "CastLike", "Mul", "Neg", "Where")
+_OF_SIDES: Final = (*CASTS, "Mul", "Neg", "Where")
 """Other operators that make -1 or 1 of them."""
 
 

@@ -12,6 +12,7 @@ from tiered.graph.core.dtypes import DataType
 from tiered.graph.core.schema import AttributeReference
 from tiered.graph.core.tensor import Tensor
 from tiered.graph.core.value import NOT_INFERRED, Value
+from tiered.graph.queries.op_traits import VIEWS
 from tiered.support.errors import ModelError
 from tiered.support.records import Record
 
@@ -107,7 +108,6 @@ def _computed(value: Value) -> np.ndarray[Any, Any] | None:
 _DEPTH: Final = 8
 _MOST: Final = 1024
 """The elements of the operands that are looked at."""
-_SHAPING: Final = frozenset({"Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"})
 
 
 def _moved(value: Value, depth: int) -> np.ndarray[Any, Any] | None:
@@ -129,7 +129,7 @@ def _moved(value: Value, depth: int) -> np.ndarray[Any, Any] | None:
             return given.astype(dtype.numpy)
     shape = value.shape
     is_known = shape is not None and all(isinstance(dim, int) for dim in shape)
-    return given.reshape(shape) if node.op_type in _SHAPING and is_known else None
+    return given.reshape(shape) if node.op_type in VIEWS and is_known else None
 
 
 def detached(array: np.ndarray[Any, Any], name: str = "const") -> Value:

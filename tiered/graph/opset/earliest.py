@@ -13,15 +13,16 @@ import numpy as np
 import onnx
 
 from tiered.graph.opset.adapter import Change, Form, detached, moved, says_the_same
+from tiered.graph.queries.op_traits import ARITHMETIC, LOGIC
 
 _CONSUMING: Final = (
     "Abs", "Add", "BatchNormalization", "Ceil", "Clip", "Div", "Dropout", "Elu", "Exp", "Floor",
     "HardSigmoid", "InstanceNormalization", "LeakyRelu", "Log", "Max", "Mean", "Min", "Mul", "Neg",
     "PRelu", "Reciprocal", "Relu", "Selu", "Sigmoid", "Sqrt", "Sub", "Sum", "Tanh",
 )  # fmt: skip
-WITH_BROADCAST: Final = (
-    "Add", "And", "Div", "Equal", "Greater", "Less", "Mul", "Or", "Pow", "Sub", "Xor"
-)  # fmt: skip
+WITH_BROADCAST: Final = tuple(
+    sorted((*ARITHMETIC, *LOGIC, "Equal", "Greater", "Less", "Pow"))
+)
 """The operators with `broadcast` and `axis` before opset 7."""
 
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Final
 from onnx.defs import OpSchema
 
 from tiered.graph.opset.aspect import Aspect
-from tiered.graph.queries.op_traits import RANDOM
+from tiered.graph.queries.op_traits import BODIES, RANDOM
 
 if TYPE_CHECKING:
     from tiered.graph.core.node import Node
 
 # The schemas call these non-deterministic only because they contain, or are defined by, bodies.
-_AS_THEIR_BODIES: Final = frozenset({"AffineGrid", "If", "Loop", "Scan", "SequenceMap"})
+_AS_THEIR_BODIES: Final = BODIES | {"AffineGrid"}
 
 
 DETERMINISTIC: Final[Aspect[str]] = Aspect("deterministic")

@@ -26,20 +26,72 @@ REDUCTIONS: Final = (
 )  # fmt: skip
 """Operators that compute one element of all elements along some axes."""
 
+ARITHMETIC: Final = ("Add", "Div", "Mul", "Sub")
+
+RING: Final = frozenset({"Add", "Mul", "Neg", "Sub", "Sum"})
+"""Operators whose results of integers are integers, and of small numbers of their order."""
+
+LOGIC: Final = ("And", "Or", "Xor")
+
+BITWISE: Final = ("BitwiseAnd", "BitwiseOr", "BitwiseXor")
+
+COMPARISONS: Final = ("Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual")
+
+COMMUTATIVE: Final = frozenset(
+    {*BITWISE, *LOGIC, "Add", "Equal", "Max", "Mean", "Min", "Mul", "Sum"}
+)
+"""Operators that compute the same from two operands in either order."""
+
+CLAMPS: Final = frozenset({"Clip", "Max", "Min"})
+"""Operators that bound numbers."""
+
+ROUNDINGS: Final = ("Ceil", "Floor", "Round")
+
+CASTS: Final = ("Cast", "CastLike")
+
+ARG_REDUCTIONS: Final = ("ArgMax", "ArgMin")
+
+SOFTMAXES: Final = ("Hardmax", "LogSoftmax", "Softmax")
+
+NORMALIZATIONS: Final = frozenset(
+    {
+        "BatchNormalization", "GroupNormalization", "InstanceNormalization", "LayerNormalization",
+        "LpNormalization", "MeanVarianceNormalization", "RMSNormalization",
+    }
+)  # fmt: skip
+
+PRODUCTS: Final = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul"})
+"""Operators that multiply with weights."""
+
+AVERAGE_POOLS: Final = frozenset({"AveragePool", "GlobalAveragePool"})
+
+MAX_POOLS: Final = frozenset({"GlobalMaxPool", "MaxPool"})
+
+SELECTS_EXTREMES: Final = MAX_POOLS | {"Max", "Min", "ReduceMax", "ReduceMin"}
+"""Operators that select the largest or the least of several elements."""
+
+BODIES: Final = frozenset({"If", "Loop", "Scan", "SequenceMap"})
+"""Operators with bodies."""
+
 ELEMENTWISE: Final = frozenset((*UNARY, *BROADCASTING))
 """Operators that compute each output element from the input elements at the same index."""
 
-MOVES: Final = frozenset(
-    {
-        "Concat", "DepthToSpace", "Expand", "Flatten", "Gather", "GatherElements", "GatherND",
-        "Identity", "Pad", "Reshape", "ReverseSequence", "Slice", "SpaceToDepth", "Split",
-        "Squeeze", "Tile", "Transpose", "Unsqueeze", "Where",
-    }
-)  # fmt: skip
-"""Operators that move elements: each element of a result is one of an operand, or a pad."""
-
 VIEWS: Final = ("Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze")
 """Operators that keep all elements in their order: a view of the operand in another shape."""
+
+REARRANGES: Final = frozenset({*VIEWS, "Expand", "Gather", "Slice", "Tile", "Transpose"})
+"""Operators that take, repeat or permute whole slices of their first operand."""
+
+BLOCKS: Final = frozenset({"DepthToSpace", "SpaceToDepth"})
+"""Operators that move elements between channels and space."""
+
+MOVES_FIRST: Final = (
+    REARRANGES | BLOCKS | {"GatherElements", "GatherND", "ReverseSequence", "Split"}
+)
+"""Operators that only take elements from their first operand, for all results."""
+
+MOVES_ELEMENTS: Final = MOVES_FIRST | {"Concat", "Pad", "Where"}
+"""Operators that move elements: each element of a result is one of an operand, or a pad."""
 
 RANDOM: Final = frozenset(
     {"Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform",

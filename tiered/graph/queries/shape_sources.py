@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from tiered.graph.queries.op_traits import NORMALIZATIONS, SOFTMAXES, UNARY
+
 if TYPE_CHECKING:
     from tiered.graph.core.node import Node
     from tiered.graph.core.value import Value
 
-KEEPS_SHAPE: Final = frozenset(
-    {"Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "BatchNormalization", "BitwiseNot",
-     "Cast", "CastLike", "Ceil", "Celu", "Clip", "Cos", "Cosh", "CumSum", "DequantizeLinear",
-     "Dropout", "Elu", "Erf", "Exp", "Floor", "Gelu", "GroupNormalization", "HardSigmoid",
-     "HardSwish", "Hardmax", "InstanceNormalization", "IsInf", "IsNaN", "LRN",
-     "LayerNormalization", "LeakyRelu", "Log", "LogSoftmax", "LpNormalization",
-     "MeanVarianceNormalization", "Mish", "Neg", "Not", "PRelu", "QuantizeLinear",
-     "RMSNormalization", "Reciprocal", "Relu", "Round", "ScatterElements", "ScatterND", "Selu",
-     "Shrink", "Sigmoid", "Sign", "Sin", "Sinh", "Softmax", "Softplus", "Softsign", "Sqrt", "Swish",
-     "Tan", "Tanh", "ThresholdedRelu", "Trilu"}
-)  # fmt: skip
+KEEPS_SHAPE: Final = (
+    (frozenset(UNARY) - {"Identity"})  # passes remove it
+    | NORMALIZATIONS
+    | {*SOFTMAXES, "DequantizeLinear", "QuantizeLinear"}
+    | {"CumSum", "LRN", "PRelu", "Trilu"}
+    | {"ScatterElements", "ScatterND"}
+)
 """Operators with a first output that always has the shape of the first input."""
 
 

@@ -12,13 +12,12 @@ from typing import Final, NamedTuple
 
 from tiered.graph import DataType, Graph, Model, Node, Value
 from tiered.graph.queries.formals import formal_of, output_formal_of
+from tiered.graph.queries.op_traits import BODIES
 from tiered.numerics.precision.variables import DTYPE_ATTRIBUTES
 
 _LOW: Final = (DataType.FLOAT16, DataType.BFLOAT16)
 
-_AS_THEY_ARE: Final = frozenset(
-    {"CastLike", "Constant", "If", "Loop", "Scan", "SequenceMap", *DTYPE_ATTRIBUTES}
-)
+_AS_THEY_ARE: Final = frozenset({*BODIES, *DTYPE_ATTRIBUTES, "CastLike", "Constant"})
 """Operators that convert, or that onnxruntime runs with any dtype."""
 
 

@@ -12,7 +12,7 @@ from tiered.graph import DataType, Model, Node, Value
 from tiered.graph.core.dtypes import float_info
 from tiered.graph.intervals.analysis import ranges
 from tiered.graph.intervals.interval import is_integer
-from tiered.graph.queries.op_traits import MOVES
+from tiered.graph.queries.op_traits import MOVES_ELEMENTS, NORMALIZATIONS, REDUCTIONS
 from tiered.numerics.calibration.calibrate import calibrate
 from tiered.numerics.precision.budget import Budget, budget_of, meet
 from tiered.numerics.precision.convert import convert_precision
@@ -44,12 +44,14 @@ _ALL_NODES: Final = 50
 _AMPLIFIED: Final = 4
 """A local error of so many eps is no longer that of rounding the outputs."""
 
-_SUSPECTS: Final = frozenset(
-    {"CumSum", "Div", "Exp", "GroupNormalization", "InstanceNormalization", "LayerNormalization",
-     "Log", "LogSoftmax", "Pow", "RMSNormalization", "Reciprocal", "ReduceL1", "ReduceL2",
-     "ReduceLogSum", "ReduceLogSumExp", "ReduceMean", "ReduceProd", "ReduceSum", "ReduceSumSquare",
-     "Softmax", "Softplus", "Sqrt"}
-)  # fmt: skip
+_SUSPECTS: Final = (
+    (frozenset(REDUCTIONS) - {"ReduceMax", "ReduceMin"})  # they select
+    # BatchNormalization only scales; the other two have no kernels of 16 bits.
+    | (NORMALIZATIONS - {"BatchNormalization", "LpNormalization", "MeanVarianceNormalization"})
+    | {"CumSum", "Exp", "LogSoftmax", "Softmax"}
+    | {"Div", "Log", "Softplus", "Sqrt"}
+    | {"Pow", "Reciprocal"}
+)
 """Operators that stay float where nothing can be measured and no range is proven."""
 
 
@@ -267,6 +269,6 @@ def _sources(node: Node) -> list[Value]:
                 continue
             found[value] = None
             producer = value.producer
-            if producer is not None and not producer.domain and producer.op_type in MOVES:
+            if producer is not None and not producer.domain and producer.op_type in MOVES_ELEMENTS:
                 pending.append(producer)
     return list(found)

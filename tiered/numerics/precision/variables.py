@@ -16,7 +16,7 @@ from onnx.defs import OpSchema
 from tiered.graph import DataType, Graph, Model, Node, TensorType, Value
 from tiered.graph.core.schema import schema_of
 from tiered.graph.queries.formals import formal_of, output_formal_of
-from tiered.graph.queries.op_traits import MOVES
+from tiered.graph.queries.op_traits import MOVES_ELEMENTS
 from tiered.numerics.precision.narrowing import Narrowing
 
 DTYPE_ATTRIBUTES: Final = {
@@ -283,7 +283,7 @@ def _is_free(node: Node, parameter: str) -> bool:
     """Return whether a node moves or converts the elements of a type, in either type alike."""
     if node.domain:
         return False
-    if node.op_type in MOVES:
+    if node.op_type in MOVES_ELEMENTS:
         schema = node.schema
         return schema is None or any(formal.type_str == parameter for formal in schema.outputs)
     return node.op_type in DTYPE_ATTRIBUTES or node.op_type == "CastLike"

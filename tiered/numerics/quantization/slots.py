@@ -6,33 +6,18 @@ from collections.abc import Mapping
 from typing import Final
 
 from tiered.graph import Node, Value
+from tiered.graph.queries.op_traits import AVERAGE_POOLS, BLOCKS, MAX_POOLS, REARRANGES
 
 MOVERS: Final[Mapping[str, tuple[int, ...] | None]] = {
     "Concat": None,
-    "DepthToSpace": (0,),
-    "Expand": (0,),
-    "Flatten": (0,),
-    "Gather": (0,),
-    "GlobalMaxPool": (0,),
-    "Identity": (0,),
-    "MaxPool": (0,),
-    "Reshape": (0,),
-    "Slice": (0,),
-    "SpaceToDepth": (0,),
-    "Split": (0,),
-    "Squeeze": (0,),
-    "Tile": (0,),
-    "Transpose": (0,),
-    "Unsqueeze": (0,),
+    **dict.fromkeys(sorted(REARRANGES | BLOCKS | MAX_POOLS | {"Split"}), (0,)),
 }
 """Operators whose results have the elements of their data, by the slots of that; None for all.
 
 Input and output have one scale, so that quantising both loses nothing.
 """
 
-ONE_SCALE: Final = frozenset(
-    {*MOVERS, "AveragePool", "GlobalAveragePool", "Max", "Min", "Pad", "Resize", "Where"}
-)
+ONE_SCALE: Final = AVERAGE_POOLS | MOVERS.keys() | {"Max", "Min"} | {"Pad", "Resize", "Where"}
 """Operators whose integer kernels have one scale for all operands and the result.
 
 Source: LiteRT 8-bit quantization specification.

@@ -10,15 +10,13 @@ import numpy as np
 
 from tiered.graph import Graph, Node, Tensor, Value
 from tiered.graph.opset.aspect import Aspect
+from tiered.graph.queries.op_traits import VIEWS
 from tiered.rewriter.skip import Skip
 
 Dims = tuple[int, ...]
 
 Step = tuple[Dims, tuple[int, ...]]
 """The shape to read a tensor in, and the permutation of its axes."""
-
-_ALIASES: Final = ("Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze")
-"""Operators that keep the order of the elements."""
 
 _ELEMENTWISE: Final = frozenset({
     "Abs", "Add", "And", "Cast", "Ceil", "Cos", "Div", "Elu", "Equal", "Erf", "Exp", "Floor",
@@ -250,7 +248,7 @@ def _dims(value: Value | None) -> Dims:
     return tuple(dim for dim in value.shape if isinstance(dim, int))
 
 
-@RANKS.rule(*_ALIASES)
+@RANKS.rule(*VIEWS)
 def _alias(to: Lowering, node: Node) -> list[Value]:
     (x, *_) = node.operands
     assert x is not None

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 # Unary and elementwise: applied to the parts of a Split or before it, the result is the same.
 _UNARY: Final = frozenset(
     {
-        *("Abs", "Ceil", "Elu", "Erf", "Exp", "Floor", "Gelu", "HardSigmoid", "HardSwish"),
-        *("LeakyRelu", "Mish", "Neg", "Relu", "Selu", "Sigmoid", "Softplus", "Softsign"),
-        *("Sqrt", "Swish", "Tanh"),
+        "Abs", "Ceil", "Elu", "Erf", "Exp", "Floor", "Gelu", "HardSigmoid", "HardSwish",
+        "LeakyRelu", "Mish", "Neg", "Relu", "Selu", "Sigmoid", "Softplus", "Softsign", "Sqrt",
+        "Swish", "Tanh",
     }
-)
+)  # fmt: skip
 
 
 def parallel_branches(

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiered.graph.core.dtypes import DataType, float_info
+from tiered.graph.queries.op_traits import AVERAGE_POOLS, MAX_POOLS, VIEWS
 from tiered.rewriter.idioms.elementwise.affine import varying_axis
 from tiered.rewriter.skip import Skip
 
@@ -23,12 +24,12 @@ Rescaled: TypeAlias = "dict[tuple[Node, int], NDArray[Any]]"
 """The new constants of nodes, by node and input slot."""
 
 # f(s * x) = s * f(x): for every s > 0, or for any s.
-_POSITIVE: Final = frozenset({"GlobalMaxPool", "LeakyRelu", "MaxPool", "Relu"})
-_LINEAR: Final = frozenset({"AveragePool", "GlobalAveragePool", "Identity", "Neg", "Transpose"})
+_POSITIVE: Final = MAX_POOLS | {"LeakyRelu", "Relu"}
+_LINEAR: Final = AVERAGE_POOLS | {"Identity", "Neg", "Transpose"}
 # Of these, operators that combine elements of one channel; and operators that move elements, which
 # only a single factor passes.
-_POOL: Final = frozenset({"AveragePool", "GlobalAveragePool", "GlobalMaxPool", "MaxPool"})
-_MOVE: Final = frozenset({"Flatten", "Reshape", "Squeeze", "Unsqueeze"})
+_POOL: Final = AVERAGE_POOLS | MAX_POOLS
+_MOVE: Final = frozenset(VIEWS) - {"Identity"}  # it is linear
 _PASS: Final = _POSITIVE | _LINEAR | _MOVE
 
 _CHANNELS: Final = 1

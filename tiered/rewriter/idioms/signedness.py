@@ -10,15 +10,13 @@ import numpy as np
 
 from tiered.graph.core.dtypes import DataType
 from tiered.graph.core.types import TensorType
+from tiered.graph.queries.op_traits import BLOCKS, REARRANGES
 from tiered.rewriter import Skip
 
 if TYPE_CHECKING:
     from tiered.graph import Graph, Node, Value
 
-_MOVES: Final = frozenset((
-    *("DepthToSpace", "Expand", "Flatten", "Gather", "Identity", "MaxPool", "Reshape", "Slice"),
-    *("SpaceToDepth", "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze"),
-))
+_MOVES: Final = REARRANGES | BLOCKS | {"MaxPool", "Split"}
 """Operators that only select or move elements of their first operand, and respect their order."""
 
 Array = np.ndarray[Any, Any]

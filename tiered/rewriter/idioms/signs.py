@@ -8,6 +8,7 @@ import numpy as np
 
 from tiered.graph.core.dtypes import DataType
 from tiered.graph.core.journal import dirty_nodes
+from tiered.graph.queries.op_traits import REARRANGES
 
 if TYPE_CHECKING:
     from tiered.graph import Graph, Model, Node, Value
@@ -15,10 +16,16 @@ if TYPE_CHECKING:
 
 # --- the sign of a zero ---------------------------------------------------------------------------
 
-_ERASING: Final = frozenset({
-    *("Abs", "Acos", "Cos", "Cosh", "Exp", "HardSigmoid", "Log", "LogSoftmax", "ReduceL1"),
-    *("ReduceL2", "ReduceLogSumExp", "ReduceSumSquare", "Sigmoid", "Softmax", "Softplus"),
-})
+_NEVER_MINUS: Final = frozenset(
+    {"Exp", "ReduceL1", "ReduceL2", "ReduceSumSquare", "Sigmoid", "Softmax", "Softplus"}
+)
+"""Operators with results that are positive, 0.0 or NaN."""
+
+_ERASING: Final = (
+    _NEVER_MINUS
+    | {"Abs", "Acos", "Cos", "Cosh"}
+    | {"HardSigmoid", "Log", "LogSoftmax", "ReduceLogSumExp"}
+)
 """Operators that compute the same for -0.0 and 0.0."""
 
 
@@ -148,15 +155,11 @@ def _is_above_zero(value: Value | None) -> bool:
 
 # --- values that are never below 0 ----------------------------------------------------------------
 
-_NEVER_MINUS: Final = frozenset({
-    *("Exp", "ReduceL1", "ReduceL2", "ReduceSumSquare", "Sigmoid", "Softmax", "Softplus"),
-})
-"""Operators with results that are positive, 0.0 or NaN."""
-
-_KEEPING: Final = frozenset({
-    *("Add", "Expand", "Flatten", "Identity", "Min", "Mul", "ReduceMean", "ReduceMin"),
-    *("ReduceSum", "Reshape", "Slice", "Sqrt", "Squeeze", "Transpose", "Unsqueeze"),
-})
+_KEEPING: Final = (
+    (REARRANGES - {"Gather", "Tile"})  # left out until a model needs them
+    | {"Add", "Min", "Mul", "Sqrt"}
+    | {"ReduceMean", "ReduceMin", "ReduceSum"}
+)
 """Operators with such results if all of their floats are such numbers.
 
 The maximum of no elements is -Inf, so ReduceMax is not among them.

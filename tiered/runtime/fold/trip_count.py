@@ -9,6 +9,7 @@ import onnx
 
 from tiered.graph.core.types import TensorType, tensor_type, write_type
 from tiered.graph.io.export import export_node
+from tiered.graph.queries.op_traits import CLAMPS, COMPARISONS, LOGIC, RING
 from tiered.graph.shape_inference.rules.control_flow import BODY_DECIDES, loop_turns
 from tiered.support.errors import RuntimeFailure
 
@@ -17,11 +18,9 @@ if TYPE_CHECKING:
     from tiered.graph.core.value import Value
 
 _EXACT: Final = frozenset(
-    {
-        *("Abs", "Add", "Ceil", "Clip", "Floor", "Max", "Min", "Mul", "Neg", "Sign", "Sub"),
-        *("And", "Not", "Or", "Xor", "Where", "Cast", "Identity"),
-        *("Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"),
-    }
+    {*COMPARISONS, *LOGIC, *CLAMPS, "Abs", "Ceil", "Floor", "Sign"}
+    | (RING - {"Sum"})  # sums in any order
+    | {"Cast", "Identity", "Not", "Where"}
 )
 """Operators that compute the same bits on every runtime, and one element from single elements.
 

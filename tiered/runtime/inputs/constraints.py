@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from tiered.graph.queries.op_traits import COMPARISONS
 from tiered.runtime.inputs.graph_facts import Fact, Place, numbers_of
 from tiered.runtime.inputs.rules.operators import demands
 
@@ -35,7 +36,7 @@ _CARRIES: dict[str, tuple[int, ...] | None] = {
     "Where": (1, 2),
     "SequenceInsert": (0, 1),
 }
-_COMPARES = frozenset({"Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual"})
+_COMPARES = frozenset(COMPARISONS)
 
 
 def facts(graph: Graph, name: str, *, is_float: bool) -> list[Fact]:

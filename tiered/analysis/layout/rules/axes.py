@@ -20,7 +20,7 @@ from tiered.analysis.layout.propagation import (
 )
 from tiered.graph import DataType, Node, Value, non_negative_axes
 from tiered.graph.opset.newest_form import newest_attribute
-from tiered.graph.queries.op_traits import REDUCTIONS
+from tiered.graph.queries.op_traits import REDUCTIONS, SOFTMAXES
 from tiered.rewriter import Skip
 
 Write = Callable[[Permuted], Sequence[Value]]
@@ -30,13 +30,10 @@ EXACT_REDUCTIONS: Final = frozenset({"ArgMax", "ArgMin", "ReduceMax", "ReduceMin
 
 
 FAMILIES: Final = {
+    **dict.fromkeys((*SOFTMAXES, "TopK"), "last axis"),
     "Concat": "concat",
-    "Hardmax": "last axis",
-    "LogSoftmax": "last axis",
     "LpNormalization": "norm",
-    "Softmax": "last axis",
     "Split": "split",
-    "TopK": "last axis",
 }
 """The kernels of operators with an attribute `axis`."""
 

@@ -12,7 +12,6 @@ from tiered.graph.intervals.rules import (
     qonnx as qonnx,
     reduction as reduction,
 )
-from tiered.graph.intervals.rules.movement import MOVES as MOVES
 from tiered.graph.intervals.rules.qonnx import (
     QONNX_DOMAINS as QONNX_DOMAINS,
     quantised_integers as quantised_integers,

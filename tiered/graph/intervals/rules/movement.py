@@ -6,12 +6,9 @@ from collections.abc import Sequence
 
 from tiered.graph.intervals.interval import ZERO, Interval, hull, of_tensor, whole, widened
 from tiered.graph.intervals.rules.range_rule import Call, range_rule
+from tiered.graph.queries.op_traits import MOVES_FIRST
 
-MOVES = (
-    "CenterCropPad", "Compress", "DepthToSpace", "Expand", "Flatten", "Gather", "GatherElements",
-    "GatherND", "Reshape", "ReverseSequence", "Slice", "SpaceToDepth", "Split", "Squeeze", "Tile",
-    "Transpose", "Unsqueeze",
-)  # fmt: skip
+MOVES = (MOVES_FIRST - {"Identity"}) | {"CenterCropPad", "Compress"}  # Identity is elementwise
 """Operators whose outputs have only elements of the first operand."""
 
 

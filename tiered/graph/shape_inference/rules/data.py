@@ -417,21 +417,18 @@ def _logic(absorbing: bool) -> ValueRule:
     return rule
 
 
-for _op_type, _value_rule in {
-    "Add": _binary(symbolic_dims.add),
-    "And": _logic(absorbing=False),
-    "Div": _binary(symbolic_dims.divide),
-    "Equal": _binary(symbolic_dims.equal),
-    "Greater": _binary(_sign_test(lambda sign: sign > 0)),
-    "GreaterOrEqual": _binary(_or_equal(lambda sign: sign >= 0)),
-    "Less": _binary(_sign_test(lambda sign: sign < 0)),
-    "LessOrEqual": _binary(_sign_test(lambda sign: sign <= 0)),
-    "Max": _extreme(_larger),
-    "Min": _extreme(_smaller),
-    "Mul": _binary(symbolic_dims.multiply),
-    "Or": _logic(absorbing=True),
-    "ReduceProd": _reduce(symbolic_dims.multiply, 1),
-    "ReduceSum": _reduce(symbolic_dims.add, 0),
-    "Sub": _binary(symbolic_dims.subtract),
-}.items():
-    _rule(_op_type)(_value_rule)
+_rule("Add")(_binary(symbolic_dims.add))
+_rule("And")(_logic(absorbing=False))
+_rule("Div")(_binary(symbolic_dims.divide))
+_rule("Equal")(_binary(symbolic_dims.equal))
+_rule("Greater")(_binary(_sign_test(lambda sign: sign > 0)))
+_rule("GreaterOrEqual")(_binary(_or_equal(lambda sign: sign >= 0)))
+_rule("Less")(_binary(_sign_test(lambda sign: sign < 0)))
+_rule("LessOrEqual")(_binary(_sign_test(lambda sign: sign <= 0)))
+_rule("Max")(_extreme(_larger))
+_rule("Min")(_extreme(_smaller))
+_rule("Mul")(_binary(symbolic_dims.multiply))
+_rule("Or")(_logic(absorbing=True))
+_rule("ReduceProd")(_reduce(symbolic_dims.multiply, 1))
+_rule("ReduceSum")(_reduce(symbolic_dims.add, 0))
+_rule("Sub")(_binary(symbolic_dims.subtract))

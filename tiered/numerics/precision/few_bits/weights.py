@@ -15,6 +15,7 @@ from tiered.analysis.roles.masks import MASKED, mask_limits
 from tiered.graph import DataType, Graph, Model, Node, Tensor, Value
 from tiered.graph.core.dtypes import bits_of
 from tiered.graph.queries.multiply_adds import LAYERS
+from tiered.graph.queries.op_traits import PRODUCTS
 from tiered.numerics.precision.few_bits.codes import float8_codes, four_bit_codes, signed_codes
 from tiered.numerics.precision.few_bits.compensation import Encode, four_bit_encoder
 from tiered.numerics.precision.few_bits.exponents import MEASURED, Exponents
@@ -40,7 +41,7 @@ _FITTED_AT_ONCE: Final = 1 << 22
 _IN_MEMORY: Final = 1 << 20
 """Scales of blocks of so many bytes go to disk: there are as many of them as weights."""
 
-_WEIGHTS: Final = frozenset({"Conv", "ConvTranspose", "Gather", "Gemm", "MatMul"})
+_WEIGHTS: Final = PRODUCTS | {"Gather"}
 _SENSITIVE: Final = frozenset({"Conv", "ConvTranspose", "Gather"})
 _STORED_DTYPES: Final = (DataType.FLOAT, DataType.FLOAT16)
 _OTHER_FLOATS: Final = (DataType.DOUBLE, DataType.BFLOAT16)

@@ -6,11 +6,9 @@ from collections.abc import Iterable
 from typing import Final
 
 from tiered.graph.core.types import Dim, Shape
+from tiered.graph.queries.op_traits import ARITHMETIC, BITWISE, COMPARISONS, LOGIC
 
-BROADCASTS: Final = frozenset(
-    {"Add", "And", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Div", "Equal", "Greater",
-     "GreaterOrEqual", "Less", "LessOrEqual", "Mul", "Or", "Sub", "Where", "Xor"}
-)  # fmt: skip
+BROADCASTS: Final = frozenset({*ARITHMETIC, *BITWISE, *COMPARISONS, *LOGIC, "Where"})
 """Operators that compute the same, bit for bit, from an operand and from its repetition.
 
 Not in the table: Pow has another kernel for a scalar exponent, and for Max and Min a scalar operand
