@@ -173,7 +173,7 @@ def test_a_weight_that_a_body_reads() -> None:
 INT8, UINT4 = onnx.TensorProto.INT8, onnx.TensorProto.UINT4
 
 
-def stored(text: str, opset: int = 21, **shapes: tuple[int, ...]) -> dict[str, int]:
+def stored(text: str, shapes: dict[str, tuple[int, ...]], *, opset: int = 21) -> dict[str, int]:
     """Return the dtype that each weight is stored in, by its name."""
     proto = parse(text, opset=opset)
     for name, shape in shapes.items():
@@ -228,9 +228,9 @@ def stored(text: str, opset: int = 21, **shapes: tuple[int, ...]) -> dict[str, i
 def test_tables_kernels_and_heads_have_eight_bits(
     text: str, shapes: dict[str, tuple[int, ...]], expected: dict[str, int]
 ) -> None:
-    assert stored(text, **shapes) == expected
+    assert stored(text, shapes) == expected
 
 
 def test_without_four_bits_there_are_no_eight_either() -> None:
     text = "(int64[N] x) => (float[N,64] y) { a = Gather(t, x) y = MatMul(a, w) }"
-    assert stored(text, opset=20, t=(40, 64), w=(64, 64)) == {"t": 1, "w": 1}
+    assert stored(text, {"t": (40, 64), "w": (64, 64)}, opset=20) == {"t": 1, "w": 1}
