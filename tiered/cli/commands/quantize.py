@@ -6,7 +6,8 @@ differ, if no output is of floats), sqnr_deployed (with onnxruntime's own optimi
 (whether its sums of 8-bit products saturate on this processor), samples, made_inputs, returned,
 floating: [{op_type, nodes, reason}] (other operators that a target of integers does not take),
 layers: [{node, op_type, output, dtype, scale, weight_scales, sqnr, contribution, macs, reason}],
-verified, verdict: null without --verify, {word, why}.
+method: null without --method auto, {method, ratios: {method: dB}}; verified, verdict: null without
+--verify, {word, why}.
 With --dynamic or --weights, the object is that of `tiered optimize`.
 """
 
@@ -67,8 +68,8 @@ class QuantizeOptions:
     """Measure the range of data in each run, instead of on samples."""
     weights: Annotated[Literal["int8", "int4"] | None, Parameter(show_default=False)] = None
     """Quantise weights only, and compute in float."""
-    method: Literal["mse", "minmax", "percentile", "entropy"] = "mse"
-    """How the range of a tensor follows from its numbers."""
+    method: Literal["mse", "minmax", "percentile", "entropy", "auto"] = "mse"
+    """How the range of a tensor follows from its numbers; auto: the best on samples held back."""
     percentile: float = 99.999
     """With --method percentile: the part of the numbers that is kept."""
     backend: Annotated[
@@ -128,7 +129,11 @@ EFFECTS: Final = (
         "measured ranges or --weights int4",
         lambda of: _is_measured(of) or of("weights") == "int4",
     ),
-    Effect(("percentile",), "--method percentile", lambda of: of("method") == "percentile"),
+    Effect(
+        ("percentile",),
+        "--method percentile or auto",
+        lambda of: of("method") in ("percentile", "auto"),
+    ),
     Effect(("order",), "--budget", lambda of: of("budget") is not None),
     Effect(
         ("reduce_range", "for_"),
@@ -209,9 +214,13 @@ def run_quantize(
             "verified": verdict is not None and verdict.is_proved,
             "verdict": None if verdict is None else asdict(verdict),
         }
-        print_json({"model": source, "out": placed, **report.record(), **proof})
+        method = None if found.method is None else found.method.record()
+        found_record = {**report.record(), "method": method}
+        print_json({"model": source, "out": placed, **found_record, **proof})
     elif not write.quiet:
         _print(results(), report, None if write.verbose else FEW)
+        if found.method is not None:
+            results().print(str(found.method), soft_wrap=True)
         results().print(f"verified: {verdict or 'no (--verify compares with the original)'}")
         if warning := found.warning:
             notes().print(f"tiered: warning: {warning}", soft_wrap=True)

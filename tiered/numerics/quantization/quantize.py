@@ -22,6 +22,7 @@ from tiered.numerics.precision.effects import Order, effects_for
 from tiered.numerics.precision.narrowing import unmatched, why_skipped
 from tiered.numerics.precision.noise import Feeds, Reference
 from tiered.numerics.precision.widening import widen_products
+from tiered.numerics.quantization.choice import Choice, Chosen, candidates, chosen
 from tiered.numerics.quantization.deployed import (
     SATURATION,
     Processor,
@@ -70,7 +71,7 @@ class QuantisationSettings:
 
     Attributes:
         inputs: the user's samples; without any, inputs are made.
-        method: of the calibration.
+        method: of the calibration; auto for the best on samples that are held back.
         percentile: of the method of that name.
         seed: of generated inputs.
         samples: how many are made.
@@ -86,7 +87,7 @@ class QuantisationSettings:
     """
 
     inputs: Sequence[Source] = ()
-    method: Method = "mse"
+    method: Choice = "mse"
     percentile: float = 99.999
     seed: int = 0
     samples: int = MADE
@@ -133,6 +134,7 @@ class Quantised:
         shapes: of the operands and results of products for a sample, where ratios were measured.
         outputs: the name of the result that each quantised product had before.
         unseen: the samples that ratios were measured on.
+        method: of the calibration, where it was chosen; None if it was given.
     """
 
     plan: Plan
@@ -148,6 +150,7 @@ class Quantised:
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     outputs: Mapping[Node, str] = field(default_factory=dict)
     unseen: Sequence[Feeds] = ()
+    method: Chosen | None = None
 
     @property
     def warning(self) -> str:
@@ -219,6 +222,8 @@ def quantise_model(
         on_found(f"{len(found.plan.others)} other operators are quantised")
     if found.plan.floating:
         on_found(f"{len(found.plan.floating)} other operators stay float")
+    if found.method is not None:
+        on_found(str(found.method))
     if found.sqnr is not None:
         on_found(f"signal to noise of the outputs: {found.sqnr:.1f} dB")
     if found.differing is not None:
@@ -253,6 +258,7 @@ class _Quantisation:
         self.scheme = scheme
         self.on_found = on_found
         self.on_step = on_step
+        self.method: Method = candidates(settings.method)[0]
 
     def run(self) -> Quantised:
         """Edit the model."""
@@ -299,6 +305,29 @@ class _Quantisation:
         self.on_step("running the model of floats")
         proto = export_model(self.model, is_bare=True)
         reference = Reference(proto, self.model.folder, samples.unseen)
+        if self.settings.method == "auto":
+            method = self._choose(plan, reference, samples)
+            return replace(self._measured(plan, reference, samples), method=method)
+        return self._measured(plan, reference, samples)
+
+    def _choose(self, plan: Plan, reference: Reference, samples: _Samples) -> Chosen:
+        """Take the method of the calibration that is best on the samples that are held back."""
+
+        def ratio(method: Method) -> float | None:
+            self.on_step(f"trying {method}")
+            self.method = method
+            found = self._calibrated(plan, samples.part)
+            self.measured = replace(found, ranges={**whole.ranges, **found.ranges})
+            return reference.decibels(self._tried(plan))
+
+        whole = self.measured
+        found = chosen(self.settings.method, ratio)
+        self.method = found.method
+        self.measured = self._calibrated(plan, samples.whole)
+        return found
+
+    def _measured(self, plan: Plan, reference: Reference, samples: _Samples) -> Quantised:
+        """Edit the model, so that a budget holds on samples that ranges are not of."""
         whole = self.measured
         if len(samples.part) < len(samples.whole):
             part = self._calibrated(plan, samples.part)
@@ -307,7 +336,8 @@ class _Quantisation:
 
     @property
     def _measures(self) -> bool:
-        return self.settings.measures or self.settings.budget is not None
+        settings = self.settings
+        return settings.measures or settings.budget is not None or settings.method == "auto"
 
     def _calibrated(self, plan: Plan, samples: Sequence[Feeds]) -> Calibration:
         """Return the ranges of the values of a plan."""
@@ -315,7 +345,7 @@ class _Quantisation:
             self.model,
             [value for value in plan.pairs if not value.is_constant],
             samples,
-            method=self.settings.method,
+            method=self.method,
             percentile=self.settings.percentile,
             levels=self.scheme.levels,
             on_sample=self.on_step,
