@@ -8,6 +8,8 @@ from onnx import numpy_helper
 
 from tests.cli.conftest import Cli
 from tests.saturation import products_that
+from tiered.extensions.measurement.result import Ratio
+from tiered.extensions.measurement.statistics import Interval
 from tiered.numerics.quantization.deployed import SATURATION
 from tiered.runtime.byte_products import ByteProducts
 from tiered.testing import parse
@@ -422,3 +424,37 @@ def test_doubles_are_no_operands_of_integers(cli: Cli, tmp_path: Path) -> None:
         ended = cli("quantize", file, out, *way)
         assert (ended.code, out.exists()) == (4, False)
         assert "no product is quantised: operands are of double, not of float" in ended.err
+
+
+@pytest.mark.parametrize("verdict", ["faster", "slower", "no difference", "too few rounds"])
+def test_the_latency_is_measured_on_request(
+    cli: Cli, products: Path, monkeypatch: pytest.MonkeyPatch, verdict: str
+) -> None:
+    asked: list[tuple[str, ...]] = []
+
+    class Found:
+        ratios = (Ratio("B", "A", Interval(1.3, 1.4, 1.5, 0.99), verdict),)
+
+    def bench(*models: str, minutes: float) -> Found:
+        asked.append(models)
+        kinds = [{node.op_type for node in onnx.load(each).graph.node} for each in models]
+        assert ["QuantizeLinear" in kind for kind in kinds] == [False, True]
+        return Found()
+
+    monkeypatch.setattr("tiered.extensions.measurement.bench.bench", bench)
+    how = ("quantize", products, "--dry-run", "--inputs", products.with_name("samples"))
+    ended = cli(*how)
+    assert "latency: not measured (--latency compares with the original)" in ended.out
+    assert not asked
+    ended = cli(*how, "--latency")
+    ends = {"faster": "8 bits pay here", "too few rounds": "too few rounds"}
+    end = ends.get(verdict, "8 bits do not pay on this processor")
+    assert f"latency: 1.40 of the original's (1.30 to 1.50): {end}" in ended.out
+    found = json.loads(cli(*how, "--latency", "--json").out)["latency"]
+    assert found == {"ratio": 1.4, "low": 1.3, "high": 1.5, "verdict": verdict}
+
+
+def test_the_latency_is_a_ratio_of_measured_runs(cli: Cli, products: Path) -> None:
+    ended = cli("quantize", products, "--dry-run", "--samples", "2", "--latency", "--json")
+    found = json.loads(ended.out)["latency"]
+    assert 0 < found["low"] <= found["ratio"] <= found["high"]

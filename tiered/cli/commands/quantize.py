@@ -6,8 +6,8 @@ differ, if no output is of floats), sqnr_deployed (with onnxruntime's own optimi
 (whether its sums of 8-bit products saturate on this processor), samples, made_inputs, returned,
 floating: [{op_type, nodes, reason}] (other operators that a target of integers does not take),
 layers: [{node, op_type, output, dtype, scale, weight_scales, sqnr, contribution, macs, reason}],
-method: null without --method auto, {method, ratios: {method: dB}}; verified, verdict: null without
---verify, {word, why}.
+method: null without --method auto, {method, ratios: {method: dB}}; latency: null without --latency,
+{ratio, low, high, verdict}; verified, verdict: null without --verify, {word, why}.
 With --dynamic or --weights, the object is that of `tiered optimize`.
 """
 
@@ -16,6 +16,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from cyclopts import Parameter
@@ -50,11 +51,15 @@ if TYPE_CHECKING:
     import onnx
 
     from tiered.cli.source_mark import SourceMark
+    from tiered.extensions.measurement.result import Ratio
     from tiered.graph import Model
     from tiered.numerics.quantization.quantize import QuantisationSettings, Quantised
     from tiered.numerics.quantization.report import Report
 
 HEADERS = ("layer", "operator", "dtype", "scale", "dB alone", "share of error", "multiply-adds")
+LATENCY_MINUTES = 0.5
+"""The limit of the measurement of --latency."""
+
 FEW = 12
 """Rows of the table without -v: those with the largest part of the error."""
 
@@ -98,6 +103,8 @@ class QuantizeOptions:
     """How many inputs are made, without --inputs."""
     seed: int = 0
     """Seed of the generated inputs."""
+    latency: Annotated[bool, Flag] = False
+    """Measure the latency beside that of the original, and say whether 8 bits pay here."""
     report: Annotated[str | None, Parameter(show_default=False)] = None
     """A file for the report: .json, or .svg for a chart."""
     html: Annotated[str | None, Parameter(show_default=False)] = None
@@ -115,7 +122,7 @@ def _reads_inputs(of: Callable[[str], Any]) -> bool:
 
 EFFECTS: Final = (
     Effect(
-        ("report", "html", "backend", "order", "method", "percentile"),
+        ("report", "html", "backend", "order", "method", "percentile", "latency"),
         "measured ranges, without --dynamic and --weights",
         _is_measured,
     ),
@@ -204,6 +211,10 @@ def run_quantize(
         if target is not None and mark is not None and not write.dry_run:
             progress.say(f"writing {printable(target)}")
             _save(model, target, mark, written)
+        latency = None
+        if options.latency:
+            progress.say("measuring the latency")
+            latency = _latency(source, model)
     if options.report is not None:
         _write(options.report, report, source)
     if options.html is not None:
@@ -215,12 +226,13 @@ def run_quantize(
             "verdict": None if verdict is None else asdict(verdict),
         }
         method = None if found.method is None else found.method.record()
-        found_record = {**report.record(), "method": method}
+        found_record = {**report.record(), "method": method, "latency": _record_of(latency)}
         print_json({"model": source, "out": placed, **found_record, **proof})
     elif not write.quiet:
         _print(results(), report, None if write.verbose else FEW)
         if found.method is not None:
             results().print(str(found.method), soft_wrap=True)
+        results().print(_said_of(latency), soft_wrap=True)
         results().print(f"verified: {verdict or 'no (--verify compares with the original)'}")
         if warning := found.warning:
             notes().print(f"tiered: warning: {warning}", soft_wrap=True)
@@ -295,6 +307,35 @@ def _quantised(
         for name in info.followed_by:
             get_pass(name).apply(model, context)
     return found, report
+
+
+def _latency(source: str, model: Model) -> Ratio:
+    """Return the latency of the quantised model by that of the original, on this processor."""
+    from tiered.extensions.measurement.bench import bench
+
+    with TemporaryDirectory() as folder:
+        made = os.path.join(folder, os.path.basename(source))
+        model.save(made)
+        return bench(source, made, minutes=LATENCY_MINUTES).ratios[0]
+
+
+def _said_of(latency: Ratio | None) -> str:
+    """Return the latency in words, or how to ask for it."""
+    if latency is None:
+        return "latency: not measured (--latency compares with the original)"
+    found = latency.interval
+    said = f"latency: {found.median:.2f} of the original's ({found.low:.2f} to {found.high:.2f})"
+    ends = {"faster": "8 bits pay here", "too few rounds": latency.verdict}
+    return f"{said}: {ends.get(latency.verdict, '8 bits do not pay on this processor')}"
+
+
+def _record_of(latency: Ratio | None) -> dict[str, Any] | None:
+    """Return the latency as JSON has it."""
+    if latency is None:
+        return None
+    found = latency.interval
+    ends = {"ratio": found.median, "low": found.low, "high": found.high}
+    return {**ends, "verdict": latency.verdict}
 
 
 def _original(model: Model, verify: str | None) -> onnx.ModelProto | None:
