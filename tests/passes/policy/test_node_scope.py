@@ -24,6 +24,7 @@ from tiered import (
     PassContext,
     Tensor,
 )
+from tiered.passes.policy.node_scope import Scope, inverse, name_scope
 from tiered.support.errors import UsageError
 
 
@@ -196,3 +197,16 @@ def test_what_is_no_scope_is_refused(scope: Any) -> None:
 def test_a_module_pass_has_no_scope() -> None:
     with pytest.raises(UsageError, match="rename_graph is a module pass: only rewrite"):
         rename_graph.on("/encoder/**")
+
+
+def test_not_selects_all_other_nodes() -> None:
+    text = "g (float[2] x) => (float[2] y) { a = Relu(x)  y = Exp(a) }"
+    first, last = model(text).main.nodes
+    first_name = first.label
+    scope = Scope.of(f"not:{first_name}")
+    assert (scope.holds(first), scope.holds(last)) == (False, True)
+    assert str(scope) == f"@'not:{first_name}'"
+    assert inverse(name_scope(["a", "b|c"])) == Scope.of("not:a|b[|]c")
+    assert inverse(inverse(scope)) == scope
+    with pytest.raises(UsageError, match="several conditions has no inverse"):
+        inverse(Scope.of("a") & Scope.of("b"))

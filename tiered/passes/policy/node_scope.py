@@ -2,8 +2,9 @@
 
 As text: a glob of node names (`/encoder/**`; `*` stays within one step of the path),
 `module:encoder.layer.0` (the exporter's module scope), `body:If_3` (the bodies of that node), or
-`function:Gelu` (a local function). In Python also nodes, a networkx view, a graph, and a function
-of a node that returns whether it is inside, which has no text.
+`function:Gelu` (a local function). `not:` before one of them selects all other nodes. In Python
+also nodes, a networkx view, a graph, and a function of a node that returns whether it is inside,
+which has no text.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 _MODULE_SCOPES = "pkg.torch.onnx.name_scopes"
 
 _PREDICATE = "where"
+_NOT = "not"
 
 Predicate = Callable[["Node"], bool]
 
@@ -85,10 +87,34 @@ class Scope:
         return "".join(f"@{quote(part.text)}" for part in self.parts)
 
 
+def name_scope(names: Iterable[str]) -> Scope:
+    """Return the scope of the nodes with these names.
+
+    Raises:
+        UsageError: there are none.
+    """
+    return Scope((_part_of_text("|".join(map(_escape, names))),))
+
+
+def inverse(scope: Scope) -> Scope:
+    """Return the scope of all other nodes.
+
+    Raises:
+        UsageError: it has several conditions, or is a function of nodes, which has no text.
+    """
+    if len(scope.parts) != 1:
+        raise UsageError(f"a scope of several conditions has no inverse: {scope}")
+    kind, _, rest = scope.parts[0].text.partition(":")
+    return Scope.of(rest if kind == _NOT and rest else f"{_NOT}:{scope.parts[0].text}")
+
+
 def _part_of_text(text: str) -> _Part:
     if not text:
         raise UsageError("an empty scope; expected a glob of node names such as '/encoder/**'")
     kind, colon, rest = text.partition(":")
+    if colon and kind == _NOT:
+        inner = _part_of_text(rest)
+        return _Part(text, text, lambda node: not inner.holds(node))
     selectors = {"module": _modules, "body": _bodies, "function": _functions}
     if colon and kind == _PREDICATE:
         raise UsageError(f"{text!r} is a function of nodes, which has no text; use it in Python")
