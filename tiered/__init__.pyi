@@ -47,6 +47,7 @@ from tiered.extensions.partition import (
 )
 from tiered.extensions.preparation.prepare import prepare as prepare
 from tiered.extensions.preparation.result import Prepared as Prepared
+from tiered.extensions.tuning.tune import tune as tune
 from tiered.graph import (
     ELEMENTWISE as ELEMENTWISE,
     Constant as Constant,

@@ -49,6 +49,7 @@ ORDER = (
     "extensions.measurement",
     "extensions.preparation",
     "extensions.debug",
+    "extensions.tuning",
     "extensions.fleet",
     "cli",
 )

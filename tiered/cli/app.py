@@ -23,6 +23,7 @@ from tiered.cli.commands.quantize import QuantizeOptions
 from tiered.cli.commands.run import RunOptions
 from tiered.cli.commands.sensitivity import SensitivityOptions
 from tiered.cli.commands.split import SplitOptions
+from tiered.cli.commands.tune import TuneOptions
 from tiered.cli.commands.verify import CompareOptions
 from tiered.cli.commands.version import asks_for_details, run_version
 from tiered.cli.config_file import apply_config_file
@@ -99,6 +100,7 @@ for _options in (
     RunOptions,
     SensitivityOptions,
     SplitOptions,
+    TuneOptions,
 ):
     with_parameters(_options)
 for _shared in (CheckOptions, InspectOptions, OptimizeOptions, ReadOptions, WriteOptions):

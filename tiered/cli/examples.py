@@ -66,6 +66,11 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
         "tiered bench before.onnx after.onnx --expect 'B<=0.9*A' --dim batch=1 --json",
         "tiered bench in.onnx --threads 4 --runtime-level off --inputs feeds.npz",
     ),
+    "tune": (
+        "tiered tune in.onnx out.onnx --minutes 3 --html tune.html",
+        "tiered tune in.onnx out.onnx --candidates a.onnx --save-backend tuned.toml",
+        "tiered tune in.onnx out.onnx --backend npu.toml --measure 'npu-bench {model}'",
+    ),
     "profile": (
         "tiered profile in.onnx --roofline",
         "tiered profile before.onnx after.onnx --html profile.html",

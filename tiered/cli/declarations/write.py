@@ -16,6 +16,7 @@ from tiered.cli.commands.partition import PartitionOptions
 from tiered.cli.commands.prepare import PreparationOptions
 from tiered.cli.commands.quantize import QuantizeOptions
 from tiered.cli.commands.split import SplitOptions
+from tiered.cli.commands.tune import TuneOptions
 from tiered.cli.flags import OptimizeOptions
 from tiered.cli.watch import WatchOptions
 
@@ -217,4 +218,27 @@ def quantize(
     run_quantize(model, out, options, write)
 
 
-COMMANDS = (optimize, prepare, convert, quantize, extract, split, merge, gradient, partition)
+def tune(
+    model: str,
+    out: str,
+    /,
+    *,
+    options: TuneOptions = TuneOptions(),
+) -> None:
+    """Write the form of a model that is fastest on this machine, found by measurement.
+
+    Levels, backends, single passes and candidates are measured; the result is proved to be faster
+    than -O3, or is -O3, and never proved slower than the model as it is.
+
+    Args:
+        model: The ONNX file to read; it is never changed.
+        out: The file to write.
+    """
+    from tiered.cli.commands.tune import run_tune
+
+    run_tune(model, out, options)
+
+
+COMMANDS = (
+    optimize, prepare, convert, quantize, extract, split, merge, gradient, partition, tune,
+)  # fmt: skip

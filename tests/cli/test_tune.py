@@ -1,0 +1,133 @@
+"""`tiered tune`: the file, the text, JSON, the page, a command as the judge, Ctrl-C, errors."""
+
+import json
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import numpy_helper
+
+from tests.cli.conftest import Cli
+from tiered.extensions.tuning.forms import Made
+from tiered.extensions.tuning.judges import SizeJudge
+from tiered.testing import parse
+
+NET = """(float[2,8] x) => (float[2,8] y) <float w, float b> {
+    i = Identity(x)  m = MatMul(i, w)  a = Add(m, b)  r = Relu(a)  y = Relu(r) }"""
+BY_SIZE = "import os, sys; print('bytes', os.path.getsize(sys.argv[1]))"
+
+
+@pytest.fixture
+def net(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.chdir(tmp_path)
+    model = parse(NET)
+    del model.graph.initializer[:]
+    for name, dims in (("w", (8, 8)), ("b", (8,))):
+        model.graph.initializer.append(numpy_helper.from_array(np.ones(dims, np.float32), name))
+    onnx.save(model, "net.onnx")
+    return "net.onnx"
+
+
+def test_the_best_form_is_written_and_explained(cli: Cli, net: str) -> None:
+    ended = cli("tune", net, "out.onnx", "--objective", "size", "--backend", "portable", "-v")
+    assert (ended.code, ended.err) == (0, "")
+    lines = [" ".join(line.split()) for line in ended.out.splitlines()]
+    assert lines[0].startswith("net.onnx -> out.onnx: -O")
+    assert any("of the original" in line and "better" in line for line in lines)
+    assert "What was looked at" in lines
+    again = next(line for line in lines if line.startswith("again: tiered optimize net.onnx"))
+    wanted = Path("out.onnx").read_bytes()
+    assert cli(*shlex.split(again)[2:]).code == 0
+    assert Path("out.onnx").read_bytes() == wanted
+    assert any(line.startswith("--passes ") for line in lines)
+    assert not Path("out.onnx.tune.json").exists()
+
+
+def test_the_pipeline_that_is_printed_makes_the_same_bytes(cli: Cli, net: str) -> None:
+    ended = cli("tune", net, "out.onnx", "--objective", "size", "--backend", "portable", "--json",
+                "--save-backend", "tuned.toml")  # fmt: skip
+    record = json.loads(ended.out)
+    wanted = Path("out.onnx").read_bytes()
+    assert (record["output"], record["interrupted"]) == ("out.onnx", False)
+    assert cli("optimize", net, "a.onnx", "--passes", record["pipeline"]).code == 0
+    assert Path("a.onnx").read_bytes() == wanted
+    level = record["options"][0]
+    assert cli("optimize", net, "b.onnx", level, "--backend", "tuned.toml").code == 0
+    assert Path("b.onnx").read_bytes() == wanted
+    assert Path("tuned.toml").read_text() == record["backend"]
+
+
+def test_a_command_is_the_judge(cli: Cli, net: str) -> None:
+    command = shlex.join([sys.executable, "-S", "-c", BY_SIZE, "{model}"])
+    ended = cli("tune", net, "out.onnx", "--measure", command, "--html", "t.html")
+    assert (ended.code, ended.err) == (0, "")
+    assert Path("out.onnx").stat().st_size < Path(net).stat().st_size + 100
+    page = Path("t.html").read_text()
+    assert "Ratios of costs" in page
+    assert "What was looked at" in page
+
+
+def test_an_interruption_writes_the_best_so_far(
+    cli: Cli, net: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[int] = []
+    plain = SizeJudge.costs
+
+    def costs(self: SizeJudge, forms: Sequence[Made], number: int, *, apart: bool) -> list[float]:
+        calls.append(number)
+        if len(calls) == limit:
+            raise KeyboardInterrupt
+        return plain(self, forms, number, apart=apart)
+
+    monkeypatch.setattr(SizeJudge, "costs", costs)
+    limit = 1
+    options = ("--objective", "size", "--backend", "portable")
+    ended = cli("tune", net, "out.onnx", *options)
+    assert (ended.code, ended.out, Path("out.onnx").exists()) == (130, "", False)
+    calls.clear()
+    limit = 3
+    ended = cli("tune", net, "out.onnx", *options)
+    assert ended.code == 130
+    assert "interrupted: the result is the best that was proved until then" in ended.out
+    onnx.checker.check_model(onnx.load("out.onnx"))
+    assert Path("out.onnx.tune.json").exists()
+    limit = 0
+    assert cli("tune", net, "out.onnx", "--resume", *options).code == 0
+    assert not Path("out.onnx.tune.json").exists()
+
+
+def test_a_model_that_is_no_earlier_result_is_kept(cli: Cli, net: str) -> None:
+    onnx.save(parse("(float[2] x) => (float[2] y) { y = Relu(x) }"), "other.onnx")
+    before = Path("other.onnx").read_bytes()
+    ended = cli("tune", net, "other.onnx", "--objective", "size")
+    assert ended.code == 2
+    assert "use --force to replace it" in ended.err
+    assert Path("other.onnx").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "said"),
+    [
+        (("--objective", "speed"), 2, "no objective 'speed'"),
+        (("--budget", "some"), 2, "--budget 'some': expected exact"),
+        (("--candidates", "none.onnx"), 2, "--candidates 'none.onnx': no such file"),
+        (("--measure", "npu-bench"), 2, "lacks {model}"),
+        (("--measure", "false {model}"), 1, "ended with exit code 1"),
+        (("--resume",), 1, "--resume: no file 'out.onnx.tune.json'"),
+        (("--save-backend", "tuned.onnx"), 2, "--save-backend ends in .toml"),
+        (("--html", "t.onnx"), 2, "its file ends in .html"),
+        (("--backend", "none"), 2, "none"),
+        (("--minutes", "-1"), 2, "minutes are a number above 0"),
+    ],
+)
+def test_what_is_wrong_is_named_and_nothing_is_written(
+    cli: Cli, net: str, options: tuple[str, ...], code: int, said: str
+) -> None:
+    ended = cli("tune", net, "out.onnx", *options)
+    assert (ended.code, ended.out) == (code, "")
+    assert said in ended.err
+    assert not Path("out.onnx").exists()

@@ -1,0 +1,123 @@
+"""Forms and a machine that exist in numbers alone: nothing here takes time."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+
+from tiered.extensions.tuning.forms import Choice, Form, Made
+from tiered.extensions.tuning.log import Log
+from tiered.extensions.tuning.search import Found, Search
+from tiered.support.errors import RuntimeFailure
+
+ORIGINAL, O2, O3 = Form(None), Form(2), Form(3)
+STARTS = (ORIGINAL, O3, O2)
+
+
+class FakeWorkshop:
+    """Makes forms by name.
+
+    Args:
+        choices: what each form may decide otherwise.
+        same: decisions that change nothing.
+        faults: by decision, how it exceeds the budget.
+    """
+
+    def __init__(
+        self,
+        choices: Sequence[Choice] = (),
+        same: Sequence[str] = (),
+        faults: Mapping[str, str] | None = None,
+    ) -> None:
+        self._choices, self._same = choices, {*same}
+        self._faults = faults or {}
+        self.asked: list[Form] = []
+
+    def made(self, form: Form) -> Made | None:
+        if "unmakeable" in form.disabled:
+            return None
+        self.asked.append(form)
+        kept = tuple(name for name in form.disabled if name not in self._same)
+        digest = str(Form(form.level, form.backend, form.required, kept, form.edits, form.file))
+        return Made(form, digest, digest, 1000, 10)
+
+    def failure(self, form: Form) -> str:
+        return "it cannot be made" if "unmakeable" in form.disabled else ""
+
+    def choices(self, form: Form) -> Sequence[Choice]:
+        return self._choices
+
+    def fault(self, made: Made) -> str:
+        names = (*made.form.disabled, made.form.file)
+        return next((self._faults[name] for name in names if name in self._faults), "")
+
+    def forget(self, made: Made) -> None:
+        assert made.form not in STARTS[:2]
+
+
+class FakeMachine:
+    """A machine on which processes differ, runs vary, and the speed drifts.
+
+    Args:
+        cost: the logarithm of the true cost of a form.
+        noise: the standard deviation of a round of one form, as a logarithm.
+        seed: of the noise.
+        broken: names of decisions whose forms do not run.
+        interrupt: returns whether Ctrl-C is pressed.
+    """
+
+    is_exact = False
+
+    def __init__(
+        self,
+        cost: Callable[[Form], float],
+        noise: float = 0.0,
+        seed: int = 0,
+        broken: Sequence[str] = (),
+        interrupt: Callable[[int], bool] = lambda round_: False,
+    ) -> None:
+        self._cost, self._noise, self._random = cost, noise, random.Random(seed)
+        self._broken, self._interrupt = {*broken}, interrupt
+        self.rounds: list[tuple[str, ...]] = []
+
+    def costs(self, forms: Sequence[Made], number: int, *, apart: bool) -> list[float]:
+        if self._interrupt(len(self.rounds)):
+            raise KeyboardInterrupt
+        for form in forms:
+            if self._broken & {*form.form.disabled}:
+                raise RuntimeFailure(f"onnxruntime cannot load {form.form}")
+        self.rounds.append(tuple(form.digest for form in forms))
+        drift = 0.002 * len(self.rounds)
+        return [
+            self._cost(form.form) + drift + self._random.gauss(0, self._noise) for form in forms
+        ]
+
+
+def without(name: str, *blocks: str) -> Choice:
+    return Choice(f"without {name}", disabled=(name,), blocks=blocks)
+
+
+def cost_of(effects: Mapping[str, float], original: float = 0.2) -> Callable[[Form], float]:
+    """Return the cost of forms: that of the level, and the effect of each decision."""
+
+    def cost(form: Form) -> float:
+        if form.level is None:
+            return effects.get(form.file, original)
+        parts = (*form.disabled, *form.required, *form.edits, form.backend)
+        return {3: 0.0, 2: 0.1}.get(form.level, 0.15) + sum(
+            effects.get(name, 0.0) for name in parts
+        )
+
+    return cost
+
+
+def searched(
+    workshop: FakeWorkshop,
+    machine: FakeMachine,
+    starts: Sequence[Form] = STARTS,
+    elapsed: Callable[[], float] = lambda: 0.0,
+) -> Found:
+    """Run a search, and return what it found."""
+    search = Search(workshop, Log(machine, None, {}), starts, O3, elapsed)
+    search.run()
+    return search.found

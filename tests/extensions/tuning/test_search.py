@@ -1,0 +1,313 @@
+"""The search: what it takes, what it rejects, and why; the measurements are made up."""
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.extensions.tuning.fakes import (
+    O2,
+    O3,
+    ORIGINAL,
+    STARTS,
+    FakeMachine,
+    FakeWorkshop,
+    cost_of,
+    searched,
+    without,
+)
+from tiered.extensions.tuning.cache import Cache
+from tiered.extensions.tuning.forms import Choice, Form, Made
+from tiered.extensions.tuning.log import Log
+from tiered.extensions.tuning.search import Found, Search
+from tiered.support.errors import ModelError, RuntimeFailure, UsageError
+
+EFFECTS = {"good": -0.05, "bad": 0.05}
+GOOD, BAD, IDLE = without("good"), without("bad"), without("idle")
+ONE_CLASS = Choice("without mixed at a and 11 equal blocks", disabled=("mixed@'a|b'",))
+ALL_CLASSES = without("mixed")
+
+
+def reasons(found: Found) -> dict[str, str]:
+    return {each.text: each.reason for each in found.tried}
+
+
+def test_what_helps_is_taken_and_the_rest_is_not() -> None:
+    found = searched(FakeWorkshop([GOOD, BAD, IDLE]), FakeMachine(cost_of(EFFECTS), 0.01))
+    assert found.best == Form(3, disabled=("good",))
+    assert found.choices == [GOOD]
+    assert reasons(found)["without bad"] == "worse"
+    assert found.beside_reference is not None
+    assert found.beside_reference.ratio.median == pytest.approx(0.951, abs=0.02)
+    assert found.beside_original is not None
+    assert found.beside_original.verdict == "better"
+    assert found.is_confirmed
+
+
+def test_planted_decisions_are_found_or_rejected_in_19_of_20() -> None:
+    # Right and 3 % slower; right, and 3 % faster on one class of layers, 3 % slower on the others.
+    effects = {"slow": 0.03, "mixed@'a|b'": -0.03, "mixed": 0.01}
+    choices = [without("slow"), ALL_CLASSES, ONE_CLASS, IDLE, without("idle2")]
+    outcomes = Counter(
+        searched(
+            FakeWorkshop(choices), FakeMachine(cost_of(effects), noise=0.015, seed=seed)
+        ).best.disabled
+        for seed in range(20)
+    )
+    right = sum(
+        count for names, count in outcomes.items()
+        if "mixed@'a|b'" in names and "slow" not in names and "mixed" not in names
+    )  # fmt: skip
+    assert right >= 19, outcomes
+
+
+def test_what_makes_no_difference_is_the_reference_in_19_of_20() -> None:
+    choices = [without(f"idle{number}") for number in range(12)]
+    bests = [
+        searched(FakeWorkshop(choices), FakeMachine(cost_of({}), noise=0.03, seed=seed)).best
+        for seed in range(20)
+    ]
+    assert sum(best == O3 for best in bests) >= 19
+
+
+def test_a_better_start_becomes_the_base() -> None:
+    starts = (*STARTS, Form(3, "onnxruntime_cpu"))
+    effects = {"onnxruntime_cpu": -0.1, "good": -0.05}
+    found = searched(FakeWorkshop([GOOD]), FakeMachine(cost_of(effects), 0.01), starts)
+    assert found.best == Form(3, "onnxruntime_cpu", disabled=("good",))
+
+
+def test_the_original_wins_where_it_is_better() -> None:
+    found = searched(FakeWorkshop(), FakeMachine(cost_of({}, original=-0.1), 0.01))
+    assert found.best == ORIGINAL
+    assert found.notes == ["as it is is better than every form that was found"]
+
+
+def test_decisions_are_added_to_the_reference_even_if_the_original_seems_better() -> None:
+    found = searched(
+        FakeWorkshop([GOOD]), FakeMachine(cost_of({"good": -0.2}, original=-0.1), 0.01)
+    )
+    assert found.best == Form(3, disabled=("good",))
+
+
+def test_a_candidate_of_the_user_may_win() -> None:
+    candidate = Form(None, file="peer.onnx")
+    effects = {"peer.onnx": -0.1}
+    found = searched(FakeWorkshop(), FakeMachine(cost_of(effects), 0.01), (*STARTS, candidate))
+    assert found.best == candidate
+    wrong = FakeWorkshop(faults={"peer.onnx": "output y differs"})
+    found = searched(wrong, FakeMachine(cost_of(effects), 0.01), (*STARTS, candidate))
+    assert found.best == O3
+
+
+def test_gains_add_up() -> None:
+    others = [without(f"g{number}") for number in range(8)]
+    effects = {f"g{number}": -0.02 for number in range(8)}
+    found = searched(FakeWorkshop(others), FakeMachine(cost_of(effects), 0.004))
+    assert set(found.best.disabled) == set(effects)
+
+
+def test_what_does_not_go_together_is_tried_one_by_one() -> None:
+    effects = {"a": -0.08, "b": -0.04}
+    plain = cost_of(effects)
+
+    def cost(form: Form) -> float:
+        return plain(form) + (0.3 if {"a", "b"} <= {*form.disabled} else 0)
+
+    found = searched(FakeWorkshop([without("a"), without("b")]), FakeMachine(cost, 0.005))
+    assert found.best == Form(3, disabled=("a",))
+    assert reasons(found)["all that seem to help"] == "worse"
+
+
+def test_of_contradicting_decisions_the_better_one_is_taken() -> None:
+    whole, part = without("mixed"), Choice("without mixed at a", disabled=("mixed@'a'",))
+    effects = {"mixed": -0.03, "mixed@'a'": -0.09}
+    found = searched(FakeWorkshop([whole, part]), FakeMachine(cost_of(effects), 0.005))
+    assert found.best.disabled == ("mixed@'a'",)
+    said = reasons(found)["without mixed"]
+    assert said == "another decision about the same pass gains more"
+    other = Choice("with mixed so", edits=("set mixed{x=true}",))
+    assert other.passes == whole.passes == part.passes == {"mixed"}
+    assert (other.is_scoped, whole.is_scoped, part.is_scoped) == (False, False, True)
+
+
+def test_a_form_beyond_the_budget_is_rejected_with_the_reason() -> None:
+    workshop = FakeWorkshop([GOOD], faults={"good": "output y differs"})
+    found = searched(workshop, FakeMachine(cost_of({"good": -0.1}), 0.01))
+    assert found.best == O3
+    assert [each.reason for each in found.tried if each.stage == "together"] == ["output y differs"]
+
+
+def test_a_form_that_does_not_run_is_dropped_and_the_others_are_measured() -> None:
+    broken = without("broken")
+    machine = FakeMachine(cost_of({"good": -0.05}), 0.01, broken=["broken"])
+    found = searched(FakeWorkshop([broken, GOOD]), machine)
+    assert found.best.disabled == ("good",)
+    assert "cannot load" in reasons(found)["without broken"]
+
+
+def test_a_reference_that_does_not_run_is_an_error() -> None:
+    class Broken(FakeMachine):
+        def costs(self, forms: Sequence[Made], number: int, *, apart: bool) -> list[float]:
+            raise RuntimeFailure("no such kernel")
+
+    with pytest.raises(RuntimeFailure, match="no such kernel"):
+        searched(FakeWorkshop(), Broken(cost_of({})))
+
+
+def test_decisions_without_a_new_form_are_not_measured() -> None:
+    again = Choice("with good too", disabled=("good",), edits=())
+    choices = [without("same"), without("unmakeable"), GOOD]
+    found = searched(FakeWorkshop([*choices, again], same=["same"]), FakeMachine(cost_of({})))
+    said = reasons(found)
+    assert said["without same"] == "changes nothing"
+    assert said["without unmakeable"] == "it cannot be made"
+    assert said["with good too"] == "the same as without good"
+
+
+def test_without_time_the_result_is_the_reference() -> None:
+    machine = FakeMachine(cost_of({"good": -0.05}), 0.01)
+    found = searched(FakeWorkshop([GOOD]), machine, elapsed=lambda: 2.0)
+    assert (found.best, found.is_confirmed) == (O3, True)
+    assert reasons(found)["without good"] == "no time was left"
+    # The confirmation has its first look all the same.
+    assert len(machine.rounds) == 10
+
+
+def test_costs_without_noise_take_one_round() -> None:
+    class Exact(FakeMachine):
+        is_exact = True
+
+    machine = Exact(cost_of({"good": -0.05}))
+    search = Search(FakeWorkshop([GOOD, BAD]), Log(machine, None, {}), STARTS, O3, lambda: 0.0)
+    search.run()
+    assert search.found.best.disabled == ("good",)
+    assert len(machine.rounds) <= 5
+
+
+# --- interruptions, logs, caches ------------------------------------------------------------------
+
+
+def interrupted(path: Path, after: int) -> Search:
+    machine = FakeMachine(cost_of(EFFECTS), 0.01, interrupt=lambda number: number >= after)
+    log = Log(machine, str(path), {"model": "m"})
+    search = Search(FakeWorkshop([GOOD, BAD]), log, STARTS, O3, lambda: 0.0)
+    with pytest.raises(KeyboardInterrupt):
+        search.run()
+    search.settle()
+    return search
+
+
+def test_an_interruption_keeps_what_is_proved(tmp_path: Path) -> None:
+    whole = FakeMachine(cost_of(EFFECTS), 0.01)
+    searched(FakeWorkshop([GOOD, BAD]), whole)
+    early = interrupted(tmp_path / "a.json", 8)
+    late = interrupted(tmp_path / "b.json", len(whole.rounds) - 3)
+    assert early.found.best == O3
+    assert late.found.best == Form(3, disabled=("good",))
+    assert not late.found.is_confirmed
+
+
+def test_the_original_is_kept_if_it_seemed_better(tmp_path: Path) -> None:
+    cost = cost_of({}, original=-0.2)
+    machine = FakeMachine(cost, 0.01, interrupt=lambda number: number >= 8)
+    search = Search(FakeWorkshop([GOOD]), Log(machine, None, {}), STARTS, O3, lambda: 0.0)
+    with pytest.raises(KeyboardInterrupt):
+        search.run()
+    search.settle()
+    assert search.found.best == ORIGINAL
+
+
+def test_a_resumed_search_measures_only_what_is_new(tmp_path: Path) -> None:
+    path = tmp_path / "log.json"
+    interrupted(path, 12)
+    machine = FakeMachine(cost_of(EFFECTS), 0.01, seed=7)
+    log = Log(machine, str(path), {"model": "m"}, resume=True)
+    search = Search(FakeWorkshop([GOOD, BAD]), log, STARTS, O3, lambda: 0.0)
+    search.run()
+    assert search.found.best == Form(3, disabled=("good",))
+    whole = FakeMachine(cost_of(EFFECTS), 0.01)
+    searched(FakeWorkshop([GOOD, BAD]), whole)
+    assert len(machine.rounds) <= len(whole.rounds) - 10
+    # The same once more takes nothing.
+    again = FakeMachine(cost_of({}), interrupt=lambda number: True)
+    replayed = Search(
+        FakeWorkshop([GOOD, BAD]),
+        Log(again, str(path), {"model": "m"}, resume=True), STARTS, O3, lambda: 0.0,
+    )  # fmt: skip
+    replayed.run()
+    assert replayed.found.best == search.found.best
+    log.remove()
+    assert not path.exists()
+
+
+def test_a_log_of_something_else_is_not_taken(tmp_path: Path) -> None:
+    path = tmp_path / "log.json"
+    interrupted(path, 5)
+    machine = FakeMachine(cost_of({}))
+    with pytest.raises(UsageError, match="another search: model was 'm', not 'other'"):
+        Log(machine, str(path), {"model": "other"}, resume=True)
+    with pytest.raises(ModelError, match="no file"):
+        Log(machine, str(tmp_path / "none.json"), {}, resume=True)
+    path.write_text("[]")
+    with pytest.raises(ModelError, match="no log of a search"):
+        Log(machine, str(path), {}, resume=True)
+    path.write_text("{")
+    with pytest.raises(ModelError, match="cannot read"):
+        Log(machine, str(path), {}, resume=True)
+
+
+def test_a_cache_saves_the_measurement_of_equal_blocks(tmp_path: Path) -> None:
+    good, bad = without("good", "h1"), without("bad", "h2")
+    effects = {"good": -0.05, "bad": 0.05}
+
+    def run() -> tuple[Search, FakeMachine, Cache]:
+        cache, machine = Cache(str(tmp_path), "here"), FakeMachine(cost_of(effects), 0.01)
+        log = Log(machine, None, {})
+        search = Search(FakeWorkshop([good, bad]), log, STARTS, O3, lambda: 0.0, cache)
+        search.run()
+        cache.save()
+        return search, machine, cache
+
+    first, slow, unused = run()
+    second, fast, used = run()
+    assert first.found.best == second.found.best == Form(3, disabled=("good",))
+    assert (unused.hits, used.hits) == (0, 2)
+    assert len(fast.rounds) < len(slow.rounds)
+    assert reasons(second.found)["without bad"] == "measured before, on equal blocks"
+
+
+def test_a_cache_knows_machine_form_blocks_and_decision(tmp_path: Path) -> None:
+    cache = Cache(str(tmp_path), "here")
+    machine = FakeMachine(cost_of({"good": -0.05}))
+    search = Search(
+        FakeWorkshop([without("good", "h1")]),
+        Log(machine, None, {}),
+        STARTS,
+        O3,
+        lambda: 0.0,
+        cache,
+    )
+    search.run()
+    cache.save()
+    assert Cache(str(tmp_path), "here").gain(O3, without("good", "h1")) is not None
+    for form, choice, where in (
+        (O2, without("good", "h1"), "here"),
+        (O3, without("good", "h2"), "here"),
+        (O3, without("good"), "here"),
+        (O3, Choice("with good", required=("good",), blocks=("h1",)), "here"),
+        (O3, without("good", "h1"), "elsewhere"),
+    ):
+        assert Cache(str(tmp_path), where).gain(form, choice) is None
+
+
+def test_a_cache_that_is_none_is_an_error(tmp_path: Path) -> None:
+    cache = Cache(str(tmp_path), "here")
+    cache.save()
+    (path,) = tmp_path.iterdir()
+    path.write_text("{")
+    with pytest.raises(ModelError, match="no cache of tiered; delete it"):
+        Cache(str(tmp_path), "here")
+    with pytest.raises(ModelError, match="--cache"):
+        Cache(str(path / "below"), "here")

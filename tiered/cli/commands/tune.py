@@ -1,0 +1,256 @@
+"""`tiered tune MODEL OUT`: the form of a model that is best on this machine, by measurement.
+
+With `--json`, one object:
+    form, options: the settings of the result, and as options of `tiered optimize`.
+    file: the candidate that it is made of, or "" for MODEL; is_original: whether it is MODEL as it
+        is. output: the file that was written.
+    reference: what it had to beat; beside_reference, beside_original: {low, median, high,
+        confidence, rounds, verdict}, or null; the ratio is below 1 if the result is better.
+    decisions: what it decides beside its level and backend.
+    tried: [{stage, text, gain, taken, reason}], all that was looked at, in order.
+    pipeline: its passes as text for `--passes`; backend: TOML that keeps its decisions.
+    nodes, bytes: of the result; rounds: that were measured; reused: decisions known from --cache.
+    interrupted, remarks.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Final
+
+from cyclopts import Parameter
+
+from tiered.cli.commands.completion import complete_backend, complete_provider
+from tiered.cli.commands.optimize import check_target, save_marked
+from tiered.cli.files import check_input, load_model
+from tiered.cli.flags import Flag, Force, InputShapes, Names, OptimizeOptions, split_names
+from tiered.cli.html import check_html
+from tiered.cli.output.tables import Number, print_table, size
+from tiered.cli.output.terminal import Progress, print_json, printable, results
+from tiered.cli.shapes import parse_dims, parse_shapes
+from tiered.runtime.opening import CPU, Clock, RuntimeLevel
+from tiered.support.errors import UsageError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from tiered.extensions.tuning.judges import Objective
+    from tiered.extensions.tuning.race import Gain
+    from tiered.extensions.tuning.result import Tuned
+    from tiered.extensions.tuning.search import Tried
+    from tiered.extensions.tuning.tune import Task, TuningRun
+
+LOG: Final = ".tune.json"
+"""What is added to the name of OUT for the log of the search."""
+_TITLES: Final = ("stage", "form or decision", "ratio", "interval", "rounds", "taken", "reason")
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class TuneOptions:
+    """The options of `tiered tune`."""
+
+    backend: Annotated[str | None, Parameter(completer=complete_backend, show_default=False)] = None
+    """The target; by default standard operators, and on the CPU those of onnxruntime too."""
+    minutes: float = 5.0
+    """Limit of the search; the confirmation of its result may take longer."""
+    objective: str = "latency"
+    """What is made small: latency, memory (the peak of a process), or size (of the file)."""
+    budget: str = "reassociating"
+    """How far outputs may move: exact, reassociating, or 'cosine>=0.999'."""
+    candidates: Names = ()
+    """Files with other forms of the model, such as results of other tools. Repeatable."""
+    measure: Annotated[str | None, Parameter(show_default=False)] = None
+    """A command that prints a cost in its last line, as the judge: 'npu-bench {model}'."""
+    inputs: Names = ()
+    """Inputs: x.npy, feeds.npz or a folder; generated without any. Repeatable."""
+    seed: int = 0
+    """Seed of the generated inputs."""
+    input_shape: InputShapes = ()
+    """The shape of a generated input: x=1,3,224,224. The model keeps its own."""
+    dim: Names = ()
+    """The size of a dim of generated inputs, by its name: batch=1. The model keeps its own."""
+    provider: Annotated[str, Parameter(completer=complete_provider)] = CPU
+    """The execution provider of onnxruntime, in full or short: cuda."""
+    threads: int = 1
+    """Threads that a node may use; 0 leaves the number to onnxruntime."""
+    runtime_level: RuntimeLevel = "all"
+    """Onnxruntime's own optimisations."""
+    clock: Clock = "wall"
+    """The time that passes, or only that of the processor (one thread, CPU)."""
+    resume: Annotated[bool, Flag] = False
+    """Go on with a search that was ended: its log is OUT.tune.json."""
+    cache: Annotated[str | None, Parameter(show_default=False)] = None
+    """A folder for what decisions gain, for later models with equal blocks."""
+    save_backend: Annotated[str | None, Parameter(show_default=False)] = None
+    """A file for a backend (.toml) that keeps the decisions."""
+    html: str | None = None
+    """Write a page of the search."""
+    force: Force = False
+    """Replace OUT even if it is an ONNX model that is not an earlier result of MODEL."""
+    verbose: Annotated[bool, Parameter(name=["--verbose", "-v"], negative=())] = False
+    """Print all that was looked at, and the pipeline."""
+    json: Annotated[bool, Flag] = False
+    """Print one JSON object on stdout instead of the tables."""
+
+
+def run_tune(file: str, out: str, options: TuneOptions) -> None:
+    """Tune the model of a file, and write the best form, also if the search is interrupted.
+
+    Raises:
+        UsageError: an option is wrong.
+        ModelError: a file cannot be read or written.
+        RuntimeFailure: the model cannot be measured.
+    """
+    _check_files(file, out, options)
+    task = _task(file, out, options)
+    task.check()
+    from tiered.extensions.tuning.tune import tuning
+
+    with (
+        Progress(enabled=not options.json) as progress,
+        tuning(task, lambda text: progress.say(f"tuning: {text}")) as run,
+    ):
+        try:
+            run.search()
+        except KeyboardInterrupt:
+            if run.may_settle:
+                run.settle()
+                _finish(run, run.result(is_complete=False), file, out, options)
+            raise
+        progress.say(f"writing {printable(out)}")
+        _finish(run, run.result(is_complete=True), file, out, options)
+        run.end()
+
+
+def _check_files(file: str, out: str, options: TuneOptions) -> None:
+    check_html(options.html)
+    check_input(file)
+    check_target(file, out, OptimizeOptions(force=options.force))
+    if options.save_backend is not None and not options.save_backend.endswith(".toml"):
+        raise UsageError(f"--save-backend ends in .toml, not {options.save_backend!r}")
+    for written in (options.save_backend, options.html):
+        if written is not None and os.path.realpath(written) in map(os.path.realpath, (file, out)):
+            raise UsageError(f"{written!r} is MODEL or OUT; choose another file")
+
+
+def _task(file: str, out: str, options: TuneOptions) -> Task:
+    from tiered.extensions.measurement.bench import How
+    from tiered.extensions.tuning.budget import parse_budget
+    from tiered.extensions.tuning.judges import objective_of
+    from tiered.extensions.tuning.tune import Task
+
+    objective: Objective = objective_of(options.objective)
+    return Task(
+        file,
+        How(options.provider, options.threads, options.runtime_level, options.clock,
+            options.minutes),
+        objective,
+        parse_budget(options.budget),
+        options.backend,
+        split_names(options.candidates, "--candidates"),
+        tuple(options.inputs),
+        options.seed,
+        parse_dims(options.dim),
+        parse_shapes(options.input_shape),
+        options.measure,
+        f"{out}{LOG}",
+        options.resume,
+        options.cache,
+    )  # fmt: skip
+
+
+def _finish(run: TuningRun, tuned: Tuned, file: str, out: str, options: TuneOptions) -> None:
+    """Write the result, and print what the search came to."""
+    from tiered.support.whole_files import write_text
+
+    _write(run, tuned, file, out, options)
+    if options.save_backend is not None and tuned.backend:
+        write_text(options.save_backend, tuned.backend)
+    if options.html is not None:
+        _write_page(options.html, tuned, file, out, options)
+    if options.json:
+        print_json({**tuned.to_dict(), "output": out})
+        return
+    _print(results(), tuned, file, out, options)
+
+
+def _write(run: TuningRun, tuned: Tuned, file: str, out: str, options: TuneOptions) -> None:
+    """Write the model as `tiered optimize` does, with the mark of its source."""
+    from tiered.cli.source_mark import source_mark, write_mark
+    from tiered.pipeline.optimize import optimize_model
+
+    form = tuned.form
+    model = source = load_model(file)
+    mark = source_mark(source, file)
+    if form.file:
+        model = run.view(form)
+    elif form.level is not None:
+        model = optimize_model(source, **form.settings).model
+    write_mark(model, mark)
+    asked = OptimizeOptions(force=options.force, require=form.required)
+    save_marked(model, out, mark, asked)
+
+
+def _write_page(path: str, tuned: Tuned, file: str, out: str, options: TuneOptions) -> None:
+    from dataclasses import replace
+
+    from tiered.cli.output.report_page import write_report
+    from tiered.extensions.tuning.chart import search_svg
+    from tiered.support.pages.render import short
+
+    name, whole = os.path.basename(file), replace(options, verbose=True)
+    write_report(
+        path,
+        f"tiered tune {short(name)}",
+        lambda console: _print(console, tuned, name, os.path.basename(out), whole),
+        {"Ratios of costs": search_svg(tuned)},
+    )
+
+
+def _print(console: Console, tuned: Tuned, file: str, out: str, options: TuneOptions) -> None:
+    console.print(printable(f"{file} -> {out}: {tuned.form}"), soft_wrap=True)
+    for name, gain in (
+        (str(tuned.reference), tuned.beside_reference), ("the original", tuned.beside_original),
+    ):  # fmt: skip
+        if gain is not None:
+            low, median, high = (f"{end:.3f}" for end in gain.ratio[:3])
+            text = f"  {options.objective} {median} of {name} ({low} to {high}): {gain.verdict}"
+            console.print(printable(text), soft_wrap=True)
+    console.print(f"  {tuned.nodes:,} nodes, {size(tuned.nbytes)}", soft_wrap=True)
+    for choice in tuned.choices:
+        console.print(printable(f"  decision: {choice.text}"), soft_wrap=True)
+    for remark in tuned.remarks:
+        console.print(printable(f"  {remark}"), soft_wrap=True)
+    source = tuned.form.file or file
+    if tuned.form.level is not None:
+        again = shlex.join(("tiered", "optimize", source, out, *tuned.form.options))
+        console.print(printable(f"  again: {again}"), soft_wrap=True)
+    shown = tuned.tried if options.verbose else [each for each in tuned.tried if _matters(each)]
+    print_table(console, "What was looked at", _TITLES, [_row(each) for each in shown])
+    if len(shown) < len(tuned.tried):
+        console.print(f"  and {len(tuned.tried) - len(shown):,} more (-v lists them)")
+    if options.verbose and tuned.pipeline:
+        console.print()
+        console.print(printable(f"--passes {shlex.quote(tuned.pipeline)}"), soft_wrap=True)
+
+
+def _matters(each: Tried) -> bool:
+    return each.is_taken or each.stage != "decision"
+
+
+def _row(each: Tried) -> tuple[object, ...]:
+    return (each.stage, each.text, *_cells(each.gain), "yes" if each.is_taken else "", each.reason)
+
+
+def _cells(gain: Gain | None) -> tuple[object, ...]:
+    if gain is None:
+        return Number(""), Number(""), Number("")
+    ratio = gain.ratio
+    return (
+        Number(f"{ratio.median:.3f}"),
+        Number(f"{ratio.low:.3f} to {ratio.high:.3f}"),
+        Number(str(gain.rounds)),
+    )

@@ -1,0 +1,1 @@
+"""Tuning: which decisions of the pipeline pay for this model on this machine, by measurement."""

@@ -1,0 +1,160 @@
+"""Make forms of a model: each one a file in a folder of its own, and equal ones once."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import os
+from typing import Final
+
+import onnx
+
+from tiered.extensions.measurement.subjects import ModelLike, Subject, subject
+from tiered.extensions.tuning.forms import Form, Made
+from tiered.graph import Model
+from tiered.pipeline.instruments import Trace
+from tiered.pipeline.optimize import optimize_model
+from tiered.pipeline.result import OptimizeResult
+from tiered.support.errors import ModelError, TieredError, UsageError
+
+_CHUNK: Final = 1 << 20
+
+
+class Maker:
+    """Makes forms of one model.
+
+    Args:
+        model: the file or the proto.
+        folder: for the files.
+    """
+
+    def __init__(self, model: ModelLike, folder: str) -> None:
+        self._model = model
+        self._folder = folder
+        self._made: dict[Form, Made | str] = {}
+        self._files = itertools.count()
+
+    @property
+    def model(self) -> ModelLike:
+        """The model that forms are made of."""
+        return self._model
+
+    def made(self, form: Form) -> Made | None:
+        """Return a form; None if it cannot be made."""
+        found = self._made.get(form)
+        if found is None:
+            try:
+                found = self._new(form, self.view(form))
+            except TieredError as error:
+                found = str(error).splitlines()[0]
+            self._made[form] = found
+        return None if isinstance(found, str) else found
+
+    def failure(self, form: Form) -> str:
+        """Return why a form cannot be made."""
+        found = self._made.get(form)
+        return found if isinstance(found, str) else ""
+
+    def view(self, form: Form) -> Model:
+        """Return the model of a form.
+
+        Raises:
+            TieredError: it cannot be made.
+        """
+        return self.loaded(form) if form.level is None else self.result(form).model
+
+    def result(self, form: Form, trace: Trace | None = None) -> OptimizeResult:
+        """Return the result of the run that makes a form.
+
+        Raises:
+            TieredError: it cannot be made.
+        """
+        watching = () if trace is None else (trace,)
+        return optimize_model(self.loaded(form), **form.settings, instruments=watching)
+
+    def digest_with(self, passes: str, form: Form) -> str:
+        """Return the digest of what a pipeline makes of the model of a form.
+
+        Raises:
+            TieredError: it fails.
+        """
+        backend = form.backend or None
+        view = optimize_model(self.loaded(form), passes=passes, backend=backend).model
+        path = os.path.join(self._folder, "replayed.onnx")
+        view.save(path)
+        return _digest(path)
+
+    def loaded(self, form: Form) -> Model:
+        """Return the model that a form begins with.
+
+        Raises:
+            ModelError: a file cannot be read.
+        """
+        source = form.file or self._model
+        if isinstance(source, onnx.ModelProto):
+            return Model.from_proto(source)
+        return Model.load(source)
+
+    def forget(self, made: Made) -> None:
+        """Delete the files of a form that is not measured again; it can be made once more."""
+        self._made = {form: each for form, each in self._made.items() if each != made}
+        for name in (made.path, f"{made.path}.data"):
+            if os.path.exists(name):
+                os.remove(name)
+
+    def _new(self, form: Form, view: Model) -> Made:
+        path = os.path.join(self._folder, f"form-{next(self._files)}.onnx")
+        view.save(path)
+        nodes = sum(len(graph.nodes) for graph in view.graphs())
+        digest = _digest(path)
+        known = next(
+            (
+                each
+                for each in self._made.values()
+                if isinstance(each, Made) and each.digest == digest
+            ),
+            None,
+        )
+        if known is not None:
+            os.remove(path)
+            return Made(form, known.path, digest, known.nbytes, known.nodes)
+        found: Subject = subject(path)
+        return Made(form, path, digest, found.file_bytes, nodes)
+
+
+def digest_of(model: ModelLike) -> str:
+    """Return the digest of a model: of its file, or of the bytes of a proto.
+
+    Raises:
+        ModelError: the file cannot be read.
+    """
+    if isinstance(model, onnx.ModelProto):
+        data = model.SerializeToString(deterministic=True)
+        return hashlib.blake2b(data, digest_size=16).hexdigest()
+    try:
+        return _digest(os.fspath(model))
+    except OSError as error:
+        raise ModelError(f"cannot read {os.fspath(model)!r}: {error.strerror}") from error
+
+
+def _digest(path: str) -> str:
+    """Return the digest of a file and of its external data."""
+    digest = hashlib.blake2b(digest_size=16)
+    for name in (path, f"{path}.data"):
+        if not os.path.exists(name):
+            continue
+        with open(name, "rb") as file:
+            while chunk := file.read(_CHUNK):
+                digest.update(chunk)
+    return digest.hexdigest()
+
+
+def check_candidates(files: tuple[str, ...]) -> None:
+    """Check the files of candidates before any work is done.
+
+    Raises:
+        UsageError: one is not there.
+    """
+    for file in files:
+        if not os.path.isfile(file):
+            raise UsageError(f"--candidates {file!r}: no such file")

@@ -1,0 +1,419 @@
+"""The search: which starts are good, which decisions matter, what they come to together.
+
+1. Starts: the original, levels, backends and candidates race beside the reference, which is -O3
+   (-O2 where outputs must be exact). The best one that decisions can be added to becomes the base,
+   if a test proves it; files that seem better as they are remain rivals.
+2. Decisions: each one is added to the base and raced beside it.
+3. Together: what seems to help is added at once; if a test proves that, it is the new base, else
+   one by one, the largest gain first.
+4. Confirmation: the result beside the reference, the original and rivals on fresh rounds, each form
+   in a process of its own. Without a proof the result is the reference; where that is proved to be
+   worse than the original or a rival, it is that one.
+
+Nothing but the answers of the judge and the clock decides: with the same answers, and time enough,
+the result is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal, Protocol
+
+from tiered.extensions.tuning.cache import Cache
+from tiered.extensions.tuning.forms import Choice, Form, Made
+from tiered.extensions.tuning.log import Log
+from tiered.extensions.tuning.race import SLOWER, TOGETHER, UNDECIDED, USEFUL, Gain, Pair, Race
+from tiered.support.errors import RuntimeFailure
+
+Stage = Literal["start", "decision", "together", "confirmation"]
+
+_SHARES: Final = {"start": 0.2, "proof": 0.4, "decision": 0.7, "together": 0.9}
+"""The share of the time that is over at the end of a stage; the rest confirms."""
+_MOST_SINGLE: Final = 4
+"""Decisions that are tried one by one where all together are no gain."""
+
+
+class Workshop(Protocol):
+    """Makes forms, and knows what each may decide otherwise."""
+
+    def made(self, form: Form) -> Made | None: ...
+    def failure(self, form: Form) -> str: ...
+    def choices(self, form: Form) -> Sequence[Choice]: ...
+    def fault(self, made: Made) -> str:
+        """Return how a form exceeds the budget or fails; an empty string if it does neither."""
+        ...
+
+    def forget(self, made: Made) -> None: ...
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A form or a decision that was looked at.
+
+    Attributes:
+        stage: of the search.
+        text: the decision, or the settings of the form.
+        gain: the ratio beside the reference of the stage; None if it was not measured.
+        is_taken: whether the result has it.
+        reason: why it was taken or not.
+    """
+
+    stage: Stage
+    text: str
+    gain: Gain | None
+    is_taken: bool
+    reason: str
+
+
+@dataclass
+class Found:
+    """What a search has come to so far.
+
+    Attributes:
+        best: the form; it is proved to be faster than the reference, or is the reference.
+        tried: in the order of the search.
+        choices: the decisions that the best form has taken.
+        beside_reference, beside_original: its ratios, None before they are measured.
+        is_confirmed: whether the last stage came to its end.
+        notes: what a reader should know.
+    """
+
+    best: Form
+    tried: list[Tried] = field(default_factory=list)
+    choices: list[Choice] = field(default_factory=list)
+    beside_reference: Gain | None = None
+    beside_original: Gain | None = None
+    is_confirmed: bool = False
+    notes: list[str] = field(default_factory=list)
+
+
+class Search:
+    """One search.
+
+    Args:
+        workshop: makes forms.
+        log: measures them.
+        starts: the forms to begin with; the original is the first.
+        reference: the form that a result must beat.
+        elapsed: the share of the time that is over.
+        cache: what earlier searches measured.
+        say: called with the progress.
+    """
+
+    def __init__(
+        self,
+        workshop: Workshop,
+        log: Log,
+        starts: Sequence[Form],
+        reference: Form,
+        elapsed: Callable[[], float],
+        cache: Cache | None = None,
+        say: Callable[[str], None] = lambda text: None,
+    ) -> None:
+        self._workshop, self._log, self._elapsed, self._say = workshop, log, elapsed, say
+        self._starts, self._reference = starts, reference
+        self._cache = cache or Cache(None, "")
+        self.found = Found(reference)
+        self._faults: dict[Made, str] = {}
+        self._rivals: list[Made] = []
+        self._kept: tuple[Made, ...] = ()
+        self._heats = 0
+
+    def run(self) -> None:
+        """Search; what is found so far is in `found` at any time.
+
+        Raises:
+            RuntimeFailure: the original or the reference fails.
+        """
+        original, reference = self._needed(self._starts[0]), self._needed(self._reference)
+        self._kept = (original, reference)
+        base = self._decide(self._start(reference))
+        self._confirm(base, reference, original)
+
+    def settle(self) -> None:
+        """End a search that is interrupted: the original, if it seemed better than the best."""
+        first = self._starts[0]
+        if not self.found.is_confirmed and any(made.form == first for made in self._rivals):
+            self._fall_back(first)
+
+    def _needed(self, form: Form) -> Made:
+        made = self._workshop.made(form)
+        if made is None:
+            raise RuntimeFailure(f"{form}: {self._workshop.failure(form)}")
+        return made
+
+    def _race(self, stage: str) -> Race:
+        limit = _SHARES.get(stage, 1.0)
+        return Race(self._log, lambda: self._elapsed() >= limit)
+
+    # --- starts -----------------------------------------------------------------------------------
+
+    def _start(self, reference: Made) -> Made:
+        """Return the best of the starts that decisions can be added to."""
+        self._say("starts")
+        race, forms = self._race("start"), [*self._starting_forms()]
+        gains = race.screen("start", reference, forms, only_best=True)
+        base, why = self._best_start(reference, gains)
+        bar = gains[base].ratio.median if base in gains else 1.0
+        for made, gain in gains.items():
+            reason = why.get(made, gain.verdict)
+            if made.form.level is None and gain.ratio.median < bar:
+                fault = self._fault(made)
+                reason = fault or reason
+                self._rivals += [] if fault else [made]
+            self._note("start", str(made.form), gain, made == base, reason)
+        for made, failure in race.failures.items():
+            self._note("start", str(made.form), None, False, failure)
+        if base != reference:
+            self._accept(base.form)
+        self._forget(gains, base)
+        return base
+
+    def _starting_forms(self) -> Iterator[Made]:
+        """Yield the forms that can be made, the original first."""
+        for form in self._starts:
+            made = self._workshop.made(form)
+            if made is None:
+                self._note("start", str(form), None, False, self._workshop.failure(form))
+            else:
+                yield made
+
+    def _best_start(
+        self, reference: Made, gains: Mapping[Made, Gain]
+    ) -> tuple[Made, dict[Made, str]]:
+        """Return the start that is proved to be better than the reference, or the reference."""
+        why: dict[Made, str] = {}
+        able = [made for made, gain in gains.items() if made.form.level is not None]
+        for made in sorted(able, key=lambda made: gains[made].ratio.median):
+            if gains[made].ratio.median >= 1:
+                break
+            why[made] = self._fault(made)
+            if why[made]:
+                continue
+            proof = self._race("proof").prove("start proof", made, reference)
+            why[made] = _reason(proof)
+            if proof is not None and proof.is_better:
+                return made, why
+            break  # those that seem less good are not better
+        return reference, why
+
+    # --- decisions --------------------------------------------------------------------------------
+
+    def _decide(self, base: Made) -> Made:
+        """Return the base with the decisions that pay."""
+        self._say("decisions")
+        choices = [*dict.fromkeys(self._workshop.choices(base.form))]
+        helpful = self._screened(base, choices)
+        helpful.sort(key=lambda pair: pair[1].ratio.median)
+        able = _compatible([choice for choice, _ in helpful])
+        taken = self._together(base, able)
+        for choice, gain in helpful:
+            is_taken = choice in self.found.choices
+            reason = "better, alone or together" if is_taken else "no gain was proved"
+            if choice not in able:
+                reason = "another decision about the same pass gains more"
+            self._note("decision", choice.text, gain, is_taken, reason)
+        return taken
+
+    def _screened(self, base: Made, choices: Sequence[Choice]) -> list[tuple[Choice, Gain]]:
+        """Return the decisions that seem to help."""
+        helpful: list[tuple[Choice, Gain]] = []
+        seen: dict[Made, Choice] = {}
+        heat: dict[Made, Choice] = {}
+        for choice in choices:
+            known = self._cache.gain(base.form, choice)
+            if known is not None and known.is_better:
+                helpful.append((choice, known))
+            elif known is not None:
+                self._note(
+                    "decision", choice.text, known, False, "measured before, on equal blocks"
+                )
+            else:
+                made = self._candidate(base, choice, seen)
+                heat.update({} if made is None else {made: choice})
+            if len(heat) == TOGETHER:
+                helpful += self._heat(base, heat)
+                heat = {}
+        return helpful + self._heat(base, heat)
+
+    def _candidate(self, base: Made, choice: Choice, seen: dict[Made, Choice]) -> Made | None:
+        """Return the base with a decision, None if that is no new form, or there is no time."""
+        form = choice.added_to(base.form)
+        made, why = None, "no time was left"
+        if self._elapsed() < _SHARES["decision"]:
+            made = self._workshop.made(form)
+            why = self._workshop.failure(form)
+        if made is not None and made != base and made not in seen:
+            seen[made] = choice
+            return made
+        if made is not None:
+            why = "changes nothing" if made == base else f"the same as {seen[made].text}"
+        self._note("decision", choice.text, None, False, why)
+        return None
+
+    def _heat(self, base: Made, heat: Mapping[Made, Choice]) -> list[tuple[Choice, Gain]]:
+        """Measure some decisions beside the base; return those that seem to help."""
+        race = self._race("decision")
+        gains = race.screen(f"decision {self._heats}", base, [*heat])
+        self._heats += 1
+        helpful: list[tuple[Choice, Gain]] = []
+        for made, choice in heat.items():
+            gain = gains.get(made)
+            if gain is None:
+                reason = race.failures.get(made, "no time was left")
+                self._note("decision", choice.text, None, False, reason)
+                continue
+            self._cache.keep(base.form, choice, gain)
+            if gain.is_better or (gain.verdict == UNDECIDED and gain.ratio.median < 1 - USEFUL):
+                helpful.append((choice, gain))
+            else:
+                self._note("decision", choice.text, gain, False, gain.verdict)
+        self._forget(heat, base)
+        return helpful
+
+    def _together(self, base: Made, choices: Sequence[Choice]) -> Made:
+        """Return the base with all decisions, or with those that pay one by one."""
+        self._say("decisions together")
+        if len(choices) > 1:
+            form = _with(base.form, choices)
+            taken = self._proved(base, form, "all that seem to help", choices)
+            if taken is not None:
+                return self._pruned(base, taken, choices)
+        for choice in choices[:_MOST_SINGLE]:
+            added = choice.added_to(base.form)
+            base = self._proved(base, added, choice.text, [choice]) or base
+        return base
+
+    def _pruned(self, base: Made, whole: Made, choices: Sequence[Choice]) -> Made:
+        """Return a form without the decisions that it does not need."""
+        lacking: dict[Made, Choice] = {}
+        for choice in choices:
+            made = self._workshop.made(_with(base.form, [c for c in choices if c != choice]))
+            lacking.update({} if made is None else {made: choice})
+        gains = self._race("together").screen("needed", whole, [*lacking], both_ways=True)
+        needless = {lacking[made] for made, gain in gains.items() if gain.ratio.median < 1 + USEFUL}
+        if whole in lacking:  # it changes nothing beside the others
+            needless.add(lacking[whole])
+        if not needless:
+            return whole
+        rest = [choice for choice in choices if choice not in needless] or [*choices[:1]]
+        self.found.choices = []
+        taken = self._proved(base, _with(base.form, rest), "those that it needs", rest)
+        if taken is None:
+            self._accept(whole.form, choices)
+        return taken or whole
+
+    def _proved(self, base: Made, form: Form, text: str, choices: Sequence[Choice]) -> Made | None:
+        """Return a form that is proved to be better than the base; None if it is not."""
+        made = self._workshop.made(form)
+        fault = self._workshop.failure(form) if made is None else self._fault(made)
+        if made is None or fault:
+            self._note("together", text, None, False, fault)
+            return None
+        gain = self._race("together").prove("together", made, base)
+        is_taken = gain is not None and gain.is_better
+        self._note("together", text, gain, is_taken, _reason(gain))
+        if not is_taken:
+            return None
+        self._accept(form, choices)
+        return made
+
+    # --- confirmation -----------------------------------------------------------------------------
+
+    def _confirm(self, base: Made, reference: Made, original: Made) -> None:
+        """Hold the result against the reference, the original and rivals, on fresh rounds."""
+        self._say("confirming")
+        forms = [*dict.fromkeys((base, reference, original, *self._rivals))]
+        at = {made: place for place, made in enumerate(forms)}
+        pairs = [
+            (at[one], at[other])
+            for one in dict.fromkeys((base, reference))
+            for other in forms
+            if one != other and not (one == reference and other == base)
+        ]
+        race = self._race("confirmation")
+        gains = race.compare("confirmation", forms, pairs, apart=True) if pairs else {}
+        best = base
+        if base != reference:
+            gain = gains.get((at[base], at[reference]))
+            if gain is None or not gain.is_better:
+                best = reference
+                self._fall_back(reference.form)
+                self.found.notes.append(f"no form is proved to be better than {reference.form}")
+            self._note("confirmation", f"{base.form}, beside {reference.form}", gain,
+                       best == base, _reason(gain))  # fmt: skip
+        self._against_rivals(best, [original, *self._rivals], gains, at)
+        of = self.found
+        of.beside_reference = gains.get((at[base], at[reference])) if best == base else None
+        of.beside_original = gains.get((at[best], at[original]))
+        of.is_confirmed = True
+
+    def _against_rivals(
+        self,
+        best: Made,
+        rivals: Sequence[Made],
+        gains: Mapping[Pair, Gain],
+        at: Mapping[Made, int],
+    ) -> None:
+        """Let a file win that stays as it is, if the best form is proved to be worse."""
+        ranked: list[tuple[float, Made]] = []
+        for rival in dict.fromkeys(rivals):
+            gain = gains.get((at[best], at[rival]))
+            if rival == best:
+                continue
+            is_worse = gain is not None and gain.verdict == SLOWER
+            self._note("confirmation", f"{best.form}, beside {rival.form}", gain, not is_worse,
+                       _reason(gain))  # fmt: skip
+            if is_worse and gain is not None:
+                ranked.append((gain.ratio.median, rival))
+        if ranked:
+            _, winner = max(ranked, key=lambda pair: pair[0])
+            self._fall_back(winner.form)
+            self.found.notes.append(f"{winner.form} is better than every form that was found")
+
+    # --- notes ------------------------------------------------------------------------------------
+
+    def _accept(self, form: Form, choices: Sequence[Choice] = ()) -> None:
+        self.found.best = form
+        self.found.choices += choices
+
+    def _fall_back(self, form: Form) -> None:
+        self.found.best, self.found.choices = form, []
+
+    def _fault(self, made: Made) -> str:
+        if made not in self._faults:
+            self._faults[made] = self._workshop.fault(made)
+        return self._faults[made]
+
+    def _forget(self, forms: Iterable[Made], *kept: Made) -> None:
+        for made in forms:
+            if made not in (*kept, *self._kept, *self._rivals):
+                self._workshop.forget(made)
+
+    def _note(self, stage: Stage, text: str, gain: Gain | None, taken: bool, reason: str) -> None:
+        self.found.tried.append(Tried(stage, text, gain, taken, reason))
+
+
+def _compatible(choices: Iterable[Choice]) -> list[Choice]:
+    """Return decisions that do not contradict each other, the first ones of several.
+
+    Two about the same pass do, unless both are about some of its nodes.
+    """
+    kept: list[Choice] = []
+    for choice in choices:
+        rivals = [other for other in kept if choice.passes & other.passes]
+        if all(choice.is_scoped and other.is_scoped for other in rivals):
+            kept.append(choice)
+    return kept
+
+
+def _with(form: Form, choices: Iterable[Choice]) -> Form:
+    """Return a form that also takes some decisions."""
+    for choice in choices:
+        form = choice.added_to(form)
+    return form
+
+
+def _reason(gain: Gain | None) -> str:
+    return "no time was left to prove it" if gain is None else gain.verdict
