@@ -42,6 +42,34 @@ MIXED = {
     "a product of samples": (
         "(float[1,3] x) => (float[1,1] y) { t = Transpose(x)  y = MatMul(x, t) }", "axis 0 of 'x' is the batch",
     ),
+    "a product of samples by onnxruntime": (
+        "(float[1,3] x) => (float[1,1] y) { y = com.microsoft.FusedMatMul<transB = 1>(x, x) }",
+        "axis 0 of 'x' is the batch",
+    ),
+    "a sum over samples by onnxruntime": (
+        """(float[1,3] x) => (float[3,2] y) <float[1,2] w = {1,2}> {
+        y = com.microsoft.FusedMatMul<transA = 1>(x, w) }""",
+        "axis 0 of 'x' is the batch",
+    ),
+    "a batch of matrices that moves": (
+        """(float[1,2,2,3] x) => (float[2,2,1,3] y) {
+        y = com.microsoft.FusedMatMul<transBatchA = 1, transBatchB = 1, transB = 1>(x, x) }""",
+        "it moves the axes of the batch",
+    ),
+    "a bias along the batch": (
+        """(float[1,3] x) => (float[3,1] y) <float[1] b = {1}> {
+        t = Transpose(x)  y = com.microsoft.BiasGelu(t, b) }""",
+        "axis 1 of 't' is the batch",
+    ),
+    "a mask of lengths": (
+        f"""(float[1,3,4] x, int32[1] m) => (float[1,3,4] y)
+        <float[4,12] w = {{{",".join(["1"] * 48)}}}, float[12] b = {{{",".join(["1"] * 12)}}}> {{
+        y = com.microsoft.Attention<num_heads = 2>(x, w, b, m) }}""",
+        "its mask 'm' has one axis",
+    ),
+    "an operator of another domain": (
+        "(float[1,3] x) => (float[1,3] y) { y = com.microsoft.Inverse(x) }", "it has no rule",
+    ),
     "a repeated batch": (
         "(float[1,3] x) => (float[4,3] y) <int64[2] s = {4,3}> { y = Expand(x, s) }",
         "repeats the axis of a batch of 1",

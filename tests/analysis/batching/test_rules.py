@@ -95,6 +95,55 @@ CASES = {
         f = ConstantOfShape(t)  y = Concat<axis = 1>(f, x) }""",
         21,
     ),
+    "BiasGelu, QuickGelu, FastGelu": (
+        """(float[1,2,3] x) => (float[1,2,3] y) <float[3] b = {1,2,3}> {
+        t = com.microsoft.BiasGelu(x, b)  u = com.microsoft.QuickGelu(t)  v = com.microsoft.FastGelu(u, b)
+        y = com.microsoft.Gelu(v) }""",
+        17,
+    ),
+    "FusedConv with an addend": (
+        f"""(float[1,2,3,3] x) => (float[1,2,3,3] y) <float[2,2,1,1] w = {numbers(4)}, float[2] b = {{1,2}}> {{
+        y = com.microsoft.FusedConv<activation = "Relu">(x, w, b, x) }}""",
+        17,
+    ),
+    "FusedGemm": (
+        """(float[1,3] x) => (float[1,2] y) <float[3,2] w = {1,2,3,4,5,6}, float[2] c = {1,2}> {
+        y = com.microsoft.FusedGemm<activation = "Relu">(x, w, c) }""",
+        17,
+    ),
+    "FusedMatMul with a weight": (
+        """(float[1,2,3] x) => (float[1,2,2] y) <float[2,3] w = {1,2,3,4,5,6}> {
+        y = com.microsoft.FusedMatMul<transB = 1, alpha = 0.5>(x, w) }""",
+        17,
+    ),
+    "FusedMatMul of samples": (
+        """(float[1,2,3] x, float[1,2,3] z) => (float[1,3,3] y) { y = com.microsoft.FusedMatMul<transA = 1>(x, z) }""",
+        17,
+    ),
+    "FusedMatMul of rows": (
+        """(float[1,3] x) => (float[1,2] y) <float[3,2] w = {1,2,3,4,5,6}> { y = com.microsoft.FusedMatMul(x, w) }""",
+        17,
+    ),
+    "SkipLayerNormalization": (
+        """(float[1,2,4] x) => (float[1,2,4] y) <float[1,2,4] k = {1,2,3,4,5,6,7,8}, float[4] g = {1,2,1,2}> {
+        y = com.microsoft.SkipLayerNormalization(x, k, g) }""",
+        17,
+    ),
+    "SkipLayerNormalization of samples": (
+        """(float[1,2,4] x, float[1,2,4] k) => (float[1,2,4] y, float[1,2,4] s) <float[4] g = {1,2,1,2}> {
+        y, m, v, s = com.microsoft.SkipSimplifiedLayerNormalization(x, k, g) }""",
+        17,
+    ),
+    "Attention of onnxruntime": (
+        f"""(float[1,3,4] x, int32[1,3] m) => (float[1,3,4] y) <float[4,12] w = {numbers(48)}, float[12] b = {numbers(12)}> {{
+        y = com.microsoft.Attention<num_heads = 2>(x, w, b, m) }}""",
+        17,
+    ),
+    "MultiHeadAttention": (
+        f"""(float[1,3,4] x) => (float[1,3,4] y) <float[1,2,4] k = {numbers(8)}> {{
+        y = com.microsoft.MultiHeadAttention<num_heads = 2>(x, k, k) }}""",
+        17,
+    ),
     "MeanVarianceNormalization": (
         """(float[1,2,3] x) => (float[1,2,3] y) { y = MeanVarianceNormalization<axes = [2]>(x) }""",
         21,

@@ -4,6 +4,7 @@ from typing import Final
 
 from tiered.analysis.batching.following import BATCHES as BATCHES, COUNTS as COUNTS
 from tiered.analysis.batching.rules import (
+    contrib as contrib,
     control_flow as control_flow,
     generic as generic,
     indexing as indexing,
