@@ -11,6 +11,7 @@ import random
 import sys
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import cyclopts
 import onnx
@@ -20,8 +21,18 @@ from tests.conformance.fuzz_passes import NotRunnable, trial
 from tests.conformance.judge import Feeds, Outputs, open_on_onnxruntime
 from tests.conformance.random_graphs import SIZES, random_feeds, random_model
 from tiered import Model, PassContext, TieredError
-from tiered.compat import poprt, ppq, tvm
+from tiered.compat import (
+    executorch,
+    onnx_passes,
+    onnxoptimizer,
+    onnxsim,
+    onnxslim,
+    poprt,
+    ppq,
+    tvm,
+)
 from tiered.compat.ppq.formatting import GraphDecomposer, GraphFormatter, GraphMerger, GraphReplacer
+from tiered.graph.queries.op_traits import RANDOM
 from tiered.passes import Pass
 from tiered.support.errors import RuntimeFailure
 from tiered.support.numerics import Numerics
@@ -54,6 +65,90 @@ def all_passes() -> Iterator[Entry]:
         for method, names in facade.passes.items():
             worst = max((tiered.get_pass(name).info.numerics for name in names), key=_looseness)
             yield f"ppq.{facade.__name__}.{method}", _of_ppq(facade, method), worst
+    yield "ppq.GraphFormatter.format_resize", _of_ppq(GraphFormatter, "format_resize"), None
+    yield "ppq.relinked", _relinked, Numerics.EXACT
+    yield from _of_executorch()
+    for group in ("cleanup", "constant-folding", "eliminate", "streamline", "verify"):
+        group_passes = tiered.Sequential(onnx_passes.collect([group]))
+        infos = [leaf.info for leaf in group_passes.leaves()]
+        worst = max((info.numerics for info in infos), key=_looseness)
+        keeps = not any(info.changes_interface for info in infos)
+        yield f"onnx_passes.{group}", group_passes.apply, worst if keeps else None
+    yield "onnx_passes.rule", onnx_passes.pass_of(_Commutes).apply, Numerics.EXACT
+    yield "onnxoptimizer.optimize", onnxoptimizer.optimize, Numerics.REASSOCIATING
+    yield "onnxslim.slim", _slimmed, Numerics.REASSOCIATING
+    yield "onnxsim.simplify", _simplified, Numerics.REASSOCIATING
+
+
+def _simplified(model: onnx.ModelProto) -> onnx.ModelProto:
+    return onnxsim.simplify(model, initializers_as_constants=False)[0]
+
+
+def _slimmed(model: onnx.ModelProto) -> onnx.ModelProto:
+    made = onnxslim.slim(model)
+    assert made is not None
+    return made
+
+
+class _Commutes(onnx_passes.RewriteRulePass):
+    """a * b  =>  b * a, which matches again."""
+
+    def pattern(self, op: Any, a: Any, b: Any) -> Any:
+        return op.Mul(a, b)
+
+    def rewrite(self, op: Any, a: Any, b: Any) -> Any:
+        return op.Mul(b, a)
+
+
+class _Reconnects(executorch.PassBase):
+    """Let a copy of each operator with one output take its place, by the nodes of torch.fx."""
+
+    def call(self, graph_module: Any) -> executorch.PassResult:
+        graph = graph_module.graph
+        for node in graph.nodes:
+            operator = getattr(node.subject, "op_type", "")
+            if not operator or node.subject.bodies or operator in RANDOM or len(node.users) == 0:
+                continue
+            if len(node.subject.outputs) != 1 or node.subject.domain:
+                continue
+            with graph.inserting_after(node):
+                new = graph.node_copy(node)
+            node.replace_all_uses_with(new)
+            graph.erase_node(node)
+        graph.eliminate_dead_code()
+        graph_module.recompile()
+        return executorch.PassResult(graph_module, True)
+
+
+def _of_executorch() -> Iterator[Entry]:
+    for kind in (executorch.ExportPass, executorch.RemoveDetachPass, _Reconnects):
+        yield f"executorch.{kind.__name__}", _of_class(kind), Numerics.EXACT
+    yield "executorch.ScalarToTensorPass", _of_class(executorch.ScalarToTensorPass), None
+
+
+def _of_class(kind: Callable[[], executorch.PassBase]) -> Run:
+    def run(model: onnx.ModelProto) -> onnx.ModelProto:
+        made: onnx.ModelProto = kind()(model).graph_module
+        return made
+
+    return run
+
+
+def _relinked(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Remove operations, and let new ones of the same kind compute what stayed."""
+    view = Model.from_proto(model)
+    graph = ppq.BaseGraph(view.main)
+    for old in graph.topological_sort():
+        node, (result, *others), twin = old._node, old.outputs, old.copy()
+        if node.bodies or node.op_type in RANDOM or others or not result or not result.dest_ops:
+            continue
+        inputs = [None if each is None else each._value for each in old.inputs]
+        graph.append_operation(twin)
+        graph.remove_operation(old)
+        twin._node.owner.set_inputs(twin._node, inputs)
+        result.source_op = twin
+    view.check_view()
+    return view.to_proto()
 
 
 def _looseness(numerics: Numerics) -> int:
