@@ -200,3 +200,27 @@ def test_weights_that_become_floats_are_noted() -> None:
         made = optimize_model(proto, backend="coreml", opt_level=3, disabled=disabled)
         start = "4 weights of 8 bits are floats now"
         assert sum(note.startswith(start) for note in made.model.notes) == count
+
+
+BETWEEN_POOLS = """(float[1,2,6,6] x) => (float[1,3,1,1] y)
+<float[3,2,1,1] w = {1,2,3,4,5,6}, float[3] s = {1,2,3}, float[3] b = {1,0,0}, float[3] m = {0,1,0},
+ float[3] v = {1,2,1}> {
+    c = Conv(x, w)  p = MaxPool<kernel_shape = [2,2], strides = [2,2]>(c)
+    n = BatchNormalization(p, s, b, m, v)  y = GlobalAveragePool(n) }"""
+
+
+@pytest.mark.parametrize("name", ["nhwc_edge", "int8_npu"])
+def test_a_batch_norm_between_pools_keeps_no_transposes(name: str) -> None:
+    before = parse(BETWEEN_POOLS, opset=18)
+    made = optimize_model(before, backend=name, opt_level=3).model
+    assert len(made.main.nodes_of("Transpose")) <= 1  # that of the image
+    assert not made.main.nodes_of("BatchNormalization")
+    x = np.random.default_rng(0).standard_normal((1, 2, 6, 6)).astype(np.float32)
+    found, expected = (run(each, {"x": x})["y"] for each in (made.to_proto(), before))
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("level", [1, 2])
+def test_below_level_3_a_batch_norm_is_not_rounded_otherwise(level: int) -> None:
+    made = optimize_model(parse(BETWEEN_POOLS, opset=18), backend="nhwc_edge", opt_level=level)
+    assert made.model.main.nodes_of("BatchNormalization")
