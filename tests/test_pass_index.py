@@ -50,6 +50,13 @@ def test_a_pass_that_was_only_listed_is_that_of_the_file() -> None:
         assert (listed.body.operators is None) == (_body_of(loaded).operators is None)
 
 
+def test_the_prose_of_a_listed_pass_is_read_from_its_file() -> None:
+    assert [name for name in INDEX if not INDEX[name].made().info.doc] == []
+    said = INDEX["bake_parameters"].made().info.doc
+    assert said.startswith("Let the saved model file hold weights that are in other files now;")
+    assert "\nArgs:\n    tensors: names or globs" in said
+
+
 def _body_of(pass_: Pass) -> Body:
     assert isinstance(pass_, BodyPass)
     return pass_.body

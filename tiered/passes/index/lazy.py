@@ -101,4 +101,4 @@ def _without_prose(info: PassInfo) -> PassInfo:
     Words may be newer than the index, and where the file is depends on how tiered is installed.
     """
     options = tuple(option._replace(doc="") for option in info.options)
-    return info._replace(law="", doc="", source="", options=options)
+    return info._replace(law="", prose="", source="", options=options)

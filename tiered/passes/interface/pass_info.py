@@ -43,7 +43,7 @@ class _PassInfo(NamedTuple):
     interface_options: tuple[tuple[str, Any], ...] = ()
     analysis: bool = False
     law: str = ""
-    doc: str = ""
+    prose: str = ""
     source: str = ""
     options: tuple[Option, ...] = ()
     limits: Promise | None = None
@@ -53,10 +53,11 @@ class PassInfo(_PassInfo):
     """The declarations and options of a pass; hooks receive it too.
 
     `opt_level` None is opt-in; `kind` is one of rewrite, function, module, proto and pipeline;
-    `law` is the first line of the pass's file, `source` its path. `needs` are the operators beyond
+    `law` is the first line of the pass's file, `source` its path; `prose` is the docstring of a
+    pass without a file of its own in tiered: `doc` is that of any. `needs` are the operators beyond
     the standard that it makes, as "com.microsoft::BiasGelu", `offers` those that it makes where the
-    opset lacks a standard one. `acts_on` are the operators that it rewrites or moves,
-    "elementwise" for all such, "*" for any. `interface_options` are options with the values that
+    opset lacks a standard one. `acts_on` are the operators that it rewrites or moves, "elementwise"
+    for all such, "*" for any. `interface_options` are options with the values that
     make it change the interface. `numerics_option` is the option that sets the numeric class, and
     with it the lowest level: a class, or else what makes the pass reassociating unless it is false
     or empty. `legalizes` is the map of legalizations that a rule belongs to.
@@ -87,6 +88,16 @@ class PassInfo(_PassInfo):
         return self.source.startswith(_PACKAGE)
 
     @property
+    def is_in_own_file(self) -> bool:
+        """Return whether a file of tiered holds the pass, and nothing else."""
+        return self.is_built_in and os.path.basename(self.source) == f"{self.name}.py"
+
+    @property
+    def doc(self) -> str:
+        """The docstring of the pass."""
+        return docstring_in(self.source, self.name) if self.is_in_own_file else self.prose
+
+    @property
     def promise(self) -> Promise:
         """The promise of the pass about the outputs, with its own limits."""
         return Promise(self.numerics) if self.limits is None else self.limits
@@ -112,6 +123,17 @@ class PassInfo(_PassInfo):
     def is_node_wise(self) -> bool:
         """Whether the pass works node by node, so that it can be bound to a part of a model."""
         return self.kind in ("rewrite", "function")
+
+
+def docstring_in(source: str, name: str) -> str:
+    """Return the docstring of a function of a file; "" without one."""
+    import ast  # few ask for prose
+
+    with open(source.partition(".py:")[0], encoding="utf-8") as file:
+        statements = ast.parse(file.read()).body
+    functions = (each for each in statements if isinstance(each, ast.FunctionDef | ast.ClassDef))
+    found = next((each for each in functions if each.name == name), None)
+    return (found and ast.get_docstring(found)) or ""
 
 
 def _class_of(choice: object) -> Numerics:

@@ -232,11 +232,12 @@ def info_of(
         interface_options=tuple(declared.get("interface_options", {}).items()),
         analysis=declared.get("analysis", False),
         law=_law(function, name),
-        doc=inspect.getdoc(function) or "",
         source=_source(function, name),
         options=_options(function, kind, name),
         limits=limits,
     )
+    if not info.is_in_own_file:
+        info = info._replace(prose=inspect.getdoc(function) or "")
     return _checked(info)
 
 
