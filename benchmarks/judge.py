@@ -1,33 +1,30 @@
 """Whether results are right, and how fast onnxruntime runs them, in a process of its own.
 
 `python -m benchmarks.judge SECONDS ORIGINAL RESULT ...` prints one line of JSON: by file, what
-`Verdict` says. Files take turns, in another order each time, and each level of onnxruntime's own
-optimisations is measured for the given seconds per file.
+`Verdict` says. `tiered.bench` measures all files alternately, with onnxruntime's own optimisations
+off and on, each for the given seconds per file.
 """
 
 import dataclasses
 import json
-import random
-import statistics
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import onnx
-import onnxruntime
 
+import tiered
 from tests.conformance.inputs import feeds_for
 from tiered import TieredError
 from tiered.runtime.compare.outputs import compare
+from tiered.runtime.opening import RuntimeLevel
 from tiered.runtime.session import Session
 
+LEVELS: Final[tuple[RuntimeLevel, RuntimeLevel]] = ("off", "all")
 CLOSE, LOOSE = 1e-4, 1e-2
 """The largest difference of an output, over its largest number, that still counts as such."""
-
-_MOST_TURNS = 25
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,7 +57,7 @@ def judge(original: Path, results: Sequence[Path], seconds: float) -> dict[str, 
         ranks = [_rank(result, *pair) for pair in zip(feeds, expected, strict=True)]
         status[result] = max(ranks, key=_RANKS.index)
     runnable = [path for path, said in status.items() if said != "invalid"]
-    off, on = (_latencies(runnable, feeds[0], seconds, level) for level in ("DISABLE", "ENABLE"))
+    off, on = (_latencies(runnable, feeds[0], seconds, level) for level in LEVELS)
     return {
         str(path): Verdict(said, off.get(path), on.get(path)) for path, said in status.items()
     }
@@ -95,35 +92,16 @@ def _difference(expected: Any, actual: Any) -> float:
 
 
 def _latencies(
-    paths: Sequence[Path], feeds: Mapping[str, Any], seconds: float, level: str
+    paths: Sequence[Path], feeds: Mapping[str, Any], seconds: float, level: RuntimeLevel
 ) -> dict[Path, float]:
+    """Return the median milliseconds of each file; all are measured alternately."""
     if not seconds:
         return {}
-    times: dict[Path, list[float]] = {path: [] for path in paths}
-    # Which sessions were opened before, and ran before, is worth some percent: memory, and caches.
-    for opened in (paths, paths[::-1]):
-        sessions = [(path, _open(path, level)) for path in opened]
-        for _, session in sessions:
-            session.run(None, feeds)
-        end, shuffle = time.perf_counter() + seconds / 2 * len(paths), random.Random(0)
-        for _ in range(_MOST_TURNS):
-            shuffle.shuffle(sessions)
-            for path, session in sessions:
-                start = time.perf_counter()
-                session.run(None, feeds)
-                times[path].append((time.perf_counter() - start) * 1e3)
-            if time.perf_counter() > end:
-                break
-    return {path: statistics.median(taken) for path, taken in times.items()}
-
-
-def _open(path: Path, level: str) -> onnxruntime.InferenceSession:
-    options = onnxruntime.SessionOptions()
-    name = "ORT_DISABLE_ALL" if level == "DISABLE" else "ORT_ENABLE_ALL"
-    options.graph_optimization_level = getattr(onnxruntime.GraphOptimizationLevel, name)
-    options.intra_op_num_threads = 1
-    options.log_severity_level = 3
-    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    minutes = seconds * len(paths) / 60
+    found = tiered.bench(*paths, inputs=[feeds], runtime_level=level, minutes=minutes)
+    return {
+        path: each.latency.median * 1e3 for path, each in zip(paths, found.models, strict=True)
+    }
 
 
 if __name__ == "__main__":

@@ -84,6 +84,14 @@ def test_a_result_that_differs_is_wrong_and_one_that_does_not_load_is_invalid(
     assert [said.status for said in verdicts.values()] == ["exact", "wrong", "invalid"]
 
 
+def test_latencies_are_those_of_bench(tmp_path: Path) -> None:
+    small = save_small(tmp_path)
+    (verdict,) = judge(small, [small], 0.01).values()
+    assert verdict.off_ms is not None
+    assert verdict.on_ms is not None
+    assert min(verdict.off_ms, verdict.on_ms) > 0
+
+
 def test_a_peer_that_nobody_knows_is_an_error() -> None:
     with pytest.raises(SystemExit, match="no peer named onnxfast"):
         main(peers="onnxfast")
