@@ -173,7 +173,7 @@ def test_a_convolution_is_quantised_on_request() -> None:
         ("(float[2,2] x) => (float[2,2] y) { y = MatMul(x, w) }", {"w": np.array([[1, np.nan], [0, 0]], np.float32)}, "the weight has NaN or Inf"),
         ("(float[2,2] x) => (float[2] y) { y = MatMul(x, w) }", {"w": random(2)}, "the weight is a vector"),
         ("(float[2] x) => (float[3,2] y) { y = MatMul(x, w) }", {"w": random(3, 2, 2)}, "data of several matrices is not known to have two axes"),
-        ("(float[2,2] x) => (float[2,2] y) { y = MatMul(w, x) }", {"w": random(2, 2)}, "the constant operand is on the left"),
+        ("(float[2] x) => (float[2] y) { y = MatMul(w, x) }", {"w": random(2, 2)}, "one of the operands is not known to be a matrix"),
         ("(float[2,2] x) => (float[2,2] y) { y = Gemm<transA = 1>(x, w) }", {"w": random(2, 2)}, "data is transposed"),
         ("(float[0,2] x) => (float[0,2] y) { y = MatMul(x, w) }", {"w": random(2, 2)}, "an empty operand"),
         ("(double[2,2] x) => (double[2,2] y) <double[2,2] w = {1,2,3,4}> { y = MatMul(x, w) }", {}, "operands are of double, not of float"),

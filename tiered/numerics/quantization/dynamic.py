@@ -27,6 +27,7 @@ from tiered.numerics.quantization.plan import (
 )
 from tiered.numerics.quantization.scales import Array, Weight, weight_of
 from tiered.numerics.quantization.scheme import PRODUCTS, Scheme
+from tiered.numerics.quantization.untied import tie_again, untie
 from tiered.rewriter import Skip, Unable
 
 OnFound = Callable[[str], None]
@@ -74,6 +75,7 @@ def quantise_dynamically(
     if not was_quantised:
         for text in widen_products(model, PRODUCTS):
             on_found(text)
+    tied = {} if was_quantised else untie(model)
     roles, limits = few_bit_roles(model), mask_limits(model)
     products = [
         node
@@ -93,7 +95,8 @@ def quantise_dynamically(
             return f"DynamicQuantizeLinear needs opset 11, the model has {model.opset()}"
         if node in roles:
             return str(roles[node])
-        return str(MASKED) if node.inputs[0] in limits else _refusal(node)
+        is_masked = any(value in limits for value in node.inputs[:2])
+        return str(MASKED) if is_masked else _refusal(node)
 
     if not products:
         on_skip(None, NO_PRODUCTS)
@@ -108,8 +111,8 @@ def quantise_dynamically(
             if reason := reasons[node] or kept.get(node, ""):
                 on_skip(node, Skip(reason))
                 continue
-            operators.add(node.op_type)
-            rewriter.rewrite(node)
+            if not rewriter.rewrite(node):
+                operators.add(node.op_type)
             done.append(node)
         if not (done or kept or was_quantised):
             others = [node for node in products if reasons[node] != "the node is skipped"]
@@ -118,12 +121,15 @@ def quantise_dynamically(
         if done:
             integer = f"{len(done)} of {len(products)} products are integer"
             on_found(f"{integer}; {len(rewriter.quantised)} activations")
-        # The kernel of ConvInteger has the weight on its left, and is exact everywhere.
+        # Kernels with the weight on the left, as that of ConvInteger, are exact everywhere.
         if saturates(scheme, (name for name in operators if name != "Conv")):
             on_found(SATURATION)
         return done
 
-    convert_within(model, convert, budget, on_found, on_skip)
+    try:
+        convert_within(model, convert, budget, on_found, on_skip)
+    finally:
+        tie_again(tied)
 
 
 def _refusal(node: Node) -> str:
@@ -140,7 +146,7 @@ def _refusal(node: Node) -> str:
     if is_dequantized(x):
         return "data is quantised already"
     if x.is_constant:
-        return "the constant operand is on the left"
+        return _left_refusal(node, x, weight)
     if not weight.is_constant:
         return why_no_weight(weight) or "the second operand is not a constant weight"
     if refusal := weight_refusal(weight):
@@ -156,6 +162,24 @@ def _refusal(node: Node) -> str:
     return "an empty operand" if x.shape is not None and 0 in x.shape else ""
 
 
+def _left_refusal(node: Node, weight: Value, data: Value) -> str:
+    """Return why a product with a constant on its left stays float; empty if it need not."""
+    if data.is_constant:
+        return "no operand is data"
+    if is_dequantized(data):
+        return "data is quantised already"
+    if refusal := weight_refusal(weight):
+        return refusal
+    if weight.rank != _MATRIX or (data.rank or 0) < _MATRIX:
+        return "one of the operands is not known to be a matrix"
+    if node.op_type == "Gemm" and node.attr("transB"):
+        return "data is transposed"
+    return "an empty operand" if data.shape is not None and 0 in data.shape else ""
+
+
+_MATRIX: Final = 2
+
+
 class _Data(NamedTuple):
     q: Value
     scale: Value
@@ -169,15 +193,26 @@ class _Rewriter:
         self.scheme = scheme
         self.quantised: dict[Value, _Data] = {}
         self.weights: dict[tuple[Value, int], tuple[Value, Weight]] = {}
+        self.lefts: dict[tuple[Value, bool], tuple[Value, Weight]] = {}
 
-    def rewrite(self, node: Node) -> None:
-        """Replace a product by one of integers, a Cast, and the scales."""
+    def rewrite(self, node: Node) -> bool:
+        """Replace a product by one of integers, a Cast, and the scales.
+
+        Return whether the weight is on the left.
+        """
         x, weight = node.inputs[0], node.inputs[1]
         assert x is not None
         assert weight is not None
+        is_left = x.is_constant
+        x, weight = (weight, x) if is_left else (x, weight)
         graph, data = node.owner, self._data(x)
         since = graph.model.peek_serial()
-        if node.op_type == "Conv":
+        if is_left:
+            is_transposed = node.op_type == "Gemm" and bool(node.attr("transA"))
+            codes, found = self._rows(weight, is_transposed=is_transposed)
+            sums = graph.op.MatMulInteger(codes, data.q, None, data.zero)
+            scales = found.scales.reshape(-1, 1)
+        elif node.op_type == "Conv":
             codes, found = self._weight(weight, 0)
             settings = node.settings
             sums = graph.op.ConvInteger(data.q, codes, data.zero, **settings)
@@ -194,6 +229,19 @@ class _Rewriter:
         result = graph.op.Mul(graph.op.Cast(sums, to=int(DataType.FLOAT)), factor)
         made = self._biased(graph, node, result, len(found.codes.shape))
         graph.replace(node, [made], since)
+        return is_left
+
+    def _rows(self, value: Value, *, is_transposed: bool) -> tuple[Value, Weight]:
+        """Return a matrix in integers, with a scale for each row, for a product by its right."""
+        key = value, is_transposed
+        if key not in self.lefts:
+            assert value.tensor is not None
+            array = value.tensor.numpy()
+            rows = np.ascontiguousarray(array.T) if is_transposed else array
+            weight = weight_of(rows, 0, self.scheme, least=None)
+            assert weight is not None, "a weight that is not finite is refused"
+            self.lefts[key] = self._constant(value, weight.codes), weight
+        return self.lefts[key]
 
     def _data(self, x: Value) -> _Data:
         if x not in self.quantised:

@@ -46,6 +46,7 @@ from tiered.numerics.quantization.plan import (
 from tiered.numerics.quantization.rounding import Rounding, readers_of
 from tiered.numerics.quantization.scales import Parameters
 from tiered.numerics.quantization.scheme import PRODUCTS, Scheme, scheme_of
+from tiered.numerics.quantization.untied import tie_again, untie
 from tiered.rewriter import Skip
 from tiered.runtime.byte_products import byte_products
 from tiered.runtime.inputs.samples import Source, check_given, read_samples
@@ -207,7 +208,11 @@ def quantise_model(
         for text in widen_products(model, PRODUCTS):
             on_found(text)
     is_here = backend is None
-    found = _Quantisation(model, settings, scheme, on_found, on_step, is_here=is_here).run()
+    tied = {} if is_quantised(model) else untie(model)
+    try:
+        found = _Quantisation(model, settings, scheme, on_found, on_step, is_here=is_here).run()
+    finally:
+        tie_again(tied)
     for node, reason in (*found.plan.kept, *found.plan.floating):
         on_skip(node, Skip(reason))
     for node, ratio in found.returned:
