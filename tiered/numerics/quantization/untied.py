@@ -26,7 +26,8 @@ def untie(model: Model) -> Mapping[Value, Value]:
     """
     made: dict[Value, Value] = {}
     for node, slot, moved in list(_moved(model)):
-        table = moved.producer and moved.producer.input(0)
+        assert moved.producer is not None
+        table = moved.producer.input(0)
         assert table is not None
         assert table.tensor is not None
         known = [weight for weight, old in made.items() if old is moved]
@@ -63,7 +64,7 @@ def _moved(model: Model) -> Iterator[tuple[Node, int, Value]]:
 
 
 def _is_table(node: Node | None) -> bool:
-    """Return whether a node turns over a constant matrix of floats."""
+    """Return whether a node is the Transpose of a constant matrix of floats."""
     if node is None or not node.is_op("Transpose") or node.has_references:
         return False
     table = node.input(0)
