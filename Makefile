@@ -131,6 +131,10 @@ bench-orders: $(VENV)/.installed-test  ## Measure operators in each order of the
 bench-latency: $(VENV)/.installed-bench  ## Measure how fast MODELS=DIR run before and after tiered and its peers
 	@$(BIN)/python -m benchmarks.latency --models $(MODELS) $(BENCH_ARGS)
 
+.PHONY: bench-tune
+bench-tune: $(VENV)/.installed-bench  ## Tune MODELS=DIR, and measure the results beside -O3 and peers
+	@$(BIN)/python -m benchmarks.tune --models $(MODELS) $(BENCH_ARGS)
+
 bench-looks: $(VENV)/.installed-test  ## Count how often rules look at nodes again on MODELS=DIR, and without need
 	@$(BIN)/python -m benchmarks.looks --models $(MODELS) $(BENCH_ARGS)
 

@@ -96,7 +96,7 @@ def main(
             status.update(f"measuring {path.stem}")
             targets = {name: Path(folder) / f"{path.stem}.{name}.onnx" for name in present}
             ended = {
-                name: _optimized(name, path, target, level, backend, timeout)
+                name: optimized(name, path, target, level, backend, timeout)
                 for name, target in targets.items()
             }
             errors = {name: error for name, error in ended.items() if error}
@@ -128,7 +128,7 @@ def _quantized(source: Path, folder: Path) -> Path:
     return target
 
 
-def _optimized(
+def optimized(
     name: str, source: Path, target: Path, level: int, backend: str | None, timeout: float
 ) -> str:
     """Let a tool write its result; return what went wrong, or ""."""
@@ -150,7 +150,7 @@ def _compared(
     """Measure a model and what the tools made of it, all of them alternately."""
     opening = Opening("all" if on else "off")
     feeds = make_inputs(str(before)).feeds
-    refused = {name: _refusal(path, opening, feeds) for name, path in results.items()}
+    refused = {name: refusal(path, opening, feeds) for name, path in results.items()}
     failed = {**errors, **{name: error for name, error in refused.items() if error}}
     left = [name for name in results if name not in failed]
     try:
@@ -169,7 +169,7 @@ def _compared(
     return rows
 
 
-def _refusal(path: Path, opening: Opening, feeds: Mapping[str, Any]) -> str:
+def refusal(path: Path, opening: Opening, feeds: Mapping[str, Any]) -> str:
     """Return why onnxruntime does not run a model, or ""."""
     try:
         Session(str(path), setting=opening).run(feeds)

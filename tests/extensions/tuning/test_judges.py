@@ -8,10 +8,12 @@ from pathlib import Path
 import onnx
 import pytest
 
+from tests.fake_worker import FakeSession
 from tiered.extensions.measurement.subjects import samples_of, subject
 from tiered.extensions.tuning.forms import Form, Made
 from tiered.extensions.tuning.judges import CommandJudge, RuntimeJudge, SizeJudge, objective_of
 from tiered.runtime.opening import Opening
+from tiered.runtime.worker.client import Timing
 from tiered.support.errors import RuntimeFailure, UsageError
 from tiered.testing import parse
 
@@ -104,3 +106,32 @@ def test_onnxruntime_measures_in_processes(tmp_path: Path, objective: str, apart
     costs = judge.costs([*map(made, paths)], 1, apart=apart)
     assert len(costs) == 2
     assert all(math.isfinite(cost) and cost < 0 for cost in costs)
+
+
+def judge_of_memory(folder: Path) -> tuple[RuntimeJudge, list[Made]]:
+    paths = [str(folder / f"{name}.onnx") for name in ("a", "b")]
+    for path in paths:
+        onnx.save(parse("(float[2,3] x) => (float[2,3] y) { y = Relu(x) }"), path)
+    opening = Opening("off", 1)
+    samples, _ = samples_of([subject(paths[0])], opening, inputs=(), seed=0, sizes={}, seconds=60)
+    return RuntimeJudge(opening, samples, "wall", "memory", 0.1), [*map(made, paths)]
+
+
+def test_the_peak_of_memory_takes_a_process_for_each_form(
+    tmp_path: Path, fake_worker: type[FakeSession]
+) -> None:
+    judge, forms = judge_of_memory(tmp_path)
+    before = len(fake_worker.openings)
+    assert judge.costs(forms, 0, apart=False) == [math.log(4096)] * 2
+    assert len(fake_worker.openings) == before + 2
+
+
+def test_a_system_that_does_not_know_its_peak_says_so(
+    tmp_path: Path, fake_worker: type[FakeSession], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge, forms = judge_of_memory(tmp_path)
+    monkeypatch.setattr(
+        FakeSession, "time", lambda *args: Timing([0.1], [0.1], 0.1, None, {})
+    )
+    with pytest.raises(RuntimeFailure, match="the peak of memory of a process is not known"):
+        judge.costs(forms, 0, apart=False)

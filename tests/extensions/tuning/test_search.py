@@ -242,6 +242,20 @@ def test_a_resumed_search_measures_only_what_is_new(tmp_path: Path) -> None:
     assert not path.exists()
 
 
+def test_a_drift_of_the_machine_is_known() -> None:
+    class Slowing(FakeMachine):
+        def costs(self, forms: Sequence[Made], number: int, *, apart: bool) -> list[float]:
+            drifted = 0.02 * len(self.rounds)
+            costs = super().costs(forms, number, apart=apart)
+            return [cost + drifted for cost in costs]
+
+    for kind, drifts in ((Slowing, True), (FakeMachine, False)):
+        log = Log(kind(cost_of(EFFECTS), 0.001), None, {})
+        Search(FakeWorkshop([GOOD, BAD]), log, STARTS, O3, lambda: 0.0).run()
+        found = log.drift()
+        assert (found is not None and found > 1.1) == drifts
+
+
 def test_a_log_of_something_else_is_not_taken(tmp_path: Path) -> None:
     path = tmp_path / "log.json"
     interrupted(path, 5)

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from tiered.extensions.measurement.statistics import drift
 from tiered.extensions.tuning.forms import Made
 from tiered.extensions.tuning.judges import Judge
 from tiered.support.errors import ModelError, UsageError
@@ -40,6 +42,7 @@ class Log:
         self._judge, self._path, self._key = judge, path, dict(key)
         self._rounds: dict[str, list[float]] = {}
         self.measured = 0
+        self._speeds: dict[str, list[float]] = {}
         if resume and path is not None:
             self._rounds = _read(path, self._key)
 
@@ -63,7 +66,17 @@ class Log:
             self._rounds[name] = self._judge.costs(forms, number, apart=apart)
             self.measured += 1
             self.save()
-        return self._rounds[name]
+        costs = self._rounds[name]
+        self._speeds.setdefault(forms[0].digest, []).append(math.exp(costs[0]))
+        return costs
+
+    def drift(self) -> float | None:
+        """Return the last costs by the first ones of what was measured most; None without a trend.
+
+        Ratios are not affected: all forms of a round drift together.
+        """
+        series = max(self._speeds.values(), key=len, default=[])
+        return None if self.is_exact else drift(series)
 
     def measure(self, forms: Sequence[Made]) -> None:
         """Measure forms without remembering it.

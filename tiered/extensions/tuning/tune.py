@@ -284,6 +284,13 @@ class TuningRun:
 
     def result(self, *, is_complete: bool) -> Tuned:
         """Return what was found; the reference, too, is held to the budget."""
+        change = self._log.drift()
+        if change is not None:
+            kind = "more" if change > 1 else "less"
+            self.found.notes.append(
+                f"the machine drifted: the last rounds cost {abs(change - 1):.0%} {kind} than the "
+                "first ones; ratios are not affected, as the forms of a round drift together"
+            )
         return Tuned.of(self._search.found, self._reference, self._task.budget, self._maker,
                         is_complete=is_complete, fault=self.fault,
                         measured=self._log.measured, hits=self._cache.hits)  # fmt: skip
