@@ -146,3 +146,112 @@ def test_a_cosine_alone_is_enough(cli: Cli, files: tuple[Path, Path], tmp_path: 
     assert cli("verify", *files, "--min-cosine", "0.99").code == 3
     exact = cli("verify", files[0], near, "--min-cosine", "0.99", "--numerics", "exact")
     assert exact.code == 2
+
+
+# --- the promise that results carry --------------------------------------------------------------
+
+PRODUCTS = """(float[N,40] x) => (float[N,40] y) {
+    i = Identity(x)  a = MatMul(i, w)  b = Relu(a)  y = MatMul(b, w) }"""
+
+
+@pytest.fixture
+def net(tmp_path: Path) -> Path:
+    path = tmp_path / "net.onnx"
+    model = parse(PRODUCTS, opset=17)
+    weight = np.random.default_rng(0).normal(0, 0.1, (40, 40)).astype(np.float32)
+    model.graph.initializer.append(onnx.numpy_helper.from_array(weight, "w"))
+    onnx.save(model, path)
+    return path
+
+
+def said(cli: Cli, first: Path, second: Path, *options: str) -> str:
+    ended = cli("verify", first, second, *options)
+    assert ended.code == 0, ended.err
+    return ended.out
+
+
+def test_a_result_is_compared_within_the_promise_of_its_steps(cli: Cli, net: Path) -> None:
+    exact, half = net.with_name("exact.onnx"), net.with_name("half.onnx")
+    assert cli("optimize", net, exact, "-q").code == 0
+    assert cli("convert", exact, half, "--to", "fp16", "-q").code == 0
+    assert "the models agree (exact)\nallowed by the promise" in said(cli, net, exact)
+    assert "the models agree (lossy)\nallowed by the promise" in said(cli, exact, half)
+    # Of the first model of the chain, and of two results of it, too.
+    assert "the models agree (lossy)" in said(cli, net, half)
+    assert "the models agree (lossy)" in said(cli, half, exact)
+
+
+def test_a_promise_has_its_metric_and_limit(cli: Cli, net: Path) -> None:
+    out = net.with_name("out.onnx")
+    assert cli("quantize", net, out, "-q").code == 0
+    (text,) = [e.value for e in onnx.load(out).metadata_props if e.key == "tiered.promise"]
+    assert json.loads(text) == {
+        "numerics": "lossy", "metric": "sqnr", "low": 20.0, "steps": 8, "ranges": "generated"
+    }  # fmt: skip
+    ended = cli("verify", net, out)
+    assert "sqnr in [20, inf]" in ended.out + ended.err
+    assert "on generated samples; --numerics states another" in ended.out + ended.err
+    assert cli("quantize", net, out, "--budget", "cosine>=0.9", "-q").code == 0
+    assert "the models agree (lossy (cosine in [0.9, inf]))" in said(cli, net, out)
+    record = json.loads(said(cli, net, out, "--json"))
+    assert record["promised_by"] == "marks"
+
+
+def test_ranges_of_given_samples_ask_for_them(cli: Cli, net: Path) -> None:
+    out, samples = net.with_name("out.onnx"), net.with_name("s.npz")
+    np.savez(samples, x=np.random.default_rng(1).normal(size=(64, 40)).astype(np.float32))
+    options = ["--inputs", str(samples)]
+    assert cli("quantize", net, out, "--budget", "sqnr>=10", "-q", *options).code == 0
+    ended = cli("verify", net, out)
+    hint = "it holds for inputs like the samples of its ranges: --inputs has them"
+    assert hint in ended.out + ended.err
+    assert hint not in said(cli, net, out, *options)
+
+
+def test_a_broken_promise_is_named(cli: Cli, net: Path) -> None:
+    out = net.with_name("out.onnx")
+    assert cli("optimize", net, out, "-q").code == 0
+    model = onnx.load(out)
+    weight = onnx.numpy_helper.to_array(model.graph.initializer[0]) * np.float32(1.0001)
+    model.graph.initializer[0].CopyFrom(onnx.numpy_helper.from_array(weight, "w"))
+    onnx.save(model, out)
+    ended = cli("verify", net, out)
+    assert ended.code == 3
+    assert "computes something else (allowed: exact)" in ended.err
+    assert "allowed by the promise in the metadata: exact; --numerics states another" in ended.err
+    assert cli("verify", net, out, "--numerics", "approximate").code == 0
+
+
+def test_without_marks_the_default_is_said_to_be_assumed(cli: Cli, net: Path) -> None:
+    half, bare = net.with_name("half.onnx"), net.with_name("bare.onnx")
+    assert cli("convert", net, half, "--to", "fp16", "-q").code == 0
+    ended = cli("convert", half, bare, "--strip", "marks")
+    assert ended.code == 0
+    assert "strip: metadata tiered.promise: " in ended.out
+    assert [entry.key for entry in onnx.load(bare).metadata_props] == []
+    ended = cli("verify", net, bare)
+    assert ended.code == 3
+    assert "assumed: neither file carries a promise about the other" in ended.err
+    assert "--numerics states what is allowed" in ended.err
+    assert "allowed by the options" in said(cli, net, bare, "--numerics", "lossy")
+    # Other texts are removed without them.
+    assert cli("convert", half, bare, "--strip", "all", "-q", "--force").code == 0
+    assert "tiered.promise" in [entry.key for entry in onnx.load(bare).metadata_props]
+
+
+def test_inputs_have_the_dims_that_the_result_fixes(cli: Cli, net: Path) -> None:
+    out = net.with_name("out.onnx")
+    assert cli("optimize", net, out, "--dim", "N=7", "-q").code == 0
+    assert "float32[7, 40]" in said(cli, net, out)
+
+
+def test_what_is_no_promise_is_passed_over(cli: Cli, net: Path) -> None:
+    out = net.with_name("out.onnx")
+    assert cli("optimize", net, out, "-q").code == 0
+    for wrong in ('{"numerics": "perfect"}', "lossy", "[]", '{"numerics": "lossy", "metric": "m"}'):
+        model = onnx.load(out)
+        for entry in model.metadata_props:
+            if entry.key == "tiered.promise":
+                entry.value = wrong
+        onnx.save(model, net.with_name("wrong.onnx"))
+        assert "assumed: " in said(cli, net, net.with_name("wrong.onnx"))

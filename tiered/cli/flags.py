@@ -106,7 +106,8 @@ class _Passes:
     backend: BackendName = None
     """The target: a name that `tiered backends` lists, or a TOML file; portable by default."""
     strip: Names = ()
-    """Remove what no runtime reads: metadata, docs (doc strings), names (inner ones) or all."""
+    """Remove what no runtime reads: metadata, docs (doc strings), names (inner ones) or all; marks
+    (which model OUT came from, and what is promised) only if named."""
     edit: Names = ()
     """Change the pipeline: 'drop a', 'after a: b,c', 'set a{x=1}'. Repeatable."""
     expect: Names = ()
@@ -140,7 +141,7 @@ def level_set(level: int) -> int | None:
     return None if level == DEFAULT_LEVEL else level
 
 
-STRIPPED = ("metadata", "names", "docs", "all")
+STRIPPED = ("metadata", "names", "docs", "marks", "all")
 
 
 def strip_pass(entries: Sequence[str]) -> str:

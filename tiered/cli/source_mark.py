@@ -7,6 +7,9 @@ of a chain, if it is another one. A file is an earlier result of a model, and ma
 - it has no property that the model and the new result lack, and that the command does not ask
   about: a higher opset, or numbers in few bits.
 
+`tiered.promise` and `tiered.root_promise` are what the steps since the two promise; see
+`tiered.extensions.preparation.promise_mark`.
+
 Every other ONNX model is replaced only with --force. The digest is that of the content: it depends
 neither on marks nor on where weights are stored, so that a chain of commands can be repeated.
 """
@@ -15,21 +18,24 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tiered.cli.output.terminal import printable
 from tiered.support.errors import ModelError, UsageError
+from tiered.support.mark_keys import MARK_KEYS, MARKS
 
 if TYPE_CHECKING:
     import onnx
 
+    from tiered.extensions.preparation.promise_mark import Carried
     from tiered.graph import Model
     from tiered.graph.core.journal import Stamp
+    from tiered.passes.interface.pass_info import PassResult
     from tiered.pipeline.result import OptimizeResult
 
-SOURCE: Final = "tiered.source"
-ROOT: Final = "tiered.root"
+SOURCE, ROOT, PROMISE, ROOT_PROMISE = MARK_KEYS
 
 OPSET: Final = "opset"
 PRECISION: Final = "precision"
@@ -50,6 +56,7 @@ class SourceMark(NamedTuple):
         stamp: the moment when it was.
         source: its digest.
         root: the digest of the first model of its chain.
+        promises: what is promised about the model that was read, by the digest of the other model.
         is_of_chain: whether the source is another file than the one that was read.
     """
 
@@ -57,6 +64,7 @@ class SourceMark(NamedTuple):
     stamp: Stamp
     source: str
     root: str
+    promises: Mapping[str, Carried] = MappingProxyType({})
     is_of_chain: bool = False
 
     def is_kept(self, model: Model) -> bool:
@@ -156,28 +164,89 @@ def source_mark(model: Model, source: str, result_of: str | None = None) -> Sour
             raise ModelError(f"--result-of {printable(result_of)!r} is no ONNX model")
         digest = _digest(result_of, first)
         root = _entry(first, ROOT) or mark_of(first) or digest
-        return SourceMark(model, model.journal.stamp(), digest, root, is_of_chain=True)
+        assert model.origin is not None, "the model was read from a file"
+        promises = promises_of(source, model.origin)
+        stamp = model.journal.stamp()
+        return SourceMark(model, stamp, digest, root, promises, is_of_chain=True)
     assert model.origin is not None, "the model was read from a file"
-    digest = _digest(source, model.origin)
+    promises = promises_of(source, model.origin)
+    digest = next(iter(promises))
     root = _entry(model.skeleton, ROOT) or mark_of(model.skeleton) or digest
-    return SourceMark(model, model.journal.stamp(), digest, root)
+    return SourceMark(model, model.journal.stamp(), digest, root, promises)
+
+
+def promises_of(path: str, proto: onnx.ModelProto) -> dict[str, Carried]:
+    """Return what a model promises about others, by their digests; first that of itself, exact.
+
+    Raises:
+        OSError: the file cannot be read.
+        ModelError: a file of external data cannot be read.
+    """
+    from tiered.extensions.preparation.promise_mark import Carried, carried_in
+
+    found = {_digest(path, proto): Carried()}
+    for key, promise in ((SOURCE, PROMISE), (ROOT, ROOT_PROMISE)):
+        digest, text = _entry(proto, key), _entry(proto, promise)
+        carried = None if text is None else carried_in(text)
+        if digest is not None and carried is not None:
+            found.setdefault(digest, carried)
+    return found
+
+
+def promise_between(first: str, second: str) -> Carried | None:
+    """Return what the files of two models promise about each other; None if nothing.
+
+    Both may be results of a third model.
+
+    Raises:
+        OSError: a file cannot be read.
+        ModelError: a file of external data cannot be read.
+    """
+    protos = {path: _read(path) for path in (first, second)}
+    known = [promises_of(path, proto) for path, proto in protos.items() if proto is not None]
+    if len(known) < 2:
+        return None
+    both = [digest for digest in known[1] if digest in known[0]]
+    return known[0][both[0]] + known[1][both[0]] if both else None
 
 
 def joined_mark(*marks: SourceMark) -> SourceMark:
     """Return the mark for a result of several models."""
     digest = _joined([mark.source for mark in marks])
-    return marks[0]._replace(source=digest, root=digest)
+    return marks[0]._replace(source=digest, root=digest, promises={})
 
 
-def write_mark(model: Model, mark: SourceMark, *, is_stored_alike: bool = True) -> None:
-    """Write a mark into a result; one that equals its model keeps the mark of that."""
+def write_mark(
+    model: Model,
+    mark: SourceMark,
+    promise: Carried | None = None,
+    *,
+    is_stored_alike: bool = True,
+) -> None:
+    """Write a mark into a result; one that equals its model keeps the mark of that.
+
+    Args:
+        model: the result.
+        mark: that of its model.
+        promise: of the steps that made it; None if it is no result of verifiable steps.
+        is_stored_alike: whether its weights are stored as those of its model are.
+    """
     if is_stored_alike and mark.is_kept(model):
         return
-    for key in (SOURCE, ROOT):
+    for key in MARK_KEYS:
         remove_entry(model.skeleton, key)
-    model.skeleton.metadata_props.add(key=SOURCE, value=mark.source)
-    if mark.root != mark.source:
-        model.skeleton.metadata_props.add(key=ROOT, value=mark.root)
+    entries = {SOURCE: mark.source, ROOT: mark.root if mark.root != mark.source else None}
+    for key, digest in ((PROMISE, entries[SOURCE]), (ROOT_PROMISE, entries[ROOT])):
+        before = mark.promises.get(digest or "")
+        entries[key] = None if promise is None or before is None else (before + promise).text
+    for key, value in entries.items():
+        if value is not None:
+            model.skeleton.metadata_props.add(key=key, value=value)
+
+
+def removes_marks(results: Sequence[PassResult]) -> bool:
+    """Return whether a pass of a run was asked to remove marks."""
+    return any(each.ran and each.name == "strip" and MARKS in each.text for each in results)
 
 
 def remove_entry(proto: onnx.ModelProto, key: str) -> None:
@@ -192,9 +261,13 @@ def marked(
     result: OptimizeResult, mark: SourceMark, *, is_stored_alike: bool = True
 ) -> OptimizeResult:
     """Write the mark into the model of a result, and count its bytes."""
-    skeleton = result.model.skeleton
+    from tiered.extensions.preparation.promise_mark import carried_by
+
+    skeleton, results = result.model.skeleton, result.report.results
     before = skeleton.ByteSize()
-    write_mark(result.model, mark, is_stored_alike=is_stored_alike)
+    if not removes_marks(results):
+        promise = carried_by(results)
+        write_mark(result.model, mark, promise, is_stored_alike=is_stored_alike)
     grown = skeleton.ByteSize() - before
     if not grown:
         return result
@@ -273,7 +346,7 @@ def _digest(path: str, proto: onnx.ModelProto) -> str:
 
     bare, folder, spans = onnx.ModelProto(), os.path.dirname(path), []
     bare.CopyFrom(proto)
-    for key in (SOURCE, ROOT):
+    for key in MARK_KEYS:
         remove_entry(bare, key)
     for tensor in tensors_of(bare):
         if tensor.data_location == tensor.EXTERNAL:

@@ -143,11 +143,19 @@ def loosest(promises: Sequence[Promise]) -> Promise:
     # Where one leaves a tolerance to the class, that is what holds for all of them.
     rtols = [each.rtol for each in same if each.rtol is not None]
     atols = [each.atol for each in same if each.atol is not None]
-    metrics = [each.metric for each in same if each.metric is not None]
+    metric = _widest([each.metric for each in same if each.metric is not None])
     return Promise(
         numerics,
         rtol=max(rtols, default=None) if len(rtols) == len(same) else None,
         atol=max(atols, default=None) if len(atols) == len(same) else None,
-        metric=metrics[0] if len(set(metrics)) == 1 else None,
+        metric=metric,
         steps=max((each.steps for each in same), default=0),
     )
+
+
+def _widest(metrics: Sequence[Metric]) -> Metric | None:
+    """Return one metric with the widest range of several; None if they are of different names."""
+    if len({each.name for each in metrics}) != 1:
+        return None
+    low, high = min(each.low for each in metrics), max(each.high for each in metrics)
+    return metrics[0].changed(low=low, high=high)

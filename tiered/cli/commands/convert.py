@@ -76,7 +76,7 @@ class ConvertOptions:
     """With --to: run the model and the result on --inputs, or on generated ones, and print the
     error; models of up to 256 MiB."""
     strip: Names = ()
-    """Remove what no runtime reads: metadata, docs (doc strings), names (inner ones) or all."""
+    """As for `tiered optimize`: metadata, docs, names, marks or all."""
     expand: Annotated[bool, Flag] = False
     """Expand operators that the opset lacks into their ONNX function bodies, which may round
     differently."""

@@ -75,7 +75,7 @@ class PreparationOptions:
     opt_level: Annotated[int, Parameter(name=["--opt-level", "-O"])] = 3
     """As for `tiered optimize`; 2 keeps what is not converted the same bit for bit."""
     strip: Names = ()
-    """Remove what no runtime reads: metadata, docs (doc strings), names (inner ones) or all."""
+    """As for `tiered optimize`: metadata, docs, names, marks or all."""
     budget: Annotated[str | None, Parameter(show_default=False)] = None
     """With --to: the limit of the outputs, as cosine>=0.999: of each conversion and of all."""
     order: Literal["auto", "error", "sensitivity"] = "auto"
@@ -205,7 +205,8 @@ def _save(made: Prepared, target: str, mark: SourceMark, writing: OptimizeOption
     from tiered.graph.io.save import save_model
 
     model: Model = made.model
-    write_mark(model, mark)
+    if not any("marks" in each.split(",") for each in made.options.strip):
+        write_mark(model, mark, made.carried)
     if not writing.force:
         asked = {OPSET} if made.options.opset is not None else set()
         check_kept(target, mark, model, asked | ({PRECISION} if made.options.to else set()))

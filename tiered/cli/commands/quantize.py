@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 
     from tiered.cli.source_mark import SourceMark
     from tiered.extensions.measurement.result import Ratio
+    from tiered.extensions.preparation.promise_mark import Carried
     from tiered.graph import Model
     from tiered.numerics.quantization.quantize import QuantisationSettings, Quantised
     from tiered.numerics.quantization.report import Report
@@ -210,7 +211,7 @@ def run_quantize(
             verdict = verified_ratio(original, model, found, settings.budget)
         if target is not None and mark is not None and not write.dry_run:
             progress.say(f"writing {printable(target)}")
-            _save(model, target, mark, written)
+            _save(model, target, mark, written, _carried(settings))
         latency = None
         if options.latency:
             progress.say("measuring the latency")
@@ -366,10 +367,23 @@ def _mark(model: Model, source: str, target: str, options: OptimizeOptions) -> S
     return source_mark(model, source, options.result_of)
 
 
-def _save(model: Model, target: str, mark: SourceMark, options: OptimizeOptions) -> None:
+def _carried(settings: QuantisationSettings) -> Carried:
+    """Return what the result promises, as that of the pass does."""
+    from tiered.extensions.preparation.precisions import conversion_promise
+    from tiered.extensions.preparation.promise_mark import Carried
+    from tiered.passes import get_pass
+
+    budget = "" if settings.budget is None else str(settings.budget)
+    promise = conversion_promise(get_pass("quantize").info, budget)
+    return Carried(promise, "given" if settings.inputs else "generated")
+
+
+def _save(
+    model: Model, target: str, mark: SourceMark, options: OptimizeOptions, promise: Carried
+) -> None:
     from tiered.cli.source_mark import write_mark
 
-    write_mark(model, mark)
+    write_mark(model, mark, promise)
     save_marked(model, target, mark, options)
 
 

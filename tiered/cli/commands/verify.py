@@ -2,7 +2,8 @@
 
 With `--json`, one object:
     first, second: the files.
-    numerics: what is allowed.
+    numerics: what is allowed; promised_by: "options", "marks" (the metadata of the files) or
+        "default".
     ok: whether all outputs of all trials are within it (if not, the exit code is 3; if all outputs
         are random, so that none was compared, it is false, too, and the exit code 4).
     judged_by, judged_why: the runtime that ran both, and the reason if it is not onnxruntime alone.
@@ -16,8 +17,10 @@ With `--json`, one object:
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from cyclopts import Parameter
 
@@ -28,7 +31,7 @@ from tiered.cli.output.record import finite
 from tiered.cli.output.tables import Number, print_table
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.support.amounts import counted
-from tiered.support.errors import TargetError
+from tiered.support.errors import TargetError, VerificationError
 from tiered.support.pages.render import write_page
 from tiered.support.whole_files import write_text
 
@@ -48,7 +51,8 @@ class CompareOptions:
 
     numerics: Annotated[NumericClass | None, Parameter(show_default=False)] = None
     """Allowed difference: exact (same bits), reassociating (another order of sums), or more. By
-    default reassociating; approximate with --min-cosine."""
+    default what results of tiered carry: the promise of their steps; else reassociating, or
+    approximate with --min-cosine."""
     rtol: Annotated[float | None, Parameter(show_default=False)] = None
     """Relative tolerance of every float output, instead of that of its dtype."""
     atol: Annotated[float | None, Parameter(show_default=False)] = None
@@ -88,10 +92,13 @@ def run_verify(first: str, second: str, options: CompareOptions, *, as_json: boo
         progress.say(f"running {printable(first)} and {printable(second)}")
         from tiered.extensions.debug import compare_models
 
-        found = compare_models(first, second, **_allowed(options))
-        layers = _layers(first, second, options)
+        promised = _promised(first, second, options)
+        allowed = {**_allowed(options), **promised.settings}
+        with promised.named():
+            found = compare_models(first, second, **allowed)
+        layers = _layers(first, second, options, allowed)
     if as_json:
-        print_json(_record(first, second, found, layers))
+        print_json({**_record(first, second, found, layers), "promised_by": promised.by})
     else:
         for number, trial in enumerate(found.trials, 1):
             _print_trial(results(), f"Trial {number} of {len(found.trials)}", trial)
@@ -105,22 +112,83 @@ def run_verify(first: str, second: str, options: CompareOptions, *, as_json: boo
         from tiered.extensions.debug.comparison_page import comparison_page
 
         write_page(options.html, comparison_page(first, second, found, layers))
-    found.raise_if_different(printable(second))
+    with promised.named():
+        found.raise_if_different(printable(second))
     left = "; ".join(found.not_comparable)
     if found.is_empty:
         raise TargetError(f"not verified: {left or 'the models have no outputs'}")
     if not as_json:
         said = f"; {left}" if left else ""
         results().print(printable(f"the models agree ({found.numerics}){said}"), soft_wrap=True)
+        results().print(printable(promised.text), soft_wrap=True)
 
 
-def _layers(first: str, second: str, options: CompareOptions) -> LayerComparison | None:
+class _Promised(NamedTuple):
+    """What is allowed, and who says so.
+
+    Attributes:
+        by: "options", "marks" or "default".
+        settings: of `compare_models`.
+        text: the same in words.
+    """
+
+    by: Literal["options", "marks", "default"]
+    settings: dict[str, Any]
+    text: str
+
+    @contextmanager
+    def named(self) -> Iterator[None]:
+        """Add to an error who says what is allowed."""
+        try:
+            yield
+        except VerificationError as error:
+            error.add_note(self.text)
+            raise
+
+
+def _promised(first: str, second: str, options: CompareOptions) -> _Promised:
+    """Return what is allowed: what the user says, the marks of the files, or the default."""
+    given = (options.numerics, options.rtol, options.atol, options.min_cosine)
+    if any(each is not None for each in given):
+        return _Promised("options", {}, "allowed by the options")
+    from tiered.cli.source_mark import promise_between
+
+    carried = promise_between(first, second)
+    if carried is None:
+        return _Promised(
+            "default",
+            {},
+            "assumed: neither file carries a promise about the other (results of tiered do, unless "
+            "--strip marks removed it); --numerics states what is allowed",
+        )
+    settings: dict[str, Any] = {"numerics": carried.promise}
+    more = ""
+    if carried.ranges and not options.inputs:
+        if carried.ranges == "generated":
+            settings["inputs"] = _like_calibration(second, options.seed)
+        else:
+            more = "; it holds for inputs like the samples of its ranges: --inputs has them"
+    text = f"allowed by the promise in the metadata: {carried}{more}; --numerics states another"
+    return _Promised("marks", settings, text)
+
+
+def _like_calibration(file: str, seed: int) -> list[Mapping[str, Any]]:
+    """Return inputs of the kind that ranges were measured on, and none of those."""
+    from tiered.cli.files import load_model
+    from tiered.extensions.preparation.prepare import inputs_like_calibration
+
+    return inputs_like_calibration(load_model(file), seed)
+
+
+def _layers(
+    first: str, second: str, options: CompareOptions, allowed: Mapping[str, Any]
+) -> LayerComparison | None:
     if not (options.layers or options.every_layer or options.svg or options.html):
         return None
     from tiered.extensions.debug import layer_precision_compare
 
     return layer_precision_compare(
-        first, second, every=options.every_layer, **_allowed(options)
+        first, second, every=options.every_layer, **allowed
     )
 
 

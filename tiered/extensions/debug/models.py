@@ -139,7 +139,9 @@ def compare_models(
     def compared(referee: Referee) -> ModelComparison:
         with referee.open(first) as original, _second(second, referee) as other:
             _check_inputs(original, other, as_proto(second))
-            samples = samples_of(first, original, sources, seed, varied=is_close)
+            samples = samples_of(
+                first, original, sources, seed, varied=is_close, shapes=_fixed_dims(first, second)
+            )
             fed = [sample.feeds for sample in samples]
             pairs = [_run(original, other, feeds, retyped) for feeds in fed]
             random = random_outputs(as_proto(first), original, fed, [one for one, _ in pairs])
@@ -152,6 +154,20 @@ def compare_models(
         return ModelComparison(trials, promised, referee)
 
     return refereed(first, second, compared)
+
+
+def _fixed_dims(first: ModelLike, second: ModelLike) -> dict[str, list[int | str]]:
+    """Return the dims of the inputs that the second model fixes, by name; -1 for others."""
+    dims = [
+        {info.name: info.type.tensor_type.shape.dim for info in as_proto(each).graph.input}
+        for each in (first, second)
+    ]
+    found: dict[str, list[int | str]] = {}
+    for name, fixed in dims[1].items():
+        sizes: list[int | str] = [dim.dim_value if dim.dim_value > 0 else -1 for dim in fixed]
+        if len(sizes) == len(dims[0].get(name, ())) and any(size != -1 for size in sizes):
+            found[name] = sizes
+    return found
 
 
 def class_of(numerics: Numerics | str | None, min_cosine: float | None) -> Numerics:

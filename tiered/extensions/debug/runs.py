@@ -185,14 +185,17 @@ def samples_of(
     seed: int = 0,
     *,
     varied: bool = True,
+    shapes: Mapping[str, Sequence[int | str]] | None = None,
 ) -> list[Inputs]:
     """Return the samples of a model: the user's, else two made sets, the second one varied.
+
+    Made ones have the dims of `shapes`, by name of the input, as far as these are sizes.
 
     Raises:
         UsageError: a file has no input to go to.
         RuntimeFailure: no inputs were found that the model accepts.
     """
-    wanted = Wanted(read_samples(given), seed=seed, varied=varied)
+    wanted = Wanted(read_samples(given), seed=seed, varied=varied, shapes=shapes or {})
     found = samples_for(as_proto(source), session, wanted)
     return [sample.inputs for sample in found]
 

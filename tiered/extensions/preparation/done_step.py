@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tiered.extensions.preparation.promise_mark import Carried, carried_by
 from tiered.extensions.preparation.steps import Step
 from tiered.passes.interface.report import Remark
 from tiered.pipeline.result import Statistics
-from tiered.support.numerics import Promise, loosest
+from tiered.support.numerics import Promise
 
 if TYPE_CHECKING:
     from tiered.pipeline.result import OptimizeResult
@@ -25,7 +26,7 @@ class DoneStep:
         before, after: the contents of the model.
         seconds: the time that the passes and the verification took.
         verdict: what verification proved; "" if it was off.
-        promise: of the passes that changed something.
+        carried: the promise of the passes that changed something.
         largest: the largest difference of an element of the outputs.
         taken: how many nodes the target takes after it; None without a target.
         remarks: of the run.
@@ -39,7 +40,7 @@ class DoneStep:
     seconds: float
     verdict: str
     is_proved: bool
-    promise: Promise
+    carried: Carried
     largest: float
     taken: int | None
     remarks: Sequence[Remark] = ()
@@ -58,12 +59,17 @@ class DoneStep:
             seconds=result.seconds,
             verdict="" if verify is None else str(verify.verdict),
             is_proved=verify is not None and verify.verdict.word in ("yes", "nothing to verify"),
-            promise=loosest([info.promise for info in changing]),
+            carried=carried_by(result.report.results),
             largest=0.0 if verify is None else verify.largest,
             taken=taken,
             remarks=tuple(result.remarks),
             notes=tuple(result.model.notes),
         )
+
+    @property
+    def promise(self) -> Promise:
+        """The promise of the passes that changed something."""
+        return self.carried.promise
 
     @property
     def is_conversion(self) -> bool:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 from tiered.numerics.precision.budget import Budget, budget_of
 from tiered.passes import get_pass
 from tiered.support.errors import UsageError, did_you_mean
-from tiered.support.numerics import Metric, Numerics, Promise
+from tiered.support.numerics import FEW_BITS, Metric, Numerics, Promise
 
 if TYPE_CHECKING:
-    from tiered.passes import Pass
+    from tiered.passes import Pass, PassInfo
     from tiered.runtime.inputs.samples import Source
 
 Order = Literal["auto", "error", "sensitivity"]
@@ -41,6 +41,9 @@ _PASSES: Final = {
     "bf16": "float_to_bfloat16",
     "mixed": "float_to_mixed",
 }
+PROMISED: Final = frozenset(_PASSES[name] for name in QUANTISING)
+"""The passes that promise what quantisation does, unless they have a budget or own limits."""
+
 _SEARCHED: Final = {"fp16": "fp16", "bf16": "bf16", "mixed": "fp16"}
 """The type of the nodes where those that need float are searched."""
 
@@ -130,19 +133,17 @@ def precision_pass(to: str, options: PrecisionOptions) -> Pass:
     if options.budget and is_lossy(to):
         settings["budget"] = options.budget
     made = get_pass("float_to_mixed" if is_mixed else _PASSES[to], **settings)
-    return made.promising(promise) if (promise := promise_of(to, options.budget)) else made
+    promise = conversion_promise(made.info, options.budget)
+    return made if promise == made.info.promise else made.promising(promise)
 
 
-def promise_of(to: str, budget: str) -> Promise | None:
-    """Return the promise of a conversion: its budget, or what quantisation promises without one.
-
-    None where the numeric class of the pass has the limits.
-    """
-    from tiered.numerics.quantization.verified import PROMISE
-
-    if not is_lossy(to) or not (budget or to in QUANTISING):
-        return None
-    return budget_promise(budget_of(budget) if budget else PROMISE)
+def conversion_promise(info: PassInfo, budget: str) -> Promise:
+    """Return what the pass of a conversion promises: its budget, its own limits, or its class."""
+    if info.numerics is Numerics.LOSSY and budget:
+        return budget_promise(budget_of(budget))
+    if info.limits is None and info.name in PROMISED:
+        return FEW_BITS
+    return info.promise
 
 
 def budget_promise(budget: Budget) -> Promise:

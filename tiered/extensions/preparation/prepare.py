@@ -50,6 +50,8 @@ if TYPE_CHECKING:
 OnStep = Callable[[str], None]
 
 _FEW: Final = 3
+_RANGED: Final = ("int8", "fp8")
+"""Conversions that measure ranges."""
 _UNSEEN: Final = 4
 """Generated inputs for the verification of measured ranges."""
 
@@ -174,7 +176,8 @@ def prepare_model(
         on_step(f"step {number} of {len(steps)}: {step.name} {step.what}".rstrip())
         view = model if number == 1 else model.copy()
         with _named(step, number, len(steps), options):
-            inputs = samples or _like_calibration(view, step, how)
+            is_ranged = step.precision in _RANGED and how not in ("off", "structure")
+            inputs = samples or (inputs_like_calibration(view) if is_ranged else [])
             result = optimize_model(view, **step.settings(), verify=how, inputs=inputs)
             taken = None if target is None else _taken(view, target)
             done.append(DoneStep.of(step, result, taken))
@@ -201,19 +204,17 @@ def prepare_model(
     )
 
 
-def _like_calibration(model: Model, step: Step, how: How) -> list[Mapping[str, Any]]:
-    """Return generated inputs to verify measured ranges on; none for another step.
+def inputs_like_calibration(model: Model, seed: int = 0) -> list[Mapping[str, Any]]:
+    """Return generated inputs to verify measured ranges on; none if the model does not run.
 
     They are of the kind that calibration generates, and none of those that it has: ranges hold for
     inputs like the samples alone.
     """
-    if step.precision not in ("int8", "fp8") or how in ("off", "structure"):
-        return []
     try:
         with SampledModel.of(model) as running:
-            return list(running.samples(seed=MADE, count=_UNSEEN))
+            return list(running.samples(seed=seed + MADE, count=_UNSEEN))
     except RuntimeFailure:
-        return []  # the conversion itself says why
+        return []  # whatever runs it next says why
 
 
 def _check_converted(done: DoneStep) -> None:

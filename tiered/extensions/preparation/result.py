@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from tiered.extensions.preparation.done_step import DoneStep
+from tiered.extensions.preparation.promise_mark import Carried, together
 from tiered.extensions.preparation.record import (
     coverage_record,
     remark_record,
@@ -20,7 +21,7 @@ from tiered.pipeline.interface import interface_changes
 from tiered.pipeline.leftovers import fixing_options
 from tiered.pipeline.result import Statistics
 from tiered.support.errors import TargetError
-from tiered.support.numerics import EXACT, Promise, loosest
+from tiered.support.numerics import Promise
 
 if TYPE_CHECKING:
     import onnx
@@ -68,7 +69,12 @@ class Prepared:
     @property
     def promise(self) -> Promise:
         """The promise of all steps together."""
-        return loosest([each.promise for each in self.done if each.changed]) if self.done else EXACT
+        return self.carried.promise
+
+    @property
+    def carried(self) -> Carried:
+        """The promise of all steps, as the metadata of a result has it."""
+        return together(each.carried for each in self.done)
 
     @property
     def is_verified(self) -> bool:
@@ -115,7 +121,7 @@ class Prepared:
         lines = []
         for at, step in enumerate(steps):
             is_last = at == len(steps) - 1
-            mark = ("--result-of", source) if is_last and at else ()
+            mark = ("--result-of", source) if at else ()
             lines.append(step.line(files[at], files[at + 1], *mark, *(more if is_last else ())))
         return lines
 

@@ -14,6 +14,7 @@ from tiered.graph.core.tensor import Tensor
 from tiered.graph.edits.operands import set_proto
 from tiered.graph.edits.values import set_constant
 from tiered.support.amounts import counted
+from tiered.support.mark_keys import MARK_KEYS, MARKS
 
 if TYPE_CHECKING:
     from tiered.graph.core.graph import Graph
@@ -55,7 +56,7 @@ def strip(model: ModelState, what: Collection[str]) -> list[str]:
     Args:
         model: the model, edited in place.
         what: `metadata`, `docs` (doc strings), `names` (of nodes and of tensors; not those of
-            inputs and outputs of graphs).
+            inputs and outputs of graphs), `marks` (of results of tiered).
     """
     lost = _Lost()
     _set_skeleton(model.main, model, _bare(model.skeleton, what, lost))
@@ -73,16 +74,23 @@ def strip(model: ModelState, what: Collection[str]) -> list[str]:
     return lost.lines()
 
 
+def _goes(key: str, what: Collection[str]) -> bool:
+    """Return whether an entry of metadata is removed."""
+    if key in MARK_KEYS:
+        return MARKS in what
+    return METADATA in what and not key.startswith(OWN)
+
+
 def _bare(proto: Any, what: Collection[str], lost: _Lost) -> Any:
     """Return a copy of a message without its texts; None if it has none."""
-    gone = [e for e in proto.metadata_props if METADATA in what and not e.key.startswith(OWN)]
+    gone = [entry for entry in proto.metadata_props if _goes(entry.key, what)]
     is_described = DOCS in what and bool(proto.doc_string)
     if not gone and not is_described:
         return None
     bare = type(proto)()
     bare.CopyFrom(proto)
     if gone:
-        kept = [entry for entry in proto.metadata_props if entry.key.startswith(OWN)]
+        kept = [entry for entry in proto.metadata_props if not _goes(entry.key, what)]
         del bare.metadata_props[:]
         bare.metadata_props.extend(kept)
         for entry in gone:

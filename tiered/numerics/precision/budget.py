@@ -30,7 +30,7 @@ class Budget(NamedTuple):
     @property
     def is_least(self) -> bool:
         """Return whether the limit is the least number that is allowed."""
-        return _METRICS[self.metric].is_least
+        return METRICS[self.metric].is_least
 
     def holds(self, measured: float) -> bool:
         """Return whether a measured number is within the limit; NaN never is."""
@@ -48,7 +48,7 @@ class Budget(NamedTuple):
             expected: the outputs of the original, by name. They are not rounded.
             actual: those of the other model, in any dtype of floats.
         """
-        metric = _METRICS[self.metric]
+        metric = METRICS[self.metric]
         pairs = list(_pairs(expected, actual))
         has_floats = any(is_float(value.dtype) for value, _ in pairs)
         found = [_measured(metric, value, other, has_floats=has_floats) for value, other in pairs]
@@ -164,7 +164,7 @@ def _share(share: float) -> float:
     return share
 
 
-_METRICS: Final = {
+METRICS: Final = {
     "cosine": _Metric(_cosine, lambda share: 1.0 - share, True, 1.0, -1.0),
     "sqnr": _Metric(_decibels, _decibels_of, True, math.inf, -math.inf),
     "relative": _Metric(_relative, _share, False, 0.0, math.inf),
@@ -182,11 +182,11 @@ def budget_of(text: str) -> Budget:
         UsageError: the string is none, or names no metric.
     """
     found = _FORM.fullmatch(text)
-    metric = _METRICS.get(found[1]) if found else None
+    metric = METRICS.get(found[1]) if found else None
     if found is None or metric is None:
         raise UsageError(
             f"{text!r} is no budget: expected a metric and a limit, as cosine>=0.999; "
-            f"metrics: {', '.join(_METRICS)}"
+            f"metrics: {', '.join(METRICS)}"
         )
     sign = ">=" if metric.is_least else "<="
     if found[2] != sign:

@@ -572,7 +572,7 @@ INDEX: Final[dict[str, Indexed]] = {
 
     "split_by_budget": Indexed("module_passes/memory", PassInfo(name='split_by_budget', opt_level=None, required=('infer_shapes',), numerics=Numerics.REASSOCIATING, law='Nodes around a large tensor  =>  the same nodes on its parts, one part after the other', options=(Option('max_bytes', int, 0, "the budget of `memory_plan`'s peak."), Option('dims', tuple[str, ...], (), 'the sizes of dynamic dims, as `name=size`; a tensor that has one is not cut.'), Option('default_dim', int, 16, 'the size of all others.'),)), None),
 
-    "strip": Indexed("module_passes/metadata", PassInfo(name='strip', opt_level=None, law='Metadata, doc strings and names that no runtime computes with  =>  nothing', options=(Option('what', tuple[Literal['metadata', 'names', 'docs', 'all'], ...], ('metadata',), 'of the model, graphs, nodes and tensors; names only of nodes and inner tensors.'),)), None),
+    "strip": Indexed("module_passes/metadata", PassInfo(name='strip', opt_level=None, law='Metadata, doc strings and names that no runtime computes with  =>  nothing', options=(Option('what', tuple[Literal['metadata', 'names', 'docs', 'marks', 'all'], ...], ('metadata',), 'of the model, graphs, nodes and tensors; names only of nodes and inner tensors. `all` is metadata, names and docs.'),)), None),
 
     "topological_sort": Indexed("module_passes/check", PassInfo(name='topological_sort', analysis=True, law='Nodes in any order  =>  producers first, or an error that names the cycle'), None),
 
