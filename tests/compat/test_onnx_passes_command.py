@@ -1,0 +1,160 @@
+"""The command line of onnx-passes: passes, configuration, reference outputs, state, text."""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from tests.registered import passes_forgotten
+from tiered.compat.onnx_passes.command_line import main
+from tiered.testing import parse
+
+TEXT = "(float[2] x) => (float[2] y) { a = Identity(x) b = Relu(a) y = Relu(b) }"
+
+
+@pytest.fixture(autouse=True)
+def _clean() -> Iterator[None]:
+    with passes_forgotten():
+        yield
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a folder with a model, which is the working folder."""
+    monkeypatch.chdir(tmp_path)
+    onnx.save(parse(TEXT), tmp_path / "model.onnx")
+    return tmp_path
+
+
+def ops(path: Path) -> list[str]:
+    return [node.op_type for node in onnx.load(path).graph.node]
+
+
+def test_passes_are_arguments(folder: Path) -> None:
+    assert main(["-o", "out.onnx", "model.onnx", "eliminate", "convert-opset22"]) == 0
+    assert ops(folder / "out.onnx") == ["Relu"]
+    assert onnx.load(folder / "out.onnx").opset_import[0].version == 22
+    assert ops(folder / "model.onnx") == ["Identity", "Relu", "Relu"]
+
+
+def test_the_result_is_printed_without_a_file(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["model.onnx", "eliminate_identity"]) == 0
+    said = capsys.readouterr().out
+    assert "y = Relu (b)" in said
+    assert "Identity" not in said
+
+
+@pytest.mark.parametrize("suffix", ["yaml", "json", "toml"])
+def test_a_configuration_may_be_of_three_formats(folder: Path, suffix: str) -> None:
+    texts = {
+        "yaml": "passes: [eliminate_identity]\nexhaustive: true\nverify: true\n",
+        "json": '{"passes": ["eliminate_identity"], "exhaustive": true, "verify": true}',
+        "toml": 'passes = ["eliminate_identity"]\nexhaustive = true\nverify = true\n',
+    }
+    if suffix == "yaml":
+        pytest.importorskip("yaml")
+    (folder / f"c.{suffix}").write_text(texts[suffix], encoding="utf-8")
+    assert main(["-c", f"c.{suffix}", "-o", "out.onnx", "-s", "state.json", "model.onnx"]) == 0
+    assert ops(folder / "out.onnx") == ["Relu", "Relu"]
+    state = json.loads((folder / "state.json").read_text(encoding="utf-8"))
+    assert {"pass": "eliminate_identity", "changed": True, "error": None} in state["history"]
+
+
+def test_modules_are_imported_and_passes_have_options(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = """from tiered.compat.onnx_passes import RewriteRulePass, register
+
+@register("mine")
+class DropRelu(RewriteRulePass):
+    def pattern(self, op, x):
+        return op.Relu(op.Relu(x))
+
+    def rewrite(self, op, x):
+        return op.Relu(x)
+"""
+    (folder / "passes_of_test_onnx.py").write_text(source, encoding="utf-8")
+    monkeypatch.syspath_prepend(folder)
+    config = {
+        "imports": "passes_of_test_onnx",
+        "passes": ["mine", "fold_constant"],
+        "fold_constants": {"max_growth": "0"},
+        "logging": {"verbose": True, "checkpoint": "steps"},
+    }
+    (folder / "c.json").write_text(json.dumps(config), encoding="utf-8")
+    assert main(["-c", "c.json", "-o", "out.onnx", "model.onnx", "eliminate_identity"]) == 0
+    sys.modules.pop("passes_of_test_onnx")
+    assert ops(folder / "out.onnx") == ["Relu"]
+    assert "DropRelu: changed" in capsys.readouterr().err
+    assert (folder / "steps" / "000-input.onnx").exists()
+
+
+def test_outputs_are_held_against_a_reference(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    np.save(folder / "x.npy", np.array([-1, 2], np.float32))
+    np.save(folder / "y.npy", np.array([0, 2], np.float32))
+    np.save(folder / "wrong.npy", np.array([0, 2.01], np.float32))
+
+    def run(out: str, tolerance: float = 0.0) -> int:
+        config = {
+            "reference": {"inp": ["x.npy"], "out": [out]},
+            "verify": {"tolerance": {"atol": tolerance}},
+        }
+        (folder / "c.json").write_text(json.dumps(config), encoding="utf-8")
+        return main(["-c", "c.json", "-o", "out.onnx", "model.onnx", "eliminate_identity"])
+
+    assert run("wrong.npy") == 3
+    assert "y is not as the reference output" in capsys.readouterr().err
+    assert not (folder / "out.onnx").exists()
+    assert run("wrong.npy", 0.1) == 0
+    assert run("y.npy") == 0
+
+
+def test_a_state_is_written_after_a_failure(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["-s", "state.json", "model.onnx", "eliminate_identity", "convert-opset99"]
+    assert main(arguments) != 0
+    state = json.loads((folder / "state.json").read_text(encoding="utf-8"))
+    assert state["history"][0]["pass"] == "eliminate_identity"
+    assert state["history"][-1]["error"]
+    assert "onnx-passes: error: model.onnx" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ('{"pases": []}', "'pases' is unknown; did you mean 'passes'"),
+        ('{"reference": {"input": []}}', "reference.input is unknown"),
+        ('{"passes": [1]}', "passes is a list of texts"),
+        ('{"passes": ["eliminate_identity"], "fuse_gelu": {}}', "options of fuse_gelu, which does"),
+        ('{"logging": 1}', "logging is a table of"),
+        ("[]", "is no table of names"),
+        ("{", "is no json"),
+        ("{}", "no pass is named"),
+        ('{"passes": ["no_such_pass"]}', "no pass named 'no_such_pass'"),
+        ('{"imports": ["no_such_module_here"], "passes": ["verify"]}', "no_such_module_here"),
+        ('{"passes": ["eliminate"], "reference": {"inp": [], "out": ["y.npy"]}}', "0 files"),
+    ],
+)
+def test_what_is_wrong_is_named(
+    folder: Path, capsys: pytest.CaptureFixture[str], config: str, said: str
+) -> None:
+    np.save(folder / "y.npy", np.zeros(2, np.float32))
+    (folder / "c.json").write_text(config, encoding="utf-8")
+    assert main(["-c", "c.json", "model.onnx"]) in (1, 2)
+    assert said in capsys.readouterr().err
+
+
+def test_files_that_are_not_there(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["-c", "none.json", "model.onnx"]) == 2
+    assert "cannot read none.json" in capsys.readouterr().err
+    assert main(["none.onnx", "eliminate"]) != 0
+    assert "none.onnx" in capsys.readouterr().err

@@ -1,0 +1,136 @@
+"""The configuration of onnx-passes: a YAML, JSON or TOML file."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from tiered.passes.interface.registry import registry
+from tiered.support.errors import PassNotFoundError, UsageError, did_you_mean
+from tiered.support.toml_files import read_toml
+
+_KEYS: Final = ("exhaustive", "imports", "logging", "passes", "reference", "verify")
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """What the file says.
+
+    Attributes:
+        imports: modules to import, with passes of one's own.
+        passes: names of passes and groups, before those of the arguments.
+        exhaustive: whether they are repeated until nothing changes.
+        verify: whether each pass is verified by its promise.
+        tolerance: `rtol` and `atol` for the reference outputs; exact without them.
+        reference_inputs, reference_outputs: files of arrays.
+        verbose: whether the passes are printed.
+        checkpoint: the folder for the model after each pass.
+        sections: options by the name of a pass.
+    """
+
+    imports: tuple[str, ...] = ()
+    passes: tuple[str, ...] = ()
+    exhaustive: bool = False
+    verify: bool = False
+    tolerance: dict[str, float] = field(default_factory=lambda: {"rtol": 0.0, "atol": 0.0})
+    reference_inputs: tuple[str, ...] = ()
+    reference_outputs: tuple[str, ...] = ()
+    verbose: bool = False
+    checkpoint: str = ""
+    sections: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+
+def read_configuration(path: str) -> Configuration:
+    """Return the configuration of a file.
+
+    Raises:
+        UsageError: it cannot be read, or says something unknown.
+    """
+    content = _content(path)
+    sections: dict[str, dict[str, Any]] = {}
+    for key, given in content.items():
+        if key in _KEYS:
+            continue
+        if not _is_pass(key) or not isinstance(given, Mapping):
+            known = f"expected {', '.join(_KEYS)}, or options of a pass"
+            raise UsageError(f"{path}: {key!r} is unknown{did_you_mean(key, _KEYS)}; {known}")
+        sections[key] = dict(given)
+    reference = _part(path, content, "reference", ("inp", "out"))
+    logging = _part(path, content, "logging", ("checkpoint", "keep_intermediates", "verbose"))
+    verify = content.get("verify", False)
+    tolerance = verify.get("tolerance", {}) if isinstance(verify, Mapping) else {}
+    return Configuration(
+        imports=_listed(path, content, "imports"),
+        passes=_listed(path, content, "passes"),
+        exhaustive=bool(content.get("exhaustive", False)),
+        verify=bool(verify),
+        tolerance={"rtol": 0.0, "atol": 0.0, **tolerance},
+        reference_inputs=_listed(path, reference, "inp"),
+        reference_outputs=_listed(path, reference, "out"),
+        verbose=bool(logging.get("verbose", False)),
+        checkpoint=str(logging.get("checkpoint") or logging.get("keep_intermediates") or ""),
+        sections=sections,
+    )
+
+
+def _content(path: str) -> Mapping[str, Any]:
+    """Return the content of the file, by its suffix."""
+    suffix = os.path.splitext(path)[1].lower()
+    if suffix == ".toml":
+        return read_toml(path, UsageError)
+    try:
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read {path}: {error}") from error
+    try:
+        content = json.loads(text) if suffix == ".json" else _yaml().safe_load(text)
+    except Exception as error:  # of the reader at hand
+        raise UsageError(f"{path} is no {suffix.lstrip('.') or 'YAML'}: {error}") from error
+    if content is None:
+        return {}
+    if not isinstance(content, Mapping):
+        raise UsageError(f"{path} is no table of names, but {type(content).__name__}")
+    return content
+
+
+def _yaml() -> Any:
+    try:
+        return importlib.import_module("yaml")
+    except ImportError as error:
+        hint = "`pip install pyyaml`, or write JSON or TOML"
+        raise UsageError(f"YAML needs PyYAML: {hint}") from error
+
+
+def _is_pass(name: str) -> bool:
+    try:
+        registry.resolve(name)
+    except PassNotFoundError:
+        return False
+    return True
+
+
+def _part(
+    path: str, content: Mapping[str, Any], name: str, known: tuple[str, ...]
+) -> Mapping[str, Any]:
+    """Return a table inside the content."""
+    part = content.get(name) or {}
+    if not isinstance(part, Mapping):
+        raise UsageError(f"{path}: {name} is a table of {', '.join(known)}, not {part!r}")
+    for key in part:
+        if key not in known:
+            raise UsageError(f"{path}: {name}.{key} is unknown{did_you_mean(key, known)}")
+    return part
+
+
+def _listed(path: str, content: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    """Return a list of texts; one text is a list of one."""
+    given = content.get(name) or []
+    listed = [given] if isinstance(given, str) else given
+    if not isinstance(listed, list) or not all(isinstance(each, str) for each in listed):
+        raise UsageError(f"{path}: {name} is a list of texts, not {given!r}")
+    return tuple(listed)
