@@ -31,6 +31,9 @@ def simplify(nodes: Sequence[Node]) -> None:
     for node in nodes:
         if node.is_live and _copies(node) and not node.output.is_graph_output:
             node.owner.replace(node, [node.inputs[0]])
+    for node in reversed(nodes):  # a Concat before the Split that it reads
+        if node.is_live:
+            _drop_empty_parts(node)
     for node in nodes:
         for value in node.outputs if node.is_live else ():
             if value is not None and not node.is_op("Constant") and value.is_used:
@@ -51,6 +54,29 @@ def _copies(node: Node) -> bool:
     is_cast = node.is_op("Cast") or node.is_op("CastLike")
     is_same = source is not None and source.dtype is not None and source.dtype == node.output.dtype
     return node.is_op("Identity") or (is_cast and is_same)
+
+
+def _drop_empty_parts(node: Node) -> None:
+    """Concatenate what has elements, and read past a Split whose one used part is all there is."""
+    if node.is_op("Concat") and not node.output.is_graph_output:
+        axis = node.attr("axis")
+        filled = [value for value in node.inputs if value is None or value.dim(axis) != 0]
+        if len(filled) == 1 and filled[0] is not None and filled[0].dtype == node.output.dtype:
+            node.owner.replace(node, [filled[0]])
+        elif 1 < len(filled) < len(node.inputs):
+            node.owner.set_inputs(node, filled)
+    elif node.is_op("Split"):
+        _read_past(node)
+
+
+def _read_past(node: Node) -> None:
+    x, axis = node.inputs[0], node.attr("axis", 0)
+    used = [value for value in node.outputs if value is not None and value.is_used]
+    if x is None or len(used) != 1 or used[0].is_graph_output:
+        return
+    size = x.dim(axis)
+    if isinstance(size, int) and used[0].dim(axis) == size:
+        node.owner.replace_uses(used[0], x)
 
 
 def _fold_elements(node: Node, value: Value) -> None:

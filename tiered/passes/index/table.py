@@ -102,7 +102,7 @@ INDEX: Final[dict[str, Indexed]] = {
 
     "eliminate_nop_slice": Indexed("function_passes/gather_slice", PassInfo(name='eliminate_nop_slice', opt_level=1, kind='rewrite', acts_on=('Slice',), law='Slice(x, starts=0, ends=all, steps=1)  =>  x'), ('Slice',)),
 
-    "eliminate_nop_split": Indexed("function_passes/gather_slice", PassInfo(name='eliminate_nop_split', opt_level=1, kind='rewrite', acts_on=('Split',), law='Split(x) into one part  =>  x'), ('Split',)),
+    "eliminate_nop_split": Indexed("function_passes/gather_slice", PassInfo(name='eliminate_nop_split', opt_level=1, kind='rewrite', acts_on=('Split',), law='Split(x) into one part, or into x and empty parts  =>  x'), ('Split',)),
 
     "eliminate_nop_squeeze": Indexed("function_passes/shape", PassInfo(name='eliminate_nop_squeeze', opt_level=1, kind='rewrite', acts_on=('Squeeze',), law='Squeeze(x), if no dim of x is 1  =>  x'), ('Squeeze',)),
 
