@@ -230,16 +230,18 @@ def test_a_conversion_that_converts_nothing_is_exit_code_4(
     assert not Path("out.onnx").exists()
 
 
-def test_a_step_that_moves_the_outputs_too_far_is_named(cli: Cli, net: Path) -> None:
-    model = onnx.load(net)
-    # A Softmax of large scores has another winner after a small error.
-    large = np.random.default_rng(0).normal(0, 3, (40, 40)).astype(np.float32)
-    model.graph.initializer[0].CopyFrom(numpy_helper.from_array(large, "w"))
-    onnx.save(model, net)
-    ended = cli("prepare", net, "out.onnx", "--to", "int4-weights", "--opset", "21")
+def test_a_step_that_moves_the_outputs_too_far_is_named(
+    cli: Cli, net: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tiered.extensions.preparation import precisions
+
+    strict = precisions.budget_promise(precisions.budget_of("sqnr>=300"))
+    monkeypatch.setattr(precisions, "FEW_BITS", strict)
+    ended = cli("prepare", net, "out.onnx", "--to", "int8-weights")
     assert ended.code == 3
+    assert "not in [300, inf]" in ended.err
     assert "--budget states how far the outputs may move" in ended.err
-    assert "of the preparation: int4-weights" in ended.err
+    assert "in step 2 of 2 of the preparation: int8-weights" in ended.err
     assert not Path("out.onnx").exists()
 
 
