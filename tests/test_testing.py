@@ -1,6 +1,7 @@
 """The assertions for passes must fail whenever a pass is wrong, as these are in some way."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 import onnx
@@ -21,6 +22,7 @@ from tiered import (
     var,
 )
 from tiered.passes.interface.registry import registry
+from tiered.runtime import Session, run_reference
 from tiered.testing import assert_rewrites, assert_unchanged, parse
 
 RELU_RELU = "(float[N] x) => (float[N] y) { h = Relu(x) y = Relu(h) }"
@@ -253,3 +255,27 @@ def test_varied_values_show_what_ordinary_ones_do_not() -> None:
             f"{interface} {{ s = Softmax(x) y = Log(s) }}",
             f"{interface} {{ y = LogSoftmax<axis=-1>(x) }}",
         )
+
+
+def test_the_runtime_that_is_named_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    class Noted(Session):
+        def __init__(self, model: onnx.ModelProto) -> None:
+            asked.append("onnxruntime")
+            super().__init__(model)
+
+    def noted(model: onnx.ModelProto, feeds: Mapping[str, Any]) -> Any:
+        asked.append("reference")
+        return run_reference(model, feeds)
+
+    monkeypatch.setattr("tiered.testing.Session", Noted)
+    monkeypatch.setattr("tiered.testing.run_reference", noted)
+    assert_rewrites(right, RELU_RELU, RELU)
+    assert set(asked) == {"onnxruntime"}
+    asked.clear()
+    assert_rewrites(right, RELU_RELU, RELU, runtime="reference")
+    assert set(asked) == {"reference"}
+    asked.clear()
+    assert_rewrites(right, RELU_RELU, RELU, runtime="none")
+    assert asked == []

@@ -55,3 +55,12 @@ def test_a_cast_to_a_dtype_unsupported_by_expand_stays(dtype: str, number: int) 
         f" {{ e = Expand(x, s) y = Cast<to={number}>(e) }}",
         because="Expand does not support the dtype",
     )
+
+
+def test_an_output_of_unknown_dtype_stays() -> None:
+    assert_unchanged(
+        PASS,
+        """<ir_version: 10, opset_import: ["" : 21, "local" : 1]>
+        g (x) => (y) <int64[2] s = {2,3}> { t = local.f(x) a = Expand(t, s) y = Neg(a) }""",
+        because="Expand does not support the dtype",
+    )

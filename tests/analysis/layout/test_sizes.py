@@ -1,0 +1,42 @@
+"""The sizes of axes: those that are given, a default for the others, and bytes."""
+
+import pytest
+
+from tiered import LayoutSizes, Model, UsageError
+from tiered.testing import parse
+
+MODEL = "(float[N,3] x, int4[N,M,5] q) => (float[N,3] y) { y = Relu(x) }"
+
+
+def _model() -> Model:
+    return Model.from_proto(parse(MODEL))
+
+
+def test_given_dims_and_a_default() -> None:
+    model = _model()
+    sizes = LayoutSizes.parse(["N=8"], 2, "a_pass", model)
+    x, q = model.main.inputs
+    assert (sizes.dims(x), sizes.dims(q)) == ((8, 3), (8, 2, 5))
+    assert (sizes.nbytes(x), sizes.nbytes(q)) == (8 * 3 * 4, 8 * 2 * 5 // 2)
+
+
+def test_half_a_byte_counts_as_one() -> None:
+    q = _model().main.inputs[1]
+    assert LayoutSizes({"N": 1, "M": 1}).nbytes(q) == 3
+
+
+@pytest.mark.parametrize("entry", ["N", "=8", "N=", "N=abc", "N=-1", "N=1.5"])
+def test_an_entry_that_is_no_size_is_named(entry: str) -> None:
+    with pytest.raises(UsageError, match=f"a_pass: a size is name=size, not '{entry}'"):
+        LayoutSizes.parse([entry], 2, "a_pass", _model())
+
+
+def test_a_dim_that_no_input_has_is_named_with_those_that_are_there() -> None:
+    with pytest.raises(UsageError, match="no input has a dim 'K'; the dims of the inputs are N, M"):
+        LayoutSizes.parse(["K=1"], 2, "a_pass", _model())
+
+
+def test_a_value_of_unknown_rank_has_no_sizes() -> None:
+    model = Model.from_proto(parse("(float x) => (y) { y = local.f(x) }"))
+    y = model.main.outputs[0]
+    assert LayoutSizes().known_dims(y) is None
