@@ -81,6 +81,10 @@ index: $(VENV)/.installed-test  ## Write the index of passes anew: after a pass 
 conformance: $(VENV)/.installed-test  ## Judge every model of MODELS=DIR and the ONNX backend cases at every level
 	@$(BIN)/python -m tests.conformance --models $(MODELS) $(CONFORMANCE_ARGS)
 
+.PHONY: mutants
+mutants: $(VENV)/.installed-test  ## Change one token at a time; a test should notice: MUTANTS_ARGS='--count 200'
+	@$(BIN)/python -m tests.mutants $(MUTANTS_ARGS)
+
 .PHONY: precision
 precision: $(VENV)/.installed-test  ## Judge fp16, bf16, mixed, int32 and float8 on every model of MODELS=DIR
 	@$(BIN)/python -m tests.conformance.precision --models $(MODELS) $(PRECISION_ARGS)
