@@ -49,7 +49,7 @@ class Result(NamedTuple):
     """
 
     failure: str
-    quantised: int = 0
+    quantized: int = 0
     products: int = 0
     decibels: float = math.nan
     deployed: float = math.nan
@@ -78,10 +78,10 @@ def judged(
     from tiered.support.errors import TieredError
 
     original, made = onnx.load(before), onnx.load(after)
-    quantised, products = coverage(made.graph)
+    quantized, products = coverage(made.graph)
     result = Result(
         "",
-        quantised,
+        quantized,
         products,
         seconds=noted["seconds"],
         calibration=noted.get("calibration", math.nan),
@@ -112,20 +112,20 @@ def coverage(graph: Any, outer: frozenset[str] = frozenset()) -> tuple[int, int]
 
     A product counts if it reads dequantised data, or is an operator of integers.
     """
-    dequantised = outer.union(name for node in graph.node for name in node.output
+    dequantized = outer.union(name for node in graph.node for name in node.output
                               if node.op_type == "DequantizeLinear")  # fmt: skip
-    quantised = products = 0
+    quantized = products = 0
     for node in graph.node:
         if node.op_type in PRODUCTS:
             products += 1
-            quantised += dequantised.issuperset(node.input[:2])
+            quantized += dequantized.issuperset(node.input[:2])
         elif node.op_type in INTEGER:
-            products, quantised = products + 1, quantised + 1
+            products, quantized = products + 1, quantized + 1
         for attribute in node.attribute:
             if attribute.HasField("g"):
-                inner = coverage(attribute.g, dequantised)
-                quantised, products = quantised + inner[0], products + inner[1]
-    return quantised, products
+                inner = coverage(attribute.g, dequantized)
+                quantized, products = quantized + inner[0], products + inner[1]
+    return quantized, products
 
 
 def _measured_twice(graph: Any) -> str:
@@ -222,7 +222,7 @@ def main(
                 found.setdefault(file.stem, {})[tool] = result
                 ratios = f"{result.decibels:.1f} dB, {result.deployed:.1f} dB deployed"
                 said = result.failure or f"{ratios}, {result.seconds:.1f} s"
-                of = f"{result.quantised} of {result.products}"
+                of = f"{result.quantized} of {result.products}"
                 print(f"{file.stem:24} {tool:12} {of:12} {said}", flush=True)
     print("\n" + by_model(found, tools) + "\n\n" + by_tool(found, tools))
     return found
@@ -238,7 +238,7 @@ def by_model(found: Mapping[str, Mapping[str, Result]], tools: Sequence[str]) ->
             result = results[tool]
             ratios = f"{result.decibels:.1f} | {result.deployed:.1f}"
             ratios = "fails | " if result.failure else ratios
-            cells += [f"{result.quantised} of {result.products}", ratios]
+            cells += [f"{result.quantized} of {result.products}", ratios]
         lines.append(f"| {model} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
@@ -255,12 +255,12 @@ def by_tool(found: Mapping[str, Mapping[str, Result]], tools: Sequence[str]) -> 
         valid = [each for each in results if not each.failure]
         ratios = [each.decibels for each in valid if math.isfinite(each.decibels)] or [math.nan]
         deployed = [each.deployed for each in valid if math.isfinite(each.deployed)] or [math.nan]
-        quantised, products = (sum(getattr(each, name) for each in valid)
-                               for name in ("quantised", "products"))  # fmt: skip
+        quantized, products = (sum(getattr(each, name) for each in valid)
+                               for name in ("quantized", "products"))  # fmt: skip
         row = [
             tool,
             f"{len(valid)} of {len(results)}",
-            f"{quantised} of {products}",
+            f"{quantized} of {products}",
             f"{statistics.median(ratios):.1f}",
             f"{min(ratios):.1f}",
             f"{min(deployed):.1f}",
@@ -301,7 +301,7 @@ def _gains(found: Mapping[str, Mapping[str, Result]], peers: Sequence[str]) -> t
 
 def _comparable(one: Result, other: Result) -> bool:
     """Return whether two results are valid, of equal coverage, and have an error."""
-    has_equal_coverage = one.quantised == other.quantised > 0
+    has_equal_coverage = one.quantized == other.quantized > 0
     is_valid = not one.failure and not other.failure and has_equal_coverage
     return is_valid and math.isfinite(one.decibels) and math.isfinite(other.decibels)
 

@@ -90,7 +90,7 @@ from tiered.numerics.precision.few_bits.codes import FLOAT8 as FLOAT8
 from tiered.numerics.precision.few_bits.exponents import Exponents as Exponents
 from tiered.numerics.precision.few_bits.float8 import (
     Float8Settings as Float8Settings,
-    quantise_to_float8 as quantise_to_float8,
+    quantize_to_float8 as quantize_to_float8,
 )
 from tiered.numerics.precision.few_bits.operands import Sampling as Sampling
 from tiered.numerics.precision.few_bits.returning import OutputBudget as OutputBudget
@@ -98,7 +98,7 @@ from tiered.numerics.precision.few_bits.weights import (
     float8_format as float8_format,
     int4_format as int4_format,
     int8_format as int8_format,
-    quantise_weights as quantise_weights,
+    quantize_weights as quantize_weights,
 )
 from tiered.numerics.precision.integers import narrow_integers as narrow_integers
 from tiered.numerics.precision.lower import (
@@ -107,10 +107,10 @@ from tiered.numerics.precision.lower import (
 )
 from tiered.numerics.precision.measurement import measured_error as measured_error
 from tiered.numerics.precision.mixed import mixed_precision as mixed_precision
-from tiered.numerics.quantization.dynamic import quantise_dynamically as quantise_dynamically
+from tiered.numerics.quantization.dynamic import quantize_dynamically as quantize_dynamically
 from tiered.numerics.quantization.quantize import (
-    QuantisationSettings as QuantisationSettings,
-    quantise_model as quantise_model,
+    QuantizationSettings as QuantizationSettings,
+    quantize_model as quantize_model,
 )
 from tiered.passes import (
     NodeMapPass as NodeMapPass,
@@ -165,7 +165,7 @@ from tiered.rewriter import (
 )
 from tiered.runtime import (
     FEW_BITS as FEW_BITS,
-    QUANTISED as QUANTISED,
+    QUANTIZED as QUANTIZED,
     Numerics as Numerics,
     divides_safely as divides_safely,
     fold_constants as fold_constants,

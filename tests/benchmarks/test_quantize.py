@@ -24,7 +24,7 @@ def _model() -> onnx.ModelProto:
 def test_it_prints_a_row_for_each_tool(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     onnx.save(_model(), tmp_path / "small.onnx")
     result = quantize.main(tmp_path, ["tiered"], sys.executable)["small"]["tiered"]
-    assert (result.failure, result.quantised, result.products) == ("", 2, 2)
+    assert (result.failure, result.quantized, result.products) == ("", 2, 2)
     assert result.decibels > 20
     assert result.calibration > 0
     assert "| small | 2 of 2 |" in capsys.readouterr().out
@@ -58,7 +58,7 @@ def test_dynamic_quantisation_has_a_table_too(tmp_path: Path) -> None:
     onnx.save(_model(), tmp_path / "small.onnx")
     found = quantize.main(tmp_path, ["tiered"], sys.executable, dynamic=True)
     result = found["small"]["tiered"]
-    assert (result.failure, result.quantised, result.products) == ("", 2, 2)
+    assert (result.failure, result.quantized, result.products) == ("", 2, 2)
 
 
 def test_data_that_is_quantised_twice_in_a_run_is_not_valid(tmp_path: Path) -> None:

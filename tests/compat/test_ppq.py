@@ -304,7 +304,7 @@ def test_operations_and_variables_are_replaced_by_name() -> None:
 
 
 def test_a_searchable_graph_is_made_of_a_graph_of_ppq() -> None:
-    on, _, _ = quantised()
+    on, _, _ = quantized()
     search = SearchableGraph(on)
     (found,) = search.path_matching(
         sp_expr=lambda op: op.type == "Relu",
@@ -396,7 +396,7 @@ def config() -> TensorQuantizationConfig:
     return TensorQuantizationConfig(policy)
 
 
-def quantised() -> tuple[BaseGraph, QuantableGraph, QuantableOperation]:
+def quantized() -> tuple[BaseGraph, QuantableGraph, QuantableOperation]:
     on = graph()
     configs = OperationQuantizationConfig([config(), config()], [config()])
     quantable = QuantableGraph(on)
@@ -406,7 +406,7 @@ def quantised() -> tuple[BaseGraph, QuantableGraph, QuantableOperation]:
 
 
 def test_a_quantised_operation_is_a_quantable_one_wherever_it_is_found() -> None:
-    on, quantable, made = quantised()
+    on, quantable, made = quantized()
     found = on.operations["node_b"]
     assert isinstance(found, QuantableOperation)
     assert found == made
@@ -420,7 +420,7 @@ def test_a_quantised_operation_is_a_quantable_one_wherever_it_is_found() -> None
 
 
 def test_a_quantable_variable_knows_its_configs() -> None:
-    on, _, made = quantised()
+    on, _, made = quantized()
     a, w, b = (on.variables[name] for name in "awb")
     assert isinstance(a, QuantableVariable)
     assert isinstance(w, QuantableVariable)
@@ -438,7 +438,7 @@ def test_a_quantable_variable_knows_its_configs() -> None:
 
 
 def test_parameters_are_baked_and_restored() -> None:
-    on, quantable, made = quantised()
+    on, quantable, made = quantized()
     w = on.variables["w"]
     assert isinstance(w, QuantableVariable)
     before = w.value
@@ -466,7 +466,7 @@ def test_parameters_are_baked_and_restored() -> None:
 
 
 def test_a_copy_has_the_configs_and_the_notes() -> None:
-    on, _, made = quantised()
+    on, _, made = quantized()
     on.operations["node_a"].extension_attrib["note"] = 3
     made.store_parameter_value().baking_parameters()
     made.output_quant_config[0].dominated_by = made.input_quant_config[0]
@@ -484,7 +484,7 @@ def test_a_copy_has_the_configs_and_the_notes() -> None:
 
 
 def test_a_restored_snapshot_has_the_states_before_baking() -> None:
-    on, _, made = quantised()
+    on, _, made = quantized()
     snapshot = on.graph.model.snapshot()
     made.baking_parameters()
     baked = on.variables["w"].value
@@ -498,7 +498,7 @@ def test_a_restored_snapshot_has_the_states_before_baking() -> None:
 
 
 def test_what_is_no_operation_or_variable_is_named() -> None:
-    on, _, made = quantised()
+    on, _, made = quantized()
     add = on.operations["node_b"]
     with pytest.raises(UsageError, match="expected an Operation, not None"):
         on.remove_operation(None)  # type: ignore[arg-type]  # on purpose
@@ -585,7 +585,7 @@ def test_a_default_config_that_cannot_be_is_refused(
 
 
 def test_what_cannot_be_quantised_is_refused() -> None:
-    on, quantable, made = quantised()
+    on, quantable, made = quantized()
     with pytest.raises(UsageError, match="FP32 is no platform"):
         quantable.quantize_operation("node_c", TargetPlatform.FP32, made.config)
     with pytest.raises(ModelError, match="no operation 'nothing'"):

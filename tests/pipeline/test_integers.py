@@ -21,7 +21,7 @@ PAIRS = """(float[{0},2] x) => (float[{0},2] y)
 STAYS = "coreml has no DequantizeLinear, and takes no more nodes that compute"
 
 
-def is_quantised(text: str, backend: str, **settings: Any) -> bool:
+def is_quantized(text: str, backend: str, **settings: Any) -> bool:
     made = optimize_model(parse(text), backend=backend, opt_level=3, **settings)
     nodes = [node for graph in made.model.graphs() for node in graph.nodes_of("DequantizeLinear")]
     noted = any("the model stays quantised" in note for note in made.model.notes)
@@ -31,17 +31,17 @@ def is_quantised(text: str, backend: str, **settings: Any) -> bool:
 
 @pytest.mark.parametrize("backend", ["coreml", "ipu"])
 def test_nodes_that_the_target_then_takes_are_worth_the_bytes(backend: str) -> None:
-    assert not is_quantised(STATIC, backend)
+    assert not is_quantized(STATIC, backend)
 
 
 @pytest.mark.parametrize("backend", ["coreml", "ipu"])
 @pytest.mark.parametrize("text", [DYNAMIC, PAIRS.format("N")])
 def test_a_target_that_takes_no_more_gets_the_integers(backend: str, text: str) -> None:
-    assert is_quantised(text, backend)
+    assert is_quantized(text, backend)
 
 
 def test_dims_that_are_set_count() -> None:
-    assert not is_quantised(DYNAMIC, "coreml", dims={"N": 4})
+    assert not is_quantized(DYNAMIC, "coreml", dims={"N": 4})
 
 
 def test_one_node_more_decides_for_all() -> None:
@@ -49,18 +49,18 @@ def test_one_node_more_decides_for_all() -> None:
     <int8[2,2] w = {1, 2, 3, 4}, float s = {0.5}> {
         d = DequantizeLinear(w, s)  y = MatMul(x, d)
         e = DequantizeLinear(w, s)  u = MatMul(z, e) }"""
-    assert not is_quantised(two, "coreml")
+    assert not is_quantized(two, "coreml")
 
 
 @pytest.mark.parametrize("name", ["legalize", "lower_quantized_constant"])
 def test_what_is_required_by_name_runs(name: str) -> None:
-    assert not is_quantised(DYNAMIC, "coreml", required=[name])
+    assert not is_quantized(DYNAMIC, "coreml", required=[name])
 
 
 def test_nothing_is_said_where_the_passes_do_not_run() -> None:
     disabled = ["lower_quantized_constant", "lower_qdq_pair", "legalize"]
-    assert not is_quantised(DYNAMIC, "coreml", disabled=disabled)
-    assert not is_quantised(DYNAMIC, "portable")
+    assert not is_quantized(DYNAMIC, "coreml", disabled=disabled)
+    assert not is_quantized(DYNAMIC, "portable")
 
 
 def test_a_pipeline_of_ones_own_is_not_changed() -> None:
@@ -85,7 +85,7 @@ def test_a_fusion_counts_for_all_the_nodes_that_it_came_from() -> None:
     conv = """(float[1,2,4,4] x) => (float[1,2,4,4] y)
     <int8[2,2,1,1] w = {1, 2, 3, 4}, float s = {0.5}, float[2] b = {1, 2}> {
         d = DequantizeLinear(w, s)  c = Conv(x, d, b)  y = Relu(c) }"""
-    assert not is_quantised(conv, "coreml")
+    assert not is_quantized(conv, "coreml")
 
 
 def test_operators_to_leave_exist() -> None:

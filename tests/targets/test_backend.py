@@ -317,15 +317,15 @@ def test_a_profile_that_is_not_there_is_an_error() -> None:
 
 # --- constants that are quantised, and names of type parameters -----------------------------------
 
-QUANTISED = """(float[2,4] x) => (float[2,3] y)
+QUANTIZED = """(float[2,4] x) => (float[2,3] y)
     <int8[4,3] q = {1,1,1,1,1,1,1,1,1,1,1,1}, float s = {0.5}> {
     w = DequantizeLinear(q, s)  y = MatMul(x, w) }"""
 
 
 def test_a_dequantised_constant_is_a_constant() -> None:
     rules = "[operators]\nDequantizeLinear = true\nMatMul = { constant = ['B'] }"
-    assert said(backend(rules), QUANTISED) == []
-    computed = QUANTISED.replace("float s = {0.5}", "float k = {0.5}").replace(
+    assert said(backend(rules), QUANTIZED) == []
+    computed = QUANTIZED.replace("float s = {0.5}", "float k = {0.5}").replace(
         "w = Deq", "s = ReduceMax(x)  s0 = Reshape(s, e)  w = Deq"
     )
     computed = computed.replace("float k = {0.5}", "float k = {0.5}, int64[0] e = {}")
@@ -353,7 +353,7 @@ def test_weights_are_those_behind_a_dequantize_linear(weights: str, found: list[
         "quantization": {"form": "qdq"},
     }
     target = backend("[operators]\nDequantizeLinear = true\nMatMul = true", **settings)
-    model = Model.from_proto(parse(QUANTISED))
+    model = Model.from_proto(parse(QUANTIZED))
     product = model.main.nodes_of("MatMul")[0]
     assert list(map(str, target.refusals(product))) == found
 

@@ -159,7 +159,7 @@ def test_layouts_are_preferences_by_operator() -> None:
 
 
 PAIR = {"QuantizeLinear", "DequantizeLinear"}
-QUANTISED = """(float[1,4] x) => (float[1,4] y)
+QUANTIZED = """(float[1,4] x) => (float[1,4] y)
 <float s = {0.5}, int8 z = {3}, int8[4,4] w = {0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15}> {
     q = QuantizeLinear(x, s, z)
     a = DequantizeLinear(q, s, z)
@@ -176,7 +176,7 @@ QUANTISED = """(float[1,4] x) => (float[1,4] y)
 )
 def test_a_quantised_model_is_float_on_core_ml(level: int, left: set[str]) -> None:
     target = get_backend("coreml")
-    model = Model.from_proto(parse(QUANTISED))
+    model = Model.from_proto(parse(QUANTIZED))
     with PassContext(opt_level=level, backend=target):
         pipeline_for(target)(model)
     assert set(target.coverage(model).refused) == left
@@ -184,7 +184,7 @@ def test_a_quantised_model_is_float_on_core_ml(level: int, left: set[str]) -> No
     assert len(model.main.nodes_of("DequantizeLinear")) == {0: 3, 3: 1, 4: 0}[level]
     for number in (-0.0, np.nan):
         x = np.array([[0.3, -1e9, 63.4, number]], np.float32)
-        before, after = (run(each, {"x": x})["y"] for each in (parse(QUANTISED), model.to_proto()))
+        before, after = (run(each, {"x": x})["y"] for each in (parse(QUANTIZED), model.to_proto()))
         if level < 4:
             assert after.tobytes() == before.tobytes()
         else:

@@ -7,7 +7,7 @@ import pytest
 
 from tests.runtime.test_deviations import recurrent
 from tests.small import proto
-from tiered import QUANTISED, Graph, Value, op, optimize_model, rewrite, var
+from tiered import QUANTIZED, Graph, Value, op, optimize_model, rewrite, var
 from tiered.runtime.deviations import DEVIATIONS, installed
 from tiered.runtime.opening import Setting
 from tiered.runtime.worker.client import Worker
@@ -88,7 +88,7 @@ def test_a_change_of_the_interface_is_where_comparing_begins() -> None:
     assert said(passes, text, feeds, required=["const_batch_size"]) == []
 
 
-@rewrite(op.Neg(op.Identity(var.v)), opt_level=3, numerics=QUANTISED)
+@rewrite(op.Neg(op.Identity(var.v)), opt_level=3, numerics=QUANTIZED)
 def skip_identity(graph: Graph, v: Value) -> Value:
     result: Value = graph.op.Neg(v)
     return result

@@ -8,7 +8,7 @@ import pytest
 from tests.small import proto
 from tiered import Graph, Skip, Value, VerificationError, op, optimize_model, rewrite, var
 from tiered.extensions.debug import bisect
-from tiered.runtime import QUANTISED
+from tiered.runtime import QUANTIZED
 from tiered.verify.sensitivity import _moved, _stepped
 
 THIRD = np.float32(1) / np.float32(3)
@@ -125,8 +125,8 @@ STEPS = """g (float[64] x) => (float[64] y)
     c = Sub(f, e)  y = Mul(c, k) }"""
 
 
-def quantised(by: float) -> Any:
-    @rewrite(op.Mul(var.d, var.d), opt_level=3, numerics=QUANTISED)
+def quantized(by: float) -> Any:
+    @rewrite(op.Mul(var.d, var.d), opt_level=3, numerics=QUANTIZED)
     def square(graph: Graph, d: Value) -> Value:
         """Off by a little, which becomes a step, or by a lot."""
         two, factor = (graph.constant(np.array(number, np.float32)) for number in (2, by))
@@ -138,10 +138,10 @@ def quantised(by: float) -> Any:
 
 def test_a_pass_on_integers_is_held_to_a_step_at_the_inputs() -> None:
     feeds = np.linspace(-0.5, 0.5, 64, dtype=np.float32)
-    remark = said(quantised(1.01), STEPS, feeds=feeds)
+    remark = said(quantized(1.01), STEPS, feeds=feeds)
     assert remark.startswith("the model amplifies steps of a quantisation: an input quantised once")
     with pytest.raises(VerificationError):
-        said(quantised(3), STEPS, feeds=feeds)
+        said(quantized(3), STEPS, feeds=feeds)
 
 
 def test_integers_move_by_a_step_and_floats_by_half_a_one() -> None:

@@ -20,7 +20,7 @@ from tiered.targets.coverage import called_function, checked_graphs
 if TYPE_CHECKING:
     from tiered.targets import Backend
 
-QUANTISERS: Final = ("QuantizeLinear", "DequantizeLinear")
+QUANTIZERS: Final = ("QuantizeLinear", "DequantizeLinear")
 LOWERINGS: Final = ("lower_quantized_constant", "lower_qdq_pair")
 _OWN: Final = ("trace", "instruments", "rewrite_limit", "on_error", "strict")
 """Settings that are no part of the choice: it is the same one in a run that is watched."""
@@ -82,7 +82,7 @@ def _without_lowerings(pipeline: Pipeline, context: PassContext) -> Pipeline | N
         if name in LOWERINGS:
             pipeline = pipeline.drop(name)
         else:
-            pipeline = pipeline.configure(name, leave=QUANTISERS)
+            pipeline = pipeline.configure(name, leave=QUANTIZERS)
     return pipeline
 
 
@@ -93,7 +93,7 @@ def _computed_on_target(model: Model, pipeline: Pipeline, settings: Mapping[str,
         node
         for graph in copy.graphs()
         for node in graph.nodes
-        if node.domain or node.op_type not in (*QUANTISERS, "Constant")
+        if node.domain or node.op_type not in (*QUANTIZERS, "Constant")
     }
     context = PassContext.isolated(**settings)
     with context:

@@ -34,7 +34,7 @@ from tiered.runtime.worker.client import (
 )
 from tiered.support.numerics import (
     FEW_BITS as FEW_BITS,
-    QUANTISED as QUANTISED,
+    QUANTIZED as QUANTIZED,
     Numerics as Numerics,
 )
 

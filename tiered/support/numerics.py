@@ -102,7 +102,7 @@ def _mean_difference(expected: Any, actual: Any) -> float:
     return float(gap.mean()) / float(np.abs(a)[numbers].max()) if gap.any() else 0.0
 
 
-QUANTISED = Promise(
+QUANTIZED = Promise(
     Numerics.REASSOCIATING,
     metric=Metric("mean difference by largest number", _mean_difference, 0.0, 1 / 64),
     steps=8,

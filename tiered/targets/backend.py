@@ -14,10 +14,10 @@ from tiered.targets.coverage import Coverage, coverage_of
 from tiered.targets.custom import CustomOperator
 from tiered.targets.pipeline_edits import PipelineEdit
 from tiered.targets.quantized import (
-    QuantisedDtypes,
     Quantization,
+    QuantizedDtypes,
     integers_of,
-    quantised_dtype,
+    quantized_dtype,
 )
 from tiered.targets.rules import (
     ANY,
@@ -235,7 +235,7 @@ class Backend:
         and biases of these operators.
         """
         given = self.quantization
-        dtypes = QuantisedDtypes(given.activations, frozenset({given.weights, DataType.INT32}))
+        dtypes = QuantizedDtypes(given.activations, frozenset({given.weights, DataType.INT32}))
         return replace(
             self,
             activations=dtypes.with_float(self.activations),
@@ -348,7 +348,7 @@ class Backend:
         value = operand.value
         if self.quantization.form != "qdq" or value.dtype not in (DataType.FLOAT, DataType.FLOAT16):
             return value.dtype
-        return quantised_dtype(value, is_input=operand.is_input) or value.dtype
+        return quantized_dtype(value, is_input=operand.is_input) or value.dtype
 
     def _against_shapes(self, node: Node) -> Iterator[Refusal]:
         if self.shapes == "dynamic" and self.max_rank is None:

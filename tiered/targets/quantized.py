@@ -44,7 +44,7 @@ class Quantization:
     fixed_results: Mapping[str, FixedScale] = field(default_factory=dict)
 
 
-class QuantisedDtypes(NamedTuple):
+class QuantizedDtypes(NamedTuple):
     """The dtypes of quantised models, where a model that is yet to be quantised has float32.
 
     Attributes:
@@ -75,7 +75,7 @@ def integers_of(node: Node) -> Value | None:
     return node.input(0) if node.op_type == "DequantizeLinear" else None
 
 
-def quantised_dtype(value: Value, *, is_input: bool) -> int | None:
+def quantized_dtype(value: Value, *, is_input: bool) -> int | None:
     """Return the quantised dtype of a value next to a Q or DQ node; None without one."""
     if is_input:
         producer = value.producer

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from tiered.runtime.compare.outputs import Comparison, compare
 from tiered.runtime.deviations import explaining
 from tiered.support.errors import RuntimeFailure
-from tiered.support.numerics import QUANTISED, Numerics, Promise, loosest
+from tiered.support.numerics import QUANTIZED, Numerics, Promise, loosest
 from tiered.verify.baseline import Baseline, Outputs, without
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Deployment:
             return self.promise
         both = loosest([self.promise, Promise(Numerics.REASSOCIATING)])
         metric = both.metric
-        if metric is not None and metric == QUANTISED.metric:
+        if metric is not None and metric == QUANTIZED.metric:
             twice = metric.changed(high=2 * metric.high)
             both = both.changed(metric=twice, steps=2 * both.steps)
         return both.changed(target=self.promise.target)

@@ -8,7 +8,7 @@ from tiered import optimize_model
 from tiered.extensions.preparation.precisions import budget_promise
 from tiered.extensions.preparation.promise_mark import Carried, carried_by, carried_in, together
 from tiered.numerics.precision.budget import METRICS, budget_of
-from tiered.support.numerics import QUANTISED, Numerics, Promise
+from tiered.support.numerics import QUANTIZED, Numerics, Promise
 from tiered.testing import parse
 from tiered.verify import metric, tolerance
 
@@ -22,7 +22,7 @@ BUDGETS = [f"{name}{'>=' if METRICS[name].is_least else '<='}0.25" for name in M
         *(budget_promise(budget_of(text)) for text in BUDGETS),
         tolerance(rtol=1e-3, atol=1e-4),
         metric("argmax_agreement", (0.5, 1.0), numerics="lossy"),
-        QUANTISED,
+        QUANTIZED,
     ],
     ids=str,
 )

@@ -43,14 +43,14 @@ def test_streamline_rounds_what_the_steps_leave() -> None:
 
 @pytest.mark.parametrize("middle", ["", "Identity", "Reshape"])
 def test_multiples_of_a_half_reach_a_quarter_at_a_half(middle: str) -> None:
-    quantised = {
+    quantized = {
         "Quant": "a = q.Quant<signed=1, narrow=0>(x, s, z, b)",
         "DequantizeLinear": "i = QuantizeLinear(x, s, k) a = DequantizeLinear(i, s, k)",
         "MultiThreshold": "a = q.MultiThreshold<out_scale=0.5>(x, u)",
     }
     moved = {"": "", "Identity": "c = Identity(a)", "Reshape": "c = Reshape(a, d)"}[middle]
     x = np.array([[-1], [0], [0.5], [1]], np.float32)
-    for text in quantised.values():
+    for text in quantized.values():
         before = parsed(
             f"(float[N,1] x) => (float[N,1] y) <int8 k = {{0}}, int64[2] d = {{-1,1}}> "
             f"{{ {text} {moved} y = q.MultiThreshold({'c' if middle else 'a'}, t) }}",

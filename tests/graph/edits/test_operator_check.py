@@ -145,7 +145,7 @@ def widen(graph: Graph, x: Value) -> Value | Skip:
 
 
 @rewrite(op.Relu(var.x), opt_level=0)
-def quantise(graph: Graph, x: Value) -> Value | Skip:
+def quantize(graph: Graph, x: Value) -> Value | Skip:
     return graph.op.Cast(x, to=int(onnx.TensorProto.INT8))
 
 
@@ -154,7 +154,7 @@ def test_another_dtype_or_rank_at_an_output_is_an_error() -> None:
     with pytest.raises(OperatorError, match=r"^widen: output 'y' of the model is float\[2\]"):
         widen(source)
     with pytest.raises(OperatorError, match=r"\(Cast\), which would replace it, is int8\[2\]"):
-        quantise(source)
+        quantize(source)
     inner = parse("(float[2] x) => (float[2] y) { z = Abs(x) y = Abs(z) }")
     assert get_pass("eliminate_idempotent")(inner).graph.output == inner.graph.output
 

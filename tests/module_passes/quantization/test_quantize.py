@@ -42,7 +42,7 @@ def convs() -> onnx.ModelProto:
     )
 
 
-def quantised(
+def quantized(
     proto: onnx.ModelProto, *, backend: str | None = None, **options: object
 ) -> tuple[Model, list[str]]:
     """Return the quantised model, valid and at rest, and the findings."""
@@ -97,7 +97,7 @@ def ratio(before: onnx.ModelProto, after: Model, feeds: dict[str, np.ndarray]) -
 
 
 def test_a_convolution_is_quantised_with_its_activation_and_bias() -> None:
-    model, _ = quantised(convs())
+    model, _ = quantized(convs())
     order = [node.op_type for node in model.main.topological_order()]
     assert order.count("QuantizeLinear") == 2
     first = model.main.nodes_of("Conv")[0]
@@ -113,14 +113,14 @@ def test_a_convolution_is_quantised_with_its_activation_and_bias() -> None:
 
 def test_the_outputs_are_close() -> None:
     proto = convs()
-    model, _ = quantised(proto)
+    model, _ = quantized(proto)
     assert ratio(proto, model, {"x": random(1, 4, 6, 6, seed=9)}) > 35
 
 
 @pytest.mark.parametrize("method", ["minmax", "percentile", "mse", "entropy"])
 def test_every_method_works(method: str) -> None:
     proto = convs()
-    model, _ = quantised(proto, method=method)
+    model, _ = quantized(proto, method=method)
     assert ratio(proto, model, {"x": random(1, 4, 6, 6, seed=9)}) > 15
 
 
@@ -147,7 +147,7 @@ def test_the_axis_of_a_weight(
     text: str, shape: tuple[int, ...], axis: int | None, opset: int
 ) -> None:
     proto = model_of(text, opset, w=random(*shape))
-    model, _ = quantised(proto)
+    model, _ = quantized(proto)
     units = [node for node in model.main.nodes_of("DequantizeLinear") if node.inputs[0].const is not None]  # type: ignore[union-attr]  # it has one
     (unit,) = units
     scale = unit.inputs[1]
@@ -169,7 +169,7 @@ def test_values_that_only_move_share_a_scale() -> None:
     proto = model_of(
         text, w=random(4, 4, 1, 1), v=random(4, 4, 1, 1, seed=1, scale=9), u=random(8, 8, 1, 1)
     )
-    model, _ = quantised(proto)
+    model, _ = quantized(proto)
     found = {}
     for node in model.main.nodes_of("QuantizeLinear"):
         source, scale = node.inputs[0], node.inputs[1]
@@ -187,7 +187,7 @@ def test_a_sum_of_quantised_values_is_quantised() -> None:
     (float[1,4,6,6] x) => (float[1,4,6,6] y)
     { a = Conv(x, w) r = Relu(a) b = Conv(r, w) s = Add(r, b) q = Relu(s) c = Conv(q, w) y = Abs(c) }
     """
-    model, _ = quantised(model_of(text, w=random(4, 4, 1, 1)))
+    model, _ = quantized(model_of(text, w=random(4, 4, 1, 1)))
     (add,) = model.main.nodes_of("Add")
     assert [node.op_type for node in add.predecessors] == ["DequantizeLinear"] * 2
     shared = {node.inputs[1] for node in model.main.nodes_of("Conv")}
@@ -200,7 +200,7 @@ def test_softmax_and_its_products() -> None:
     { s = MatMul(q, k) m = Where(keep, s, lowest) p = Softmax(m) y = MatMul(p, q) }
     """
     proto = parse(text)
-    model, found = quantised(proto)
+    model, found = quantized(proto)
     (softmax,) = model.main.nodes_of("Softmax")
     assert [node.op_type for node in softmax.predecessors] == ["Where"]
     assert "2 of 2 products are quantised" in found
@@ -212,7 +212,7 @@ def test_zeros_have_a_scale_of_one() -> None:
         "(float[N,4] x) => (float[N,2] y) { z = Sub(x, x) y = MatMul(z, w) }",
         w=np.zeros((4, 2), np.float32),
     )
-    model, _ = quantised(proto)
+    model, _ = quantized(proto)
     (scale,) = {float(scale.max()) for scale in scales(model)[:1]}
     assert scale == 1.0
 
@@ -220,7 +220,7 @@ def test_zeros_have_a_scale_of_one() -> None:
 def test_a_channel_of_zeros_takes_the_scale_of_the_tensor() -> None:
     weight = random(4, 2)
     weight[:, 1] = 0
-    model, _ = quantised(
+    model, _ = quantized(
         model_of("(float[N,4] x) => (float[N,2] y) { y = MatMul(x, w) }", w=weight)
     )
     (scale,) = [scale for scale in scales(model) if scale.shape == (2,)]
@@ -235,7 +235,7 @@ def test_a_large_bias_raises_the_scale_of_its_channel() -> None:
         w=weight,
         b=np.array([1, 1000], np.float32),
     )
-    model, _ = quantised(proto)
+    model, _ = quantized(proto)
     y = run(model.to_proto(), {"x": random(1, 4, 3, 3)})["y"]
     np.testing.assert_allclose(y[0, 1], 1000, rtol=1e-3)
 
@@ -249,7 +249,7 @@ BODIES = """
 
 def test_bodies_read_quantised_values_of_the_graph_around() -> None:
     proto = model_of(BODIES, w=random(4, 4))
-    model, found = quantised(proto)
+    model, found = quantized(proto)
     assert "1 of 2 products are quantised" in found
     assert any("a value inside a body is not measured" in each for each in found)
     feeds = {"c": np.array(True), "x": random(2, 4)}
@@ -269,7 +269,7 @@ def test_bodies_read_quantised_values_of_the_graph_around() -> None:
 def test_a_product_that_stays_float_has_its_reason(
     text: str, weights: dict[str, np.ndarray], reason: str
 ) -> None:
-    model, found = quantised(model_of(text, 17, **weights))
+    model, found = quantized(model_of(text, 17, **weights))
     assert any(reason in each for each in found), found
     assert not model.main.nodes_of("QuantizeLinear")
 
@@ -279,29 +279,29 @@ def test_an_operand_with_masks_stays_float() -> None:
     (float[2,4] x, bool[4] keep) => (float[2,4] y) <float lowest = {-3.4e38}>
     { m = Where(keep, x, lowest) p = Softmax(m) z = MatMul(m, w) y = Add(p, z) }
     """
-    _, found = quantised(model_of(text, w=random(4, 4)))
+    _, found = quantized(model_of(text, w=random(4, 4)))
     assert any("an operand has masks" in each for each in found)
 
 
 def test_the_user_keeps_operators_and_nodes() -> None:
     proto = convs()
     proto.graph.node[2].name = "last"
-    model, found = quantised(proto, skip_op_types=["Conv"])
+    model, found = quantized(proto, skip_op_types=["Conv"])
     assert any("Conv is skipped" in each for each in found)
     assert not model.main.nodes_of("QuantizeLinear")
-    _, found = quantised(proto, skip_nodes=["la*"])
+    _, found = quantized(proto, skip_nodes=["la*"])
     assert any("the node is skipped" in each for each in found)
 
 
 def test_an_old_opset_has_no_quantize_linear() -> None:
     proto = model_of("(float[2,2] x) => (float[2,2] y) { y = MatMul(x, w) }", 9, w=random(2, 2))
-    _, found = quantised(proto)
+    _, found = quantized(proto)
     assert any("uint8 needs opset 10, the model has 9" in each for each in found)
 
 
 def test_a_quantised_model_stays_as_it_is() -> None:
-    model, _ = quantised(convs())
-    _, found = quantised(model.to_proto())
+    model, _ = quantized(convs())
+    _, found = quantized(model.to_proto())
     assert any("the model is quantised already" in each for each in found)
 
 
@@ -318,7 +318,7 @@ def test_a_quantised_model_stays_as_it_is() -> None:
 def test_the_table_of_a_backend_decides(
     backend: str, activations: DataType, weights: DataType, zero: int | None
 ) -> None:
-    model, _ = quantised(convs(), backend=backend)
+    model, _ = quantized(convs(), backend=backend)
     for node in model.main.nodes_of("QuantizeLinear"):
         assert node.output.dtype == activations
         point = node.inputs[2]
@@ -336,21 +336,21 @@ def test_the_table_of_a_backend_decides(
 
 
 def test_weights_of_seven_bits_are_an_option() -> None:
-    model, _ = quantised(convs(), backend="onnxruntime_cpu", reduce_range=False)
+    model, _ = quantized(convs(), backend="onnxruntime_cpu", reduce_range=False)
     assert any(np.abs(v.const.astype(int)).max() == 127 for v in model.main.initializers if v.dtype == DataType.INT8 and v.const is not None)  # fmt: skip
 
 
 def test_an_operator_that_the_target_lacks_stays_float() -> None:
     text = "(float[1,8,5,5] x) => (float[1,4,7,7] y) { y = ConvTranspose(x, w) }"
     proto = model_of(text, w=random(8, 4, 3, 3))
-    _, found = quantised(proto, backend="onnxruntime_cpu")
+    _, found = quantized(proto, backend="onnxruntime_cpu")
     assert any("the target has no integer ConvTranspose" in each for each in found)
 
 
 def test_unsigned_weights() -> None:
     text = "(float[2,4] x) => (float[2,4] y) { y = MatMul(x, w) }"
     proto = model_of(text, w=random(4, 4))
-    model, _ = quantised(proto, backend="qnn_htp")
+    model, _ = quantized(proto, backend="qnn_htp")
     assert ratio(proto, model, {"x": random(2, 4, seed=4)}) > 18
     assert {node.inputs[0].dtype for node in model.main.nodes_of("DequantizeLinear")} == {DataType.UINT8}  # type: ignore[union-attr]  # fmt: skip  # it has one
 
@@ -362,10 +362,10 @@ def test_a_budget_returns_the_worst_products_to_float() -> None:
     """
     spread = (10.0 ** np.linspace(-3, 3, 16)).astype(np.float32)
     proto = model_of(text, w=random(16, 16), big=spread)
-    loose, found = quantised(proto, budget="sqnr>=1dB")
+    loose, found = quantized(proto, budget="sqnr>=1dB")
     assert not any("returned" in each for each in found)
     assert len(loose.main.nodes_of("QuantizeLinear")) == 2
-    strict, found = quantised(proto, budget="sqnr>=60 dB")
+    strict, found = quantized(proto, budget="sqnr>=60 dB")
     assert any("returned to float" in each for each in found)
     assert any("the budget sqnr>=60" in each for each in found)
     assert len(strict.main.nodes_of("QuantizeLinear")) < 2
@@ -381,7 +381,7 @@ def test_samples_are_read(tmp_path: object) -> None:
     folder = str(tmp_path)
     for number in range(2):
         np.savez(f"{folder}/{number}.npz", x=np.full((1, 4, 6, 6), 3 * (number + 1), np.float32))
-    model, found = quantised(convs(), inputs=[folder], method="minmax")
+    model, found = quantized(convs(), inputs=[folder], method="minmax")
     assert not any("generated inputs" in each for each in found)
     (scale,) = {
         node.inputs[1].const.item()  # type: ignore[union-attr]  # it has one
@@ -389,7 +389,7 @@ def test_samples_are_read(tmp_path: object) -> None:
         if node.inputs[0] is model.main.inputs[0]
     }
     assert scale == pytest.approx(6 / 255)
-    _, found = quantised(convs())
+    _, found = quantized(convs())
     assert any("ranges are those of generated inputs" in each for each in found)
 
 
@@ -409,7 +409,7 @@ def test_a_result_has_the_scale_that_its_target_prescribes(
     op_type: str, scale: float, zero: int
 ) -> None:
     proto = model_of(ATTENTION.replace("OP", op_type))
-    model, _ = quantised(proto, backend="int8_npu")
+    model, _ = quantized(proto, backend="int8_npu")
     data = model.main.nodes_of("MatMul")[0].inputs[0]
     assert data is not None
     assert data.producer is not None
@@ -418,7 +418,7 @@ def test_a_result_has_the_scale_that_its_target_prescribes(
     assert middle is not None
     assert found.const == np.float32(scale)
     assert middle.const == zero
-    free, _ = quantised(proto)
+    free, _ = quantized(proto)
     assert all(np.float32(scale) != each for each in scales(free))
 
 
@@ -441,7 +441,7 @@ def test_an_average_that_kernels_of_integers_compute_otherwise(
         opset=19,
         w=random(3, 3, 1, 1),
     )
-    model, _ = quantised(proto)
+    model, _ = quantized(proto)
     (pool,) = [node for node in model.main.nodes if node.op_type == "AveragePool"]
     read, (reader,) = pool.inputs[0], pool.output.readers
     assert read is not None

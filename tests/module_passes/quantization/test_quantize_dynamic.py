@@ -8,7 +8,7 @@ import pytest
 from onnx import numpy_helper
 
 from tests.saturation import products_that
-from tiered import Model, OutputBudget, PassContext, get_pass, quantise_dynamically
+from tiered import Model, OutputBudget, PassContext, get_pass, quantize_dynamically
 from tiered.numerics.quantization.deployed import SATURATION
 from tiered.runtime import run_reference
 from tiered.runtime.byte_products import ByteProducts
@@ -27,7 +27,7 @@ def model_of(text: str, opset: int = 17, **weights: np.ndarray) -> onnx.ModelPro
     return proto
 
 
-def quantised(proto: onnx.ModelProto, **options: object) -> tuple[Model, list[str]]:
+def quantized(proto: onnx.ModelProto, **options: object) -> tuple[Model, list[str]]:
     """Return the quantised model, valid and at rest, and the findings."""
     model, ctx = Model.from_proto(proto), PassContext.isolated()
     pass_ = get_pass("quantize_dynamic").with_options(**options)
@@ -64,7 +64,7 @@ def ratio(before: onnx.ModelProto, after: Model, feeds: dict[str, np.ndarray]) -
 @pytest.mark.parametrize("opset", [11, 17, 21])
 def test_products_with_constant_matrices(text: str, shape: tuple[int, ...], opset: int) -> None:
     proto = model_of(text, opset, w=random(*shape))
-    model, _ = quantised(proto)
+    model, _ = quantized(proto)
     assert len(model.main.nodes_of("MatMulInteger")) == 1
     feeds = {"x": random(4, 16, seed=1), "b": random(8, seed=2)}
     shapes = {value.name: value.rank for value in model.main.inputs}
@@ -95,13 +95,13 @@ def test_products_that_saturate_here_are_a_finding(
 ) -> None:
     proto = model_of("(float[N,16] x) => (float[N,8] y) { y = MatMul(x, w) }", w=random(16, 8))
     with products_that(answer):
-        _, found = quantised(proto, **options)
+        _, found = quantized(proto, **options)
     assert (SATURATION in found) == warns
 
 
 def test_integer_convolutions_never_saturate() -> None:
     with products_that("saturate"):
-        _, found = quantised(model_of(CONV, w=random(8, 4, 3, 3), b=random(8)), convolutions=True)
+        _, found = quantized(model_of(CONV, w=random(8, 4, 3, 3), b=random(8)), convolutions=True)
     assert "1 of 1 products are integer; 1 activations" in found
     assert SATURATION not in found
 
@@ -118,7 +118,7 @@ def test_a_budget_is_that_of_the_products_of_this_processor() -> None:
             model = Model.from_proto(proto)
             found: list[str] = []
             budget = OutputBudget(limit="sqnr>=30dB", inputs=samples)
-            quantise_dynamically(
+            quantize_dynamically(
                 model, found.append, lambda *skip: None, reduce_range=bits == 7, budget=budget
             )
         counts[answer, bits] = len(model.main.nodes_of("MatMulInteger"))
@@ -136,7 +136,7 @@ def test_a_budget_is_that_of_the_products_of_this_processor() -> None:
 def test_weights_of_several_matrices(data: str, weight: tuple[int, ...], result: str) -> None:
     text = f"(float[{data}] x) => (float[{result}] y) {{ y = MatMul(x, w) }}"
     proto = model_of(text, w=random(*weight))
-    model, found = quantised(proto)
+    model, found = quantized(proto)
     assert "1 of 1 products are integer; 1 activations" in found
     assert ratio(proto, model, {"x": random(*map(int, data.split(",")), seed=2)}) > 35
 
@@ -146,7 +146,7 @@ def test_an_activation_is_quantised_once() -> None:
     (float[N,16] x) => (float[N,8] y)
     { a = MatMul(x, w) b = MatMul(x, v) c = Add(a, b) d = MatMul(x, w) y = Add(c, d) }
     """
-    model, found = quantised(model_of(text, w=random(16, 8), v=random(16, 8, seed=1)))
+    model, found = quantized(model_of(text, w=random(16, 8), v=random(16, 8, seed=1)))
     assert len(model.main.nodes_of("DynamicQuantizeLinear")) == 1
     assert "3 of 3 products are integer; 1 activations" in found
     weights = {node.inputs[1] for node in model.main.nodes_of("MatMulInteger")}
@@ -158,10 +158,10 @@ CONV = "(float[1,4,6,6] x) => (float[1,8,3,3] y) { y = Conv<strides = [2,2], pad
 
 def test_a_convolution_is_quantised_on_request() -> None:
     proto = model_of(CONV, w=random(8, 4, 3, 3), b=random(8, seed=1))
-    model, found = quantised(proto)
+    model, found = quantized(proto)
     assert any("a Conv is quantised on request only" in each for each in found)
     assert not model.main.nodes_of("DynamicQuantizeLinear")
-    model, _ = quantised(proto, convolutions=True)
+    model, _ = quantized(proto, convolutions=True)
     assert len(model.main.nodes_of("ConvInteger")) == 1
     assert ratio(proto, model, {"x": random(1, 4, 6, 6, seed=2)}) > 30
 
@@ -185,21 +185,21 @@ def test_a_convolution_is_quantised_on_request() -> None:
 def test_a_product_that_stays_float_has_its_reason(
     text: str, weights: dict[str, np.ndarray], reason: str
 ) -> None:
-    model, found = quantised(model_of(text, 17, **weights))
+    model, found = quantized(model_of(text, 17, **weights))
     assert any(reason in each for each in found), found
     assert not model.main.nodes_of("DynamicQuantizeLinear")
 
 
 def test_an_old_opset() -> None:
     text = "(float[2,2] x) => (float[2,2] y) { y = MatMul(x, w) }"
-    _, found = quantised(model_of(text, 10, w=random(2, 2)))
+    _, found = quantized(model_of(text, 10, w=random(2, 2)))
     assert any("needs opset 11, the model has 10" in each for each in found)
 
 
 def test_the_user_keeps_nodes() -> None:
     text = "(float[2,2] x) => (float[2,2] y) { y = MatMul(x, w) }"
     for options in ({"skip_op_types": ["MatMul"]}, {"skip_nodes": ["*"]}):
-        _, found = quantised(model_of(text, w=random(2, 2)), **options)
+        _, found = quantized(model_of(text, w=random(2, 2)), **options)
         assert any("the node is skipped" in each for each in found)
 
 
@@ -210,7 +210,7 @@ def test_bodies_use_the_activation_of_the_graph_around() -> None:
                  else_branch = h () => (float[2,4] b) { n = Exp(x) b = MatMul(n, w) }> }
     """
     proto = model_of(text, w=random(4, 4))
-    model, _ = quantised(proto)
+    model, _ = quantized(proto)
     for c in (True, False):
         assert ratio(proto, model, {"c": np.array(c), "x": random(2, 4, seed=1)}) > 28
 
@@ -221,7 +221,7 @@ def test_data_that_is_quantised_is_not_quantised_again() -> None:
     { q = QuantizeLinear(x, s, z) d = DequantizeLinear(q, s, z) y = MatMul(d, w) }
     """
     proto = model_of(text, w=random(16, 8))
-    model, found = quantised(proto)
+    model, found = quantized(proto)
     assert model.to_proto() == proto
     assert any("data is quantised already" in each for each in found)
 

@@ -9,10 +9,10 @@ from tiered import (
     DataType,
     Model,
     PassContext,
-    QuantisationSettings,
+    QuantizationSettings,
     budget_of,
     get_pass,
-    quantise_model,
+    quantize_model,
 )
 from tiered.numerics.precision.effects import output_effects
 from tiered.support.errors import UsageError
@@ -103,10 +103,10 @@ def test_an_operator_without_a_gradient_is_an_error() -> None:
 @pytest.mark.parametrize(("order", "first"), [("error", "faint"), ("sensitivity", "strong")])
 def test_a_budget_of_quantisation_returns_products_in_its_order(order: str, first: str) -> None:
     model = Model.from_proto(_arms())
-    settings = QuantisationSettings(
+    settings = QuantizationSettings(
         inputs=_samples(), budget=budget_of("sqnr>=55dB"), order=order  # type: ignore[arg-type]  # a Literal
     )
-    found = quantise_model(model, settings)
+    found = quantize_model(model, settings)
     assert found.returned[0][0].label == first
     assert len(found.returned) == (2 if order == "error" else 1)
     assert found.sqnr is not None

@@ -8,7 +8,7 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
-from tiered import Model, PassContext, QuantisationSettings, budget_of, get_pass, quantise_model
+from tiered import Model, PassContext, QuantizationSettings, budget_of, get_pass, quantize_model
 from tiered.support.errors import VerificationError
 from tiered.testing import parse
 
@@ -46,12 +46,12 @@ def test_other_operators_of_an_integer_target_do_not_return_so_the_budget_fails(
 
 def test_classes_that_differ_are_the_error() -> None:
     proto, samples = _classes(1000)
-    settings = QuantisationSettings(inputs=samples, budget=budget_of("relative<=0.004"))
-    found = quantise_model(Model.from_proto(proto), settings)
+    settings = QuantizationSettings(inputs=samples, budget=budget_of("relative<=0.004"))
+    found = quantize_model(Model.from_proto(proto), settings)
     assert (found.sqnr, len(found.returned)) == (None, 1)
     said: list[str] = []
-    free = QuantisationSettings(inputs=samples, measures=True)
-    found = quantise_model(Model.from_proto(proto), free, said.append)
+    free = QuantizationSettings(inputs=samples, measures=True)
+    found = quantize_model(Model.from_proto(proto), free, said.append)
     assert found.differing is not None
     assert 0 < found.differing < 0.5
     assert f"no output is of floats; {found.differing:.2%} of the elements differ" in said
@@ -71,9 +71,9 @@ def test_the_other_ways_count_classes_too(name: str, tmp_path: Path) -> None:
 def test_nothing_that_is_measured_meets_no_budget() -> None:
     text = "(float[N,4] x) => (int64[2,M] y) { a = MatMul(x, w) b = Abs(a) c = Neg(b) "
     proto = _model(text + "d = Relu(c) y = NonZero(d) }", 4, 4)
-    settings = QuantisationSettings(budget=budget_of("relative<=0.5"), samples=2)
+    settings = QuantizationSettings(budget=budget_of("relative<=0.5"), samples=2)
     with pytest.raises(VerificationError, match="no output was measured"):
-        quantise_model(Model.from_proto(proto), settings)
+        quantize_model(Model.from_proto(proto), settings)
 
 
 @pytest.mark.parametrize("count", [None, 8])
@@ -87,9 +87,9 @@ def test_measuring_does_not_change_the_result(count: int | None) -> None:
     results = []
     for measures in (False, True):
         model = Model.from_proto(proto)
-        settings = QuantisationSettings(
+        settings = QuantizationSettings(
             inputs=samples, method="minmax", samples=2, measures=measures
         )
-        quantise_model(model, settings)
+        quantize_model(model, settings)
         results.append(model.to_proto().SerializeToString())
     assert results[0] == results[1]

@@ -7,7 +7,7 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
-from tiered import Model, PassContext, QuantisationSettings, get_pass, quantise_model
+from tiered import Model, PassContext, QuantizationSettings, get_pass, quantize_model
 from tiered.numerics.calibration.observers import METHODS, Method
 from tiered.numerics.quantization.choice import chosen
 from tiered.testing import parse
@@ -68,10 +68,10 @@ def test_the_choice_is_that_of_each_method_alone(*, held: bool) -> None:
     samples = [outlying(seed) for seed in range(8 if held else 3)]
     ratios = {}
     for method in METHODS:
-        settings = QuantisationSettings(inputs=samples, method=method, measures=True)
-        ratios[method] = quantise_model(Model.from_proto(model_of(TWO)), settings).sqnr
+        settings = QuantizationSettings(inputs=samples, method=method, measures=True)
+        ratios[method] = quantize_model(Model.from_proto(model_of(TWO)), settings).sqnr
     model = Model.from_proto(model_of(TWO))
-    found = quantise_model(model, QuantisationSettings(inputs=samples, method="auto"))
+    found = quantize_model(model, QuantizationSettings(inputs=samples, method="auto"))
     assert found.method is not None
     best = max(value for value in ratios.values() if value is not None)
     assert ratios[found.method.method] == pytest.approx(best)

@@ -5,7 +5,7 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
-from tiered import Model, PassContext, QuantisationSettings, get_pass, quantise_model
+from tiered import Model, PassContext, QuantizationSettings, get_pass, quantize_model
 from tiered.graph.queries.multiply_adds import multiply_adds
 from tiered.numerics.quantization.report import report_of
 from tiered.targets import get_backend
@@ -34,13 +34,13 @@ RECURRENT = """
 def test_recurrent_layers_count_and_are_listed(op_type: str, gates: int) -> None:
     weights = {"w": (1, gates * 16, 8), "r": (1, gates * 16, 16), "v": (16, 4)}
     proto = _model(RECURRENT % op_type, 12, **weights)
-    found = quantise_model(Model.from_proto(proto), QuantisationSettings(samples=1, measures=True))
+    found = quantize_model(Model.from_proto(proto), QuantizationSettings(samples=1, measures=True))
     report = report_of(found, found.shapes)
     recurrent, product = report.rows
     assert (recurrent.reason, product.reason) == (f"there is no integer {op_type}", "")
     assert (recurrent.macs, product.macs) == (5 * gates * 16 * (8 + 16), 5 * 16 * 4)
     assert report.share_of_macs == product.macs / (product.macs + recurrent.macs)
-    assert (report.quantised, len(report.rows)) == (1, 2)
+    assert (report.quantized, len(report.rows)) == (1, 2)
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_multiply_adds_of_layers(text: str, opset: int, macs: int) -> None:
 
 def test_an_einsum_of_one_operand_is_no_layer() -> None:
     text = '(float[3,4] a) => (float[4,3] y) { y = Einsum<equation="ij->ji">(a) }'
-    found = quantise_model(Model.from_proto(parse(text, opset=17)), QuantisationSettings())
+    found = quantize_model(Model.from_proto(parse(text, opset=17)), QuantizationSettings())
     assert found.plan.kept == []
 
 
@@ -89,9 +89,9 @@ def test_what_a_target_of_integers_does_not_take_is_listed(batch: str, count: in
         "{ a = Conv(x, w) s = Sigmoid(a) m = Mul(a, s) y = GlobalAveragePool(m) }"
     )
     said: list[str] = []
-    found = quantise_model(
+    found = quantize_model(
         Model.from_proto(_model(text, w=(4, 3, 3, 3))),
-        QuantisationSettings(samples=1),
+        QuantizationSettings(samples=1),
         said.append,
         backend=get_backend("int8_npu"),
     )

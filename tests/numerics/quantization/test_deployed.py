@@ -8,31 +8,31 @@ import pytest
 from onnx import numpy_helper
 
 from tests.saturation import products_that
-from tiered import Model, QuantisationSettings, budget_of, quantise_model
+from tiered import Model, QuantizationSettings, budget_of, quantize_model
 from tiered.numerics.precision.noise import Reference
 from tiered.numerics.quantization.deployed import SATURATION, deviation
-from tiered.numerics.quantization.quantize import Quantised
+from tiered.numerics.quantization.quantize import QuantizationResult
 from tiered.numerics.quantization.report import report_of
 from tiered.runtime.byte_products import ByteProducts
 from tiered.support.errors import RuntimeFailure
 from tiered.testing import parse
 
 
-def _quantised(**options: Any) -> tuple[Quantised, list[str]]:
+def _quantized(**options: Any) -> tuple[QuantizationResult, list[str]]:
     proto = parse("(float[2,8] x) => (float[2,8] y) { a = MatMul(x, w) y = Relu(a) }", opset=17)
     random = np.random.default_rng(0)
     weight = random.standard_normal((8, 8)).astype(np.float32)
     proto.graph.initializer.append(numpy_helper.from_array(weight, "w"))
     samples = [{"x": random.standard_normal((2, 8)).astype(np.float32)} for _ in range(4)]
     said: list[str] = []
-    settings = QuantisationSettings(**{"inputs": samples, "measures": True, **options})
-    return quantise_model(Model.from_proto(proto), settings, said.append), said
+    settings = QuantizationSettings(**{"inputs": samples, "measures": True, **options})
+    return quantize_model(Model.from_proto(proto), settings, said.append), said
 
 
 @pytest.mark.parametrize("answer", ["exact", "saturate"])
 def test_both_ratios_are_measured_and_reported(answer: ByteProducts) -> None:
     with products_that(answer):
-        found, said = _quantised(processor="vnni")
+        found, said = _quantized(processor="vnni")
     assert found.sqnr is not None
     assert found.deployed is not None
     record = report_of(found, found.shapes).record()
@@ -49,7 +49,7 @@ def test_both_ratios_are_measured_and_reported(answer: ByteProducts) -> None:
 
 def test_weights_of_seven_bits_have_no_warning() -> None:
     with products_that("saturate"):
-        found, said = _quantised(reduce_range=True)
+        found, said = _quantized(reduce_range=True)
     assert found.sqnr is not None
     assert found.deployed == pytest.approx(found.sqnr, abs=0.1)
     assert not found.is_saturated
@@ -58,20 +58,20 @@ def test_weights_of_seven_bits_have_no_warning() -> None:
 
 def test_saturation_is_a_finding_without_measurements_too() -> None:
     with products_that("exact"):
-        assert SATURATION not in _quantised(measures=False)[1]
+        assert SATURATION not in _quantized(measures=False)[1]
     with products_that("saturate"):
-        assert SATURATION in _quantised(measures=False, processor="vnni")[1]
-        assert SATURATION in _quantised(measures=False, reduce_range=False)[1]
-        assert SATURATION not in _quantised(measures=False)[1]
+        assert SATURATION in _quantized(measures=False, processor="vnni")[1]
+        assert SATURATION in _quantized(measures=False, reduce_range=False)[1]
+        assert SATURATION not in _quantized(measures=False)[1]
 
 
 def test_a_budget_is_that_of_the_deployed_model_where_it_saturates() -> None:
     budget = budget_of("sqnr>=20dB")
     with products_that("exact"):
-        exact, _ = _quantised(budget=budget)
+        exact, _ = _quantized(budget=budget)
     with products_that("saturate"):
-        saturated, said = _quantised(budget=budget, reduce_range=False)
-        others = [_quantised(budget=budget, **each)[0] for each in ({}, {"reduce_range": True})]
+        saturated, said = _quantized(budget=budget, reduce_range=False)
+        others = [_quantized(budget=budget, **each)[0] for each in ({}, {"reduce_range": True})]
     assert (len(exact.returned), len(saturated.returned)) == (0, 1)
     assert [len(each.returned) for each in others] == [0, 0]
     assert SATURATION in said
@@ -82,7 +82,7 @@ def test_optimisations_that_do_not_run_the_model_are_said(monkeypatch: pytest.Mo
         raise RuntimeFailure("no kernel")
 
     monkeypatch.setattr(Reference, "deployed", refuse)
-    found, said = _quantised()
+    found, said = _quantized()
     assert found.deployed is None
     assert "onnxruntime does not run the model with its own optimisations" in said
     assert report_of(found, found.shapes).record()["sqnr_deployed"] is None

@@ -14,7 +14,7 @@ from tiered.numerics.quantization.configs.policies import (
     QuantizationProperty as P,
 )
 from tiered.numerics.quantization.configs.qdq import write_configs
-from tiered.numerics.quantization.configs.quantable import QuantableNode, quantise_node
+from tiered.numerics.quantization.configs.quantable import QuantableNode, quantize_node
 from tiered.numerics.quantization.configs.states import QuantizationStates as S
 from tiered.numerics.quantization.configs.tensors import TensorQuantizationConfig
 from tiered.runtime import Session
@@ -42,7 +42,7 @@ def unit(policy: QuantizationPolicy) -> tuple[Model, QuantableNode, TensorQuanti
     floating = TensorQuantizationConfig(whole, state=S.FP32)
     configs = OperationQuantizationConfig([TensorQuantizationConfig(whole), weight], [floating])
     (node,) = made.main.nodes
-    return made, quantise_node(node, configs), weight
+    return made, quantize_node(node, configs), weight
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=repr)
@@ -104,7 +104,7 @@ def test_a_shape_stays_an_soi_through_all_steps() -> None:
     shape = TensorQuantizationConfig(WHOLE, state=S.SOI)
     configs = [TensorQuantizationConfig(WHOLE), shape]
     (node,) = made.main.nodes
-    quantable = quantise_node(
+    quantable = quantize_node(
         node, OperationQuantizationConfig(configs, [TensorQuantizationConfig(WHOLE)])
     )
     assert activate_configs(made, [{"x": X}]) == []
@@ -129,7 +129,7 @@ def test_a_passive_bias_is_baked_and_restored() -> None:
     weight = TensorQuantizationConfig(CHANNELS, channel_axis=1)
     configs = [TensorQuantizationConfig(WHOLE), weight, bias]
     (node,) = made.main.nodes
-    quantable = quantise_node(
+    quantable = quantize_node(
         node, OperationQuantizationConfig(configs, [TensorQuantizationConfig(WHOLE)])
     )
     assert activate_configs(made, [{"x": X}]) == []

@@ -33,7 +33,7 @@ def halved(dtype: str, numpy_dtype: Any) -> onnx.ModelProto:
     return proto
 
 
-def quantised(proto: onnx.ModelProto, name: str) -> tuple[onnx.ModelProto, list[str]]:
+def quantized(proto: onnx.ModelProto, name: str) -> tuple[onnx.ModelProto, list[str]]:
     model, ctx = Model.from_proto(proto), PassContext.isolated()
     get_pass(name).apply(model, ctx)
     made = model.to_proto()
@@ -46,7 +46,7 @@ def quantised(proto: onnx.ModelProto, name: str) -> tuple[onnx.ModelProto, list[
 @pytest.mark.parametrize("name", NAMES)
 def test_a_model_of_halves_is_quantised(name: str) -> None:
     proto = halved("float16", np.float16)
-    made, remarks = quantised(proto, name)
+    made, remarks = quantized(proto, name)
     assert any("4 nodes compute in float instead of float16" in each for each in remarks)
     assert made.graph.input[0] == proto.graph.input[0]
     assert made.graph.output[0] == proto.graph.output[0]
@@ -56,7 +56,7 @@ def test_a_model_of_halves_is_quantised(name: str) -> None:
 
 
 def test_a_table_stays_in_halves() -> None:
-    made, _ = quantised(halved("float16", np.float16), "quantize")
+    made, _ = quantized(halved("float16", np.float16), "quantize")
     dtypes = {each.name: each.data_type for each in made.graph.initializer}
     assert dtypes["t"] == onnx.TensorProto.FLOAT16
     assert sum(dtype == onnx.TensorProto.INT8 for dtype in dtypes.values()) >= 2
@@ -69,7 +69,7 @@ def test_a_model_of_bfloat16_is_quantised() -> None:
     proto.graph.initializer.append(
         onnx.helper.make_tensor("w", 16, (16, 16), weight.tobytes(), raw=True)
     )
-    made, _ = quantised(proto, "quantize_dynamic")
+    made, _ = quantized(proto, "quantize_dynamic")
     assert "MatMulInteger" in [node.op_type for node in made.graph.node]
     feeds = {"x": drawn(8, 16, seed=3).astype(ml_dtypes.bfloat16)}
     exact, found = (run_reference(each, feeds)["y"].astype(np.float64) for each in (proto, made))

@@ -8,11 +8,11 @@ from onnx import numpy_helper
 from tiered import (
     Model,
     PassContext,
-    QuantisationSettings,
+    QuantizationSettings,
     get_backend,
     get_pass,
     pipeline_for,
-    quantise_model,
+    quantize_model,
 )
 from tiered.numerics.quantization.report import report_of
 from tiered.runtime import run
@@ -21,7 +21,7 @@ from tiered.testing import parse
 NPU = get_backend("int8_npu")
 
 
-def quantised(text: str, backend: str = "int8_npu", **weights: np.ndarray) -> tuple[Model, Model]:
+def quantized(text: str, backend: str = "int8_npu", **weights: np.ndarray) -> tuple[Model, Model]:
     """Return a model, and the same quantised for a target; a second run changes nothing."""
     proto = parse(text, opset=18)
     proto.graph.initializer.extend(
@@ -67,14 +67,14 @@ def decibels(before: Model, after: Model, feeds: dict[str, np.ndarray]) -> float
 )
 def test_every_operator_of_the_table_is_quantised(nodes: str) -> None:
     text = f"(float[8,8] x) => (float[8,8] y) <int64[1] axes = {{1}}> {{ {nodes} }}"
-    before, model = quantised(text, w=random(8, 8))
+    before, model = quantized(text, w=random(8, 8))
     assert [value.name for value in model.main.outputs] == ["y"]
     assert refused(model) == []
     assert decibels(before, model, {"x": random(8, 8, seed=1)}) > 15
 
 
 def test_a_relu_stays_a_part_of_its_producer() -> None:
-    _, model = quantised("(float[8,8] x) => (float[8,8] y) { a = Add(x, x) y = Relu(a) }")
+    _, model = quantized("(float[8,8] x) => (float[8,8] y) { a = Add(x, x) y = Relu(a) }")
     (added,) = model.main.nodes_of("Add")
     assert [node.op_type for node in added.output.readers] == ["Relu"]
     with PassContext(opt_level=2, backend=NPU):
@@ -83,7 +83,7 @@ def test_a_relu_stays_a_part_of_its_producer() -> None:
 
 
 def test_movement_has_one_scale() -> None:
-    _, model = quantised(
+    _, model = quantized(
         "(float[2,4] x) => (float[4,4] y) { a = Exp(x) b = Concat<axis = 0>(a, x) y = Identity(b) }"
     )
     (concat,) = model.main.nodes_of("Concat")
@@ -105,21 +105,21 @@ def test_movement_has_one_scale() -> None:
 )
 def test_operators_that_the_target_lacks_are_legalized_first(nodes: str) -> None:
     text = f"(float[6,8] x) => (float[6,8] y) {{ {nodes} }}"
-    before, model = quantised(text, g=np.abs(random(8)) + 1)
+    before, model = quantized(text, g=np.abs(random(8)) + 1)
     left = [text for text in refused(model) if not text.startswith("Clip")]
     assert left == [], "a Clip is a part of its producer"
     assert decibels(before, model, {"x": random(6, 8, seed=1)}) > 15
 
 
 def test_an_operator_without_a_legalization_is_named() -> None:
-    _, model = quantised("(float[4] x) => (float[4] y) { a = Abs(x) y = Cos(a) }")
+    _, model = quantized("(float[4] x) => (float[4] y) { a = Abs(x) y = Cos(a) }")
     assert refused(model) == ["Cos: the target has no such operator"]
 
 
 def test_masked_scores_stay_float() -> None:
     mask = np.where(np.tri(4), 0, -1e9)
     nodes = "a = Add(x, m) b = Softmax(a) y = MatMul(b, x)"
-    before, model = quantised(f"(float[4,4] x) => (float[4,4] y) {{ {nodes} }}", m=mask)
+    before, model = quantized(f"(float[4,4] x) => (float[4,4] y) {{ {nodes} }}", m=mask)
     assert sorted(text.split(":")[0] for text in refused(model)) == ["Add", "Softmax"]
     assert decibels(before, model, {"x": random(4, 4, seed=1)}) > 15
 
@@ -130,19 +130,19 @@ def test_scores_that_are_masked_by_an_input_stay_float() -> None:
     model = Model.from_proto(parse(text, opset=18))
     mask = np.where(np.tri(4), 0, -1e4).astype(np.float32)
     samples = [{"x": random(4, 4, seed=seed), "m": mask} for seed in range(4)]
-    found = quantise_model(model, QuantisationSettings(inputs=samples), backend=NPU)
+    found = quantize_model(model, QuantizationSettings(inputs=samples), backend=NPU)
     assert "m" not in found.parameters
     assert max(each.scale for each in found.parameters.values()) < 0.1
     assert sorted(text.split(":")[0] for text in refused(model)) == ["Add", "Softmax"]
 
 
 def test_a_target_with_floats_quantises_products_only() -> None:
-    _, model = quantised("(float[8,8] x) => (float[8,8] y) { y = Tanh(x) }", backend="qnn_htp")
+    _, model = quantized("(float[8,8] x) => (float[8,8] y) { y = Tanh(x) }", backend="qnn_htp")
     assert [node.op_type for node in model.main.nodes] == ["Tanh"]
 
 
 def test_floats_that_become_indices_stay() -> None:
-    _, model = quantised(
+    _, model = quantized(
         """(float[4,2] x, float[1] i) => (float[1,2] y) <float zero = {0}>
         { c = Mul(i, zero) e = Cast<to = 7>(c) y = Gather(x, e) }"""
     )
@@ -159,8 +159,8 @@ def test_a_user_keeps_an_operator_in_float() -> None:
 
 def test_the_report_names_products_by_their_results_before() -> None:
     proto = parse("(float[8,8] x) => (float[8,8] y) { a = MatMul(x, x) y = MatMul(a, x) }")
-    settings = QuantisationSettings(samples=2, measures=True)
-    found = quantise_model(Model.from_proto(proto), settings, backend=NPU)
+    settings = QuantizationSettings(samples=2, measures=True)
+    found = quantize_model(Model.from_proto(proto), settings, backend=NPU)
     rows = report_of(found, found.shapes).rows
     assert [(row.output, row.macs, row.dtype) for row in rows] == [
         ("a", 512, "int8 x int8"),
@@ -171,7 +171,7 @@ def test_the_report_names_products_by_their_results_before() -> None:
 def test_operators_without_products_are_measured_too() -> None:
     proto = parse("(float[8] x) => (float[8] y) { y = Tanh(x) }")
     model = Model.from_proto(proto)
-    found = quantise_model(model, QuantisationSettings(samples=2, measures=True), backend=NPU)
+    found = quantize_model(model, QuantizationSettings(samples=2, measures=True), backend=NPU)
     assert found.sqnr is not None
     assert found.sqnr > 20
     assert refused(model) == []

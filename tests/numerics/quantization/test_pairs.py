@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 from onnx import numpy_helper
 
 from tests.saturation import exact_product, products_that, saturating_product
-from tiered import Model, PassContext, QuantisationSettings, get_pass, quantise_model
+from tiered import Model, PassContext, QuantizationSettings, get_pass, quantize_model
 from tiered.numerics.quantization.pairs import Order, neighbours_of, within_pairs
 from tiered.numerics.quantization.scales import weight_of
 from tiered.numerics.quantization.scheme import Scheme
@@ -97,7 +97,7 @@ def test_pairs_follow_one_another_along_k(
     opset: int,
 ) -> None:
     model = Model.from_proto(_model(text, *shape, opset=opset))
-    quantise_model(model, QuantisationSettings(samples=1, processor=processor))
+    quantize_model(model, QuantizationSettings(samples=1, processor=processor))
     codes = _codes(model)
     assert np.abs(codes).max() > 63
     assert _sums(codes.transpose(axes)).max() <= 128
@@ -107,7 +107,7 @@ def test_pairs_follow_one_another_along_k(
 def test_a_conv_is_limited_in_both_orders(group: int) -> None:
     text = f"(float[1,6,5,5] x) => (float[1,8,N,M] y) {{ y = Conv<group={group}>(x, w) }}"
     model = Model.from_proto(_model(text, 8, 6 // group, 3, 3))
-    quantise_model(model, QuantisationSettings(samples=1, processor="avx2"))
+    quantize_model(model, QuantizationSettings(samples=1, processor="avx2"))
     codes = _codes(model)
     assert _sums(codes.reshape(8, -1)).max() <= 128
     assert _sums(codes.transpose(0, 2, 3, 1).reshape(8, -1)).max() <= 128
@@ -145,10 +145,10 @@ def test_saturating_products_of_limited_pairs_hold_a_budget_that_others_do_not()
     for name, reduce_range in {"pairs": None, "7 bits": True, "8 bits": False}.items():
         with products_that("saturate"):
             model = Model.from_proto(_model(text, 64, 8))
-            settings = QuantisationSettings(
+            settings = QuantizationSettings(
                 inputs=samples, measures=True, reduce_range=reduce_range
             )
-            ratios[name] = quantise_model(model, settings).deployed or 0.0
+            ratios[name] = quantize_model(model, settings).deployed or 0.0
     assert ratios["pairs"] > ratios["7 bits"] > ratios["8 bits"]
 
 

@@ -23,7 +23,7 @@ from tiered.numerics.quantization.configs.quantable import (
     dequantize_model,
     quantable_nodes,
     quantable_of,
-    quantise_node,
+    quantize_node,
     restore_model,
 )
 from tiered.numerics.quantization.configs.states import QuantizationStates as S
@@ -70,8 +70,8 @@ def gemm() -> tuple[Model, QuantableNode, QuantableNode]:
     operand.dominated_by = second.output_quantization_config[0]
     return (
         made,
-        quantise_node(named(made, "a"), first),
-        quantise_node(named(made, "y"), second),
+        quantize_node(named(made, "a"), first),
+        quantize_node(named(made, "y"), second),
     )
 
 
@@ -144,7 +144,7 @@ def test_scales_by_hand_are_kept() -> None:
 )
 def test_what_gets_no_scale_says_why(text: str, configs: Any, reason: str) -> None:
     made = model(text)
-    quantise_node(named(made, "y"), OperationQuantizationConfig(configs(), [floating()]))
+    quantize_node(named(made, "y"), OperationQuantizationConfig(configs(), [floating()]))
     (found,) = activate_configs(made, [{"x": np.ones(2, np.float32)}])
     assert found.reason == reason
 
@@ -152,7 +152,7 @@ def test_what_gets_no_scale_says_why(text: str, configs: Any, reason: str) -> No
 def test_data_without_a_finite_number_has_no_range() -> None:
     made = model("g (float[2] x) => (float[2] y) { z = Relu(x)  y = Relu(z) }")
     config = OperationQuantizationConfig([data()], [floating()])
-    quantise_node(named(made, "y"), config)
+    quantize_node(named(made, "y"), config)
     (found,) = activate_configs(made, [{"x": np.full(2, np.nan, np.float32)}])
     assert (found.value, found.reason) == ("z", "no finite number was seen")
 
@@ -176,7 +176,7 @@ def test_a_dominated_passive_config_follows_its_dominator() -> None:
     made = model("g (float[2] x) => (float[2] y) <float w = {3}> { y = Max(x, w) }")
     first, bound = data(), data(state=S.PASSIVE_INIT)
     bound.dominated_by = first
-    quantise_node(named(made, "y"), OperationQuantizationConfig([first, bound], [floating()]))
+    quantize_node(named(made, "y"), OperationQuantizationConfig([first, bound], [floating()]))
     assert activate_configs(made, [{"x": np.array([-1, 4], np.float32)}]) == []
     assert bound.state is S.PASSIVE
     assert bound.scale == first.scale
@@ -269,7 +269,7 @@ def test_a_shared_parameter_is_not_baked() -> None:
     )
     config = TensorQuantizationConfig(SYMMETRIC, scale=0.3, offset=0, state=S.ACTIVATED)
     configs = OperationQuantizationConfig([floating(), config], [floating()])
-    found = quantise_node(named(made, "y"), configs)
+    found = quantize_node(named(made, "y"), configs)
     with pytest.raises(ModelError, match="has other users; run the pass format_parameter"):
         found.bake()
     assert config.state is S.ACTIVATED
@@ -279,7 +279,7 @@ def test_a_parameter_with_nan_is_not_baked() -> None:
     made = model("g (float[2] x) => (float[2] y) <float[2] w = {1, nan}> { y = Add(x, w) }")
     config = TensorQuantizationConfig(SYMMETRIC, scale=0.3, offset=0, state=S.ACTIVATED)
     configs = OperationQuantizationConfig([floating(), config], [floating()])
-    found = quantise_node(named(made, "y"), configs)
+    found = quantize_node(named(made, "y"), configs)
     with pytest.raises(ModelError, match="has NaN or Inf"):
         found.bake()
     with pytest.raises(ModelError, match="has NaN or Inf"):
@@ -290,7 +290,7 @@ def test_a_default_that_callers_feed_is_no_parameter() -> None:
     text = "g (float[2] x, float[2] w = {1, 2}) => (float[2] y) { y = Add(x, w) }"
     made = model(text)
     config = TensorQuantizationConfig(SYMMETRIC, scale=0.3, offset=0, state=S.ACTIVATED)
-    found = quantise_node(
+    found = quantize_node(
         named(made, "y"), OperationQuantizationConfig([floating(), config], [floating()])
     )
     found.bake()
@@ -317,9 +317,9 @@ def test_a_function_keeps_dtype_and_shape(change: Any) -> None:
 def test_a_node_has_a_config_for_each_place() -> None:
     made = model(GEMM)
     with pytest.raises(ModelError, match="has 3 inputs, the config 1"):
-        quantise_node(named(made, "a"), OperationQuantizationConfig([data()], [data()]))
+        quantize_node(named(made, "a"), OperationQuantizationConfig([data()], [data()]))
     with pytest.raises(ModelError, match="has 1 outputs, the config 0"):
-        quantise_node(named(made, "y"), OperationQuantizationConfig([data()], []))
+        quantize_node(named(made, "y"), OperationQuantizationConfig([data()], []))
     assert quantable_nodes(made) == []
 
 
@@ -334,16 +334,16 @@ def test_what_is_no_float_tensor_stays_float(text: str, count: int) -> None:
     made = model(text)
     node, one = named(made, "y"), int(count == 2)
     with pytest.raises(ModelError, match=r"must be SOI or FP32"):
-        quantise_node(node, OperationQuantizationConfig([data() for _ in range(count)], [data()]))
+        quantize_node(node, OperationQuantizationConfig([data() for _ in range(count)], [data()]))
     configs = [data() for _ in range(count)]
     configs[1] = TensorQuantizationConfig(SYMMETRIC, state=S.SOI if one else S.FP32)
-    assert quantise_node(node, OperationQuantizationConfig(configs, [data()])).node is node
+    assert quantize_node(node, OperationQuantizationConfig(configs, [data()])).node is node
 
 
 def test_a_node_is_quantised_once() -> None:
     _, first, _ = gemm()
     with pytest.raises(ModelError, match="quantised already"):
-        quantise_node(first.node, first.config)
+        quantize_node(first.node, first.config)
 
 
 # --- Q/DQ -----------------------------------------------------------------------------------------
@@ -386,10 +386,10 @@ def test_operands_that_agree_share_a_pair_and_others_do_not() -> None:
     def active(scale: float) -> TensorQuantizationConfig:
         return data(scale=scale, offset=0, state=S.ACTIVATED)
 
-    quantise_node(
+    quantize_node(
         named(made, "a"), OperationQuantizationConfig([active(1), active(1)], [active(2)])
     )
-    quantise_node(
+    quantize_node(
         named(made, "y"), OperationQuantizationConfig([active(2), active(3)], [floating()])
     )
     write_configs(made)
@@ -406,7 +406,7 @@ def written(config: TensorQuantizationConfig, opset: int = 21, *, is_data: bool 
         proto.opset_import[0].version = opset
         made = Model.from_proto(proto)
     configs = [config, floating()] if is_data else [floating(), config]
-    quantise_node(named(made, "y"), OperationQuantizationConfig(configs, [floating()]))
+    quantize_node(named(made, "y"), OperationQuantizationConfig(configs, [floating()]))
     write_configs(made)
     return made
 
@@ -496,7 +496,7 @@ def test_a_node_of_a_body_is_written_in_the_body() -> None:
     (node,) = (node for node in body.nodes if node.op_type == "Mul")
     configs = [active(SYMMETRIC), TensorQuantizationConfig(SYMMETRIC)]
     result = TensorQuantizationConfig(SYMMETRIC)
-    quantise_node(node, OperationQuantizationConfig(configs, [result]))
+    quantize_node(node, OperationQuantizationConfig(configs, [result]))
     (unknown,) = activate_configs(made, [{"x": np.ones(2, np.float32), "c": np.array(True)}])
     assert unknown.reason == "a value inside a body is not measured"
     result.scale, result.offset, result.state = 0.5, 0, S.ACTIVATED

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from onnx import numpy_helper
 
-from tiered import Model, QuantisationSettings, quantise_model
+from tiered import Model, QuantizationSettings, quantize_model
 from tiered.numerics.precision.few_bits.operands import Operand
 from tiered.numerics.quantization import rounding
 from tiered.numerics.quantization.pairs import Order, neighbours_of, within_pairs
@@ -105,7 +105,7 @@ def test_many_columns_would_take_too_long(monkeypatch: pytest.MonkeyPatch) -> No
 # --- whole models ---------------------------------------------------------------------------------
 
 
-def quantised(
+def quantized(
     text: str, mode: RoundingMode, feeds: list[dict[str, Array]], **weights: Array
 ) -> tuple[onnx.ModelProto, onnx.ModelProto]:
     """Return a model, and the same quantised."""
@@ -114,7 +114,7 @@ def quantised(
         numpy_helper.from_array(array, name) for name, array in weights.items()
     )
     model = Model.from_proto(proto)
-    found = quantise_model(model, QuantisationSettings(inputs=feeds, rounding=mode))
+    found = quantize_model(model, QuantizationSettings(inputs=feeds, rounding=mode))
     assert found.plan.units
     return proto, model.to_proto()
 
@@ -154,7 +154,7 @@ def test_data_with_a_direction_loses_less(kind: str) -> None:
         for seed in range(9)
     ]
     found = {
-        mode: error(quantised(text, mode, feeds[:8], w=drawn(*shape)), feeds[8])
+        mode: error(quantized(text, mode, feeds[:8], w=drawn(*shape)), feeds[8])
         for mode in ("samples", "nearest")
     }
     assert found["samples"] < found["nearest"] * 0.8
@@ -176,11 +176,11 @@ def test_other_weights_are_rounded_to_nearest(text: str, shapes: dict[str, Any])
     feeds = [{"x": directed(int(np.prod(dims[:-1])), dims[-1], seed).reshape(dims)}
              for seed in range(8)]  # fmt: skip
     weights = {name: drawn(*shape) for name, shape in shapes.items()}
-    made = [quantised(text, mode, feeds, **weights)[1] for mode in ("samples", "nearest")]
+    made = [quantized(text, mode, feeds, **weights)[1] for mode in ("samples", "nearest")]
     assert codes_of(made[0]) == codes_of(made[1])
 
 
 def test_results_are_the_same_each_time() -> None:
     feeds = [{"x": directed(24, 32, seed)} for seed in range(8)]
-    made = [quantised(MATMUL, "samples", feeds, w=drawn(32, 16))[1] for _ in range(2)]
+    made = [quantized(MATMUL, "samples", feeds, w=drawn(32, 16))[1] for _ in range(2)]
     assert made[0] == made[1]

@@ -28,7 +28,7 @@ def model_of(text: str, **weights: Array) -> onnx.ModelProto:
     return proto
 
 
-def quantised(proto: onnx.ModelProto, name: str, **options: object) -> onnx.ModelProto:
+def quantized(proto: onnx.ModelProto, name: str, **options: object) -> onnx.ModelProto:
     model = Model.from_proto(proto)
     settings = {"samples": 2, **options} if name == "quantize" else options
     get_pass(name).with_options(**settings).apply(model, PassContext.isolated())
@@ -56,7 +56,7 @@ TABLE, FEEDS = drawn(400, 64), {"p": np.arange(50) * 7}
 def test_a_tied_table_is_a_weight(name: str, product: str, perm: str) -> None:
     """Beyond the growth that constant folding allows, too."""
     proto = model_of(TIED.format(product=product, perm=perm), t=TABLE, w=drawn(64, 64))
-    made = quantised(proto, name)
+    made = quantized(proto, name)
     types = [node.op_type for node in made.graph.node]
     assert "Transpose" not in types
     assert types.count("MatMulInteger") == (2 if name == "quantize_dynamic" else 0)
@@ -71,7 +71,7 @@ def test_a_tied_table_is_a_weight(name: str, product: str, perm: str) -> None:
 def test_a_product_that_stays_float_reads_the_table(name: str) -> None:
     text = TIED.format(product="Gemm(b, s)", perm="").replace("N,V", "N,400")
     proto = model_of(text, t=TABLE, w=drawn(64, 64))
-    made = quantised(proto, name, skip_op_types=("Gemm",))
+    made = quantized(proto, name, skip_op_types=("Gemm",))
     assert [node.op_type for node in made.graph.node].count("Transpose") == 1
     assert {tuple(each.dims) for each in made.graph.initializer} >= {(400, 64)}
     assert not any(tuple(each.dims) == (64, 400) for each in made.graph.initializer)
@@ -110,7 +110,7 @@ def test_a_constant_on_the_left(
     name: str, text: str, weights: dict[str, tuple[int, ...]], shape: tuple[int, ...]
 ) -> None:
     proto = model_of(text, **{key: drawn(*dims) for key, dims in weights.items()})
-    made = quantised(proto, name)
+    made = quantized(proto, name)
     types = {node.op_type for node in made.graph.node}
     assert ("MatMulInteger" if name == "quantize_dynamic" else "QuantizeLinear") in types
     assert error(proto, made, {"x": drawn(*shape, seed=1)}) < 0.06
@@ -147,5 +147,5 @@ def test_other_constants_on_the_left_stay_float(
 def test_weights_on_the_left_have_all_their_bits() -> None:
     """Their kernels are exact without VNNI too, so that no pair is limited."""
     proto = model_of("(float[64,N] x) => (float[16,N] y) { y = MatMul(w, x) }", w=drawn(16, 64))
-    made = [quantised(proto, "quantize_dynamic", processor=each) for each in ("avx2", "vnni")]
+    made = [quantized(proto, "quantize_dynamic", processor=each) for each in ("avx2", "vnni")]
     assert made[0].graph == made[1].graph

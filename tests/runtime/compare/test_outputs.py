@@ -12,7 +12,7 @@ import pytest
 from tiered.runtime.compare.outputs import Comparison, Numerics, compare, left_out
 from tiered.runtime.compare.tensors import OutputDifference
 from tiered.support.errors import UsageError
-from tiered.support.numerics import QUANTISED, Promise
+from tiered.support.numerics import QUANTIZED, Promise
 
 f32 = partial(np.array, dtype=np.float32)
 f64 = partial(np.array, dtype=np.float64)
@@ -292,9 +292,9 @@ def test_a_promise_may_allow_steps_of_a_quantised_integer() -> None:
 
 def test_operators_of_integers_are_judged_by_the_mean_difference() -> None:
     x = f32([100, -50, 3, 0])
-    assert one(x, x + f32([3, 0, 0, 0]), QUANTISED).ok
-    assert not one(x, x + f32([9, 0, 0, 0]), QUANTISED).ok
-    assert not one(x, f32([100, np.nan, 3, 0]), QUANTISED).ok
+    assert one(x, x + f32([3, 0, 0, 0]), QUANTIZED).ok
+    assert not one(x, x + f32([9, 0, 0, 0]), QUANTIZED).ok
+    assert not one(x, f32([100, np.nan, 3, 0]), QUANTIZED).ok
 
 
 def test_lossy_allows_one_step_of_a_quantised_integer() -> None:

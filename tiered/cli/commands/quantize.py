@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from tiered.extensions.measurement.result import Ratio
     from tiered.extensions.preparation.promise_mark import Carried
     from tiered.graph import Model
-    from tiered.numerics.quantization.quantize import QuantisationSettings, Quantised
+    from tiered.numerics.quantization.quantize import QuantizationResult, QuantizationSettings
     from tiered.numerics.quantization.report import Report
 
 HEADERS = ("layer", "operator", "dtype", "scale", "dB alone", "share of error", "multiply-adds")
@@ -201,7 +201,7 @@ def run_quantize(
         mark = None if target is None else _mark(model, source, target, written)
         original = _original(model, write.verify)
         progress.say("preparing")
-        found, report = _quantised(model, settings, options, progress)
+        found, report = _quantized(model, settings, options, progress)
         why_nothing = None if found.returned else found.plan.why_nothing(settings.keep)
         if why_nothing is not None:
             raise TargetError(f"quantize cannot do what it is asked for: {why_nothing}")
@@ -239,7 +239,7 @@ def run_quantize(
             notes().print(f"tiered: warning: {warning}", soft_wrap=True)
         for text in missing:
             notes().print(f"tiered: warning: {text}", soft_wrap=True)
-        if report.quantised and (refused := _missing_operators(options.backend)):
+        if report.quantized and (refused := _missing_operators(options.backend)):
             names = " or ".join(refused)
             notes().print(f"tiered: warning: {options.backend} takes no {names}", soft_wrap=True)
         if found.calibration is not None and found.calibration.is_made:
@@ -265,13 +265,13 @@ def _pass(options: QuantizeOptions, write: WriteOptions) -> str:
     return str(tiered.get_pass(name).with_options(**settings))
 
 
-def _settings(options: QuantizeOptions, write: WriteOptions) -> QuantisationSettings:
+def _settings(options: QuantizeOptions, write: WriteOptions) -> QuantizationSettings:
     from tiered.numerics.precision.budget import budget_of
-    from tiered.numerics.quantization.quantize import QuantisationSettings
+    from tiered.numerics.quantization.quantize import QuantizationSettings
 
     if options.report is not None and not options.report.endswith((".json", ".svg")):
         raise UsageError(f"--report {options.report!r}: expected a file .json or .svg")
-    return QuantisationSettings(
+    return QuantizationSettings(
         inputs=write.inputs,
         method=options.method,
         percentile=options.percentile,
@@ -288,12 +288,12 @@ def _settings(options: QuantizeOptions, write: WriteOptions) -> QuantisationSett
     )
 
 
-def _quantised(
-    model: Model, settings: QuantisationSettings, options: QuantizeOptions, progress: Progress
-) -> tuple[Quantised, Report]:
+def _quantized(
+    model: Model, settings: QuantizationSettings, options: QuantizeOptions, progress: Progress
+) -> tuple[QuantizationResult, Report]:
     """Run the pass with the ones that it requires, and return what it did."""
     from tiered.context import PassContext
-    from tiered.numerics.quantization.quantize import quantise_model
+    from tiered.numerics.quantization.quantize import quantize_model
     from tiered.numerics.quantization.report import report_of
     from tiered.passes import get_pass
 
@@ -303,7 +303,7 @@ def _quantised(
         for name in info.required:
             get_pass(name).apply(model, context)
         backend = context.backend if context.names_backend else None
-        found = quantise_model(model, settings, backend=backend, on_step=progress.say)
+        found = quantize_model(model, settings, backend=backend, on_step=progress.say)
         report = report_of(found, found.shapes)
         for name in info.followed_by:
             get_pass(name).apply(model, context)
@@ -367,7 +367,7 @@ def _mark(model: Model, source: str, target: str, options: OptimizeOptions) -> S
     return source_mark(model, source, options.result_of)
 
 
-def _carried(settings: QuantisationSettings) -> Carried:
+def _carried(settings: QuantizationSettings) -> Carried:
     """Return what the result promises, as that of the pass does."""
     from tiered.extensions.preparation.precisions import conversion_promise
     from tiered.extensions.preparation.promise_mark import Carried
@@ -436,7 +436,7 @@ def _print(console: Console, report: Report, limit: int | None) -> None:
         rows = [(row.node or row.output, row.op_type, row.reason) for row in kept]
         print_table(console, "Layers that stay float", ("layer", "operator", "reason"), rows)
     console.print(
-        f"{report.quantised} of {len(report.rows)} layers and {report.share_of_macs:.1%} of the "
+        f"{report.quantized} of {len(report.rows)} layers and {report.share_of_macs:.1%} of the "
         "multiply-adds are quantised",
         soft_wrap=True,
     )

@@ -22,7 +22,7 @@ from tiered.numerics.quantization.configs.quantable import (
     QuantFunction,
     check_places,
     quantable_of,
-    quantised_numbers,
+    quantized_numbers,
 )
 from tiered.numerics.quantization.configs.tensors import TensorQuantizationConfig
 from tiered.rewriter.subgraphs import graph_search
@@ -319,7 +319,7 @@ class QuantableOperation(Operation):
         return self
 
     def baking_parameters(
-        self, quant_func: QuantFunction = quantised_numbers
+        self, quant_func: QuantFunction = quantized_numbers
     ) -> QuantableOperation:
         self._quantable.bake(quant_func)
         return self

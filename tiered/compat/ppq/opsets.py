@@ -29,7 +29,7 @@ _NEVER: Final = {
 """Float operands that are parameters of the operator, not data."""
 _MOVING: Final = REARRANGES | {"MaxPool"}
 """Operators whose first output holds elements of the first input."""
-_NOT_QUANTISED: Final = frozenset({"Cast", "DequantizeLinear", "QuantizeLinear", "Shape", "Size"})
+_NOT_QUANTIZED: Final = frozenset({"Cast", "DequantizeLinear", "QuantizeLinear", "Shape", "Size"})
 
 
 class OpSocket(NamedTuple):
@@ -49,7 +49,7 @@ class OpSocket(NamedTuple):
     def of(cls, node: Node) -> OpSocket:
         """Return the socket of a node."""
         never = _NEVER.get(node.op_type, ()) if not node.domain else ()
-        is_open = node.op_type not in _NOT_QUANTISED
+        is_open = node.op_type not in _NOT_QUANTIZED
         inputs = tuple(
             is_open and at not in never and value is not None and _is_float(value.dtype)
             for at, value in enumerate(node.inputs)

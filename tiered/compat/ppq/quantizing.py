@@ -17,8 +17,8 @@ from tiered.numerics.quantization.configs.qdq import write_configs
 from tiered.numerics.quantization.configs.quantable import (
     QuantFunction,
     dequantize_model,
-    quantise_node,
-    quantised_numbers,
+    quantize_node,
+    quantized_numbers,
     restore_model,
 )
 from tiered.numerics.quantization.configs.reading import read_configs
@@ -37,7 +37,7 @@ _OBSERVERS: Final[Mapping[str, Method]] = {
 """Methods of calibration by PPQ's names of observers."""
 
 BaseQuantFunction = QuantFunction
-PPQLinearQuantFunction = quantised_numbers
+PPQLinearQuantFunction = quantized_numbers
 
 
 class TargetPlatform(Enum):
@@ -92,7 +92,7 @@ class QuantableGraph:
         if not TargetPlatform.is_quantized_platform(target_platform):
             raise UsageError(f"{target_platform.name} is no platform that computes on integers")
         operation = self._operation(operation_name)
-        quantise_node(operation._node, quantization_config)
+        quantize_node(operation._node, quantization_config)
         operation.platform = target_platform.name
         return QuantableOperation(operation._node)
 

@@ -21,13 +21,13 @@ Processor = Literal["avx2", "vnni", "any"]
 PROCESSORS: Final[tuple[Processor, ...]] = get_args(Processor)
 
 INT32: Final = "int32"
-QUANTISING: Final = ("int8", "int8-dynamic", "fp8", "int8-weights", "int4-weights")
+QUANTIZING: Final = ("int8", "int8-dynamic", "fp8", "int8-weights", "int4-weights")
 HALVES: Final = ("fp16", "bf16", "mixed")
-PRECISIONS: Final = (INT32, *QUANTISING, *HALVES)
+PRECISIONS: Final = (INT32, *QUANTIZING, *HALVES)
 """All values, in the order in which they are applied: what is quantised first was float."""
 
 _GROUPS: Final = (
-    (QUANTISING, "both quantise, and a quantised model stays as it is"),
+    (QUANTIZING, "both quantise, and a quantised model stays as it is"),
     (HALVES, "are two types to compute in"),
 )
 _PASSES: Final = {
@@ -41,7 +41,7 @@ _PASSES: Final = {
     "bf16": "float_to_bfloat16",
     "mixed": "float_to_mixed",
 }
-PROMISED: Final = frozenset(_PASSES[name] for name in QUANTISING)
+PROMISED: Final = frozenset(_PASSES[name] for name in QUANTIZING)
 """The passes that promise what quantisation does, unless they have a budget or own limits."""
 
 _SEARCHED: Final = {"fp16": "fp16", "bf16": "bf16", "mixed": "fp16"}

@@ -17,7 +17,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-from tiered.support.numerics import EXACT, FEW_BITS, QUANTISED, Metric, Numerics, Promise, loosest
+from tiered.support.numerics import EXACT, FEW_BITS, QUANTIZED, Metric, Numerics, Promise, loosest
 
 if TYPE_CHECKING:
     from tiered.passes.interface.pass_info import PassResult
@@ -100,7 +100,7 @@ def _metric(name: str | None, low: float, high: float) -> Metric | None:
     """
     if name is None:
         return None
-    for known in (QUANTISED.metric, FEW_BITS.metric):
+    for known in (QUANTIZED.metric, FEW_BITS.metric):
         if known is not None and (name, low, high) == (known.name, known.low, known.high):
             return known
     from tiered.extensions.preparation.precisions import budget_promise

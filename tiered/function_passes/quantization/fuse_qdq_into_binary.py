@@ -1,6 +1,6 @@
 """QuantizeLinear(Add(DequantizeLinear(a), DequantizeLinear(b)))  =>  QLinearAdd(a, b), Mul too"""
 
-from tiered import QUANTISED, Graph, Node, Skip, Value, op, rewrite, var
+from tiered import QUANTIZED, Graph, Node, Skip, Value, op, rewrite, var
 from tiered.rewriter.idioms.quantization import quantized_unit
 
 
@@ -10,7 +10,7 @@ from tiered.rewriter.idioms.quantization import quantized_unit
     required=("infer_shapes",),
     needs=["com.microsoft::QLinearAdd", "com.microsoft::QLinearMul"],
     quantization="operators",
-    numerics=QUANTISED,
+    numerics=QUANTIZED,
 )
 def fuse_qdq_into_binary(
     graph: Graph, node: Node, binary: Node, a: Value, b: Value

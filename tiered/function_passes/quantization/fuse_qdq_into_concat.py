@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tiered import QUANTISED, Graph, Node, Skip, Value, op, rest, rewrite, var
+from tiered import QUANTIZED, Graph, Node, Skip, Value, op, rest, rewrite, var
 from tiered.rewriter.idioms.quantization import quantized_unit
 
 
@@ -12,7 +12,7 @@ from tiered.rewriter.idioms.quantization import quantized_unit
     required=("infer_shapes",),
     needs=["com.microsoft::QLinearConcat"],
     quantization="operators",
-    numerics=QUANTISED,
+    numerics=QUANTIZED,
 )
 def fuse_qdq_into_concat(
     graph: Graph, node: Node, parts: Sequence[Value], axis: int

@@ -1,6 +1,6 @@
 """QuantizeLinear(Conv(DequantizeLinear(x), DequantizeLinear(w), b))  =>  QLinearConv(x, w, b)"""
 
-from tiered import QUANTISED, Graph, Node, Skip, Value, op, opt, rewrite, var
+from tiered import QUANTIZED, Graph, Node, Skip, Value, op, opt, rewrite, var
 from tiered.rewriter.idioms.quantization import integer_bias, kernel_unit, why_may_overflow
 
 
@@ -11,7 +11,7 @@ from tiered.rewriter.idioms.quantization import integer_bias, kernel_unit, why_m
     opt_level=3,
     required=("infer_shapes",),
     quantization="operators",
-    numerics=QUANTISED,
+    numerics=QUANTIZED,
 )
 def fuse_qdq_into_conv(
     graph: Graph, node: Node, conv: Node, x: Value, weight: Value, bias: Value | None

@@ -1,6 +1,6 @@
 """QuantizeLinear(Gemm(DequantizeLinear(a), DequantizeLinear(b), c))  =>  QGemm(a, b, c)"""
 
-from tiered import QUANTISED, Graph, Node, Skip, Value, op, opt, rewrite, var
+from tiered import QUANTIZED, Graph, Node, Skip, Value, op, opt, rewrite, var
 from tiered.rewriter.idioms.quantization import integer_bias, kernel_unit, why_may_overflow
 
 
@@ -10,7 +10,7 @@ from tiered.rewriter.idioms.quantization import integer_bias, kernel_unit, why_m
     required=("infer_shapes",),
     needs=["com.microsoft::QGemm"],
     quantization="operators",
-    numerics=QUANTISED,
+    numerics=QUANTIZED,
 )
 def fuse_qdq_into_gemm(
     graph: Graph, node: Node, gemm: Node, a: Value, b: Value, c: Value | None

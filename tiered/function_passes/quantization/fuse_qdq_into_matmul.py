@@ -1,6 +1,6 @@
 """QuantizeLinear(MatMul(DequantizeLinear(a), DequantizeLinear(b)))  =>  QLinearMatMul(a, b)"""
 
-from tiered import QUANTISED, Graph, Node, Skip, Value, op, rewrite, var
+from tiered import QUANTIZED, Graph, Node, Skip, Value, op, rewrite, var
 from tiered.rewriter.idioms.quantization import kernel_unit, why_may_overflow
 
 
@@ -9,7 +9,7 @@ from tiered.rewriter.idioms.quantization import kernel_unit, why_may_overflow
     opt_level=3,
     required=("infer_shapes",),
     quantization="operators",
-    numerics=QUANTISED,
+    numerics=QUANTIZED,
 )
 def fuse_qdq_into_matmul(graph: Graph, node: Node, a: Value, b: Value) -> Value | Skip:
     """Multiply and add integers, and round once."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any, Final
 
-from tiered import QUANTISED, Graph, Node, Skip, Value, op, rewrite, var
+from tiered import QUANTIZED, Graph, Node, Skip, Value, op, rewrite, var
 from tiered.rewriter.idioms.quantization import quantized_unit
 
 _RANK = 4
@@ -27,7 +27,7 @@ _TAKEN = ("auto_pad", "ceil_mode", "count_include_pad", "kernel_shape", "pads", 
         "com.microsoft::QLinearGlobalAveragePool",
     ],
     quantization="operators",
-    numerics=QUANTISED,
+    numerics=QUANTIZED,
 )
 def fuse_qdq_into_pool(graph: Graph, node: Node, pool: Node, x: Value) -> Value | Skip:
     """Add integers, divide and round once."""

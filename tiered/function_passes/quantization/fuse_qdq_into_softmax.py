@@ -1,6 +1,6 @@
 """QuantizeLinear(Softmax(DequantizeLinear(x)))  =>  QLinearSoftmax(x)"""
 
-from tiered import QUANTISED, Graph, Node, Skip, Value, op, rewrite, var
+from tiered import QUANTIZED, Graph, Node, Skip, Value, op, rewrite, var
 from tiered.rewriter.idioms.quantization import quantized_unit
 
 _FIRST_OPSET = 13
@@ -13,7 +13,7 @@ _FIRST_OPSET = 13
     required=("infer_shapes",),
     needs=["com.microsoft::QLinearSoftmax"],
     quantization="operators",
-    numerics=QUANTISED,
+    numerics=QUANTIZED,
 )
 def fuse_qdq_into_softmax(graph: Graph, node: Node, x: Value, axis: int) -> Value | Skip:
     """Compute the exponentials by a table of the integers.

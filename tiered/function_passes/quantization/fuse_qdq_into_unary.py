@@ -1,6 +1,6 @@
 """QuantizeLinear(Sigmoid(DequantizeLinear(x)))  =>  QLinearSigmoid(x), LeakyRelu too"""
 
-from tiered import QUANTISED, Graph, Node, Skip, Value, op, rewrite, var
+from tiered import QUANTIZED, Graph, Node, Skip, Value, op, rewrite, var
 from tiered.rewriter.idioms.quantization import quantized_unit
 
 
@@ -12,7 +12,7 @@ from tiered.rewriter.idioms.quantization import quantized_unit
     required=("infer_shapes",),
     needs=["com.microsoft::QLinearLeakyRelu", "com.microsoft::QLinearSigmoid"],
     quantization="operators",
-    numerics=QUANTISED,
+    numerics=QUANTIZED,
 )
 def fuse_qdq_into_unary(graph: Graph, node: Node, unary: Node, x: Value) -> Value | Skip:
     """Compute the function by a table of the 256 integers."""

@@ -1,6 +1,6 @@
 """QuantizeLinear(Where(c, DequantizeLinear(a), DequantizeLinear(b)))  =>  QLinearWhere(c, a, b)"""
 
-from tiered import QUANTISED, Graph, Node, Skip, Value, op, rewrite, var
+from tiered import QUANTIZED, Graph, Node, Skip, Value, op, rewrite, var
 from tiered.rewriter.idioms.quantization import quantized_unit
 
 
@@ -10,7 +10,7 @@ from tiered.rewriter.idioms.quantization import quantized_unit
     required=("infer_shapes",),
     needs=["com.microsoft::QLinearWhere"],
     quantization="operators",
-    numerics=QUANTISED,
+    numerics=QUANTIZED,
 )
 def fuse_qdq_into_where(
     graph: Graph, node: Node, condition: Value, a: Value, b: Value

@@ -3,7 +3,7 @@
 from typing import Final
 
 from tiered import DataType, Graph, Node, PassContext, function_pass
-from tiered.rewriter.idioms.signedness import TO_UNSIGNED, change_signedness, quantised_values
+from tiered.rewriter.idioms.signedness import TO_UNSIGNED, change_signedness, quantized_values
 
 _PRODUCTS: Final = ("QLinearConv", "QLinearMatMul")
 
@@ -25,7 +25,7 @@ def replace_int8_with_uint8(graph: Graph, ctx: PassContext) -> None:
     """
     if not any(ctx.backend.is_slow(name, dtype=DataType.INT8) for name in _PRODUCTS):
         return
-    for node, q in quantised_values(graph, TO_UNSIGNED, _is_operand):
+    for node, q in quantized_values(graph, TO_UNSIGNED, _is_operand):
         reason = change_signedness(graph, q, node, TO_UNSIGNED, _is_operand)
         if reason is not None:
             ctx.skip(node, reason)

@@ -1,7 +1,7 @@
 """DequantizeLinear(QuantizeLinear(x, s, z), s, z)  =>  the same of int8, with z - 128, for uint8"""
 
 from tiered import DataType, Graph, Node, PassContext, function_pass
-from tiered.rewriter.idioms.signedness import TO_SIGNED, change_signedness, quantised_values
+from tiered.rewriter.idioms.signedness import TO_SIGNED, change_signedness, quantized_values
 
 
 @function_pass(
@@ -19,7 +19,7 @@ def replace_uint8_with_int8(graph: Graph, ctx: PassContext) -> None:
     takes = [target.supports(name, dtype=dtype) for dtype in (DataType.UINT8, DataType.INT8)]
     if takes != [False, True]:
         return
-    for node, q in quantised_values(graph, TO_SIGNED, _is_unsigned):
+    for node, q in quantized_values(graph, TO_SIGNED, _is_unsigned):
         reason = change_signedness(graph, q, node, TO_SIGNED, _is_unsigned)
         if reason is not None:
             ctx.skip(node, reason)

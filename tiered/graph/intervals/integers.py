@@ -16,7 +16,7 @@ from tiered.graph.core.value import Value
 from tiered.graph.intervals.analysis import UNKNOWN_DIMS, RangeAnalysis, Ranges, ranges
 from tiered.graph.intervals.integer_type import BIPOLAR, IntegerType, integer_type, integers_within
 from tiered.graph.intervals.interval import Interval, is_integer, of_tensor
-from tiered.graph.intervals.rules import QONNX_DOMAINS, Call, quantised_integers
+from tiered.graph.intervals.rules import QONNX_DOMAINS, Call, quantized_integers
 from tiered.graph.opset.aspect import Aspect
 from tiered.graph.queries.op_traits import CASTS, MAX_POOLS, MOVES_FIRST, RING, SELECTS_EXTREMES
 
@@ -176,9 +176,9 @@ class _Types:
         operands = [None if value is None else self.ranges[value] for value in node.inputs]
         return Call(node, operands, UNKNOWN_DIMS)
 
-    def quantised(self, node: Node) -> IntegerType | None:
+    def quantized(self, node: Node) -> IntegerType | None:
         """Return the type of the result of a Quant, BipolarQuant or Trunc."""
-        found = quantised_integers(self._call(node))
+        found = quantized_integers(self._call(node))
         if found is None or found.may_be_inf:
             return None
         is_bipolar = node.op_type == "BipolarQuant" or (
@@ -220,7 +220,7 @@ class _Types:
         count = None if thresholds is None or not thresholds.rank else thresholds.dim(-1)
         return IntegerType(0, count).scaled if isinstance(count, int) else None
 
-    def dequantised(self, node: Node) -> IntegerType | None:
+    def dequantized(self, node: Node) -> IntegerType | None:
         """Return the type of the result of a DequantizeLinear."""
         q, scale, zero = (node.input(place) for place in range(3))
         if q is None or scale is None or not is_integer(q.dtype):
@@ -260,8 +260,8 @@ INTEGERS: Final[Aspect[Rule]] = Aspect("integer")
 
 INTEGERS.rule("Ceil", "Floor", "Round", "Sign")(_Types.within_range)
 INTEGERS.rule(*_PRESERVING)(_Types.preserved)
-INTEGERS.rule("DequantizeLinear", domain=("", "com.microsoft"))(_in_steps(_Types.dequantised))
-INTEGERS.rule("BipolarQuant", "Quant", "Trunc", domain=QONNX_DOMAINS)(_in_steps(_Types.quantised))
+INTEGERS.rule("DequantizeLinear", domain=("", "com.microsoft"))(_in_steps(_Types.dequantized))
+INTEGERS.rule("BipolarQuant", "Quant", "Trunc", domain=QONNX_DOMAINS)(_in_steps(_Types.quantized))
 INTEGERS.rule("MultiThreshold", domain=QONNX_DOMAINS)(_in_steps(_Types.counted))
 
 

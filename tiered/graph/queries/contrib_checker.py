@@ -107,7 +107,7 @@ def _matmul(node: Node) -> str | None:
 
 
 @_rule("QGemm")
-def _quantised_gemm(node: Node) -> str | None:
+def _quantized_gemm(node: Node) -> str | None:
     """The inputs are A, its scale and zero point, and B."""
     return _product(node, 0, 3)
 
@@ -156,19 +156,19 @@ def _embedding(node: Node) -> str | None:
 
 
 @_rule("QLinearAdd", "QLinearMul")
-def _quantised_pair(node: Node) -> str | None:
+def _quantized_pair(node: Node) -> str | None:
     """The inputs are A, its scale and zero point, and B."""
     return _broadcast([_shape(node, 0), _shape(node, 3)])
 
 
 @_rule("QLinearWhere")
-def _quantised_where(node: Node) -> str | None:
+def _quantized_where(node: Node) -> str | None:
     """The inputs are the condition, X, its scale and zero point, and Y."""
     return _broadcast([_shape(node, slot) for slot in (0, 1, 4)])
 
 
 @_rule("QLinearConcat")
-def _quantised_concat(node: Node) -> str | None:
+def _quantized_concat(node: Node) -> str | None:
     """The inputs are scale and zero point of the output, then each part with its own two."""
     shapes = [_shape(node, slot) for slot in range(2, len(node.inputs), 3)]
     known = [shape for shape in shapes if shape is not None]

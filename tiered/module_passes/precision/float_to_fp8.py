@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from tiered import Exponents, Float8Settings, Model, PassContext, module_pass, quantise_to_float8
+from tiered import Exponents, Float8Settings, Model, PassContext, module_pass, quantize_to_float8
 
 Format = Literal["E4M3FN", "E4M3FNUZ", "E5M2", "E5M2FNUZ", "F143", "F152"]
 
@@ -63,4 +63,4 @@ def float_to_fp8(
         skip_nodes=skip_nodes,
         budget=budget,
     )
-    quantise_to_float8(model, settings, ctx.remark, ctx.skip)
+    quantize_to_float8(model, settings, ctx.remark, ctx.skip)

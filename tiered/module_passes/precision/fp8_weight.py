@@ -10,7 +10,7 @@ from tiered import (
     PassContext,
     float8_format,
     module_pass,
-    quantise_weights,
+    quantize_weights,
 )
 
 
@@ -53,7 +53,7 @@ def fp8_weight(
     scales = Exponents.of(exponent, exponents)
     for text in scales.findings(model):
         ctx.remark(text)
-    quantise_weights(
+    quantize_weights(
         model,
         float8_format(FLOAT8[format], scales),
         ctx.remark,

@@ -10,7 +10,7 @@ from tiered import (
     int4_format,
     int8_format,
     module_pass,
-    quantise_weights,
+    quantize_weights,
 )
 
 
@@ -56,7 +56,7 @@ def weights_to_int4(
             the last products, whose rounding costs most.
     """
     is_sampled = rounding == "samples"
-    quantise_weights(
+    quantize_weights(
         model,
         int4_format(block_size),
         ctx.remark,

@@ -1,6 +1,6 @@
 """Constant weights  =>  DequantizeLinear of int8, with a scale for each channel or block"""
 
-from tiered import Model, OutputBudget, PassContext, int8_format, module_pass, quantise_weights
+from tiered import Model, OutputBudget, PassContext, int8_format, module_pass, quantize_weights
 
 
 @module_pass(
@@ -35,7 +35,7 @@ def weights_to_int8(
         seed: of generated inputs.
         samples: how many inputs are made.
     """
-    quantise_weights(
+    quantize_weights(
         model,
         int8_format(block_size),
         ctx.remark,

@@ -6,10 +6,10 @@ from tiered import (
     FEW_BITS,
     Model,
     PassContext,
-    QuantisationSettings,
+    QuantizationSettings,
     budget_of,
     module_pass,
-    quantise_model,
+    quantize_model,
 )
 
 
@@ -62,7 +62,7 @@ def quantize(
         skip_op_types: operators that stay float.
         skip_nodes: globs of the names of nodes that stay float.
     """
-    settings = QuantisationSettings(
+    settings = QuantizationSettings(
         inputs=inputs,
         method=method,
         percentile=percentile,
@@ -77,4 +77,4 @@ def quantize(
         skip_nodes=skip_nodes,
     )
     backend = ctx.backend if ctx.names_backend else None
-    quantise_model(model, settings, ctx.remark, ctx.skip, backend=backend)
+    quantize_model(model, settings, ctx.remark, ctx.skip, backend=backend)

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from tiered import FEW_BITS, Model, OutputBudget, PassContext, module_pass, quantise_dynamically
+from tiered import FEW_BITS, Model, OutputBudget, PassContext, module_pass, quantize_dynamically
 
 
 @module_pass(
@@ -42,7 +42,7 @@ def quantize_dynamic(
         seed: of generated inputs.
         samples: how many inputs are made.
     """
-    quantise_dynamically(
+    quantize_dynamically(
         model,
         ctx.remark,
         ctx.skip,

@@ -120,15 +120,15 @@ class FloatNarrowing(Narrowing):
 
 
 _DRAWS: Final = RANDOM - {"Dropout"}
-_QUANTISES: Final = frozenset({"DequantizeLinear", "DynamicQuantizeLinear", "QuantizeLinear"})
+_QUANTIZES: Final = frozenset({"DequantizeLinear", "DynamicQuantizeLinear", "QuantizeLinear"})
 
 
 def is_in_unit(node: Node) -> bool:
     """Return whether a node quantises, or reads what is dequantised."""
-    return node.op_type in _QUANTISES or any(map(_is_quantised, node.inputs))
+    return node.op_type in _QUANTIZES or any(map(_is_quantized, node.inputs))
 
 
-def _is_quantised(value: Value | None) -> bool:
+def _is_quantized(value: Value | None) -> bool:
     """Return whether a value is the output of a DequantizeLinear."""
     producer = None if value is None else value.producer
     return producer is not None and producer.op_type == "DequantizeLinear"

@@ -153,7 +153,7 @@ def _floats(outputs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _probe(
-    exact: onnx.ModelProto, quantised: onnx.ModelProto, names: Collection[str]
+    exact: onnx.ModelProto, quantized: onnx.ModelProto, names: Collection[str]
 ) -> onnx.ModelProto:
     """Return the exact model with each quantised product beside it, which reads exact values."""
     probe = onnx.ModelProto()
@@ -161,7 +161,7 @@ def _probe(
     graph = probe.graph
     known = {name for node in graph.node for name in node.output}
     constants = {tensor.name for tensor in graph.initializer}
-    for node in quantised.graph.node:
+    for node in quantized.graph.node:
         is_product = any(name in names for name in node.output)
         if not is_product and any(name in known for name in node.output):
             continue
@@ -171,10 +171,10 @@ def _probe(
             made.name = f"{node.output[0]}{_LOCAL}"
             made.output[0] += _LOCAL
     graph.initializer.extend(
-        tensor for tensor in quantised.graph.initializer if tensor.name not in constants
+        tensor for tensor in quantized.graph.initializer if tensor.name not in constants
     )
     versions = {each.domain for each in probe.opset_import}
     probe.opset_import.extend(
-        each for each in quantised.opset_import if each.domain not in versions
+        each for each in quantized.opset_import if each.domain not in versions
     )
     return probe

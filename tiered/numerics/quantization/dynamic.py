@@ -21,7 +21,7 @@ from tiered.numerics.quantization.plan import (
     NO_PRODUCTS,
     is_dequantized,
     is_layer,
-    is_quantised,
+    is_quantized,
     operand_refusal,
     weight_refusal,
 )
@@ -37,7 +37,7 @@ _FIRST_OPSET: Final = 11
 _NO_BUDGET: Final = OutputBudget()
 
 
-def quantise_dynamically(
+def quantize_dynamically(
     model: Model,
     on_found: OnFound,
     on_skip: OnSkip,
@@ -71,11 +71,11 @@ def quantise_dynamically(
     model.refresh_types()
     for text in unmatched(model, skip_op_types, skip_nodes):
         on_found(text)
-    was_quantised = is_quantised(model)
-    if not was_quantised:
+    was_quantized = is_quantized(model)
+    if not was_quantized:
         for text in widen_products(model, PRODUCTS):
             on_found(text)
-    tied = {} if was_quantised else untie(model)
+    tied = {} if was_quantized else untie(model)
     roles, limits = few_bit_roles(model), mask_limits(model)
     products = [
         node
@@ -114,13 +114,13 @@ def quantise_dynamically(
             if not rewriter.rewrite(node):
                 operators.add(node.op_type)
             done.append(node)
-        if not (done or kept or was_quantised):
+        if not (done or kept or was_quantized):
             others = [node for node in products if reasons[node] != "the node is skipped"]
             for node in others[:1]:
                 on_skip(None, Unable("no product is quantised: {}", reasons[node]))
         if done:
             integer = f"{len(done)} of {len(products)} products are integer"
-            on_found(f"{integer}; {len(rewriter.quantised)} activations")
+            on_found(f"{integer}; {len(rewriter.quantized)} activations")
         # Kernels with the weight on the left, as that of ConvInteger, are exact everywhere.
         if saturates(scheme, (name for name in operators if name != "Conv")):
             on_found(SATURATION)
@@ -191,7 +191,7 @@ class _Rewriter:
 
     def __init__(self, scheme: Scheme) -> None:
         self.scheme = scheme
-        self.quantised: dict[Value, _Data] = {}
+        self.quantized: dict[Value, _Data] = {}
         self.weights: dict[tuple[Value, int], tuple[Value, Weight]] = {}
         self.lefts: dict[tuple[Value, bool], tuple[Value, Weight]] = {}
 
@@ -244,10 +244,10 @@ class _Rewriter:
         return self.lefts[key]
 
     def _data(self, x: Value) -> _Data:
-        if x not in self.quantised:
+        if x not in self.quantized:
             label = f"{x.name}_DynamicQuantizeLinear"
-            self.quantised[x] = _Data(*x.owner.op.DynamicQuantizeLinear(x, outputs=3, name=label))
-        return self.quantised[x]
+            self.quantized[x] = _Data(*x.owner.op.DynamicQuantizeLinear(x, outputs=3, name=label))
+        return self.quantized[x]
 
     def _weight(self, value: Value, axis: int) -> tuple[Value, Weight]:
         """Return a weight in integers, with a scale for each index of an axis."""

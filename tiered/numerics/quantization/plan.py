@@ -24,7 +24,7 @@ Keep = Callable[[Node], str]
 NO_PRODUCTS: Final = Unable("no Conv, ConvTranspose, Gemm or MatMul")
 """Why a model without products stays as it is."""
 
-QUANTISED_ALREADY: Final = "the model is quantised already"
+QUANTIZED_ALREADY: Final = "the model is quantised already"
 """Why products of a quantised model stay as they are: a second run changes nothing."""
 
 _INTEGER_NODES: Final = frozenset(
@@ -95,7 +95,7 @@ class Plan:
         if not self.kept:
             return NO_PRODUCTS
         reasons = [reason for node, reason in self.kept if not keep(node)]
-        if not reasons or reasons[0] == QUANTISED_ALREADY:
+        if not reasons or reasons[0] == QUANTIZED_ALREADY:
             return None
         return Unable("no product is quantised: {}", reasons[0])
 
@@ -121,8 +121,8 @@ def plan_of(model: Model, scheme: Scheme, keep: Keep = lambda node: "") -> Plan:
         if is_layer(node)
     ]
     refusal = scheme.refusal(model.opset())
-    if not refusal and is_quantised(model):
-        refusal = QUANTISED_ALREADY
+    if not refusal and is_quantized(model):
+        refusal = QUANTIZED_ALREADY
     if refusal:
         return Plan([], [(node, refusal) for node in products])
     roles = few_bit_roles(model)
@@ -188,7 +188,7 @@ def without(plan: Plan, nodes: Mapping[Node, str], scheme: Scheme) -> Plan:
     return placed(Plan(units, kept, others=others, floating=plan.floating), scheme)
 
 
-def is_quantised(model: Model) -> bool:
+def is_quantized(model: Model) -> bool:
     """Return whether data is quantised somewhere; weights in few bits do not count."""
     return any(
         node.op_type in _INTEGER_NODES or node.op_type.startswith("QLinear")

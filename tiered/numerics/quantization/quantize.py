@@ -38,7 +38,7 @@ from tiered.numerics.quantization.plan import (
     Keep,
     Plan,
     Unit,
-    is_quantised,
+    is_quantized,
     plan_of,
     range_of_constant,
     without,
@@ -67,7 +67,7 @@ _UNSEEN: Final = 4
 
 
 @dataclass(frozen=True)
-class QuantisationSettings:
+class QuantizationSettings:
     """How a model is quantised.
 
     Attributes:
@@ -118,7 +118,7 @@ class QuantisationSettings:
 
 
 @dataclass(frozen=True)
-class Quantised:
+class QuantizationResult:
     """What quantisation did.
 
     Attributes:
@@ -166,15 +166,15 @@ class Quantised:
         )
 
 
-def quantise_model(
+def quantize_model(
     model: Model,
-    settings: QuantisationSettings,
+    settings: QuantizationSettings,
     on_found: OnFound = lambda text: None,
     on_skip: OnSkip = lambda node, reason: None,
     *,
     backend: Backend | None = None,
     on_step: OnFound = lambda text: None,
-) -> Quantised:
+) -> QuantizationResult:
     """Quantise the products of a model, as QDQ.
 
     A model that has quantised data already stays as it is.
@@ -199,18 +199,18 @@ def quantise_model(
     for text in unmatched(model, settings.skip_op_types, settings.skip_nodes):
         on_found(text)
     scheme = scheme_of(backend)
-    if backend is not None and scheme.in_integers is not None and not is_quantised(model):
+    if backend is not None and scheme.in_integers is not None and not is_quantized(model):
         model.refresh_types()
         floating = backend.before_quantization
         legalize_nodes(model, floating, on_skip, numerics=Numerics.APPROXIMATE)
     model.refresh_types()
-    if not is_quantised(model):
+    if not is_quantized(model):
         for text in widen_products(model, PRODUCTS):
             on_found(text)
     is_here = backend is None
-    tied = {} if is_quantised(model) else untie(model)
+    tied = {} if is_quantized(model) else untie(model)
     try:
-        found = _Quantisation(model, settings, scheme, on_found, on_step, is_here=is_here).run()
+        found = _Quantization(model, settings, scheme, on_found, on_step, is_here=is_here).run()
     finally:
         tie_again(tied)
     for node, reason in (*found.plan.kept, *found.plan.floating):
@@ -246,11 +246,11 @@ class _Samples(NamedTuple):
     unseen: Sequence[Feeds]
 
 
-class _Quantisation:
+class _Quantization:
     def __init__(
         self,
         model: Model,
-        settings: QuantisationSettings,
+        settings: QuantizationSettings,
         scheme: Scheme,
         on_found: OnFound,
         on_step: OnFound,
@@ -265,14 +265,14 @@ class _Quantisation:
         self.on_step = on_step
         self.method: Method = candidates(settings.method)[0]
 
-    def run(self) -> Quantised:
+    def run(self) -> QuantizationResult:
         """Edit the model."""
         self.given = read_samples(self.settings.inputs)
         check_given(self.model, self.given)
         keep: Keep = self.settings.keep
         plan = plan_of(self.model, self.scheme, keep)
         if not plan.units and not plan.others:
-            return Quantised(plan)
+            return QuantizationResult(plan)
         self.scheme = scheme_for(
             self.scheme,
             self.settings.processor,
@@ -282,7 +282,7 @@ class _Quantisation:
         samples = self._samples()
         plan = without(plan, self._masked(plan, samples.whole), self.scheme)
         if not plan.units and not plan.others:
-            return Quantised(plan)
+            return QuantizationResult(plan)
         self.measured = self._calibrated(plan, samples.whole)
         plan = self._with_ranges(plan)
         with self._rounding(plan, samples.part) as self.rounding:
@@ -303,7 +303,7 @@ class _Quantisation:
         known = [(node, axis) for node, axis in axes if axis is not None]
         return Rounding(self.model, readers_of(known), feeds)
 
-    def _finished(self, plan: Plan, samples: _Samples) -> Quantised:
+    def _finished(self, plan: Plan, samples: _Samples) -> QuantizationResult:
         """Edit the model, and measure that if it is wanted."""
         if not self._measures:
             return self._placed(plan)
@@ -331,7 +331,7 @@ class _Quantisation:
         self.measured = self._calibrated(plan, samples.whole)
         return found
 
-    def _measured(self, plan: Plan, reference: Reference, samples: _Samples) -> Quantised:
+    def _measured(self, plan: Plan, reference: Reference, samples: _Samples) -> QuantizationResult:
         """Edit the model, so that a budget holds on samples that ranges are not of."""
         whole = self.measured
         if len(samples.part) < len(samples.whole):
@@ -421,13 +421,13 @@ class _Quantisation:
 
     # --- the edit and the budget ------------------------------------------------------------------
 
-    def _placed(self, plan: Plan) -> Quantised:
+    def _placed(self, plan: Plan) -> QuantizationResult:
         parameters = self._parameters(plan)
         names = {value.name: found for value, found in parameters.items()}
         # A product whose result is an output of the model gives its name to the DequantizeLinear.
         outputs = {unit.node: unit.node.output.name for unit in plan.units}
         stored = place(self.model, plan, self.scheme, parameters, self.rounding)
-        return Quantised(
+        return QuantizationResult(
             plan,
             stored,
             names,
@@ -452,7 +452,9 @@ class _Quantisation:
         self.model.undo_to(mark)
         return proto
 
-    def _within_budget(self, plan: Plan, reference: Reference, whole: Calibration) -> Quantised:
+    def _within_budget(
+        self, plan: Plan, reference: Reference, whole: Calibration
+    ) -> QuantizationResult:
         """Quantise; the worst products stay float until the budget holds.
 
         It holds with the ranges of a part of the samples, on the others, and with those of all.
@@ -480,7 +482,7 @@ class _Quantisation:
             self.measured = part
         final = self._tried(plan) if returned else first
         self.measured = whole
-        done = self._placed(plan) if plan.units or plan.others else Quantised(plan)
+        done = self._placed(plan) if plan.units or plan.others else QuantizationResult(plan)
         pairs = [(unit.node, alone.get(unit.node.output.name, math.inf)) for unit in returned]
         sqnr = reference.decibels(final)
         return replace(

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from tiered.graph import Node, Value
 from tiered.graph.queries.multiply_adds import multiply_adds
-from tiered.numerics.quantization.quantize import Quantised
+from tiered.numerics.quantization.quantize import QuantizationResult
 from tiered.support.amounts import counted
 from tiered.support.pages.charts import BOTTOM, HEIGHT, LEFT, RIGHT, WIDTH, x_at, y_at
 from tiered.support.pages.svg import svg_file, text
@@ -80,7 +80,7 @@ class Report:
     floating: tuple[tuple[str, int, str], ...] = ()
 
     @property
-    def quantised(self) -> int:
+    def quantized(self) -> int:
         """How many products are quantised."""
         return sum(not row.reason for row in self.rows)
 
@@ -89,13 +89,13 @@ class Report:
         """The part of the multiply-adds that is quantised; of the products if none are known."""
         whole = sum(row.macs for row in self.rows)
         done = sum(row.macs for row in self.rows if not row.reason)
-        return done / whole if whole else self.quantised / max(len(self.rows), 1)
+        return done / whole if whole else self.quantized / max(len(self.rows), 1)
 
     def record(self) -> dict[str, Any]:
         """Return the report as JSON has it; an infinite ratio is null."""
         rows = [{**asdict(row), "sqnr": _finite(row.sqnr)} for row in self.rows]
         return {
-            "quantised": self.quantised,
+            "quantised": self.quantized,
             "products": len(self.rows),
             "share_of_macs": self.share_of_macs,
             "other_operators": self.others,
@@ -118,7 +118,7 @@ def _finite(number: float | None) -> float | None:
     return number if number is not None and math.isfinite(number) else None
 
 
-def report_of(found: Quantised, shapes: Shapes) -> Report:
+def report_of(found: QuantizationResult, shapes: Shapes) -> Report:
     """Return the report of a quantisation.
 
     Args:

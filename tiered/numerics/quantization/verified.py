@@ -10,7 +10,7 @@ from tiered.graph import Model
 from tiered.graph.io.export import export_model
 from tiered.numerics.precision.budget import Budget
 from tiered.numerics.precision.noise import Reference
-from tiered.numerics.quantization.quantize import Quantised
+from tiered.numerics.quantization.quantize import QuantizationResult
 from tiered.support.errors import TargetError, VerificationError
 from tiered.verify.verdict import Verdict
 
@@ -19,7 +19,7 @@ PROMISE: Final = Budget("sqnr", 20.0)
 
 
 def verified_ratio(
-    original: onnx.ModelProto, model: Model, found: Quantised, budget: Budget | None
+    original: onnx.ModelProto, model: Model, found: QuantizationResult, budget: Budget | None
 ) -> Verdict:
     """Compare a quantised model with the file that it was made from, on the samples of its ratio.
 

@@ -9,7 +9,7 @@ from tiered.passes.index.lazy import PACKAGE, operators_as_text
 from tiered.passes.interface.pass_info import PassInfo
 from tiered.passes.interface.registry import PACKAGES, Registry
 from tiered.passes.kinds.body import BodyPass
-from tiered.support.numerics import FEW_BITS, QUANTISED, Numerics, Promise
+from tiered.support.numerics import FEW_BITS, QUANTIZED, Numerics, Promise
 from tiered.support.options import Option
 from tiered.support.whole_files import write_text
 
@@ -22,7 +22,7 @@ from typing import Final, Literal
 
 from tiered.passes.index.lazy import Indexed
 from tiered.passes.interface.pass_info import PassInfo
-from tiered.support.numerics import FEW_BITS, QUANTISED, Numerics
+from tiered.support.numerics import FEW_BITS, QUANTIZED, Numerics
 from tiered.support.options import Option, Size
 
 INDEX: Final[dict[str, Indexed]] = {
@@ -57,7 +57,7 @@ def _written(value: Any) -> str:
         case Numerics():
             return f"Numerics.{value.name}"
         case Promise():
-            named = {QUANTISED: "QUANTISED", FEW_BITS: "FEW_BITS"}
+            named = {QUANTIZED: "QUANTIZED", FEW_BITS: "FEW_BITS"}
             return named[value]
         case Option():
             return f"Option({value.name!r}, {_type(value.type)}, {value.default!r}, {value.doc!r})"

@@ -74,7 +74,7 @@ class _Region(NamedTuple):
     units: list[Node]
 
 
-def quantised_values(
+def quantized_values(
     graph: Graph, change: Signedness, is_convertible: IsConvertible
 ) -> Iterator[tuple[Node, Value]]:
     """Yield the integers of a graph that may change, each with its QuantizeLinear.

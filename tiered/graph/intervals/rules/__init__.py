@@ -14,7 +14,7 @@ from tiered.graph.intervals.rules import (
 )
 from tiered.graph.intervals.rules.qonnx import (
     QONNX_DOMAINS as QONNX_DOMAINS,
-    quantised_integers as quantised_integers,
+    quantized_integers as quantized_integers,
 )
 from tiered.graph.intervals.rules.range_rule import (
     RANGES as RANGES,

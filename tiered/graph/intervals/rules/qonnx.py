@@ -24,7 +24,7 @@ QONNX_DOMAINS = ("qonnx.custom_op.general", "onnx.brevitas")
 _MOST_BITS = 64
 
 
-def quantised_integers(call: Call) -> Interval | None:
+def quantized_integers(call: Call) -> Interval | None:
     """Return the integers that a quantiser multiplies by its scale; None if they are not known.
 
     They include the zero point, as `Quant` rounds to them before it subtracts it.
@@ -54,8 +54,8 @@ def quantised_integers(call: Call) -> Interval | None:
 
 
 @range_rule("BipolarQuant", "Quant", "Trunc", domain=QONNX_DOMAINS)
-def _quantised(call: Call) -> Interval:
-    found = quantised_integers(call)
+def _quantized(call: Call) -> Interval:
+    found = quantized_integers(call)
     if found is None:
         return ANY
     if call.node.op_type == "BipolarQuant":

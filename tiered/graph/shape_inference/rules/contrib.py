@@ -152,13 +152,13 @@ def matrix_factors(node: Node, values: Sequence[Value | None]) -> tuple[Shape, S
 
 
 @_rule("QLinearAdd", "QLinearMul")
-def _quantised_pair(node: Node) -> ValueType | None:
+def _quantized_pair(node: Node) -> ValueType | None:
     """The inputs are A, its scale and zero point, B with the same two, and those of the output."""
     return _broadcast(node, 0, 3)
 
 
 @_rule("QLinearWhere")
-def _quantised_where(node: Node) -> ValueType | None:
+def _quantized_where(node: Node) -> ValueType | None:
     """The inputs are the condition, X, its scale and zero point, and the same three of Y."""
     return _broadcast(node, 1, 4, 0)
 
@@ -172,7 +172,7 @@ def _broadcast(node: Node, *slots: int) -> ValueType | None:
 
 
 @_rule("QLinearGlobalAveragePool")
-def _quantised_global_pool(node: Node) -> ValueType | None:
+def _quantized_global_pool(node: Node) -> ValueType | None:
     data = node.input(0)
     if data is None or data.dtype is None or data.shape is None or node.attributes["channels_last"]:
         return None
@@ -180,7 +180,7 @@ def _quantised_global_pool(node: Node) -> ValueType | None:
 
 
 @_rule("QLinearAveragePool")
-def _quantised_pool(node: Node) -> ValueType | None:
+def _quantized_pool(node: Node) -> ValueType | None:
     """The output has the shape of a float AveragePool, and the dtype of the input."""
     data = node.input(0)
     if data is None or data.dtype is None or node.attributes.get("channels_last"):
@@ -196,7 +196,7 @@ def _quantised_pool(node: Node) -> ValueType | None:
 
 
 @_rule("QLinearConcat")
-def _quantised_concat(node: Node) -> ValueType | None:
+def _quantized_concat(node: Node) -> ValueType | None:
     """The inputs are scale and zero point of the output, then each part with its own two."""
     parts, zero = node.inputs[2::3], node.input(1)
     types = {value.name: value.type for value in parts if value is not None}
@@ -207,7 +207,7 @@ def _quantised_concat(node: Node) -> ValueType | None:
 
 
 @_rule("QGemm")
-def _quantised_gemm(node: Node) -> ValueType | None:
+def _quantized_gemm(node: Node) -> ValueType | None:
     """The output is float if it has no zero point."""
     zero = node.input(8)
     factors = [node.input(0), node.input(3)]

@@ -27,7 +27,7 @@ _OPERATORS: Final = ("BipolarQuant", "MultiThreshold", "Quant", "Trunc")
 
 @shape_rule(*_OPERATORS, domain="qonnx.custom_op.general")
 @shape_rule(*_OPERATORS, domain="onnx.brevitas")
-def _quantised(node: Node, operands: list[TensorType]) -> TensorType | None:
+def _quantized(node: Node, operands: list[TensorType]) -> TensorType | None:
     if any(kind.dtype != DataType.FLOAT for kind in operands):
         return None
     slots = _ELEMENTWISE[node.op_type, len(operands)]

@@ -67,7 +67,7 @@ class Float8Settings:
         return why_skipped(node, self.skip_op_types, self.skip_nodes)
 
 
-def quantise_to_float8(
+def quantize_to_float8(
     model: Model, settings: Float8Settings, on_found: OnFound, on_skip: OnSkip
 ) -> None:
     """Quantise what Conv, ConvTranspose, Gemm and MatMul multiply to float8.

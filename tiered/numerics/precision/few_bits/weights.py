@@ -102,7 +102,7 @@ class _Reader(NamedTuple):
     behind: tuple[Node, ...] = ()
 
 
-def quantise_weights(
+def quantize_weights(
     model: Model,
     form: WeightFormat,
     on_found: OnFound,
@@ -186,7 +186,7 @@ def store_weights(
     """Store weights in few bits, and return the nodes that read them.
 
     Args:
-        model, form, on_found, on_skip, min_elements: as of `quantise_weights`.
+        model, form, on_found, on_skip, min_elements: as of `quantize_weights`.
         keep: says which nodes read their weights as they are.
         known: the codes of weights that were stored before; more are added.
         operands: what weights are multiplied by, to fit codes to; None to round to nearest.

@@ -14,7 +14,7 @@ from tiered.numerics.quantization.configs.quantable import (
     QuantableNode,
     forget_configs,
     quantable_nodes,
-    quantised_numbers,
+    quantized_numbers,
 )
 from tiered.numerics.quantization.configs.states import QuantizationStates
 from tiered.numerics.quantization.configs.tensors import TensorQuantizationConfig
@@ -200,7 +200,7 @@ def _baked_codes(quantable: QuantableNode, config: TensorQuantizationConfig, val
     assert numbers is not None
     before = quantable.stored.get(value)
     for source in (numbers if before is None else before.numpy(), numbers):
-        if np.array_equal(quantised_numbers(source, config), numbers):
+        if np.array_equal(quantized_numbers(source, config), numbers):
             return config.codes(source)
     raise ModelError(
         f"parameter {value.name!r} of {quantable.node.label!r} is BAKED, but holds other numbers "

@@ -27,14 +27,14 @@ _BAKED: Final = {
 }
 
 
-def quantised_numbers(array: Array, config: TensorQuantizationConfig) -> Array:
+def quantized_numbers(array: Array, config: TensorQuantizationConfig) -> Array:
     """Return numbers as QuantizeLinear and DequantizeLinear leave them, bit for bit."""
     return config.numbers(config.codes(array))
 
 
 @dataclass(eq=False)
 class QuantableNode:
-    """A node with a config for each operand and result; `quantise_node` makes it.
+    """A node with a config for each operand and result; `quantize_node` makes it.
 
     Attributes:
         node: it.
@@ -84,7 +84,7 @@ class QuantableNode:
         values = (value for _, _, value in self.parameters())
         self.stored = {value: value.tensor for value in values if value.tensor is not None}
 
-    def bake(self, quantise: QuantFunction = quantised_numbers) -> None:
+    def bake(self, quantize: QuantFunction = quantized_numbers) -> None:
         """Replace the parameters that are active by what they are after quantisation.
 
         ACTIVATED becomes BAKED, and PASSIVE becomes PASSIVE_BAKED.
@@ -93,7 +93,7 @@ class QuantableNode:
             ModelError: a parameter has other users, or no integer form; nothing changes.
         """
         baked = [
-            (config, value, self._quantised(value, config, quantise))
+            (config, value, self._quantized(value, config, quantize))
             for _, config, value in self.parameters()
             if config.state in _BAKED
         ]
@@ -102,8 +102,8 @@ class QuantableNode:
             self.stored.setdefault(value, before)
             config.state = _BAKED[config.state]
 
-    def _quantised(
-        self, value: Value, config: TensorQuantizationConfig, quantise: QuantFunction
+    def _quantized(
+        self, value: Value, config: TensorQuantizationConfig, quantize: QuantFunction
     ) -> Array:
         if not value.has_one_user:
             raise ModelError(
@@ -114,7 +114,7 @@ class QuantableNode:
             raise ModelError(f"parameter {value.name!r} of {self.node.label!r}: {refusal}")
         array = value.const
         assert array is not None
-        numbers = quantise(array, config)
+        numbers = quantize(array, config)
         if (numbers.dtype, numbers.shape) != (array.dtype, array.shape):
             raise ModelError(
                 f"parameter {value.name!r} of {self.node.label!r} is {array.dtype} of shape "
@@ -150,7 +150,7 @@ class QuantableNode:
         return before
 
 
-def quantise_node(node: Node, config: OperationQuantizationConfig) -> QuantableNode:
+def quantize_node(node: Node, config: OperationQuantizationConfig) -> QuantableNode:
     """Give a node configs.
 
     Raises:

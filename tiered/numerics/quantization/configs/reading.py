@@ -16,8 +16,8 @@ from tiered.numerics.quantization.configs.policies import QuantizationPolicy, Qu
 from tiered.numerics.quantization.configs.qdq import CONTAINERS, key_of
 from tiered.numerics.quantization.configs.quantable import (
     quantable_of,
-    quantise_node,
-    quantised_numbers,
+    quantize_node,
+    quantized_numbers,
 )
 from tiered.numerics.quantization.configs.states import QuantizationStates
 from tiered.numerics.quantization.configs.tensors import TensorQuantizationConfig
@@ -130,7 +130,7 @@ def _parameter(config: TensorQuantizationConfig, codes: Array, output: Value) ->
     if not output.owner.is_main:
         return "a parameter of a body is not read"
     numbers = config.numbers(codes.astype(np.int64))
-    if not np.array_equal(quantised_numbers(numbers, config), numbers):
+    if not np.array_equal(quantized_numbers(numbers, config), numbers):
         return "its numbers do not become the same integers again"
     return _Read(config, numbers=numbers)
 
@@ -202,19 +202,19 @@ def _result(value: Value, read: dict[Value, _Read]) -> TensorQuantizationConfig:
     """Return the config of a result: ACTIVATED if it is read through one QuantizeLinear only."""
     readers = value.readers
     if value.has_one_user and readers[0].is_op("QuantizeLinear"):
-        found = [_dequantised(use.node, read) for use in readers[0].output.users]
+        found = [_dequantized(use.node, read) for use in readers[0].output.users]
         if found and None not in found and found[0] is not None:
             return found[0].config.copy()
     return _floating()
 
 
-def _dequantised(node: Node, read: dict[Value, _Read]) -> _Read | None:
+def _dequantized(node: Node, read: dict[Value, _Read]) -> _Read | None:
     return read.get(node.output) if node.is_op("DequantizeLinear") else None
 
 
 def _baked(node: Node, configs: OperationQuantizationConfig) -> None:
     """Give a node its configs; those of parameters say that the numbers are rounded."""
-    quantable = quantise_node(node, configs)
+    quantable = quantize_node(node, configs)
     for slot, config, _ in list(quantable.parameters()):
         if config.state is not _S.ACTIVATED:
             continue
