@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import typing
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal
 
 from tiered.context import PassContext
@@ -33,6 +33,8 @@ _NOT_TRIED: Final = frozenset(
      "bake_parameters", "unbake", "strip", "insert_attention_mask", "fuse_ops"}
 )  # fmt: skip
 """Opt-in passes that prepare a model for another tool."""
+_LOWERING: Final = ("decompose_", "explicit_", "legalize_", "lower_", "replace_")
+"""How names of passes begin that write an operator by others: that seldom pays here."""
 _NOT_SET: Final = frozenset({"annotate", "unnamed", "numerics", "io_layout"})
 """Options that change no computation, or decide what is promised."""
 _LAYOUTS: Final = ("NHWC", "NCHW")
@@ -42,8 +44,8 @@ Blocks = Mapping[str, Mapping[str, tuple[str, ...]]]
 
 def choices_of(
     form: Form, result: OptimizeResult, blocks: Blocks, probes: Sequence[Probe], budget: Budget
-) -> list[Choice]:
-    """Return what a form may decide otherwise, what matters most often first.
+) -> Iterator[Choice]:
+    """Yield what a form may decide otherwise, what matters most often first.
 
     Args:
         form: its settings.
@@ -53,18 +55,18 @@ def choices_of(
         budget: passes beyond it are no choice.
     """
     if form.level is None:
-        return []
+        return
     context = PassContext(**_context_of(form))
     pipeline = pipeline_for(context.target, form.edits)
     steps = pipeline.plan(context)
     fusions, others = _disabled(form, steps, result, blocks)
-    return [
-        *_required(form, steps, probes, context, budget),
-        *fusions,
-        *_options(form, steps, budget),
-        *_by_block(steps, fusions, blocks),
-        *others,
-    ]
+    added, lowered = _open_passes(form, steps, budget)
+    yield from fusions
+    yield from _required(added, probes)
+    yield from _by_block(steps, fusions, blocks)
+    yield from _options(steps, {choice.text for choice in (*fusions, *others)}, probes, budget)
+    yield from others
+    yield from _required(lowered, probes)
 
 
 def _context_of(form: Form) -> dict[str, Any]:
@@ -112,14 +114,10 @@ def _by_block(steps: Sequence[Step], fusions: Sequence[Choice], blocks: Blocks) 
             )
 
 
-def _required(
-    form: Form,
-    steps: Sequence[Step],
-    probes: Sequence[Probe],
-    context: PassContext,
-    budget: Budget,
-) -> Iterator[Choice]:
-    """Yield passes that do not run by themselves, but would change a model within the budget."""
+def _open_passes(
+    form: Form, steps: Sequence[Step], budget: Budget
+) -> tuple[dict[str, Pass], dict[str, Pass]]:
+    """Return passes that do not run by themselves, within the budget: those that lower apart."""
     tried: dict[str, Pass] = {}
     for step in steps:
         info = step.pass_.info
@@ -128,13 +126,23 @@ def _required(
             tried.setdefault(info.name, step.pass_)
     asked = PassContext(**{**_context_of(form), "required": [*form.required, *tried]})
     runs = {step.pass_.name for step in steps if asked.decide(step.pass_, step.place)}
-    for name, pass_ in tried.items():
-        if name not in runs:
-            continue
-        found = [probe.blocks(pass_, context) for probe in probes]
-        known = [blocks for blocks in found if blocks is not None]
-        if known:
-            yield Choice(f"with {name}", required=(name,), blocks=known[0])
+    able = {name: pass_ for name, pass_ in tried.items() if name in runs}
+    lowered = {name: pass_ for name, pass_ in able.items() if name.startswith(_LOWERING)}
+    return {name: able[name] for name in able if name not in lowered}, lowered
+
+
+def _required(passes: Mapping[str, Pass], probes: Sequence[Probe]) -> Iterator[Choice]:
+    """Yield the passes that would change a model."""
+    for name, pass_ in passes.items():
+        known = _probed(pass_, probes)
+        if known is not None:
+            yield Choice(f"with {name}", required=(name,), blocks=known)
+
+
+def _probed(pass_: Pass, probes: Sequence[Probe]) -> tuple[str, ...] | None:
+    """Return the blocks that a pass rewrites in the first model that it changes."""
+    found = (probe.blocks(pass_) for probe in probes)
+    return next((blocks for blocks in found if blocks is not None), None)
 
 
 def _is_for_speed(pass_: Pass, budget: Budget) -> bool:
@@ -148,18 +156,20 @@ class Probe:
 
     Args:
         load: returns a new copy of the model.
+        backend: the target, "" for the default one.
     """
 
-    def __init__(self, load: Callable[[], Model]) -> None:
-        self._load = load
+    def __init__(self, load: Callable[[], Model], backend: str) -> None:
+        self._load, self._backend = load, backend
         self._copy: Model | None = None
 
-    def blocks(self, pass_: Pass, context: PassContext) -> tuple[str, ...] | None:
+    def blocks(self, pass_: Pass) -> tuple[str, ...] | None:
         """Return the blocks that a pass rewrites; None if it changes nothing."""
         copy = self._load() if self._copy is None else self._copy
         before, trace = copy.journal.stamp(), Trace()
+        context = PassContext.isolated(backend=self._backend or None, instruments=[trace])
         try:
-            pass_.apply(copy, PassContext.isolated(backend=context.target, instruments=[trace]))
+            pass_.apply(copy, context)
         except TieredError:
             is_changed = False
         else:
@@ -169,8 +179,13 @@ class Probe:
         return joined(blocks_of(trace).get(pass_.name, ())) if is_changed else None
 
 
-def _options(form: Form, steps: Sequence[Step], budget: Budget) -> Iterator[Choice]:
-    """Yield other values of the options of passes that run: those with few values."""
+def _options(
+    steps: Sequence[Step], changing: Collection[str], probes: Sequence[Probe], budget: Budget
+) -> Iterator[Choice]:
+    """Yield other values of the options of passes that run: those with few values.
+
+    Of a pass that changed nothing, those with which it would.
+    """
     seen: set[str] = set()
     for step in steps:
         pass_ = step.pass_
@@ -178,25 +193,29 @@ def _options(form: Form, steps: Sequence[Step], budget: Budget) -> Iterator[Choi
             continue
         seen.add(pass_.name)
         if pass_.name == "convert_layout":
-            yield from _layouts(pass_)
+            yield from _layouts(pass_, probes)
         for option in pass_.info.options:
-            if option.name in _NOT_SET:
-                continue
-            for value in _values(option.type):
-                if value != pass_.options[option.name] and _keeps(
-                    pass_, option.name, value, budget
-                ):
+            for value in () if option.name in _NOT_SET else _values(option.type):
+                other = _with_option(pass_, option.name, value, budget)
+                if other is None:
+                    continue
+                blocks = _probed(other, probes)
+                if blocks is not None or f"without {pass_.name}" in changing:
                     setting = f"{option.name}={format_value(value)}"
                     yield Choice(f"{pass_.name} with {setting}",
-                                 edits=(f"set {pass_.name}{{{setting}}}",))  # fmt: skip
+                                 edits=(f"set {pass_.name}{{{setting}}}",),
+                                 blocks=blocks or ())  # fmt: skip
 
 
-def _layouts(pass_: Pass) -> Iterator[Choice]:
+def _layouts(pass_: Pass, probes: Sequence[Probe]) -> Iterator[Choice]:
     wanted = pass_.options["desired_layouts"]
     for layout in _LAYOUTS:
-        if wanted.get("Conv") != layout:
+        if wanted.get("Conv") == layout:
+            continue
+        blocks = _probed(pass_.with_options(desired_layouts={"Conv": layout}), probes)
+        if blocks is not None:
             edit = f"set convert_layout{{desired_layouts={{Conv: {layout}}}}}"
-            yield Choice(f"Conv in {layout}", edits=(edit,))
+            yield Choice(f"Conv in {layout}", edits=(edit,), blocks=blocks)
 
 
 def _values(kind: Any) -> tuple[Any, ...]:
@@ -206,8 +225,12 @@ def _values(kind: Any) -> tuple[Any, ...]:
     return typing.get_args(kind) if typing.get_origin(kind) is Literal else ()
 
 
-def _keeps(pass_: Pass, name: str, value: Any, budget: Budget) -> bool:
+def _with_option(pass_: Pass, name: str, value: Any, budget: Budget) -> Pass | None:
+    """Return a pass with another value of an option; None if it is the same, or no choice."""
+    if value == pass_.options[name]:
+        return None
     try:
-        return budget.allows(pass_.with_options(**{name: value}).info.numerics)
+        other = pass_.with_options(**{name: value})
     except TieredError:
-        return False
+        return None
+    return other if budget.allows(other.info.numerics) else None

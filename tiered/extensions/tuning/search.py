@@ -39,7 +39,7 @@ class Workshop(Protocol):
 
     def made(self, form: Form) -> Made | None: ...
     def failure(self, form: Form) -> str: ...
-    def choices(self, form: Form) -> Sequence[Choice]: ...
+    def choices(self, form: Form) -> Iterable[Choice]: ...
     def fault(self, made: Made) -> str:
         """Return how a form exceeds the budget or fails; an empty string if it does neither."""
         ...
@@ -203,8 +203,7 @@ class Search:
     def _decide(self, base: Made) -> Made:
         """Return the base with the decisions that pay."""
         self._say("decisions")
-        choices = [*dict.fromkeys(self._workshop.choices(base.form))]
-        helpful = self._screened(base, choices)
+        helpful = self._screened(base, self._workshop.choices(base.form))
         helpful.sort(key=lambda pair: pair[1].ratio.median)
         able = _compatible([choice for choice, _ in helpful])
         taken = self._together(base, able)
@@ -216,12 +215,15 @@ class Search:
             self._note("decision", choice.text, gain, is_taken, reason)
         return taken
 
-    def _screened(self, base: Made, choices: Sequence[Choice]) -> list[tuple[Choice, Gain]]:
+    def _screened(self, base: Made, choices: Iterable[Choice]) -> list[tuple[Choice, Gain]]:
         """Return the decisions that seem to help."""
         helpful: list[tuple[Choice, Gain]] = []
         seen: dict[Made, Choice] = {}
         heat: dict[Made, Choice] = {}
-        for choice in choices:
+        for choice in choices:  # looking for them takes time, too
+            if self._elapsed() >= _SHARES["decision"]:
+                self.found.notes.append("the time was over before all decisions were looked at")
+                break
             known = self._cache.gain(base.form, choice)
             if known is not None and known.is_better:
                 helpful.append((choice, known))
@@ -238,12 +240,9 @@ class Search:
         return helpful + self._heat(base, heat)
 
     def _candidate(self, base: Made, choice: Choice, seen: dict[Made, Choice]) -> Made | None:
-        """Return the base with a decision, None if that is no new form, or there is no time."""
+        """Return the base with a decision, None if that is no new form."""
         form = choice.added_to(base.form)
-        made, why = None, "no time was left"
-        if self._elapsed() < _SHARES["decision"]:
-            made = self._workshop.made(form)
-            why = self._workshop.failure(form)
+        made, why = self._workshop.made(form), self._workshop.failure(form)
         if made is not None and made != base and made not in seen:
             seen[made] = choice
             return made

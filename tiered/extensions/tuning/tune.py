@@ -234,13 +234,16 @@ class TuningRun:
         """Return why a form cannot be made."""
         return self._maker.failure(form)
 
-    def choices(self, form: Form) -> Sequence[Choice]:
-        """Return what a form may decide otherwise."""
+    def choices(self, form: Form) -> Iterable[Choice]:
+        """Yield what a form may decide otherwise."""
         trace = Trace()
         result = self._maker.result(form, trace)
         made, start = self._maker.made(form), Form(None, file=form.file)
         path = "" if made is None else made.path
-        probes = (Probe(lambda: Model.load(path)), Probe(lambda: self._maker.loaded(start)))
+        probes = (
+            Probe(lambda: Model.load(path), form.backend),
+            Probe(lambda: self._maker.loaded(start), form.backend),
+        )
         return choices_of(form, result, blocks_of(trace), probes, self._task.budget)
 
     def fault(self, made: Made) -> str:
