@@ -44,7 +44,7 @@ class Gate:
         refusal: set while a rule runs; returns why the target has no operator (graph, op_type,
             domain), None if it may have it.
         on_mark: called with the anchor and the reason when a block is undone because a node is
-            marked (`tiered.graph.marks`).
+            marked (`tiered.graph.core.marks`).
     """
 
     __slots__ = (

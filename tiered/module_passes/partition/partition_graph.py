@@ -9,6 +9,6 @@ def partition_graph(model: Model, ctx: PassContext) -> None:
 
     Weights and captured values are inputs of the function. No pass edits it, and every runtime runs
     it. A marked node without a region is a region itself. For separate models see
-    `tiered.extensions.partition.split`.
+    `tiered.extensions.partition.as_models`.
     """
     cut_out_regions(model)
