@@ -235,15 +235,102 @@ def test_the_number_of_sequences_may_be_fixed() -> None:
     np.testing.assert_array_equal(found[:, 0], [1, 2, 1])
 
 
+# --- positions that are counted -------------------------------------------------------------------
+
+
+ROBERTA = """(int64[B,S] ids) => (float[B,S,4] y, float[B,4] first)
+    <int64 pad = {1}, int64 axis = {1}, float[9,4] words = {WORDS}, float[12,4] places = {PLACES},
+     float[4,4] wq = {1,-2,3,0.5, 2,1,-1,3, 0.1,0.2,2,1, -3,1,1,2}, int64 zero = {0}> {
+    is_pad = Equal(ids, pad) is_word = Not(is_pad) mask = Cast<to=7>(is_word)
+    counted = CumSum<EXCLUSIVE>(mask, axis) own = Mul(counted, mask) at = Add(own, pad)
+    w = Gather(words, ids) p = Gather(places, at) x = Add(w, p)
+    q = MatMul(x, wq) k = Transpose<perm=[0,2,1]>(x) scores = MatMul(q, k)
+    weights = Softmax<axis=-1>(scores) y = MatMul(weights, x) first = Gather<axis=1>(y, zero) }"""
+
+
+@pytest.mark.parametrize("exclusive", ["", "exclusive=1"])
+def test_positions_that_a_sum_counts_start_again(exclusive: str) -> None:
+    """As RoBERTa and XLM-R do: the position is the number of tokens up to each."""
+    rng = np.random.default_rng(0)
+    text = ROBERTA.replace("<EXCLUSIVE>", f"<{exclusive}>" if exclusive else "")
+    for name, size in (("WORDS", 36), ("PLACES", 48)):
+        text = text.replace(name, ",".join(f"{each:.3f}" for each in rng.normal(size=size)))
+    model = _packed(text)
+    model.check_view()
+    sequences = [{"ids": rng.integers(1, 9, length)} for length in (3, 1, 5, 2, 2)]
+    _compare(Session(parse(text)), Session(model.to_proto()), sequences, 6)
+
+
+def test_sums_over_tokens_of_several_features_start_again() -> None:
+    text = """(int64[B,S,4] x) => (int64[B,S,4] y, int64[B,4] z) <int64 axis = {1}, int64 o = {0}> {
+        y = CumSum(x, axis) z = Gather<axis=1>(y, o) }"""
+    rng = np.random.default_rng(1)
+    sequences = [{"x": rng.integers(-9, 9, (length, 4))} for length in (3, 1, 4)]
+    model = _packed(text)
+    _compare(Session(parse(text)), Session(model.to_proto()), sequences, 5)
+
+
+# --- tokens that are chosen -----------------------------------------------------------------------
+
+
+CLIP = """(int64[B,S] ids) => (float[B,4] y)
+    <float[9,4] words = {WORDS}, int64 zero = {0}, int64 one = {1}, int64[1] last = {-1}> {
+    x = Gather(words, ids) k = Transpose<perm=[0,2,1]>(x) scores = MatMul(x, k)
+    weights = Softmax<axis=-1>(scores) h = MatMul(weights, x)
+    shape = Shape(ids) count = Gather(shape, zero) rows = Range(zero, count, one)
+    end = ArgMax<axis=-1, keepdims=0 MORE>(NUMBERS)
+    r = Unsqueeze(rows, last) c = Unsqueeze(end, last) at = Concat<axis=-1>(r, c)
+    y = GatherND(h, at) }"""
+
+
+@pytest.mark.parametrize("more", ["", ", select_last_index=1"])
+@pytest.mark.parametrize("numbers", ["ids", "least"])
+def test_the_token_with_the_largest_number_is_that_of_each_sequence(
+    numbers: str, more: str
+) -> None:
+    """As text towers of CLIP do, whose end of text has the largest number."""
+    rng = np.random.default_rng(0)
+    text = CLIP.replace("MORE", more).replace("NUMBERS", numbers)
+    text = text.replace("WORDS", ",".join(f"{each:.3f}" for each in rng.normal(size=36)))
+    if numbers == "least":  # all the smallest number: the first, or the last token
+        text = text.replace(
+            "end = ", "u = Mul(ids, zero) low = Cast<to=3>(u) least = Sub(low, big) end = "
+        ).replace("int64[1] last", "int8 big = {127}, int64[1] last")
+        text = text.replace("least = Sub(low, big)", "m = Sub(low, big) least = Sub(m, ones)")
+        text = text.replace("int8 big = {127}", "int8 big = {127}, int8 ones = {1}")
+    model = _packed(text)
+    model.check_view()
+    sequences = [{"ids": rng.integers(0, 9, length)} for length in (3, 1, 5, 2, 2)]
+    _compare(Session(parse(text)), Session(model.to_proto()), sequences, 6)
+    fixed = _packed(text, max_valid_num=8)
+    batch = pack_sequences(sequences, 6, rows=4, max_valid_num=8)
+    found = Session(fixed.to_proto()).run(batch.feeds(["ids", *fixed_inputs(fixed)]))["y"]
+    assert found.shape == (8, 4)
+
+
+def fixed_inputs(model: Model) -> list[str]:
+    return [value.name for value in model.main.inputs if value.name != "ids"]
+
+
 # --- refusals -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("nodes", "reason"),
     [
-        ("y = CumSum(x, one)", "it combines the tokens of a row"),
+        ("y = CumSum(x, one)", "it sums floats over the tokens of a row"),
+        ("i = Cast<to=7>(x) c = CumSum<reverse=1>(i, one) y = Cast<to=1>(c)",
+         "it sums from the last token on"),
+        ("k = Transpose<perm=[1,0,2]>(x) i = Cast<to=7>(k) c = CumSum(i, zero) y = Cast<to=1>(c)",
+         "it combines the tokens of a row"),
         ("p = Softmax<axis=1>(x) y = Mul(p, x)", "it normalizes over the tokens of a row"),
         ("t = Transpose<perm=[0,2,1]>(x) y = MatMul(t, x)", "it sums over the tokens of a row"),
+        ("f = ReduceMax<keepdims=0>(x, two) a = ArgMax<axis=1, keepdims=0>(f) y = Cast<to=1>(a)",
+         "it takes the largest of floats, which may be NaN"),
+        ("f = ReduceMax<keepdims=0>(x, two) i = Cast<to=7>(f) a = ArgMax<axis=1, keepdims=0>(i)"
+         " n = Neg(a) y = Cast<to=1>(n)", "it computes with row numbers"),
+        ("f = ReduceMax<keepdims=0>(x, two) i = Cast<to=7>(f) a = ArgMax<axis=0, keepdims=0>(i)"
+         " y = Cast<to=1>(a)", "it combines the rows of the batch"),
         ("y = Concat<axis=1>(x, x)", "it appends to an axis of tokens"),
         ("t = ReduceMax<keepdims=1>(x, list) y = Add(x, t)", "it combines the tokens of a row"),
         ("t = ReduceSum<keepdims=1>(x, list) y = Add(x, t)", "with a value of whole sequences"),
@@ -259,7 +346,7 @@ def test_the_number_of_sequences_may_be_fixed() -> None:
     ],
 )  # fmt: skip
 def test_operators_that_mix_tokens_are_named(nodes: str, reason: str) -> None:
-    text = f"""(float[B,S,4] x) => (float[B,T,U] y) <int64 one = {{1}}, int64[1] list = {{1}},
+    text = f"""(float[B,S,4] x) => (float[B,T,U] y) <int64 one = {{1}}, int64 zero = {{0}}, int64[1] two = {{2}}, int64[1] list = {{1}},
         int64[1] ends = {{3}}, int64[1] first = {{0}}, int64[3] flat = {{0, -1, 2}},
         float[4] w = {{1,1,1,1}}, float[4] v = {{1,1,1,1}}> {{ {nodes} }}"""
     model = Model.from_proto(parse(text))

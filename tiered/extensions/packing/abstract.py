@@ -41,6 +41,7 @@ class AbstractTensor:
         is_row_number: whether it is an index of rows, or of columns: of no use but as an index.
         columns: the factors of several indices, joined along the last axis. None for all others.
         is_pooled: whether the batch axis has one row for each sequence in the packed run.
+        chosen_by: the ArgMax over the tokens of each row that is the index, or its last column.
     """
 
     roles: Roles
@@ -49,6 +50,7 @@ class AbstractTensor:
     is_row_number: bool = False
     columns: tuple[tuple[Size, ...], ...] | None = None
     is_pooled: bool = False
+    chosen_by: Node | None = None
 
     @property
     def is_constant(self) -> bool:
@@ -70,7 +72,7 @@ class AbstractTensor:
 
     def plain(self) -> AbstractTensor:
         """Return the relation without what only holds for the very tensor."""
-        return replace(self, zeros=None, index=None, columns=None)
+        return replace(self, zeros=None, index=None, columns=None, chosen_by=None)
 
 
 class Sizes(NamedTuple):
@@ -124,4 +126,17 @@ class PoolEdit(NamedTuple):
     node: Node
 
 
-Edit = PositionEdit | MaskEdit | PoolEdit
+class SumEdit(NamedTuple):
+    """A CumSum over tokens: it starts again with each sequence."""
+
+    node: Node
+
+
+class ChoiceEdit(NamedTuple):
+    """A GatherND of the token of each row that an ArgMax chooses."""
+
+    node: Node
+    chooser: Node
+
+
+Edit = PositionEdit | MaskEdit | PoolEdit | SumEdit | ChoiceEdit

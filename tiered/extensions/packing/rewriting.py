@@ -9,11 +9,13 @@ import numpy as np
 from tiered.extensions.packing.abstract import (
     Abstract,
     AbstractTensor,
+    ChoiceEdit,
     Edit,
     MaskEdit,
     PoolEdit,
     PositionEdit,
     Role,
+    SumEdit,
 )
 from tiered.extensions.packing.names import POSITIONS, SEGMENTS, SEQUENCES, STARTS
 from tiered.graph import DataType, Graph, Node, TensorType, Value
@@ -39,7 +41,7 @@ class PackingRewrite:
     ) -> None:
         self.graph = graph
         self.rows = rows
-        self.facts = facts
+        self.facts = dict(facts)
         self.sequences: int | str = max_valid_num or SEQUENCES
         self._inputs: dict[str, Value] = {}
         self._made: dict[tuple[object, ...], Value] = {}
@@ -53,8 +55,13 @@ class PackingRewrite:
             if isinstance(edit, MaskEdit):
                 self._mask(edit.node)
         for edit in edits:
+            if isinstance(edit, SumEdit):
+                self._sum(edit.node)
+        for edit in edits:
             if isinstance(edit, PoolEdit):
                 self._pool(edit.node)
+            elif isinstance(edit, ChoiceEdit):
+                self._choose(edit)
 
     # --- inputs -------------------------------------------------------------------------------
 
@@ -205,6 +212,31 @@ class PackingRewrite:
         )
         return op.Equal(one, other)
 
+    # --- sums from the first token on ---------------------------------------------------------
+
+    def _sum(self, node: Node) -> None:
+        """Subtract from a sum over a row what it is before the sequence of each token."""
+        op, value, total = self.graph.op, node.inputs[0], node.output
+        assert value is not None
+        own = op.like(node, *node.inputs)
+        before = own if node.attr("exclusive", 0) else op.Sub(own, value)
+        first = self._once(("first",), self._first_columns)
+        if value.rank == 2:
+            start = op.GatherElements(before, first, axis=1)
+        else:
+            start = op.GatherND(before, op.Unsqueeze(first, np.array([2], np.int64)), batch_dims=1)
+        made = op.Sub(own, start)
+        self.facts[made] = self.facts[total]
+        self.graph.replace_uses(total, made)
+        self.graph.prune([node])
+
+    def _first_columns(self) -> Value:
+        """Return the column of the first token of each token's sequence, as [rows, length]."""
+        op = self.graph.op
+        length = op.Gather(op.Shape(self.positions), np.int64(1))
+        columns = op.Range(np.int64(0), length, np.int64(1))
+        return op.Sub(columns, self.positions)
+
     # --- whole sequences ----------------------------------------------------------------------
 
     def _pool(self, node: Node) -> None:
@@ -250,13 +282,35 @@ class PackingRewrite:
         rest = op.Gather(op.Shape(value), np.arange(2, rank))
         return op.Reshape(made, op.Concat(np.array([-1], np.int64), rest, axis=0))
 
+    def _choose(self, edit: ChoiceEdit) -> None:
+        """Take the token of each sequence whose number is the largest of its sequence."""
+        op, value, numbers = self.graph.op, edit.node.inputs[0], edit.chooser.inputs[0]
+        assert value is not None
+        assert numbers is not None
+        assert numbers.dtype is not None
+        own = self._once(("is member",), self._is_member)
+        flat = op.Reshape(numbers, np.array([1, -1], np.int64))
+        least = np.array(np.iinfo(DataType(numbers.dtype).numpy).min, DataType(numbers.dtype).numpy)
+        largest = op.ReduceMax(op.Where(own, flat, least), np.array([1], np.int64), keepdims=1)
+        # Of a sequence of smallest numbers no token of another one is taken.
+        is_largest = op.Cast(op.And(own, op.Equal(flat, largest)), to=int(DataType.INT32))
+        if edit.chooser.attr("select_last_index", 0):
+            place = op.ArgMax(is_largest, axis=1, keepdims=0, select_last_index=1)
+        else:
+            place = op.ArgMax(is_largest, axis=1, keepdims=0)
+        self.graph.replace_uses(edit.node.output, op.Gather(op.Flatten(value, axis=2), place))
+        self.graph.prune([edit.node])
+
     def _membership(self, dtype: int) -> Value:
         """Return 1 where a token is of a sequence, as [sequences, rows * columns]."""
+        return self.graph.op.Cast(self._once(("is member",), self._is_member), to=dtype)
+
+    def _is_member(self) -> Value:
+        """Return whether a token is of a sequence, as [sequences, rows * columns]."""
         op = self.graph.op
         count = op.Gather(op.Shape(self.starts), np.int64(0))
         number = op.Add(op.Range(np.int64(0), count, np.int64(1)), np.int64(1))
-        same = op.Equal(
+        return op.Equal(
             op.Unsqueeze(number, np.array([1], np.int64)),
             op.Reshape(self.segments, np.array([1, -1], np.int64)),
         )
-        return op.Cast(same, to=dtype)

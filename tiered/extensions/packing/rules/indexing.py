@@ -8,7 +8,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tiered.extensions.packing.abstract import AbstractTensor, Refusal, Role, Roles
+from tiered.extensions.packing.abstract import (
+    AbstractTensor,
+    ChoiceEdit,
+    Refusal,
+    Role,
+    Roles,
+)
 from tiered.extensions.packing.interpretation import PACKINGS, Interpretation
 from tiered.graph import Node, Value
 from tiered.graph.shape_inference.symbolic_dims import Size
@@ -50,6 +56,12 @@ def joined_index(state: Interpretation, node: Node) -> AbstractTensor | None:
     is_last = node.attr("axis") % rank == rank - 1 and node.output.dim(-1) == len(facts)
     if len(tensors) < len(facts) or not is_last:
         raise Refusal("it computes with row numbers")
+    *rest, last = tensors
+    if last.chosen_by is not None and last.roles == first.roles and len(rest) == 1:
+        rows = () if first.index is None else (first.index,)
+        return AbstractTensor(
+            first.roles, is_row_number=True, columns=rows, chosen_by=last.chosen_by
+        )
     if any(fact.index is None or fact.roles != first.roles for fact in tensors):
         raise Refusal("it joins indices of different axes")
     columns = tuple(fact.index for fact in tensors if fact.index is not None)
@@ -65,10 +77,24 @@ def gather_nd(state: Interpretation, node: Node) -> AbstractTensor:
         raise Refusal("it takes some of the tokens or rows")
     if node.attr("batch_dims", 0) or x.roles[:2] != (Role.BATCH, Role.TOKEN):
         raise Refusal("it takes some of the tokens or rows")
+    if fact.chosen_by is not None:
+        return _chosen_tokens(state, node, x, fact)
     expected = [_unit(fact, role) for role in (Role.BATCH, Role.TOKEN)]
     if list(fact.columns) != expected:
         raise Refusal("it takes some of the tokens or rows")
     return replace(x.plain(), roles=(*fact.roles[:-1], *x.roles[2:]))
+
+
+def _chosen_tokens(
+    state: Interpretation, node: Node, x: AbstractTensor, fact: AbstractTensor
+) -> AbstractTensor:
+    """Return the relation of the token of each sequence that an ArgMax chooses."""
+    assert fact.chosen_by is not None
+    is_of_rows = fact.columns == (_unit(fact, Role.BATCH),) and fact.roles == (Role.BATCH, None)
+    if not is_of_rows or x.is_pooled or len(x.roles) != 3 or x.roles[2]:
+        raise Refusal("it takes some of the tokens or rows")
+    state.edits.append(ChoiceEdit(node, fact.chosen_by))
+    return AbstractTensor((Role.BATCH, None), is_pooled=True)
 
 
 def _unit(fact: AbstractTensor, role: Role) -> tuple[Size, ...] | None:

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from tiered.analysis.layout.rules.axes import reduced_axes
-from tiered.extensions.packing.abstract import AbstractTensor, MaskEdit, Refusal, Role, Roles
+from tiered.extensions.packing.abstract import (
+    AbstractTensor,
+    MaskEdit,
+    Refusal,
+    Role,
+    Roles,
+    SumEdit,
+)
 from tiered.extensions.packing.interpretation import PACKINGS, Interpretation
 from tiered.extensions.packing.rules.pointwise import joined
 from tiered.extensions.packing.rules.structure import pooled
@@ -36,7 +43,7 @@ def softmax(state: Interpretation, node: Node) -> AbstractTensor:
 
 @PACKINGS.rule("CumProd", "CumSum", "LpNormalization", "TopK")
 def along_axis(state: Interpretation, node: Node) -> tuple[AbstractTensor, ...]:
-    """TopK, CumSum and others along one axis that has no role."""
+    """TopK, CumSum and others along one axis that has no role; CumSum of integers over tokens."""
     x = state.tensor(node, 0)
     for slot in range(1, len(node.inputs)):
         state.constant(node, slot, "second operand")
@@ -46,10 +53,30 @@ def along_axis(state: Interpretation, node: Node) -> tuple[AbstractTensor, ...]:
         if number is None:
             raise Refusal("its axis is not constant")
         axis = int(number)
+        if node.is_op("CumSum") and x.roles and x.roles[axis % len(x.roles)] is Role.TOKEN:
+            return (_running_sum(state, node, x, axis % len(x.roles)),)
     else:
         axis = node.attr("axis", -1)
     _check_free(x, (axis % max(len(x.roles), 1),))
     return (x.plain(),) * len(node.outputs)
+
+
+def _running_sum(
+    state: Interpretation, node: Node, x: AbstractTensor, axis: int
+) -> AbstractTensor:
+    """Return the relation of a sum over the tokens before each, as of numbers of positions."""
+    if node.attr("reverse", 0):
+        raise Refusal("it sums from the last token on")
+    if x.is_positional and len(x.places(Role.TOKEN)) == 1:
+        return x.plain()
+    dtype = None if node.inputs[0] is None else node.inputs[0].dtype
+    if dtype is None or DataType(dtype).is_float:
+        # The sums of earlier sequences would be subtracted again, which rounds.
+        raise Refusal("it sums floats over the tokens of a row")
+    if x.is_pooled or axis != 1 or x.places(Role.BATCH) != (0,) or x.places(Role.TOKEN) != (1,):
+        raise Refusal("it combines the tokens of a row")
+    state.edits.append(SumEdit(node))
+    return x.plain()
 
 
 @PACKINGS.rule("LayerNormalization", "RMSNormalization")
@@ -101,6 +128,8 @@ def reduction(state: Interpretation, node: Node) -> AbstractTensor:
             if keeps or axis not in axes
         ]
         return AbstractTensor(tuple(kept), is_pooled=x.is_pooled)
+    if node.is_op("ArgMax") and x.roles == (Role.BATCH, Role.TOKEN) and not keeps:
+        return _chosen(node, x, list(axes))
     if node.op_type not in ("ReduceSum", "ReduceMean") or len(axes) != 1:
         raise Refusal("it combines the tokens of a row")
     if x.roles[axes[0]] is not Role.TOKEN:
@@ -109,6 +138,16 @@ def reduction(state: Interpretation, node: Node) -> AbstractTensor:
     if node.op_type == "ReduceMean" and (dtype is None or not DataType(dtype).is_float):
         raise Refusal("it takes the mean of integers")
     return pooled(state, node, x, axes[0], kept=int(keeps))
+
+
+def _chosen(node: Node, x: AbstractTensor, axes: list[int]) -> AbstractTensor:
+    """Return the index of the token of each row that an ArgMax chooses."""
+    dtype = None if node.inputs[0] is None else node.inputs[0].dtype
+    if axes != [1] or x.is_pooled:
+        raise Refusal("it combines the rows of the batch")
+    if dtype is None or DataType(dtype).is_float:
+        raise Refusal("it takes the largest of floats, which may be NaN")
+    return AbstractTensor((Role.BATCH,), is_row_number=True, chosen_by=node)
 
 
 # --- products -------------------------------------------------------------------------------------
