@@ -20,6 +20,7 @@ from tests.extensions.tuning.fakes import (
 from tiered.extensions.tuning.cache import Cache
 from tiered.extensions.tuning.forms import Choice, Form, Made
 from tiered.extensions.tuning.log import Log
+from tiered.extensions.tuning.race import width_for
 from tiered.extensions.tuning.search import Found, Search
 from tiered.support.errors import ModelError, RuntimeFailure, UsageError
 
@@ -173,6 +174,11 @@ def test_without_time_the_result_is_the_reference() -> None:
     assert found.notes == ["the time was over before all decisions were looked at"]
     # The confirmation has its first look all the same.
     assert len(machine.rounds) == 10
+
+
+@pytest.mark.parametrize(("nbytes", "width"), [(0, 6), (1 << 20, 6), (1 << 29, 3), (1 << 33, 1)])
+def test_of_large_forms_few_are_open_together(nbytes: int, width: int) -> None:
+    assert width_for(Made(O3, "a.onnx", "a", nbytes, 1)) == width
 
 
 def test_costs_without_noise_take_one_round() -> None:

@@ -23,6 +23,8 @@ from tiered.support.errors import RuntimeFailure
 
 TOGETHER: Final = 6
 """The most forms that are measured in one round, beside the reference."""
+_MOST_BYTES: Final = 1 << 31
+"""Bytes of all forms of a round: they are open in one process."""
 FEWEST: Final = 4
 """Rounds before a form is dropped."""
 ROUNDS: Final = 12
@@ -102,9 +104,10 @@ class Race:
         """
         found: dict[Made, Gain] = {}
         others = [form for form in dict.fromkeys(forms) if form != reference]
-        for start in range(0, len(others), TOGETHER):
-            heat = others[start : start + TOGETHER]
-            name = f"{stage} {start // TOGETHER}"
+        width = width_for(reference)
+        for start in range(0, len(others), width):
+            heat = others[start : start + width]
+            name = f"{stage} {start // width}"
             is_open = _is_unclear if both_ways else _is_open
             found.update(self._heat(name, reference, heat, is_open, only_best=only_best))
         return found
@@ -219,6 +222,11 @@ class Race:
                 verdict = tested(_differences(known, pair), is_last=True)
                 found.update({} if verdict is None else {pair: verdict})
         return found
+
+
+def width_for(reference: Made) -> int:
+    """Return how many forms are measured in one round beside a reference: large ones, few."""
+    return max(1, min(TOGETHER, _MOST_BYTES // max(1, reference.nbytes) - 1))
 
 
 def _differences(rounds: Sequence[Sequence[float]], pair: Pair) -> list[float]:

@@ -23,7 +23,7 @@ from typing import Final, Literal, Protocol
 from tiered.extensions.tuning.cache import Cache
 from tiered.extensions.tuning.forms import Choice, Form, Made
 from tiered.extensions.tuning.log import Log
-from tiered.extensions.tuning.race import SLOWER, TOGETHER, UNDECIDED, USEFUL, Gain, Pair, Race
+from tiered.extensions.tuning.race import SLOWER, UNDECIDED, USEFUL, Gain, Pair, Race, width_for
 from tiered.support.errors import RuntimeFailure
 
 Stage = Literal["start", "decision", "together", "confirmation"]
@@ -234,7 +234,7 @@ class Search:
             else:
                 made = self._candidate(base, choice, seen)
                 heat.update({} if made is None else {made: choice})
-            if len(heat) == TOGETHER:
+            if len(heat) == width_for(base):
                 helpful += self._heat(base, heat)
                 heat = {}
         return helpful + self._heat(base, heat)
