@@ -276,6 +276,13 @@ def placed(plan: Plan, scheme: Scheme) -> Plan:
     for unit in plan.units:
         for value in unit.data:
             plan.pairs.setdefault(value, {})[unit.node] = None
+    if scheme.in_integers is None:
+        for value, readers in tuple(plan.pairs.items()):
+            source = _moved_output(value) if readers.keys() >= set(value.readers) else None
+            if source is not None:
+                output, reader = source
+                plan.pairs.setdefault(output, {})[reader] = None
+                _unify(plan, [output, value])
     results = _integer_results(plan, scheme)
     integer = set(results)
     for value in results:
@@ -288,6 +295,30 @@ def placed(plan: Plan, scheme: Scheme) -> Plan:
     for node, values in plan.others.items():
         _place_around(plan, node, values, scheme)
     return plan
+
+
+_PROPAGATES: Final = frozenset(
+    {"MaxPool", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze"}
+)
+"""Operators past which onnxruntime moves a QuantizeLinear, towards the input."""
+
+
+def _moved_output(value: Value) -> tuple[Value, Node] | None:
+    """Return the output of the model that a value is moved from, and the node that reads it.
+
+    onnxruntime would quantise the output itself: it moves the QuantizeLinear of the value to where
+    the movement begins, and takes its result for the output. A pair there already keeps it from
+    that. Keys and values of a cache are such outputs.
+    """
+    node, is_alone = value.producer, not value.is_graph_output
+    while is_alone and node is not None and not node.domain and node.op_type in _PROPAGATES:
+        source = node.input(0)
+        if source is None or not source.owner.is_main or node.outputs[0] is None:
+            return None
+        if source.is_graph_output:
+            return source, node
+        node, is_alone = source.producer, source.has_one_user
+    return None
 
 
 _NO_READERS: Final = frozenset({"Shape", "Size", "QuantizeLinear", "If", "Loop", "Scan"})
