@@ -125,8 +125,8 @@ def _record(sources: Sequence[str], target: str | None, made: Model) -> dict[str
         "output": target,
         "nodes": sum(len(graph.nodes) for graph in made.graphs()),
         "opset": made.opset(),
-        "inputs": declared_types(made.main.input_infos),
-        "outputs": declared_types(made.main.output_infos),
+        "inputs": declared_types(made.main.inputs, made.main.input_infos),
+        "outputs": declared_types(made.main.outputs, made.main.output_infos),
     }
 
 

@@ -130,8 +130,8 @@ def _described(name: str, part: Model) -> dict[str, Any]:
     return {
         "file": name,
         "nodes": sum(len(graph.nodes) for graph in part.graphs()),
-        "inputs": declared_types(part.main.input_infos),
-        "outputs": declared_types(part.main.output_infos),
+        "inputs": declared_types(part.main.inputs, part.main.input_infos),
+        "outputs": declared_types(part.main.outputs, part.main.output_infos),
     }
 
 

@@ -201,12 +201,12 @@ class Graph:
     @property
     def input_infos(self) -> tuple[onnx.ValueInfoProto, ...]:
         """Return the declarations of the inputs, as the interface has them."""
-        return tuple(map(_with_name, self._inputs, self._input_infos))
+        return tuple(self._input_infos)
 
     @property
     def output_infos(self) -> tuple[onnx.ValueInfoProto, ...]:
         """Return the declarations of the outputs, as the interface has them."""
-        return tuple(map(_with_name, self._outputs, self._output_infos))
+        return tuple(self._output_infos)
 
     @property
     def initializers(self) -> tuple[Value, ...]:
@@ -494,13 +494,3 @@ class Function(Graph):
         """Return the attributes that a call may leave out, with their defaults."""
         assert isinstance(self.skeleton, onnx.FunctionProto)
         return {proto.name: proto for proto in self.skeleton.attribute_proto}
-
-
-def _with_name(value: Value, info: onnx.ValueInfoProto) -> onnx.ValueInfoProto:
-    """Return a declaration with the name that its value has now."""
-    if info.name == value.name:
-        return info
-    named = onnx.ValueInfoProto()
-    named.CopyFrom(info)
-    named.name = value.name
-    return named
