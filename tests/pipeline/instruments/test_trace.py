@@ -22,6 +22,7 @@ from tiered import (
     Value,
     function_pass,
     op,
+    optimize,
     rewrite,
     var,
 )
@@ -268,6 +269,16 @@ def test_passes_that_did_nothing_share_a_line_unless_asked_for() -> None:
     assert "skipped" not in trace.tree(skipped=False)
     assert "#1" not in trace.tree(rewrites=0)
     assert "1 Abs unchanged: it is Abs after all" in trace.tree(remarks=True)
+
+
+def test_opt_in_passes_that_were_not_asked_for_share_a_line() -> None:
+    trace = Trace()
+    optimize(model().to_proto(), instruments=[trace])
+    lines = str(trace).splitlines()
+    assert sum("opt-in" in line for line in lines) * 5 < str(trace.tree(idle=True)).count("opt-in")
+    shared = re.compile(r"passes that changed nothing .* ms; \d+ opt-in passes$")
+    assert any(map(shared.search, lines))
+    assert "opt-in" not in trace.tree(skipped=False)
 
 
 def test_json_lines_hold_all_of_it(tmp_path: Path) -> None:

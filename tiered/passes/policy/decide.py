@@ -8,7 +8,7 @@ next rule for the others.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from tiered.passes.interface.pass_info import Decision, NodeRules, Place, Runnable
 from tiered.passes.interface.registry import registry
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from tiered.passes.policy.selectors import Entry, Site
     from tiered.targets import Backend
     from tiered.targets.any_runtime import AnyRuntime
+
+OPT_IN: Final = "opt-in: runs only when required"
+"""Why an opt-in pass that nobody asked for does not run."""
 
 
 class Rules(Protocol):
@@ -90,7 +93,7 @@ def _by_level(chain: Sequence[Rules], pass_: Runnable, place: Place) -> _Rule:
     if place.needed_by:
         return _Rule(True, f"needed by {place.needed_by}", None)
     if wanted is None and place.parks:
-        return _Rule(False, "opt-in: runs only when required", None)
+        return _Rule(False, OPT_IN, None)
     if wanted is None or place.asked:
         return _Rule(True, "asked for by name", None)
     level = chain[-1].opt_level

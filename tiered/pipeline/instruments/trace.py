@@ -174,7 +174,8 @@ class Trace:
         Args:
             rewrites: how many of each pass are shown.
             skipped: whether passes that did not run are shown, with the reason.
-            idle: whether passes that changed nothing are shown each on a line of its own.
+            idle: whether passes that changed nothing, and opt-in passes that were not asked for,
+                are shown each on a line of its own.
             remarks: whether the nodes that a pass declined are shown, with the reason.
         """
         return "\n".join(tree_of(self.spans, Shown(rewrites, skipped, idle, remarks)))

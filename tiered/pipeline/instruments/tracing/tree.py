@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from tiered.passes.interface.pass_info import NodeNote
+from tiered.passes.policy.decide import OPT_IN
 from tiered.pipeline.instruments.tracing.events import Span
 from tiered.support.amounts import counted
 
@@ -42,14 +43,28 @@ def _lines(span: Span, first: str, rest: str, shown: Shown) -> Iterator[str]:
 
 
 def _rows(span: Span, shown: Shown) -> Iterator[Span | str]:
-    """Yield the rows below a span; consecutive passes that changed nothing are one line."""
-    for is_idle, group in groupby(span.children, key=lambda child: _is_idle(child, shown)):
-        children = [c for c in group if shown.skipped or c.outcome != "skipped"]
-        if not is_idle or len(children) == 1:
+    """Yield the rows below a span; consecutive passes without news are one line."""
+    kept = [c for c in span.children if shown.skipped or c.outcome != "skipped"]
+    for is_quiet, group in groupby(kept, key=lambda child: _is_quiet(child, shown)):
+        children = list(group)
+        if not is_quiet or len(children) == 1:
             yield from children
-        elif children:
-            seconds = sum(child.seconds for child in children)
-            yield f"{len(children)} passes that changed nothing  {seconds * 1e3:.2f} ms"
+            continue
+        idle = [child for child in children if child.outcome != "skipped"]
+        parts = []
+        if idle:
+            seconds = sum(child.seconds for child in idle)
+            count = counted(len(idle), "pass", "passes")
+            parts.append(f"{count} that changed nothing  {seconds * 1e3:.2f} ms")
+        if len(idle) < len(children):
+            parts.append(counted(len(children) - len(idle), "opt-in pass", "opt-in passes"))
+        yield "; ".join(parts)
+
+
+def _is_quiet(span: Span, shown: Shown) -> bool:
+    """Return whether a pass changed nothing, or is opt-in and was not asked for."""
+    is_parked = span.outcome == "skipped" and span.reason.startswith(OPT_IN)
+    return _is_idle(span, shown) or (not shown.idle and is_parked)
 
 
 def _is_idle(span: Span, shown: Shown) -> bool:
