@@ -6,20 +6,24 @@ all outputs, at all sizes that are tried, are a proof for every value of the inp
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 import numpy as np
 
+from tiered.certify.affine import Affine
 from tiered.certify.axioms import RUNTIME
 from tiered.certify.bits import RULES, Bits
 from tiered.certify.call import Call, Domain, Results, constant
 from tiered.certify.evaluate import Scope, Setting
 from tiered.certify.problem import Problem, Side
+from tiered.certify.reals import REALS
 from tiered.certify.sizes import Sizes
 from tiered.certify.terms import Array
-from tiered.certify.values import Tensor, Unproved, numpy_dtype
+from tiered.certify.values import Tensor, Unproved, class_of, numpy_dtype
+from tiered.graph.core.dtypes import float_info
 from tiered.graph.core.types import TensorType
 
 DomainName = Literal["bits", "reals"]
@@ -66,14 +70,23 @@ class Method:
     """One way to prove: a domain with its rules."""
 
     name: DomainName
-    domain: Callable[[], Domain]
+    domain: Callable[[Problem], Domain]
     rules: dict[str, Callable[[Call], Results]]
     trusts_runtime: bool = False
 
 
+def _affine(problem: Problem) -> Affine:
+    """Return the domain of reals, whose numbers are as coarse as the constants of a problem."""
+    dtypes = {tensor.dtype for side in problem.sides for tensor in side.constants.values()}
+    dtypes |= {border.dtype for border in problem.borders.values()}
+    floats = [numpy_dtype(dtype) for dtype in dtypes if class_of(dtype) == "float"]
+    return Affine(max((float(float_info(dtype).eps) for dtype in floats), default=2.0**-52))
+
+
 METHODS: Final = (
-    Method("bits", Bits, RULES),
-    Method("bits", Bits, RULES, trusts_runtime=True),
+    Method("bits", lambda _: Bits(), RULES),
+    Method("bits", lambda _: Bits(), RULES, trusts_runtime=True),
+    Method("reals", _affine, REALS, trusts_runtime=True),
 )
 
 
@@ -88,37 +101,48 @@ class Checker:
         self._methods = methods
         self._known: dict[Hashable, Proof] = {}
 
-    def prove(self, problem: Problem) -> Proof:
+    def prove(self, problem: Problem, *, bits_only: bool = False) -> Proof:
         """Return the proof in the first domain that has one; else the reason of the first."""
         failed: Proof | None = None
         shared = problem.shared()
-        for abstract in (shared, frozenset[str]()) if shared else (shared,):
-            key = problem.key(abstract)
-            proof = self._known.get(key)
-            if proof is None:
-                proof = self._known[key] = self._first(problem, abstract)
-            if proof.is_proved:
-                return proof
-            failed = proof
+        for methods in self._by_domain():
+            if bits_only and methods[0].name != "bits":
+                continue
+            for abstract in (shared, frozenset[str]()) if shared else (shared,):
+                key = methods[0].name, problem.key(abstract)
+                proof = self._known.get(key)
+                if proof is None:
+                    proof = self._known[key] = _first(problem, abstract, methods)
+                if proof.is_proved:
+                    return proof
+                if failed is None or (proof.differs and not failed.differs):
+                    failed = proof
         assert failed is not None
         return failed
 
-    def _first(self, problem: Problem, abstract: frozenset[str]) -> Proof:
-        failed: Proof | None = None
-        for method in self._methods:
-            proof = _proof(problem, method, abstract)
-            if proof.is_proved:
-                return proof
-            if failed is None or (proof.differs and not failed.differs):
-                failed = proof
-        assert failed is not None
-        return failed
+    def _by_domain(self) -> Iterator[Sequence[Method]]:
+        """Yield the methods of each domain together."""
+        for _, methods in itertools.groupby(self._methods, key=lambda method: method.name):
+            yield tuple(methods)
+
+
+def _first(problem: Problem, abstract: frozenset[str], methods: Sequence[Method]) -> Proof:
+    """Return the proof of the first method that has one, else the reason of the first."""
+    failed: Proof | None = None
+    for method in methods:
+        proof = _proof(problem, method, abstract)
+        if proof.is_proved:
+            return proof
+        if failed is None or (proof.differs and not failed.differs):
+            failed = proof
+    assert failed is not None
+    return failed
 
 
 def _proof(problem: Problem, method: Method, abstract: frozenset[str]) -> Proof:
     axioms: set[str] = set()
     held: list[Mapping[str, int]] = []
-    refused = ""
+    refused, bound = "", 0.0
     names = problem.dim_names()
     for sizes in problem.sizes:
         at = _At(problem, method, sizes, abstract)
@@ -131,7 +155,7 @@ def _proof(problem: Problem, method: Method, abstract: frozenset[str]) -> Proof:
         used = {name: sizes[name] for name in names}
         try:
             after = at.outputs(1)
-            wrong = [name for name in problem.outputs if not _equal(before[name], after[name])]
+            wrong = [name for name in problem.outputs if not at.equal(before[name], after[name])]
         except Unproved as error:
             return Proof("", reason=str(error))
         except Illegal as error:
@@ -142,18 +166,19 @@ def _proof(problem: Problem, method: Method, abstract: frozenset[str]) -> Proof:
             return Proof("", reason=text, differs=(wrong[0], used))
         held.append(used)
         axioms |= at.axioms()
+        bound = max(bound, at.bound)
         if not used and not at.uses_sizes:
             break
     if not held or (refused and all(min(used.values(), default=2) < 2 for used in held)):
         return Proof("", reason=refused or "no sizes were tried")
-    return Proof(method.name, held, frozenset(axioms))
+    return Proof(method.name, held, frozenset(axioms), bound=bound)
 
 
 def _shown(sizes: Mapping[str, int]) -> str:
     return ", ".join(f"{name}={size}" for name, size in sizes.items())
 
 
-def _equal(one: Tensor | None, other: Tensor | None) -> bool:
+def _equal(domain: Domain, one: Tensor | None, other: Tensor | None) -> bool:
     if one is other:
         return True
     if one is None or other is None or one.dtype != other.dtype or one.shape != other.shape:
@@ -162,6 +187,8 @@ def _equal(one: Tensor | None, other: Tensor | None) -> bool:
         _ = one.known is not None or one.terms
     except Unproved as error:
         raise Illegal(str(error)) from error
+    if isinstance(domain, Affine):
+        return domain.are_equal(one, other)
     if one.known is not None and other.known is not None and one.known.dtype.kind in "iubf":
         return _are_same(one.known, other.known)
     return bool(np.array_equal(one.terms, other.terms))
@@ -185,7 +212,7 @@ class _At:
         self._problem = problem
         self._sizes = sizes
         self._setting = Setting(
-            method.domain(), method.rules, problem.opsets, {}, method.trusts_runtime
+            method.domain(problem), method.rules, problem.opsets, {}, method.trusts_runtime
         )
         self._abstract = abstract
         self._known = problem.given.at(sizes)
@@ -205,6 +232,16 @@ class _At:
         scope.values.update((name, self._constant(name, side)) for name in side.constants)
         scope.run(side.nodes)
         return {name: scope.find(name) for name in self._problem.outputs}
+
+    def equal(self, one: Tensor | None, other: Tensor | None) -> bool:
+        """Return whether two outputs are equal."""
+        return _equal(self._setting.domain, one, other)
+
+    @property
+    def bound(self) -> float:
+        """How far numbers that counted as one were apart, in ulps."""
+        domain = self._setting.domain
+        return domain.bound if isinstance(domain, Affine) else 0.0
 
     def axioms(self) -> set[str]:
         """Return the axioms of nodes that are on one side alone."""

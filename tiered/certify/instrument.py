@@ -13,6 +13,7 @@ from tiered.certify.values import Unproved
 from tiered.certify.watch import Watched
 from tiered.graph import Model, RewriteRecord
 from tiered.support.errors import RuntimeFailure, UsageError, VerificationError
+from tiered.support.numerics import Numerics
 
 if TYPE_CHECKING:
     from tiered.passes.interface.pass_info import PassInfo
@@ -97,7 +98,7 @@ class Certify:
         """Return what is known of the change since the last one."""
         names = _named(info, record)
         first: tuple[Problem, Proof] | None = None
-        reason = ""
+        reason, is_exact = "", info.numerics is Numerics.EXACT
         for change in watched.changes():
             if isinstance(change, Unproved):
                 reason = reason or str(change)
@@ -105,7 +106,7 @@ class Certify:
             problem = change.problem
             if problem is None:
                 return Certified(*names, "bits")
-            proof = self._checker.prove(problem)
+            proof = self._checker.prove(problem, bits_only=is_exact)
             kept = problem if self._keeps else None
             if proof.is_proved:
                 return Certified(*names, proof.word, proof, kept)

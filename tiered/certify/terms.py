@@ -159,6 +159,8 @@ def listed(seed: Seed, terms: Array, *, is_ordered: bool = True) -> Array:
 
 
 def digest(terms: Array) -> tuple[int, int]:
-    """Return the term of a whole tensor as two numbers."""
+    """Return the term of a whole tensor as two numbers; of other elements, by their bytes."""
+    if terms.dtype != TERM:
+        terms = np.ascontiguousarray(terms).reshape(-1).view(TERM)
     total = listed(seed_of("tensor", terms.shape), terms.reshape(-1))
     return int(total["a"]), int(total["b"])

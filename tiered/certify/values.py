@@ -70,7 +70,10 @@ class Tensor:
         if self._terms is None:
             if self.size > MOST_ELEMENTS:
                 raise Unproved(f"a tensor of more than {MOST_ELEMENTS:,} elements")
-            self._terms = self._make()
+            try:
+                self._terms = self._make()
+            except (IndexError, ValueError) as error:
+                raise Unproved(f"operands that do not fit: {error}") from error
             assert self._terms.shape == self.shape
         return self._terms
 

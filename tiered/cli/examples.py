@@ -61,6 +61,10 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
         "tiered verify before.onnx after.onnx --layers",
         "tiered verify before.onnx after.onnx --numerics exact",
     ),
+    "certify": (
+        "tiered certify before.onnx after.onnx",
+        "tiered certify before.onnx after.onnx --with certificate.json",
+    ),
     "bench": (
         "tiered bench before.onnx after.onnx",
         "tiered bench before.onnx after.onnx --expect 'B<=0.9*A' --dim batch=1 --json",

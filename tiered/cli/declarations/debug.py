@@ -8,6 +8,7 @@ from cyclopts import Parameter
 
 from tiered.cli.commands.bench import BenchOptions
 from tiered.cli.commands.bisect import BisectOptions
+from tiered.cli.commands.certify import CertifyOptions
 from tiered.cli.commands.profile import ProfileOptions
 from tiered.cli.commands.run import RunOptions
 from tiered.cli.commands.verify import CompareOptions
@@ -48,6 +49,26 @@ def verify(
     from tiered.cli.commands.verify import run_verify
 
     run_verify(first, second, options, as_json=as_json)
+
+
+def certify(
+    first: Annotated[str, Parameter(name="A")],
+    second: Annotated[str, Parameter(name="B")],
+    /,
+    *,
+    options: CertifyOptions = CertifyOptions(),
+    as_json: AsJson = False,
+) -> None:
+    """Prove that two models compute the same; exit code 4 if that is not proved, 3 if it is wrong.
+
+    Args:
+        first: The ONNX file before.
+        second: The ONNX file after, made by any tool.
+        as_json: Print JSON instead of text.
+    """
+    from tiered.cli.commands.certify import run_certify
+
+    run_certify(first, second, options, as_json=as_json)
 
 
 def bench(
@@ -144,4 +165,4 @@ def reduce(
     run_reduce(model, out, check, force=force)
 
 
-COMMANDS = (run, verify, bench, profile, bisect, replay, reduce)
+COMMANDS = (run, verify, certify, bench, profile, bisect, replay, reduce)

@@ -1,0 +1,109 @@
+"""Two models without a trace, and `tiered certify`."""
+
+import json
+from pathlib import Path
+
+import onnx
+import pytest
+
+from tiered import Model, optimize
+from tiered.certify.sweep import Sweep, Swept
+from tiered.certify.values import Unproved
+from tiered.cli import main
+from tiered.testing import parse
+
+BEFORE = """(float[N,4] x) => (float[N,4] y, float[N,4] z) <float one = {1}, float two = {2},
+    int64[2] s = {-1, 4}> {
+    a = Mul(x, one)  b = Reshape(a, s)  c = Relu(b)  y = Identity(c)
+    d = Add(c, two)  z = Exp(d) }"""
+AFTER = """(float[N,4] x) => (float[N,4] y, float[N,4] z) <float k = {2}> {
+    y = Relu(x)  e = Add(k, y)  z = Exp(e) }"""
+WRONG = AFTER.replace("{2}", "{3}")
+
+
+def swept(before: str, after: str) -> Swept:
+    return Sweep(*(Model.from_proto(parse(text)) for text in (before, after))).run()
+
+
+def test_other_names_between_are_no_obstacle() -> None:
+    found = swept(BEFORE, AFTER)
+    assert not found.left
+    assert found.domain == "bits"
+
+
+def test_what_differs_is_left() -> None:
+    (step,) = swept(BEFORE, WRONG).left
+    assert step.name == "z"
+    assert "not computed alike" in step.proof.reason
+
+
+def test_models_of_equal_structure_need_no_proof() -> None:
+    found = swept(BEFORE, BEFORE)
+    assert found.steps == []
+    assert found.common == 6
+
+
+def test_a_swapped_output_is_left() -> None:
+    text = "(float[2] x) => (float[2] y, float[2] z) {{ y = {}(x)  z = {}(x) }}"
+    found = swept(text.format("Neg", "Abs"), text.format("Abs", "Neg"))
+    assert [step.name for step in found.left] == ["y", "z"]
+
+
+def test_draws_of_another_name_are_others() -> None:
+    text = "(float[2] x) => (float[2] y) {{ {0} = RandomNormalLike(x)  y = Add(x, {0}) }}"
+    assert swept(text.format("r"), text.format("q")).left
+    assert not swept(text.format("r"), text.format("r")).left
+
+
+def test_another_interface_is_not_compared() -> None:
+    with pytest.raises(Unproved, match="inputs or outputs"):
+        swept(BEFORE, "(float[N,4] x) => (float[N,4] y) { y = Relu(x) }")
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[str]:
+    paths = []
+    for name, text in (("before", BEFORE), ("after", AFTER), ("wrong", WRONG)):
+        onnx.save(parse(text), path := tmp_path / f"{name}.onnx")
+        paths.append(str(path))
+    return paths
+
+
+def test_the_command_prints_what_is_proved(
+    files: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["certify", *files[:2]]) == 0
+    assert "certified: the outputs are the same bit for bit" in capsys.readouterr().out
+
+
+def test_the_command_fails_where_a_run_shows_a_difference(
+    files: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["certify", files[0], files[2]]) == 3
+    assert "computes something else" in capsys.readouterr().err
+
+
+def test_the_record_has_each_region(files: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["certify", *files[:2], "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["proved"]
+    assert {region["proved"] for region in found["regions"]} == {"bits"}
+
+
+def test_a_certificate_must_be_of_the_files(
+    files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, certificate = str(tmp_path / "out.onnx"), str(tmp_path / "c.json")
+    optimize(files[0], out, certify=certificate)
+    assert main(["certify", files[0], out, "--with", certificate]) == 0
+    assert main(["certify", *files[:2], "--with", certificate]) == 2
+    assert "of other files" in capsys.readouterr().err
+
+
+def test_an_optimised_file_is_certified_from_the_files_alone(
+    files: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    out = str(tmp_path / "out.onnx")
+    assert main(["optimize", files[0], out, "-O3", "--certify=strict"]) == 0
+    assert "certified:" in capsys.readouterr().out
+    assert main(["certify", files[0], out]) == 0

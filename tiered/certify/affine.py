@@ -1,0 +1,326 @@
+"""Elements over the reals: scale * atom + offset, where an atom is a term and two are numbers.
+
+So scales and offsets that passes fold into weights meet those that they were folded from. Numbers
+that passes computed in floats are rounded: numbers within a few ulps count as one, and the largest
+distance that was seen is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from tiered.certify.evaluate import free_terms
+from tiered.certify.terms import (
+    Array,
+    Seed,
+    constants as constant_terms,
+    joined,
+    kind_of,
+    leaf,
+    listed,
+    mix,
+    ordered,
+    seed_of,
+)
+from tiered.certify.values import Tensor, Unproved
+
+AFFINE: Final = np.dtype([("a", "<u8"), ("b", "<u8"), ("s", "<f8"), ("o", "<f8")])
+NEAR: Final = 4.0
+"""Numbers up to so many ulps apart count as one."""
+
+
+class Affine:
+    """The domain: how elements are computed, and which numbers count as one.
+
+    Args:
+        epsilon: one ulp of 1, of the widest rounding among the dtypes of the constants.
+
+    Attributes:
+        bound: the largest distance between numbers that counted as one, in ulps.
+    """
+
+    name = "reals"
+
+    def __init__(self, epsilon: float) -> None:
+        self.epsilon = epsilon
+        self.bound = 0.0
+        self._numbers = np.zeros(0)
+        self._columns: dict[int, list[tuple[Array, int]]] = {}
+        self._count = 0
+
+    # --- making --------------------------------------------------------------------------------
+
+    def constant(self, numbers: Array) -> Array:
+        kind = kind_of(numbers.dtype)
+        if kind in ("string", "complex"):
+            raise Unproved(f"{kind} constants are no reals")
+        wide = numbers.astype(np.float64)
+        is_finite = np.isfinite(wide)
+        if is_finite.all():
+            return affine(np.zeros(wide.shape), np.zeros(wide.shape), 0.0, wide)
+        # NaN and infinities are unknowns: nothing is computed with them.
+        terms = constant_terms(wide)
+        made = affine(terms["a"], terms["b"], 1.0, 0.0)
+        return np.where(is_finite, self.constant(np.where(is_finite, wide, 0)), made)
+
+    def free(self, key: object, shape: Sequence[int]) -> Array:
+        return of_atoms(free_terms(key, shape))
+
+    def hashed(self, seed: Seed, *elements: Array) -> Array:
+        """Return an unknown function of elements."""
+        return of_atoms(mix(seed, *map(self.plain, elements)))
+
+    def plain(self, elements: Array) -> Array:
+        """Return the terms of elements; those of numbers that count as one are equal."""
+        atoms = atoms_of(elements)
+        is_plain = (elements["s"] == 1) & (elements["o"] == 0)
+        if is_plain.all():
+            return atoms
+        s, o = (self._canonical(elements[part]).view(np.uint64) for part in ("s", "o"))
+        return np.where(is_plain, atoms, mix(seed_of("affine"), atoms, joined(s, o)))
+
+    def _canonical(self, numbers: Array) -> Array:
+        """Return for each number the first one near it that was seen."""
+        values, places = np.unique(np.asarray(numbers, np.float64), return_inverse=True)
+        values = values + 0.0  # no -0.0
+        made = values.copy()
+        if len(self._numbers):
+            at = np.searchsorted(self._numbers, values)
+            for step in (at - 1, at):
+                other = self._numbers[np.clip(step, 0, len(self._numbers) - 1)]
+                near = self._distance(values, other) <= NEAR
+                closer = np.abs(other - values) < np.abs(made - values)
+                made = np.where(near & (closer | (made == values)), other, made)
+            distance = self._distance(values, made)
+            self.bound = max(self.bound, float(distance.max(initial=0.0)))
+        self._numbers = np.union1d(self._numbers, made)
+        return made[places].reshape(np.shape(numbers))
+
+    def _distance(self, x: Array, y: Array) -> Array:
+        """Return how far numbers are apart, in ulps."""
+        with np.errstate(all="ignore"):
+            gap = np.abs(x - y) / (self.epsilon * np.maximum(np.abs(x), np.abs(y)))
+        return np.where(x == y, 0.0, gap)
+
+    def are_equal(self, one: Tensor, other: Tensor) -> bool:
+        """Return whether tensors are equal, but for the rounding of constants."""
+        x, y = one.terms, other.terms
+        if not ((x["a"] == y["a"]) & (x["b"] == y["b"])).all():
+            return False
+        gaps = [self._distance(x[part], y[part]) for part in ("s", "o")]
+        largest = max(float(gap.max(initial=0.0)) for gap in gaps)
+        if not largest <= NEAR:
+            return False
+        self.bound = max(self.bound, largest)
+        return True
+
+    # --- arithmetic ----------------------------------------------------------------------------
+
+    def add(self, x: Array, y: Array) -> Array:
+        """Return sums: offsets are added; of two different atoms the ratio of scales is hashed."""
+        x, y = np.broadcast_arrays(x, y)
+        offset = x["o"] + y["o"]
+        alike = same_atoms(x, y) | is_number(x) | is_number(y)
+        atom = np.where(is_number(x), atoms_of(y), atoms_of(x))
+        simple = affine(atom["a"], atom["b"], x["s"] + y["s"], offset)
+        if alike.all():
+            return without_zero(simple)
+        first, second = ordered_by_atom(x, y)
+        with np.errstate(all="ignore"):
+            ratio = self._canonical(np.where(alike, 1.0, second["s"] / first["s"]))
+        term = mix(
+            seed_of("sum of two"), atoms_of(first), atoms_of(second),
+            joined(ratio.view(np.uint64), ratio.view(np.uint64)),
+        )  # fmt: skip
+        made = affine(term["a"], term["b"], first["s"], offset)
+        return without_zero(np.where(alike, simple, made))
+
+    def scaled(self, x: Array, factor: Array | float) -> Array:
+        """Return elements times numbers."""
+        factor = np.asarray(factor, np.float64)
+        x, factor = np.broadcast_arrays(x, factor)
+        return without_zero(affine(x["a"], x["b"], x["s"] * factor, x["o"] * factor))
+
+    def mul(self, x: Array, y: Array) -> Array:
+        """Return products: numbers scale; of others scales are taken out."""
+        x, y = np.broadcast_arrays(x, y)
+        by_number = np.where(is_number(x), self.scaled(y, x["o"]), self.scaled(x, y["o"]))
+        simple = is_number(x) | is_number(y)
+        if simple.all():
+            return np.asarray(by_number)
+        terms = [self.plain(normal(each)) for each in (x, y)]
+        term = mix(seed_of("product"), *ordered(*terms))
+        made = affine(term["a"], term["b"], x["s"] * y["s"], 0.0)
+        return np.where(simple, by_number, made)
+
+    def inverse(self, x: Array) -> Array:
+        """Return reciprocals.
+
+        Raises:
+            Unproved: one is that of zero.
+        """
+        numbers = is_number(x)
+        if (numbers & (x["o"] == 0)).any():
+            raise Unproved("a division by zero")
+        term = mix(seed_of("inverse"), self.plain(normal(x)))
+        with np.errstate(all="ignore"):
+            made = affine(term["a"], term["b"], 1 / x["s"], 0.0)
+            fixed = affine(np.zeros(x.shape), np.zeros(x.shape), 0.0, 1 / x["o"])
+        return np.where(numbers, fixed, made)
+
+    def total(self, lanes: Array) -> Array:
+        """Return the sums along the last axis, in any order."""
+        offset = lanes["o"].sum(-1)
+        scale = lanes["s"][..., :1]
+        if lanes.shape[-1] == 0:
+            return self.constant(np.zeros(lanes.shape[:-1]))
+        if (lanes["s"] == scale).all() and (scale != 0).all():
+            term = listed(seed_of("sum"), atoms_of(lanes), is_ordered=False)
+            return affine(term["a"], term["b"], scale[..., 0], offset)
+        if is_number(lanes).all():
+            return self.constant(offset)
+        bare = affine(lanes["a"], lanes["b"], lanes["s"], 0.0)
+        term = listed(seed_of("sum"), self.plain(bare), is_ordered=False)
+        return affine(term["a"], term["b"], 1.0, offset)
+
+    # --- sums of products ----------------------------------------------------------------------
+
+    def dots(self, rows: Array, columns: Array, weights: Array | None) -> Array:
+        """Return the products of rows [..., m, k] and columns [..., k, n].
+
+        Args:
+            rows: elements.
+            columns: elements.
+            weights: the columns as numbers [k, n], if they are known.
+        """
+        if weights is None:
+            return self._bilinear(rows, columns)
+        scale, offset = _common(rows)
+        if scale is None or offset is None:
+            rows, scale = of_atoms(self.plain(rows)), np.ones(rows.shape[-1])
+            offset = np.zeros(rows.shape[-1])
+        wide = weights.astype(np.float64)
+        names, norms = self._named(scale[:, None] * wide)
+        left = listed(seed_of("row"), atoms_of(rows))[..., :, None]
+        term = mix(seed_of("dot"), left, names)
+        made = affine(term["a"], term["b"], norms, offset @ wide)
+        return without_zero(made)
+
+    def _bilinear(self, rows: Array, columns: Array) -> Array:
+        left, right = rows, np.swapaxes(columns, -1, -2)
+        sides = []
+        for side in (left, right):
+            scale = side["s"][..., :1]
+            is_simple = side.shape[-1] and (side["o"] == 0).all() and (side["s"] == scale).all()
+            atoms = atoms_of(side) if is_simple else self.plain(side)
+            factor = scale[..., 0] if is_simple else np.ones(side.shape[:-1])
+            sides.append((listed(seed_of("row"), atoms), factor))
+        (one, first), (other, second) = sides
+        term = mix(seed_of("bilinear"), *ordered(one[..., :, None], other[..., None, :]))
+        return without_zero(
+            affine(term["a"], term["b"], first[..., :, None] * second[..., None, :], 0.0)
+        )
+
+    def _named(self, weights: Array) -> tuple[Array, Array]:
+        """Return a term for each column of numbers, up to its scale, and that scale."""
+        size, count = weights.shape
+        places = np.argmax(np.abs(weights), axis=0) if size else np.zeros(count, np.int64)
+        norms = weights[places, np.arange(count)] if size else np.zeros(count)
+        known = self._columns.setdefault(size, [])
+        names = np.zeros(count, np.int64)
+        for at in range(count):
+            if norms[at] == 0:
+                continue
+            names[at], norms[at] = self._name_of(weights[:, at], float(norms[at]), known)
+        return leaf(seed_of("column", size), (self._count + 1,))[names], norms
+
+    def _name_of(
+        self, column: Array, norm: float, known: list[tuple[Array, int]]
+    ) -> tuple[int, float]:
+        """Return the number and the scale of the first known column that is a multiple of this."""
+        for other, name in known:
+            place = int(np.argmax(np.abs(other)))
+            factor = float(column[place] / other[place])
+            if factor == 0 or abs(column[0] - factor * other[0]) > 1e-3 * abs(norm):
+                continue
+            distance = float(self._distance(column, factor * other).max())
+            if distance <= NEAR:
+                self.bound = max(self.bound, distance)
+                return name, factor
+        self._count += 1
+        known.append((column, self._count))
+        return self._count, 1.0
+
+
+def _common(rows: Array) -> tuple[Array | None, Array | None]:
+    """Return the scales and offsets along the last axis, if all rows have the same ones.
+
+    A pad is a zero, which has every scale.
+    """
+    size = rows.shape[-1]
+    flat = rows.reshape(-1, size)
+    if not len(flat):
+        return np.ones(size), np.zeros(size)
+    numbers = is_number(flat)
+    zeros = numbers & (flat["o"] == 0)
+    if (numbers & ~zeros).any():
+        return None, None
+    first = np.argmin(zeros, axis=0)
+    scale = np.where(zeros.all(0), 1.0, flat["s"][first, np.arange(size)])
+    offset = np.where(zeros.all(0), 0.0, flat["o"][first, np.arange(size)])
+    fits = zeros | ((flat["s"] == scale) & (flat["o"] == offset))
+    # Offsets of pads are none: only without any are they a constant of the sum.
+    if not fits.all() or (zeros.any() and (offset != 0).any()):
+        return None, None
+    return scale, offset
+
+
+def affine(a: Array, b: Array, scale: Array | float, offset: Array | float) -> Array:
+    """Return elements of their parts."""
+    made = np.empty(np.broadcast_shapes(*map(np.shape, (a, b, scale, offset))), AFFINE)
+    made["a"], made["b"], made["s"], made["o"] = a, b, scale, offset
+    return made
+
+
+def of_atoms(terms: Array) -> Array:
+    """Return terms as elements."""
+    return affine(terms["a"], terms["b"], 1.0, 0.0)
+
+
+def atoms_of(elements: Array) -> Array:
+    return joined(elements["a"], elements["b"])
+
+
+def is_number(elements: Array) -> Array:
+    """Return where elements are numbers."""
+    return np.asarray(elements["s"] == 0)
+
+
+def same_atoms(x: Array, y: Array) -> Array:
+    return np.asarray((x["a"] == y["a"]) & (x["b"] == y["b"]))
+
+
+def without_zero(elements: Array) -> Array:
+    """Return elements; where the scale is zero, there is no atom."""
+    gone = is_number(elements)
+    if gone.any():
+        elements = affine(
+            np.where(gone, 0, elements["a"]), np.where(gone, 0, elements["b"]),
+            elements["s"], elements["o"],
+        )  # fmt: skip
+    return elements
+
+
+def normal(x: Array) -> Array:
+    """Return elements divided by their scales."""
+    with np.errstate(all="ignore"):
+        offset = np.where(is_number(x), x["o"], x["o"] / np.where(x["s"] == 0, 1, x["s"]))
+    return affine(x["a"], x["b"], np.where(is_number(x), 0.0, 1.0), offset)
+
+
+def ordered_by_atom(x: Array, y: Array) -> tuple[Array, Array]:
+    first = (x["a"] < y["a"]) | ((x["a"] == y["a"]) & (x["b"] <= y["b"]))
+    return np.where(first, x, y), np.where(first, y, x)

@@ -1,0 +1,272 @@
+"""Two models without a trace: equal parts are found by their structure, the rest is proved.
+
+The nodes of the second model are visited in order. A value has the class of its operator and of the
+classes of its operands, so what both models compute in the same way has one class. Where a value of
+the second model has the name of one of the first and another class, the nodes between them and the
+last common values are a region. If it is proved, the two have one class from then on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import onnx
+
+from tiered.certify.checker import Checker, Proof
+from tiered.certify.evaluate import is_known_function
+from tiered.certify.problem import Border, Given, Problem, Side, content_of
+from tiered.certify.regions import KnownSizes, side_of, stored
+from tiered.certify.sizes import Sizes
+from tiered.certify.terms import Array
+from tiered.certify.values import Unproved
+from tiered.certify.watch import border_of
+from tiered.graph import Model
+from tiered.verify.extract import Part, calls
+from tiered.verify.live_extract import part_of
+
+DEPTHS: Final = (0, 2, 6, 16)
+"""How many nodes before a value are part of its region even if they are common."""
+MOST_NODES: Final = 300
+RESULT: Final = "result"
+
+
+@dataclass(frozen=True)
+class Step:
+    """A value of both models that differs in structure, and what is known of it.
+
+    Attributes:
+        name: the value.
+        proof: of the region before it.
+        problem: that region; None if there was none to try.
+        is_output: whether it is an output of the models.
+    """
+
+    name: str
+    proof: Proof
+    problem: Problem | None
+    is_output: bool
+
+
+@dataclass
+class Swept:
+    """What was found of two models.
+
+    Attributes:
+        steps: the regions that were proved, and outputs that were not.
+        common: how many values of the second model had the same structure at once.
+    """
+
+    steps: list[Step] = field(default_factory=list)
+    common: int = 0
+
+    @property
+    def left(self) -> Sequence[Step]:
+        """The outputs without a proof."""
+        return [step for step in self.steps if not step.proof.is_proved]
+
+    @property
+    def domain(self) -> str:
+        """The weakest domain of a proof; "bits" if all is common."""
+        return "reals" if any(step.proof.domain == "reals" for step in self.steps) else "bits"
+
+
+class Sweep:
+    """Two models, and the classes of their values."""
+
+    def __init__(self, before: Model, after: Model) -> None:
+        self._before = before
+        self._parts = part_of(before), part_of(after)
+        self._opsets = [dict(model.opset_imports) for model in (before, after)]
+        self._numbers: dict[Hashable, int] = {}
+        self._classes: tuple[dict[str, int], dict[str, int]] = ({}, {})
+        self._named: dict[int, str] = {}
+        self._checker = Checker()
+        self._known = KnownSizes(self._parts[0], self._type)
+        self._found = Swept()
+
+    def run(self) -> Swept:
+        """Return what is known of the outputs.
+
+        Raises:
+            Unproved: the models have other inputs, outputs or opsets.
+        """
+        first, second = self._parts
+        if [*first.outputs] != [*second.outputs] or [*first.inputs] != [*second.inputs]:
+            raise Unproved("the models have other inputs or outputs")
+        shared = self._opsets[0].keys() & self._opsets[1].keys()
+        if any(self._opsets[0][domain] != self._opsets[1][domain] for domain in shared):
+            raise Unproved("the models import other opsets")
+        for index in (0, 1):
+            self._start(index)
+        for at in first.in_order(first.nodes):
+            self._visit(0, at)
+        self._named = {number: name for name, number in self._classes[0].items()}
+        for at in second.in_order(second.nodes):
+            self._visit(1, at)
+            self._unify(at)
+        for name in second.outputs:
+            self._output(name)
+        return self._found
+
+    # --- classes -------------------------------------------------------------------------------
+
+    def _start(self, index: int) -> None:
+        part, classes = self._parts[index], self._classes[index]
+        for name in part.weights:
+            if name not in part.inputs:
+                classes[name] = self._number(("constant", stored(part, name).key()))
+        classes.update((name, self._number(("input", name))) for name in part.inputs)
+
+    def _number(self, key: Hashable) -> int:
+        return self._numbers.setdefault(key, len(self._numbers))
+
+    def _visit(self, index: int, at: int) -> None:
+        """Give the results of a node their classes."""
+        part, classes = self._parts[index], self._classes[index]
+        node = part.nodes[at]
+        reads: tuple[Hashable, ...] = tuple(classes.get(name, -1) for name in node.input)
+        captured = [name for name in part.reads[at] if name not in node.input]
+        held = (content_of(node), *reads, *((name, classes.get(name, -1)) for name in captured))
+        opset = self._opsets[index].get(node.domain, 1)
+        is_body = bool(captured) or any(each.HasField("g") for each in node.attribute)
+        if any(call in part.callees for call in calls(node)):
+            held = (
+                *held,
+                tuple(f.SerializeToString(deterministic=True) for f in part.callees.values()),
+            )
+        elif not is_body and not is_known_function(node.op_type, node.domain, opset):
+            held = (*held, tuple(node.output))
+        for place, name in enumerate(node.output):
+            if name:
+                classes[name] = self._number((*held, place))
+
+    # --- regions -------------------------------------------------------------------------------
+
+    def _unify(self, at: int) -> None:
+        """Prove the results of a node of the second model, where the first one has their names."""
+        before, after = self._classes
+        names = [name for name in self._parts[1].nodes[at].output if name]
+        for name in names:
+            if after[name] in self._named:
+                self._found.common += 1
+            elif name in before:
+                self._prove(name, DEPTHS[:2])
+
+    def _output(self, name: str) -> None:
+        before, after = self._classes
+        if before.get(name) != after.get(name):
+            self._prove(name, DEPTHS, is_output=True)
+
+    def _prove(self, name: str, depths: Sequence[int], *, is_output: bool = False) -> None:
+        failed: Step | None = None
+        for depth in depths:
+            try:
+                problem = self._problem(name, depth)
+            except Unproved as error:
+                failed = failed or Step(name, Proof("", reason=str(error)), None, is_output)
+                break
+            proof = self._checker.prove(problem)
+            step = Step(name, proof, problem, is_output)
+            if proof.is_proved:
+                self._found.steps.append(step)
+                before, after = self._classes
+                after[name] = before[name]
+                return
+            failed = failed or step
+        if is_output and failed is not None:
+            self._found.steps.append(failed)
+
+    def _problem(self, name: str, depth: int) -> Problem:
+        """Return the region before a value, back to common values.
+
+        Raises:
+            Unproved: it is too large, or the type of a border is not known.
+        """
+        common = set(self._classes[0].values()) & set(self._classes[1].values())
+        borders: dict[int, str] = {}
+        sides = tuple(self._side(index, name, depth, common, borders) for index in (0, 1))
+        types: dict[str, Border] = {}
+        renamed: dict[str, str] = {}
+        for number, border in borders.items():
+            original = self._named[number]
+            kind = self._type(original)
+            if kind is None:
+                raise Unproved(f"the type of {original} is not known")
+            types[border], renamed[border] = kind, original
+        opsets = {**self._opsets[0], **self._opsets[1]}
+        given = _Renamed(self._known, renamed)
+        return Problem((sides[0], sides[1]), types, [RESULT], opsets, given, self._known.sizes)
+
+    def _side(
+        self, index: int, name: str, depth: int, common: set[int], borders: dict[int, str]
+    ) -> Side:
+        """Return the nodes before a value on one side; common values get the same names."""
+        part, classes = self._parts[index], self._classes[index]
+
+        def is_border(value: str, distance: int) -> bool:
+            if value not in part.producer:
+                return value in part.inputs
+            return distance > depth and classes.get(value) in common
+
+        nodes, reads = _cone(part, name, is_border)
+        bare = side_of(part, nodes, [name])
+        first = [
+            onnx.helper.make_node(
+                "Identity", [borders.setdefault(classes[read], f"border {len(borders)}")], [read]
+            )
+            for read in reads
+        ]
+        last = onnx.helper.make_node("Identity", [name], [RESULT])
+        return Side([*first, *bare.nodes, last], bare.constants, bare.functions)
+
+    def _type(self, name: str) -> Border | None:
+        return border_of(self._before, name)
+
+
+def _cone(
+    part: Part, name: str, is_border: Callable[[str, int], bool]
+) -> tuple[set[int], list[str]]:
+    """Return the nodes before a value, and the borders that they read.
+
+    Raises:
+        Unproved: they are too many.
+    """
+    nodes: set[int] = set()
+    reads: dict[str, None] = {}
+    frontier, distance = [name], 0
+    seen = {name}
+    while frontier:
+        after: list[str] = []
+        for value in frontier:
+            # The value itself is what is asked for, whatever is known of it.
+            if distance and is_border(value, distance):
+                reads[value] = None
+                continue
+            at = part.producer.get(value)
+            if at is None:
+                if value in part.inputs:
+                    reads[value] = None
+                continue
+            if at in nodes:
+                continue
+            nodes.add(at)
+            if len(nodes) > MOST_NODES:
+                raise Unproved(f"more than {MOST_NODES} nodes differ before {name}")
+            after += [read for read in part.reads[at] if read not in seen]
+            seen.update(part.reads[at])
+        frontier, distance = after, distance + 1
+    # A value that is computed inside is none of the borders.
+    inside = {out for at in nodes for out in part.nodes[at].output}
+    return nodes, [read for read in reads if read not in inside]
+
+
+class _Renamed(Given):
+    def __init__(self, known: KnownSizes, names: Mapping[str, str]) -> None:
+        self._known = known
+        self._names = names
+
+    def at(self, sizes: Sizes) -> Mapping[str, Array]:
+        given = self._known.of([*self._names.values()]).at(sizes)
+        return {new: given[old] for new, old in self._names.items() if old in given}

@@ -1,0 +1,165 @@
+"""`tiered certify A B`: prove that two models compute the same, without a trace of what was done.
+
+With `--json`, one object:
+    before, after: the files.
+    proved: whether all outputs are proved equal, for all values of the inputs at the sizes named.
+    domain: "bits", or "reals" if a region was proved over the reals only.
+    common: how many values of the second model have the structure of one of the first.
+    bound: the largest distance of a computed constant from the exact one, in ulps.
+    regions: [{name, proved: "bits", "reals", "run", "refuted" or "unproved", sizes, axioms, bound,
+        reason}], one for each value that differs in structure and was proved, and each output left.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from tiered.cli.files import check_input, load_model
+from tiered.cli.output.terminal import Progress, print_json, printable, results
+from tiered.support.amounts import counted
+from tiered.support.errors import ModelError, TargetError, UsageError, VerificationError
+
+if TYPE_CHECKING:
+    from tiered.certify.sweep import Step, Swept
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class CertifyOptions:
+    """The options of `tiered certify`."""
+
+    with_: Annotated[str | None, Parameter(name="--with", show_default=False)] = None
+    """A certificate of --certify=FILE.json: the files must be those that it names."""
+
+
+def run_certify(first: str, second: str, options: CertifyOptions, *, as_json: bool) -> None:
+    """Prove that the models of two files compute the same, and print what was proved.
+
+    Raises:
+        VerificationError: a region was run, and differs.
+        TargetError: an output is not proved.
+        UsageError: the certificate is of other files.
+        ModelError: a file cannot be read.
+    """
+    check_input(first)
+    check_input(second)
+    if options.with_ is not None:
+        _check_certificate(options.with_, first, second)
+    with Progress() as progress:
+        progress.say(f"reading {printable(first)} and {printable(second)}")
+        from tiered.certify.sweep import Sweep
+        from tiered.certify.values import Unproved
+
+        models = load_model(first), load_model(second)
+        progress.say("proving")
+        try:
+            found = Sweep(*models).run()
+        except Unproved as error:
+            raise TargetError(f"not certified: {error}") from error
+        left = [(step, *_ran(step)) for step in found.left]
+    if as_json:
+        print_json(_record(first, second, found, left))
+    else:
+        for line in _said(found, left):
+            results().print(printable(line), soft_wrap=True)
+    refuted = [reason for _, word, reason in left if word == "refuted"]
+    if refuted:
+        raise VerificationError(f"{printable(second)} computes something else: {refuted[0]}")
+    if any(word == "unproved" for _, word, _ in left):
+        raise TargetError(f"not certified: {printable(left[0][2])}")
+
+
+def _ran(step: Step) -> tuple[str, str]:
+    """Return what a run shows of an output that is not proved, and why it is not."""
+    from tiered.certify.runs import run_both
+    from tiered.certify.values import Unproved
+    from tiered.support.numerics import Numerics, Promise
+
+    if step.problem is None:
+        return "unproved", step.proof.reason
+    try:
+        ran = run_both(step.problem, Promise(Numerics.REASSOCIATING))
+    except Unproved as error:
+        return "unproved", f"{step.name}: {step.proof.reason}; {error}"
+    if ran.ok:
+        return "run", step.proof.reason
+    return "refuted", str(ran.comparison).replace("result result", step.name)
+
+
+def _said(found: Swept, left: list[tuple[Step, str, str]]) -> list[str]:
+    counts = Counter(str(step.proof.domain) for step in found.steps if step.proof.is_proved)
+    words = {"bits": "bit for bit", "reals": "over the reals"}
+    how = ", ".join(f"{counts[word]:,} {words[word]}" for word in words if counts[word])
+    lines = [
+        f"{counted(found.common, 'value')} of the same structure; "
+        f"{counted(sum(counts.values()), 'region')} proved{f': {how}' if how else ''}"
+    ]
+    lines += [f"  {step.name}: {word}: {reason}" for step, word, reason in left]
+    bound = max((step.proof.bound for step in found.steps), default=0.0)
+    within = f", constants within {bound:.2g} ulps" if bound else ""
+    runtime = sorted({a for step in found.steps for a in step.proof.axioms} & _runtime_axioms())
+    if runtime:
+        lines.append(f"axioms of the runtime: {', '.join(runtime)}")
+    if not left:
+        lines.append(f"certified: the outputs are the same {words[found.domain]}{within}")
+    return lines
+
+
+def _runtime_axioms() -> set[str]:
+    from tiered.certify.axioms import RUNTIME
+
+    return {*RUNTIME}
+
+
+def _record(
+    first: str, second: str, found: Swept, left: list[tuple[Step, str, str]]
+) -> dict[str, Any]:
+    runs = {step.name: (word, reason) for step, word, reason in left}
+    return {
+        "before": first,
+        "after": second,
+        "proved": not left,
+        "domain": found.domain,
+        "common": found.common,
+        "bound": max((step.proof.bound for step in found.steps), default=0.0),
+        "regions": [
+            {
+                "name": step.name,
+                "proved": runs[step.name][0] if step.name in runs else step.proof.domain,
+                "sizes": [dict(sizes) for sizes in step.proof.sizes],
+                "axioms": sorted(step.proof.axioms),
+                "bound": step.proof.bound,
+                "reason": runs[step.name][1] if step.name in runs else "",
+            }
+            for step in found.steps
+        ],
+    }
+
+
+def _check_certificate(path: str, *files: str) -> None:
+    """Check that a certificate names these files.
+
+    Raises:
+        ModelError: it cannot be read, or is no certificate.
+        UsageError: it is of other files.
+    """
+    try:
+        with open(path, encoding="utf-8") as file:
+            held = json.load(file)
+        named = [held["before"], held["after"]]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ModelError(f"{path!r} is no certificate: {error}") from error
+    for name, entry in zip(files, named, strict=True):
+        with open(name, "rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        if not isinstance(entry, dict) or entry.get("sha256") != digest:
+            of = entry.get("file") if isinstance(entry, dict) else "no file"
+            raise UsageError(
+                f"{path!r} is the certificate of other files: it names {of!r}, not {name!r}"
+            )
