@@ -79,6 +79,29 @@ def test_a_better_start_becomes_the_base() -> None:
     assert found.best == Form(3, "onnxruntime_cpu", disabled=("good",))
 
 
+def test_without_time_for_a_proof_the_confirmation_is_one() -> None:
+    starts, effects = (*STARTS, Form(3, "onnxruntime_cpu")), {"onnxruntime_cpu": -0.1}
+    machine = FakeMachine(cost_of(effects), 0.01)
+    found = searched(FakeWorkshop([GOOD]), machine, starts,
+                     elapsed=lambda: 0.0 if len(machine.rounds) < 8 else 0.95)  # fmt: skip
+    assert found.best == Form(3, "onnxruntime_cpu")
+    assert reasons(found)["-O3 --backend onnxruntime_cpu"] == "better, to be confirmed"
+    assert found.beside_reference is not None
+
+
+def test_what_is_not_proved_is_not_kept_by_an_interruption() -> None:
+    starts, effects = (*STARTS, Form(3, "onnxruntime_cpu")), {"onnxruntime_cpu": -0.1}
+    machine = FakeMachine(cost_of(effects), 0.01, interrupt=lambda number: number > 9)
+    search = Search(
+        FakeWorkshop([GOOD]), Log(machine, None, {}), starts, O3,
+        lambda: 0.0 if len(machine.rounds) < 8 else 0.95,
+    )  # fmt: skip
+    with pytest.raises(KeyboardInterrupt):
+        search.run()
+    search.settle()
+    assert search.found.best == O3
+
+
 def test_the_original_wins_where_it_is_better() -> None:
     found = searched(FakeWorkshop(), FakeMachine(cost_of({}, original=-0.1), 0.01))
     assert found.best == ORIGINAL

@@ -118,6 +118,8 @@ class Search:
         self._faults: dict[Made, str] = {}
         self._rivals: list[Made] = []
         self._kept: tuple[Made, ...] = ()
+        self._choices: list[Choice] = []
+        self._is_proved = True
         self._heats = 0
 
     def run(self) -> None:
@@ -182,7 +184,10 @@ class Search:
     def _best_start(
         self, reference: Made, gains: Mapping[Made, Gain]
     ) -> tuple[Made, dict[Made, str]]:
-        """Return the start that is proved to be better than the reference, or the reference."""
+        """Return the start that is better than the reference, or the reference.
+
+        Without time for a proof, the confirmation is the proof.
+        """
         why: dict[Made, str] = {}
         able = [made for made, gain in gains.items() if made.form.level is not None]
         for made in sorted(able, key=lambda made: gains[made].ratio.median):
@@ -194,6 +199,10 @@ class Search:
             proof = self._race("proof").prove("start proof", made, reference)
             why[made] = _reason(proof)
             if proof is not None and proof.is_better:
+                return made, why
+            if proof is None and gains[made].is_better:
+                why[made] = "better, to be confirmed"
+                self._is_proved = False
                 return made, why
             break  # those that seem less good are not better
         return reference, why
@@ -208,7 +217,7 @@ class Search:
         able = _compatible([choice for choice, _ in helpful])
         taken = self._together(base, able)
         for choice, gain in helpful:
-            is_taken = choice in self.found.choices
+            is_taken = choice in self._choices
             reason = "better, alone or together" if is_taken else "no gain was proved"
             if choice not in able:
                 reason = "another decision about the same pass gains more"
@@ -297,7 +306,7 @@ class Search:
         if not needless:
             return whole
         rest = [choice for choice in choices if choice not in needless] or [*choices[:1]]
-        self.found.choices = []
+        self._choices = []
         taken = self._proved(base, _with(base.form, rest), "those that it needs", rest)
         if taken is None:
             self._accept(whole.form, choices)
@@ -336,7 +345,9 @@ class Search:
         best = base
         if base != reference:
             gain = gains.get((at[base], at[reference]))
-            if gain is None or not gain.is_better:
+            self._is_proved = gain is not None and gain.is_better
+            self._accept(base.form)
+            if not self._is_proved:
                 best = reference
                 self._fall_back(reference.form)
                 self.found.notes.append(f"no form is proved to be better than {reference.form}")
@@ -374,11 +385,13 @@ class Search:
     # --- notes ------------------------------------------------------------------------------------
 
     def _accept(self, form: Form, choices: Sequence[Choice] = ()) -> None:
-        self.found.best = form
-        self.found.choices += choices
+        """Take decisions; the form is the best so far if what it is made of is proved."""
+        self._choices = [*self._choices, *choices]
+        if self._is_proved:
+            self.found.best, self.found.choices = form, self._choices
 
     def _fall_back(self, form: Form) -> None:
-        self.found.best, self.found.choices = form, []
+        self._choices, self.found.best, self.found.choices = [], form, []
 
     def _fault(self, made: Made) -> str:
         if made not in self._faults:
