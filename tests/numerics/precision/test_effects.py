@@ -8,14 +8,15 @@ from onnx import numpy_helper
 from tiered import (
     DataType,
     Model,
+    Node,
     PassContext,
     QuantizationSettings,
     budget_of,
     get_pass,
     quantize_model,
 )
-from tiered.numerics.precision.effects import output_effects
-from tiered.support.errors import UsageError
+from tiered.numerics.precision.effects import Order, effects_for, output_effects
+from tiered.support.errors import RuntimeFailure, UsageError
 from tiered.testing import parse
 
 pytestmark = pytest.mark.usefixtures("exact_products")
@@ -128,3 +129,43 @@ def test_a_budget_of_mixed_precision_returns_nodes_in_its_order() -> None:
     # Sub has the largest error of its own, which the small factor takes away again.
     assert kept["sensitivity"] == ["Cos", "Add"]
     assert set(kept["sensitivity"]) < set(kept["error"])
+
+
+RESIZED = """
+(float[B,2,4,4] x, float[B,2,8,8] z) => (float[B,2,8,8] y)
+<int64[1] zero = {0}, int64[1] two = {2}, int64 row = {2}, int64 column = {3}>
+{ s = Shape(x) n = Slice(s, zero, two, zero) u = Shape(z) v = Shape(z) a = Gather(u, row)
+  b = Gather(v, column) d = Unsqueeze(a, zero) e = Unsqueeze(b, zero) h = Concat<axis = 0>(d, e)
+  i = Cast<to = 7>(h) c = Concat<axis = 0>(n, i) [up] r = Resize<mode = "linear">(x, , , c)
+  y = Mul(r, z) }
+"""
+
+
+def test_effects_past_a_resize_by_computed_sizes() -> None:
+    model = Model.from_proto(parse(RESIZED, opset=13))
+    model.refresh_types()
+    random = np.random.default_rng(0)
+    feeds = {
+        "x": random.uniform(-1, 1, (3, 2, 4, 4)).astype(np.float32),
+        "z": random.uniform(-1, 1, (3, 2, 8, 8)).astype(np.float32),
+    }
+    (node,) = model.main.nodes_of("Resize")
+    assert output_effects(model, [node], [feeds])[node] > 0
+
+
+@pytest.mark.parametrize("order", ["auto", "sensitivity"])
+def test_gradients_that_onnxruntime_does_not_run(
+    monkeypatch: pytest.MonkeyPatch, order: Order
+) -> None:
+    """The error alone decides then, unless the order is by sensitivity."""
+
+    def fail(*given: object) -> dict[Node, float]:
+        raise RuntimeFailure("no kernel")
+
+    monkeypatch.setattr("tiered.numerics.precision.effects.output_effects", fail)
+    model = Model.from_proto(_arms())
+    if order == "auto":
+        assert effects_for(order, model, [], []) is None
+    else:
+        with pytest.raises(RuntimeFailure, match="no kernel"):
+            effects_for(order, model, [], [])

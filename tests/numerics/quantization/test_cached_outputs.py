@@ -7,7 +7,7 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
-from tiered import Model, QuantisationSettings, quantise_model
+from tiered import Model, QuantizationSettings, quantize_model
 from tiered.runtime import Session
 from tiered.testing import parse
 
@@ -46,7 +46,7 @@ def drawn(seed: int) -> dict[str, Array]:
 
 def quantised(proto: onnx.ModelProto) -> onnx.ModelProto:
     model = Model.from_proto(proto)
-    found = quantise_model(model, QuantisationSettings(inputs=[drawn(seed) for seed in range(4)]))
+    found = quantize_model(model, QuantizationSettings(inputs=[drawn(seed) for seed in range(4)]))
     assert len(found.plan.units) == 2
     made = model.to_proto()
     onnx.checker.check_model(made, full_check=True)

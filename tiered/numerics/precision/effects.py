@@ -11,7 +11,7 @@ import numpy as np
 from tiered.analysis.roles.masks import LARGEST
 from tiered.graph import DataType, Model, Node, Value
 from tiered.numerics.calibration.calibrate import Feeds, SampledModel
-from tiered.support.errors import UsageError
+from tiered.support.errors import RuntimeFailure, UsageError
 from tiered.support.loading import extension
 
 Array = np.ndarray[Any, Any]
@@ -33,13 +33,13 @@ def effects_for(
 
     Raises:
         UsageError: the order is by sensitivity, and an operator has no gradient.
-        RuntimeFailure: onnxruntime does not run the model or its gradients.
+        RuntimeFailure: it is, and onnxruntime does not run the model or its gradients.
     """
     if order == "error":
         return None
     try:
         return output_effects(model, nodes, feeds)
-    except UsageError:  # also where the gradients are not installed
+    except (RuntimeFailure, UsageError):  # also where the gradients are not installed
         if order == "sensitivity":
             raise
         return None

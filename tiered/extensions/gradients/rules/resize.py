@@ -66,9 +66,8 @@ def _matrix(step: Step, axis: int, place: int, attributes: dict[str, Any]) -> Ex
         own = scales.call("Slice", scales, [place], [place + 1], [0])
         both = own.call("Concat", own, np.ones(1, np.float32), axis=0)
         return identity.call("Resize", identity, region, both, **attributes)
-    sizes = step.operand(3)
-    own = sizes.call("Slice", sizes, [place], [place + 1], [0])
-    both = own.call("Concat", own, size, axis=0)
+    # Not of the operand: onnxruntime's own inference may take a part of computed sizes for empty.
+    both = x.call("Concat", step.y.dim(axis), size, axis=0)
     return identity.call("Resize", identity, region, None, both, **attributes)
 
 
