@@ -45,6 +45,7 @@ from tiered.extensions.partition import (
     merge_regions as merge_regions,
     pattern_table as pattern_table,
 )
+from tiered.extensions.preparation.doctor import Diagnosis as Diagnosis, doctor as doctor
 from tiered.extensions.preparation.prepare import prepare as prepare
 from tiered.extensions.preparation.result import Prepared as Prepared
 from tiered.extensions.tuning.tune import tune as tune

@@ -234,8 +234,9 @@ def test_a_step_that_moves_the_outputs_too_far_is_named(
     cli: Cli, net: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from tiered.extensions.preparation import precisions
+    from tiered.numerics.precision.budget import budget_of
 
-    strict = precisions.budget_promise(precisions.budget_of("sqnr>=300"))
+    strict = precisions.budget_promise(budget_of("sqnr>=300"))
     monkeypatch.setattr(precisions, "FEW_BITS", strict)
     ended = cli("prepare", net, "out.onnx", "--to", "int8-weights")
     assert ended.code == 3

@@ -7,7 +7,13 @@ from typing import Any
 
 from cyclopts import App, ArgumentCollection, CycloptsError, Group, Parameter, UnknownOptionError
 
-from tiered.cli.command_flags import CheckOptions, InspectOptions, ReadOptions, WriteOptions
+from tiered.cli.command_flags import (
+    CheckOptions,
+    DoctorOptions,
+    InspectOptions,
+    ReadOptions,
+    WriteOptions,
+)
 from tiered.cli.commands.batch import BatchOptions, FolderOptions
 from tiered.cli.commands.bench import BenchOptions
 from tiered.cli.commands.bisect import BisectOptions
@@ -103,7 +109,14 @@ for _options in (
     TuneOptions,
 ):
     with_parameters(_options)
-for _shared in (CheckOptions, InspectOptions, OptimizeOptions, ReadOptions, WriteOptions):
+for _shared in (
+    CheckOptions,
+    DoctorOptions,
+    InspectOptions,
+    OptimizeOptions,
+    ReadOptions,
+    WriteOptions,
+):
     Parameter(name="*")(with_parameters(_shared))
 Parameter(name="*", group=Group("Watching passes", sort_key=1))(with_parameters(WatchOptions))
 for _name in COMMANDS:

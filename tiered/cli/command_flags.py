@@ -61,6 +61,22 @@ class CheckOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
+class DoctorOptions:
+    """The options of `tiered doctor`."""
+
+    backend: BackendName = None
+    """The target: a name that `tiered backends` lists, or a TOML file; any runtime by default."""
+    opt_level: Annotated[int, Declared(name=["--opt-level", "-O"])] = 3
+    """The level of the passes that are tried."""
+    inputs: Names = ()
+    """Samples, for what quantises: x.npy, feeds.npz or a folder; generated without any."""
+    json: Annotated[bool, Flag] = False
+    """Print JSON instead of text."""
+    verbose: Verbose = False
+    """List all reasons."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class InspectOptions:
     """The target of `tiered inspect`, and what else it shows."""
 

@@ -83,6 +83,10 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
     "replay": ("tiered replay bug",),
     "reduce": ("tiered reduce in.onnx small.onnx --check 'python fails.py {}'",),
     "check": ("tiered check in.onnx --backend npu.toml -O3 --dim batch=1",),
+    "doctor": (
+        "tiered doctor in.onnx --backend npu.toml --inputs samples",
+        "tiered doctor in.onnx",
+    ),
     "partition": (
         "tiered partition in.onnx --backend npu.toml --as-models parts",
         "tiered partition in.onnx out.onnx --backend onnxruntime_cpu --deny Softmax,Erf",

@@ -107,16 +107,28 @@ def fixing_options(model: ModelState) -> str:
     Each size is 1, or follows from the others (the length of a mask over past and new tokens), for
     the user to change.
     """
-    sizes = _smallest_sizes(model)
-    options = [f"--dim {quote(f'{name}={sizes[name]}')}" for name in named_dims(model)]
-    for name, shape in declared_dims(model).items():
-        if None in shape:
-            dims = [
-                sizes[f"{name}[{axis}]"] if dim is None else -1 if isinstance(dim, str) else dim
-                for axis, dim in enumerate(shape)
-            ]
-            options.append(f"--input-shape {quote(f'{name}:' + ','.join(map(str, dims)))}")
+    named, shapes = fixing_sizes(model)
+    options = [f"--dim {quote(f'{name}={size}')}" for name, size in named.items()]
+    for name, dims in shapes.items():
+        options.append(f"--input-shape {quote(f'{name}:' + ','.join(map(str, dims)))}")
     return " ".join(options)
+
+
+def fixing_sizes(model: ModelState) -> tuple[dict[str, int], dict[str, list[int]]]:
+    """Return the sizes of `fixing_options` by name of the dim, and the shapes of inputs by name.
+
+    The shapes are of inputs that have dims without names; -1 keeps a dim.
+    """
+    sizes = _smallest_sizes(model)
+    shapes = {
+        name: [
+            sizes[f"{name}[{axis}]"] if dim is None else -1 if isinstance(dim, str) else dim
+            for axis, dim in enumerate(shape)
+        ]
+        for name, shape in declared_dims(model).items()
+        if None in shape
+    }
+    return {name: sizes[name] for name in named_dims(model)}, shapes
 
 
 def _smallest_sizes(model: ModelState) -> dict[str, int]:

@@ -4,9 +4,9 @@ With `--json`, and in the file of `--report`, one object:
     input, output, opt_level, backend; output is null if nothing was written.
     before, after: {nodes, operators: {type: count}, parameters, bytes}.
     interface: what differs from the model that was read, as text.
-    steps: [{name, what, passes, opt_level, backend, changed, nodes, bytes, taken, verdict, promise,
-        largest_difference, found, seconds}], in order; taken are the nodes that the target takes
-        after the step, null without a target.
+    steps: [{name, what, passes, opt_level, backend, changed, nodes, bytes, taken, refused, verdict,
+        promise, largest_difference, found, seconds}], in order; taken and refused are the nodes
+        that the target takes and refuses after the step, null without a target.
     pipeline: "name: passes" of each step that changed something; default is the default pipeline.
     commands: command lines that make the same bytes, one after the other.
     verified: whether each step that changed something was compared by runs.

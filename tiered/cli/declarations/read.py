@@ -6,7 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from tiered.cli.command_flags import CheckOptions, InspectOptions, ReadOptions
+from tiered.cli.command_flags import CheckOptions, DoctorOptions, InspectOptions, ReadOptions
 from tiered.cli.commands.completion import complete_pass
 from tiered.cli.commands.sensitivity import SensitivityOptions
 from tiered.cli.flags import BackendName, Names
@@ -82,6 +82,25 @@ def check(
     from tiered.cli.commands.check import run_check
 
     run_check(model, target, options)
+
+
+def doctor(
+    model: str,
+    /,
+    *,
+    options: DoctorOptions = DoctorOptions(),
+) -> None:
+    """Print the shortest list of commands that makes a model legal on a target, smaller, faster.
+
+    Each is tried in memory: dims, versions, quantisation, integers, precision, cutting. The table
+    says what each gains. Exit code 4 if nothing makes any part of the model legal.
+
+    Args:
+        model: The ONNX file to read; nothing is written.
+    """
+    from tiered.cli.commands.doctor import run_doctor
+
+    run_doctor(model, options)
 
 
 def layout(
@@ -171,4 +190,4 @@ def view(
     run_view(model, after, browse=browser)
 
 
-COMMANDS = (inspect, explain, check, layout, memory, sensitivity, view)
+COMMANDS = (inspect, explain, check, doctor, layout, memory, sensitivity, view)

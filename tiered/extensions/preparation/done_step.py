@@ -14,6 +14,7 @@ from tiered.support.numerics import Promise
 
 if TYPE_CHECKING:
     from tiered.pipeline.result import OptimizeResult
+    from tiered.targets import Coverage
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class DoneStep:
         verdict: what verification proved; "" if it was off.
         carried: the promise of the passes that changed something.
         largest: the largest difference of an element of the outputs.
-        taken: how many nodes the target takes after it; None without a target.
+        taken, refused: how many nodes the target takes and refuses after it; None without one.
         remarks: of the run.
         notes: on the model.
     """
@@ -43,12 +44,14 @@ class DoneStep:
     carried: Carried
     largest: float
     taken: int | None
+    refused: int | None
     remarks: Sequence[Remark] = ()
     notes: Sequence[str] = ()
 
     @classmethod
-    def of(cls, step: Step, result: OptimizeResult, taken: int | None) -> DoneStep:
+    def of(cls, step: Step, result: OptimizeResult, coverage: Coverage | None) -> DoneStep:
         """Return a step with the figures of its run."""
+        refused = None if coverage is None else coverage.refused.total()
         verify = result.verify
         changing = result.report.changing()
         return cls(
@@ -61,7 +64,8 @@ class DoneStep:
             is_proved=verify is not None and verify.verdict.word in ("yes", "nothing to verify"),
             carried=carried_by(result.report.results),
             largest=0.0 if verify is None else verify.largest,
-            taken=taken,
+            taken=None if coverage is None or refused is None else coverage.nodes - refused,
+            refused=refused,
             remarks=tuple(result.remarks),
             notes=tuple(result.model.notes),
         )

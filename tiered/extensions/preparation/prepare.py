@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
@@ -152,6 +152,7 @@ def prepare_model(
     options: PrepareOptions,
     *,
     verify: bool | How = "final",
+    measures: bool | None = None,
     on_step: OnStep = lambda text: None,
 ) -> Prepared:
     """Prepare a model: run and verify each step; `Prepared.check_target` is left to the caller.
@@ -163,6 +164,7 @@ def prepare_model(
         model: it is edited.
         options: what it is prepared for.
         verify: each step.
+        measures: whether the error of the whole is measured; None for if steps are verified.
         on_step: called with each step, for progress.
 
     Raises:
@@ -179,12 +181,14 @@ def prepare_model(
             is_ranged = step.precision in _RANGED and how not in ("off", "structure")
             inputs = samples or (inputs_like_calibration(view) if is_ranged else [])
             result = optimize_model(view, **step.settings(), verify=how, inputs=inputs)
-            taken = None if target is None else _taken(view, target)
-            done.append(DoneStep.of(step, result, taken))
+            coverage = None if target is None else target.coverage(view)
+            done.append(DoneStep.of(step, result, coverage))
             _check_converted(done[-1])
         model = view
     error = ""
-    if _is_measured(done, options, how):
+    if measures is None:
+        measures = bool(options.precision.budget) or how not in ("off", "structure")
+    if measures and any(is_lossy(each.step.precision) for each in done if each.is_conversion):
         on_step("measuring the whole")
         budget = options.precision.budget
         model.origin = origin
@@ -229,17 +233,6 @@ def _check_converted(done: DoneStep) -> None:
         raise TargetError(
             f"{done.step.precision} converted nothing: {'; '.join(reasons[:_FEW])}{more}"
         )
-
-
-def _is_measured(done: Sequence[DoneStep], options: PrepareOptions, how: How) -> bool:
-    """Return whether the result is run beside the original: if it lost accuracy."""
-    is_changed = any(is_lossy(each.step.precision) for each in done if each.is_conversion)
-    return is_changed and (bool(options.precision.budget) or how not in ("off", "structure"))
-
-
-def _taken(model: Model, target: Backend) -> int:
-    coverage = target.coverage(model)
-    return coverage.nodes - coverage.refused.total()
 
 
 @contextmanager

@@ -33,6 +33,7 @@ def step_record(each: DoneStep) -> dict[str, Any]:
         "nodes": each.after.nodes,
         "bytes": each.after.nbytes,
         "taken": each.taken,
+        "refused": each.refused,
         "verdict": each.verdict,
         "promise": str(each.promise),
         "largest_difference": each.largest,

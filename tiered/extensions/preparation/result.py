@@ -99,10 +99,10 @@ class Prepared:
     @property
     def pipeline(self) -> list[str]:
         """Each step that changed something as `name (level, backend): passes`."""
-        return [_line(each.step) for each in self._changing]
+        return [_line(each.step) for each in self.changing]
 
     @property
-    def _changing(self) -> list[DoneStep]:
+    def changing(self) -> list[DoneStep]:
         """The steps that changed something, or the last one."""
         return [each for each in self.done if each.changed] or list(self.done[-1:])
 
@@ -116,7 +116,7 @@ class Prepared:
         """
         source, out = source or self.source or "model.onnx", out or self.out or "prepared.onnx"
         stem, suffix = os.path.splitext(out)
-        steps = [each.step for each in self._changing]
+        steps = [each.step for each in self.changing]
         files = [source, *(f"{stem}.step{at}{suffix}" for at in range(1, len(steps))), out]
         lines = []
         for at, step in enumerate(steps):

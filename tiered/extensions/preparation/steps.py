@@ -200,9 +200,7 @@ def _steps(options: PrepareOptions) -> Iterator[Step]:
 def _shapes(options: PrepareOptions) -> Step:
     level = min(options.opt_level, _EXACT)
     dims = [f"{name}={size}" for name, size in options.dims.items()]
-    shapes = [
-        f"{name}:{','.join(map(str, dims))}" for name, dims in options.input_shapes.items()
-    ]
+    shapes = _shape_texts(options)
     return Step(
         name="shapes",
         what=", ".join([*dims, *shapes]),
@@ -366,3 +364,31 @@ def target_of(backend: Backend | str) -> Backend:
     from tiered.targets import get_backend
 
     return get_backend(backend) if isinstance(backend, str) else backend
+
+
+def prepare_line(
+    options: PrepareOptions, source: str = "", out: str = "", *, host: bool = False
+) -> str:
+    """Return `tiered prepare` with options, as one line of a shell."""
+    words = [
+        *_repeated("--dim", (f"{name}={size}" for name, size in options.dims.items())),
+        *_repeated("--input-shape", _shape_texts(options)),
+        *_repeated("--to", ordered(options.to)),
+    ]
+    given = options.precision
+    for option, value in (
+        ("--for", options.backend), ("--opset", options.opset), ("--ir", options.ir),
+        ("--budget", given.budget or None),
+    ):  # fmt: skip
+        words += [] if value is None else [option, str(value)]
+    words += ["--expand"] if options.expand else []
+    words += [] if options.opt_level == LEVEL else [f"-O{options.opt_level}"]
+    words += [*_repeated("--strip", options.strip), *_repeated("--inputs", map(str, given.inputs))]
+    words += ["--host"] if host else []
+    return shlex.join(
+        ["tiered", "prepare", source or "model.onnx", out or "out.onnx", *words]
+    )
+
+
+def _shape_texts(options: PrepareOptions) -> list[str]:
+    return [f"{name}:{','.join(map(str, dims))}" for name, dims in options.input_shapes.items()]
