@@ -71,6 +71,25 @@ def test_a_command_is_the_judge(cli: Cli, net: str) -> None:
     assert "What was looked at" in page
 
 
+def test_a_candidate_is_written_as_a_result_of_the_model(cli: Cli, net: str) -> None:
+    assert cli("optimize", net, "peer.onnx", "-O2").code == 0
+    peer = onnx.load("peer.onnx")
+    del peer.metadata_props[:]
+    onnx.save(peer, "peer.onnx")
+    plain = onnx.load(net)
+    plain.doc_string = "long" * 200  # which every form of the model keeps
+    onnx.save(plain, net)
+    options = ("--objective", "size", "--backend", "portable", "--candidates", "peer.onnx")
+    ended = cli("tune", net, "out.onnx", *options)
+    assert (ended.code, ended.err) == (0, "")
+    again = next(line for line in ended.out.splitlines() if "again: " in line).split("again: ")[1]
+    wanted = Path("out.onnx").read_bytes()
+    assert "peer.onnx" in again
+    assert cli(*shlex.split(again)[1:]).code == 0
+    assert Path("out.onnx").read_bytes() == wanted
+    assert cli("tune", net, "out.onnx", *options).code == 0  # an earlier result may be replaced
+
+
 def test_an_interruption_writes_the_best_so_far(
     cli: Cli, net: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from tiered.extensions.tuning.race import Gain
     from tiered.extensions.tuning.result import Tuned
     from tiered.extensions.tuning.search import Tried
-    from tiered.extensions.tuning.tune import Task, TuningRun
+    from tiered.extensions.tuning.tune import Task
 
 LOG: Final = ".tune.json"
 """What is added to the name of OUT for the log of the search."""
@@ -118,10 +118,10 @@ def run_tune(file: str, out: str, options: TuneOptions) -> None:
         except KeyboardInterrupt:
             if run.may_settle:
                 run.settle()
-                _finish(run, run.result(is_complete=False), file, out, options)
+                _finish(run.result(is_complete=False), file, out, options)
             raise
         progress.say(f"writing {printable(out)}")
-        _finish(run, run.result(is_complete=True), file, out, options)
+        _finish(run.result(is_complete=True), file, out, options)
         run.end()
 
 
@@ -162,11 +162,11 @@ def _task(file: str, out: str, options: TuneOptions) -> Task:
     )  # fmt: skip
 
 
-def _finish(run: TuningRun, tuned: Tuned, file: str, out: str, options: TuneOptions) -> None:
+def _finish(tuned: Tuned, file: str, out: str, options: TuneOptions) -> None:
     """Write the result, and print what the search came to."""
     from tiered.support.whole_files import write_text
 
-    _write(run, tuned, file, out, options)
+    _write(tuned, file, out, options)
     if options.save_backend is not None and tuned.backend:
         write_text(options.save_backend, tuned.backend)
     if options.html is not None:
@@ -177,19 +177,18 @@ def _finish(run: TuningRun, tuned: Tuned, file: str, out: str, options: TuneOpti
     _print(results(), tuned, file, out, options)
 
 
-def _write(run: TuningRun, tuned: Tuned, file: str, out: str, options: TuneOptions) -> None:
+def _write(tuned: Tuned, file: str, out: str, options: TuneOptions) -> None:
     """Write the model as `tiered optimize` does, with the mark of its source."""
-    from tiered.cli.source_mark import source_mark, write_mark
+    from tiered.cli.source_mark import marked, source_mark, write_mark
     from tiered.pipeline.optimize import optimize_model
 
     form = tuned.form
-    model = source = load_model(file)
-    mark = source_mark(source, file)
-    if form.file:
-        model = run.view(form)
-    elif form.level is not None:
-        model = optimize_model(source, **form.settings).model
-    write_mark(model, mark)
+    model = load_model(form.file or file)
+    mark = source_mark(model, form.file or file, file if form.file else None)
+    if form.level is None:
+        write_mark(model, mark)
+    else:
+        model = marked(optimize_model(model, **form.settings), mark).model
     asked = OptimizeOptions(force=options.force, require=form.required)
     save_marked(model, out, mark, asked)
 
@@ -226,7 +225,8 @@ def _print(console: Console, tuned: Tuned, file: str, out: str, options: TuneOpt
         console.print(printable(f"  {remark}"), soft_wrap=True)
     source = tuned.form.file or file
     if tuned.form.level is not None:
-        again = shlex.join(("tiered", "optimize", source, out, *tuned.form.options))
+        chain = ("--result-of", file) if tuned.form.file else ()
+        again = shlex.join(("tiered", "optimize", source, out, *tuned.form.options, *chain))
         console.print(printable(f"  again: {again}"), soft_wrap=True)
     shown = tuned.tried if options.verbose else [each for each in tuned.tried if _matters(each)]
     print_table(console, "What was looked at", _TITLES, [_row(each) for each in shown])
