@@ -98,6 +98,13 @@ def test_an_operator_without_a_form_is_expanded(cli: Cli, products: Path) -> Non
     assert "--expand" in found["command"]
 
 
+def test_what_the_passes_of_the_target_do_is_no_remedy(cli: Cli, products: Path) -> None:
+    found = diagnosed(cli, products, "--backend", "portable13")
+    assert (found["legal"], found["legal_after"], names(found)) == (False, True, [])
+    assert found["commands"] == [f"tiered optimize {products} out.onnx -O3 --backend portable13"]
+    run(cli, found["commands"])
+
+
 def test_another_layout_needs_local_functions(cli: Cli, products: Path) -> None:
     text = "(float[1,3,8,8] x) => (float[1,3,8,8] y) { y = Conv<pads = [1,1,1,1]>(x, w) }"
     model = parse(text, opset=13)
