@@ -24,11 +24,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.quantize import samples_of
-from tiered import Model, Node, Sampling, Tensor, Value
+from tiered import Model, Node, Tensor, Value
 from tiered.numerics.calibration.calibrate import SampledModel
 from tiered.numerics.precision.few_bits.codes import four_bit_codes
 from tiered.numerics.precision.few_bits.compensation import four_bit_encoder
-from tiered.numerics.precision.few_bits.operands import Operand, Operands
+from tiered.numerics.precision.few_bits.operands import Operand, Operands, Sampling
 
 Array = np.ndarray[Any, Any]
 

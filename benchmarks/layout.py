@@ -17,9 +17,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.worker import TOOLS
-from tiered import LayoutSizes, Model
+from tiered import Model
 from tiered.analysis.layout.convert import reach_of
 from tiered.analysis.layout.cost import Cost, transpose_cost
+from tiered.analysis.layout.sizes import LayoutSizes
 
 PEERS = ("ort-basic", "onnxslim", "onnxsim")
 """Of onnxruntime what it does in standard operators, its transpose optimiser among it: its own

@@ -16,12 +16,12 @@ from tiered import (
     integer_types,
     memory_plan,
     optimize_model,
-    pack_rows,
     ranges,
-    rebatch,
-    split_model,
 )
 from tiered.analysis.aspects import ASPECTS, aspect
+from tiered.analysis.batching.another_size import rebatch
+from tiered.extensions.memory.splitting.budget import split_model
+from tiered.extensions.packing.transform import pack_rows
 from tiered.graph.intervals.interval import Interval
 from tiered.graph.queries.contrib_checker import contrib_complaint
 from tiered.runtime import make_inputs

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tiered import LayoutSizes, Model, UsageError
+from tiered import Model, UsageError
+from tiered.analysis.layout.sizes import LayoutSizes
 from tiered.testing import parse
 
 MODEL = "(float[N,3] x, int4[N,M,5] q) => (float[N,3] y) { y = Relu(x) }"

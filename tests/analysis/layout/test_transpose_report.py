@@ -1,7 +1,8 @@
 """The report: what is saved, and what stops each Transpose that stays."""
 
 from tests.analysis.layout.test_solve import Body, residual
-from tiered import LayoutReport, LayoutSizes, Model, get_pass, layout_report
+from tiered import LayoutReport, Model, get_pass, layout_report
+from tiered.analysis.layout.sizes import LayoutSizes
 from tiered.testing import parse
 
 

@@ -8,8 +8,10 @@ import pytest
 from onnx import numpy_helper
 
 from tests.saturation import products_that
-from tiered import Model, OutputBudget, PassContext, get_pass, quantize_dynamically
+from tiered import Model, PassContext, get_pass
+from tiered.numerics.precision.few_bits.returning import OutputBudget
 from tiered.numerics.quantization.deployed import SATURATION
+from tiered.numerics.quantization.dynamic import quantize_dynamically
 from tiered.runtime import run_reference
 from tiered.runtime.byte_products import ByteProducts
 from tiered.testing import parse

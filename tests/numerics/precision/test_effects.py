@@ -11,10 +11,10 @@ from tiered import (
     Node,
     PassContext,
     QuantizationSettings,
-    budget_of,
     get_pass,
     quantize_model,
 )
+from tiered.numerics.precision.budget import budget_of
 from tiered.numerics.precision.effects import Order, effects_for, output_effects
 from tiered.support.errors import RuntimeFailure, UsageError
 from tiered.testing import parse

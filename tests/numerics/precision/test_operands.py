@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from tests.module_passes.precision.weights import with_weight
-from tiered import Model, Node, Sampling, Value
+from tiered import Model, Node, Value
 from tiered.numerics.precision.few_bits import operands
-from tiered.numerics.precision.few_bits.operands import Operand, Operands
+from tiered.numerics.precision.few_bits.operands import Operand, Operands, Sampling
 from tiered.support.errors import RuntimeFailure
 
 MATMUL = "(float[N,64] x) => (float[N,16] y) { s = Neg(x) y = MatMul(s, w) }"

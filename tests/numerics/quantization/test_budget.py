@@ -8,7 +8,8 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
-from tiered import Model, PassContext, QuantizationSettings, budget_of, get_pass, quantize_model
+from tiered import Model, PassContext, QuantizationSettings, get_pass, quantize_model
+from tiered.numerics.precision.budget import budget_of
 from tiered.support.errors import VerificationError
 from tiered.testing import parse
 

@@ -8,7 +8,8 @@ import pytest
 from onnx import numpy_helper
 
 from tests.saturation import products_that
-from tiered import Model, QuantizationSettings, budget_of, quantize_model
+from tiered import Model, QuantizationSettings, quantize_model
+from tiered.numerics.precision.budget import budget_of
 from tiered.numerics.precision.noise import Reference
 from tiered.numerics.quantization.deployed import SATURATION, deviation
 from tiered.numerics.quantization.quantize import QuantizationResult

@@ -9,11 +9,12 @@ import pytest
 
 from tests.conformance.random_graphs import random_model
 from tests.conformance.random_networks import random_network
-from tiered import FEW_BITS, Model, PassContext, get_pass, optimize_model
+from tiered import Model, PassContext, get_pass, optimize_model
 from tiered.runtime import run
 from tiered.runtime.compare.outputs import compare
 from tiered.runtime.inputs.make import feasible_inputs
 from tiered.support.errors import TieredError
+from tiered.support.numerics import FEW_BITS
 from tiered.testing import parse
 
 SEEDS = range(6)

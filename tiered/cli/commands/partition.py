@@ -167,7 +167,7 @@ def _marked(model: Model, chosen: PartitionOptions, *, is_written: bool) -> list
         UsageError: no node has a device or stage.
     """
     from tiered.extensions.partition import device_partitions
-    from tiered.extensions.partition.versions import METADATA_SINCE
+    from tiered.graph.core.marks import METADATA_SINCE
     from tiered.passes import get_pass
 
     cuts = {"sharding": chosen.sharding, "pipelining": chosen.pipelining}

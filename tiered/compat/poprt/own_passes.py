@@ -7,8 +7,8 @@ from typing import Final
 
 import tiered
 from tiered.context import PassContext
-from tiered.extensions.partition.versions import METADATA_SINCE
 from tiered.graph import Model
+from tiered.graph.core.marks import METADATA_SINCE
 
 APPLY_PASSES: Final = ("apply_ir_pass", "ApplyIrPass", "ApplyIRPasses")
 MARKING: Final = frozenset({"auto_insert_remap", "overlap_io", "rewrite_annotated_ops"})

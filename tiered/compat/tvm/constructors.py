@@ -16,7 +16,7 @@ from tiered.compat.tvm.running.devices import Device, name_of_device
 from tiered.compat.tvm.target import Target
 from tiered.context import PassContext
 from tiered.extensions.partition import BackendSupport, mark_targets
-from tiered.extensions.partition.composite import parsed
+from tiered.extensions.partition.composite import merge_composites, parsed
 from tiered.graph import Model, Node
 from tiered.passes import Pass
 from tiered.passes.interface.registry import registry
@@ -205,7 +205,7 @@ def MergeComposite(pattern_table: Iterable[Any]) -> Pass:
 
     @tiered.module_pass(opt_level=0, name="merge_composite")
     def merge(model: Model, ctx: PassContext) -> None:
-        tiered.merge_composites(model, table, ctx.skip)
+        merge_composites(model, table, ctx.skip)
 
     return merge
 

@@ -7,14 +7,10 @@ run that made the copies. Rewrites pass it on to the nodes that they make of mar
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
 
 from tiered.graph import Graph, Model, Node, Value, is_deterministic
-from tiered.graph.core.marks import RECOMPUTED
+from tiered.graph.core.marks import METADATA_SINCE, RECOMPUTED
 from tiered.rewriter import Skip
-
-METADATA_SINCE: Final = 10
-"""The first IR version that has metadata of nodes."""
 
 
 def why_not_copied(value: Value) -> Skip | None:

@@ -7,9 +7,9 @@ from typing import Final, TypeAlias
 
 from tiered.extensions.partition.boundary import boundary_of
 from tiered.extensions.partition.supports import COMPOSITES
-from tiered.extensions.partition.versions import METADATA_SINCE, FunctionIds, outlined
+from tiered.extensions.partition.versions import FunctionIds, outlined
 from tiered.graph import Graph, Model, Node
-from tiered.graph.core.marks import is_left_alone, mark_against
+from tiered.graph.core.marks import METADATA_SINCE, is_left_alone, mark_against
 from tiered.rewriter import Match, Pattern, Skip, find_matches
 from tiered.rewriter.subgraphs.pattern_text import PatternLike, template_of
 from tiered.support.errors import UsageError

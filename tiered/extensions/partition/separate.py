@@ -12,8 +12,8 @@ from tiered.extensions.partition.boundary import Boundary, boundary_of, is_used_
 from tiered.extensions.partition.contraction import grouped, order_of_groups
 from tiered.extensions.partition.partitioner import Partition, checked
 from tiered.extensions.partition.plan import Part, Plan
-from tiered.extensions.partition.versions import METADATA_SINCE
 from tiered.graph import Graph, Model, Node, Value
+from tiered.graph.core.marks import METADATA_SINCE
 from tiered.graph.core.types import write_type
 from tiered.graph.io.export import export_function, export_node, without_invented, write_opsets
 from tiered.support.errors import ModelError

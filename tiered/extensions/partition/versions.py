@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
+from tiered.graph.core.marks import METADATA_SINCE
 from tiered.support.errors import ModelError
 
 if TYPE_CHECKING:
     from tiered.graph import Graph, Node
     from tiered.graph.core.model import ModelState
-
-METADATA_SINCE: Final = 10
-"""The IR version from which on nodes and functions have metadata."""
 
 DOMAIN: Final = "tiered.partition"
 """The domain of the functions of partitions without a target."""

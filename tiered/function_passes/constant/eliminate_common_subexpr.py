@@ -6,16 +6,8 @@ from typing import Any, Final
 
 from onnx import TypeProto
 
-from tiered import (
-    COMMUTATIVE,
-    DataType,
-    Graph,
-    Node,
-    PassContext,
-    Tensor,
-    function_pass,
-    is_deterministic,
-)
+from tiered import DataType, Graph, Node, PassContext, Tensor, function_pass, is_deterministic
+from tiered.graph.queries.op_traits import COMMUTATIVE
 
 Known = MutableMapping[Hashable, Node]
 

@@ -1,6 +1,7 @@
 """A node that reads only constants  =>  its outputs as constants"""
 
-from tiered import Graph, PassContext, Size, fold_constants, function_pass
+from tiered import Graph, PassContext, Size, function_pass
+from tiered.runtime.fold.fold_constants import fold_constants
 
 
 @function_pass(

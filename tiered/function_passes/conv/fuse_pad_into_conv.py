@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from tiered import Graph, Node, Skip, Value, op, opt, rest, rewrite, spatial_pads, var
+from tiered import Graph, Node, Skip, Value, op, opt, rest, rewrite, var
+from tiered.graph.queries.spatial_pads import spatial_pads
 
 _padded = op.Pad(var.x, var.pads, opt.value, opt.axes).bind("pad")
 

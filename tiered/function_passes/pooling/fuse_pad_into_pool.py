@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from tiered import Graph, Node, Skip, Value, op, opt, rewrite, spatial_pads, var
+from tiered import Graph, Node, Skip, Value, op, opt, rewrite, var
+from tiered.graph.queries.spatial_pads import spatial_pads
 from tiered.rewriter.idioms.signs import is_never_negative, zero_sign_matters
 
 _padded = op.Pad(var.x, var.pads, opt.value, opt.axes).bind("pad")

@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from tiered import DataType, Graph, PassContext, Skip, Value, function_pass, shape_source
+from tiered import DataType, Graph, PassContext, Skip, Value, function_pass
+from tiered.graph.queries.shape_sources import shape_source
 
 # Shape supports these at every opset; runtimes lack kernels for the newer, smaller dtypes.
 _READ: Final = frozenset(dtype for dtype in DataType if dtype < DataType.BFLOAT16)

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from typing import Final
 
-from tiered import ELEMENTWISE, Graph, Node, PassContext, Skip, Value, function_pass
+from tiered import Graph, Node, PassContext, Skip, Value, function_pass
+from tiered.graph.queries.op_traits import ELEMENTWISE
 
 Shape = tuple[int | str | None, ...]
 

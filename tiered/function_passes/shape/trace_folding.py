@@ -6,18 +6,9 @@ from typing import Final
 
 import numpy as np
 
-from tiered import (
-    DataType,
-    Graph,
-    Node,
-    PassContext,
-    Skip,
-    Tensor,
-    Value,
-    freed_bytes,
-    function_pass,
-)
+from tiered import DataType, Graph, Node, PassContext, Skip, Tensor, Value, function_pass
 from tiered.rewriter.idioms.target_shape import expand_target, reshape_target
+from tiered.runtime.fold.evaluate import freed_bytes
 
 Known = MutableMapping[Hashable, Value]
 

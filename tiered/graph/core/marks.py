@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from tiered.graph.core.graph import Graph
     from tiered.graph.core.node import Node
 
+METADATA_SINCE: Final = 10
+"""The IR version from which on nodes and functions have metadata."""
+
 SKIP: Final = "tiered.skip_optimization"
 COMPILER: Final = "tiered.compiler"
 REGION: Final = "tiered.region"

@@ -1,14 +1,8 @@
 """A model that onnx.checker and the target accept  =>  the same model, or an error"""
 
-from tiered import (
-    Model,
-    PassContext,
-    Skip,
-    TargetError,
-    check_result,
-    module_pass,
-    note_float_weights,
-)
+from tiered import Model, PassContext, Skip, TargetError, module_pass
+from tiered.passes.validity import check_result
+from tiered.targets.lost_kernels import note_float_weights
 
 
 @module_pass(opt_level=0, analysis=True)

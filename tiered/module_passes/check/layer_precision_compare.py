@@ -1,6 +1,7 @@
 """A model  =>  the same model, with the difference of each layer from the original in the report"""
 
-from tiered import Model, PassContext, layers_against_loaded, module_pass
+from tiered import Model, PassContext, module_pass
+from tiered.extensions.debug.as_loaded import layers_against_loaded
 
 
 @module_pass(opt_level=None, analysis=True)

@@ -1,6 +1,8 @@
 """A model  =>  the same model, with the error of its outputs in the report"""
 
-from tiered import Model, PassContext, budget_of, measured_error, module_pass
+from tiered import Model, PassContext, module_pass
+from tiered.numerics.precision.budget import budget_of
+from tiered.numerics.precision.measurement import measured_error
 
 
 @module_pass(opt_level=None, analysis=True)

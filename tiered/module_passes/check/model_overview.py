@@ -2,7 +2,9 @@
 
 import sys
 
-from tiered import Model, PassContext, model_text, module_pass, overview_text
+from tiered import Model, PassContext, module_pass
+from tiered.pipeline.instruments.onnx_text import model_text
+from tiered.pipeline.instruments.overview import overview_text
 
 
 @module_pass(opt_level=None, analysis=True)

@@ -1,6 +1,7 @@
 """A model whose outputs are those of the original, bit for bit  =>  the same model, or an error"""
 
-from tiered import Model, PassContext, compare_with_loaded, module_pass
+from tiered import Model, PassContext, module_pass
+from tiered.extensions.debug.as_loaded import compare_with_loaded
 
 
 @module_pass(opt_level=None, analysis=True)

@@ -1,6 +1,7 @@
 """A model whose outputs are close to the original's by a metric  =>  the same, or an error"""
 
-from tiered import Model, PassContext, compare_with_loaded, module_pass
+from tiered import Model, PassContext, module_pass
+from tiered.extensions.debug.as_loaded import compare_with_loaded
 
 
 @module_pass(opt_level=None, analysis=True)

@@ -3,17 +3,8 @@
 from collections import deque
 from typing import Final
 
-from tiered import (
-    DataType,
-    Graph,
-    Model,
-    Node,
-    PassContext,
-    Skip,
-    is_deterministic,
-    module_pass,
-    trip_count_of,
-)
+from tiered import DataType, Graph, Model, Node, PassContext, Skip, is_deterministic, module_pass
+from tiered.runtime.fold.trip_count import trip_count_of
 
 _UNROLLED: Final = ("Loop", "Scan")
 

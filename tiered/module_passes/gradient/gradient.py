@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from typing import Literal
 
 from tiered import (
-    METADATA_SINCE,
-    LayoutSizes,
     Model,
     Node,
     PassContext,
@@ -13,13 +11,14 @@ from tiered import (
     UsageError,
     Value,
     add_gradients,
-    are_outputs_already,
-    float_values,
     memory_plan,
     module_pass,
-    peak_change,
-    recompute_forward,
 )
+from tiered.analysis.layout.sizes import LayoutSizes
+from tiered.extensions.gradients.differentiate import are_outputs_already, float_values
+from tiered.extensions.memory.checkpoints import recompute_forward
+from tiered.extensions.memory.plan import peak_change
+from tiered.graph.core.marks import METADATA_SINCE
 from tiered.rewriter.idioms.tensors import tensor_named
 
 

@@ -1,6 +1,7 @@
 """Inputs with one batch size, at any axis  =>  the same inputs with another size, or a named dim"""
 
-from tiered import Model, PassContext, Skip, UsageError, Value, module_pass, rebatch
+from tiered import Model, PassContext, Skip, UsageError, Value, module_pass
+from tiered.analysis.batching.another_size import rebatch
 from tiered.rewriter.idioms.tensors import input_named
 
 

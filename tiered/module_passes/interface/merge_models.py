@@ -1,6 +1,7 @@
 """A model, and the model of a file that reads its outputs  =>  one model"""
 
-from tiered import InterfaceMap, Model, PassContext, Skip, Unable, has_merged, merge, module_pass
+from tiered import InterfaceMap, Model, PassContext, Skip, Unable, merge, module_pass
+from tiered.pipeline.compose.merge import has_merged
 
 
 @module_pass(opt_level=None, acts_on=("*",), changes_interface=True)

@@ -14,7 +14,9 @@ def alter_op_layout(model: Model, ctx: PassContext, *, default_dim: int = 16) ->
     """
     if "NHWC" not in (ctx.target.layout, *ctx.target.layouts.values()):
         return ctx.skip(None, Skip("the backend prefers no operator channels last"))
-    from tiered import IMAGE_OPERATORS, LayoutSizes, place_transposes
+    from tiered.analysis.layout.convert import place_transposes
+    from tiered.analysis.layout.nhwc import IMAGE_OPERATORS
+    from tiered.analysis.layout.sizes import LayoutSizes
 
     preferred = {name: ctx.backend.preferred_layout(name) for name in IMAGE_OPERATORS}
     wanted = {name: layout for name, layout in preferred.items() if layout in ("NCHW", "NHWC")}

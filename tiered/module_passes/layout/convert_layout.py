@@ -47,7 +47,8 @@ def convert_layout(
     if not (has_transposes or converts) and {"NCHW"}.issuperset(desired_layouts.values()):
         return
     # Models without Transposes do not load the solver.
-    from tiered import LayoutSizes, place_transposes
+    from tiered.analysis.layout.convert import place_transposes
+    from tiered.analysis.layout.sizes import LayoutSizes
 
     sizes, supports = LayoutSizes(default=default_dim), ctx.target.supports
     on_change = ctx.remark if converts else None

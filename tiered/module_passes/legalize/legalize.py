@@ -47,7 +47,7 @@ def legalize(
         UsageError: no legalization is registered in one of the maps, or there is no such operator.
     """
     if ctx.names_backend:
-        from tiered import legalize_nodes  # with its tables, which few runs need
+        from tiered.analysis.legalization.search import legalize_nodes
 
         legalize_nodes(
             model, ctx.backend, ctx.skip, numerics=Numerics(numerics), maps=maps, leave=leave

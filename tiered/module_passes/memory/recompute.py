@@ -1,16 +1,10 @@
 """A tensor, read before and after the peak of memory  =>  computed again after the peak"""
 
-from tiered import (
-    METADATA_SINCE,
-    LayoutSizes,
-    Model,
-    PassContext,
-    UsageError,
-    memory_plan,
-    module_pass,
-    peak_change,
-    recompute_values,
-)
+from tiered import Model, PassContext, UsageError, memory_plan, module_pass
+from tiered.analysis.layout.sizes import LayoutSizes
+from tiered.extensions.memory.plan import peak_change
+from tiered.extensions.memory.recompute import recompute_values
+from tiered.graph.core.marks import METADATA_SINCE
 
 
 @module_pass(opt_level=None, required=("infer_shapes",))

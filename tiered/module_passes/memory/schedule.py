@@ -2,16 +2,10 @@
 
 from typing import Literal
 
-from tiered import (
-    LayoutSizes,
-    Model,
-    PassContext,
-    Skip,
-    memory_plan,
-    module_pass,
-    peak_change,
-    schedule_model,
-)
+from tiered import Model, PassContext, Skip, memory_plan, module_pass
+from tiered.analysis.layout.sizes import LayoutSizes
+from tiered.extensions.memory.plan import peak_change
+from tiered.extensions.memory.schedule import schedule_model
 
 
 @module_pass(opt_level=None, required=("infer_shapes",))

@@ -1,16 +1,9 @@
 """Nodes around a large tensor  =>  the same nodes on its parts, one part after the other"""
 
-from tiered import (
-    LayoutSizes,
-    Model,
-    PassContext,
-    Skip,
-    UsageError,
-    memory_plan,
-    module_pass,
-    peak_change,
-    split_model,
-)
+from tiered import Model, PassContext, Skip, UsageError, memory_plan, module_pass
+from tiered.analysis.layout.sizes import LayoutSizes
+from tiered.extensions.memory.plan import peak_change
+from tiered.extensions.memory.splitting.budget import split_model
 
 _NAMED = 5
 """How many tensors over the budget have a remark of their own."""

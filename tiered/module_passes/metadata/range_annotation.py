@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from tiered import METADATA_SINCE, Model, Node, PassContext, Skip, integer_types, module_pass
+from tiered import Model, Node, PassContext, Skip, integer_types, module_pass
+from tiered.graph.core.marks import METADATA_SINCE
 
 _KEY: Final = "tiered.dtype"
 

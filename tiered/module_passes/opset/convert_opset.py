@@ -3,17 +3,9 @@
 from contextlib import nullcontext
 from typing import Literal
 
-from tiered import (
-    Model,
-    ModelError,
-    Numerics,
-    PassContext,
-    Skip,
-    Unable,
-    module_pass,
-    noting_lost_kernels,
-)
+from tiered import Model, ModelError, Numerics, PassContext, Skip, Unable, module_pass
 from tiered.rewriter.idioms.functions.specialization import Specializer
+from tiered.targets.lost_kernels import noting_lost_kernels
 
 
 @module_pass(

@@ -1,6 +1,7 @@
 """An encoder of one sequence a row  =>  an encoder of several sequences a row, kept apart"""
 
-from tiered import Model, PassContext, Skip, module_pass, pack_rows
+from tiered import Model, PassContext, Skip, module_pass
+from tiered.extensions.packing.transform import pack_rows
 
 
 @module_pass(

@@ -1,6 +1,8 @@
 """A node that a target takes  =>  the node, marked with the target"""
 
-from tiered import BackendSupport, Model, PassContext, get_backend, mark_targets, module_pass
+from tiered import Model, PassContext, get_backend, module_pass
+from tiered.extensions.partition.regions import mark_targets
+from tiered.extensions.partition.supports import BackendSupport
 
 
 @module_pass(opt_level=None, acts_on=("*",))

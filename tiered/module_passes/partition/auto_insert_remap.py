@@ -2,7 +2,8 @@
 
 from typing import Literal
 
-from tiered import Model, PassContext, Skip, mark_remaps, module_pass
+from tiered import Model, PassContext, Skip, module_pass
+from tiered.extensions.partition.hints import mark_remaps
 
 
 @module_pass(opt_level=None, acts_on=("MatMul", "Add"))

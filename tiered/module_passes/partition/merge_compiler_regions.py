@@ -1,6 +1,7 @@
 """Adjacent nodes that are marked with one target  =>  one region, by their marks"""
 
-from tiered import Model, PassContext, merge_regions, module_pass
+from tiered import Model, PassContext, module_pass
+from tiered.extensions.partition.regions import merge_regions
 
 
 @module_pass(opt_level=None, acts_on=("*",))

@@ -1,6 +1,7 @@
 """A match of the pattern table of a target  =>  a call of a function of its nodes"""
 
-from tiered import Model, PassContext, merge_composites, module_pass, pattern_table
+from tiered import Model, PassContext, module_pass
+from tiered.extensions.partition.composite import merge_composites, pattern_table
 
 
 @module_pass(opt_level=None, acts_on=("*",))

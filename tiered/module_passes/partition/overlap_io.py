@@ -1,6 +1,7 @@
 """An input or output  =>  the same, marked to be transferred while others are computed"""
 
-from tiered import Model, PassContext, Skip, mark_overlap, module_pass
+from tiered import Model, PassContext, Skip, module_pass
+from tiered.extensions.partition.hints import mark_overlap
 
 
 @module_pass(opt_level=None)

@@ -1,6 +1,7 @@
 """A marked region  =>  a call of a function that belongs to the target"""
 
-from tiered import Model, PassContext, cut_out_regions, module_pass
+from tiered import Model, PassContext, module_pass
+from tiered.extensions.partition.regions import cut_out_regions
 
 
 @module_pass(opt_level=None, followed_by=("topological_sort",), acts_on=("*",))

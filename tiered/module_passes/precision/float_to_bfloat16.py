@@ -1,6 +1,7 @@
 """Tensors of float  =>  tensors of bfloat16, with Casts where float has to stay"""
 
-from tiered import DataType, Model, PassContext, PrecisionRules, lower_precision, module_pass
+from tiered import DataType, Model, PassContext, module_pass
+from tiered.numerics.precision.lower import PrecisionRules, lower_precision
 
 
 @module_pass(

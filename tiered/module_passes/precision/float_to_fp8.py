@@ -2,7 +2,9 @@
 
 from typing import Literal
 
-from tiered import Exponents, Float8Settings, Model, PassContext, module_pass, quantize_to_float8
+from tiered import Model, PassContext, module_pass
+from tiered.numerics.precision.few_bits.exponents import Exponents
+from tiered.numerics.precision.few_bits.float8 import Float8Settings, quantize_to_float8
 
 Format = Literal["E4M3FN", "E4M3FNUZ", "E5M2", "E5M2FNUZ", "F143", "F152"]
 

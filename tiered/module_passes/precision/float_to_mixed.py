@@ -2,7 +2,9 @@
 
 from typing import Literal
 
-from tiered import DataType, Model, PassContext, PrecisionRules, mixed_precision, module_pass
+from tiered import DataType, Model, PassContext, module_pass
+from tiered.numerics.precision.lower import PrecisionRules
+from tiered.numerics.precision.mixed import mixed_precision
 
 
 @module_pass(

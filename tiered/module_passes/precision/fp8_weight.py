@@ -2,16 +2,11 @@
 
 from typing import Literal
 
-from tiered import (
-    FLOAT8,
-    Exponents,
-    Model,
-    OutputBudget,
-    PassContext,
-    float8_format,
-    module_pass,
-    quantize_weights,
-)
+from tiered import Model, PassContext, module_pass
+from tiered.numerics.precision.few_bits.codes import FLOAT8
+from tiered.numerics.precision.few_bits.exponents import Exponents
+from tiered.numerics.precision.few_bits.returning import OutputBudget
+from tiered.numerics.precision.few_bits.weights import float8_format, quantize_weights
 
 
 @module_pass(

@@ -2,16 +2,10 @@
 
 from typing import Literal
 
-from tiered import (
-    Model,
-    OutputBudget,
-    PassContext,
-    Sampling,
-    int4_format,
-    int8_format,
-    module_pass,
-    quantize_weights,
-)
+from tiered import Model, PassContext, module_pass
+from tiered.numerics.precision.few_bits.operands import Sampling
+from tiered.numerics.precision.few_bits.returning import OutputBudget
+from tiered.numerics.precision.few_bits.weights import int4_format, int8_format, quantize_weights
 
 
 @module_pass(

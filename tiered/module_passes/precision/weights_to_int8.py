@@ -1,6 +1,8 @@
 """Constant weights  =>  DequantizeLinear of int8, with a scale for each channel or block"""
 
-from tiered import Model, OutputBudget, PassContext, int8_format, module_pass, quantize_weights
+from tiered import Model, PassContext, module_pass
+from tiered.numerics.precision.few_bits.returning import OutputBudget
+from tiered.numerics.precision.few_bits.weights import int8_format, quantize_weights
 
 
 @module_pass(

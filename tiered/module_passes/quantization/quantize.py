@@ -2,15 +2,9 @@
 
 from typing import Literal
 
-from tiered import (
-    FEW_BITS,
-    Model,
-    PassContext,
-    QuantizationSettings,
-    budget_of,
-    module_pass,
-    quantize_model,
-)
+from tiered import Model, PassContext, QuantizationSettings, module_pass, quantize_model
+from tiered.numerics.precision.budget import budget_of
+from tiered.support.numerics import FEW_BITS
 
 
 @module_pass(

@@ -2,7 +2,10 @@
 
 from typing import Literal
 
-from tiered import FEW_BITS, Model, OutputBudget, PassContext, module_pass, quantize_dynamically
+from tiered import Model, PassContext, module_pass
+from tiered.numerics.precision.few_bits.returning import OutputBudget
+from tiered.numerics.quantization.dynamic import quantize_dynamically
+from tiered.support.numerics import FEW_BITS
 
 
 @module_pass(

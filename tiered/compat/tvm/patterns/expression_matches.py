@@ -8,9 +8,9 @@ from typing import Any, Final, Protocol
 
 import onnx
 
-from tiered.extensions.partition.versions import DOMAIN, METADATA_SINCE, FunctionIds, outlined
+from tiered.extensions.partition.versions import DOMAIN, FunctionIds, outlined
 from tiered.graph import Graph, Model, Node, Value
-from tiered.graph.core.marks import mark_against
+from tiered.graph.core.marks import METADATA_SINCE, mark_against
 from tiered.passes.run import edited_by
 from tiered.rewriter import (
     Match,
