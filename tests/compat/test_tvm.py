@@ -463,6 +463,21 @@ def test_a_function_pass_may_return_another_function() -> None:
     assert given == parse(text)
 
 
+def test_an_output_that_is_an_input_stays_one() -> None:
+    text = "g (float[2] x) => (float[2] y, float[2] x) { y = Neg(x) }"
+    copies = tvm.function_pass(lambda func, mod, ctx: mod.copy().main, opt_level=1, name="p")
+    made = copies(proto(text))
+    assert [info.name for info in (*made.graph.input, *made.graph.output)] == ["x", "y", "x"]
+
+    def swapped(func: Graph, mod: Any, ctx: Any) -> Graph:
+        new: Graph = mod.copy().main
+        new.set_graph_outputs(new.outputs[::-1], new.output_infos[::-1])
+        return new
+
+    with pytest.raises(UsageError, match="output 'x' is an input of graph 'g'"):
+        tvm.function_pass(swapped, opt_level=1, name="p")(proto(text))
+
+
 def test_a_function_pass_returns_the_same_interface_and_functions() -> None:
     def returned(make: Any) -> Any:
         return tvm.function_pass(lambda func, mod, ctx: make(mod), opt_level=1, name="p")

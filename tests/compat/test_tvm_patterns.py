@@ -3,6 +3,7 @@
 import importlib
 from typing import Any
 
+import numpy as np
 import onnx
 import pytest
 
@@ -23,6 +24,7 @@ from tiered.compat.tvm.patterns.dataflow_pattern import (
     is_var,
     wildcard,
 )
+from tiered.runtime import run
 from tiered.support.errors import ModelError, PassError, UsageError
 from tiered.testing import parse
 
@@ -130,7 +132,7 @@ def test_matches_become_functions() -> None:
     _, relu = conv_bias_relu()
     given = parse(CONV)
     made = relu.partition(given, {"Composite": "conv_bias_relu"})
-    assert ops(made) == ["Conv_Add_Relu"]
+    assert ops(made) == ["pattern_Conv_Add_Relu"]
     metadata = {entry.key: entry.value for entry in made.functions[0].metadata_props}
     assert metadata == {
         "PartitionedFromPattern": "Conv_Add_Relu_", "Composite": "conv_bias_relu",
@@ -140,13 +142,22 @@ def test_matches_become_functions() -> None:
     assert ops(dataflow_pattern.partition(relu, given, check=lambda value: False)) == ops(given)
     old = parse(CONV)
     old.ir_version = 8
-    assert ops(relu.partition(old)) == ["Conv_Add_Relu"]
+    assert ops(relu.partition(old)) == ["pattern_Conv_Add_Relu"]
     with pytest.raises(ModelError, match="metadata of functions and nodes need IR 10"):
         relu.partition(old, {"Composite": "c"})
     shared = CONV.replace("y = Relu(c)", "y = Relu(c) z = Neg(a)").replace(
         "(float[1,2,4,4] y)", "(float[1,2,4,4] y, float[1,2,4,4] z)"
     )
     assert ops(relu.partition(parse(shared))) == ["Conv", "Add", "Relu", "Neg"]
+
+
+def test_functions_of_matches_have_names_that_no_operator_has() -> None:
+    """onnxruntime crashes on a function that is called Mul and has one input."""
+    text = "(float[2] x) => (float[2] y) { y = Mul(x, x) }"
+    made = is_op("multiply")(wildcard(), wildcard()).partition(parse(text))
+    assert ops(made) == ["pattern_Mul"]
+    (y,) = run(made, {"x": np.array([2, 3], np.float32)}).values()
+    assert y.tolist() == [4, 9]
 
 
 class ToSigmoid(DFPatternCallback):

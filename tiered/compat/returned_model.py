@@ -54,7 +54,7 @@ def take_over_graph(graph: Graph, made: Graph) -> None:
 
     Raises:
         UsageError: it has other numbers of inputs or outputs, or calls a function that the model of
-            `graph` has not, or `graph` is a body.
+            `graph` has not, or `graph` is a body, or an output that is an input is another value.
     """
     _check_graph(graph, made)
     outputs, infos = list(graph.outputs), list(graph.output_infos)
@@ -70,16 +70,22 @@ def take_over_graph(graph: Graph, made: Graph) -> None:
             stands[value] = graph.constant(value.tensor, value.name)
     graph.copy_nodes(made.topological_order(), stands)
     results: list[Value] = []
-    for value in made.outputs:
+    for value, before in zip(made.outputs, outputs, strict=True):
         result = stands[value]
         assert result is not None, value
-        if result.producer is None or result in results:
+        if before.is_graph_input and result is not before:
+            raise UsageError(
+                f"output {before.name!r} is an input of graph {graph.name!r}: another function "
+                "must return it too"
+            )
+        if not before.is_graph_input and (result.producer is None or result in results):
             result = graph.op.Identity(result)
         results.append(result)
-    for name in names:  # another value may have it
+    renamed = [(r, name) for r, name in zip(results, names, strict=True) if not r.is_graph_input]
+    for _, name in renamed:  # another value may have it
         if name in graph.values:
             graph.rename_value(graph.values[name], graph.model.names.fresh(f"{name}_1"))
-    for result, name in zip(results, names, strict=True):
+    for result, name in renamed:
         graph.rename_value(result, name)
     graph.set_graph_outputs(results, infos)
 

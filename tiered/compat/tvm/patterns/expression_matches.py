@@ -171,7 +171,8 @@ def _outline(graph: Graph, match: Match, ids: FunctionIds, attrs: Mapping[str, s
     if not attrs and graph.model.ir_version < METADATA_SINCE:
         metadata = {}
     with graph.rewrite("a match of a pattern  =>  a call of its function", match.node):
-        outlined(graph, nodes, name, ids, domain=DOMAIN, metadata=metadata or None)
+        # onnxruntime 1.31 crashes where a function has an operator's name and fewer inputs.
+        outlined(graph, nodes, f"pattern_{name}", ids, domain=DOMAIN, metadata=metadata or None)
 
 
 def rewrite_model(callbacks: Iterable[Any], expr: Any) -> Any:
