@@ -613,3 +613,26 @@ def test_partial_evaluation_takes_constant_ifs() -> None:
          else_branch = e () => (float[2] q) { q = Abs(x) }> }"""
     assert [node.op_type for node in tvm.PartialEvaluate()(parse(text)).graph.node] == ["Neg"]
     assert "max_iterations=4" in str(tvm.PartialEvaluate(max_iterations=4))
+
+
+def test_a_module_has_its_functions_by_name() -> None:
+    call = onnx.parser.parse_model(
+        '<ir_version: 10, opset_import: ["" : 21, "local" : 1]>'
+        " g (float[2] x) => (float[2] y) { y = local.f(x) }"
+        ' <domain: "local", opset_import: ["" : 21]> f (v) => (u) { u = Neg(v) }'
+    )
+    mod = tvm.IRModule.from_expr(call)
+    assert mod["main"] is mod.main
+    assert mod["f"] is mod.functions[0]
+    assert mod.get_global_vars() == ["main", "f"]
+    assert tvm.IRModule.from_expr(mod) is mod
+    with pytest.raises(UsageError, match="the module has no function 'mian'; did you mean 'main'"):
+        mod["mian"]
+    inlined = tvm.transform.Inline()(mod)
+    assert inlined is mod
+    assert inlined.get_global_vars() == ["main"]
+
+
+def test_a_target_that_nobody_knows_says_how_to_register_it() -> None:
+    with pytest.raises(UsageError, match=r"no backend named 'dnnl' .*'target\.dnnl'"):
+        tvm.transform.AnnotateTarget(target=["dnnl"])

@@ -43,7 +43,11 @@ from tiered.compat.tvm.own_passes import (
     function_pass as function_pass,
     module_pass as module_pass,
 )
-from tiered.compat.tvm.running.built import Built as Built, build as build
+from tiered.compat.tvm.running.built import (
+    Built as Built,
+    IRModule as IRModule,
+    build as build,
+)
 from tiered.compat.tvm.running.devices import (
     Device as Device,
     cpu as cpu,

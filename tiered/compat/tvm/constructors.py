@@ -22,7 +22,8 @@ from tiered.passes import Pass
 from tiered.passes.interface.registry import registry
 from tiered.rewriter.idioms.sparsity import block_sparsity
 from tiered.support.aliases import ALIASES, NO_EQUIVALENT, no_equivalent
-from tiered.support.errors import UsageError
+from tiered.support.errors import BackendNotFoundError, UsageError
+from tiered.targets import Backend
 
 _LEVELS_OF_TVM: Final = {
     "CanonicalizeCast": 3,
@@ -180,10 +181,9 @@ def AnnotateTarget(
     names = [given] if isinstance(given, str) else list(given)
     supports = {name: registered_support(name) for name in names}
     if not any(supports.values()):
-        return tiered.get_pass("annotate_target", targets=[Target(n).backend.name for n in names])
+        return tiered.get_pass("annotate_target", targets=[_backend(n).name for n in names])
     taken = {
-        name if support else Target(name).backend.name: support
-        or BackendSupport(Target(name).backend)
+        name if support else _backend(name).name: support or BackendSupport(_backend(name))
         for name, support in supports.items()
     }
 
@@ -192,6 +192,21 @@ def AnnotateTarget(
         mark_targets(model, taken)
 
     return annotate
+
+
+def _backend(name: str) -> Backend:
+    """Return the backend of a target.
+
+    Raises:
+        BackendNotFoundError: there is none.
+    """
+    try:
+        return Target(name).backend
+    except BackendNotFoundError as error:
+        raise BackendNotFoundError(
+            f"{error}; a target of one's own has predicates: "
+            f"register_op_attr('nn.conv2d', 'target.{name}', predicate)"
+        ) from error
 
 
 def MergeComposite(pattern_table: Iterable[Any]) -> Pass:

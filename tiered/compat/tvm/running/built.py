@@ -11,13 +11,48 @@ import onnx
 
 import tiered
 from tiered.compat.tvm.target import Target
-from tiered.graph import Model
+from tiered.graph import Graph, Model
 from tiered.support.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from tiered.compat.tvm.running.devices import Device
 
-__all__ = ["Built", "build", "from_onnx"]
+__all__ = ["Built", "IRModule", "build", "from_onnx"]
+
+
+class IRModule(Model):
+    """A model with the names of TVM's modules: `mod["main"]`. It is a `tiered.Model`."""
+
+    @staticmethod
+    def of(model: Model) -> IRModule:
+        """Return the model itself, which has these names from now on."""
+        if not isinstance(model, IRModule):
+            model.__class__ = IRModule
+        assert isinstance(model, IRModule)
+        return model
+
+    @classmethod
+    def from_expr(cls, expr: Model | onnx.ModelProto) -> IRModule:
+        """Return a model as a module; a ModelProto stays as it is."""
+        return cls.of(expr if isinstance(expr, Model) else Model.from_proto(expr))
+
+    def __getitem__(self, name: str) -> Graph:
+        """Return the main graph, `main`, or a local function by its name.
+
+        Raises:
+            UsageError: there is no such function.
+        """
+        if name == "main":
+            return self.main
+        known = {function.name: function for function in self.functions}
+        if name not in known:
+            hint = did_you_mean(name, ["main", *known])
+            raise UsageError(f"the module has no function {name!r}{hint}")
+        return known[name]
+
+    def get_global_vars(self) -> list[str]:
+        """Return the names of the main graph and of the local functions."""
+        return ["main", *(function.name for function in self.functions)]
 
 
 class Built:
@@ -134,7 +169,7 @@ def from_onnx(
     dtype: Any = "float32",
     opset: int | None = None,
     freeze_params: bool = True,
-) -> tuple[Model, dict[str, np.ndarray[Any, Any]]]:
+) -> tuple[IRModule, dict[str, np.ndarray[Any, Any]]]:
     """Return a view of a copy of a model, and its parameters.
 
     Args:
@@ -150,4 +185,4 @@ def from_onnx(
     view = Model.from_proto(model)
     if shape:
         view.set_input_shapes({name: list(dims) for name, dims in shape.items()})
-    return view, {} if freeze_params else Built(view).get_params()
+    return IRModule.of(view), {} if freeze_params else Built(view).get_params()
