@@ -25,11 +25,11 @@ def _samples(folder: str) -> list[dict[str, Any]]:
     return [dict(np.load(file)) for file in files]
 
 
-def _tiered(source: str, target: str, folder: str) -> dict[str, Any]:
+def _tiered(source: str, target: str, folder: str, **options: object) -> dict[str, Any]:
     from tiered import Model, PassContext, get_pass
 
     model, context = Model.load(source), PassContext.isolated()
-    quantize = get_pass("quantize").with_options(inputs=[folder])
+    quantize = get_pass("quantize").with_options(inputs=[folder], **options)
     quantize.apply(model, context)
     model.save(target)
     again = Model.load(target)
@@ -150,6 +150,8 @@ def _onnxruntime_dynamic(source: str, target: str, folder: str) -> dict[str, Any
 
 STATIC: dict[str, Tool] = {
     "tiered": _tiered,
+    "tiered_nearest": partial(_tiered, rounding="nearest"),
+    "tiered_auto": partial(_tiered, method="auto"),
     "onnxruntime": partial(_onnxruntime, method="MinMax"),
     "onnxruntime_percentile": partial(_onnxruntime, method="Percentile"),
     "onnxruntime_entropy": partial(_onnxruntime, method="Entropy"),
