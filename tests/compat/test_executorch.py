@@ -197,3 +197,24 @@ def test_its_own_passes_have_its_names() -> None:
     old = parse("(float[2] x) => (float[2] y) { y = Clip<max = 2.0, min = 0.0>(x) }", opset=9)
     passes = executorch.PassManager([executorch.ScalarToTensorPass()])
     assert len(passes(old).graph_module.graph.node[0].input) == 3
+
+
+def test_the_graph_of_a_module_is_searched_and_partitioned() -> None:
+    """The examples of the reference give `graph_module.graph`."""
+    gm = executorch.GraphModule.of(Model.from_proto(parse(TEXT)))
+    matches = executorch.SubgraphMatcher("(x) => (y) { y = Neg(x) }").match(gm.graph)
+    assert len(matches) == 2
+    support = executorch.create_op_support(lambda graph, node: True)
+    (found,) = executorch.CapabilityBasedPartitioner(gm.graph, support).propose_partitions()
+    assert len(found) == 2
+
+
+def test_source_partitions_are_filtered() -> None:
+    view = Model.from_proto(parse(TEXT))
+    for node, name in zip(view.main.nodes, ("layer1/a", "layer2/b"), strict=True):
+        view.main.rename_node(node, name)
+    wanted = ["layer1", "layer2"]
+    assert list(executorch.get_source_partitions(view, wanted)) == wanted
+    assert list(executorch.get_source_partitions(
+        graph=view, wanted_sources=wanted, filter_fn=lambda node: node.name == "layer2/b"
+    )) == ["layer2"]  # fmt: skip

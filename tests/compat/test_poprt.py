@@ -465,6 +465,13 @@ def test_classes_have_their_names_and_modules() -> None:
     with pytest.raises(AttributeError, match="has no attribute 'no_such_pass'"):
         poprt.passes.no_such_pass  # noqa: B018  # raises
     model = parse("(float[2] x) => (float[2] y) { a = Identity(x) y = Neg(a) }")
+    for kind in (
+        poprt.passes.ApplyIRPasses,
+        importlib.import_module("tiered.compat.poprt.passes.apply_ir_pass").ApplyIrPass,
+    ):
+        assert len(kind(["eliminate_identity"]).run(model).graph.node) == 1
+    check = importlib.import_module("tiered.compat.poprt.passes.check_with_fake_data")
+    assert check.CheckWithFakeData(model)(model) == model
     applied = poprt.get_pass("ApplyIrPass", ["eliminate_identity"]).run(model)
     assert [node.op_type for node in applied.graph.node] == ["Neg"]
 

@@ -19,13 +19,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import onnx
 from onnx import defs
 
 from tiered import passes
-from tiered.compat.executorch.fx_graph import GraphModule
+from tiered.compat.executorch.fx_graph import FxGraph, GraphModule
 from tiered.compat.returned_model import checked, take_over
 from tiered.context import PassContext
 from tiered.extensions.partition import (
@@ -38,9 +38,10 @@ from tiered.extensions.partition import (
     create_op_support,
     create_pattern_support,
     generate_pattern_op_partitions,
-    get_source_partitions,
+    get_source_partitions as _source_partitions,
 )
 from tiered.extensions.partition.partitioner import Supports
+from tiered.extensions.partition.sources import Source
 from tiered.graph import Graph, Model, Node, Value
 from tiered.passes import NodeMapPass, Pass, PassLike, module_pass
 from tiered.passes.kinds.decorators import Declared
@@ -90,6 +91,38 @@ OperatorSupportBase = OperatorSupport
 ReplacedPatterns = ReplacedPattern
 
 
+AnyGraph: TypeAlias = "Graph | Model | onnx.ModelProto | FxGraph"
+
+
+def _view(graph: AnyGraph) -> Graph | Model:
+    """Return a graph or model as a view."""
+    if isinstance(graph, onnx.ModelProto):
+        return Model.from_proto(graph)
+    return graph.model if isinstance(graph, FxGraph) else graph
+
+
+def get_source_partitions(
+    graph: AnyGraph,
+    wanted_sources: Iterable[Source],
+    filter_fn: Callable[[Node], bool] | None = None,
+) -> dict[Source, list[SourcePartition]]:
+    """`tiered.extensions.partition.get_source_partitions`, with the filter of torch.fx.
+
+    Args:
+        graph: a graph, or a model for its main graph.
+        wanted_sources: the sources, which are the keys of the result.
+        filter_fn: keeps the partitions for all of whose nodes it returns True.
+    """
+    found = _source_partitions(_view(graph), wanted_sources)
+    if filter_fn is None:
+        return found
+    kept = {
+        source: [each for each in partitions if all(map(filter_fn, each.nodes))]
+        for source, partitions in found.items()
+    }
+    return {source: partitions for source, partitions in kept.items() if partitions}
+
+
 def replace_pattern_with_filters(
     gm: Model | Graph,
     pattern: PatternLike,
@@ -107,11 +140,9 @@ def replace_pattern_with_filters(
 class SubgraphMatcher(_Matcher):
     """`tiered.SubgraphMatcher`, which also takes a ModelProto."""
 
-    def match(self, graph: Graph | Model | onnx.ModelProto) -> list[SubgraphMatch]:
+    def match(self, graph: AnyGraph) -> list[SubgraphMatch]:
         """Return the matches in topological order; those of a ModelProto are in a view of it."""
-        if isinstance(graph, onnx.ModelProto):
-            graph = Model.from_proto(graph)
-        return super().match(graph)
+        return super().match(_view(graph))
 
 
 class CapabilityBasedPartitioner(_Partitioner):
@@ -125,14 +156,12 @@ class CapabilityBasedPartitioner(_Partitioner):
 
     def __init__(
         self,
-        graph_module: Graph | Model | onnx.ModelProto,
+        graph_module: AnyGraph,
         operator_support: Supports,
         *options: Any,
         **named: Any,
     ) -> None:
-        if isinstance(graph_module, onnx.ModelProto):
-            graph_module = Model.from_proto(graph_module)
-        super().__init__(graph_module, operator_support, *options, **named)
+        super().__init__(_view(graph_module), operator_support, *options, **named)
 
     def fuse_partition(self, partitions: Iterable[Partition]) -> Any:
         """Replace each partition by a call of a new local function, and return the graph."""

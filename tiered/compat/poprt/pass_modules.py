@@ -11,6 +11,7 @@ from functools import partial
 from types import ModuleType
 from typing import Any
 
+from tiered.compat.poprt.own_passes import APPLY_PASSES
 from tiered.passes.interface.registry import registry
 from tiered.support.aliases import ALIASES
 from tiered.support.errors import PassNotFoundError, UsageError
@@ -36,7 +37,7 @@ class PassModule(ModuleType):
         """
         own = self.__name__.rpartition(".")[2]
         made = class_of(name, self._get_pass)
-        if made is None or registry.resolve(name) != registry.resolve(own):
+        if made is None or _canonical(name) != _canonical(own):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         return made
 
@@ -45,6 +46,8 @@ def class_of(name: str, get_pass: Callable[..., Any]) -> Callable[..., Any] | No
     """Return what makes a pass, by the name of its class; None if no pass has it."""
     if not name[:1].isupper():
         return None
+    if name in APPLY_PASSES:
+        return partial(get_pass, name)
     try:
         registry.resolve(name)
     except (PassNotFoundError, UsageError):
@@ -52,9 +55,14 @@ def class_of(name: str, get_pass: Callable[..., Any]) -> Callable[..., Any] | No
     return partial(get_pass, name)
 
 
+def _canonical(name: str) -> tuple[str, ...]:
+    """Return the canonical names of a pass that exists."""
+    return APPLY_PASSES if name in APPLY_PASSES else registry.resolve(name)
+
+
 def add_modules(package: str, get_pass: Callable[..., Any]) -> None:
     """Add the modules of all passes below a package, so that they can be imported."""
-    for name in (*registry.names(), *ALIASES):
+    for name in (*registry.names(), *ALIASES, *APPLY_PASSES):
         if name.islower() and name.isidentifier():
             full = f"{package}.{name}"
             sys.modules.setdefault(full, PassModule(full, get_pass))

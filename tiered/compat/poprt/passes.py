@@ -173,8 +173,9 @@ def get_pass(name: str, *args: Any, **kwargs: Any) -> Pass:
     """
     if name in _CLASSES:
         return _CLASSES[name](*args, **kwargs)
-    if name in WITH_MODELS and (args or "origin_model" in kwargs):
-        return BuiltIn(WITH_MODELS[name](*args, **kwargs))
+    compares = _comparing(name)
+    if compares is not None and (args or "origin_model" in kwargs):
+        return BuiltIn(compares(*args, **kwargs))
     if name in APPLY_PASSES:
         return BuiltIn(apply_ir_pass(*args, **kwargs))
     if name in TO_FLOAT8:
@@ -190,6 +191,15 @@ def get_pass(name: str, *args: Any, **kwargs: Any) -> Pass:
         return BuiltIn(tiered.Sequential(found, name=name))
     made = found[0].with_options(**options_of(found[0], name, args, kwargs))
     return BuiltIn(raising_ir(made) if made.name in MARKING else made)
+
+
+def _comparing(name: str) -> Callable[..., tiered.Pass] | None:
+    """Return what makes a pass that compares with another model; None for other names."""
+    try:
+        (canonical, *_) = registry.resolve(name)
+    except PassNotFoundError:
+        return None
+    return WITH_MODELS.get(canonical)
 
 
 def get_registered_passes() -> dict[str, tiered.Pass]:
