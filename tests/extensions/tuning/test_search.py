@@ -89,6 +89,28 @@ def test_without_time_for_a_proof_the_confirmation_is_one() -> None:
     assert found.beside_reference is not None
 
 
+def test_a_proof_is_kept_where_the_confirmation_lacks_time() -> None:
+    class Noisy(FakeMachine):
+        def costs(self, forms: Sequence[Made], number: int, *, apart: bool) -> list[float]:
+            self._noise = 0.15 if apart else 0.005
+            return super().costs(forms, number, apart=apart)
+
+    bests = []
+    for seed in range(8):
+        machine = Noisy(cost_of(EFFECTS), seed=seed)
+        found = searched(FakeWorkshop([GOOD]), machine,
+                         elapsed=lambda: 0.0 if len(machine.rounds) < 24 else 2.0)  # fmt: skip  # noqa: B023 - called at once
+        gain = found.beside_reference
+        bests.append(found.best)
+        if found.best.disabled:
+            assert gain is not None
+            assert gain.ratio.median < 1
+            assert gain.is_better or "proved before; the time was over" in [
+                each.reason for each in found.tried
+            ]
+    assert Form(3, disabled=("good",)) in bests
+
+
 def test_what_is_not_proved_is_not_kept_by_an_interruption() -> None:
     starts, effects = (*STARTS, Form(3, "onnxruntime_cpu")), {"onnxruntime_cpu": -0.1}
     machine = FakeMachine(cost_of(effects), 0.01, interrupt=lambda number: number > 9)

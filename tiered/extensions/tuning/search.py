@@ -20,10 +20,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, Protocol
 
+from tiered.extensions.measurement.result import NO_DIFFERENCE
 from tiered.extensions.tuning.cache import Cache
 from tiered.extensions.tuning.forms import Choice, Form, Made
 from tiered.extensions.tuning.log import Log
-from tiered.extensions.tuning.race import SLOWER, UNDECIDED, USEFUL, Gain, Pair, Race, width_for
+from tiered.extensions.tuning.race import (
+    LOOKS,
+    SLOWER,
+    UNDECIDED,
+    USEFUL,
+    Gain,
+    Pair,
+    Race,
+    width_for,
+)
 from tiered.support.errors import RuntimeFailure
 
 Stage = Literal["start", "decision", "together", "confirmation"]
@@ -345,14 +355,17 @@ class Search:
         best = base
         if base != reference:
             gain = gains.get((at[base], at[reference]))
+            was_proved, reason = self._is_proved, _reason(gain)
             self._is_proved = gain is not None and gain.is_better
+            if was_proved and _is_undecided(gain):
+                self._is_proved, reason = True, "proved before; the time was over"
             self._accept(base.form)
             if not self._is_proved:
                 best = reference
                 self._fall_back(reference.form)
                 self.found.notes.append(f"no form is proved to be better than {reference.form}")
-            self._note("confirmation", f"{base.form}, beside {reference.form}", gain,
-                       best == base, _reason(gain))  # fmt: skip
+            text = f"{base.form}, beside {reference.form}"
+            self._note("confirmation", text, gain, best == base, reason)
         self._against_rivals(best, [original, *self._rivals], gains, at)
         of = self.found
         of.beside_reference = gains.get((at[base], at[reference])) if best == base else None
@@ -425,6 +438,14 @@ def _with(form: Form, choices: Iterable[Choice]) -> Form:
     for choice in choices:
         form = choice.added_to(form)
     return form
+
+
+def _is_undecided(gain: Gain | None) -> bool:
+    """Return whether a test ended for want of time, and does not speak against a proof."""
+    if gain is None:
+        return True
+    is_cut = gain.verdict == NO_DIFFERENCE and 0 < gain.rounds < LOOKS[-1]
+    return is_cut and gain.ratio.median < 1 and gain.ratio.low < 1 - USEFUL
 
 
 def _reason(gain: Gain | None) -> str:
