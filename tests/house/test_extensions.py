@@ -3,10 +3,12 @@
 import subprocess
 import sys
 
+import tiered
 from tests.house.tree import PACKAGE, ROOT
 
 MODEL = ROOT / "examples" / "models" / "bert.ts.onnx"
 MOST_ENTRIES = 18
+MOST_NAMES = 110
 
 _WITHOUT = """
 import sys
@@ -28,6 +30,10 @@ def _run_without_extensions(script: str) -> str:
 def test_the_top_of_the_package_is_small() -> None:
     shown = {path for path in PACKAGE.iterdir() if not path.name.startswith((".", "_"))}
     assert len(shown - {PACKAGE / "py.typed"}) <= MOST_ENTRIES
+
+
+def test_the_public_names_are_few() -> None:
+    assert len(tiered.__all__) <= MOST_NAMES
 
 
 def test_the_core_optimises_without_the_extensions() -> None:

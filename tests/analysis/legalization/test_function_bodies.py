@@ -11,7 +11,7 @@ from onnx.backend.test.case.node import collect_testcases
 from onnx.backend.test.case.test_case import TestCase
 
 from tiered import Model, Skip
-from tiered.analysis.legalization.simplify import simplify
+from tiered.analysis.legalization.search import simplify
 from tiered.analysis.legalization.sources import FunctionBody
 from tiered.graph.queries.function_body import EXACT_BODIES, has_function_body
 from tiered.runtime import run

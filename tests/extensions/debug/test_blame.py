@@ -11,7 +11,7 @@ from tests.extensions.debug.wrong_passes import WRONG
 from tests.small import failing
 from tiered import Graph, PassContext, Sequential, Skip, Value, function_pass, op, rewrite, var
 from tiered.extensions.debug import CommandOracle, OutputOracle, Subject, bisect, reproduce
-from tiered.extensions.debug.history import History
+from tiered.extensions.debug.recorder import History
 from tiered.runtime import Numerics
 from tiered.support.errors import UsageError
 from tiered.testing import parse

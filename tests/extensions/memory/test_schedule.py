@@ -8,8 +8,8 @@ from tests.extensions.memory.graphs import sized_graphs
 from tiered import Model
 from tiered.analysis.layout.sizes import LayoutSizes
 from tiered.extensions.memory import memory_plan, schedule_model
-from tiered.extensions.memory.greedy_order import backward_order, forward_order
 from tiered.extensions.memory.order_problem import Stretch, stretch_of
+from tiered.extensions.memory.order_search import backward_order, forward_order
 from tiered.extensions.memory.plan import Planner
 from tiered.testing import parse
 

@@ -1,6 +1,6 @@
 """Where a forward pass is cut: the estimate of the peak."""
 
-from tiered.extensions.memory.segments import Extent, best_cuts
+from tiered.extensions.memory.checkpoints import Extent, best_cuts
 
 
 def chain(count: int, nbytes: int = 1) -> list[Extent]:

@@ -39,8 +39,7 @@ from typing import Final
 
 from tiered.analysis.layout.cost import Cost, TensorCost
 from tiered.analysis.layout.equivalence import Operator, TensorClass
-from tiered.analysis.layout.expansion_cut import ExpansionCut, Weight
-from tiered.analysis.layout.expansion_moves import Proposal
+from tiered.analysis.layout.expansion_cut import ExpansionCut, Proposal, Weight
 from tiered.analysis.layout.kernel_times import TRANSPOSE_START
 from tiered.analysis.layout.region import PREFERENCE_PENALTY, Assignment, Region
 

@@ -15,9 +15,8 @@ from typing import Any, Final, Literal
 
 import onnx
 
-from tiered.extensions.debug.history import History
 from tiered.extensions.debug.oracles import Oracle, OutputOracle
-from tiered.extensions.debug.recorder import Recorder, RewriteFacts
+from tiered.extensions.debug.recorder import History, Recorder, RewriteFacts
 from tiered.extensions.debug.resume_file import ResumeFile
 from tiered.extensions.debug.runs import Key, ModelLike, Subject, shaped
 from tiered.extensions.debug.search import fewest, first_wrong

@@ -13,9 +13,8 @@ from itertools import accumulate
 from typing import Final
 
 from tiered.analysis.layout.sizes import LayoutSizes
-from tiered.extensions.memory.greedy_order import backward_order, forward_order
 from tiered.extensions.memory.order_problem import Stretch, stretch_of
-from tiered.extensions.memory.order_search import best_order
+from tiered.extensions.memory.order_search import backward_order, best_order, forward_order
 from tiered.extensions.memory.plan import Planner
 from tiered.graph import Graph, Model, Node
 

@@ -1,7 +1,7 @@
 """Cast(x) to a wider dtype, read by several elementwise nodes  =>  Cast(x) for each of them"""
 
 from tiered import DataType, Graph, Node, PassContext, Skip, function_pass
-from tiered.rewriter.idioms.functions.fusion_kinds import Kind, kind_of
+from tiered.rewriter.idioms.functions.fusion_groups import Kind, kind_of
 
 
 @function_pass(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tiered.targets.any_runtime import AnyRuntime
 
 OPT_IN: Final = "opt-in: runs only when required"
-"""Why an opt-in pass that nobody asked for does not run."""
+"""Why an opt-in pass that was not asked for does not run."""
 
 
 class Rules(Protocol):
