@@ -441,7 +441,7 @@ def _with(form: Form, choices: Iterable[Choice]) -> Form:
 
 
 def _is_undecided(gain: Gain | None) -> bool:
-    """Return whether a test ended for want of time, and does not speak against a proof."""
+    """Return whether a test ended without enough time, and does not speak against a proof."""
     if gain is None:
         return True
     is_cut = gain.verdict == NO_DIFFERENCE and 0 < gain.rounds < LOOKS[-1]
