@@ -26,15 +26,20 @@ _MOST_BLOCKS: Final = 4
 """Kinds of blocks of a pass that get a decision of their own: those with the most places."""
 _MOST_NAMES: Final = 200
 """Nodes that a scope names."""
-_NOT_TRIED: Final = frozenset(
-    {"alter_op_layout", "annotate_target", "auto_insert_remap", "eta_expand", "format_parameter",
-     "import_qonnx", "lambda_lift", "merge_compiler_regions", "merge_composite", "overlap_io",
-     "partition_graph", "range_annotation", "rewrite_annotated_ops", "convert_qdq_to_qonnx",
-     "bake_parameters", "unbake", "strip", "insert_attention_mask", "fuse_ops"}
+NOT_TRIED: Final = frozenset(
+    {"alter_op_layout", "annotate_target", "auto_insert_remap", "bake_parameters",
+     "convert_qdq_to_qonnx", "eta_expand", "format_parameter", "fuse_ops", "import_qonnx",
+     "insert_attention_mask", "lambda_lift", "lazy_gradient_init", "merge_compiler_regions",
+     "merge_composite", "overlap_io", "partition_graph", "range_annotation",
+     "rewrite_annotated_ops", "strip", "unbake"}
 )  # fmt: skip
-"""Opt-in passes that prepare a model for another tool."""
-_LOWERING: Final = ("decompose_", "explicit_", "legalize_", "lower_", "replace_")
-"""How names of passes begin that write an operator by others: that seldom pays here."""
+"""Opt-in passes that prepare a model for another tool, or for training."""
+LOWERING: Final = (
+    "decompose_", "explicit_", "factorize", "fuse_affine_", "legalize_", "lower_", "replace_",
+    "round_thresholds", "sink_affine_", "sink_offset_", "sink_scale_", "unbroadcast",
+)  # fmt: skip
+"""How names of passes begin that write operators by others for some target: here that seldom
+pays."""
 _NOT_SET: Final = frozenset({"annotate", "unnamed", "numerics", "io_layout"})
 """Options that change no computation, or decide what is promised."""
 _LAYOUTS: Final = ("NHWC", "NCHW")
@@ -127,7 +132,7 @@ def _open_passes(
     asked = PassContext(**{**_context_of(form), "required": [*form.required, *tried]})
     runs = {step.pass_.name for step in steps if asked.decide(step.pass_, step.place)}
     able = {name: pass_ for name, pass_ in tried.items() if name in runs}
-    lowered = {name: pass_ for name, pass_ in able.items() if name.startswith(_LOWERING)}
+    lowered = {name: pass_ for name, pass_ in able.items() if name.startswith(LOWERING)}
     return {name: able[name] for name in able if name not in lowered}, lowered
 
 
@@ -147,7 +152,7 @@ def _probed(pass_: Pass, probes: Sequence[Probe]) -> tuple[str, ...] | None:
 
 def _is_for_speed(pass_: Pass, budget: Budget) -> bool:
     info = pass_.info
-    is_kept = not info.changes_interface and not info.analysis and info.name not in _NOT_TRIED
+    is_kept = not info.changes_interface and not info.analysis and info.name not in NOT_TRIED
     return is_kept and budget.allows(info.numerics)
 
 

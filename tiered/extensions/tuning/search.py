@@ -210,7 +210,7 @@ class Search:
             why[made] = _reason(proof)
             if proof is not None and proof.is_better:
                 return made, why
-            if proof is None and gains[made].is_better:
+            if _is_undecided(proof) and gains[made].is_better:
                 why[made] = "better, to be confirmed"
                 self._is_proved = False
                 return made, why
