@@ -17,7 +17,8 @@ from tiered.extensions.gradients import (
 from tiered.extensions.measurement.bench import bench as bench
 from tiered.extensions.measurement.profile.run import profile as profile
 from tiered.extensions.memory.plan import memory_plan as memory_plan
-from tiered.extensions.preparation.doctor import Diagnosis as Diagnosis, doctor as doctor
+from tiered.extensions.preparation.diagnosis import Diagnosis as Diagnosis
+from tiered.extensions.preparation.doctor import doctor as doctor
 from tiered.extensions.preparation.prepare import prepare as prepare
 from tiered.extensions.preparation.result import Prepared as Prepared
 from tiered.extensions.tuning.tune import tune as tune

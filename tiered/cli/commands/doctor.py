@@ -29,7 +29,7 @@ from tiered.support.errors import TargetError, UsageError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tiered.extensions.preparation.doctor import Diagnosis
+    from tiered.extensions.preparation.diagnosis import Diagnosis
     from tiered.targets import Coverage
 
 FEW = 5
@@ -49,7 +49,7 @@ def run_doctor(file: str, options: DoctorOptions) -> None:
     check_input(file)
     with Progress(enabled=not options.json) as progress:
         from tiered.extensions.preparation.doctor import diagnose
-        from tiered.extensions.preparation.steps import target_of
+        from tiered.extensions.preparation.options import target_of
 
         if options.backend is not None:
             target_of(options.backend)  # reports a wrong name before a large model is read

@@ -15,7 +15,7 @@ With `--json`, and in the file of `--report`, one object:
     stays_float: [{pass, reason, count, op_type, nodes}].
     target: null without a target; {nodes, taken, model, gaps: [{operator, reasons, count, nodes}]}:
         what stays on the host.
-    seconds, versions; error, exit_code: null and 0, or why nothing was written.
+    seconds, versions; error, exit_code: null and 0, or the refusal of the target (4).
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ from tiered.support.whole_files import write_json
 
 if TYPE_CHECKING:
     from tiered.cli.source_mark import SourceMark
+    from tiered.extensions.preparation.options import PrepareOptions
     from tiered.extensions.preparation.result import Prepared
-    from tiered.extensions.preparation.steps import PrepareOptions
     from tiered.graph import Model
 
 
@@ -144,8 +144,8 @@ def wanted_of(options: PreparationOptions, write: WriteOptions) -> PrepareOption
     Raises:
         UsageError: a wrong value of an option, or options that do not go together.
     """
+    from tiered.extensions.preparation.options import PrepareOptions, processor_in
     from tiered.extensions.preparation.precisions import PrecisionOptions
-    from tiered.extensions.preparation.steps import PrepareOptions, processor_in
 
     if options.report is not None and not options.report.endswith(".json"):
         raise UsageError(f"--report {options.report!r}: expected a file .json")

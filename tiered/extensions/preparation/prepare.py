@@ -13,18 +13,16 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tiered.extensions.preparation.done_step import DoneStep
-from tiered.extensions.preparation.precisions import PrecisionOptions, is_lossy
-from tiered.extensions.preparation.result import Prepared, changes_of
-from tiered.extensions.preparation.steps import (
+from tiered.extensions.preparation.options import (
     LEVEL,
-    SAMPLES,
     Dims,
     PrepareOptions,
     Shapes,
-    Step,
-    steps_of,
     target_of,
 )
+from tiered.extensions.preparation.precisions import PrecisionOptions, is_lossy
+from tiered.extensions.preparation.result import Prepared, changes_of
+from tiered.extensions.preparation.steps import SAMPLES, Step, steps_of
 from tiered.graph import Model
 from tiered.numerics.calibration.calibrate import MADE, SampledModel
 from tiered.numerics.precision.budget import budget_of

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from tiered.extensions.preparation.done_step import DoneStep
+from tiered.extensions.preparation.options import PrepareOptions
 from tiered.extensions.preparation.promise_mark import Carried, together
 from tiered.extensions.preparation.record import (
     coverage_record,
@@ -15,7 +16,7 @@ from tiered.extensions.preparation.record import (
     statistics_record,
     step_record,
 )
-from tiered.extensions.preparation.steps import PrepareOptions, Step
+from tiered.extensions.preparation.steps import Step
 from tiered.passes.interface.report import Remark
 from tiered.pipeline.interface import interface_changes
 from tiered.pipeline.leftovers import fixing_options

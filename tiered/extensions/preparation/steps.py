@@ -13,16 +13,23 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from tiered.extensions.preparation.options import (
+    Dims,
+    PrepareOptions,
+    Shapes,
+    check_options,
+    repeated,
+    shape_texts,
+    target_of,
+)
 from tiered.extensions.preparation.precisions import (
     HALVES,
     INT32,
-    PROCESSORS,
     PrecisionOptions,
-    Processor,
     is_lossy,
     is_searched,
     ordered,
@@ -33,16 +40,9 @@ from tiered.extensions.preparation.precisions import (
 from tiered.passes import get_pass
 from tiered.pipeline.optimize import shaping
 from tiered.pipeline.sequential import Sequential, parse_pipeline
-from tiered.support.errors import UsageError
 
 if TYPE_CHECKING:
     from tiered.targets import Backend
-
-Shapes = Mapping[str, Sequence[int | str]]
-Dims = Mapping[str, int | str]
-
-LEVEL: Final = 3
-"""The level of a preparation: production wants fusions, and each step is verified."""
 
 SAMPLES: Final = "SAMPLES"
 """Stands for arrays in a command: they are in no file."""
@@ -50,34 +50,6 @@ SAMPLES: Final = "SAMPLES"
 _EXACT: Final = 2
 _LEGALISING: Final = {1: "exact", 3: "reassociating", 4: "approximate"}
 """The classes of the default pipeline's legalizations, by the level from which they run."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class PrepareOptions:
-    """What a model is prepared for.
-
-    Attributes:
-        to: values of `--to`.
-        backend: the target; None for any runtime.
-        dims: sizes or new names by name of the dim.
-        input_shapes: dims by name of the input.
-        opset, ir: of the result.
-        expand: replace operators that the opset lacks by their function bodies.
-        opt_level: of the optimisations.
-        strip: what is removed of the texts.
-        precision: how `to` is converted.
-    """
-
-    to: Sequence[str] = ()
-    backend: Backend | str | None = None
-    dims: Dims = field(default_factory=dict)
-    input_shapes: Shapes = field(default_factory=dict)
-    opset: int | None = None
-    ir: int | None = None
-    expand: bool = False
-    opt_level: int = LEVEL
-    strip: Sequence[str] = ()
-    precision: PrecisionOptions = field(default_factory=PrecisionOptions)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,36 +119,8 @@ def steps_of(options: PrepareOptions) -> tuple[Step, ...]:
         UsageError: values of `to` do not go together, or an option has no effect.
         BackendNotFoundError: there is no such target.
     """
-    _check(options)
+    check_options(options)
     return tuple(_steps(options))
-
-
-def _check(options: PrepareOptions) -> None:
-    if options.opt_level not in range(5):
-        raise UsageError(f"-O takes 0 to 4, not {options.opt_level}")
-    if options.expand and options.opset is None:
-        raise UsageError("--expand has no effect: it needs --opset")
-    to, precision = ordered(options.to), options.precision
-    lossy = [name for name in to if name != INT32]
-    needs = (
-        ("--budget", precision.budget, "--to with less accuracy than float", lossy),
-        ("--keep-ops", precision.keep_ops, "--to", to),
-        ("--keep-nodes", precision.keep_nodes, "--to", to),
-        ("--bounds", precision.bounds, "--to int32", INT32 in to),
-        ("--for avx2, vnni or any", precision.processor, "--to int8", _is_8_bits(to)),
-    )
-    for option, given, needed, there in needs:
-        if given and not there:
-            raise UsageError(f"{option} has no effect: it needs {needed}")
-
-
-def _is_8_bits(to: Sequence[str]) -> bool:
-    return bool({"int8", "int8-dynamic"}.intersection(to))
-
-
-def processor_in(target: str | None) -> Processor | None:
-    """Return the processor that is named in the place of a target; None if it is a target."""
-    return next((name for name in PROCESSORS if name == target), None)
 
 
 def _steps(options: PrepareOptions) -> Iterator[Step]:
@@ -200,15 +144,15 @@ def _steps(options: PrepareOptions) -> Iterator[Step]:
 def _shapes(options: PrepareOptions) -> Step:
     level = min(options.opt_level, _EXACT)
     dims = [f"{name}={size}" for name, size in options.dims.items()]
-    shapes = _shape_texts(options)
+    shapes = shape_texts(options)
     return Step(
         name="shapes",
         what=", ".join([*dims, *shapes]),
         command="optimize",
         words=(
             f"-O{level}",
-            *_repeated("--dim", dims),
-            *_repeated("--input-shape", shapes),
+            *repeated("--dim", dims),
+            *repeated("--input-shape", shapes),
         ),
         opt_level=level,
         dims=options.dims,
@@ -244,7 +188,7 @@ def _optimise(options: PrepareOptions) -> Step:
         name="optimise",
         what="for any runtime",
         command="optimize",
-        words=(f"-O{options.opt_level}", *_repeated("--edit", edits)),
+        words=(f"-O{options.opt_level}", *repeated("--edit", edits)),
         opt_level=options.opt_level,
         edits=edits,
     )
@@ -295,13 +239,13 @@ def _precision_words(name: str, given: PrecisionOptions) -> Iterator[str]:
     if given.order != "auto" and takes_order(name, given.budget):
         yield from ("--order", given.order)
     if reads_inputs(name, given.budget):
-        yield from _repeated("--inputs", map(str, given.inputs))
-    yield from _repeated("--keep-ops", given.keep_ops)
-    yield from _repeated("--keep-nodes", given.keep_nodes)
+        yield from repeated("--inputs", map(str, given.inputs))
+    yield from repeated("--keep-ops", given.keep_ops)
+    yield from repeated("--keep-nodes", given.keep_nodes)
     if name in HALVES and not given.keep_io:
         yield "--no-keep-io"
     if name == INT32:
-        yield from _repeated("--bounds", given.bounds)
+        yield from repeated("--bounds", given.bounds)
     if name in _COMMANDS and given.processor is not None:
         yield from ("--for", given.processor)
 
@@ -332,10 +276,6 @@ def _of_pass(name: str, **settings: Any) -> Sequential:
     return Sequential([get_pass(name, **settings)])
 
 
-def _repeated(option: str, values: Iterable[str]) -> tuple[str, ...]:
-    return tuple(word for value in values for word in (option, value))
-
-
 def _backend(options: PrepareOptions) -> tuple[str, ...]:
     return ("--backend", str(options.backend))
 
@@ -353,42 +293,3 @@ def _unrolling(backend: Backend | str | None) -> Iterator[str]:
 def _legalises_floats(backend: Backend | str | None) -> bool:
     """Return whether a target that takes floats may refuse operators of the model."""
     return backend is not None and target_of(backend).computes_floats
-
-
-def target_of(backend: Backend | str) -> Backend:
-    """Return a target by its name or file.
-
-    Raises:
-        BackendNotFoundError: there is none.
-    """
-    from tiered.targets import get_backend
-
-    return get_backend(backend) if isinstance(backend, str) else backend
-
-
-def prepare_line(
-    options: PrepareOptions, source: str = "", out: str = "", *, host: bool = False
-) -> str:
-    """Return `tiered prepare` with options, as one line of a shell."""
-    words = [
-        *_repeated("--dim", (f"{name}={size}" for name, size in options.dims.items())),
-        *_repeated("--input-shape", _shape_texts(options)),
-        *_repeated("--to", ordered(options.to)),
-    ]
-    given = options.precision
-    for option, value in (
-        ("--for", options.backend), ("--opset", options.opset), ("--ir", options.ir),
-        ("--budget", given.budget or None),
-    ):  # fmt: skip
-        words += [] if value is None else [option, str(value)]
-    words += ["--expand"] if options.expand else []
-    words += [] if options.opt_level == LEVEL else [f"-O{options.opt_level}"]
-    words += [*_repeated("--strip", options.strip), *_repeated("--inputs", map(str, given.inputs))]
-    words += ["--host"] if host else []
-    return shlex.join(
-        ["tiered", "prepare", source or "model.onnx", out or "out.onnx", *words]
-    )
-
-
-def _shape_texts(options: PrepareOptions) -> list[str]:
-    return [f"{name}:{','.join(map(str, dims))}" for name, dims in options.input_shapes.items()]
