@@ -173,6 +173,10 @@ bench-context: $(VENV)/.installed-bench  ## Measure what contexts and instrument
 bench-verify: $(VENV)/.installed-bench  ## Measure what --verify=each costs on MODELS=DIR, in plain runs
 	@$(BIN)/python -m benchmarks.verify --models $(MODELS) $(BENCH_ARGS)
 
+.PHONY: bench-certify
+bench-certify: $(VENV)/.installed-test  ## Measure what --certify proves and costs on MODELS=DIR
+	@$(BIN)/python -m benchmarks.certify --models $(MODELS) $(BENCH_ARGS)
+
 bench-rewrite: $(VENV)/.installed-bench  ## Measure matching beside onnxscript on MODELS=DIR, and long chains
 	@$(BIN)/python -m benchmarks.rewrite --models $(MODELS) $(BENCH_ARGS)
 

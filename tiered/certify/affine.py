@@ -48,7 +48,7 @@ class Affine:
         self.epsilon = epsilon
         self.bound = 0.0
         self._numbers = np.zeros(0)
-        self._columns: dict[int, list[tuple[Array, int]]] = {}
+        self._columns: dict[tuple[int, int, int], list[tuple[Array, int]]] = {}
         self._count = 0
 
     # --- making --------------------------------------------------------------------------------
@@ -229,29 +229,29 @@ class Affine:
         size, count = weights.shape
         places = np.argmax(np.abs(weights), axis=0) if size else np.zeros(count, np.int64)
         norms = weights[places, np.arange(count)] if size else np.zeros(count)
-        known = self._columns.setdefault(size, [])
         names = np.zeros(count, np.int64)
-        for at in range(count):
-            if norms[at] == 0:
-                continue
-            names[at], norms[at] = self._name_of(weights[:, at], float(norms[at]), known)
+        for at in np.flatnonzero(norms):
+            names[at], norms[at] = self._name_of(weights[:, at], int(places[at]))
         return leaf(seed_of("column", size), (self._count + 1,))[names], norms
 
-    def _name_of(
-        self, column: Array, norm: float, known: list[tuple[Array, int]]
-    ) -> tuple[int, float]:
-        """Return the number and the scale of the first known column that is a multiple of this."""
-        for other, name in known:
-            place = int(np.argmax(np.abs(other)))
-            factor = float(column[place] / other[place])
-            if factor == 0 or abs(column[0] - factor * other[0]) > 1e-3 * abs(norm):
-                continue
-            distance = float(self._distance(column, factor * other).max())
-            if distance <= NEAR:
-                self.bound = max(self.bound, distance)
-                return name, factor
+    def _name_of(self, column: Array, place: int) -> tuple[int, float]:
+        """Return the number and the scale of a known column that this one is a multiple of.
+
+        Args:
+            column: the numbers.
+            place: where the largest one is.
+        """
+        beside = column[(place + 1) % len(column)] / column[place]
+        key, step = (len(column), place), round(float(beside) * 4096)
+        for near in (step, step - 1, step + 1):
+            for other, name in self._columns.get((*key, near), ()):
+                factor = float(column[place] / other[place])
+                distance = float(self._distance(column, factor * other).max())
+                if distance <= NEAR:
+                    self.bound = max(self.bound, distance)
+                    return name, factor
         self._count += 1
-        known.append((column, self._count))
+        self._columns.setdefault((*key, step), []).append((column, self._count))
         return self._count, 1.0
 
 

@@ -17,9 +17,9 @@ from tiered.certify.affine import Affine
 from tiered.certify.axioms import RUNTIME
 from tiered.certify.bits import RULES, Bits
 from tiered.certify.call import Call, Domain, Results, constant
+from tiered.certify.contrib import REALS_AND_CONTRIB
 from tiered.certify.evaluate import Scope, Setting
 from tiered.certify.problem import Problem, Side
-from tiered.certify.reals import REALS
 from tiered.certify.sizes import Sizes
 from tiered.certify.terms import Array
 from tiered.certify.values import Tensor, Unproved, class_of, numpy_dtype
@@ -39,6 +39,7 @@ class Proof:
         axioms: the axioms that it used.
         reason: why there is no proof.
         differs: the output that differs, and the sizes at which it does, if one does.
+        except_for: what differs at sizes of 0, where that is excused.
         bound: how far computed constants are from exact ones, in ulps; 0 without any.
     """
 
@@ -48,6 +49,7 @@ class Proof:
     reason: str = ""
     differs: tuple[str, Mapping[str, int]] | None = None
     bound: float = 0.0
+    except_for: str = ""
 
     @property
     def is_proved(self) -> bool:
@@ -86,7 +88,7 @@ def _affine(problem: Problem) -> Affine:
 METHODS: Final = (
     Method("bits", lambda _: Bits(), RULES),
     Method("bits", lambda _: Bits(), RULES, trusts_runtime=True),
-    Method("reals", _affine, REALS, trusts_runtime=True),
+    Method("reals", _affine, REALS_AND_CONTRIB, trusts_runtime=True),
 )
 
 
@@ -142,7 +144,7 @@ def _first(problem: Problem, abstract: frozenset[str], methods: Sequence[Method]
 def _proof(problem: Problem, method: Method, abstract: frozenset[str]) -> Proof:
     axioms: set[str] = set()
     held: list[Mapping[str, int]] = []
-    refused, bound = "", 0.0
+    refused, empty, bound = "", "", 0.0
     names = problem.dim_names()
     for sizes in problem.sizes:
         at = _At(problem, method, sizes, abstract)
@@ -161,17 +163,20 @@ def _proof(problem: Problem, method: Method, abstract: frozenset[str]) -> Proof:
         except Illegal as error:
             refused = refused or str(error)
             continue
-        if wrong:
+        if wrong and held and problem.excuses_empty and not any(used.values()):
+            empty = f"{wrong[0]} at {_shown(used)}"
+        elif wrong:
             text = f"{wrong[0]} is not computed alike" + (f" at {_shown(used)}" if used else "")
             return Proof("", reason=text, differs=(wrong[0], used))
-        held.append(used)
+        else:
+            held.append(used)
         axioms |= at.axioms()
         bound = max(bound, at.bound)
         if not used and not at.uses_sizes:
             break
     if not held or (refused and all(min(used.values(), default=2) < 2 for used in held)):
         return Proof("", reason=refused or "no sizes were tried")
-    return Proof(method.name, held, frozenset(axioms), bound=bound)
+    return Proof(method.name, held, frozenset(axioms), bound=bound, except_for=empty)
 
 
 def _shown(sizes: Mapping[str, int]) -> str:

@@ -286,7 +286,7 @@ def types_of_results(call: Call) -> list[TensorType | None]:
         proto = found.get(name)
         kind = None if proto is None else read_type(proto)
         if not isinstance(kind, TensorType) or kind.shape is None:
-            raise Unproved(f"no shape of {_label(call.node)} is known")
+            raise Unproved(f"no rule for {_label(call.node)}, and no shape of its results")
         if not all(isinstance(size, int) for size in kind.shape):
             raise Unproved(f"the shape of {_label(call.node)} depends on data")
         made.append(kind)

@@ -18,6 +18,8 @@ from tiered.support.numerics import Numerics
 if TYPE_CHECKING:
     from tiered.passes.interface.pass_info import PassInfo
 
+HOPELESS: Final = ("no rule for", "more than")
+"""What a larger region does not help against: operators without a rule, and too many elements."""
 STRICT_LEVEL: Final = 2
 """`strict` demands a proof of each rewrite up to this level."""
 
@@ -111,6 +113,8 @@ class Certify:
             if proof.is_proved:
                 return Certified(*names, proof.word, proof, kept)
             first = first or (problem, proof)
+            if proof.reason.startswith(HOPELESS):
+                break
         if info.changes_interface:
             return Certified(*names, "interface", reason=reason)
         if first is None:

@@ -108,6 +108,7 @@ class Problem:
         opsets: of both, by domain.
         given: the values of some borders.
         sizes: those at which it is tried.
+        excuses_empty: whether a difference at sizes of 0 alone is only noted.
     """
 
     sides: tuple[Side, Side]
@@ -116,6 +117,7 @@ class Problem:
     opsets: Mapping[str, int]
     given: Given = field(default_factory=Given)
     sizes: Sequence[Sizes] = field(default_factory=assignments)
+    excuses_empty: bool = False
 
     def shared(self) -> frozenset[str]:
         """Return the large constants that are the same on both sides, or on one side alone before.

@@ -67,6 +67,11 @@ class Swept:
         return [step for step in self.steps if not step.proof.is_proved]
 
     @property
+    def empty(self) -> Sequence[str]:
+        """The values that differ for empty tensors, where that is all."""
+        return [step.name for step in self.steps if step.proof.except_for]
+
+    @property
     def domain(self) -> str:
         """The weakest domain of a proof; "bits" if all is common."""
         return "reals" if any(step.proof.domain == "reals" for step in self.steps) else "bits"
@@ -197,7 +202,10 @@ class Sweep:
             types[border], renamed[border] = kind, original
         opsets = {**self._opsets[0], **self._opsets[1]}
         given = _Renamed(self._known, renamed)
-        return Problem((sides[0], sides[1]), types, [RESULT], opsets, given, self._known.sizes)
+        return Problem(
+            (sides[0], sides[1]), types, [RESULT], opsets, given, self._known.sizes,
+            excuses_empty=True,
+        )  # fmt: skip
 
     def _side(
         self, index: int, name: str, depth: int, common: set[int], borders: dict[int, str]

@@ -5,6 +5,7 @@ With `--json`, one object:
     proved: whether all outputs are proved equal, for all values of the inputs at the sizes named.
     domain: "bits", or "reals" if a region was proved over the reals only.
     common: how many values of the second model have the structure of one of the first.
+    differs_if_empty: values that differ where dims are 0, and are equal otherwise.
     bound: the largest distance of a computed constant from the exact one, in ulps.
     regions: [{name, proved: "bits", "reals", "run", "refuted" or "unproved", sizes, axioms, bound,
         reason}], one for each value that differs in structure and was proved, and each output left.
@@ -106,6 +107,11 @@ def _said(found: Swept, left: list[tuple[Step, str, str]]) -> list[str]:
     runtime = sorted({a for step in found.steps for a in step.proof.axioms} & _runtime_axioms())
     if runtime:
         lines.append(f"axioms of the runtime: {', '.join(runtime)}")
+    if found.empty:
+        lines.append(
+            f"not where dims are 0: {counted(len(found.empty), 'value')} of empty tensors "
+            f"{'differ' if len(found.empty) > 1 else 'differs'}, as {found.empty[0]}"
+        )
     if not left:
         lines.append(f"certified: the outputs are the same {words[found.domain]}{within}")
     return lines
@@ -128,6 +134,7 @@ def _record(
         "domain": found.domain,
         "common": found.common,
         "bound": max((step.proof.bound for step in found.steps), default=0.0),
+        "differs_if_empty": [*found.empty],
         "regions": [
             {
                 "name": step.name,
