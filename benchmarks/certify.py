@@ -37,7 +37,8 @@ def measured(file: Path, level: int, backend: str | None, *more: str) -> Run:
         command = [sys.executable, "-m", "tiered", "optimize", str(file), target, f"-O{level}"]
         command += [f"--backend={backend}"] if backend else []
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        done = subprocess.run([*command, "--json", *more], capture_output=True, text=True, check=True)
+        command += ["--json", *more]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
     seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     record = json.loads(done.stdout)

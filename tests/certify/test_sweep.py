@@ -55,6 +55,16 @@ def test_draws_of_another_name_are_others() -> None:
     assert not swept(text.format("r"), text.format("r")).left
 
 
+def test_what_differs_for_empty_tensors_alone_is_named() -> None:
+    """A 0 in the shape of a Reshape copies the dim of its input, here another one than before."""
+    before = """(float[N,M,2] x) => (float[?,?,?] y) { y = Neg(x) }"""
+    after = """(float[N,M,2] x) => (float[?,?,?] y) <int64[2] f = {-1, 2}> {
+        n = Neg(x)  s = Shape(x)  a = Reshape(n, f)  y = Reshape(a, s) }"""
+    found = swept(before, after)
+    assert not found.left
+    assert found.empty == ["y"]
+
+
 def test_another_interface_is_not_compared() -> None:
     with pytest.raises(Unproved, match="inputs or outputs"):
         swept(BEFORE, "(float[N,4] x) => (float[N,4] y) { y = Relu(x) }")

@@ -89,7 +89,7 @@ class KnownSizes:
         self.part = part
         self._types = types
         self.sizes = assignments()
-        self._found: dict[tuple[str, int | None, int], Array | None] = {}
+        self._found: dict[tuple[object, ...], Array | None] = {}
 
     def of(self, names: Sequence[str]) -> Given:
         """Return what some values are known to be."""
@@ -121,9 +121,13 @@ class KnownSizes:
     def _node(self, name: str) -> int | None:
         return self.part.producer.get(name)
 
-    def _key(self, name: str, sizes: Sizes) -> tuple[str, int | None, int]:
-        # A later value may have the name of one that was removed.
-        return name, self._node(name), id(sizes)
+    def _key(self, name: str, sizes: Sizes) -> tuple[object, ...]:
+        # A later value or constant may have the name of one that was removed.
+        return name, self._node(name), self._constant(name), id(sizes)
+
+    def _constant(self, name: str) -> Stored | None:
+        weight = self.part.weights.get(name)
+        return weight if isinstance(weight, Stored) else None
 
     def _numbers(
         self, name: str, at: int | None, reads: Sequence[str], sizes: Sizes

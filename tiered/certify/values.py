@@ -105,7 +105,7 @@ def _content(numbers: Array) -> bytes:
     if numbers.dtype.kind in "OSU":
         return hashlib.blake2b(repr(numbers.tolist()).encode(), digest_size=16).digest()
     if kind_of(numbers.dtype) == "float":
-        numbers = np.where(np.isnan(numbers), np.asarray("nan").astype(numbers.dtype), numbers)
+        numbers = np.where(np.isnan(numbers), np.asarray(np.nan).astype(numbers.dtype), numbers)
     return hashlib.blake2b(np.ascontiguousarray(numbers).tobytes(), digest_size=16).digest()
 
 

@@ -49,7 +49,8 @@ class Watched:
         step = advance(self._after, model, entries)
         self._stamp = model.journal.stamp()
         if step is None:
-            self._before, self._after = self._after, part_of(model)
+            self._before = part_of(model)
+            self._after = self._before.copy()
             yield Unproved("any node may have changed")
             return
         sides = self._before, self._after

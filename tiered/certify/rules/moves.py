@@ -304,10 +304,9 @@ def space_to_depth(call: Call) -> Results:
     x, size = call.operand(0), call.attributes["blocksize"]
     n, c, h, w = x.shape
     split_ = [n, c, h // size, size, w // size, size]
+    perm = [0, 3, 5, 1, 2, 4] if call.get("mode", "DCR") == "DCR" else [0, 1, 3, 5, 2, 4]
     shape = [n, c * size**2, h // size, w // size]
-    return [
-        call.moved(x, lambda a: a.reshape(split_).transpose(0, 3, 5, 1, 2, 4).reshape(shape), shape)
-    ]
+    return [call.moved(x, lambda a: a.reshape(split_).transpose(perm).reshape(shape), shape)]
 
 
 def trilu(call: Call) -> Results:
