@@ -1,7 +1,7 @@
-"""The rules compute what the test cases of ONNX say, on numbers and on terms that stand for them."""
+"""The rules compute what the test cases of ONNX say, on numbers and on terms in their place."""
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
@@ -36,22 +36,32 @@ def _is_plain(case: TestCase) -> bool:
     return not node.domain and node.op_type in RULES and bool(case.data_sets)
 
 
+def _model(case: TestCase) -> onnx.ModelProto:
+    assert case.model is not None
+    return case.model
+
+
+def _terms(numbers: Array) -> Callable[[], Array]:
+    return lambda: constants(numbers)
+
+
 def _moves() -> Iterator[TestCase]:
-    return (case for case in cases() if case.model.graph.node[0].op_type in MOVES)
+    return (case for case in cases() if _model(case).graph.node[0].op_type in MOVES)
 
 
 def evaluated(case: TestCase, *, are_unknown: bool) -> tuple[list[Tensor | None], list[Array]]:
     """Return what the rule makes of the inputs of a case, and what is expected."""
-    graph = case.model.graph
+    graph = _model(case).graph
+    assert case.data_sets is not None
     inputs, expected = case.data_sets[0]
-    opsets = {each.domain: each.version for each in case.model.opset_import}
+    opsets = {each.domain: each.version for each in _model(case).opset_import}
     scope = Scope(Setting(Bits(), RULES, opsets, {}, trusts_runtime=True))
     for place, (info, given) in enumerate(zip(graph.input, inputs, strict=True)):
         if not isinstance(given, np.ndarray):
             raise Unproved("no tensor")
         dtype = info.type.tensor_type.elem_type
         if are_unknown and place == 0 and class_of(dtype) == "float":
-            scope.values[info.name] = Tensor(dtype, given.shape, lambda a=given: constants(a))
+            scope.values[info.name] = Tensor(dtype, given.shape, _terms(given))
         else:
             scope.values[info.name] = constant(Bits(), given, dtype)
     scope.run(graph.node)
@@ -63,7 +73,7 @@ def evaluated(case: TestCase, *, are_unknown: bool) -> tuple[list[Tensor | None]
 def test_moves_move_as_onnx_says(name: str, are_unknown: bool) -> None:
     checked = 0
     for case in _moves():
-        node = case.model.graph.node[0]
+        node = _model(case).graph.node[0]
         if node.op_type != name or any(each.name == "reduction" for each in node.attribute):
             continue
         try:
