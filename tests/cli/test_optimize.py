@@ -352,6 +352,7 @@ def test_json_is_all_of_stdout(cli: Cli, small: Path, extra: list[str]) -> None:
     record = json.loads(ended.out)
     assert record.keys() == {
         *("input", "output", "opt_level", "before", "after", "passes", "seconds", "verified"),
+        "certified",
         *("fused", "verification", "overridable", "remarks", "versions", "peak_memory", "ways"),
         *("interface", "verdict"),
         *("error", "exit_code"),
