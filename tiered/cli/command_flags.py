@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Annotated
 
-from tiered.cli.commands.completion import complete_backend
+from tiered.cli.commands.completion import complete_backend, complete_provider
 from tiered.cli.declare import Declared
 from tiered.cli.flags import (
     BackendName,
@@ -17,6 +17,7 @@ from tiered.cli.flags import (
     Verbose,
     Writing,
 )
+from tiered.runtime.opening import CPU, RuntimeLevel
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +31,26 @@ class WriteOptions(Writing, Destination):
         """Return the options of `tiered optimize` that run these passes."""
         own = {each.name: getattr(self, each.name) for each in fields(self)}
         return OptimizeOptions(passes=passes, **own)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Runs:
+    """How the commands that measure models run them."""
+
+    inputs: Names = ()
+    """Inputs: x.npy, feeds.npz or a folder; generated without any. Repeatable."""
+    seed: int = 0
+    """Seed of the generated inputs."""
+    input_shape: InputShapes = ()
+    """The shape of a generated input: x=1,3,224,224. The model keeps its own."""
+    dim: Names = ()
+    """The size of a dim of generated inputs, by its name: batch=1. The model keeps its own."""
+    provider: Annotated[str, Declared(completer=complete_provider)] = CPU
+    """The execution provider of onnxruntime, in full or short: cuda."""
+    threads: int = 1
+    """Threads that a node may use; 0 leaves the number to onnxruntime."""
+    runtime_level: RuntimeLevel = "all"
+    """Onnxruntime's own optimisations."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,6 +23,10 @@ def with_parameters(options: T) -> T:
     """Return a command or a class of options, its annotations as cyclopts reads them."""
     hints = get_type_hints(options, include_extras=True)
     options.__annotations__ = {name: _with_parameter(hint) for name, hint in hints.items()}
+    if isinstance(options, type):
+        # cyclopts reads these, in the module of the class, which lacks the names of its bases.
+        initialiser: Any = vars(options)["__init__"]
+        initialiser.__annotations__ = dict(options.__annotations__)
     return options
 
 

@@ -22,13 +22,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from cyclopts import Parameter
 
-from tiered.cli.commands.completion import complete_provider
+from tiered.cli.command_flags import Runs
 from tiered.cli.files import check_input
-from tiered.cli.flags import Flag, InputShapes, Names
+from tiered.cli.flags import Flag, Names
 from tiered.cli.output.tables import Number, print_table, seconds, size
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.shapes import parse_dims, parse_shapes
-from tiered.runtime.opening import CPU, Clock, RuntimeLevel
+from tiered.runtime.opening import Clock
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -43,23 +43,9 @@ RATIOS: Final = ("", "model", "ratio to A", "interval", "verdict")
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class BenchOptions:
+class BenchOptions(Runs):
     """The options of `tiered bench`."""
 
-    inputs: Names = ()
-    """Inputs: x.npy, feeds.npz or a folder; generated without any. Repeatable."""
-    seed: int = 0
-    """Seed of the generated inputs."""
-    input_shape: InputShapes = ()
-    """As for `tiered optimize`: the shape of a generated input."""
-    dim: Names = ()
-    """As for `tiered optimize`, by the name of a dim: batch=1."""
-    provider: Annotated[str, Parameter(completer=complete_provider)] = CPU
-    """The execution provider of onnxruntime, in full or short: cuda."""
-    threads: int = 1
-    """Threads that a node may use; 0 leaves the number to onnxruntime."""
-    runtime_level: RuntimeLevel = "all"
-    """Onnxruntime's own optimisations."""
     clock: Clock = "wall"
     """The time that passes, or only that of the processor (one thread, CPU)."""
     minutes: float = 2.0

@@ -23,14 +23,13 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
 
-from tiered.cli.commands.completion import complete_provider
+from tiered.cli.command_flags import Runs
 from tiered.cli.files import check_input
-from tiered.cli.flags import Flag, InputShapes, Names
+from tiered.cli.flags import Flag
 from tiered.cli.html import check_html
 from tiered.cli.output.tables import Number, print_table, seconds
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.shapes import parse_dims, parse_shapes
-from tiered.runtime.opening import CPU, RuntimeLevel
 from tiered.support.errors import UsageError
 
 if TYPE_CHECKING:
@@ -47,23 +46,9 @@ _ROOF: Final = ("multiply-adds", "bytes", "least time", "of that")
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class ProfileOptions:
+class ProfileOptions(Runs):
     """The options of `tiered profile`."""
 
-    inputs: Names = ()
-    """Inputs: x.npy, feeds.npz or a folder; generated without any. Repeatable."""
-    seed: int = 0
-    """Seed of the generated inputs."""
-    input_shape: InputShapes = ()
-    """As for `tiered optimize`: the shape of a generated input."""
-    dim: Names = ()
-    """As for `tiered optimize`, by the name of a dim: batch=1."""
-    provider: Annotated[str, Parameter(completer=complete_provider)] = CPU
-    """The execution provider of onnxruntime, in full or short: cuda."""
-    threads: int = 1
-    """Threads that a node may use; 0 leaves the number to onnxruntime."""
-    runtime_level: RuntimeLevel = "all"
-    """Onnxruntime's own optimisations."""
     runs: int = 30
     """How many runs are measured of each model."""
     depth: Annotated[int | None, Parameter(show_default=False)] = None

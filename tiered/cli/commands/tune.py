@@ -22,15 +22,16 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
 
-from tiered.cli.commands.completion import complete_backend, complete_provider
+from tiered.cli.command_flags import Runs
+from tiered.cli.commands.completion import complete_backend
 from tiered.cli.commands.optimize import check_target, save_marked
 from tiered.cli.files import check_input, load_model
-from tiered.cli.flags import Flag, Force, InputShapes, Names, OptimizeOptions, split_names
+from tiered.cli.flags import Flag, Force, Names, OptimizeOptions, split_names
 from tiered.cli.html import check_html
 from tiered.cli.output.tables import Number, print_table, size
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.shapes import parse_dims, parse_shapes
-from tiered.runtime.opening import CPU, Clock, RuntimeLevel
+from tiered.runtime.opening import Clock
 from tiered.support.errors import UsageError
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ _TITLES: Final = ("stage", "form or decision", "ratio", "interval", "rounds", "t
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class TuneOptions:
+class TuneOptions(Runs):
     """The options of `tiered tune`."""
 
     backend: Annotated[str | None, Parameter(completer=complete_backend, show_default=False)] = None
@@ -64,20 +65,6 @@ class TuneOptions:
     """Files with other forms of the model, such as results of other tools. Repeatable."""
     measure: Annotated[str | None, Parameter(show_default=False)] = None
     """A command that prints a cost in its last line, as the judge: 'npu-bench {model}'."""
-    inputs: Names = ()
-    """Inputs: x.npy, feeds.npz or a folder; generated without any. Repeatable."""
-    seed: int = 0
-    """Seed of the generated inputs."""
-    input_shape: InputShapes = ()
-    """The shape of a generated input: x=1,3,224,224. The model keeps its own."""
-    dim: Names = ()
-    """The size of a dim of generated inputs, by its name: batch=1. The model keeps its own."""
-    provider: Annotated[str, Parameter(completer=complete_provider)] = CPU
-    """The execution provider of onnxruntime, in full or short: cuda."""
-    threads: int = 1
-    """Threads that a node may use; 0 leaves the number to onnxruntime."""
-    runtime_level: RuntimeLevel = "all"
-    """Onnxruntime's own optimisations."""
     clock: Clock = "wall"
     """The time that passes, or only that of the processor (one thread, CPU)."""
     resume: Annotated[bool, Flag] = False

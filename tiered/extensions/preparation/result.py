@@ -99,7 +99,7 @@ class Prepared:
 
     @property
     def pipeline(self) -> list[str]:
-        """Each step that changed something as `name (level, backend): passes`."""
+        """The steps that changed something, each with its level, its backend and its passes."""
         return [_line(each.step) for each in self.changing]
 
     @property
