@@ -89,7 +89,10 @@ def test_how_many_parts_a_split_has_may_be_for_a_call_to_say(parts: int) -> None
             optimize(made)
 
 
-MALFORMED = ["a..b", "....ij->ij", "....", "a.b", "a...b...->ab", "i.j->ij", "ij->i..j", "ij->...."]
+MALFORMED = [
+    "a..b", "....ij->ij", "....", "a.b", "a...b...->ab", "i.j->ij", "ij->i..j", "ij->....",
+    "ij-", "ij>", "i-j->ij", "ij-->ij", "ij->ij->", "i1->i", "i;j",
+]  # fmt: skip
 
 
 def einsum(equation: str) -> onnx.ModelProto:
@@ -109,7 +112,7 @@ def test_an_equation_that_onnx_does_not_end_with_is_an_error(equation: str) -> N
         Model.from_proto(einsum(equation))
 
 
-@pytest.mark.parametrize("equation", ["...", "...->...", " i j -> j i ", "i...j->j...i", "ij"])
+@pytest.mark.parametrize("equation", ["...", "...->...", " i j -> j i ", "i...j->j...i", "ij", "iJ->", "->"])
 def test_equations_with_ellipses_are_read(equation: str) -> None:
     assert Model.from_proto(einsum(equation)).to_proto() == einsum(equation)
 

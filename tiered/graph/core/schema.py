@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from operator import attrgetter
@@ -178,6 +179,10 @@ UNSAFE: Final = frozenset({"Split", "Einsum"})
 """The operators that onnx's inference does not survive with every attribute."""
 
 
+TERM: Final = re.compile(rb"[A-Za-z]*(\.\.\.)?[A-Za-z]*")
+"""A term of the equation of an Einsum, without spaces."""
+
+
 def why_unsafe(node: OperatorNode) -> str:
     """Return why onnx's inference would not survive a node; an empty string if it would."""
     if node.op_type not in UNSAFE or node.domain:
@@ -191,7 +196,10 @@ def why_unsafe(node: OperatorNode) -> str:
     equation = attributes.get("equation")
     if equation is None or equation.ref_attr_name:
         return ""
-    terms = equation.s.replace(b" ", b"").replace(b"->", b",").split(b",")
-    if all(b"." not in term.replace(b"...", b"", 1) for term in terms):
+    operands, _, result = equation.s.replace(b" ", b"").partition(b"->")
+    if all(TERM.fullmatch(term) for term in (*operands.split(b","), result)):
         return ""
-    return f"has a malformed equation {_text(equation.s)!r}: a term has '...' once or no dots"
+    return (
+        f"has a malformed equation {_text(equation.s)!r}: expected terms of letters, each with "
+        "'...' at most once, and '->' at most once"
+    )
