@@ -2,7 +2,7 @@ import onnx
 import pytest
 
 from tests.rollback import assert_undone
-from tiered import Model, PassContext, ShapeError, UsageError, get_pass
+from tiered import Model, PassContext, ShapeError, TargetError, UsageError, get_pass, optimize
 from tiered.testing import assert_rewrites, assert_unchanged, parse
 
 PASS = "const_batch_size"
@@ -37,9 +37,17 @@ def test_an_input_whose_first_dim_is_no_batch_is_kept() -> None:
 def test_a_batch_that_is_there_is_left_alone() -> None:
     assert_unchanged(
         PASS,
-        "(float[2,N] x) => (float[2,N] y) { y = Relu(x) }",
-        because="no input has a dynamic first dim",
+        "(float[1,N] x) => (float[1,N] y) { y = Relu(x) }",
+        because="the batch has this size already",
     )
+
+
+@pytest.mark.parametrize("shape", ["[2,N]", ""])
+def test_without_a_dynamic_batch_it_cannot_be_done(shape: str) -> None:
+    text = f"(float{shape} x) => (float{shape} y) {{ y = Relu(x) }}"
+    assert_unchanged(PASS, text, because="no input has a dynamic first dim")
+    with pytest.raises(TargetError, match=r"const_batch_size cannot do .* no input has a dynamic"):
+        optimize(parse(text), passes=[PASS])
 
 
 def test_options_that_cannot_be() -> None:

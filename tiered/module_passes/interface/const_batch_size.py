@@ -1,6 +1,6 @@
 """Inputs whose first dim is dynamic  =>  inputs with a batch of the given size"""
 
-from tiered import Model, PassContext, Skip, UsageError, Value, module_pass
+from tiered import Model, PassContext, Skip, Unable, UsageError, Value, module_pass
 
 
 @module_pass(opt_level=None, changes_interface=True)
@@ -29,13 +29,16 @@ def const_batch_size(
             raise UsageError(f"the model has no input {name!r}; it has {', '.join(inputs)}")
     if batch_size < 0:
         raise UsageError(f"a batch cannot have the size {batch_size}")
-    batched = [
+    chosen = [
         value
         for name, value in inputs.items()
-        if name not in (keep or ()) and name in (only or inputs) and _is_batched(value)
+        if name not in (keep or ()) and name in (only or inputs) and not value.is_overridable
     ]
+    batched = [value for value in chosen if _is_batched(value)]
     if not batched:
-        return Skip("no input has a dynamic first dim")
+        if any(value.shape and value.shape[0] == batch_size for value in chosen):
+            return Skip("the batch has this size already")
+        return Unable("no input has a dynamic first dim; `change_batch` changes one that is fixed")
     shapes: dict[str, list[int | str]] = {
         value.name: [batch_size, *[-1] * (len(value.shape or ()) - 1)] for value in batched
     }
@@ -45,5 +48,4 @@ def const_batch_size(
 
 def _is_batched(value: Value) -> bool:
     shape = value.shape
-    is_dynamic = shape is not None and len(shape) > 0 and not isinstance(shape[0], int)
-    return is_dynamic and not value.is_overridable
+    return shape is not None and len(shape) > 0 and not isinstance(shape[0], int)
