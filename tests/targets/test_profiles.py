@@ -11,6 +11,7 @@ from tiered import (
     PassContext,
     backend_names,
     get_backend,
+    optimize,
     optimize_model,
     pipeline_for,
 )
@@ -224,3 +225,19 @@ def test_a_batch_norm_between_pools_keeps_no_transposes(name: str) -> None:
 def test_below_level_3_a_batch_norm_is_not_rounded_otherwise(level: int) -> None:
     made = optimize_model(parse(BETWEEN_POOLS, opset=18), backend="nhwc_edge", opt_level=level)
     assert made.model.main.nodes_of("BatchNormalization")
+
+
+@pytest.mark.parametrize("name", ["portable13", "ipu"])
+@pytest.mark.parametrize(
+    "node",
+    ["LayerNormalization(x, x)", "MeanVarianceNormalization<axes = [0]>(x)", "Gelu(x)", "Mish(x)"],
+)
+def test_below_level_3_a_conversion_to_an_older_opset_changes_no_bit(name: str, node: str) -> None:
+    given = parse(f"(float[9] x) => (float[9] y) {{ y = {node} }}")
+    feeds = {"x": np.array([-3.7, -1.1, -0.3, -0.0, 0.0, 0.1, 0.7, 1.9, 1000.1], np.float32)}
+    expected = run(given, feeds)["y"].tobytes()
+    for level in (0, 1, 2):
+        made = optimize(given, opt_level=level, backend=name)
+        assert run(made, feeds)["y"].tobytes() == expected
+    made = optimize(given, opt_level=3, backend=name)
+    assert made.opset_import[0].version == (13 if name == "portable13" else 11)
