@@ -106,6 +106,14 @@ OF_TWO = {
         d = Reshape(x, s)  y = Gather(d, i) }""",
     "all of a Slice": """(float[2,3] x) => (float[2,3] y) <int64[1] s = {0}, int64[1] e = {2}> { y = Slice(x, s, e) }""",
     "sizes of a Resize": """(float[2,1,2,2] x) => (float[2,1,4,4] y) <int64[4] s = {2,1,4,4}> { y = Resize(x, , , s) }""",
+    "rows of positions that are taken": """(float[2,3,2] x) => (float[2,3,2] y) <int64[2,3] p = {0,2,1,0,2,1}, float[4,2] t = {1,2,3,4,5,6,7,8}> {
+        g = Gather(t, p)  y = Add(x, g) }""",
+    "taken along another axis": """(float[2,3,2] x) => (float[2,3,2] y) <int64[3,2] p = {0,0,2,2,1,1}, float[2,4] t = {1,2,3,4,5,6,7,8}> {
+        g = Gather<axis = -1>(t, p)  h = Transpose<perm = [2,1,0]>(g)  y = Add(x, h) }""",
+    "of equal rows": """(float[2,3] x) => (float[2,2] y) <int64[2] p = {2,0}, float[2,3] t = {1,2,3,1,2,3}> {
+        g = Gather<axis = 1>(t, p)  h = Gather<axis = 1>(x, p)  y = Add(h, g) }""",
+    "a token that is tiled": """(float[2,3,2] x) => (float[2,4,2] y) <int64[3] r = {2,1,1}, float[1,1,2] t = {1,2}> {
+        e = Tile(t, r)  y = Concat<axis = 1>(e, x) }""",
 }
 
 

@@ -120,6 +120,14 @@ MIXED = {
         "(float[2,3] x) => (float[2,3] y) <float[2,1] w = {1,2}> { y = Add(x, w) }",
         "its constant 'w' bakes the batch of 2",
     ),
+    "other positions for each sample": (
+        "(float[2,2] x) => (float[2,2] y) <int64[2,2] p = {0,1,1,0}, float[2] t = {1,2}> { g = Gather(t, p)  y = Add(x, g) }",
+        "its value 'g' bakes the batch of 2: it may have other numbers",
+    ),
+    "rows that are other ones": (
+        "(float[2,2] x) => (float[2,2] y) <int64[2] p = {1,0}, float[2,2] t = {1,2,3,4}> { g = Gather<axis = 1>(t, p)  y = Add(x, g) }",
+        "its value 'g' bakes the batch of 2: it may have other numbers",
+    ),
     "no whole samples": (
         "(float[4,6] x) => (float[3,8] y) <int64[2] s = {3,8}> { [view] y = Reshape(x, s) }",
         r"Reshape 'view': it makes \[3, 8\] of \[4, 6\], which is baked into its constant 's'",

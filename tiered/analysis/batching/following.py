@@ -375,9 +375,10 @@ class Following:
         if not rows.is_whole:
             self.check_static(value, rows)
         if not Uniformity(self.old, self.sizes).holds(value, rows):
-            what = "constant" if value.tensor is not None else "value"
+            is_constant = value.tensor is not None
+            what, has = ("constant", "has") if is_constant else ("value", "may have")
             raise Refusal(
-                f"its {what} {value.name!r} bakes the batch of {self.old}: it has other numbers "
+                f"its {what} {value.name!r} bakes the batch of {self.old}: it {has} other numbers "
                 "for each sample"
             )
 

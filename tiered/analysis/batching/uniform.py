@@ -13,6 +13,8 @@ from tiered.analysis.batching.placements import placements
 from tiered.graph import Node, Value
 from tiered.graph.queries.op_traits import BROADCASTING, UNARY
 
+REPEATING = ("Expand", "Tile")
+
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
@@ -52,14 +54,16 @@ class Uniformity:
             return False
         if node.is_op("ConstantOfShape"):
             return True
-        if node.op_type in BROADCASTING or node.is_op("Expand"):
-            operands = node.inputs[:1] if node.is_op("Expand") else node.inputs
+        if node.op_type in (*BROADCASTING, *REPEATING):
+            operands = node.inputs[:1] if node.op_type in REPEATING else node.inputs
             return all(self._broadcasts(value, each, rows) for each in operands)
         source = node.input(0)
         if source is None:
             return False
         if node.op_type in UNARY:
             return self.holds(source, rows)
+        if node.is_op("Gather"):
+            return self._gathers(node, source, rows)
         return any(self.holds(source, each) for each in self._sources(node, source, rows))
 
     def _broadcasts(self, value: Value, operand: Value | None, rows: Rows) -> bool:
@@ -71,6 +75,17 @@ class Uniformity:
         if axis < 0 or sizes[axis] == 1:
             return True
         return sizes[axis] == rows.size(self.old) and self.holds(operand, rows.on(axis))
+
+    def _gathers(self, node: Node, data: Value, rows: Rows) -> bool:
+        """Return whether a Gather takes equal elements for each sample."""
+        indices = node.inputs[1]
+        assert indices is not None
+        start = node.attr("axis") % max(1, len(self.sizes(data)))
+        among = rows.axis - start
+        count = len(self.sizes(indices))
+        if 0 <= among < count:
+            return self.holds(indices, rows.on(among))
+        return self.holds(data, rows.on(rows.axis if among < 0 else rows.axis - count + 1))
 
     def _sources(self, node: Node, source: Value, rows: Rows) -> list[Rows]:
         """Return where the samples may be in the operand of a node that moves its elements."""
