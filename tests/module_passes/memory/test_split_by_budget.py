@@ -39,14 +39,19 @@ def test_remarks_have_the_peaks_and_what_is_whole() -> None:
     said = [remark.reason for remark in ctx.remarks]
     assert any(each.startswith("the peak was 320 bytes and is ") for each in said)
     assert "'w' is whole, of 64 bytes: it is an input" in said
+    assert any(each.startswith("the budget of 100 bytes is not met: the peak is ") for each in said)
 
 
 @pytest.mark.parametrize(
     ("text", "budget", "because"),
     [
         (TEXT, 320, "the peak is within the budget"),
-        (TEXT.replace("float[4,2]", "float[N,2]"), 10, None),
-        ("(float[8] x) => (float[8] y) { a = Softmax(x) b = Softmax(a) y = Softmax(b) }", 10, None),
+        (TEXT.replace("float[4,2]", "float[N,2]"), 10, "no cut lowers the peak of 896 bytes"),
+        (
+            "(float[8] x) => (float[8] y) { a = Softmax(x) b = Softmax(a) y = Softmax(b) }",
+            10,
+            "over the budget",
+        ),
     ],
 )
 def test_it_declines(text: str, budget: int, because: str | None) -> None:

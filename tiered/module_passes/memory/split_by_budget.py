@@ -1,6 +1,6 @@
 """Nodes around a large tensor  =>  the same nodes on its parts, one part after the other"""
 
-from tiered import Model, PassContext, Skip, UsageError, memory_plan, module_pass
+from tiered import Model, PassContext, Skip, Unable, UsageError, memory_plan, module_pass
 from tiered.analysis.layout.sizes import LayoutSizes
 from tiered.extensions.memory.plan import peak_change
 from tiered.extensions.memory.splitting.budget import split_model
@@ -23,7 +23,8 @@ def split_by_budget(
     A tensor at the peak and its neighbours of about its size are computed part by part: attention
     by blocks of queries, a convolution by rows of the image with what their kernels share, or by
     channels or batch. Only the smaller tensors around them are there as a whole. A cut that does
-    not lower the peak is undone. Remarks name the tensors that cannot be cut, and why.
+    not lower the peak is undone. Remarks name the tensors that cannot be cut, and why, and say if
+    the budget is not met; a model of which nothing can be cut is an error if the pass is required.
 
     Args:
         max_bytes: the budget of `memory_plan`'s peak.
@@ -43,4 +44,9 @@ def split_by_budget(
     for value, reason in done.kept[:_NAMED]:
         size = "a size that is not known" if value.rank is None else f"{sizes.nbytes(value)} bytes"
         ctx.remark(f"'{value.name}' is whole, of {size}: {reason}")
+    if done.peak <= max_bytes:
+        return None
+    if not done.regions:
+        return Unable("no cut lowers the peak of {} bytes, over the budget", done.peak)
+    ctx.remark(f"the budget of {max_bytes} bytes is not met: the peak is {done.peak}")
     return None
