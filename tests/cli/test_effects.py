@@ -113,7 +113,6 @@ def test_a_required_pass_that_is_not_in_the_pipeline_is_an_error(cli: Cli, file:
     ("entry", "reason"),
     [
         ("sink_dequantize_past_split", "the model has nothing that it rewrites"),
-        ("split_by_budget{max_bytes=1}", "'x' is whole, of 32 bytes: it is an input"),
         ("serialize_matmul{max_bytes=100}", "y: no split into parts is requested"),
     ],
 )
@@ -124,6 +123,13 @@ def test_a_required_pass_that_changes_nothing_is_named(
     assert ended.code == 0
     assert f"required {entry.partition('{')[0]} did nothing: " in ended.err
     assert reason in ended.err
+
+
+def test_a_budget_that_no_cut_comes_nearer_to_is_an_error(cli: Cli, file: Path) -> None:
+    ended = cli("optimize", file, "--dry-run", "--require", "split_by_budget{max_bytes=1}")
+    assert ended.code == 4
+    assert "split_by_budget cannot do what it is asked for: no cut lowers the peak" in ended.err
+    assert "'x' is whole, of 32 bytes: it is an input" in ended.err
 
 
 @pytest.mark.parametrize("name", ["serialize_matmul", "serialize_matmul_add"])

@@ -1,6 +1,6 @@
 """Nodes around a large tensor  =>  the same nodes on its parts, one part after the other"""
 
-from tiered import Model, PassContext, Skip, Unable, UsageError, memory_plan, module_pass
+from tiered import Model, PassContext, Skip, Unable, UsageError, Value, memory_plan, module_pass
 from tiered.analysis.layout.sizes import LayoutSizes
 from tiered.extensions.memory.plan import peak_change
 from tiered.extensions.memory.splitting.budget import split_model
@@ -41,12 +41,19 @@ def split_by_budget(
     if done.regions:
         after = memory_plan(model, dims=sizes.known, default_dim=default_dim)
         ctx.remark(f"{peak_change(before, after)}; regions in parts: {done.regions}")
-    for value, reason in done.kept[:_NAMED]:
-        size = "a size that is not known" if value.rank is None else f"{sizes.nbytes(value)} bytes"
-        ctx.remark(f"'{value.name}' is whole, of {size}: {reason}")
+    whole = [_named(value, reason, sizes) for value, reason in done.kept[:_NAMED]]
+    for each in whole:
+        ctx.remark(each)
     if done.peak <= max_bytes:
         return None
     if not done.regions:
-        return Unable("no cut lowers the peak of {} bytes, over the budget", done.peak)
+        known = "; ".join(whole)
+        return Unable("no cut lowers the peak of {} bytes, over the budget: {}", done.peak, known)
     ctx.remark(f"the budget of {max_bytes} bytes is not met: the peak is {done.peak}")
     return None
+
+
+def _named(value: Value, reason: Skip, sizes: LayoutSizes) -> str:
+    """Return why a tensor is whole, with its bytes."""
+    size = "a size that is not known" if value.rank is None else f"{sizes.nbytes(value)} bytes"
+    return f"'{value.name}' is whole, of {size}: {reason}"
