@@ -58,12 +58,15 @@ def _target(module: str, name: str) -> str:
     return module if home is None else _target(home, name)
 
 
-def edges() -> Iterator[Edge]:
-    """Yield the imports between the modules of the package, in the order of the files."""
-    for module, path in modules().items():
-        for target, kind, line in _imports(parse(path), Import.ON_LOAD):
-            if target != module and target in modules():
-                yield Edge(module, target, kind, line)
+@functools.cache
+def edges() -> tuple[Edge, ...]:
+    """Return the imports between the modules of the package, in the order of the files."""
+    return tuple(
+        Edge(module, target, kind, line)
+        for module, path in modules().items()
+        for target, kind, line in _imports(parse(path), Import.ON_LOAD)
+        if target != module and target in modules()
+    )
 
 
 def _imports(node: ast.AST, kind: Import) -> Iterator[tuple[str, Import, int]]:

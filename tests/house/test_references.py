@@ -77,7 +77,14 @@ def _docstrings(path: Path) -> Iterator[str]:
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_what_a_docstring_names_is_there(path: Path) -> None:
-    text = "\n".join(_docstrings(path))
+    # Most files name nothing that is stale anywhere, so that they need not be parsed.
+    if stale := _stale(path.read_text(encoding="utf-8"), path):
+        stale = _stale("\n".join(_docstrings(path)), path)
+    assert stale == []
+
+
+def _stale(text: str, path: Path) -> list[str]:
+    """Return what a text names that is not there."""
     classes = _classes()
     stale = [
         f"{name}.{member}"
@@ -89,7 +96,7 @@ def test_what_a_docstring_names_is_there(path: Path) -> None:
     stale += [
         file for file in FILE.findall(text) if not any((place / file).exists() for place in places)
     ]
-    assert stale == []
+    return stale
 
 
 def test_stale_references_are_found() -> None:

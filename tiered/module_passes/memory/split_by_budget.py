@@ -24,7 +24,7 @@ def split_by_budget(
     by blocks of queries, a convolution by rows of the image with what their kernels share, or by
     channels or batch. Only the smaller tensors around them are there as a whole. A cut that does
     not lower the peak is undone. Remarks name the tensors that cannot be cut, and why, and say if
-    the budget is not met; a model of which nothing can be cut is an error if the pass is required.
+    the budget is not met. If nothing can be cut and the pass is required, that is an error.
 
     Args:
         max_bytes: the budget of `memory_plan`'s peak.
