@@ -18,30 +18,31 @@ from tiered.compat.executorch.passes import (
     CapabilityBasedPartitioner,
     ExportPass,
     InternalMatch,
-    Match,
-    OperatorSupport,
     OperatorSupportBase,
-    Partition,
     PassBase,
-    PassContext,
     PassManager,
     PassResult,
     RemoveDetachPass,
     ReplacedPatterns,
     ScalarToTensorPass,
-    SourcePartition,
     SubgraphMatcher,
-    any_chain,
     args_map,
+    get_source_partitions,
+    replace_pattern_with_filters,
+    this_before_that_pass_constraint,
+)
+from tiered.context import PassContext
+from tiered.extensions.partition import (
+    OperatorSupport,
+    Partition,
+    SourcePartition,
+    any_chain,
     chain,
     create_op_support,
     create_pattern_support,
     generate_pattern_op_partitions,
-    get_source_partitions,
-    replace_pattern,
-    replace_pattern_with_filters,
-    this_before_that_pass_constraint,
 )
+from tiered.rewriter import Match, replace_pattern
 
 __all__ = [
     "CapabilityBasedPartitioner",

@@ -33,11 +33,6 @@ from tiered.extensions.partition import (
     OperatorSupport,
     Partition,
     SourcePartition,
-    any_chain,
-    chain,
-    create_op_support,
-    create_pattern_support,
-    generate_pattern_op_partitions,
     get_source_partitions as _source_partitions,
 )
 from tiered.extensions.partition.partitioner import Supports
@@ -48,7 +43,6 @@ from tiered.passes.kinds.decorators import Declared
 from tiered.pipeline import Sequential
 from tiered.pipeline.pass_order import Constraint
 from tiered.rewriter import (
-    Match,
     ReplacedPattern,
     SubgraphMatch,
     SubgraphMatcher as _Matcher,
@@ -56,35 +50,6 @@ from tiered.rewriter import (
 )
 from tiered.rewriter.subgraphs.pattern_text import PatternLike
 from tiered.rewriter.subgraphs.replace_pattern import MatchFilter
-
-__all__ = [
-    "CapabilityBasedPartitioner",
-    "ExportPass",
-    "InternalMatch",
-    "Match",
-    "OperatorSupport",
-    "OperatorSupportBase",
-    "Partition",
-    "PassBase",
-    "PassContext",
-    "PassManager",
-    "PassResult",
-    "RemoveDetachPass",
-    "ReplacedPatterns",
-    "ScalarToTensorPass",
-    "SourcePartition",
-    "SubgraphMatcher",
-    "any_chain",
-    "args_map",
-    "chain",
-    "create_op_support",
-    "create_pattern_support",
-    "generate_pattern_op_partitions",
-    "get_source_partitions",
-    "replace_pattern",
-    "replace_pattern_with_filters",
-    "this_before_that_pass_constraint",
-]
 
 InternalMatch = SubgraphMatch
 OperatorSupportBase = OperatorSupport
