@@ -31,6 +31,11 @@ class Bounds(NamedTuple):
             self.high is None or number <= self.high
         )
 
+    def nearest(self, number: float) -> float:
+        """Return the number within the bounds that is nearest to one."""
+        at_least = number if self.low is None else max(number, self.low)
+        return at_least if self.high is None else min(at_least, self.high)
+
     def __str__(self) -> str:
         match self:
             case (None, None):

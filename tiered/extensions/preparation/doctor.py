@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from tiered.extensions.preparation.diagnosis import Diagnosis, Suggestion
@@ -55,10 +56,10 @@ def doctor(
         ModelError: the model is malformed, or the file cannot be read.
         BackendNotFoundError: there is no such target.
     """
-    is_file = isinstance(model, str | os.PathLike)
-    view = Model.load(model) if is_file else Model.from_proto(model)  # type: ignore[arg-type]  # as was checked
-    found = diagnose(view, backend=backend, opt_level=opt_level, inputs=inputs)
-    return replace(found, source=os.fspath(model)) if is_file else found  # type: ignore[arg-type]  # a path
+    diagnosed = partial(diagnose, backend=backend, opt_level=opt_level, inputs=inputs)
+    if isinstance(model, str | os.PathLike):
+        return replace(diagnosed(Model.load(model)), source=os.fspath(model))
+    return diagnosed(Model.from_proto(model))
 
 
 def diagnose(

@@ -65,14 +65,13 @@ def _versions(model: Model, target: Backend) -> Iterator[Remedy]:
     # Some targets have edits that convert to their opset in the course of the pipeline.
     is_needed = not any("convert_opset" in edit.passes for edit in target.edits)
     if not bounds.holds(opset):
-        nearest = int(bounds.high if bounds.low is None or opset > bounds.low else bounds.low)  # type: ignore[arg-type]  # one of them is a number
+        nearest = int(bounds.nearest(opset))
         why = f"opset {opset} is not in {bounds}"
         yield Remedy(f"opset {nearest}", why, {"opset": nearest}, is_needed=is_needed)
         changes = {"opset": nearest, "expand": True}
         yield Remedy(f"opset {nearest}, with bodies", why, changes, is_needed=is_needed)
     if not target.ir_version.holds(model.ir_version):
-        high, low = target.ir_version.high, target.ir_version.low
-        nearest = int(high if high is not None and model.ir_version > high else low or 0)
+        nearest = int(target.ir_version.nearest(model.ir_version))
         why = f"IR version {model.ir_version} is not in {target.ir_version}"
         yield Remedy(f"IR version {nearest}", why, {"ir": nearest}, is_needed=True)
     elif model.ir_version < FUNCTIONS_SINCE and target.ir_version.holds(FUNCTIONS_SINCE):

@@ -130,9 +130,9 @@ def _steps(options: PrepareOptions) -> Iterator[Step]:
     if options.opset is not None or options.ir is not None:
         yield _versions(options)
     if to or options.backend is None:
-        yield _optimise(options)
-    if to and _legalises_floats(options.backend):
-        yield _legalise(options)
+        yield _optimize(options)
+    if to and _legalizes_floats(options.backend):
+        yield _legalize(options)
     for name in to:
         yield _precision(name, options)
     if options.backend is not None:
@@ -182,7 +182,7 @@ def _versions(options: PrepareOptions) -> Step:
     )
 
 
-def _optimise(options: PrepareOptions) -> Step:
+def _optimize(options: PrepareOptions) -> Step:
     edits = tuple(_unrolling(options.backend))
     return Step(
         name="optimise",
@@ -194,7 +194,7 @@ def _optimise(options: PrepareOptions) -> Step:
     )
 
 
-def _legalise(options: PrepareOptions) -> Step:
+def _legalize(options: PrepareOptions) -> Step:
     classes = [name for level, name in _LEGALISING.items() if level <= options.opt_level]
     loosest_first = [f"legalize{{numerics={name}}}" for name in reversed(classes)]
     passes = parse_pipeline(",".join(loosest_first))
@@ -290,6 +290,6 @@ def _unrolling(backend: Backend | str | None) -> Iterator[str]:
         )
 
 
-def _legalises_floats(backend: Backend | str | None) -> bool:
+def _legalizes_floats(backend: Backend | str | None) -> bool:
     """Return whether a target that takes floats may refuse operators of the model."""
     return backend is not None and target_of(backend).computes_floats
