@@ -248,10 +248,6 @@ def _allow_constant(graph: Graph, value: Value) -> None:
         convert_ir(graph.model, _INITIALIZERS)
 
 
-_INITIALIZERS: Final = 4
-"""The IR version since which initializers need not be inputs."""
-
-
 def _written(node: Node, form: Form) -> onnx.NodeProto | None:
     """Return the proto with the operator and attributes of a form; None if it has them."""
     protos = node.attribute_protos().items()
@@ -276,7 +272,7 @@ def _is_new(proto: onnx.AttributeProto, form: Form) -> bool:
 
 # --- The IR version: which one an opset goes with, and which one a model needs at least -----------
 
-_IMPORTS, _FUNCTIONS, _OVERLOADS = 3, 8, 10
+_IMPORTS, _INITIALIZERS, _FUNCTIONS, _OVERLOADS = 3, 4, 8, 10
 _DTYPES: Final[Mapping[int, int]] = {
     **dict.fromkeys(
         (
