@@ -8,7 +8,7 @@ A rule for an operator of your own, in any aspect:
     def scale(call):
         return call.x
 
-`tiered operators` prints what is known of each operator, and what is not.
+`tiered operators` prints the aspects that an operator has, and those that it lacks.
 """
 
 from __future__ import annotations

@@ -35,8 +35,8 @@ def legalize_nodes(
 ) -> None:
     """Replace the nodes that a target refuses by nodes that it takes.
 
-    One node after the other: the first source whose nodes the target takes all, replaced in turn
-    where needed, stays; if there is none, the node stays as it is.
+    For each node the sources are tried in order. The first one is used whose nodes the target
+    takes, or takes after they are replaced in turn. Without such a source the node stays as it is.
 
     Args:
         model: the model, edited in place.
@@ -128,7 +128,7 @@ _MOST_ELEMENTS: Final = 1024
 
 
 def simplify(nodes: Sequence[Node]) -> None:
-    """Fold what shapes and constants determine, drop what copies, make constants initializers.
+    """Fold constants and shapes, remove copies, and turn constants into initializers.
 
     ONNX's bodies hold for all dtypes and shapes; targets take a Reshape only with a constant shape.
 
@@ -169,7 +169,7 @@ def _copies(node: Node) -> bool:
 
 
 def _drop_empty_parts(node: Node) -> None:
-    """Concatenate what has elements, and read past a Split whose one used part is all there is."""
+    """Drop empty operands of a Concat, and a Split whose one used part is its whole input."""
     if node.is_op("Concat") and not node.output.is_graph_output:
         axis = node.attr("axis")
         filled = [value for value in node.inputs if value is None or value.dim(axis) != 0]
