@@ -18,6 +18,21 @@ def test_a_room_keeps_what_it_promises(room: str, seed: int) -> None:
         assert fault(room, seed) == ""
 
 
+@pytest.mark.parametrize(
+    ("room", "seed"),
+    [
+        ("gradients", 79476),  # a Cast to float16 is a step function
+        ("gradients", 79360),  # onnx.reference concatenates the scanned outputs of a Loop
+        ("legalize", 79265),  # integers near 2**63 in float
+        ("layouts", 80278),  # onnxruntime removes a Cast that a body reads
+        ("functions", 77214),  # onnxruntime takes no integer Constant in a function of opset 7
+    ],
+)
+def test_what_is_no_fault_is_not_reported(room: str, seed: int) -> None:
+    with contextlib.suppress(NotTried):
+        assert fault(room, seed) == ""
+
+
 def test_another_number_is_a_fault() -> None:
     def wrong(_: random.Random, model: onnx.ModelProto) -> Result:
         made = Model.from_proto(model)

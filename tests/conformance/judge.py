@@ -249,12 +249,13 @@ def _label(proto: Any) -> str:
 
 def all_nodes(model: ModelProto) -> Iterator[NodeProto]:
     """Yield every node: of the main graph, of bodies at any depth and of local functions."""
-    yield from _nodes_below(model.graph.node)
+    yield from nodes_below(model.graph.node)
     for function in model.functions:
-        yield from _nodes_below(function.node)
+        yield from nodes_below(function.node)
 
 
-def _nodes_below(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
+def nodes_below(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
+    """Yield nodes, and those of their bodies at any depth."""
     for node in nodes:
         yield node
         for attribute in node.attribute:
@@ -262,7 +263,7 @@ def _nodes_below(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
             if attribute.HasField("g"):
                 bodies.append(attribute.g)
             for body in bodies:
-                yield from _nodes_below(body.node)
+                yield from nodes_below(body.node)
 
 
 def count_nodes(model: ModelProto) -> int:

@@ -23,6 +23,8 @@ TARGETS = (
     "portable", "onnxruntime_cpu", "tensorrt", "openvino_npu", "qnn_htp", "coreml", "webnn",
     "nhwc_edge", "ipu",
 )  # fmt: skip
+FLOAT_HOLDS = 2**24
+"""Up to here float holds every integer."""
 OPSETS = (7, 9, 11, 12, 13, 15, 17, 18, 19, 20, 21, 22, 23)
 
 
@@ -54,7 +56,10 @@ def convert_opset(source: random.Random, model: onnx.ModelProto) -> Result:
 
 
 def legalize(source: random.Random, model: onnx.ModelProto) -> Result:
-    """For a target that lacks some of the operators of the model."""
+    """For a target that lacks some of the operators of the model.
+
+    The class `approximate` computes integers in float where the target has no other kernel.
+    """
     numerics = source.choice(CLASSES)
     refused = _some_operators(source, model)
     backend = _without(refused)
@@ -63,7 +68,8 @@ def legalize(source: random.Random, model: onnx.ModelProto) -> Result:
         get_pass("legalize", numerics=numerics).apply(view)
     view.check()
     why = f"legalize{{numerics={numerics}}} without {', '.join(refused)}"
-    return Result(model=view.to_proto(), level=LEVEL_OF[Numerics(numerics)], why=why)
+    most = FLOAT_HOLDS if numerics == "approximate" else None
+    return Result(model=view.to_proto(), level=LEVEL_OF[Numerics(numerics)], most=most, why=why)
 
 
 def _some_operators(source: random.Random, model: onnx.ModelProto) -> list[str]:
