@@ -8,6 +8,7 @@ from tiered.analysis.legalization.sources import legalize_by as legalize_by
 from tiered.analysis.legalization.substitution import substitute as substitute
 from tiered.context import PassContext as PassContext
 from tiered.extensions.debug.all_values import run as run
+from tiered.extensions.differences.diff import diff as diff
 from tiered.extensions.gradients import (
     Expr as Expr,
     Step as Step,
@@ -17,7 +18,6 @@ from tiered.extensions.gradients import (
 from tiered.extensions.measurement.bench import bench as bench
 from tiered.extensions.measurement.profile.run import profile as profile
 from tiered.extensions.memory.plan import memory_plan as memory_plan
-from tiered.extensions.preparation.diagnosis import Diagnosis as Diagnosis
 from tiered.extensions.preparation.doctor import doctor as doctor
 from tiered.extensions.preparation.prepare import prepare as prepare
 from tiered.extensions.preparation.result import Prepared as Prepared

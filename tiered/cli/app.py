@@ -19,6 +19,7 @@ from tiered.cli.commands.bench import BenchOptions
 from tiered.cli.commands.bisect import BisectOptions
 from tiered.cli.commands.completion import Shell, run_completion
 from tiered.cli.commands.convert import ConvertOptions
+from tiered.cli.commands.diff import DiffOptions
 from tiered.cli.commands.extract import ExtractOptions
 from tiered.cli.commands.gradient import GradientOptions
 from tiered.cli.commands.merge import MergeOptions
@@ -95,6 +96,7 @@ for _options in (
     BisectOptions,
     CompareOptions,
     ConvertOptions,
+    DiffOptions,
     ExtractOptions,
     FolderOptions,
     GradientOptions,

@@ -61,6 +61,11 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
         "tiered verify before.onnx after.onnx --layers",
         "tiered verify before.onnx after.onnx --numerics exact",
     ),
+    "diff": (
+        "tiered diff before.onnx after.onnx",
+        "tiered diff before.onnx after.onnx --html diff.html",
+        "tiered diff before.onnx after.onnx --exit-code --ignore properties,names",
+    ),
     "certify": (
         "tiered certify before.onnx after.onnx",
         "tiered certify before.onnx after.onnx --with certificate.json",

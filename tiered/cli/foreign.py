@@ -157,7 +157,7 @@ _COMMANDS: Final = {
     "surgeon": "type tiered extract MODEL OUT --from A --to B, or tiered optimize MODEL OUT",
     **dict.fromkeys(("simplify", "slim", "opt", "optimise"), "type tiered MODEL OUT"),
     **dict.fromkeys(("info", "show", "summary"), "type tiered inspect MODEL"),
-    **dict.fromkeys(("diff", "compare"), "type tiered verify A B"),
+    "compare": "type tiered verify A B, which runs both, or tiered diff A B",
     "list": "type tiered passes, or tiered backends",
     "help": "type tiered --help, or tiered COMMAND --help",
 }

@@ -1,32 +1,52 @@
-"""`tiered view MODEL [AFTER]`: open models in Netron."""
+"""`tiered view MODEL [AFTER]`: a model in Netron, or what changed between two on a page."""
 
 from __future__ import annotations
 
 import importlib
+import tempfile
+import webbrowser
+from pathlib import Path
 from typing import Any
 
 from tiered.cli.files import check_input
-from tiered.cli.output.terminal import printable, results
+from tiered.cli.output.terminal import Progress, printable, results
 from tiered.support.errors import UsageError
 
 
 def run_view(model: str, after: str | None, *, browse: bool) -> None:
-    """Serve models in Netron until it is interrupted.
+    """Serve a model in Netron until it is interrupted, or open the page of two.
 
     Raises:
         ModelError: a file cannot be read.
-        UsageError: Netron is not installed.
+        UsageError: Netron is needed, but is not installed.
     """
-    files = [model] if after is None else [model, after]
-    for file in files:
-        check_input(file)
+    check_input(model)
+    if after is not None:
+        _view_both(model, after, browse=browse)
+        return
     netron = _netron()
-    for file in files:
-        address = netron.start(file, browse=browse)
-        results().print(
-            printable(f"{file}: http://{address[0]}:{address[1]} (Ctrl+C ends)"), soft_wrap=True
-        )
+    address = netron.start(model, browse=browse)
+    results().print(
+        printable(f"{model}: http://{address[0]}:{address[1]} (Ctrl+C ends)"), soft_wrap=True
+    )
     netron.wait()
+
+
+def _view_both(model: str, after: str, *, browse: bool) -> None:
+    """Write the page of `tiered diff` to the folder for temporary files, and open it."""
+    check_input(after)
+    with Progress() as progress:
+        progress.say(f"reading {printable(model)} and {printable(after)}")
+        from tiered.extensions.differences.diff import diff
+        from tiered.extensions.differences.page import difference_page
+        from tiered.support.pages.render import write_page
+
+        page = difference_page(diff(model, after))
+    path = Path(tempfile.mkdtemp(prefix="tiered-view-"), "diff.html")
+    write_page(str(path), page)
+    results().print(printable(f"{model} and {after}: {path.as_uri()}"), soft_wrap=True)
+    if browse:
+        webbrowser.open(path.as_uri())
 
 
 def _netron() -> Any:
@@ -39,5 +59,6 @@ def _netron() -> Any:
         return importlib.import_module("netron")
     except ImportError as error:
         raise UsageError(
-            "tiered view opens Netron, which is not installed: pip install 'tiered[view]'"
+            "tiered view MODEL opens Netron, which is not installed: pip install 'tiered[view]'; "
+            "tiered view A B needs nothing more"
         ) from error

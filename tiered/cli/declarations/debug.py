@@ -9,6 +9,7 @@ from cyclopts import Parameter
 from tiered.cli.commands.bench import BenchOptions
 from tiered.cli.commands.bisect import BisectOptions
 from tiered.cli.commands.certify import CertifyOptions
+from tiered.cli.commands.diff import DiffOptions
 from tiered.cli.commands.profile import ProfileOptions
 from tiered.cli.commands.run import RunOptions
 from tiered.cli.commands.verify import CompareOptions
@@ -49,6 +50,27 @@ def verify(
     from tiered.cli.commands.verify import run_verify
 
     run_verify(first, second, options, as_json=as_json)
+
+
+def diff(
+    first: Annotated[str, Parameter(name="A")],
+    second: Annotated[str, Parameter(name="B")],
+    /,
+    *,
+    options: DiffOptions = DiffOptions(),
+) -> None:
+    """Print what changed between two models: interface, operators, constants, nodes, names.
+
+    Nothing is run. Nodes are matched by what they compute, by their neighbours and by names, so it
+    works for the results of any tool.
+
+    Args:
+        first: The ONNX file before.
+        second: The ONNX file after.
+    """
+    from tiered.cli.commands.diff import run_diff
+
+    run_diff(first, second, options)
 
 
 def certify(
@@ -165,4 +187,4 @@ def reduce(
     run_reduce(model, out, check, force=force)
 
 
-COMMANDS = (run, verify, certify, bench, profile, bisect, replay, reduce)
+COMMANDS = (run, verify, diff, certify, bench, profile, bisect, replay, reduce)

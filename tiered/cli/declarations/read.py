@@ -178,12 +178,12 @@ def view(
     *,
     browser: bool = True,
 ) -> None:
-    """Open a model in Netron, or two, each in its own tab; needs the extra tiered[view].
+    """Open a model in Netron (the extra tiered[view]), or what changed between two on one page.
 
     Args:
         model: The ONNX file to read.
-        after: A second one, to compare with it.
-        browser: Open the browser; else only print the addresses.
+        after: A second one: the page of `tiered diff` shows what differs, side by side.
+        browser: Open the browser; else only print the address.
     """
     from tiered.cli.commands.view import run_view
 

@@ -29,7 +29,8 @@ def value_digests(graph: Graph, given: Mapping[Value, str] | None = None) -> Map
 
     Args:
         graph: the graph.
-        given: digests of its inputs, by which they are values of another graph.
+        given: digests of its inputs, constants and captured values, by which they are values of
+            another graph; the contents of these constants are not read.
     """
     digests = _Digests(graph.model, given=given or {})
     digests.graph(graph)
@@ -59,7 +60,7 @@ class _Digests:
     Args:
         model: the model of the graphs.
         exact: include everything that a pass may edit, at little cost: see `fingerprint`.
-        given: the digests of some inputs.
+        given: the digests of some inputs, constants and captured values.
     """
 
     def __init__(
@@ -69,7 +70,7 @@ class _Digests:
         self.given = given or {}
         self.functions = {function.id: function for function in model.functions}
         self.callees: dict[tuple[str, str, str], str] = {}
-        self.values: dict[Value, str] = {}
+        self.values: dict[Value, str] = dict(self.given)
         # Dims by the order in which the inputs name them: their names do not count.
         self.dims: dict[str, str] = {}
         self.depth = 0
@@ -77,11 +78,12 @@ class _Digests:
     def graph(self, graph: Graph) -> str:
         depth, self.depth = self.depth, self.depth + 1
         for index, value in enumerate(graph.inputs):
+            if value in self.given:
+                continue
             default = value.default
             kind = None if self.exact else self._type(value)
             key = None if self.exact or default is None else default.key()
-            known = self.given.get(value)
-            self.values[value] = known or _digest("input", depth, index, kind, key)
+            self.values[value] = _digest("input", depth, index, kind, key)
         nodes = [self._node(node) for node in graph.topological_order()]
         self.depth = depth
         outputs = [self._value(value) for value in graph.outputs]
@@ -134,7 +136,7 @@ class _Digests:
         is_constant = node.is_op("Constant") and not self.exact
         constant = node.constant_tensor() if is_constant else None
         if constant is not None:
-            digest = _digest("constant", constant.key())
+            digest = self.given.get(node.output) or _digest("constant", constant.key())
         else:
             digest = _digest(
                 self._callee(node),

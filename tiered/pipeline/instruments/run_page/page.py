@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from tiered.pipeline.instruments.run_page import passes
-from tiered.pipeline.instruments.run_page.rewrites import rewrites_data
+from tiered.pipeline.instruments.run_page.rewrites import OF_RUN, rewrites_data
 from tiered.pipeline.instruments.tracing.events import Span
 from tiered.support.amounts import change, counted, size
 from tiered.support.loading import paused_collector
@@ -55,7 +55,7 @@ def _run_page(
         _summary(spans, result, hide(error), times=times),
         passes.timeline(runs, times=times),
         passes.passes(runs, hide, times=times),
-        Section("Rewrites", "rewrites.html.j2", {"total": len(rewrites)}),
+        OF_RUN.section("Rewrites", len(rewrites)),
         passes.skipped(runs),
         passes.declined(runs),
         None if result is None else _transposes(result.model),
@@ -63,6 +63,7 @@ def _run_page(
     ]
     reasons = {span.name: passes.reason_of(span) for span, _ in runs}
     payload = rewrites_data(rewrites, reasons, None if result is None else result.model)
+    payload["words"] = OF_RUN._asdict()
     return page(heading, [section for section in sections if section is not None], payload)
 
 

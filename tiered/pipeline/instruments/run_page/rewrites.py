@@ -16,11 +16,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tiered.pipeline.instruments.tracing.events import Rewrite
 from tiered.support.pages.diagram import places_of
 from tiered.support.pages.render import short
+from tiered.support.pages.sections import Section
 
 if TYPE_CHECKING:
     from tiered.graph import Model
@@ -39,6 +40,48 @@ MOST_INPUTS = 40
 """Inputs or outputs of one node that are listed."""
 
 Item = tuple[int, int, int, int]
+
+
+class Words(NamedTuple):
+    """What the page calls things.
+
+    Attributes:
+        unit: a group of changed nodes.
+        by: how it changes nodes: "removed by".
+        search: what the search finds.
+        about: the list of units, for a screen reader; none: if it is empty.
+        untouched, old, new, kept, gone: sentences about one node.
+    """
+
+    unit: str
+    by: str
+    search: str
+    about: str
+    none: str
+    untouched: str
+    old: str
+    new: str
+    kept: str
+    gone: str
+
+    def section(self, title: str, total: int) -> Section:
+        """Return the section of the list."""
+        data = {"total": total, "unit": self.unit, "about": self.about, "none": self.none}
+        return Section(title, "rewrites.html.j2", data)
+
+
+OF_RUN = Words(
+    unit="rewrite",
+    by="by",
+    search="node, operator or pass",
+    about="Rewrites in the order of the run",
+    none="The run made no rewrite.",
+    untouched="It is in the input file. No rewrite on this page changed it.",
+    old="It is in the input file.",
+    new="A rewrite made it.",
+    kept="It is in the result.",
+    gone="It is not in the result.",
+)
 
 
 class _Encoder:

@@ -1,6 +1,6 @@
 (() => {
   const data = JSON.parse(document.getElementById("run-data").textContent);
-  const { strings, states, rewrites } = data;
+  const { strings, states, rewrites, words } = data;
   const BATCH = 50, GROUP = 4, MOST_FOUND = 30;
   const byId = (id) => document.getElementById(id);
   const make = (name, attributes = {}, ...children) => {
@@ -52,7 +52,7 @@
     const typeOf = (value) => strings[row[9][value] ?? data.types[value]] || "";
     const shown = own(items);
     const label = `${title}: ${shown.map(describe).join(", ") || "no node"}`;
-    const view = make("div", { class: "view", tabindex: "0", role: "region", "aria-label": `Diagram ${title.toLowerCase()} rewrite ${row[0]}` });
+    const view = make("div", { class: "view", tabindex: "0", role: "region", "aria-label": `Diagram ${title.toLowerCase()} ${words.unit} ${row[0]}` });
     if (items.length) view.append(drawDiagram(items, kind, label, data, typeOf, showNode));
     else view.append(make("p", {}, "no node"));
     const chips = make("ul", { class: "chips", "aria-label": `Nodes ${title.toLowerCase()}` });
@@ -67,8 +67,8 @@
     if (row[5]) detail.append(make("p", { class: "bad" }, "This rewrite was undone, because its pass or a pipeline around it failed."));
     if (strings[row[3]]) detail.append(make("p", {}, `In graph “${strings[row[3]]}”.`));
     detail.append(make("div", { class: "sides" }, side("Before", row[6], "old", row), side("After", row[7], "new", row)));
-    if (row[8]) detail.append(make("p", { class: "note" }, `Nodes of this rewrite that are not drawn: ${row[8].toLocaleString("en")}.`));
-    const pre = make("pre", { class: "lines", tabindex: "0", role: "region", "aria-label": `Changed nodes of rewrite ${row[0]}` });
+    if (row[8]) detail.append(make("p", { class: "note" }, `Nodes of this ${words.unit} that are not drawn: ${row[8].toLocaleString("en")}.`));
+    const pre = make("pre", { class: "lines", tabindex: "0", role: "region", "aria-label": `Changed nodes of ${words.unit} ${row[0]}` });
     const [olds, news] = [own(row[6]), own(row[7])];
     for (const state of olds) pre.append(line(state, news.includes(state) ? "~" : "-"));
     for (const state of news) if (!olds.includes(state)) pre.append(line(state, "+"));
@@ -114,8 +114,8 @@
   const groupOf = (block) => {
     const rows = block.map((place) => rewrites[place]), first = rows[0], pass = strings[first[1]];
     const law = rows.every((row) => row[2] === first[2]) ? strings[first[2]] : "";
-    const item = rowItem(`rewrites-from-${block[0]}`, `#${first[0]} to #${rows[rows.length - 1][0]} ${pass}`, counted(block.length, "rewrite"), law, () => {
-      const inner = make("ol", { class: "plain", "aria-label": `Rewrites of ${pass}` }), button = make("button", { type: "button" });
+    const item = rowItem(`rewrites-from-${block[0]}`, `#${first[0]} to #${rows[rows.length - 1][0]} ${pass}`, counted(block.length, words.unit), law, () => {
+      const inner = make("ol", { class: "plain", "aria-label": `Each ${words.unit} of ${pass}` }), button = make("button", { type: "button" });
       item.drawUpTo = inBatches(inner, button, block, entry);
       return make("div", { class: "detail" }, inner, button);
     });
@@ -172,7 +172,7 @@
       const was = before.some((state) => state[0] === id), is = after.some((state) => state[0] === id);
       if (place === node.rewrites[0]) isOfFile = was;
       if (!row[5]) isThere = is;
-      const did = was && is ? "changed by " : was ? "removed by " : "made by ";
+      const did = `${was && is ? "changed" : was ? "removed" : "made"} ${words.by} `;
       const step = make("li", {}, did, action(`#${row[0]} ${strings[row[1]]}`, () => showRewrite(place)), row[5] ? " (undone)" : "");
       const linked = was && !is ? after : !was ? before : [];
       if (linked.length) {
@@ -183,8 +183,8 @@
       }
       steps.append(step);
     }
-    const from = node.rewrites.length === 0 ? "It is in the input file. No rewrite on this page changed it."
-      : `${isOfFile ? "It is in the input file." : "A rewrite made it."} ${isThere ? "It is in the result." : "It is not in the result."}`;
+    const from = node.rewrites.length === 0 ? words.untouched
+      : `${isOfFile ? words.old : words.new} ${isThere ? words.kept : words.gone}`;
     body.append(make("p", {}, from), steps);
     panel.hidden = false;
     panel.scrollIntoView({ block: "nearest" });
@@ -203,8 +203,8 @@
   const found = [...document.querySelectorAll("[data-search]")].map((element) => [element, element.dataset.search.toLowerCase()]);
   const groups = [...document.querySelectorAll("details[data-group]")];
   function search() {
-    const words = field.value.trim().toLowerCase().split(/\s+/).filter(Boolean);
-    const fits = (text) => words.every((word) => text.includes(word));
+    const typed = field.value.trim().toLowerCase().split(/\s+/).filter(Boolean);
+    const fits = (text) => typed.every((word) => text.includes(word));
     chosen = [];
     texts.forEach((text, place) => { if (fits(text)) chosen.push(place); });
     redraw();
@@ -216,19 +216,20 @@
     for (const group of groups) {
       const any = [...group.querySelectorAll("[data-search]")].some((element) => !element.hidden);
       group.hidden = !any;
-      group.open = any && words.length > 0;
+      group.open = any && typed.length > 0;
     }
-    const hits = words.length ? [...nodes.values()].filter((node) => fits([...node.names].join(" ").toLowerCase())) : [];
+    const hits = typed.length ? [...nodes.values()].filter((node) => fits([...node.names].join(" ").toLowerCase())) : [];
     const names = byId("nodes-list");
     byId("nodes-found").hidden = hits.length === 0;
     names.replaceChildren();
     for (const node of hits.slice(0, MOST_FOUND)) {
       names.append(make("li", {}, action(`${node.op} ${node.name}`, () => showNode(node.id)),
-        make("span", { class: "count" }, counted(node.rewrites.length, "rewrite"))));
+        make("span", { class: "count" }, counted(node.rewrites.length, words.unit))));
     }
     if (hits.length > MOST_FOUND) names.append(make("li", {}, `and ${(hits.length - MOST_FOUND).toLocaleString("en")} more`));
-    byId("found").textContent = words.length
-      ? `${counted(chosen.length, "rewrite")}, ${counted(hits.length, "node")}, ${counted(shown, "pass").replace("passs", "passes")} in the lists` : "";
+    const listed = found.length ? `, ${counted(shown, "pass").replace("passs", "passes")} in the lists` : "";
+    byId("found").textContent = typed.length
+      ? `${counted(chosen.length, words.unit)}, ${counted(hits.length, "node")}${listed}` : "";
   }
   let waiting = 0;
   field.addEventListener("input", () => { clearTimeout(waiting); waiting = setTimeout(search, 120); });
@@ -248,7 +249,7 @@
   }
   document.querySelector(".search").hidden = false;
   if (note && data.total > rewrites.length) {
-    note.textContent = `The first ${rewrites.length.toLocaleString("en")} of ${data.total.toLocaleString("en")} rewrites are shown: the page has a limit.`;
+    note.textContent = `The first ${rewrites.length.toLocaleString("en")} of ${data.total.toLocaleString("en")} ${words.unit}s are shown: the page has a limit.`;
     note.hidden = false;
   }
   redraw();

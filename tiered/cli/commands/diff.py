@@ -1,0 +1,121 @@
+"""`tiered diff A B`: what changed between any two models, made by any tool.
+
+With `--json`, one object:
+    files: both, as typed. same: whether nothing differs. differs_in: what does, in words.
+    before, after: {nodes, operators, parameters, nbytes}.
+    settings: [{what, before, after}], versions, producer, metadata and texts that differ.
+    interface: [{kind, before, after, type_before, type_after, note}], inputs and outputs.
+    functions: [{name, what}], what is added or removed.
+    tensors: [{graph, what, before, after, type_before, type_after, bytes_before, bytes_after}];
+        what is a list of added, removed, renamed, dtype, dims, values, moved.
+    places: [{graph, before, after, changes}]: nodes that differ and belong together, [{name,
+        op_type}]; changes are [{before, after, notes}], nodes of both models.
+    renamed: [{graph, kind, before, after}], nodes and values with other names only.
+    texts: how many nodes differ in doc strings or metadata only.
+    same_nodes, same_tensors: how many nodes and constants are in both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Final
+
+from cyclopts import Parameter
+
+from tiered.cli.files import check_input
+from tiered.cli.flags import Flag, Names
+from tiered.cli.html import check_html
+from tiered.cli.output.tables import print_table
+from tiered.cli.output.terminal import Progress, print_json, printable, results
+from tiered.support.errors import TargetError, UsageError, did_you_mean
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from tiered.extensions.differences.result import Difference
+
+FEW: Final = 10
+"""Rows of a table without -v."""
+_LONGEST: Final = 60
+"""Characters of a cell without -v."""
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class DiffOptions:
+    """The options of `tiered diff`."""
+
+    exit_code: Annotated[bool, Flag] = False
+    """Exit code 4 if the models differ, as for git diff."""
+    ignore: Names = ()
+    """What does not count for --exit-code: properties, interface, functions, constants, nodes,
+    names, texts. Repeatable."""
+    html: Annotated[str | None, Parameter(show_default=False)] = None
+    """Write a page, with the nodes of each place before and after, side by side."""
+    json: Annotated[bool, Flag] = False
+    """Print one JSON object on stdout instead of the tables."""
+    verbose: Annotated[bool, Parameter(name=["--verbose", "-v"], negative=())] = False
+    """Print all rows."""
+
+
+def run_diff(first: str, second: str, options: DiffOptions) -> None:
+    """Print what changed between the models of two files.
+
+    Raises:
+        UsageError: an option is wrong.
+        ModelError: a file cannot be read, or the page cannot be written.
+        TargetError: with --exit-code, they differ.
+    """
+    check_html(options.html)
+    check_input(first)
+    check_input(second)
+    with Progress(enabled=not options.json) as progress:
+        progress.say(f"reading {printable(first)} and {printable(second)}")
+        from tiered.extensions.differences.diff import diff
+        from tiered.extensions.differences.result import PARTS
+
+        ignored = [part.strip() for entry in options.ignore for part in entry.split(",")]
+        for part in ignored:
+            if part not in PARTS:
+                hint = did_you_mean(part, PARTS) or f"; there are {', '.join(PARTS)}"
+                raise UsageError(f"--ignore: no part {part!r}{hint}")
+        found = diff(first, second)
+    if options.html is not None:
+        from tiered.extensions.differences.page import difference_page
+        from tiered.support.pages.render import write_page
+
+        write_page(options.html, difference_page(found))
+    if options.json:
+        print_json(found.to_dict())
+    else:
+        _print(results(), found, None if options.verbose else FEW)
+    left = found.differs_in(ignored)
+    if options.exit_code and left:
+        raise TargetError(f"{printable(first)} and {printable(second)} differ in {', '.join(left)}")
+
+
+def _print(console: Console, found: Difference, limit: int | None) -> None:
+    from tiered.extensions.differences.page import table_rows
+
+    for title, headers, rows, totals in table_rows(found):
+        shown = [
+            [_cut(cell) if isinstance(cell, str) and limit else cell for cell in row]
+            for row in rows[:limit]
+        ]
+        print_table(console, title, headers, shown, totals)
+        if len(rows) > len(shown):
+            console.print(f"  and {len(rows) - len(shown):,} more (-v lists them)")
+    if not found.is_same:
+        console.print()
+        console.print(
+            f"in both: {found.same_nodes:,} nodes, {found.same_tensors:,} constants", soft_wrap=True
+        )
+    console.print(printable(str(found)), soft_wrap=True)
+
+
+def _cut(cell: str) -> str:
+    """Return the end of a long name, where names differ, or the start of a long list."""
+    if len(cell) <= _LONGEST:
+        return cell
+    is_list = ", " in cell
+    return f"{cell[: _LONGEST - 1]}…" if is_list else f"…{cell[1 - _LONGEST :]}"

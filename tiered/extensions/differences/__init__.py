@@ -1,0 +1,1 @@
+"""What changed between any two models: interface, weights, operators, and nodes in their places."""
