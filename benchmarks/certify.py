@@ -45,32 +45,66 @@ def measured(file: Path, level: int, backend: str | None, *more: str) -> Run:
     return Run(seconds, record["peak_memory"] or 0, record)
 
 
+class Row(NamedTuple):
+    """What a model showed: ratios of time and memory, and rewrites by how they were proved."""
+
+    time: float
+    memory: float
+    counts: dict[str, int]
+    left: dict[str, int]
+
+
+def row_of(file: Path, level: int, backend: str | None, runs: int) -> Row:
+    """Measure one model, with and without `--certify` in turns."""
+    pairs = [
+        (measured(file, level, backend), measured(file, level, backend, "--certify"))
+        for _ in range(runs)
+    ]
+    plain, certified = (min(pair[at].seconds for pair in pairs) for at in (0, 1))
+    peaks = [min(pair[at].peak for pair in pairs) for at in (0, 1)]
+    found = pairs[0][1].record["certified"]
+    left = Counter(f"{each['pass']}: {each['how']}" for each in found["left"])
+    return Row(certified / plain, peaks[1] / max(peaks[0], 1), found["counts"], dict(left))
+
+
 def main(
-    models: Path, level: int = 2, runs: int = 3, backend: str | None = None
-) -> dict[str, tuple[float, float]]:
-    """Print a line for each model; return the ratios of time and memory of each."""
-    ratios: dict[str, tuple[float, float]] = {}
-    total: Counter[str] = Counter()
-    reasons: Counter[tuple[str, str]] = Counter()
-    for file in sorted(models.glob("*.onnx")):
-        pairs = [
-            (measured(file, level, backend), measured(file, level, backend, "--certify"))
-            for _ in range(runs)
-        ]
-        plain, certified = (min(pair[at].seconds for pair in pairs) for at in (0, 1))
-        peaks = [min(pair[at].peak for pair in pairs) for at in (0, 1)]
-        found = pairs[0][1].record["certified"]
-        total.update(found["counts"])
-        reasons.update((each["pass"], each["how"]) for each in found["left"])
-        ratios[file.stem] = certified / plain, peaks[1] / max(peaks[0], 1)
-        time, memory = ratios[file.stem]
-        counts = ", ".join(f"{count:,} {how}" for how, count in found["counts"].items())
-        print(f"{file.stem:24}{time:>7.2f}{memory:>7.2f}  {counts}", flush=True)
-    medians = [statistics.median(pair[at] for pair in ratios.values()) for at in (0, 1)]
-    print(f"{'median':24}{medians[0]:>7.2f}{medians[1]:>7.2f}  {dict(total)}")
-    for (name, how), count in reasons.most_common():
-        print(f"{count:>6}  {name}: {how}")
-    return ratios
+    models: Path,
+    level: int = 2,
+    runs: int = 3,
+    backend: str | None = None,
+    state: Path | None = None,
+) -> dict[str, Row]:
+    """Print a line for each model, small files first; return what each showed.
+
+    Args:
+        models: a folder of models.
+        level: the optimisation level.
+        runs: how often each model is optimised with and without `--certify`.
+        backend: the target.
+        state: a JSON file that keeps each model's row: a run that ended early goes on there.
+    """
+    known: dict[str, Any] = {}
+    if state is not None and state.exists():
+        known = json.loads(state.read_text(encoding="utf-8"))
+    rows: dict[str, Row] = {}
+    for file in sorted(models.glob("*.onnx"), key=lambda each: each.stat().st_size):
+        key = f"{file.stem} -O{level} {backend or ''}".rstrip()
+        if key not in known:
+            known[key] = row_of(file, level, backend, runs)
+            if state is not None:
+                state.write_text(json.dumps(known, indent=1), encoding="utf-8")
+        row = rows[file.stem] = Row(*known[key])
+        counts = ", ".join(f"{count:,} {how}" for how, count in row.counts.items())
+        print(f"{file.stem:24}{row.time:>7.2f}{row.memory:>7.2f}  {counts}", flush=True)
+    time, memory = (statistics.median(row[at] for row in rows.values()) for at in (0, 1))
+    total, left = Counter[str](), Counter[str]()
+    for row in rows.values():
+        total.update(row.counts)
+        left.update(row.left)
+    print(f"{'median':24}{time:>7.2f}{memory:>7.2f}  {dict(total)}")
+    for reason, count in left.most_common():
+        print(f"{count:>6}  {reason}")
+    return rows
 
 
 if __name__ == "__main__":
