@@ -22,8 +22,10 @@ IEEE: Final = {
     "less-is-greater": "x > y is y < x, and x >= y is y <= x",
     "equal-commutes": "x == y and y == x are the same",
     "logic-commutes": "And, Or and Xor do not depend on the order of operands",
+    "less-or-equal": "x <= y is x < y or x == y",
     "not-not": "Not(Not(x)) is x",
     "where-same": "Where(c, x, x) is x",
+    "idempotent": "Abs, Ceil, Floor, Round and Sign of their own results are these",
     "extremum-of-integers": "Max and Min of integers do not depend on the order",
     "sum-of-integers": "sums and products of integers, which wrap, are the same in any order",
 }
@@ -31,8 +33,12 @@ IEEE: Final = {
 
 RUNTIME: Final = {
     "constants-by-runtime": "what has constant operands alone was computed by onnxruntime",
-    "extremum-commutes": "Max and Min of floats do not depend on the order of operands",
-    "clip-is-min-of-max": "Clip(x, low, high) is Min(Max(x, low), high)",
+    "no-zeros-meet": "Max and Min of floats do not depend on the order where no zeros are equal",
+    "clip-keeps-equals": "Clip, Relu, Max, Min by numbers keep NaN and what is equal to a bound; "
+    "an absent bound of Clip is the furthest finite number",
+    "pow-is-product": "x to the power of 1, 2 or 3 is x, x * x, (x * x) * x",
+    "zero-sign-unread": "Abs, Cos, Cosh, Exp, HardSigmoid, Sigmoid and Softplus are the same of "
+    "-0.0 and 0.0",
     "one-product-for-each-element": "an element of MatMul, Gemm or Conv depends on its row of the "
     "first operand and its column of the second alone, not on where it is",
     "one-list-for-each-element": "an element of a reduction, pooling or normalization depends on "

@@ -7,15 +7,24 @@ from typing import Final
 
 from tiered.certify.call import Call, Results
 from tiered.certify.evaluate import free_terms
+from tiered.certify.rules.arithmetic import ARITHMETIC
+from tiered.certify.rules.casts import CASTS
 from tiered.certify.rules.constant import CONSTANTS
-from tiered.certify.rules.elementwise import ELEMENTWISE
+from tiered.certify.rules.elementwise import PLAIN
+from tiered.certify.rules.extrema import EXTREMA
 from tiered.certify.rules.flow import FLOW
 from tiered.certify.rules.lists import LISTS
+from tiered.certify.rules.logic import LOGIC
 from tiered.certify.rules.moves import MOVES
+from tiered.certify.rules.quantized import QUANTIZED
+from tiered.certify.rules.sequences import SEQUENCES
 from tiered.certify.terms import Array, constants
 
 Rule = Callable[[Call], Results]
-RULES: Final[dict[str, Rule]] = {**MOVES, **CONSTANTS, **ELEMENTWISE, **LISTS, **FLOW}
+RULES: Final[dict[str, Rule]] = {
+    **MOVES, **CONSTANTS, **PLAIN, **ARITHMETIC, **EXTREMA, **LOGIC, **CASTS, **LISTS, **QUANTIZED,
+    **SEQUENCES, **FLOW,
+}  # fmt: skip
 
 
 class Bits:

@@ -38,6 +38,9 @@ class Around(Protocol):
     @property
     def trusts_runtime(self) -> bool: ...
     @property
+    def unrolls(self) -> bool: ...
+    def size(self, key: tuple[object, ...]) -> int: ...
+    @property
     def opsets(self) -> Mapping[str, int]: ...
     def free(self, kind: TensorType, key: tuple[object, ...]) -> Tensor: ...
     def body(self, body: onnx.GraphProto, inputs: Sequence[Tensor]) -> list[Tensor]: ...
@@ -49,6 +52,7 @@ class Call:
     Attributes:
         scope: the names around it, for bodies.
         axioms: those that its rule used.
+        signed_zeros: whether zeros of both signs are different numbers; not over the reals.
     """
 
     def __init__(
@@ -65,6 +69,7 @@ class Call:
         self.domain = domain
         self.scope = scope
         self.axioms: set[str] = set()
+        self.signed_zeros = True
 
     @cached_property
     def attributes(self) -> dict[str, Any]:

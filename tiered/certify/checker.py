@@ -7,7 +7,7 @@ all outputs, at all sizes that are tried, are a proof for every value of the inp
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
@@ -19,10 +19,10 @@ from tiered.certify.bits import RULES, Bits
 from tiered.certify.call import Call, Domain, Results, constant
 from tiered.certify.contrib import REALS_AND_CONTRIB
 from tiered.certify.evaluate import Scope, Setting
-from tiered.certify.problem import Problem, Side
+from tiered.certify.problem import Assumed, Problem, Side
 from tiered.certify.sizes import Sizes
 from tiered.certify.terms import Array
-from tiered.certify.values import Tensor, Unproved, class_of, numpy_dtype
+from tiered.certify.values import Tensor, TensorList, Unproved, class_of, numpy_dtype
 from tiered.graph.core.dtypes import float_info
 from tiered.graph.core.types import TensorType
 
@@ -75,6 +75,7 @@ class Method:
     domain: Callable[[Problem], Domain]
     rules: dict[str, Callable[[Call], Results]]
     trusts_runtime: bool = False
+    unrolls: bool = False
 
 
 def _affine(problem: Problem) -> Affine:
@@ -88,6 +89,7 @@ def _affine(problem: Problem) -> Affine:
 METHODS: Final = (
     Method("bits", lambda _: Bits(), RULES),
     Method("bits", lambda _: Bits(), RULES, trusts_runtime=True),
+    Method("bits", lambda _: Bits(), RULES, trusts_runtime=True, unrolls=True),
     Method("reals", _affine, REALS_AND_CONTRIB, trusts_runtime=True),
 )
 
@@ -104,7 +106,18 @@ class Checker:
         self._known: dict[Hashable, Proof] = {}
 
     def prove(self, problem: Problem, *, bits_only: bool = False) -> Proof:
-        """Return the proof in the first domain that has one; else the reason of the first."""
+        """Return the proof in the first domain that has one; else the reason of the first.
+
+        Where a shape is computed from integers outside of the region, these are tried at sizes.
+        """
+        proof = self._proof_of(problem, bits_only=bits_only)
+        assuming = None if proof.is_proved or proof.differs else problem.assuming()
+        if assuming is not None:
+            found = self._proof_of(assuming, bits_only=bits_only)
+            return found if found.is_proved else proof
+        return proof
+
+    def _proof_of(self, problem: Problem, *, bits_only: bool) -> Proof:
         failed: Proof | None = None
         shared = problem.shared()
         for methods in self._by_domain():
@@ -132,6 +145,8 @@ def _first(problem: Problem, abstract: frozenset[str], methods: Sequence[Method]
     """Return the proof of the first method that has one, else the reason of the first."""
     failed: Proof | None = None
     for method in methods:
+        if method.unrolls and not problem.has_loops:
+            continue
         proof = _proof(problem, method, abstract)
         if proof.is_proved:
             return proof
@@ -154,7 +169,6 @@ def _proof(problem: Problem, method: Method, abstract: frozenset[str]) -> Proof:
             # The sizes may be none that the model takes.
             refused = refused or str(error)
             continue
-        used = {name: sizes[name] for name in names}
         try:
             after = at.outputs(1)
             wrong = [name for name in problem.outputs if not at.equal(before[name], after[name])]
@@ -163,6 +177,8 @@ def _proof(problem: Problem, method: Method, abstract: frozenset[str]) -> Proof:
         except Illegal as error:
             refused = refused or str(error)
             continue
+        assumed = problem.given.names(sizes) if isinstance(problem.given, Assumed) else ()
+        used = {name: sizes[name] for name in (*names, *at.data_dims, *assumed)}
         if wrong and held and problem.excuses_empty and not any(used.values()):
             empty = f"{wrong[0]} at {_shown(used)}"
         elif wrong:
@@ -186,6 +202,9 @@ def _shown(sizes: Mapping[str, int]) -> str:
 def _equal(domain: Domain, one: Tensor | None, other: Tensor | None) -> bool:
     if one is other:
         return True
+    if isinstance(one, TensorList) and isinstance(other, TensorList):
+        pairs = itertools.zip_longest(one.items, other.items)
+        return all(_equal(domain, *pair) for pair in pairs)
     if one is None or other is None or one.dtype != other.dtype or one.shape != other.shape:
         return False
     try:
@@ -217,8 +236,9 @@ class _At:
         self._problem = problem
         self._sizes = sizes
         self._setting = Setting(
-            method.domain(problem), method.rules, problem.opsets, {}, method.trusts_runtime
-        )
+            method.domain(problem), method.rules, problem.opsets, {},
+            method.trusts_runtime, method.unrolls, sizes,
+        )  # fmt: skip
         self._abstract = abstract
         self._known = problem.given.at(sizes)
         self._values: dict[str, Tensor] = {}
@@ -254,6 +274,11 @@ class _At:
         alone = [axioms for key, axioms in before.items() if not key or key not in after]
         alone += [axioms for key, axioms in after.items() if not key or key not in before]
         return {axiom for each in alone for axiom in each}
+
+    @property
+    def data_dims(self) -> Collection[str]:
+        """The names of dims that depend on data."""
+        return self._setting.dims.values()
 
     @property
     def uses_sizes(self) -> bool:

@@ -7,11 +7,12 @@ their names in the hash, too: two of them are never equal.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
+import numpy as np
 import onnx
 from onnx import shape_inference
 from onnx.defs import OpSchema
@@ -49,8 +50,11 @@ class Setting:
         opsets: the imported versions, by domain.
         functions: the local functions.
         trusts_runtime: whether the axioms of a runtime may be used.
+        unrolls: whether loops of known trip counts are evaluated iteration by iteration.
+        sizes: where dims that depend on data get theirs; None if they have none.
         results: what nodes gave, by content and operands.
         unknowns: the free tensors, by key.
+        dims: the names of dims that depend on data, by key.
     """
 
     domain: Domain
@@ -58,8 +62,11 @@ class Setting:
     opsets: Mapping[str, int]
     functions: Mapping[FunctionKey, onnx.FunctionProto]
     trusts_runtime: bool
+    unrolls: bool = False
+    sizes: MutableMapping[str, int] | None = None
     results: dict[tuple[object, ...], Kept] = field(default_factory=dict)
     unknowns: dict[tuple[object, ...], Tensor] = field(default_factory=dict)
+    dims: dict[tuple[object, ...], str] = field(default_factory=dict)
 
     def free(self, kind: TensorType, key: tuple[object, ...]) -> Tensor:
         """Return a tensor of unknowns that a key identifies: one object for each."""
@@ -76,18 +83,37 @@ class Scope:
         axioms: those that were used, by the key of the node that used them.
     """
 
-    def __init__(self, setting: Setting, outer: Scope | None = None, depth: int = 0) -> None:
-        if depth > _DEPTH:
+    def __init__(
+        self, setting: Setting, outer: Scope | None = None, depth: int = 0, calls: int = 0
+    ) -> None:
+        if depth + calls > _DEPTH:
             raise Unproved("bodies or functions nested too deep")
         self.setting = setting
         self.outer = outer
         self.depth = depth
+        self.calls = calls
         self.values: dict[str, Tensor | None] = {}
         self.axioms: dict[tuple[object, ...], set[str]] = {} if outer is None else outer.axioms
 
     @property
     def trusts_runtime(self) -> bool:
         return self.setting.trusts_runtime
+
+    @property
+    def unrolls(self) -> bool:
+        return self.setting.unrolls
+
+    def size(self, key: tuple[object, ...]) -> int:
+        """Return the size of a dim that depends on data: any one, but one for each key.
+
+        Raises:
+            Unproved: no sizes are tried here.
+        """
+        setting = self.setting
+        if setting.sizes is None:
+            raise Unproved("a shape depends on data")
+        name = setting.dims.setdefault(key, f"data {len(setting.dims)}")
+        return setting.sizes[name]
 
     @property
     def opsets(self) -> Mapping[str, int]:
@@ -103,7 +129,7 @@ class Scope:
         Raises:
             Unproved: one has no terms.
         """
-        inner = Scope(self.setting, self, self.depth + 1)
+        inner = Scope(self.setting, self, self.depth + 1, self.calls)
         if body.sparse_initializer:
             raise Unproved("a body has sparse constants")
         domain = self.setting.domain
@@ -183,7 +209,8 @@ class Scope:
         shared = self.setting
         if any(shared.opsets.get(domain, version) != version for domain, version in opsets.items()):
             raise Unproved(f"function {function.name} imports other opsets than the model")
-        inner = Scope(shared, None, self.depth + 1)
+        # The depth is that of bodies: a call computes what its nodes would compute here.
+        inner = Scope(shared, None, self.depth, self.calls + 1)
         inner.axioms = self.axioms
         padded = [*inputs, *[None] * (len(function.input) - len(inputs))]
         inner.values.update(zip(function.input, padded, strict=False))
@@ -226,16 +253,20 @@ def opaque(call: Call) -> Results:
     node = call.node
     if node.op_type in _BODIES and not node.domain:
         raise Unproved(f"{node.op_type} has no rule")
-    types = types_of_results(call)
     is_known = is_known_function(call.op, node.domain, call.opset)
     if is_known and all(x is None or x.known is not None for x in call.inputs):
         from tiered.certify.constants import run_node
 
-        return run_node(call)
-    held: list[object] = [None if x is None else x.key for x in call.inputs]
+        try:
+            return run_node(call)
+        except Unproved:
+            # What fails at run time is a function of its operands as well.
+            pass
+    held: list[object] = [None if x is None else x.key for x in _needed(call)]
     if not is_known:
         held.append(("named", tuple(node.output)))
-    content = content_of(node)
+    content = content_of(_counted(call), with_outputs=node.op_type == "BatchNormalization")
+    types = types_of_results(call, (content, *held))
     made: list[Tensor | None] = []
     for index, kind in enumerate(types):
         if kind is None:
@@ -244,6 +275,50 @@ def opaque(call: Call) -> Results:
         key = ("opaque", content, index, *held)
         made.append(call.scope.free(kind, key))
     return made
+
+
+_ZERO_IF_ABSENT: Final = {
+    "GRU": (3, 5),
+    "LSTM": (3, 5, 6, 7),
+    "QLinearConv": (8,),
+    "RNN": (3, 5),
+}
+"""Operands that are zeros where they are absent: biases, first states, peepholes."""
+
+
+_AXES: Final = frozenset(
+    ("Compress", "Hardmax", "LpNormalization", "ScatterElements", "TopK", "Unique")
+)
+"""Operators without a rule whose axis is one of their first operand."""
+
+
+def _counted(call: Call) -> onnx.NodeProto:
+    """Return a node whose axis counts from the front."""
+    node, axis = call.node, call.get("axis")
+    if node.domain or call.op not in _AXES or axis is None or axis >= 0:
+        return node
+    made = onnx.NodeProto()
+    made.CopyFrom(node)
+    for each in made.attribute:
+        if each.name == "axis":
+            each.i = axis + call.operand(0).rank
+    return made
+
+
+def _needed(call: Call) -> list[Tensor | None]:
+    """Return the operands without those that say what their absence says."""
+    places = () if call.node.domain else _ZERO_IF_ABSENT.get(call.op, ())
+    found = [
+        None if at in places and x is not None and _is_zero(x) else x
+        for at, x in enumerate(call.inputs)
+    ]
+    while found and found[-1] is None:
+        found.pop()
+    return found
+
+
+def _is_zero(x: Tensor) -> bool:
+    return x.known is not None and not x.known.any() and not np.signbit(x.known).any()
 
 
 def free(domain: Domain, kind: TensorType, key: tuple[object, ...]) -> Tensor:
@@ -271,8 +346,10 @@ def is_known_function(op: str, domain: str, opset: int) -> bool:
     return kind != OpSchema.NodeDeterminism.NonDeterministic
 
 
-def types_of_results(call: Call) -> list[TensorType | None]:
+def types_of_results(call: Call, key: tuple[object, ...]) -> list[TensorType | None]:
     """Return the types of a node's results, as onnx infers them from concrete operands.
+
+    Dims that depend on data have a size for each key.
 
     Raises:
         Unproved: it infers no shape.
@@ -287,10 +364,17 @@ def types_of_results(call: Call) -> list[TensorType | None]:
         kind = None if proto is None else read_type(proto)
         if not isinstance(kind, TensorType) or kind.shape is None:
             raise Unproved(f"no rule for {_label(call.node)}, and no shape of its results")
-        if not all(isinstance(size, int) for size in kind.shape):
-            raise Unproved(f"the shape of {_label(call.node)} depends on data")
-        made.append(kind)
+        shape = [
+            size if isinstance(size, int) else call.scope.size((*key, name_of(size, len(made), at)))
+            for at, size in enumerate(kind.shape)
+        ]
+        made.append(TensorType(kind.dtype, tuple(shape)))
     return made
+
+
+def name_of(dim: object, index: int, axis: int) -> object:
+    """Return what identifies a dim that depends on data: results may share one by name."""
+    return dim if isinstance(dim, str) else (index, axis)
 
 
 def _label(node: onnx.NodeProto) -> str:

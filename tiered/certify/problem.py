@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Final
 
+import numpy as np
 import onnx
 
 from tiered.certify.sizes import Sizes, assignments
@@ -15,6 +17,12 @@ from tiered.graph.core.tensor import Tensor as Stored
 from tiered.graph.shape_inference.symbolic_dims import Poly, Size
 from tiered.verify.extract import names_read
 
+ASSUMED: Final = 8
+"""Tensors of more integers are not assumed to be shapes."""
+_INTEGERS: Final = {
+    int(onnx.TensorProto.INT64): np.dtype(np.int64),
+    int(onnx.TensorProto.INT32): np.dtype(np.int32),
+}
 ABSTRACT: Final = 16
 """Constants of more elements that both sides read are unknowns at first: any numbers will do."""
 FunctionKey = tuple[str, str, str]
@@ -62,10 +70,10 @@ def size_at(size: Size, sizes: Sizes) -> int:
     return total
 
 
-def content_of(node: onnx.NodeProto) -> bytes:
+def content_of(node: onnx.NodeProto, *, with_outputs: bool = True) -> bytes:
     """Return a node's operator and attributes, and which outputs it has, as bytes."""
     held = [each.SerializeToString(deterministic=True) for each in node.attribute]
-    present = bytes(bool(name) for name in node.output)
+    present = bytes(bool(name) for name in node.output if with_outputs)
     names = (node.domain, node.op_type, node.overload)
     return b"\0".join([*(name.encode() for name in names), present, *sorted(held)])
 
@@ -97,6 +105,32 @@ class Given:
         return {}
 
 
+class Assumed(Given):
+    """Small integers that borders are assumed to have: they are tried at some sizes, as dims are.
+
+    Args:
+        known: what borders are known to be.
+        borders: the others, by name.
+    """
+
+    def __init__(self, known: Given, borders: Mapping[str, Border]) -> None:
+        self._known = known
+        self._borders = borders
+
+    def at(self, sizes: Sizes) -> Mapping[str, Array]:
+        found = dict(self._known.at(sizes))
+        for name, border in self._borders.items():
+            shape = border.shape(sizes)
+            if name not in found and shape is not None and math.prod(shape) <= ASSUMED:
+                numbers = [sizes[f"{name}({at})"] for at in range(math.prod(shape))]
+                found[name] = np.asarray(numbers, _INTEGERS[border.dtype]).reshape(shape)
+        return found
+
+    def names(self, sizes: Sizes) -> list[str]:
+        """Return the names of the numbers, as of dims."""
+        return [name for name in sizes if name.split("(", 1)[0] in self._borders]
+
+
 @dataclass(frozen=True)
 class Problem:
     """Do two sides compute the same outputs from the same borders?
@@ -118,6 +152,15 @@ class Problem:
     given: Given = field(default_factory=Given)
     sizes: Sequence[Sizes] = field(default_factory=assignments)
     excuses_empty: bool = False
+
+    def assuming(self) -> Problem | None:
+        """Return the problem with integers that may be shapes or places; None if there are none."""
+        borders = {
+            name: border
+            for name, border in self.borders.items()
+            if border.dtype in _INTEGERS and border.dims is not None and len(border.dims) <= 1
+        }
+        return replace(self, given=Assumed(self.given, borders)) if borders else None
 
     def shared(self) -> frozenset[str]:
         """Return the large constants that are the same on both sides, or on one side alone before.
@@ -164,6 +207,20 @@ class Problem:
         return tuple(
             None if each is None else (each.dtype.str, each.shape, each.tobytes()) for each in found
         )
+
+    @cached_property
+    def has_loops(self) -> bool:
+        """Whether a node is a loop, also one of a body or of a local function."""
+        nodes = [node for side in self.sides for node in side.nodes]
+        nodes += [
+            node for side in self.sides for each in side.functions.values() for node in each.node
+        ]
+        while nodes:
+            node = nodes.pop()
+            if node.op_type in ("Loop", "Scan") and not node.domain:
+                return True
+            nodes += [inner for each in node.attribute for inner in each.g.node]
+        return False
 
     def dim_names(self) -> list[str]:
         """Return the names of all dims, sorted."""

@@ -15,7 +15,7 @@ from tiered.certify.affine import AFFINE, Affine, of_atoms
 from tiered.certify.bits import RULES as ON_BITS, Bits
 from tiered.certify.call import Call, NoRule, Results, axis_of
 from tiered.certify.rules.elementwise import (
-    ELEMENTWISE,
+    PLAIN,
     broadcast,
     dtype_of_result,
     known,
@@ -46,13 +46,17 @@ def lifted(rule: Rule) -> Rule:
         inputs = [None if x is None else _as_terms(domain, x) for x in call.inputs]
         inner = Call(call.node, inputs, call.opset, Bits(), call.scope)
         inner.axioms = call.axioms
+        inner.signed_zeros = False
         return [None if y is None else _as_elements(call, y) for y in rule(inner)]
 
     return on_terms
 
 
 def _as_terms(domain: Affine, x: Tensor) -> Tensor:
-    return Tensor(x.dtype, x.shape, lambda: domain.plain(x.terms), x.known, exact=x.exact)
+    made = Tensor(x.dtype, x.shape, lambda: domain.plain(x.terms), x.known, exact=x.exact)
+    # Forms come from rules on terms alone: what they hold has terms.
+    made.form = x.form
+    return made
 
 
 def _as_elements(call: Call, y: Tensor) -> Tensor:
@@ -63,7 +67,9 @@ def _as_elements(call: Call, y: Tensor) -> Tensor:
         terms = y.terms
         return terms if terms.dtype == AFFINE else of_atoms(terms)
 
-    return call.made(y.dtype, y.shape, make)
+    made = call.made(y.dtype, y.shape, make)
+    made.form = y.form
+    return made
 
 
 def function(call: Call) -> Results:
@@ -87,7 +93,7 @@ def function(call: Call) -> Results:
 def _arithmetic(call: Call, make: Callable[..., Array]) -> Results:
     tensors = [x for x in call.inputs if x is not None]
     if class_of(tensors[0].dtype) != "float":
-        return lifted(ELEMENTWISE[call.op])(call)
+        return lifted(ON_BITS[call.op])(call)
     shape = broadcast(tensors)
     numbers = [x.known for x in tensors if x.known is not None]
     if len(numbers) == len(tensors):
@@ -162,7 +168,7 @@ def cast(call: Call) -> Results:
     to = call.operand(1).dtype if call.op == "CastLike" else call.attributes["to"]
     if x.known is None and class_of(x.dtype) == class_of(to) == "float" and holds(to, x.dtype):
         return [call.made(to, x.shape, lambda: x.terms, exact=x.exact)]
-    return lifted(ELEMENTWISE["Cast"])(call)
+    return lifted(ON_BITS["Cast"])(call)
 
 
 def relu(call: Call) -> Results:
@@ -353,13 +359,12 @@ def gelu(call: Call) -> Results:
     return [call.made(x.dtype, x.shape, make)]
 
 
-_FUNCTIONS: Final = tuple(name for name, rule in ELEMENTWISE.items() if rule is ELEMENTWISE["Erf"])
 REALS: Final[dict[str, Rule]] = {
     **{name: lifted(rule) for name, rule in ON_BITS.items()},
     **MOVES,
     **FLOW,
     **{name: ON_BITS[name] for name in ("Constant", "ConstantOfShape", "Range")},
-    **dict.fromkeys(_FUNCTIONS, function),
+    **dict.fromkeys(PLAIN, function),
     "Add": add,
     "BatchNormalization": batch_normalization,
     "Cast": cast,

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from tiered.certify.forms import Form
 from tiered.certify.terms import Array, digest, kind_of
 from tiered.graph.core.dtypes import DataType, is_float
 
@@ -29,9 +30,10 @@ class Tensor:
         shape: its sizes.
         known: its numbers, if it is a constant.
         exact: the narrowest dtype that holds all its elements exactly: that of before a Cast.
+        form: how it was computed, where rules of its consumers ask; None for most.
     """
 
-    __slots__ = ("_digest", "_key", "_make", "_terms", "dtype", "exact", "known", "shape")
+    __slots__ = ("_digest", "_key", "_make", "_terms", "dtype", "exact", "form", "known", "shape")
 
     def __init__(
         self,
@@ -47,6 +49,7 @@ class Tensor:
         self.shape = tuple(shape)
         self.known = known
         self.exact = dtype if exact is None else exact
+        self.form: Form | None = None
         self._make = make
         self._terms: Array | None = None
         self._key = key
@@ -98,6 +101,28 @@ class Tensor:
     def integers(self, what: str) -> list[int]:
         """Return its numbers as a list of integers; raises as `numbers`."""
         return [int(number) for number in self.numbers(what).reshape(-1)]
+
+
+class TensorList(Tensor):
+    """A sequence of tensors.
+
+    Attributes:
+        items: its tensors.
+    """
+
+    __slots__ = ("items",)
+
+    def __init__(self, dtype: int, items: Sequence[Tensor]) -> None:
+        super().__init__(dtype, (), _no_terms)
+        self.items = tuple(items)
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        return (self.dtype, "sequence", *(item.key for item in self.items))
+
+
+def _no_terms() -> Array:
+    raise Unproved("a sequence is no tensor")
 
 
 def _content(numbers: Array) -> bytes:

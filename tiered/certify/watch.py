@@ -10,6 +10,7 @@ from tiered.certify.regions import KnownSizes, problem_of
 from tiered.certify.values import Unproved
 from tiered.graph import Model, Stamp
 from tiered.graph.core.types import TensorType
+from tiered.graph.shape_inference.symbolic_dims import size_of_dim
 from tiered.verify.changed_region import Inside, changed_nodes, grown, region_of
 from tiered.verify.extract import Part
 from tiered.verify.live_extract import advance, is_harmless, part_of
@@ -24,8 +25,14 @@ def border_of(model: Model, name: str) -> Border | None:
     if value is None or not isinstance(value.type, TensorType):
         return None
     dims = value.type.shape
-    sizes = None if dims is None else tuple(model.dims.size(dim) for dim in dims)
-    return Border(value.type.dtype, sizes)
+    if dims is None:
+        return Border(value.type.dtype, None)
+    # A dim of which nothing is known may have any size.
+    sizes = [model.dims.size(dim) for dim in dims]
+    named = [
+        size_of_dim(f"{name}[{axis}]") if size is None else size for axis, size in enumerate(sizes)
+    ]
+    return Border(value.type.dtype, tuple(named))
 
 
 class Watched:

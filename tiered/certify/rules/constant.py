@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import onnx
@@ -18,13 +18,15 @@ _SCALARS: Final = {
     "value_int": np.int64,
     "value_floats": np.float32,
     "value_ints": np.int64,
+    "value_string": np.object_,
+    "value_strings": np.object_,
 }
 
 
 def constant(call: Call) -> Results:
     for name, dtype in _SCALARS.items():
         if name in call.attributes:
-            numbers = np.asarray(call.attributes[name], dtype)
+            numbers = np.asarray(_decoded(call.attributes[name]), dtype)
             return [call.constant(numbers, _dtype(numbers))]
     tensor = call.get("value")
     if not isinstance(tensor, onnx.TensorProto):
@@ -55,7 +57,14 @@ def range_(call: Call) -> Results:
     return [call.constant(numbers, bounds[0].dtype)]
 
 
+def _decoded(value: Any) -> Any:
+    is_bytes = isinstance(value, list) and value and isinstance(value[0], bytes)
+    return [text.decode("utf-8", "surrogateescape") for text in value] if is_bytes else value
+
+
 def _dtype(numbers: Array) -> int:
+    if numbers.dtype == np.object_:
+        return int(onnx.TensorProto.STRING)
     return int(onnx.helper.np_dtype_to_tensor_dtype(numbers.dtype))
 
 

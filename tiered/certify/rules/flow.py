@@ -11,12 +11,15 @@ from typing import Final
 import numpy as np
 import onnx
 
-from tiered.certify.call import Call, Results
-from tiered.certify.terms import Array, Seed, mix, seed_of
-from tiered.certify.values import Tensor, Unproved
+from tiered.certify.call import Call, Results, axis_of
+from tiered.certify.rules.elementwise import BOOL
+from tiered.certify.rules.logic import chosen_terms
+from tiered.certify.terms import Array
+from tiered.certify.values import Tensor, TensorList, Unproved
 from tiered.graph.core.types import TensorType, tensor_type
 
 Rule = Callable[[Call], Results]
+MOST_TURNS: Final = 64
 
 
 def _present(value: Tensor | None) -> Tensor:
@@ -33,25 +36,31 @@ def if_(call: Call) -> Results:
         return call.scope.body(call.attributes[name], [])
     names = ("then_branch", "else_branch")
     sides = [call.scope.body(call.attributes[name], []) for name in names]
-    seed = seed_of("Where")
     made: list[Tensor | None] = []
     for one, other in zip(*sides, strict=True):
+        if one.key == other.key:
+            made.append(one)
+            continue
+        if isinstance(one, TensorList) or isinstance(other, TensorList):
+            raise Unproved("the branches of an If have different sequences")
         if one.shape != other.shape or one.dtype != other.dtype:
             raise Unproved("the branches of an If have results of different shapes")
-        made.append(_chosen(call, seed, condition, one, other))
+        made.append(_chosen(call, condition, one, other))
     return made
 
 
-def _chosen(call: Call, seed: Seed, condition: Tensor, one: Tensor, other: Tensor) -> Tensor:
+def _chosen(call: Call, condition: Tensor, one: Tensor, other: Tensor) -> Tensor:
     def make() -> Array:
         chosen = condition.terms.reshape(())
-        return np.broadcast_to(mix(seed, chosen, one.terms, other.terms), one.shape)
+        return np.broadcast_to(chosen_terms(chosen, one.terms, other.terms), one.shape)
 
     return call.made(one.dtype, one.shape, make)
 
 
 def loop(call: Call) -> Results:
     """Hash what the body computes of free states with all that the loop reads."""
+    if call.scope.unrolls:
+        return _unrolled_loop(call)
     body = call.attributes["body"]
     states = list(call.inputs[2:])
     int64, boolean = onnx.TensorProto.INT64, onnx.TensorProto.BOOL
@@ -95,6 +104,8 @@ def _of_free(call: Call, body: onnx.GraphProto, kinds: Sequence[TensorType]) -> 
 
 
 def scan(call: Call) -> Results:
+    if call.scope.unrolls and call.opset >= 9:
+        return _unrolled_scan(call)
     body, count = call.attributes["body"], call.attributes["num_scan_inputs"]
     states = [_present(x) for x in call.inputs[: len(call.inputs) - count]]
     scanned = [_present(x) for x in call.inputs[len(states) :]]
@@ -125,6 +136,82 @@ def scan(call: Call) -> Results:
         call.scope.free(TensorType(dtype, shape), (*held, at))
         for at, (dtype, shape) in enumerate(shapes)
     ]
+
+
+# --- iteration by iteration -----------------------------------------------------------------------
+
+
+def _unrolled_loop(call: Call) -> Results:
+    """Evaluate the body once for each iteration; the trip count and the conditions are known."""
+    body, states = call.attributes["body"], [_present(x) for x in call.inputs[2:]]
+    trips = int(call.operand(0).numbers("the trip count of a Loop").reshape(-1)[0])
+    goes_on = call.constant(np.asarray(True), BOOL)
+    first = call.operand(1) if call.has(1) else goes_on
+    collected: list[list[Tensor]] = []
+    condition = first
+    for turn in range(trips):
+        if not condition.numbers("the condition of a Loop").all():
+            break
+        if turn >= MOST_TURNS:
+            raise Unproved(f"a Loop of more than {MOST_TURNS} iterations")
+        count = call.constant(np.asarray(turn, np.int64), int(onnx.TensorProto.INT64))
+        made = call.scope.body(body, [count, goes_on, *states])
+        condition, states = made[0], made[1 : 1 + len(states)]
+        collected.append(made[1 + len(states) :])
+    if len(body.output) > 1 + len(states) and not collected:
+        raise Unproved("a Loop without iterations has scanned outputs")
+    return [*states, *(_stacked(call, list(rows), 0) for rows in zip(*collected, strict=True))]
+
+
+def _unrolled_scan(call: Call) -> Results:
+    """Evaluate the body once for each slice of what is scanned."""
+    body, count = call.attributes["body"], call.attributes["num_scan_inputs"]
+    states = [_present(x) for x in call.inputs[: len(call.inputs) - count]]
+    scanned = [_present(x) for x in call.inputs[len(states) :]]
+    axes = [
+        axis_of(axis, x.rank)
+        for x, axis in zip(scanned, call.get("scan_input_axes") or [0] * count, strict=True)
+    ]
+    length = scanned[0].shape[axes[0]]
+    if not 0 < length <= MOST_TURNS:
+        raise Unproved(f"a Scan of {length} iterations")
+    directions = call.get("scan_input_directions") or [0] * count
+    collected: list[list[Tensor]] = []
+    for turn in range(length):
+        rows = [
+            _row(call, x, axis, length - 1 - turn if is_reverse else turn)
+            for x, axis, is_reverse in zip(scanned, axes, directions, strict=True)
+        ]
+        made = call.scope.body(body, [*states, *rows])
+        states = made[: len(states)]
+        collected.append(made[len(states) :])
+    outputs = [list(rows) for rows in zip(*collected, strict=True)]
+    out_axes = call.get("scan_output_axes") or [0] * len(outputs)
+    backwards = call.get("scan_output_directions") or [0] * len(outputs)
+    return [
+        *states,
+        *(
+            _stacked(call, rows[::-1] if is_reverse else rows, axis_of(axis, rows[0].rank + 1))
+            for rows, axis, is_reverse in zip(outputs, out_axes, backwards, strict=True)
+        ),
+    ]
+
+
+def _row(call: Call, x: Tensor, axis: int, at: int) -> Tensor:
+    shape = (*x.shape[:axis], *x.shape[axis + 1 :])
+    return call.moved(x, lambda a: a.take(at, axis), shape)
+
+
+def _stacked(call: Call, rows: Sequence[Tensor], axis: int) -> Tensor:
+    """Return tensors of one shape as one of a rank more."""
+    first = rows[0]
+    if any(row.shape != first.shape for row in rows):
+        raise Unproved("a loop collects tensors of different shapes")
+    numbers = [row.known for row in rows if row.known is not None]
+    if len(numbers) == len(rows):
+        return call.constant(np.stack(numbers, axis), first.dtype)
+    shape = (*first.shape[:axis], len(rows), *first.shape[axis:])
+    return call.made(first.dtype, shape, lambda: np.stack([row.terms for row in rows], axis))
 
 
 FLOW: Final[dict[str, Rule]] = {"If": if_, "Loop": loop, "Scan": scan}

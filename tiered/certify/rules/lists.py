@@ -231,6 +231,8 @@ def reduce(call: Call) -> Results:
     kept = bool(call.get("keepdims", 1))
     shape = reduced_shape(x.shape, axes, keeps=kept)
     is_whole = class_of(x.dtype) != "float"
+    if _is_of_one(call.op, x, axes):
+        return [call.moved(x, lambda a: a.reshape(shape), shape)]
     if x.known is not None and is_whole and call.op in REDUCED:
         with np.errstate(all="ignore"):
             made = REDUCED[call.op](x.known, axis=tuple(axes), keepdims=kept, **_of(call.op, x))
@@ -251,6 +253,17 @@ def reduce(call: Call) -> Results:
         return listed(seed, lanes(x.terms, axes), is_ordered=not is_free).reshape(shape)
 
     return [call.made(x.dtype, shape, make)]
+
+
+def _is_of_one(op: str, x: Tensor, axes: Sequence[int]) -> bool:
+    """Return whether a reduction is over single elements, and is each of them.
+
+    A sum of floats begins with 0.0, which takes the sign of a zero away.
+    """
+    if any(x.shape[at] != 1 for at in axes):
+        return False
+    is_whole = class_of(x.dtype) != "float"
+    return op in ("ReduceMax", "ReduceMin") or (op in REDUCED and (is_whole or op == "ReduceProd"))
 
 
 def _of(op: str, x: Tensor) -> dict[str, Any]:
@@ -360,7 +373,8 @@ def layer_normalization(call: Call) -> Results:
 
 def batch_normalization(call: Call) -> Results:
     x = call.operand(0)
-    if call.get("training_mode", 0) or len([name for name in call.node.output if name]) > 1:
+    names = call.node.output
+    if call.get("training_mode", 0) or (call.opset < 14 and len([n for n in names if n]) > 1):
         raise Unproved("BatchNormalization in training")
     shape = (x.shape[1], *[1] * (x.rank - 2)) if x.rank > 1 else (1,)
     others = [call.operand(at) for at in range(1, 5)]
@@ -370,34 +384,9 @@ def batch_normalization(call: Call) -> Results:
             x.dtype,
             x.shape,
             lambda: mix(seed, x.terms, *(each.terms.reshape(shape) for each in others)),
-        )
+        ),
+        *[None] * (len(names) - 1),
     ]
-
-
-def quantize(call: Call) -> Results:
-    """QuantizeLinear and DequantizeLinear, each element with its scale and zero point."""
-    x, scale = call.operand(0), call.operand(1)
-    if call.get("block_size", 0):
-        raise NoRule
-    zero = call.operand(2) if call.has(2) else None
-    axis = axis_of(call.get("axis", 1), x.rank) if scale.size > 1 or scale.rank == 1 else 0
-    is_quantized = call.op == "QuantizeLinear"
-    default = call.get("output_dtype", 0) or int(onnx.TensorProto.UINT8)
-    to = (zero.dtype if zero else default) if is_quantized else scale.dtype
-    shape = [-1 if at == axis else 1 for at in range(x.rank)] if scale.size > 1 else []
-    seed = seed_of(call.op, to, x.dtype if is_quantized else "", call.get("saturate", 1))
-    if not is_quantized and call.get("output_dtype", 0) not in (0, scale.dtype):
-        raise NoRule
-    if zero is None:
-        held = to if is_quantized else x.dtype
-        zero = call.constant(np.zeros(scale.shape, numpy_dtype(held)), held)
-    point = zero
-
-    def make() -> Array:
-        terms = mix(seed, x.terms, scale.terms.reshape(shape), point.terms.reshape(shape))
-        return np.broadcast_to(terms, x.shape)
-
-    return [call.made(to, x.shape, make)]
 
 
 _REDUCTIONS: Final = (
@@ -412,14 +401,12 @@ LISTS: Final[dict[str, Rule]] = {
     "BatchNormalization": batch_normalization,
     "Conv": conv,
     "CumSum": cumsum,
-    "DequantizeLinear": quantize,
     "Gemm": gemm,
     "LayerNormalization": layer_normalization,
     "LogSoftmax": softmax,
     "LpPool": pool,
     "MatMul": matmul,
     "MaxPool": pool,
-    "QuantizeLinear": quantize,
     "RMSNormalization": layer_normalization,
     "Softmax": softmax,
 }

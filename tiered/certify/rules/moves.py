@@ -112,10 +112,10 @@ def split(call: Call) -> Results:
         raise Unproved("Split into sizes that do not fit")
     ends = np.cumsum(sizes)
     parts = [slice(int(end) - size, int(end)) for end, size in zip(ends, sizes, strict=True)]
-    return [_cut(call, x, axis, part) for part in parts]
+    return [cut(call, x, axis, part) for part in parts]
 
 
-def _cut(call: Call, x: Tensor, axis: int, part: slice) -> Tensor:
+def cut(call: Call, x: Tensor, axis: int, part: slice) -> Tensor:
     index = (*[slice(None)] * axis, part)
     shape = list(x.shape)
     shape[axis] = len(range(*part.indices(x.shape[axis])))
@@ -175,7 +175,7 @@ def _places(indices: Tensor) -> Array:
 def _in_range(indices: Array, size: int) -> Array:
     found = indices.astype(np.int64)
     if found.size and (found.min() < -size or found.max() >= size):
-        raise Unproved("an index out of range")
+        raise NoRule  # an error is a function of the operands, too
     return np.where(found < 0, found + size, found)
 
 
@@ -243,6 +243,8 @@ def pad(call: Call) -> Results:
     x, mode = call.operand(0), call.get("mode", "constant")
     pads = call.integers("pads", 1)
     assert pads is not None
+    if not any(pads):
+        return [x]
     axes = call.integers("axes", 3) if call.has(3) else None
     places = range(x.rank) if axes is None else [axis_of(axis, x.rank) for axis in axes]
     widths = [(0, 0)] * x.rank
@@ -333,10 +335,12 @@ def size_of(call: Call) -> Results:
 
 
 def dropout(call: Call) -> Results:
-    is_training = call.has(2) and call.operand(2).numbers("training_mode of Dropout").any()
-    if is_training:
-        raise Unproved("Dropout in training is random")
     x = call.operand(0)
+    ratio = call.operand(1).known if call.has(1) else np.asarray(call.get("ratio", 0.5))
+    # A ratio of 0 drops nothing.
+    is_inert = ratio is not None and not ratio.any() and len(call.node.output) == 1
+    if not is_inert and call.has(2) and call.operand(2).numbers("training_mode of Dropout").any():
+        raise Unproved("Dropout in training is random")
     mask = call.constant(np.ones(x.shape, bool), onnx.TensorProto.BOOL)
     return [x, mask][: len(call.node.output)]
 

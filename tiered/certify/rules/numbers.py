@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from tiered.certify.call import NoRule
 from tiered.certify.terms import Array, kind_of
-from tiered.certify.values import Unproved
 
 Numbers = Callable[..., Any]
 
@@ -20,14 +20,14 @@ def _divided(x: Array, y: Array) -> Any:
     if kind_of(x.dtype) != "integer":
         return x / y
     if (y == 0).any():
-        raise Unproved("an integer is divided by zero")
+        raise NoRule  # an error is a function of the operands, too
     quotient = np.abs(x) // np.abs(y)
     return np.where((x < 0) != (y < 0), -quotient, quotient).astype(x.dtype)
 
 
 def _remainder(x: Array, y: Array) -> Any:
     if kind_of(x.dtype) != "integer" or (y == 0).any():
-        raise Unproved("Mod of floats, or by zero")
+        raise NoRule
     return np.mod(x, y)
 
 

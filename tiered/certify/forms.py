@@ -1,0 +1,79 @@
+"""How a tensor was computed, where a rule of its consumer asks: clamps, choices, quantised numbers.
+
+A form says the same as the terms of its tensor. A rule that does not know it reads the terms.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tiered.certify.terms import Array
+    from tiered.certify.values import Tensor
+
+
+@dataclass(frozen=True)
+class Clamp:
+    """`base` below `high` and above `low`: an element between them, or equal to one, is kept.
+
+    Attributes:
+        low: numbers; the least of the dtype (-Inf of floats) where there is no bound.
+        high: numbers, at least `low`.
+    """
+
+    base: Tensor
+    low: Array
+    high: Array
+
+
+@dataclass(frozen=True)
+class Extremum:
+    """Max or Min of several tensors and numbers, whose order does not matter."""
+
+    op: str
+    parts: tuple[Tensor, ...]
+    bound: Array | None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """`one` where a condition holds, else `other`."""
+
+    condition: Tensor
+    one: Tensor
+    other: Tensor
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """The result of an operator that changes nothing if it is applied again."""
+
+    ops: frozenset[str]
+
+
+@dataclass(frozen=True)
+class WithoutSign:
+    """A tensor plus zero: `base`, but for the signs of its zeros."""
+
+    base: Tensor
+
+
+@dataclass(frozen=True)
+class Dequantized:
+    """What DequantizeLinear made of integers, by numbers for scales and zero points."""
+
+    integers: Tensor
+    scale: Array
+    zero: Array
+    axis: int
+
+
+@dataclass(frozen=True)
+class Flipped:
+    """Signed integers of 8 bits: those of `unsigned`, an unsigned tensor, minus 128."""
+
+    unsigned: Tensor
+
+
+Form = Clamp | Extremum | Choice | Fixed | WithoutSign | Dequantized | Flipped

@@ -1,0 +1,58 @@
+"""Casts on bits: a dtype that has all numbers of another one changes no term."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from tiered.certify.call import Call, Results
+from tiered.certify.forms import Choice
+from tiered.certify.rules import numbers as exact_numbers
+from tiered.certify.rules.logic import chosen_terms
+from tiered.certify.terms import mix, seed_of
+from tiered.certify.values import Tensor, class_of, holds, numpy_dtype
+from tiered.graph.core.dtypes import DataType
+
+Rule = Callable[[Call], Results]
+
+
+def cast(call: Call) -> Results:
+    x = call.operand(0)
+    to = call.operand(1).dtype if call.op == "CastLike" else call.attributes["to"]
+    return [cast_to(call, x, to)]
+
+
+def cast_to(call: Call, x: Tensor, to: int) -> Tensor:
+    """Return a tensor in another dtype; a dtype that has all its numbers changes no term."""
+    if to == x.dtype:
+        return x
+    if x.known is not None:
+        found = exact_numbers.cast(x.known, numpy_dtype(to))
+        if found is None:
+            from tiered.certify.constants import run_node
+
+            (result,) = run_node(call)
+            assert result is not None
+            return result
+        return call.constant(found, to)
+    if holds(to, x.exact):
+        call.axioms.add("cast-wider")
+        return call.made(to, x.shape, lambda: x.terms, exact=x.exact)
+    kinds = class_of(x.dtype), class_of(to)
+    # A bool is 0 or 1 in every dtype of a class.
+    target = kinds[1] if kinds[0] == "bool" or kinds[1] == "bool" else to
+    is_small = DataType(to).name.startswith("FLOAT8")
+    how = (call.get("saturate", 1), call.get("round_mode", "")) if is_small else ()
+    held = x.form
+    if isinstance(held, Choice) and held.one.known is not None and held.other.known is not None:
+        one, other = (cast_to(call, each, to) for each in (held.one, held.other))
+        made = call.made(
+            to, x.shape, lambda: chosen_terms(held.condition.terms, one.terms, other.terms)
+        )
+        made.form = Choice(held.condition, one, other)
+        return made
+    seed = seed_of("Cast", kinds[0], target, *how)
+    return call.made(to, x.shape, lambda: mix(seed, x.terms))
+
+
+CASTS: Final[dict[str, Rule]] = {"Cast": cast, "CastLike": cast}
