@@ -96,7 +96,8 @@ def main(
         row = rows[file.stem] = Row(*known[key])
         counts = ", ".join(f"{count:,} {how}" for how, count in row.counts.items())
         print(f"{file.stem:24}{row.time:>7.2f}{row.memory:>7.2f}  {counts}", flush=True)
-    time, memory = (statistics.median(row[at] for row in rows.values()) for at in (0, 1))
+    time = statistics.median(row.time for row in rows.values())
+    memory = statistics.median(row.memory for row in rows.values())
     total, left = Counter[str](), Counter[str]()
     for row in rows.values():
         total.update(row.counts)
@@ -108,4 +109,6 @@ def main(
 
 
 if __name__ == "__main__":
-    cyclopts.run(main)
+    app = cyclopts.App(result_action="return_value")
+    app.default(main)
+    app()

@@ -101,6 +101,17 @@ def test_where_same() -> None:
     assert same(np.where(X > Y, X, X), X)
 
 
+def test_less_or_equal() -> None:
+    assert ((X <= Y) == ((X < Y) | (X == Y))).all()
+
+
+def test_idempotent() -> None:
+    once = {op: op(HALVES) for op in (np.abs, np.ceil, np.floor, np.rint, np.sign)}
+    assert all(same(op(found), found) for op, found in once.items())
+    whole = (np.ceil, np.floor, np.rint)
+    assert all(same(op(once[other]), once[other]) for op in whole for other in whole)
+
+
 def test_extremum_of_integers() -> None:
     assert (np.maximum(M, N) == np.maximum(N, M)).all()
     assert (np.minimum(M, N) == np.minimum(N, M)).all()

@@ -36,6 +36,7 @@ RUNTIME: Final = {
     "no-zeros-meet": "Max and Min of floats do not depend on the order where no zeros are equal",
     "clip-keeps-equals": "Clip, Relu, Max, Min by numbers keep NaN and what is equal to a bound; "
     "an absent bound of Clip is the furthest finite number",
+    "quantized-again": "DequantizeLinear and QuantizeLinear round as their definitions in float32",
     "pow-is-product": "x to the power of 1, 2 or 3 is x, x * x, (x * x) * x",
     "zero-sign-unread": "Abs, Cos, Cosh, Exp, HardSigmoid, Sigmoid and Softplus are the same of "
     "-0.0 and 0.0",

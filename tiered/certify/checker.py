@@ -19,7 +19,7 @@ from tiered.certify.bits import RULES, Bits
 from tiered.certify.call import Call, Domain, Results, constant
 from tiered.certify.contrib import REALS_AND_CONTRIB
 from tiered.certify.evaluate import Scope, Setting
-from tiered.certify.problem import Assumed, Problem, Side
+from tiered.certify.problem import Problem, Side
 from tiered.certify.sizes import Sizes
 from tiered.certify.terms import Array
 from tiered.certify.values import Tensor, TensorList, Unproved, class_of, numpy_dtype
@@ -160,8 +160,9 @@ def _proof(problem: Problem, method: Method, abstract: frozenset[str]) -> Proof:
     axioms: set[str] = set()
     held: list[Mapping[str, int]] = []
     refused, empty, bound = "", "", 0.0
-    names = problem.dim_names()
     for sizes in problem.sizes:
+        if sizes.for_ranks and not problem.has_unknown_ranks:
+            continue
         at = _At(problem, method, sizes, abstract)
         try:
             before = at.outputs(0)
@@ -177,8 +178,7 @@ def _proof(problem: Problem, method: Method, abstract: frozenset[str]) -> Proof:
         except Illegal as error:
             refused = refused or str(error)
             continue
-        assumed = problem.given.names(sizes) if isinstance(problem.given, Assumed) else ()
-        used = {name: sizes[name] for name in (*names, *at.data_dims, *assumed)}
+        used = {**problem.used(sizes), **{name: sizes[name] for name in at.data_dims}}
         if wrong and held and problem.excuses_empty and not any(used.values()):
             empty = f"{wrong[0]} at {_shown(used)}"
         elif wrong:

@@ -8,7 +8,7 @@ their names in the hash, too: two of them are never equal.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
@@ -172,7 +172,8 @@ class Scope:
             return self._called(node, function, inputs)
         if node.op_type in _BODIES and not node.domain:
             return self._evaluated(node, inputs, ())
-        key = (content_of(node), *(id(x) for x in inputs))
+        version = _since(node.op_type, node.domain, setting.opsets.get(node.domain, 1))
+        key = (content_of(node), version, *(id(x) for x in inputs))
         if not is_known_function(node.op_type, node.domain, setting.opsets.get(node.domain, 1)):
             key = (*key, *node.output)
         known = setting.results.get(key)
@@ -206,9 +207,7 @@ class Scope:
     ) -> Results:
         """Return what a call of a local function gives: its nodes are evaluated here."""
         opsets = {each.domain: each.version for each in function.opset_import}
-        shared = self.setting
-        if any(shared.opsets.get(domain, version) != version for domain, version in opsets.items()):
-            raise Unproved(f"function {function.name} imports other opsets than the model")
+        shared = replace(self.setting, opsets={**self.setting.opsets, **opsets})
         # The depth is that of bodies: a call computes what its nodes would compute here.
         inner = Scope(shared, None, self.depth, self.calls + 1)
         inner.axioms = self.axioms
@@ -266,6 +265,7 @@ def opaque(call: Call) -> Results:
     if not is_known:
         held.append(("named", tuple(node.output)))
     content = content_of(_counted(call), with_outputs=node.op_type == "BatchNormalization")
+    held.append(_since(call.op, node.domain, call.opset))
     types = types_of_results(call, (content, *held))
     made: list[Tensor | None] = []
     for index, kind in enumerate(types):
@@ -344,6 +344,13 @@ def is_known_function(op: str, domain: str, opset: int) -> bool:
         return False
     kind = getattr(schema, "node_determinism", None)
     return kind != OpSchema.NodeDeterminism.NonDeterministic
+
+
+@lru_cache(maxsize=2048)
+def _since(op: str, domain: str, opset: int) -> int:
+    """Return the version of an operator in an opset; two versions are two operators."""
+    schema = schema_of(op, domain, opset)
+    return opset if schema is None else int(schema.since_version)
 
 
 def types_of_results(call: Call, key: tuple[object, ...]) -> list[TensorType | None]:

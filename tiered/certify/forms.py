@@ -69,11 +69,4 @@ class Dequantized:
     axis: int
 
 
-@dataclass(frozen=True)
-class Flipped:
-    """Signed integers of 8 bits: those of `unsigned`, an unsigned tensor, minus 128."""
-
-    unsigned: Tensor
-
-
-Form = Clamp | Extremum | Choice | Fixed | WithoutSign | Dequantized | Flipped
+Form = Clamp | Extremum | Choice | Fixed | WithoutSign | Dequantized

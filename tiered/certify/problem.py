@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import onnx
@@ -19,7 +19,7 @@ from tiered.verify.extract import names_read
 
 ASSUMED: Final = 8
 """Tensors of more integers are not assumed to be shapes."""
-_INTEGERS: Final = {
+_INTEGERS: Final[dict[int, np.dtype[Any]]] = {
     int(onnx.TensorProto.INT64): np.dtype(np.int64),
     int(onnx.TensorProto.INT32): np.dtype(np.int32),
 }
@@ -35,18 +35,24 @@ class Border:
     Attributes:
         dtype: of ONNX.
         dims: sizes, polynomials of names, or None for unknown ones; None for an unknown rank.
+        name: what dims are named after where the rank is not known.
     """
 
     dtype: int
     dims: tuple[Size | None, ...] | None
+    name: str = ""
 
-    def names(self) -> set[str]:
+    def names(self, sizes: Sizes) -> set[str]:
         """Return the names of its dims."""
+        if self.dims is None:
+            return {f"{self.name}[{axis}]" for axis in range(sizes.rank)}
         polys = [dim for dim in self.dims or () if isinstance(dim, Poly)]
         return {name for poly in polys for names, _ in poly.terms for name in names}
 
     def shape(self, sizes: Sizes) -> tuple[int, ...] | None:
         """Return its shape at some sizes; None if it has none."""
+        if self.dims is None and self.name:
+            return tuple(sizes[f"{self.name}[{axis}]"] for axis in range(sizes.rank))
         if self.dims is None or None in self.dims:
             return None
         found = tuple(size_at(dim, sizes) for dim in self.dims if dim is not None)
@@ -222,6 +228,14 @@ class Problem:
             nodes += [inner for each in node.attribute for inner in each.g.node]
         return False
 
-    def dim_names(self) -> list[str]:
-        """Return the names of all dims, sorted."""
-        return sorted({name for border in self.borders.values() for name in border.names()})
+    @cached_property
+    def has_unknown_ranks(self) -> bool:
+        """Whether a border may have any rank."""
+        return any(border.dims is None for border in self.borders.values())
+
+    def used(self, sizes: Sizes) -> dict[str, int]:
+        """Return the sizes of all dims, and the integers that are assumed, sorted by name."""
+        names = {name for border in self.borders.values() for name in border.names(sizes)}
+        if isinstance(self.given, Assumed):
+            names.update(self.given.names(sizes))
+        return {name: sizes[name] for name in sorted(names)}

@@ -64,8 +64,7 @@ def _run(problem: Problem, promise: Promise, sizes: Sizes) -> Ran:
     for sample in samples:
         feeds = {**sample.inputs.feeds, **known}
         comparison = compare(session.run(feeds), other.run(feeds), promise)
-        names = {name: sizes[name] for name in problem.dim_names()}
-        found = Ran(comparison, feeds, names)
+        found = Ran(comparison, feeds, problem.used(sizes))
         if not comparison.ok:
             break
     if found is None or found.comparison.is_empty:

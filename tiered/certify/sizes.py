@@ -13,11 +13,15 @@ class Sizes(dict[str, int]):
 
     Args:
         values: the sizes, in the order in which names are asked for.
+        rank: of tensors of which none is known.
+        for_ranks: whether they are only tried where the rank of a tensor is not known.
     """
 
-    def __init__(self, values: tuple[int, ...]) -> None:
+    def __init__(self, values: tuple[int, ...], rank: int, *, for_ranks: bool = False) -> None:
         super().__init__()
         self.values_ = values
+        self.rank = rank
+        self.for_ranks = for_ranks
 
     def __missing__(self, name: str) -> int:
         size = self.values_[len(self) % len(self.values_)]
@@ -26,5 +30,6 @@ class Sizes(dict[str, int]):
 
 
 def assignments() -> tuple[Sizes, ...]:
-    """Return sizes for dims: unequal primes, other ones, all 1, all 0."""
-    return Sizes(_PRIMES), Sizes(_OTHERS), Sizes((1,)), Sizes((0,))
+    """Return sizes for dims: unequal primes, other ones, all 1, all 0; and some 1 for ranks."""
+    mixed = Sizes((2, 1, 1, 1), 4, for_ranks=True)
+    return Sizes(_PRIMES, 3), Sizes(_OTHERS, 2), Sizes((1,), 4), Sizes((0,), 1), mixed

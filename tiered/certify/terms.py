@@ -131,6 +131,11 @@ def negated(terms: Array, where: Any = True) -> Array:
     return joined(terms["a"] ^ (NEGATIVE[0] * flip), terms["b"] ^ (NEGATIVE[1] * flip))
 
 
+def flipped(terms: Array) -> Array:
+    """Return the terms of unsigned integers of 8 bits minus 128, or of signed ones plus 128."""
+    return joined(terms["a"] ^ _K[2], terms["b"] ^ _K[3])
+
+
 def magnitudes(terms: Array) -> tuple[Array, Array]:
     """Return terms without their sign, and where the sign was."""
     signs = (terms["a"] >> _S63).astype(bool)

@@ -26,7 +26,7 @@ def border_of(model: Model, name: str) -> Border | None:
         return None
     dims = value.type.shape
     if dims is None:
-        return Border(value.type.dtype, None)
+        return Border(value.type.dtype, None, name)
     # A dim of which nothing is known may have any size.
     sizes = [model.dims.size(dim) for dim in dims]
     named = [

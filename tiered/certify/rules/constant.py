@@ -26,7 +26,7 @@ _SCALARS: Final = {
 def constant(call: Call) -> Results:
     for name, dtype in _SCALARS.items():
         if name in call.attributes:
-            numbers = np.asarray(_decoded(call.attributes[name]), dtype)
+            numbers: Array = np.asarray(_decoded(call.attributes[name]), dtype)
             return [call.constant(numbers, _dtype(numbers))]
     tensor = call.get("value")
     if not isinstance(tensor, onnx.TensorProto):

@@ -66,30 +66,36 @@ def extremum(call: Call) -> Results:
     dtype, op = tensors[0].dtype, call.op
     if len(numbers) == len(tensors):
         return [known(call, numbers, dtype)]
-    parts = [x for x in tensors if x.known is None]
     bound = _folded(op, numbers)
+    parts, bound = _flat(op, [x for x in tensors if x.known is None], bound)
     if bound is not None and np.isnan(bound).any():
         return _in_order(call, tensors)
     if call.signed_zeros and class_of(dtype) == "float" and not _never_ties(op, parts, bound):
         return _in_order(call, tensors)
     call.axioms.add("extremum-of-integers" if class_of(dtype) == "integer" else "no-zeros-meet")
+    if len(parts) == 1 and bound is not None:
+        low, high = _none(dtype)
+        low, high = (bound, high) if op == "Max" else (low, bound)
+        return [clamped(call, parts[0], *np.broadcast_arrays(low, high))]
+    return [_unordered(call, op, parts, bound)]
+
+
+def _flat(
+    op: str, parts: Sequence[Tensor], bound: Array | None
+) -> tuple[list[Tensor], Array | None]:
+    """Return what an extremum is of, without those of the same kind inside, and its bound."""
     flat: dict[object, Tensor] = {}
     for part in parts:
         held = part.form
         if isinstance(held, Extremum) and held.op == op:
             flat.update((id(each), each) for each in held.parts)
             bound = _folded(op, [each for each in (bound, held.bound) if each is not None])
-        elif isinstance(held, Clamp) and (own := _own_bound(op, held, dtype)) is not None:
+        elif isinstance(held, Clamp) and (own := _own_bound(op, held, part.dtype)) is not None:
             flat[id(held.base)] = held.base
             bound = own if bound is None else _folded(op, [bound, own])
         else:
             flat[id(part)] = part
-    parts = [*flat.values()]
-    if len(parts) == 1 and bound is not None:
-        low, high = _none(dtype)
-        low, high = (bound, high) if op == "Max" else (low, bound)
-        return [clamped(call, parts[0], *np.broadcast_arrays(low, high))]
-    return [_unordered(call, op, parts, bound)]
+    return [*flat.values()], bound
 
 
 def _own_bound(op: str, form: Clamp, dtype: int) -> Array | None:

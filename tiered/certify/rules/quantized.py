@@ -14,9 +14,9 @@ import onnx
 
 from tiered.certify.call import Call, NoRule, Results, axis_of
 from tiered.certify.constants import run_node
-from tiered.certify.forms import Clamp, Dequantized, Flipped
+from tiered.certify.forms import Clamp, Dequantized
 from tiered.certify.rules.extrema import clamp_of, of_clamp
-from tiered.certify.terms import Array, mix, seed_of
+from tiered.certify.terms import Array, flipped, mix, seed_of
 from tiered.certify.values import Tensor, numpy_dtype
 from tiered.graph.core.dtypes import integer_info
 
@@ -72,7 +72,7 @@ def quantize(call: Call) -> Results:
         return np.broadcast_to(mix(seed, x.terms, *parts), x.shape)
 
     made = call.made(made_to, x.shape, make)
-    return [_signed(call, made) if signed else made]
+    return [call.made(INT8, x.shape, lambda: flipped(made.terms)) if signed else made]
 
 
 def dequantize(call: Call) -> Results:
@@ -104,17 +104,9 @@ def unsigned(call: Call, x: Tensor) -> Tensor:
     """Return integers of 8 bits plus 128, if they are signed; others as they are."""
     if x.dtype != INT8:
         return x
-    if isinstance(x.form, Flipped):
-        return x.form.unsigned
     if x.known is not None:
         return call.constant((x.known.astype(np.int16) + 128).astype(np.uint8), UINT8)
-    return call.made(UINT8, x.shape, lambda: mix(seed_of("plus 128"), x.terms))
-
-
-def _signed(call: Call, x: Tensor) -> Tensor:
-    made = call.made(INT8, x.shape, lambda: mix(seed_of("minus 128"), x.terms))
-    made.form = Flipped(x)
-    return made
+    return call.made(UINT8, x.shape, lambda: flipped(x.terms))
 
 
 # --- numbers that are known ---------------------------------------------------------------------

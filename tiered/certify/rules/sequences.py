@@ -10,7 +10,7 @@ import onnx
 
 from tiered.certify.call import Call, NoRule, Results, axis_of
 from tiered.certify.rules.moves import concat, cut
-from tiered.certify.terms import Array, mix, seed_of
+from tiered.certify.terms import Array, listed, mix, seed_of
 from tiered.certify.values import Tensor, TensorList, Unproved
 
 Rule = Callable[[Call], Results]
@@ -59,7 +59,9 @@ def _one_of(call: Call, items: Sequence[Tensor], place: Tensor) -> Tensor:
         return items[0]
 
     def make() -> Array:
-        return mix(seed_of("SequenceAt"), place.terms.reshape(()), *(x.terms for x in items))
+        # As the rule of Gather has it.
+        lanes = listed(seed_of("lane"), np.stack([x.terms for x in items], axis=-1))
+        return mix(seed_of("chosen"), lanes, place.terms.reshape(()))
 
     return call.made(items[0].dtype, items[0].shape, make)
 
