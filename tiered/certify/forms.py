@@ -67,6 +67,3 @@ class Dequantized:
     scale: Array
     zero: Array
     axis: int
-
-
-Form = Clamp | Extremum | Choice | Fixed | WithoutSign | Dequantized

@@ -10,7 +10,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from tiered.certify.forms import Form
 from tiered.certify.terms import Array, digest, kind_of
 from tiered.graph.core.dtypes import DataType, is_float
 
@@ -30,7 +29,7 @@ class Tensor:
         shape: its sizes.
         known: its numbers, if it is a constant.
         exact: the narrowest dtype that holds all its elements exactly: that of before a Cast.
-        form: how it was computed, where rules of its consumers ask; None for most.
+        form: how it was computed, where rules of its consumers ask: one of `forms`, or None.
     """
 
     __slots__ = ("_digest", "_key", "_make", "_terms", "dtype", "exact", "form", "known", "shape")
@@ -49,7 +48,7 @@ class Tensor:
         self.shape = tuple(shape)
         self.known = known
         self.exact = dtype if exact is None else exact
-        self.form: Form | None = None
+        self.form: object = None
         self._make = make
         self._terms: Array | None = None
         self._key = key

@@ -27,7 +27,7 @@ def border_of(model: Model, name: str) -> Border | None:
     dims = value.type.shape
     if dims is None:
         return Border(value.type.dtype, None, name)
-    # A dim of which nothing is known may have any size.
+    # A dim that is not known may have any size.
     sizes = [model.dims.size(dim) for dim in dims]
     named = [
         size_of_dim(f"{name}[{axis}]") if size is None else size for axis, size in enumerate(sizes)

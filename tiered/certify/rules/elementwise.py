@@ -127,4 +127,4 @@ _PLAIN: Final = (
 )  # fmt: skip
 
 PLAIN: Final[dict[str, Rule]] = dict.fromkeys(_PLAIN, elementwise)
-"""Operators of which nothing is known but that they are functions."""
+"""Operators without laws: their results are functions of their operands."""
