@@ -18,7 +18,8 @@ import onnx
 
 import tiered
 from tiered.graph import Node
-from tiered.graph.core.journal import RENAMES, Stamp, dirty_nodes
+from tiered.graph.core.edit import RENAMES, Stamp
+from tiered.graph.core.journal import dirty_nodes
 from tiered.rewriter.worklist import Worklist
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from tiered.extensions.preparation.promise_mark import Carried
     from tiered.graph import Model
-    from tiered.graph.core.journal import Stamp
+    from tiered.graph.core.edit import Stamp
     from tiered.passes.interface.pass_info import PassResult
     from tiered.pipeline.result import OptimizeResult
 

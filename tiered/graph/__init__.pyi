@@ -1,15 +1,10 @@
 from tiered.graph.api import Model as Model
 from tiered.graph.core.dtypes import DataType as DataType
+from tiered.graph.core.edit import Edit as Edit, Mark as Mark, Stamp as Stamp
 from tiered.graph.core.gate import Gate as Gate, RewriteRecord as RewriteRecord
 from tiered.graph.core.graph import Function as Function, Graph as Graph
 from tiered.graph.core.interface_map import InterfaceMap as InterfaceMap
-from tiered.graph.core.journal import (
-    Edit as Edit,
-    Journal as Journal,
-    Mark as Mark,
-    Snapshot as Snapshot,
-    Stamp as Stamp,
-)
+from tiered.graph.core.journal import Journal as Journal, Snapshot as Snapshot
 from tiered.graph.core.node import Node as Node
 from tiered.graph.core.tensor import Tensor as Tensor
 from tiered.graph.core.types import (

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import onnx
 from google.protobuf.message import DecodeError
 
+from tiered.graph.core.edit import Edit
 from tiered.graph.core.graph import Graph
-from tiered.graph.core.journal import Edit
 from tiered.graph.core.lazy_bytes import is_stored, note_size
 from tiered.graph.core.model import ModelState
 from tiered.graph.core.node import Node

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from tiered.graph import Edit, Model, Node, Value
-from tiered.graph.core.journal import NODE_EDITS, Entry
+from tiered.graph.core.edit import NODE_EDITS, Entry
 from tiered.passes.run import Allows, PassRun
 from tiered.rewriter import Skip
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tiered.context import PassContext
 from tiered.graph import Model, Node
-from tiered.graph.core.journal import Edit, Entry, dirty_nodes
+from tiered.graph.core.edit import Edit, Entry
+from tiered.graph.core.journal import dirty_nodes
 from tiered.passes.execution import execute
 from tiered.passes.interface.pass_info import PassInfo, Place
 from tiered.pipeline.base import Pipeline

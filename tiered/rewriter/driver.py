@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from tiered.graph.core.dtypes import DataType
-from tiered.graph.core.journal import NODE_EDITS, Edit, Entry, Stamp, dirty_nodes
+from tiered.graph.core.edit import NODE_EDITS, Edit, Entry, Stamp
+from tiered.graph.core.journal import dirty_nodes
 from tiered.graph.core.marks import mark_against
 from tiered.graph.edits.transactions import is_hidden
 from tiered.graph.opset.newest_form import NoEquivalentForm

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from tiered.graph.core.journal import Stamp
+from tiered.graph.core.edit import Stamp
 from tiered.rewriter.pattern import Key
 from tiered.rewriter.rule import Rule
 

@@ -4,7 +4,8 @@ import pytest
 
 from tiered import ModelError
 from tiered.graph import Graph, Model
-from tiered.graph.core.journal import Edit, dirty_nodes
+from tiered.graph.core.edit import Edit
+from tiered.graph.core.journal import dirty_nodes
 from tiered.testing import parse
 
 TEXT = "(float[2] x) => (float[2] y, float[2] z, float[2] y) { y = Relu(x) z = Exp(x) u = Neg(x) }"

@@ -16,7 +16,7 @@ from typing import Final
 from tiered.analysis.layout.equivalence import TensorClass
 from tiered.analysis.layout.reach import Reach
 from tiered.graph import Model, Node, Value
-from tiered.graph.core.journal import NODE_EDITS, RENAMES, Edit, Stamp
+from tiered.graph.core.edit import NODE_EDITS, RENAMES, Edit, Stamp
 
 _VALUE_EDITS: Final = frozenset(
     {

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from tiered.graph import Model, RewriteRecord, Stamp
-from tiered.graph.core.journal import Edit, dirty_nodes
+from tiered.graph.core.edit import Edit
+from tiered.graph.core.journal import dirty_nodes
 from tiered.passes.interface.pass_info import PassInfo
 from tiered.pipeline.instruments.tracing.changes import Rewind
 from tiered.runtime.external_data import with_files

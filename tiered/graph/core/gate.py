@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from tiered.graph.core.journal import Entry
+from tiered.graph.core.edit import Entry
 from tiered.graph.core.marks import mark_against_edits
 from tiered.graph.core.provenance import note_sources
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from tiered.graph.core.journal import Edit, Entry
+from tiered.graph.core.edit import Edit, Entry
 
 if TYPE_CHECKING:
     import onnx

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 import onnx
 
+from tiered.graph.core.analysis import Analyses
+from tiered.graph.core.edit import Edit, Mark, Stamp
 from tiered.graph.core.gate import Gate
 from tiered.graph.core.graph import Function, Graph
-from tiered.graph.core.journal import Edit, Entry, Journal, Mark, Snapshot, Stamp
+from tiered.graph.core.journal import Journal, Snapshot
 from tiered.graph.core.names import Names
 from tiered.graph.core.use_lists import leave_function
 from tiered.graph.core.value import Value
@@ -96,7 +98,7 @@ class ModelState(ABC):
         self._serial = 0
         # What algorithms found in an earlier run, by a key of their own.
         self.remembered: dict[Hashable, Any] = {}
-        self._analyses: dict[Callable[[Any], Any], tuple[Stamp, Any]] = {}
+        self._analyses = Analyses()
 
     def __repr__(self) -> str:
         if self._main is None:
@@ -296,27 +298,11 @@ class ModelState(ABC):
             raise
 
     def analysis(self, compute: Callable[[Any], T]) -> T:
-        """Return `compute(model)`, kept until the next edit."""
-        known = self._analyses.get(compute)
-        if known is not None and not self.journal.moved_since(known[0]):
-            return known[1]  # type: ignore[no-any-return]  # it is what compute returned
-        result = compute(self)
-        self.keep_analysis(compute, result)
-        return result
+        """Return `compute(model)`, kept until an edit that an `Analysis` does not survive.
 
-    def kept_analysis(self, compute: Callable[[Any], T]) -> tuple[T, Sequence[Entry]] | None:
-        """Return the last result of an analysis and the edits since, for those that go on from it.
-
-        None if there is none, or if edits before it were undone.
+        The results of a plain function are kept until the next edit.
         """
-        known = self._analyses.get(compute)
-        if known is None or self.journal.kept_since(known[0]) < known[0].length:
-            return None
-        return known[1], self.journal.since(known[0].length)
-
-    def keep_analysis(self, compute: Callable[[Any], T], result: T) -> None:
-        """Keep a result of an analysis that holds now."""
-        self._analyses[compute] = (self.journal.stamp(), result)
+        return self._analyses.of(self, compute)
 
     @property
     def folded_work(self) -> int:

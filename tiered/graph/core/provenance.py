@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from tiered.graph.core.journal import Edit, Entry
+from tiered.graph.core.edit import Edit, Entry
 from tiered.graph.core.marks import RECOMPUTED
 
 if TYPE_CHECKING:

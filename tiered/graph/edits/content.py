@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from tiered.graph.core.journal import Edit
+from tiered.graph.core.edit import Edit
 from tiered.graph.core.model import CLOSED
 from tiered.graph.core.names import Names
 

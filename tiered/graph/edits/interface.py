@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import onnx
 
 from tiered.graph.core import use_lists
-from tiered.graph.core.journal import Edit
+from tiered.graph.core.edit import Edit
 from tiered.graph.core.types import TensorType, ValueType, read_type, tensor_type, write_type
 from tiered.graph.core.value import NOT_INFERRED, Value
 from tiered.graph.edits.invalidate import forget_elements_below

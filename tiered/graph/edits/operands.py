@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import onnx
 
 from tiered.graph.core import use_lists
-from tiered.graph.core.journal import Edit
+from tiered.graph.core.edit import Edit
 from tiered.graph.core.node import domain_of
 from tiered.graph.core.schema import Schema, attributes_of, encode_attribute, schema_of
 from tiered.graph.core.value import NOT_INFERRED, Value

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import onnx
 from onnx import TensorProto
 
-from tiered.graph.core.journal import Edit
+from tiered.graph.core.edit import Edit
 from tiered.graph.core.schema import encode_attribute, schema_of
 from tiered.graph.edits import operands as edit_operands
 from tiered.graph.edits.lowerings import lowered

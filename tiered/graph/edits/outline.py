@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 import onnx
 
+from tiered.graph.core.edit import Edit
 from tiered.graph.core.graph import Function
-from tiered.graph.core.journal import Edit
 from tiered.graph.core.marks import COMPILER
 from tiered.graph.core.node import domain_of
 from tiered.graph.core.topological_sort import sort_part

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import onnx
 
-from tiered.graph.core.journal import Edit
+from tiered.graph.core.edit import Edit
 from tiered.graph.core.tensor import Tensor
 from tiered.graph.edits.operands import set_proto
 from tiered.graph.edits.values import set_constant

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from tiered.graph.core.journal import Edit
+from tiered.graph.core.edit import Edit
 from tiered.graph.core.use_lists import enter_function, leave_function
 from tiered.graph.edits import interface, nodes, operands, values
 from tiered.graph.edits.content import write_content

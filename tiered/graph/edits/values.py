@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tiered.graph.core import use_lists
-from tiered.graph.core.journal import Edit
+from tiered.graph.core.edit import Edit
 from tiered.graph.core.tensor import Tensor
 from tiered.graph.core.types import (
     TensorType,

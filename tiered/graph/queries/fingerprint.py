@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tiered.graph.core.journal import INTERFACE_EDITS, NODE_EDITS, Edit, Entry
+from tiered.graph.core.edit import INTERFACE_EDITS, NODE_EDITS, Edit, Entry
 
 if TYPE_CHECKING:
     from tiered.graph import Graph, Model, Node, Value

@@ -12,7 +12,7 @@ from tiered.graph.shape_inference.symbolic_dims import Dims
 from tiered.support.records import Record
 
 if TYPE_CHECKING:
-    from tiered.graph.core.journal import Stamp
+    from tiered.graph.core.edit import Stamp
     from tiered.graph.core.model import ModelState
     from tiered.graph.core.node import Node
     from tiered.graph.core.types import ValueType

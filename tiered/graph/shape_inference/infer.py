@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import onnx
 
-from tiered.graph.core.journal import Edit, dirty_nodes
+from tiered.graph.core.edit import Edit
+from tiered.graph.core.journal import dirty_nodes
 from tiered.graph.core.types import OpaqueType, TensorType, ValueType, read_type, tensor_type
 from tiered.graph.core.value import NOT_INFERRED, Value
 from tiered.graph.shape_inference.onnx_inference import (
@@ -22,8 +23,8 @@ from tiered.graph.shape_inference.refine import Refiner
 from tiered.graph.shape_inference.rules.shape_rule import INAPPLICABLE, TYPES
 
 if TYPE_CHECKING:
+    from tiered.graph.core.edit import Stamp
     from tiered.graph.core.graph import Graph
-    from tiered.graph.core.journal import Stamp
     from tiered.graph.core.model import ModelState
     from tiered.graph.core.node import Node
 

@@ -7,6 +7,8 @@ from functools import cached_property
 from typing import Any, Final
 
 from tiered.graph import Graph, Model
+from tiered.graph.core.analysis import analysis
+from tiered.graph.core.edit import KEEPS_OPERATORS
 from tiered.passes.base import Pass
 from tiered.passes.conditions import NO_CONDITIONS, Conditions
 from tiered.passes.interface.pass_info import PassInfo
@@ -67,6 +69,7 @@ class Body:
         return any(needed <= present for needed in self.operators)
 
 
+@analysis(survives=KEEPS_OPERATORS)
 def operators_in(model: Model) -> frozenset[tuple[str, str]]:
     """Return the operators of a model, its bodies and functions, and the words for those two."""
     graphs = [*model.graphs()]

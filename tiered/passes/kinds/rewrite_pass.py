@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tiered.graph import Graph, Model, Node
-from tiered.graph.core.journal import Edit, Entry
+from tiered.graph.core.edit import Edit, Entry
 from tiered.passes.kinds.body import BodyPass, is_attached
 from tiered.passes.run import Allows, PassRun
 from tiered.passes.scope_guard import OUTSIDE

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from tiered.graph.core.journal import Edit, Entry
+from tiered.graph.core.edit import Edit, Entry
 from tiered.pipeline.instruments.print_ir import to_stderr
 from tiered.pipeline.instruments.selected_passes import Which, chooser
 from tiered.pipeline.instruments.stacks import Stacks

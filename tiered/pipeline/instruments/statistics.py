@@ -6,6 +6,8 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tiered.graph.core.analysis import analysis
+from tiered.graph.core.edit import KEEPS_OPERATORS
 from tiered.pipeline.instruments.stacks import Stacks
 
 if TYPE_CHECKING:
@@ -97,5 +99,6 @@ def count_nodes(model: Model) -> int:
     return model.analysis(_count)
 
 
+@analysis(survives=KEEPS_OPERATORS)
 def _count(model: Model) -> int:
     return sum(map(len, model.graphs()))

@@ -6,13 +6,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from tiered.graph.core.analysis import Analysis, analysis
 from tiered.graph.core.dtypes import DataType
+from tiered.graph.core.edit import RENAMES, Edit, Entry
 from tiered.graph.core.journal import dirty_nodes
+from tiered.graph.core.value import Value
 from tiered.graph.queries.op_traits import REARRANGES
 
 if TYPE_CHECKING:
-    from tiered.graph import Graph, Model, Node, Value
-    from tiered.graph.core.model import ModelState
+    from collections.abc import Sequence
+
+    from tiered.graph import Graph, Model, Node
 
 # --- the sign of a zero ---------------------------------------------------------------------------
 
@@ -39,9 +43,10 @@ def zero_sign_matters(value: Value) -> bool:
     if model is None:
         return True
     # Passes ask before each of their edits: most answers follow from the last ones.
-    return value in _at_most(model) and value in model.analysis(_with_signs)
+    return value in model.analysis(_at_most) and value in model.analysis(_with_signs)
 
 
+@analysis(survives=RENAMES)
 def _with_signs(model: Model) -> set[Value]:
     """Return the values of floats in which the sign of a zero matters."""
     found: set[Value] = set()
@@ -49,22 +54,29 @@ def _with_signs(model: Model) -> set[Value]:
     return found
 
 
-def _at_most(model: ModelState) -> set[Value]:
-    """Return these values and perhaps more, in time linear in the edits since the last call."""
-    kept = model.kept_analysis(_at_most)
-    if kept is None:
-        found = set(model.analysis(_with_signs))
-    else:
-        found, entries = kept
-        for node in dirty_nodes(entries):
+class _AtMost(Analysis[set[Value]]):
+    """These values and perhaps more, in time linear in the edits since the last question."""
+
+    @property
+    def survives(self) -> frozenset[Edit]:
+        return RENAMES
+
+    def __call__(self, model: Model) -> set[Value]:
+        return set(model.analysis(_with_signs))
+
+    def renewed(self, model: Model, result: set[Value], edits: Sequence[Entry]) -> set[Value]:
+        # It only grows, and nobody else holds it: a copy for each edit would be quadratic.
+        for node in dirty_nodes(edits):
             pending = _signs_read_by(node)
             passed_on = () if _erases_sign(node) else node.outputs
             inner = (value for body in node.bodies for value in body.inputs)
-            if any(value in found for value in (*passed_on, *inner)):
+            if any(value in result for value in (*passed_on, *inner)):
                 pending += _sources(node)
-            _add(found, pending)
-    model.keep_analysis(_at_most, found)
-    return found
+            _add(result, pending)
+        return result
+
+
+_at_most: Final = _AtMost()
 
 
 def _add(found: set[Value], pending: list[Value]) -> None:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tiered.graph.api import Model
+from tiered.graph.core.edit import Edit, Entry
 from tiered.graph.core.graph import Graph
-from tiered.graph.core.journal import Edit, Entry
 from tiered.rewriter.driver import apply_rule
 from tiered.rewriter.match import Match, find_matches
 from tiered.rewriter.pattern import (

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import onnx
 
-from tiered.graph.core.journal import NODE_EDITS, Edit, Entry
+from tiered.graph.core.edit import NODE_EDITS, Edit, Entry
 from tiered.graph.core.node import domain_of
 from tiered.pipeline.instruments.onnx_text import node_text, proto_text
 
