@@ -64,7 +64,6 @@ from tiered.passes import (
     PassBase as PassBase,
     PassInfo as PassInfo,
     function_pass as function_pass,
-    get_pass as get_pass,
     get_registered_passes as get_registered_passes,
     module_pass as module_pass,
     pass_names as pass_names,
@@ -79,6 +78,7 @@ from tiered.pipeline import (
     Fixpoint as Fixpoint,
     Sequential as Sequential,
     default_pipeline as default_pipeline,
+    get_pass as get_pass,
     parse_pipeline as parse_pipeline,
     pipeline_for as pipeline_for,
 )

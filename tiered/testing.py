@@ -13,7 +13,8 @@ from onnx import numpy_helper, parser, printer
 
 from tiered.context import PassContext
 from tiered.graph import Graph, Model, Node, Value
-from tiered.passes import Pass, get_pass
+from tiered.passes import Pass
+from tiered.pipeline import get_pass
 from tiered.runtime import Session, make_inputs, run_reference
 from tiered.runtime.compare.outputs import compare
 from tiered.support.errors import RuntimeFailure

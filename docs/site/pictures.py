@@ -14,7 +14,8 @@ from docs.site.examples import Example
 from docs.site.model_files import file_text
 from tiered.context import PassContext
 from tiered.graph import Model
-from tiered.passes import PassInfo, get_pass
+from tiered.passes import PassInfo
+from tiered.pipeline import get_pass
 from tiered.pipeline.instruments.onnx_text import node_text
 from tiered.pipeline.instruments.run_page.rewrites import rewrites_data
 from tiered.pipeline.instruments.tracing.changes import Change, NodeState, state_of

@@ -15,7 +15,6 @@ from tiered.passes.kinds.decorators import (
 from tiered.passes.kinds.proto_pass import ProtoPass as ProtoPass, proto_pass as proto_pass
 from tiered.passes.kinds.rewrite_pass import RewritePass as RewritePass
 from tiered.passes.lookup import (
-    get_pass as get_pass,
     get_registered_passes as get_registered_passes,
     pass_names as pass_names,
     register as register,

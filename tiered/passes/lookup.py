@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tiered.passes.base import Pass
 from tiered.passes.interface.pass_info import Runnable
 from tiered.passes.interface.registry import registry
 from tiered.support.errors import UsageError
 
 
-def get_pass(name: str, /, **options: Any) -> Pass:
-    """Return a pass by its name or another system's name for it, with options.
+def pass_of(name: str) -> Pass:
+    """Return a pass by its name or another system's name for it.
 
     Raises:
         PassNotFoundError: no pass has this name.
-        OptionError: an unknown option, or a value of the wrong type.
+        UsageError: it is the name of several passes.
     """
-    found = _checked(registry.load(name))
-    return found.with_options(**options) if options else found
+    return _checked(registry.load(name))
 
 
 def pass_named(name: str) -> Pass:

@@ -160,12 +160,12 @@ def _complaint_about_folded(model: Model) -> str | None:
 
 def _fold(model: Model) -> bool:
     """Fold the constants of a model, conditions too; return whether that was possible."""
-    from tiered.passes import get_pass
+    from tiered.passes.lookup import pass_named
 
     try:
         with PassContext.isolated():
             for name in ("infer_shapes", "fold_constant", "eliminate_nop_if", "infer_shapes"):
-                get_pass(name).apply(model)
+                pass_named(name).apply(model)
     except TieredError:
         return False
     return True

@@ -6,6 +6,7 @@ from tiered.pipeline.edits import (
     pipeline_for as pipeline_for,
 )
 from tiered.pipeline.fixpoint import Fixpoint as Fixpoint
+from tiered.pipeline.lookup import get_pass as get_pass
 from tiered.pipeline.sequential import Sequential as Sequential, parse_pipeline as parse_pipeline
 
 __all__: list[str]

@@ -11,7 +11,8 @@ import onnx
 
 from tiered.context import OnError, PassContext
 from tiered.graph import Model
-from tiered.passes import Pass, get_pass
+from tiered.passes import Pass
+from tiered.pipeline.lookup import get_pass
 from tiered.passes.execution import execute
 from tiered.passes.interface.hooks import TraceHook
 from tiered.passes.interface.pass_info import Place

@@ -135,13 +135,18 @@ def _group(scanner: Scanner, head: str, options: dict[str, Any]) -> list[Pass]:
     return [group.with_options(**options)]
 
 
+def is_pipeline(name: str) -> bool:
+    """Return whether a name stands for a pipeline as text, and for no pass."""
+    is_pass = registry.expects(name) or registry.is_own_alias(name)
+    return not is_pass and pipeline_text(name) is not None
+
+
 def _named(head: str, options: dict[str, Any]) -> list[Pass]:
     """Return the passes of a name, an alias or a glob; of a glob in the default order."""
     if head.lower() in NAMED and head not in registry:
         return [NAMED[head.lower()]().with_options(**options)]
-    text = None if options or registry.expects(head) else pipeline_text(head)
-    if text is not None and not registry.is_own_alias(head):
-        return list(_elements(Scanner(text), ""))
+    if not options and is_pipeline(head):
+        return list(_elements(Scanner(pipeline_text(head) or ""), ""))
     if is_glob(head):
         order = [leaf.name for leaf in NAMED["default"]().leaves()]
         rank = {name: place for place, name in reversed(list(enumerate(order)))}

@@ -218,7 +218,7 @@ def _precisions(
         is_searched,
         precision_pass,
     )
-    from tiered.passes import get_pass
+    from tiered.pipeline import get_pass
 
     budget = options.budget or ""
     settings = PrecisionOptions(

@@ -41,7 +41,7 @@ def run_extract(
         UsageError: no tensor is named, or there is no such tensor.
         VerificationError: the part computes something else; nothing is written.
     """
-    from tiered.passes import get_pass
+    from tiered.pipeline import get_pass
 
     first, last = _names(options.from_), _names(options.to)
     if not first and not last:

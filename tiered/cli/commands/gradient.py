@@ -47,7 +47,7 @@ def run_gradient(
         UsageError: there is no such value.
         NoGradient: a node between has no gradient.
     """
-    from tiered.passes import get_pass
+    from tiered.pipeline import get_pass
 
     passes = get_pass(
         "gradient",

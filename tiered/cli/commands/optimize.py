@@ -223,7 +223,7 @@ def save_marked(
 def decided_by(options: OptimizeOptions) -> set[str]:
     """Return the properties of models that the listed and required passes decide."""
     from tiered.cli.source_mark import OPSET, PRECISION
-    from tiered.passes import get_pass
+    from tiered.pipeline import get_pass
     from tiered.passes.interface.registry import is_glob
     from tiered.pipeline import parse_pipeline
     from tiered.support.numerics import Numerics

@@ -168,7 +168,7 @@ def _marked(model: Model, chosen: PartitionOptions, *, is_written: bool) -> list
     """
     from tiered.extensions.partition import device_partitions
     from tiered.graph.core.marks import METADATA_SINCE
-    from tiered.passes import get_pass
+    from tiered.pipeline import get_pass
 
     cuts = {"sharding": chosen.sharding, "pipelining": chosen.pipelining}
     mark, version = model.mark(), model.ir_version

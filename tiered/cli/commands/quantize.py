@@ -295,7 +295,7 @@ def _quantized(
     from tiered.context import PassContext
     from tiered.numerics.quantization.quantize import quantize_model
     from tiered.numerics.quantization.report import report_of
-    from tiered.passes import get_pass
+    from tiered.pipeline import get_pass
 
     context = PassContext.isolated(backend=options.backend)
     info = get_pass("quantize").info
@@ -371,7 +371,7 @@ def _carried(settings: QuantizationSettings) -> Carried:
     """Return what the result promises, as that of the pass does."""
     from tiered.extensions.preparation.precisions import conversion_promise
     from tiered.extensions.preparation.promise_mark import Carried
-    from tiered.passes import get_pass
+    from tiered.pipeline import get_pass
 
     budget = "" if settings.budget is None else str(settings.budget)
     promise = conversion_promise(get_pass("quantize").info, budget)

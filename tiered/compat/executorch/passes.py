@@ -40,7 +40,7 @@ from tiered.extensions.partition.sources import Source
 from tiered.graph import Graph, Model, Node, Value
 from tiered.passes import NodeMapPass, Pass, PassLike, module_pass
 from tiered.passes.kinds.decorators import Declared
-from tiered.pipeline import Sequential
+from tiered.pipeline import Sequential, get_pass
 from tiered.pipeline.pass_order import Constraint
 from tiered.rewriter import (
     ReplacedPattern,
@@ -173,7 +173,7 @@ class _BuiltInPass(PassBase):
     pass_name: ClassVar[str]
 
     def as_pass(self) -> Pass:
-        return passes.get_pass(self.pass_name)
+        return get_pass(self.pass_name)
 
 
 class RemoveDetachPass(_BuiltInPass):

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from tiered.passes import Pass
+from tiered.pipeline.lookup import option_names
 from tiered.support.errors import UsageError, did_you_mean
 
 _OPTIONS: Final[dict[str, dict[str, str]]] = {
@@ -48,7 +49,7 @@ def options_of(
     own = _OPTIONS.get(pass_.name, {})
     if args and isinstance(args[0], Mapping) and pass_.name == "packed_transformer":
         args, kwargs = args[1:], {**_packing(args[0]), **kwargs}
-    order = list(own.values()) or [option.name for option in pass_.info.options]
+    order = list(own.values()) or option_names(pass_)
     if len(args) > len(order):
         raise UsageError(f"{name} takes {len(order)} arguments, not {len(args)}")
     named = {own.get(key, key): value for key, value in kwargs.items()}

@@ -181,15 +181,11 @@ def get_pass(name: str, *args: Any, **kwargs: Any) -> Pass:
     if name in TO_FLOAT8:
         return BuiltIn(float_to_fp8(*args, **kwargs))
     try:
-        found = [tiered.get_pass(each) for each in registry.resolve(name)]
+        found = tiered.get_pass(name)
     except PassNotFoundError as error:
         raise UnknownPassError(str(error)) from error
-    if len(found) > 1:
-        if args or kwargs:
-            both = " and ".join(each.name for each in found)
-            raise UsageError(f"{name} is an alias of {both} and takes no options")
-        return BuiltIn(tiered.Sequential(found, name=name))
-    made = found[0].with_options(**options_of(found[0], name, args, kwargs))
+    given = options_of(found, name, args, kwargs)
+    made = tiered.get_pass(name, **given)
     return BuiltIn(raising_ir(made) if made.name in MARKING else made)
 
 

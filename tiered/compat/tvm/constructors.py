@@ -20,6 +20,7 @@ from tiered.extensions.partition.composite import merge_composites, parsed
 from tiered.graph import Model, Node
 from tiered.passes import Pass
 from tiered.passes.interface.registry import registry
+from tiered.pipeline.lookup import option_names
 from tiered.rewriter.idioms.sparsity import block_sparsity
 from tiered.support.aliases import ALIASES, NO_EQUIVALENT, no_equivalent
 from tiered.support.errors import BackendNotFoundError, UsageError
@@ -62,23 +63,14 @@ def constructor(name: str) -> Callable[..., Pass]:
     """
     if name in NO_EQUIVALENT:
         raise UsageError(no_equivalent(name))
-    canonical = registry.resolve(name)
+    registry.resolve(name)
 
     def construct(*values: Any, **options: Any) -> Pass:
-        passes = [tiered.get_pass(found) for found in canonical]
-        if len(passes) > 1:
-            if values or options:
-                given = ", ".join([*map(repr, values), *options])
-                raise UsageError(
-                    f"{name} is an alias of {' and '.join(canonical)} and takes no options, "
-                    f"not {given}: call get_pass for each of them"
-                )
-            return tiered.Sequential(passes)
-        (pass_,) = passes
-        names = [option.name for option in pass_.info.options]
+        pass_ = tiered.get_pass(name)
+        names = option_names(pass_)
         if len(values) > len(names):
             raise UsageError(f"{name} takes {len(names)} options, not {len(values)}")
-        return pass_.with_options(**dict(zip(names, values, strict=False)), **options)
+        return tiered.get_pass(name, **dict(zip(names, values, strict=False)), **options)
 
     construct.__name__ = name
     return construct

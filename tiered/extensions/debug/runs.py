@@ -19,7 +19,8 @@ from tiered.extensions.debug.time_limit import TimeLimit
 from tiered.graph import Model
 from tiered.graph.io.export import export_model
 from tiered.graph.io.save import tensors_of
-from tiered.passes import Pass, get_pass
+from tiered.passes import Pass
+from tiered.pipeline import get_pass
 from tiered.passes.execution import execute
 from tiered.passes.interface.pass_info import PassInfo, Place
 from tiered.pipeline.base import Pipeline

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from tiered.numerics.precision.budget import Budget, budget_of
-from tiered.passes import get_pass
+from tiered.pipeline import get_pass
 from tiered.support.errors import UsageError, did_you_mean
 from tiered.support.numerics import FEW_BITS, Metric, Numerics, Promise
 

@@ -37,7 +37,7 @@ from tiered.extensions.preparation.precisions import (
     reads_inputs,
     takes_order,
 )
-from tiered.passes import get_pass
+from tiered.pipeline import get_pass
 from tiered.pipeline.optimize import shaping
 from tiered.pipeline.sequential import Sequential, parse_pipeline
 

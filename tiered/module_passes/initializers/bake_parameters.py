@@ -11,7 +11,8 @@ def bake_parameters(
     """Let the saved model file hold weights that are in other files now; no byte is read before.
 
     The other weights stay external. A model file has at most 2 GiB: saving a larger one is an
-    error.
+    error. Weights do not become those that quantisation leaves, as PPQ bakes them: that is
+    `QuantableOperation.baking_parameters` of `tiered.compat.ppq`.
 
     Args:
         tensors: names or globs of initializers, in bodies too; all by default.

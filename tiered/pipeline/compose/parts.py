@@ -9,7 +9,7 @@ import onnx
 
 from tiered.graph import Model, Node, Value
 from tiered.graph.core.types import read_type
-from tiered.passes import get_pass
+from tiered.pipeline.lookup import get_pass
 from tiered.pipeline.compose.split_mark import mark_text, write_marks
 from tiered.rewriter.idioms.tensors import needed_nodes, tensor_named, values_read
 from tiered.support.errors import UsageError
