@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 import tiered
 from tiered.compat.onnx_passes.rule_values import bare, wrapped
+from tiered.compat.signatures import with_parameters
 from tiered.passes import Pass
 from tiered.rewriter import Skip, op, var
 
@@ -84,21 +85,9 @@ def rule_of(
             return Skip("the check returned False")
         return bare(rewrite(calls, **{name: given[name] for name in _names(rewrite)}))
 
-    rule = tiered.rewrite(made, **declared)(_taking(parameters, function))
+    rule = tiered.rewrite(made, **declared)(with_parameters(function, ["graph", *parameters]))
     rule.rule.once = True
     return rule
-
-
-def _taking(names: Iterable[str], function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function with the positional parameters that a rule inspects."""
-
-    def taking(graph: Any, *values: Any) -> Any:
-        return function(graph, *values)
-
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    parameters = [inspect.Parameter(name, kind) for name in ("graph", *names)]
-    taking.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # of any function
-    return taking
 
 
 def _names(function: Callable[..., Any]) -> list[str]:

@@ -17,6 +17,7 @@ from tiered.compat.poprt.own_passes import APPLY_PASSES, MARKING, apply_ir_pass,
 from tiered.compat.poprt.pass_modules import add_modules, class_of
 from tiered.compat.poprt.with_models import WITH_MODELS
 from tiered.compat.returned_model import checked
+from tiered.compat.signatures import with_parameters
 from tiered.context import PassContext
 from tiered.passes.interface.pass_info import Place
 from tiered.passes.interface.registry import registry
@@ -35,6 +36,7 @@ __all__ = [
 PassClass = TypeVar("PassClass", bound="type[Pass]")
 
 _CLASSES: dict[str, type[Pass]] = {}
+
 
 class UnknownPassError(PassNotFoundError, KeyError):
     """No pass has this name; a KeyError, as in PopRT."""
@@ -140,14 +142,12 @@ def _registered(cls: type[Pass], name: str) -> tiered.Pass:
         return cls(**options).run(onnx_model)
 
     run.__doc__ = cls.__doc__
-    kind = inspect.Parameter.KEYWORD_ONLY
-    parameters = [inspect.Parameter("onnx_model", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
-    for argument, default in _arguments(cls).items():
-        if default is not _REQUIRED:
-            parameters.append(inspect.Parameter(argument, kind, default=default))
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # of any function
+    options = {each: given for each, given in _arguments(cls).items() if given is not _REQUIRED}
     return tiered.proto_pass(
-        run, name=name, changes_interface=cls.changes_interface, numerics="exact"
+        with_parameters(run, ["onnx_model"], options),
+        name=name,
+        changes_interface=cls.changes_interface,
+        numerics="exact",
     )
 
 
@@ -210,9 +210,7 @@ class PassManager:
         self, used_passes: Iterable[Pass | tiered.Pass | str] = (), gather_ir_passes: bool = False
     ) -> None:
         # gather_ir_passes only saves conversions in PopRT; tiered does not convert between passes.
-        self.pipeline = tiered.Sequential(
-            [_lifted(each) for each in used_passes]
-        )
+        self.pipeline = tiered.Sequential([_lifted(each) for each in used_passes])
 
     def run(self, onnx_model: Any) -> Any:
         """Return the model after all passes, checked; a ModelProto stays as it is."""

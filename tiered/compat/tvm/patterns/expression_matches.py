@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Protocol
 
 import onnx
 
+from tiered.compat.signatures import with_parameters
 from tiered.extensions.partition.versions import DOMAIN, FunctionIds, outlined
 from tiered.graph import Graph, Model, Node, Value
 from tiered.graph.core.marks import METADATA_SINCE, mark_against
@@ -203,7 +203,5 @@ def _rule_of(callback: Any) -> Rule:
             raise UsageError(f"{name}.callback returned {made!r}: expected a Value of the graph")
         return Skip("the callback returned the matched value") if made is value else made
 
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    parameters = [inspect.Parameter(each, kind) for each in ("graph", "node", *bound)]
-    function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # of any function
-    return Rule(name, pattern, function, f"{name}: {pattern}")
+    taking = with_parameters(function, ["graph", "node", *bound])
+    return Rule(name, pattern, taking, f"{name}: {pattern}")
