@@ -500,15 +500,15 @@ def test_a_restored_snapshot_has_the_states_before_baking() -> None:
 def test_what_is_no_operation_or_variable_is_named() -> None:
     on, _, made = quantized()
     add = on.operations["node_b"]
-    with pytest.raises(UsageError, match="expected an Operation, not None"):
+    with pytest.raises(UsageError, match=r"is None; expected Operation: graph[.]operations"):
         on.remove_operation(None)  # type: ignore[arg-type]  # on purpose
-    with pytest.raises(UsageError, match="expected an Operation, not 'node_a'"):
+    with pytest.raises(UsageError, match="removing_op is 'node_a'; expected Operation"):
         on.remove_operation("node_a")  # type: ignore[arg-type]  # on purpose
-    with pytest.raises(UsageError, match="expected a Variable, not 'w'"):
+    with pytest.raises(UsageError, match=r"is 'w'; expected Variable: graph[.]variables"):
         on.remove_variable("w")  # type: ignore[arg-type]  # on purpose
     with pytest.raises(ModelError, match="'node_b' has 2 inputs, so no input 5"):
         add.set_input(5, on.variables["x"])
-    with pytest.raises(UsageError, match="is an OperationQuantizationConfig, not 3"):
+    with pytest.raises(UsageError, match="config is 3; expected OperationQuantizationConfig"):
         made.config = 3  # type: ignore[assignment]  # on purpose
 
 

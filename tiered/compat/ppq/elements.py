@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, overload
 
 import numpy as np
 
+from tiered.compat.argument_types import checks_arguments
 from tiered.compat.ppq import sources
 from tiered.compat.ppq.attributes import Attributes
 from tiered.compat.ppq.detached import free_node, free_value
+from tiered.compat.ppq.handles import (
+    NodeHandle,
+    ValueHandle,
+    value_of,
+)
 from tiered.compat.ppq.opsets import Opset, OpSocket
 from tiered.graph import Node, Value
 from tiered.graph.core.schema import operators_of
@@ -26,14 +31,14 @@ from tiered.numerics.quantization.configs.quantable import (
 )
 from tiered.numerics.quantization.configs.tensors import TensorQuantizationConfig
 from tiered.rewriter.subgraphs import graph_search
-from tiered.support.errors import ModelError, UsageError, did_you_mean
+from tiered.support.errors import ModelError, did_you_mean
 
 PLATFORM = "tiered.device"
 """The key of metadata that PPQ calls the platform of an operation."""
 
 
-@dataclass(slots=True, eq=False, init=False)
-class Variable:
+@checks_arguments
+class Variable(ValueHandle):
     """A `Value`. Two are equal when their values are the same one.
 
     Args:
@@ -43,7 +48,7 @@ class Variable:
         shape, dtype: of a new variable without an array.
     """
 
-    _value: Value
+    __slots__ = ()
 
     def __init__(
         self,
@@ -61,12 +66,6 @@ class Variable:
         self._value = free_value(name, value)
         if dtype is not None:
             surgery.retype(self._value, dtype=dtype, shape=None if shape is None else tuple(shape))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Variable) and other._value is self._value
-
-    def __hash__(self) -> int:
-        return hash(self._value)
 
     @property
     def name(self) -> str:
@@ -102,7 +101,7 @@ class Variable:
         if operation is None:
             sources.take_away(self._value)
         else:
-            sources.give(self._value, needed_node(operation))
+            sources.give(self._value, operation._node)
 
     @property
     def src_idx(self) -> int | None:
@@ -142,8 +141,8 @@ class Variable:
         return Variable(made)
 
 
-@dataclass(slots=True, eq=False, init=False)
-class Operation:
+@checks_arguments
+class Operation(NodeHandle):
     """A `Node`. Two are equal when their nodes are the same one.
 
     Args:
@@ -151,7 +150,7 @@ class Operation:
         op_type, attributes, platform: of a new operation.
     """
 
-    _node: Node
+    __slots__ = ()
 
     def __init__(
         self,
@@ -163,12 +162,6 @@ class Operation:
         self._node = free_node(name, op_type, attributes) if isinstance(name, str) else name
         if platform is not None:
             self.platform = platform
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Operation) and other._node is self._node
-
-    def __hash__(self) -> int:
-        return hash(self._node)
 
     @property
     def name(self) -> str:
@@ -224,7 +217,7 @@ class Operation:
         count = len(self._node.outputs)
         if not 0 <= index < count:
             raise ModelError(f"operation {self.name!r} has {count} outputs, so no output {index}")
-        sources.exchange(self._node, index, needed_value(variable))
+        sources.exchange(self._node, index, variable._value)
 
     @property
     def parameters(self) -> tuple[Variable, ...]:
@@ -277,6 +270,7 @@ class Operation:
         return Operation(made)
 
 
+@checks_arguments
 class QuantableOperation(Operation):
     """An operation with configs; `QuantableGraph.quantize_operation` makes it."""
 
@@ -295,10 +289,6 @@ class QuantableOperation(Operation):
 
     @config.setter
     def config(self, config: OperationQuantizationConfig) -> None:
-        if not isinstance(config, OperationQuantizationConfig):
-            raise UsageError(
-                f"the config of {self.name!r} is an OperationQuantizationConfig, not {config!r}"
-            )
         check_places(self._node, config)
         self._quantable.config = config
 
@@ -396,53 +386,9 @@ def operation_of(node: Node) -> Operation:
     return Operation(node) if quantable_of(node) is None else QuantableOperation(node)
 
 
-def value_of(variable: Variable | None) -> Value | None:
-    """Return the value of a variable.
-
-    Raises:
-        UsageError: it is no variable.
-    """
-    if variable is None:
-        return None
-    if not isinstance(variable, Variable):
-        raise UsageError(f"expected a Variable, not {variable!r}: graph.variables has them by name")
-    return variable._value
+def _public(cls: type) -> frozenset[str]:
+    return frozenset(name for name in vars(cls) if not name.startswith("_"))
 
 
-def node_of(operation: Operation | None) -> Node | None:
-    """Return the node of an operation.
-
-    Raises:
-        UsageError: it is no operation.
-    """
-    if operation is None:
-        return None
-    if not isinstance(operation, Operation):
-        raise UsageError(
-            f"expected an Operation, not {operation!r}: graph.operations has them by name"
-        )
-    return operation._node
-
-
-def needed_node(operation: Operation) -> Node:
-    """Return the node of an operation, which must be one.
-
-    Raises:
-        UsageError: it is no operation.
-    """
-    node = node_of(operation)
-    if node is None:
-        raise UsageError("expected an Operation, not None")
-    return node
-
-
-def needed_value(variable: Variable) -> Value:
-    """Return the value of a variable, which must be one.
-
-    Raises:
-        UsageError: it is no variable.
-    """
-    value = value_of(variable)
-    if value is None:
-        raise UsageError("expected a Variable, not None")
-    return value
+Operation.when_quantised = _public(QuantableOperation)
+Variable.when_quantised = _public(QuantableVariable)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tiered.compat.argument_types import checks_arguments
 from tiered.compat.ppq.graph import BaseGraph
 from tiered.extensions.debug.all_values import run
 from tiered.graph import Model, Tensor
@@ -17,6 +18,7 @@ Array = np.ndarray[Any, Any]
 Inputs = Array | Sequence[Array] | Mapping[str, Array]
 
 
+@checks_arguments
 class TorchExecutor:
     """Runs the main graph of a model.
 
@@ -74,7 +76,7 @@ class TorchExecutor:
     def _feeds(self, inputs: Inputs) -> dict[str, Array]:
         if isinstance(inputs, Mapping):
             return dict(inputs)
-        arrays = [inputs] if isinstance(inputs, np.ndarray) else list(inputs)
+        arrays = list(inputs) if isinstance(inputs, list | tuple) else [np.asarray(inputs)]
         names = list(self._graph.inputs)
         if len(arrays) != len(names):
             raise UsageError(f"{len(arrays)} arrays for {len(names)} inputs: {', '.join(names)}")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, ClassVar, Final
 
 import tiered
-from tiered.compat.ppq.elements import Operation, Variable, needed_node
+from tiered.compat.argument_types import checks_arguments
+from tiered.compat.ppq.elements import Operation, Variable
 from tiered.compat.ppq.graph import BaseGraph
 from tiered.graph import Model
 from tiered.graph.edits import surgery
@@ -22,6 +23,7 @@ _RESIZE_SINCE: Final = 11
 """The opset from which on a Resize has operands for regions, scales and sizes."""
 
 
+@checks_arguments
 class _Facade:
     """Methods that run passes on the model of a graph, whatever their level.
 
@@ -50,6 +52,7 @@ class _Facade:
             tiered.get_pass(name, **options).apply(model)
 
 
+@checks_arguments
 class GraphFormatter(_Facade):
     """The methods of PPQ's GraphFormatter."""
 
@@ -66,9 +69,7 @@ class GraphFormatter(_Facade):
         "remove_identity": ("eliminate_identity",),
     }
     missing: ClassVar = {
-        **dict.fromkeys(
-            ("convert_to_tensor", "format_pad", "format_slice"), _NEWEST_FORM
-        ),
+        **dict.fromkeys(("convert_to_tensor", "format_pad", "format_slice"), _NEWEST_FORM),
         "format_cast": "ONNX dtypes are numbers already",
         "format_gather": "ONNX has the axis of a Gather as an attribute in every opset",
         "format_int64_constant": "integers keep their width; no pass narrows them yet",
@@ -113,6 +114,7 @@ class GraphDecomposer(_Facade):
     passes: ClassVar = {"decompose_gemm": ("decompose_gemm",)}
 
 
+@checks_arguments
 class GraphReplacer(_Facade):
     """The methods of PPQ's GraphReplacer."""
 
@@ -131,7 +133,7 @@ class GraphReplacer(_Facade):
         graph = self.graph
         if op_name not in graph.operations:
             raise ModelError(f"graph {graph.graph.name!r} has no operation {op_name!r}")
-        count, takes = len(graph.operations[op_name].inputs), needed_node(replace_to).schema
+        count, takes = len(graph.operations[op_name].inputs), replace_to._node.schema
         if takes is not None and not takes.min_input <= count <= takes.max_input:
             raise ModelError(
                 f"operation {op_name!r} has {count} inputs, which {replace_to.type} does not take"

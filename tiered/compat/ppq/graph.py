@@ -9,18 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from tiered.compat.argument_types import checks_arguments
 from tiered.compat.ppq import sources
 from tiered.compat.ppq.detached import NOWHERE
-from tiered.compat.ppq.elements import (
-    Operation,
-    Variable,
-    needed_node,
-    needed_value,
-    node_of,
-    operation_of,
-    value_of,
-    variable_of,
-)
+from tiered.compat.ppq.elements import Operation, Variable, operation_of, variable_of
+from tiered.compat.ppq.handles import node_of, value_of
 from tiered.graph import Graph, Model, Node, Value
 from tiered.graph.edits import surgery
 from tiered.graph.queries.networkx_view import unique_labels
@@ -28,6 +21,7 @@ from tiered.numerics.quantization.configs.quantable import copy_notes
 from tiered.support.errors import ModelError
 
 
+@checks_arguments
 @dataclass(slots=True, unsafe_hash=True)
 class BaseGraph:
     """A `Graph`."""
@@ -65,7 +59,7 @@ class BaseGraph:
         *,
         platform: str | Enum | None = None,
     ) -> Operation:
-        read, written = list(map(value_of, inputs)), [needed_value(value) for value in outputs]
+        read, written = list(map(value_of, inputs)), [value._value for value in outputs]
         node = self.graph.add_node(op_type, read, written, attributes, name=name)
         return Operation(node, platform=platform)
 
@@ -80,12 +74,12 @@ class BaseGraph:
     ) -> Variable:
         if is_parameter and value is None:
             raise ModelError(f"parameter {name or ''!r} needs a value")
-        users = [needed_node(operation) for operation in dest_ops]
+        users = [operation._node for operation in dest_ops]
         return Variable(self.graph.create_value(name, value, node_of(source_op), users))
 
     def append_operation(self, operation: Operation) -> None:
         """Add an operation that was removed, copied, or made by its name and type."""
-        node = needed_node(operation)
+        node = operation._node
         if node.graph is None or node.graph.name != NOWHERE:
             self.graph.append_node(node)
             return
@@ -100,7 +94,7 @@ class BaseGraph:
 
         One without contents enters the graph with the operation that computes it, or as an input.
         """
-        value = needed_value(variable)
+        value = variable._value
         if value.graph is not None and value.graph.name == NOWHERE:
             if value.tensor is None:
                 variable._value = surgery.new_value(self.graph, value.name, value.type)
@@ -117,7 +111,7 @@ class BaseGraph:
             keep_coherence: whether its readers read its input; else they keep the variable, which
                 has no source until it gets one.
         """
-        node = needed_node(removing_op)
+        node = removing_op._node
         if keep_coherence:
             self.graph.bypass(node)
         else:
@@ -125,18 +119,18 @@ class BaseGraph:
             sources.remove(node)
 
     def remove_variable(self, removing_var: Variable) -> None:
-        self.graph.delete_value(needed_value(removing_var))
+        self.graph.delete_value(removing_var._value)
 
     def insert_op_before(self, A: Operation, B: Operation, input_idx: int = 0) -> None:
-        self.graph.insert_before(needed_node(A), needed_node(B), input_idx)
+        self.graph.insert_before(A._node, B._node, input_idx)
 
     def insert_op_after(self, A: Operation, B: Operation, output_idx: int = 0) -> None:
-        self.graph.insert_after(needed_node(A), needed_node(B), output_idx)
+        self.graph.insert_after(A._node, B._node, output_idx)
 
     def create_link_with_op(
         self, A: Operation | None, B: Operation | None, variable: Variable | None = None
     ) -> None:
-        if variable is not None and sources.is_free(needed_value(variable)):
+        if variable is not None and sources.is_free(variable._value):
             self.append_variable(variable)
         producer, value = node_of(A), value_of(variable)
         if producer is not None and value is not None and sources.is_missing(value.producer):
@@ -144,7 +138,7 @@ class BaseGraph:
         self.graph.connect(producer, node_of(B), value)
 
     def create_link_with_var(self, A: Variable, B: Variable) -> None:
-        self.graph.join(needed_value(A), needed_value(B))
+        self.graph.join(A._value, B._value)
 
     def get_upstream_operations(self, operation: Operation) -> list[Operation]:
         self._check(operation)
@@ -156,7 +150,7 @@ class BaseGraph:
 
     def _check(self, operation: Operation) -> None:
         """Raise if an operation is not in this graph."""
-        if needed_node(operation).graph is not self.graph:
+        if operation._node.graph is not self.graph:
             raise ModelError(f"operation {operation.name!r} is not in graph {self.graph.name!r}")
 
     def topological_sort(self) -> list[Operation]:
@@ -164,10 +158,10 @@ class BaseGraph:
         return [operation_of(node) for node in nodes]
 
     def mark_variable_as_graph_input(self, var: Variable) -> None:
-        self.graph.mark_input(needed_value(var))
+        self.graph.mark_input(var._value)
 
     def mark_variable_as_graph_output(self, var: Variable) -> None:
-        self.graph.add_output(needed_value(var))
+        self.graph.add_output(var._value)
 
     def copy(self, copy_value: bool = False) -> BaseGraph:
         """Return the graph in a copy of its model, with the configs and notes of its operations."""
@@ -243,7 +237,7 @@ class _Ports(MutableMapping[str, Variable]):
         return variable_of(self._values()[name])
 
     def __setitem__(self, name: str, variable: Variable) -> None:
-        value = needed_value(variable)
+        value = variable._value
         if value.name != name:
             raise ModelError(
                 f"the variable is called {value.name!r}, not {name!r}; rename it first"

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Final
 
+from tiered.compat.argument_types import checks_arguments
 from tiered.compat.ppq.elements import Operation, QuantableOperation
 from tiered.compat.ppq.graph import BaseGraph
 from tiered.graph import Model
@@ -61,6 +62,7 @@ class TargetPlatform(Enum):
         return platform.name.endswith("INT8")
 
 
+@checks_arguments
 class QuantableGraph:
     """The methods of PPQ's QuantableGraph.
 

@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Self, TypeAlias
 
+from tiered.compat.argument_types import checks_arguments
 from tiered.compat.ppq.elements import Operation, operation_of
 from tiered.compat.ppq.graph import BaseGraph
 from tiered.graph import Graph, Node
 from tiered.rewriter.subgraphs import graph_search
+
+Slots: TypeAlias = Mapping[tuple[int, int], tuple[int | None, int | None]]
+OperationTest: TypeAlias = str | Callable[[Operation], bool]
+Relay: TypeAlias = Callable[[Operation, Operation], bool]
 
 
 class Path(list[Operation]):
@@ -67,6 +72,7 @@ def _checked(operation: object) -> Operation:
     return operation
 
 
+@checks_arguments
 class SearchableGraph(BaseGraph):
     """A `Graph` to be searched: `path_matching`, `opset_matching` and `pattern_matching`.
 
@@ -110,6 +116,7 @@ class SearchableGraph(BaseGraph):
         return GraphPattern(patterns, edges, slots).match(self, exclusive, max_candidates)
 
 
+@checks_arguments
 class GraphPattern:
     """Patterns and edges for `pattern_matching`, which may be used again and again.
 
@@ -157,11 +164,6 @@ class TypeExpr(str):
 
     def __call__(self, operation: Operation) -> bool:
         return operation.type == self
-
-
-Slots: TypeAlias = "Mapping[tuple[int, int], tuple[int | None, int | None]]"
-OperationTest: TypeAlias = "str | Callable[[Operation], bool]"
-Relay: TypeAlias = "Callable[[Operation, Operation], bool]"
 
 
 def _test(wanted: OperationTest) -> graph_search.NodeTest:
