@@ -23,7 +23,14 @@ class Role(Enum):
     BATCH = "batch"
     TOKEN = "token"
     FLAT = "batch and tokens as one axis"
+    SEQUENCE_FIRST = "tokens and batch as one axis"
+    HEADS = "batch and a fixed number of parts as one axis, as of attention heads"
 
+
+FLATTENED = {Role.FLAT: (Role.BATCH, Role.TOKEN), Role.SEQUENCE_FIRST: (Role.TOKEN, Role.BATCH)}
+"""The roles of the two axes that are one."""
+
+_WITH_BATCH = frozenset({Role.BATCH, Role.HEADS, *FLATTENED})
 
 Roles = tuple[Role | None, ...]
 
@@ -59,7 +66,7 @@ class AbstractTensor:
 
     @property
     def has_batch(self) -> bool:
-        return Role.BATCH in self.roles or Role.FLAT in self.roles
+        return any(role in _WITH_BATCH for role in self.roles)
 
     @property
     def is_positional(self) -> bool:
@@ -106,18 +113,43 @@ class PositionEdit(NamedTuple):
         node, slot: the use of the operand.
         rank: the rank of the result that operand broadcasts to.
         batch: the axis of the result with the rows.
+        parts: how often each row is in that axis: the heads that are part of it.
     """
 
     node: Node
     slot: int
     rank: int
     batch: int
+    parts: int = 1
+
+
+class TermEdit(NamedTuple):
+    """An operand of an Einsum that depends on positions: its term gets the label of the rows.
+
+    Attributes:
+        node, slot: the use of the operand.
+        label: of the rows in the equation, which is `terms` before.
+        terms: of the equation, the last one of the result.
+        parts: how often each row is in the axis of the batch.
+    """
+
+    node: Node
+    slot: int
+    label: str
+    terms: tuple[str, ...]
+    parts: int = 1
 
 
 class MaskEdit(NamedTuple):
-    """A Softmax over keys: those of other sequences are masked."""
+    """A Softmax over keys: those of other sequences are masked.
+
+    Attributes:
+        node: the Softmax.
+        parts: how often each row is in the axis of the batch.
+    """
 
     node: Node
+    parts: int = 1
 
 
 class PoolEdit(NamedTuple):
@@ -133,10 +165,10 @@ class SumEdit(NamedTuple):
 
 
 class ChoiceEdit(NamedTuple):
-    """A GatherND of the token of each row that an ArgMax chooses."""
+    """A GatherND, or a Gather of all tokens, of the one of each row that an ArgMax chooses."""
 
     node: Node
     chooser: Node
 
 
-Edit = PositionEdit | MaskEdit | PoolEdit | SumEdit | ChoiceEdit
+Edit = PositionEdit | TermEdit | MaskEdit | PoolEdit | SumEdit | ChoiceEdit

@@ -20,7 +20,13 @@ from tiered.graph import Graph, Node, TensorType, Value
 from tiered.graph.core.types import Dim
 from tiered.graph.opset.aspect import Aspect
 from tiered.graph.queries.determinism import is_deterministic
-from tiered.graph.shape_inference.symbolic_dims import Poly, is_invented, multiply
+from tiered.graph.shape_inference.symbolic_dims import (
+    Poly,
+    divide,
+    is_invented,
+    multiply,
+    size_of_dim,
+)
 
 _NAME: Final = re.compile(r"[^\W\d][\w.]*")
 
@@ -123,9 +129,41 @@ class Interpretation:
         rows = [dims.size(name) for name in sorted(self.batch)]
         if tokens is not None and any(r is not None and size == multiply(r, tokens) for r in rows):
             return Role.FLAT
+        if self.parts_of(dim) is not None:
+            return Role.HEADS
         if self.mentions(dim):
             raise Refusal(f"it makes a dim {dim} of the sizes of batch and sequences")
         return None
+
+    def parts_of(self, dim: Dim) -> int | None:
+        """Return how often a dim has each row of the batch; None if that is no fixed number."""
+        size = self.graph.model.dims.size(dim)
+        if not isinstance(size, Poly):
+            return None
+        quotients = [divide(size, size_of_dim(name)) for name in sorted(self.batch)]
+        return next((each for each in quotients if isinstance(each, int)), None)
+
+    def batch_axis(self, value: Value | None, roles: Roles) -> tuple[int, int]:
+        """Return the axis of the batch, and how often each row is in it; (-1, 1) without one.
+
+        Args:
+            value: the tensor.
+            roles: of its axes.
+
+        Raises:
+            Refusal: there are several, or the number of its heads is unknown.
+        """
+        axes = [axis for axis, role in enumerate(roles) if role in (Role.BATCH, Role.HEADS)]
+        if not axes:
+            return -1, 1
+        if len(axes) > 1:
+            raise Refusal("several axes have the batch")
+        if roles[axes[0]] is Role.BATCH:
+            return axes[0], 1
+        parts = None if value is None else self.parts_of(value.dim(axes[0]))
+        if parts is None:
+            raise Refusal("the number of heads beside the batch is unknown")
+        return axes[0], parts
 
     # --- nodes --------------------------------------------------------------------------------
 

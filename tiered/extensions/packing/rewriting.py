@@ -16,6 +16,7 @@ from tiered.extensions.packing.abstract import (
     PositionEdit,
     Role,
     SumEdit,
+    TermEdit,
 )
 from tiered.extensions.packing.names import POSITIONS, SEGMENTS, SEQUENCES, STARTS
 from tiered.graph import DataType, Graph, Node, TensorType, Value
@@ -45,15 +46,18 @@ class PackingRewrite:
         self.sequences: int | str = max_valid_num or SEQUENCES
         self._inputs: dict[str, Value] = {}
         self._made: dict[tuple[object, ...], Value] = {}
+        self._terms: dict[Node, list[str]] = {}
 
     def apply(self, edits: list[Edit]) -> None:
         """Apply all edits; operands before masks, as a mask may be such an operand."""
         for edit in edits:
             if isinstance(edit, PositionEdit):
                 self._place(edit)
+            elif isinstance(edit, TermEdit):
+                self._extend_term(edit)
         for edit in edits:
             if isinstance(edit, MaskEdit):
-                self._mask(edit.node)
+                self._mask(edit)
         for edit in edits:
             if isinstance(edit, SumEdit):
                 self._sum(edit.node)
@@ -114,7 +118,34 @@ class PackingRewrite:
         made = self._once(
             (value, shift, edit.batch), lambda: self._placed(value, shift, edit.batch)
         )
+        axis = max(edit.batch - shift, 0)
+        made = self._once((made, axis, edit.parts), lambda: self._repeated(made, axis, edit.parts))
         self.graph.set_input(edit.node, edit.slot, made)
+
+    def _extend_term(self, edit: TermEdit) -> None:
+        """Gather an operand of an Einsum by the positions of each row."""
+        value, graph = edit.node.inputs[edit.slot], self.graph
+        assert value is not None
+        made = self._once((value, 1, 0), lambda: self._placed(value, 1, 0))
+        made = self._once((made, 0, edit.parts), lambda: self._repeated(made, 0, edit.parts))
+        own = self._terms.setdefault(edit.node, list(edit.terms[:-1]))
+        own[edit.slot] = edit.label + own[edit.slot]
+        graph.set_input(edit.node, edit.slot, made)
+        equation = f"{','.join(own)}->{edit.terms[-1]}"
+        graph.set_attribute(edit.node, "equation", equation)
+
+    def _repeated(self, value: Value, axis: int, parts: int) -> Value:
+        """Return a tensor with each of its rows several times, one after the other."""
+        if parts == 1:
+            return value
+        op, rank = self.graph.op, value.rank or 0
+        apart = op.Unsqueeze(value, np.array([axis + 1], np.int64))
+        shape = np.ones(rank + 1, np.int64)
+        shape[axis + 1] = parts
+        dims = [0 if at < axis else -1 for at in range(axis + 1)]
+        rest = op.Shape(value, start=axis + 1)
+        target = op.Concat(np.array(dims, np.int64), rest, axis=0)
+        return op.Reshape(op.Expand(apart, shape), target)
 
     def _placed(self, value: Value, shift: int, batch: int) -> Value:
         """Return a tensor of positions with one more axis of size 1 replaced by the rows.
@@ -164,8 +195,9 @@ class PackingRewrite:
 
     # --- attention ----------------------------------------------------------------------------
 
-    def _mask(self, node: Node) -> None:
+    def _mask(self, edit: MaskEdit) -> None:
         """Make the scores of keys of other sequences -inf, in the mask if the scores have one."""
+        node = edit.node
         scores = node.inputs[0]
         assert scores is not None
         fact = self._tensor(scores)
@@ -175,9 +207,9 @@ class PackingRewrite:
             for slot, value in enumerate(adder.inputs):
                 if value is not None and self._is_mask(value):
                     keys = axis - len(fact.roles) + len(self._tensor(value).roles)
-                    self.graph.set_input(adder, slot, self._masked(value, keys))
+                    self.graph.set_input(adder, slot, self._masked(value, keys, edit.parts))
                     return
-        self.graph.set_input(node, 0, self._masked(scores, axis))
+        self.graph.set_input(node, 0, self._masked(scores, axis, edit.parts))
 
     def _is_mask(self, value: Value) -> bool:
         """Return whether a tensor has one number for each pair of tokens of a row."""
@@ -187,17 +219,20 @@ class PackingRewrite:
         rest = [dim for dim, role in zip(shape, fact.roles, strict=True) if role is None]
         return len(fact.places(Role.TOKEN)) == 2 and all(dim == 1 for dim in rest)
 
-    def _masked(self, value: Value, keys: int) -> Value:
-        return self._once((value, keys), lambda: self._where_same(value, keys))
+    def _masked(self, value: Value, keys: int, parts: int) -> Value:
+        return self._once((value, keys), lambda: self._where_same(value, keys, parts))
 
-    def _where_same(self, value: Value, keys: int) -> Value:
+    def _where_same(self, value: Value, keys: int, parts: int) -> Value:
         assert value.dtype is not None
         least = np.array(-np.inf, DataType(value.dtype).numpy)
         fact = self._tensor(value)
         (queries,) = [axis for axis in fact.places(Role.TOKEN) if axis != keys]
-        (batch,) = fact.places(Role.BATCH)
+        (batch,) = (*fact.places(Role.BATCH), *fact.places(Role.HEADS))
         shape = (len(fact.roles), batch, queries, keys)
         same = self._once(shape, lambda: self._same_sequence(*shape))
+        if fact.roles[batch] is Role.HEADS:
+            key = (same, batch, parts)
+            same = self._once(key, lambda: self._repeated(same, batch, parts))
         return self.graph.op.Where(same, value, least)
 
     def _same_sequence(self, rank: int, batch: int, queries: int, keys: int) -> Value:
@@ -298,7 +333,8 @@ class PackingRewrite:
             place = op.ArgMax(is_largest, axis=1, keepdims=0, select_last_index=1)
         else:
             place = op.ArgMax(is_largest, axis=1, keepdims=0)
-        self.graph.replace_uses(edit.node.output, op.Gather(op.Flatten(value, axis=2), place))
+        tokens = value if Role.FLAT in self._tensor(value).roles else op.Flatten(value, axis=2)
+        self.graph.replace_uses(edit.node.output, op.Gather(tokens, place))
         self.graph.prune([edit.node])
 
     def _membership(self, dtype: int) -> Value:

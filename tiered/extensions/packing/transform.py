@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from tiered.extensions.packing.abstract import (
     AbstractTensor,
@@ -54,7 +55,25 @@ def pack_rows(model: Model, inputs: Sequence[str] = (), *, max_valid_num: int = 
             "the inputs of tokens by `inputs` (decoders with a cache cannot be packed)"
         )
     (token,) = tokens
-    state = Interpretation(graph, token, frozenset(batch for batch, _ in dims))
+    batches = frozenset(batch for batch, _ in dims)
+    with _without_empty_dims(model, batches | tokens):
+        return _pack(Interpretation(graph, token, batches), packed, max_valid_num)
+
+
+@contextmanager
+def _without_empty_dims(model: Model, names: frozenset[str]) -> Iterator[None]:
+    """Infer types for dims of at least 1, which decides the shapes of some results of Reshape."""
+    model.forget_types()
+    model.dims.positive = names
+    try:
+        yield
+    finally:
+        model.forget_types()
+
+
+def _pack(state: Interpretation, packed: Sequence[Value], max_valid_num: int) -> str:
+    """Interpret and rewrite the graph; return what was done."""
+    graph, model = state.graph, state.graph.model
     for value in packed:
         rest = (value.shape or ())[2:]
         if any(state.mentions(dim) for dim in rest):
@@ -136,7 +155,7 @@ def _is_pooled_output(state: Interpretation, value: Value) -> bool:
             f"{_PASS}: {fact.node.op_type} {fact.node.label!r}: {fact.reason}; output "
             f"{value.name!r} depends on it"
         )
-    if isinstance(fact, AbstractTensor) and not fact.is_row_number:
+    if isinstance(fact, AbstractTensor) and not (fact.is_row_number or Role.HEADS in fact.roles):
         if fact.is_constant or fact.is_pooled:
             return fact.is_pooled
         if fact.roles[:2] == (Role.BATCH, Role.TOKEN) and not any(fact.roles[2:]):
@@ -171,5 +190,4 @@ def _rewrite(
         assert isinstance(fact, AbstractTensor)
         dims[fact.roles.index(Role.BATCH)] = max_valid_num or SEQUENCES
         graph.set_declared_type(graph.outputs[place], TensorType(before.dtype, tuple(dims)))
-    model.forget_types()
     model.note_interface(InterfaceMap(packed=PackMap(names, by_sequence, max_valid_num)))

@@ -178,9 +178,13 @@ class Dims:
     """The sizes of the named dims of one model, and the invented names with known sizes.
 
     Composed sizes get a name, so that a shape can hold them.
+
+    Attributes:
+        has_learned: whether shapes may still contain a name that was learned.
+        positive: dims that are taken to be at least 1; types inferred so are for such dims only.
     """
 
-    __slots__ = ("_capped", "_composed", "_given", "_invented", "_known", "has_learned")
+    __slots__ = ("_capped", "_composed", "_given", "_invented", "_known", "has_learned", "positive")
 
     def __init__(self) -> None:
         self._composed: dict[str, Poly] = {}
@@ -188,11 +192,11 @@ class Dims:
         self._capped: dict[str, Dim] = {}
         # The sizes that were found for invented names.
         self._known: dict[str, Size] = {}
-        # Whether shapes may still contain a name that was learned.
         self.has_learned = False
         self._invented = 0
         # Invented names of dims of inputs, which callers decide: no size can be learned.
         self._given: set[str] = set()
+        self.positive: frozenset[str] = frozenset()
 
     def invent(self, *, is_given: bool = False) -> str:
         """Return a new name for an unknown dim; the names that onnx invents have no dot.

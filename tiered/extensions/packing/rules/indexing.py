@@ -78,23 +78,37 @@ def gather_nd(state: Interpretation, node: Node) -> AbstractTensor:
     if node.attr("batch_dims", 0) or x.roles[:2] != (Role.BATCH, Role.TOKEN):
         raise Refusal("it takes some of the tokens or rows")
     if fact.chosen_by is not None:
-        return _chosen_tokens(state, node, x, fact)
+        if fact.columns != (_unit(fact, Role.BATCH),) or fact.roles != (Role.BATCH, None):
+            raise Refusal("it takes some of the tokens or rows")
+        if x.is_pooled or len(x.roles) != 3 or x.roles[2]:
+            raise Refusal("it takes some of the tokens or rows")
+        return chosen_tokens(state, node, fact)
     expected = [_unit(fact, role) for role in (Role.BATCH, Role.TOKEN)]
     if list(fact.columns) != expected:
         raise Refusal("it takes some of the tokens or rows")
     return replace(x.plain(), roles=(*fact.roles[:-1], *x.roles[2:]))
 
 
-def _chosen_tokens(
-    state: Interpretation, node: Node, x: AbstractTensor, fact: AbstractTensor
-) -> AbstractTensor:
+def chosen_tokens(state: Interpretation, node: Node, fact: AbstractTensor) -> AbstractTensor:
     """Return the relation of the token of each sequence that an ArgMax chooses."""
     assert fact.chosen_by is not None
-    is_of_rows = fact.columns == (_unit(fact, Role.BATCH),) and fact.roles == (Role.BATCH, None)
-    if not is_of_rows or x.is_pooled or len(x.roles) != 3 or x.roles[2]:
-        raise Refusal("it takes some of the tokens or rows")
     state.edits.append(ChoiceEdit(node, fact.chosen_by))
     return AbstractTensor((Role.BATCH, None), is_pooled=True)
+
+
+@PACKINGS.rule("GatherElements")
+def gather_elements(state: Interpretation, node: Node) -> AbstractTensor:
+    """GatherElements along features: of each token, or of each pair, as relative positions do."""
+    x, indices = state.tensor(node, 0), state.tensor(node, 1)
+    axis = node.attr("axis", 0) % max(len(x.roles), 1)
+    if x.roles[axis]:
+        raise Refusal("it takes some of the tokens or rows")
+    others = [at for at in range(len(x.roles)) if at != axis]
+    if any(x.roles[at] is not indices.roles[at] for at in others) or (
+        x.is_pooled != indices.is_pooled and (x.has_batch or indices.has_batch)
+    ):
+        raise Refusal("it takes other places for each token")
+    return indices.plain()
 
 
 def _unit(fact: AbstractTensor, role: Role) -> tuple[Size, ...] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tiered.analysis.layout.rules import propagation_of
 from tiered.analysis.layout.rules.axes import reduced_axes
 from tiered.extensions.packing.abstract import (
     AbstractTensor,
@@ -10,9 +11,10 @@ from tiered.extensions.packing.abstract import (
     Role,
     Roles,
     SumEdit,
+    TermEdit,
 )
 from tiered.extensions.packing.interpretation import PACKINGS, Interpretation
-from tiered.extensions.packing.rules.pointwise import joined
+from tiered.extensions.packing.rules.pointwise import are_pooled, check_fixed, joined
 from tiered.extensions.packing.rules.structure import pooled
 from tiered.graph import DataType, Node
 from tiered.graph.queries.op_traits import REDUCTIONS
@@ -30,14 +32,14 @@ def softmax(state: Interpretation, node: Node) -> AbstractTensor:
     if x.is_constant or x.roles[axis] is None:
         return x.plain()
     queries = [place for place in x.places(Role.TOKEN) if place != axis]
-    batch = x.places(Role.BATCH)
-    if x.roles[axis] is not Role.TOKEN or len(queries) != 1 or len(batch) != 1 or x.is_pooled:
+    batch, parts = state.batch_axis(node.input(0), x.roles)
+    if x.roles[axis] is not Role.TOKEN or len(queries) != 1 or batch < 0 or x.is_pooled:
         raise Refusal("it normalizes over the tokens of a row")
     if not node.is_op("Softmax"):
         raise Refusal("it normalizes over keys, and its result for other sequences is not 0")
-    if batch[0] > min(axis, queries[0]):
+    if batch > min(axis, queries[0]):
         raise Refusal("the batch is not the first axis of its scores")
-    state.edits.append(MaskEdit(node))
+    state.edits.append(MaskEdit(node, parts))
     return AbstractTensor(x.roles, zeros=axis)
 
 
@@ -61,9 +63,7 @@ def along_axis(state: Interpretation, node: Node) -> tuple[AbstractTensor, ...]:
     return (x.plain(),) * len(node.outputs)
 
 
-def _running_sum(
-    state: Interpretation, node: Node, x: AbstractTensor, axis: int
-) -> AbstractTensor:
+def _running_sum(state: Interpretation, node: Node, x: AbstractTensor, axis: int) -> AbstractTensor:
     """Return the relation of a sum over the tokens before each, as of numbers of positions."""
     if node.attr("reverse", 0):
         raise Refusal("it sums from the last token on")
@@ -166,7 +166,9 @@ def matmul(state: Interpretation, node: Node) -> AbstractTensor:
     # The rows of one operand and the columns of the other are broadcast by a dim of size 1.
     rows = AbstractTensor((*left.roles[:-1], None), is_pooled=left.is_pooled)
     columns = AbstractTensor((*right.roles[:-2], None, right.roles[-1]), is_pooled=right.is_pooled)
-    return joined(state, node, [rows, columns])
+    made = joined(state, node, [rows, columns])
+    check_fixed(node, [left, right], made.roles, last=2)
+    return made
 
 
 @PACKINGS.rule("Gemm")
@@ -188,6 +190,41 @@ def gemm(state: Interpretation, node: Node) -> AbstractTensor:
     if not bias.is_constant:
         raise Refusal("its third operand depends on the sequence")
     return made
+
+
+@PACKINGS.rule("Einsum")
+def einsum(state: Interpretation, node: Node) -> AbstractTensor:
+    """Einsum: over features, or over the keys of attention weights."""
+    propagation = propagation_of(node)
+    if isinstance(propagation, Skip):
+        raise Refusal(str(propagation))
+    operands = [state.tensor(node, slot) for slot in range(len(node.inputs))]
+    terms = [labels or () for labels in propagation.inputs]
+    result = propagation.outputs[0] or ()
+    roles: dict[int, Role | None] = {}
+    for labels, each in zip(terms, operands, strict=True):
+        for label, role in zip(labels, each.roles, strict=True):
+            if roles.setdefault(label, role) is not role:
+                raise Refusal("it joins an axis of tokens with another one")
+    for label in {label for label, role in roles.items() if role and label not in result}:
+        users = [(labels, x) for labels, x in zip(terms, operands, strict=True) if label in labels]
+        weighs = any(x.zeros is not None and labels[x.zeros] == label for labels, x in users)
+        if roles[label] is not Role.TOKEN or not weighs or not all(x.has_batch for _, x in users):
+            raise Refusal("it sums over the tokens of a row")
+        if len(users) != 2:
+            raise Refusal("it sums over the tokens of a row")
+    made = tuple(roles[label] for label in result)
+    is_pooled = are_pooled(operands, list(roles.values()))
+    batch, parts = state.batch_axis(node.output, made)
+    letters = tuple("".join(map(chr, labels)) for labels in (*terms, result))
+    for slot, each in enumerate(operands):
+        if each.is_positional and batch >= 0:
+            if len(each.places(Role.TOKEN)) > 2:
+                raise Refusal("it joins triples of positions with tokens")
+            state.edits.append(TermEdit(node, slot, chr(result[batch]), letters, parts))
+        elif each.is_positional and any(other.has_batch for other in operands):
+            raise Refusal("it joins positions with a flattened batch")
+    return AbstractTensor(made, is_pooled=is_pooled)
 
 
 def _check_sum(left: AbstractTensor, one: int, right: AbstractTensor, other: int) -> None:

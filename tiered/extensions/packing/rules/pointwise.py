@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tiered.extensions.packing.abstract import (
+    FLATTENED,
     AbstractTensor,
     PositionEdit,
     Refusal,
@@ -46,6 +47,7 @@ def broadcasting(state: Interpretation, node: Node) -> AbstractTensor:
         return index
     operands = [state.tensor(node, slot) for slot in range(len(node.inputs))]
     made = joined(state, node, operands)
+    check_fixed(node, operands, made.roles)
     return replace(made, zeros=_zeros(node, operands, len(made.roles)))
 
 
@@ -70,20 +72,52 @@ def joined(
             if role is not None and roles[axis] not in (None, role):
                 raise Refusal("it joins an axis of tokens with another one")
             roles[axis] = role or roles[axis]
-    is_pooled = _is_pooled(operands, roles)
-    batch = [axis for axis, role in enumerate(roles) if role is Role.BATCH]
+    is_pooled = are_pooled(operands, roles)
     for slot, each in enumerate(operands):
-        if each.is_positional and Role.FLAT in roles:
+        if each.is_positional and FLATTENED.keys() & set(roles):
             raise Refusal("it joins positions with a flattened batch")
-        if each.is_positional and batch:
-            state.edits.append(PositionEdit(node, slot, rank, batch[0]))
+        if len(each.places(Role.TOKEN)) > 2 and each.is_positional:
+            raise Refusal("it joins triples of positions with tokens")
+        if each.is_positional:
+            batch, parts = state.batch_axis(node.output, tuple(roles))
+            if batch >= 0:
+                state.edits.append(PositionEdit(node, slot, rank, batch, parts))
     return AbstractTensor(tuple(roles), is_pooled=is_pooled)
 
 
-def _is_pooled(operands: Sequence[AbstractTensor], roles: Sequence[Role | None]) -> bool:
+def check_fixed(
+    node: Node, operands: Sequence[AbstractTensor], roles: Sequence[Role | None], last: int = 0
+) -> None:
+    """Check that no operand has a fixed number of tokens, as a table of all positions has.
+
+    Args:
+        node: the node that joins the operands.
+        operands: their relations.
+        roles: those of the result.
+        last: how many last axes are not joined.
+
+    Raises:
+        Refusal: one has.
+    """
+    for value, each in zip(node.inputs, operands, strict=False):
+        shape = None if value is None else value.shape
+        if shape is None or each.is_pooled or len(shape) != len(each.roles):
+            continue
+        for place in range(len(roles) - len(shape), len(roles) - last):
+            dim, role = shape[place - len(roles)], each.roles[place - len(roles)]
+            if roles[place] and role is None and isinstance(dim, int) and dim != 1:
+                raise Refusal(f"it joins an axis of tokens with one of {dim}")
+
+
+def are_pooled(operands: Sequence[AbstractTensor], roles: Sequence[Role | None]) -> bool:
+    """Return whether operands have one row for each sequence.
+
+    Raises:
+        Refusal: some have, and others have tokens.
+    """
     with_batch = [each for each in operands if each.has_batch]
     pooled = [each for each in with_batch if each.is_pooled]
-    if pooled and (len(pooled) < len(with_batch) or Role.TOKEN in roles or Role.FLAT in roles):
+    if pooled and (len(pooled) < len(with_batch) or {Role.TOKEN, *FLATTENED} & set(roles)):
         raise Refusal("it joins tokens with a value of whole sequences")
     return bool(pooled)
 
@@ -119,7 +153,7 @@ def _index(state: Interpretation, node: Node) -> AbstractTensor | None:
             raise Refusal("it computes with row numbers")
         scale = number
     elif len(indices) != 2:
-        raise Refusal("it computes with row numbers")
+        return _place_of_chosen(state, facts)
     for each in indices:
         assert each.index is not None
         for axis, (role, factor) in enumerate(
@@ -130,6 +164,21 @@ def _index(state: Interpretation, node: Node) -> AbstractTensor | None:
             roles[axis] = role or roles[axis]
             factors[axis] = add(factors[axis], multiply(factor, scale))
     return AbstractTensor(tuple(roles), index=tuple(factors), is_row_number=True)
+
+
+def _place_of_chosen(state: Interpretation, facts: Sequence[object]) -> AbstractTensor:
+    """Return the relation of row * length + the token that an ArgMax chooses.
+
+    Raises:
+        Refusal: it is another sum.
+    """
+    tensors = [fact for fact in facts if isinstance(fact, AbstractTensor)]
+    chosen = [fact for fact in tensors if fact.chosen_by is not None and not fact.index]
+    length = state.graph.model.dims.size(state.token)
+    rows = [fact for fact in tensors if fact.index == (length,) and fact.is_row_number]
+    if len(tensors) != 2 or not chosen or not rows or rows[0].roles != (Role.BATCH,):
+        raise Refusal("it computes with row numbers")
+    return replace(rows[0], chosen_by=chosen[0].chosen_by)
 
 
 def _single(node: Node, slot: int) -> Size | None:

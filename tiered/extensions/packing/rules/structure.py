@@ -9,9 +9,17 @@ from typing import Final
 import numpy as np
 
 from tiered.analysis.layout.rules import propagation_of
-from tiered.extensions.packing.abstract import AbstractTensor, PoolEdit, Refusal, Role, Roles, Sizes
+from tiered.extensions.packing.abstract import (
+    FLATTENED,
+    AbstractTensor,
+    PoolEdit,
+    Refusal,
+    Role,
+    Roles,
+    Sizes,
+)
 from tiered.extensions.packing.interpretation import PACKINGS, Interpretation
-from tiered.extensions.packing.rules.indexing import joined_index, repeated_index
+from tiered.extensions.packing.rules.indexing import chosen_tokens, joined_index, repeated_index
 from tiered.extensions.packing.rules.pointwise import joined
 from tiered.graph import Node, Value
 from tiered.graph.shape_inference.symbolic_dims import Size
@@ -87,20 +95,31 @@ def _regrouped(
     axes = [before.index(label) for label in group[0]]
     roles = [x.roles[axis] for axis in axes]
     made: Roles
-    if roles == [Role.BATCH, Role.TOKEN] and len(group[1]) == 1:
-        made = (Role.FLAT,)
-    elif roles == [Role.FLAT] and len(group[1]) == 2:
+    joined_axes = next((role for role, pair in FLATTENED.items() if roles == [*pair]), None)
+    if joined_axes is not None and len(group[1]) == 1:
+        made = (joined_axes,)
+    elif roles[0] in (Role.BATCH, Role.HEADS) and not any(roles[1:]):
+        # Heads are after their row in one axis, and axes after the batch have none.
+        dims = [node.output.dim(after.index(label)) for label in group[1]]
+        first = state.role_of(dims[0])
+        is_part = first in (Role.BATCH, Role.HEADS) and not any(map(state.mentions, dims[1:]))
+        made = (first, *(None,) * (len(dims) - 1)) if is_part else ()
+    elif roles[0] in FLATTENED and len(roles) == 1 and len(group[1]) == 2:
         dims = [node.output.dim(after.index(label)) for label in group[1]]
         made = tuple(state.role_of(dim) for dim in dims)
+        made = made if made == FLATTENED[roles[0]] else ()
     else:
         made = ()
     rest = [role for axis, role in enumerate(x.roles) if axis not in axes]
-    if made not in ((Role.FLAT,), (Role.BATCH, Role.TOKEN)) or any(rest) or x.is_row_number:
+    is_of_heads = made[:1] in ((Role.BATCH,), (Role.HEADS,)) and not any(made[1:])
+    if not made or (any(rest) and not is_of_heads) or x.is_row_number:
         raise Refusal("it splits or merges an axis of tokens")
     result = [None if label not in before else x.roles[before.index(label)] for label in after]
     for label, role in zip(group[1], made, strict=True):
         result[after.index(label)] = role
-    return AbstractTensor(tuple(result), is_pooled=x.is_pooled)
+    keys = None if x.zeros is None else before[x.zeros]
+    zeros = after.index(keys) if keys is not None and keys in after else None
+    return AbstractTensor(tuple(result), zeros, is_pooled=x.is_pooled)
 
 
 @PACKINGS.rule("Expand")
@@ -125,6 +144,29 @@ def expand(state: Interpretation, node: Node) -> AbstractTensor:
     if x.is_pooled:
         return replace(joined(state, node, [x], (None,) * rank), is_pooled=True)
     return joined(state, node, [x], extra)
+
+
+@PACKINGS.rule("Tile")
+def tile(state: Interpretation, node: Node) -> AbstractTensor:
+    """Tile: of axes that have no role, as often as there are rows or tokens."""
+    x, value = state.tensor(node, 0), node.inputs[0]
+    repeats, shape = _elements(node.inputs[1]), node.output.shape
+    dims = None if value is None else value.shape
+    if repeats is None or shape is None or dims is None:
+        raise Refusal("how often it repeats each axis is not known")
+    extra: list[Role | None] = []
+    for repeat, role, dim, before in zip(repeats, x.roles, shape, dims, strict=True):
+        if repeat != 1 and role is not None:
+            raise Refusal("it repeats tokens or rows")
+        found = state.role_of(dim) if state.mentions(repeat) else None
+        # Other rows have the whole axis again, so that it is beside the batch as heads are.
+        if found not in (None, Role.HEADS) and before != 1:
+            raise Refusal("it repeats an axis for each token")
+        if found is Role.HEADS and x.is_positional:
+            raise Refusal("it joins positions with heads")
+        extra.append(found)
+    made = joined(state, node, [x], tuple(extra))
+    return replace(made, is_pooled=x.is_pooled)
 
 
 @PACKINGS.rule("ConstantOfShape")
@@ -179,6 +221,8 @@ def gather(state: Interpretation, node: Node) -> AbstractTensor:
             raise Refusal("it takes other places for each token")
         is_pooled = x.is_pooled or fact.is_pooled
         return AbstractTensor((*before, *fact.roles, *after), is_pooled=is_pooled)
+    if role is Role.FLAT and fact.chosen_by is not None and x.roles == (Role.FLAT, None):
+        return chosen_tokens(state, node, fact)
     if role is Role.FLAT and _is_row_major(state, fact) and not any((*before, *after)):
         return AbstractTensor((*before, *fact.roles, *after))
     if role is Role.TOKEN and fact.is_constant:

@@ -92,7 +92,11 @@ def _reshape(node: Node) -> Sequence[Size | None]:
             result.append(copied if size == 0 and copies_zeros else size)
         elif size is None or not size.is_non_negative:
             result.append(None)
-        elif copies_zeros and not _is_kept(axis, size, target, data):
+        elif (
+            copies_zeros
+            and not size.is_positive_if(node.owner.model.dims.positive)
+            and not _is_kept(axis, size, target, data)
+        ):
             # If it is 0, another dim may be copied.
             result.append(None)
         else:
