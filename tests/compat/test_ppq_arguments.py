@@ -12,7 +12,7 @@ from tiered.compat.argument_types import fits
 from tiered.support.errors import ModelError, TieredError
 
 
-def test_what_is_not_quantised_says_so() -> None:
+def test_what_is_not_quantized_says_so() -> None:
     on = graph()
     add, x = on.operations["node_b"], on.variables["x"]
     with pytest.raises(ModelError, match="has no config: it is not quantised, and QuantableGraph"):

@@ -390,5 +390,5 @@ def _public(cls: type) -> frozenset[str]:
     return frozenset(name for name in vars(cls) if not name.startswith("_"))
 
 
-Operation.when_quantised = _public(QuantableOperation)
-Variable.when_quantised = _public(QuantableVariable)
+Operation.when_quantized = _public(QuantableOperation)
+Variable.when_quantized = _public(QuantableVariable)

@@ -8,7 +8,7 @@ from tiered.graph import Node, Value
 from tiered.support.errors import ModelError, did_you_mean
 
 
-class UnquantisedError(ModelError, AttributeError):
+class UnquantizedError(ModelError, AttributeError):
     """A variable or operation without configs has no attributes of quantised ones."""
 
 
@@ -16,13 +16,13 @@ class Handle:
     """Names that are missing, or that only a quantised variable or operation has, are named.
 
     Attributes:
-        when_quantised: the names of the class for quantised ones.
+        when_quantized: the names of the class for quantised ones.
         found_in: where such objects are, for errors.
     """
 
     __slots__ = ()
 
-    when_quantised: ClassVar[frozenset[str]] = frozenset()
+    when_quantized: ClassVar[frozenset[str]] = frozenset()
     found_in: ClassVar[str] = ""
 
     @property
@@ -40,8 +40,8 @@ class Handle:
     def _missing(self, name: str) -> AttributeError:
         """Return the error about a name that is missing."""
         kind = type(self).__name__
-        if name in type(self).when_quantised:
-            return UnquantisedError(
+        if name in type(self).when_quantized:
+            return UnquantizedError(
                 f"{kind} {self.name!r} has no {name}: it is not quantised, and "
                 "QuantableGraph.quantize_operation gives an operation its configs"
             )
