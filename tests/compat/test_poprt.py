@@ -418,9 +418,7 @@ def test_a_wrong_dim_of_a_product_is_an_error_in_the_words_of_poprt() -> None:
 
 
 def test_packing_has_the_argument_of_poprt() -> None:
-    model = parse(
-        "(float[B,S,4] x) => (float[B,4] y) <int64 z = {0}> { y = Gather<axis=1>(x, z) }"
-    )
+    model = parse("(float[B,S,4] x) => (float[B,4] y) <int64 z = {0}> { y = Gather<axis=1>(x, z) }")
     made = poprt.get_pass("packed_transformer", {"max_valid_num": 40}).run(model)
     assert made.graph.output[0].type.tensor_type.shape.dim[0].dim_value == 40
     with pytest.raises(UsageError, match="max_valid_num is a number from 0 on, not -1"):

@@ -12,7 +12,6 @@ import onnx
 from tiered.context import OnError, PassContext
 from tiered.graph import Model
 from tiered.passes import Pass
-from tiered.pipeline.lookup import get_pass
 from tiered.passes.execution import execute
 from tiered.passes.interface.hooks import TraceHook
 from tiered.passes.interface.pass_info import Place
@@ -20,6 +19,7 @@ from tiered.passes.validity import check_result
 from tiered.pipeline.base import Pipeline
 from tiered.pipeline.edits import edited, pipeline_for
 from tiered.pipeline.idle import check_asked, check_met, note_idle
+from tiered.pipeline.lookup import get_pass
 from tiered.pipeline.result import OptimizeResult, OptimizeSummary, Statistics, summary_of
 from tiered.pipeline.sequential import Sequential, parse_pipeline
 from tiered.support.errors import UsageError

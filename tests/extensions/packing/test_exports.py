@@ -10,20 +10,27 @@ from tiered.testing import parse
 
 EMBED = "words = {WORDS}, float[4,4] wq = {1,-2,3,0.5, 2,1,-1,3, 0.1,0.2,2,1, -3,1,1,2}"
 HEAD = f"""(int64[B,S] ids) => (float[B,S,4] y)
-    <float[9,4] {EMBED}, int64[1] h = {{2}}, int64[1] d = {{2}}, int64[1] two = {{4}}, int64[1] m = {{-1}},
-     int64[4] split = {{0,0,2,2}}, int64 zero = {{0}}, int64 one = {{1}}, int64[1] l0 = {{0}}, int64[1] l1 = {{1}},
-     float[7,2] near = {{1,0.3, -1,2, 0.5,1, 2,-2, 0,1, 1,1, -1,0.2}}, int64 least = {{0}}, int64 most = {{6}},
+    <float[9,4] {EMBED}, int64[1] h = {{2}}, int64[1] d = {{2}}, int64[1] two = {{4}}, int64[1] m
+        = {{-1}},
+     int64[4] split = {{0,0,2,2}}, int64 zero = {{0}}, int64 one = {{1}}, int64[1] l0 = {{0}},
+        int64[1] l1 = {{1}},
+     float[7,2] near = {{1,0.3, -1,2, 0.5,1, 2,-2, 0,1, 1,1, -1,0.2}}, int64 least = {{0}}, int64
+        most = {{6}},
      int64 half = {{3}}, int64[2] axes12 = {{1,2}},
-     float[2,2,7] by_head = {{1,0.3,-1,2,0.5,1,2, -2,0,1,1,1,-1,0.2, 0.4,1,-1,3,0.5,2,2, 1,0,1,2,0,-1,0.7}}, float[2,7] feature = {{1,0.3,-1,2,0.5,1,2, -2,0,1,1,1,-1,0.2}}> {{
+     float[2,2,7] by_head = {{1,0.3,-1,2,0.5,1,2, -2,0,1,1,1,-1,0.2, 0.4,1,-1,3,0.5,2,2,
+        1,0,1,2,0,-1,0.7}}, float[2,7] feature = {{1,0.3,-1,2,0.5,1,2, -2,0,1,1,1,-1,0.2}}> {{
     x = Gather(words, ids) q4 = MatMul(x, wq)
     qs = Reshape(q4, split) q = Transpose<perm=[0,2,1,3]>(qs)
     ks = Reshape(x, split) k = Transpose<perm=[0,2,1,3]>(ks)
     shape = Shape(ids) b = Slice(shape, l0, l1) s = Slice(shape, l1, d)
-    n = Gather(shape, one) at = Range(zero, n, one) rows = Unsqueeze(at, l1) columns = Unsqueeze(at, l0)
+    n = Gather(shape, one) at = Range(zero, n, one) rows = Unsqueeze(at, l1) columns =
+        Unsqueeze(at, l0)
     away = Sub(rows, columns) shifted = Add(away, half) r = Clip(shifted, least, most)
     NODES }}"""
-END = "p = Softmax<axis=-1>(a) o = MatMul(p, k) ot = Transpose<perm=[0,2,1,3]>(o) flat = Concat<axis=0>(b, s, two) y = Reshape(ot, flat)"
-BESIDE = """to3 = Concat<axis=0>(m, s, d) q3 = Reshape(q, to3) k3 = Reshape(k, to3) kt = Transpose<perm=[0,2,1]>(k3)"""
+END = """p = Softmax<axis=-1>(a) o = MatMul(p, k) ot = Transpose<perm=[0,2,1,3]>(o) flat =
+        Concat<axis=0>(b, s, two) y = Reshape(ot, flat)"""
+BESIDE = """to3 = Concat<axis=0>(m, s, d) q3 = Reshape(q, to3) k3 = Reshape(k, to3) kt =
+        Transpose<perm=[0,2,1]>(k3)"""
 BACK = """o = MatMul(p, k3) to4 = Concat<axis=0>(b, h, s, d) o4 = Reshape(o, to4)
     ot = Transpose<perm=[0,2,1,3]>(o4) flat = Concat<axis=0>(b, s, two) y = Reshape(ot, flat)"""
 SCORES = "kt = Transpose<perm=[0,1,3,2]>(k) a0 = MatMul(q, kt)"
@@ -50,14 +57,16 @@ EXPORTS = {
         often = Concat<axis=0>(b, l1, l1) features = Tile(by_head, often) c = MatMul(q3, features)
         bh = Shape<end=1>(q3) to7 = Concat<axis=0>(bh, s, s) index = Expand(r, to7)
         g = GatherElements<axis=-1>(c, index) a = Add(a0, g) p = Softmax<axis=-1>(a) {BACK}""",
-    "a mask that is repeated for each query": f"""{SCORES} f = Cast<to=1>(ids) fm = Unsqueeze(f, axes12)
+    "a mask that is repeated for each query": f"""{SCORES} f = Cast<to=1>(ids) fm = Unsqueeze(f,
+        axes12)
         often = Concat<axis=0>(l1, l1, s, l1) mask = Tile(fm, often) a = Add(a0, mask) {END}""",
     "vectors by relative position (Shaw)": f"""{SCORES} e = Gather(near, r)
         g = Einsum<equation="bhld,lrd->bhlr">(q, e) a = Add(a0, g) {END}""",
     "an Einsum without an arrow, of three operands": f"""{SCORES} e = Gather(near, r)
         g = Einsum<equation="bhld , lrd, bhrd -> bhlr">(q, e, k) a = Add(a0, g) {END}""",
     "products as Einsum": """a = Einsum<equation="bind,bjnd->bnij">(qs, ks) p = Softmax<axis=-1>(a)
-        o = Einsum<equation="bnij,bjnd->bind">(p, ks) flat = Concat<axis=0>(b, s, two) y = Reshape(o, flat)""",
+        o = Einsum<equation="bnij,bjnd->bind">(p, ks) flat = Concat<axis=0>(b, s, two) y =
+        Reshape(o, flat)""",
     "tokens before the batch (MultiheadAttention)": f"""{SCORES} p = Softmax<axis=-1>(a0)
         o = MatMul(p, k) ot = Transpose<perm=[2,0,1,3]>(o) to2 = Concat<axis=0>(m, two)
         o2 = Reshape(ot, to2) o3 = MatMul(o2, wq) to8 = Concat<axis=0>(s, b, two)
@@ -87,7 +96,8 @@ def test_the_chosen_token_may_be_taken_from_all_tokens() -> None:
     """As TorchScript writes `hidden[rows, ids.argmax(-1)]`."""
     text = _text(f"""{SCORES} a = Identity(a0)
         {END.replace("y = Reshape", "hidden = Reshape")} z = Identity(hidden)
-        tokens = Flatten<axis=2>(z) end = ArgMax<axis=-1, keepdims=0>(ids) count = Gather(shape, zero)
+        tokens = Flatten<axis=2>(z) end = ArgMax<axis=-1, keepdims=0>(ids) count = Gather(shape,
+        zero)
         number = Range(zero, count, one) first = Mul(number, s) place = Add(end, first)
         y = Gather(tokens, place)""").replace("float[B,S,4] y", "float[B,4] y")
     rng = np.random.default_rng(2)
@@ -126,7 +136,8 @@ REFUSED = {
 @pytest.mark.parametrize("nodes", REFUSED)
 def test_what_may_mix_tokens_is_named(nodes: str) -> None:
     own = """float[6,4] table = {TABLE}, float[2,6,4] fixed = {TWICE}, float[6,4] fixed2 = {TABLE},
-        float[2,6,6] tables = {LARGE}, int64[3] pair = {1,1,4}, int64[3] l3 = {1,2,1}, int64[3] wrong = {0,-1,2}, int64[3] back = {0,-1,4},"""
+        float[2,6,6] tables = {LARGE}, int64[3] pair = {1,1,4}, int64[3] l3 = {1,2,1}, int64[3]
+        wrong = {0,-1,2}, int64[3] back = {0,-1,4},"""
     for name, size in (("TABLE", 24), ("TWICE", 48), ("LARGE", 72)):
         own = own.replace(name, ",".join(["1"] * size))
     text = _text(nodes).replace("<float[9,4]", f"<{own} float[9,4]")

@@ -40,9 +40,7 @@ class ConvertOptions:
         ),
     ] = None
     """The opset of ONNX's own domain to convert to, up or down."""
-    ir: Annotated[
-        int | None, Parameter(name=["--ir", "--ir-version"], show_default=False)
-    ] = None
+    ir: Annotated[int | None, Parameter(name=["--ir", "--ir-version"], show_default=False)] = None
     """The IR version; without it, it is raised if the opset needs a newer one."""
     to: Names = ()
     """Compute in float16 (fp16) or bfloat16 (bf16) wherever the schemas of the operators allow it;
@@ -53,9 +51,7 @@ class ConvertOptions:
     """Fix a dim by its name in all inputs that have it: batch=1. Repeatable."""
     input_shape: InputShapes = ()
     """As for `tiered optimize`."""
-    backend: Annotated[
-        str | None, Parameter(show_default=False, completer=complete_backend)
-    ] = None
+    backend: Annotated[str | None, Parameter(show_default=False, completer=complete_backend)] = None
     """With --to fp16, bf16, mixed or int32: the target; what it takes only as it is stays."""
     bounds: Names = ()
     """With --to int32: the range of an input, as ids=0:30000. Repeatable."""
@@ -135,9 +131,7 @@ EFFECTS: Final = (
 )
 
 
-def run_convert(
-    source: str, out: str | None, options: ConvertOptions, write: WriteOptions
-) -> None:
+def run_convert(source: str, out: str | None, options: ConvertOptions, write: WriteOptions) -> None:
     """Convert the model of a file according to the options.
 
     Raises:
@@ -206,9 +200,7 @@ def _versions(options: ConvertOptions) -> str:
     return f"convert_opset{{{','.join(given)}}}"
 
 
-def _precisions(
-    to: tuple[str, ...], options: ConvertOptions, inputs: tuple[str, ...]
-) -> list[str]:
+def _precisions(to: tuple[str, ...], options: ConvertOptions, inputs: tuple[str, ...]) -> list[str]:
     """Return the passes of --to, in order."""
     if not to:
         return []

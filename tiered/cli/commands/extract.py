@@ -32,9 +32,7 @@ class ExtractOptions:
     """Tensors that become the outputs. By default the model's outputs that depend on --from."""
 
 
-def run_extract(
-    source: str, out: str | None, options: ExtractOptions, write: WriteOptions
-) -> None:
+def run_extract(source: str, out: str | None, options: ExtractOptions, write: WriteOptions) -> None:
     """Extract a part of the model of a file according to the options.
 
     Raises:

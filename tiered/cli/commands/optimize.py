@@ -202,9 +202,7 @@ def _write_certificate(source: str, target: str | None, result: OptimizeResult) 
         write_certificate(result.certify.file, result.certify.findings, source, target)
 
 
-def save_marked(
-    model: Model, target: str, mark: SourceMark, options: OptimizeOptions
-) -> Placed:
+def save_marked(model: Model, target: str, mark: SourceMark, options: OptimizeOptions) -> Placed:
     """Write a result that has its mark.
 
     Raises:
@@ -223,9 +221,8 @@ def save_marked(
 def decided_by(options: OptimizeOptions) -> set[str]:
     """Return the properties of models that the listed and required passes decide."""
     from tiered.cli.source_mark import OPSET, PRECISION
-    from tiered.pipeline import get_pass
     from tiered.passes.interface.registry import is_glob
-    from tiered.pipeline import parse_pipeline
+    from tiered.pipeline import get_pass, parse_pipeline
     from tiered.support.numerics import Numerics
 
     required = (re.split("[:@]", name)[0] for name in split_required(options.require).names)

@@ -69,17 +69,13 @@ class PartitionOptions:
 
 
 EFFECTS: Final = (
-    Effect(
-        ("deny", "horizontal", "single"), "--backend", lambda of: of("backend") is not None
-    ),
+    Effect(("deny", "horizontal", "single"), "--backend", lambda of: of("backend") is not None),
     Effect(
         ("sharding", "pipelining"),
         "cuts by hand alone; leave --backend out",
         lambda of: of("backend") is None,
     ),
-    Effect(
-        ("force",), "OUT or --as-models", lambda of: of("out") is not None or of("as_models")
-    ),
+    Effect(("force",), "OUT or --as-models", lambda of: of("out") is not None or of("as_models")),
 )
 
 
@@ -220,9 +216,7 @@ def _save_plan(
     return plan
 
 
-def _print(
-    console: Console, file: str, takes: str, rows: list[Region], limit: int | None
-) -> None:
+def _print(console: Console, file: str, takes: str, rows: list[Region], limit: int | None) -> None:
     taken = [row for row in rows if row.name != "host"]
     nodes, whole = sum(row.nodes for row in taken), sum(row.nodes for row in rows)
     console.print(
@@ -255,7 +249,8 @@ def _share(row: Region, rows: list[Region]) -> float:
 
 
 def _described(
-    file: str, target: str | None, deny: tuple[str, ...], rows: list[Region]) -> dict[str, Any]:
+    file: str, target: str | None, deny: tuple[str, ...], rows: list[Region]
+) -> dict[str, Any]:
     return {
         "model": file,
         "backend": target,

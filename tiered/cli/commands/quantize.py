@@ -78,9 +78,7 @@ class QuantizeOptions:
     """How the range of a tensor follows from its numbers; auto: the best on samples held back."""
     percentile: float = 99.999
     """With --method percentile: the part of the numbers that is kept."""
-    backend: Annotated[
-        str | None, Parameter(show_default=False, completer=complete_backend)
-    ] = None
+    backend: Annotated[str | None, Parameter(show_default=False, completer=complete_backend)] = None
     """The target. Its table decides dtypes, symmetry and operators."""
     budget: Annotated[str | None, Parameter(show_default=False)] = None
     """How far outputs may move: 'sqnr>=20dB', 'cosine>=0.99'; the worst layers return to float."""

@@ -20,9 +20,9 @@ from tiered.graph import Model
 from tiered.graph.io.export import export_model
 from tiered.graph.io.save import tensors_of
 from tiered.passes import Pass
-from tiered.pipeline import get_pass
 from tiered.passes.execution import execute
 from tiered.passes.interface.pass_info import PassInfo, Place
+from tiered.pipeline import get_pass
 from tiered.pipeline.base import Pipeline
 from tiered.pipeline.optimize import pipeline_of
 from tiered.runtime.external_data import with_files

@@ -9,8 +9,8 @@ import onnx
 
 from tiered.graph import Model, Node, Value
 from tiered.graph.core.types import read_type
-from tiered.pipeline.lookup import get_pass
 from tiered.pipeline.compose.split_mark import mark_text, write_marks
+from tiered.pipeline.lookup import get_pass
 from tiered.rewriter.idioms.tensors import needed_nodes, tensor_named, values_read
 from tiered.support.errors import UsageError
 
@@ -69,8 +69,7 @@ def split_models(view: Model, at: Iterable[str | Sequence[str]]) -> list[Model]:
         if not stage:
             raise UsageError(f"split: no node is left to compute {', '.join(cut)}")
     parts = [
-        _part(view.copy(), inputs, outputs)
-        for inputs, outputs in _borders(view, cuts, stages)
+        _part(view.copy(), inputs, outputs) for inputs, outputs in _borders(view, cuts, stages)
     ]
     _add_unread(view, parts)
     inputs = [value.name for value in view.main.inputs]
