@@ -4,7 +4,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Cli
-from tiered import pass_names
+from tests.small import registered
+from tiered import Graph, Value, op, pass_names, rewrite, var
 
 
 def test_the_table_has_every_pass_on_one_line(cli: Cli) -> None:
@@ -63,7 +64,7 @@ def test_json_describes_all_passes_alike(cli: Cli) -> None:
     described = json.loads(cli("passes", "--json").out)
     assert [entry["name"] for entry in described] == list(pass_names())
     fields = "name kind opt_level numerics changes_interface analysis law doc options required"
-    fields += " followed_by conflicts needs offers acts_on quantization aliases source"
+    fields += " followed_by conflicts needs offers acts_on quantization aliases life replacement source"
     expected = {*fields.split()}
     assert all(entry.keys() == expected for entry in described)
     one = next(entry for entry in described if entry["name"] == "fold_constant")
@@ -132,7 +133,8 @@ INITIALIZERS_AND_INTERFACE = {
     *("remove_unused_opsets", "topological_sort", "unique_name_for_nodes"),
     *("check_with_fake_data", "layer_precision_compare", "model_overview"),
     *("verify_equality", "verify_metric", "add_checkpoints", "drop_unused_inputs"),
-    "drop_false_declarations", "strip",
+    "drop_false_declarations",
+    "strip",
     *("rename", "reorder", "bake_parameters", "unbake", "dense_to_sparse", "measure_error"),
     *("overlap_io", "recompute", "schedule", "split_by_budget"),
 }
@@ -144,3 +146,25 @@ def test_each_pass_says_what_it_acts_on(cli: Cli) -> None:
         entry["name"] for entry in json.loads(cli("passes", "--json").out) if not entry["acts_on"]
     }
     assert silent == INITIALIZERS_AND_INTERFACE
+
+
+def test_a_stage_of_life_is_listed_and_shown(cli: Cli) -> None:
+    @rewrite(op.Neg(var.x), opt_level=1, life="preview")
+    def early_neg(graph: Graph, x: Value) -> Value:
+        return x
+
+    @rewrite(op.Abs(var.x), opt_level=1, life="deprecated", replacement="drop_abs")
+    def late_abs(graph: Graph, x: Value) -> Value:
+        return x
+
+    with registered(early_neg, late_abs):
+        shown = cli("passes", "--life", "preview").out
+        assert "early_neg" in shown
+        assert "1, preview" in shown
+        assert "late_abs" not in shown
+        assert "level:       1, preview (runs only when required)" in cli("passes", "early_neg").out
+        shown = cli("passes", "late_abs").out
+        assert "level:       1, deprecated\n" in shown
+        assert "use:         drop_abs" in shown
+        described = json.loads(cli("passes", "late_abs", "--json").out)
+        assert (described["life"], described["replacement"]) == ("deprecated", "drop_abs")

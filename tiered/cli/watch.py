@@ -6,22 +6,22 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 from tiered.cli.declare import Declared
 from tiered.cli.effects import Effect, check_effects
 from tiered.cli.flags import Flag, Names, split_names
 from tiered.cli.html import check_html
 from tiered.cli.output.terminal import printable
+from tiered.passes.interface.report import Remark, RemarkKind
 from tiered.support.errors import ModelError, UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tiered.passes.interface.report import Remark
     from tiered.pipeline.instruments import Dump, Statistics, Timing, Trace
 
-KINDS = ("applied", "missed", "failed", "analysis", "skipped", "unmet", "hook", "check", "verify")
+KINDS: tuple[str, ...] = get_args(RemarkKind)
 ALL = "all"
 
 
@@ -31,7 +31,7 @@ class WatchOptions:
 
     remarks: Annotated[str | None, Declared(show_default=False)] = None
     """Print the remarks of passes: all, or some of =applied,missed,failed,
-    analysis,skipped,unmet,hook,check,verify."""
+    analysis,skipped,deprecated,unmet,hook,check,verify."""
     print_pipeline: Annotated[bool, Flag] = False
     """Only print which passes would run, and why the others would not."""
     time: Annotated[bool, Flag] = False

@@ -3,7 +3,7 @@
 `--json` prints an array of objects, for NAME one object (an array if NAME is an alias of several
 or a glob, and with --op and --search): name, kind, opt_level (null is opt-in), numerics,
 changes_interface, analysis, law, doc, options [{name, takes, default, doc}], required, followed_by,
-conflicts, needs, offers, acts_on, quantization, aliases, source.
+conflicts, needs, offers, acts_on, quantization, aliases, life, replacement, source.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ ANY, ELEMENTWISE = "*", "elementwise"
 """Entries of `acts_on` for any operator, and for all elementwise operators."""
 
 
-def run_passes(name: str | None, *, op: str | None, search: str | None, as_json: bool) -> None:
+def run_passes(
+    name: str | None, *, op: str | None, search: str | None, life: str | None, as_json: bool
+) -> None:
     """Print a table of passes, or describe the passes of a name.
 
     Raises:
@@ -50,12 +52,15 @@ def run_passes(name: str | None, *, op: str | None, search: str | None, as_json:
         infos = _acting_on(infos, op)
     if search is not None:
         infos = [info for info in infos if search.casefold() in _text(info).casefold()]
+    if life is not None:
+        infos = [info for info in infos if info.life == life]
     if not infos:
         asked = [f"--op {op}"] if op is not None else []
         asked += [f"--search {search!r}"] if search is not None else []
+        asked += [f"--life {life}"] if life is not None else []
         within = f" among those of {name!r}" if name is not None else ""
         raise UsageError(f"no pass fits {' and '.join(asked)}{within}")
-    is_list |= op is not None or search is not None
+    is_list |= any(each is not None for each in (op, search, life))
     if as_json:
         described = [describe(info) for info in infos]
         print_json(described if is_list or len(described) > 1 else described[0])
@@ -165,6 +170,8 @@ def describe(info: PassInfo) -> dict[str, Any]:
         "acts_on": list(info.acts_on),
         "quantization": info.quantization,
         "aliases": _aliases(info),
+        "life": info.life,
+        "replacement": info.replacement,
         "source": info.source,
     }
 
@@ -183,7 +190,8 @@ def _aliases(info: PassInfo) -> list[str]:
 
 
 def _level(info: PassInfo) -> str:
-    return "opt-in" if info.opt_level is None else str(info.opt_level)
+    level = "opt-in" if info.opt_level is None else str(info.opt_level)
+    return level if info.life == "stable" else f"{level}, {info.life}"
 
 
 def _promise(info: PassInfo) -> str:
@@ -208,7 +216,8 @@ def print_pass(console: Console, info: PassInfo) -> None:
     console.print(Text(info.name, style="bold"))
     for line in (info.law, *_prose(info.doc).splitlines()):
         console.print(f"  {printable(line)}".rstrip())
-    level = _level(info) + (" (runs only when required)" if info.opt_level is None else "")
+    is_asked_for = info.opt_level is None or info.life == "preview"
+    level = _level(info) + (" (runs only when required)" if is_asked_for else "")
     facts = {
         "level": level,
         "kind": info.kind,
@@ -221,6 +230,7 @@ def print_pass(console: Console, info: PassInfo) -> None:
         "acts on": ", ".join("any operator" if n == ANY else n for n in info.acts_on),
         "quantization": info.quantization,
         "aliases": ", ".join(_aliases(info)),
+        "use": info.replacement,
         "file": _file(info.source),
     }
     for label, fact in facts.items():

@@ -16,6 +16,9 @@ def passes(
     *,
     op: Annotated[str | None, Parameter(show_default=False, completer=complete_operator)] = None,
     search: Annotated[str | None, Parameter(show_default=False)] = None,
+    life: Annotated[
+        Literal["preview", "stable", "deprecated"] | None, Parameter(show_default=False)
+    ] = None,
     load: Names = (),
     as_json: AsJson = False,
 ) -> None:
@@ -25,6 +28,7 @@ def passes(
         name: A pass, by any of its names, or a glob: 'fuse_*'.
         op: Only passes that rewrite or move nodes of this operator: Conv, com.microsoft::Gelu.
         search: Only passes with this string in their name, law, description, options or aliases.
+        life: Only passes in this stage; no level runs those in preview.
         load: As for `tiered optimize`: Python files or modules with passes of your own.
         as_json: Print JSON instead of text.
     """
@@ -33,7 +37,7 @@ def passes(
     load_passes(load)
     from tiered.cli.commands.passes import run_passes
 
-    run_passes(name, op=op, search=search, as_json=as_json)
+    run_passes(name, op=op, search=search, life=life, as_json=as_json)
 
 
 def docs(

@@ -31,7 +31,7 @@ FEW_PASSES = 5
 FEW_DIMS = 2
 """Dynamic dims in the summary that keep shape operators."""
 
-ALWAYS_PRINTED = frozenset({"failed", "unmet", "hook", "check", "verify"})
+ALWAYS_PRINTED = frozenset({"failed", "deprecated", "unmet", "hook", "check", "verify"})
 """Kinds of remarks that are printed without -v, on stderr."""
 _BY = {
     "model": "by runs of the model",

@@ -90,7 +90,7 @@ class Prepared:
     @property
     def warnings(self) -> list[str]:
         """What the result is not, or may not be: notes on the model, and failed passes."""
-        loud = ("failed", "unmet", "hook", "check", "verify")
+        loud = ("failed", "deprecated", "unmet", "hook", "check", "verify")
         return [
             text
             for each in self.done

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from tiered.passes.policy.node_scope import Scope
 
 
+LIVES: Final = ("preview", "stable", "deprecated")
+"""The stages of the life of a pass."""
+
 _PACKAGE: Final = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(__file__))), "")
 
 
@@ -47,6 +50,8 @@ class _PassInfo(NamedTuple):
     source: str = ""
     options: tuple[Option, ...] = ()
     limits: Promise | None = None
+    life: str = "stable"
+    replacement: str = ""
 
 
 class PassInfo(_PassInfo):
@@ -62,7 +67,9 @@ class PassInfo(_PassInfo):
     with it the lowest level: a class, or else what makes the pass reassociating unless it is false
     or empty. `legalizes` is the map of legalizations that a rule belongs to.
     `quantization` is the form of quantised models that it makes, if it runs only for backends that
-    want that form. `limits` are its own numeric limits, if any.
+    want that form. `limits` are its own numeric limits, if any. `life` is preview, stable or
+    deprecated: no level runs a pass in preview, and a remark names the `replacement` of a
+    deprecated one that runs.
     """
 
     __slots__ = ()

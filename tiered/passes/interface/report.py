@@ -15,7 +15,16 @@ if TYPE_CHECKING:
 
 
 RemarkKind = Literal[
-    "applied", "missed", "failed", "analysis", "skipped", "unmet", "hook", "check", "verify"
+    "applied",
+    "missed",
+    "failed",
+    "analysis",
+    "skipped",
+    "deprecated",
+    "unmet",
+    "hook",
+    "check",
+    "verify",
 ]
 
 
@@ -24,9 +33,9 @@ class Remark(Record):
 
     Kinds: `applied` (rewrites made), `missed` (nodes not rewritten, with the `Skip` reason),
     `failed` (a pass raised and was undone), `analysis` (what a pass found), `skipped` (a pass did
-    not run), `unmet` (an entry of `required` or `disabled` selected no pass), `hook` (a hook
-    raised), `check` (a check failed and was suppressed), `verify` (a remark of verification on a
-    pass that it accepts).
+    not run), `deprecated` (a pass ran that will be removed), `unmet` (an entry of `required` or
+    `disabled` selected no pass), `hook` (a hook raised), `check` (a check failed and was
+    suppressed), `verify` (a remark of verification on a pass that it accepts).
     """
 
     kind: RemarkKind
@@ -133,8 +142,15 @@ def remarks_of(report: Report, examples: int) -> list[Remark]:
         *_grouped("analysis", found.values(), examples),
         *_counted("failed", ((r.name, r.error) for r in report.failed())),
         *_counted("skipped", ((r.name, r.reason) for r in report.results if not r.ran)),
+        *_deprecated(report.ran()),
         *_merged(report.notes),
     ]
+
+
+def _deprecated(results: Iterable[PassResult]) -> Iterator[Remark]:
+    asked = {r.name: r.info for r in results if r.info.life == "deprecated" and not r.needed_by}
+    for name, info in asked.items():
+        yield Remark("deprecated", name, f"deprecated: use {info.replacement}")
 
 
 def _merged(notes: Iterable[Remark]) -> Iterator[Remark]:

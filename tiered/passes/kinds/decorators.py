@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, TypedDict, Unpack
 
 from tiered.passes.conditions import Conditions, condition_of
-from tiered.passes.interface.pass_info import PassInfo
+from tiered.passes.interface.pass_info import LIVES, PassInfo
 from tiered.passes.kinds.body import BODY, FUNCTION, Body
 from tiered.passes.kinds.calling_pass import FunctionPass, ModulePass
 from tiered.passes.kinds.rewrite_pass import RewritePass
@@ -72,6 +72,11 @@ class Declared(TypedDict, total=False):
     compute element by element, "*" for any. `tiered passes --op` goes by it."""
     analysis: bool
     """Whether it edits nothing: the journal must stay empty."""
+    life: str
+    """`preview`, `stable` (the default) or `deprecated`. No level runs a pass in preview: it runs
+    if it is required, by name or as `life:preview`."""
+    replacement: str
+    """What to use instead of a deprecated pass."""
     requires: Callable[..., object] | None
     """A function `(graph, ctx)`, of a module pass `(model, ctx)`, that must hold before it runs."""
     ensures: Callable[..., object] | None
@@ -235,6 +240,8 @@ def info_of(
         source=_source(function, name),
         options=_options(function, kind, name),
         limits=limits,
+        life=_life(declared, name),
+        replacement=declared.get("replacement", ""),
     )
     if not info.is_in_own_file:
         info = info._replace(prose=inspect.getdoc(function) or "")
@@ -274,6 +281,15 @@ def _level(opt_level: int | None, name: str) -> int | None:
     if opt_level is None or (type(opt_level) is int and opt_level >= 0):
         return opt_level
     raise UsageError(f"{name}: opt_level takes an integer from 0, or None, not {opt_level!r}")
+
+
+def _life(declared: Declared, name: str) -> str:
+    given = declared.get("life", "stable")
+    if given not in LIVES:
+        raise UsageError(f"{name}: life is one of {', '.join(LIVES)}, not {given!r}")
+    if bool(declared.get("replacement")) != (given == "deprecated"):
+        raise UsageError(f"{name}: a deprecated pass has a replacement, and no other has one")
+    return given
 
 
 def _names(declared: Declared, key: str, name: str) -> tuple[str, ...]:

@@ -24,6 +24,10 @@ OPT_IN: Final = "opt-in: runs only when required"
 """Why an opt-in pass that was not asked for does not run."""
 
 
+PREVIEW: Final = "in preview: runs only when required"
+"""Why a pass in preview that was not asked for does not run."""
+
+
 class Rules(Protocol):
     """The settings of one context that decide about passes; `PassContext` implements it."""
 
@@ -96,6 +100,8 @@ def _by_level(chain: Sequence[Rules], pass_: Runnable, place: Place) -> _Rule:
         return _Rule(False, OPT_IN, None)
     if wanted is None or place.asked:
         return _Rule(True, "asked for by name", None)
+    if pass_.info.life == "preview":
+        return _Rule(False, PREVIEW, None)
     level = chain[-1].opt_level
     if level >= wanted:
         return _Rule(True, f"opt_level {level} includes level {wanted}", None)
@@ -119,9 +125,7 @@ def _combined(scoped: Sequence[_Rule], final: _Rule) -> Decision:
     return Decision(True, reason, NodeRules(pairs, final.run))
 
 
-def _with_operators(
-    backend: Backend | AnyRuntime, pass_: Runnable, decision: Decision
-) -> Decision:
+def _with_operators(backend: Backend | AnyRuntime, pass_: Runnable, decision: Decision) -> Decision:
     """Return the decision; negative if the target has none of the operators that the pass makes."""
     for name in pass_.info.needs:
         domain, _, op_type = name.rpartition("::")

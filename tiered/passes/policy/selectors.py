@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from tiered.passes.interface.pass_info import PassInfo, Place, Runnable
+from tiered.passes.interface.pass_info import LIVES, PassInfo, Place, Runnable
 from tiered.passes.interface.registry import is_glob, registry
 from tiered.support.errors import PassNotFoundError, UsageError, did_you_mean
 from tiered.support.records import Record
@@ -17,6 +17,8 @@ from tiered.support.records import Record
 if TYPE_CHECKING:
     from tiered.passes.interface.pass_info import Place
     from tiered.passes.policy.node_scope import Scope
+
+_LIFE = "life:"
 
 _TEXT = r"(?:(?P<group>.+)/)?(?P<name>[^/:]+)(?::(?P<occurrence>\d+))?"
 
@@ -137,6 +139,8 @@ ANONYMOUS = ("sequential", "fix")
 
 def _entry_of_text(text: str, argument: str, site: Site) -> Entry:
     head, at, scope_text = text.partition("@")
+    if head.startswith(_LIFE):
+        return Entry(text, _names_by_life(text), site=site)
     if "{" in head:
         edit = f", and the options by edits=[\"set {head.strip()}\"]"
         raise UsageError(
@@ -163,6 +167,27 @@ def _entry_of_text(text: str, argument: str, site: Site) -> Entry:
         scope=scope,
         site=site,
     )
+
+
+def _names_by_life(text: str) -> frozenset[str]:
+    """Return the passes of an entry `life:preview`.
+
+    Raises:
+        UsageError: there is no such stage.
+        PassNotFoundError: no pass is in it.
+    """
+    wanted = text.removeprefix(_LIFE)
+    if wanted not in LIVES:
+        raise UsageError(f"{text!r}: expected {' or '.join(_LIFE + life for life in LIVES)}")
+    found = passes_by_life(wanted)
+    if not found:
+        raise PassNotFoundError(f"{text!r} fits no pass: none is {wanted}")
+    return frozenset(found)
+
+
+def passes_by_life(wanted: str) -> tuple[str, ...]:
+    """Return the names of the passes in a stage of their life, sorted."""
+    return tuple(name for name in registry.names() if registry.named(name).info.life == wanted)
 
 
 def _resolved(name: str, text: str) -> tuple[str, ...]:
