@@ -13,7 +13,7 @@ class Sizes(dict[str, int]):
 
     Args:
         values: the sizes, in the order in which names are asked for.
-        rank: of tensors of which none is known.
+        rank: of tensors that have no known rank.
         for_ranks: whether they are only tried where the rank of a tensor is not known.
     """
 
