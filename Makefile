@@ -177,6 +177,10 @@ bench-verify: $(VENV)/.installed-bench  ## Measure what --verify=each costs on M
 bench-certify: $(VENV)/.installed-test  ## Measure what --certify proves and costs on MODELS=DIR
 	@$(BIN)/python -m benchmarks.certify --models $(MODELS) $(BENCH_ARGS)
 
+.PHONY: discover
+discover: $(VENV)/.installed-test  ## Enumerate small graphs: which rules the pipeline lacks (takes up to an hour)
+	@$(BIN)/python -m benchmarks.discover --state build/discovery --jobs 2 $(BENCH_ARGS)
+
 bench-rewrite: $(VENV)/.installed-bench  ## Measure matching beside onnxscript on MODELS=DIR, and long chains
 	@$(BIN)/python -m benchmarks.rewrite --models $(MODELS) $(BENCH_ARGS)
 

@@ -50,6 +50,7 @@ ORDER = (
     "extensions.preparation",
     "extensions.debug",
     "extensions.tuning",
+    "extensions.discovery",
     "extensions.fleet",
     "cli",
 )

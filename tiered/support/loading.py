@@ -110,13 +110,13 @@ def extension(name: str) -> Any:
 
 
 class MovedPackages:
-    """Finds packages and modules at their old names, for one release, with a warning.
+    """Finds packages and modules at their other names: old ones with a warning, short ones always.
 
     It stands last on `sys.meta_path`, so it is asked for what nothing else finds.
     """
 
     def __init__(self, package: str, moved: str) -> None:
-        """Take the package, and the module with `MOVED_PACKAGES`: new names by old ones."""
+        """Take the package, and the module with `MOVED_PACKAGES` and `SHORT_NAMES`."""
         self._package = package
         self._moved = moved
 
@@ -125,20 +125,24 @@ class MovedPackages:
         package, _, inside = name.partition(".")
         if package != self._package or not inside:
             return None
-        moved: Mapping[str, str] = importlib.import_module(self._moved).MOVED_PACKAGES
-        old, _, below = inside.partition(".")
-        if old not in moved:
+        names = importlib.import_module(self._moved)
+        moved: Mapping[str, str] = names.MOVED_PACKAGES
+        short: Mapping[str, str] = names.SHORT_NAMES
+        other, _, below = inside.partition(".")
+        place = moved.get(other) or short.get(other)
+        if place is None:
             return None
-        new = ".".join(filter(None, (package, moved[old], below)))
-        loader: Any = _OldName(new)
+        new = ".".join(filter(None, (package, place, below)))
+        loader: Any = _OtherName(new, is_old=other in moved)
         return ModuleSpec(name, loader, is_package=True)
 
 
-class _OldName:
+class _OtherName:
     """Loads a module whose names are those of another."""
 
-    def __init__(self, new: str) -> None:
+    def __init__(self, new: str, *, is_old: bool) -> None:
         self._new = new
+        self._is_old = is_old
 
     def create_module(self, spec: ModuleSpec) -> None:
         """Let Python make the module."""
@@ -146,11 +150,12 @@ class _OldName:
     def exec_module(self, module: ModuleType) -> None:
         """Give the module the names of the other one."""
         other = importlib.import_module(self._new)
-        warnings.warn(
-            f"{module.__name__} is {self._new} now; the old name goes with the next release",
-            DeprecationWarning,
-            stacklevel=2,
-        )
+        if self._is_old:
+            warnings.warn(
+                f"{module.__name__} is {self._new} now; the old name goes with the next release",
+                DeprecationWarning,
+                stacklevel=2,
+            )
         vars(module).update(__getattr__=lambda name: getattr(other, name), __doc__=other.__doc__)
 
 

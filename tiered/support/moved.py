@@ -1,4 +1,7 @@
-"""Names and packages that moved: for one release they load from their old place, with a warning."""
+"""Names and packages that moved: for one release they load from their old place, with a warning.
+
+Short names stay, and load without one.
+"""
 
 from collections.abc import Mapping
 from typing import Final
@@ -139,3 +142,6 @@ MOVED_PACKAGES: Final[Mapping[str, str]] = {
     "roles": "analysis.roles",
 }
 """The new place of a package or module of `tiered`, both without `tiered.`."""
+
+SHORT_NAMES: Final[Mapping[str, str]] = {"discovery": "extensions.discovery"}
+"""The place of an extension that users import by a shorter name."""

@@ -1,0 +1,73 @@
+"""The pipeline, judged by small graphs."""
+
+import importlib
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from benchmarks.discover import main
+from tiered.extensions.discovery.enumeration import enumerated
+from tiered.extensions.discovery.grammar import BASES
+from tiered.extensions.discovery.judging import Judge, model_of
+from tiered.extensions.discovery.neighbours import reach
+from tiered.extensions.discovery.tasks import Task, read_surveyed, survey, surveyed, tasks_of
+from tiered.runtime import Session
+
+SMALL = Task("matrix", 2, operators=2, most=250)
+
+
+def test_the_short_name_is_the_package() -> None:
+    assert importlib.import_module("tiered.discovery").surveyed is surveyed
+
+
+def test_every_graph_that_is_enumerated_is_valid() -> None:
+    made = enumerated(BASES[0], "bits", 1, most=300)
+    members = [member for _, member in made.members()]
+    assert members
+    Session(model_of(members))
+
+
+def test_the_pipeline_keeps_what_graphs_compute() -> None:
+    made = enumerated(BASES[0], "bits", 2, most=250)
+    members = [member for _, member in made.members()]
+    for judged in Judge(made.meaning.table, 2).judged(members):
+        assert judged.form is not None, judged.error
+        assert made.meaning.key(judged.form) == made.meaning.key(judged.member), judged.member
+
+
+def test_a_survey_counts_members_that_end_in_the_cheapest_graph() -> None:
+    found = surveyed(SMALL)
+    assert found.failed == []
+    assert sum(found.members.values()) > 100
+    short = sum(each.count for each in found.missing)
+    assert sum(found.cheapest.values()) == sum(found.members.values()) - short
+    assert 0 < found.confluent <= found.classes
+
+
+def test_results_are_kept_and_read_again(tmp_path: Path) -> None:
+    first = list(survey([SMALL], state=str(tmp_path)))
+    (file,) = tmp_path.iterdir()
+    assert json.loads(file.read_text()) == json.loads(json.dumps(asdict(first[0][0])))
+    again = list(survey([SMALL], state=str(tmp_path)))
+    assert [was_known for _, was_known in (*first, *again)] == [False, True]
+    assert again[0][0] == first[0][0] == read_surveyed(asdict(first[0][0]))
+
+
+def test_a_missing_rule_has_its_reach() -> None:
+    made = enumerated(BASES[0], "bits", 1, most=400)
+    meaning = made.meaning
+    (x, *_) = BASES[0].leaves(meaning.table)
+    (mirrored,) = meaning.applied("Trilu", [x], (("upper", 1),))
+    (twice,) = meaning.applied("Trilu", [mirrored], (("upper", 1),))
+    # Level 0 has no such rule.
+    assert {"the dim 2 of x", "the dim 3 of x"} <= {*reach(twice, mirrored, 0, "bits")}
+
+
+def test_the_report_names_each_level(capsys: pytest.CaptureFixture[str]) -> None:
+    assert [task.base for task in tasks_of(levels=(2,))] == [base.name for base in BASES]
+    main(operators=1, levels=(2,), bases=("matrix",))
+    out = capsys.readouterr().out
+    assert "-O2 matrix" in out
+    assert "-O2 all" in out

@@ -1,0 +1,193 @@
+"""What expressions compute, by the rules of the checker of certificates: equal keys, equal values.
+
+For levels 0 to 2 equal means the same bits. Some kernels compute the last elements of a tensor in
+another way than the first ones: there an element depends on its place as well, so that moving it is
+no equality. Sums are in the order in which they are written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Final, Literal
+
+import numpy as np
+
+from tiered.certify.affine import Affine
+from tiered.certify.bits import RULES, Bits
+from tiered.certify.call import Call, Domain, Results, constant
+from tiered.certify.contrib import REALS_AND_CONTRIB
+from tiered.certify.evaluate import Scope, Setting
+from tiered.certify.terms import Array, digest, leaf, mix, seed_of
+from tiered.certify.values import Tensor, Unproved
+from tiered.extensions.discovery.expressions import (
+    BORDER,
+    OPSET,
+    Attributes,
+    Expr,
+    Table,
+    node_of,
+    outputs_of,
+)
+from tiered.graph.core.types import TensorType
+from tiered.graph.queries.op_traits import (
+    ARITHMETIC,
+    BITWISE,
+    CASTS,
+    COMPARISONS,
+    ELEMENTWISE,
+    LOGIC,
+    ROUNDINGS,
+)
+
+DomainName = Literal["bits", "reals"]
+FOR_ANY_PLACE: Final = frozenset(
+    {*ARITHMETIC, *BITWISE, *CASTS, *COMPARISONS, *LOGIC, *ROUNDINGS}
+    | {"Abs", "Clip", "Identity", "LeakyRelu"}
+    | {"IsInf", "IsNaN", "Neg", "Not"}
+    | {"Relu", "Sign", "Sqrt", "Where"}
+)
+"""Elementwise operators whose kernels compute an element alike wherever it is."""
+_MOST_RESULTS: Final = 20_000
+
+
+def domain_at(level: int) -> DomainName:
+    """Return what equal means at a level: up to 2 the same bits."""
+    return "bits" if level < 3 else "reals"
+
+
+Rule = Callable[[Call], Results]
+
+
+def _placed(rule: Rule) -> Rule:
+    """Return a rule whose elements depend on their places."""
+
+    def at_places(call: Call) -> Results:
+        return [None if x is None else _with_places(call, x) for x in rule(call)]
+
+    return at_places
+
+
+def _with_places(call: Call, x: Tensor) -> Tensor:
+    if x.known is not None or any(x is each for each in call.inputs):
+        return x
+    seed = seed_of("placed", call.op)
+
+    def make() -> Array:
+        places = leaf(seed_of("place", x.size), (x.size,)).reshape(x.shape)
+        return mix(seed, x.terms, places)
+
+    return Tensor(x.dtype, x.shape, make)
+
+
+_ON_BITS: Final = {
+    name: _placed(rule) if name in ELEMENTWISE - FOR_ANY_PLACE else rule
+    for name, rule in RULES.items()
+}
+
+
+class Meaning:
+    """The values of expressions in one domain.
+
+    Args:
+        table: where expressions are kept.
+        name: "bits" or "reals".
+    """
+
+    def __init__(self, table: Table, name: DomainName) -> None:
+        self.table = table
+        self.name = name
+        self._domain: Domain = Bits() if name == "bits" else Affine(2.0**-23)
+        rules = _ON_BITS if name == "bits" else REALS_AND_CONTRIB
+        trusts = name == "reals"
+        opsets = {"": OPSET, "com.microsoft": 1}
+        self._setting = Setting(self._domain, rules, opsets, {}, trusts)
+        self._scope = Scope(self._setting)
+        self._values: dict[int, Tensor] = {}
+
+    def applied(
+        self,
+        op: str,
+        operands: Sequence[Expr | None],
+        attributes: Attributes,
+        outputs: int = 1,
+        domain: str = "",
+    ) -> list[Expr]:
+        """Return the results of an operator as expressions.
+
+        Raises:
+            Unproved: they have no values.
+        """
+        draft = self.table.apply(op, operands, attributes, kind=(0, ()), domain=domain)
+        results = self._run(draft, outputs)
+        return [
+            self._kept(draft, index, result)
+            for index, result in enumerate(results) if result is not None
+        ]  # fmt: skip
+
+    def _kept(self, draft: Expr, index: int, result: Tensor) -> Expr:
+        kind = (result.dtype, result.shape)
+        made = self.table.apply(
+            draft.op, draft.operands, draft.attributes,
+            kind=kind, output=index, domain=draft.domain,
+        )  # fmt: skip
+        self._values.setdefault(made.number, result)
+        return made
+
+    def _run(self, expr: Expr, outputs: int) -> list[Tensor | None]:
+        names: dict[int, str] = {}
+        for operand in expr.operands:
+            if operand is not None:
+                names[operand.number] = f"v{operand.number}"
+                self._scope.values[f"v{operand.number}"] = self.value(operand)
+        made = [f"r{index}" for index in range(outputs)]
+        node = node_of(expr, names, made)
+        if len(self._setting.results) > _MOST_RESULTS:
+            self._setting.results.clear()
+            self._scope.axioms.clear()
+        self._scope.run([node])
+        found = [self._scope.values.pop(name, None) for name in made]
+        for name in names.values():
+            self._scope.values.pop(name, None)
+        return found
+
+    def value(self, expr: Expr) -> Tensor:
+        """Return what an expression computes.
+
+        Raises:
+            Unproved: it has no value.
+        """
+        for each in expr.walk():
+            if each.number in self._values:
+                continue
+            if each.array is not None:
+                made: Tensor | None = constant(self._domain, each.array, each.dtype)
+            elif each.op == BORDER:
+                kind = TensorType(each.dtype, each.shape)
+                made = self._setting.free(kind, ("border", each.attributes))
+            else:
+                results = self._run(each, outputs_of(each))
+                made = results[each.output]
+            if made is None:
+                raise Unproved(f"{each.op} has no result {each.output}")
+            self._values[each.number] = made
+        return self._values[expr.number]
+
+    def key(self, expr: Expr) -> Hashable:
+        """Return what an expression computes, as a key.
+
+        Raises:
+            Unproved: it has no value.
+        """
+        value = self.value(expr)
+        terms = value.terms
+        if isinstance(self._domain, Affine):
+            terms = self._domain.plain(terms)
+        return value.dtype, value.shape, digest(terms)
+
+    def forget(self, expr: Expr) -> None:
+        """Drop the value of an expression that nothing is built on."""
+        self._values.pop(expr.number, None)
+
+    def numbers(self, expr: Expr) -> np.ndarray[tuple[int, ...], np.dtype[np.generic]] | None:
+        """Return the numbers of an expression that reads no border; None for others."""
+        return self.value(expr).known
