@@ -1,4 +1,16 @@
 from tiered.compat.ppq.attributes import Attributes as Attributes
+from tiered.compat.ppq.configs.operations import (
+    OperationQuantizationConfig as OperationQuantizationConfig,
+)
+from tiered.compat.ppq.configs.policies import (
+    QuantizationPolicy as QuantizationPolicy,
+    QuantizationProperty as QuantizationProperty,
+    RoundingPolicy as RoundingPolicy,
+)
+from tiered.compat.ppq.configs.states import QuantizationStates as QuantizationStates
+from tiered.compat.ppq.configs.tensors import (
+    TensorQuantizationConfig as TensorQuantizationConfig,
+)
 from tiered.compat.ppq.elements import (
     PLATFORM as PLATFORM,
     Operation as Operation,
@@ -32,17 +44,5 @@ from tiered.compat.ppq.searching import (
     TypeExpr as TypeExpr,
 )
 from tiered.graph import DataType as DataType
-from tiered.numerics.quantization.configs.operations import (
-    OperationQuantizationConfig as OperationQuantizationConfig,
-)
-from tiered.numerics.quantization.configs.policies import (
-    QuantizationPolicy as QuantizationPolicy,
-    QuantizationProperty as QuantizationProperty,
-    RoundingPolicy as RoundingPolicy,
-)
-from tiered.numerics.quantization.configs.states import QuantizationStates as QuantizationStates
-from tiered.numerics.quantization.configs.tensors import (
-    TensorQuantizationConfig as TensorQuantizationConfig,
-)
 
 __all__: list[str]

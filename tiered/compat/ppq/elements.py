@@ -11,6 +11,15 @@ import numpy as np
 from tiered.compat.argument_types import checks_arguments
 from tiered.compat.ppq import sources
 from tiered.compat.ppq.attributes import Attributes
+from tiered.compat.ppq.configs.operations import OperationQuantizationConfig
+from tiered.compat.ppq.configs.quantable import (
+    QuantableNode,
+    QuantFunction,
+    check_places,
+    quantable_of,
+    quantized_numbers,
+)
+from tiered.compat.ppq.configs.tensors import TensorQuantizationConfig
 from tiered.compat.ppq.detached import free_node, free_value
 from tiered.compat.ppq.handles import (
     NodeHandle,
@@ -21,15 +30,6 @@ from tiered.compat.ppq.opsets import Opset, OpSocket
 from tiered.graph import Node, Value
 from tiered.graph.core.schema import operators_of
 from tiered.graph.edits import surgery
-from tiered.numerics.quantization.configs.operations import OperationQuantizationConfig
-from tiered.numerics.quantization.configs.quantable import (
-    QuantableNode,
-    QuantFunction,
-    check_places,
-    quantable_of,
-    quantized_numbers,
-)
-from tiered.numerics.quantization.configs.tensors import TensorQuantizationConfig
 from tiered.rewriter.subgraphs import graph_search
 from tiered.support.errors import ModelError, did_you_mean
 

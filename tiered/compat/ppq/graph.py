@@ -11,13 +11,13 @@ import numpy as np
 
 from tiered.compat.argument_types import checks_arguments
 from tiered.compat.ppq import sources
+from tiered.compat.ppq.configs.quantable import copy_notes
 from tiered.compat.ppq.detached import NOWHERE
 from tiered.compat.ppq.elements import Operation, Variable, operation_of, variable_of
 from tiered.compat.ppq.handles import node_of, value_of
 from tiered.graph import Graph, Model, Node, Value
 from tiered.graph.edits import surgery
 from tiered.graph.queries.networkx_view import unique_labels
-from tiered.numerics.quantization.configs.quantable import copy_notes
 from tiered.support.errors import ModelError
 
 

@@ -7,24 +7,24 @@ from enum import Enum
 from typing import Final
 
 from tiered.compat.argument_types import checks_arguments
-from tiered.compat.ppq.elements import Operation, QuantableOperation
-from tiered.compat.ppq.graph import BaseGraph
-from tiered.graph import Model
-from tiered.numerics.calibration.observers import Method
-from tiered.numerics.quantization.configs.observed import Unknown, activate_configs
-from tiered.numerics.quantization.configs.operations import OperationQuantizationConfig
-from tiered.numerics.quantization.configs.policies import QuantizationPolicy, RoundingPolicy
-from tiered.numerics.quantization.configs.qdq import write_configs
-from tiered.numerics.quantization.configs.quantable import (
+from tiered.compat.ppq.configs.observed import Unknown, activate_configs
+from tiered.compat.ppq.configs.operations import OperationQuantizationConfig
+from tiered.compat.ppq.configs.policies import QuantizationPolicy, RoundingPolicy
+from tiered.compat.ppq.configs.qdq import write_configs
+from tiered.compat.ppq.configs.quantable import (
     QuantFunction,
     dequantize_model,
     quantize_node,
     quantized_numbers,
     restore_model,
 )
-from tiered.numerics.quantization.configs.reading import read_configs
-from tiered.numerics.quantization.configs.states import QuantizationStates
-from tiered.numerics.quantization.configs.tensors import TensorQuantizationConfig
+from tiered.compat.ppq.configs.reading import read_configs
+from tiered.compat.ppq.configs.states import QuantizationStates
+from tiered.compat.ppq.configs.tensors import TensorQuantizationConfig
+from tiered.compat.ppq.elements import Operation, QuantableOperation
+from tiered.compat.ppq.graph import BaseGraph
+from tiered.graph import Model
+from tiered.numerics.calibration.observers import Method
 from tiered.runtime.inputs.samples import Source
 from tiered.support.errors import ModelError, UsageError, did_you_mean
 

@@ -8,19 +8,19 @@ from typing import Any, Final
 import numpy as np
 
 from tiered.analysis.roles.role import graphs_of
-from tiered.graph import DataType, Model, Node, Tensor, Value
-from tiered.graph.core.dtypes import integer_info
-from tiered.numerics.quantization.configs.observed import WITH_BIAS, Unknown
-from tiered.numerics.quantization.configs.operations import OperationQuantizationConfig
-from tiered.numerics.quantization.configs.policies import QuantizationPolicy, QuantizationProperty
-from tiered.numerics.quantization.configs.qdq import CONTAINERS, key_of
-from tiered.numerics.quantization.configs.quantable import (
+from tiered.compat.ppq.configs.observed import WITH_BIAS, Unknown
+from tiered.compat.ppq.configs.operations import OperationQuantizationConfig
+from tiered.compat.ppq.configs.policies import QuantizationPolicy, QuantizationProperty
+from tiered.compat.ppq.configs.qdq import CONTAINERS, key_of
+from tiered.compat.ppq.configs.quantable import (
     quantable_of,
     quantize_node,
     quantized_numbers,
 )
-from tiered.numerics.quantization.configs.states import QuantizationStates
-from tiered.numerics.quantization.configs.tensors import TensorQuantizationConfig
+from tiered.compat.ppq.configs.states import QuantizationStates
+from tiered.compat.ppq.configs.tensors import TensorQuantizationConfig
+from tiered.graph import DataType, Model, Node, Tensor, Value
+from tiered.graph.core.dtypes import integer_info
 from tiered.numerics.quantization.scales import LEAST
 
 Array = np.ndarray[Any, Any]

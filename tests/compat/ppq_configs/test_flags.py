@@ -7,16 +7,16 @@ import pytest
 
 from tests.small import model, ops
 from tiered import DataType, Model
-from tiered.numerics.quantization.configs.observed import activate_configs
-from tiered.numerics.quantization.configs.operations import OperationQuantizationConfig
-from tiered.numerics.quantization.configs.policies import (
+from tiered.compat.ppq.configs.observed import activate_configs
+from tiered.compat.ppq.configs.operations import OperationQuantizationConfig
+from tiered.compat.ppq.configs.policies import (
     QuantizationPolicy,
     QuantizationProperty as P,
 )
-from tiered.numerics.quantization.configs.qdq import write_configs
-from tiered.numerics.quantization.configs.quantable import QuantableNode, quantize_node
-from tiered.numerics.quantization.configs.states import QuantizationStates as S
-from tiered.numerics.quantization.configs.tensors import TensorQuantizationConfig
+from tiered.compat.ppq.configs.qdq import write_configs
+from tiered.compat.ppq.configs.quantable import QuantableNode, quantize_node
+from tiered.compat.ppq.configs.states import QuantizationStates as S
+from tiered.compat.ppq.configs.tensors import TensorQuantizationConfig
 from tiered.runtime import Session
 from tiered.support.errors import ModelError, UsageError
 

@@ -7,9 +7,9 @@ import pytest
 from tests.conformance.random_networks import random_network
 from tests.small import model, ops
 from tiered import Model, PassContext, get_pass
-from tiered.numerics.quantization.configs.qdq import write_configs
-from tiered.numerics.quantization.configs.quantable import quantable_nodes
-from tiered.numerics.quantization.configs.reading import read_configs
+from tiered.compat.ppq.configs.qdq import write_configs
+from tiered.compat.ppq.configs.quantable import quantable_nodes
+from tiered.compat.ppq.configs.reading import read_configs
 from tiered.runtime import Session
 from tiered.runtime.inputs.make import feasible_inputs
 

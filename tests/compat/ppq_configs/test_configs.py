@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from tiered import UsageError
-from tiered.numerics.quantization.configs.operations import OperationQuantizationConfig
-from tiered.numerics.quantization.configs.policies import (
+from tiered.compat.ppq.configs.operations import OperationQuantizationConfig
+from tiered.compat.ppq.configs.policies import (
     QuantizationPolicy,
     QuantizationProperty as P,
     RoundingPolicy,
 )
-from tiered.numerics.quantization.configs.states import TRANSITIONS, QuantizationStates as S
-from tiered.numerics.quantization.configs.tensors import TensorQuantizationConfig
+from tiered.compat.ppq.configs.states import TRANSITIONS, QuantizationStates as S
+from tiered.compat.ppq.configs.tensors import TensorQuantizationConfig
 
 SYMMETRIC = QuantizationPolicy(P.PER_TENSOR + P.LINEAR + P.SYMMETRICAL)
 ASYMMETRIC = QuantizationPolicy(P.PER_TENSOR + P.LINEAR + P.ASYMMETRICAL)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar, overload
 
 import numpy as np
 
-from tiered.numerics.quantization.configs.policies import (
+from tiered.compat.ppq.configs.policies import (
     QuantizationPolicy,
     QuantizationProperty,
     RoundingPolicy,
     rounded,
 )
-from tiered.numerics.quantization.configs.states import TRANSITIONS, QuantizationStates
+from tiered.compat.ppq.configs.states import TRANSITIONS, QuantizationStates
 from tiered.numerics.quantization.scales import LEAST, affine_of, usable_scale
 from tiered.support.errors import UsageError
 
@@ -26,6 +26,37 @@ _S = QuantizationStates
 _NEED_SCALE: Final = frozenset({_S.ACTIVATED, _S.PASSIVE, _S.BAKED, _S.PASSIVE_BAKED})
 _STARTS: Final = frozenset(_S) - {_S.BAKED, _S.PASSIVE_BAKED, _S.OVERLAPPED}
 _MAY_BE_DOMINATED: Final = frozenset({_S.INITIAL, _S.ACTIVATED, _S.PASSIVE_INIT, _S.PASSIVE})
+
+
+T = TypeVar("T")
+
+
+class _Counted(Generic[T]):
+    """An attribute of the scheme: the dominator's counts, and it may change until it has a scale.
+
+    Args:
+        held: the name of the attribute that holds it.
+    """
+
+    def __init__(self, held: str) -> None:
+        self._held = held
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, config: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, config: TensorQuantizationConfig, owner: type) -> T: ...
+    def __get__(self, config: TensorQuantizationConfig | None, owner: type) -> Self | T:
+        if config is None:
+            return self
+        found: T = getattr(config.dominated_by, self._held)
+        return found
+
+    def __set__(self, config: TensorQuantizationConfig, value: T) -> None:
+        config._check_open(self._name)
+        setattr(config, self._held, value)
 
 
 class TensorQuantizationConfig:
@@ -78,60 +109,13 @@ class TensorQuantizationConfig:
 
     # --- what it is -------------------------------------------------------------------------------
 
-    @property
-    def policy(self) -> QuantizationPolicy:
-        """The policy, the dominator's for a dominated config; so with all of these."""
-        return self.dominated_by._policy
-
-    @policy.setter
-    def policy(self, policy: QuantizationPolicy) -> None:
-        self._check_open("policy")
-        self._policy = policy
-
-    @property
-    def rounding(self) -> RoundingPolicy:
-        return self.dominated_by._rounding
-
-    @rounding.setter
-    def rounding(self, rounding: RoundingPolicy) -> None:
-        self._check_open("rounding")
-        self._rounding = rounding
-
-    @property
-    def num_of_bits(self) -> int:
-        return self.dominated_by._bits
-
-    @num_of_bits.setter
-    def num_of_bits(self, num_of_bits: int) -> None:
-        self._check_open("num_of_bits")
-        self._bits = num_of_bits
-
-    @property
-    def quant_min(self) -> int:
-        return self.dominated_by._least
-
-    @quant_min.setter
-    def quant_min(self, quant_min: int) -> None:
-        self._check_open("quant_min")
-        self._least = quant_min
-
-    @property
-    def quant_max(self) -> int:
-        return self.dominated_by._greatest
-
-    @quant_max.setter
-    def quant_max(self, quant_max: int) -> None:
-        self._check_open("quant_max")
-        self._greatest = quant_max
-
-    @property
-    def channel_axis(self) -> int | None:
-        return self.dominated_by._axis
-
-    @channel_axis.setter
-    def channel_axis(self, channel_axis: int | None) -> None:
-        self._check_open("channel_axis")
-        self._axis = channel_axis
+    policy = _Counted[QuantizationPolicy]("_policy")
+    """The policy, the dominator's for a dominated config; so with all of these."""
+    rounding = _Counted[RoundingPolicy]("_rounding")
+    num_of_bits = _Counted[int]("_bits")
+    quant_min = _Counted[int]("_least")
+    quant_max = _Counted[int]("_greatest")
+    channel_axis = _Counted[int | None]("_axis")
 
     @property
     def scale(self) -> Array | None:

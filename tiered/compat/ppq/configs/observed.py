@@ -7,12 +7,12 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from tiered.compat.ppq.configs.quantable import QuantableNode, quantable_nodes
+from tiered.compat.ppq.configs.states import QuantizationStates
+from tiered.compat.ppq.configs.tensors import TensorQuantizationConfig
 from tiered.graph import Model, Value
 from tiered.numerics.calibration.calibrate import calibrate
 from tiered.numerics.calibration.observers import Method
-from tiered.numerics.quantization.configs.quantable import QuantableNode, quantable_nodes
-from tiered.numerics.quantization.configs.states import QuantizationStates
-from tiered.numerics.quantization.configs.tensors import TensorQuantizationConfig
 from tiered.numerics.quantization.plan import weight_refusal
 from tiered.numerics.quantization.scales import LEAST
 from tiered.runtime.inputs.samples import Source

@@ -10,15 +10,15 @@ import pytest
 
 from tests.small import model, ops
 from tiered import Model, Node
-from tiered.numerics.quantization.configs.observed import activate_configs
-from tiered.numerics.quantization.configs.operations import OperationQuantizationConfig
-from tiered.numerics.quantization.configs.policies import (
+from tiered.compat.ppq.configs.observed import activate_configs
+from tiered.compat.ppq.configs.operations import OperationQuantizationConfig
+from tiered.compat.ppq.configs.policies import (
     QuantizationPolicy,
     QuantizationProperty as P,
     RoundingPolicy,
 )
-from tiered.numerics.quantization.configs.qdq import write_configs
-from tiered.numerics.quantization.configs.quantable import (
+from tiered.compat.ppq.configs.qdq import write_configs
+from tiered.compat.ppq.configs.quantable import (
     QuantableNode,
     dequantize_model,
     quantable_nodes,
@@ -26,8 +26,8 @@ from tiered.numerics.quantization.configs.quantable import (
     quantize_node,
     restore_model,
 )
-from tiered.numerics.quantization.configs.states import QuantizationStates as S
-from tiered.numerics.quantization.configs.tensors import TensorQuantizationConfig
+from tiered.compat.ppq.configs.states import QuantizationStates as S
+from tiered.compat.ppq.configs.tensors import TensorQuantizationConfig
 from tiered.support.errors import ModelError
 
 GEMM = """g (float[N,3] x) => (float[N,2] y)

@@ -9,10 +9,10 @@ from typing import Any, Final
 import numpy as np
 
 from tiered.analysis.roles.role import graphs_of
+from tiered.compat.ppq.configs.operations import OperationQuantizationConfig
+from tiered.compat.ppq.configs.states import QuantizationStates
+from tiered.compat.ppq.configs.tensors import TensorQuantizationConfig
 from tiered.graph import DataType, Model, Node, Tensor, Value
-from tiered.numerics.quantization.configs.operations import OperationQuantizationConfig
-from tiered.numerics.quantization.configs.states import QuantizationStates
-from tiered.numerics.quantization.configs.tensors import TensorQuantizationConfig
 from tiered.numerics.quantization.plan import weight_refusal
 from tiered.support.errors import ModelError
 
@@ -20,7 +20,7 @@ Array = np.ndarray[Any, Any]
 QuantFunction = Callable[[Array, TensorQuantizationConfig], Array]
 """Returns numbers as they are after quantisation."""
 
-_KEY: Final = "tiered.numerics.quantization.configs.quantable"
+_KEY: Final = "tiered.compat.ppq.configs.quantable"
 _BAKED: Final = {
     QuantizationStates.ACTIVATED: QuantizationStates.BAKED,
     QuantizationStates.PASSIVE: QuantizationStates.PASSIVE_BAKED,

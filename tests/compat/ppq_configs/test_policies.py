@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tiered import UsageError
-from tiered.numerics.quantization.configs.policies import (
+from tiered.compat.ppq.configs.policies import (
     QuantizationPolicy,
     QuantizationProperty as P,
     RoundingPolicy as R,

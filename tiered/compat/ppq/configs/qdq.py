@@ -7,17 +7,17 @@ from typing import Any, Final
 
 import numpy as np
 
-from tiered.graph import DataType, Model, Tensor, Use, Value
-from tiered.graph.core.dtypes import integer_info
-from tiered.numerics.quantization.configs.policies import RoundingPolicy
-from tiered.numerics.quantization.configs.quantable import (
+from tiered.compat.ppq.configs.policies import RoundingPolicy
+from tiered.compat.ppq.configs.quantable import (
     QuantableNode,
     forget_configs,
     quantable_nodes,
     quantized_numbers,
 )
-from tiered.numerics.quantization.configs.states import QuantizationStates
-from tiered.numerics.quantization.configs.tensors import TensorQuantizationConfig
+from tiered.compat.ppq.configs.states import QuantizationStates
+from tiered.compat.ppq.configs.tensors import TensorQuantizationConfig
+from tiered.graph import DataType, Model, Tensor, Use, Value
+from tiered.graph.core.dtypes import integer_info
 from tiered.numerics.quantization.placement import axis_attribute, dequantized, insert_pair
 from tiered.numerics.quantization.scales import Weight
 from tiered.support.errors import ModelError
