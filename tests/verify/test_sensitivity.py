@@ -161,3 +161,54 @@ def test_only_finite_floats_other_than_zero_are_moved() -> None:
     assert (moved[4:] != given[4:]).all()
     whole = np.arange(3)
     assert _moved(whole, 0) is whole
+
+
+HALVES = """g (float[999] x) => (float[999] y) <float16 three = {16896}, float k = {1.1}> {
+    h = Cast <to = 10> (x)  d = Div(h, three)  f = Cast <to = 1> (d)  y = Mul(f, k) }"""
+
+
+@pytest.mark.parametrize("how", ["each", "final", "region"])
+def test_floats_that_halves_are_computed_to_have_the_tolerance_of_halves(how: Any) -> None:
+    feeds = [{"x": X}]
+    result = optimize_model(proto(HALVES), passes=[thirds], verify=how, inputs=feeds)
+    assert result.report.changing()
+    with pytest.raises(VerificationError, match="of reassociating float16"):
+        optimize_model(proto(HALVES), passes=[wrong_thirds], verify=how, inputs=feeds)
+    single = HALVES.replace("float16 three = {16896}", "float three = {3}").replace(
+        "to = 10", "to = 1"
+    )
+    with pytest.raises(VerificationError, match="of reassociating float32"):
+        optimize_model(proto(single), passes=[thirds], verify=how, inputs=feeds)
+
+
+@rewrite(op.Div(var.x, var.c), opt_level=3, numerics="reassociating")
+def thirds(graph: Graph, x: Value, c: Value) -> Value | Skip:
+    """Right within the digits of a half, where the factor is rounded."""
+    if c.const is None:
+        return Skip("c is not a constant")
+    factor = (1 / c.const.astype(np.float32)).astype(np.float16).astype(c.const.dtype)
+    result: Value = graph.op.Mul(x, graph.constant(factor))
+    return result
+
+
+@rewrite(op.Div(var.x, var.c), opt_level=3, numerics="reassociating")
+def wrong_thirds(graph: Graph, x: Value, c: Value) -> Value | Skip:
+    """Wrong by three percent."""
+    if c.const is None:
+        return Skip("c is not a constant")
+    factor = (1.03 / c.const.astype(np.float32)).astype(c.const.dtype)
+    result: Value = graph.op.Mul(x, graph.constant(factor))
+    return result
+
+
+def test_the_largest_number_is_not_moved_to_infinity() -> None:
+    ends = np.array([np.finfo(np.float16).min, 65504, 2], np.float16)
+    for seed in range(8):
+        assert np.isfinite(_moved(ends, seed)).all()
+
+
+def test_a_float_is_moved_by_the_ulp_of_a_half_where_halves_are_computed() -> None:
+    x = np.array([1, 3e38, 0, 100], np.float32)
+    moved = np.abs(_moved(x, 0, np.dtype(np.float16)) - x)
+    assert moved[1:3].tolist() == [0, 0], "no half is as large, and 0 stays"
+    assert 2**-12 < moved[0] < 2**-9

@@ -68,6 +68,8 @@ class Promise(Record):
         metric: judges the float outputs instead of any tolerance.
         steps: how far integers of 8 bits or fewer may be off, as results of a quantisation.
         target: the limits on the target; an output within them is correct, too.
+        computed: the dtypes of outputs that are computed from narrower floats, by name: they have
+            the tolerances of these.
     """
 
     numerics: Numerics = Numerics.EXACT
@@ -76,6 +78,7 @@ class Promise(Record):
     metric: Metric | None = None
     steps: int = 0
     target: Promise | None = None
+    computed: tuple[tuple[str, Any], ...] = ()
 
     def __call__(self, pass_: P) -> P:
         """Return the pass with this promise."""

@@ -25,7 +25,16 @@ from tiered.support.options import size_in_bytes
 from tiered.verify.baseline import Baseline, RecordedBaseline, recorded_baseline, weights_of
 from tiered.verify.deployment import Deployment
 from tiered.verify.live_extract import is_harmless
-from tiered.verify.methods import Case, How, Method, Subject, VerificationMethod, how_of
+from tiered.verify.methods import (
+    Case,
+    Computed,
+    How,
+    Method,
+    Subject,
+    VerificationMethod,
+    computed_in,
+    how_of,
+)
 from tiered.verify.model_check import WholeModel
 from tiered.verify.random_values import is_all_random
 from tiered.verify.region_check import ChangedRegion
@@ -52,6 +61,7 @@ class _Watched:
             changed the interface.
         changed_by: the passes that changed something since.
         rewrites: those of the pass that runs.
+        computed: the values that the baseline computes from narrower floats.
     """
 
     open: list[Stamp] = field(default_factory=list)
@@ -60,6 +70,7 @@ class _Watched:
     first: Baseline | RecordedBaseline | None = None
     changed_by: list[PassInfo] = field(default_factory=list)
     rewrites: list[RewriteRecord] = field(default_factory=list)
+    computed: Computed = ()
     _known: tuple[Stamp, Interface] | None = None
 
     def interface_of(self, model: Model) -> Interface:
@@ -213,6 +224,7 @@ class Verify:
         if state is not None and not model.journal.moved_since(state.stamp):
             return
         watched.baseline = self._taken(model)
+        watched.computed = computed_in(model)
 
     def _taken(self, model: Model) -> Baseline | RecordedBaseline:
         """Return the baseline of the model as it is now.
@@ -272,7 +284,8 @@ class Verify:
             VerificationError: the outputs differ by more than was promised.
         """
         assert watched.baseline is not None
-        subject = Subject(infos, rewrites, PassContext.current().backend.verification)
+        limits = PassContext.current().backend.verification
+        subject = Subject(infos, rewrites, limits, watched.computed)
         is_lossy = subject.promise.numerics is Numerics.LOSSY
         wanted = replace(self._wanted(), varied=not is_lossy)
         case = Case(model, watched.baseline, subject, wanted, self._process(), _budget())
@@ -288,6 +301,7 @@ class Verify:
         for text in dict.fromkeys(case.remarks):
             self._remark(subject.name, text)
         watched.baseline = self._recorded(model) if after is None else after
+        watched.computed = computed_in(model)
         if subject.changes_interface and case.has_run:
             watched.first = watched.baseline
             watched.changed_by.clear()
@@ -300,7 +314,8 @@ class Verify:
             return
         if first is last or not last.outputs:
             return
-        subject = Subject(tuple(watched.changed_by), (), PassContext.current().backend.verification)
+        limits = PassContext.current().backend.verification
+        subject = Subject(tuple(watched.changed_by), (), limits, watched.computed)
         for text in Deployment(first, last, subject.promise, self._process()).remarks():
             self._remark("", text)
 
@@ -363,9 +378,7 @@ def _check_interface(model: Model, info: PassInfo, before: Interface) -> None:
         VerificationError: they do not.
     """
     if not info.changes_interface and _interface(model) != before:
-        names = [
-            [value.name for value in side] for side in (model.main.inputs, model.main.outputs)
-        ]
+        names = [[value.name for value in side] for side in (model.main.inputs, model.main.outputs)]
         raise VerificationError(
             f"{info.name} changed the interface of {model.label}, which it does not say that it "
             f"does (changes_interface=True)\n  inputs and outputs now: {names[0]} -> {names[1]}"

@@ -6,13 +6,15 @@ The first method that applies to a case checks it; `instrument.METHODS` is the c
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol, get_args
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
+from tiered.graph.queries.narrow_floats import narrow_floats
 from tiered.runtime.compare.outputs import left_out
 from tiered.support.amounts import counted
 from tiered.support.errors import UsageError, did_you_mean
 from tiered.support.numerics import Promise, loosest
 from tiered.targets import Verification
+from tiered.verify.changed_region import PREFIX
 from tiered.verify.promises import held_to
 
 if TYPE_CHECKING:
@@ -88,6 +90,18 @@ class VerificationMethod:
 
 UNLIMITED = Verification()
 
+Computed = tuple[tuple[str, Any], ...]
+"""Names of values, each with the narrower dtype that it is computed from."""
+
+
+def computed_in(model: Model) -> Computed:
+    """Return the values that a model computes from narrower floats, each with the dtype.
+
+    They are there by their names at the borders of regions too.
+    """
+    found = narrow_floats(model).items()
+    return tuple((at + name, dtype.numpy) for name, dtype in found for at in ("", PREFIX))
+
 
 @dataclass(frozen=True)
 class Subject:
@@ -97,6 +111,8 @@ class Subject:
     rewrites: tuple[RewriteRecord, ...] = ()
     limits: Verification = UNLIMITED
     """How far results may be from the original's on the target."""
+    computed: Computed = ()
+    """The dtypes of values that the original computes from narrower floats, by name."""
 
     @property
     def name(self) -> str:
@@ -106,7 +122,8 @@ class Subject:
     @property
     def promise(self) -> Promise:
         """What they promise together, within the limits of the target."""
-        return held_to(loosest([info.promise for info in self.infos]), self.limits)
+        promise = held_to(loosest([info.promise for info in self.infos]), self.limits)
+        return promise.changed(computed=self.computed)
 
     @property
     def changes_interface(self) -> bool:

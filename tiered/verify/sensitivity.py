@@ -2,7 +2,7 @@
 
 A threshold, a rounding to integers or an ill-conditioned sum makes a small difference large, and
 every pass that reassociates then seems to be wrong. So the model before is run with its inputs and
-constants moved by one ulp; for a pass that promises integers within some steps, its inputs are
+constants moved by one ulp, of the narrowest floats that it computes in; for a pass that promises integers within some steps, its inputs are
 quantised once more. Where that alone changes an output by more than the pass may, the outputs prove
 nothing, and the changed nodes are judged by themselves, on the values that they read.
 """
@@ -11,15 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 import onnx
 
+from tiered.graph.core.dtypes import float_info
 from tiered.graph.core.tensor import Tensor
 from tiered.runtime.compare.outputs import Comparison, OutputDifference, compare
 from tiered.support.errors import ModelError, RuntimeFailure
-from tiered.support.numerics import Numerics
+from tiered.support.numerics import Numerics, Promise
 from tiered.verify.model_pair import ModelPair, unprefixed
 from tiered.verify.sliced_session import open_model
 
@@ -99,9 +101,7 @@ def _shown(found: Comparison, probes: list[_Probe]) -> _Probe | None:
     return shown
 
 
-def _is_like(
-    output: OutputDifference, probed: OutputDifference | None, factor: float
-) -> bool:
+def _is_like(output: OutputDifference, probed: OutputDifference | None, factor: float) -> bool:
     if probed is None:
         return False
     if output.reason.startswith("shape") or probed.reason.startswith("shape"):
@@ -116,11 +116,12 @@ def _is_like(
 def _probed(models: ModelPair) -> Iterator[_Probe]:
     """Yield runs of the model before with moved inputs or constants, as far as they differ."""
     worker, model, feeds, promise = models.worker, models.before, models.feeds, models.promise
+    move_ulp = partial(_moved, narrow=_narrowest(promise))
     with open_model(worker, model.proto, folder=model.folder) as session:
         fed = {name: feeds[name] for name in session.inputs if name in feeds}
         expected = unprefixed(session.run(fed))
         by_steps = ((_STEPPED, _stepped),) if promise.steps else ()
-        for what, move in (*by_steps, (_MOVED, _moved)):
+        for what, move in (*by_steps, (_MOVED, move_ulp)):
             for seed in range(_PROBES):
                 nearby = {name: move(value, seed) for name, value in fed.items()}
                 found = compare(expected, unprefixed(session.run(nearby)), promise)
@@ -169,11 +170,26 @@ def _with_moved_constants(model: onnx.ModelProto, seed: int) -> onnx.ModelProto:
     return moved
 
 
-def _moved(value: Any, seed: int) -> Any:
-    """Return floats moved by one ulp, each up or down; 0, infinities and NaN stay."""
+def _narrowest(promise: Promise) -> np.dtype[Any] | None:
+    """Return the dtype of the fewest digits that outputs are computed from; None for their own."""
+    found = (dtype for _, dtype in promise.computed if dtype.name in _MOVABLE)
+    return max(found, key=lambda dtype: float(float_info(dtype).eps), default=None)
+
+
+def _moved(value: Any, seed: int, narrow: np.dtype[Any] | None = None) -> Any:
+    """Return floats moved by one ulp, each up or down; 0, infinities and NaN stay.
+
+    Args:
+        value: floats, or anything else, which stays.
+        seed: of the directions.
+        narrow: a dtype of fewer digits, whose ulp is taken; numbers beyond its range stay.
+    """
     if not isinstance(value, np.ndarray) or value.dtype.name not in _MOVABLE:
         return value
     up = np.random.default_rng(seed).random(value.shape) < 0.5
-    to = np.where(up, np.inf, -np.inf).astype(value.dtype)
-    stays = (value == 0) | ~np.isfinite(value)
-    return np.where(stays, value, np.nextafter(value, to)).astype(value.dtype)
+    with np.errstate(over="ignore"):
+        rounded = value if narrow is None else value.astype(narrow)
+        to = np.where(up, np.inf, -np.inf).astype(rounded.dtype)
+        moved = np.nextafter(rounded, to)
+    stays = (value == 0) | ~np.isfinite(value) | ~np.isfinite(moved)
+    return np.where(stays, value, moved).astype(value.dtype)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import onnx
 
-from tiered.extensions.debug.runs import ModelLike, samples_of
+from tiered.extensions.debug.runs import ModelLike, load, samples_of
 from tiered.extensions.debug.runtimes import Referee, refereed
 from tiered.graph.core.dtypes import is_float
 from tiered.runtime.compare.outputs import Comparison, OutputDifference, compare
@@ -20,6 +20,7 @@ from tiered.runtime.inputs.samples import Source, in_dtypes_of
 from tiered.runtime.session import Runner, as_proto
 from tiered.support.errors import RuntimeFailure, UsageError, VerificationError
 from tiered.support.numerics import Numerics, Promise
+from tiered.verify.methods import computed_in
 from tiered.verify.random_values import random_outputs
 
 
@@ -130,7 +131,9 @@ def compare_models(
             that the first lacks.
     """
     promised = numerics if isinstance(numerics, Promise) else class_of(numerics, min_cosine)
-    allowed = partial(compare, numerics=promised, rtol=rtol, atol=atol, min_cosine=min_cosine)
+    held = promised if isinstance(promised, Promise) else Promise(promised)
+    held = held.changed(computed=computed_in(load(first)))
+    allowed = partial(compare, numerics=held, rtol=rtol, atol=atol, min_cosine=min_cosine)
     sources = list(inputs)
     kind = promised.numerics if isinstance(promised, Promise) else promised
     is_close = kind in (Numerics.EXACT, Numerics.REASSOCIATING)

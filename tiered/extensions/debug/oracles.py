@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import onnx
 
-from tiered.extensions.debug.runs import ModelLike, opened, samples_of
+from tiered.extensions.debug.runs import ModelLike, load, opened, samples_of
 from tiered.graph import Model
 from tiered.passes.interface.pass_info import PassInfo
 from tiered.runtime.compare.outputs import compare
@@ -25,7 +25,7 @@ from tiered.support.errors import TieredError, UsageError
 from tiered.support.numerics import Numerics, Promise, loosest
 from tiered.targets import Verification
 from tiered.verify.baseline import Runnable
-from tiered.verify.methods import UNLIMITED
+from tiered.verify.methods import UNLIMITED, computed_in
 from tiered.verify.model_pair import ModelPair
 from tiered.verify.promises import held_to
 from tiered.verify.random_values import random_outputs
@@ -74,6 +74,7 @@ class OutputOracle:
     runs: int = 0
 
     def __post_init__(self) -> None:
+        self._computed = computed_in(load(self.source, self.folder))
         with opened(self.source, self.folder) as session:
             self._take(session)
 
@@ -111,7 +112,7 @@ class OutputOracle:
         """Return the failure of a result of passes, as `__call__` does."""
         promises = [info.promise for info in changed_by]
         promised = Promise(self.numerics) if self.numerics else loosest(promises)
-        promised = held_to(promised, self.limits)
+        promised = self._held(promised)
         changes_interface = any(info.changes_interface for info in changed_by)
         try:
             with open_model(shared_worker(), made.proto, folder=made.folder) as session:
@@ -143,7 +144,7 @@ class OutputOracle:
             before, after: the model around the rewrite.
             info: its pass.
         """
-        promise = held_to(info.promise, self.limits)
+        promise = self._held(info.promise)
         outputs = [self._outputs(made, self._every) for made in (before, after)]
         excuse = ""
         for sample, one, other in zip(self._every, *outputs, strict=True):
@@ -163,6 +164,9 @@ class OutputOracle:
         if excuse:
             self.samples, self._expected = list(self._every), outputs[1]
         return excuse
+
+    def _held(self, promise: Promise) -> Promise:
+        return held_to(promise, self.limits).changed(computed=self._computed)
 
     @staticmethod
     def _outputs(made: Runnable, samples: Sequence[Inputs]) -> list[dict[str, Any]]:

@@ -127,12 +127,13 @@ def compare(
         target = promise.target
         beside = Limits(numerics, target.rtol, target.atol, None, target.metric, is_target=True)
         limits = replace(limits, target=beside)
-    outputs = []
+    outputs, computed = [], dict(promise.computed)
     for name, value in expected.items():
         if name in actual and name in random:
             outputs.append(_compare_draws(name, value, actual[name]))
         elif name in actual:
-            outputs.append(_compare_values(name, value, actual[name], limits))
+            own = replace(limits, computed=computed.get(name))
+            outputs.append(_compare_values(name, value, actual[name], own))
         else:
             outputs.append(OutputDifference(name, False, reason="is missing"))
     for name in actual:
