@@ -2,9 +2,10 @@
 
 A threshold, a rounding to integers or an ill-conditioned sum makes a small difference large, and
 every pass that reassociates then seems to be wrong. So the model before is run with its inputs and
-constants moved by one ulp, of the narrowest floats that it computes in; for a pass that promises integers within some steps, its inputs are
-quantised once more. Where that alone changes an output by more than the pass may, the outputs prove
-nothing, and the changed nodes are judged by themselves, on the values that they read.
+constants moved by one ulp, of the narrowest floats that it computes in; for a pass that promises
+integers within some steps, its inputs are quantised once more. Where that alone changes an output
+by more than the pass may, the outputs prove nothing, and the changed nodes are judged by
+themselves, on the values that they read.
 """
 
 from __future__ import annotations
