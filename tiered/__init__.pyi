@@ -54,10 +54,8 @@ from tiered.graph.intervals.integers import (
     integer_types as integer_types,
 )
 from tiered.graph.intervals.interval import Interval as Interval
-from tiered.numerics.quantization.quantize import (
-    QuantizationSettings as QuantizationSettings,
-    quantize_model as quantize_model,
-)
+from tiered.numerics.quantization.quantize import quantize_model as quantize_model
+from tiered.numerics.quantization.settings import QuantizationSettings as QuantizationSettings
 from tiered.passes import (
     NodeMapPass as NodeMapPass,
     Pass as Pass,

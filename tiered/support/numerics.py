@@ -129,9 +129,7 @@ def _signal_to_noise(expected: Any, actual: Any) -> float:
     return 10 * math.log10(signal / noise) if signal > 0 else -math.inf
 
 
-FEW_BITS = Promise(
-    Numerics.LOSSY, metric=Metric("sqnr", _signal_to_noise, 20.0, math.inf), steps=8
-)
+FEW_BITS = Promise(Numerics.LOSSY, metric=Metric("sqnr", _signal_to_noise, 20.0, math.inf), steps=8)
 """The promise of a quantisation without a budget: an error of a tenth, for inputs like the samples.
 
 Single numbers may be further off: the errors of integers are of one size for small and large ones.

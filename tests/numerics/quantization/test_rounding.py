@@ -12,8 +12,8 @@ from tiered import Model, QuantizationSettings, quantize_model
 from tiered.numerics.precision.few_bits.operands import Operand
 from tiered.numerics.quantization import rounding
 from tiered.numerics.quantization.pairs import Order, neighbours_of, within_pairs
-from tiered.numerics.quantization.quantize import RoundingMode
 from tiered.numerics.quantization.rounding import Rows, compensated
+from tiered.numerics.quantization.settings import RoundingMode
 from tiered.runtime import run
 from tiered.testing import parse
 
@@ -49,9 +49,7 @@ def test_errors_cancel_on_rows_that_it_has_not_seen(
 ) -> None:
     weight = drawn(groups, 6, columns)
     rows, nearest = rows_of(weight, pairs=pairs)
-    operand = Operand(
-        directed(96, groups * columns, 1), directed(32, groups * columns, 5)
-    )
+    operand = Operand(directed(96, groups * columns, 1), directed(32, groups * columns, 5))
     codes = compensated(rows, nearest, operand)
     assert codes is not None
     assert codes.shape == weight.shape

@@ -66,7 +66,7 @@ def epsilon_roles(model: Model, narrow: Narrow, ignored: Ignored) -> dict[Node, 
                 found.setdefault(node, Role("epsilon", f"{number:g} {what}"))
             for each in way:
                 found.setdefault(each, Role("epsilon", f"it needs {number:g}, which {what}"))
-            for each in _statistics(node) if way else ():
+            for each in statistics_of(node) if way else ():
                 found.setdefault(each, Role("statistic", f"{number:g} is added to it"))
     return found
 
@@ -180,7 +180,7 @@ def _powered(node: Node, place: int, number: float, others: list[float]) -> _Ste
         return float(np.power(np.float64(number), exponent)), exponent < 1
 
 
-def _statistics(node: Node) -> Iterator[Node]:
+def statistics_of(node: Node) -> Iterator[Node]:
     """Yield the nodes that compute the statistic that a node adds a small number to."""
     pending = [node]
     seen = {node}

@@ -54,8 +54,9 @@ if TYPE_CHECKING:
     from tiered.extensions.measurement.result import Ratio
     from tiered.extensions.preparation.promise_mark import Carried
     from tiered.graph import Model
-    from tiered.numerics.quantization.quantize import QuantizationResult, QuantizationSettings
     from tiered.numerics.quantization.report import Report
+    from tiered.numerics.quantization.result import QuantizationResult
+    from tiered.numerics.quantization.settings import QuantizationSettings
 
 HEADERS = ("layer", "operator", "dtype", "scale", "dB alone", "share of error", "multiply-adds")
 LATENCY_MINUTES = 0.5
@@ -265,7 +266,7 @@ def _pass(options: QuantizeOptions, write: WriteOptions) -> str:
 
 def _settings(options: QuantizeOptions, write: WriteOptions) -> QuantizationSettings:
     from tiered.numerics.precision.budget import budget_of
-    from tiered.numerics.quantization.quantize import QuantizationSettings
+    from tiered.numerics.quantization.settings import QuantizationSettings
 
     if options.report is not None and not options.report.endswith((".json", ".svg")):
         raise UsageError(f"--report {options.report!r}: expected a file .json or .svg")

@@ -89,6 +89,9 @@ class _Placement:
         stored = {unit.node.output.name: self._store(unit) for unit in plan.units}
         for value, readers in plan.pairs.items():
             self._pair(value, readers)
+        for value, sign in plan.floors.items():
+            if value in plan.pairs:
+                self._raise(value, sign)
         return stored
 
     def _pair(self, value: Value, readers: Mapping[Node, None]) -> None:
@@ -103,6 +106,18 @@ class _Placement:
             insert_pair_before_output(value, scale, zero)
         else:
             insert_pair(value, uses, scale, zero)
+
+    def _raise(self, value: Value, sign: int) -> None:
+        """Let the readers of a quantised value read at least one step, in integers too."""
+        (quantize,) = (each for each in value.readers if each.is_op("QuantizeLinear"))
+        (dequantize,) = quantize.output.readers
+        found, graph, uses = self.parameters[value], value.owner, list(dequantize.output.users)
+        scale = np.array(found.scale, np.float32)
+        step, zero = (np.array(code, found.dtype.numpy) for code in (found.zero + sign, found.zero))
+        bound = dequantized(graph, f"{value.name}_least", Weight(step, scale, zero, None))
+        raised = (graph.op.Max if sign > 0 else graph.op.Min)(dequantize.output, bound)
+        _redirect(uses, raised)
+        insert_pair(raised, uses, scale, zero)
 
     # --- constants --------------------------------------------------------------------------------
 
@@ -154,9 +169,7 @@ class _Placement:
         array = tensor.numpy()
         is_limited = self.scheme.keeps_pairs and not unsigned
         orders = orders_of(node, slot, array.ndim) if is_limited else []
-        weight = weight_of(
-            array, axis, self.scheme, unsigned=unsigned, least=least, orders=orders
-        )
+        weight = weight_of(array, axis, self.scheme, unsigned=unsigned, least=least, orders=orders)
         assert weight is not None, "a weight that is not finite is in no plan"
         key = value, axis, unsigned, tuple(orders), weight.scales.tobytes()
         if key not in self.weights:

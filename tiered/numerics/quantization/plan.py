@@ -75,6 +75,8 @@ class Plan:
         others: for a target without floats, the operators besides products that it takes in
             integers, each with its operands and results of floats.
         floating: for such a target, the operators of floats that it does not take, with the reason.
+        floors: values whose numbers are never 0 and must not become 0, each with their sign: they
+            are at least one step away from it.
     """
 
     units: list[Unit]
@@ -83,6 +85,7 @@ class Plan:
     groups: dict[Value, Value] = field(default_factory=dict)
     others: dict[Node, Sequence[Value]] = field(default_factory=dict)
     floating: list[tuple[Node, str]] = field(default_factory=list)
+    floors: Mapping[Value, int] = field(default_factory=dict)
 
     def why_nothing(self, keep: Keep) -> Unable | None:
         """Return why nothing is quantised; None if something is, was before, or the user keeps it.
@@ -115,10 +118,7 @@ def plan_of(model: Model, scheme: Scheme, keep: Keep = lambda node: "") -> Plan:
         keep: what the user keeps.
     """
     products = [
-        node
-        for graph in graphs_of(model)
-        for node in graph.topological_order()
-        if is_layer(node)
+        node for graph in graphs_of(model) for node in graph.topological_order() if is_layer(node)
     ]
     refusal = scheme.refusal(model.opset())
     if not refusal and is_quantized(model):
@@ -167,9 +167,7 @@ def _floating(
     return [(node, reason) for node, reason in found if reason]
 
 
-def _others(
-    model: Model, scheme: Scheme, keep: Keep, roles: Roles
-) -> dict[Node, Sequence[Value]]:
+def _others(model: Model, scheme: Scheme, keep: Keep, roles: Roles) -> dict[Node, Sequence[Value]]:
     """Return the operators besides products that the target takes in integers only."""
     if scheme.in_integers is None:
         return {}
@@ -185,7 +183,10 @@ def without(plan: Plan, nodes: Mapping[Node, str], scheme: Scheme) -> Plan:
     kept = [*plan.kept, *((unit.node, nodes[unit.node]) for unit in plan.units
                           if unit.node in nodes)]  # fmt: skip
     others = {node: values for node, values in plan.others.items() if node not in nodes}
-    return placed(Plan(units, kept, others=others, floating=plan.floating), scheme)
+    more = [(node, nodes[node]) for node in plan.others if node in nodes]
+    floating = [*plan.floating, *more]
+    left = Plan(units, kept, others=others, floating=floating, floors=plan.floors)
+    return placed(left, scheme)
 
 
 def is_quantized(model: Model) -> bool:
@@ -297,9 +298,7 @@ def placed(plan: Plan, scheme: Scheme) -> Plan:
     return plan
 
 
-_PROPAGATES: Final = frozenset(
-    {"MaxPool", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze"}
-)
+_PROPAGATES: Final = frozenset({"MaxPool", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze"})
 """Operators past which onnxruntime moves a QuantizeLinear, towards the input."""
 
 
@@ -347,14 +346,14 @@ def _integer_results(plan: Plan, scheme: Scheme) -> list[Value]:
     """Return the results that are quantised because their kernels have integer ones only."""
     results: list[Value] = []
     for unit in plan.units:
-        value = _activated(unit.node.output)
+        value = activated(unit.node.output)
         may_be = scheme.in_integers is not None or not value.is_graph_output
         if unit.node.op_type in scheme.integer_results and may_be:
             results.append(value)
     return results
 
 
-def _activated(value: Value) -> Value:
+def activated(value: Value) -> Value:
     """Return the result of the activation that alone reads a value; else the value."""
     readers = value.readers
     if value.has_one_user and not readers[0].domain and readers[0].op_type in ACTIVATIONS:
@@ -379,7 +378,7 @@ def _place_inside(plan: Plan, integer: set[Value], scheme: Scheme) -> None:
             operands = [each for each in node.inputs if each is not None] if is_sum else moved
             if not operands or any(each not in integer for each in operands):
                 continue
-            output = _activated(node.output) if is_sum else node.outputs[0]
+            output = activated(node.output) if is_sum else node.outputs[0]
             if output is None or (is_sum and output not in plan.pairs):
                 continue
             for each in operands:
@@ -397,16 +396,16 @@ def _place_around(plan: Plan, node: Node, values: Sequence[Value], scheme: Schem
     """Quantise the operands and results of an operator, unless it is a part of its producer's."""
     first = node.inputs[0]
     producer = None if first is None else first.producer
-    if producer is not None and _activated(producer.output) is node.output:
+    if producer is not None and activated(producer.output) is node.output:
         return
     for value in values:
         if value.producer is not node:
             plan.pairs.setdefault(value, {})[node] = None
             continue
-        result = _activated(value) if value is node.output else value
+        result = activated(value) if value is node.output else value
         plan.pairs.setdefault(result, {}).update(_readers(result, scheme))
     if node.op_type in ONE_SCALE:
-        _unify(plan, [_activated(value) if value.producer is node else value for value in values])
+        _unify(plan, [activated(value) if value.producer is node else value for value in values])
 
 
 def _unify(plan: Plan, values: Iterable[Value]) -> None:

@@ -3,60 +3,52 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import onnx
 
 from tiered.analysis.legalization.search import legalize_nodes
-from tiered.analysis.roles.masks import LARGEST, MASKED, mask_limits
-from tiered.graph import Model, Node, Value
-from tiered.graph.intervals.analysis import ranges
+from tiered.graph import Model, Node
 from tiered.graph.io.export import export_model
-from tiered.numerics.calibration.calibrate import MADE, Calibration, SampledModel, calibrate
+from tiered.numerics.calibration.calibrate import Calibration, SampledModel, calibrate
 from tiered.numerics.calibration.observers import Method
 from tiered.numerics.precision.budget import Budget, meet
-from tiered.numerics.precision.effects import Order, effects_for
-from tiered.numerics.precision.narrowing import unmatched, why_skipped
+from tiered.numerics.precision.effects import effects_for
+from tiered.numerics.precision.narrowing import unmatched
 from tiered.numerics.precision.noise import Feeds, Reference
 from tiered.numerics.precision.widening import widen_products
-from tiered.numerics.quantization.choice import Choice, Chosen, candidates, chosen
+from tiered.numerics.quantization.choice import Chosen, candidates, chosen
 from tiered.numerics.quantization.deployed import (
-    SATURATION,
-    Processor,
     deployed_ratio,
-    deviation,
     runs_deployed,
     saturates,
     scheme_for,
 )
-from tiered.numerics.quantization.parameters import parameters_of_plan
-from tiered.numerics.quantization.placement import Placed, channel_axis, place
+from tiered.numerics.quantization.placement import channel_axis, place
 from tiered.numerics.quantization.plan import (
     Keep,
     Plan,
     Unit,
     is_quantized,
     plan_of,
-    range_of_constant,
     without,
 )
+from tiered.numerics.quantization.plan_ranges import PlanRanges, masked
+from tiered.numerics.quantization.result import QuantizationResult
 from tiered.numerics.quantization.rounding import Rounding, readers_of
-from tiered.numerics.quantization.scales import Parameters
 from tiered.numerics.quantization.scheme import PRODUCTS, Scheme, scheme_of
+from tiered.numerics.quantization.settings import QuantizationSettings
 from tiered.numerics.quantization.untied import tie_again, untie
 from tiered.rewriter import Skip
 from tiered.runtime.byte_products import byte_products
-from tiered.runtime.inputs.samples import Source, check_given, read_samples
-from tiered.support.errors import UsageError
+from tiered.runtime.inputs.samples import check_given, read_samples
 from tiered.support.numerics import Numerics
 
 if TYPE_CHECKING:
     from tiered.targets import Backend
-
-RoundingMode = Literal["samples", "nearest"]
 
 OnFound = Callable[[str], None]
 OnSkip = Callable[["Node | None", Skip], None]
@@ -64,106 +56,6 @@ OnSkip = Callable[["Node | None", Skip], None]
 _UNSEEN: Final = 4
 """Of so many samples of the user, one is kept for measuring; of made ones, as many more are made.
 """
-
-
-@dataclass(frozen=True)
-class QuantizationSettings:
-    """How a model is quantised.
-
-    Attributes:
-        inputs: the user's samples; without any, inputs are made.
-        method: of the calibration; auto for the best on samples that are held back.
-        percentile: of the method of that name.
-        seed: of generated inputs.
-        samples: how many are made.
-        budget: how far the outputs may move; None for any distance.
-        order: which products return to float first: those with the largest error of their own, or
-            with the largest effect of it on the outputs, by gradients; by default the latter, if
-            all operators have gradients.
-        measures: whether the ratios are measured without a budget too.
-        skip_op_types, skip_nodes: what stays float: operators, and globs of names of nodes.
-        reduce_range: 7 bits for weights; None as the backend needs.
-        processor: on which the result runs; None for the one at hand.
-        rounding: of weights: for the data of samples, or to nearest.
-    """
-
-    inputs: Sequence[Source] = ()
-    method: Choice = "mse"
-    percentile: float = 99.999
-    seed: int = 0
-    samples: int = MADE
-    budget: Budget | None = None
-    order: Order = "auto"
-    measures: bool = False
-    skip_op_types: Sequence[str] = ()
-    skip_nodes: Sequence[str] = ()
-    reduce_range: bool | None = None
-    processor: Processor | None = None
-    rounding: RoundingMode = "samples"
-
-    def __post_init__(self) -> None:
-        """Check the numbers.
-
-        Raises:
-            UsageError: one is out of its range.
-        """
-        if not 0 < self.percentile <= 100:
-            raise UsageError(f"percentile is {self.percentile:g}; expected above 0, at most 100")
-        if self.samples < 1:
-            raise UsageError(f"samples is {self.samples}; expected at least 1")
-
-    def keep(self, node: Node) -> str:
-        """Return why the user keeps a node in float; empty if not."""
-        return why_skipped(node, self.skip_op_types, self.skip_nodes)
-
-
-@dataclass(frozen=True)
-class QuantizationResult:
-    """What quantisation did.
-
-    Attributes:
-        plan: what is quantised; the nodes are those of the edited model.
-        stored: the weight of each product, by the name of its output.
-        parameters: of each quantised value, by name.
-        sqnr: of the model, in dB; None if it was not measured, or no output is of floats.
-        differing: the share of the elements of the outputs that differ, if none is of floats.
-        deployed: the same with onnxruntime's own optimisations; None if it does not run so.
-        is_saturated: whether onnxruntime's sums of 8-bit products saturate on this processor.
-        alone: that of each product when it alone is quantised, by the name of its output.
-        returned: the products that the budget returned to float, each with its ratio.
-        calibration: what was measured; None if nothing is quantised.
-        shapes: of the operands and results of products for a sample, where ratios were measured.
-        outputs: the name of the result that each quantised product had before.
-        unseen: the samples that ratios were measured on.
-        method: of the calibration, where it was chosen; None if it was given.
-    """
-
-    plan: Plan
-    stored: Mapping[str, Placed] = field(default_factory=dict)
-    parameters: Mapping[str, Parameters] = field(default_factory=dict)
-    sqnr: float | None = None
-    differing: float | None = None
-    deployed: float | None = None
-    is_saturated: bool = False
-    alone: Mapping[str, float] = field(default_factory=dict)
-    returned: Sequence[tuple[Node, float]] = ()
-    calibration: Calibration | None = None
-    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    outputs: Mapping[Node, str] = field(default_factory=dict)
-    unseen: Sequence[Feeds] = ()
-    method: Chosen | None = None
-
-    @property
-    def warning(self) -> str:
-        """What onnxruntime's own optimisations do to the ratio, and why; empty if little."""
-        if self.sqnr is None:
-            return SATURATION if self.is_saturated else ""
-        return deviation(
-            self.sqnr,
-            self.deployed,
-            is_saturated=self.is_saturated,
-            has_returned=bool(self.returned),
-        )
 
 
 def quantize_model(
@@ -280,11 +172,11 @@ class _Quantization:
             is_here=self.is_here,
         )
         samples = self._samples()
-        plan = without(plan, self._masked(plan, samples.whole), self.scheme)
+        plan = without(plan, masked(self.model, plan, samples.whole), self.scheme)
         if not plan.units and not plan.others:
             return QuantizationResult(plan)
         self.measured = self._calibrated(plan, samples.whole)
-        plan = self._with_ranges(plan)
+        plan = self.ranges.without_lost(self.ranges.known(plan))
         with self._rounding(plan, samples.part) as self.rounding:
             return self._finished(plan, samples)
 
@@ -372,57 +264,15 @@ class _Quantization:
         part = [each for at, each in enumerate(feeds) if at % _UNSEEN]
         return _Samples(feeds, part, feeds[::_UNSEEN])
 
-    def _masked(self, plan: Plan, samples: Sequence[Feeds]) -> dict[Node, str]:
-        """Return the products that must not be quantised for their numbers."""
-        limits = mask_limits(self.model, samples)
-        reason = str(MASKED)
-        return {
-            **{each.node: reason for each in plan.units if limits.keys() & each.data},
-            **{node: reason for node, values in plan.others.items() if limits.keys() & values},
-        }
-
-    # --- ranges -----------------------------------------------------------------------------------
-
-    def _with_ranges(self, plan: Plan) -> Plan:
-        """Return the plan without the products that have a value without a range."""
-        while True:
-            unknown = {value for value in plan.pairs if self._range(value) is None}
-            removed = {
-                unit.node: self._reason(unknown.intersection(_touched(unit)))
-                for unit in plan.units
-                if unknown.intersection(_touched(unit))
-            }
-            for node, values in plan.others.items():
-                if found := unknown.intersection(_around(node, values)):
-                    removed[node] = self._reason(found)
-            if not removed:
-                return plan
-            plan = without(plan, removed, self.scheme)
-
-    @staticmethod
-    def _reason(values: Iterable[Value]) -> str:
-        is_inner = any(not value.owner.is_main for value in values)
-        return "a value inside a body is not measured" if is_inner else "no finite number was seen"
-
-    def _range(self, value: Value) -> tuple[float, float] | None:
-        """Return the measured range of a value, or the proven one of a value inside a body."""
-        if value.is_constant:
-            return range_of_constant(value)
-        if value.owner.is_main:
-            return self.measured.interval(value.name)
-        proof = self.model.analysis(ranges)[value]
-        is_usable = proof.is_finite and proof.magnitude < LARGEST
-        return (float(proof.low), float(proof.high)) if is_usable else None
-
-    def _parameters(self, plan: Plan) -> dict[Value, Parameters]:
-        known = {value: self._range(value) for value in plan.pairs}
-        found = {value: pair for value, pair in known.items() if pair is not None}
-        return parameters_of_plan(plan, found, self.scheme)
+    @property
+    def ranges(self) -> PlanRanges:
+        """The ranges that are measured now."""
+        return PlanRanges(self.model, self.measured, self.scheme)
 
     # --- the edit and the budget ------------------------------------------------------------------
 
     def _placed(self, plan: Plan) -> QuantizationResult:
-        parameters = self._parameters(plan)
+        parameters = self.ranges.parameters(plan)
         names = {value.name: found for value, found in parameters.items()}
         # A product whose result is an output of the model gives its name to the DequantizeLinear.
         outputs = {unit.node: unit.node.output.name for unit in plan.units}
@@ -447,7 +297,7 @@ class _Quantization:
     def _tried(self, plan: Plan) -> onnx.ModelProto:
         """Return the model with a plan, and undo it."""
         mark = self.model.mark()
-        place(self.model, plan, self.scheme, self._parameters(plan), self.rounding)
+        place(self.model, plan, self.scheme, self.ranges.parameters(plan), self.rounding)
         proto = export_model(self.model, is_bare=True)
         self.model.undo_to(mark)
         return proto
@@ -497,9 +347,7 @@ class _Quantization:
             unseen=reference.feeds,
         )
 
-    def _ranked(
-        self, plan: Plan, alone: Mapping[str, float], reference: Reference
-    ) -> list[Unit]:
+    def _ranked(self, plan: Plan, alone: Mapping[str, float], reference: Reference) -> list[Unit]:
         """Return the products, those that are the first to return to float first."""
         effects: Mapping[Node, float] | None = None
         if self.settings.budget is not None:
@@ -522,16 +370,3 @@ def _names(plan: Plan) -> list[str]:
     nodes = [*(unit.node for unit in plan.units), *(node for node, _ in plan.kept)]
     values = (value for node in nodes for value in (*node.inputs, *node.outputs[:1]))
     return [value.name for value in values if value is not None and value.owner.is_main]
-
-
-def _around(node: Node, values: Sequence[Value]) -> set[Value]:
-    """Return the values whose ranges an operator needs that is no product."""
-    readers = node.outputs[0].readers if node.outputs[0] is not None else ()
-    return {*values, *(reader.output for reader in readers if len(reader.outputs) == 1)}
-
-
-def _touched(unit: Unit) -> set[Value]:
-    """Return the values whose ranges a product needs."""
-    readers = unit.node.output.readers
-    after = {reader.output for reader in readers if len(reader.outputs) == 1}
-    return {*unit.data, unit.node.output, *after}

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from tiered.graph import Node, Value
 from tiered.graph.queries.multiply_adds import multiply_adds
-from tiered.numerics.quantization.quantize import QuantizationResult
+from tiered.numerics.quantization.result import QuantizationResult
 from tiered.support.amounts import counted
 from tiered.support.pages.charts import BOTTOM, HEIGHT, LEFT, RIGHT, WIDTH, x_at, y_at
 from tiered.support.pages.svg import svg_file, text
