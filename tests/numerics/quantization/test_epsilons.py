@@ -39,7 +39,8 @@ def quantized(
     nodes: str, samples: list[Array], backend: str | None, epsilon: float = 1e-12
 ) -> tuple[Any, Any, list[str]]:
     text = f"""(float[4,8] x) => (float[4,8] y)
-        <int64[1] ax = {{1}}, float e = {{{epsilon!r}}}, float half = {{-0.5}}> {{ p = Abs(x) {nodes} }}"""
+        <int64[1] ax = {{1}}, float e = {{{epsilon!r}}}, float half = {{-0.5}}>
+        {{ p = Abs(x) {nodes} }}"""
     proto = parse(text, opset=18)
     rest = np.array([1e-9, 1, 2, 1, 1, 1e-7, 1, 3], np.float32)
     proto.graph.initializer.append(numpy_helper.from_array(rest, "k"))
@@ -95,9 +96,9 @@ def test_a_product_whose_result_a_logarithm_reads_has_no_integer_result(
     end: str, is_float: bool, backend: str | None
 ) -> None:
     text = f"""(float[1,1,4,8] x) => (float[?,?,?,?] y)
-        <float[1,1,1,1] w = {{1}}, float e = {{1e-6}}> {{ p = Abs(x) a = Conv(p, w) c = Clip(a, e) {end} }}""".replace(
-        "?,?,?,?", "a,b,c,d"
-    )
+        <float[1,1,1,1] w = {{1}}, float e = {{1e-6}}>
+        {{ p = Abs(x) a = Conv(p, w) c = Clip(a, e) {end} }}"""
+    text = text.replace("?,?,?,?", "a,b,c,d")
     proto = parse(text, opset=18)
     model, x = Model.from_proto(proto), WITH_ZEROS.reshape(1, 1, 4, 8)
     target = None if backend is None else get_backend(backend)

@@ -17,8 +17,8 @@ are promised, where it is the result of a quantisation. Defaults (rtol, atol), b
     LOSSY           1e-1, 2e-2     1e-1, 2e-2    1e-1, 2e-2    2e-1, 4e-2    4 eps, eps / 2
 
 float64 that was cast from float32, and float32 that was cast from float16, as their numbers show,
-have the tolerances of that; so has a float of which the caller knows that it was computed from
-narrower ones: onnxruntime drops Casts, so that numbers do not always show it.
+have the tolerances of that. So has a float that was computed from narrower ones, if the caller
+knows it: onnxruntime drops Casts, so that numbers do not always show it.
 eps is the distance from 1 to the next number of the dtype. complex64 and complex128 compare as
 pairs of float32 and float64. With `min_cosine`, float outputs of `APPROXIMATE` and `LOSSY` are
 judged by the cosine of the whole output instead, and with a metric, by that.
