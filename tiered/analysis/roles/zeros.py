@@ -48,7 +48,9 @@ def lost_numbers(model: Model, lost: Lost) -> Iterator[LostNumber]:
     for node in nodes_of(model):
         slot = _divisor(node)
         value = None if slot is None else node.input(slot)
-        pending = [] if value is None else [(value, (node,))]
+        pending = list[tuple[Value, tuple[Node, ...]]]()
+        if value is not None:
+            pending.append((value, (node,)))
         seen = set[Value]()
         while pending:
             at, way = pending.pop()
