@@ -52,7 +52,11 @@ def assert_each_by_itself(
         for name, expected in alone.run(part).items():
             actual = _taken(found[name], outputs[name], samples, number)
             np.testing.assert_allclose(
-                actual, expected, rtol=rtol, atol=rtol, err_msg=f"{label} {name} of samples {samples}"
+                actual,
+                expected,
+                rtol=rtol,
+                atol=rtol,
+                err_msg=f"{label} {name} of samples {samples}",
             )
     return made
 
@@ -71,9 +75,11 @@ def _drawn(info: onnx.ValueInfoProto, axis: int | None, size: int, seed: int) ->
 
 
 def _taken(array: Any, place: tuple[int, int, int] | None, samples: list[int], size: int) -> Any:
-    """Return the part of an output that belongs to samples."""
+    """Return the part of an output that belongs to samples; of a sequence, of each tensor."""
     if place is None:
         return array
+    if isinstance(array, list):
+        return [_taken(each, place, samples, size) for each in array]
     axis, outer, inner = place
     shape = array.shape
     split = array.reshape((*shape[:axis], outer, size, inner, *shape[axis + 1 :]))

@@ -7,24 +7,42 @@ from tiered import Model, ShapeError, get_pass
 from tiered.testing import parse
 
 MIXED = {
-    "Gather of one row": ("(float[1,3] x) => (float[3] y) <int64 i = {0}> { y = Gather(x, i) }", "places in 'i'"),
-    "Gather of a list": ("(float[1,3] x) => (float[1,3] y) <int64[1] i = {0}> { y = Gather(x, i) }", "places in 'i'"),
+    "Gather of one row": (
+        "(float[1,3] x) => (float[3] y) <int64 i = {0}> { y = Gather(x, i) }",
+        "places in 'i'",
+    ),
+    "Gather of a list": (
+        "(float[1,3] x) => (float[1,3] y) <int64[1] i = {0}> { y = Gather(x, i) }",
+        "places in 'i'",
+    ),
     "Slice": (
         "(float[1,3] x) => (float[1,3] y) <int64[1] s = {0}, int64[1] e = {1}> { y = Slice(x, s, e) }",
         "some of the samples: elements 0 to 1 of a batch of 1",
     ),
-    "Softmax": ("(float[1,3] x) => (float[1,3] y) { y = Softmax<axis = 0>(x) }", "axis 0 of 'x' is the batch"),
+    "Softmax": (
+        "(float[1,3] x) => (float[1,3] y) { y = Softmax<axis = 0>(x) }",
+        "axis 0 of 'x' is the batch",
+    ),
     "sum": (
         "(float[1,3] x) => (float[3] y) <int64[1] a = {0}> { y = ReduceSum<keepdims = 0>(x, a) }",
         "axis 0 of 'x' is the batch",
     ),
-    "sum of all": ("(float[1,3] x) => (float y) { y = ReduceSum<keepdims = 0>(x) }", "axis 0 of 'x' is the batch"),
-    "ArgMax": ("(float[1,3] x) => (int64[1,3] y) { y = ArgMax<axis = 0>(x) }", "axis 0 of 'x' is the batch"),
+    "sum of all": (
+        "(float[1,3] x) => (float y) { y = ReduceSum<keepdims = 0>(x) }",
+        "axis 0 of 'x' is the batch",
+    ),
+    "ArgMax": (
+        "(float[1,3] x) => (int64[1,3] y) { y = ArgMax<axis = 0>(x) }",
+        "axis 0 of 'x' is the batch",
+    ),
     "TopK": (
         "(float[1,3] x) => (float[1,3] y, int64[1,3] i) <int64[1] k = {1}> { y, i = TopK<axis = 0>(x, k) }",
         "axis 0 of 'x' is the batch",
     ),
-    "CumSum": ("(float[1,3] x) => (float[1,3] y) <int64 a = {0}> { y = CumSum(x, a) }", "axis 0 of 'x'"),
+    "CumSum": (
+        "(float[1,3] x) => (float[1,3] y) <int64 a = {0}> { y = CumSum(x, a) }",
+        "axis 0 of 'x'",
+    ),
     "BatchNormalization in training": (
         """(float[1,2,3] x) => (float[1,2,3] y, float[2] m, float[2] v)
         <float[2] a = {1,1}, float[2] b = {0,0}> { y, m, v = BatchNormalization<training_mode = 1>(x, a, b, b, a) }""",
@@ -34,13 +52,17 @@ MIXED = {
         "(float[1,3] x) => (float[2] y) <int64[1] s = {3}, float[3,2] w = {1,2,3,4,5,6}> { r = Reshape(x, s)  y = MatMul(r, w) }",
         "axis 0 of 'r' is the batch",
     ),
-    "Concat along the batch": ("(float[1,3] x) => (float[2,3] y) { y = Concat<axis = 0>(x, x) }", "axis 0 of 'x'"),
+    "Concat along the batch": (
+        "(float[1,3] x) => (float[2,3] y) { y = Concat<axis = 0>(x, x) }",
+        "axis 0 of 'x'",
+    ),
     "Split of the batch": (
         "(float[2,3] x) => (float[1,3] y, float[1,3] z) { y, z = Split<axis = 0, num_outputs = 2>(x) }",
         "splits the axis of a batch of 2",
     ),
     "a product of samples": (
-        "(float[1,3] x) => (float[1,1] y) { t = Transpose(x)  y = MatMul(x, t) }", "axis 0 of 'x' is the batch",
+        "(float[1,3] x) => (float[1,1] y) { t = Transpose(x)  y = MatMul(x, t) }",
+        "axis 0 of 'x' is the batch",
     ),
     "a product of samples by onnxruntime": (
         "(float[1,3] x) => (float[1,1] y) { y = com.microsoft.FusedMatMul<transB = 1>(x, x) }",
@@ -61,24 +83,55 @@ MIXED = {
         t = Transpose(x)  y = com.microsoft.BiasGelu(t, b) }""",
         "axis 1 of 't' is the batch",
     ),
-    "a mask of lengths": (
-        f"""(float[1,3,4] x, int32[1] m) => (float[1,3,4] y)
+    "a mask of lengths and starts": (
+        f"""(float[1,3,4] x, int32[2] m) => (float[1,3,4] y)
         <float[4,12] w = {{{",".join(["1"] * 48)}}}, float[12] b = {{{",".join(["1"] * 12)}}}> {{
         y = com.microsoft.Attention<num_heads = 2>(x, w, b, m) }}""",
-        "its mask 'm' has one axis",
+        "its mask 'm' has more than a number for each sample",
+    ),
+    "a sequence of what samples share": (
+        """(float[1,3] x) => (float[1,6] y) <float[1,3] w = {1,2,3}> {
+        s = SequenceConstruct(w)  t = SequenceInsert(s, x)  y = ConcatFromSequence<axis = 1>(t) }""",
+        "its sequence has tensors that all samples share",
+    ),
+    "a sequence of samples": (
+        """(float[2,3] x) => (float[1,3] y) <int64 i = {0}> {
+        s = SplitToSequence<axis = 0>(x)  y = SequenceAt(s, i) }""",
+        "splits the axis of a batch of 2",
+    ),
+    "a place of each of two samples for all": (
+        """(float[2,3] x, int64[2] t) => (float[2,2] y) <int64[1] a = {1}> {
+        m = ArgMax<axis = 1, keepdims = 0>(x)  y = Gather<axis = 1>(x, m) }""",
+        "it takes other places for each sample",
+    ),
+    "places of maxima in two samples": (
+        """(float[2,1,2,2] x) => (float[2,1,1,1] y, int64[2,1,1,1] i) { y, i = MaxPool<kernel_shape = [2,2]>(x) }""",
+        "its output 'i' counts through a batch of 2",
+    ),
+    "places in two samples of another size": (
+        """(float[2,1,2,2] x) => (float[2,1,3,2] z) <int64[4] s = {2,1,3,2}> {
+        y, i = MaxPool<kernel_shape = [2,2]>(x)  z = MaxUnpool<kernel_shape = [2,2]>(y, i, s) }""",
+        "its places count through samples of another size",
+    ),
+    "two images compared with each of two kernels": (
+        "(float[2,2,3,3] x) => (float[2,2,1,1] y) { y = Conv(x, x) }",
+        "Conv 'y': it computes a result from several",
     ),
     "an operator of another domain": (
-        "(float[1,3] x) => (float[1,3] y) { y = com.microsoft.Inverse(x) }", "it has no rule",
+        "(float[1,3] x) => (float[1,3] y) { y = com.microsoft.Inverse(x) }",
+        "it has no rule",
     ),
     "a repeated batch": (
         "(float[1,3] x) => (float[4,3] y) <int64[2] s = {4,3}> { y = Expand(x, s) }",
         "repeats the axis of a batch of 1",
     ),
     "a padded batch": (
-        "(float[1,3] x) => (float[2,3] y) <int64[4] p = {1,0,0,0}> { y = Pad(x, p) }", "pads the axis of a batch of 1",
+        "(float[1,3] x) => (float[2,3] y) <int64[4] p = {1,0,0,0}> { y = Pad(x, p) }",
+        "pads the axis of a batch of 1",
     ),
     "a resized batch": (
-        "(float[1,1,2] x) => (float[2,1,2] y) <float[3] s = {2,1,1}> { y = Resize(x, , s) }", "resizes the axis",
+        "(float[1,1,2] x) => (float[2,1,2] y) <float[3] s = {2,1,1}> { y = Resize(x, , s) }",
+        "resizes the axis",
     ),
     "the size of the batch": (
         """(float[2,3] x) => (float[2,3] y) <int64 zero = {0}> {
@@ -133,7 +186,8 @@ MIXED = {
         r"Reshape 'view': it makes \[3, 8\] of \[4, 6\], which is baked into its constant 's'",
     ),
     "an index that is no constant": (
-        "(float[1,3] x, int64[1] i) => (float[1,3] y) { y = Gather(x, i) }", "places in 'i'|other places",
+        "(float[1,3] x, int64[1] i) => (float[1,3] y) { y = Gather(x, i) }",
+        "places in 'i'|other places",
     ),
 }
 
@@ -151,7 +205,9 @@ def test_what_mixes_samples_is_named(name: str) -> None:
 def test_a_choice_that_leads_nowhere_is_named_with_the_refusal() -> None:
     text = """(float[1,1,3] x) => (float[1,1,3] y) <int64[3] s = {1,1,3}, float[1,1,3] w = {1,2,3}> {
         [view] r = Reshape(x, s)  a = Softmax<axis = 0>(r)  y = Softmax<axis = 1>(a) }"""
-    with pytest.raises(ShapeError, match=r"Softmax .*; before it, Reshape 'view' makes .* constant 's'"):
+    with pytest.raises(
+        ShapeError, match=r"Softmax .*; before it, Reshape 'view' makes .* constant 's'"
+    ):
         changed(text, 4)
 
 

@@ -72,7 +72,10 @@ CASES = {
         21,
     ),
     "Tile": ("""(float[1,2] x) => (float[3,4] y) <int64[2] r = {3,2}> { y = Tile(x, r) }""", 21),
-    "Compress": ("""(float[1,3] x) => (float[1,2] y) <bool[3] c = {1,0,1}> { y = Compress<axis = 1>(x, c) }""", 21),
+    "Compress": (
+        """(float[1,3] x) => (float[1,2] y) <bool[3] c = {1,0,1}> { y = Compress<axis = 1>(x, c) }""",
+        21,
+    ),
     "Trilu and CumSum": (
         """(float[1,2,2] x) => (float[1,2,2] y) <int64 a = {1}> { t = Trilu(x)  y = CumSum(t, a) }""",
         21,
@@ -82,9 +85,20 @@ CASES = {
         y = ArgMax<axis = 1, keepdims = 0>(x)  v, i = TopK(x, k) }""",
         21,
     ),
-    "Softmax before opset 13": ("""(float[1,2,3] x) => (float[1,2,3] y) { y = Softmax<axis = 1>(x) }""", 11),
+    "Softmax before opset 13": (
+        """(float[1,2,3] x) => (float[1,2,3] y) { y = Softmax<axis = 1>(x) }""",
+        11,
+    ),
     "Squeeze without axes": ("""(float[1,2,1,3] x) => (float[2,3] y) { y = Squeeze(x) }""", 21),
     "Flatten": ("""(float[1,2,3] x) => (float[1,6] y) { y = Flatten(x) }""", 21),
+    "Flatten to one row": (
+        """(float[1,2,3] x) => (float[1,6] y) { f = Flatten<axis = 0>(x)  y = Softmax<axis = 1>(f) }""",
+        21,
+    ),
+    "Flatten of two to one row": (
+        """(float[2,3] x) => (float[1,6] y) { f = Flatten<axis = 0>(x)  y = Relu(f) }""",
+        21,
+    ),
     "Where with a shared branch": (
         """(float[1,3] x, bool[1,3] c) => (float[1,3] y) <float[1,3] w = {1,2,3}> { y = Where(c, x, w) }""",
         21,
@@ -149,6 +163,57 @@ CASES = {
         21,
     ),
 }
+
+EMBEDDED = f"""<float[9,4] t = {numbers(36)}, float[5,4] p = {numbers(20)}, float[3,4] k = {numbers(12)},
+    float[4] g = {{1,2,1,2}}, float[4] b = {{0,1,0,1}}, float[4,12] w = {numbers(48)}, float[12] a = {numbers(12)},
+    int32[1,3] l = {{2,0,1}}>"""
+
+CASES |= {
+    "EmbedLayerNormalization": (
+        f"""(int32[1,3] i, int32[1,3] s, int32[1,3] f) => (float[1,3,4] y, int32[1] m) {EMBEDDED} {{
+        y, m = com.microsoft.EmbedLayerNormalization(i, s, t, p, k, g, b, f) }}""",
+        17,
+    ),
+    "EmbedLayerNormalization with positions": (
+        f"""(int32[1,3] i, int32[1,3] s) => (float[1,3,4] y) {EMBEDDED} {{
+        y, m = com.microsoft.EmbedLayerNormalization(i, s, t, p, k, g, b, , l) }}""",
+        17,
+    ),
+    "EmbedLayerNormalization before Attention": (
+        f"""(int32[1,3] i, int32[1,3] s, int32[1,3] f) => (float[1,3,4] y) {EMBEDDED} {{
+        e, m = com.microsoft.EmbedLayerNormalization(i, s, t, p, k, g, b, f)
+        y = com.microsoft.Attention<num_heads = 2>(e, w, a, m) }}""",
+        17,
+    ),
+    "a sequence": (
+        """(float[1,2,3] x) => (float[1,2,6] y, float[1,2,3] z) <int64 i = {1}, float[1,2,3] w = {1,2,3,4,5,6}> {
+        r = Relu(x)  s = SequenceConstruct(x, w, r)  t = SequenceErase(s, i)  y = ConcatFromSequence<axis = -1>(t)
+        z = SequenceAt(s, i) }""",
+        17,
+    ),
+    "a sequence of parts": (
+        """(float[1,2,3] x) => (float[1,2,3] y, float[1,3] z, int64 n) <int64 i = {1}> {
+        s = SplitToSequence<axis = 1, keepdims = 0>(x)  y = ConcatFromSequence<axis = 1, new_axis = 1>(s)
+        z = SequenceAt(s, i)  n = SequenceLength(s) }""",
+        17,
+    ),
+    "a sequence that a Loop fills": (
+        """(float[1,2,3] x) => (float[1,2,6] y) <int64 n = {2}, bool t = {1}> {
+        e = SequenceEmpty()
+        s = Loop(n, t, e) <body = b (int64 i, bool c, seq(float[1,2,3]) a) => (bool d, seq(float[1,2,3]) f) {
+            d = Identity(c)  f = SequenceInsert(a, x) }>
+        y = ConcatFromSequence<axis = 2>(s) }""",
+        17,
+    ),
+    "a sequence as output": (
+        "(float[1,2,3] x) => (seq(float[1,2,3]) y) { r = Relu(x)  y = SequenceConstruct(x, r) }", 17,
+    ),
+    "an optional": (
+        """(float[1,2,3] x) => (float[1,2,3] y, bool z) {
+        o = Optional(x)  y = OptionalGetElement(o)  z = OptionalHasElement(o) }""",
+        17,
+    ),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", CASES)

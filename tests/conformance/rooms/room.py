@@ -199,9 +199,17 @@ def _by_definition(
 
 
 def _largest_integer(model: onnx.ModelProto, feeds: Feeds) -> float:
-    """Return the largest magnitude of the integers that the main graph reads and computes."""
+    """Return the largest magnitude of the integers that the main graph reads and computes.
+
+    Raises:
+        NotTried: onnxruntime does not hand out what the main graph computes.
+    """
     inner = [name for node in model.graph.node for name in node.output if name]
-    arrays = [*feeds.values(), *open_on_onnxruntime(with_outputs(model, inner))(feeds).values()]
+    try:
+        computed = open_on_onnxruntime(with_outputs(model, inner))(feeds)
+    except RuntimeFailure as error:
+        raise NotTried(str(error)) from error
+    arrays = [*feeds.values(), *computed.values()]
     arrays += [onnx.numpy_helper.to_array(tensor) for tensor in tensors_of(model)]
     integers = [np.asarray(each) for each in arrays if np.asarray(each).dtype.kind in "iu"]
     # In float: the magnitude of the smallest integer is no integer.

@@ -14,6 +14,7 @@ from tiered.analysis.batching.rules import BATCHES
 from tiered.graph import InterfaceMap, Model, TensorType, Value
 from tiered.graph.core.dim_names import EXPECTED, is_dim
 from tiered.graph.core.interface_map import BatchMap
+from tiered.graph.io.protos import shapes_of_type
 from tiered.support.errors import ShapeError, UsageError
 
 _TRIALS: Final = (2, 3)
@@ -108,15 +109,16 @@ def _declare(state: Following, name: str) -> None:
 
 
 def _with_batch(info: onnx.ValueInfoProto, fact: Fact | None, name: str) -> onnx.ValueInfoProto:
-    dims = info.type.tensor_type.shape.dim
-    if not isinstance(fact, Rows) or fact.axis >= len(dims):
+    if not isinstance(fact, Rows):
         return info
     copy = onnx.ValueInfoProto()
     copy.CopyFrom(info)
-    dim = copy.type.tensor_type.shape.dim[fact.axis]
-    dim.Clear()
-    if fact.is_whole:
-        dim.dim_param = name
+    for shape in shapes_of_type(copy.type):
+        if fact.axis < len(shape.dim):
+            dim = shape.dim[fact.axis]
+            dim.Clear()
+            if fact.is_whole:
+                dim.dim_param = name
     return copy
 
 

@@ -12,6 +12,7 @@ from tiered.analysis.batching.uniform import Array, by_sample
 from tiered.analysis.layout.propagation import constant_array
 from tiered.graph import DataType, Graph, Model, Node, Value
 from tiered.graph.shape_inference.symbolic_dims import Poly, Size
+from tiered.rewriter.idioms.windows import Windows, convolved
 
 _ALL: Final = np.iinfo(np.int64).max
 
@@ -47,8 +48,7 @@ class Rewriting:
         return self._batch
 
     def vector(self, graph: Graph, pieces: Sequence[Size | None], present: Value | None) -> Value:
-        """Return a vector of sizes; where a piece is None, it has the element of the present one.
-        """
+        """Return a vector of sizes; where a piece is None, it has the present element."""
         op, parts = graph.op, list[Value]()
         numbers: list[int] = []
 
@@ -242,7 +242,12 @@ class Rewriting:
         self.set_input(node, 1, made)
 
     def number_computed(
-        self, node: Node, data: Rows, axis: int, column: int | None, columns: int | None
+        self,
+        node: Node,
+        data: Rows,
+        axis: int,
+        column: int | None,
+        columns: int | None,
     ) -> None:
         """Let a computed index of the rows of one sample take those of each sample.
 
@@ -256,19 +261,117 @@ class Rewriting:
         op, source, index = node.owner.op, node.inputs[0], node.inputs[1]
         assert source is not None
         assert index is not None
-        place = [-1 if at == axis else 1 for at in range(index.rank or 0)]
-        count = op.Squeeze(self.batch, np.array([0], np.int64))
-        samples = op.Range(np.int64(0), count, np.int64(1))
-        samples = op.Reshape(samples, np.array(place, np.int64))
-        total = op.Gather(op.Shape(source), np.array([data.axis], np.int64), axis=0)
-        offsets = op.Mul(samples, op.Div(total, self.batch))
+        offsets = self._samples(node.owner, index.rank or 0, axis)
+        if not data.is_whole:
+            total = op.Gather(op.Shape(source), np.array([data.axis], np.int64), axis=0)
+            offsets = op.Mul(offsets, op.Div(total, self.batch))
         if column is not None and columns is not None:
-            one_hot = np.zeros(columns, np.int64)
-            one_hot[column] = 1
+            one_hot = (np.arange(columns) == column).astype(np.int64)
             offsets = op.Mul(offsets, one_hot)
         if index.dtype != DataType.INT64:
             offsets = op.Cast(offsets, to=index.dtype)
+        if data.is_whole:
+            # The only row of a sample is 0, or -1.
+            kept = (
+                np.ones(()) if column is None or columns is None else np.arange(columns) != column
+            )
+            assert index.dtype is not None
+            index = op.Mul(index, kept.astype(DataType(index.dtype).numpy))
         self.set_input(node, 1, op.Add(offsets, index))
+
+    def _samples(self, graph: Graph, rank: int, axis: int) -> Any:
+        """Return the numbers of the samples along an axis of a tensor; the others have size 1."""
+        op, place = graph.op, [-1 if at == axis else 1 for at in range(rank)]
+        count = op.Squeeze(self.batch, np.array([0], np.int64))
+        samples = op.Range(np.int64(0), count, np.int64(1))
+        return op.Reshape(samples, np.array(place, np.int64))
+
+    def count_from(self, node: Node, slot: int, axis: int, step: int, start: Array) -> None:
+        """Let a constant operand that counts the samples count those of any batch.
+
+        Args:
+            node: the node.
+            slot: the operand.
+            axis: its axis of the batch.
+            step: what each further sample adds.
+            start: the numbers of the first sample, of size 1 along the axis.
+        """
+        op, value = node.owner.op, node.inputs[slot]
+        assert value is not None
+        offsets = op.Mul(self._samples(node.owner, start.ndim, axis), np.int64(step))
+        self.set_input(node, slot, op.Add(op.Cast(offsets, to=int(value.dtype or 0)), start))
+
+    def shift(self, node: Node, slot: int, step: int) -> None:
+        """Add a number for each sample to an operand that has the batch first.
+
+        Args:
+            node: the node.
+            slot: the operand, int64.
+            step: what each further sample adds.
+        """
+        value = node.inputs[slot]
+        assert value is not None
+        self.set_input(node, slot, self._shifted(value, step))
+
+    def shift_output(self, node: Node, place: int, step: int) -> None:
+        """Add a number for each sample to an output, int64, that has the batch first."""
+        outputs, since = node.outputs, self._model.peek_serial()
+        made: Any = node.owner.op.like(node, *node.inputs, outputs=len(outputs))
+        values = [None if old is None else new for old, new in zip(outputs, made, strict=True)]
+        values[place] = self._shifted(made[place], step)
+        node.owner.replace(node, values, since=since)
+
+    def _shifted(self, value: Value, step: int) -> Value:
+        op = value.owner.op
+        numbers = self._samples(value.owner, value.rank or 0, 0)
+        made: Value = op.Add(value, op.Mul(numbers, np.int64(step)))
+        return made
+
+    def take_places(self, node: Node) -> None:
+        """Let a Gather along axis 1 take a place for each sample: a GatherND."""
+        op, index = node.owner.op, node.inputs[1]
+        assert index is not None
+
+        def build() -> Value:
+            columns = op.Unsqueeze(index, np.array([-1], np.int64))
+            taken = op.GatherND(node.inputs[0], columns, batch_dims=1)
+            made: Value = op.Unsqueeze(taken, np.array([1], np.int64))
+            return made
+
+        self.replace(node, build)
+
+    def convolve(self, node: Node, windows: Windows, kernels: int, group: int, x: Rows) -> None:
+        """Let a Conv have kernels for each sample: a product of matrices.
+
+        Args:
+            node: the Conv; its kernels, and a bias, have those of each sample one after the other.
+            windows: those of its image.
+            kernels: how many each sample has.
+            group: how many groups each sample has.
+            x: the samples of the image: its axis 0, or channels of each along axis 1.
+        """
+        graph, image, weight = node.owner, node.inputs[0], node.inputs[1]
+        assert image is not None
+        assert weight is not None
+        sizes = [axis.size for axis in windows.axes]
+        channels = weight.dim(1)
+        assert isinstance(channels, int)
+
+        def build() -> Value:
+            op, parts = graph.op, image
+            if x.axis:
+                target = [-1, channels * group, *sizes]
+                parts = op.Reshape(image, np.array(target, np.int64))
+            made = convolved(
+                graph, windows, parts, weight, node.input(2),
+                kernels=kernels, group=group, by_sample=True,
+            )  # fmt: skip
+            if not x.axis:
+                return made
+            merged: Value = op.Reshape(made, np.array([1, -1, *windows.counts], np.int64))
+            return merged
+
+        self.replace(node, build)
 
     def spread_output(self, body: Graph, at: int, rows: Rows) -> None:
         """Repeat an output of a body for each sample."""

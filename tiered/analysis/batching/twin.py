@@ -9,6 +9,7 @@ import onnx
 from tiered.analysis.batching.facts import Sizes
 from tiered.graph import Elements, Graph, Model, Node, TensorType, Value
 from tiered.graph.edits.invalidate import forget_elements_of
+from tiered.graph.io.protos import shapes_of_type
 
 
 class Twin:
@@ -82,6 +83,7 @@ def _forget_declared_dims(graph: Graph) -> None:
 def _without_dims(info: onnx.ValueInfoProto) -> onnx.ValueInfoProto:
     copy = onnx.ValueInfoProto()
     copy.CopyFrom(info)
-    for dim in copy.type.tensor_type.shape.dim:
-        dim.Clear()
+    for shape in shapes_of_type(copy.type):
+        for dim in shape.dim:
+            dim.Clear()
     return copy

@@ -2,10 +2,8 @@
 
 import math
 
-import numpy as np
-
 from tiered import DataType, Graph, Node, Skip, Value, op, opt, rewrite, var
-from tiered.rewriter.idioms.windows import windows_of
+from tiered.rewriter.idioms.windows import convolved, windows_of
 
 
 @rewrite(
@@ -38,20 +36,7 @@ def lower_conv(
         return windows
     if windows.kernel == 1 and group == 1 and math.prod(windows.counts) == _pixels(x):
         return Skip("the kernel is one pixel")
-    places = math.prod(windows.counts)
-    each, inner = known[0] // group, known[1] * windows.kernel
-    # One group needs no axis of its own: targets limit the rank.
-    middle = [] if group == 1 else [group]
-    columns = graph.op.Reshape(
-        windows.gather(graph, x, 0.0), np.array([0, *middle, inner, places], np.int64)
-    )
-    matrix = graph.op.Reshape(weight, np.array([*middle, each, inner], np.int64))
-    product = graph.op.MatMul(matrix, columns)
-    whole = graph.op.Reshape(product, np.array([0, known[0], *windows.counts], np.int64))
-    if bias is None:
-        return whole
-    ones = np.array([known[0], *[1] * len(windows.counts)], np.int64)
-    return graph.op.Add(whole, graph.op.Reshape(bias, ones))
+    return convolved(graph, windows, x, weight, bias, kernels=known[0], group=group)
 
 
 def _pixels(x: Value) -> int:

@@ -150,6 +150,54 @@ def windows_of(node: Node, x: Value, kernel: Sequence[int]) -> Windows | Skip:
     return found
 
 
+def convolved(
+    graph: Graph,
+    windows: Windows,
+    x: Value,
+    weight: Value,
+    bias: Value | None,
+    *,
+    kernels: int,
+    group: int,
+    by_sample: bool = False,
+) -> Value:
+    """Return a convolution as a product of the kernels and the windows as columns (im2col).
+
+    Args:
+        graph: the graph of x.
+        windows: those of x.
+        x: the image [batch, C_in, *spatial]; all but the batch are numbers.
+        weight: the kernels [C_out, C_in / group, *kernel]; [batch * C_out, ...] if each sample has
+            its own.
+        bias: [C_out], or [batch * C_out]; None if there is none.
+        kernels: C_out.
+        group: the number of groups of one sample.
+        by_sample: each sample has kernels of its own.
+
+    Returns:
+        [batch, C_out, *windows].
+    """
+    channels = weight.dim(1)
+    assert isinstance(channels, int)
+    ahead, inner = [-1] if by_sample else [], channels * windows.kernel
+    # One group needs no axis of its own: targets limit the rank.
+    middle = [] if group == 1 else [group]
+    columns = graph.op.Reshape(
+        windows.gather(graph, x, 0.0),
+        np.array([0, *middle, inner, math.prod(windows.counts)], np.int64),
+    )
+    matrix = graph.op.Reshape(
+        weight, np.array([*ahead, *middle, kernels // group, inner], np.int64)
+    )
+    product = graph.op.MatMul(matrix, columns)
+    whole: Value = graph.op.Reshape(product, np.array([0, kernels, *windows.counts], np.int64))
+    if bias is None:
+        return whole
+    ones = [*ahead, kernels, *[1] * len(windows.counts)]
+    made: Value = graph.op.Add(whole, graph.op.Reshape(bias, np.array(ones, np.int64)))
+    return made
+
+
 def _numpy(x: Value) -> Any:
     from tiered.graph.core.dtypes import DataType
 

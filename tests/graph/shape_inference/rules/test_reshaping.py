@@ -39,3 +39,10 @@ def test_sizes_of_resize_follow_from_other_shapes(attributes: str, sizes: str) -
 def test_sizes_that_are_no_dims_stay_unknown(attributes: str, sizes: str) -> None:
     shape = shape_by(attributes, sizes)
     assert shape is None or not isinstance(shape[3], int)
+
+
+def test_sizes_of_an_unpooled_image_follow_from_its_operand() -> None:
+    text = """(float[batch,1,2,2] x, int64[batch,1,2,2] i) => (float[?,?,?,?] y) <int64[3] tail = {1,5,4}> {
+        head = Shape<start=0, end=1>(x)  s = Concat<axis=0>(head, tail)
+        y = MaxUnpool<kernel_shape=[2,2]>(x, i, s) }"""
+    assert Model.from_proto(parse(text)).main.outputs[0].shape == ("batch", 1, 5, 4)

@@ -7,11 +7,13 @@ from tiered.analysis.batching.rules import (
     contrib as contrib,
     control_flow as control_flow,
     generic as generic,
+    images as images,
     indexing as indexing,
     numbers,
     parts as parts,
     recurrent as recurrent,
     reshape as reshape,
+    sequences as sequences,
     sizes as sizes,
 )
 from tiered.graph.queries.op_traits import VIEWS

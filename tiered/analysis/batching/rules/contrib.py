@@ -113,9 +113,21 @@ def skip_normalization(state: Following, node: Node) -> Made:
     return rows
 
 
+@BATCHES.rule("EmbedLayerNormalization", domain=MICROSOFT)
+def embedded(state: Following, node: Node) -> Made:
+    """EmbedLayerNormalization of ids, segments, a mask and positions that have the batch first."""
+    state.shared(node, *range(2, 7))
+    rows = leading(0, 1, 7, others=(8,))(state, node)
+    assert isinstance(rows, Rows)
+    positions = node.input(8)
+    if positions is not None and state.rows(node, 8) is None and state.sizes(positions)[0] != 1:
+        state.spread(node, 8, rows)
+    return rows
+
+
 @BATCHES.rule("Attention", domain=MICROSOFT)
 def attention(state: Following, node: Node) -> Made:
-    """Attention over [batch, sequence, hidden]; a mask of one axis is read in several ways."""
+    """Attention over [batch, sequence, hidden]; a mask of one axis has the lengths, or more."""
     for slot, name in ((4, "past"), (6, "past_sequence_length")):
         if node.input(slot) is not None:
             raise Refusal(f"its operand {name} has no rule")
@@ -148,10 +160,10 @@ def _masked(
         mask = node.input(slot)
         if mask is None:
             continue
-        if state.rank(mask) < 2:
-            raise Refusal(f"its mask {mask.name!r} has one axis")
-        if state.rows(node, slot) is None and state.sizes(mask)[0] != 1:
+        if state.rank(mask) < 2 and state.sizes(mask)[0] != state.old:
+            raise Refusal(f"its mask {mask.name!r} has more than a number for each sample")
+        # A mask of fewer than three axes does not broadcast.
+        is_broadcast = state.rank(mask) > 2 and state.sizes(mask)[0] == 1
+        if state.rows(node, slot) is None and not is_broadcast:
             state.spread(node, slot, rows)
-        elif state.rows(node, slot) is None and state.rank(mask) == 2:
-            state.spread(node, slot, rows)  # its rows do not broadcast
     return rows

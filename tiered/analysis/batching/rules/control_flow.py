@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from tiered.analysis.batching.facts import Counted, Fact, Refusal, Refused, Rows
 from tiered.analysis.batching.following import BATCHES, Following, Made
+from tiered.analysis.batching.rules.sequences import begins_empty
 from tiered.graph import Graph, Node, Value
 
 
@@ -22,9 +23,7 @@ def branches(state: Following, node: Node) -> Made:
     return made
 
 
-def _merged(
-    state: Following, node: Node, at: int, facts: Sequence[Fact | None]
-) -> Fact | None:
+def _merged(state: Following, node: Node, at: int, facts: Sequence[Fact | None]) -> Fact | None:
     for kind in (Refused, Counted):
         found = next((fact for fact in facts if isinstance(fact, kind)), None)
         if found is not None:
@@ -137,7 +136,7 @@ def _through(
         known = after
     for at, fact in enumerate(known):
         if isinstance(fact, Rows):
-            if given[at] is None:
+            if given[at] is None and not begins_empty(node.inputs[slots[at]]):
                 state.spread(node, slots[at], fact)
             _agree(state, body, first + at, fact, made[at])
     return [*known, *made[len(known) :]]

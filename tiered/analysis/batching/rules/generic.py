@@ -21,7 +21,7 @@ MIXES: Final = "it computes a result from several samples: axis {} of {!r} is th
 
 
 @BATCHES.rule(*(ELEMENTWISE - {"CastLike"}), *REDUCTIONS)
-@BATCHES.rule("AveragePool", "Conv", "GlobalAveragePool", "GlobalMaxPool", "MaxPool")
+@BATCHES.rule("AveragePool", "GlobalAveragePool", "GlobalMaxPool")
 @BATCHES.rule("BatchNormalization", "LayerNormalization", "RMSNormalization")
 @BATCHES.rule("DequantizeLinear", "Gemm", "QuantizeLinear")
 def followed(state: Following, node: Node) -> Made:

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Final
+
 from tiered.analysis.batching.facts import Fact, Refusal, Rows
 from tiered.analysis.batching.following import BATCHES, Following, Made
 from tiered.analysis.batching.rules.generic import common, followed, mixes
-from tiered.analysis.batching.rules.numbers import constant_index
+from tiered.analysis.batching.rules.numbers import check_non_negative, constant_index
 from tiered.graph import Node
+from tiered.graph.shape_inference.symbolic_dims import Size
+
+_OTHERS: Final = "it takes other places for each sample"
+_BATCH_DIMS_SINCE: Final = 12
+"""The opset of GatherND with batch_dims."""
 
 
 @BATCHES.rule("Gather")
@@ -21,8 +29,26 @@ def gather(state: Following, node: Node) -> Made:
         axes = range(rank) if rank > 1 or not data.is_whole else ()
         return Rows(axis + constant_index(state, node, data, axes))
     if len(carried) == 2:
-        raise Refusal("it takes other places for each sample")
+        return _of_each(state, node, carried, axis)
     return followed(state, node)
+
+
+def _of_each(state: Following, node: Node, carried: Mapping[int, Rows], axis: int) -> Fact:
+    """A place for each sample, in a batch of 1: along the rows of a sample, or another axis."""
+    data, index = carried[0], carried[1]
+    value = node.inputs[1]
+    assert value is not None
+    if state.old != 1 or data.outer != 1 or not index.is_whole:
+        raise Refusal(_OTHERS)
+    if data.axis == axis:
+        if not data.is_whole:
+            check_non_negative(state, value)
+        state.edits.append(lambda to: to.number_computed(node, data, index.axis, None, None))
+        return Rows(axis + index.axis)
+    if (data, index, axis) != (Rows(0), Rows(0), 1) or node.owner.opset() < _BATCH_DIMS_SINCE:
+        raise Refusal(_OTHERS)
+    state.edits.append(lambda to: to.take_places(node))
+    return Rows(0)
 
 
 @BATCHES.rule("GatherElements", "Scatter", "ScatterElements")
@@ -50,8 +76,10 @@ def gather_nd(state: Following, node: Node) -> Fact:
     depth = state.sizes(node.inputs[1])[-1]
     rows = common(carried.values())
     if len(carried) == 2 or rows.axis < count:
+        if len(carried) == 2 and rows.axis >= count and count <= carried[1].axis < ranks[1] - 1:
+            return _column_of_each(state, node, carried[0], carried[1], depth)
         if any(each.axis != rows.axis for each in carried.values()) or rows.axis >= count:
-            raise Refusal("it takes other places for each sample")
+            raise Refusal(_OTHERS)
         for slot in range(2):
             if slot not in carried:
                 state.spread(node, slot, rows)
@@ -66,6 +94,22 @@ def gather_nd(state: Following, node: Node) -> Fact:
         axes = range(count, ranks[1] - 1)
         return Rows(constant_index(state, node, rows, axes, rows.axis - count))
     return rows.on(rows.axis - depth - count + ranks[1] - 1)
+
+
+def _column_of_each(
+    state: Following, node: Node, data: Rows, index: Rows, depth: Size | None
+) -> Fact:
+    """A GatherND of places of each sample in a batch of 1, one of them along the rows of it."""
+    column, value = data.axis - node.attr("batch_dims", 0), node.inputs[1]
+    assert value is not None
+    if state.old != 1 or data.outer != 1 or not index.is_whole:
+        raise Refusal(_OTHERS)
+    if not isinstance(depth, int) or column >= depth:
+        raise Refusal(_OTHERS)
+    if not data.is_whole:
+        check_non_negative(state, value)
+    state.edits.append(lambda to: to.number_computed(node, data, index.axis, column, depth))
+    return index
 
 
 @BATCHES.rule("ScatterND")

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tiered.analysis.batching.facts import Fact, Refusal, mentions
+from tiered.analysis.batching.facts import Columns, Fact, Refusal, Rows, mentions
 from tiered.analysis.batching.following import BATCHES, Following, Made
-from tiered.analysis.batching.rules.generic import followed, mixes
+from tiered.analysis.batching.rules.generic import common, followed, mixes
 from tiered.analysis.batching.rules.operands import named_axes
+from tiered.analysis.batching.uniform import Array
 from tiered.graph import Node
+from tiered.graph.shape_inference.symbolic_dims import Size
 
 if TYPE_CHECKING:
     from tiered.analysis.batching.rewriting import Rewriting
@@ -26,7 +28,50 @@ def concat(state: Following, node: Node) -> Made:
     for slot, rows in state.in_rows(node).items():
         if rows.axis == axis:
             raise mixes(node, slot, rows)
-    return followed(state, node)
+    made = _with_numbers(state, node, axis)
+    return followed(state, node) if made is None else made
+
+
+def _with_numbers(state: Following, node: Node, axis: int) -> Rows | None:
+    """Follow a Concat of indices: constants count the samples, others carry them; None for others.
+
+    So it is where exporters index a tensor by the sample and a place of it.
+    """
+    carried, rank = state.in_rows(node), state.rank(node.output)
+    rows = common(carried.values())
+    is_alike = all(each == rows and state.step(node, slot) == 0 for slot, each in carried.items())
+    if axis != rank - 1 or not rows.is_whole or not is_alike:
+        return None
+    steps: list[Size] = []
+    counts: list[tuple[int, int, Array]] = []
+    for slot, value in enumerate(node.inputs):
+        array = None if value is None or slot in carried else value.const
+        step = 0 if array is None else _step(array, rows.axis, state.old)
+        width = state.sizes(value)[axis]
+        if not isinstance(width, int):
+            return None
+        steps += [step] * width
+        if step and array is not None:
+            counts.append((slot, step, array.take([0], axis=rows.axis)))
+        elif slot not in carried:
+            return None
+    if not counts:
+        return None
+    for slot, step, start in counts:
+        state.edits.append(partial(_count, node, slot, rows.axis, step, start))
+    return rows._replace(step=Columns(tuple(steps)))
+
+
+def _step(array: Array, axis: int, batch: int) -> int:
+    """Return what each further sample adds to the integers of a constant; 0 if several numbers."""
+    if batch == 1 or array.dtype.kind != "i" or array.shape[axis] != batch or not array.size:
+        return 0
+    steps = np.diff(array.astype(np.int64), axis=axis)
+    return int(steps.flat[0]) if (steps == steps.flat[0]).all() else 0
+
+
+def _count(node: Node, slot: int, axis: int, step: int, start: Array, to: Rewriting) -> None:
+    to.count_from(node, slot, axis, step, start)
 
 
 @BATCHES.rule("Transpose")

@@ -63,9 +63,7 @@ def reshape(state: Following, node: Node) -> Made:
     return made
 
 
-def _pieces(
-    target: Sequence[Size | None], made: Rows, after: Sizes
-) -> list[Size | None] | None:
+def _pieces(target: Sequence[Size | None], made: Rows, after: Sizes) -> list[Size | None] | None:
     """Return the elements of a target for any batch; None if it is right.
 
     None among the elements is that of the present target. One is -1: that of the batch, or a
@@ -74,9 +72,7 @@ def _pieces(
     at = made.axis
     if target[at] == -1:
         return None
-    pieces: list[Size | None] = [
-        int(size) if isinstance(size, int) else None for size in target
-    ]
+    pieces: list[Size | None] = [int(size) if isinstance(size, int) else None for size in target]
     pieces[at] = -1
     for axis, size in enumerate(target):
         if axis != at and size == -1:
@@ -111,9 +107,7 @@ def flatten(state: Following, node: Node) -> Fact:
     at = 0 if rows.axis < (axis + len(before) if axis < 0 else axis) else 1
     options = placements(rows, before, after, state.old)
     made = next((each for each in options if each.axis == at), None)
-    if made is None:
-        raise Refusal("the axis of the samples has an unknown size")
-    return made
+    return _by_reshape(state, node, rows) if made is None else made
 
 
 @BATCHES.rule("Squeeze")
@@ -145,9 +139,7 @@ def unsqueeze(state: Following, node: Node) -> Fact:
     new = named_axes(state, node, rank)
     if new is None:
         raise Refusal("its axes are not constant")
-    options = placements(
-        rows, state.sizes(node.inputs[0]), state.sizes(node.output), state.old
-    )
+    options = placements(rows, state.sizes(node.inputs[0]), state.sizes(node.output), state.old)
     if not rows.is_whole and any(each.is_whole for each in options):
         return _by_reshape(state, node, rows)
     kept = [axis for axis in range(rank) if axis not in new]

@@ -161,6 +161,13 @@ def _constant_of_shape(node: Node, _: list[TensorType]) -> TensorType:
     return _sized(node, DataType.FLOAT if value is None else value.dtype, _elements(node, 0))
 
 
+@shape_rule("MaxUnpool")
+@_of_sizes
+def _max_unpool(node: Node) -> Sequence[Size | None]:
+    """The last operand has the sizes; by the attributes, onnx is asked."""
+    return _elements(node, 2)
+
+
 @shape_rule("Tile")
 @_of_sizes
 def _tile(node: Node) -> Sequence[Size | None]:
