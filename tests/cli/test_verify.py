@@ -255,3 +255,25 @@ def test_what_is_no_promise_is_passed_over(cli: Cli, net: Path) -> None:
                 entry.value = wrong
         onnx.save(model, net.with_name("wrong.onnx"))
         assert "assumed: " in said(cli, net, net.with_name("wrong.onnx"))
+
+
+def test_a_model_that_no_runtime_runs_is_not_verified_by_any_command(
+    cli: Cli, tmp_path: Path
+) -> None:
+    path = tmp_path / "own.onnx"
+    text = """(float[2,3] x) => (float[2,3] y) <float[3,3] w = {1,2,3,4,5,6,7,8,9}> {
+        a = MatMul(x, w)  y = com.acme.Own(a) }"""
+    proto = parse(text)
+    proto.opset_import.add(domain="com.acme", version=1)
+    onnx.save(proto, path)
+    out = tmp_path / "out.onnx"
+    for command in (
+        ("verify", path, path),
+        ("convert", path, out, "--opset", "18", "--verify"),
+        ("quantize", path, out, "--dynamic", "--verify"),
+        ("optimize", path, out, "--require", "float_to_half", "--verify"),
+    ):
+        ended = cli(*command)
+        assert ended.code == 4, command
+        assert "not verified: " in ended.err
+    assert not out.exists()

@@ -16,6 +16,7 @@ from tiered import (
 )
 from tiered.graph.core.interface_map import BatchMap
 from tiered.testing import parse
+from tiered.verify.instrument import Verify
 from tiered.verify.rebatched import joined, parts, stacked
 
 MODEL = """(float[1,6,8] x) => (float[1,6,8] y) <int64[4] s = {1,6,2,4}, int64[3] u = {1,6,8}> {
@@ -48,6 +49,23 @@ def test_the_result_runs_at_the_new_sizes(size: int | str, shapes: list[int]) ->
     assert result.verify is not None
     assert [sample.inputs.feeds["x"].shape[0] for sample in result.verify.samples] == shapes
     assert [way.by for way in result.verify.ways] == ["model"]
+
+
+@pytest.mark.parametrize("size", [4, "N"])
+def test_the_tensors_of_a_sequence_are_compared(size: int | str) -> None:
+    text = "(float[1,3] x) => (seq(float[1,3]) y) { r = Relu(x)  y = SequenceConstruct(x, r) }"
+    result = optimize_model(parse(text), passes=[get_pass("change_batch", size=size)], verify=True)
+    assert result.verify is not None
+    assert result.verify.verdict.word == "yes"
+
+
+def test_an_error_within_verification_is_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise AttributeError("no such thing")
+
+    monkeypatch.setattr(Verify, "_verify", broken)
+    with pytest.raises(AttributeError, match="no such thing"):
+        optimize_model(parse(MODEL), passes=[get_pass("change_batch", size=4)], verify=True)
 
 
 def test_given_samples_of_the_former_size_are_stacked() -> None:

@@ -36,6 +36,9 @@ class Certify:
         findings: what was found so far.
     """
 
+    is_required: Final = True
+    """An error in it ends the run, else its silence would pass for a proof."""
+
     def __init__(self, *, strict: bool = False, file: str | None = None, runs: bool = True) -> None:
         self.findings = Findings()
         self.strict = strict

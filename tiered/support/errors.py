@@ -16,7 +16,7 @@ class TieredError(Exception):
     exit_code = 1
 
 
-RAISED: Final = (Exception, SystemExit)
+RAISED: Final = (Exception, SystemExit, GeneratorExit)
 """What code of users may raise: `sys.exit` in it must not end the process without a message."""
 
 
@@ -73,6 +73,12 @@ class TimedOut(RuntimeFailure):
 
 class OutOfMemory(RuntimeFailure):
     """A model needs more memory than it may have."""
+
+
+class NotVerifiable(RuntimeFailure):
+    """The original does not run, so that nothing can be compared with it."""
+
+    exit_code = 4
 
 
 class HelperError(TieredError):

@@ -142,7 +142,7 @@ class Baseline:
                     session = stack.enter_context(self.referred(worker))
                 except RuntimeFailure as other:
                     raise RuntimeFailure(
-                        f"the original cannot be run, so nothing can be verified: {error}; {other}"
+                        f"neither runtime runs the original: {error}; {other}"
                     ) from error
                 self.refused = str(error)
             yield session

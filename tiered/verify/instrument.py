@@ -120,6 +120,9 @@ class Verify:
         ModelError: inputs cannot be read.
     """
 
+    is_required: Final = True
+    """An error in it ends the run, else its silence would pass for a proof."""
+
     def __init__(
         self,
         how: How | str | bool = "each",

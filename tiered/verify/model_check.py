@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Final, Literal
 from tiered.runtime.compare.outputs import Comparison, compare
 from tiered.runtime.deviations import has_narrow_floats
 from tiered.runtime.inputs.samples import Sample, samples_for
-from tiered.support.errors import MissingOperator, RuntimeFailure, VerificationError
+from tiered.support.errors import (
+    Crashed,
+    MissingOperator,
+    NotVerifiable,
+    OutOfMemory,
+    RuntimeFailure,
+    TimedOut,
+    VerificationError,
+)
 from tiered.verify.baseline import Baseline, Outputs, Runnable, without
 from tiered.verify.methods import Case, Judge, Subject
 from tiered.verify.model_pair import ModelPair
@@ -49,7 +57,7 @@ class WholeModel:
 
         Raises:
             VerificationError: the promise is broken, or the model does not run any more.
-            RuntimeFailure: the model before does not run.
+            NotVerifiable: the model before does not run.
         """
         before = case.before
         assert isinstance(before, Baseline)
@@ -86,7 +94,12 @@ class _ModelRun:
         """Run the model after the passes, fill in its outputs and compare them."""
         self._case.has_run = True
         before = self._before
-        before.run(self._worker, self._case.wanted)
+        try:
+            before.run(self._worker, self._case.wanted)
+        except (Crashed, TimedOut, OutOfMemory):
+            raise  # of the limits, which may be raised
+        except RuntimeFailure as error:
+            raise NotVerifiable(f"not verified: {error}") from error
         if before.refused and not before.was_said:
             before.was_said = True
             self._case.remarks.append(

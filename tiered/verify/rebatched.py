@@ -65,7 +65,7 @@ def joined(
         if place is not None:
             found[name] = _joined(name, arrays, indices, batch.old, size, place)
         elif name in batch.outputs:
-            if any(array.tobytes() != arrays[0].tobytes() for array in arrays):
+            if any(_bytes(array) != _bytes(arrays[0]) for array in arrays):
                 raise RuntimeFailure(f"output {name!r} of the model before differs by sample")
             found[name] = arrays[0]
     return found
@@ -80,6 +80,11 @@ def _joined(
     place: tuple[int, int, int],
 ) -> Any:
     axis, outer, inner = place
+    if isinstance(arrays[0], list):
+        if any(len(each) != len(arrays[0]) for each in arrays):
+            raise RuntimeFailure(f"output {name!r} has another length for other samples")
+        tensors = zip(*arrays, strict=True)
+        return [_joined(name, each, indices, old, size, place) for each in tensors]
     shape = arrays[0].shape
     if outer < 0 and inner < 0:
         raise RuntimeFailure(f"where the samples are in output {name!r} is not known")
@@ -93,6 +98,11 @@ def _joined(
             raise RuntimeFailure(f"output {name!r} has another shape for other samples")
         whole[(*front, list(samples))] = array.reshape((*before, outer, old, inner, *after))
     return whole.reshape((*before, outer * size * inner, *after))
+
+
+def _bytes(found: Any) -> list[bytes]:
+    """Return the elements of a tensor, or of those of a sequence."""
+    return [array.tobytes() for array in (found if isinstance(found, list) else [found])]
 
 
 # --- the samples of the new batch -----------------------------------------------------------------

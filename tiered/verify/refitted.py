@@ -248,6 +248,7 @@ class Refitting:
         inner = [name for name in dict.fromkeys(names) if name in self._part.producer]
         model, folder = self._before.runnable.proto, self._before.runnable.folder
         probe = with_outputs(model, inner)
+        reference = reference or bool(self._before.refused)
         if reference:
             take_in(probe, folder)
         found = []

@@ -31,7 +31,15 @@ from tiered.cli.output.record import finite
 from tiered.cli.output.tables import Number, print_table
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.support.amounts import counted
-from tiered.support.errors import TargetError, VerificationError
+from tiered.support.errors import (
+    Crashed,
+    NotVerifiable,
+    OutOfMemory,
+    RuntimeFailure,
+    TargetError,
+    TimedOut,
+    VerificationError,
+)
 from tiered.support.pages.render import write_page
 from tiered.support.whole_files import write_text
 
@@ -94,7 +102,7 @@ def run_verify(first: str, second: str, options: CompareOptions, *, as_json: boo
 
         promised = _promised(first, second, options)
         allowed = {**_allowed(options), **promised.settings}
-        with promised.named():
+        with promised.named(), _first_runs(first):
             found = compare_models(first, second, **allowed)
         layers = _layers(first, second, options, allowed)
     if as_json:
@@ -146,6 +154,21 @@ class _Promised(NamedTuple):
             raise
 
 
+@contextmanager
+def _first_runs(first: str) -> Iterator[None]:
+    """Tell an error of the first model: nothing can be compared with it.
+
+    Raises:
+        NotVerifiable: it does not run.
+    """
+    try:
+        yield
+    except (Crashed, TimedOut, OutOfMemory):
+        raise  # of the limits, which may be raised
+    except RuntimeFailure as error:
+        raise NotVerifiable(f"{first}: not verified: {error}") from error
+
+
 def _promised(first: str, second: str, options: CompareOptions) -> _Promised:
     """Return what is allowed: what the user says, the marks of the files, or the default."""
     given = (options.numerics, options.rtol, options.atol, options.min_cosine)
@@ -187,9 +210,7 @@ def _layers(
         return None
     from tiered.extensions.debug import layer_precision_compare
 
-    return layer_precision_compare(
-        first, second, every=options.every_layer, **allowed
-    )
+    return layer_precision_compare(first, second, every=options.every_layer, **allowed)
 
 
 def _allowed(options: CompareOptions) -> dict[str, Any]:
@@ -281,9 +302,12 @@ def output_record(row: OutputRow) -> dict[str, Any]:
 
 def _print_trial(console: Console, title: str, trial: Trial) -> None:
     sizes = ", ".join(f"{dim}={size}" for dim, size in trial.dims.items())
-    print_table(console, f"{title}{f' ({sizes})' if sizes else ''}", HEADERS, [
-        output_cells(row) for row in trial.rows
-    ])
+    print_table(
+        console,
+        f"{title}{f' ({sizes})' if sizes else ''}",
+        HEADERS,
+        [output_cells(row) for row in trial.rows],
+    )
 
 
 def output_cells(row: OutputRow) -> tuple[object, ...]:

@@ -1,7 +1,9 @@
 """Hooks of instruments and of the trace callable, and how they are called.
 
 An exception of a hook is reported once; the hook is still called later, and neither the model nor
-other hooks are affected. Only a `TieredError` fails the pass: checks and verification raise it.
+other hooks are affected. A `TieredError` fails the pass: checks and verification raise it. An
+instrument whose attribute `is_required` is true ends the run with whatever its hooks raise: what
+proves or verifies must not fall silent.
 """
 
 from __future__ import annotations
@@ -126,6 +128,8 @@ class Watcher:
         except TieredError:
             raise
         except RAISED as error:  # reported; a hook may not harm the run
+            if getattr(self.subject, "is_required", False):
+                raise  # whoever asked for it must not believe that it watched
             self.report_once(hook, error)
             return _NO_ANSWER
 
