@@ -26,8 +26,8 @@ def test_a_constant_of_fewer_dims_is_permuted_here() -> None:
 def test_the_smaller_tensor_is_permuted() -> None:
     assert_rewrites(
         "convert_layout",
-        "(float[1,2,2,3] x) => (float[1,3,4,4] y) <float[4] s = {1,2,2,1}> { a = Resize<mode=\"nearest\">(x, , s)  y = Transpose<perm=[0,3,1,2]>(a) }",
-        "(float[1,2,2,3] x) => (float[1,3,4,4] y) <float[4] s = {1,1,2,2}> { a = Transpose<perm=[0,3,1,2]>(x)  y = Resize<mode=\"nearest\">(a, , s) }",
+        '(float[1,2,2,3] x) => (float[1,3,4,4] y) <float[4] s = {1,2,2,1}> { a = Resize<mode="nearest">(x, , s)  y = Transpose<perm=[0,3,1,2]>(a) }',
+        '(float[1,2,2,3] x) => (float[1,3,4,4] y) <float[4] s = {1,1,2,2}> { a = Transpose<perm=[0,3,1,2]>(x)  y = Resize<mode="nearest">(a, , s) }',
     )
 
 
@@ -419,6 +419,11 @@ def test_old_files_have_no_functions() -> None:
 def test_a_layout_is_nhwc_or_nchw() -> None:
     with pytest.raises(UsageError, match="'NCHWc' is no layout"):
         get_pass("convert_layout", desired_layouts={"Conv": "NCHWc"}).apply(parse(CONVS))
+
+
+def test_an_operator_that_does_not_exist_is_named() -> None:
+    with pytest.raises(UsageError, match=r"no operator 'Convv'; did you mean 'Conv'"):
+        get_pass("convert_layout", desired_layouts={"Convv": "NHWC"}).apply(parse(CONVS))
 
 
 def test_who_reads_a_shape_reads_that_of_the_operator_in_its_new_order() -> None:

@@ -18,8 +18,9 @@ import onnx
 from tiered.analysis.layout.permutation import Permutation, inverse, permuted
 from tiered.analysis.layout.propagation import Labels, Permuted, Propagation, rank_of, whole
 from tiered.graph import Graph, Model, Node, Value
+from tiered.graph.core.schema import operators_of
 from tiered.rewriter import Skip
-from tiered.support.errors import UsageError
+from tiered.support.errors import UsageError, did_you_mean
 
 DOMAIN: Final = "tiered.nhwc"
 KEEP: Final = "tiered.keep"
@@ -70,15 +71,25 @@ def checked_layouts(
         on_skip: called if the model cannot have functions.
 
     Raises:
-        UsageError: a layout is neither NCHW nor NHWC.
+        UsageError: a layout is neither NCHW nor NHWC, or an operator does not exist.
     """
     unknown = sorted(set(desired_layouts.values()) - {"NCHW", "NHWC"})
     if unknown:
         raise UsageError(f"desired_layouts: {unknown[0]!r} is no layout; NCHW and NHWC are")
+    _check_operators(model, {entry.partition("@")[0] for entry in desired_layouts})
     if "NHWC" in desired_layouts.values() and model.ir_version < 8:
         on_skip(None, Skip("before IR 8 no NHWC functions: tiered convert --ir 8"))
         return {}
     return desired_layouts
+
+
+def _check_operators(model: Model, names: set[str]) -> None:
+    if not names:
+        return
+    known = operators_of("") | {node.op_type for graph in model.graphs() for node in graph.nodes}
+    for name in sorted(names - known):
+        hint = did_you_mean(name, known)
+        raise UsageError(f"desired_layouts: there is no operator {name!r}{hint}")
 
 
 def channels_last(rank: int) -> Permutation:
