@@ -320,14 +320,14 @@ class ModelState(ABC):
         """State how the interface after the latest edits relates to the one before them."""
         self._relations.append((self.journal.stamp(), relation))
 
-    def interface_since(self, stamp: Stamp) -> InterfaceMap:
-        """Return how the present interface relates to that of an earlier moment."""
+    def interface_since(self, stamp: Stamp | None = None) -> InterfaceMap:
+        """Return how the present interface relates to that of an earlier moment, or the first."""
         from tiered.graph.core.interface_map import InterfaceMap  # for who compares models
 
         journal, found = self.journal, InterfaceMap()
         for moment, relation in self._relations:
             is_kept = journal.kept_since(moment) == moment.length
-            if is_kept and moment.length > stamp.length:
+            if is_kept and (stamp is None or moment.length > stamp.length):
                 found = relation.after(found)
         return found
 

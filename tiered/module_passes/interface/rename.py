@@ -49,12 +49,11 @@ def rename(
 
 
 def _rename_tensors(model: Model, ctx: PassContext, names: Mapping[str, str]) -> None:
-    graph = model.main
+    graph, renamed = model.main, model.interface_since().tensors  # in this run
     found = {
         tensor_named(model, old, "rename"): new
         for old, new in names.items()
-        # It has the new name already.
-        if old in graph.values or new not in graph.values
+        if old in graph.values or renamed.get(new, ("", None))[0] != old
     }
     changed = {value: new for value, new in found.items() if value.name != new}
     _check(model, found)
