@@ -52,6 +52,32 @@ def test_a_pass_that_calls_exit_is_named() -> None:
         exits.apply(before)
 
 
+class Stop(BaseException):
+    """An exception of a user that is no error."""
+
+
+@pytest.mark.parametrize("kind", [GeneratorExit, Stop])
+def test_a_pass_that_raises_what_is_no_error_is_named(kind: type[BaseException]) -> None:
+    @module_pass(opt_level=None)
+    def stops(model: Model, ctx: PassContext) -> None:
+        """Raise."""
+        raise kind("now")
+
+    before = model("g (float[2] x) => (float[2] y) { y = Relu(x) }")
+    with pytest.raises(PassError, match=f"^stops failed at .*: {kind.__name__}: now"):
+        stops.apply(before)
+
+
+def test_an_interrupt_in_a_pass_stays_one() -> None:
+    @module_pass(opt_level=None)
+    def stops(model: Model, ctx: PassContext) -> None:
+        """Raise."""
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        stops.apply(model("g (float[2] x) => (float[2] y) { y = Relu(x) }"))
+
+
 def test_a_cycle_in_the_file_is_the_model_s(tmp_path: Path, cli: Cli) -> None:
     proto = parse("g (float[2] x) => (float[2] y) { a = Relu(x) y = Neg(a) }")
     proto.graph.node[0].input[0] = "y"

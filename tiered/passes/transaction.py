@@ -13,7 +13,6 @@ from tiered.passes.interface.pass_info import PassResult
 from tiered.passes.planned import PlannedPass
 from tiered.passes.run import PassRun, memory_of
 from tiered.support.errors import (
-    RAISED,
     CycleError,
     OperatorError,
     PassError,
@@ -173,7 +172,7 @@ class EditScope:
             named = PassError(f"{pass_} failed on {state.model.label}: {error}{state.history}")
         elif isinstance(error, TieredError) and not isinstance(error, OperatorError):
             error.add_note(f"in pass {pass_}{state.history}")
-        elif isinstance(error, RAISED):
+        elif error is not None and not isinstance(error, KeyboardInterrupt):
             named = self._named(error)
         LISTENER.reset(self._token)
         gate = state.model.gate
