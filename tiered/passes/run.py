@@ -82,7 +82,7 @@ class PassRun:
         """Return the notes for a `PassResult`, without those of nodes that were removed."""
         if not (self._missed or self._notes or self.applied):
             return {}
-        unable = tuple(str(each) for _, _, each in self._notes if isinstance(each, Unable))
+        unable = [each for _, _, each in self._notes if isinstance(each, Unable)]
         notes: dict[str, list[NodeNote]] = {"missed": [], "found": []}
         for node, skip in self._missed.items():
             if node.graph is not None:
@@ -91,7 +91,12 @@ class PassRun:
             notes[kind].append(_note(subject, reason))
         notes["applied"] = [NodeNote("", label, law, law) for label, law in self.applied]
         return {kind: tuple(of_kind) for kind, of_kind in notes.items() if of_kind} | (
-            {"unable": unable} if unable else {}
+            {
+                "unable": tuple(map(str, unable)),
+                "unmet": tuple(str(each) for each in unable if each.despite_edits),
+            }
+            if unable
+            else {}
         )
 
 

@@ -53,8 +53,11 @@ def check_asked(
     asked.update(leaf.name for leaf in (listed.leaves() if listed is not None else ()))
     for name in sorted(asked):
         results = [result for result in context.report.of(name) if not result.needed_by]
-        reasons = dict.fromkeys(reason for result in results for reason in result.unable)
-        if reasons and not any(result.changed for result in results):
+        is_idle = not any(result.changed for result in results)
+        reasons = dict.fromkeys(
+            reason for result in results for reason in (result.unable if is_idle else result.unmet)
+        )
+        if reasons:
             raise TargetError(f"{name} cannot do what it is asked for: {'; '.join(reasons)}")
 
 

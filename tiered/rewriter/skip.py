@@ -24,6 +24,15 @@ class Unable(Skip):
 
     It is an error (a `TargetError`, exit code 4) if the pass was asked for by name. A pass that has
     nothing left to do returns a `Skip`.
+
+    Args:
+        reason, args: as of `Skip`.
+        despite_edits: it is an error too if the pass changed something: it came nearer, and did
+            not reach what it is asked for.
     """
 
-    __slots__ = ()
+    __slots__ = ("despite_edits",)
+
+    def __init__(self, reason: str, *args: object, despite_edits: bool = False) -> None:
+        super().__init__(reason, *args)
+        self.despite_edits = despite_edits

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 
 from tests.extensions.memory.graphs import sized_graphs
 from tests.rollback import assert_undone
-from tiered import Model, PassContext, UsageError, get_pass, memory_plan
+from tiered import Model, PassContext, TargetError, UsageError, get_pass, memory_plan, optimize
 from tiered.runtime import Session, make_inputs
 from tiered.testing import assert_rewrites, assert_unchanged, parse
 
@@ -40,6 +40,16 @@ def test_remarks_have_the_peaks_and_what_is_whole() -> None:
     assert any(each.startswith("the peak was 320 bytes and is ") for each in said)
     assert "'w' is whole, of 64 bytes: it is an input" in said
     assert any(each.startswith("the budget of 100 bytes is not met: the peak is ") for each in said)
+
+
+def test_a_budget_that_is_not_met_is_an_error_if_the_pass_is_required() -> None:
+    with pytest.raises(TargetError, match="the budget of 100 bytes is not met: the peak is 2"):
+        optimize(parse(TEXT), required=[PASS], edits=[f"set {PASS}{{max_bytes=100}}"])
+
+
+def test_cuts_that_leave_the_peak_as_it_is_are_undone() -> None:
+    text = "(float[64,64] x) => (float[64,64] y) { a = Relu(x)  b = Tanh(a)  y = Add(a, b) }"
+    assert_unchanged(PASS, text, because="no cut lowers the peak of 49152 bytes", max_bytes=20_000)
 
 
 @pytest.mark.parametrize(

@@ -239,8 +239,9 @@ def _requested(pass_: tiered.Pass, model: Any) -> Any:
     count = len(ctx.report.results)
     made = pass_._called(model, ctx, Place(asked=True))
     for result in ctx.report.results[count:]:
-        if result.unable and not result.changed and not result.needed_by:
-            reasons = "; ".join(dict.fromkeys(result.unable))
+        why = result.unmet if result.changed else result.unable
+        if why and not result.needed_by:
+            reasons = "; ".join(dict.fromkeys(why))
             raise TargetError(f"{result.name} cannot do what it is asked for: {reasons}")
     return made
 

@@ -23,8 +23,8 @@ def split_by_budget(
     A tensor at the peak and its neighbours of about its size are computed part by part: attention
     by blocks of queries, a convolution by rows of the image with what their kernels share, or by
     channels or batch. Only the smaller tensors around them are there as a whole. A cut that does
-    not lower the peak is undone. Remarks name the tensors that cannot be cut, and why, and say if
-    the budget is not met. If nothing can be cut and the pass is required, that is an error.
+    not lower the peak is undone. Remarks name the tensors that cannot be cut, and why. A budget
+    that is not met is an error if the pass is required.
 
     Args:
         max_bytes: the budget of `memory_plan`'s peak.
@@ -49,8 +49,8 @@ def split_by_budget(
     if not done.regions:
         known = "; ".join(whole)
         return Unable("no cut lowers the peak of {} bytes, over the budget: {}", done.peak, known)
-    ctx.remark(f"the budget of {max_bytes} bytes is not met: the peak is {done.peak}")
-    return None
+    reason = "the budget of {} bytes is not met: the peak is {}"
+    return Unable(reason, max_bytes, done.peak, despite_edits=True)
 
 
 def _named(value: Value, reason: Skip, sizes: LayoutSizes) -> str:

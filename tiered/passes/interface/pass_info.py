@@ -259,6 +259,7 @@ class PassResult(NamedTuple):
         model: the number of the model within this process.
         applied, missed, found: its rewrites, declined rewrites and findings, by node.
         unable: why it cannot do what it is asked for.
+        unmet: why it did not reach what it is asked for, whatever it changed.
     """
 
     info: PassInfo
@@ -276,6 +277,7 @@ class PassResult(NamedTuple):
     missed: tuple[NodeNote, ...] = ()
     found: tuple[NodeNote, ...] = ()
     unable: tuple[str, ...] = ()
+    unmet: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:

@@ -47,9 +47,7 @@ class Splitting(NamedTuple):
     kept: tuple[tuple[Value, Skip], ...]
 
 
-def split_model(
-    model: Model, max_bytes: int, *, sizes: LayoutSizes = _DEFAULT
-) -> Splitting:
+def split_model(model: Model, max_bytes: int, *, sizes: LayoutSizes = _DEFAULT) -> Splitting:
     """Compute nodes of the main graph in parts until the peak of memory is within a budget.
 
     The peak never rises: a cut that does not lower it is undone.
@@ -87,12 +85,17 @@ class _Split:
         self.reasons: dict[str, Skip] = {}
 
     def run(self) -> Splitting:
-        regions, now = 0, self._curve()
+        mark, regions, now = self.model.mark(), 0, self._curve()
+        before = now.peak
         while now.peak > self.max_bytes:
             after = self._cut(now)
             if after is None:
                 break
             regions, now = regions + 1, after
+        if now.peak == before and regions:
+            # Fewer nodes have the peak, but it is no lower.
+            self.model.undo_to(mark)
+            regions, now = 0, self._curve()
         kept = () if now.peak <= self.max_bytes else tuple(self._kept(now))
         return Splitting(regions, now.peak, kept)
 
