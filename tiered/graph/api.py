@@ -21,6 +21,7 @@ from tiered.graph.core.model import ModelState
 from tiered.graph.core.node import Node
 from tiered.graph.edits.builder import operators_of
 from tiered.graph.edits.content import close_model, exchange_content
+from tiered.graph.edits.heirs import inherit_names
 from tiered.graph.edits.undo import undo_table
 from tiered.graph.io.export import export_model, inferred_declarations
 from tiered.graph.io.load import check_calls, load_function, load_model
@@ -47,6 +48,7 @@ _INFO_IN_FUNCTIONS = 10
 Node._newest_operands = operands_of
 Node._operand_index = operand_index
 Graph._operators = operators_of
+Graph._inherit_names = staticmethod(inherit_names)
 Graph._to_networkx = LoadedLater("tiered.graph.queries.networkx_view", "to_networkx")
 Graph._structural_hash = LoadedLater("tiered.graph.queries.structural_hash", "structural_hash")
 Graph._outline = LoadedLater("tiered.graph.edits.outline", "outline")

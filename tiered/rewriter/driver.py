@@ -10,6 +10,7 @@ from tiered.graph.core.dtypes import DataType
 from tiered.graph.core.edit import NODE_EDITS, Edit, Entry, Stamp
 from tiered.graph.core.journal import dirty_nodes
 from tiered.graph.core.marks import mark_against
+from tiered.graph.edits.heirs import inherit_names
 from tiered.graph.edits.transactions import is_hidden
 from tiered.graph.opset.newest_form import NoEquivalentForm
 from tiered.rewriter.compile import Program
@@ -204,6 +205,8 @@ class _Run:
             if model.changed_since(mark):
                 model.undo_to(mark)
             return self._declined(node, outcome)
+        if inherit_names(edits):
+            edits = model.journal.since(mark)
         model.gate.passed(outcome, self.rule.law, node.label, edits, tuple(match.nodes))
         if self.on_rewrite is not None:
             self.on_rewrite(match, edits)

@@ -7,7 +7,7 @@ networkx view and the journal together. Passes use operations that are composed 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import onnx
@@ -32,6 +32,7 @@ from tiered.support.loading import LoadedLater
 if TYPE_CHECKING:
     import networkx as nx
 
+    from tiered.graph.core.journal import Entry
     from tiered.graph.core.model import ModelState
     from tiered.graph.core.operators import Operators
     from tiered.graph.edits import inline as edit_inline, unroll as edit_unroll
@@ -60,6 +61,7 @@ class Graph:
     # Bound by graph.api: the builder, these queries and outlining are above this file.
     _operators: ClassVar[Callable[[Graph], Operators]]
     _to_networkx: ClassVar[Callable[[Graph], nx.DiGraph[str]]]
+    _inherit_names: ClassVar[Callable[[Sequence[Entry]], bool]]
     _structural_hash: ClassVar[Callable[[Graph], str]]
     _outline: ClassVar[Callable[..., Node]]
 

@@ -35,6 +35,12 @@ LAYERS: Final = RECURRENT | {"Attention", "Einsum"}
 """Other operators that are made of matrix products; an Einsum of one operand is none."""
 
 
+def is_product(node: Node) -> bool:
+    """Return whether a node is a matrix product or a convolution, fused or not."""
+    kind = _FUSED.get((node.domain, node.op_type), "" if node.domain else node.op_type)
+    return kind in _PRODUCTS or kind in _CONVOLUTIONS or kind == "ConvTranspose"
+
+
 def multiply_adds(node: Node, dims: Dims) -> int:
     """Return the multiply-adds of a node; 0 for operators without sums of products.
 

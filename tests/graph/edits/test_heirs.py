@@ -1,0 +1,93 @@
+"""Nodes that a rewrite makes have the names of the nodes that they stand for."""
+
+import onnx
+import pytest
+
+import tiered
+from tests.small import proto
+from tiered import Graph, Node, PassContext, Sequential, Value, function_pass, op, optimize_model, rewrite, var
+from tiered.testing import parse
+
+BN = """(float[1,2,4,4] x) => (float[1,2,4,4] y) <float[2,2,1,1] w = {1,2,3,4}, float[2] g = {1,2},
+    float[2] b = {3,4}, float[2] m = {5,6}, float[2] v = {7,8}> {
+    [stem] c = Conv(x, w)  [norm] n = BatchNormalization(c, g, b, m, v)  [cut] y = Relu(n) }"""
+LINEAR = """(float[2,4] x) => (float[2,3] y) <float[4,3] w = {1,2,3,4,5,6,7,8,9,10,11,12},
+    float[3] b = {1,2,3}> { [product] p = MatMul(x, w)  [bias] s = Add(p, b)  [cut] y = Relu(s) }"""
+
+
+def named(model: onnx.ModelProto) -> list[tuple[str, str]]:
+    return [(node.op_type, node.name) for node in model.graph.node]
+
+
+def test_a_conv_keeps_its_name_when_it_absorbs_its_batch_norm() -> None:
+    model = tiered.optimize(parse(BN), opt_level=3)
+    assert named(model) == [("Conv", "stem"), ("Relu", "cut")]
+    assert model.graph.node[0].output[0] == "n"  # the tensor is still the one after the norm
+
+
+def test_a_fused_product_has_the_name_of_its_product() -> None:
+    model = tiered.optimize(parse(BN), opt_level=3, backend="onnxruntime_cpu")
+    assert [node.name for node in model.graph.node] == ["stem"]
+    linear = optimize_model(parse(LINEAR), passes=["fuse_gemm"])
+    assert named(linear.model.to_proto())[0] == ("Gemm", "product")
+
+
+@rewrite(op.Neg(op.Abs(var.x)), opt_level=1)
+def exchanged(graph: Graph, x: Value) -> Value:
+    """Exchange the order of two nodes, as a test."""
+    return graph.op.Abs(graph.op.Neg(x))
+
+
+def test_nodes_that_change_places_keep_their_names() -> None:
+    text = "(float[2] x) => (float[2] y) { [first] a = Abs(x)  [second] y = Neg(a) }"
+    model = optimize_model(parse(text), passes=Sequential([exchanged])).model.to_proto()
+    assert named(model) == [("Neg", "second"), ("Abs", "first")]
+
+
+@rewrite(op.Neg(op.Sign(op.Abs(var.x))), opt_level=1)
+def explicit(graph: Graph, x: Value) -> Value:
+    """Name a new node that is not the last one, as a test."""
+    return graph.op.Neg(graph.op.Sign(x, name="mine"))
+
+
+def test_a_name_that_a_pass_gives_itself_stays() -> None:
+    text = "(float[2] x) => (float[2] y) { [first] a = Abs(x)  b = Sign(a)  [second] y = Neg(b) }"
+    model = optimize_model(parse(text), passes=Sequential([explicit])).model.to_proto()
+    assert named(model) == [("Sign", "mine"), ("Neg", "second")]
+
+
+@function_pass(opt_level=1)
+def in_a_block(graph: Graph, _: PassContext) -> None:
+    """Replace a Conv in a block, as a test."""
+    for node in graph.nodes_of("Relu"):
+        producer = node.inputs[0].producer  # type: ignore[union-attr]  # a Relu has an input
+        assert isinstance(producer, Node)
+        with graph.rewrite("Relu(Conv(x))  =>  Conv(x)", node):
+            values = graph.op.Conv(*producer.inputs)
+            graph.replace(node, [values], values.id)
+
+
+def test_a_block_of_a_function_pass_names_its_nodes_too() -> None:
+    text = """(float[1,2,4,4] x) => (float[1,2,4,4] y) <float[2,2,1,1] w = {1,2,3,4}> {
+        [stem] c = Conv(x, w)  [cut] y = Relu(c) }"""
+    model = optimize_model(parse(text), passes=Sequential([in_a_block])).model.to_proto()
+    assert named(model) == [("Conv", "stem")]
+
+
+def test_undoing_brings_the_names_back() -> None:
+    model = tiered.Model.from_proto(parse(BN))
+    before = model.to_proto().SerializeToString(deterministic=True)
+    mark = model.mark()
+    tiered.get_pass("fuse_bn_into_conv").apply(model)
+    assert model.main.nodes_of("Conv")[0].name == "stem"
+    model.undo_to(mark)
+    assert model.to_proto().SerializeToString(deterministic=True) == before
+
+
+@pytest.mark.parametrize("text", ["{ a = Abs(x)  y = Neg(a) }", "{ [n] a = Abs(x)  y = Neg(a) }"])
+def test_nameless_nodes_are_no_error(text: str) -> None:
+    made = proto(f"g (float[2] x) => (float[2] y) {text}")
+    for node in made.graph.node:
+        node.name = "" if node.name != "n" else "n"
+    model = optimize_model(made, passes=Sequential([exchanged])).model.to_proto()
+    assert len({node.name for node in model.graph.node}) == 2
