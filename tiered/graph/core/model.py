@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
@@ -170,6 +170,21 @@ class ModelState(ABC):
         """Return the version of the file format; `set_ir_version` changes it."""
         return self.skeleton.ir_version
 
+    @property
+    def metadata(self) -> dict[str, str]:
+        """Return a copy of the metadata that the file has of the model, by key."""
+        return {entry.key: entry.value for entry in self.skeleton.metadata_props}
+
+    @property
+    def doc_string(self) -> str:
+        """Return the doc string of the model; `describe` changes it."""
+        return self.skeleton.doc_string
+
+    @property
+    def producer(self) -> tuple[str, str]:
+        """Return the name and the version of the program that made the model."""
+        return self.skeleton.producer_name, self.skeleton.producer_version
+
     def opset(self, domain: str = "") -> int:
         """Return the imported version of a domain; 0 if it is not imported."""
         return self.opset_imports.get(domain, 0)
@@ -241,6 +256,44 @@ class ModelState(ABC):
         """Raise or lower the IR version."""
         self.main._log(Edit.SET_IR_VERSION, self, self.skeleton.ir_version)
         self.skeleton.ir_version = version
+
+    def set_metadata(self, metadata: Mapping[str, str]) -> None:
+        """Replace the metadata of the model: `model.set_metadata({**model.metadata, "k": "v"})`."""
+        if dict(metadata) == self.metadata:
+            return
+        skeleton = self._new_skeleton()
+        del skeleton.metadata_props[:]
+        for key, text in metadata.items():
+            skeleton.metadata_props.add(key=key, value=text)
+        self.skeleton = skeleton
+
+    def describe(
+        self, *, doc_string: str | None = None, producer: tuple[str, str] | None = None
+    ) -> None:
+        """Change what the file says of the model.
+
+        Args:
+            doc_string: the doc string; None leaves it.
+            producer: the name and the version of the program that made the model; None leaves it.
+        """
+        name, version = producer or self.producer
+        doc = self.doc_string if doc_string is None else doc_string
+        fields = {"doc_string": doc, "producer_name": name, "producer_version": version}
+        if all(getattr(self.skeleton, field) == text for field, text in fields.items()):
+            return
+        skeleton = self._new_skeleton()
+        for field, text in fields.items():
+            skeleton.ClearField(field)
+            if text:
+                setattr(skeleton, field, text)
+        self.skeleton = skeleton
+
+    def _new_skeleton(self) -> onnx.ModelProto:
+        """Return a copy of the skeleton to write, and log that it takes the place of the old."""
+        self.main._log(Edit.SET_SKELETON, self, self.skeleton)
+        skeleton = onnx.ModelProto()
+        skeleton.CopyFrom(self.skeleton)
+        return skeleton
 
     # --- types ------------------------------------------------------------------------------------
 
