@@ -199,7 +199,7 @@ def test_weights_are_stored_in_few_bits(
     onnx.save(model, source)
     ended = cli("convert", source, tmp_path / "out.onnx", "--to", to)
     assert (ended.code, ended.err) == (0, "")
-    assert f"{pass_}: 1 weights in {dtype}: 16384 bytes are " in ended.out
+    assert f"{pass_}: 1 weight in {dtype}: 16384 bytes are " in ended.out
     judge = "onnx.reference" if to == "fp8" else "onnxruntime"
     assert f"measure_error: error on 2 generated inputs by {judge}: cosine 0.99" in ended.out
     ended = cli("convert", source, tmp_path / "out.onnx", "--to", to, "--keep-ops", "MatMul")

@@ -15,9 +15,7 @@ def ops(path: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("before", [[], ["-O3"], ["--verify"]])
-def test_a_model_as_the_first_word_is_optimised(
-    cli: Cli, small: Path, before: list[str]
-) -> None:
+def test_a_model_as_the_first_word_is_optimised(cli: Cli, small: Path, before: list[str]) -> None:
     out = small.with_name("out.onnx")
     ended = cli(*before, small, out)
     assert (ended.code, ended.err) == (0, "")
@@ -93,6 +91,12 @@ def test_commands_and_help_stay(tokens: list[str]) -> None:
         (["--load-pass-plugin=x"], "type --load FILE.py "),
         (["--mlir-disable-threading"], "leave it out"),
         (["--cse"], "type --require eliminate_common_subexpr "),
+        (["--sccp"], "leave it out, the default passes do it"),
+        (["--no-verify"], "leave it out: nothing is verified without --verify"),
+        (["--strip-debug"], "type --strip all "),
+        (["--mlir-print-op-stats"], "type tiered inspect MODEL "),
+        (["--loop-unroll"], "type --edit 'set partial_evaluate{max_iterations=64}'"),
+        (["--O3"], "the level is -O0 to -O4"),
         (["--opset", "17"], "type tiered convert MODEL OUT --opset 17"),
         (["--opset=13"], "type tiered convert MODEL OUT --opset 13"),
         (["--target_opset", "12"], "type tiered convert MODEL OUT --opset 12"),

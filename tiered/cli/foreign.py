@@ -120,12 +120,8 @@ _ANSWERS: Final = {
         ("--print-ir-before-all", "--print-before-all", "--mlir-print-ir-before-all"),
         "type --print-before",
     ),
-    **dict.fromkeys(
-        ("--print-ir-after", "--mlir-print-ir-after"), "type --print-after=NAME"
-    ),
-    **dict.fromkeys(
-        ("--print-ir-before", "--mlir-print-ir-before"), "type --print-before=NAME"
-    ),
+    **dict.fromkeys(("--print-ir-after", "--mlir-print-ir-after"), "type --print-after=NAME"),
+    **dict.fromkeys(("--print-ir-before", "--mlir-print-ir-before"), "type --print-before=NAME"),
     **dict.fromkeys(
         ("--print-changed", "--print-ir-after-change", "--mlir-print-ir-after-change"),
         "type --diff",
@@ -148,7 +144,20 @@ _ANSWERS: Final = {
     **dict.fromkeys(("--load-pass-plugin", "--plugin"), "type --load FILE.py"),
     "--mlir-disable-threading": "leave it out, passes run one after another",
     "--allow-unregistered-dialect": "leave it out, unknown operators stay as they are",
-    "--canonicalize": _DEFAULT,
+    **dict.fromkeys(("--canonicalize", "--sccp", "--symbol-dce", "--instcombine"), _DEFAULT),
+    **dict.fromkeys(
+        ("--no-verify", "--skip-verify"), "leave it out: nothing is verified without --verify"
+    ),
+    **dict.fromkeys(
+        ("--strip-debug", "--strip-debuginfo", "--remove-doc-string"), "type --strip all"
+    ),
+    **dict.fromkeys(("--print-op-stats", "--mlir-print-op-stats"), "type tiered inspect MODEL"),
+    "--print-module-scope": "leave it out, --print-after prints the whole model",
+    **dict.fromkeys(
+        ("--loop-unroll", "--unroll"),
+        "leave it out, or type --edit 'set partial_evaluate{max_iterations=64}'",
+    ),
+    **dict.fromkeys(("--o0", "--o1", "--o2", "--o3", "--o4"), "the level is -O0 to -O4"),
     "--cse": "type --require eliminate_common_subexpr",
     "--dce": "type --require eliminate_deadend",
 }

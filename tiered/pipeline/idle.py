@@ -116,7 +116,7 @@ def _reasons(notes: Sequence[NodeNote]) -> str:
         return "; ".join(said)
     if not notes:
         return "the model has nothing that it rewrites"
-    more = f", and {len(notes) - 1} more nodes are left alone" if len(notes) > 1 else ""
+    more = f", and {len(notes) - 1} more nodes stay as they are" if len(notes) > 1 else ""
     return f"{notes[0].label}: {notes[0].reason}{more}"
 
 

@@ -39,7 +39,7 @@ def test_formats(tmp_path: Path, format: str, dtype: int, largest: float) -> Non
     assert code.attr("saturate") == 1
     assert scales_of(model) == [pytest.approx(float(np.abs(x).max()) / largest)]
     assert len(model.main.nodes_of("DequantizeLinear")) == 2
-    assert any(f"1 values are quantised to {DataType(dtype).name.lower()}" in f for f in found)
+    assert any(f"1 value quantised to {DataType(dtype).name.lower()}" in f for f in found)
     assert 0 < noise_of(proto, model) < 0.15
 
 
@@ -70,7 +70,9 @@ def test_a_weight_has_one_exponent() -> None:
         if name == "fp8_weight":
             options = {"exponents": options["weight_exponents"]}
         model, found = apply(name, with_weight(BY_NODE, (64, 32)), options)
-        assert all(node.inputs[1] is model.main.value("w") for node in model.main.nodes_of("MatMul"))
+        assert all(
+            node.inputs[1] is model.main.value("w") for node in model.main.nodes_of("MatMul")
+        )
         assert any("its readers have different exponents" in each for each in found), found
 
 

@@ -38,7 +38,7 @@ def test_each_channel_has_a_scale(text: str, shape: tuple[int, ...], axis: int, 
     assert scale is not None
     assert (node.attr("axis"), scale.shape) == (axis, (shape[axis],))
     assert 0 < noise_of(proto, model) < 0.01
-    assert any("1 weights in int8" in each for each in found)
+    assert any("1 weight in int8" in each for each in found)
 
 
 def test_blocks_are_more_exact() -> None:

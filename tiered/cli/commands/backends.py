@@ -16,6 +16,7 @@ from rich.text import Text
 from tiered.cli.output.plan import described_edit, print_edits
 from tiered.cli.output.tables import Cell, print_table
 from tiered.cli.output.terminal import print_json, printable, results
+from tiered.support.amounts import counted
 from tiered.support.errors import BackendError
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def run_backends(name: str | None, *, as_json: bool, verbose: bool) -> None:
         print_json(summaries)
     else:
         head = ("backend", "operators", "shapes", "")
-        print_table(results(), f"{len(rows)} backends", head, rows)
+        print_table(results(), counted(len(rows), "backend"), head, rows)
 
 
 def _operators(backend: Backend) -> str:
@@ -129,4 +130,4 @@ def _print_one(console: Console, backend: Backend, *, verbose: bool) -> None:
     if verbose and rows:
         print_table(console, "Operators", ("operator", "conditions"), rows)
     elif rows:
-        console.print(f"\n{len(rows):,} rules of operators (-v lists them)")
+        console.print(f"\n{counted(len(rows), 'rule')} of operators (-v lists them)")

@@ -27,6 +27,7 @@ from tiered.cli.flags import Flag, Names
 from tiered.cli.html import check_html
 from tiered.cli.output.tables import print_table
 from tiered.cli.output.terminal import Progress, print_json, printable, results
+from tiered.support.amounts import counted
 from tiered.support.errors import TargetError, UsageError, did_you_mean
 
 if TYPE_CHECKING:
@@ -108,7 +109,9 @@ def _print(console: Console, found: Difference, limit: int | None) -> None:
     if not found.is_same:
         console.print()
         console.print(
-            f"in both: {found.same_nodes:,} nodes, {found.same_tensors:,} constants", soft_wrap=True
+            f"in both: {counted(found.same_nodes, 'node')}, "
+            f"{counted(found.same_tensors, 'constant')}",
+            soft_wrap=True,
         )
     console.print(printable(str(found)), soft_wrap=True)
 

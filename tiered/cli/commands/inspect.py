@@ -57,9 +57,7 @@ def run_inspect(file: str, target: InspectOptions, options: ReadOptions) -> None
     _print(results(), facts, target, limit)
 
 
-def _print(
-    console: Console, facts: ModelFacts, target: InspectOptions, limit: int | None
-) -> None:
+def _print(console: Console, facts: ModelFacts, target: InspectOptions, limit: int | None) -> None:
     _print_head(console, facts)
     _print_interface(console, facts, limit)
     _print_operators(console, facts, limit)
@@ -144,7 +142,7 @@ def _print_weights(console: Console, facts: ModelFacts, limit: int | None) -> No
 
 def _print_integers(console: Console, facts: ModelFacts, limit: int | None) -> None:
     rows = [(row.name, row.type, row.integers, f"{row.low}..{row.high}") for row in facts.integers]
-    title = f"{len(rows):,} tensors of integers of few bits"
+    title = f"{counted(len(rows), 'tensor')} of integers of few bits"
     print_table(console, title, ("tensor", "type", "integers", "range"), rows[:limit])
     _print_rest(console, rows, limit)
 

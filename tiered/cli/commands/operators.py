@@ -15,6 +15,7 @@ from rich.text import Text
 
 from tiered.cli.output.tables import Cell, print_table
 from tiered.cli.output.terminal import print_json, printable, results
+from tiered.support.amounts import counted
 from tiered.support.errors import BackendError, UsageError, did_you_mean
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def _print_all(
         )
         for each in summaries
     ]
-    title = f"{len(rows)} operators" + (f" without a rule of {missing}" if missing else "")
+    title = counted(len(rows), "operator") + (f" without a rule of {missing}" if missing else "")
     print_table(console, title, ("operator", "rules", "missing"), rows)
 
 
@@ -102,9 +103,7 @@ def _described(key: Key) -> dict[str, Any]:
     return {
         "name": op_type,
         "domain": domain,
-        "aspects": {
-            name: None if rule is None else place_of(rule) for name, rule in rules.items()
-        },
+        "aspects": {name: None if rule is None else place_of(rule) for name, rule in rules.items()},
         "missing": [name for name in ASPECTS if ASPECTS[name].is_open and rules[name] is None],
         "traits": [] if domain else _traits_of(op_type),
         "form_changes": [] if domain else _changes_of(op_type),

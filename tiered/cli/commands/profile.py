@@ -30,6 +30,7 @@ from tiered.cli.html import check_html
 from tiered.cli.output.tables import Number, print_table, seconds
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.shapes import parse_dims, parse_shapes
+from tiered.support.amounts import counted
 from tiered.support.errors import UsageError
 
 if TYPE_CHECKING:
@@ -104,9 +105,7 @@ def run_profile(files: Sequence[str], options: ProfileOptions) -> None:
     _print(results(), found, options, None if options.verbose else FEW)
 
 
-def _write_page(
-    path: str, files: Sequence[str], found: Profiles, options: ProfileOptions
-) -> None:
+def _write_page(path: str, files: Sequence[str], found: Profiles, options: ProfileOptions) -> None:
     from tiered.cli.output.report_page import write_report
     from tiered.extensions.measurement.profile.charts import flame_svg, graph_svg
     from tiered.support.pages.render import short
@@ -120,9 +119,7 @@ def _write_page(
     write_report(path, title, lambda console: _print(console, found, options, None), charts)
 
 
-def _print(
-    console: Console, found: Profiles, options: ProfileOptions, limit: int | None
-) -> None:
+def _print(console: Console, found: Profiles, options: ProfileOptions, limit: int | None) -> None:
     for letter, model in zip("AB", found.models, strict=False):
         _print_head(console, f"{letter}: " if len(found.models) > 1 else "", model)
         for remark in model.remarks:
@@ -150,9 +147,10 @@ def _print_head(console: Console, letter: str, model: Profile) -> None:
     opening = model.opening
     console.print(
         printable(
-            f"{letter}{model.name}: {_time(model.in_nodes)} in {len(model.nodes)} nodes, the "
-            f"median of {model.runs} run{'' if model.runs == 1 else 's'}; onnxruntime "
-            f"{onnxruntime.__version__}, {opening.provider}, threads {opening.threads}, "
+            f"{letter}{model.name}: {_time(model.in_nodes)} in "
+            f"{counted(len(model.nodes), 'node')}, the median of {counted(model.runs, 'run')}; "
+            f"onnxruntime {onnxruntime.__version__}, {opening.provider}, "
+            f"threads {opening.threads}, "
             f"optimisations {opening.level}"
         ),
         soft_wrap=True,

@@ -20,6 +20,7 @@ from tiered.cli.flags import Flag, Names
 from tiered.cli.output.record import finite
 from tiered.cli.output.tables import Number, print_table
 from tiered.cli.output.terminal import Progress, print_json, printable, results
+from tiered.support.amounts import counted
 from tiered.support.errors import ModelError
 from tiered.support.whole_files import whole_file, write_json
 
@@ -70,7 +71,7 @@ def run_run(file: str, options: RunOptions) -> None:
     if options.json:
         print_json(record)
         return
-    title = f"{len(rows)} values" if options.all_values else "Outputs"
+    title = counted(len(rows), "value") if options.all_values else "Outputs"
     print_table(results(), title, HEADERS, [_cells(row) for row in rows])
 
 

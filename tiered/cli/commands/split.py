@@ -137,7 +137,7 @@ def _described(name: str, part: Model) -> dict[str, Any]:
 
 def _print(file: str, parts: Sequence[dict[str, Any]], *, verified: bool) -> None:
     console = results()
-    console.print(printable(f"{file} -> {len(parts)} parts"), soft_wrap=True)
+    console.print(printable(f"{file} -> {counted(len(parts), 'part')}"), soft_wrap=True)
     for part in parts:
         nodes = counted(part["nodes"], "node")
         console.print(printable(f"{part['file']}: {nodes}"), soft_wrap=True)

@@ -29,6 +29,7 @@ from tiered.numerics.quantization.scales import Array, Weight, weight_of
 from tiered.numerics.quantization.scheme import PRODUCTS, Scheme
 from tiered.numerics.quantization.untied import tie_again, untie
 from tiered.rewriter import Skip, Unable
+from tiered.support.amounts import counted
 
 OnFound = Callable[[str], None]
 OnSkip = Callable[["Node | None", Skip], None]
@@ -78,10 +79,7 @@ def quantize_dynamically(
     tied = {} if was_quantized else untie(model)
     roles, limits = few_bit_roles(model), mask_limits(model)
     products = [
-        node
-        for graph in graphs_of(model)
-        for node in graph.topological_order()
-        if is_layer(node)
+        node for graph in graphs_of(model) for node in graph.topological_order() if is_layer(node)
     ]
 
     def why_float(node: Node) -> str:
@@ -120,7 +118,7 @@ def quantize_dynamically(
                 on_skip(None, Unable("no product is quantised: {}", reasons[node]))
         if done:
             integer = f"{len(done)} of {len(products)} products are integer"
-            on_found(f"{integer}; {len(rewriter.quantized)} activations")
+            on_found(f"{integer}; {counted(len(rewriter.quantized), 'activation')}")
         # Kernels with the weight on the left, as that of ConvInteger, are exact everywhere.
         if saturates(scheme, (name for name in operators if name != "Conv")):
             on_found(SATURATION)

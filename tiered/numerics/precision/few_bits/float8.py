@@ -26,6 +26,7 @@ from tiered.numerics.precision.narrowing import (
 )
 from tiered.rewriter import Skip, Unable
 from tiered.runtime.inputs.samples import Source
+from tiered.support.amounts import counted
 
 Array = np.ndarray[Any, Any]
 
@@ -153,7 +154,7 @@ class _Conversion:
             _insert(each.value, uses, self.scales[each], low)
         if planned:
             count = len({each.value for each in planned})
-            on_found(f"{count} values are quantised to {low.name.lower()}")
+            on_found(f"{counted(count, 'value')} quantised to {low.name.lower()}")
         form = float8_format(FLOAT8[settings.weight_format], settings.weight_exponents)
 
         def keep_weight(node: Node) -> str:

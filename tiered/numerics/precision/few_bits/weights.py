@@ -24,6 +24,7 @@ from tiered.numerics.precision.few_bits.returning import OutputBudget, convert_w
 from tiered.numerics.precision.lower import OnFound, OnSkip
 from tiered.numerics.precision.narrowing import unmatched, why_no_weight, why_skipped
 from tiered.rewriter import Skip, Unable
+from tiered.support.amounts import counted
 
 Array = np.ndarray[Any, Any]
 Keep = Callable[[Node], str]
@@ -304,7 +305,7 @@ class _Tally:
         if not self._count:
             return
         name, (quality, worst) = low.name.lower(), self._worst
-        yield f"{self._count} weights in {name}: {self._before} bytes are {self._after}"
+        yield f"{counted(self._count, 'weight')} in {name}: {self._before} bytes are {self._after}"
         if math.isfinite(quality):
             yield f"the least signal to noise of a weight: {quality:.1f} dB, of {worst}"
         if operands is not None and operands.reason:
