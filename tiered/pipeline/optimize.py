@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast, overload
 
 import onnx
@@ -81,16 +81,17 @@ def optimize(
     model: Path | onnx.ModelProto, out: None = None, **settings: Unpack[Settings]
 ) -> onnx.ModelProto: ...
 @overload
-def optimize(
-    model: Path | onnx.ModelProto, out: Path, **settings: Unpack[Settings]
-) -> OptimizeSummary: ...
-def optimize(
-    model: Path | onnx.ModelProto, out: Path | None = None, **settings: Unpack[Settings]
-) -> onnx.ModelProto | OptimizeSummary:
+def optimize(model: bytes, out: None = None, **settings: Unpack[Settings]) -> bytes: ...
+@overload
+def optimize(model: Any, out: None = None, **settings: Unpack[Settings]) -> Any: ...
+@overload
+def optimize(model: Any, out: Path, **settings: Unpack[Settings]) -> OptimizeSummary: ...
+def optimize(model: Any, out: Path | None = None, **settings: Unpack[Settings]) -> Any:
     """Return the optimised model; or write it to `out`, and return what changed.
 
     Args:
-        model: a file, or a ModelProto, which is not changed.
+        model: a file or a ModelProto, of which a ModelProto is made; bytes, an `onnx_ir.Model` or a
+            `torch.onnx.ONNXProgram`, of which another one is made. It is not changed.
         out: the file to write: whole, or not at all.
 
     Keyword Args:
@@ -130,12 +131,12 @@ def optimize(
     if out is not None:
         _check_output(model, out)
     with paused_collector():
-        view = _view(model)
-        before = None if out is None else Statistics.of(view, file=_size(model))
+        view, source, back = _opened(model)
+        before = None if out is None else Statistics.of(view, file=_size(source))
         run = _run(view, settings)
-        made: onnx.ModelProto | OptimizeSummary
+        made: Any
         if out is None or before is None:
-            made = view.to_proto()
+            made = back(view.to_proto())
         else:
             view.save(out)
             after = Statistics.of(view, file=_size(out))
@@ -144,22 +145,20 @@ def optimize(
         if run.certify is not None and run.certify.file is not None:
             from tiered.certify.certificate import write_certificate
 
-            write_certificate(run.certify.file, run.certify.findings, model, out)
+            write_certificate(run.certify.file, run.certify.findings, source, out)
         if not run.context.watchers:
             # Left to the collector, it would stay for long. A pass that kept it gets an error.
             view.close()
         return made
 
 
-def optimize_model(
-    model: Path | onnx.ModelProto | Model, **settings: Unpack[Settings]
-) -> OptimizeResult:
+def optimize_model(model: Any, **settings: Unpack[Settings]) -> OptimizeResult:
     """Return the optimised model with its pipeline, context, statistics and times.
 
     A `Model` is edited in place; for the rest see `optimize`.
     """
     with paused_collector():
-        view = model if isinstance(model, Model) else _view(model)
+        view = model if isinstance(model, Model) else _opened(model)[0]
         before = Statistics.of(view)
         run = _run(view, settings)
         return OptimizeResult(
@@ -379,16 +378,31 @@ def _listed(passes: str | Iterable[Pass | str]) -> Pipeline:
     return parse_pipeline(passes) if isinstance(passes, str) else Sequential(passes)
 
 
-def _view(model: Path | onnx.ModelProto) -> Model:
+def _opened(
+    model: Any,
+) -> tuple[Model, Path | onnx.ModelProto, Callable[[onnx.ModelProto], Any]]:
+    """Return the view of a model, its file or proto, and what makes the like of it of a result."""
     if isinstance(model, onnx.ModelProto):
-        return Model.from_proto(model)
+        return Model.from_proto(model), model, _as_it_is
     if isinstance(model, str | os.PathLike):
-        return Model.load(model)
-    raise UsageError(f"optimize takes a path or an onnx.ModelProto, not {type(model).__name__}")
+        return Model.load(model), model, _as_it_is
+    from tiered.pipeline.held import held
+
+    found = held(model)
+    if found is None:
+        raise UsageError(
+            "optimize takes a path, an onnx.ModelProto, bytes, an onnx_ir.Model or a "
+            f"torch.onnx.ONNXProgram, not {type(model).__name__}"
+        )
+    return Model.from_proto(found.proto, folder=found.folder), found.proto, found.back
 
 
-def _check_output(model: Path | onnx.ModelProto, out: Path) -> None:
-    if isinstance(model, onnx.ModelProto):
+def _as_it_is(proto: onnx.ModelProto) -> onnx.ModelProto:
+    return proto
+
+
+def _check_output(model: Any, out: Path) -> None:
+    if not isinstance(model, str | os.PathLike):
         return
     if os.path.realpath(os.fspath(model)) == os.path.realpath(os.fspath(out)):
         raise UsageError(f"{os.fspath(out)!r} is the model that is read; write to another file")

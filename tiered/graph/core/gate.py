@@ -133,7 +133,7 @@ class RewriteBlock:
         elif gate.accepts is not None and not gate.accepts(self._anchor, edits):
             model.undo_to(mark)
         elif gate.lets(self._label):
-            if self._graph._inherit_names(edits):
+            if type(self._graph)._inherit_names(edits):
                 edits = model.journal.entries[mark:]
             gate.passed(self._graph, self._law, self._label, edits)
         else:
