@@ -90,8 +90,8 @@ def optimize(model: Any, out: Path | None = None, **settings: Unpack[Settings]) 
     """Return the optimised model; or write it to `out`, and return what changed.
 
     Args:
-        model: a file or a ModelProto, of which a ModelProto is made; bytes, an `onnx_ir.Model` or a
-            `torch.onnx.ONNXProgram`, of which another one is made. It is not changed.
+        model: a file or a ModelProto: the result is a ModelProto; or bytes, an `onnx_ir.Model` or a
+            `torch.onnx.ONNXProgram`: the result is another one. It is not changed.
         out: the file to write: whole, or not at all.
 
     Keyword Args:

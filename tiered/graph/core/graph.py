@@ -32,7 +32,7 @@ from tiered.support.loading import LoadedLater
 if TYPE_CHECKING:
     import networkx as nx
 
-    from tiered.graph.core.journal import Entry
+    from tiered.graph.core.edit import Entry
     from tiered.graph.core.model import ModelState
     from tiered.graph.core.operators import Operators
     from tiered.graph.edits import inline as edit_inline, unroll as edit_unroll

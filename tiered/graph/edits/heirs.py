@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from tiered.graph.core.journal import Edit, Entry
+from tiered.graph.core.edit import Edit, Entry
 from tiered.graph.queries.multiply_adds import is_product
 
 if TYPE_CHECKING:
