@@ -5,7 +5,18 @@ import pytest
 
 import tiered
 from tests.small import proto
-from tiered import Graph, Node, PassContext, Sequential, Value, function_pass, op, optimize_model, rewrite, var
+from tiered import (
+    Graph,
+    Node,
+    PassContext,
+    Sequential,
+    Value,
+    function_pass,
+    op,
+    optimize_model,
+    rewrite,
+    var,
+)
 from tiered.testing import parse
 
 BN = """(float[1,2,4,4] x) => (float[1,2,4,4] y) <float[2,2,1,1] w = {1,2,3,4}, float[2] g = {1,2},
