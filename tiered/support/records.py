@@ -25,8 +25,13 @@ class Record:
 
     def __init_subclass__(cls) -> None:
         own = inspect.get_annotations(cls)
-        cls._fields = (*cls._fields, *own)
         given = {name: value for name, value in vars(cls).items() if name in own}
+        bases = [base for base in reversed(cls.__bases__) if issubclass(base, Record)]
+        inherited = [name for base in bases for name in base._fields]
+        cls._fields = tuple(dict.fromkeys((*inherited, *own)))
+        cls._defaults = {}
+        for base in bases:
+            cls._defaults = {**cls._defaults, **base._defaults}
         cls._defaults = {**cls._defaults, **given}
 
     def __init__(self, *values: Any, **named: Any) -> None:
