@@ -11,8 +11,8 @@ from docs.site import markdown
 from docs.site.examples import ROOT, example_of, own_tests
 from docs.site.markdown import code, text
 from docs.site.pictures import picture_of
+from tiered.cli.commands.docs import reference
 from tiered.cli.commands.passes import describe
-from tiered.cli.commands.reference import reference
 from tiered.graph import Model
 from tiered.passes import PassInfo
 from tiered.passes.interface.registry import registry

@@ -9,10 +9,9 @@ import pytest
 from tests.cli.conftest import Cli
 from tests.saturation import products_that
 from tiered import __version__
-from tiered.cli import run
-from tiered.cli.commands import optimize, version
-from tiered.cli.commands.version import processor
-from tiered.cli.examples import COMMANDS
+from tiered.cli import run, version
+from tiered.cli.commands import command_names, optimize as command
+from tiered.cli.version import processor
 from tiered.cli.watch import KINDS
 from tiered.runtime.byte_products import ByteProducts
 from tiered.runtime.worker.client import Worker
@@ -65,7 +64,7 @@ def test_help_names_every_kind_of_remark(cli: Cli) -> None:
     assert f"={','.join(KINDS)}." in shown
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", command_names())
 def test_help_names_no_option_that_empties_a_list(cli: Cli, command: str) -> None:
     assert "--empty-" not in cli(command, "--help").out
 
@@ -149,7 +148,7 @@ def test_every_way_to_end_has_its_exit_code(
     def fail(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr(optimize, "run_optimize", fail)
+    monkeypatch.setattr(command, "run_prepared", fail)
     ended = cli("optimize", "m.onnx", "out.onnx")
     assert (ended.code, ended.out) == (code, "")
     assert "Traceback" not in ended.err
@@ -163,7 +162,7 @@ def test_a_bug_shows_where_it_happened_only_with_v(
     def fail(*_: object) -> None:
         raise AssertionError("broken promise")
 
-    monkeypatch.setattr(optimize, "run_optimize", fail)
+    monkeypatch.setattr(command, "run_prepared", fail)
     plain = cli("optimize", "m.onnx", "out.onnx")
     assert plain.err.count("\n") == 1
     assert "bug in tiered" in plain.err
@@ -178,7 +177,7 @@ def test_an_interrupt_is_said_in_one_line(cli: Cli, monkeypatch: pytest.MonkeyPa
     def fail(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(optimize, "run_optimize", fail)
+    monkeypatch.setattr(command, "run_prepared", fail)
     assert cli("optimize", "m.onnx", "out.onnx").err == "tiered: interrupted\n"
 
 

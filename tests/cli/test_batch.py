@@ -1,17 +1,13 @@
 """`tiered batch`: the command line of many models."""
 
 import json
-import re
 from pathlib import Path
 
 import onnx
 import pytest
 
 from tests.cli.conftest import SMALL, Cli
-from tiered.cli.app import app
-from tiered.cli.flags import OptimizeOptions
-from tiered.cli.plain import plain_arguments
-from tiered.cli.words import words_of
+from tiered.cli.commands import load_command
 from tiered.testing import parse
 
 
@@ -22,17 +18,6 @@ def models(tmp_path: Path) -> Path:
     onnx.save(parse(SMALL), folder / "a.onnx")
     (folder / "b.onnx").write_bytes(b"no model")
     return folder
-
-
-def test_the_words_of_options_are_read_as_the_options() -> None:
-    plain = OptimizeOptions(opt_level=3, force=True, verify="final", external_data="1KiB")
-    read = plain_arguments(["a.onnx", *words_of(plain)])
-    assert read is not None
-    assert read[1] == plain
-    lists = OptimizeOptions(disable=("a,b", "c"), edit=("drop x",), dim=("n=1",), expect=("n<=1",))
-    _, bound, _ = app.parse_args(["optimize", "a.onnx", *words_of(lists)], exit_on_error=False)
-    assert bound.arguments["options"] == lists
-    assert words_of(OptimizeOptions()) == ()
 
 
 def test_a_batch_prints_lines_a_table_and_totals(cli: Cli, models: Path, tmp_path: Path) -> None:
@@ -100,10 +85,9 @@ def test_wrong_options_are_reported_before_any_work(
 
 @pytest.mark.parametrize("name", ["check", "inspect"])
 def test_the_options_of_a_report_are_those_of_the_single_command(cli: Cli, name: str) -> None:
-    def options(*words: str) -> dict[str, str]:
-        lines = re.findall(r"│ \*? *(--[a-z-]+.*?) {2,}(.*?) *│", cli(*words, "--help").out)
-        return dict(lines)
+    def options(command: str) -> dict[str, str]:
+        return {each.names[0]: each.option.doc for each in load_command(command).described()[1]}
 
-    single, batch = options(name), options("batch", name)
+    single, batch = options(name), options(f"batch {name}")
     assert len(single) > 3
     assert single.items() <= batch.items()

@@ -86,9 +86,7 @@ def test_a_failed_verification_writes_the_bundle(cli: Cli, file: Path, tmp_path:
 def test_a_pass_that_raises_writes_the_bundle(cli: Cli, file: Path, tmp_path: Path) -> None:
     folder = tmp_path / "bundle"
     with registered(failing(ValueError("no"))):
-        ended = cli(
-            *("optimize", file, "--dry-run", "--passes", "failing", "--reproducer", folder)
-        )
+        ended = cli(*("optimize", file, "--dry-run", "--passes", "failing", "--reproducer", folder))
         assert ended.code == 5
         assert "reproduce  tiered replay" in ended.err
         assert "ValueError: no" in cli("replay", folder).err

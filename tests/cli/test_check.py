@@ -27,9 +27,7 @@ def npu(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_target_that_takes_what_the_passes_leave_is_met(
-    cli: Cli, small: Path, npu: Path
-) -> None:
+def test_a_target_that_takes_what_the_passes_leave_is_met(cli: Cli, small: Path, npu: Path) -> None:
     ended = cli("check", small, "--backend", npu)
     assert (ended.code, ended.err) == (0, "")
     assert "as it is:                   1 of 3 nodes taken (33%)" in ended.out

@@ -1,14 +1,16 @@
 """Options that have no effect in a run are refused, and nothing is written."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import onnx
 import pytest
 
 from tests.cli.conftest import Cli
-from tiered.cli.effects import Effect, check_effects
+from tiered.cli.effects import Effect
+from tiered.cli.line.declaration import Command
+from tiered.cli.line.reader import read
 from tiered.support.errors import UsageError
+from tiered.support.records import Record
 from tiered.testing import parse
 
 REFUSED = {
@@ -60,17 +62,26 @@ def test_an_option_without_an_effect_is_refused(
     assert not out.exists()
 
 
-def test_the_flag_is_named_as_it_was_typed() -> None:
-    @dataclass(frozen=True)
-    class Options:
-        to: str | None = None
-        keep_io: bool = True
+class Options(Record):
+    """Options of which one needs the other."""
 
-    effects = (Effect(("keep_io",), "--to", lambda of: of("to") is not None),)
-    check_effects(effects, Options())
-    check_effects(effects, Options(to="fp16", keep_io=False))
-    with pytest.raises(UsageError, match=r"^--no-keep-io has no effect: it needs --to$"):
-        check_effects(effects, Options(keep_io=False))
+    to: str | None = None
+    keep_io: bool = True
+
+    EFFECTS = (Effect(("keep_io",), "--to", lambda of: of("to") is not None),)
+
+
+def command(*, options: Options) -> None:
+    """Do nothing."""
+
+
+def test_the_flag_is_named_as_it_was_typed() -> None:
+    known = Command("command", command)
+    read(known, []).call()
+    read(known, ["--to", "fp16", "--no-keep-io"]).call()
+    for typed in ("--no-keep-io", "--keep-io"):
+        with pytest.raises(UsageError, match=rf"^{typed} has no effect: it needs --to$"):
+            read(known, [typed]).call()
 
 
 UNMET = {

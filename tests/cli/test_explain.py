@@ -95,9 +95,7 @@ def test_the_verdict_is_that_of_the_level_and_the_target(cli: Cli, gelu: Path) -
 
 @pytest.mark.parametrize("level", ["2", "3"])
 @pytest.mark.parametrize("backend", ["portable", "onnxruntime_cpu"])
-def test_what_fires_is_what_optimize_does(
-    cli: Cli, gelu: Path, level: str, backend: str
-) -> None:
+def test_what_fires_is_what_optimize_does(cli: Cli, gelu: Path, level: str, backend: str) -> None:
     setting = ("-O", level, "--backend", backend, "--json")
     explained = json.loads(cli("explain", gelu, "fuse_gelu", *setting).out)
     fires = [node["verdict"] for node in explained["nodes"]].count("fires")

@@ -1,6 +1,6 @@
 import pytest
 
-from tiered.cli.flags import split_names, split_required
+from tiered.cli.pass_names import split_names, split_required
 from tiered.support.errors import UsageError
 
 

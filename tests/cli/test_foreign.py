@@ -6,8 +6,10 @@ import onnx
 import pytest
 
 from tests.cli.conftest import Cli
-from tiered.cli.examples import COMMANDS
-from tiered.cli.foreign import with_command
+from tiered.cli.commands import command_names
+from tiered.cli.line.foreign import with_command
+
+COMMANDS = command_names()
 
 
 def ops(path: Path) -> list[str]:

@@ -3,48 +3,67 @@
 import re
 import shlex
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Cli
+from tests.cli.test_main import environment
 from tiered import pass_names
-from tiered.cli.app import app
-from tiered.cli.examples import COMMANDS, EXAMPLES, FIRST
-from tiered.cli.foreign import with_command
-from tiered.cli.optional_values import complete
+from tiered.cli.commands import command_in, command_names, load_command, summary_of
+from tiered.cli.line.completion import SCRIPTS
+from tiered.cli.line.foreign import from_others
+from tiered.cli.line.help import FIRST
+from tiered.cli.line.reader import read
 
+BELOW = [name for each in command_names() for name in command_names(each)]
+COMMANDS = (*command_names(), *BELOW)
+EXAMPLES = {name: load_command(name).examples for name in COMMANDS}
 LINES = [line for lines in (FIRST, *EXAMPLES.values()) for line in lines]
 
 
 @pytest.mark.parametrize("command", ["", *COMMANDS])
 def test_each_help_has_examples(cli: Cli, command: str) -> None:
-    shown = cli(*([command] if command else []), "--help").out
+    shown = cli(*command.split(), "--help").out
     for line in EXAMPLES[command] if command else FIRST:
         assert f"\n  {line}\n" in shown
     assert "Exit codes: " in shown
-    assert "what was asked for cannot be done" in " ".join(shown.split()) or command == "batch"
+    assert "what was asked for cannot be done" in " ".join(shown.split()) or "batch" in command
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_paragraphs_of_help_are_wrapped_by_the_terminal(command: str) -> None:
-    said = app[command].help
-    assert said
-    assert "\n" not in said.replace("\n\n", "")
-    assert "Args:" not in said
+def test_a_command_says_what_it_does_in_its_first_line(cli: Cli, command: str) -> None:
+    assert summary_of(command) == load_command(command).doc.partition("\n")[0]
+    assert " ".join(cli(command.split(maxsplit=1)[0], "--help").out.split()).count("Args:") == 0
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_each_argument_and_option_has_a_line_of_help(command: str) -> None:
+    arguments, options = load_command(command).described()
+    assert [each.names[0] for each in (*arguments, *options) if not each.option.doc] == []
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_flag_stands_for_two_options(command: str) -> None:
+    options = load_command(command).options
+    flags = [flag for each in options for flag in (*each.names, each.off) if flag]
+    assert len(flags) == len({*flags})
+    assert len(options) == len({each.key for each in options})
 
 
 @pytest.mark.parametrize("line", LINES)
 def test_an_example_parses(line: str) -> None:
     program, *tokens = shlex.split(line.partition(" > ")[0])
     assert program == "tiered"
-    tokens = complete(with_command(tokens, COMMANDS))
-    app.parse_args(tokens, exit_on_error=False, print_error=False)
+    found = command_in(from_others(tokens, command_names()))
+    assert found is not None
+    read(*found)
 
 
 def completed(cli: Cli, *words: str) -> list[str]:
     lines = cli("__complete", *words).out.splitlines()
-    return [line.partition("\t")[0] for line in lines[lines.index("\x1fbegin") + 1 :]]
+    return [line.partition("\t")[0] for line in lines]
 
 
 @pytest.mark.parametrize(
@@ -76,11 +95,53 @@ def test_each_shell_has_a_script(cli: Cli, shell: str, tmp_path: Path) -> None:
     ended = cli("completion", shell)
     assert (ended.code, ended.err) == (0, "")
     assert re.search(r"\b__complete\b", ended.out)
-    assert "optimize" in ended.out
     if shell == "bash":
         script = tmp_path / "tiered"
         script.write_text(ended.out)
         subprocess.run(["bash", "-n", script], check=True)
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        (["opti"], ["optimize", "options"]),
+        (["optimize", "m.onnx", "--external"], ["--external-data"]),
+        (["convert", "m.onnx", "--order", "s"], ["sensitivity"]),
+        (["convert", "m.onnx", "--order", "=", "s"], ["sensitivity"]),
+        (["batch", "q"], ["quantize"]),
+    ],
+)
+def test_bash_completes(tmp_path: Path, words: list[str], found: list[str]) -> None:
+    script = tmp_path / "script"
+    quoted = " ".join(map(shlex.quote, ("tiered", *words)))
+    script.write_text(
+        f'{SCRIPTS["bash"]}\ntiered() {{ {shlex.quote(sys.executable)} -m tiered "$@"; }}\n'
+        f"COMP_WORDS=({quoted}); COMP_CWORD={len(words)}; _tiered\n"
+        'printf "%s\\n" "${COMPREPLY[@]}"\n'
+    )
+    ended = subprocess.run(
+        ["bash", script], capture_output=True, text=True, env=environment(), check=True
+    )
+    assert ended.stdout.split() == found
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ([], "optimize"),
+        (["optimize", "--remarks", "--ver"], "--verify"),
+        (["memory", "m.onnx", "--no"], "--no-in-place"),
+        (["convert", "m.onnx", "--order=e"], "--order=error"),
+        (["completion", ""], "fish"),
+    ],
+)
+def test_candidates_are_commands_flags_and_values(cli: Cli, words: list[str], found: str) -> None:
+    assert found in completed(cli, *words)
+
+
+def test_words_without_candidates_have_none(cli: Cli) -> None:
+    assert completed(cli, "optimize", "m") == []
+    assert completed(cli, "optimize", "m.onnx", "--limit", "") == []
 
 
 def test_an_unknown_shell_is_a_usage_error(cli: Cli) -> None:

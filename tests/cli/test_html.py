@@ -30,9 +30,7 @@ def test_without_times_the_page_is_the_same_each_time(
     assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
 
 
-def test_a_run_that_fails_has_a_page_too(
-    cli: Cli, small: Path, tmp_path: Path
-) -> None:
+def test_a_run_that_fails_has_a_page_too(cli: Cli, small: Path, tmp_path: Path) -> None:
     out = tmp_path / "run.html"
     run = ("optimize", small, tmp_path / "o.onnx", "--verify", "--html", out)
     with registered(add_to_itself):
@@ -115,9 +113,7 @@ def test_layout_shows_what_blocks_each_transpose(cli: Cli, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("command", [["verify", "a.onnx", "b.onnx"], ["layout", "a.onnx"]])
-def test_the_page_of_a_comparison_or_layout_needs_its_suffix(
-    cli: Cli, command: list[str]
-) -> None:
+def test_the_page_of_a_comparison_or_layout_needs_its_suffix(cli: Cli, command: list[str]) -> None:
     ended = cli(*command, "--html", "page.txt")
     assert ended.code == 2
     assert "its file ends in .html" in ended.err
@@ -136,9 +132,7 @@ REPORTS = {
 
 
 @pytest.mark.parametrize("command", REPORTS)
-def test_a_report_is_a_page_with_what_is_printed(
-    cli: Cli, tmp_path: Path, command: str
-) -> None:
+def test_a_report_is_a_page_with_what_is_printed(cli: Cli, tmp_path: Path, command: str) -> None:
     options, said = REPORTS[command]
     model, out = tmp_path / "m<b>.onnx", tmp_path / "report.html"
     onnx.save(
@@ -157,9 +151,7 @@ def test_a_report_is_a_page_with_what_is_printed(
 
 
 @pytest.mark.parametrize("command", REPORTS)
-def test_the_file_of_a_report_is_checked_first(
-    cli: Cli, small: Path, command: str
-) -> None:
+def test_the_file_of_a_report_is_checked_first(cli: Cli, small: Path, command: str) -> None:
     ended = cli(command, small, *REPORTS[command][0], "--html", "report.onnx")
     assert ended.code == 2
     assert "its file ends in .html" in ended.err

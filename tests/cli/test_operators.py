@@ -34,9 +34,10 @@ def test_operators_without_an_aspect_are_listed(cli: Cli) -> None:
     every = json.loads(cli("operators", "--json").out)
     assert {each["name"] for each in without} < {each["name"] for each in every}
     assert all("range" in each["missing"] and "range" not in each["aspects"] for each in without)
-    assert f"{len(without)} operators without a rule of range" in cli(
-        "operators", "--missing", "range"
-    ).out
+    assert (
+        f"{len(without)} operators without a rule of range"
+        in cli("operators", "--missing", "range").out
+    )
     assert "Add" not in {each["name"] for each in without if not each["domain"]}
 
 

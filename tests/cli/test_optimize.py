@@ -495,9 +495,7 @@ def test_options_that_have_an_effect_are_not_reported(
 
 
 @pytest.mark.parametrize("command", ["optimize", "convert"])
-def test_what_no_runtime_reads_is_stripped_and_listed(
-    cli: Cli, small: Path, command: str
-) -> None:
+def test_what_no_runtime_reads_is_stripped_and_listed(cli: Cli, small: Path, command: str) -> None:
     model = onnx.load(small)
     model.ir_version = 10
     for node in model.graph.node:

@@ -274,9 +274,7 @@ def test_the_record_and_the_chart(cli: Cli, products: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["quantize", "optimize"])
-def test_a_budget_that_cannot_be_met_writes_nothing(
-    cli: Cli, tmp_path: Path, command: str
-) -> None:
+def test_a_budget_that_cannot_be_met_writes_nothing(cli: Cli, tmp_path: Path, command: str) -> None:
     nodes = "{ c = Conv<pads=[1,1,1,1]>(x, w) s = Sigmoid(c) a = Add(s, c) y = Mul(a, s) }"
     proto = parse(f"(float[1,3,8,8] x) => (float[1,3,8,8] y) {nodes}", opset=17)
     weight = np.random.default_rng(0).standard_normal((3, 3, 3, 3)).astype(np.float32)
@@ -379,9 +377,7 @@ def test_the_order_of_a_budget(cli: Cli, products: Path) -> None:
 
 
 @pytest.mark.parametrize("verify", ["--verify", "--verify=final"])
-def test_a_quantised_model_is_verified_by_its_ratio(
-    cli: Cli, products: Path, verify: str
-) -> None:
+def test_a_quantised_model_is_verified_by_its_ratio(cli: Cli, products: Path, verify: str) -> None:
     samples, out = products.with_name("samples"), products.with_name("out.onnx")
     ended = cli("quantize", products, out, "--inputs", samples, verify)
     assert ended.code == 0

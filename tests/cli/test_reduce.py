@@ -16,15 +16,12 @@ def check(tmp_path: Path) -> str:
     """Return a command that ends with 7 on a model that has an Exp."""
     script = tmp_path / "check.py"
     script.write_text(
-        "import sys\n"
-        "sys.exit(7 if b'Exp' in open(sys.argv[1], 'rb').read() else 0)\n"
+        "import sys\nsys.exit(7 if b'Exp' in open(sys.argv[1], 'rb').read() else 0)\n"
     )
     return f"{sys.executable} -S {script} {{}}"
 
 
-def test_a_smaller_model_that_fails_alike_is_written(
-    cli: Cli, tmp_path: Path, check: str
-) -> None:
+def test_a_smaller_model_that_fails_alike_is_written(cli: Cli, tmp_path: Path, check: str) -> None:
     given, out = tmp_path / "m.onnx", tmp_path / "small.onnx"
     onnx.save(parse(TEXT), given)
     ended = cli("reduce", given, out, "--check", check)

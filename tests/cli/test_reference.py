@@ -5,7 +5,7 @@ import pytest
 from tests.cli.conftest import Cli
 from tests.house.reasons import skip_reasons
 from tests.house.tree import PassFile, pass_files
-from tiered.cli.commands.reference import reference
+from tiered.cli.commands.docs import reference
 from tiered.passes.interface.registry import registry
 
 

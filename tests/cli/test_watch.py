@@ -10,7 +10,8 @@ import pytest
 
 from tests.cli.conftest import Cli
 from tests.cli.test_optimize import break_promise, ops, registered
-from tiered.cli.optional_values import complete
+from tiered.cli.commands import load_command
+from tiered.cli.line.reader import read
 from tiered.testing import parse
 
 OPTIMIZE = ("optimize", "--dry-run")
@@ -37,24 +38,23 @@ def test_how_many_nodes_a_remark_names_is_a_config_option(cli: Cli, small: Path)
 
 
 @pytest.mark.parametrize(
-    ("tokens", "completed"),
+    ("text", "values"),
     [
-        (["--remarks", "a.onnx"], ["--remarks=all", "a.onnx"]),
-        (["--remarks", "missed,failed", "a"], ["--remarks=missed,failed", "a"]),
-        (["--remarks=missed", "a"], ["--remarks=missed", "a"]),
-        (["a", "--diff", "--print-after"], ["a", "--diff=all", "--print-after=all"]),
-        (["--diff=x"], ["--diff=x"]),
-        (["a.onnx", "--verify", "final"], ["a.onnx", "--verify=final"]),
-        (["--verify", "out.onnx"], ["--verify=each", "out.onnx"]),
-        (["--verify", "./final"], ["--verify=each", "./final"]),
-        (["--external-data", "1MB", "a.onnx"], ["--external-data=1MB", "a.onnx"]),
-        (["--diff", "fold_constant,fuse_*"], ["--diff=fold_constant,fuse_*"]),
-        (["--print-after", "fold_constant"], ["--print-after=fold_constant"]),
-        (["--verify", "-O3", "--diff", "--"], ["--verify=each", "-O3", "--diff=all", "--"]),
+        ("--remarks b.onnx", {"remarks": "all", "out": "b.onnx"}),
+        ("--remarks missed,failed b", {"remarks": "missed,failed", "out": "b"}),
+        ("--remarks=missed b", {"remarks": "missed", "out": "b"}),
+        ("--diff --print-after", {"diff": "all", "print_after": "all"}),
+        ("--diff=x", {"diff": "x"}),
+        ("--external-data 1MB b.onnx", {"external_data": "1MB", "out": "b.onnx"}),
+        ("--diff fold_constant,fuse_*", {"diff": "fold_constant,fuse_*"}),
+        ("--print-after fold_constant", {"print_after": "fold_constant"}),
+        ("--certify c.json", {"certify": "c.json"}),
+        ("-O3 --diff --", {"diff": "all", "opt_level": 3}),
     ],
 )
-def test_an_option_without_a_value_means_all(tokens: list[str], completed: list[str]) -> None:
-    assert complete(tokens) == completed
+def test_an_option_without_a_value_means_all(text: str, values: dict[str, object]) -> None:
+    line = read(load_command("optimize"), ["a.onnx", *text.split()])
+    assert values.items() <= line.values.items()
 
 
 @pytest.mark.parametrize(

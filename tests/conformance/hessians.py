@@ -42,7 +42,7 @@ def judge(path: Path) -> tuple[str, float]:
     ]
     name = names[len(names) // 2]
     first = get_pass(
-        "gradient", of=[output], with_respect_to=[name], seed="input", mode="higher_order"
+        "gradient", of=[output], with_respect_to=[name], seed="input", higher_order=True
     )(wide)
     second = get_pass("gradient", of=[f"grad/{name}"], with_respect_to=[name], seed="input")(first)
     assert isinstance(first, ModelProto)

@@ -17,6 +17,7 @@ the edits name the nouns. Builder, queries and opset adapters are bound to `Grap
 in `graph/api.py`. The list may shrink, never grow.
 """
 
+
 def test_no_module_imports_itself_on_load() -> None:
     assert cycles(Import.ON_LOAD) == []
 

@@ -81,7 +81,5 @@ def _better(line: str) -> str:
 
 
 def test_folders_on_the_list_have_such_words_still() -> None:
-    found = {
-        _folder(path) for path in _files() for _, line in _strings(path) if WORDS.search(line)
-    }
+    found = {_folder(path) for path in _files() for _, line in _strings(path) if WORDS.search(line)}
     assert found == set(NOT_YET)

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
-from contextvars import ContextVar
-from dataclasses import MISSING, Field, fields
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tiered.support.errors import UsageError
 
-_TYPED: Final[ContextVar[frozenset[str]]] = ContextVar("typed options", default=frozenset())
-"""The flags of the command line that runs."""
-
-
-def note_typed(flags: Collection[str]) -> None:
-    """Remember the flags of a command line: one may be typed with its own default value."""
-    _TYPED.set(frozenset(flags))
+if TYPE_CHECKING:
+    from tiered.cli.line.declaration import Declared
 
 
 class Effect(NamedTuple):
-    """Options, and what they need to have an effect.
+    """Options, and what they need to have an effect: an entry of `EFFECTS` of a class of options.
 
     Attributes:
-        options: the names of their fields.
+        options: their names.
         needs: what they need, in the words of the command line.
-        holds: whether a run has that; called with a function that returns the value of a field.
+        holds: whether a run has that; called with a function that returns the value of any argument
+            or option of the command.
     """
 
     options: tuple[str, ...]
@@ -32,36 +26,28 @@ class Effect(NamedTuple):
     holds: Callable[[Callable[[str], Any]], object]
 
 
-def check_effects(effects: Iterable[Effect], *given: Any, **others: Any) -> None:
+def check_effects(
+    effects: Iterable[Effect],
+    declared: Iterable[Declared],
+    values: Mapping[str, Any],
+    typed: Collection[str],
+) -> None:
     """Check that each option that was typed, or differs from its default, has an effect.
 
     Args:
         effects: the rules of a command.
-        given: its options, instances of dataclasses.
-        others: options of none of these, by name, which rules may ask for.
+        declared: its options.
+        values: those of all its arguments and options, by name.
+        typed: the flags that were typed: one may be typed with its own default value.
 
     Raises:
         UsageError: one has none.
     """
-    known = {field.name: (options, field) for options in given for field in fields(options)}
-
-    def value_of(name: str) -> Any:
-        if name in others:
-            return others[name]
-        return getattr(known[name][0], name)
-
+    by_name = {each.key: each for each in declared}
     for effect in effects:
         for name in effect.options:
-            value, flag = value_of(name), _flag(name, value_of(name))
-            is_given = value != _default(known[name][1]) or flag in _TYPED.get()
-            if is_given and not effect.holds(value_of):
+            each, value = by_name[name], values[name]
+            is_typed = not {*each.names, each.off}.isdisjoint(typed)
+            if (is_typed or value != each.option.default) and not effect.holds(values.__getitem__):
+                flag = each.off if value is False and each.off else each.names[0]
                 raise UsageError(f"{flag} has no effect: it needs {effect.needs}")
-
-
-def _default(field: Field[Any]) -> Any:
-    assert field.default is not MISSING, f"the option {field.name} has a default"
-    return field.default
-
-
-def _flag(name: str, value: object) -> str:
-    return f"--{'no-' if value is False else ''}{name.rstrip('_').replace('_', '-')}"

@@ -256,9 +256,7 @@ def _is_typed(value: Value) -> bool:
     )
 
 
-def declared_types(
-    values: Iterable[Value], infos: Iterable[onnx.ValueInfoProto]
-) -> dict[str, str]:
+def declared_types(values: Iterable[Value], infos: Iterable[onnx.ValueInfoProto]) -> dict[str, str]:
     """Return the types by name that a file declares for its inputs or outputs."""
     pairs = zip(values, infos, strict=True)
     return {value.name: str(read_type(info.type)) for value, info in pairs}

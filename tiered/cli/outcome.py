@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from tiered.cli.flags import OptimizeOptions
+    from tiered.cli.options import OptimizeOptions
     from tiered.passes.interface.pass_info import PassResult
     from tiered.pipeline.result import OptimizeResult
 

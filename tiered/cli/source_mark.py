@@ -306,9 +306,7 @@ def _read(path: str) -> onnx.ModelProto | None:
     return proto if proto.HasField("graph") else None
 
 
-def _lost(
-    old: onnx.ModelProto, known: Sequence[onnx.ModelProto], asked: Collection[str]
-) -> str:
+def _lost(old: onnx.ModelProto, known: Sequence[onnx.ModelProto], asked: Collection[str]) -> str:
     """Return the property that a model has and the others have not; an empty string for none."""
     from tiered.graph.core.node import domain_of
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 
-from tiered.cli.declare import Declared
-from tiered.cli.effects import Effect, check_effects
-from tiered.cli.flags import Flag, Names, split_names
-from tiered.cli.html import check_html
+from tiered.cli.effects import Effect
+from tiered.cli.line.declaration import Flags
+from tiered.cli.options import Html, Names
 from tiered.cli.output.terminal import printable
+from tiered.cli.pass_names import split_names
 from tiered.passes.interface.report import Remark, RemarkKind
-from tiered.support.errors import ModelError, UsageError, did_you_mean
+from tiered.support.errors import ModelError, PassNotFoundError, UsageError, did_you_mean
+from tiered.support.records import Record
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -25,34 +25,60 @@ KINDS: tuple[str, ...] = get_args(RemarkKind)
 ALL = "all"
 
 
-@dataclass(frozen=True, kw_only=True)
-class WatchOptions:
+def _are_kinds(word: str) -> bool:
+    """Return whether a word lists kinds of remarks."""
+    return all(entry in (*KINDS, ALL) for entry in word.split(","))
+
+
+def _are_passes(word: str) -> bool:
+    """Return whether a word lists passes."""
+    return all(entry == ALL or "*" in entry or _is_pass(entry) for entry in word.split(","))
+
+
+def _is_pass(name: str) -> bool:
+    from tiered.passes.interface.registry import registry
+
+    try:
+        registry.resolve(name)
+    except PassNotFoundError:
+        return False
+    return True
+
+
+WhichPasses = Annotated[str | None, Flags(alone=ALL, accepts=_are_passes, expected="a pass")]
+
+
+class WatchOptions(Record):
     """How `tiered optimize` watches its passes."""
 
-    remarks: Annotated[str | None, Declared(show_default=False)] = None
+    TITLE = "Watching passes"
+
+    remarks: Annotated[
+        str | None, Flags(alone=ALL, accepts=_are_kinds, expected="a kind of remark")
+    ] = None
     """Print the remarks of passes: all, or some of =applied,missed,failed,
     analysis,skipped,deprecated,unmet,hook,check,verify."""
-    print_pipeline: Annotated[bool, Flag] = False
+    print_pipeline: bool = False
     """Only print which passes would run, and why the others would not."""
-    time: Annotated[bool, Flag] = False
+    time: bool = False
     """Print how long each pass took, as a tree."""
-    statistics: Annotated[bool, Flag] = False
+    statistics: bool = False
     """Print how many nodes each pass tried, rewrote and declined."""
     trace: str | None = None
     """Save a trace of the run: .jsonl (JSON lines) or .json (Perfetto, chrome://tracing)."""
-    html: str | None = None
+    html: Html = None
     """Write a page of the run: its passes, each rewrite with a diagram, and what was declined."""
-    html_without_times: Annotated[bool, Flag] = False
+    html_without_times: bool = False
     """Leave times out of the page, so that the same run writes the same bytes."""
     dump: str | None = None
     """A folder for the model after each pass that changed it, without its large weights."""
-    dump_weights: Annotated[bool, Flag] = False
+    dump_weights: bool = False
     """Let --dump write the weights too, each time."""
-    print_before: Annotated[str | None, Declared(show_default=False)] = None
+    print_before: WhichPasses = None
     """Print the model before each pass, or before =a,b."""
-    print_after: Annotated[str | None, Declared(show_default=False)] = None
+    print_after: WhichPasses = None
     """Print the model after each pass that changed it, or after =a,b."""
-    diff: Annotated[str | None, Declared(show_default=False)] = None
+    diff: WhichPasses = None
     """Print the changes of each pass as a diff of nodes, or only those of =a,b."""
     limit: int | None = None
     """Stop after this many rewrites; the same number makes the same model every time."""
@@ -61,11 +87,10 @@ class WatchOptions:
     set: Names = ()
     """Config options: NAME=VALUE (`tiered options` lists them). Repeatable."""
 
-
-EFFECTS = (
-    Effect(("dump_weights",), "--dump DIR", lambda of: of("dump") is not None),
-    Effect(("html_without_times",), "--html FILE", lambda of: of("html") is not None),
-)
+    EFFECTS = (
+        Effect(("dump_weights",), "--dump DIR", lambda of: of("dump") is not None),
+        Effect(("html_without_times",), "--html FILE", lambda of: of("html") is not None),
+    )
 
 
 class Watchers:
@@ -88,10 +113,8 @@ def check_watch(options: WatchOptions) -> None:
         ModelError: the trace or the page cannot be written.
     """
     remark_kinds(options)
-    check_effects(EFFECTS, options)
     if options.limit is not None and options.limit < 0:
         raise UsageError(f"--limit takes a number from 0, not {options.limit}")
-    check_html(options.html)
     if options.trace is not None:
         if not options.trace.endswith((".json", ".jsonl")):
             raise UsageError(

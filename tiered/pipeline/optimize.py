@@ -41,7 +41,7 @@ Path = str | os.PathLike[str]
 
 
 class Settings(TypedDict, total=False):
-    """How to optimise; all but the last nine are those of `PassContext`."""
+    """How to optimise: what `PassContext` takes, and what `optimize` describes."""
 
     opt_level: int | None
     required: Iterable[Pass | str]
@@ -54,26 +54,14 @@ class Settings(TypedDict, total=False):
     strict: bool | None
     rewrite_limit: int | None
     passes: str | Iterable[Pass | str] | None
-    """A pipeline instead of the backend's; all that it lists runs, whatever its level."""
     edits: Iterable[PipelineEdit | str]
-    """Edits of the pipeline: "drop fuse_gelu", "after fold_constant: my_pass"."""
     input_shapes: Mapping[str, Sequence[int | str]] | None
-    """Dims by name of the input: sizes, names, -1 to keep one. This changes the interface."""
     dims: Mapping[str, int | str] | None
-    """A size or another name by name of the dim, for all inputs that have it."""
     verify: bool | How
-    """Prove each pass (or "region", "final", "structure") by running the model; raise before
-    anything is written if one breaks its promise. See `tiered.verify.Verify`."""
     certify: bool | str
-    """Prove each rewrite; "strict" raises unless all of levels 0 to 2 are proved, a name that ends
-    in .json is the file of the certificate, "strict,FILE" both. See docs/certificates.md."""
     inputs: Iterable[Source]
-    """Samples for verification: files, folders, dicts of arrays; generated without any."""
     test_shapes: Mapping[str, Sequence[int | str]] | None
-    """Dims of the generated inputs, by name of the input; the model keeps its own."""
     expect: Iterable[str]
-    """Expectations of the result, or `TargetError` is raised and nothing is written: "Gelu>=12",
-    "com.microsoft::BiasGelu", "nodes<=500", "bytes<=90MB", "parameters<1000"."""
 
 
 @overload
@@ -94,31 +82,25 @@ def optimize(model: Any, out: Path | None = None, **settings: Unpack[Settings]) 
             `torch.onnx.ONNXProgram`: the result is another one. It is not changed.
         out: the file to write: whole, or not at all.
 
+    The settings of `PassContext` (opt_level, required, disabled, trace, instruments, config,
+    backend, on_error, strict, rewrite_limit) are described there.
+
     Keyword Args:
-        opt_level: passes up to this level run: 0 what inference needs, 1 structure, 2 exact algebra
-            (the default), 3 fusions, 4 approximations.
-        required: passes that run whatever their level: names, globs, passes.
-        disabled: passes that do not run.
         passes: a pipeline instead of the backend's, as text or a list; all that it lists runs.
         edits: changes of the pipeline: "drop fuse_gelu", "after fold_constant: my_pass".
-        backend: the target: a `Backend`, a name that `tiered backends` lists, or a TOML file.
         input_shapes: dims by name of the input: {"x": [1, 3, "h", -1]}; -1 keeps one. This changes
             the interface.
         dims: sizes or new names by name of the dim, wherever it occurs: {"batch": 1}.
         verify: run the model after each pass (True), or "region", "final", "structure"; an error
-            is raised before anything is written.
+            is raised before anything is written. See `tiered.verify.Verify`.
         certify: prove each rewrite (True); "strict" raises if one of levels 0 to 2 is not proved; a
-            name that ends in .json is the file of the certificate.
+            name that ends in .json is the file of the certificate, "strict,FILE" both. See
+            docs/certificates.md.
         inputs: samples for verification: files, folders, dicts of arrays, each of all inputs;
             without any, they are generated.
         test_shapes: dims of the generated inputs, by name of the input; the model keeps its own.
-        expect: expectations of the result: "Gelu>=12", "nodes<=500", "bytes<=90MB".
-        trace: called as `trace(model, info, is_before)` around each pass.
-        instruments: objects with hooks, see `tiered.pipeline.instruments`.
-        config: config options by name; `tiered options` lists them.
-        on_error: "raise" if a pass fails (the default), or "skip" that pass.
-        strict: errors for entries that select no pass, and for operators the backend refuses.
-        rewrite_limit: the number of the last rewrite that is made, for bisection.
+        expect: expectations of the result, or `TargetError` is raised and nothing is written:
+            "Gelu>=12", "com.microsoft::BiasGelu", "nodes<=500", "bytes<=90MB", "parameters<1000".
 
     Raises:
         ModelError: the model is malformed, or a file cannot be read or written.

@@ -101,7 +101,7 @@ def options_of(function: Callable[..., Any], owner: str) -> tuple[Option, ...]:
     """
     if is_plain(function) and not function.__code__.co_kwonlyargcount:
         return ()
-    documented = _documented(function)
+    described = documented(function)
     is_class = isinstance(function, type)
     found = []
     for parameter in inspect.signature(function).parameters.values():
@@ -111,7 +111,7 @@ def options_of(function: Callable[..., Any], owner: str) -> tuple[Option, ...]:
         if parameter.default is inspect.Parameter.empty:
             raise UsageError(f"{owner}: option {parameter.name!r} needs a default")
         kind = _annotation(function, parameter)
-        option = Option(parameter.name, kind, parameter.default, documented.get(parameter.name, ""))
+        option = Option(parameter.name, kind, parameter.default, described.get(parameter.name, ""))
         found.append(option)
         option.checked(parameter.default, owner)
     return tuple(found)
@@ -135,7 +135,7 @@ def _globals(function: Callable[..., Any]) -> dict[str, Any]:
     return found
 
 
-def _documented(function: Callable[..., Any]) -> dict[str, str]:
+def documented(function: Callable[..., Any]) -> dict[str, str]:
     """Return the text on each parameter in the `Args:` of the docstring."""
     _, _, section = (inspect.getdoc(function) or "").partition("Args:\n")
     body = section.split("\n\n", 1)[0]

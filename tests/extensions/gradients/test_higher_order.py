@@ -28,7 +28,7 @@ NETWORKS = {
 def test_a_hessian_vector_product_is_the_change_of_the_gradient(name: str) -> None:
     target, step = {"perceptron": "w", "convolutions": "w", "attention": "q"}[name], 1e-5
     proto = parse(NETWORKS[name], opset=21)
-    first = get_pass("gradient", with_respect_to=[target], mode="higher_order")(proto)
+    first = get_pass("gradient", with_respect_to=[target], higher_order=True)(proto)
     second = get_pass(
         "gradient", of=[f"grad/{target}"], with_respect_to=[target], seed="input"
     )(first)  # fmt: skip

@@ -81,7 +81,7 @@ def test_a_product_with_the_hessian_is_the_change_of_the_gradient(family: str) -
     )
     proto = parse(text.replace("double", "float") if in_float else text, opset=23)
     names = [info.name for info in proto.graph.input if info.type.tensor_type.elem_type in (1, 11)]
-    first = get_pass("gradient", with_respect_to=names, mode="higher_order")(proto)
+    first = get_pass("gradient", with_respect_to=names, higher_order=True)(proto)
     grads = [f"grad/{name}" for name in names]
     second = get_pass("gradient", of=grads, with_respect_to=names, seed="input")(first)
     run = OnnxRuntime if family in ON_ONNXRUNTIME else Reference

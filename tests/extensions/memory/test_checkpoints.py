@@ -70,7 +70,7 @@ def test_no_pass_merges_the_copies(opt_level: int) -> None:
 
 def test_named_tensors_and_nodes_stay() -> None:
     stay = ["t8", "t16", "t24"]
-    cut = made(CHAIN, recompute=stay)
+    cut = made(CHAIN, stay=stay)
     # A square reads its operand, a Tanh its result, a MatMul its operand: all but the named.
     assert sorted(set(copies(cut))) == ["Identity", "MatMul", "Mul", "Tanh"]
     assert copies(cut).count("Tanh") == LAYERS - 3
@@ -79,16 +79,16 @@ def test_named_tensors_and_nodes_stay() -> None:
     labelled = CHAIN.replace("t8 = Tanh", "[block_1] t8 = Tanh").replace(
         "t16 = Tanh", "[block_2] t16 = Tanh"
     )
-    assert copies(made(labelled, recompute=["block_*", "t24"])) == copies(cut)
+    assert copies(made(labelled, stay=["block_*", "t24"])) == copies(cut)
 
 
 def test_what_is_computed_after_the_last_named_tensor_stays() -> None:
-    assert copies(made(CHAIN, recompute=["t12"])).count("Tanh") == 11
+    assert copies(made(CHAIN, stay=["t12"])).count("Tanh") == 11
 
 
 def test_an_entry_that_matches_nothing_is_an_error() -> None:
-    with pytest.raises(UsageError, match="recompute='t99' matches no tensor and no node"):
-        made(CHAIN, recompute=["t99"])
+    with pytest.raises(UsageError, match="stay='t99' matches no tensor and no node"):
+        made(CHAIN, stay=["t99"])
 
 
 def test_a_second_gradient_computes_copies_again_apart_from_the_first() -> None:
@@ -137,7 +137,7 @@ def test_random_nodes_and_nodes_with_bodies_run_once(because: str) -> None:
         "h12 = MatMul(t12, w)", f"{REMARKS[because]}  h12 = MatMul(e, w)"
     )
     with PassContext() as ctx:
-        cut = made(text, recompute=["t24"])
+        cut = made(text, stay=["t24"])
     assert because in [remark.reason for remark in ctx.remarks]
     assert not {"If", "RandomNormalLike"}.intersection(copies(cut))
     if "If" in text:
@@ -159,7 +159,7 @@ def test_loops_in_the_backward_pass_read_the_copies() -> None:
         "  e = Loop(n, c, t12) <body = b (int64 i, bool g, float[16,4] s) =>"
         " (bool o, float[16,4] z) { o = Identity(g)  z = Mul(s, k) }>  h12 = MatMul(e, w)",
     )
-    cut = made(text, recompute=["t24", "e"])
+    cut = made(text, stay=["t24", "e"])
     assert_same_bits(made(text), cut)
     assert "Mul" in copies(cut)
     feeds = random_feeds(cut)

@@ -112,7 +112,7 @@ def test_a_gradient_that_is_an_operand_gets_its_own_name() -> None:
 def test_a_hessian_vector_product_is_the_gradient_of_a_gradient() -> None:
     cubes = "(double[3] x) => (double y) <double e = {3}> {" \
         " p = Pow(x, e)  s = ReduceSum <keepdims = 0> (p)  y = Mul(s, s) }"  # fmt: skip
-    first = made(cubes, mode="higher_order")
+    first = made(cubes, higher_order=True)
     second = get_pass(PASS, of=["grad/x"], with_respect_to=["x"], seed="input")(first)
     assert isinstance(second, onnx.ModelProto)
     x, v = np.array([1.0, 2.0, -1.0]), np.array([0.5, -1.0, 2.0])
@@ -303,7 +303,7 @@ def test_a_rule_of_which_the_gradient_has_no_rule_is_refused_on_request() -> Non
     try:
         assert names(made(text).graph.output) == ["y", "grad/x"]
         with pytest.raises(NoGradient, match=r"\(com.microsoft::Gelu\) has no gradient"):
-            made(text, mode="higher_order")
+            made(text, higher_order=True)
     finally:
         GRADIENTS.remove("QuickGelu", "com.microsoft")
 

@@ -1,4 +1,8 @@
-"""`tiered backends [NAME]`: list the targets, or describe one.
+"""List the targets of --backend, or describe one.
+
+Examples:
+    tiered backends
+    tiered backends onnxruntime_cpu -v
 
 `--json` prints an array of {name, doc, api_version, digest, operators, shapes, layout}, or {name,
 error} for a plug-in that cannot be loaded; for NAME one object with its sources, limits, opset,
@@ -8,11 +12,14 @@ if it reduces the range of weights: how the installed onnxruntime adds 8-bit pro
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from rich.console import Console
 from rich.text import Text
 
+from tiered.cli.line.candidates import complete_backend
+from tiered.cli.line.declaration import Flags
+from tiered.cli.options import AsJson, Verbose
 from tiered.cli.output.plan import described_edit, print_edits
 from tiered.cli.output.tables import Cell, print_table
 from tiered.cli.output.terminal import print_json, printable, results
@@ -24,8 +31,19 @@ if TYPE_CHECKING:
     from tiered.targets import Backend
 
 
-def run_backends(name: str | None, *, as_json: bool, verbose: bool) -> None:
-    """Print a table of all backends, or describe one."""
+def backends(
+    name: Annotated[str | None, Flags(completes=complete_backend)] = None,
+    /,
+    *,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Print a table of all backends, or describe one.
+
+    Args:
+        name: A target, or its TOML file.
+        verbose: List the rules of each operator.
+    """
     from tiered.targets import backend_names, get_backend
 
     if name is not None:

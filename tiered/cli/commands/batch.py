@@ -1,4 +1,12 @@
-"""`tiered batch SOURCE... --out-dir DIR`: one command for many models.
+"""Optimise many models, each in a process of its own; a model that fails stops no other.
+
+Results are whole or absent, and recorded in a manifest: --resume goes on where a batch ended.
+
+Examples:
+    tiered batch models --out-dir optimised -O3 --jobs 4 --timeout 600
+    tiered batch 'exports/**/*.onnx' list.txt --out-dir optimised --resume
+    tiered batch verify optimised --against models --out-dir reports
+    tiered batch list.txt --out-dir shared/out -O3 --cluster tcp://head:8786
 
 Exit codes: 0 all done, 1 a model failed, 2 usage. `--json` prints a JSON object a line, with the
 fields of `tiered.extensions.fleet.result.Result`; the file of --results has the same.
@@ -6,291 +14,27 @@ fields of `tiered.extensions.fleet.result.Result`; the file of --results has the
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import Annotated
 
-from cyclopts import Parameter
-
-from tiered.cli.command_flags import CheckOptions, InspectOptions, ReadOptions, WriteOptions
-from tiered.cli.commands.optimize import check_options, print_planned, run_optimize
-from tiered.cli.commands.quantize import QuantizeOptions
-from tiered.cli.commands.verify import CompareOptions
-from tiered.cli.flags import Flag, OptimizeOptions, with_strip
-from tiered.cli.load_passes import load_passes
-from tiered.cli.output.fleet import BatchReport, print_results
-from tiered.cli.output.terminal import printable
-from tiered.cli.sizes import size_option
+from tiered.cli.batches import BatchOptions, optimized
+from tiered.cli.line.declaration import Flags
+from tiered.cli.options import OptimizeOptions
 from tiered.cli.watch import WatchOptions
-from tiered.cli.words import words_of
-from tiered.support.errors import ModelError, UsageError
-
-if TYPE_CHECKING:
-    from tiered.extensions.fleet import Command, Result
-
-_OWN: Final = ("out_dir", "json", "quiet", "verbose", "max_memory")
-"""Options of `tiered optimize` that concern the whole batch."""
-
-_ONE_MODEL: Final = ("output", "reproducer", "result_of")
-_ONE_MODEL_WATCH: Final = (
-    *("remarks", "time", "statistics", "trace", "html", "html_without_times"),
-    *("dump", "dump_weights", "print_before", "print_after", "diff"),
-)
-"""Options that print, or name a file, for one model."""
 
 
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
-class BatchOptions:
-    """How a batch runs."""
-
-    jobs: Annotated[int | None, Parameter(name=["--jobs", "-j"], show_default=False)] = None
-    """How many processes at most; by default one a processor, on a cluster all that it has."""
-    resume: Annotated[bool, Flag] = False
-    """Skip what the manifest of DIR lists as done with the same input, options and versions."""
-    timeout: Annotated[float | None, Parameter(show_default=False)] = None
-    """The seconds that one model may take."""
-    fail_fast: Annotated[bool, Parameter(negative="--keep-going")] = False
-    """Start no more models after the first failure; by default all models are tried."""
-    reproducers: str | None = None
-    """A folder for bundles of models that fail, crash, hang or exceed the memory."""
-    results: str | None = None
-    """A file for the results: .jsonl, or .parquet (needs tiered[fleet])."""
-    manifest: str | None = None
-    """The file that records what is done; by default tiered-batch.jsonl in DIR."""
-    cluster: str | None = None
-    """The Dask scheduler (tcp://...), or its scheduler file; needs tiered[fleet]."""
-
-
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
-class FolderOptions:
-    """Where a batch writes its reports, and what it prints."""
-
-    out_dir: Annotated[str | None, Parameter(show_default=False)] = None
-    """The folder for the results, each under the name of its model, and for the manifest."""
-    max_memory: Annotated[str | None, Parameter(show_default=False)] = None
-    """Limit of the memory of all processes together: 2GB, 50%."""
-    quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative=(), show_default=False)] = (
-        False
-    )
-    """Print only the table of failures."""
-
-
-def run_batch_optimize(
-    sources: Sequence[str], options: OptimizeOptions, watch: WatchOptions, batch: BatchOptions
+def batch(
+    *sources: Annotated[str, Flags("SOURCE")],
+    batch: BatchOptions,
+    options: OptimizeOptions,
+    watch: WatchOptions,
 ) -> int:
     """Optimise many models; return the exit code.
 
+    Args:
+        sources: Folders, globs, lists (.txt, one entry a line) and files; also URLs (s3://...).
+
     Raises:
         UsageError: options that do not go together.
     """
-    results = _optimized(sources, options, watch, batch)
+    results = optimized(sources, options, watch, batch)
     return 0 if all(result.ok for result in results) else 1
-
-
-def run_into_folder(
-    sources: Sequence[str], options: OptimizeOptions, watch: WatchOptions
-) -> int | None:
-    """Optimise models into the folder of --out-dir, several of them as a batch without a manifest.
-
-    Returns:
-        the exit code: that of the first model that failed.
-
-    Raises:
-        UsageError: options that do not go together.
-        ModelError: the folder cannot be made, or the only model cannot be read or written.
-    """
-    folder = options.out_dir
-    if folder is None:
-        shown = ", ".join(repr(printable(source)) for source in sources[:3])
-        more = ", ..." if len(sources) > 3 else ""
-        raise UsageError(
-            f"{len(sources)} files ({shown}{more}); expected MODEL and OUT. For several models "
-            "add the folder for their results: --out-dir DIR"
-        )
-    if options.output is not None:
-        raise UsageError("-o names one file and --out-dir a folder; use only one of them")
-    if options.result_of is not None:
-        raise UsageError("--result-of is for one result; leave it out with --out-dir")
-    if len(sources) == 1:
-        _one_into_folder(sources[0], folder, options, watch)
-        return None
-    with TemporaryDirectory(prefix="tiered-") as temporary:
-        batch = BatchOptions(
-            reproducers=options.reproducer, manifest=os.path.join(temporary, "manifest.jsonl")
-        )
-        whole = replace(options, reproducer=None)
-        results = _optimized(sources, whole, watch, batch)
-    codes = {result.source: 0 if result.ok else result.exit_code or 1 for result in results}
-    return next((code for code in map(codes.get, sources) if code), 0)
-
-
-def _one_into_folder(
-    source: str, folder: str, options: OptimizeOptions, watch: WatchOptions
-) -> None:
-    if not (options.dry_run or watch.print_pipeline):
-        check_options(options, watch)
-        try:
-            os.makedirs(folder, exist_ok=True)
-        except OSError as error:
-            raise ModelError(f"cannot make {printable(folder)!r}: {error.strerror}") from error
-    target = None if options.dry_run else os.path.join(folder, os.path.basename(source))
-    run_optimize(source, target, replace(options, out_dir=None), watch)
-
-
-def _optimized(
-    sources: Sequence[str], options: OptimizeOptions, watch: WatchOptions, batch: BatchOptions
-) -> list[Result]:
-    """Optimise many models and return the results; none for --print-pipeline."""
-    from tiered.extensions.fleet import Command
-
-    load_passes(options.load)
-    options = with_strip(options)
-    check_options(options, watch)
-    if watch.print_pipeline:
-        print_planned(options, watch)
-        return []
-    _check_batch_options(options, _ONE_MODEL)
-    _check_batch_options(watch, _ONE_MODEL_WATCH)
-    words = (*words_of(options, _OWN), *words_of(watch, ("config",)))
-    folder = FolderOptions(
-        out_dir=options.out_dir, max_memory=options.max_memory, quiet=options.quiet
-    )
-    command = Command("optimize", words)
-    if not options.dry_run:
-        return _results(sources, command, batch, folder, as_json=options.json)
-    with TemporaryDirectory(prefix="tiered-") as temporary:  # for the manifest
-        return _results(
-            sources, command, batch, replace(folder, out_dir=temporary), as_json=options.json
-        )
-
-
-def run_batch_quantize(
-    sources: Sequence[str],
-    options: QuantizeOptions,
-    write: WriteOptions,
-    batch: BatchOptions,
-    folder: FolderOptions,
-) -> int:
-    """Quantise many models; return the exit code.
-
-    Raises:
-        UsageError: options that do not go together.
-    """
-    from tiered.extensions.fleet import Command
-
-    _check_batch_options(write, ("output", "dry_run", "result_of"))
-    _check_batch_options(options, ("report",))
-    command = Command("quantize", (*words_of(options), *words_of(write, _OWN)))
-    whole = replace(folder, quiet=write.quiet)
-    return _run(sources, command, batch, whole, as_json=write.json)
-
-
-def run_batch_verify(
-    sources: Sequence[str],
-    against: str,
-    options: CompareOptions,
-    batch: BatchOptions,
-    folder: FolderOptions,
-    *,
-    as_json: bool,
-) -> int:
-    """Compare many models with those of equal names in a folder; return the exit code."""
-    from tiered.extensions.fleet import Command
-
-    _check_batch_options(options, ("html", "svg"))
-    command = Command("verify", words_of(options), against)
-    return _run(sources, command, batch, folder, as_json=as_json)
-
-
-def run_batch_report(
-    sources: Sequence[str],
-    name: Literal["check", "inspect"],
-    target: CheckOptions | InspectOptions,
-    options: ReadOptions,
-    batch: BatchOptions,
-    folder: FolderOptions,
-) -> int:
-    """Write what a command prints of each of many models; return the exit code."""
-    from tiered.extensions.fleet import Command
-
-    command = Command(name, (*words_of(target), *words_of(options, ("json",))))
-    return _run(sources, command, batch, folder, as_json=options.json)
-
-
-def _check_batch_options(options: object, names: Sequence[str]) -> None:
-    """Check that options for one model are not given.
-
-    Raises:
-        UsageError: one is.
-    """
-    defaults = type(options)()
-    for name in names:
-        if getattr(options, name) != getattr(defaults, name):
-            instead = "; use --reproducers DIR" if name == "reproducer" else ""
-            raise UsageError(f"--{name.replace('_', '-')} is for one model, not a batch{instead}")
-
-
-def _run(
-    sources: Sequence[str],
-    command: Command,
-    batch: BatchOptions,
-    folder: FolderOptions,
-    *,
-    as_json: bool,
-) -> int:
-    """Run a batch, print its results, and return the exit code."""
-    results = _results(sources, command, batch, folder, as_json=as_json)
-    return 0 if all(result.ok for result in results) else 1
-
-
-def _results(
-    sources: Sequence[str],
-    command: Command,
-    batch: BatchOptions,
-    folder: FolderOptions,
-    *,
-    as_json: bool,
-) -> list[Result]:
-    """Run a batch, print its results, and return them."""
-    from tiered.extensions.fleet import FleetOptions, run, submit
-    from tiered.extensions.fleet.tables import check_table, write_table
-
-    if folder.out_dir is None:
-        raise UsageError("a batch needs a folder for its results: --out-dir DIR")
-    if batch.results is not None:
-        check_table(batch.results)
-    options = FleetOptions(
-        jobs=batch.jobs,
-        timeout=batch.timeout,
-        max_memory=_memory(folder.max_memory),
-        resume=batch.resume,
-        fail_fast=batch.fail_fast,
-        reproducers=batch.reproducers,
-        manifest=batch.manifest,
-    )
-    given = sources, folder.out_dir, command, options
-    with BatchReport(is_quiet=folder.quiet) as report:
-        if batch.cluster is None:
-            results = run(*given, report)
-        else:
-            from tiered.extensions.fleet.cluster import connect
-
-            with connect(batch.cluster) as client:
-                results = submit(client, *given, report)
-    if batch.results is not None:
-        write_table(batch.results, results)
-    print_results(results, as_json=as_json, is_quiet=folder.quiet)
-    return results
-
-
-def _memory(given: str | None) -> int | None:
-    """Return the bytes of --max-memory."""
-    if given is None:
-        return None
-    from tiered.runtime.worker.limits import physical_memory
-
-    return size_option("--max-memory", given, physical_memory() or 0)

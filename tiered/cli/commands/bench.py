@@ -1,4 +1,12 @@
-"""`tiered bench A [B ...]`: the latency of models on onnxruntime, side by side.
+"""Measure the latency of a model on onnxruntime, or of several side by side.
+
+The models run alternately, each in a process of its own, in rounds of new processes. Start
+time, memory and file size are printed beside.
+
+Examples:
+    tiered bench before.onnx after.onnx
+    tiered bench before.onnx after.onnx --expect 'B<=0.9*A' --dim batch=1 --json
+    tiered bench in.onnx --threads 4 --runtime-level off --inputs feeds.npz
 
 With `--json`, one object; times are in seconds:
     provider, threads, runtime_level, clock, onnxruntime: how the models ran.
@@ -17,14 +25,12 @@ With `--json`, one object; times are in seconds:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from cyclopts import Parameter
-
-from tiered.cli.command_flags import Runs
 from tiered.cli.files import check_input
-from tiered.cli.flags import Flag, Names
+from tiered.cli.line.declaration import Flags
+from tiered.cli.measuring import Runs
+from tiered.cli.options import Json, Names
 from tiered.cli.output.tables import Number, print_table, seconds, size
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.shapes import parse_dims, parse_shapes
@@ -41,8 +47,6 @@ MODELS: Final = ("", "model", "latency", "interval", "runs", "start", "memory", 
 RATIOS: Final = ("", "model", "ratio to A", "interval", "verdict")
 
 
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
 class BenchOptions(Runs):
     """The options of `tiered bench`."""
 
@@ -50,18 +54,23 @@ class BenchOptions(Runs):
     """The time that passes, or only that of the processor (one thread, CPU)."""
     minutes: float = 2.0
     """Limit of the measurement; small models take seconds."""
-    runs: Annotated[int | None, Parameter(show_default=False)] = None
+    runs: int | None = None
     """Limit of the timed runs of each model."""
     rounds: int = 12
     """How many times each model is opened, at most; more give narrower intervals."""
     expect: Names = ()
     """Exit code 4 unless the whole interval of a ratio is within this: 'B<=0.9*A'. Repeatable."""
-    json: Annotated[bool, Flag] = False
-    """Print one JSON object on stdout instead of the tables."""
+    json: Json = False
 
 
-def run_bench(files: Sequence[str], options: BenchOptions) -> None:
+def bench(
+    first: Annotated[str, Flags("A")], /, *others: Annotated[str, Flags("B")], options: BenchOptions
+) -> None:
     """Measure the models of files, and print what was measured, also if it is interrupted.
+
+    Args:
+        first: The ONNX file to measure.
+        others: ONNX files with the same inputs, compared with A.
 
     Raises:
         UsageError: an option is wrong, or models take different inputs.
@@ -69,6 +78,7 @@ def run_bench(files: Sequence[str], options: BenchOptions) -> None:
         RuntimeFailure: onnxruntime does not open or run a model.
         TargetError: an expectation does not hold.
     """
+    files = [first, *others]
     shapes, dims = parse_shapes(options.input_shape), parse_dims(options.dim)
     for file in files:
         check_input(file)

@@ -1,4 +1,7 @@
-"""`tiered bisect MODEL` and `tiered replay DIR`: find the wrong rewrite, and replay a bundle.
+"""Find the first rewrite of the passes that makes a model wrong; exit code 3 if there is one.
+
+Examples:
+    tiered bisect in.onnx -O3 --reproducer bug
 
 With `--json`, `bisect` prints one object: wrong (whether anything is), and if so kind, pass,
 rewrite, rewrites, law, node, symptom, before, after, needs, runs, reproducer (the folder or null).
@@ -6,80 +9,64 @@ rewrite, rewrites, law, node, symptom, before, after, needs, runs, reproducer (t
 
 from __future__ import annotations
 
-import os
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
-
-from cyclopts import Parameter
+from typing import TYPE_CHECKING, Any
 
 from tiered.cli.commands.verify import NumericClass
 from tiered.cli.files import check_input, load_model
-from tiered.cli.flags import (
-    LEVELS,
+from tiered.cli.load_passes import load_passes, with_loads
+from tiered.cli.options import (
     BackendName,
     Disable,
-    Flag,
     InputShapes,
+    Json,
+    Level,
+    Load,
+    ModelFile,
     Names,
     Pipeline,
     Require,
-    split_names,
-    split_required,
+    Sampled,
 )
-from tiered.cli.load_passes import with_loads
 from tiered.cli.output.terminal import notes, print_json, printable, results
+from tiered.cli.pass_names import split_names, split_required
 from tiered.cli.shapes import parse_dims, parse_shapes, shapes_of_inputs
 from tiered.cli.watch import config_of
-from tiered.support.errors import PassNotFoundError, UsageError, VerificationError
+from tiered.support.errors import VerificationError
 
 if TYPE_CHECKING:
     from tiered.extensions.debug import Blame, Oracle, Subject
 
 
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
-class BisectOptions:
+class BisectOptions(Sampled):
     """The options of `tiered bisect`."""
 
-    opt_level: Annotated[int, Parameter(name=["--opt-level", "-O"])] = 2
-    """As for `tiered optimize`."""
+    opt_level: Level = 2
     disable: Disable = ()
-    """As for `tiered optimize`."""
     require: Require = ()
-    """As for `tiered optimize`."""
-    load: Names = ()
-    """As for `tiered optimize`: Python files or modules with passes of your own."""
+    load: Load = ()
     passes: Pipeline = None
-    """As for `tiered optimize`."""
     backend: BackendName = None
-    """As for `tiered optimize`."""
     edit: Names = ()
-    """As for `tiered optimize`."""
     input_shape: InputShapes = ()
     """As for `tiered optimize`; the original is the model with these shapes."""
     dim: Names = ()
     """As for `tiered optimize`, and `--input-shape`."""
     set: Names = ()
     """As for `tiered optimize`: a config option, NAME=VALUE."""
-    numerics: Annotated[NumericClass | None, Parameter(show_default=False)] = None
+    numerics: NumericClass | None = None
     """Allowed difference of the outputs, instead of the promises of the passes."""
-    inputs: Names = ()
-    """Inputs of the model: x.npy, feeds.npz or a folder; generated without any. Repeatable."""
-    seed: int = 0
-    """Seed of the generated inputs."""
     check: str | None = None
     """A command with exit code 0 for a correct model; {} is replaced by its file."""
-    interactions: Annotated[bool, Flag] = False
+    interactions: bool = False
     """Also find the other rewrites that the failure needs."""
     resume: str | None = None
     """A file that stores each result, to resume an interrupted search."""
     reproducer: str | None = None
     """A folder for a bundle that shows the failure; `tiered replay` runs it."""
-    json: Annotated[bool, Flag] = False
-    """Print one JSON object instead of text."""
+    json: Json = False
 
 
-def run_bisect(source: str, options: BisectOptions) -> None:
+def bisect(source: ModelFile, /, *, options: BisectOptions) -> None:
     """Print the first wrong rewrite of the passes.
 
     Raises:
@@ -87,8 +74,7 @@ def run_bisect(source: str, options: BisectOptions) -> None:
         RuntimeFailure: the model itself does not run.
         UsageError: a wrong name or option.
     """
-    if options.opt_level not in LEVELS:
-        raise UsageError(f"-O takes 0 to {max(LEVELS)}, not {options.opt_level}")
+    load_passes(options.load)
     required = split_required(options.require)
     settings: dict[str, Any] = {
         "opt_level": options.opt_level,
@@ -178,48 +164,3 @@ def _record(blame: Blame | None, folder: str | None) -> dict[str, Any]:
         "runs": blame.runs,
         "reproducer": folder,
     }
-
-
-def run_replay(folder: str) -> None:
-    """Run the bundle of a folder, and print whether it still fails.
-
-    Raises:
-        VerificationError: it does; or a process is lost again.
-        ModelError: the folder holds no bundle.
-        UsageError: the pass of the bundle is not known, and the bundle has no result of it.
-    """
-    from tiered.extensions.debug import load_bundle, replay
-    from tiered.extensions.debug.bundle import replayed_error
-    from tiered.extensions.fleet.crash_bundle import is_crash_bundle
-
-    if is_crash_bundle(folder):
-        _replay_crash(folder)
-        return
-    bundle = load_bundle(folder)
-    try:
-        found = replay(bundle)
-    except PassNotFoundError as error:
-        where = bundle.failure.pass_source
-        raise UsageError(
-            f"{error}; {where or 'a file'} defined it: load it with --load FILE"
-        ) from error
-    if found.fails:
-        raise replayed_error(found, bundle, os.path.normpath(folder))
-    results().print(printable(f"{folder}: {found.symptom}"), soft_wrap=True)
-
-
-def _replay_crash(folder: str) -> None:
-    """Run the command on which a process of a batch was lost.
-
-    Raises:
-        VerificationError: the process is lost again.
-    """
-    from tiered.extensions.fleet.crash_bundle import CrashBundle
-
-    bundle = CrashBundle.load(folder)
-    found = bundle.replay(folder)
-    if found.is_lost:
-        raise VerificationError(
-            f"{printable(folder)}: {found.symptom} (in the batch: {bundle.status})"
-        )
-    results().print(printable(f"{folder}: {found.symptom}"), soft_wrap=True)

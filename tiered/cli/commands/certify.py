@@ -1,4 +1,8 @@
-"""`tiered certify A B`: prove that two models compute the same, without a trace of what was done.
+"""Prove that two models compute the same; exit code 4 if that is not proved, 3 if it is wrong.
+
+Examples:
+    tiered certify before.onnx after.onnx
+    tiered certify before.onnx after.onnx --with certificate.json
 
 With `--json`, one object:
     before, after: the files.
@@ -16,31 +20,40 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-from cyclopts import Parameter
-
 from tiered.cli.files import check_input, load_model
+from tiered.cli.line.declaration import Flags
+from tiered.cli.options import AsJson
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.support.amounts import counted
 from tiered.support.errors import ModelError, TargetError, UsageError, VerificationError
+from tiered.support.records import Record
 
 if TYPE_CHECKING:
     from tiered.certify.sweep import Step, Swept
 
 
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
-class CertifyOptions:
+class CertifyOptions(Record):
     """The options of `tiered certify`."""
 
-    with_: Annotated[str | None, Parameter(name="--with", show_default=False)] = None
+    with_: Annotated[str | None, Flags("--with")] = None
     """A certificate of --certify=FILE.json: the files must be those that it names."""
 
 
-def run_certify(first: str, second: str, options: CertifyOptions, *, as_json: bool) -> None:
+def certify(
+    first: Annotated[str, Flags("A")],
+    second: Annotated[str, Flags("B")],
+    /,
+    *,
+    options: CertifyOptions,
+    as_json: AsJson = False,
+) -> None:
     """Prove that the models of two files compute the same, and print what was proved.
+
+    Args:
+        first: The ONNX file before.
+        second: The ONNX file after, made by any tool.
 
     Raises:
         VerificationError: a region was run, and differs.

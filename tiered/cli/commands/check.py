@@ -1,4 +1,7 @@
-"""`tiered check MODEL --backend NAME`: which nodes a target takes, and why not the others.
+"""Print the nodes that a target supports, and why it does not support the others.
+
+Examples:
+    tiered check in.onnx --backend npu.toml -O3 --dim batch=1
 
 With `--json` one object:
     model, backend, opt_level.
@@ -12,22 +15,22 @@ With `--json` one object:
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from rich.console import Console
 
-from tiered.cli.command_flags import CheckOptions, ReadOptions
-from tiered.cli.flags import LEVELS
-from tiered.cli.html import check_html
+from tiered.cli.line.candidates import complete_backend
+from tiered.cli.line.declaration import Flags
+from tiered.cli.options import Html, Level, ModelFile, Names, ReadOptions
 from tiered.cli.output.report_page import write_report
 from tiered.cli.output.summary import complaint_note
-from tiered.cli.output.tables import Number, print_table
+from tiered.cli.output.tables import print_table
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.shapes import load_shaped
 from tiered.pipeline.leftovers import fixing_options
 from tiered.support.amounts import counted
-from tiered.support.errors import TargetError, UsageError
-from tiered.support.pages.render import short
+from tiered.support.errors import TargetError
+from tiered.support.records import Record
 
 if TYPE_CHECKING:
     from tiered.pipeline.target import TargetCheck
@@ -38,7 +41,20 @@ FEW = 10
 EXAMPLES = 2
 
 
-def run_check(file: str, target: CheckOptions, options: ReadOptions) -> None:
+class CheckOptions(Record):
+    """The target of `tiered check`, and the passes that may help."""
+
+    backend: Annotated[str, Flags(completes=complete_backend)]
+    """The target: a name that `tiered backends` lists, or a TOML file."""
+    opt_level: Level = 2
+    """The level of the passes that may replace unsupported nodes."""
+    edit: Names = ()
+    """Change the pipeline of the target: 'drop a', 'after a: b,c'. Repeatable."""
+    html: Html = None
+    """Write the report as a page, with all rows."""
+
+
+def check(file: ModelFile, /, *, target: CheckOptions, options: ReadOptions) -> None:
     """Print which nodes of a model a target takes.
 
     Raises:
@@ -47,9 +63,6 @@ def run_check(file: str, target: CheckOptions, options: ReadOptions) -> None:
         TargetError: the target does not take the whole result of its pipeline.
     """
     backend, opt_level, edits = target.backend, target.opt_level, target.edit
-    if opt_level not in LEVELS:
-        raise UsageError(f"-O takes 0 to {max(LEVELS)}, not {opt_level}")
-    check_html(target.html)
     from tiered.context import PassContext
     from tiered.pipeline import pipeline_for
     from tiered.pipeline.target import check_target
@@ -61,13 +74,8 @@ def run_check(file: str, target: CheckOptions, options: ReadOptions) -> None:
         complaint = model.complaint() or ""
         progress.say("running the passes")
         check = check_target(model, edits=edits, opt_level=opt_level, backend=backend)
-    if target.html is not None:
-        name = os.path.basename(file)
-        write_report(
-            target.html,
-            f"tiered check {short(name)}",
-            lambda console: _print(console, name, opt_level, check, complaint, None),
-        )
+    given = os.path.basename(file), opt_level, check, complaint, None
+    write_report(target.html, "check", [file], lambda console: _print(console, *given))
     if options.json:
         print_json(_described(file, opt_level, check, complaint))
     else:
@@ -122,8 +130,14 @@ def _print_operators(console: Console, coverage: Coverage, limit: int | None) ->
             coverage.operators.items(), key=lambda item: (-refused[item[0]], -item[1], item[0])
         )
     ]
-    print_table(console, "The model as it is", ("operator", "nodes", "taken", ""), rows[:limit])
-    _print_rest(console, len(rows), limit)
+    print_table(
+        console,
+        "The model as it is",
+        ("operator", "nodes", "taken", ""),
+        rows,
+        limit=limit,
+        more="more rows",
+    )
     for refusal in coverage.model:
         console.print(printable(f"  the model itself: {refusal}"))
 
@@ -139,8 +153,7 @@ def _print_mended(console: Console, check: TargetCheck, limit: int | None) -> No
     ]
     if rows:
         headers = ("pass", "operator", "nodes", "reason")
-        print_table(console, "Fixed by passes", headers, rows[:limit])
-        _print_rest(console, len(rows), limit)
+        print_table(console, "Fixed by passes", headers, rows, limit=limit, more="more rows")
 
 
 def _print_gaps(console: Console, coverage: Coverage, limit: int | None) -> None:
@@ -151,8 +164,7 @@ def _print_gaps(console: Console, coverage: Coverage, limit: int | None) -> None
         for gap in coverage.gaps
     ]
     headers = ("operator", "nodes", "why not", "for example")
-    print_table(console, "Remaining", headers, rows[:limit])
-    _print_rest(console, len(rows), limit)
+    print_table(console, "Remaining", headers, rows, limit=limit, more="more rows")
     for refusal in coverage.model:
         console.print(printable(f"  the model itself: {refusal}"))
     if hint := _hint(coverage):
@@ -170,11 +182,6 @@ def _examples(gap: Gap, limit: int | None) -> str:
     shown = gap.nodes if limit is None else gap.nodes[:EXAMPLES]
     more = f", ... ({len(gap.nodes) - len(shown):,} more)" if len(gap.nodes) > len(shown) else ""
     return ", ".join(node.label for node in shown) + more
-
-
-def _print_rest(console: Console, count: int, limit: int | None) -> None:
-    if limit is not None and count > limit:
-        console.print(Number(f"  and {count - limit:,} more rows (-v lists them)"))
 
 
 # --- as JSON --------------------------------------------------------------------------------------

@@ -1,4 +1,12 @@
-"""`tiered diff A B`: what changed between any two models, made by any tool.
+"""Print what changed between two models: interface, operators, constants, nodes, names.
+
+Nothing is run. Nodes are matched by what they compute, by their neighbours and by names, so it
+works for the results of any tool.
+
+Examples:
+    tiered diff before.onnx after.onnx
+    tiered diff before.onnx after.onnx --html diff.html
+    tiered diff before.onnx after.onnx --exit-code --ignore properties,names
 
 With `--json`, one object:
     files: both, as typed. same: whether nothing differs. differs_in: what does, in words.
@@ -17,18 +25,16 @@ With `--json`, one object:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Final
 
-from cyclopts import Parameter
-
 from tiered.cli.files import check_input
-from tiered.cli.flags import Flag, Names
-from tiered.cli.html import check_html
+from tiered.cli.line.declaration import Flags
+from tiered.cli.options import Html, Json, Names, Verbose
 from tiered.cli.output.tables import print_table
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.support.amounts import counted
 from tiered.support.errors import TargetError, UsageError, did_you_mean
+from tiered.support.records import Record
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -41,38 +47,44 @@ _LONGEST: Final = 60
 """Characters of a cell without -v."""
 
 
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
-class DiffOptions:
+class DiffOptions(Record):
     """The options of `tiered diff`."""
 
-    exit_code: Annotated[bool, Flag] = False
+    exit_code: bool = False
     """Exit code 4 if the models differ, as for git diff."""
     ignore: Names = ()
     """What does not count for --exit-code: properties, interface, functions, constants, nodes,
     names, texts. Repeatable."""
-    html: Annotated[str | None, Parameter(show_default=False)] = None
+    html: Html = None
     """Write a page, with the nodes of each place before and after, side by side."""
-    json: Annotated[bool, Flag] = False
-    """Print one JSON object on stdout instead of the tables."""
-    verbose: Annotated[bool, Parameter(name=["--verbose", "-v"], negative=())] = False
+    json: Json = False
+    verbose: Verbose = False
     """Print all rows."""
 
 
-def run_diff(first: str, second: str, options: DiffOptions) -> None:
+def diff(
+    first: Annotated[str, Flags("A")],
+    second: Annotated[str, Flags("B")],
+    /,
+    *,
+    options: DiffOptions,
+) -> None:
     """Print what changed between the models of two files.
+
+    Args:
+        first: The ONNX file before.
+        second: The ONNX file after.
 
     Raises:
         UsageError: an option is wrong.
         ModelError: a file cannot be read, or the page cannot be written.
         TargetError: with --exit-code, they differ.
     """
-    check_html(options.html)
     check_input(first)
     check_input(second)
     with Progress(enabled=not options.json) as progress:
         progress.say(f"reading {printable(first)} and {printable(second)}")
-        from tiered.extensions.differences.diff import diff
+        from tiered.extensions.differences.diff import diff as difference_of
         from tiered.extensions.differences.result import PARTS
 
         ignored = [part.strip() for entry in options.ignore for part in entry.split(",")]
@@ -80,7 +92,7 @@ def run_diff(first: str, second: str, options: DiffOptions) -> None:
             if part not in PARTS:
                 hint = did_you_mean(part, PARTS) or f"; there are {', '.join(PARTS)}"
                 raise UsageError(f"--ignore: no part {part!r}{hint}")
-        found = diff(first, second)
+        found = difference_of(first, second)
     if options.html is not None:
         from tiered.extensions.differences.page import difference_page
         from tiered.support.pages.render import write_page
@@ -101,11 +113,9 @@ def _print(console: Console, found: Difference, limit: int | None) -> None:
     for title, headers, rows, totals in table_rows(found):
         shown = [
             [_cut(cell) if isinstance(cell, str) and limit else cell for cell in row]
-            for row in rows[:limit]
+            for row in rows
         ]
-        print_table(console, title, headers, shown, totals)
-        if len(rows) > len(shown):
-            console.print(f"  and {len(rows) - len(shown):,} more (-v lists them)")
+        print_table(console, title, headers, shown, totals, limit=limit)
     if not found.is_same:
         console.print()
         console.print(

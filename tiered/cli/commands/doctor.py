@@ -1,4 +1,11 @@
-"""`tiered doctor MODEL [--backend NAME]`: what makes a model legal on a target, smaller, faster.
+"""Print the shortest list of commands that makes a model legal on a target, smaller, faster.
+
+Each is tried in memory: dims, versions, quantisation, integers, precision, cutting. The table
+says what each gains. Exit code 4 if nothing makes any part of the model legal.
+
+Examples:
+    tiered doctor in.onnx --backend npu.toml --inputs samples
+    tiered doctor in.onnx
 
 With `--json` one object:
     model, backend: null for any runtime.
@@ -18,13 +25,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tiered.cli.command_flags import DoctorOptions
 from tiered.cli.files import check_input, load_model
-from tiered.cli.flags import LEVELS
+from tiered.cli.options import BackendName, Json, Level, ModelFile, Names, Verbose
 from tiered.cli.output.tables import Number, change, print_table, size
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.support.amounts import counted
-from tiered.support.errors import TargetError, UsageError
+from tiered.support.errors import TargetError
+from tiered.support.records import Record
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -36,16 +43,31 @@ FEW = 5
 """Rows of reasons without -v."""
 
 
-def run_doctor(file: str, options: DoctorOptions) -> None:
+class DoctorOptions(Record):
+    """The options of `tiered doctor`."""
+
+    backend: BackendName = None
+    """The target: a name that `tiered backends` lists, or a TOML file; any runtime by default."""
+    opt_level: Level = 3
+    """The level of the passes that are tried."""
+    inputs: Names = ()
+    """Samples, for what quantises: x.npy, feeds.npz or a folder; generated without any."""
+    json: Json = False
+    verbose: Verbose = False
+    """List all reasons."""
+
+
+def doctor(file: ModelFile, /, *, options: DoctorOptions) -> None:
     """Print what makes the model of a file legal on a target, smaller and faster.
+
+    Args:
+        file: The ONNX file to read; nothing is written.
 
     Raises:
         UsageError: a wrong option.
         ModelError: the file cannot be read.
         TargetError: nothing makes any part of it legal.
     """
-    if options.opt_level not in LEVELS:
-        raise UsageError(f"-O takes 0 to {max(LEVELS)}, not {options.opt_level}")
     check_input(file)
     with Progress(enabled=not options.json) as progress:
         from tiered.extensions.preparation.doctor import diagnose
@@ -120,9 +142,7 @@ def _share(coverage: Coverage) -> str:
 def _print_gaps(console: Console, title: str, coverage: Coverage, limit: int | None) -> None:
     rows = [(gap.operator, len(gap.nodes), "; ".join(gap.reasons)) for gap in coverage.gaps]
     if rows:
-        print_table(console, title, ("operator", "nodes", "reason"), rows[:limit])
-    if limit is not None and len(rows) > limit:
-        console.print(f"  and {len(rows) - limit:,} more (-v lists them)")
+        print_table(console, title, ("operator", "nodes", "reason"), rows, limit=limit)
 
 
 def _print_commands(console: Console, found: Diagnosis) -> None:
@@ -162,8 +182,6 @@ def _print_suggestions(console: Console, found: Diagnosis) -> None:
         )
         for each in found.suggestions
     ]
-    print_table(
-        console, "Smaller, faster", ("beside that", "nodes", "bytes", "costs"), rows
-    )
+    print_table(console, "Smaller, faster", ("beside that", "nodes", "bytes", "costs"), rows)
     for each in found.suggestions:
         console.print(printable(f"  {each.line}"), soft_wrap=True)

@@ -1,4 +1,8 @@
-"""`tiered explain MODEL PASS`: why a pass fires or does not fire, node by node.
+"""Explain node by node why a pass fires or does not fire, without changing the model.
+
+Examples:
+    tiered explain in.onnx fuse_gelu
+    tiered explain in.onnx fuse_gelu --after default --node /mlp/Mul
 
 `--json` prints one object:
     pass, opt_level, backend; runs, reason: whether `tiered optimize` runs the pass, and why (not).
@@ -11,14 +15,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from rich.console import Console
 
-from tiered.cli.command_flags import ReadOptions
 from tiered.cli.files import run_first
-from tiered.cli.flags import LEVELS, level_set
+from tiered.cli.line.candidates import complete_pass
+from tiered.cli.line.declaration import Flags
+from tiered.cli.load_passes import load_passes
+from tiered.cli.options import BackendName, Level, Load, ModelFile, ReadOptions
 from tiered.cli.output.terminal import Progress, print_json, printable, results
+from tiered.cli.pass_names import level_set
 from tiered.cli.shapes import load_shaped
 from tiered.support.errors import UsageError, did_you_mean
 
@@ -38,26 +45,34 @@ LONG = 240
 """Characters of a reason without -v."""
 
 
-def run_explain(
-    file: str,
-    name: str,
+def explain(
+    file: ModelFile,
+    name: Annotated[str, Flags("PASS", completes=complete_pass)],
+    /,
     *,
-    node: str | None,
-    after: str,
-    opt_level: int,
-    backend: str | None,
+    node: str | None = None,
+    after: str = "",
+    load: Load = (),
+    opt_level: Level = 2,
+    backend: BackendName = None,
     options: ReadOptions,
 ) -> None:
     """Print the verdict of a pass on the nodes of a model, at a level and for a target.
 
+    Args:
+        name: A pass, optionally with options and scope: 'fold_constant{max_growth=0}'.
+        node: Only this node, with the matched part before the first failed condition.
+        after: Passes to run first: 'default', 'a,b,fix(c,d)'.
+        opt_level: The level, as for `tiered optimize`.
+        backend: The target, as for optimize: a name or a TOML file; portable by default.
+
     Raises:
         UsageError: it is a pipeline, there is no such level, backend or node.
     """
+    load_passes(load)
     from tiered.context import PassContext
     from tiered.pipeline import parse_pipeline
 
-    if opt_level not in LEVELS:
-        raise UsageError(f"-O takes 0 to {max(LEVELS)}, not {opt_level}")
     context = PassContext.isolated(level_set(opt_level), backend=backend)
     pass_, before = _one_pass(name), parse_pipeline(after)
     decision = _decision(pass_, context)
@@ -157,9 +172,7 @@ def _by_run(pass_: Pass, model: Model, context: PassContext) -> list[Explanation
     ]
 
 
-def _only(
-    found: Sequence[Explanation], name: str, model: Model, pass_: Pass
-) -> list[Explanation]:
+def _only(found: Sequence[Explanation], name: str, model: Model, pass_: Pass) -> list[Explanation]:
     chosen = [entry for entry in found if entry.node == name]
     if chosen:
         return chosen

@@ -1,58 +1,41 @@
-"""`tiered extract MODEL OUT`: the part of a model between named tensors.
+"""Write the part of a model between tensors, with the weights that it needs.
+
+Examples:
+    tiered extract in.onnx part.onnx --from /layer1/Relu_output_0 --to logits
+    tiered extract in.onnx head.onnx --to hidden --verify
 
 It is the pass `extract`, run as `tiered optimize --passes` does.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated
 
-from cyclopts import Parameter
-
-from tiered.cli.command_flags import WriteOptions
-from tiered.cli.commands.optimize import write_result
+from tiered.cli.line.declaration import Flags
+from tiered.cli.line.pass_options import OfPass, PassOptions
+from tiered.cli.optimizing import write_result
+from tiered.cli.options import ModelFile, OutFile, WriteOptions
 from tiered.support.errors import UsageError
 
-Tensors = Annotated[tuple[str, ...], Parameter(negative=(), show_default=False)]
+FROM = ("--from", "--inputs-from", "--input-names", "--in-names")
+TO = ("--to", "--output-names", "--out-names", "--outputs")
+Extract = Annotated[
+    PassOptions,
+    OfPass("extract", inputs=Flags(*FROM, splits=True), outputs=Flags(*TO, splits=True)),
+]
 
 
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
-class ExtractOptions:
-    """The options of `tiered extract`."""
-
-    from_: Annotated[
-        Tensors, Parameter(name=["--from", "--inputs-from", "--input-names", "--in-names"])
-    ] = ()
-    """Tensors that become the inputs: a,b or --from a --from b. By default the model's inputs."""
-    to: Annotated[
-        Tensors, Parameter(name=["--to", "--output-names", "--out-names", "--outputs"])
-    ] = ()
-    """Tensors that become the outputs. By default the model's outputs that depend on --from."""
-
-
-def run_extract(source: str, out: str | None, options: ExtractOptions, write: WriteOptions) -> None:
-    """Extract a part of the model of a file according to the options.
+def extract(
+    source: ModelFile, out: OutFile = None, /, *, options: Extract, write: WriteOptions
+) -> None:
+    """Extract a part of the model of a file: the pass `extract`.
 
     Raises:
         UsageError: no tensor is named, or there is no such tensor.
         VerificationError: the part computes something else; nothing is written.
     """
-    from tiered.pipeline import get_pass
-
-    first, last = _names(options.from_), _names(options.to)
-    if not first and not last:
+    sides = {"from": options["inputs"], "to": options["outputs"]}
+    if not any(sides.values()):
         raise UsageError("nothing to extract: type --from TENSOR, --to TENSOR, or both")
-    passes = get_pass("extract", inputs=first, outputs=last).text
-    write_result(source, out, write.with_passes(passes), _what(first, last))
-
-
-def _names(given: tuple[str, ...]) -> list[str]:
-    """Return the names of a repeatable option; a name may have a comma if it is the only one."""
-    return [name for entry in given for name in entry.split(",") if name]
-
-
-def _what(first: list[str], last: list[str]) -> str:
-    sides = (("from", first), ("to", last))
-    return " ".join(f"{word} {', '.join(names)}" for word, names in sides if names)
+    what = " ".join(f"{word} {', '.join(names)}" for word, names in sides.items() if names)
+    write_result(source, out, write.with_passes(options.pass_()), what)

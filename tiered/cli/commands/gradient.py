@@ -1,66 +1,42 @@
-"""`tiered gradient MODEL OUT`: a model with the gradients of its outputs as further outputs.
+"""Write a model that also returns the gradients of its outputs, in standard operators.
+
+Examples:
+    tiered gradient in.onnx out.onnx --of loss --wrt w1 --wrt 'layer.*'
+    tiered gradient in.onnx out.onnx --seed input --verify
 
 It is the pass `gradient`, run as `tiered optimize --passes` does.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated
 
-from cyclopts import Parameter
+from tiered.cli.line.declaration import Flags
+from tiered.cli.line.pass_options import OfPass, PassOptions
+from tiered.cli.optimizing import write_result
+from tiered.cli.options import ModelFile, OutFile, WriteOptions
 
-from tiered.cli.command_flags import WriteOptions
-from tiered.cli.commands.optimize import write_result
-from tiered.cli.flags import Flag, Names
-
-
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
-class GradientOptions:
-    """The options of `tiered gradient`."""
-
-    of: Names = ()
-    """The values to differentiate: loss, or a,b. By default the only output. Repeatable."""
-    wrt: Annotated[Names, Parameter(name=["--wrt", "--with-respect-to"])] = ()
-    """Inputs and weights, with wildcards: 'w1,layer.*'. By default all float inputs. Repeatable."""
-    seed: Literal["none", "ones", "input"] = "none"
-    """What the elements of a value are multiplied by: none if it is a single number, ones, or an
-    input seed/NAME."""
-    stop_at: Names = ()
-    """Nodes and values that count as constants. Repeatable."""
-    higher_order: bool = False
-    """Check that the gradients can be differentiated again."""
-    recompute: Annotated[bool, Flag] = False
-    """Compute tensors of the forward pass again in the backward pass: a lower peak of memory."""
-    stay: Names = ()
-    """Tensors and nodes, with wildcards, that --recompute does not compute again: 'layer*.out'.
-    Without any, it cuts where the peak is lowest. Repeatable."""
+Gradient = Annotated[
+    PassOptions,
+    OfPass(
+        "gradient",
+        of=Flags(splits=True),
+        with_respect_to=Flags("--wrt", "--with-respect-to", splits=True),
+        stop_at=Flags(splits=True),
+        stay=Flags(splits=True),
+        higher_order=Flags(off="--no-higher-order"),
+    ),
+]
 
 
-def run_gradient(
-    source: str, out: str | None, options: GradientOptions, write: WriteOptions
+def gradient(
+    source: ModelFile, out: OutFile = None, /, *, options: Gradient, write: WriteOptions
 ) -> None:
-    """Append gradients to the model of a file according to the options.
+    """Append gradients to the model of a file: the pass `gradient`.
 
     Raises:
         UsageError: there is no such value.
         NoGradient: a node between has no gradient.
     """
-    from tiered.pipeline import get_pass
-
-    passes = get_pass(
-        "gradient",
-        of=_names(options.of),
-        with_respect_to=_names(options.wrt),
-        seed=options.seed,
-        stop_at=_names(options.stop_at),
-        mode="higher_order" if options.higher_order else "first_order",
-        recompute=_names(options.stay) or options.recompute,
-    ).text
-    of = f" of {', '.join(_names(options.of))}" if options.of else ""
-    write_result(source, out, write.with_passes(passes), f"gradients{of}")
-
-
-def _names(given: tuple[str, ...]) -> list[str]:
-    return [name for entry in given for name in entry.split(",") if name]
+    of = f" of {', '.join(options['of'])}" if options["of"] else ""
+    write_result(source, out, write.with_passes(options.pass_()), f"gradients{of}")

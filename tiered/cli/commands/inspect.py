@@ -1,4 +1,8 @@
-"""`tiered inspect MODEL`: the contents of a model.
+"""Print the contents of a model, without changing it.
+
+Examples:
+    tiered inspect in.onnx -v
+    tiered inspect in.onnx --backend npu.toml
 
 `--json` prints one object: the fields of `tiered.cli.facts.ModelFacts`.
 """
@@ -6,15 +10,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from rich.console import Console
 
-from tiered.cli.command_flags import InspectOptions, ReadOptions
 from tiered.cli.facts import ModelFacts, gather_facts
-from tiered.cli.html import check_html
+from tiered.cli.line.declaration import Flags
+from tiered.cli.options import BackendName, Html, ModelFile, ReadOptions
 from tiered.cli.output.report_page import write_report
 from tiered.cli.output.summary import complaint_note, overridable_note
 from tiered.cli.output.tables import print_table, size
@@ -22,7 +25,7 @@ from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.shapes import load_shaped
 from tiered.pipeline.leftovers import fixing_hint
 from tiered.support.amounts import counted
-from tiered.support.pages.render import short
+from tiered.support.records import Record
 
 if TYPE_CHECKING:
     from tiered.targets import Backend
@@ -31,26 +34,33 @@ FEW = 10
 """Rows of a table without -v."""
 
 
-def run_inspect(file: str, target: InspectOptions, options: ReadOptions) -> None:
+class InspectOptions(Record):
+    """The target of `tiered inspect`, and what else it shows."""
+
+    backend: BackendName = None
+    """Count the unsupported nodes of each operator on this target."""
+
+    integers: Annotated[bool, Flags(off="--no-integers")] = False
+    """List the tensors that hold integers of few bits only: int3, uint5, bipolar."""
+
+    html: Html = None
+    """Write the report as a page, with all rows."""
+
+
+def inspect(file: ModelFile, /, *, target: InspectOptions, options: ReadOptions) -> None:
     """Print the contents of the model of a file.
 
     Raises:
         UsageError: a wrong name or option.
         ModelError: the file cannot be read.
     """
-    check_html(target.html)
     backend = _backend(target.backend)
     with Progress() as progress:
         model = load_shaped(file, options, progress)
         facts = gather_facts(model, file, backend, integers=target.integers)
     limit = None if options.verbose else FEW
-    if target.html is not None:
-        name = os.path.basename(file)
-        write_report(
-            target.html,
-            f"tiered inspect {short(name)}",
-            lambda console: _print(console, replace(facts, file=name), target, None),
-        )
+    given = replace(facts, file=os.path.basename(file)), target, None
+    write_report(target.html, "inspect", [file], lambda console: _print(console, *given))
     if options.json:
         print_json(asdict(replace(facts, tensors=facts.tensors[:limit])))
         return
@@ -118,8 +128,7 @@ def _print_operators(console: Console, facts: ModelFacts, limit: int | None) -> 
     ]
     title = f"{counted(facts.nodes, 'node')}, {counted(len(names), 'operator')}"
     headers = ["operator", *kinds, *([] if target is None else [f"not taken by {target.name}"])]
-    print_table(console, title, headers, rows[:limit])
-    _print_rest(console, rows, limit)
+    print_table(console, title, headers, rows, limit=limit)
     if target is not None:
         said = f"{target.name} takes {target.taken:,} of {counted(target.nodes, 'node')}"
         console.print(printable(f"{said}; `tiered check` says why not the others"))
@@ -135,19 +144,11 @@ def _print_weights(console: Console, facts: ModelFacts, limit: int | None) -> No
     print_table(console, title, ("dtype", "tensors", "elements", "size"), rows)
     largest = [(tensor.name, tensor.type, size(tensor.bytes)) for tensor in facts.tensors]
     if largest:
-        print_table(console, "Largest tensors", ("tensor", "type", "size"), largest[:limit])
-        _print_rest(console, largest, limit)
+        print_table(console, "Largest tensors", ("tensor", "type", "size"), largest, limit=limit)
     console.print(f"types known after inference: {facts.typed:,} of {facts.values:,} values")
 
 
 def _print_integers(console: Console, facts: ModelFacts, limit: int | None) -> None:
     rows = [(row.name, row.type, row.integers, f"{row.low}..{row.high}") for row in facts.integers]
     title = f"{counted(len(rows), 'tensor')} of integers of few bits"
-    print_table(console, title, ("tensor", "type", "integers", "range"), rows[:limit])
-    _print_rest(console, rows, limit)
-
-
-def _print_rest(console: Console, rows: Iterable[object], limit: int | None) -> None:
-    hidden = 0 if limit is None else max(0, len(list(rows)) - limit)
-    if hidden:
-        console.print(f"  and {hidden:,} more (-v lists them)")
+    print_table(console, title, ("tensor", "type", "integers", "range"), rows, limit=limit)

@@ -1,4 +1,9 @@
-"""`tiered layout MODEL`: the cost of Transposes, the possible saving, and why others must stay.
+"""Print the cost of Transposes, which ones can be removed, and what blocks the others.
+
+A dynamic dim counts as 16.
+
+Examples:
+    tiered layout in.onnx --after default --dim batch=8
 
 `--json` prints one object: the fields of `tiered.LayoutReport`, nested as they are there.
 """
@@ -15,9 +20,8 @@ from tiered import (
     parse_pipeline,
     pipeline_for,
 )
-from tiered.cli.command_flags import ReadOptions
 from tiered.cli.files import run_first
-from tiered.cli.html import check_html
+from tiered.cli.options import BackendName, Html, ModelFile, ReadOptions
 from tiered.cli.output.tables import print_table, size
 from tiered.cli.output.terminal import Progress, print_json, results
 from tiered.cli.shapes import load_shaped
@@ -27,21 +31,26 @@ FEW = 20
 """Rows of a table without -v."""
 
 
-def run_layout(
-    file: str,
+def layout(
+    file: ModelFile,
+    /,
     *,
-    after: str,
-    backend: str | None,
-    html: str | None,
+    after: str = "",
+    backend: BackendName = None,
+    html: Html = None,
     options: ReadOptions,
 ) -> None:
     """Print the report on the model of a file.
+
+    Args:
+        after: Passes to run first: 'default', 'a,b,fix(c,d)'.
+        backend: The target; `--after default` runs its pipeline.
+        html: Write a page that lists the Transposes, their costs, and the nodes that block them.
 
     Raises:
         UsageError: a wrong name or option.
         ModelError: a file cannot be read or written, or the model does not work with the shapes.
     """
-    check_html(html)
     context = PassContext.isolated(opt_level=3, disabled=["convert_layout"], backend=backend)
     is_default = after == "default"
     first = pipeline_for(context.backend) if is_default else parse_pipeline(after)
@@ -76,6 +85,4 @@ def _print(report: LayoutReport, limit: int | None) -> None:
     ]
     if left:
         headers = ("name", "perm", "bytes", "blocked above by", "blocked below by")
-        print_table(console, "Transposes that stay", headers, left[:limit])
-    if limit is not None and len(left) > limit:
-        console.print(f"  and {len(left) - limit:,} more (-v lists them)")
+        print_table(console, "Transposes that stay", headers, left, limit=limit)

@@ -1,4 +1,10 @@
-"""`tiered memory MODEL`: the bytes of tensors alive at each node, and the peak.
+"""Print how many bytes of tensors are alive at the peak, where it is, and what is alive there.
+
+Constants are counted apart. Inputs are alive all the time.
+
+Examples:
+    tiered memory in.onnx --dim batch=8
+    tiered memory in.onnx --svg memory.svg --json
 
 `--json` prints one object: the fields of `MemoryPlan`, with `peak`, `peak_at` and `formula`, the
 bytes at the peak as a polynomial in the dynamic dims, or null.
@@ -11,37 +17,41 @@ import os
 from rich.console import Console
 
 from tiered import get_pass
-from tiered.cli.command_flags import ReadOptions
 from tiered.cli.files import check_output
-from tiered.cli.html import check_html
+from tiered.cli.options import Html, ModelFile, ReadOptions
 from tiered.cli.output.report_page import write_report
 from tiered.cli.output.tables import print_table, size
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.shapes import load_shaped
 from tiered.extensions.memory import MemoryPlan, memory_line, memory_plan, memory_svg, peak_formula
-from tiered.support.pages.render import short
 from tiered.support.whole_files import write_text
 
 FEW = 10
 """Rows of the table without -v."""
 
 
-def run_memory(
-    file: str,
+def memory(
+    file: ModelFile,
+    /,
     *,
-    default_dim: int,
-    in_place: bool,
-    svg: str | None,
-    html: str | None,
+    default_dim: int = 16,
+    in_place: bool = True,
+    svg: str | None = None,
+    html: Html = None,
     options: ReadOptions,
 ) -> None:
     """Print the memory plan of the model of a file.
+
+    Args:
+        default_dim: The size of a dynamic dim without --dim.
+        in_place: Elementwise operators write over operands, and reshapes take no memory.
+        svg: A file for the curve.
+        html: Write a page with the curve and all tensors at the peak.
 
     Raises:
         UsageError: a wrong option.
         ModelError: the file cannot be read, or does not work with the shapes.
     """
-    check_html(html)
     if svg is not None:
         check_output(file, svg)
     with Progress() as progress:
@@ -54,19 +64,13 @@ def run_memory(
         formula = None if found is None else str(found)
     if svg is not None:
         write_text(svg, memory_svg(plan, f"{os.path.basename(file)}: bytes alive at each node"))
-    if html is not None:
-        name = os.path.basename(file)
-        charts = {"Bytes alive at each node": memory_svg(plan)}
-        write_report(
-            html,
-            f"tiered memory {short(name)}",
-            lambda console: _print(console, plan, default_dim, formula, None),
-            charts,
-        )
+    charts = {} if html is None else {"Bytes alive at each node": memory_svg(plan)}
+    given = plan, default_dim, formula
+    write_report(html, "memory", [file], lambda console: _print(console, *given, None), charts)
     if options.json:
         print_json({**_as_json(plan), "formula": formula})
     else:
-        _print(results(), plan, default_dim, formula, None if options.verbose else FEW)
+        _print(results(), *given, None if options.verbose else FEW)
 
 
 def _as_json(plan: MemoryPlan) -> dict[str, object]:
@@ -92,11 +96,11 @@ def _print(
             console.print(printable(f"bytes there: {formula}"), soft_wrap=True)
         console.print(memory_line(plan))
     alive = plan.alive_at(plan.peak_at)
-    rows = [(each.name, size(each.nbytes), each.last - each.first) for each in alive[:limit]]
+    rows = [(each.name, size(each.nbytes), each.last - each.first) for each in alive]
     if rows:
-        print_table(console, "Alive at the peak", ("tensor", "bytes", "nodes long"), rows)
-    if limit is not None and len(alive) > limit:
-        console.print(f"  and {len(alive) - limit:,} more (-v lists them)")
+        print_table(
+            console, "Alive at the peak", ("tensor", "bytes", "nodes long"), rows, limit=limit
+        )
     if plan.assumed:
         named = ", ".join(name or "one without a name" for name in plan.assumed)
         console.print(

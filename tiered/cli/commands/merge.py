@@ -1,50 +1,60 @@
-"""`tiered merge A B [C ...] OUT`: outputs of one model become inputs of another."""
+"""Write models as one: outputs of A become inputs of B, outputs of both inputs of a third.
+
+Opsets, functions and names are reconciled; inputs of equal name and type are one input.
+
+Examples:
+    tiered merge encoder.onnx decoder.onnx out.onnx
+    tiered merge a.onnx b.onnx out.onnx --map features=x --prefix b_ --verify
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-from cyclopts import Parameter
-
-from tiered.cli.command_flags import WriteOptions
-from tiered.cli.commands.optimize import check_options, check_target, save_marked
-from tiered.cli.files import check_data_files, choose_output, load_model
-from tiered.cli.flags import Flag, Names
+from tiered.cli.files import load_model
+from tiered.cli.line.declaration import Flags
+from tiered.cli.options import Names, WriteOptions
 from tiered.cli.output.terminal import Progress, print_json, printable, results
-from tiered.cli.source_mark import joined_mark, source_mark, write_mark
-from tiered.cli.watch import WatchOptions
+from tiered.cli.source_mark import write_mark
+from tiered.cli.writing import Goal
 from tiered.support.amounts import counted
 from tiered.support.errors import UsageError
+from tiered.support.records import Record
 
 if TYPE_CHECKING:
     from tiered.graph import Model
     from tiered.pipeline.compose.connections import Connections
 
 
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
-class MergeOptions:
+class MergeOptions(Record):
     """The options of `tiered merge`."""
 
-    map: Annotated[Names, Parameter(name=["--map", "--io-map", "--connect"])] = ()
+    map: Annotated[Names, Flags("--map", "--io-map", "--connect")] = ()
     """Connect an output of A with an input of B: out=in. Repeatable, also for one output and
     several inputs. By default those of equal name; names is the same, and connects nothing if
     there are none."""
-    prefix: Annotated[str, Parameter(show_default=False)] = ""
+    prefix: str = ""
     """A prefix for the names of B that are not connected."""
-    keep: Annotated[bool, Flag] = False
+    keep: bool = False
     """Connected outputs of A stay outputs."""
 
 
-def run_merge(files: Sequence[str], options: MergeOptions, write: WriteOptions) -> None:
+def merge(
+    first: Annotated[str, Flags("A")],
+    second: Annotated[str, Flags("B")],
+    /,
+    *more: Annotated[str, Flags("OUT")],
+    options: MergeOptions,
+    write: WriteOptions,
+) -> None:
     """Merge the models of files.
 
     Args:
-        files: two models or more, and last the file to write unless -o names it.
-        options: what connects the models.
-        write: how to write the result.
+        first: The ONNX file with the first model.
+        second: The ONNX file with the model that reads its outputs.
+        more: Further models, and last the file to write: A B C OUT; with -o models only. OUT is
+            optional with --dry-run and --json.
 
     Raises:
         UsageError: there is no such output or input, or nothing connects.
@@ -53,21 +63,15 @@ def run_merge(files: Sequence[str], options: MergeOptions, write: WriteOptions) 
     """
     if write.result_of is not None:
         raise UsageError("--result-of has no effect: the result is one of several models")
+    files = [first, second, *more]
     has_out = write.output is None and len(files) > 2
     sources, out = (files[:-1], files[-1]) if has_out else (files, None)
-    target = choose_output(out, write.output, may_lack=write.dry_run or write.json)
-    settings = write.with_passes("final_check")
-    check_options(settings, WatchOptions())
+    goal = Goal.of(sources[0], out, write.with_passes("final_check"), *sources[1:])
     connect = _connections(options.map)
     if len(sources) > 2 and (isinstance(connect, dict) or options.prefix):
         raise UsageError("--map OUT=IN and --prefix are for two models; merge them two by two")
     models = [load_model(file) for file in sources]
-    mark = None
-    if target is not None:
-        check_target(sources[0], target, settings, *sources[1:])
-        for model in models:
-            check_data_files(model, target)
-        mark = joined_mark(*map(source_mark, models, sources))
+    mark = goal.mark(*models)
     from tiered.pipeline.compose.merge import merged_model
 
     with Progress(enabled=not write.quiet) as progress:
@@ -85,10 +89,10 @@ def run_merge(files: Sequence[str], options: MergeOptions, write: WriteOptions) 
 
             progress.say("running the models")
             check_merged(before, made, names, write.inputs)
-        if target is not None and mark is not None and not write.dry_run:
+        if mark is not None and goal.written is not None:
             write_mark(made, mark)
-            save_marked(made, target, mark, settings)
-    record = _record(sources, None if write.dry_run else target, made)
+            goal.save(made, mark)
+    record = _record(sources, goal.written, made)
     record["verified"] = bool(before)
     if write.json:
         print_json(record)

@@ -1,4 +1,7 @@
-"""`tiered new FOLDER/NAME`: an empty pass and its failing test.
+"""Write a skeleton of a pass and of its failing test.
+
+Examples:
+    tiered new shape/fuse_x --kind function
 
 In a checkout of tiered the two go where `tiered passes` and pytest find them.
 """
@@ -7,8 +10,9 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Literal
+from typing import Annotated, Literal
 
+from tiered.cli.line.declaration import Flags
 from tiered.cli.output.terminal import notes, printable, results
 from tiered.support.errors import UsageError
 from tiered.support.whole_files import write_text
@@ -62,7 +66,7 @@ def {name}(model: Model, ctx: PassContext) -> None:
         ctx.skip(node, Skip("it is not written yet"))
 '''
 
-_TEST = '''\
+_TEST = """\
 from tiered.testing import assert_rewrites, assert_unchanged
 
 
@@ -72,9 +76,9 @@ def test_it_does_what_its_law_says() -> None:
         "(float[2] x) => (float[2] y) {{ h = Identity(x)  y = Relu(h) }}",
         "(float[2] x) => (float[2] y) {{ y = Relu(x) }}",
     )
-{guard}'''
+{guard}"""
 
-_GUARD = '''
+_GUARD = """
 
 def test_an_unknown_shape_stays() -> None:
     assert_unchanged(
@@ -82,13 +86,20 @@ def test_an_unknown_shape_stays() -> None:
         "(float[] x) => (float[] y) {{ h = Identity(x)  y = Relu(h) }}",
         because="the shape of x is not known",
     )
-'''
+"""
 
 _TEMPLATES = {"rewrite": _REWRITE, "function": _FUNCTION, "module": _MODULE}
 
 
-def run_new(path: str, *, kind: Kind, root: str) -> None:
+def new(
+    path: Annotated[str, Flags("FOLDER/NAME")], /, *, kind: Kind = "rewrite", root: str = "."
+) -> None:
     """Write a pass and its test, and print the next steps.
+
+    Args:
+        path: The folder (the operator that the pass rewrites) and the name: shape/fuse_x.
+        kind: The object of a rewrite: a pattern, a graph, or a whole model.
+        root: The checkout of tiered to write into.
 
     Raises:
         UsageError: the path names no new pass, or the root is not a checkout.

@@ -1,4 +1,8 @@
-"""`tiered operators [NAME] [--missing ASPECT]`: what is known of operators, and what is not.
+"""List the operators that tiered knows, with what is not known of each, or describe one.
+
+Examples:
+    tiered operators Gather
+    tiered operators --missing range
 
 `--json` prints an array of {name, domain, aspects, missing}; for NAME one object with the rule of
 each aspect as "module:line" or null, the traits, the opsets in which its form or meaning changes,
@@ -8,11 +12,15 @@ and the backends that have it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from rich.console import Console
 from rich.text import Text
 
+from tiered.cli.line.candidates import complete_operator
+from tiered.cli.line.declaration import Flags
+from tiered.cli.load_passes import load_passes
+from tiered.cli.options import AsJson, Load
 from tiered.cli.output.tables import Cell, print_table
 from tiered.cli.output.terminal import print_json, printable, results
 from tiered.support.amounts import counted
@@ -22,12 +30,25 @@ if TYPE_CHECKING:
     from tiered.graph.opset.aspect import Key
 
 
-def run_operators(name: str | None, *, missing: str | None, as_json: bool) -> None:
+def operators(
+    name: Annotated[str | None, Flags(completes=complete_operator)] = None,
+    /,
+    *,
+    missing: str | None = None,
+    load: Load = (),
+    as_json: AsJson = False,
+) -> None:
     """Print a table of operators, or describe one.
+
+    Args:
+        name: An operator: Gather, com.microsoft::Gelu.
+        missing: Only operators without a rule of this aspect: range, gradient, layout.
+        load: As for `tiered optimize`: Python files or modules, here with rules of your own.
 
     Raises:
         UsageError: there is no such operator or aspect, or both are named.
     """
+    load_passes(load)
     if name is not None and missing is not None:
         raise UsageError("`tiered operators` takes an operator or --missing, not both")
     if name is not None:

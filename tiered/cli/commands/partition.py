@@ -1,4 +1,11 @@
-"""`tiered partition MODEL [--backend NAME]`: the regions of a target or of devices, as files.
+"""Print the regions of a model that a target takes, and write them.
+
+Without --backend, the regions are those of devices and pipeline stages: by --sharding and
+--pipelining, and by the marks in the file.
+
+Examples:
+    tiered partition in.onnx --backend npu.toml --as-models parts
+    tiered partition in.onnx out.onnx --backend onnxruntime_cpu --deny Softmax,Erf
 
 With `--json` one object:
     model, backend, denied; backend is null for devices and stages
@@ -10,16 +17,11 @@ With `--json` one object:
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from cyclopts import Parameter
-
-from tiered.cli.command_flags import ReadOptions
-from tiered.cli.effects import Effect, check_effects
+from tiered.cli.effects import Effect
 from tiered.cli.files import check_data_files, check_output
-from tiered.cli.flags import Flag, Force, Names
-from tiered.cli.html import check_html
+from tiered.cli.options import BackendName, Html, ModelFile, Names, OutFile, ReadOptions
 from tiered.cli.output.report_page import write_report
 from tiered.cli.output.tables import Number, print_table, size
 from tiered.cli.output.terminal import Progress, print_json, printable, results
@@ -27,7 +29,7 @@ from tiered.cli.shapes import load_shaped
 from tiered.cli.source_mark import check_replaced, source_mark, write_mark
 from tiered.support.amounts import counted
 from tiered.support.errors import UsageError
-from tiered.support.pages.render import short
+from tiered.support.records import Record
 from tiered.support.whole_files import write_text
 
 if TYPE_CHECKING:
@@ -41,9 +43,7 @@ FEW = 20
 """Rows of the table without -v."""
 
 
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
-class PartitionOptions:
+class PartitionOptions(Record):
     """The options of `tiered partition`."""
 
     deny: Names = ()
@@ -52,37 +52,47 @@ class PartitionOptions:
     """NODE=DEVICE: the device of a node and of all that it needs. Repeatable, without --backend."""
     pipelining: Names = ()
     """NODE=STAGE: the pipeline stage of a node and of all that it needs. Repeatable."""
-    as_models: Annotated[str | None, Parameter(show_default=False)] = None
+    as_models: str | None = None
     """The folder for a model of each region and of the nodes between them, and plan.json."""
-    dot: Annotated[str | None, Parameter(show_default=False)] = None
+    dot: str | None = None
     """The file for the graph of the regions, for Graphviz."""
-    svg: Annotated[str | None, Parameter(show_default=False)] = None
+    svg: str | None = None
     """The file for a chart of the same graph, as SVG."""
-    html: Annotated[str | None, Parameter(show_default=False)] = None
+    html: Html = None
     """Write the report as a page, with the diagram of the regions."""
-    horizontal: Annotated[bool, Flag] = False
+    horizontal: bool = False
     """Independent nodes may share a region, so that there are as few as possible."""
-    single: Annotated[bool, Flag] = False
+    single: bool = False
     """Keep regions of a single compute node."""
-    force: Force = False
+    force: bool = False
     """Replace ONNX models that are not earlier results of MODEL."""
 
+    EFFECTS = (
+        Effect(("deny", "horizontal", "single"), "--backend", lambda of: of("backend") is not None),
+        Effect(
+            ("sharding", "pipelining"),
+            "cuts by hand alone; leave --backend out",
+            lambda of: of("backend") is None,
+        ),
+        Effect(
+            ("force",), "OUT or --as-models", lambda of: of("out") is not None or of("as_models")
+        ),
+    )
 
-EFFECTS: Final = (
-    Effect(("deny", "horizontal", "single"), "--backend", lambda of: of("backend") is not None),
-    Effect(
-        ("sharding", "pipelining"),
-        "cuts by hand alone; leave --backend out",
-        lambda of: of("backend") is None,
-    ),
-    Effect(("force",), "OUT or --as-models", lambda of: of("out") is not None or of("as_models")),
-)
 
-
-def run_partition(
-    file: str, backend: str | None, out: str | None, chosen: PartitionOptions, options: ReadOptions
+def partition(
+    file: ModelFile,
+    out: OutFile = None,
+    /,
+    *,
+    backend: BackendName = None,
+    chosen: PartitionOptions,
+    options: ReadOptions,
 ) -> None:
     """Print the regions of a model that a target takes, and write what is asked for.
+
+    Args:
+        out: The file to write: the model with a local function for each region.
 
     Raises:
         UsageError: a wrong name or option.
@@ -91,8 +101,6 @@ def run_partition(
     from tiered.extensions.partition import fuse_partitions, report_of, to_dot, to_svg
     from tiered.targets import get_backend
 
-    check_effects(EFFECTS, chosen, backend=backend, out=out)
-    check_html(chosen.html)
     # Report a wrong name before a large model is read.
     target = None if backend is None else get_backend(backend)
     folder = chosen.as_models
@@ -111,14 +119,13 @@ def run_partition(
             if path is not None:
                 write_text(path, draw(model, partitions))
         takes = "devices and stages have" if target is None else f"{target.name} takes"
-        if chosen.html is not None:
-            name = os.path.basename(file)
-            write_report(
-                chosen.html,
-                f"tiered partition {short(name)}",
-                lambda console: _print(console, name, takes, rows, None),
-                {"Picture of the regions": to_svg(model, partitions)},
-            )
+        given = os.path.basename(file), takes, rows, None
+        charts = (
+            {} if chosen.html is None else {"Picture of the regions": to_svg(model, partitions)}
+        )
+        write_report(
+            chosen.html, "partition", [file], lambda console: _print(console, *given), charts
+        )
         plan = None if folder is None else _save_plan(model, partitions, file, chosen)
         if out is not None:
             check_data_files(model, out)

@@ -1,4 +1,9 @@
-"""`tiered passes [NAME]`: list passes, by glob, operator or search, or describe one.
+"""List all passes, or describe one.
+
+Examples:
+    tiered passes fold_constant
+    tiered passes 'fuse_*' --search attention
+    tiered passes --op Conv
 
 `--json` prints an array of objects, for NAME one object (an array if NAME is an alias of several
 or a glob, and with --op and --search): name, kind, opt_level (null is opt-in), numerics,
@@ -11,11 +16,15 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from rich.console import Console
 from rich.text import Text
 
+from tiered.cli.line.candidates import complete_operator, complete_pass
+from tiered.cli.line.declaration import Flags
+from tiered.cli.load_passes import load_passes
+from tiered.cli.options import AsJson, Load
 from tiered.cli.output.tables import print_table
 from tiered.cli.output.terminal import print_json, printable, results
 from tiered.passes.interface.pass_info import PassInfo
@@ -33,15 +42,29 @@ ANY, ELEMENTWISE = "*", "elementwise"
 """Entries of `acts_on` for any operator, and for all elementwise operators."""
 
 
-def run_passes(
-    name: str | None, *, op: str | None, search: str | None, life: str | None, as_json: bool
+def passes(
+    name: Annotated[str | None, Flags(completes=complete_pass)] = None,
+    /,
+    *,
+    op: Annotated[str | None, Flags(completes=complete_operator)] = None,
+    search: str | None = None,
+    life: Literal["preview", "stable", "deprecated"] | None = None,
+    load: Load = (),
+    as_json: AsJson = False,
 ) -> None:
     """Print a table of passes, or describe the passes of a name.
+
+    Args:
+        name: A pass, by any of its names, or a glob: 'fuse_*'.
+        op: Only passes that rewrite or move nodes of this operator: Conv, com.microsoft::Gelu.
+        search: Only passes with this string in their name, law, description, options or aliases.
+        life: Only passes in this stage; no level runs those in preview.
 
     Raises:
         PassNotFoundError: no pass has this name, or the glob fits none.
         UsageError: there is no such operator, or no pass is found.
     """
+    load_passes(load)
     is_list = name is None or not {"*", "?", "["}.isdisjoint(name)
     if name is None:
         names = registry.names()
@@ -113,9 +136,7 @@ def _acting_on(infos: Sequence[PassInfo], op: str) -> list[PassInfo]:
     wanted = {name, ANY, *([ELEMENTWISE] if name in SUCH else [])}
     call = re.compile(rf"(?<![\w:]){re.escape(name.rpartition('::')[2])}(?!\w)")
     found = [
-        info
-        for info in infos
-        if wanted.intersection(info.acts_on) or call.search(_read(info))
+        info for info in infos if wanted.intersection(info.acts_on) or call.search(_read(info))
     ]
     if all(ANY in info.acts_on for info in found):
         _check_operator(name)

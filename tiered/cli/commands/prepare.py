@@ -1,4 +1,14 @@
-"""`tiered prepare MODEL OUT`: everything for production in one run, written whole or not at all.
+"""Prepare a model for production: dims, opset, precision, target and check, in one run.
+
+The order of the steps follows from what is asked for. Each is compared with the model before
+it, by default once (--verify=final), on --inputs if there are any. The summary lists them with
+commands that make the same bytes, one after the other, what stays float, and what stays on the
+host. Nothing is written unless all of them succeed.
+
+Examples:
+    tiered prepare in.onnx out.onnx --dim batch=1 --to fp16 --strip all
+    tiered prepare in.onnx out.onnx --to int8 --for npu.toml --inputs samples
+    tiered prepare in.onnx out.onnx --opset 17 --to mixed --budget 'cosine>=0.999'
 
 With `--json`, and in the file of `--report`, one object:
     input, output, opt_level, backend; output is null if nothing was written.
@@ -20,20 +30,20 @@ With `--json`, and in the file of `--report`, one object:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any
 
-from cyclopts import Parameter
-
-from tiered.cli.command_flags import WriteOptions
-from tiered.cli.commands.completion import complete_backend
-from tiered.cli.commands.optimize import check_options, check_target, storage_of
-from tiered.cli.files import check_data_files, check_input, check_output, choose_output, load_model
-from tiered.cli.flags import Flag, InputShapes, Names, OptimizeOptions, strip_pass
+from tiered.cli.conversions import Bounds, ConversionOptions, Narrowing, Versions
+from tiered.cli.files import check_output, load_model
+from tiered.cli.line.candidates import complete_backend
+from tiered.cli.line.declaration import Flags
+from tiered.cli.line.pass_options import PassOptions
+from tiered.cli.options import Level, ModelFile, Names, OutFile, WriteOptions
 from tiered.cli.output.preparation import print_prepared
 from tiered.cli.output.terminal import Progress, notes, print_json, printable, results
+from tiered.cli.pass_names import strip_pass
 from tiered.cli.shapes import parse_dims, parse_shapes
-from tiered.cli.watch import WatchOptions
+from tiered.cli.writing import Goal
 from tiered.support.errors import TargetError, UsageError
 from tiered.support.whole_files import write_json
 
@@ -41,59 +51,35 @@ if TYPE_CHECKING:
     from tiered.cli.source_mark import SourceMark
     from tiered.extensions.preparation.options import PrepareOptions
     from tiered.extensions.preparation.result import Prepared
-    from tiered.graph import Model
 
 
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
-class PreparationOptions:
-    """The options of `tiered prepare`."""
+class PreparationOptions(ConversionOptions):
+    """The options of `tiered prepare` that no pass has."""
 
     to: Names = ()
     """fp16, bf16 or mixed; fp8, int8, int8-dynamic, int8-weights or int4-weights; int32 (of int64).
     Repeatable; the order does not matter."""
-    for_: Annotated[
-        str | None,
-        Parameter(name=["--for", "--backend"], show_default=False, completer=complete_backend),
-    ] = None
+    for_: Annotated[str | None, Flags("--for", "--backend", completes=complete_backend)] = None
     """The target: a name that `tiered backends` lists, or a TOML file; without one, any runtime.
     Or the processor of int8: avx2, vnni, any."""
-    dim: Names = ()
-    """Fix a dim by its name in all inputs that have it: batch=1. Repeatable."""
-    input_shape: InputShapes = ()
-    """As for `tiered optimize`."""
-    opset: Annotated[
-        int | None, Parameter(name=["--opset", "--target-opset"], show_default=False)
-    ] = None
-    """The opset of ONNX's own domain, up or down."""
-    ir: Annotated[
-        int | None, Parameter(name=["--ir", "--ir-version"], show_default=False)
-    ] = None
-    """The IR version."""
-    expand: Annotated[bool, Flag] = False
-    """With --opset: expand operators that it lacks into their function bodies."""
-    opt_level: Annotated[int, Parameter(name=["--opt-level", "-O"])] = 3
+    opt_level: Level = 3
     """As for `tiered optimize`; 2 keeps what is not converted the same bit for bit."""
-    strip: Names = ()
-    """As for `tiered optimize`: metadata, docs, names, marks or all."""
-    budget: Annotated[str | None, Parameter(show_default=False)] = None
-    """With --to: the limit of the outputs, as cosine>=0.999: of each conversion and of all."""
-    order: Literal["auto", "error", "sensitivity"] = "auto"
-    """With --budget: what returns to float first, as for `tiered convert`."""
-    keep_ops: Names = ()
-    """With --to: operators that stay as they are. Repeatable, and several with commas."""
-    keep_nodes: Names = ()
-    """With --to: globs of the names of nodes that stay as they are. Repeatable."""
-    bounds: Names = ()
-    """With --to int32: the range of an input, as ids=0:30000. Repeatable."""
-    host: Annotated[bool, Flag] = False
+    host: bool = False
     """With --for: write the result even if nodes stay on the host."""
-    report: Annotated[str | None, Parameter(show_default=False)] = None
+    report: str | None = None
     """A file for what was done: .json."""
 
 
-def run_prepare(
-    source: str, out: str | None, options: PreparationOptions, write: WriteOptions
+def prepare(
+    source: ModelFile,
+    out: OutFile = None,
+    /,
+    *,
+    options: PreparationOptions,
+    versions: Versions,
+    narrowing: Narrowing,
+    bounds: Bounds,
+    write: WriteOptions,
 ) -> None:
     """Prepare the model of a file.
 
@@ -105,40 +91,44 @@ def run_prepare(
         TargetError: the target does not take the result, or a conversion found nothing to convert;
             nothing is written.
     """
-    writing = write.with_passes("default")
-    target = choose_output(out, write.output, may_lack=write.dry_run or write.json)
-    check_options(writing, WatchOptions())
-    wanted, how = wanted_of(options, write), write.verify or "final"
-    _check_files(source, target, writing, options.report)
-    mark, placed = None, None
+    wanted, how = (
+        _wanted(options, versions, narrowing, bounds, write.inputs),
+        write.verify or "final",
+    )
+    goal = Goal.of(source, out, write.with_passes("default"))
+    for known in (source, goal.path):
+        if options.report is not None and known is not None:
+            check_output(known, options.report)
+    placed = None
     with Progress(enabled=not (write.json or write.quiet)) as progress:
-        from tiered.cli.source_mark import source_mark
         from tiered.extensions.preparation.prepare import prepare_model
         from tiered.extensions.preparation.steps import steps_of
-        from tiered.graph.io.save import check_storage
         from tiered.verify.methods import how_of
 
         steps_of(wanted)  # reports a wrong name before a large model is read
         progress.say(f"reading {printable(source)}")
         model = load_model(source)
-        if target is not None:
-            check_data_files(model, target)
-            check_storage(model, storage_of(writing))
-            mark = source_mark(model, source, write.result_of)
+        mark = goal.mark(model)
         made = prepare_model(model, wanted, verify=how_of(how), on_step=progress.say)
         made = replace(made, source=source)
         refused = _refusal(made, host=options.host)
-        if target is not None and not write.dry_run and mark is not None and refused is None:
-            progress.say(f"writing {printable(target)}")
-            _save(made, target, mark, writing)
-            placed = target
+        if mark is not None and goal.written is not None and refused is None:
+            progress.say(f"writing {printable(goal.written)}")
+            _save(made, goal, mark)
+            placed = goal.written
     made = replace(made, out=placed or "")
-    _print(made, target, options.report, write, refused)
+    _print(made, goal.path, options.report, write, refused)
     if refused is not None:
         raise refused
 
 
-def wanted_of(options: PreparationOptions, write: WriteOptions) -> PrepareOptions:
+def _wanted(
+    options: PreparationOptions,
+    versions: PassOptions,
+    narrowing: PassOptions,
+    bounds: PassOptions,
+    inputs: tuple[str, ...],
+) -> PrepareOptions:
     """Return what a model is to be prepared for.
 
     Raises:
@@ -160,34 +150,21 @@ def wanted_of(options: PreparationOptions, write: WriteOptions) -> PrepareOption
         backend=backend,
         dims=parse_dims(options.dim),
         input_shapes=parse_shapes(options.input_shape),
-        opset=options.opset,
-        ir=options.ir,
+        opset=versions["to"] or None,
+        ir=versions["ir"] or None,
         expand=options.expand,
         opt_level=options.opt_level,
         strip=options.strip,
         precision=PrecisionOptions(
-            budget=options.budget or "",
-            order=options.order,
-            inputs=write.inputs,
-            keep_ops=options.keep_ops,
-            keep_nodes=options.keep_nodes,
-            bounds=options.bounds,
+            budget=narrowing["budget"],
+            order=narrowing["order"],
+            inputs=inputs,
+            keep_ops=narrowing["skip_op_types"],
+            keep_nodes=narrowing["skip_nodes"],
+            bounds=bounds["bounds"],
             processor=processor,
         ),
     )
-
-
-def _check_files(
-    source: str, target: str | None, writing: OptimizeOptions, report: str | None
-) -> None:
-    check_input(source)
-    if target is not None:
-        check_target(source, target, writing)
-    if report is None:
-        return
-    check_output(source, report)
-    if target is not None:
-        check_output(target, report)
 
 
 def _refusal(made: Prepared, *, host: bool) -> TargetError | None:
@@ -200,17 +177,13 @@ def _refusal(made: Prepared, *, host: bool) -> TargetError | None:
     return None
 
 
-def _save(made: Prepared, target: str, mark: SourceMark, writing: OptimizeOptions) -> None:
-    from tiered.cli.source_mark import OPSET, PRECISION, check_kept, write_mark
-    from tiered.graph.io.save import save_model
+def _save(made: Prepared, goal: Goal, mark: SourceMark) -> None:
+    from tiered.cli.source_mark import OPSET, PRECISION, write_mark
 
-    model: Model = made.model
     if not any("marks" in each.split(",") for each in made.options.strip):
-        write_mark(model, mark, made.carried)
-    if not writing.force:
-        asked = {OPSET} if made.options.opset is not None else set()
-        check_kept(target, mark, model, asked | ({PRECISION} if made.options.to else set()))
-    save_model(model, target, storage=storage_of(writing))
+        write_mark(made.model, mark, made.carried)
+    asked = {OPSET} if made.options.opset is not None else set()
+    goal.save(made.model, mark, asked | ({PRECISION} if made.options.to else set()))
 
 
 def _print(

@@ -1,4 +1,10 @@
-"""`tiered profile MODEL [OTHER]`: where the time of a model goes.
+"""Print where the time of a model goes on onnxruntime: by operator, by layer and by node.
+
+Of two models, the nodes that do the same work are set side by side.
+
+Examples:
+    tiered profile in.onnx --roofline
+    tiered profile before.onnx after.onnx --html profile.html
 
 With `--json`, one object; times are in seconds of one run:
     models: of each model
@@ -16,17 +22,13 @@ With `--json`, one object; times are in seconds of one run:
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Final
 
-from cyclopts import Parameter
-
-from tiered.cli.command_flags import Runs
 from tiered.cli.files import check_input
-from tiered.cli.flags import Flag
-from tiered.cli.html import check_html
+from tiered.cli.line.declaration import Flags
+from tiered.cli.measuring import Runs
+from tiered.cli.options import Html, Json, Verbose
 from tiered.cli.output.tables import Number, print_table, seconds
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.shapes import parse_dims, parse_shapes
@@ -45,37 +47,40 @@ _NODES: Final = ("node", "operator", "time", "share", "calls", "tensors")
 _ROOF: Final = ("multiply-adds", "bytes", "least time", "of that")
 
 
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
 class ProfileOptions(Runs):
     """The options of `tiered profile`."""
 
     runs: int = 30
     """How many runs are measured of each model."""
-    depth: Annotated[int | None, Parameter(show_default=False)] = None
+    depth: int | None = None
     """Steps of the path of a layer; by default as many as make few layers."""
-    roofline: Annotated[bool, Flag] = False
+    roofline: bool = False
     """Measure what the machine does at most, and set each node beside it."""
-    html: str | None = None
+    html: Html = None
     """Write a page: all tables, a flame chart, and the graph coloured by time."""
     perfetto: str | None = None
     """Save onnxruntime's own trace (.json), for Perfetto and chrome://tracing."""
-    verbose: Annotated[bool, Parameter(name=["--verbose", "-v"], negative=())] = False
+    verbose: Verbose = False
     """Print all rows."""
-    json: Annotated[bool, Flag] = False
-    """Print one JSON object on stdout instead of the tables."""
+    json: Json = False
 
 
-def run_profile(files: Sequence[str], options: ProfileOptions) -> None:
+def profile(
+    model: str, other: Annotated[str | None, Flags("B")] = None, /, *, options: ProfileOptions
+) -> None:
     """Profile the models of files, and print where their time goes.
+
+    Args:
+        model: The ONNX file to profile.
+        other: An ONNX file with the same inputs, such as the result of a run.
 
     Raises:
         UsageError: an option is wrong, or models take different inputs.
         ModelError: a file cannot be read or written.
         RuntimeFailure: onnxruntime does not open or run a model.
     """
+    files = [model] if other is None else [model, other]
     shapes, dims = parse_shapes(options.input_shape), parse_dims(options.dim)
-    check_html(options.html)
     if options.depth is not None and options.depth < 1:
         raise UsageError(f"--depth is 1 or more, not {options.depth}")
     for file in files:
@@ -108,15 +113,15 @@ def run_profile(files: Sequence[str], options: ProfileOptions) -> None:
 def _write_page(path: str, files: Sequence[str], found: Profiles, options: ProfileOptions) -> None:
     from tiered.cli.output.report_page import write_report
     from tiered.extensions.measurement.profile.charts import flame_svg, graph_svg
-    from tiered.support.pages.render import short
 
     charts = {}
     for letter, model in zip("AB", found.models, strict=False):
         of = f" of {letter}" if len(found.models) > 1 else ""
         charts[f"Layers{of} by time"] = flame_svg(model)
         charts[f"Graph{of} by time"] = graph_svg(model)
-    title = f"tiered profile {' '.join(short(os.path.basename(file)) for file in files)}"
-    write_report(path, title, lambda console: _print(console, found, options, None), charts)
+    write_report(
+        path, "profile", files, lambda console: _print(console, found, options, None), charts
+    )
 
 
 def _print(console: Console, found: Profiles, options: ProfileOptions, limit: int | None) -> None:
@@ -136,9 +141,8 @@ def _print(console: Console, found: Profiles, options: ProfileOptions, limit: in
                     [_part(part) for part in layers[:limit]])  # fmt: skip
     print_table(
         console, "By node", (*_NODES, *(_ROOF if model.machine is not None else ())),
-        [_node(model, node) for node in model.slowest[:limit]],
+        [_node(model, node) for node in model.slowest], limit=limit,
     )  # fmt: skip
-    _print_rest(console, len(model.nodes), limit)
 
 
 def _print_head(console: Console, letter: str, model: Profile) -> None:
@@ -189,14 +193,8 @@ def _print_both(
                 "operators of A", "operators of B"), [
         (pair.name, text_of(pair.layer), _time(pair.seconds[0]), _time(pair.seconds[1]),
          _change(pair.change), operators_of(pair.first), operators_of(pair.second))
-        for pair in found.pairs[:limit]
-    ])  # fmt: skip
-    _print_rest(console, len(found.pairs), limit)
-
-
-def _print_rest(console: Console, count: int, limit: int | None) -> None:
-    if limit is not None and count > limit:
-        console.print(f"  and {count - limit:,} more (-v lists them)")
+        for pair in found.pairs
+    ], limit=limit)  # fmt: skip
 
 
 def _part(part: Part) -> tuple[object, ...]:

@@ -1,4 +1,8 @@
-"""`tiered run MODEL`: run a model, and print statistics of its outputs or of all its values.
+"""Run a model on onnxruntime, and print statistics of its outputs or of all its values.
+
+Examples:
+    tiered run in.onnx --inputs feeds.npz
+    tiered run in.onnx --all-values --out values
 
 With `--json`, one object: model; values: [{name, node, op, dtype, shape, min, max, nans, infs,
 zeros, file}]. file is null without --out, and for what is no tensor; numbers that are not finite
@@ -10,13 +14,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-from cyclopts import Parameter
-
 from tiered.cli.files import load_model
-from tiered.cli.flags import Flag, Names
+from tiered.cli.line.declaration import Flags
+from tiered.cli.options import Json, ModelFile, Sampled
 from tiered.cli.output.record import finite
 from tiered.cli.output.tables import Number, print_table
 from tiered.cli.output.terminal import Progress, print_json, printable, results
@@ -30,24 +32,17 @@ if TYPE_CHECKING:
 HEADERS = ("value", "operator", "type", "min", "max", "NaN", "Inf", "zeros")
 
 
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
-class RunOptions:
+class RunOptions(Sampled):
     """The options of `tiered run`."""
 
-    inputs: Names = ()
-    """Inputs: x.npy, feeds.npz or a folder; generated without any. Repeatable."""
-    seed: int = 0
-    """Seed of the generated inputs."""
-    all_values: Annotated[bool, Parameter(name=["--all-values", "--all"], negative=())] = False
+    all_values: Annotated[bool, Flags("--all-values", "--all")] = False
     """Every tensor that a node of the main graph computes, not only the outputs."""
-    out: Annotated[str | None, Parameter(name=["--out", "-o"], show_default=False)] = None
+    out: Annotated[str | None, Flags("--out", "-o")] = None
     """A folder for the values, each as a .npy file, and values.json."""
-    json: Annotated[bool, Flag] = False
-    """Print one JSON object on stdout instead of the table."""
+    json: Json = False
 
 
-def run_run(file: str, options: RunOptions) -> None:
+def run(file: ModelFile, /, *, options: RunOptions) -> None:
     """Run the model of a file.
 
     Raises:

@@ -1,4 +1,10 @@
-"""`tiered split MODEL --at A,B --out-dir DIR`: consecutive parts of a model, as files.
+"""Write consecutive parts of a model, cut at tensors; `tiered merge` puts them together again.
+
+A part also returns what later parts read of it, under the same names.
+
+Examples:
+    tiered split in.onnx --at /layer1/Relu_output_0,hidden --out-dir parts
+    tiered split in.onnx --at left+right --out-dir parts --verify
 
 With `--json` one object:
     model, verified
@@ -9,44 +15,40 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
-
-from cyclopts import Parameter
+from typing import TYPE_CHECKING, Any
 
 from tiered.cli.files import check_data_files, check_output, load_model
-from tiered.cli.flags import Flag, Force, Names
+from tiered.cli.options import Json, ModelFile, Names, Verify
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.source_mark import check_replaced, source_mark, write_mark
 from tiered.support.amounts import counted
 from tiered.support.errors import ModelError, UsageError
+from tiered.support.records import Record
 
 if TYPE_CHECKING:
     from tiered.graph import Model
 
 
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
-class SplitOptions:
+class SplitOptions(Record):
     """The options of `tiered split`."""
 
     at: Names = ()
     """Tensors to cut at, from the inputs to the outputs: a,b makes three parts. Tensors of one cut
     are joined by +: a+b makes two. Repeatable."""
-    out_dir: Annotated[str | None, Parameter(show_default=False)] = None
+    out_dir: str | None = None
     """The folder for the parts: MODEL_0.onnx, MODEL_1.onnx, ... It is made if it is not there."""
-    verify: Annotated[str | None, Parameter(show_default=False)] = None
+    verify: Verify = None
     """Run the model, and the parts one after the other, and compare the outputs bit by bit. Exit
     code 3 if they differ."""
     inputs: Names = ()
     """Inputs for --verify: x.npy, feeds.npz or a folder; generated without any. Repeatable."""
-    force: Force = False
+    force: bool = False
     """Replace ONNX models that are not earlier results of MODEL."""
-    json: Annotated[bool, Flag] = False
+    json: Json = False
     """Print one JSON object instead of text; --out-dir may be missing then."""
 
 
-def run_split(file: str, options: SplitOptions) -> None:
+def split(file: ModelFile, /, *, options: SplitOptions) -> None:
     """Split the model of a file.
 
     Raises:

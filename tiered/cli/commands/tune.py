@@ -1,4 +1,12 @@
-"""`tiered tune MODEL OUT`: the form of a model that is best on this machine, by measurement.
+"""Write the form of a model that is fastest on this machine, found by measurement.
+
+Levels, backends, single passes and candidates are measured; the result is proved to be faster
+than -O3, or is -O3, and never proved slower than the model as it is.
+
+Examples:
+    tiered tune in.onnx out.onnx --minutes 3 --html tune.html
+    tiered tune in.onnx out.onnx --candidates a.onnx --save-backend tuned.toml
+    tiered tune in.onnx out.onnx --backend npu.toml --measure 'npu-bench {model}'
 
 With `--json`, one object:
     form, options: the settings of the result, and as options of `tiered optimize`.
@@ -17,20 +25,16 @@ from __future__ import annotations
 
 import os
 import shlex
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Final
 
-from cyclopts import Parameter
-
-from tiered.cli.command_flags import Runs
-from tiered.cli.commands.completion import complete_backend
-from tiered.cli.commands.optimize import check_target, save_marked
 from tiered.cli.files import check_input, load_model
-from tiered.cli.flags import Flag, Force, Names, OptimizeOptions, split_names
-from tiered.cli.html import check_html
+from tiered.cli.measuring import Runs
+from tiered.cli.options import BackendName, Html, Json, ModelFile, Names, OptimizeOptions, Verbose
 from tiered.cli.output.tables import Number, print_table, size
 from tiered.cli.output.terminal import Progress, print_json, printable, results
+from tiered.cli.pass_names import split_names
 from tiered.cli.shapes import parse_dims, parse_shapes
+from tiered.cli.writing import Goal, check_target
 from tiered.runtime.opening import Clock
 from tiered.support.errors import UsageError
 
@@ -48,12 +52,10 @@ LOG: Final = ".tune.json"
 _TITLES: Final = ("stage", "form or decision", "ratio", "interval", "rounds", "taken", "reason")
 
 
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
 class TuneOptions(Runs):
     """The options of `tiered tune`."""
 
-    backend: Annotated[str | None, Parameter(completer=complete_backend, show_default=False)] = None
+    backend: BackendName = None
     """The target; by default standard operators, and on the CPU those of onnxruntime too."""
     minutes: float = 5.0
     """Limit of the search; the confirmation of its result may take longer."""
@@ -63,28 +65,30 @@ class TuneOptions(Runs):
     """How far outputs may move: exact, reassociating, or 'cosine>=0.999'."""
     candidates: Names = ()
     """Files with other forms of the model, such as results of other tools. Repeatable."""
-    measure: Annotated[str | None, Parameter(show_default=False)] = None
+    measure: str | None = None
     """A command that prints a cost in its last line, as the judge: 'npu-bench {model}'."""
     clock: Clock = "wall"
     """The time that passes, or only that of the processor (one thread, CPU)."""
-    resume: Annotated[bool, Flag] = False
+    resume: bool = False
     """Go on with a search that was ended: its log is OUT.tune.json."""
-    cache: Annotated[str | None, Parameter(show_default=False)] = None
+    cache: str | None = None
     """A folder for what decisions gain, for later models with equal blocks."""
-    save_backend: Annotated[str | None, Parameter(show_default=False)] = None
+    save_backend: str | None = None
     """A file for a backend (.toml) that keeps the decisions."""
-    html: str | None = None
+    html: Html = None
     """Write a page of the search."""
-    force: Force = False
+    force: bool = False
     """Replace OUT even if it is an ONNX model that is not an earlier result of MODEL."""
-    verbose: Annotated[bool, Parameter(name=["--verbose", "-v"], negative=())] = False
+    verbose: Verbose = False
     """Print all that was looked at, and the pipeline."""
-    json: Annotated[bool, Flag] = False
-    """Print one JSON object on stdout instead of the tables."""
+    json: Json = False
 
 
-def run_tune(file: str, out: str, options: TuneOptions) -> None:
+def tune(file: ModelFile, out: str, /, *, options: TuneOptions) -> None:
     """Tune the model of a file, and write the best form, also if the search is interrupted.
+
+    Args:
+        out: The file to write.
 
     Raises:
         UsageError: an option is wrong.
@@ -113,7 +117,6 @@ def run_tune(file: str, out: str, options: TuneOptions) -> None:
 
 
 def _check_files(file: str, out: str, options: TuneOptions) -> None:
-    check_html(options.html)
     check_input(file)
     check_target(file, out, OptimizeOptions(force=options.force))
     if options.save_backend is not None and not options.save_backend.endswith(".toml"):
@@ -177,20 +180,18 @@ def _write(tuned: Tuned, file: str, out: str, options: TuneOptions) -> None:
     else:
         model = marked(optimize_model(model, **form.settings), mark).model
     asked = OptimizeOptions(force=options.force, require=form.required)
-    save_marked(model, out, mark, asked)
+    Goal(out, (file,), asked).save(model, mark)
 
 
 def _write_page(path: str, tuned: Tuned, file: str, out: str, options: TuneOptions) -> None:
-    from dataclasses import replace
-
     from tiered.cli.output.report_page import write_report
     from tiered.extensions.tuning.chart import search_svg
-    from tiered.support.pages.render import short
 
-    name, whole = os.path.basename(file), replace(options, verbose=True)
+    name, whole = os.path.basename(file), options.changed(verbose=True)
     write_report(
         path,
-        f"tiered tune {short(name)}",
+        "tune",
+        [file],
         lambda console: _print(console, tuned, name, os.path.basename(out), whole),
         {"Ratios of costs": search_svg(tuned)},
     )

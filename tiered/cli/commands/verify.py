@@ -1,4 +1,8 @@
-"""`tiered verify A B`: compare the outputs of two models.
+"""Run two models on the same inputs and compare their outputs; exit code 3 if they differ.
+
+Examples:
+    tiered verify before.onnx after.onnx --layers
+    tiered verify before.onnx after.onnx --numerics exact
 
 With `--json`, one object:
     first, second: the files.
@@ -19,14 +23,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
-from cyclopts import Parameter
-
 from tiered.cli.files import check_input, check_output
-from tiered.cli.flags import Flag, Names
-from tiered.cli.html import check_html
+from tiered.cli.line.declaration import Flags
+from tiered.cli.options import AsJson, Html, Sampled
 from tiered.cli.output.record import finite
 from tiered.cli.output.tables import Number, print_table
 from tiered.cli.output.terminal import Progress, print_json, printable, results
@@ -52,37 +53,42 @@ NumericClass = Literal["exact", "reassociating", "approximate", "lossy"]
 HEADERS = ("output", "type", "max abs", "max rel", "ULP", "cosine", "argmax", "NaNs", "verdict")
 
 
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
-class CompareOptions:
+class CompareOptions(Sampled):
     """How two models are compared."""
 
-    numerics: Annotated[NumericClass | None, Parameter(show_default=False)] = None
+    numerics: NumericClass | None = None
     """Allowed difference: exact (same bits), reassociating (another order of sums), or more. By
     default what results of tiered carry: the promise of their steps; else reassociating, or
     approximate with --min-cosine."""
-    rtol: Annotated[float | None, Parameter(show_default=False)] = None
+    rtol: float | None = None
     """Relative tolerance of every float output, instead of that of its dtype."""
-    atol: Annotated[float | None, Parameter(show_default=False)] = None
+    atol: float | None = None
     """Absolute tolerance; relative to the output's largest element if that is above 1."""
-    min_cosine: Annotated[float | None, Parameter(show_default=False)] = None
+    min_cosine: float | None = None
     """Compare float outputs by their cosine (approximate and lossy only)."""
-    inputs: Names = ()
-    """Inputs of the models: x.npy, feeds.npz or a folder; generated without any. Repeatable."""
-    seed: int = 0
-    """Seed of the generated inputs."""
-    layers: Annotated[bool, Flag] = False
+    layers: bool = False
     """Also find the first layer that differs, by tensors that both models have."""
-    every_layer: Annotated[bool, Flag] = False
+    every_layer: bool = False
     """Compare every layer, not only those that the search for the first difference needs."""
-    svg: Annotated[str | None, Parameter(show_default=False)] = None
+    svg: str | None = None
     """A file for a chart of the layers."""
-    html: str | None = None
+    html: Html = None
     """Write a page: the outputs, and the error of each layer as a curve."""
 
 
-def run_verify(first: str, second: str, options: CompareOptions, *, as_json: bool) -> None:
+def verify(
+    first: Annotated[str, Flags("A")],
+    second: Annotated[str, Flags("B")],
+    /,
+    *,
+    options: CompareOptions,
+    as_json: AsJson = False,
+) -> None:
     """Compare the models of two files, print the comparison, and raise if they differ.
+
+    Args:
+        first: The ONNX file with the correct outputs.
+        second: The ONNX file to compare with it.
 
     Raises:
         VerificationError: an output differs by more than is allowed.
@@ -91,7 +97,6 @@ def run_verify(first: str, second: str, options: CompareOptions, *, as_json: boo
         ModelError: a file cannot be read or written.
         UsageError: the file of --html has another suffix.
     """
-    check_html(options.html)
     for file in (first, second):
         check_input(file)
         if options.svg is not None:

@@ -1,4 +1,9 @@
-"""`tiered view MODEL [AFTER]`: a model in Netron, or what changed between two on a page."""
+"""Open a model in Netron (the extra tiered[view]), or what changed between two on one page.
+
+Examples:
+    tiered view in.onnx
+    tiered view in.onnx out.onnx
+"""
 
 from __future__ import annotations
 
@@ -13,8 +18,13 @@ from tiered.cli.output.terminal import Progress, printable, results
 from tiered.support.errors import UsageError
 
 
-def run_view(model: str, after: str | None, *, browse: bool) -> None:
+def view(model: str, after: str | None = None, /, *, browser: bool = True) -> None:
     """Serve a model in Netron until it is interrupted, or open the page of two.
+
+    Args:
+        model: The ONNX file to read.
+        after: A second one: the page of `tiered diff` shows what differs, side by side.
+        browser: Open the browser; else only print the address.
 
     Raises:
         ModelError: a file cannot be read.
@@ -22,10 +32,10 @@ def run_view(model: str, after: str | None, *, browse: bool) -> None:
     """
     check_input(model)
     if after is not None:
-        _view_both(model, after, browse=browse)
+        _view_both(model, after, browse=browser)
         return
     netron = _netron()
-    address = netron.start(model, browse=browse)
+    address = netron.start(model, browse=browser)
     results().print(
         printable(f"{model}: http://{address[0]}:{address[1]} (Ctrl+C ends)"), soft_wrap=True
     )

@@ -6,7 +6,7 @@ import contextlib
 import os
 import re
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from textwrap import dedent
 from typing import NamedTuple
 
@@ -19,15 +19,6 @@ REPORT = "please report it with the model, the command and the output of -v"
 TRACEBACK_FRAMES = 8
 
 
-class WrongCommandLine(Exception):
-    """A command line that does not parse: the error of cyclopts, and an answer in its place."""
-
-    def __init__(self, reason: Exception, answer: str | None) -> None:
-        super().__init__(str(reason))
-        self.reason = reason
-        self.answer = answer
-
-
 class Failure(NamedTuple):
     """The exit code of a failed command and its message on stderr."""
 
@@ -35,22 +26,9 @@ class Failure(NamedTuple):
     text: str
 
 
-def usage_failure(
-    error: Exception, command: str, answer: str | None = None, commands: Sequence[str] = ()
-) -> Failure:
-    """Describe a command line that cyclopts could not parse.
-
-    Args:
-        error: the exception of cyclopts.
-        command: the command that was typed.
-        answer: a message that replaces that of the error.
-        commands: all commands; cyclopts lists only the first ones.
-    """
-    found = answer or " ".join(str(error).split()).rstrip(".")
-    if commands:
-        listed = f"Available commands: {', '.join(commands)}"
-        found = re.sub(r"Available commands:.*", listed, found)
-    return Failure(USAGE, f"{printable(found)} (`{command} --help` shows the options)")
+def usage_failure(text: str, command: str) -> Failure:
+    """Describe a command line that does not fit the command that was typed."""
+    return Failure(USAGE, f"{printable(text)} (`{command} --help` shows the options)")
 
 
 def failure(error: Exception, subject: str | None = None) -> Failure:

@@ -140,4 +140,3 @@ def _change(before: int | None, after: int | None) -> str:
     if before is None or after is None:
         return "" if before is None else f"{before:,}"
     return f"{before:,} -> {after:,}"
-

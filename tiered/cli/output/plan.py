@@ -7,36 +7,25 @@ against that of --passes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from tiered.cli.output.terminal import print_json, printable, results
 from tiered.support.amounts import counted
 
 if TYPE_CHECKING:
-    from tiered.context import PassContext
+    from tiered.cli.prepared import Prepared
     from tiered.pipeline import Pipeline, Step
     from tiered.targets.pipeline_edits import PipelineEdit
 
 
-def print_plan(
-    passes: str | None,
-    edits: Iterable[str],
-    ctx: PassContext,
-    as_json: bool,
-    shapes: Mapping[str, Sequence[int | str]] | None = None,
-    dims: Mapping[str, int | str] | None = None,
-) -> None:
-    """Print the plan of a pipeline in a context.
+def print_plan(prepared: Prepared) -> None:
+    """Print the plan of a run.
 
-    Args:
-        passes: the pipeline of --passes, if that is given.
-        edits: those of --edit.
-        ctx: the context that decides.
-        as_json: print JSON instead of text.
-        shapes: those of --input-shape.
-        dims: those of --dim.
+    Raises:
+        UsageError: a wrong name in an option.
     """
+    passes, ctx = prepared.options.passes, prepared.context()
     from tiered.passes.interface.pass_info import Place
     from tiered.pipeline import default_pipeline, edited, parse_pipeline, pipeline_diff
     from tiered.pipeline.edits import USER
@@ -44,10 +33,10 @@ def print_plan(
     from tiered.targets.pipeline_edits import edits_of
 
     base: Pipeline = default_pipeline() if passes is None else parse_pipeline(passes)
-    made = (*(ctx.backend.edits if passes is None else ()), *edits_of(edits, USER))
-    pipeline = shaped(edited(base, made), shapes, dims)
+    made = (*(ctx.backend.edits if passes is None else ()), *edits_of(prepared.edits, USER))
+    pipeline = shaped(edited(base, made), prepared.shapes, prepared.dims)
     steps = pipeline.plan(ctx, Place(asked=passes is not None))
-    if as_json:
+    if prepared.options.json:
         text = {
             "pipeline": str(pipeline),
             "digest": pipeline.digest,

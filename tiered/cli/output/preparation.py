@@ -97,8 +97,7 @@ def _print_float(console: Console, made: Prepared, limit: int | None) -> None:
     ]
     if rows:
         headers = ("operator", "nodes", "reason", "for example")
-        print_table(console, "Stays as it is", headers, rows[:limit])
-        _print_rest(console, len(rows), limit)
+        print_table(console, "Stays as it is", headers, rows, limit=limit, more="more rows")
 
 
 def _print_host(console: Console, made: Prepared, limit: int | None) -> None:
@@ -113,22 +112,14 @@ def _print_host(console: Console, made: Prepared, limit: int | None) -> None:
     if rows:
         headers = ("operator", "nodes", "why not", "for example")
         title = f"Stays on the host: not for {coverage.backend}"
-        print_table(console, title, headers, rows[:limit])
-        _print_rest(console, len(rows), limit)
+        print_table(console, title, headers, rows, limit=limit, more="more rows")
     _print_lines(console, "the model itself:", [str(refusal) for refusal in coverage.model])
     console.print()
     console.print(printable(coverage))
 
 
-def _print_rest(console: Console, count: int, limit: int | None) -> None:
-    if limit is not None and count > limit:
-        console.print(f"  and {count - limit:,} more rows (-v lists them)")
-
-
 def _verified(made: Prepared) -> str:
-    words = Counter(
-        each.verdict.partition(" (")[0] or "no" for each in made.done if each.changed
-    )
+    words = Counter(each.verdict.partition(" (")[0] or "no" for each in made.done if each.changed)
     if not words:
         return "nothing to verify (no step changed anything)"
     if made.is_verified:

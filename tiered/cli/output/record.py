@@ -115,9 +115,7 @@ def _of_result(result: OptimizeResult) -> dict[str, Any]:
         "verified": result.verify is not None and result.verify.verdict.is_proved,
         "verdict": None if result.verify is None else asdict(result.verify.verdict),
         "verification": _verification(result),
-        "ways": [
-            _way(way) for way in (result.verify.ways if result.verify is not None else ())
-        ],
+        "ways": [_way(way) for way in (result.verify.ways if result.verify is not None else ())],
         "certified": _certified(result),
         "overridable": [value.name for value in result.model.overridable],
         "remarks": [_remark(remark) for remark in result.remarks],

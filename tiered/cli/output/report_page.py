@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from rich.console import Console
@@ -37,22 +38,26 @@ class _Recorder(Console):
 
 
 def write_report(
-    path: str,
-    title: str,
+    path: str | None,
+    command: str,
+    files: Sequence[str],
     show: Callable[[Console], None],
     charts: Mapping[str, str] | None = None,
 ) -> None:
     """Write the page of a report.
 
     Args:
-        path: the file.
-        title: the heading.
+        path: the file; None for none.
+        command: the command, for the heading.
+        files: what the report is about.
         show: prints the whole report.
         charts: SVG files by their titles.
 
     Raises:
         ModelError: the page cannot be written.
     """
+    if path is None:
+        return
     recorder = _Recorder()
     show(recorder)
     shown = [_section(*found) for found in recorder.sections if found[1] or found[2]]
@@ -60,7 +65,8 @@ def write_report(
         Section(name, "image.html.j2", {"image": _encoded(svg), "notes": ()})
         for name, svg in (charts or {}).items()
     ]
-    write_page(path, page(title, shown))
+    names = " ".join(short(os.path.basename(file)) for file in files)
+    write_page(path, page(f"tiered {command} {names}", shown))
 
 
 def _section(title: str, notes: list[str], printed: Printed | None) -> Section:

@@ -22,11 +22,25 @@ def print_table(
     headers: Sequence[str],
     rows: Sequence[Sequence[Cell]],
     totals: Sequence[Sequence[Cell]] = (),
+    *,
+    limit: int | None = None,
+    more: str = "more",
 ) -> None:
     """Print a table under its title, the totals under a line.
 
     A column is aligned to the right if its first row holds a number there.
+
+    Args:
+        console: where to.
+        title: above the table.
+        headers: of its columns.
+        rows: its rows.
+        totals: rows under a line.
+        limit: how many rows are printed; a line says how many `more` there are.
+        more: what that line calls them.
     """
+    hidden = 0 if limit is None else max(len(rows) - limit, 0)
+    rows = rows[:limit]
     table = Table(box=SIMPLE_HEAD, show_edge=False)
     first = next(iter((*rows, *totals)), [""] * len(headers))
     for cell, header in zip(first, headers, strict=True):
@@ -41,6 +55,8 @@ def print_table(
     console.print()
     console.print(Text(printable(title), style="bold"))
     console.print(table)
+    if hidden:
+        console.print(Number(f"  and {hidden:,} {more} (-v lists them)"))
 
 
 class Number(str):

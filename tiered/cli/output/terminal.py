@@ -58,7 +58,12 @@ def _console(stream: IO[str] | None) -> Console:
     if isinstance(stream, io.TextIOWrapper):
         stream.reconfigure(errors="backslashreplace")
     file = io.StringIO() if stream is None else stream  # None: started with it closed
-    from tiered.cli.output.plain_console import PlainConsole
+    from rich.console import Console
+
+    class PlainConsole(Console):
+        def on_broken_pipe(self) -> None:
+            """Leave the broken pipe to `tiered.cli.main`; rich would exit with 1."""
+            raise  # noqa: PLE0704 - rich calls this while it handles the BrokenPipeError
 
     return PlainConsole(file=file, markup=False, emoji=False, highlight=False)
 

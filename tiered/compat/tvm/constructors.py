@@ -131,8 +131,13 @@ def gradient(expr: Any, mod: Any = None, mode: str = "higher_order") -> Any:
         expr: a `tiered.Model`, which is edited and returned, or a ModelProto, which stays.
         mod: not used: a model has its functions with it.
         mode: `first_order`, or `higher_order`: the result can be differentiated again.
+
+    Raises:
+        UsageError: it is neither.
     """
-    return tiered.get_pass("gradient", mode=mode, seed="ones")(expr)
+    if mode not in ("first_order", "higher_order"):
+        raise tiered.UsageError(f"mode is first_order or higher_order, not {mode!r}")
+    return tiered.get_pass("gradient", higher_order=mode == "higher_order", seed="ones")(expr)
 
 
 def FuseOps(fuse_opt_level: int = -1) -> Pass:

@@ -139,7 +139,7 @@ class _Checkpoints:
             if not named:
                 names = [value.name for value in self._tensors()]
                 raise UsageError(
-                    f"gradient: recompute={pattern!r} matches no tensor and no node of the "
+                    f"gradient: stay={pattern!r} matches no tensor and no node of the "
                     f"forward pass{did_you_mean(pattern, names)}"
                 )
             found.update(named)

@@ -8,9 +8,7 @@ from tiered.pipeline.instruments.overview import overview_text
 
 
 @module_pass(opt_level=None, analysis=True)
-def model_overview(
-    model: Model, ctx: PassContext, *, text: bool = False, header: str = ""
-) -> None:
+def model_overview(model: Model, ctx: PassContext, *, text: bool = False, header: str = "") -> None:
     """Print the interface, the operators and the size of the model at this place: TVM's PrintIR.
 
     Args:

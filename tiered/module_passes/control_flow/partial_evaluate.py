@@ -54,9 +54,7 @@ def partial_evaluate(
             copies = (graph.unroll_scan if is_scan else graph.unroll)(node, iterations)
         inner = [copy for copy in copies if copy.graph is not None]
         inner += [each for copy in inner for body in copy.bodies for each in body.walk()]
-        pending.extendleft(
-            each for each in inner if each.op_type in _UNROLLED and not each.domain
-        )
+        pending.extendleft(each for each in inner if each.op_type in _UNROLLED and not each.domain)
 
 
 def _iterations(node: Node, most: int, max_nodes: int) -> int | Skip:

@@ -33,8 +33,9 @@ def gradient(
     with_respect_to: tuple[str, ...] = (),
     seed: Literal["none", "ones", "input"] = "none",
     stop_at: tuple[str, ...] = (),
-    mode: Literal["first_order", "higher_order"] = "first_order",
-    recompute: bool | tuple[str, ...] = False,
+    higher_order: bool = False,
+    recompute: bool = False,
+    stay: tuple[str, ...] = (),
     dims: tuple[str, ...] = (),
     default_dim: int = 16,
 ) -> Skip | None:
@@ -52,17 +53,18 @@ def gradient(
         seed: `none`: each value of `of` is a single number. `ones`: its elements are added up.
             `input`: each is weighed by an input `seed/<name>`: a vector-Jacobian product.
         stop_at: labels of nodes and names of values that count as constants.
-        mode: `higher_order` is an error if a node of the backward pass has no gradient itself.
-        recompute: `true`: the backward pass computes tensors of the forward pass again, segment by
-            segment, where that lowers the peak of memory. A list: so it does with all but the
-            tensors and nodes that match, and what comes after the last of them. The copies are
-            marked, so that no pass merges them: the IR version becomes 10 at least.
+        higher_order: an error if a node of the backward pass has no gradient itself.
+        recompute: the backward pass computes tensors of the forward pass again, segment by
+            segment, where that lowers the peak of memory. The copies are marked, so that no pass
+            merges them: the IR version becomes 10 at least.
+        stay: tensors and nodes, with wildcards, that are not computed again, nor what comes after
+            the last of them; all others are. By default, those with the lowest peak of memory.
         dims: the sizes of dynamic dims for the peak, as `name=size`.
         default_dim: the size of all others.
 
     Raises:
         UsageError: there is no such value, or one is not floating-point, or not a single number;
-            or an entry of `recompute` matches nothing.
+            or an entry of `stay` matches nothing.
         NoGradient: a node between has no gradient.
     """
     patterns = with_respect_to or ("*",)
@@ -77,13 +79,12 @@ def gradient(
         targets,
         seed=seed,
         stop_at=stop_at,
-        again=mode == "higher_order",
+        again=higher_order,
     )
     if are_outputs_already(model, made, values, targets):
         model.undo_to(mark)
         return Skip("the gradients are outputs")
-    if recompute:
-        stay = () if isinstance(recompute, bool) else recompute
+    if recompute or stay:
         _recompute(model, ctx, forward, stay, sizes)
     return None
 

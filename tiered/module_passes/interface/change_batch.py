@@ -52,9 +52,7 @@ def change_batch(
     if sizes:
         rebatch(model, places, size)
     else:
-        model.set_input_shapes(
-            {value.name: _only(value, at, size) for value, at in places.items()}
-        )
+        model.set_input_shapes({value.name: _only(value, at, size) for value, at in places.items()})
     return None
 
 

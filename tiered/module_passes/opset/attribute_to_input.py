@@ -5,12 +5,8 @@ import onnx
 from tiered import Model, Node, PassContext, Skip, module_pass
 
 
-@module_pass(
-    opt_level=None, required=("infer_shapes",), acts_on=("*",), changes_interface=True
-)
-def attribute_to_input(
-    model: Model, ctx: PassContext, *, op: tuple[str, ...] = ()
-) -> Skip | None:
+@module_pass(opt_level=None, required=("infer_shapes",), acts_on=("*",), changes_interface=True)
+def attribute_to_input(model: Model, ctx: PassContext, *, op: tuple[str, ...] = ()) -> Skip | None:
     """Raise the opset until attributes are constant inputs, as those of Clip, Pad and Slice.
 
     All nodes are converted to that opset, as `convert_opset` does.

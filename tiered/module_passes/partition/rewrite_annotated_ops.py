@@ -28,9 +28,7 @@ def rewrite_annotated_ops(
     devices = dict(_split(entry) for entry in sharding)
     stages = {name: _stage(name, text) for name, text in map(_split, pipelining)}
     if devices or stages or fallback_device or propagate:
-        mark_devices(
-            model, devices, stages, fallback_device=fallback_device, propagate=propagate
-        )
+        mark_devices(model, devices, stages, fallback_device=fallback_device, propagate=propagate)
 
 
 def _split(entry: str) -> tuple[str, str]:

@@ -4,6 +4,7 @@ from typing import Literal
 
 from tiered import Model, PassContext, QuantizationSettings, module_pass, quantize_model
 from tiered.numerics.precision.budget import budget_of
+from tiered.numerics.quantization.watching import quantization_watcher
 from tiered.support.numerics import FEW_BITS
 
 
@@ -56,7 +57,9 @@ def quantize(
         skip_op_types: operators that stay float.
         skip_nodes: globs of the names of nodes that stay float.
     """
+    watcher = quantization_watcher()
     settings = QuantizationSettings(
+        measures=watcher is not None,
         inputs=inputs,
         method=method,
         percentile=percentile,
@@ -71,4 +74,9 @@ def quantize(
         skip_nodes=skip_nodes,
     )
     backend = ctx.backend if ctx.names_backend else None
-    quantize_model(model, settings, ctx.remark, ctx.skip, backend=backend)
+    if watcher is None:
+        quantize_model(model, settings, ctx.remark, ctx.skip, backend=backend)
+        return
+    on_step = watcher.on_step
+    found = quantize_model(model, settings, ctx.remark, ctx.skip, backend=backend, on_step=on_step)
+    watcher.on_result(found)

@@ -55,6 +55,7 @@ def scheme_for(
     is_asked = is_here and reduce_range is None
     return replace(scheme, keeps_pairs=is_asked and byte_products() != "exact")
 
+
 _DEVIATION: Final = 1.0
 """A difference in dB that onnxruntime's optimisations may make without a remark."""
 

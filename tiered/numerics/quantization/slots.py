@@ -26,6 +26,7 @@ Source: LiteRT 8-bit quantization specification.
 ACTIVATIONS: Final = frozenset({"Clip", "Relu"})
 """Operators that kernels apply to the result of a product before it is quantised."""
 
+
 def data_operands(node: Node) -> list[Value]:
     """Return the data of an operator that moves elements; empty for any other operator."""
     if node.domain or node.op_type not in MOVERS or node.has_references:

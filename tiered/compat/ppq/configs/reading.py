@@ -161,9 +161,7 @@ def _config(node: Node) -> TensorQuantizationConfig | str:
     return _config_of(dtype, steps, offsets.reshape(steps.shape), int(node.attr("axis", 1)))
 
 
-def _config_of(
-    dtype: DataType, scale: Array, offset: Array, axis: int
-) -> TensorQuantizationConfig:
+def _config_of(dtype: DataType, scale: Array, offset: Array, axis: int) -> TensorQuantizationConfig:
     limits = integer_info(dtype.numpy)
     policy = _P.PER_CHANNEL if scale.ndim else _P.PER_TENSOR
     policy |= _P.ASYMMETRICAL if offset.any() else _P.SYMMETRICAL
@@ -188,9 +186,7 @@ def _configs(node: Node, read: dict[Value, _Read]) -> OperationQuantizationConfi
         read[value].config.copy() if value is not None and value in read else _floating()
         for value in node.inputs
     ]
-    results = [
-        _floating() if value is None else _result(value, read) for value in node.outputs
-    ]
+    results = [_floating() if value is None else _result(value, read) for value in node.outputs]
     return OperationQuantizationConfig(operands, results)
 
 

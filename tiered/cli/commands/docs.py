@@ -1,4 +1,8 @@
-"""`tiered docs PASS`: the reference page of a pass.
+"""Print the reference page of a pass: law, conditions, options, level, place.
+
+Examples:
+    tiered docs fuse_gelu
+    tiered docs FoldConstant --json
 
 `--json` prints one object: what `tiered passes NAME --json` prints, and
     guards: the reasons why the pass leaves a node alone; {} is filled in when it does.
@@ -12,9 +16,13 @@ from __future__ import annotations
 import ast
 import os
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from tiered.cli.commands.passes import describe, names_of, print_pass
+from tiered.cli.line.candidates import complete_pass
+from tiered.cli.line.declaration import Flags
+from tiered.cli.load_passes import load_passes
+from tiered.cli.options import AsJson, Load
 from tiered.cli.output.terminal import print_json, printable, results
 from tiered.passes.interface.registry import registry
 from tiered.support.errors import ModelError
@@ -28,13 +36,23 @@ SHARED = "tiered.idioms."
 """Where passes have common conditions."""
 
 
-def run_reference(name: str, *, as_json: bool) -> None:
+def docs(
+    name: Annotated[str, Flags("PASS", completes=complete_pass)],
+    /,
+    *,
+    load: Load = (),
+    as_json: AsJson = False,
+) -> None:
     """Print the reference page of each pass of a name.
+
+    Args:
+        name: A pass, by any of its names.
 
     Raises:
         PassNotFoundError: no pass has this name.
         ModelError: the file of a pass cannot be read.
     """
+    load_passes(load)
     infos = [registry.named(canonical).info for canonical in names_of(name)]
     pages = [(info, reference(info)) for info in infos]
     if as_json:

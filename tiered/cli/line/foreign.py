@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 VERSION: Final = "--version"
-HELP: Final = frozenset({"--help", "-h", VERSION})
+HELP: Final = frozenset({"--help", "-h"})
 SUFFIX: Final = ".onnx"
 
 _TO: Final = "--to"
@@ -186,10 +186,15 @@ _ASKED: Final = re.compile(r"--(?P<verb>disable|skip|no|enable|require|use)-(?P<
 _OFF: Final = ("disable", "skip", "no")
 
 
+def from_others(tokens: Sequence[str], commands: Sequence[str]) -> list[str]:
+    """Return the command line with what other tools take in the form of tiered."""
+    return translated(with_command(tokens, commands))
+
+
 def with_command(tokens: Sequence[str], commands: Sequence[str]) -> list[str]:
     """Return the command line with `optimize` before a model or an option that comes first."""
     first = next(iter(tokens), "")
-    if not first or first in commands or first in HELP or VERSION in tokens:
+    if not first or first in (*commands, *HELP) or VERSION in tokens:
         return list(tokens)
     is_model = first.endswith(SUFFIX) or os.sep in first or os.path.isfile(first)
     return ["optimize", *tokens] if is_model or first.startswith("-") else list(tokens)

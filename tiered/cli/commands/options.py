@@ -1,17 +1,21 @@
-"""`tiered options`: the config options, which --set and the [config] table of a file take.
+"""List the config options of `tiered optimize --set`.
+
+Examples:
+    tiered options
 
 `--json` prints an array of objects: name, takes, default, doc.
 """
 
 from __future__ import annotations
 
+from tiered.cli.options import AsJson
 from tiered.cli.output.tables import print_table
 from tiered.cli.output.terminal import print_json, results
 from tiered.support.config_options import config_options
 from tiered.support.option_text import format_value
 
 
-def run_options(*, as_json: bool) -> None:
+def options(*, as_json: AsJson = False) -> None:
     """Print all config options."""
     rows = [
         (option.name, option.takes, format_value(option.default), option.doc)

@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Collection
 from pathlib import Path
 from typing import Final
 
-from tiered.cli.foreign import VERSION
 from tiered.cli.output.terminal import printable, results
 
 _CPU_FACTS: Final = Path("/proc/cpuinfo")
 _NAME: Final = "model name"
 
 
-def asks_for_details(tokens: Collection[str]) -> bool:
-    """Return whether a command line is `--version` with `-v`, in any order."""
-    return set(tokens) in ({VERSION, "-v"}, {VERSION, "--verbose"})
-
-
-def run_version() -> None:
+def print_details() -> None:
     """Print what decides the results of a run on this machine, beside the model.
 
     Raises:

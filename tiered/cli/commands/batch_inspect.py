@@ -1,0 +1,32 @@
+"""Write the contents of many models as JSON.
+
+Examples:
+    tiered batch inspect models --out-dir reports
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from tiered.cli.batches import BatchOptions, FolderOptions, run_batch
+from tiered.cli.commands.inspect import InspectOptions
+from tiered.cli.line.declaration import Flags, words_of
+from tiered.cli.options import ReadOptions
+
+
+def batch_inspect(
+    *sources: Annotated[str, Flags("SOURCE")],
+    target: InspectOptions,
+    batch: BatchOptions,
+    folder: FolderOptions,
+    options: ReadOptions,
+) -> int:
+    """Write what `tiered inspect --json` prints of each of many models; return the exit code.
+
+    Args:
+        sources: The models, as for `tiered batch`.
+    """
+    from tiered.extensions.fleet import Command
+
+    command = Command("inspect", (*words_of(target), *words_of(options, ("json",))))
+    return run_batch(sources, command, batch, folder, as_json=options.json)

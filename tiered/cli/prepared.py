@@ -1,0 +1,115 @@
+"""What the options of `tiered optimize` ask for, read once: nothing else parses them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from tiered.cli.load_passes import load_passes
+from tiered.cli.options import OptimizeOptions, size_option
+from tiered.cli.pass_names import level_set, split_names, split_required, strip_pass
+from tiered.cli.shapes import Dims, Shapes, parse_dims, parse_shapes
+from tiered.cli.watch import WatchOptions, check_watch, config_of
+from tiered.cli.writing import check_writing
+from tiered.support.errors import UsageError
+from tiered.support.records import Record
+
+if TYPE_CHECKING:
+    from tiered.context import PassContext
+    from tiered.pipeline.expectations import Expectation
+
+
+class Prepared(Record):
+    """The options of a run, as `optimize_model` takes them.
+
+    Attributes:
+        options, watch: as they were typed, with the pass of --strip in the place of that option.
+        settings: of the context.
+        edits: of the pipeline: those of --edit, and the options of --require.
+        shapes, dims: of inputs, by name.
+        tested: the shapes of generated inputs.
+        expectations: of the result.
+    """
+
+    options: OptimizeOptions
+    watch: WatchOptions
+    settings: dict[str, Any]
+    edits: tuple[str, ...]
+    shapes: Shapes
+    dims: Dims
+    tested: Shapes
+    expectations: Sequence[Expectation]
+
+    @staticmethod
+    def of(options: OptimizeOptions, watch: WatchOptions | None = None) -> Prepared:
+        """Read options, before any file.
+
+        Raises:
+            UsageError: options that do not go together, or a wrong value of one.
+        """
+        from tiered.pipeline.expectations import parse_expectations
+
+        watch = WatchOptions() if watch is None else watch
+        load_passes(options.load)
+        options = _with_strip(options)
+        expectations = parse_expectations(options.expect)
+        check_watch(watch)
+        if options.certify is not None:
+            from tiered.certify.instrument import certify_of
+
+            certify_of(options.certify)
+        check_writing(options)
+        if options.passes is not None and not options.passes.strip():
+            raise UsageError("--passes lists no pass; leave it out for the default pipeline")
+        config = config_of(watch.set)
+        if options.max_memory is not None:
+            size_option("--max-memory", options.max_memory)
+            config["memory.max"] = options.max_memory
+        required = split_required(options.require)
+        settings = {
+            "opt_level": level_set(options.opt_level),
+            "required": required.names,
+            "disabled": split_names(options.disable, "--disable"),
+            "backend": options.backend,
+            "strict": options.strict or None,
+            "config": config,
+            "rewrite_limit": watch.limit,
+        }
+        return Prepared(
+            options,
+            watch,
+            settings,
+            (*options.edit, *required.edits),
+            parse_shapes(options.input_shape),
+            parse_dims(options.dim),
+            parse_shapes(options.test_input_shape),
+            expectations,
+        )
+
+    def context(self) -> PassContext:
+        """Return the context of the run, which requires the passes that set shapes.
+
+        Raises:
+            UsageError: a wrong name in an option.
+        """
+        from tiered.context import PassContext
+        from tiered.pipeline import parse_pipeline
+        from tiered.pipeline.optimize import settings_with_shapes
+
+        if self.options.passes is not None:
+            parse_pipeline(self.options.passes)  # The context may name its groups.
+        return PassContext(**settings_with_shapes(self.settings, self.shapes, self.dims))
+
+
+def _with_strip(options: OptimizeOptions) -> OptimizeOptions:
+    """Return options with the pass of --strip in the place of that option.
+
+    Raises:
+        UsageError: --strip names no part.
+    """
+    if not options.strip:
+        return options
+    made = strip_pass(options.strip)
+    if options.passes is None:
+        return options.changed(strip=(), require=(*options.require, made))
+    return options.changed(strip=(), passes=f"{options.passes},{made}")
