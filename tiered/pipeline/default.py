@@ -122,9 +122,11 @@ def default_pipeline() -> Sequential:
                         "fuse_squeeze_into_reshape",
                         "fuse_consecutive_squeeze",
                         "fuse_consecutive_unsqueeze",
+                        "fuse_consecutive_flatten",
                         "eliminate_reshape_around_elementwise",
                         "eliminate_reshape_around_matmul",
                         "eliminate_nop_pad",
+                        "eliminate_nop_trilu",
                         "eliminate_nop_transpose",
                         "fuse_consecutive_transpose",
                         "eliminate_transpose_around_elementwise",
@@ -135,6 +137,9 @@ def default_pipeline() -> Sequential:
                         "replace_slice_with_gather",
                         "eliminate_nop_gather",
                         "fuse_consecutive_gather",
+                        "fuse_slice_into_gather",
+                        "fuse_transpose_into_gather",
+                        "fuse_concat_into_slice",
                         "eliminate_nop_scatter",
                         "eliminate_nop_split",
                         "eliminate_nop_concat",
@@ -147,6 +152,7 @@ def default_pipeline() -> Sequential:
                         "fuse_consecutive_minmax",
                         "fuse_unsqueeze_into_reduce",
                         "fuse_squeeze_into_reduce",
+                        "fuse_reshape_into_reduce",
                         "eliminate_nop_reduce",
 
                         # Values that follow from shapes or constants.
@@ -163,6 +169,8 @@ def default_pipeline() -> Sequential:
                         # Algebra with the constants that are known by now.
                         "eliminate_nop_arithmetic",
                         "eliminate_idempotent",
+                        "eliminate_same_operands",
+                        "fuse_neg",
                         "replace_pow{cubes=false}",
                         "replace_div_with_mul",
                         "fuse_consecutive_clip",
@@ -319,8 +327,11 @@ def default_pipeline() -> Sequential:
             "fuse_matmul_scale",
             # After all fusions of a product with its bias.
             "fuse_narrow_gemm",
-            # After fusions and layouts, which match Slices.
+            # After fusions and layouts, which match Slices, Expands and Transposes.
             "fuse_slices_into_split",
+            "hoist_slice",
+            "sink_expand",
+            "replace_transpose_with_reshape",
 
             # Parked: for targets without convolution, Sigmoid or global pool; and sums of
             # constants, in which small ones may vanish beside large ones.

@@ -56,3 +56,11 @@ def test_a_perm_of_another_rank_fails_when_the_model_runs() -> None:
         "(float[2,2,3] x) => (float[A,B] y) { y = Transpose<perm=[0,1]>(x) }",
         because="perm does not have the rank of x",
     )
+
+
+def test_axes_of_size_1_may_trade_places() -> None:
+    assert_rewrites(
+        "eliminate_nop_transpose",
+        "(float[1,3,1] x) => (float[1,3,1] y) { h = Transpose<perm=[2,1,0]>(x)  y = Relu(h) }",
+        "(float[1,3,1] x) => (float[1,3,1] y) { y = Relu(x) }",
+    )

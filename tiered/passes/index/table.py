@@ -108,7 +108,9 @@ INDEX: Final[dict[str, Indexed]] = {
 
     "eliminate_nop_tile": Indexed("function_passes/shape", PassInfo(name='eliminate_nop_tile', opt_level=1, kind='rewrite', acts_on=('Tile',), law='Tile(x, repeats=[1, 1, ...])  =>  x'), ('Tile',)),
 
-    "eliminate_nop_transpose": Indexed("function_passes/layout", PassInfo(name='eliminate_nop_transpose', opt_level=1, kind='rewrite', acts_on=('Transpose',), law='Transpose(x, perm=[0, 1, 2, ...])  =>  x'), ('Transpose',)),
+    "eliminate_nop_transpose": Indexed("function_passes/layout", PassInfo(name='eliminate_nop_transpose', opt_level=1, kind='rewrite', acts_on=('Transpose',), law='Transpose(x)  =>  x, if each axis stays in its place, or trades it with axes of size 1 only'), ('Transpose',)),
+
+    "eliminate_nop_trilu": Indexed("function_passes/shape", PassInfo(name='eliminate_nop_trilu', opt_level=2, kind='rewrite', required=('infer_shapes',), acts_on=('Trilu',), law='Trilu(x)  =>  x, if no element is outside of the triangle;  Trilu(Trilu(x))  =>  Trilu(x)'), ('Trilu',)),
 
     "eliminate_nop_variadic": Indexed("function_passes/arithmetic", PassInfo(name='eliminate_nop_variadic', opt_level=1, kind='rewrite', acts_on=('Max', 'Mean', 'Min', 'Sum',), law='Sum(x), Mean(x), Max(x), Min(x)  =>  x'), ('Max', 'Mean', 'Min', 'Sum')),
 
@@ -117,6 +119,8 @@ INDEX: Final[dict[str, Indexed]] = {
     "eliminate_reshape_around_elementwise": Indexed("function_passes/shape", PassInfo(name='eliminate_reshape_around_elementwise', opt_level=2, kind='function', required=('infer_shapes',), acts_on=('Reshape', 'elementwise',), law='Reshape(f(Reshape(x)), shape of x)  =>  f(x), if f is elementwise'), ('Reshape',)),
 
     "eliminate_reshape_around_matmul": Indexed("function_passes/shape", PassInfo(name='eliminate_reshape_around_matmul', opt_level=2, kind='rewrite', required=('infer_shapes',), acts_on=('Flatten', 'MatMul', 'Reshape', 'Squeeze', 'Unsqueeze',), law='Reshape(MatMul(Reshape(x), w))  =>  MatMul(x, w), if only dims of 1 are added and removed'), ('Flatten MatMul', 'MatMul Reshape', 'MatMul Squeeze', 'MatMul Unsqueeze')),
+
+    "eliminate_same_operands": Indexed("function_passes/arithmetic", PassInfo(name='eliminate_same_operands', opt_level=2, kind='rewrite', required=('infer_shapes',), acts_on=('And', 'BitwiseAnd', 'BitwiseOr', 'Max', 'Min', 'Or', 'Where',), law='f(x, x)  =>  x for And, Or, Max, Min, BitwiseAnd, BitwiseOr;  Where(condition, x, x)  =>  x'), ('And', 'BitwiseAnd', 'BitwiseOr', 'Max', 'Min', 'Or', 'Where')),
 
     "eliminate_sequence": Indexed("function_passes/gather_slice", PassInfo(name='eliminate_sequence', opt_level=1, kind='function', acts_on=('ConcatFromSequence', 'SequenceAt',), law='SequenceAt(SplitToSequence(x), i)  =>  a part of x, and Concat for ConcatFromSequence'), ('ConcatFromSequence', 'SequenceAt')),
 
@@ -190,11 +194,15 @@ INDEX: Final[dict[str, Indexed]] = {
 
     "fuse_clip_into_quantize": Indexed("function_passes/quantization", PassInfo(name='fuse_clip_into_quantize', opt_level=2, kind='rewrite', acts_on=('Clip', 'QuantizeLinear', 'Relu', 'com.microsoft::QuantizeLinear',), law='QuantizeLinear(Clip(x, low, high), scale, zero)  =>  QuantizeLinear(x, scale, zero), Relu too'), ('QuantizeLinear', 'com.microsoft::QuantizeLinear')),
 
+    "fuse_concat_into_slice": Indexed("function_passes/gather_slice", PassInfo(name='fuse_concat_into_slice', opt_level=1, kind='function', required=('infer_shapes',), acts_on=('Concat',), law='Slice(Concat(a, b), ...)  =>  Slice(b, ...), if all of it comes from b; and so for Gather'), ('Concat',)),
+
     "fuse_consecutive_cast": Indexed("function_passes/cast", PassInfo(name='fuse_consecutive_cast', opt_level=1, kind='rewrite', acts_on=('Cast',), law='Cast(Cast(x, to=b), to=c)  =>  Cast(x, to=c), where b holds every x exactly'), ('Cast',)),
 
     "fuse_consecutive_clip": Indexed("function_passes/arithmetic", PassInfo(name='fuse_consecutive_clip', opt_level=2, kind='rewrite', acts_on=('Clip', 'Relu',), law="Clip(Clip(x, a, b), c, d)  =>  Clip(x, a', b'), also where one of them is a Relu"), ('Clip',)),
 
     "fuse_consecutive_concat": Indexed("function_passes/gather_slice", PassInfo(name='fuse_consecutive_concat', opt_level=1, kind='rewrite', acts_on=('Concat',), law='Concat(a, Concat(b, c), d)  =>  Concat(a, b, c, d), along one axis'), ('Concat',)),
+
+    "fuse_consecutive_flatten": Indexed("function_passes/shape", PassInfo(name='fuse_consecutive_flatten', opt_level=1, kind='rewrite', required=('infer_shapes',), acts_on=('Flatten', 'Reshape', 'Squeeze', 'Unsqueeze',), law='Flatten(Reshape(x))  =>  Reshape(x, shape), and so for Squeeze and Unsqueeze around a Flatten'), ('Flatten',)),
 
     "fuse_consecutive_gather": Indexed("function_passes/gather_slice", PassInfo(name='fuse_consecutive_gather', opt_level=1, kind='rewrite', acts_on=('Gather',), law='Gather(Gather(x, i), j)  =>  Gather(x, i[j]), along one axis'), ('Gather',)),
 
@@ -254,6 +262,8 @@ INDEX: Final[dict[str, Indexed]] = {
 
     "fuse_narrow_gemm": Indexed("function_passes/matmul", PassInfo(name='fuse_narrow_gemm', opt_level=3, kind='rewrite', required=('infer_shapes',), acts_on=('Add', 'MatMul',), numerics=Numerics.REASSOCIATING, law='Add(MatMul(x, w), c)  =>  Reshape(Gemm(Reshape(x), w, c)), where w has few columns'), ('Add MatMul',)),
 
+    "fuse_neg": Indexed("function_passes/arithmetic", PassInfo(name='fuse_neg', opt_level=2, kind='function', acts_on=('Add', 'Div', 'Mul', 'Neg', 'Sub',), law='Neg(x * c)  =>  x * -c,  Add(y, Neg(x))  =>  Sub(y, x),  Neg(x) * Neg(y)  =>  x * y, ...'), ('Add', 'Div', 'Mul', 'Neg', 'Sub')),
+
     "fuse_not_into_where": Indexed("function_passes/arithmetic", PassInfo(name='fuse_not_into_where', opt_level=2, kind='rewrite', acts_on=('Not', 'Where',), law='Where(Not(condition), x, y)  =>  Where(condition, y, x)'), ('Not Where',)),
 
     "fuse_ops": Indexed("module_passes/functions", PassInfo(name='fuse_ops', opt_level=None, required=('infer_shapes',), conflicts=('inline',), acts_on=('*',), law='Nodes that a compiler would make one kernel of  =>  a call of a local function with them', options=(Option('level', int, -1, '0 makes no groups, 1 groups without reductions, 2 all; -1 is the level of the context.'), Option('max_depth', int, 256, 'the most nodes of a group.'), Option('domain', str, 'tiered.fused', 'the domain of the functions.'),)), None),
@@ -292,6 +302,8 @@ INDEX: Final[dict[str, Indexed]] = {
 
     "fuse_reciprocal_into_div": Indexed("function_passes/arithmetic", PassInfo(name='fuse_reciprocal_into_div', opt_level=3, kind='rewrite', required=('infer_shapes',), acts_on=('Div', 'Mul', 'Reciprocal',), numerics=Numerics.REASSOCIATING, law='(1 / x) * y  =>  y / x, also of Reciprocal'), ('Mul',)),
 
+    "fuse_reshape_into_reduce": Indexed("function_passes/reduction", PassInfo(name='fuse_reshape_into_reduce', opt_level=1, kind='rewrite', required=('infer_shapes',), acts_on=('Flatten', 'ReduceL1', 'ReduceL2', 'ReduceLogSum', 'ReduceLogSumExp', 'ReduceMax', 'ReduceMean', 'ReduceMin', 'ReduceProd', 'ReduceSum', 'ReduceSumSquare', 'Reshape',), law='Reshape(Reduce(x, axes, keepdims=1), shape)  =>  Reduce(x, axes, keepdims=0), and back'), ('Flatten', 'Reshape')),
+
     "fuse_residual_into_conv": Indexed("function_passes/conv", PassInfo(name='fuse_residual_into_conv', opt_level=None, kind='rewrite', required=('infer_shapes',), needs=('com.microsoft::FusedConv',), acts_on=('Add', 'Conv', 'Relu', 'com.microsoft::FusedConv',), numerics=Numerics.REASSOCIATING, law='Add(Conv(x, weight, bias), z)  =>  FusedConv(x, weight, bias, z), also with a Relu after it'), ('Add Conv', 'Relu com.microsoft::FusedConv')),
 
     "fuse_rmsnorm": Indexed("function_passes/normalization", PassInfo(name='fuse_rmsnorm', opt_level=3, kind='rewrite', required=('infer_shapes',), acts_on=('Add', 'Div', 'Mul', 'Pow', 'RMSNormalization', 'Reciprocal', 'ReduceMean', 'Sqrt',), numerics=Numerics.REASSOCIATING, law='x / Sqrt(mean(x * x) + epsilon) * scale  =>  RMSNormalization(x, scale)'), ('Add Div ReduceMean Sqrt', 'Add Mul ReduceMean', 'Mul RMSNormalization')),
@@ -306,6 +318,8 @@ INDEX: Final[dict[str, Indexed]] = {
 
     "fuse_skip_rmsnorm": Indexed("function_passes/normalization", PassInfo(name='fuse_skip_rmsnorm', opt_level=3, kind='rewrite', required=('infer_shapes',), needs=('com.microsoft::SkipSimplifiedLayerNormalization',), acts_on=('Add', 'Div', 'Mul', 'Pow', 'Reciprocal', 'ReduceMean', 'Sqrt',), numerics=Numerics.REASSOCIATING, law='scale * s / Sqrt(mean(s * s) + epsilon), s = x + skip  =>  SkipSimplifiedLayerNormalization'), ('Add Mul ReduceMean',)),
 
+    "fuse_slice_into_gather": Indexed("function_passes/gather_slice", PassInfo(name='fuse_slice_into_gather', opt_level=1, kind='rewrite', required=('infer_shapes',), acts_on=('Gather', 'Slice',), law='Gather(Slice(x, ...), indices)  =>  Gather(x, indices of x), along one axis'), ('Gather Slice',)),
+
     "fuse_slices_into_split": Indexed("function_passes/gather_slice", PassInfo(name='fuse_slices_into_split', opt_level=3, kind='function', required=('infer_shapes',), acts_on=('Slice',), law='Slice(x, 0, a), Slice(x, a, b), ... to the end of an axis  =>  the parts of Split(x)'), ('Slice',)),
 
     "fuse_softmax": Indexed("function_passes/activation", PassInfo(name='fuse_softmax', opt_level=3, kind='rewrite', required=('infer_shapes',), acts_on=('Div', 'Exp', 'ReduceMax', 'ReduceSum', 'Sub',), numerics=Numerics.REASSOCIATING, law='Exp(x - max) / ReduceSum(Exp(x - max))  =>  Softmax(x), where max is ReduceMax(x)'), ('Div Exp ReduceMax ReduceSum Sub',)),
@@ -315,6 +329,8 @@ INDEX: Final[dict[str, Indexed]] = {
     "fuse_squeeze_into_reduce": Indexed("function_passes/reduction", PassInfo(name='fuse_squeeze_into_reduce', opt_level=1, kind='rewrite', acts_on=('ReduceL1', 'ReduceL2', 'ReduceLogSum', 'ReduceLogSumExp', 'ReduceMax', 'ReduceMean', 'ReduceMin', 'ReduceProd', 'ReduceSum', 'ReduceSumSquare', 'Squeeze',), law='Squeeze(Reduce(x, axes, keepdims=1), axes)  =>  Reduce(x, axes, keepdims=0)'), ('Squeeze',)),
 
     "fuse_squeeze_into_reshape": Indexed("function_passes/shape", PassInfo(name='fuse_squeeze_into_reshape', opt_level=1, kind='rewrite', required=('infer_shapes',), acts_on=('Reshape', 'Squeeze', 'Unsqueeze',), law='Squeeze(Reshape(x, shape), axes)  =>  Reshape(x, shape without axes), and so for Unsqueeze'), ('Reshape Squeeze', 'Reshape Unsqueeze')),
+
+    "fuse_transpose_into_gather": Indexed("function_passes/gather_slice", PassInfo(name='fuse_transpose_into_gather', opt_level=1, kind='rewrite', required=('infer_shapes',), acts_on=('Gather', 'Transpose',), law='Gather(Transpose(x, perm), i, axis)  =>  Gather(x, i, perm[axis]), if the rest keeps its order'), ('Gather Transpose',)),
 
     "fuse_transpose_into_matmul": Indexed("function_passes/matmul", PassInfo(name='fuse_transpose_into_matmul', opt_level=3, kind='rewrite', required=('infer_shapes',), acts_on=('Cast', 'MatMul', 'Transpose',), numerics=Numerics.REASSOCIATING, law='MatMul(Transpose(x), v)  =>  MatMul(v, x), where v is a vector and the last two dims swap'), ('MatMul Transpose',)),
 
@@ -331,6 +347,8 @@ INDEX: Final[dict[str, Indexed]] = {
     "hoist_quantize": Indexed("function_passes/quantization", PassInfo(name='hoist_quantize', opt_level=None, kind='rewrite', required=('infer_shapes',), acts_on=('DepthToSpace', 'Expand', 'Flatten', 'Gather', 'Identity', 'QuantizeLinear', 'Reshape', 'Slice', 'SpaceToDepth', 'Squeeze', 'Tile', 'Transpose', 'Unsqueeze', 'com.microsoft::QuantizeLinear',), law='QuantizeLinear(Transpose(x), scale, zero)  =>  Transpose(QuantizeLinear(x, scale, zero))'), ('QuantizeLinear', 'com.microsoft::QuantizeLinear')),
 
     "hoist_quantize_past_split": Indexed("function_passes/quantization", PassInfo(name='hoist_quantize_past_split', opt_level=None, kind='function', required=('infer_shapes',), acts_on=('QuantizeLinear', 'Split', 'com.microsoft::QuantizeLinear',), law='QuantizeLinear of each part of Split(x), equal ones  =>  the parts of Split(QuantizeLinear(x))'), ('Split',)),
+
+    "hoist_slice": Indexed("function_passes/gather_slice", PassInfo(name='hoist_slice', opt_level=2, kind='function', required=('infer_shapes',), acts_on=('Gather', 'Slice', 'elementwise',), law='Slice(f(x))  =>  f(Slice(x)), and so for Gather, if f is elementwise'), ('Gather', 'Slice')),
 
     "import_qonnx": Indexed("module_passes/quantization", PassInfo(name='import_qonnx', opt_level=None, conflicts=('inline',), acts_on=('onnx.brevitas::BipolarQuant', 'onnx.brevitas::MultiThreshold', 'onnx.brevitas::Quant', 'onnx.brevitas::Trunc', 'qonnx.custom_op.general::BipolarQuant', 'qonnx.custom_op.general::MultiThreshold', 'qonnx.custom_op.general::Quant', 'qonnx.custom_op.general::Trunc',), law='Quant, BipolarQuant, Trunc, MultiThreshold  =>  the same, with a local function as definition'), ('onnx.brevitas::BipolarQuant', 'onnx.brevitas::MultiThreshold', 'onnx.brevitas::Quant', 'onnx.brevitas::Trunc', 'qonnx.custom_op.general::BipolarQuant', 'qonnx.custom_op.general::MultiThreshold', 'qonnx.custom_op.general::Quant', 'qonnx.custom_op.general::Trunc')),
 
@@ -522,6 +540,8 @@ INDEX: Final[dict[str, Indexed]] = {
 
     "replace_sum_with_add": Indexed("function_passes/legalize", PassInfo(name='replace_sum_with_add', opt_level=None, kind='rewrite', acts_on=('Sum',), numerics_option='numerics', legalizes='default', law='Sum(a, b, c)  =>  Add(Add(a, b), c)', options=(Option('numerics', Literal['exact', 'reassociating'], 'exact', '`reassociating` adds more than two operands, for which the order of the sums is not defined.'),)), ('Sum',)),
 
+    "replace_transpose_with_reshape": Indexed("function_passes/layout", PassInfo(name='replace_transpose_with_reshape', opt_level=2, kind='rewrite', required=('infer_shapes',), acts_on=('Transpose',), law='Transpose(x)  =>  Reshape(x, shape), if all dims that change their order are 1'), ('Transpose',)),
+
     "replace_trilu": Indexed("function_passes/legalize", PassInfo(name='replace_trilu', opt_level=None, kind='rewrite', required=('infer_shapes',), acts_on=('Trilu',), legalizes='default', law='Trilu(x, k)  =>  Where(outside of the triangle, 0, x)'), ('Trilu',)),
 
     "replace_uint8_with_int8": Indexed("function_passes/quantization", PassInfo(name='replace_uint8_with_int8', opt_level=1, kind='function', required=('infer_shapes',), acts_on=('DequantizeLinear',), law='DequantizeLinear(QuantizeLinear(x, s, z), s, z)  =>  the same of int8, with z - 128, for uint8'), ('DequantizeLinear',)),
@@ -559,6 +579,8 @@ INDEX: Final[dict[str, Indexed]] = {
     "sink_dequantize_past_maximum": Indexed("function_passes/quantization", PassInfo(name='sink_dequantize_past_maximum', opt_level=None, kind='rewrite', required=('infer_shapes',), acts_on=('DequantizeLinear', 'MaxPool', 'Relu', 'com.microsoft::DequantizeLinear',), law='MaxPool(DequantizeLinear(q))  =>  DequantizeLinear(MaxPool(q)); Relu becomes Max(q, zero)'), ('MaxPool', 'Relu')),
 
     "sink_dequantize_past_split": Indexed("function_passes/quantization", PassInfo(name='sink_dequantize_past_split', opt_level=None, kind='function', required=('infer_shapes',), acts_on=('DequantizeLinear', 'Split', 'com.microsoft::DequantizeLinear',), law='Split(DequantizeLinear(q))  =>  DequantizeLinear of each part of Split(q)'), ('Split',)),
+
+    "sink_expand": Indexed("function_passes/shape", PassInfo(name='sink_expand', opt_level=2, kind='function', required=('infer_shapes',), acts_on=('Expand', 'Tile', 'elementwise',), law='f(Expand(x, shape))  =>  Expand(f(x), shape), and so for Tile, if f is elementwise'), ('Expand', 'Tile')),
 
     "sink_into_if": Indexed("function_passes/control_flow", PassInfo(name='sink_into_if', opt_level=None, kind='function', conflicts=('hoist_from_if',), acts_on=('*',), law='y = f(If(c) {a} {b})  =>  y = If(c) {f(a)} {f(b)}', options=(Option('max_nodes', int, 100, 'the most nodes of a branch; a branch of this size takes in no more.'),)), ('If',)),
 

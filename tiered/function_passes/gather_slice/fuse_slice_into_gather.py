@@ -1,0 +1,48 @@
+"""Gather(Slice(x, ...), indices)  =>  Gather(x, indices of x), along one axis"""
+
+import numpy as np
+
+from tiered import Constant, Graph, Skip, Value, const, op, opt, rewrite, var
+
+
+@rewrite(
+    op.Gather(
+        op.Slice(var.x, const(name="starts"), const(name="ends"), opt.axes, opt.steps).shared(),
+        const(name="indices"),
+        axis=var.axis,
+    ),
+    opt_level=1,
+    required=("infer_shapes",),
+)
+def fuse_slice_into_gather(
+    graph: Graph,
+    x: Value,
+    starts: Constant,
+    ends: Constant,
+    axes: Value | None,
+    steps: Value | None,
+    indices: Constant,
+    axis: int | None,
+) -> Value | Skip:
+    """Take from x what the Gather takes of a part of it."""
+    if any(value is not None and value.const is None for value in (axes, steps)):
+        return Skip("axes or steps is not a constant")
+    if starts.const.size != 1:
+        return Skip("the Slice cuts several axes")
+    place = 0 if axes is None or axes.const is None else int(axes.const.item())
+    taken_along = axis or 0
+    if x.rank is None or place % x.rank != taken_along % x.rank:
+        return Skip("the Slice cuts another axis, or the rank is not known")
+    size = x.dim(place)
+    if not isinstance(size, int):
+        return Skip("the size of the axis is not known")
+    step = 1 if steps is None or steps.const is None else int(steps.const.item())
+    start, end = int(starts.const.item()), int(ends.const.item())
+    if step < 0 and end >= (1 << 31) - 1:
+        return Skip("runtimes read this end in different ways")
+    taken = np.arange(size)[max(start, -size) : end : step]
+    places = indices.const
+    if places.size and not -len(taken) <= places.min() <= places.max() < len(taken):
+        return Skip("an index is out of range")
+    found = np.asarray(taken[places], np.int64)
+    return graph.op.Gather(x, graph.constant(found, indices.name), axis=taken_along)

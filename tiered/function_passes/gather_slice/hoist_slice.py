@@ -1,0 +1,91 @@
+"""Slice(f(x))  =>  f(Slice(x)), and so for Gather, if f is elementwise"""
+
+from typing import Final
+
+from tiered import Graph, Node, PassContext, Skip, Value, function_pass
+from tiered.graph.queries.op_traits import (
+    ARITHMETIC,
+    CASTS,
+    COMPARISONS,
+    LOGIC,
+    PRODUCTS,
+    ROUNDINGS,
+)
+from tiered.rewriter.idioms.selection import Selection, selection_of
+
+# Kernels of other functions compute an element in another way at other places.
+_HOISTED: Final = frozenset(
+    {*ARITHMETIC, *CASTS, *COMPARISONS, *LOGIC, *ROUNDINGS, "Abs", "Clip", "Not", "Where"}
+    | {"LeakyRelu", "Neg", "Relu", "Sign"}
+    | {"IsNaN", "Sqrt"}
+)
+
+
+@function_pass(
+    opt_level=2, required=("infer_shapes",), looks_for=("Gather", "Slice"), acts_on=("elementwise",)
+)
+def hoist_slice(graph: Graph, ctx: PassContext) -> None:
+    """Select elements before an elementwise operator, which then computes no others.
+
+    Operands that broadcast along the axes of the selection stay; constants are cut. An operator
+    behind a product stays, as runtimes fuse the two.
+    """
+    if graph.opset() < _OLDEST:
+        return
+    for op_type in ("Gather", "Slice"):
+        for node in graph.nodes_of(op_type):
+            last: Node | None = node
+            while last is not None:
+                last = _hoisted(graph, ctx, last)
+
+
+_OLDEST: Final = 7
+"""Before this opset, operands broadcast only if an attribute is set."""
+
+
+def _hoisted(graph: Graph, ctx: PassContext, node: Node) -> Node | None:
+    """Hoist a selection past one operator; return the new selection."""
+    x = node.input(0) if node.is_live else None
+    f = None if x is None else x.producer
+    if f is None or f.domain or f.op_type not in _HOISTED or f.graph is not graph:
+        return None
+    found = _why_not(node, f)
+    if isinstance(found, Skip):
+        ctx.skip(node, found)
+        return None
+    selection, cut = found
+    with graph.rewrite(f"{node.op_type}({f.op_type}(x)) => {f.op_type}({node.op_type}(x))", node):
+        made = {value: selection.applied(graph, value) for value in cut}
+        operands = [value and made.get(value, value) for value in f.inputs]
+        copy = graph.add_node(f.op_type, operands, attributes=f.attributes, name=f.name)
+        graph.replace(node, copy.outputs)
+    (moved,) = [value for value in cut if not value.is_constant]
+    return made[moved].producer
+
+
+def _why_not(node: Node, f: Node) -> tuple[Selection, list[Value]] | Skip:
+    """Return the selection with the operands that it cuts, or why it cannot be hoisted."""
+    wide = f.output
+    if not wide.is_only_read_by(node) or f.is_pinned:
+        return Skip("the operator has other consumers")
+    if f.has_references:
+        return Skip("{}", f.parameter_reason)
+    selection = selection_of(node)
+    if isinstance(selection, Skip):
+        return selection
+    cut: list[Value] = []
+    for value in f.inputs:
+        if value is None or value in cut:
+            continue
+        is_cut = selection.cuts(value)
+        if is_cut is None:
+            return Skip("an operand has some of the selected dims only")
+        if is_cut:
+            cut.append(value)
+    moved = [value for value in cut if not value.is_constant]
+    if len(moved) != 1:
+        return Skip("several operands would be cut")
+    producer = moved[0].producer
+    if producer is not None and producer.op_type in PRODUCTS and not producer.domain:
+        return Skip("runtimes fuse the operator with a product")
+    return selection, cut

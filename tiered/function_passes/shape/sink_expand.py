@@ -1,0 +1,80 @@
+"""f(Expand(x, shape))  =>  Expand(f(x), shape), and so for Tile, if f is elementwise"""
+
+from typing import Final
+
+from tiered import Graph, Node, PassContext, Skip, Value, function_pass
+from tiered.graph.queries.op_traits import (
+    ARITHMETIC,
+    CASTS,
+    COMPARISONS,
+    LOGIC,
+    ROUNDINGS,
+)
+
+# Kernels of other functions compute an element in another way at other places.
+_SUNK: Final = frozenset(
+    {*ARITHMETIC, *CASTS, *COMPARISONS, *LOGIC, *ROUNDINGS, "Abs", "Clip", "Not", "Sqrt"}
+    | {"LeakyRelu", "Neg", "Relu", "Sign"}
+    | {"IsNaN"}
+)
+_OLDEST: Final = 7
+"""Before this opset, operands broadcast only if an attribute is set."""
+
+
+@function_pass(
+    opt_level=2, required=("infer_shapes",), looks_for=("Expand", "Tile"), acts_on=("elementwise",)
+)
+def sink_expand(graph: Graph, ctx: PassContext) -> None:
+    """Compute before elements are repeated, and repeat the results.
+
+    The other operands of f are single numbers.
+    """
+    if graph.opset() < _OLDEST:
+        return
+    for op_type in ("Expand", "Tile"):
+        for repeat in graph.nodes_of(op_type):
+            node: Node | None = repeat
+            while node is not None:
+                node = _sunk(graph, ctx, node)
+
+
+def _sunk(graph: Graph, ctx: PassContext, repeat: Node) -> Node | None:
+    """Sink a node past its consumer; return the new one."""
+    wide = repeat.output
+    readers = wide.readers
+    f = readers[0] if readers else None
+    if f is None or f.domain or f.op_type not in _SUNK or f.graph is not graph:
+        return None
+    reason = _why_not(repeat, f)
+    if reason is not None:
+        ctx.skip(repeat, reason)
+        return None
+    x = repeat.inputs[0]
+    law = f"{f.op_type}({repeat.op_type}(x)) => {repeat.op_type}({f.op_type}(x))"
+    with graph.rewrite(law, f):
+        operands = [x if value is wide else value for value in f.inputs]
+        copy = graph.add_node(f.op_type, operands, attributes=f.attributes, name=f.name)
+        made = graph.add_node(repeat.op_type, [copy.output, *repeat.inputs[1:]])
+        graph.replace(f, made.outputs)
+    return made
+
+
+def _why_not(repeat: Node, f: Node) -> Skip | None:
+    wide, x = repeat.output, repeat.input(0)
+    if not wide.is_only_read_by(f) or repeat.is_pinned:
+        return Skip("the repeated elements have other consumers")
+    if f.has_references or repeat.has_references:
+        return Skip("{}", f.parameter_reason or repeat.parameter_reason)
+    if x is None or x.rank is None or wide.rank is None:
+        return Skip("a rank is not known")
+    if x.static_shape is not None and x.static_shape == wide.static_shape:
+        return Skip("nothing is repeated")
+    if any(value not in (None, wide) and not _is_number(value, x.rank) for value in f.inputs):
+        return Skip("another operand is no single number")
+    return None
+
+
+def _is_number(value: Value | None, rank: int) -> bool:
+    """Return whether a value is one element that does not raise the rank."""
+    shape = None if value is None else value.static_shape
+    return shape is not None and len(shape) <= rank and all(size == 1 for size in shape)
