@@ -56,6 +56,10 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "replace_einsum": ("replace_einsum_with_matmul",),
     "normalize_batch_norm": ("batchnorm_workaround",),
     "Float2FP8": ("float_to_fp8",),
+    "fuse_mul_into_matmul": ("backward_fold_scale_axis", "forward_fold_scale_axis"),
+    "replace_castlike": ("replace_castlike_with_cast",),
+    "ReplaceClipInputs": ("replace_clip_empty_inputs",),
+    "replace_gemm_with_matmul": ("decompose_gemm",),
     "Float2Half": ("float_to_half",),
     "Float2Mixed": ("float_to_mixed",),
     "ReplaceConsecuiveCastWithNotZero": ("replace_consecutive_cast_with_notzero",),  # misspelled

@@ -1,4 +1,4 @@
-"""The names of PopRT: `Pass`, `register`, `get_pass`, `get_registered_passes`, `PassManager`.
+"""The names of PopRT: `Converter`, `Pass`, `register`, `get_pass`, `PassManager`, ...
 
 PopRT has no levels: a pass runs whatever its level, unless the context disables it. The result of
 `get_pass` has `run(model)` and is called with a model. So is a subclass of `Pass`, which runs as a
@@ -13,6 +13,7 @@ pass of tiered: it is undone when it fails, and can be verified.
 """
 
 from tiered.compat.poprt import passes
+from tiered.compat.poprt.converter import Converter
 from tiered.compat.poprt.passes import (
     BuiltIn,
     Pass,
@@ -25,6 +26,7 @@ from tiered.compat.poprt.passes import (
 
 __all__ = [
     "BuiltIn",
+    "Converter",
     "Pass",
     "PassManager",
     "UnknownPassError",

@@ -27,6 +27,15 @@ _DEFAULTS: Final[dict[str, dict[str, Any]]] = {
 }
 """The options that PopRT's passes have set, by the names of PopRT."""
 
+_ACCEPTED: Final[dict[str, dict[str, tuple[bool, ...]]]] = {
+    "float_to_half": {"enable_avoid_overflow_patterns": (False, True)},
+    "model_overview": {"use_print": (True,)},
+}
+"""Arguments without an effect, and the values that they may have.
+
+What overflows in halves stays float in any case, and an overview is printed.
+"""
+
 _BY_NODE: Final = frozenset({"sharding", "pipelining", "split"})
 """Options that PopRT takes as a mapping by node: of its device, its stage, its parts."""
 
@@ -46,7 +55,11 @@ def options_of(
     Raises:
         UsageError: there are more arguments than options.
     """
-    own = _OPTIONS.get(pass_.name, {})
+    own, accepted = _OPTIONS.get(pass_.name, {}), _ACCEPTED.get(pass_.name, {})
+    for argument in accepted.keys() & kwargs.keys():
+        if kwargs[argument] not in accepted[argument]:
+            raise UsageError(f"{name}: {argument}={kwargs[argument]!r} has no equivalent")
+    kwargs = {key: value for key, value in kwargs.items() if key not in accepted}
     if args and isinstance(args[0], Mapping) and pass_.name == "packed_transformer":
         args, kwargs = args[1:], {**_packing(args[0]), **kwargs}
     order = list(own.values()) or option_names(pass_)

@@ -14,7 +14,7 @@ _FLOAT8: Final = ("format", "weight_format", "exponent", "weight_exponent")  # i
 
 
 def float_to_fp8(
-    fp8_params: Iterable[str | int] = (),
+    fp8_params: str | Iterable[str | int] = (),
     skip_op_names: Iterable[str] = (),
     convert_model: str = "fp8",
     fp8_input_dict: Mapping[str, Any] | None = None,
@@ -23,11 +23,11 @@ def float_to_fp8(
 ) -> tiered.Pass:
     """Return float_to_fp8, or fp8_weight if `convert_model` is that.
 
-    As in PopRT both formats are F143, and small weights are converted too.
+    As in PopRT both formats are F143, both scales are 1, and small weights are converted too.
 
     Args:
-        fp8_params: the formats of data and weights, and the exponents of their scales; scales are
-            measured without exponents.
+        fp8_params: the formats of data and weights, and the exponents of their scales; a text with
+            commas is such a list. `exponent=None` and `weight_exponent=None` measure the scales.
         skip_op_names: the names of nodes that stay float.
         convert_model: fp8, or fp8_weight for weights only.
         fp8_input_dict, fp8_weight_dict: other exponents by the name of a node, each alone or after
@@ -37,14 +37,14 @@ def float_to_fp8(
     Raises:
         UsageError: an argument that has no equivalent.
     """
-    parameters = list(fp8_params)
+    parameters = fp8_params.split(",") if isinstance(fp8_params, str) else list(fp8_params)
     if len(parameters) > len(_FLOAT8) or convert_model not in ("fp8", "fp8_weight"):
         raise UsageError(
             f"float_to_fp8 takes fp8_params as [{', '.join(_FLOAT8)}] and convert_model as fp8 or "
             f"fp8_weight, not {parameters} and {convert_model!r}"
         )
-    found: dict[str, object] = {"format": "F143", "weight_format": "F143"}
-    found |= dict(zip(_FLOAT8, parameters, strict=False))
+    found: dict[str, object] = dict(zip(_FLOAT8, ("F143", "F143", 0, 0), strict=True))
+    found |= {name: _number(each) for name, each in zip(_FLOAT8, parameters, strict=False)}
     skipped = tuple(map(glob.escape, skip_op_names))
     data = _exponents(fp8_input_dict or {}, found["format"])
     weights = _exponents(fp8_weight_dict or {}, found["weight_format"])
@@ -57,6 +57,12 @@ def float_to_fp8(
     if skipped:
         found["skip_nodes"] = skipped
     return tiered.get_pass(name).with_options(**{"min_elements": 0, **found, **more})
+
+
+def _number(given: str | int) -> str | int:
+    """Return an exponent that is written as text as a number, others as they are."""
+    text = str(given).strip()
+    return int(text) if text.lstrip("+-").isdigit() else given
 
 
 def _exponents(by_node: Mapping[str, Any], known: object) -> tuple[str, ...]:

@@ -9,12 +9,15 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from types import ModuleType
-from typing import Any
+from typing import Any, Final
 
-from tiered.compat.poprt.own_passes import APPLY_PASSES
-from tiered.passes.interface.registry import registry
+from tiered.compat.poprt.own_passes import OWN_PASSES
+from tiered.passes.interface.registry import registry, snake_case
 from tiered.support.aliases import ALIASES
 from tiered.support.errors import PassNotFoundError, UsageError
+
+_OF_SEVERAL: Final = ("apply_ir_pass", "workarounds")
+"""The modules with the classes of several passes, which may have any name."""
 
 
 class PassModule(ModuleType):
@@ -36,33 +39,35 @@ class PassModule(ModuleType):
             AttributeError: it is no name of this pass.
         """
         own = self.__name__.rpartition(".")[2]
-        made = class_of(name, self._get_pass)
-        if made is None or _canonical(name) != _canonical(own):
-            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        return made
+        if _is_pass(name) and (own in _OF_SEVERAL or _canonical(name) == _canonical(own)):
+            return partial(self._get_pass, name)
+        raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
 
 
 def class_of(name: str, get_pass: Callable[..., Any]) -> Callable[..., Any] | None:
     """Return what makes a pass, by the name of its class; None if no pass has it."""
-    if not name[:1].isupper():
-        return None
-    if name in APPLY_PASSES:
-        return partial(get_pass, name)
+    return partial(get_pass, name) if name[:1].isupper() and _is_pass(name) else None
+
+
+def _is_pass(name: str) -> bool:
+    if name in OWN_PASSES:
+        return True
     try:
         registry.resolve(name)
     except (PassNotFoundError, UsageError):
-        return None
-    return partial(get_pass, name)
+        return False
+    return True
 
 
-def _canonical(name: str) -> tuple[str, ...]:
-    """Return the canonical names of a pass that exists."""
-    return APPLY_PASSES if name in APPLY_PASSES else registry.resolve(name)
+def _canonical(name: str) -> object:
+    """Return what passes of equal names have in common."""
+    return OWN_PASSES.get(name) or registry.resolve(name)
 
 
 def add_modules(package: str, get_pass: Callable[..., Any]) -> None:
     """Add the modules of all passes below a package, so that they can be imported."""
-    for name in (*registry.names(), *ALIASES, *APPLY_PASSES):
-        if name.islower() and name.isidentifier():
+    for known in (*registry.names(), *ALIASES, *OWN_PASSES, *_OF_SEVERAL):
+        name = known if known.islower() else snake_case(known)
+        if name.isidentifier():
             full = f"{package}.{name}"
             sys.modules.setdefault(full, PassModule(full, get_pass))

@@ -13,7 +13,7 @@ import onnx
 import tiered
 from tiered.compat.poprt.arguments import options_of
 from tiered.compat.poprt.float8 import TO_FLOAT8, float_to_fp8
-from tiered.compat.poprt.own_passes import APPLY_PASSES, MARKING, apply_ir_pass, raising_ir
+from tiered.compat.poprt.own_passes import MARKING, OWN_PASSES, raising_ir
 from tiered.compat.poprt.pass_modules import add_modules, class_of
 from tiered.compat.poprt.with_models import WITH_MODELS
 from tiered.compat.returned_model import checked
@@ -176,8 +176,8 @@ def get_pass(name: str, *args: Any, **kwargs: Any) -> Pass:
     compares = _comparing(name)
     if compares is not None and (args or "origin_model" in kwargs):
         return BuiltIn(compares(*args, **kwargs))
-    if name in APPLY_PASSES:
-        return BuiltIn(apply_ir_pass(*args, **kwargs))
+    if name in OWN_PASSES:
+        return BuiltIn(OWN_PASSES[name](*args, **kwargs))
     if name in TO_FLOAT8:
         return BuiltIn(float_to_fp8(*args, **kwargs))
     try:
@@ -220,7 +220,7 @@ class PassManager:
 def _lifted(item: Pass | tiered.Pass | str) -> tiered.Pass | str:
     """Return an entry of a manager for a pipeline; the name of a pass has PopRT's defaults."""
     if isinstance(item, str):
-        if item not in _CLASSES and item not in APPLY_PASSES:
+        if item not in _CLASSES and item not in OWN_PASSES:
             try:
                 registry.resolve(item)
             except PassNotFoundError:

@@ -319,7 +319,7 @@ class Registry:
             )
         if name in NO_EQUIVALENT:
             return PassNotFoundError(no_equivalent(name))
-        close = _closest(_snake(name), self.names()) or did_you_mean(name, ALIASES, cutoff=0.8)
+        close = _closest(snake_case(name), self.names()) or did_you_mean(name, ALIASES, cutoff=0.8)
         return PassNotFoundError(f"no pass named {name!r}{close} ({self._count()})")
 
     def _count(self) -> str:
@@ -392,7 +392,7 @@ def _squash(name: str) -> str:
     return name.replace("_", "").replace("-", "").lower()
 
 
-def _snake(name: str) -> str:
+def snake_case(name: str) -> str:
     return "".join(f"_{char.lower()}" if char.isupper() else char for char in name).strip("_")
 
 
