@@ -125,6 +125,7 @@ class PassContext:
         self._strict = _checked("strict", strict, _is_bool, "true or false")
         self._backend = None if backend is None else _backend(backend)
         self._config = checked_config(config or {})
+        self._trace = trace
         self._watchers = _watchers(trace, instruments, self.report)
         self._used: set[Entry] = set()
 
@@ -319,6 +320,25 @@ class PassContext:
             error.add_note(f"and on leaving the context: {late}")
         if unmet and error is None and self.strict:
             raise UsageError("; ".join(unmet))
+
+    def override_instruments(self, instruments: Iterable[object] | None) -> None:
+        """Let other instruments watch from now on; the trace, and those around, stay.
+
+        Raises:
+            UsageError: the context is not entered: it takes instruments when it is made.
+        """
+        stack = _STACK.get()
+        place = next((at for at, each in enumerate(stack) if each.context is self), None)
+        if place is None:
+            raise UsageError(
+                "override_instruments needs a context that is entered: "
+                "`with PassContext(instruments=[...]):`"
+            )
+        made = _watchers(self._trace, instruments or (), self.report)
+        exit_all(stack[place].informed)
+        self._watchers = made
+        entered = _Entered(self, enter_all(made))
+        _STACK.set((*stack[:place], entered, *stack[place + 1 :]))
 
     def _leave(self) -> list[Watcher]:
         """Take this context off the stack, wherever a generator has left it."""

@@ -354,6 +354,10 @@ def test_all_keys_of_tvms_table_of_levels_are_there() -> None:
     [
         ("ToCPS", "sink_into_if"),
         ("un_cps", "hoist_from_if"),
+        ("FlattenAtrousConv", "fuse_pad_into_conv"),
+        ("FlattenNestedTuples", "inline"),
+        ("AnnotateSpans", "unique_name_for_nodes"),
+        ("ManifestLifetimes", "schedule"),
     ],
 )
 def test_what_onnx_cannot_have_says_why_and_what_is_nearest(name: str, nearest: str) -> None:

@@ -11,7 +11,13 @@ from typing import Final
 
 ALIASES: dict[str, tuple[str, ...]] = {
     # TVM Relay and Relax
+    "BatchingOps": (
+        "combine_parallel_conv2d",
+        "combine_parallel_dense",
+        "combine_parallel_batch_matmul",
+    ),
     "DeadCodeElimination": ("eliminate_deadend",),
+    "DivToMul": ("replace_div_with_mul",),
     "DynamicToStatic": ("trace_folding",),
     "EliminateCommonSubexpression": ("eliminate_common_subexpr",),
     "FoldExplicitPadding": ("fuse_pad_into_conv", "fuse_pad_into_pool"),
@@ -35,10 +41,12 @@ ALIASES: dict[str, tuple[str, ...]] = {
         "fuse_consecutive_reshape",
         "fuse_consecutive_transpose",
     ),
+    "SimplifyExprPostAlterOp": ("fuse_consecutive_reshape", "fuse_consecutive_transpose"),
     "SimplifyFCTranspose": ("fold_constant",),
     "TransposePeephole": ("convert_layout",),
     "PrintIR": ("model_overview",),
     "ToANormalForm": ("topological_sort",),
+    "ToANormalFormExpr": ("topological_sort",),
     "ToGraphNormalForm": ("topological_sort", "eliminate_identity"),
     # PopRT
     "constant_folding": ("fold_constant",),
@@ -180,6 +188,19 @@ NO_EQUIVALENT: Final[dict[str, str]] = {
     "un_cps": _NO_CONTINUATIONS_TO_REMOVE,
     "ToBasicBlockNormalForm": (
         "a graph has no let expressions. The nearest pass is topological_sort"
+    ),
+    **dict.fromkeys(
+        ("AnnotateSpans", "CapturePostDfsIndexInSpans"),
+        "nodes have names and metadata, and no spans. The nearest pass is unique_name_for_nodes",
+    ),
+    "FlattenNestedTuples": "nodes have several outputs, and no tuples. The nearest pass is inline",
+    "FlattenAtrousConv": (
+        "a convolution has dilations, so exporters write no SpaceToBatch around it. The nearest "
+        "pass is fuse_pad_into_conv"
+    ),
+    "ManifestLifetimes": (
+        "tensors have no lifetimes in a graph. The nearest is tiered.extensions.memory, and the "
+        "pass schedule orders nodes for the lowest peak"
     ),
     "Defunctionalization": "graphs pass no functions as values. The nearest pass is inline",
     "InferCorrectLayout": (

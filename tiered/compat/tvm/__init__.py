@@ -19,16 +19,17 @@ from tiered.support.errors import PassNotFoundError
 from tiered.support.loading import load_later
 
 _load, _names = load_later(__name__)
-transform = relay = analysis = ir = instrument = sys.modules[__name__]
+transform = relay = analysis = build_module = ir = instrument = sys.modules[__name__]
 _MODULES = {
     "annotation": "running.devices",
     "contrib": "contrib",
     "data_dep_optimization": "data_dep_optimization",
     "dataflow_pattern": "patterns.dataflow_pattern",
-    "frontend": "running.built",
+    "frontend": "running.frontends",
     "graph_executor": "running.graph_executor",
     "nd": "running.graph_executor",
     "op": "op_attributes",
+    "pattern_tables": "pattern_tables",
     "sparse_dense": "sparse_dense",
     "target": "target",
 }

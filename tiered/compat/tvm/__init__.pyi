@@ -38,10 +38,24 @@ from tiered.compat.tvm.instruments import (
     pass_instrument as pass_instrument,
 )
 from tiered.compat.tvm.layouts import ConvertLayout as ConvertLayout
+from tiered.compat.tvm.newer_passes import (
+    Conv2dToSparse as Conv2dToSparse,
+    DefuseOps as DefuseOps,
+    FakeQuantizationToInteger as FakeQuantizationToInteger,
+    FirstOrderGradient as FirstOrderGradient,
+    FoldConstant as FoldConstant,
+    InlineComposites as InlineComposites,
+    PlanDevices as PlanDevices,
+    ToMixedPrecision as ToMixedPrecision,
+)
 from tiered.compat.tvm.op_attributes import register_op_attr as register_op_attr
 from tiered.compat.tvm.own_passes import (
     function_pass as function_pass,
     module_pass as module_pass,
+)
+from tiered.compat.tvm.pattern_tables import (
+    get_pattern_table as get_pattern_table,
+    register_pattern_table as register_pattern_table,
 )
 from tiered.compat.tvm.running.built import (
     Built as Built,
@@ -57,9 +71,6 @@ from tiered.compat.tvm.running.devices import (
 )
 from tiered.compat.tvm.sparse_dense import process_params as process_params
 from tiered.compat.tvm.target import Target as Target
-from tiered.extensions.partition.composite import (
-    register_pattern_table as register_pattern_table,
-)
 from tiered.passes import Pass as Pass
 from tiered.passes.kinds.calling_pass import (
     FunctionPass as FunctionPass,
@@ -67,6 +78,7 @@ from tiered.passes.kinds.calling_pass import (
 )
 
 OPT_PASS_LEVEL: Mapping[str, int]
+build_module: Any
 ir: Any
 instrument: Any
 relay: Any

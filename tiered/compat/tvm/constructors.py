@@ -97,8 +97,11 @@ def ChangeBatch(data: Any = None, batch_size: int = 16) -> Pass:
     return tiered.get_pass("change_batch", size=batch_size, axes=dict(data))
 
 
-def DeadCodeElimination(inline_once: bool = False) -> Pass:
-    """Return `eliminate_deadend`; `inline_once` first inlines the functions with one call."""
+def DeadCodeElimination(inline_once: bool = False, ignore_impurity: bool = False) -> Pass:
+    """Return `eliminate_deadend`; `inline_once` first inlines the functions with one call.
+
+    `ignore_impurity` is accepted, and without effect: operators of ONNX have no effects.
+    """
     dead = tiered.get_pass("eliminate_deadend")
     return tiered.Sequential([tiered.get_pass("inline", once=True), dead]) if inline_once else dead
 

@@ -58,8 +58,9 @@ def Sequential(
     opt_level: int = 0,
     name: str = "sequential",
     required: Iterable[str] | None = None,
+    traceable: bool = False,
 ) -> Pipeline:
-    """Return a `tiered.Sequential`.
+    """Return a `tiered.Sequential`; `traceable` has no meaning here.
 
     Raises:
         UsageError: `required` is given; TVM does not resolve it either.

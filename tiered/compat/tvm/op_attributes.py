@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from tiered.analysis.layout.rules import layout_rule
+from tiered.compat.tvm import pattern_tables as contrib
 from tiered.compat.tvm.patterns.operator_names import operators_of
 from tiered.extensions.partition import OperatorSupport, create_op_support
 from tiered.extensions.partition.supports import COMPOSITES
@@ -14,7 +15,7 @@ from tiered.graph import Graph, Node
 from tiered.support.errors import UsageError
 from tiered.targets.coverage import operator_name
 
-__all__ = ["register", "register_op_attr", "registered_support"]
+__all__ = ["contrib", "register", "register_op_attr", "registered_support"]
 
 _TARGET: Final = "target."
 _LAYOUT: Final = ("FInferCorrectLayout", "FTVMInferCorrectLayout")

@@ -12,8 +12,8 @@ from types import ModuleType
 from typing import Any, Final
 
 _ITSELF: Final = (
-    "analysis", "instrument", "ir", "ir.instrument", "ir.transform", "relay", "relay.analysis",
-    "relay.transform", "transform",
+    "analysis", "build_module", "instrument", "ir", "ir.instrument", "ir.transform", "relay",
+    "relay.analysis", "relay.build_module", "relay.transform", "transform",
 )  # fmt: skip
 _PLACES: Final = {
     "contrib.graph_executor": "graph_executor",
@@ -26,6 +26,10 @@ _PLACES: Final = {
     "relay.frontend": "frontend",
     "relay.op": "op",
     "relay.op.op": "op",
+    "relay.op.contrib": "pattern_tables",
+    "relay.op.contrib.register": "pattern_tables",
+    "op.contrib": "pattern_tables",
+    "op.contrib.register": "pattern_tables",
     "nd": "nd",
     "frontend": "frontend",
     "annotation": "annotation",

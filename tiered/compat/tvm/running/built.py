@@ -1,4 +1,4 @@
-"""`relay.build` and `relay.frontend.from_onnx`: what they return."""
+"""Modules, and `relay.build`: what it returns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tiered.support.errors import UsageError, did_you_mean
 if TYPE_CHECKING:
     from tiered.compat.tvm.running.devices import Device
 
-__all__ = ["Built", "IRModule", "build", "from_onnx"]
+__all__ = ["Built", "IRModule", "build"]
 
 
 class IRModule(Model):
@@ -49,6 +49,10 @@ class IRModule(Model):
             hint = did_you_mean(name, ["main", *known])
             raise UsageError(f"the module has no function {name!r}{hint}")
         return known[name]
+
+    def astext(self, show_meta_data: bool = True) -> str:
+        """Return the model as text; `show_meta_data` is accepted, and without effect."""
+        return onnx.printer.to_text(self.to_proto())
 
     def get_global_vars(self) -> list[str]:
         """Return the names of the main graph and of the local functions."""
@@ -161,28 +165,3 @@ def _bind(model: Model, params: Mapping[str, Any]) -> None:
         before = value.default.numpy()
         if array.dtype != before.dtype or array.tobytes() != before.tobytes():
             model.main.assign(value, array)
-
-
-def from_onnx(
-    model: onnx.ModelProto,
-    shape: Mapping[str, Any] | None = None,
-    dtype: Any = "float32",
-    opset: int | None = None,
-    freeze_params: bool = True,
-) -> tuple[IRModule, dict[str, np.ndarray[Any, Any]]]:
-    """Return a view of a copy of a model, and its parameters.
-
-    Args:
-        model: it stays.
-        shape: the shapes of inputs, by name.
-        dtype: accepted, and without effect: inputs have dtypes.
-        opset: accepted, and without effect: a model has its opset.
-        freeze_params: whether the weights are the model's only; else they are returned too.
-
-    Raises:
-        UsageError: the model has no such input, or cannot have such a shape.
-    """
-    view = Model.from_proto(model)
-    if shape:
-        view.set_input_shapes({name: list(dims) for name, dims in shape.items()})
-    return IRModule.of(view), {} if freeze_params else Built(view).get_params()
