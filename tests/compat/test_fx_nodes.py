@@ -230,3 +230,34 @@ def test_nodes_are_made_copied_and_erased() -> None:
     with pytest.raises(UsageError, match="cannot be copied"):
         gm.graph.node_copy(x)
     assert isinstance(x, FxNode)
+
+
+def test_a_new_node_gets_the_notes_of_the_old_one() -> None:
+    class ToSub(PassBase):
+        def call(self, graph_module: Any) -> PassResult:
+            for module in graph_module.modules():
+                for node in module.graph.nodes:
+                    if node.op == "call_function" and node.target == "Relu":
+                        node.meta["note"] = 3
+                        with module.graph.inserting_after(node):
+                            new = module.graph.create_node("call_function", "Abs", args=node.args)
+                        new.meta = node.meta
+                        assert new.meta["note"] == 3
+                        node.meta = node.meta
+                        assert node.meta["note"] == 3
+                        node.replace_all_uses_with(new)
+                        module.graph.erase_node(node)
+                module.recompile()
+            return PassResult(graph_module, True)
+
+    made = ToSub()(parse("(float[2] x) => (float[2] y) { a = Relu(x) y = Neg(a) }"))
+    assert [node.op_type for node in made.graph_module.graph.node] == ["Abs", "Neg"]
+
+
+def test_a_node_has_what_the_view_has() -> None:
+    view = GraphModule.of(Model.from_proto(parse("(float[2] x) => (float[2] y) { y = Relu(x) }")))
+    (relu,) = view.graph.find_nodes(op="call_function")
+    assert relu.op_type == "Relu"
+    assert relu.label == relu.name
+    with pytest.raises(AttributeError, match="no attribute 'no_such_thing'"):
+        relu.no_such_thing  # noqa: B018  # raises

@@ -1,5 +1,7 @@
 """The names of ExecuTorch and TVM for partitions and regions."""
 
+import operator
+
 import pytest
 
 from tiered import Model, UsageError
@@ -57,3 +59,17 @@ def test_targets_have_the_name_of_the_documentation() -> None:
         tvm.AnnotateTarget(target=["dnnl", "xyzlib"])
     with pytest.raises(UsageError, match="takes the targets once"):
         tvm.AnnotateTarget(["llvm"], target=["cuda"])
+
+
+def test_a_support_gets_nodes_of_torch_fx() -> None:
+    """As the partitioner's documentation writes it: `node.op` and `node.target`."""
+
+    class AddMul(executorch.OperatorSupportBase):
+        def is_node_supported(self, graph: object, node: executorch.FxNode) -> bool:
+            return node.op == "call_function" and node.target in (operator.add, operator.mul)
+
+    partitioner = executorch.CapabilityBasedPartitioner(
+        parse(TEXT), AddMul(), allows_single_node_partition=True
+    )
+    found = [[node.op_type for node in each.nodes] for each in partitioner.propose_partitions()]
+    assert sorted(found) == [["Add"], ["Mul"]]

@@ -10,6 +10,7 @@ import pytest
 
 from tests.small import ops
 from tiered.compat import poprt
+from tiered.passes.interface.registry import registry
 from tiered.support.errors import TargetError, UsageError, VerificationError
 from tiered.testing import parse
 
@@ -117,7 +118,7 @@ def test_a_conversion_is_checked() -> None:
             poprt.Converter(used_passes=["wrong"], check=True).convert(parse(TEXT))
     finally:
         poprt.passes._CLASSES.clear()
-        poprt.passes.registry.unregister("wrong")
+        registry.unregister("wrong")
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ def test_what_is_not_quantized_says_so() -> None:
     on = graph()
     add, x = on.operations["node_b"], on.variables["x"]
     with pytest.raises(ModelError, match="has no config: it is not quantised, and QuantableGraph"):
-        add.config = 3  # type: ignore[attr-defined]  # on purpose
+        add.config = 3
     with pytest.raises(ModelError, match="has no baking_parameters: it is not quantised"):
         add.baking_parameters()
     with pytest.raises(ModelError, match="has no stored_value: it is not quantised"):

@@ -430,6 +430,8 @@ def test_legalize_takes_the_name_of_a_map() -> None:
         assert legalized(tvm.Legalize(), "Mul, Tanh, Softplus") == ["Mish"]
         with pytest.raises(UsageError, match="no rule is registered in the map 'FChap'"):
             legalized(tvm.Legalize("FChap"), "Mul, Tanh")
+        with pytest.raises(UsageError, match="no rule is registered in the map 'FChap'"):
+            tvm.Legalize("FChap")(parse("(float[2] x) => (float[2] y) { y = Mish(x) }"))
     finally:
         registry.unregister("mish_of_map")
 

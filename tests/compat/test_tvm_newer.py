@@ -57,9 +57,11 @@ def test_operators_between_codes_compute_on_integers() -> None:
     with tvm.transform.PassContext(opt_level=3), tvm.target.Target("llvm"):
         made = lower(model)
     assert ops(made) == ["QuantizeLinear", "QLinearMatMul", "DequantizeLinear"]
-    with pytest.raises(UsageError, match="the backend portable wants no quantised operators"):
-        with tvm.transform.PassContext(opt_level=3):
-            lower(model)
+    with (
+        tvm.transform.PassContext(opt_level=3),
+        pytest.raises(UsageError, match="the backend portable wants no quantised operators"),
+    ):
+        lower(model)
     with pytest.raises(UsageError, match="hard_fail and optional_qnn_ops have no equivalent"):
         relay.transform.FakeQuantizationToInteger(hard_fail=True)
 
@@ -164,7 +166,7 @@ def test_a_pattern_table_is_registered_by_a_decorator() -> None:
     register = importlib.import_module("tiered.compat.tvm.relay.op.contrib.register")
     patterns = importlib.import_module("tiered.compat.tvm.relay.dataflow_pattern")
 
-    @register.register_pattern_table("npu")
+    @register.register_pattern_table("npu")  # type: ignore[untyped-decorator]  # of any module
     def pattern_table() -> list[Any]:
         relu = patterns.is_op("nn.relu")(patterns.wildcard())
         return [("npu.relu_neg", patterns.is_op("negative")(relu))]

@@ -14,6 +14,7 @@ GELU = "(float[2] x) => (float[2] y) { y = Gelu(x) }"
 @pytest.mark.parametrize("name", ["FastMath", "fast_math", "fast-math"])
 def test_a_name_of_several_passes_is_a_pipeline(name: str) -> None:
     found = get_pass(name)
+    assert isinstance(found, tiered.Sequential)
     assert [leaf.name for leaf in found.leaves()] == [
         *("replace_gelu_with_tanh", "replace_erf_with_erfv2"),
         *("replace_pow_with_roots", "replace_div_with_reciprocal"),

@@ -42,6 +42,10 @@ class GraphModule(Model):
             self._fx_graph = FxGraph(self)
         return self._fx_graph
 
+    def modules(self) -> Iterator[GraphModule]:
+        """Yield the module itself: a model has no modules inside."""
+        yield self
+
     def recompile(self) -> None:
         """Check the view: edits are in the model already."""
         self.check_view()

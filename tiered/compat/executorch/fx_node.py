@@ -102,6 +102,12 @@ class FxNode:
     def __repr__(self) -> str:
         return self.name
 
+    def __getattr__(self, name: str) -> Any:
+        """Return an attribute of the `tiered.Node` or `Value` that it stands for."""
+        if name in FxNode.__slots__:
+            raise AttributeError(name)
+        return getattr(self.subject, name)
+
     @property
     def op(self) -> str:
         """The kind of the node: placeholder, get_attr, call_function or output."""
@@ -185,6 +191,13 @@ class FxNode:
             values = self.graph.results_of(self)
             notes["val"] = values[0] if len(values) == 1 else values
         return notes
+
+    @meta.setter
+    def meta(self, meta: Mapping[str, Any]) -> None:
+        notes = self.graph.notes_of(self)
+        kept = dict(meta)  # it may be these very notes
+        notes.clear()
+        notes.update(kept)
 
     @property
     def users(self) -> dict[FxNode, None]:

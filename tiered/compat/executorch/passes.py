@@ -26,6 +26,7 @@ from onnx import defs
 
 from tiered import passes
 from tiered.compat.executorch.fx_graph import FxGraph, GraphModule
+from tiered.compat.executorch.fx_node import FxNode
 from tiered.compat.returned_model import checked, take_over
 from tiered.context import PassContext
 from tiered.extensions.partition import (
@@ -33,6 +34,7 @@ from tiered.extensions.partition import (
     OperatorSupport,
     Partition,
     SourcePartition,
+    create_op_support,
     get_source_partitions as _source_partitions,
 )
 from tiered.extensions.partition.partitioner import Supports
@@ -52,7 +54,6 @@ from tiered.rewriter.subgraphs.pattern_text import PatternLike
 from tiered.rewriter.subgraphs.replace_pattern import MatchFilter
 
 InternalMatch = SubgraphMatch
-OperatorSupportBase = OperatorSupport
 ReplacedPatterns = ReplacedPattern
 
 
@@ -110,6 +111,30 @@ class SubgraphMatcher(_Matcher):
         return super().match(_view(graph))
 
 
+class OperatorSupportBase(OperatorSupport):
+    """Decides whether a target takes a node; a partitioner calls it with nodes of torch.fx.
+
+    Such a node has the attributes of a `tiered.Node` too.
+    """
+
+    def is_node_supported(self, graph: Any, node: Any) -> bool:
+        """Return whether the target takes a node; by the table, unless a subclass says."""
+        return super().is_node_supported(graph, node)
+
+
+def _of_tiered(support: Supports) -> Supports:
+    """Return a support of nodes of torch.fx as one of tiered's nodes."""
+    if not isinstance(support, OperatorSupportBase):
+        return support
+
+    def takes(graph: Graph, node: Node) -> bool:
+        model = graph.model
+        assert isinstance(model, Model)
+        return bool(support.is_node_supported(graph, FxNode(FxGraph(model), node)))
+
+    return create_op_support(takes)
+
+
 class CapabilityBasedPartitioner(_Partitioner):
     """`tiered.extensions.partition.CapabilityBasedPartitioner` by the names of torch.fx.
 
@@ -126,7 +151,7 @@ class CapabilityBasedPartitioner(_Partitioner):
         *options: Any,
         **named: Any,
     ) -> None:
-        super().__init__(_view(graph_module), operator_support, *options, **named)
+        super().__init__(_view(graph_module), _of_tiered(operator_support), *options, **named)
 
     def fuse_partition(self, partitions: Iterable[Partition]) -> Any:
         """Replace each partition by a call of a new local function, and return the graph."""

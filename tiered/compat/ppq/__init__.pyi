@@ -19,6 +19,10 @@ from tiered.compat.ppq.elements import (
     Variable as Variable,
 )
 from tiered.compat.ppq.executing import TorchExecutor as TorchExecutor
+from tiered.compat.ppq.files import (
+    export_ppq_graph as export_ppq_graph,
+    load_onnx_graph as load_onnx_graph,
+)
 from tiered.compat.ppq.formatting import (
     GraphDecomposer as GraphDecomposer,
     GraphFormatter as GraphFormatter,

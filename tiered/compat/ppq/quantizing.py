@@ -55,6 +55,9 @@ class TargetPlatform(Enum):
     NXP_INT8 = 501
     QNN_DSP_INT8 = 801
     ORT_OOS_INT8 = 901
+    ONNX = -101
+    ONNXRUNTIME = -102
+    NATIVE = -103
 
     @classmethod
     def is_quantized_platform(cls, platform: TargetPlatform) -> bool:

@@ -46,7 +46,11 @@ def legalize(
     Raises:
         UsageError: no legalization is registered in one of the maps, or there is no such operator.
     """
-    if ctx.names_backend:
+    if not ctx.names_backend:
+        from tiered.analysis.legalization.sources import check_maps
+
+        check_maps(maps)
+    else:
         from tiered.analysis.legalization.search import legalize_nodes
 
         legalize_nodes(
