@@ -1,6 +1,7 @@
 """The names of ExecuTorch and TVM for partitions and regions."""
 
 import operator
+from typing import Any
 
 import pytest
 
@@ -65,7 +66,7 @@ def test_a_support_gets_nodes_of_torch_fx() -> None:
     """As the partitioner's documentation writes it: `node.op` and `node.target`."""
 
     class AddMul(executorch.OperatorSupportBase):
-        def is_node_supported(self, graph: object, node: executorch.FxNode) -> bool:
+        def is_node_supported(self, graph: object, node: Any) -> bool:
             return node.op == "call_function" and node.target in (operator.add, operator.mul)
 
     partitioner = executorch.CapabilityBasedPartitioner(
