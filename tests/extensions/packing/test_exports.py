@@ -125,6 +125,8 @@ REFUSED = {
         "it takes some of the tokens",
     "i = Expand(half, pair) g = GatherElements<axis=2>(x, i) y = Add(x, g)":
         "it takes other places for each token",
+    "o = Concat<axis=0>(b, l1, l1) r3 = Unsqueeze(r, l0) t = Tile(r3, o) f = Cast<to=1>(t)"
+    " m0 = MatMul(f, x) y = Add(x, m0)": "it repeats positions for each row",
     "y0 = Tile(x, l3) f = Slice(y0, l0, s, l1) y = Add(x, f)": "it repeats tokens or rows",
     "o = Concat<axis=0>(l1, s, l1) f = Tile(by_head, o) z = ReduceSum(f) y = Add(x, z)":
         "makes a dim =2[*]S of the sizes|it repeats an axis for each token",

@@ -162,8 +162,8 @@ def tile(state: Interpretation, node: Node) -> AbstractTensor:
         # Other rows have the whole axis again, so that it is beside the batch as heads are.
         if found not in (None, Role.HEADS) and before != 1:
             raise Refusal("it repeats an axis for each token")
-        if found is Role.HEADS and x.is_positional:
-            raise Refusal("it joins positions with heads")
+        if found in (Role.BATCH, Role.HEADS) and x.is_positional:
+            raise Refusal("it repeats positions for each row")
         extra.append(found)
     made = joined(state, node, [x], tuple(extra))
     return replace(made, is_pooled=x.is_pooled)
