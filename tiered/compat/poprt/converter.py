@@ -141,6 +141,6 @@ class Converter:
 
 
 def _names(given: str | Sequence[str] | Mapping[str, Any] | None) -> list[str]:
-    """Return names: a list, or a text with commas."""
+    """Return names: a list, or a string with commas."""
     listed: Iterable[str] = given.split(",") if isinstance(given, str) else given or ()
     return [each.strip() for each in listed if each.strip()]

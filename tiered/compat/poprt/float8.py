@@ -26,8 +26,8 @@ def float_to_fp8(
     As in PopRT both formats are F143, both scales are 1, and small weights are converted too.
 
     Args:
-        fp8_params: the formats of data and weights, and the exponents of their scales; a text with
-            commas is such a list. `exponent=None` and `weight_exponent=None` measure the scales.
+        fp8_params: the formats of data and weights, and the exponents of their scales, as a list or
+            a string with commas. `exponent=None` and `weight_exponent=None` measure the scales.
         skip_op_names: the names of nodes that stay float.
         convert_model: fp8, or fp8_weight for weights only.
         fp8_input_dict, fp8_weight_dict: other exponents by the name of a node, each alone or after
@@ -60,7 +60,7 @@ def float_to_fp8(
 
 
 def _number(given: str | int) -> str | int:
-    """Return an exponent that is written as text as a number, others as they are."""
+    """Return an exponent that is written as a string as a number, others as they are."""
     text = str(given).strip()
     return int(text) if text.lstrip("+-").isdigit() else given
 
