@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 
+from tiered.compat.ppq.configs.quantable import quantable_of
 from tiered.compat.ppq.graph import BaseGraph
 from tiered.compat.ppq.quantizing import QuantableGraph, TargetPlatform
 from tiered.graph import Model
-from tiered.numerics.quantization.configs.quantable import quantable_of
 from tiered.support.errors import UsageError
 
 
