@@ -94,7 +94,7 @@ def InlineComposites(target: str) -> Pass:
 
 def FirstOrderGradient() -> Pass:
     """Return `gradient`, of the sum of the output with respect to all float inputs."""
-    return tiered.get_pass("gradient", mode="first_order", seed="ones")
+    return tiered.get_pass("gradient", higher_order=False, seed="ones")
 
 
 def FoldConstant(*values: Any, fold_qnn: bool = False, **options: Any) -> Pass:
