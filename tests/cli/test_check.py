@@ -119,3 +119,11 @@ def test_a_model_that_the_standard_forbids_is_named(cli: Cli, tmp_path: Path) ->
     assert "repeated value" in ended.out.replace("\n", " ")
     found = json.loads(cli("check", path, "--backend", "portable13", "--json").out)
     assert "repeated value" in found["complaint"]
+
+
+def test_a_model_that_is_not_taken_names_the_command_that_helps(cli: Cli, small: Path) -> None:
+    profile = small.with_name("npu.toml")
+    profile.write_text("api_version = 1\nname = 'npu'\n[operators]\nMul = true\n")
+    ended = cli("check", small, "--backend", profile)
+    assert ended.code == 4
+    assert ended.out.splitlines()[-1] == f"what helps: tiered doctor {small} --backend {profile}"

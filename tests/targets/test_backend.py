@@ -385,6 +385,14 @@ def test_a_type_key_that_no_version_has_is_an_error(tmp_path: Path) -> None:
         ("[operators]\n'ai.onnx.ml::Scalerr' = true", "'ai.onnx.ml::Scalerr'; did you mean 'Sca"),
         ("[layouts]\nConvv = 'NHWC'\n[operators]\nConv = true", "layouts: onnx has no operator"),
         ("[quantization]\nper_tensor = ['Convv']\n[operators]\nConv = true", "per_tensor: onnx ha"),
+        (
+            "[operators]\nConv = { constant = ['W', 'bias'] }",
+            r"operators.Conv.constant: Conv has no input 'bias' \(there are X, W, B\)",
+        ),
+        (
+            "[operators]\nClip = { elements = { mim = [0, 1] } }",
+            "operators.Clip.elements: Clip has no input 'mim'; did you mean 'min'",
+        ),
         ("opset = [13]", r"opset: expected \[low, high\] or {min = low, max = high}, not \[13\]"),
         ("opset = 0", "opset: expected numbers from 1, not 0"),
         ("ir_version = [-1, 8]", "ir_version: expected numbers from 1"),

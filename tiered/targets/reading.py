@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from tiered.graph.core.dtypes import DataType, integer_info
@@ -41,7 +41,14 @@ from tiered.targets.entries import (
 )
 from tiered.targets.pipeline_edits import PipelineEdit
 from tiered.targets.quantized import FixedScale, Quantization
-from tiered.targets.rules import ANY, AttributeRule, OperatorRule, Substitute, type_keys
+from tiered.targets.rules import (
+    ANY,
+    AttributeRule,
+    OperatorRule,
+    Substitute,
+    operand_names,
+    type_keys,
+)
 from tiered.targets.standard import Layout, QuantizationForm
 
 _OWN_DOMAINS: Final = ("ai.onnx", "com.microsoft")
@@ -72,6 +79,7 @@ def with_known_types(backend: Backend, where: str) -> Backend:
     """
     _check_operators(backend, where)
     for (domain, op_type), rules in backend.operators.items():
+        _check_operands(domain, op_type, rules, where)
         known = type_keys(op_type, domain)
         for key in (key for rule in rules for key in rule.types):
             if known and key not in known and not any(rule.signature != ((), ()) for rule in rules):
@@ -82,6 +90,29 @@ def with_known_types(backend: Backend, where: str) -> Backend:
                     f"(there are {', '.join(sorted(known))})"
                 )
     return backend
+
+
+def _check_operands(domain: str, op_type: str, rules: Sequence[OperatorRule], where: str) -> None:
+    """Check the names of the inputs that must be constants, or within bounds.
+
+    Raises:
+        BackendError: the operator has no such input.
+    """
+    for rule in rules:
+        known = operand_names(op_type, domain) or _names(rule.signature[0])
+        for key, names in (("constant", rule.constant), ("elements", tuple(rule.elements))):
+            for name in names:
+                if known and name not in known:
+                    named = f"{domain}::{op_type}" if domain else op_type
+                    raise BackendError(
+                        f"{where}: operators.{named}.{key}: {named} has no input {name!r}"
+                        f"{did_you_mean(name, known)} (there are {', '.join(known)})"
+                    )
+
+
+def _names(signature: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of a signature: X of `X:T`."""
+    return tuple(entry.partition(":")[0] for entry in signature)
 
 
 def read_table(path: str | os.PathLike[str]) -> dict[str, Any]:

@@ -192,6 +192,12 @@ def type_keys(op_type: str, domain: str) -> frozenset[str]:
     return frozenset(name for name in names if "(" not in name)
 
 
+def operand_names(op_type: str, domain: str) -> tuple[str, ...]:
+    """Return the names of the inputs in the newest form of an operator; () for an unknown one."""
+    schema = schema_of(op_type, domain, NEWEST)
+    return () if schema is None else tuple(formal.name for formal in schema.inputs)
+
+
 def _formals(op_type: str, domain: str) -> Iterator[tuple[bool, int, Any]]:
     """Yield (is an input, position, formal) for each operand of each version."""
     version = NEWEST

@@ -15,6 +15,7 @@ With `--json` one object:
 from __future__ import annotations
 
 import os
+import shlex
 from typing import TYPE_CHECKING, Annotated, Any
 
 from rich.console import Console
@@ -81,6 +82,9 @@ def check(file: ModelFile, /, *, target: CheckOptions, options: ReadOptions) -> 
     else:
         limit = None if options.verbose else FEW
         _print(results(), file, opt_level, check, complaint, limit)
+        if not check.after.is_met:
+            command = shlex.join(["tiered", "doctor", file, "--backend", target.backend])
+            results().print(printable(f"what helps: {command}"), soft_wrap=True)
     if not check.after.is_met:
         raise TargetError(_verdict(check))
 
