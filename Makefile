@@ -184,6 +184,12 @@ discover: $(VENV)/.installed-test  ## Enumerate small graphs: which rules the pi
 bench-rewrite: $(VENV)/.installed-bench  ## Measure matching beside onnxscript on MODELS=DIR, and long chains
 	@$(BIN)/python -m benchmarks.rewrite --models $(MODELS) $(BENCH_ARGS)
 
+.PHONY: dist
+dist: $(VENV)/.installed-test  ## Build wheel and sdist in dist/, and check what an index would refuse
+	@$(BIN)/python -m pip install --quiet build twine
+	@$(BIN)/python -m build --quiet
+	@$(BIN)/python -m twine check --strict dist/*
+
 clean:  ## Remove .venv, build results and caches
 	rm -rf $(VENV) build dist *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

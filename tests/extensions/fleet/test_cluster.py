@@ -95,7 +95,7 @@ def test_a_worker_of_another_version_is_refused(
     cluster.start_worker("--preload", str(tmp_path / "other.py"))
     with cluster.client(2) as client, pytest.raises(FleetError) as caught:
         submit(client, [str(models)], str(tmp_path / "out"), O3)
-    assert "has tiered 0.0.9, the submitter tiered 0.1.0" in str(caught.value)
+    assert "has tiered 0.0.9, the submitter tiered 0.2.0" in str(caught.value)
     assert "install the same versions" in str(caught.value)
     assert not (tmp_path / "out" / "a.onnx").exists()
 

@@ -19,7 +19,7 @@ def versions() -> dict[str, str]:
 
 
 def text_of(found: Mapping[str, str]) -> str:
-    """Return versions as one string: "tiered 0.1.0, onnx 1.23.2"."""
+    """Return versions as one string: "tiered 0.2.0, onnx 1.23.2"."""
     return ", ".join(f"{name} {version}" for name, version in found.items())
 
 
