@@ -49,8 +49,12 @@ def split_by_budget(
     if not done.regions:
         known = "; ".join(whole)
         return Unable("no cut lowers the peak of {} bytes, over the budget: {}", done.peak, known)
-    reason = "the budget of {} bytes is not met: the peak is {}"
-    return Unable(reason, max_bytes, done.peak, despite_edits=True)
+    return Unable(
+        "the budget of {} bytes is not met: the peak is {}",
+        max_bytes,
+        done.peak,
+        despite_edits=True,
+    )
 
 
 def _named(value: Value, reason: Skip, sizes: LayoutSizes) -> str:
