@@ -21,7 +21,7 @@ from tiered import (
     rewrite,
 )
 from tiered.passes import FunctionPass, ModulePass, PassResult
-from tiered.passes.index.lazy import Indexed
+from tiered.passes.index.entry import Indexed
 from tiered.passes.index.table import INDEX
 from tiered.passes.interface.registry import Registry, registry
 from tiered.passes.kinds.body import Body, BodyPass

@@ -56,7 +56,8 @@ def tiered_process(
 
 
 @pytest.mark.parametrize(
-    "tokens", [["--help"], ["--version"], ["optimize", "--help"], ["optimise"]]
+    "tokens",
+    [["--help"], ["--version"], ["optimize", "--help"], ["quantize", "--help"], ["optimise"]],
 )
 def test_what_needs_no_model_loads_nothing_heavy(tokens: list[str]) -> None:
     program = (

@@ -52,9 +52,9 @@ class OfPass:
     @cached_property
     def declared(self) -> tuple[Declared, ...]:
         """The options as those of a command."""
-        from tiered.passes.interface.registry import registry
+        from tiered.passes.index.table import INDEX  # the registry would load what runs passes
 
-        options = registry.named(self.pass_name).info.options
+        options = INDEX[self.pass_name].info.options
         known = {option.name for option in options}
         assert known.issuperset((*self.only, *self.without, *self.flags)), "the pass has them"
         taken = [option for option in options if option.name in (self.only or known)]

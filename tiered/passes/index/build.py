@@ -20,7 +20,7 @@ _HEAD: Final = '''"""The info of each pass, without its file. `make index` write
 
 from typing import Final, Literal
 
-from tiered.passes.index.lazy import Indexed
+from tiered.passes.index.entry import Indexed
 from tiered.passes.interface.pass_info import PassInfo
 from tiered.support.numerics import FEW_BITS, QUANTIZED, Numerics
 from tiered.support.options import Option, Size

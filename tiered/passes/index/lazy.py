@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from functools import cached_property
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from tiered.passes.interface.pass_info import PassInfo
 from tiered.passes.interface.registry import registry
@@ -24,26 +24,12 @@ _KINDS: Final[dict[str, type[BodyPass]]] = {
 }
 
 
-class Indexed(NamedTuple):
-    """The entry of a pass in the index.
-
-    Attributes:
-        folder: the folder of its file within the package: "function_passes/conv".
-        info: its info, without the path of the file.
-        operators: alternatives of required operators, as in `Body.operators`, each as
-            "Add com.microsoft::Gelu"; None: every model may have work.
-    """
-
-    folder: str
-    info: PassInfo
-    operators: tuple[str, ...] | None
-
-    def made(self) -> BodyPass:
-        """Return the pass; its file is loaded at its first run."""
-        steps = (*self.folder.split("/"), self.info.name)
-        info = self.info._replace(source=f"{os.path.join(PACKAGE, *steps)}.py")
-        body = _LaterBody(info, ".".join(("tiered", *steps)), self.operators)
-        return _KINDS[info.kind](info=info, options=defaults_of(info), body=body)
+def later_pass(folder: str, info: PassInfo, operators: tuple[str, ...] | None) -> BodyPass:
+    """Return the pass of an entry of the index; its file is loaded at its first run."""
+    steps = (*folder.split("/"), info.name)
+    info = info._replace(source=f"{os.path.join(PACKAGE, *steps)}.py")
+    body = _LaterBody(info, ".".join(("tiered", *steps)), operators)
+    return _KINDS[info.kind](info=info, options=defaults_of(info), body=body)
 
 
 class _LaterBody(Body):
