@@ -8,7 +8,6 @@ import importlib
 import inspect
 import io
 import os
-import re
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
@@ -18,6 +17,7 @@ from unittest import mock
 from docs.site.examples import ROOT
 from docs.site.markdown import code, fenced, table, text
 from tiered.cli import main
+from tiered.cli.commands import command_names
 from tiered.passes.interface import registry
 from tiered.targets import known
 
@@ -127,10 +127,9 @@ def _entry_points() -> str:
 
 def _command_line() -> str:
     """Return the page with the help of each command."""
-    first = _help_of()
-    names = re.findall(r"^│ ([a-z]+) {2}", first, re.MULTILINE)
-    parts = [f"## tiered {name}\n\n{fenced(_help_of(name))}" for name in names]
-    return "\n\n".join(("# Command line", fenced(first), *parts)) + "\n"
+    names = [name for each in command_names() for name in (each, *command_names(each))]
+    parts = [f"## tiered {name}\n\n{fenced(_help_of(*name.split()))}" for name in names]
+    return "\n\n".join(("# Command line", fenced(_help_of()), *parts)) + "\n"
 
 
 def _help_of(*command: str) -> str:

@@ -14,7 +14,7 @@ from docs.site.pass_pages import own_passes, pass_page
 from docs.site.pictures import picture_of
 from tests.house.tree import pass_files
 from tiered import testing
-from tiered.cli.commands.reference import reference
+from tiered.cli.commands.docs import reference
 from tiered.passes.interface.registry import registry
 
 

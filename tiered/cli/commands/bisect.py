@@ -47,6 +47,7 @@ class BisectOptions(Sampled):
     passes: Pipeline = None
     backend: BackendName = None
     edit: Names = ()
+    """As for `tiered optimize`."""
     input_shape: InputShapes = ()
     """As for `tiered optimize`; the original is the model with these shapes."""
     dim: Names = ()
