@@ -25,6 +25,8 @@ PACKAGES = (
     "tiered", "tiered.testing", "tiered.verify", "tiered.extensions.debug",
     "tiered.pipeline.instruments", "tiered.extensions.memory", "tiered.targets",
 )  # fmt: skip
+
+
 def reference_pages() -> Iterator[tuple[str, str]]:
     """Yield the file name and the text of each page of the reference."""
     for package in PACKAGES:
@@ -32,9 +34,12 @@ def reference_pages() -> Iterator[tuple[str, str]]:
     yield "entry_points.md", _entry_points()
     yield "command_line.md", _command_line()
     listed = "\n".join((*PACKAGES, "entry_points", "command_line"))
-    yield "index.md", (
-        "# Reference\n\nGenerated from the docstrings, and from the help of the command line."
-        f"\n\n```{{toctree}}\n:maxdepth: 2\n\n{listed}\n```\n"
+    yield (
+        "index.md",
+        (
+            "# Reference\n\nGenerated from the docstrings, and from the help of the command line."
+            f"\n\n```{{toctree}}\n:maxdepth: 2\n\n{listed}\n```\n"
+        ),
     )
 
 

@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+from docs.site.commands import as_typed
 from docs.site.examples import ROOT
 from docs.site.indexes import index_pages
 from docs.site.pass_pages import own_passes, pass_page
@@ -27,6 +28,10 @@ TEMPLATES = ROOT / "tiered" / "support" / "pages" / "templates"
 STATIC = ("diagram.js", "diagram.css")
 """Files of the pages of runs that the pages of passes use too."""
 _LINK = re.compile(r"(\]\()([^)#\s]+)((?:#[^)]*)?\))")
+
+
+_NAMED = re.compile(r"\[([\w./-]+\.md)\]\(([^)#\s]+\.md)((?:#[^)]*)?)\)")
+"""A link whose text is the name of a file."""
 
 
 def write_sources(target: Path) -> None:
@@ -78,9 +83,22 @@ def _relinked(source: Path, places: dict[Path, str]) -> str:
         here = Path(places[source]).parent
         return f"{found[1]}{Path(os.path.relpath(place, here)).as_posix()}{found[3]}"
 
-    text = source.read_text(encoding="utf-8")
+    text = _titled(as_typed(source.read_text(encoding="utf-8")), source.parent)
     parts = re.split(r"(^```.*?^```$)", text, flags=re.MULTILINE | re.DOTALL)
     return "".join(part if at % 2 else _LINK.sub(replaced, part) for at, part in enumerate(parts))
+
+
+def _titled(text: str, folder: Path) -> str:
+    """Return a document whose links have the titles of the pages, not the names of the files."""
+
+    def replaced(found: re.Match[str]) -> str:
+        path = folder / found[2]
+        if not path.is_file():
+            return found[0]
+        title = path.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
+        return f"[{title}]({found[2]}{found[3]})"
+
+    return _NAMED.sub(replaced, text)
 
 
 def _pass_pages() -> Iterator[tuple[str, str]]:
