@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from tiered.support.errors import PipelineSyntaxError
-from tiered.support.option_text import Word, format_value, parse_value
+from tiered.support.option_text import Scanner, Word, format_value, parse_value
 from tiered.support.options import convert
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
@@ -79,3 +79,24 @@ def test_an_error_points_at_the_place(text: str, expected: str, column: int) -> 
     assert expected in str(caught.value)
     assert f"column {column}\n" in str(caught.value)
     assert str(caught.value).splitlines()[-1].index("^") == column + 1
+
+
+@pytest.mark.parametrize(
+    ("text", "entries"),
+    [
+        ("", [""]),
+        ("a, b ,", ["a", "b", ""]),
+        ("a{x=[1,2],y=3}, b", ["a{x=[1,2],y=3}", "b"]),
+        ("a@'/x,y/**',b", ["a@'/x,y/**'", "b"]),
+        ("a@'it\\'s,one',b", ["a@'it\\'s,one'", "b"]),
+    ],
+)
+def test_entries_of_a_list_are_apart_outside_of_brackets_and_quotes(
+    text: str, entries: list[str]
+) -> None:
+    assert Scanner(text).entries() == entries
+
+
+def test_a_list_with_an_open_quote_is_an_error() -> None:
+    with pytest.raises(PipelineSyntaxError, match="a string that ends with '"):
+        Scanner("a,b@'x").entries()

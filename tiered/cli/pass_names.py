@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tiered.support.errors import UsageError, did_you_mean
+from tiered.support.option_text import Scanner
 
 LEVELS, DEFAULT_LEVEL = range(5), 2
-OPENING, CLOSING, QUOTES = "({[", ")}]", "'\""
 
 
 def check_level(level: int) -> None:
@@ -50,7 +50,7 @@ def split_names(entries: Sequence[str], option: str) -> tuple[str, ...]:
     Raises:
         UsageError: an entry is empty.
     """
-    names = tuple(name.strip() for entry in entries for name in _split(entry))
+    names = tuple(name for entry in entries for name in Scanner(entry).entries())
     if not all(names):
         raise UsageError(f"{option}: an empty pass name in {', '.join(entries)!r}")
     return names
@@ -85,19 +85,3 @@ def split_required(entries: Sequence[str]) -> Required:
         else:
             names.append(entry)
     return Required(tuple(names), tuple(edits))
-
-
-def _split(entry: str) -> list[str]:
-    parts, depth, quote = [""], 0, ""
-    for char in entry:
-        if quote:
-            quote = "" if char == quote else quote
-        elif char in QUOTES:
-            quote = char
-        else:
-            depth += (char in OPENING) - (char in CLOSING)
-        if char == "," and not quote and depth == 0:
-            parts.append("")
-        else:
-            parts[-1] += char
-    return parts

@@ -11,6 +11,7 @@ from tiered.support.errors import PipelineSyntaxError
 DELIMITERS = frozenset(",{}[]():=@'\"\\")
 IN_LISTS = "=:"
 """The delimiters that a word in a list may hold: `[N=2,a::b=4/rows]`."""
+QUOTES = ("'", '"')
 _KEYWORDS = frozenset({"true", "false", "none"})
 
 
@@ -152,7 +153,26 @@ class Scanner:
 
     def text_or_word(self, what: str, also: str = "") -> str:
         """Read a quoted string or a bare word; `also` as for `word`."""
-        return self.quoted() if self.peek() in ("'", '"') else self.word(what, also)
+        return self.quoted() if self.peek() in QUOTES else self.word(what, also)
+
+    def entries(self) -> list[str]:
+        """Read a list to the end, each entry as it is written: no comma in brackets ends one.
+
+        Raises:
+            PipelineSyntaxError: the closing quote of a string is missing.
+        """
+        found, start, depth = list[str](), self.at, 0
+        while self.at < len(self.text):
+            char = self.text[self.at]
+            if char in QUOTES:
+                self.quoted()
+                continue
+            depth += (char in "({[") - (char in ")}]")
+            if char == "," and depth == 0:
+                found.append(self.text[start : self.at].strip())
+                start = self.at + 1
+            self.at += 1
+        return [*found, self.text[start:].strip()]
 
     def value(self, also: str = "") -> Any:
         """Read a value: words stay `Word`s, quoted strings are `str`."""
