@@ -46,13 +46,13 @@ def legalize(
     Raises:
         UsageError: no legalization is registered in one of the maps, or there is no such operator.
     """
-    if not ctx.names_backend:
-        from tiered.analysis.legalization.sources import check_maps
-
-        check_maps(maps)
-    else:
+    if ctx.names_backend:
         from tiered.analysis.legalization.search import legalize_nodes
 
         legalize_nodes(
             model, ctx.backend, ctx.skip, numerics=Numerics(numerics), maps=maps, leave=leave
         )
+    elif maps != ("default",):  # few runs name others, and check them
+        from tiered.analysis.legalization.sources import check_maps
+
+        check_maps(maps)
