@@ -140,11 +140,9 @@ class Writing(Record):
     """Keep external weights in their files if OUT is in the same folder."""
 
 
-class _Passes(Record):
-    """Which passes `tiered optimize` runs, on what, and what it demands of the result."""
+class PassSelection(Record):
+    """Which passes run, and on what."""
 
-    out_dir: str | None = None
-    """The folder for the results of several models, each under the name of its file."""
     opt_level: Level = DEFAULT_LEVEL
     """0 inference form, 1 structure, 2 exact algebra, 3 fusions, 4 approximations."""
     disable: Disable = ()
@@ -161,11 +159,18 @@ class _Passes(Record):
     """A pipeline of your own: 'a,b{x=1},fix(c,d)'."""
     backend: BackendName = None
     """The target: a name that `tiered backends` lists, or a TOML file; portable by default."""
+    edit: Names = ()
+    """Change the pipeline: 'drop a', 'after a: b,c', 'set a{x=1}'. Repeatable."""
+
+
+class _Passes(PassSelection):
+    """What `tiered optimize` removes beside, and what it demands of the result."""
+
+    out_dir: str | None = None
+    """The folder for the results of several models, each under the name of its file."""
     strip: Names = ()
     """Remove what no runtime reads: metadata, docs (doc strings), names (inner ones) or all; marks
     (which model OUT came from, and what is promised) only if named."""
-    edit: Names = ()
-    """Change the pipeline: 'drop a', 'after a: b,c', 'set a{x=1}'. Repeatable."""
     expect: Names = ()
     """Fail unless the result meets this: Gelu>=12, com.microsoft::BiasGelu, nodes<=500,
     bytes<=90MB, parameters<1000. Repeatable."""

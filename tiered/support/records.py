@@ -44,6 +44,11 @@ class Record:
         if made.keys() != {*fields} or len(values) > len(fields) or is_twice:
             raise TypeError(f"{type(self).__name__} takes {fields}, not {values} and {named}")
 
+    @classmethod
+    def fields(cls) -> tuple[str, ...]:
+        """Return the names of the fields."""
+        return cls._fields
+
     def changed(self, **named: Any) -> Self:
         """Return the record with other values of some fields."""
         return type(self)(**{**vars(self), **named})

@@ -9,49 +9,36 @@ rewrite, rewrites, law, node, symptom, before, after, needs, runs, reproducer (t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from tiered.cli.commands.verify import NumericClass
 from tiered.cli.files import check_input, load_model
-from tiered.cli.load_passes import load_passes, with_loads
+from tiered.cli.load_passes import with_loads
 from tiered.cli.options import (
-    BackendName,
-    Disable,
-    InputShapes,
     Json,
-    Level,
-    Load,
     ModelFile,
     Names,
-    Pipeline,
-    Require,
+    OptimizeOptions,
+    PassSelection,
     Sampled,
 )
 from tiered.cli.output.terminal import notes, print_json, printable, results
-from tiered.cli.pass_names import split_names, split_required
-from tiered.cli.shapes import parse_dims, parse_shapes, shapes_of_inputs
-from tiered.cli.watch import config_of
+from tiered.cli.prepared import Prepared
+from tiered.cli.shapes import shapes_of_inputs
+from tiered.cli.watch import WatchOptions
 from tiered.support.errors import VerificationError
 
 if TYPE_CHECKING:
     from tiered.extensions.debug import Blame, Oracle, Subject
 
 
-class BisectOptions(Sampled):
+_SETTINGS: Final = ("required", "disabled", "backend", "config")
+"""Those of the context, beside the level, that a search has."""
+
+
+class BisectOptions(Sampled, PassSelection):
     """The options of `tiered bisect`."""
 
-    opt_level: Level = 2
-    disable: Disable = ()
-    require: Require = ()
-    load: Load = ()
-    passes: Pipeline = None
-    backend: BackendName = None
-    edit: Names = ()
-    """As for `tiered optimize`."""
-    input_shape: InputShapes = ()
-    """As for `tiered optimize`; the original is the model with these shapes."""
-    dim: Names = ()
-    """As for `tiered optimize`, and `--input-shape`."""
     set: Names = ()
     """As for `tiered optimize`: a config option, NAME=VALUE."""
     numerics: NumericClass | None = None
@@ -75,16 +62,10 @@ def bisect(source: ModelFile, /, *, options: BisectOptions) -> None:
         RuntimeFailure: the model itself does not run.
         UsageError: a wrong name or option.
     """
-    load_passes(options.load)
-    required = split_required(options.require)
-    settings: dict[str, Any] = {
-        "opt_level": options.opt_level,
-        "required": required.names,
-        "disabled": split_names(options.disable, "--disable"),
-        "backend": options.backend,
-        "config": config_of(options.set),
-    }
-    parse_shapes(options.input_shape), parse_dims(options.dim)
+    selected = {name: getattr(options, name) for name in PassSelection.fields()}
+    prepared = Prepared.of(OptimizeOptions(**selected), WatchOptions(set=options.set))
+    settings: dict[str, Any] = {"opt_level": options.opt_level}
+    settings |= {name: prepared.settings[name] for name in _SETTINGS}
     check_input(source)
     from tiered.extensions.debug import Bisection, Subject
     from tiered.extensions.debug.resume_file import ResumeFile
@@ -94,7 +75,7 @@ def bisect(source: ModelFile, /, *, options: BisectOptions) -> None:
     given = options.input_shape, options.dim
     shapes = shapes_of_inputs(load_model(source), *given) if any(given) else {}
     model, home = shaped(source, shapes)
-    subject = Subject(model, options.passes, settings, home, (*options.edit, *required.edits))
+    subject = Subject(model, options.passes, settings, home, prepared.edits)
     folder = None
     with using(subject.context().backend):
         oracle = _oracle(subject, options)
