@@ -84,3 +84,30 @@ def test_a_squeeze_without_axes_is_left_alone() -> None:
         PASS,
         "(float[1,3] x) => (float[3] y) <int64[1] a = {0}> { h = Unsqueeze(x, a)  y = Squeeze(h) }",
     )
+
+
+def test_a_squeeze_of_more_dims_removes_the_others() -> None:
+    assert_rewrites(
+        PASS,
+        "(float[1,6,1,4] x) => (float[6,4] y) <int64[1] a = {1}, int64[3] b = {0,-2,1}>"
+        " { h = Unsqueeze(x, a)  y = Squeeze(h, b) }",
+        "(float[1,6,1,4] x) => (float[6,4] y) <int64[2] b = {0,2}> { y = Squeeze(x, b) }",
+    )
+
+
+def test_an_unsqueeze_of_more_dims_adds_the_rest() -> None:
+    assert_rewrites(
+        PASS,
+        "(float[6,4] x) => (float[1,6,4,1] y) <int64[3] a = {0,2,-1}, int64[1] b = {2}>"
+        " { h = Unsqueeze(x, a)  y = Squeeze(h, b) }",
+        "(float[6,4] x) => (float[1,6,4,1] y) <int64[2] a = {0,3}> { y = Unsqueeze(x, a) }",
+    )
+
+
+def test_dims_that_neither_has_alone_stay() -> None:
+    assert_unchanged(
+        PASS,
+        "(float[1,6] x) => (float[1,6] y) <int64[2] a = {0,1}, int64[2] b = {1,2}>"
+        " { h = Unsqueeze(x, a)  y = Squeeze(h, b) }",
+        because="the axes may differ",
+    )

@@ -117,3 +117,22 @@ def test_a_zero_that_copies_a_dim_of_an_unknown_rank_is_left_alone() -> None:
         " { h = Reshape(x, s)  y = Reshape(h, t) }",
         because="a 0 in shape copies from an unknown rank",
     )
+
+
+def test_a_cast_between_stays() -> None:
+    assert_rewrites(
+        PASS,
+        "(int32[1,6] x) => (float[1,6,1] y) <int64[1] a = {1}, int64[3] t = {1,6,1}>"
+        " { h = Unsqueeze(x, a)  c = Cast<to=1>(h)  y = Reshape(c, t) }",
+        "(int32[1,6] x) => (float[1,6,1] y) <int64[3] t = {1,6,1}>"
+        " { r = Reshape(x, t)  y = Cast<to=1>(r) }",
+    )
+
+
+def test_a_cast_that_others_read_is_not_moved() -> None:
+    assert_unchanged(
+        PASS,
+        "(int32[1,6] x) => (float[1,6,1] y, float[1,1,6] c) <int64[1] a = {1}, int64[3] t = {1,6,1}>"
+        " { h = Unsqueeze(x, a)  c = Cast<to=1>(h)  y = Reshape(c, t) }",
+        because=None,
+    )

@@ -1,4 +1,4 @@
-"""Reshape(Reshape(x, _), shape)  =>  Reshape(x, shape)"""
+"""Reshape(Reshape(x, _), shape)  =>  Reshape(x, shape), also with a Cast between"""
 
 import numpy as np
 
@@ -12,16 +12,42 @@ _inner = (
     | op.Unsqueeze(var.x, ...).shared().bind("inner")
 )
 
+_alone = (
+    op.Reshape(var.x, ..., attrs="ignored").bind("inner")
+    | op.Flatten(var.x, attrs="ignored").bind("inner")
+    | op.Squeeze(var.x, ...).bind("inner")
+    | op.Unsqueeze(var.x, ...).bind("inner")
+)
+_cast = op.Cast(_alone, attrs="ignored").bind("cast")
 
-@rewrite(op.Reshape(_inner, var.shape, allowzero=var.allowzero), opt_level=1)
+
+@rewrite(
+    op.Reshape(_inner, var.shape, allowzero=var.allowzero)
+    | op.Reshape(_cast, var.shape, allowzero=var.allowzero),
+    opt_level=1,
+)
 def fuse_consecutive_reshape(
-    graph: Graph, x: Value, shape: Value, inner: Node, allowzero: int | None
+    graph: Graph,
+    x: Value,
+    shape: Value,
+    inner: Node,
+    allowzero: int | None,
+    cast: Node | None,
 ) -> Value | Skip:
     """Reshape once: only the last target shape is observable.
 
     A 0 in it copies a dim of the intermediate tensor, not of x. It stays if x has the same dim;
     otherwise the size replaces it, or the one -1 that a shape may have.
     """
+    made = _reshaped(graph, x, shape, inner, allowzero)
+    if cast is None or isinstance(made, Skip):
+        return made
+    return graph.op.like(cast, made)
+
+
+def _reshaped(
+    graph: Graph, x: Value, shape: Value, inner: Node, allowzero: int | None
+) -> Value | Skip:
     if allowzero:
         return graph.op.Reshape(x, shape, allowzero=1)
     if shape.const is None:
