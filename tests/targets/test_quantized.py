@@ -99,8 +99,16 @@ def test_scales_are_floats_whatever_their_type_parameter_is_called(name: str, op
         " { y = RotaryEmbedding(x, c, s) }",
         "(float[1,3,16] x, float[1,3,4] c, float[1,3,4] s) => (float[1,3,16] y)"
         " { y = RotaryEmbedding<num_heads=2>(x, c, s) }",
+        "(float[1,2,3,8] x, float[8,8] w, float[1,3,4] c, float[1,3,4] s) => (float[1,2,3,8] y)"
+        " { m = MatMul(x, w)  y = RotaryEmbedding(m, c, s) }",
     ],
-    ids=["RMSNormalization", "RotaryEmbedding of a part", "RotaryEmbedding", "of 3 axes"],
+    ids=[
+        "RMSNormalization",
+        "RotaryEmbedding of a part",
+        "RotaryEmbedding",
+        "of 3 axes",
+        "of a product",
+    ],
 )
 def test_what_opset_23_brought_is_taken_in_integers_too(text: str) -> None:
     result = optimize_model(

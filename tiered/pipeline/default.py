@@ -374,6 +374,8 @@ def default_pipeline() -> Sequential:
         "replace_mean_with_add",
         "replace_sub_with_add",
         "replace_split_with_slice",
+        "replace_strided_slice",
+        "replace_interleaved_rotary",
         "replace_reciprocal_with_div",
         "replace_div_by_sqrt_with_pow",
         "replace_expand_with_tile",

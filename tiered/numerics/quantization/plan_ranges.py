@@ -61,7 +61,12 @@ class PlanRanges:
         self._proven = model.analysis(ranges.with_inputs(fed))
 
     def of(self, value: Value) -> tuple[float, float] | None:
-        """Return the measured range of a value, or the proven one of a value inside a body."""
+        """Return the measured range of a value, or the proven one of a value inside a body.
+
+        A tensor without elements has that of 0, which every range holds.
+        """
+        if 0 in (value.static_shape or ()):
+            return 0.0, 0.0
         if value.is_constant:
             return range_of_constant(value)
         if value.owner.is_main:

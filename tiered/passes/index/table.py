@@ -1911,12 +1911,13 @@ INDEX: Final[dict[str, Indexed]] = {
             opt_level=1,
             kind="rewrite",
             acts_on=(
+                "Cast",
                 "Flatten",
                 "Reshape",
                 "Squeeze",
                 "Unsqueeze",
             ),
-            law="Reshape(Reshape(x, _), shape)  =>  Reshape(x, shape)",
+            law="Reshape(Reshape(x, _), shape)  =>  Reshape(x, shape), also with a Cast between",
         ),
         ("Reshape",),
     ),
@@ -4921,6 +4922,20 @@ INDEX: Final[dict[str, Indexed]] = {
         ),
         ("DequantizeLinear",),
     ),
+    "replace_interleaved_rotary": Indexed(
+        "function_passes/legalize",
+        PassInfo(
+            name="replace_interleaved_rotary",
+            opt_level=None,
+            kind="rewrite",
+            required=("infer_shapes",),
+            acts_on=("RotaryEmbedding",),
+            numerics=Numerics.REASSOCIATING,
+            legalizes="default",
+            law="RotaryEmbedding(x) of neighbours  =>  Transpose(RotaryEmbedding(Transpose(x)) of halves)",
+        ),
+        ("RotaryEmbedding",),
+    ),
     "replace_isnan": Indexed(
         "function_passes/legalize",
         PassInfo(
@@ -5094,6 +5109,19 @@ INDEX: Final[dict[str, Indexed]] = {
             law="Split(x)  =>  Slice(x), Slice(x), ...",
         ),
         ("Split",),
+    ),
+    "replace_strided_slice": Indexed(
+        "function_passes/legalize",
+        PassInfo(
+            name="replace_strided_slice",
+            opt_level=None,
+            kind="rewrite",
+            required=("infer_shapes",),
+            acts_on=("Slice",),
+            legalizes="default",
+            law="Slice(x, steps of s)  =>  Reshape(Slice(Reshape(x), steps of 1))",
+        ),
+        ("Slice",),
     ),
     "replace_sub_with_add": Indexed(
         "function_passes/legalize",
