@@ -102,3 +102,20 @@ def test_nameless_nodes_are_no_error(text: str) -> None:
         node.name = "" if node.name != "n" else "n"
     model = optimize_model(made, passes=Sequential([exchanged])).model.to_proto()
     assert len({node.name for node in model.graph.node}) == 2
+
+
+def test_nodes_of_a_function_that_is_inlined_away_give_and_take_no_names() -> None:
+    text = """<ir_version: 10, opset_import: ["" : 21, "f" : 1]>
+        g (float[2] x) => (float[2] y) { [one] a = f.outer(x)  [one] y = f.outer(a) }
+        <domain: "f", opset_import: ["" : 21, "f" : 1]> outer (v) => (u) {
+            [two] c = Constant<value_float = 2.0>()  [one] d = Mul(v, c)  [two] u = f.inner(d) }
+        <domain: "f", opset_import: ["" : 21]> inner (v) => (u) {
+            [two] c = Constant<value_float = 3.0>()  [one] u = Mul(v, c) }"""
+    model = tiered.Model.from_proto(onnx.parser.parse_model(text))
+    mark = model.mark()
+    tiered.get_pass("inline").apply(model)
+    model.check_view()
+    names = [node.name for node in model.main.nodes]
+    assert len(set(names)) == len(names) == 8
+    model.undo_to(mark)
+    model.check_view()

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from tiered.graph.core.edit import Edit, Entry
+from tiered.graph.queries.attached import is_attached
 from tiered.graph.queries.multiply_adds import is_product
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def inherit_names(edits: Sequence[Entry]) -> bool:
     A node takes the name of a removed one of its operator; a product takes that of a removed
     product, a Gemm that of its MatMul. Names that the pass gave itself stay.
     """
-    made = [entry[1] for entry in edits if entry[0] is _ADD_NODE and entry[1].graph is not None]
+    made = [entry[1] for entry in edits if entry[0] is _ADD_NODE and _is_in_model(entry[1])]
     if not made:
         return False
     new = set(made)
@@ -43,6 +44,11 @@ def inherit_names(edits: Sequence[Entry]) -> bool:
     for node, name in chosen.items():
         _rename(node, name, made)
     return bool(chosen)
+
+
+def _is_in_model(node: Node) -> bool:
+    """Return whether a node is there still; a function that was inlined is not, with its nodes."""
+    return node.graph is not None and is_attached(node.graph)
 
 
 def _chosen(made: Sequence[Node], removed: dict[str, Node]) -> dict[Node, str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any, Final
 
-from tiered.graph import Graph, Model
+from tiered.graph import Model
 from tiered.graph.core.analysis import analysis
 from tiered.graph.core.edit import KEEPS_OPERATORS
 from tiered.passes.base import Pass
@@ -104,13 +104,3 @@ class BodyPass(Pass):
     def may_act(self, model: Model) -> bool:
         """Return whether the model has the operators that the pass looks for."""
         return self.body.may_act(model)
-
-
-def is_attached(graph: Graph) -> bool:
-    """Return whether a graph is still part of its model."""
-    around = graph
-    while around.owner is not None:
-        if around.owner.graph is None:
-            return False
-        around = around.owner.graph
-    return around is graph.model.main or around in graph.model.functions

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from tiered.graph import Graph, Model, Node
 from tiered.graph.core.edit import Edit, Entry
-from tiered.passes.kinds.body import BodyPass, is_attached
+from tiered.graph.queries.attached import is_attached
+from tiered.passes.kinds.body import BodyPass
 from tiered.passes.run import Allows, PassRun
 from tiered.passes.scope_guard import OUTSIDE
 from tiered.rewriter import Match, Rule, Skip, apply_rule
