@@ -8,6 +8,7 @@ from typing import Any
 import onnx
 import pytest
 
+import tiered
 from tests.support.pages.reader import read
 from tiered import Model, Sequential, Skip, Value, op, rewrite, var
 from tiered.pipeline.instruments import Trace
@@ -117,9 +118,7 @@ def test_a_failed_pass_and_what_it_undid_are_shown() -> None:
         return x
 
     trace = Trace()
-    optimize_model(
-        parse(SMALL), passes=Sequential([breaks]), trace=trace, on_error="skip"
-    )
+    optimize_model(parse(SMALL), passes=Sequential([breaks]), trace=trace, on_error="skip")
     page = read(trace.to_html())
     assert "failed" in page.text
     assert os.getcwd() not in page.text
@@ -245,3 +244,11 @@ def test_surroundings_do_not_keep_the_model_alive() -> None:
     around = [rewrite.around for rewrite in trace.rewrites]
     assert any(each.nodes for each in around)
     assert not any(isinstance(part, Model) for each in around for part in each.values.values())
+
+
+def test_the_summary_has_versions_and_one_unit_for_bytes() -> None:
+    trace, result = _traced()
+    text = read(run_page(trace.spans, result)).text
+    assert f"tiered {tiered.__version__}, onnx {onnx.__version__}, onnxruntime " in text
+    assert f"bytes {result.before.nbytes:,} {result.after.nbytes:,}" in text
+    assert "MiB" not in text

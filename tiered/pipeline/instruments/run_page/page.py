@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 from tiered.pipeline.instruments.run_page import passes
 from tiered.pipeline.instruments.run_page.rewrites import OF_RUN, rewrites_data
 from tiered.pipeline.instruments.tracing.events import Span
-from tiered.support.amounts import change, counted, size
+from tiered.support.amounts import change, counted
 from tiered.support.loading import paused_collector
 from tiered.support.pages.render import page, short
 from tiered.support.pages.sections import Section, Table, tables
@@ -93,7 +94,7 @@ def _summary(
         ("nodes", f"{was.nodes:,}", f"{now.nodes:,}", change(was.nodes, now.nodes)),
         ("parameters", f"{was.parameters:,}", f"{now.parameters:,}",
          change(was.parameters, now.parameters)),
-        ("size", size(was.nbytes), size(now.nbytes), change(was.nbytes, now.nbytes)),
+        ("bytes", f"{was.nbytes:,}", f"{now.nbytes:,}", change(was.nbytes, now.nbytes)),
     ]  # fmt: skip
     notes += [short(text, 1000) for text in (*_interface(result), *result.model.notes)]
     return tables(
@@ -129,8 +130,23 @@ def _result_facts(result: OptimizeResult, *, times: bool) -> Iterator[tuple[str,
     yield "target", short(summary.backend)
     yield "rewrites", f"{summary.rewrites:,}"
     yield "verified", _verified(result)
+    yield "versions", _versions()
     if times:
         yield "time of all passes", passes.milliseconds(summary.seconds)
+
+
+def _versions() -> str:
+    """Return the versions of what made the page, in words."""
+    names = ("tiered", "onnx", "onnxruntime")
+    return ", ".join(f"{name} {_version(name)}" for name in names)
+
+
+def _version(name: str) -> str:
+    if name == "tiered":
+        from tiered import __version__
+
+        return __version__
+    return importlib.metadata.version(name)
 
 
 def _transposes(model: Model) -> Section | None:
