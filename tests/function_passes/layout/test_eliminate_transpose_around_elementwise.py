@@ -55,6 +55,17 @@ def test_a_constant_of_its_own_is_transposed_at_once() -> None:
     )
 
 
+def test_a_constant_that_several_operators_of_the_region_read_is_transposed_once() -> None:
+    """The scale and the offset of a BatchNormalization that was not trained are one constant."""
+    assert_rewrites(
+        PASS,
+        f"({IMAGE} x) => ({IMAGE} y) <float[3] k = {{1,2,3}}>"
+        f" {{ a = {LAST}(x) b = Mul(a, k) c = Add(b, k) y = {FIRST}(c) }}",
+        f"({IMAGE} x) => ({IMAGE} y) <float[1,3,1,1] k = {{1,2,3}}>"
+        " { b = Mul(x, k) y = Add(b, k) }",
+    )
+
+
 def test_an_output_inside_keeps_its_name() -> None:
     assert_rewrites(
         PASS,
@@ -158,9 +169,7 @@ def test_networks_of_all_forms_compute_the_same_with_no_more_transposes(seed: in
         for shape, names in zip(shapes, values, strict=True)
         for name in sorted({*random.sample(names[1:], len(names) // 4), *names[1:][-1:]})
     ]
-    model = parse(
-        f"({shapes[0]} x, {shapes[1]} z) => ({', '.join(kept)}) {{ {' '.join(lines)} }}"
-    )
+    model = parse(f"({shapes[0]} x, {shapes[1]} z) => ({', '.join(kept)}) {{ {' '.join(lines)} }}")
     made = Model.from_proto(model)
     get_pass(PASS).apply(made, PassContext.isolated())
     made.check_view()

@@ -92,16 +92,15 @@ def _region(start: Node, graph: Graph) -> _Region:
             producer = value.producer
             if value.shape == shape and producer is not None and _fits(producer, graph):
                 pending.append(producer)
-            elif value.is_constant:
-                region.entries[value] = None
-                if not _is_own_constant(value, len(shape)):
-                    region.refused = Skip("a constant has other consumers")
-            elif value.shape == shape:
+            elif value.is_constant or value.shape == shape:
                 region.entries[value] = None
             else:
                 region.refused = Skip("an operand has another shape")
         readers = [user for user in node.output.readers if _fits(user, graph)]
         pending += [user for user in readers if user.output.shape == shape]
+    constants = [value for value in region.entries if value.is_constant]
+    if not all(_is_own(value, region, len(shape)) for value in constants):
+        region.refused = region.refused or Skip("a constant has other consumers")
     if any(_source(value) in region.nodes for value in region.entries):
         region.refused = Skip("a Transpose connects it to itself")
     return region
@@ -120,10 +119,13 @@ def _is_number(value: Value, rank: int) -> bool:
     return shape is not None and len(shape) <= rank and all(size == 1 for size in shape)
 
 
-def _is_own_constant(value: Value, rank: int) -> bool:
+def _is_own(value: Value, region: _Region, rank: int) -> bool:
+    """Return whether only the region reads a constant, so that the permuted one replaces it."""
     tensor = value.tensor
     is_whole = tensor is not None and not tensor.is_sparse and len(tensor.shape) <= rank
-    return is_whole and value.has_one_user
+    if not is_whole or value.output_of or value.pins:
+        return False
+    return all(node in region.nodes for node in value.user_nodes)
 
 
 def _permute(graph: Graph, region: _Region) -> Skip | None:
