@@ -46,7 +46,7 @@ EXPECTED = {
 FOR_ONNXRUNTIME = {
     "attention": {
         **{"MatMul": 3, "Reshape": 2, "Transpose": 2, "Cos": 1, "Sin": 1, "Squeeze": 2},
-        **{"Unsqueeze": 2, "RotaryEmbedding": 1, "MultiHeadAttention": 1},
+        **{"RotaryEmbedding": 1, "MultiHeadAttention": 1},
     },
     "encoder": {
         **{"Shape": 1, "Slice": 1, "Gather": 2, "Add": 1, "LayerNormalization": 1},
