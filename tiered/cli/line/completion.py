@@ -40,7 +40,7 @@ _tiered() {
     done
     if (( ${#values} )); then compadd -l -d shown -a values; else _files; fi
 }
-compdef _tiered tiered
+if [[ "$funcstack[1]" == _tiered ]]; then _tiered "$@"; else compdef _tiered tiered; fi
 """,
     "fish": r"""
 complete -c tiered -a '(tiered __complete (commandline -opc)[2..-1] (commandline -ct) 2>/dev/null)'

@@ -126,10 +126,10 @@ class _Reading:
             if token == "--":
                 self.words += pending
                 return
-            if token[:1] != "-" or token == "-" or _is_number(token, self.known):
-                self.words.append(token)
-            else:
+            if _is_flag(token):
                 self._option(token, pending)
+            else:
+                self.words.append(token)
 
     def _option(self, token: str, pending: deque[str]) -> None:
         name, text = _split(token)
@@ -145,10 +145,7 @@ class _Reading:
         if text is None and each.flags.alone:
             text = self._optional(each, name, pending)
         elif text is None:
-            follows = pending[0] if pending else "-"
-            if follows[:1] == "-" and not _NUMBER.fullmatch(follows) and follows != "-":
-                raise _missing(self.command, name)
-            if not pending:
+            if not pending or _is_flag(pending[0]):
                 raise _missing(self.command, name)
             text = pending.popleft()
         self._note(each, name, text)
@@ -187,8 +184,9 @@ class _Reading:
         return WrongLine(f"Unknown option: {token.partition('=')[0]}{hint}", unknown=token)
 
 
-def _is_number(token: str, known: Mapping[str, Any]) -> bool:
-    return token[:2] not in known and _NUMBER.fullmatch(token) is not None
+def _is_flag(token: str) -> bool:
+    """Return whether a word names options: it begins with a dash, and is no number."""
+    return token[:1] == "-" and token != "-" and _NUMBER.fullmatch(token) is None
 
 
 def _split(token: str) -> tuple[str, str | None]:
