@@ -1,7 +1,7 @@
 import pytest
 
 from tiered import Model, PassContext, get_pass
-from tiered.support.errors import OpsetError
+from tiered.support.errors import OpsetError, UsageError
 from tiered.testing import assert_rewrites, assert_unchanged, parse
 
 PASS = "attribute_to_input"
@@ -52,3 +52,9 @@ def test_a_model_without_such_attributes_is_left_alone(opset: int, op: tuple[str
 @pytest.mark.parametrize("alias", ["convert_attributes_to_inputs", "ScalarToTensorPass"])
 def test_it_has_the_names_of_other_systems(alias: str) -> None:
     assert get_pass(alias).name == PASS
+
+
+def test_an_operator_that_does_not_exist_is_named() -> None:
+    model = Model.from_proto(parse(BOTH, opset=9))
+    with pytest.raises(UsageError, match="there is no operator 'Clipp'; did you mean 'Clip'"):
+        get_pass(PASS, op=("Clipp",)).apply(model, PassContext.isolated())

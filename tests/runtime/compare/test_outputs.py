@@ -274,6 +274,8 @@ def test_exact_takes_no_tolerance() -> None:
         compare({}, {}, rtol=1e-3)
     with pytest.raises(UsageError, match="not by cosine"):
         compare({}, {}, "reassociating", min_cosine=0.9)
+    with pytest.raises(UsageError, match="a cosine is from -1 to 1, not 2"):
+        compare({}, {}, "lossy", min_cosine=2)
 
 
 @pytest.mark.parametrize("numerics", [Numerics.REASSOCIATING, Numerics.APPROXIMATE])

@@ -3,6 +3,7 @@
 import onnx
 
 from tiered import Model, Node, PassContext, Skip, module_pass
+from tiered.numerics.precision.narrowing import unmatched
 
 
 @module_pass(opt_level=None, required=("infer_shapes",), acts_on=("*",), changes_interface=True)
@@ -16,7 +17,10 @@ def attribute_to_input(model: Model, ctx: PassContext, *, op: tuple[str, ...] = 
 
     Raises:
         OpsetError: nodes have no form at the opset.
+        UsageError: an operator does not exist.
     """
+    for text in unmatched(model, op, ()):
+        ctx.remark(text)
     nodes = (node for graph in model.graphs() for node in graph.nodes if not node.domain)
     wanted = [_opset_of(node) for node in nodes if not op or node.op_type in op]
     newest = max(wanted, default=0)

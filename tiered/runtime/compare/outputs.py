@@ -107,7 +107,8 @@ def compare(
         random: the outputs that differ from run to run: of these the dtypes alone are compared.
 
     Raises:
-        UsageError: a tolerance was given for EXACT, or a cosine for a class that has none.
+        UsageError: a tolerance was given for EXACT, or a cosine for a class that has none, or one
+            that no numbers have.
     """
     promise = numerics if isinstance(numerics, Promise) else Promise(Numerics(numerics))
     numerics = promise.numerics
@@ -115,6 +116,8 @@ def compare(
         raise UsageError("exact outputs have no tolerance; choose another numeric class")
     if min_cosine is not None and numerics in (Numerics.EXACT, Numerics.REASSOCIATING):
         raise UsageError(f"{numerics} outputs are judged by element, not by cosine")
+    if min_cosine is not None and not -1 <= min_cosine <= 1:
+        raise UsageError(f"a cosine is from -1 to 1, not {min_cosine}")
     limits = Limits(
         numerics,
         promise.rtol if rtol is None else rtol,
