@@ -14,24 +14,19 @@ so files, verification, summary and `--json` are those of that command.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 from tiered.cli.conversions import Bounds, ConversionOptions, NarrowingWithPorts, Versions
+from tiered.cli.effects import Effect
 from tiered.cli.line.pass_options import PassOptions
-from tiered.cli.options import OutFile
+from tiered.cli.optimizing import write_result
+from tiered.cli.options import BackendName, ModelFile, Names, OutFile, WriteOptions
+from tiered.cli.pass_names import strip_pass
+from tiered.support.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from tiered.passes import Pass
-
-from collections.abc import Callable
-from typing import Any, Final
-
-from tiered.cli.effects import Effect
-from tiered.cli.optimizing import write_result
-from tiered.cli.options import BackendName, ModelFile, Names, WriteOptions
-from tiered.cli.pass_names import strip_pass
-from tiered.support.errors import UsageError, did_you_mean
 
 PRECISIONS: Final = (
     "fp16", "bf16", "mixed", "fp8", "int8-weights", "int4-weights", "int32",

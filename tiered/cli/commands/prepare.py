@@ -91,10 +91,7 @@ def prepare(
         TargetError: the target does not take the result, or a conversion found nothing to convert;
             nothing is written.
     """
-    wanted, how = (
-        _wanted(options, versions, narrowing, bounds, write.inputs),
-        write.verify or "final",
-    )
+    wanted = _wanted(options, versions, narrowing, bounds, write.inputs)
     goal = Goal.of(source, out, write.with_passes("default"))
     for known in (source, goal.path):
         if options.report is not None and known is not None:
@@ -109,7 +106,9 @@ def prepare(
         progress.say(f"reading {printable(source)}")
         model = load_model(source)
         mark = goal.mark(model)
-        made = prepare_model(model, wanted, verify=how_of(how), on_step=progress.say)
+        made = prepare_model(
+            model, wanted, verify=how_of(write.verify or "final"), on_step=progress.say
+        )
         made = replace(made, source=source)
         refused = _refusal(made, host=options.host)
         if mark is not None and goal.written is not None and refused is None:
