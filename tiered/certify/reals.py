@@ -241,6 +241,8 @@ def gemm(call: Call) -> Results:
     x, y, domain = call.operand(0), call.operand(1), domain_of(call)
     if class_of(x.dtype) != "float":
         raise NoRule
+    if x.rank != 2 or y.rank != 2:
+        raise Unproved("Gemm of operands that are no matrices")
     x, y = (
         call.moved(each, np.transpose, each.shape[::-1]) if call.get(name, 0) else each
         for each, name in ((x, "transA"), (y, "transB"))

@@ -28,7 +28,7 @@ def test_a_minus_of_an_operand_does_too(product: str) -> None:
 @pytest.mark.parametrize(
     ("before", "after"),
     [("Add(h, z)", "Sub(z, x)"), ("Add(z, h)", "Sub(z, x)"), ("Sub(z, h)", "Add(z, x)"),
-     ("Abs(h)", "Abs(x)"), ("Mul(h, h)", "Mul(x, x)"), ("Div(h, h)", "Div(x, x)")],
+     ("Mul(h, h)", "Mul(x, x)"), ("Div(h, h)", "Div(x, x)")],
 )  # fmt: skip
 @pytest.mark.parametrize("minus", ["Neg(x)", "Mul(x, m)", "Mul(m, x)", "Div(x, m)", "Sub(o, x)"])
 def test_a_sum_with_a_minus_is_a_difference(before: str, after: str, minus: str) -> None:
@@ -87,8 +87,7 @@ def test_a_product_with_other_consumers_stays() -> None:
     ("text", "because"),
     [("<int32 c = {3}> { h = Neg(x)  y = Div(h, c) }", "a quotient of integers may overflow"),
      ("<int32 c = {3}> { h = Div(x, c)  y = Neg(h) }",
-      "the negative of a quotient of integers may overflow"),
-     ("{ h = Neg(x)  y = Abs(h) }", "the least integer has no counterpart")],
+      "the negative of a quotient of integers may overflow")],
 )  # fmt: skip
 def test_integers_that_may_overflow_stay(text: str, because: str) -> None:
     assert_unchanged(PASS, "(int32[2] x) => (int32[2] y) " + text, because=because)

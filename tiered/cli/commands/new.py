@@ -2,19 +2,21 @@
 
 Examples:
     tiered new shape/fuse_x --kind function
+    tiered new shape/fuse_y --from found.json#0
 
 In a checkout of tiered the two go where `tiered passes` and pytest find them.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from typing import Annotated, Literal
 
 from tiered.cli.line.declaration import Flags
 from tiered.cli.output.terminal import notes, printable, results
-from tiered.support.errors import UsageError
+from tiered.support.errors import ModelError, UsageError
 from tiered.support.whole_files import write_text
 
 Kind = Literal["rewrite", "function", "module"]
@@ -92,7 +94,12 @@ _TEMPLATES = {"rewrite": _REWRITE, "function": _FUNCTION, "module": _MODULE}
 
 
 def new(
-    path: Annotated[str, Flags("FOLDER/NAME")], /, *, kind: Kind = "rewrite", root: str = "."
+    path: Annotated[str, Flags("FOLDER/NAME")],
+    /,
+    *,
+    kind: Kind = "rewrite",
+    root: str = ".",
+    from_: Annotated[str | None, Flags("--from")] = None,
 ) -> None:
     """Write a pass and its test, and print the next steps.
 
@@ -100,9 +107,12 @@ def new(
         path: The folder (the operator that the pass rewrites) and the name: shape/fuse_x.
         kind: The object of a rewrite: a pattern, a graph, or a whole model.
         root: The checkout of tiered to write into.
+        from_: FOUND.json of `tiered discover --json`, or FOUND.json#2 for its third finding.
 
     Raises:
-        UsageError: the path names no new pass, or the root is not a checkout.
+        UsageError: the path names no new pass, the root is not a checkout, or there is no such
+            finding.
+        ModelError: the file of findings cannot be read.
     """
     folder, name = _checked(path)
     package = "module_passes" if kind == "module" else "function_passes"
@@ -113,9 +123,14 @@ def new(
             "tests (--root says where it is; passes of a package of your own come in through entry "
             "points, see examples/third_party_pass)"
         )
+    texts = _TEMPLATES[kind].format(name=name), _test(name, kind)
+    if from_ is not None:
+        if kind != "rewrite":
+            raise UsageError(f"what was found is a rewrite; it is no {kind} pass")
+        texts = _from_finding(name, from_)
     files = {
-        os.path.join(home, folder, f"{name}.py"): _TEMPLATES[kind].format(name=name),
-        os.path.join(root, "tests", package, folder, f"test_{name}.py"): _test(name, kind),
+        os.path.join(home, folder, f"{name}.py"): texts[0],
+        os.path.join(root, "tests", package, folder, f"test_{name}.py"): texts[1],
     }
     for file in files:
         if os.path.lexists(file):
@@ -136,6 +151,25 @@ def new(
         "then adds it to the index of passes.",
         soft_wrap=True,
     )
+
+
+def _from_finding(name: str, found: str) -> tuple[str, str]:
+    """Return the files of a pass for a finding of `tiered discover --json`, and of its test."""
+    file, _, number = found.partition("#")
+    try:
+        with open(file, encoding="utf-8") as opened:
+            finding = json.load(opened)["findings"][int(number or 0)]
+        law, before, after = finding["law"], finding["before"], finding["after"]
+    except (OSError, json.JSONDecodeError, TypeError, KeyError) as error:
+        raise ModelError(f"{printable(file)!r} has no findings: {error}") from error
+    except (IndexError, ValueError) as error:
+        raise UsageError(
+            f"{printable(file)!r} has no finding {number or 0!r}; FOUND.json#0 is the first"
+        ) from error
+    from tiered.support.loading import extension
+
+    skeleton = extension("discovery.skeleton")
+    return skeleton.pass_text(name, law, before, after), skeleton.proof_text(name, before, after)
 
 
 def _checked(path: str) -> tuple[str, str]:

@@ -95,7 +95,7 @@ class Meaning:
 
     def __init__(self, table: Table, name: DomainName) -> None:
         self.table = table
-        self.name = name
+        self.name: DomainName = name
         self._domain: Domain = Bits() if name == "bits" else Affine(2.0**-23)
         rules = _ON_BITS if name == "bits" else REALS_AND_CONTRIB
         trusts = name == "reals"

@@ -17,7 +17,7 @@ def fuse_neg(graph: Graph, ctx: PassContext) -> None:
 
     Mul(x, -1), Div(x, -1) and Sub(-0.0, x) are minus x too; the minus of a minus is x.
     """
-    for op_type in ("Neg", "Abs", *ARITHMETIC):
+    for op_type in ("Neg", *ARITHMETIC):
         for node in graph.nodes_of(op_type):
             if not node.is_live or node.has_references or node.output.dtype is None:
                 continue
@@ -40,13 +40,6 @@ def _fused(graph: Graph, node: Node) -> _Fused | Skip | None:
     first, second = node.input(0), node.input(1)
     if first is None:
         return None
-    if node.op_type == "Abs":
-        x = _negated(first)
-        if x is None:
-            return None
-        if not _is_float(node):
-            return Skip("the least integer has no counterpart")
-        return "Abs(Neg(x)) => Abs(x)", "Abs", (x,)
     inner = _operand_of_neg(node)
     if inner is not None:
         x = _negated(inner)
