@@ -140,8 +140,10 @@ def default_pipeline() -> Sequential:
                         "fuse_slice_into_gather",
                         "fuse_transpose_into_gather",
                         "fuse_concat_into_slice",
+                        "fuse_tile_into_gather",
                         "eliminate_nop_scatter",
                         "eliminate_nop_split",
+                        "replace_lone_split_with_slice",
                         "eliminate_nop_concat",
                         "fuse_consecutive_concat",
                         "eliminate_split_concat",
@@ -330,6 +332,7 @@ def default_pipeline() -> Sequential:
             # After fusions and layouts, which match Slices, Expands and Transposes.
             "fuse_slices_into_split",
             "hoist_slice",
+            "fuse_slice_into_expand",
             "sink_expand",
             "replace_transpose_with_reshape",
 

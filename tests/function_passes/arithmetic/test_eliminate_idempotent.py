@@ -44,4 +44,13 @@ def test_two_outputs_keep_their_names() -> None:
 def test_operators_that_are_not_idempotent_stay() -> None:
     for f in ("Reciprocal", "Exp", "LeakyRelu", "Sqrt"):
         assert_unchanged(PASS, f"(float[N] x) => (float[N] y) {{ a = {f}(x)  y = {f}(a) }}")
-    assert_unchanged(PASS, "(float[N] x) => (float[N] y) { a = Ceil(x)  y = Floor(a) }")
+
+
+@pytest.mark.parametrize("f", ["Ceil", "Floor", "Round"])
+@pytest.mark.parametrize("g", ["Ceil", "Floor", "Round"])
+def test_a_rounding_of_whole_numbers_is_nothing(f: str, g: str) -> None:
+    assert_rewrites(
+        PASS,
+        f"(float[N] x) => (float[N] y) {{ a = {g}(x)  y = {f}(a) }}",
+        f"(float[N] x) => (float[N] y) {{ y = {g}(x) }}",
+    )

@@ -70,3 +70,17 @@ def test_axes_are_attributes_in_old_opsets() -> None:
 )  # fmt: skip
 def test_what_does_more_stays(text: str, because: str) -> None:
     assert_unchanged(PASS, text, because=because)
+
+
+def test_a_squeeze_of_all_axes_is_known_by_its_shape() -> None:
+    assert_rewrites(
+        PASS,
+        "(float[2,3] x) => (float y) <int64[2] s = {0,1}> { h = ReduceMax(x)  y = Squeeze(h, s) }",
+        "(float[2,3] x) => (float y) { y = ReduceMax<keepdims=0>(x) }",
+    )
+    assert_rewrites(
+        PASS,
+        "(float[2,3] x) => (float[1,1] y) <int64[2] s = {0,1}>"
+        " { h = ReduceMax<keepdims=0>(x)  y = Unsqueeze(h, s) }",
+        "(float[2,3] x) => (float[1,1] y) { y = ReduceMax<keepdims=1>(x) }",
+    )

@@ -24,7 +24,8 @@ def model_text(expr: Expr, whole: Expr) -> str:
     borders = [each for each in whole.walk() if each.op == BORDER]
     inputs = ", ".join(f"{_type(each)} {each}" for each in borders)
     names: dict[int, str] = {each.number: str(each) for each in borders}
-    constants, nodes = [], []
+    constants: list[str] = []
+    nodes: list[str] = []
     for each in expr.walk():
         if each.array is not None:
             names[each.number] = f"c{len(constants)}"

@@ -20,7 +20,10 @@ _reduce = functools.reduce(
 
 
 @rewrite(
-    op.Reshape(_reduce, ...) | op.Flatten(_reduce, axis=var.axis),
+    op.Reshape(_reduce, ...)
+    | op.Flatten(_reduce, axis=var.axis)
+    | op.Squeeze(_reduce, opt.gone)
+    | op.Unsqueeze(_reduce, var.gone),
     opt_level=1,
     required=("infer_shapes",),
 )
