@@ -74,6 +74,8 @@ def test_both_operands_may_be_the_same() -> None:
          "how much it selects is not known"),
         ("(float[2] x) => (float[2] y) <int64[2] i = {1,0}> { h = Relu(x)  y = Gather(h, i) }",
          "it selects no fewer elements"),
+        ("(float[3] x) => (bool[2] y) <int64[1] b = {0}, int64[1] e = {2}>"
+         " { h = IsNaN(x)  y = Slice(h, b, e) }", "it would move more bytes"),
     ],
 )  # fmt: skip
 def test_others_stay(text: str, because: str) -> None:

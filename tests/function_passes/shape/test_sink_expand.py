@@ -38,6 +38,8 @@ def test_both_operands_may_be_the_same() -> None:
          "nothing is repeated"),
         ("(float[1] x, float[4] z) => (float[4] y) <int64[1] s = {4}>"
          " { h = Expand(x, s)  y = Add(h, z) }", "another operand is no single number"),
+        ("(bool[1] x) => (float[2] y) <int64[1] s = {2}>"
+         " { h = Expand(x, s)  y = Cast<to=1>(h) }", "it would move more bytes"),
     ],
 )  # fmt: skip
 def test_others_stay(text: str, because: str) -> None:

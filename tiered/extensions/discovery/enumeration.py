@@ -124,7 +124,7 @@ class _Level:
         meaning, classes = self._made.meaning, self._made.classes
         try:
             key = meaning.key(expr)
-            known = meaning.numbers(expr) is not None
+            known = meaning.is_constant(expr)
         except Unproved:
             return
         if known:

@@ -10,9 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import Final, Literal
 
-import numpy as np
-
-from tiered.certify.affine import Affine
+from tiered.certify.affine import Affine, is_number
 from tiered.certify.bits import RULES, Bits
 from tiered.certify.call import Call, Domain, Results, constant
 from tiered.certify.contrib import REALS_AND_CONTRIB
@@ -188,6 +186,11 @@ class Meaning:
         """Drop the value of an expression that nothing is built on."""
         self._values.pop(expr.number, None)
 
-    def numbers(self, expr: Expr) -> np.ndarray[tuple[int, ...], np.dtype[np.generic]] | None:
-        """Return the numbers of an expression that reads no border; None for others."""
-        return self.value(expr).known
+    def is_constant(self, expr: Expr) -> bool:
+        """Return whether an expression has the same numbers for all borders.
+
+        Over the reals x * 0 is 0. It is no rule, as NaN and infinities are not 0 then.
+        """
+        value = self.value(expr)
+        is_affine = isinstance(self._domain, Affine) and value.known is None
+        return value.known is not None or (is_affine and bool(is_number(value.terms).all()))

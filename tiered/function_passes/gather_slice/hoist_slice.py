@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from tiered import Graph, Node, PassContext, Skip, Value, function_pass
+from tiered import DataType, Graph, Node, PassContext, Skip, Value, function_pass
 from tiered.graph.queries.op_traits import (
     ARITHMETIC,
     CASTS,
@@ -63,6 +63,11 @@ def _hoisted(graph: Graph, ctx: PassContext, node: Node) -> Node | None:
     return made[moved].producer
 
 
+def _width(value: Value) -> int:
+    """Return the bytes of an element; those of a float if the dtype is not known."""
+    return 4 if value.dtype is None else DataType(value.dtype).numpy.itemsize
+
+
 def _why_not(node: Node, f: Node) -> tuple[Selection, list[Value]] | Skip:
     """Return the selection with the operands that it cuts, or why it cannot be hoisted."""
     wide = f.output
@@ -85,6 +90,9 @@ def _why_not(node: Node, f: Node) -> tuple[Selection, list[Value]] | Skip:
     moved = [value for value in cut if not value.is_constant]
     if len(moved) != 1:
         return Skip("several operands would be cut")
+    before, after = (_width(value) for value in (moved[0], wide))
+    if selection.share * (3 * before - after) >= before + after:
+        return Skip("it would move more bytes")
     producer = moved[0].producer
     if producer is not None and producer.op_type in PRODUCTS and not producer.domain:
         return Skip("runtimes fuse the operator with a product")

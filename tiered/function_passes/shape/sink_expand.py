@@ -1,8 +1,9 @@
 """f(Expand(x, shape))  =>  Expand(f(x), shape), and so for Tile, if f is elementwise"""
 
+import math
 from typing import Final
 
-from tiered import Graph, Node, PassContext, Skip, Value, function_pass
+from tiered import DataType, Graph, Node, PassContext, Skip, Value, function_pass
 from tiered.graph.queries.op_traits import (
     ARITHMETIC,
     CASTS,
@@ -71,7 +72,18 @@ def _why_not(repeat: Node, f: Node) -> Skip | None:
         return Skip("nothing is repeated")
     if any(value not in (None, wide) and not _is_number(value, x.rank) for value in f.inputs):
         return Skip("another operand is no single number")
+    if _widens(repeat, x, f.output):
+        return Skip("it would move more bytes")
     return None
+
+
+def _widens(repeat: Node, x: Value, result: Value) -> bool:
+    """Return whether the results have so many bytes more that fewer are moved if f comes last."""
+    few, many = x.static_shape, repeat.output.static_shape
+    if few is None or many is None or x.dtype is None or result.dtype is None:
+        return False
+    before, after = (DataType(value.dtype or 0).numpy.itemsize for value in (x, result))
+    return math.prod(many) * before <= math.prod(few) * after
 
 
 def _is_number(value: Value | None, rank: int) -> bool:

@@ -22,11 +22,13 @@ class Selection(Record):
         node: the Slice or Gather.
         axes: those that it selects along, counted from the front.
         drops: whether the axis is gone in the result.
+        share: which part of all elements it takes, below 1.
     """
 
     node: Node
     axes: tuple[int, ...]
     drops: bool
+    share: float
 
     def cuts(self, value: Value) -> bool | None:
         """Return whether it selects from an operand of the operator that computes its tensor.
@@ -87,7 +89,7 @@ def selection_of(node: Node) -> Selection | Skip:
         before, after = before * size, after * taken_size
     if not sizes or after >= before:
         return Skip("it selects no fewer elements")
-    return Selection(node, axes, drops)
+    return Selection(node, axes, drops, after / before)
 
 
 def _axes(node: Node, rank: int) -> tuple[int, ...] | None:
