@@ -74,7 +74,7 @@ def pass_text(name: str, law: str, before: str, after: str) -> str:
     there to be widened.
 
     Raises:
-        ModelError: a text is no model.
+        ModelError: `before` or `after` is no model.
     """
     source, target = (_parsed(text) for text in (before, after))
     constants = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in source.initializer}
