@@ -28,8 +28,8 @@ def main(
     levels: tuple[int, ...] = LEVELS,
     rows: int = 40,
     bases: tuple[str, ...] = (),
-) -> list[Surveyed]:
-    """Print what was found; return it.
+) -> None:
+    """Print what was found.
 
     Args:
         state: a folder in which results are kept.
@@ -55,7 +55,6 @@ def main(
         for count, each in merged(of_level)[:rows]:
             saved = f"{each.nodes} nodes" if each.nodes > 0 else f"{each.moved} bytes"
             print(f"  {count:5}  {each.law}  ({saved}; {each.left}  =>  {each.best})")
-    return found
 
 
 def shares(found: list[Surveyed]) -> str:

@@ -9,6 +9,9 @@ import pytest
 from tests.cli.conftest import Cli
 from tiered.testing import parse
 
+LEVEL = ("--opt-level", "1")
+"""Where no pass knows what is found."""
+
 
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
@@ -18,7 +21,7 @@ def model(tmp_path: Path) -> Path:
 
 
 def test_a_finding_is_printed(cli: Cli, model: Path) -> None:
-    ended = cli("discover", model)
+    ended = cli("discover", model, *LEVEL)
     assert ended.code == 0
     assert "0: Floor(Round(x0))  =>  Round(x0)  (1 place, 1 node fewer, equal bit for bit)" in (
         ended.out
@@ -27,7 +30,7 @@ def test_a_finding_is_printed(cli: Cli, model: Path) -> None:
 
 def test_it_is_applied_once_and_certified(cli: Cli, model: Path) -> None:
     out = model.with_name("out.onnx")
-    ended = cli("discover", model, "--apply", out)
+    ended = cli("discover", model, *LEVEL, "--apply", out)
     assert ended.code == 0
     assert "1 subgraph replaced, 2 to 1 nodes, certified" in " ".join(ended.out.split())
     assert [node.op_type for node in onnx.load(out).graph.node] == ["Round"]
@@ -36,14 +39,14 @@ def test_it_is_applied_once_and_certified(cli: Cli, model: Path) -> None:
 def test_nothing_to_apply_is_an_error(cli: Cli, model: Path) -> None:
     onnx.save(parse("(float[4] x) => (float[4] y) { y = Exp(x) }"), model)
     out = model.with_name("out.onnx")
-    assert cli("discover", model, "--apply", out).code == 4
+    assert cli("discover", model, *LEVEL, "--apply", out).code == 4
     assert not out.exists()
-    assert "nothing was found" in cli("discover", model).out
+    assert "nothing was found" in cli("discover", model, *LEVEL).out
 
 
 def test_a_finding_becomes_a_pass_and_its_test(cli: Cli, model: Path, tmp_path: Path) -> None:
     found = tmp_path / "found.json"
-    record = json.loads(cli("discover", model, "--json").out)
+    record = json.loads(cli("discover", model, *LEVEL, "--json").out)
     assert sorted(record) == [
         *("applied", "findings", "kinds", "level", "model", "nodes", "skipped", "subgraphs")
     ]

@@ -111,8 +111,11 @@ def _moved(node: Expr) -> int:
         return 0
     if node.domain == "" and node.op in _SELECTS:
         return 2 * node.nbytes
-    operands = {x.number: x for x in node.operands if x is not None}
-    return node.nbytes + sum(x.nbytes for x in operands.values() if not _is_small(x))
+    operands = [x for x in node.operands if x is not None and not _is_small(x)]
+    if node.op == "Concat":
+        # A copy of copies is written, whether by Concat, by Tile or by Expand.
+        operands = list({x.number: x for x in operands}.values())
+    return node.nbytes + sum(x.nbytes for x in operands)
 
 
 def _is_small(expr: Expr) -> bool:
