@@ -115,6 +115,9 @@ def _moved(node: Expr) -> int:
     if node.op == "Concat":
         # A copy of copies is written, whether by Concat, by Tile or by Expand.
         operands = list({x.number: x for x in operands}.values())
+    if node.op == "Pow":
+        # Pow(x, 2) is x * x at best.
+        operands = [operands[0], *operands] if operands else []
     return node.nbytes + sum(x.nbytes for x in operands)
 
 
