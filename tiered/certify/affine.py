@@ -19,7 +19,7 @@ from tiered.certify.terms import (
     constants as constant_terms,
     joined,
     kind_of,
-    leaf,
+    leaf_at,
     listed,
     mix,
     ordered,
@@ -202,12 +202,21 @@ class Affine:
         if scale is None or offset is None:
             rows, scale = of_atoms(self.plain(rows)), np.ones(rows.shape[-1])
             offset = np.zeros(rows.shape[-1])
-        wide = weights.astype(np.float64)
-        names, norms = self._named(scale[:, None] * wide)
         left = listed(seed_of("row"), atoms_of(rows))[..., :, None]
-        term = mix(seed_of("dot"), left, names)
-        made = affine(term["a"], term["b"], norms, offset @ wide)
-        return without_zero(made)
+        return self.products(left, scale[:, None] * weights, offset @ weights.astype(np.float64))
+
+    def products(self, rows: Array, weights: Array, offsets: Array) -> Array:
+        """Return the products of rows and columns of numbers.
+
+        Args:
+            rows: terms of lists of atoms; they broadcast with the columns.
+            weights: the columns, [k, *columns], by the scales of the elements of the rows.
+            offsets: what is added for each column, [*columns].
+        """
+        shape = weights.shape[1:]
+        names, norms = self._named(weights.reshape(len(weights), -1).astype(np.float64))
+        term = mix(seed_of("dot"), rows, names.reshape(shape))
+        return without_zero(affine(term["a"], term["b"], norms.reshape(shape), offsets))
 
     def _bilinear(self, rows: Array, columns: Array) -> Array:
         left, right = rows, np.swapaxes(columns, -1, -2)
@@ -232,7 +241,7 @@ class Affine:
         names = np.zeros(count, np.int64)
         for at in np.flatnonzero(norms):
             names[at], norms[at] = self._name_of(weights[:, at], int(places[at]))
-        return leaf(seed_of("column", size), (self._count + 1,))[names], norms
+        return leaf_at(seed_of("column", size), names), norms
 
     def _name_of(self, column: Array, place: int) -> tuple[int, float]:
         """Return the number and the scale of a known column that this one is a multiple of.
@@ -253,6 +262,20 @@ class Affine:
         self._count += 1
         self._columns.setdefault((*key, step), []).append((column, self._count))
         return self._count, 1.0
+
+
+def by_channel(x: Array, *, has_pads: bool) -> tuple[Array | None, Array | None]:
+    """Return the scales and offsets along axis 1, if each channel has one.
+
+    A zero has every scale. With pads among them, offsets are no constant of a sum.
+    """
+    lanes = np.moveaxis(x, 1, -1)
+    if not x.size:
+        return np.ones(x.shape[1]), np.zeros(x.shape[1])
+    scale, offset = _common(lanes)
+    if offset is not None and has_pads and (offset != 0).any():
+        return None, None
+    return scale, offset
 
 
 def _common(rows: Array) -> tuple[Array | None, Array | None]:

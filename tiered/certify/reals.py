@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from tiered.certify.affine import AFFINE, Affine, of_atoms
+from tiered.certify.affine import AFFINE, Affine, atoms_of, by_channel, of_atoms
 from tiered.certify.bits import RULES as ON_BITS, Bits
 from tiered.certify.call import Call, NoRule, Results, axis_of
 from tiered.certify.rules.elementwise import (
@@ -22,7 +22,7 @@ from tiered.certify.rules.elementwise import (
     seed_for,
 )
 from tiered.certify.rules.flow import FLOW
-from tiered.certify.rules.lists import lanes, reduced_axes, reduced_shape, window_of
+from tiered.certify.rules.lists import Windows, lanes, reduced_axes, reduced_shape, window_of
 from tiered.certify.rules.moves import MOVES
 from tiered.certify.terms import Array, seed_of
 from tiered.certify.values import Tensor, Unproved, class_of, holds
@@ -265,20 +265,37 @@ def conv(call: Call) -> Results:
     group, n, m = call.get("group", 1), x.shape[0], w.shape[0]
     windows = window_of(call, x.shape, w.shape[2:])
     shape = (n, m, *windows.counts)
-    weights = w.numbers("the weight of Conv").reshape(group, m // group, -1)
+    weights = w.numbers("the weight of Conv").reshape(group, m // group, -1).astype(np.float64)
     bias = call.operand(2) if call.has(2) else None
 
     def make() -> Array:
-        lists = windows.lists(x.terms, domain.constant(np.zeros(())))
-        lists = lists.reshape(n, group, -1, *lists.shape[2:]).swapaxes(2, 3)
-        rows = lists.reshape(*lists.shape[:3], -1)
-        parts = [domain.dots(rows[:, at], rows[:0], weights[at].T) for at in range(group)]
-        made = np.concatenate([part.swapaxes(-1, -2) for part in parts], axis=1)
+        made = _windows_of(domain, windows, x.terms, weights).reshape(n, m, -1)
         if bias is not None:
             made = domain.add(made, bias.terms[:, None])
         return made.reshape(shape)
 
     return [call.made(x.dtype, shape, make)]
+
+
+def _windows_of(domain: Affine, windows: Windows, x: Array, weights: Array) -> Array:
+    """Return the products of windows and weights, [n, group, outputs, places].
+
+    Args:
+        domain: the domain.
+        windows: where the kernel reads.
+        x: elements [n, channels, *sizes].
+        weights: numbers [group, outputs, channels / group * kernel].
+    """
+    group, kernel = len(weights), windows.places.shape[1]
+    scale, offset = by_channel(x, has_pads=bool((windows.places < 0).any()))
+    if scale is None or offset is None:
+        x, scale = of_atoms(domain.plain(x)), np.ones(x.shape[1])
+        offset = np.zeros(x.shape[1])
+    zero = atoms_of(domain.constant(np.zeros(())))
+    rows = windows.rows(seed_of("row"), atoms_of(x), zero, group)
+    scales, offsets = (np.repeat(each, kernel).reshape(group, 1, -1) for each in (scale, offset))
+    columns = np.moveaxis(scales * weights, -1, 0)[..., None]
+    return domain.products(rows[:, :, None], columns, (offsets * weights).sum(-1)[..., None])
 
 
 # --- reductions and definitions ---------------------------------------------------------------

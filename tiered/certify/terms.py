@@ -27,6 +27,7 @@ _K: Final = tuple(
         *(0xE7037ED1A0B428DB, 0x8EBC6AF09C88C6E3, 0x589965CC75374CC3, 0x1D8E4E27C47D124F),
     )
 )
+_BLOCK: Final = 1 << 14
 _S29, _S32, _S63 = _U64(29), _U64(32), _U64(63)
 NEGATIVE: Final = (_U64(0xB492B66FBE98F273), _U64(0x9AE16A3B2F90404F))
 """What the term of a number and that of its negative differ by; its top bit is set."""
@@ -52,13 +53,29 @@ def joined(a: Any, b: Any) -> Array:
 def mix(seed: Seed, *terms: Array) -> Array:
     """Return the terms of an operator: a hash of its seed and the terms that it reads, in order."""
     shape = np.broadcast_shapes(*(term.shape for term in terms))
-    a, b = np.full(shape, seed[0]), np.full(shape, seed[1])
+    made = np.empty(shape, TERM)
     with np.errstate(over="ignore"):
-        for term in terms:
-            x, y = term["a"], term["b"]
-            a = _absorbed(a, x, y, _K[0], _K[1])
-            b = _absorbed(b, y, x, _K[2], _K[3])
-    return joined(a, b)
+        _mix_into(made, seed, [np.broadcast_to(term, shape) for term in terms])
+    return made
+
+
+def _mix_into(made: Array, seed: Seed, terms: Sequence[Array]) -> None:
+    """Fill an array, block by block: what a processor's cache holds is mixed fastest."""
+    if made.size > _BLOCK:
+        rows = max(1, _BLOCK * len(made) // made.size)
+        if len(made) == 1:
+            _mix_into(made[0], seed, [term[0] for term in terms])
+            return
+        for start in range(0, len(made), rows):
+            part = slice(start, start + rows)
+            _mix_into(made[part], seed, [term[part] for term in terms])
+        return
+    a, b = np.full(made.shape, seed[0]), np.full(made.shape, seed[1])
+    for term in terms:
+        x, y = term["a"], term["b"]
+        a = _absorbed(a, x, y, _K[0], _K[1])
+        b = _absorbed(b, y, x, _K[2], _K[3])
+    made["a"], made["b"] = a, b
 
 
 def _absorbed(lane: Array, first: Array, second: Array, k: np.uint64, j: np.uint64) -> Array:
@@ -74,10 +91,14 @@ def _absorbed(lane: Array, first: Array, second: Array, k: np.uint64, j: np.uint
 def leaf(seed: Seed, shape: Sequence[int]) -> Array:
     """Return the terms of a free tensor: one unknown for each element."""
     count = int(np.prod(shape, dtype=np.int64))
-    index = np.arange(count, dtype=_U64)
+    return leaf_at(seed, np.arange(count, dtype=_U64)).reshape(tuple(shape))
+
+
+def leaf_at(seed: Seed, places: Array) -> Array:
+    """Return some terms of a free tensor, by their places."""
+    index = places.astype(_U64)
     with np.errstate(over="ignore"):
-        made = mix(seed, joined(index * _K[4] + _K[5], (index ^ _K[6]) * _K[7]))
-    return made.reshape(tuple(shape))
+        return mix(seed, joined(index * _K[4] + _K[5], (index ^ _K[6]) * _K[7]))
 
 
 def constants(array: Array) -> Array:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from tiered.certify.problem import Border, Problem
 from tiered.certify.regions import KnownSizes, problem_of
@@ -11,10 +12,13 @@ from tiered.certify.values import Unproved
 from tiered.graph import Model, Stamp
 from tiered.graph.core.types import TensorType
 from tiered.graph.shape_inference.symbolic_dims import size_of_dim
-from tiered.verify.changed_region import Inside, changed_nodes, grown, region_of
+from tiered.verify.changed_region import Inside, changed_nodes, grown, region_of, with_unchanged
 from tiered.verify.extract import Part
 from tiered.verify.live_extract import advance, is_harmless, part_of
 
+WAY = 6
+"""How long the ways between changed nodes may be that are part of a region."""
+MOST_BETWEEN = 200
 STEPS = (0, 1, 2, 4)
 """How far around the changed nodes the regions that are tried reach."""
 
@@ -79,6 +83,7 @@ class Watched:
         self, sides: tuple[Part, Part], inside: Inside, weights: Collection[str]
     ) -> Iterator[Change | Unproved]:
         last: Inside | None = None
+        inside = with_unchanged(sides, inside, _between(sides, inside))
         for steps in STEPS:
             nodes = grown(sides, inside, steps) if steps else inside
             if nodes == last:
@@ -95,6 +100,39 @@ class Watched:
                 yield error
                 continue
             yield Change(problem, nodes)
+
+
+def _between(sides: tuple[Part, Part], inside: Inside) -> set[int]:
+    """Return the nodes on short ways from changed nodes to changed nodes.
+
+    Without them a result of the region would be computed into one of its borders.
+    """
+    found: set[int] = set()
+    for part, nodes in zip(sides, inside, strict=True):
+        before = _around(nodes, partial(_producers, part))
+        after = _around(nodes, partial(_consumers, part))
+        found |= (before & after) - nodes
+    return found
+
+
+def _producers(part: Part, at: int) -> list[int]:
+    return [part.producer[name] for name in part.reads[at] if name in part.producer]
+
+
+def _consumers(part: Part, at: int) -> list[int]:
+    return [user for name in part.nodes[at].output for user in part.consumers.get(name, ())]
+
+
+def _around(nodes: Collection[int], beside: Callable[[int], list[int]]) -> set[int]:
+    """Return the nodes that are up to some steps away, but at most some."""
+    found: set[int] = set()
+    frontier: Collection[int] = nodes
+    for _ in range(WAY):
+        frontier = {other for at in frontier for other in beside(at)} - found
+        if len(found) + len(frontier) > MOST_BETWEEN:
+            break
+        found |= frontier
+    return found
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ import onnx
 from tiered.certify.call import Call, NoRule, Results, axis_of
 from tiered.certify.rules.elementwise import broadcast, known
 from tiered.certify.rules.numbers import REDUCED
-from tiered.certify.terms import Array, Seed, listed, mix, ordered, seed_of
+from tiered.certify.terms import Array, Seed, joined, leaf, listed, mix, ordered, seed_of
 from tiered.certify.values import Tensor, Unproved, class_of, numpy_dtype
 from tiered.graph.core.types import tensor_type
 
@@ -93,12 +93,9 @@ def conv(call: Call) -> Results:
         raise Unproved("Conv of shapes that do not fit")
 
     def make() -> Array:
-        rows = windows.lists(x.terms, call.domain.constant(zero))
-        # [n, c, places, kernel] -> [n, group, places, c / group * kernel]
-        rows = rows.reshape(n, group, -1, *rows.shape[2:]).swapaxes(2, 3)
-        left = rows.reshape(*rows.shape[:3], -1)
-        right = w.terms.reshape(1, group, m // group, -1).swapaxes(-1, -2)
-        made = dots(seed_of("conv", x.dtype), left, right).swapaxes(-1, -2)
+        left = windows.rows(seed_of("products"), x.terms, call.domain.constant(zero), group)
+        right = listed(seed_of("products"), w.terms.reshape(1, group, m // group, -1))
+        made = mix(seed_of("conv", x.dtype), right[..., None], left[:, :, None])
         made = made.reshape(n, m, -1)
         if bias is not None:
             made = mix(seed_of("conv bias", x.dtype), made, bias.terms[:, None])
@@ -146,6 +143,32 @@ class Windows:
             one = np.where(outside, -1, one)
             flat = one.reshape(flat.shape[0] * len(index), -1)
         self.places = flat
+
+    def rows(self, seed: Seed, terms: Array, filler: Array, group: int) -> Array:
+        """Return what `listed` makes of the elements of each window over a group of channels.
+
+        Args:
+            seed: of the lists.
+            terms: [n, channels, *sizes].
+            filler: the term of pads.
+            group: how many groups of channels there are.
+
+        Returns:
+            Terms [n, group, places]; lists are summed element of the kernel by element.
+        """
+        n, c = terms.shape[:2]
+        inner, kernel = c // group, self.places.shape[1]
+        flat = np.concatenate(
+            [terms.reshape(n, c, -1), np.broadcast_to(filler, (n, c, 1)).astype(terms.dtype)],
+            axis=2,
+        )
+        marks = leaf(seed, (inner * kernel,)).reshape(inner, kernel)
+        sums = np.zeros((2, n, group, len(self.places)), np.uint64)
+        for at in range(kernel):
+            part = flat[:, :, self.places[:, at]].reshape(n, group, inner, -1)
+            spread = mix(seed, part, marks[:, at, None])
+            sums += np.stack([spread[lane].sum(2, dtype=np.uint64) for lane in ("a", "b")])
+        return mix(seed_of("list", inner * kernel), joined(*sums))
 
     def lists(self, elements: Array, filler: Array) -> Array:
         """Return the elements of each window, of shape [n, channels, places, kernel]."""
