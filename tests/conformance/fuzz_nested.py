@@ -6,14 +6,17 @@ each other with shared operands, in branches, loops and functions.
 
 import random
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import cyclopts
 from onnx import ModelProto
 
+from tests.conformance.certified import Certifying
 from tests.conformance.fuzz_passes import NotRunnable, search, trial
 from tests.conformance.judge import (
     Failure,
+    Optimize,
     Subject,
     Trial,
     checker_verdict,
@@ -50,6 +53,8 @@ def faults_of(
     source: random.Random,
     levels: Sequence[int] = LEVELS,
     passes: Sequence[PassInfo] | None = None,
+    *,
+    optimize: Optimize = optimize,
 ) -> tuple[ModelProto, list[Failure]]:
     """Make a model, and return it with all that is wrong with what the pipeline makes of it.
 
@@ -90,6 +95,7 @@ def main(
     seed: int = 0,
     levels: str = "1,2,3,4",
     folder: Path = Path("build/nested"),
+    certify: bool = False,
 ) -> None:
     """Judge nested rewrites, one number after the other, and keep the models that show a fault.
 
@@ -98,8 +104,10 @@ def main(
         seed: the first number.
         levels: the optimisation levels, separated by commas.
         folder: where the models go.
+        certify: whether each rewrite is certified, too: what is wrong must not be proved.
     """
-    search(faults_of, minutes=minutes, seed=seed, levels=levels, folder=folder)
+    found = faults_of if not certify else partial(faults_of, optimize=Certifying())
+    search(found, minutes=minutes, seed=seed, levels=levels, folder=folder)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -12,11 +13,13 @@ import cyclopts
 import numpy as np
 import onnx
 
+from tests.conformance.certified import Certifying
 from tests.conformance.judge import (
     EXACT_UP_TO,
     Failure,
     Feeds,
     OpenModel,
+    Optimize,
     Outputs,
     Subject,
     Trial,
@@ -47,7 +50,9 @@ class NotRunnable(Exception):
     """onnxruntime does not run the random model, so nothing can be said."""
 
 
-def faults_of(source: random.Random, levels: Sequence[int] = LEVELS) -> tuple[Any, list[Failure]]:
+def faults_of(
+    source: random.Random, levels: Sequence[int] = LEVELS, *, optimize: Optimize = optimize
+) -> tuple[Any, list[Failure]]:
     """Make a model, and return it with all that is wrong with what passes make of it.
 
     It runs on onnxruntime with the sizes that it was made for, and with others if it takes them;
@@ -210,6 +215,7 @@ def main(
     seed: int = 0,
     levels: str = "0,1,2",
     folder: Path = Path("build/fuzz"),
+    certify: bool = False,
 ) -> None:
     """Judge random models, one number after the other, and keep those that show a fault.
 
@@ -218,8 +224,10 @@ def main(
         seed: the first number.
         levels: the optimisation levels, separated by commas.
         folder: where the models go.
+        certify: whether each rewrite is certified, too: what is wrong must not be proved.
     """
-    search(faults_of, minutes=minutes, seed=seed, levels=levels, folder=folder)
+    found = faults_of if not certify else partial(faults_of, optimize=Certifying())
+    search(found, minutes=minutes, seed=seed, levels=levels, folder=folder)
 
 
 if __name__ == "__main__":

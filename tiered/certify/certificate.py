@@ -6,9 +6,13 @@ One object:
     counts: how many rewrites were proved in which way.
     collision: the probability of a collision of terms, as text.
     axioms: {name: statement} of those that were used; runtime_axioms: names of those of a runtime.
-    rewrites: [{number, pass, level, law, node, proved, sizes, axioms, bound, reason, region}]:
+    rewrites: [{number, pass, level, law, node, proved, sizes, axioms, bound, reason, inputs,
+        region}]:
         proved is "bits", "reals", "run", "interface", "refuted" or "unproved"; sizes are those of
         the dims, by name; bound is how far computed constants may be from exact ones, in ulps.
+        inputs are those that show that a rewrite is refuted: {name: {dtype, shape, values}}, values
+        null where there are more than 1,024: the file of the same name that ends in .npz has all,
+        as "12/name" for rewrite 12.
         region is null, the number of an equal one ("#12"), or {borders: {name: type}, outputs,
         before, after: ONNX text, constants: [{name: digest}, {name: digest}]}.
 """
@@ -21,16 +25,19 @@ import os
 from collections.abc import Hashable
 from typing import Any, Final
 
+import numpy as np
 import onnx
 
 from tiered.certify.axioms import AXIOMS, RUNTIME
 from tiered.certify.problem import Problem, Side
 from tiered.certify.records import Certified, Findings
+from tiered.certify.terms import Array
 from tiered.graph.core.tensor import Tensor
 from tiered.support.errors import ModelError
-from tiered.support.whole_files import write_text
+from tiered.support.whole_files import whole_file, write_text
 
 Path = str | os.PathLike[str]
+MOST_SHOWN: Final = 1024
 COLLISION: Final = "about n * n / 2**129 for n different terms, if the mixing is as good as random"
 
 
@@ -43,6 +50,14 @@ def write_certificate(
         ModelError: the file cannot be written.
     """
     write_text(path, json.dumps(certificate(findings, before, after), indent=1) + "\n")
+    arrays = {
+        f"{each.number}/{name}": np.asarray(array)
+        for each in findings.rewrites
+        for name, array in each.inputs.items()
+    }
+    if arrays:
+        with whole_file(f"{path.removesuffix('.json')}.npz") as file:
+            np.savez(file, allow_pickle=True, **arrays)
 
 
 def certificate(
@@ -88,8 +103,19 @@ def _rewrite(found: Certified, seen: dict[Hashable, int]) -> dict[str, Any]:
         "axioms": [] if proof is None else sorted(proof.axioms),
         "bound": 0.0 if proof is None else proof.bound,
         "reason": found.reason,
+        "inputs": {name: shown(np.asarray(array)) for name, array in found.inputs.items()},
         "region": None if found.problem is None else _region(found.number, found.problem, seen),
     }
+
+
+def shown(array: Array) -> dict[str, Any]:
+    """Return an array as plain data; large ones without their numbers."""
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        values = array.astype(str).tolist()  # JSON has no NaN and no infinities
+    else:
+        values = array.tolist()
+    values = values if array.size <= MOST_SHOWN else None
+    return {"dtype": array.dtype.name, "shape": [*array.shape], "values": values}
 
 
 def _region(number: int, problem: Problem, seen: dict[Hashable, int]) -> dict[str, Any] | str:

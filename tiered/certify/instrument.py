@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary
 
@@ -18,6 +19,8 @@ from tiered.support.numerics import Numerics
 if TYPE_CHECKING:
     from tiered.passes.interface.pass_info import PassInfo
 
+Names = tuple[int, str, str, str, int | None]
+"""What names a rewrite: its number, pass, law, node and level."""
 HOPELESS: Final = ("no rule for", "more than")
 """What a larger region does not help against: operators without a rule, and too many elements."""
 STRICT_LEVEL: Final = 2
@@ -102,7 +105,7 @@ class Certify:
     def _judged(self, watched: Watched, info: PassInfo, record: RewriteRecord | None) -> Certified:
         """Return what is known of the change since the last one."""
         names = _named(info, record)
-        first: tuple[Problem, Proof] | None = None
+        tried: list[tuple[Problem, Proof]] = []
         reason, is_exact = "", info.numerics is Numerics.EXACT
         for change in watched.changes():
             if isinstance(change, Unproved):
@@ -115,32 +118,42 @@ class Certify:
             kept = problem if self._keeps else None
             if proof.is_proved:
                 return Certified(*names, proof.word, proof, kept)
-            first = first or (problem, proof)
+            tried.append((problem, proof))
             if proof.reason.startswith(HOPELESS):
                 break
         if info.changes_interface:
             return Certified(*names, "interface", reason=reason)
-        if first is None:
+        if not tried:
             return Certified(*names, "unproved", reason=reason or "no region can be cut out")
-        return self._ran(names, info, *first)
+        return self._ran(names, info, tried)
 
     def _ran(
-        self, names: tuple[int, str, str, str, int | None], info: PassInfo,
-        problem: Problem, proof: Proof,
-    ) -> Certified:  # fmt: skip
-        """Return what a run shows of a region that is not proved."""
+        self, names: Names, info: PassInfo, tried: Sequence[tuple[Problem, Proof]]
+    ) -> Certified:
+        """Return what runs show of regions that are not proved.
+
+        The largest one decides: the borders of smaller ones may have values that never occur.
+        """
+        problem, proof = tried[0]
         kept = problem if self._keeps else None
         if not self._runs:
             return Certified(*names, "unproved", proof, kept, proof.reason)
-        try:
-            ran = run_both(problem, info.promise)
-        except (Unproved, RuntimeFailure) as error:
-            return Certified(*names, "unproved", proof, kept, f"{proof.reason}; {error}")
-        if ran.ok:
-            return Certified(*names, "run", proof, kept, proof.reason)
-        sizes = ", ".join(f"{name}={size}" for name, size in ran.sizes.items())
-        reason = f"{ran.comparison}{f' at {sizes}' if sizes else ''}"
-        return Certified(*names, "refuted", proof, kept, reason)
+        failed = ""
+        for at, (region, _) in enumerate(reversed(tried)):
+            try:
+                ran = run_both(region, info.promise)
+            except (Unproved, RuntimeFailure) as error:
+                failed = failed or f"{proof.reason}; {error}"
+                continue
+            if ran.ok:
+                return Certified(*names, "run", proof, kept, proof.reason)
+            sizes = ", ".join(f"{name}={size}" for name, size in ran.sizes.items())
+            reason = f"{ran.comparison}{f' at {sizes}' if sizes else ''}"
+            if at == 0:
+                kept = region if self._keeps else None
+                return Certified(*names, "refuted", proof, kept, reason, ran.feeds)
+            failed = f"{failed}; a smaller region differs: {reason}"
+        return Certified(*names, "unproved", proof, kept, failed)
 
 
 def certify_of(how: bool | str) -> Certify:
@@ -159,7 +172,7 @@ def certify_of(how: bool | str) -> Certify:
     return Certify(strict=is_strict, file=file)
 
 
-def _named(info: PassInfo, record: RewriteRecord | None) -> tuple[int, str, str, str, int | None]:
+def _named(info: PassInfo, record: RewriteRecord | None) -> Names:
     if record is None:
         return 0, info.name, "", "", info.opt_level
     return record.number, info.name, record.law, record.node_name, info.opt_level

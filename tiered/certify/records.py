@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from tiered.certify.axioms import RUNTIME
 from tiered.certify.checker import Proof
@@ -34,6 +34,7 @@ class Certified:
         proof: of the checker; None where nothing that is computed changed.
         problem: the region, if it is kept.
         reason: why there is no proof.
+        inputs: the values of the borders of a region that show that it is refuted.
     """
 
     number: int
@@ -45,6 +46,7 @@ class Certified:
     proof: Proof | None = None
     problem: Problem | None = None
     reason: str = ""
+    inputs: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def is_proved(self) -> bool:
