@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Literal
+from typing import Final, Literal, Self
 
 import numpy as np
 
@@ -163,22 +163,25 @@ def _proof(problem: Problem, method: Method, abstract: frozenset[str]) -> Proof:
     for sizes in problem.sizes:
         if sizes.for_ranks and not problem.has_unknown_ranks:
             continue
-        at = _At(problem, method, sizes, abstract)
-        try:
-            before = at.outputs(0)
-        except Unproved as error:
-            # The sizes may be none that the model takes.
-            refused = refused or str(error)
-            continue
-        try:
-            after = at.outputs(1)
-            wrong = [name for name in problem.outputs if not at.equal(before[name], after[name])]
-        except Unproved as error:
-            return Proof("", reason=str(error))
-        except Illegal as error:
-            refused = refused or str(error)
-            continue
-        used = {**problem.used(sizes), **{name: sizes[name] for name in at.data_dims}}
+        with _At(problem, method, sizes, abstract) as at:
+            try:
+                before = at.outputs(0)
+            except Unproved as error:
+                # The sizes may be none that the model takes.
+                refused = refused or str(error)
+                continue
+            try:
+                after = at.outputs(1)
+                wrong = [n for n in problem.outputs if not at.equal(before[n], after[n])]
+            except Unproved as error:
+                return Proof("", reason=str(error))
+            except Illegal as error:
+                refused = refused or str(error)
+                continue
+            used = {**problem.used(sizes), **{name: sizes[name] for name in at.data_dims}}
+            axioms |= at.axioms()
+            bound = max(bound, at.bound)
+            is_only = not used and not at.uses_sizes
         if wrong and held and problem.excuses_empty and not any(used.values()):
             empty = f"{wrong[0]} at {_shown(used)}"
         elif wrong:
@@ -186,9 +189,7 @@ def _proof(problem: Problem, method: Method, abstract: frozenset[str]) -> Proof:
             return Proof("", reason=text, differs=(wrong[0], used))
         else:
             held.append(used)
-        axioms |= at.axioms()
-        bound = max(bound, at.bound)
-        if not used and not at.uses_sizes:
+        if is_only:
             break
     if not held or (refused and all(min(used.values(), default=2) < 2 for used in held)):
         return Proof("", reason=refused or "no sizes were tried")
@@ -243,6 +244,17 @@ class _At:
         self._known = problem.given.at(sizes)
         self._values: dict[str, Tensor] = {}
         self._scopes: list[Scope] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        # Tensors and scopes hold each other: what is dropped here is freed at once.
+        self._setting.results.clear()
+        self._setting.unknowns.clear()
+        self._values.clear()
+        for scope in self._scopes:
+            scope.values.clear()
 
     def outputs(self, index: int) -> dict[str, Tensor | None]:
         """Return the outputs of a side.
