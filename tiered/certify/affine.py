@@ -79,10 +79,10 @@ class Affine:
         is_plain = (elements["s"] == 1) & (elements["o"] == 0)
         if is_plain.all():
             return atoms
-        s, o = (self._canonical(elements[part]).view(np.uint64) for part in ("s", "o"))
+        s, o = (self.canonical(elements[part]).view(np.uint64) for part in ("s", "o"))
         return np.where(is_plain, atoms, mix(seed_of("affine"), atoms, joined(s, o)))
 
-    def _canonical(self, numbers: Array) -> Array:
+    def canonical(self, numbers: Array) -> Array:
         """Return for each number the first one near it that was seen."""
         values, places = np.unique(np.asarray(numbers, np.float64), return_inverse=True)
         values = values + 0.0  # no -0.0
@@ -92,7 +92,8 @@ class Affine:
             for step in (at - 1, at):
                 other = self._numbers[np.clip(step, 0, len(self._numbers) - 1)]
                 near = self._distance(values, other) <= NEAR
-                closer = np.abs(other - values) < np.abs(made - values)
+                with np.errstate(invalid="ignore"):  # infinite bounds
+                    closer = np.abs(other - values) < np.abs(made - values)
                 made = np.where(near & (closer | (made == values)), other, made)
             distance = self._distance(values, made)
             self.bound = max(self.bound, float(distance.max(initial=0.0)))
@@ -130,7 +131,7 @@ class Affine:
             return without_zero(simple)
         first, second = ordered_by_atom(x, y)
         with np.errstate(all="ignore"):
-            ratio = self._canonical(np.where(alike, 1.0, second["s"] / first["s"]))
+            ratio = self.canonical(np.where(alike, 1.0, second["s"] / first["s"]))
         term = mix(
             seed_of("sum of two"), atoms_of(first), atoms_of(second),
             joined(ratio.view(np.uint64), ratio.view(np.uint64)),
@@ -222,11 +223,11 @@ class Affine:
         left, right = rows, np.swapaxes(columns, -1, -2)
         sides = []
         for side in (left, right):
-            scale = side["s"][..., :1]
-            is_simple = side.shape[-1] and (side["o"] == 0).all() and (side["s"] == scale).all()
-            atoms = atoms_of(side) if is_simple else self.plain(side)
-            factor = scale[..., 0] if is_simple else np.ones(side.shape[:-1])
-            sides.append((listed(seed_of("row"), atoms), factor))
+            # Each row by the scale of its first element: what is left are ratios.
+            factor = side["s"][..., 0] if side.shape[-1] else np.ones(side.shape[:-1])
+            factor = np.where(factor == 0, 1.0, factor)
+            rest = self.plain(self.scaled(side, 1 / factor[..., None]))
+            sides.append((listed(seed_of("row"), rest), factor))
         (one, first), (other, second) = sides
         term = mix(seed_of("bilinear"), *ordered(one[..., :, None], other[..., None, :]))
         return without_zero(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from tiered.certify.call import Call, Results
+from tiered.certify.contrib_types import CONTRIB_ON_BITS
 from tiered.certify.evaluate import free_terms
 from tiered.certify.rules.arithmetic import ARITHMETIC
 from tiered.certify.rules.casts import CASTS
@@ -24,6 +25,7 @@ Rule = Callable[[Call], Results]
 RULES: Final[dict[str, Rule]] = {
     **MOVES, **CONSTANTS, **PLAIN, **ARITHMETIC, **EXTREMA, **LOGIC, **CASTS, **LISTS, **QUANTIZED,
     **SEQUENCES, **FLOW,
+    **CONTRIB_ON_BITS,
 }  # fmt: skip
 
 

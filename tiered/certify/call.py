@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 import onnx
 
+from tiered.certify.forms import Dequantized, Fixed
 from tiered.certify.values import Tensor, Unproved
 
 if TYPE_CHECKING:
@@ -131,7 +133,12 @@ class Call:
         """Return a tensor whose elements are those of another one, in other places."""
         if x.known is not None:
             return self.constant(move(x.known), x.dtype, exact=x.exact)
-        return self.made(x.dtype, shape, lambda: move(x.terms), exact=x.exact)
+        made = self.made(x.dtype, shape, lambda: move(x.terms), exact=x.exact)
+        if isinstance(x.form, Dequantized) and x.form.scale.size == 1:
+            made.form = replace(x.form, integers=self.moved(x.form.integers, move, shape))
+        elif isinstance(x.form, Fixed):
+            made.form = x.form
+        return made
 
 
 def constant(domain: Domain, numbers: Array, dtype: int, *, exact: int | None = None) -> Tensor:

@@ -17,7 +17,7 @@ from tiered.certify.affine import Affine
 from tiered.certify.axioms import RUNTIME
 from tiered.certify.bits import RULES, Bits
 from tiered.certify.call import Call, Domain, Results, constant
-from tiered.certify.contrib import REALS_AND_CONTRIB
+from tiered.certify.contrib import BY_DEFINITION, REALS_AND_CONTRIB
 from tiered.certify.evaluate import Scope, Setting
 from tiered.certify.problem import Problem, Side
 from tiered.certify.sizes import Sizes
@@ -91,6 +91,7 @@ METHODS: Final = (
     Method("bits", lambda _: Bits(), RULES, trusts_runtime=True),
     Method("bits", lambda _: Bits(), RULES, trusts_runtime=True, unrolls=True),
     Method("reals", _affine, REALS_AND_CONTRIB, trusts_runtime=True),
+    Method("reals", _affine, BY_DEFINITION, trusts_runtime=True),
 )
 
 
@@ -191,7 +192,8 @@ def _proof(problem: Problem, method: Method, abstract: frozenset[str]) -> Proof:
             held.append(used)
         if is_only:
             break
-    if not held or (refused and all(min(used.values(), default=2) < 2 for used in held)):
+    is_small = all(min(used.values(), default=2) < 2 for used in held)
+    if not held or (refused and is_small and not problem.has_unknown_ranks):
         return Proof("", reason=refused or "no sizes were tried")
     return Proof(method.name, held, frozenset(axioms), bound=bound, except_for=empty)
 

@@ -2,44 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final
-
-import numpy as np
-import onnx
+from typing import Final
 
 from tiered.certify.call import Call, NoRule, Results
-from tiered.certify.reals import REALS
+from tiered.certify.composed import RULES, Composed, Rule, optional
+from tiered.certify.contrib_attention import ATTENTION
+from tiered.certify.contrib_quantized import QUANTIZED_REALS
+from tiered.certify.contrib_types import CONTRIB_ON_BITS
+from tiered.certify.definitions import DEFINITIONS
+from tiered.certify.reals import REALS, lifted
 from tiered.certify.values import Tensor
-
-Rule = Callable[[Call], Results]
-_OPSET: Final = 21
-
-
-class Composed:
-    """Makes the results of standard operators for the definition of another one."""
-
-    def __init__(self, call: Call) -> None:
-        self._call = call
-        call.axioms.add("definition")
-
-    def __call__(self, op: str, *inputs: Tensor | None, **attributes: Any) -> Tensor:
-        """Return the first result of an operator."""
-        names = ["" if x is None else f"x{at}" for at, x in enumerate(inputs)]
-        node = onnx.helper.make_node(op, names, ["y"], **attributes)
-        call = Call(node, inputs, _OPSET, self._call.domain, self._call.scope)
-        call.axioms = self._call.axioms
-        result = REALS[op](call)[0]
-        assert result is not None
-        return result
-
-    def scalar(self, number: float, like: Tensor) -> Tensor:
-        """Return a number as a tensor of the dtype of another one."""
-        return self._call.constant(np.asarray(number, np.float64), like.dtype)
-
-
-def optional(call: Call, index: int) -> Tensor | None:
-    return call.operand(index) if call.has(index) else None
 
 
 def bias_gelu(call: Call) -> Results:
@@ -57,10 +29,11 @@ def quick_gelu(call: Call) -> Results:
 
 def fused_matmul(call: Call) -> Results:
     make, inputs = Composed(call), [call.operand(0), call.operand(1)]
-    if call.get("transBatchA", 0) or call.get("transBatchB", 0):
-        raise NoRule
     for at, name in enumerate(("transA", "transB")):
         rank = inputs[at].rank
+        if call.get(name.replace("trans", "transBatch"), 0) and rank > 2:
+            # [m, *batch, k] is [*batch, m, k].
+            inputs[at] = make("Transpose", inputs[at], perm=[*range(1, rank - 1), 0, rank - 1])
         if call.get(name, 0) and rank > 1:
             perm = [*range(rank - 2), rank - 1, rank - 2]
             inputs[at] = make("Transpose", inputs[at], perm=perm)
@@ -111,8 +84,7 @@ def skip_normalization(call: Call) -> Results:
     else:
         made = make("LayerNormalization", x, call.operand(2), optional(call, 3), **epsilon)
     names = call.node.output
-    if any(names[1:3]):
-        raise NoRule
+    # The mean and the deviation have no terms: nothing may read them.
     return [made, None, None, x][: len(names)]
 
 
@@ -133,8 +105,9 @@ def swish(call: Call) -> Results:
     return [make("Mul", x, make("Sigmoid", make("Mul", x, alpha)))]
 
 
-REALS_AND_CONTRIB: Final[dict[str, Rule]] = {
-    **REALS,
+OWN: Final[dict[str, Rule]] = {
+    **ATTENTION,
+    **QUANTIZED_REALS,
     "SimplifiedLayerNormalization": simplified_normalization,
     "Swish": swish,
     "com.microsoft::BiasGelu": bias_gelu,
@@ -147,3 +120,34 @@ REALS_AND_CONTRIB: Final[dict[str, Rule]] = {
     "com.microsoft::SkipLayerNormalization": skip_normalization,
     "com.microsoft::SkipSimplifiedLayerNormalization": skip_normalization,
 }
+
+
+def _or_else(rule: Rule, other: Rule | None) -> Rule:
+    """Return a rule, and where it covers a node not, another one."""
+
+    def either(call: Call) -> Results:
+        try:
+            return rule(call)
+        except NoRule:
+            if other is None:
+                raise
+            return other(call)
+
+    return either
+
+
+_PLAIN: Final[dict[str, Rule]] = {
+    **{name: lifted(rule) for name, rule in CONTRIB_ON_BITS.items()},
+    **REALS,
+}
+REALS_AND_CONTRIB: Final[dict[str, Rule]] = {
+    **_PLAIN,
+    **{name: _or_else(rule, _PLAIN.get(name)) for name, rule in OWN.items()},
+}
+"""Fused operators by their definitions; those of the standard as functions."""
+BY_DEFINITION: Final[dict[str, Rule]] = {
+    **REALS_AND_CONTRIB,
+    **{name: _or_else(rule, _PLAIN.get(name)) for name, rule in DEFINITIONS.items()},
+}
+"""Operators of the standard by their definitions, too."""
+RULES.update(BY_DEFINITION)

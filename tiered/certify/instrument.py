@@ -106,6 +106,8 @@ class Certify:
         """Return what is known of the change since the last one."""
         names = _named(info, record)
         tried: list[tuple[Problem, Proof]] = []
+        whole: Problem | None = None
+        is_hopeless = False
         reason, is_exact = "", info.numerics is Numerics.EXACT
         for change in watched.changes():
             if isinstance(change, Unproved):
@@ -114,32 +116,41 @@ class Certify:
             problem = change.problem
             if problem is None:
                 return Certified(*names, "bits")
+            if change.is_whole:
+                whole = problem
+            if change.is_whole or is_hopeless:
+                continue
             proof = self._checker.prove(problem, bits_only=is_exact)
             kept = problem if self._keeps else None
             if proof.is_proved:
                 return Certified(*names, proof.word, proof, kept)
             tried.append((problem, proof))
-            if proof.reason.startswith(HOPELESS):
-                break
+            is_hopeless = proof.reason.startswith(HOPELESS)
         if info.changes_interface:
             return Certified(*names, "interface", reason=reason)
         if not tried:
             return Certified(*names, "unproved", reason=reason or "no region can be cut out")
-        return self._ran(names, info, tried)
+        return self._ran(names, info, tried, whole)
 
     def _ran(
-        self, names: Names, info: PassInfo, tried: Sequence[tuple[Problem, Proof]]
+        self,
+        names: Names,
+        info: PassInfo,
+        tried: Sequence[tuple[Problem, Proof]],
+        whole: Problem | None,
     ) -> Certified:
         """Return what runs show of regions that are not proved.
 
-        The largest one decides: the borders of smaller ones may have values that never occur.
+        Only a region that begins at the inputs of the model refutes: the borders of others may get
+        values that never occur.
         """
         problem, proof = tried[0]
         kept = problem if self._keeps else None
         if not self._runs:
             return Certified(*names, "unproved", proof, kept, proof.reason)
         failed = ""
-        for at, (region, _) in enumerate(reversed(tried)):
+        regions = [region for region, _ in reversed(tried)]
+        for region in regions if whole is None else (*regions, whole):
             try:
                 ran = run_both(region, info.promise)
             except (Unproved, RuntimeFailure) as error:
@@ -149,10 +160,10 @@ class Certify:
                 return Certified(*names, "run", proof, kept, proof.reason)
             sizes = ", ".join(f"{name}={size}" for name, size in ran.sizes.items())
             reason = f"{ran.comparison}{f' at {sizes}' if sizes else ''}"
-            if at == 0:
+            if region is whole:
                 kept = region if self._keeps else None
                 return Certified(*names, "refuted", proof, kept, reason, ran.feeds)
-            failed = f"{failed}; a smaller region differs: {reason}"
+            failed = f"{proof.reason}; values that were made show a difference: {reason}"
         return Certified(*names, "unproved", proof, kept, failed)
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from tiered.certify.affine import AFFINE, Affine, atoms_of, by_channel, of_atoms
 from tiered.certify.bits import RULES as ON_BITS, Bits
 from tiered.certify.call import Call, NoRule, Results, axis_of
+from tiered.certify.reals_extrema import BETWEEN
 from tiered.certify.rules.elementwise import (
     PLAIN,
     broadcast,
@@ -166,24 +167,11 @@ def _powered(domain: Affine, x: Array, times: int) -> Array:
 def cast(call: Call) -> Results:
     x = call.operand(0)
     to = call.operand(1).dtype if call.op == "CastLike" else call.attributes["to"]
-    if x.known is None and class_of(x.dtype) == class_of(to) == "float" and holds(to, x.dtype):
+    kinds = class_of(x.dtype), class_of(to)
+    is_wider = kinds == ("float", "float") and holds(to, x.dtype)
+    if x.known is None and (is_wider or kinds == ("integer", "float")):
         return [call.made(to, x.shape, lambda: x.terms, exact=x.exact)]
     return lifted(ON_BITS["Cast"])(call)
-
-
-def relu(call: Call) -> Results:
-    """Relu of a multiple is the multiple of the Relu, for positive factors."""
-    domain, x = domain_of(call), call.operand(0)
-    if x.known is not None:
-        return function(call)
-
-    def make() -> Array:
-        scale = np.where(x.terms["s"] == 0, 1.0, np.abs(x.terms["s"]))
-        return domain.scaled(
-            domain.hashed(seed_of("Relu"), domain.scaled(x.terms, 1 / scale)), scale
-        )
-
-    return [call.made(x.dtype, x.shape, make)]
 
 
 def batch_normalization(call: Call) -> Results:
@@ -261,7 +249,7 @@ def gemm(call: Call) -> Results:
 def conv(call: Call) -> Results:
     x, w, domain = call.operand(0), call.operand(1), domain_of(call)
     if class_of(x.dtype) != "float" or w.known is None:
-        return lifted(ON_BITS["Conv"])(call)
+        return _with_bias(call, lifted(ON_BITS["Conv"]))
     group, n, m = call.get("group", 1), x.shape[0], w.shape[0]
     windows = window_of(call, x.shape, w.shape[2:])
     shape = (n, m, *windows.counts)
@@ -275,6 +263,25 @@ def conv(call: Call) -> Results:
         return made.reshape(shape)
 
     return [call.made(x.dtype, shape, make)]
+
+
+def _with_bias(call: Call, rule: Rule) -> Results:
+    """Return the result of a rule of Conv without its bias, plus the bias."""
+    if not call.has(2) or class_of(call.operand(0).dtype) != "float":
+        return rule(call)
+    bare = Call(call.node, call.inputs[:2], call.opset, call.domain, call.scope)
+    bare.axioms = call.axioms
+    (made,) = rule(bare)
+    assert made is not None
+    bias, domain, product = call.operand(2), domain_of(call), made
+    shape = (-1, *[1] * (product.rank - 2))
+    return [
+        call.made(
+            product.dtype,
+            product.shape,
+            lambda: domain.add(product.terms, bias.terms.reshape(shape)),
+        )
+    ]
 
 
 def _windows_of(domain: Affine, windows: Windows, x: Array, weights: Array) -> Array:
@@ -402,7 +409,6 @@ REALS: Final[dict[str, Rule]] = {
     "ReduceMean": reduce,
     "ReduceSum": reduce,
     "Reciprocal": reciprocal,
-    "Relu": relu,
     "Sub": sub,
     "Sum": sum_,
 }
@@ -419,4 +425,17 @@ def _if(call: Call) -> Results:
     return FLOW["If"](call)
 
 
+def _or_on_terms(rule: Rule, other: Rule) -> Rule:
+    """Return a rule, and where it covers a node not, another one."""
+
+    def either(call: Call) -> Results:
+        try:
+            return rule(call)
+        except NoRule:
+            return other(call)
+
+    return either
+
+
 REALS.update({"Gather": _gather, "If": _if})
+REALS.update({name: _or_on_terms(rule, REALS[name]) for name, rule in BETWEEN.items()})

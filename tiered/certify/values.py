@@ -76,6 +76,8 @@ class Tensor:
                 self._terms = self._make()
             except (IndexError, ValueError) as error:
                 raise Unproved(f"operands that do not fit: {error}") from error
+            except RecursionError as error:
+                raise Unproved("a chain of too many nodes") from error
             assert self._terms.shape == self.shape
         return self._terms
 

@@ -87,7 +87,7 @@ class Watched:
         for steps in STEPS:
             nodes = grown(sides, inside, steps) if steps else inside
             if nodes == last:
-                return
+                break
             last = nodes
             region = region_of(sides, nodes, weights)
             if region is None:
@@ -100,6 +100,32 @@ class Watched:
                 yield error
                 continue
             yield Change(problem, nodes)
+        yield from self._whole(sides, inside, weights)
+
+    def _whole(
+        self, sides: tuple[Part, Part], inside: Inside, weights: Collection[str]
+    ) -> Iterator[Change]:
+        """Yield the changed nodes with all that is computed before them, from the inputs on."""
+        before = [_before(part, nodes) for part, nodes in zip(sides, inside, strict=True)]
+        nodes = with_unchanged(sides, inside, before[0] | before[1])
+        region = region_of(sides, nodes, weights)
+        if region is None or not set(region.reads) <= {*sides[0].inputs}:
+            return
+        try:
+            problem = problem_of(region, lambda name: border_of(self._model, name), self._known)
+        except Unproved:
+            return
+        yield Change(problem, nodes, is_whole=True)
+
+
+def _before(part: Part, nodes: Collection[int]) -> set[int]:
+    found: set[int] = set()
+    frontier = [*nodes]
+    while frontier:
+        more = set(_producers(part, frontier.pop())) - found
+        found |= more
+        frontier += more
+    return found
 
 
 def _between(sides: tuple[Part, Part], inside: Inside) -> set[int]:
@@ -137,7 +163,12 @@ def _around(nodes: Collection[int], beside: Callable[[int], list[int]]) -> set[i
 
 @dataclass(frozen=True)
 class Change:
-    """A region that may show that a change is right; without a problem nothing is computed."""
+    """A region that may show that a change is right; without a problem nothing is computed.
+
+    Attributes:
+        is_whole: whether it begins at the inputs of the model: it is not proved, it can be run.
+    """
 
     problem: Problem | None
     nodes: Inside
+    is_whole: bool = False

@@ -1,0 +1,68 @@
+"""Definitions of operators by others: the results of standard operators, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+import onnx
+
+from tiered.certify.call import Call, NoRule, Results
+from tiered.certify.terms import Array
+from tiered.certify.values import Tensor
+
+Rule = Callable[[Call], Results]
+RULES: Final[dict[str, Rule]] = {}
+"""The rules over the reals, by name; `contrib` fills it."""
+_OPSET: Final = 21
+
+
+class Composed:
+    """Makes the results of standard operators for the definition of another one."""
+
+    def __init__(self, call: Call, opset: int = _OPSET) -> None:
+        self._call = call
+        self._opset = opset
+        call.axioms.add("definition")
+
+    def __call__(self, op: str, *inputs: Tensor | None, **attributes: Any) -> Tensor:
+        """Return the first result of an operator."""
+        names = ["" if x is None else f"x{at}" for at, x in enumerate(inputs)]
+        node = onnx.helper.make_node(op, names, ["y"], **attributes)
+        call = Call(node, inputs, self._opset, self._call.domain, self._call.scope)
+        call.axioms = self._call.axioms
+        result = RULES[op](call)[0]
+        assert result is not None
+        return result
+
+    def known(self, numbers: Array, dtype: int) -> Tensor:
+        """Return numbers as a tensor."""
+        return self._call.constant(numbers, dtype)
+
+    def recast(self, x: Tensor, dtype: int) -> Tensor:
+        """Return a tensor of the same real numbers in another dtype."""
+        if x.known is not None:
+            raise NoRule
+        return self._call.made(dtype, x.shape, lambda: x.terms)
+
+    def spread(self, x: Tensor, strides: Sequence[int]) -> Tensor:
+        """Return [n, channels, *sizes] with zeros between the elements along the sizes."""
+        sizes = [(size - 1) * step + 1 for size, step in zip(x.shape[2:], strides, strict=True)]
+        shape = (*x.shape[:2], *sizes)
+
+        def make() -> Array:
+            zero = self._call.domain.constant(np.zeros(()))
+            made = np.broadcast_to(zero, shape).copy()
+            made[(..., *(slice(None, None, step) for step in strides))] = x.terms
+            return made
+
+        return self._call.made(x.dtype, shape, make)
+
+    def scalar(self, number: float, like: Tensor) -> Tensor:
+        """Return a number as a tensor of the dtype of another one."""
+        return self._call.constant(np.asarray(number, np.float64), like.dtype)
+
+
+def optional(call: Call, index: int) -> Tensor | None:
+    return call.operand(index) if call.has(index) else None
