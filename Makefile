@@ -181,6 +181,13 @@ bench-certify: $(VENV)/.installed-test  ## Measure what --certify proves and cos
 discover: $(VENV)/.installed-test  ## Enumerate small graphs: which rules the pipeline lacks (takes up to an hour)
 	@$(BIN)/python -m benchmarks.discover --state build/discovery --jobs 2 $(BENCH_ARGS)
 
+.PHONY: prove prove-mutants
+prove: $(VENV)/.installed-test  ## Certify each rewrite rule on generated instances; resumable
+	@$(BIN)/python -m tests.certify.prove $(PROVE_ARGS)
+
+prove-mutants: $(VENV)/.installed-test  ## Change passes token by token: no wrong rewrite may be certified
+	@$(BIN)/python -m tests.certify.mutants $(PROVE_ARGS)
+
 bench-rewrite: $(VENV)/.installed-bench  ## Measure matching beside onnxscript on MODELS=DIR, and long chains
 	@$(BIN)/python -m benchmarks.rewrite --models $(MODELS) $(BENCH_ARGS)
 

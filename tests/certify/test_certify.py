@@ -3,12 +3,25 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import onnx
 import pytest
 
 from tests.extensions.debug.wrong_passes import WRONG, Wrong
-from tiered import Model, PassContext, VerificationError, optimize, optimize_model
+from tiered import (
+    Graph,
+    Model,
+    PassContext,
+    VerificationError,
+    function_pass,
+    optimize,
+    optimize_model,
+)
 from tiered.certify import Certify
+from tiered.certify.certificate import write_certificate
+from tiered.certify.runs import model_of
+from tiered.runtime.compare.outputs import compare
+from tiered.runtime.session import Session
 from tiered.support.errors import UsageError
 from tiered.testing import parse
 
@@ -43,6 +56,43 @@ def test_a_wrong_pass_is_refuted_with_what_shows_it() -> None:
     (found,) = certify.findings.rewrites
     assert found.word == "refuted"
     assert "max" in found.reason
+
+
+def test_a_refutation_keeps_the_inputs_that_show_it(tmp_path: Path) -> None:
+    case = next(case for case in WRONG if case.name == "swap_operands_of_sub")
+    certify = Certify(file="c.json")
+    with PassContext.isolated(instruments=[certify]):
+        case.pass_(Model.from_proto(parse(case.model)))
+    (found,) = certify.findings.rewrites
+    file = tmp_path / "c.json"
+    write_certificate(str(file), certify.findings, parse(case.model), None)
+    (rewrite,) = json.loads(file.read_text())["rewrites"]
+    assert rewrite["proved"] == "refuted"
+    arrays = np.load(tmp_path / "c.npz")
+    shown = {name: arrays[f"{found.number}/{name}"] for name in rewrite["inputs"]}
+    assert found.problem is not None
+    sides = (
+        Session(model_of(found.problem, side, found.problem.sizes[0])).run(shown)
+        for side in found.problem.sides
+    )
+    assert not compare(*sides, "exact").ok
+
+
+def test_values_that_never_occur_refute_nothing() -> None:
+    """The border of the small region may be negative; what the model computes is not."""
+    text = "(float[2] x) => (float[2] y) { a = Softplus(x)  b = Relu(a)  y = Exp(b) }"
+
+    @function_pass(opt_level=2)
+    def drop_relu(graph: Graph, ctx: PassContext) -> None:
+        """Relu(x)  =>  x"""
+        for node in graph.nodes_of("Relu"):
+            with graph.rewrite("drop", node):
+                graph.replace_uses(node.output, node.inputs[0])
+
+    certify = Certify()
+    with PassContext.isolated(instruments=[certify]):
+        drop_relu(Model.from_proto(parse(text)))
+    assert {each.word for each in certify.findings.rewrites} <= {"run", "unproved"}
 
 
 def test_strict_raises_where_a_rewrite_is_not_proved() -> None:
