@@ -54,7 +54,8 @@ class Composed:
         def make() -> Array:
             zero = self._call.domain.constant(np.zeros(()))
             made = np.broadcast_to(zero, shape).copy()
-            made[(..., *(slice(None, None, step) for step in strides))] = x.terms
+            places = [slice(None), slice(None), *(slice(None, None, step) for step in strides)]
+            made[tuple(places)] = x.terms
             return made
 
         return self._call.made(x.dtype, shape, make)

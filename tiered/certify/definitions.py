@@ -111,7 +111,7 @@ def conv_transpose(call: Call) -> Results:
     if min(ends, default=0) < 0 or 0 in x.shape:
         raise NoRule
     make = Composed(call)
-    turned = w.known[(..., *[slice(None, None, -1)] * rank)]
+    turned = np.flip(w.known, axis=tuple(range(2, rank + 2)))
     inner, outer = w.shape[0] // group, w.shape[1]
     turned = turned.reshape(group, inner, outer, *kernel).swapaxes(1, 2)
     weights = make.known(turned.reshape(group * outer, inner, *kernel), w.dtype)
