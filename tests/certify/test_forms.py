@@ -120,6 +120,10 @@ DIFFERENT = {
         f"""{F} <float s = {{0.5}}, uint8 z = {{1}}> {{
             q = QuantizeLinear(x, s, z)  y = DequantizeLinear(q, s, z) }}""",
     ),
+    "a sum of one int64": (
+        "(int64[2,1] x) => (int64[2,1] y) <int64[1] a = {1}> { y = ReduceSum(x, a) }",
+        "(int64[2,1] x) => (int64[2,1] y) { y = Identity(x) }",
+    ),
     "an iteration less": (LOOP, "(float[2] x) => (float[2] y) { y = Add(x, x) }"),
     "a state of ones": (
         """(float[5,1,3] x, float[1,8,3] w, float[1,8,2] r) => (float[?,?,?,?] y)

@@ -112,10 +112,12 @@ class Checker:
         Where a shape is computed from integers outside of the region, these are tried at sizes.
         """
         proof = self._proof_of(problem, bits_only=bits_only)
-        assuming = None if proof.is_proved or proof.differs else problem.assuming()
-        if assuming is not None:
+        if proof.is_proved or proof.differs:
+            return proof
+        for assuming in problem.assuming():
             found = self._proof_of(assuming, bits_only=bits_only)
-            return found if found.is_proved else proof
+            if found.is_proved:
+                return found
         return proof
 
     def _proof_of(self, problem: Problem, *, bits_only: bool) -> Proof:
@@ -192,7 +194,8 @@ def _proof(problem: Problem, method: Method, abstract: frozenset[str]) -> Proof:
             held.append(used)
         if is_only:
             break
-    is_small = all(min(used.values(), default=2) < 2 for used in held)
+    dims = [[size for name, size in used.items() if "(" not in name] for used in held]
+    is_small = all(min(sizes, default=2) < 2 for sizes in dims)
     if not held or (refused and is_small and not problem.has_unknown_ranks):
         return Proof("", reason=refused or "no sizes were tried")
     return Proof(method.name, held, frozenset(axioms), bound=bound, except_for=empty)

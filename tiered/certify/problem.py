@@ -117,24 +117,38 @@ class Assumed(Given):
     Args:
         known: what borders are known to be.
         borders: the others, by name.
+        are_targets: whether they are shapes that any tensor takes: -1 and sizes of 1.
     """
 
-    def __init__(self, known: Given, borders: Mapping[str, Border]) -> None:
+    def __init__(
+        self, known: Given, borders: Mapping[str, Border], *, are_targets: bool = False
+    ) -> None:
         self._known = known
         self._borders = borders
+        self._are_targets = are_targets
 
     def at(self, sizes: Sizes) -> Mapping[str, Array]:
         found = dict(self._known.at(sizes))
         for name, border in self._borders.items():
             shape = border.shape(sizes)
             if name not in found and shape is not None and math.prod(shape) <= ASSUMED:
-                numbers = [sizes[f"{name}({at})"] for at in range(math.prod(shape))]
+                count = math.prod(shape)
+                names = [f"{name}({'-1 ' if self._are_targets else ''}{at})" for at in range(count)]
+                if self._are_targets:
+                    free = 0 if sizes.rank % 2 else count - 1
+                    sizes.update((each, 1 - 2 * (at == free)) for at, each in enumerate(names))
+                numbers = [sizes[each] for each in names]
                 found[name] = np.asarray(numbers, _INTEGERS[border.dtype]).reshape(shape)
         return found
 
     def names(self, sizes: Sizes) -> list[str]:
         """Return the names of the numbers, as of dims."""
-        return [name for name in sizes if name.split("(", 1)[0] in self._borders]
+        mark = "(-1 " if self._are_targets else "("
+        return [
+            name for name in sizes
+            if mark in name and name.split("(", 1)[0] in self._borders
+            and ("(-1 " in name) == self._are_targets
+        ]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -159,14 +173,19 @@ class Problem:
     sizes: Sequence[Sizes] = field(default_factory=assignments)
     excuses_empty: bool = False
 
-    def assuming(self) -> Problem | None:
-        """Return the problem with integers that may be shapes or places; None if there are none."""
+    def assuming(self) -> Sequence[Problem]:
+        """Return the problem with integers that may be shapes or places, in two ways if any."""
         borders = {
             name: border
             for name, border in self.borders.items()
             if border.dtype in _INTEGERS and border.dims is not None and len(border.dims) <= 1
         }
-        return replace(self, given=Assumed(self.given, borders)) if borders else None
+        if not borders:
+            return ()
+        return [
+            replace(self, given=Assumed(self.given, borders, are_targets=are_targets))
+            for are_targets in (False, True)
+        ]
 
     def shared(self) -> frozenset[str]:
         """Return the large constants that are the same on both sides, or on one side alone before.

@@ -281,12 +281,16 @@ def reduce(call: Call) -> Results:
 def _is_of_one(op: str, x: Tensor, axes: Sequence[int]) -> bool:
     """Return whether a reduction is over single elements, and is each of them.
 
-    A sum of floats begins with 0.0, which takes the sign of a zero away.
+    A sum of floats begins with 0.0, which takes the sign of a zero away; onnxruntime computes sums
+    and products of int64 in floats.
     """
     if any(x.shape[at] != 1 for at in axes):
         return False
-    is_whole = class_of(x.dtype) != "float"
-    return op in ("ReduceMax", "ReduceMin") or (op in REDUCED and (is_whole or op == "ReduceProd"))
+    kind = numpy_dtype(x.dtype)
+    is_plain = kind.kind in "iu" and kind.itemsize == 4
+    if op == "ReduceProd":
+        return is_plain or class_of(x.dtype) == "float"
+    return op in ("ReduceMax", "ReduceMin") or (op in ("ReduceSum", "ReduceMean") and is_plain)
 
 
 def _of(op: str, x: Tensor) -> dict[str, Any]:

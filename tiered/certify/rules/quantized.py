@@ -35,7 +35,7 @@ class Scales:
         if call.get("block_size", 0):
             raise NoRule
         given = call.operand(2) if call.has(2) else None
-        is_list = self.scale.size > 1
+        is_list = self.scale.size != 1
         self.axis = axis_of(call.get("axis", 1), x.rank) if is_list else 0
         self.shape = [-1 if at == self.axis else 1 for at in range(x.rank)] if is_list else []
         self.zero = given or call.constant(np.zeros(self.scale.shape, numpy_dtype(held)), held)
