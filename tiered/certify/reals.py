@@ -23,7 +23,14 @@ from tiered.certify.rules.elementwise import (
     seed_for,
 )
 from tiered.certify.rules.flow import FLOW
-from tiered.certify.rules.lists import Windows, lanes, reduced_axes, reduced_shape, window_of
+from tiered.certify.rules.lists import (
+    Windows,
+    keeps_dims,
+    lanes,
+    reduced_axes,
+    reduced_shape,
+    window_of,
+)
 from tiered.certify.rules.moves import MOVES
 from tiered.certify.terms import Array, seed_of
 from tiered.certify.values import Tensor, Unproved, class_of, holds
@@ -313,7 +320,7 @@ def reduce(call: Call) -> Results:
     axes = reduced_axes(call, x)
     if axes is None or class_of(x.dtype) != "float" or x.known is not None:
         return lifted(ON_BITS[call.op])(call)
-    shape = reduced_shape(x.shape, axes, keeps=bool(call.get("keepdims", 1)))
+    shape = reduced_shape(x.shape, axes, keeps=keeps_dims(call))
     count = int(np.prod([x.shape[at] for at in axes], dtype=np.int64))
     factor = 1 / max(count, 1) if call.op == "ReduceMean" else 1.0
 

@@ -251,7 +251,7 @@ def reduce(call: Call) -> Results:
     axes = reduced_axes(call, x)
     if axes is None:
         return [x]
-    kept = bool(call.get("keepdims", 1))
+    kept = keeps_dims(call)
     shape = reduced_shape(x.shape, axes, keeps=kept)
     is_whole = class_of(x.dtype) != "float"
     if _is_of_one(call.op, x, axes):
@@ -276,6 +276,18 @@ def reduce(call: Call) -> Results:
         return listed(seed, lanes(x.terms, axes), is_ordered=not is_free).reshape(shape)
 
     return [call.made(x.dtype, shape, make)]
+
+
+def keeps_dims(call: Call) -> bool:
+    """Return whether reduced dims stay.
+
+    Raises:
+        Unproved: the attribute is neither 0 nor 1: the standard gives it no meaning.
+    """
+    found = call.get("keepdims", 1)
+    if found not in (0, 1):
+        raise Unproved(f"keepdims of {found}")
+    return bool(found)
 
 
 def _is_of_one(op: str, x: Tensor, axes: Sequence[int]) -> bool:
@@ -323,7 +335,7 @@ def lanes(elements: Array, axes: Sequence[int]) -> Array:
 
 def arg_extremum(call: Call) -> Results:
     x, axis = call.operand(0), axis_of(call.get("axis", 0), call.operand(0).rank)
-    shape = reduced_shape(x.shape, [axis], keeps=bool(call.get("keepdims", 1)))
+    shape = reduced_shape(x.shape, [axis], keeps=keeps_dims(call))
     to, is_last = int(onnx.TensorProto.INT64), call.get("select_last_index", 0)
     if not call.scope.trusts_runtime:
         return _whole(call, shape, to, axis, is_last)

@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 
 from tiered.certify.call import Call, NoRule, Results, axis_of
+from tiered.certify.rules.lists import keeps_dims
 from tiered.certify.rules.moves import concat, cut
 from tiered.certify.terms import Array, listed, mix, seed_of
 from tiered.certify.values import Tensor, TensorList, Unproved
@@ -90,7 +91,7 @@ def split(call: Call) -> Results:
     size = x.shape[axis]
     keeps = True
     if not call.has(1):
-        sizes, keeps = [1] * size, bool(call.get("keepdims", 1))
+        sizes, keeps = [1] * size, keeps_dims(call)
     else:
         sizes = call.operand(1).integers("the sizes of SplitToSequence")
         if call.operand(1).rank == 0:
