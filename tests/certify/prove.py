@@ -187,7 +187,9 @@ def _retype(model: ModelProto, old: int, new: int) -> None:
 
 
 def _beside(attribute: onnx.AttributeProto) -> Iterator[Any]:
-    if attribute.type == onnx.AttributeProto.INT:
+    if attribute.name == "keepdims":
+        yield 1 - attribute.i  # other values have no meaning
+    elif attribute.type == onnx.AttributeProto.INT:
         yield from {0, 1, attribute.i - 1, attribute.i + 1} - {attribute.i}
     elif attribute.type == onnx.AttributeProto.INTS:
         values = list(attribute.ints)
