@@ -5,8 +5,9 @@ from typing import Literal
 from tiered import Model, PassContext, module_pass
 from tiered.numerics.precision.few_bits.codes import FLOAT8
 from tiered.numerics.precision.few_bits.exponents import Exponents
+from tiered.numerics.precision.few_bits.formats import float8_format
 from tiered.numerics.precision.few_bits.returning import OutputBudget
-from tiered.numerics.precision.few_bits.weights import float8_format, quantize_weights
+from tiered.numerics.precision.few_bits.weights import quantize_weights
 
 
 @module_pass(

@@ -3,9 +3,10 @@
 from typing import Literal
 
 from tiered import Model, PassContext, module_pass
+from tiered.numerics.precision.few_bits.formats import int4_format, int8_format
 from tiered.numerics.precision.few_bits.operands import Sampling
 from tiered.numerics.precision.few_bits.returning import OutputBudget
-from tiered.numerics.precision.few_bits.weights import int4_format, int8_format, quantize_weights
+from tiered.numerics.precision.few_bits.weights import quantize_weights
 
 
 @module_pass(
@@ -47,7 +48,8 @@ def weights_to_int4(
         samples: how many inputs are made.
         rounding: samples runs the model; nearest does not.
         sensitive: the type of tables that a Gather reads, of kernels of Conv, and of the weights of
-            the last products, whose rounding costs most.
+            the last products, whose rounding costs most; int8 leaves few kernels in float that
+            would decide the error of the outputs.
     """
     is_sampled = rounding == "samples"
     quantize_weights(

@@ -1,8 +1,9 @@
 """Constant weights  =>  DequantizeLinear of int8, with a scale for each channel or block"""
 
 from tiered import Model, PassContext, module_pass
+from tiered.numerics.precision.few_bits.formats import int8_format
 from tiered.numerics.precision.few_bits.returning import OutputBudget
-from tiered.numerics.precision.few_bits.weights import int8_format, quantize_weights
+from tiered.numerics.precision.few_bits.weights import quantize_weights
 
 
 @module_pass(

@@ -9,11 +9,11 @@ from tiered.graph import DataType, Node
 from tiered.numerics.precision.plan import CAST, Price, plan_of
 from tiered.numerics.precision.variables import Variable
 
-_WEIGHTS: Final = 500 * CAST
-"""What it costs that all bytes of weights are float: as much as so many Casts."""
+_PRICES: Final = ((500 * CAST, 100 * CAST), (500 * CAST, 0), (60 * CAST, 0))
+"""What it costs in each ranking that all bytes of weights, and that all nodes, are float.
 
-_NODES: Final = (100 * CAST, 0)
-"""What it costs that all nodes compute in float, in each ranking: if much, groups are small."""
+If nodes cost much, groups are small; if weights cost little, products stay with their neighbours.
+"""
 
 _STEPS: Final = 48
 _GROWTH: Final = 2**0.5
@@ -34,7 +34,7 @@ def rankings_of(
         nodes: those that may return.
         noise: the error that a node adds to the outputs in the narrower type, as a norm.
     """
-    rankings = [_groups(variables, nodes, noise, price) for price in _NODES]
+    rankings = [_groups(variables, nodes, noise, *prices) for prices in _PRICES]
     return [each for at, each in enumerate(rankings) if each not in rankings[:at]]
 
 
@@ -42,6 +42,7 @@ def _groups(
     variables: Sequence[Variable],
     nodes: Sequence[Node],
     noise: Mapping[Node, float],
+    price_of_weights: int,
     price_of_nodes: int,
 ) -> Groups:
     """Return groups of nodes.
@@ -60,7 +61,7 @@ def _groups(
         factor = CAST * _GROWTH**step / total
         prices = {
             node: Price(
-                _WEIGHTS * bytes_of[node] // all_bytes + price_of_nodes // len(nodes) + 1,
+                price_of_weights * bytes_of[node] // all_bytes + price_of_nodes // len(nodes) + 1,
                 int(factor * noise.get(node, 0.0) ** 2),
             )
             for node in nodes

@@ -179,8 +179,11 @@ class Search:
 
         variables = variables_of(self.model, self.narrowing(), keeps_io=self.keeps_io)
         noise = {node: weight(node) for node in nodes}
-        rankings = rankings_of(variables, nodes, noise)
-        found = [each for ranked in rankings for each in self._within(budget, trials, ranked)]
+        found = list[dict[Node, str]]()
+        for ranked in rankings_of(variables, nodes, noise):
+            found += self._within(budget, trials, ranked)
+            if not found[0]:
+                break  # none has to be float
         prices = [self._price(each) for each in found]
         self.kept.update(found[prices.index(min(prices))])
 

@@ -15,8 +15,10 @@ from tiered.graph.core.dtypes import float_info
 from tiered.numerics.calibration.calibrate import calibrate
 from tiered.numerics.precision.few_bits.codes import FLOAT8
 from tiered.numerics.precision.few_bits.exponents import MEASURED, Exponents
+from tiered.numerics.precision.few_bits.formats import float8_format
 from tiered.numerics.precision.few_bits.returning import OutputBudget, convert_within
-from tiered.numerics.precision.few_bits.weights import Encoded, float8_format, store_weights
+from tiered.numerics.precision.few_bits.stored import Encoded
+from tiered.numerics.precision.few_bits.weights import store_weights
 from tiered.numerics.precision.lower import OnFound, OnSkip
 from tiered.numerics.precision.narrowing import (
     IR_OF_DEFAULTS,

@@ -129,25 +129,25 @@ class Operands:
             UsageError: a file of inputs belongs to no input.
             ModelError: a file of inputs cannot be read.
         """
-        if self._running is not None or self.reason:
+        if self._reads or self.reason:
             return
         found = {value: _operands(nodes) for value, nodes in readers.items()}
         self._reads = {value: reads for value, reads in found.items() if reads}
         if not self._reads:
             self.reason = "no operand of a MatMul or Gemm of the main graph"
             return
-        if not self._sampling.inputs and self._model.nbytes > MOST_MEASURED:
-            self.reason = f"more than {MOST_MEASURED:,} bytes of weights, and no inputs are given"
-            return
-        try:
-            self._open()
-        except RuntimeFailure as error:
-            if self._sampling.inputs:
-                raise
-            self.reason = str(error).partition("\n")[0]
-            return
-        for group in self._grouped():
+        self._ensure_open()
+        for group in () if self.reason else self._grouped():
             self._groups.update(dict.fromkeys(group, group))
+
+    def samples(self) -> Sequence[dict[str, Any]]:
+        """Return the samples; none if nothing is measured.
+
+        Raises:
+            UsageError, ModelError, RuntimeFailure: as of `plan`.
+        """
+        self._ensure_open()
+        return self._feeds
 
     def of(self, weight: Value) -> Operand | None:
         """Return what a weight is multiplied by; None if that is not measured.
@@ -165,6 +165,20 @@ class Operands:
             for number in range(len(self._feeds))
         ]
         return Operand.of(samples)
+
+    def _ensure_open(self) -> None:
+        """Open the model, if that was not done, or note why it is not measured."""
+        if self._running is not None or self.reason:
+            return
+        if not self._sampling.inputs and self._model.nbytes > MOST_MEASURED:
+            self.reason = f"more than {MOST_MEASURED:,} bytes of weights, and no inputs are given"
+            return
+        try:
+            self._open()
+        except RuntimeFailure as error:
+            if self._sampling.inputs:
+                raise
+            self.reason = str(error).partition("\n")[0]
 
     def _open(self) -> None:
         sampling = self._sampling
