@@ -70,6 +70,16 @@ def test_a_small_divisor_stays_float() -> None:
     assert np.isfinite(run_reference(proto, {"x": ROWS})["y"]).all()
 
 
+def test_a_bound_that_is_an_attribute_is_an_epsilon_too() -> None:
+    text = f"{ROW} {{ c = Clip<min=1e-12>(x) l = Log(c) y = Neg(l) }}"
+    original = parse(text, opset=9)
+    model = Model.from_proto(original)
+    get_pass("float_to_half").apply(model)
+    feeds: dict[str, Array] = {"x": np.zeros((1, 4), np.float32)}
+    exact, found = (run_reference(each, feeds)["y"] for each in (original, model.to_proto()))
+    np.testing.assert_allclose(found, exact, rtol=1e-3)
+
+
 def test_the_statistic_under_an_epsilon_stays_float() -> None:
     """The square of 1e-4 is 0 in float16, and the row would be infinite."""
     text = f"{ROW} {EPSILONS['the norm of a row']}"

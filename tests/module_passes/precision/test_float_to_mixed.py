@@ -14,7 +14,9 @@ from tiered.targets.reading import backend_of
 from tiered.testing import parse
 
 FLOAT, HALF, BFLOAT = int(DataType.FLOAT), int(DataType.FLOAT16), int(DataType.BFLOAT16)
-BEYOND = "(float[2,4] x) => (float[2,4] y) <float k = {30000}> { a = Relu(x) b = Mul(a, k) y = Tanh(b) }"
+BEYOND = (
+    "(float[2,4] x) => (float[2,4] y) <float k = {30000}> { a = Relu(x) b = Mul(a, k) y = Tanh(b) }"
+)
 
 
 def converted(
@@ -45,7 +47,9 @@ def test_what_fits_is_narrow_and_the_outputs_are_measured() -> None:
         "{ a = MatMul(x, w) y = Softmax(a) }"
     )
     assert dtypes(model) == {"MatMul": HALF, "Softmax": HALF}
-    assert any(text.startswith("measured on 2 generated inputs by onnxruntime: cosine") for text in found)
+    assert any(
+        text.startswith("measured on 2 generated inputs by onnxruntime: cosine") for text in found
+    )
 
 
 def test_values_that_are_measured_too_large_stay() -> None:
@@ -66,6 +70,19 @@ def test_bfloat16_has_the_range_of_float() -> None:
     assert dtypes(model) == {"Relu": BFLOAT, "Mul": BFLOAT, "Tanh": BFLOAT}
 
 
+@pytest.mark.parametrize("operator", ["ReduceL2(b, i)", "LpNormalization<axis=1>(b)"])
+def test_squares_that_do_not_fit_stay(operator: str) -> None:
+    text = "(float[4,8] x) => (float[4,d] y) <int64[1] i = {1}, float k = {300}> "
+    model, found = converted(f"{text} {{ a = Relu(x) b = Add(a, k) m = {operator} y = Neg(m) }}")
+    name = operator.partition("<")[0].partition("(")[0]
+    assert dtypes(model) == {"Relu": HALF, "Add": HALF, name: FLOAT, "Neg": HALF}
+    assert any(f"1 {name} unchanged: squares up to" in text for text in found)
+    small, _ = converted(
+        f"{text.replace('300', '3')} {{ a = Relu(x) b = Add(a, k) y = {operator} }}"
+    )
+    assert dtypes(small)[name] == HALF
+
+
 def test_a_mean_whose_sum_does_not_fit_stays() -> None:
     model, found = converted(
         "(float[1,9000] x) => (float[1,1] y) <int64[1] i = {1}, float k = {9}> "
@@ -76,7 +93,9 @@ def test_a_mean_whose_sum_does_not_fit_stays() -> None:
 
 
 def test_a_local_error_keeps_a_node() -> None:
-    text = "(float[4] x) => (float[4] y) <float k = {4096}> { a = Add(x, k) b = Sub(a, k) y = Neg(b) }"
+    text = (
+        "(float[4] x) => (float[4] y) <float k = {4096}> { a = Add(x, k) b = Sub(a, k) y = Neg(b) }"
+    )
     model, found = converted(text)
     assert dtypes(model) == {"Add": FLOAT, "Sub": FLOAT, "Neg": HALF}
     assert any("1 Sub unchanged: a local error of" in text for text in found)

@@ -84,8 +84,11 @@ def nodes_of(model: Model) -> Iterator[Node]:
 
 
 def constants_of(node: Node) -> Iterator[tuple[int, Value, Array]]:
-    """Yield the constant operands of floats of a node: the place, the value and its numbers."""
-    for place, value in enumerate(node.inputs):
+    """Yield the constant operands of floats of a node: the place, the value and its numbers.
+
+    Those that are attributes at the opset of the model, as bounds of a Clip, are among them.
+    """
+    for place, value in enumerate(node.operands):
         if value is None or value.dtype != DataType.FLOAT or value.tensor is None:
             continue
         if not value.tensor.is_sparse and value.tensor.size:

@@ -44,6 +44,13 @@ _ALL_NODES: Final = 50
 _AMPLIFIED: Final = 4
 """A local error of so many eps is no longer that of rounding the outputs."""
 
+_ROOTS: Final = frozenset({"LpPool", "ReduceL2"})
+"""Operators that compute the root of a sum of squares."""
+
+# The norms of layers and of roots compute in float by definition.
+_SQUARES: Final = frozenset({"GroupNormalization", "InstanceNormalization", "LpNormalization"})
+"""Operators that compute squares of what they read, in its type."""
+
 _SUSPECTS: Final = (
     (frozenset(REDUCTIONS) - {"ReduceMax", "ReduceMin"})  # they select
     # BatchNormalization only scales; the other two have no kernels of 16 bits.
@@ -141,6 +148,7 @@ class Search:
             if largest * _MARGIN > self.limit and not is_proven:
                 self.beyond[value] = f"measured up to {largest:.3g}"
             self._keep_sum(value, largest)
+            self._keep_squares(value, largest)
 
     def _keep_sum(self, value: Value, mean: float) -> None:
         """Keep the node of a mean whose sum does not fit."""
@@ -148,6 +156,15 @@ class Search:
         terms = self.errors[node].terms if node is not None and node in self.errors else 1.0
         if node is not None and terms > 1 and mean * terms * _MARGIN > self.limit:
             self.kept[node] = f"a sum up to {mean * terms:.3g} inside"
+
+    def _keep_squares(self, value: Value, largest: float) -> None:
+        """Keep the nodes that compute squares of a value inside of them, or the root of such."""
+        nodes = [use.node for use in value.users if not use.slot and use.node.op_type in _SQUARES]
+        if value.producer is not None and value.producer.op_type in _ROOTS:
+            nodes.append(value.producer)
+        for node in nodes:
+            if not node.domain and largest**2 * _MARGIN > self.limit:
+                self.kept.setdefault(node, f"squares up to {largest**2:.3g} inside")
 
     def suspect(self) -> None:
         """Keep operators that may leave the range, where no range is proven."""
