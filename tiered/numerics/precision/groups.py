@@ -52,7 +52,7 @@ def _groups(
     a step adds is a group. The last has all others.
     """
     total = sum(noise.get(node, 0.0) ** 2 for node in nodes)
-    bytes_of = {node: _weight_bytes(node) for node in nodes}
+    bytes_of = {node: weight_bytes(node) for node in nodes}
     all_bytes = sum(bytes_of.values()) or 1
     groups, found = list[tuple[Node, ...]](), dict[Node, None]()
     for step in range(_STEPS if total else 0):
@@ -75,7 +75,7 @@ def _groups(
     return [*groups, rest] if rest else groups
 
 
-def _weight_bytes(node: Node) -> int:
+def weight_bytes(node: Node) -> int:
     """Return the bytes of the constants of floats that a node reads."""
     constants = (value for value in node.inputs if value is not None and value.is_constant)
     return sum(

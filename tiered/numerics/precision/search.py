@@ -17,7 +17,7 @@ from tiered.numerics.calibration.calibrate import calibrate
 from tiered.numerics.precision.budget import Budget, budget_of, meet
 from tiered.numerics.precision.convert import convert_precision
 from tiered.numerics.precision.effects import Order, effects_for
-from tiered.numerics.precision.groups import Groups, rankings_of
+from tiered.numerics.precision.groups import Groups, rankings_of, weight_bytes
 from tiered.numerics.precision.local_errors import LocalError, local_errors
 from tiered.numerics.precision.lower import (
     PrecisionRules,
@@ -40,6 +40,12 @@ _ALL_WEIGHTS: Final = 100
 
 _ALL_NODES: Final = 50
 """What it costs that all nodes compute in float."""
+
+_MANY: Final = 30
+"""More Casts inside of a model are worth that its end is float."""
+
+_ENDS: Final = (0.1, 0.2, 0.3, 0.4)
+"""The parts of the weights that may be its end."""
 
 _AMPLIFIED: Final = 4
 """A local error of so many eps is no longer that of rounding the outputs."""
@@ -202,7 +208,46 @@ class Search:
             if not found[0]:
                 break  # none has to be float
         prices = [self._price(each) for each in found]
-        self.kept.update(found[prices.index(min(prices))])
+        best = found[prices.index(min(prices))]
+        self.kept.update(self._with_end(best, budget, trials))
+
+    def _with_end(self, kept: dict[Node, str], budget: Budget, trials: Trials) -> dict[Node, str]:
+        """Return nodes that have to be float, with the end of a model that has many Casts inside.
+
+        The end is the shortest with which few are left, of at most two fifths of the weights: a cut
+        of least cost keeps each of many equal layers, or none.
+        """
+        values = (*self.model.main.inputs, *self.model.main.outputs)
+        outside = sum(value.dtype == DataType.FLOAT for value in values)
+        if self._casts(kept) - outside <= _MANY:
+            return kept
+        low = set(self.computing())
+        ordered = self.model.main.topological_order()
+        nodes = [node for node in ordered if node in low and node not in kept]
+        all_bytes = sum(map(weight_bytes, nodes)) or 1
+        found = kept
+        for share in _ENDS:
+            end, left = list[Node](), share * all_bytes
+            for node in reversed(nodes):
+                left -= weight_bytes(node)
+                if left < 0:
+                    break
+                end.append(node)
+            found = kept | dict.fromkeys(end, f"returned for {budget}, with the end of the model")
+            if self._casts(found) - outside <= _MANY:
+                break
+        runs = self._outputs(trials, self.narrowing(found))
+        measured = budget.worst_of([trials.measure(budget, each) for each in runs.values()])
+        return found if measured is not None and budget.holds(measured) else kept
+
+    def _casts(self, kept: dict[Node, str]) -> int:
+        """Return the Casts of a model while some nodes are float."""
+        mark = self.model.mark()
+        try:
+            narrowing = self.narrowing(kept)
+            return convert_precision(self.model, narrowing, keeps_io=self.keeps_io).casts
+        finally:
+            self.model.undo_to(mark)
 
     def _within(self, budget: Budget, trials: Trials, ranked: Groups) -> list[dict[Node, str]]:
         """Return the first nodes of a ranking that have to be float for a budget.
