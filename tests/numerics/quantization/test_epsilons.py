@@ -87,6 +87,14 @@ def test_what_the_samples_do_not_need_is_at_least_one_step() -> None:
     assert [node.op_type for node in after.graph.node].count("Max") == 1
 
 
+def test_a_small_probability_under_a_logarithm_is_in_float() -> None:
+    nodes = "s = Softmax(x) c = Clip(s, e) y = Log(c)"
+    before, after, reasons = quantized(nodes, [ROWS * 6], "int8_npu", 1e-7)
+    assert any(text.startswith("probability: ") for text in reasons)
+    exact, found = (run(each, {"x": ROWS * 6})["y"] for each in (before, after))
+    assert np.linalg.norm(exact - found) < 0.05 * np.linalg.norm(exact)
+
+
 @pytest.mark.parametrize("backend", [None, "onnxruntime_cpu", "qnn_htp"])
 @pytest.mark.parametrize(
     ("end", "is_float"),

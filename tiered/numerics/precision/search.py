@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from operator import itemgetter
 from typing import Final
 
 from tiered.analysis.roles.analysis import roles_of
@@ -42,10 +43,13 @@ _ALL_NODES: Final = 50
 """What it costs that all nodes compute in float."""
 
 _MANY: Final = 30
-"""More Casts inside of a model are worth that its end is float."""
+"""More Casts inside of a model are worth that one end of it is float."""
 
-_ENDS: Final = (0.1, 0.2, 0.3, 0.4)
-"""The parts of the weights that may be its end."""
+_PARTS: Final = (0.1, 0.2, 0.3, 0.4)
+"""The parts of the weights that may be such an end."""
+
+_PART_WEIGHTS: Final = 50
+"""What it costs that all bytes of weights are float, in Casts, where there are many."""
 
 _AMPLIFIED: Final = 4
 """A local error of so many eps is no longer that of rounding the outputs."""
@@ -209,36 +213,36 @@ class Search:
                 break  # none has to be float
         prices = [self._price(each) for each in found]
         best = found[prices.index(min(prices))]
-        self.kept.update(self._with_end(best, budget, trials))
+        self.kept.update(self._with_part(best, budget, trials))
 
-    def _with_end(self, kept: dict[Node, str], budget: Budget, trials: Trials) -> dict[Node, str]:
-        """Return nodes that have to be float, with the end of a model that has many Casts inside.
+    def _with_part(self, kept: dict[Node, str], budget: Budget, trials: Trials) -> dict[Node, str]:
+        """Return nodes that have to be float, with an end of a model that has many Casts inside.
 
-        The end is the shortest with which few are left, of at most two fifths of the weights: a cut
-        of least cost keeps each of many equal layers, or none.
+        That is the first or the last part of it, of at most two fifths of the weights: a cut of
+        least cost keeps each of many equal layers, or none.
         """
         values = (*self.model.main.inputs, *self.model.main.outputs)
         outside = sum(value.dtype == DataType.FLOAT for value in values)
-        if self._casts(kept) - outside <= _MANY:
+        casts = self._casts(kept)
+        if casts - outside <= _MANY:
             return kept
         low = set(self.computing())
         ordered = self.model.main.topological_order()
         nodes = [node for node in ordered if node in low and node not in kept]
-        all_bytes = sum(map(weight_bytes, nodes)) or 1
-        found = kept
-        for share in _ENDS:
-            end, left = list[Node](), share * all_bytes
-            for node in reversed(nodes):
-                left -= weight_bytes(node)
-                if left < 0:
-                    break
-                end.append(node)
-            found = kept | dict.fromkeys(end, f"returned for {budget}, with the end of the model")
-            if self._casts(found) - outside <= _MANY:
+        found = list[tuple[float, dict[Node, str]]]()
+        for share in _PARTS:
+            for part in (nodes, nodes[::-1]):
+                why = f"returned for {budget}, with one end of the model"
+                more = kept | dict.fromkeys(_first(part, share), why)
+                found.append((self._casts(more) + _PART_WEIGHTS * share, more))
+        for price, more in sorted(found, key=itemgetter(0)):
+            if price >= casts:
                 break
-        runs = self._outputs(trials, self.narrowing(found))
-        measured = budget.worst_of([trials.measure(budget, each) for each in runs.values()])
-        return found if measured is not None and budget.holds(measured) else kept
+            runs = self._outputs(trials, self.narrowing(more))
+            measured = budget.worst_of([trials.measure(budget, each) for each in runs.values()])
+            if measured is not None and budget.holds(measured):
+                return more
+        return kept
 
     def _casts(self, kept: dict[Node, str]) -> int:
         """Return the Casts of a model while some nodes are float."""
@@ -322,6 +326,17 @@ class Search:
                     raise
                 self.by_reference.remove(True)
         return found
+
+
+def _first(nodes: Sequence[Node], share: float) -> list[Node]:
+    """Return the first nodes that have so large a part of the bytes of weights."""
+    found, left = list[Node](), share * sum(map(weight_bytes, nodes))
+    for node in nodes:
+        left -= weight_bytes(node)
+        if left < 0:
+            break
+        found.append(node)
+    return found
 
 
 def _sources(node: Node) -> list[Value]:

@@ -8,6 +8,8 @@ from typing import Any, Final
 import numpy as np
 
 from tiered.analysis.roles.masks import LARGEST, MASKED, mask_limits
+from tiered.analysis.roles.probabilities import probability_roles
+from tiered.analysis.roles.role import Narrow
 from tiered.analysis.roles.zeros import lost_numbers, zero_roles
 from tiered.graph import DataType, Model, Node, Value
 from tiered.graph.intervals.analysis import ranges
@@ -21,6 +23,9 @@ from tiered.numerics.quantization.scheme import Scheme
 
 _MOST_ELEMENTS: Final = 1 << 16
 """Constants with more elements are weights, not epsilons."""
+
+_EIGHT_BITS: Final = Narrow.of(DataType.FLOAT8E4M3FN)
+"""Floats of 8 bits, which have no small probabilities either."""
 
 _FED: Final = Interval(-1e4, 1e4)
 """What is assumed of inputs where it is asked whether a value may be 0."""
@@ -118,7 +123,10 @@ class PlanRanges:
             or bool(self._lost(parameters[each.value], self._least_seen(each.value)))
             for each in found
         }
-        roles = zero_roles(each for each in found if is_needed[each.value])
+        needed = [each for each in found if is_needed[each.value]]
+        roles = zero_roles(needed)
+        if any(each.way[0].op_type == "Log" for each in needed):
+            roles = probability_roles(self._model, _EIGHT_BITS) | roles
         removed = {node: str(roles[node]) for node in plan.others if node in roles}
         for unit in plan.units:
             value = activated(unit.node.output)
