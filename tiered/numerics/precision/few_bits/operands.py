@@ -136,8 +136,9 @@ class Operands:
         if not self._reads:
             self.reason = "no operand of a MatMul or Gemm of the main graph"
             return
-        self._ensure_open()
-        for group in () if self.reason else self._grouped():
+        if not self._is_open():
+            return
+        for group in self._grouped():
             self._groups.update(dict.fromkeys(group, group))
 
     def samples(self) -> Sequence[dict[str, Any]]:
@@ -146,8 +147,7 @@ class Operands:
         Raises:
             UsageError, ModelError, RuntimeFailure: as of `plan`.
         """
-        self._ensure_open()
-        return self._feeds
+        return self._feeds if self._is_open() else ()
 
     def of(self, weight: Value) -> Operand | None:
         """Return what a weight is multiplied by; None if that is not measured.
@@ -166,19 +166,20 @@ class Operands:
         ]
         return Operand.of(samples)
 
-    def _ensure_open(self) -> None:
-        """Open the model, if that was not done, or note why it is not measured."""
+    def _is_open(self) -> bool:
+        """Open the model, if that was not done; return whether it is, or note why not."""
         if self._running is not None or self.reason:
-            return
+            return not self.reason
         if not self._sampling.inputs and self._model.nbytes > MOST_MEASURED:
             self.reason = f"more than {MOST_MEASURED:,} bytes of weights, and no inputs are given"
-            return
+            return False
         try:
             self._open()
         except RuntimeFailure as error:
             if self._sampling.inputs:
                 raise
             self.reason = str(error).partition("\n")[0]
+        return not self.reason
 
     def _open(self) -> None:
         sampling = self._sampling
