@@ -8,8 +8,11 @@ import pytest
 
 from benchmarks import chains
 from tiered import Model, get_pass
-from tiered.analysis.layout import convert
+from tiered.analysis.layout import convert, solve
+from tiered.analysis.layout.equivalence import Operator
 from tiered.analysis.layout.reach import Reach
+from tiered.analysis.layout.region import Region, regions
+from tiered.analysis.layout.sizes import LayoutSizes
 from tiered.support.errors import PassError
 from tiered.testing import parse
 
@@ -177,3 +180,34 @@ def _failing(write: Callable[..., bool]) -> Callable[..., bool]:
         return True
 
     return once
+
+
+def test_a_region_that_comes_again_is_not_solved_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    solved: list[int] = []
+
+    def counted(region: Region, find: Callable[..., dict[Operator, int]] = solve._solve) -> object:
+        solved.append(len(region.operators))
+        return find(region)
+
+    monkeypatch.setattr(solve, "_solve", counted)
+    model = Model.from_proto(chains.windows(1, 64, 2, 8, 32))
+    place(model)
+    assert solved
+    solved.clear()
+    for node in list(model.main.nodes_of("Softmax")):
+        again = model.main.op.Softmax(node.inputs[0], axis=node.attr("axis"))
+        model.main.replace(node, [again])
+    place(model)
+    assert not solved
+
+
+def test_terms_are_what_they_are_afresh() -> None:
+    model = Model.from_proto(chains.random_chain(6))
+    for region in regions(convert.reach_of(model), LayoutSizes()):
+        present = dict.fromkeys(region.operators, 0)
+        for proposal in (present, *region.proposals, present):
+            assignment = {**present, **proposal}
+            known = region.cost(assignment)
+            assert known == Region(region.reach, region.operators, region.tensor_costs).cost(
+                assignment
+            )

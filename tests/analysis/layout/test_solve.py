@@ -12,9 +12,10 @@ from hypothesis import given, settings, strategies as st
 from tiered import Model, get_pass
 from tiered.analysis.layout.convert import reach_of
 from tiered.analysis.layout.cost import tensor_costs_of
+from tiered.analysis.layout.memory import Solutions
 from tiered.analysis.layout.region import Region, regions
 from tiered.analysis.layout.sizes import LayoutSizes
-from tiered.analysis.layout.solve import Solutions, by_time, cheapest, is_allowed, solve
+from tiered.analysis.layout.solve import by_time, cheapest, is_allowed, solve
 from tiered.analysis.layout.work import estimate_work
 from tiered.runtime import Session, make_inputs
 from tiered.testing import parse

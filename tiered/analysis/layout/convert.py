@@ -8,7 +8,7 @@ from functools import partial
 
 from tiered.analysis.layout.cost import transpose_cost
 from tiered.analysis.layout.equivalence import TensorClass, is_live
-from tiered.analysis.layout.memory import memory_of, parts_of
+from tiered.analysis.layout.memory import Solutions, memory_of, parts_of
 from tiered.analysis.layout.nhwc import (
     DesiredLayouts,
     OnSkip,
@@ -98,8 +98,10 @@ def place_transposes(
     def find_reach() -> Reach:
         return reach_of(model, wanted, supports)
 
+    solutions: Solutions = {}
+
     def optimize(reach: Reach) -> None:
-        while _write_regions(reach, sizes, on_skip):
+        while _write_regions(reach, sizes, on_skip, solutions):
             reach = find_reach()
 
     has_bodies = any(graph.owner is not None for graph in open_graphs(model))
@@ -135,14 +137,15 @@ def _place_again(
                 kept = {value: part for value, part in kept.items() if part not in met}
                 _search_from(reach, filter(_is_transposed, again))
             searched = parts_of(reach)
-            is_written = _write_regions(reach, sizes, on_skip)
+            is_written = _write_regions(reach, sizes, on_skip, memory.solutions)
             memory.note(moment, kept, searched)
 
 
-def _write_regions(reach: Reach, sizes: LayoutSizes, on_skip: OnSkip) -> bool:
+def _write_regions(reach: Reach, sizes: LayoutSizes, on_skip: OnSkip, solutions: Solutions) -> bool:
     """Solve and write each region; return whether any was written: a further one may be better.
 
-    Each solution that is written lowers the cost, so repeated runs terminate.
+    Each solution that is written lowers the cost, so repeated runs terminate. The solutions of the
+    runs before are used for regions that are equal.
     """
     if not reach.tensors:
         return False
@@ -155,10 +158,10 @@ def _write_regions(reach: Reach, sizes: LayoutSizes, on_skip: OnSkip) -> bool:
         return False
     # In many models no region is left to solve.
     from tiered.analysis.layout.apply import positions
-    from tiered.analysis.layout.solve import Solutions, solve
+    from tiered.analysis.layout.solve import solve
 
     places: dict[Node, int] = {}
-    solutions, is_written = Solutions(), False
+    is_written = False
     for region in itertools.chain((first,), found):
         assignment = solve(region, solutions)
         if any(assignment.values()):

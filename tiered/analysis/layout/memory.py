@@ -32,16 +32,22 @@ Part = int
 """The number of a part of the model, whose tensors operators connect."""
 
 
+Solutions = dict[Hashable, tuple[int, ...]]
+"""The assignments of solved regions by cache key: models repeat their layers."""
+
+
 class LayoutMemory:
     """The parts of one model that were solved, with one set of options.
 
     Attributes:
         parts: the part of each tensor, by each value that is a view of it.
         moment: when they were searched; None if nothing is known.
+        solutions: those of the regions that were solved, by their keys.
     """
 
     def __init__(self) -> None:
         self.parts: dict[Value, Part] = {}
+        self.solutions: Solutions = {}
         self.moment: Stamp | None = None
         self._numbers = count()
 

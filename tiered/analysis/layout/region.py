@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from operator import itemgetter
 from typing import Final
 
 from tiered.analysis.layout.cost import Cost, TensorCost, tensor_costs_of, total
@@ -49,6 +50,10 @@ class Region:
         self.working = [operator for operator in operators if operator.work]
 
     @cached_property
+    def _terms(self) -> dict[TensorClass, _Term]:
+        return {tensor: _Term(term) for tensor, term in self.tensor_costs.items()}
+
+    @cached_property
     def proposals(self) -> list[Proposal]:
         """The proposals of expansion moves: orders for all operators at once."""
         return proposals(self.operators, self.tensor_costs)
@@ -86,17 +91,37 @@ class Region:
 
     def cost(self, assignment: Assignment, tensors: Iterable[TensorClass] | None = None) -> Cost:
         """Return the cost of an assignment; that on some tensors only, if they are given."""
-        terms: Iterable[TensorCost] = self.tensor_costs.values()
-        if tensors is not None:
-            unique = dict.fromkeys(tensors)
-            terms = [self.tensor_costs[each] for each in unique if each in self.tensor_costs]
-        moved = total(
-            term.cost(_produced(term, assignment), _consumed(term, assignment)) for term in terms
-        )
+        terms = self._terms
+        unique = terms if tensors is None else dict.fromkeys(tensors)
+        moved = total([terms[each].cost(assignment) for each in unique if each in terms])
         unmet = sum(operator.wanted != assignment[operator] for operator in self.wanted)
         penalty = unmet * PREFERENCE_PENALTY
         work = sum([each.work.get(assignment[each], 0) for each in self.working])
         return Cost(moved.nbytes + penalty, moved.transposes, moved.time + work + penalty)
+
+
+class _Term:
+    """A cost term, and what it is for the choices that a search asked for.
+
+    A search asks for the same few again and again.
+    """
+
+    __slots__ = ("_choices", "_costs", "_term")
+
+    def __init__(self, term: TensorCost) -> None:
+        self._term = term
+        self._choices = itemgetter(*dict.fromkeys(operator for operator, _ in term.free_ports))
+        self._costs: dict[object, Cost] = {}
+
+    def cost(self, assignment: Assignment) -> Cost:
+        """Return the cost of the tensor in an assignment."""
+        choices = self._choices(assignment)
+        known = self._costs.get(choices)
+        if known is None:
+            term = self._term
+            known = term.cost(_produced(term, assignment), _consumed(term, assignment))
+            self._costs[choices] = known
+        return known
 
 
 def _produced(term: TensorCost, assignment: Assignment) -> Permutation:
@@ -158,6 +183,7 @@ def _drop_dead_readers(
 
 
 # --- Pruning: remove choices that no optimal assignment needs, before the search (persistency) ----
+
 
 def prune_choices(
     operators: Iterable[Operator], tensor_costs: Mapping[TensorClass, TensorCost]

@@ -34,13 +34,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from tiered.analysis.layout.cost import Cost, TensorCost
 from tiered.analysis.layout.equivalence import Operator, TensorClass
 from tiered.analysis.layout.expansion_cut import ExpansionCut, Proposal, Weight
 from tiered.analysis.layout.kernel_times import TRANSPOSE_START
+from tiered.analysis.layout.memory import Solutions
 from tiered.analysis.layout.region import PREFERENCE_PENALTY, Assignment, Region
 
 ENUMERATED: Final = 64
@@ -63,9 +64,6 @@ _SHARES: Final = (4, 1)
 
 _BYTE_BOUND: Final = 1 << 90
 """More than the bytes and times of a region, so that what is compared first outweighs them."""
-
-Solutions = dict[Hashable, tuple[int, ...]]
-"""The assignments of solved regions by cache key: models repeat their layers."""
 
 Objective = Callable[[Cost], int]
 
@@ -174,16 +172,26 @@ def _search(
     if len(region.operators) > LARGE_REGION:
         starts = [min(starts, key=lambda start: objective(region.cost(start)))]
     moves_left = max(2, WORK // len(region.operators))
-    best = present
+    best, least = present, objective(region.cost(present))
+    # Searches from several starts come to the same assignments.
+    known: dict[tuple[object, ...], dict[Operator, int] | None] = {}
     for start in starts:
         assignment, rejected, tried = start, 0, 0
         while rejected < len(proposals) and moves_left:
             moves_left -= 1
-            better = _expand(region, assignment, proposals[tried % len(proposals)], objective)
+            at = tried % len(proposals)
+            move = (at, *assignment.values())
+            if move not in known:
+                known[move] = _expand(region, assignment, proposals[at], objective)
+            better = known[move]
             tried += 1
             rejected = rejected + 1 if better is None else 0
             assignment = assignment if better is None else better
-        best = min(best, assignment, key=lambda each: objective(region.cost(each)))
+        cost = objective(region.cost(assignment))
+        if cost < least:
+            best, least = assignment, cost
+        if not moves_left:
+            break
     return best
 
 
