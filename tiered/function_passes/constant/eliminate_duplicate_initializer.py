@@ -3,28 +3,42 @@
 from collections import ChainMap, Counter, defaultdict
 from collections.abc import Hashable, Iterator, Mapping, MutableMapping
 
-from tiered import Graph, PassContext, Tensor, Value, function_pass
+from tiered import Graph, PassContext, Size, Skip, Tensor, Value, function_pass, size_in_bytes
+from tiered.rewriter.idioms.equal_tensors import EqualTensors
 
 Constant = tuple[Value, Tensor]
 Kept = MutableMapping[Hashable, Value]
 
 
 @function_pass(opt_level=1, conflicts=("format_parameter",))
-def eliminate_duplicate_initializer(graph: Graph, ctx: PassContext) -> None:
+def eliminate_duplicate_initializer(
+    graph: Graph, ctx: PassContext, *, max_read: Size = Size("16GB")
+) -> None:
     """Keep the first of equal initializers, in this graph or an outer one.
 
-    Dtype, dims and bytes must agree: -0.0 is not 0.0, and NaN equals itself. Contents are read
-    whole only if dtype, dims and the first elements agree.
+    Dtype, dims and bytes must agree: -0.0 is not 0.0, and NaN equals itself. Tensors that start
+    alike are compared at places spread over them, then in blocks that grow, until they differ.
+
+    Args:
+        max_read: the most bytes of files that are read to compare tensors, in bytes or as a share
+            of the model; those that would need more stay apart, and a remark says how many.
     """
     if graph.owner is not None:
         return
-    groups: defaultdict[Hashable, list[Constant]] = defaultdict(list)
-    for value, tensor in _constants(graph):
-        groups[tensor.dtype, tensor.shape].append((value, tensor))
-    alike: dict[int, Tensor] = {}
-    for group in groups.values():
-        if len(group) > 1:
-            alike.update(_alike(group))
+    groups = _starting_alike(graph)
+    if not groups:
+        return
+    comparison = EqualTensors(size_in_bytes(max_read, graph.model.nbytes))
+    alike: dict[int, Hashable] = {}
+    for group in groups:
+        keys = comparison.keys([tensor for _, tensor in group])
+        counts = Counter(keys)
+        found = zip(group, keys, strict=True)
+        alike.update({value.id: key for (value, _), key in found if counts[key] > 1})
+    if left := comparison.uncompared:
+        nbytes = sum(tensor.nbytes for tensor in left)
+        text = "{} constants that start alike, {} bytes, were not compared to the end: max_read={}"
+        ctx.remark(Skip(text, len(left), nbytes, max_read))
     if alike:
         _merge(graph, alike, {})
 
@@ -38,26 +52,29 @@ def _constants(graph: Graph) -> Iterator[Constant]:
             yield from _constants(body)
 
 
-def _alike(group: list[Constant]) -> Iterator[tuple[int, Tensor]]:
-    """Yield the constants of one dtype and shape that start with the same elements as another."""
-    outlines = [tensor.outline() for _, tensor in group]
-    counts = Counter(outlines)
-    for (value, tensor), outline in zip(group, outlines, strict=True):
-        if counts[outline] > 1:
-            yield value.id, tensor
+def _starting_alike(graph: Graph) -> list[list[Constant]]:
+    """Return the constants of one dtype and shape that start with the same elements as another."""
+    groups: defaultdict[Hashable, list[Constant]] = defaultdict(list)
+    for value, tensor in _constants(graph):
+        groups[tensor.dtype, tensor.shape].append((value, tensor))
+    outlines: defaultdict[Hashable, list[Constant]] = defaultdict(list)
+    for key, group in groups.items():
+        for value, tensor in group if len(group) > 1 else ():
+            outlines[key, tensor.outline()].append((value, tensor))
+    return [group for group in outlines.values() if len(group) > 1]
 
 
-def _merge(graph: Graph, alike: Mapping[int, Tensor], kept: Kept) -> None:
+def _merge(graph: Graph, alike: Mapping[int, Hashable], kept: Kept) -> None:
     candidates = [value for value in graph.initializers if value.id in alike]
     # A constant that must stay replaces the others.
     staying = {value.id for value in candidates if value.is_graph_output or value.pins}
     for value in candidates:
         if value.id in staying:
-            kept.setdefault(alike[value.id].key(), value)
+            kept.setdefault(alike[value.id], value)
     for value in candidates:
         if value.id in staying:
             continue
-        first = kept.setdefault(alike[value.id].key(), value)
+        first = kept.setdefault(alike[value.id], value)
         if first is not value:
             with graph.rewrite("two initializers with the same bits => one", value):
                 graph.replace_uses(value, first)

@@ -72,7 +72,7 @@ INDEX: Final[dict[str, Indexed]] = {
 
     "eliminate_deadend": Indexed("function_passes/identity", PassInfo(name='eliminate_deadend', kind='function', acts_on=('*',), law='A node without users  =>  nothing'), None),
 
-    "eliminate_duplicate_initializer": Indexed("function_passes/constant", PassInfo(name='eliminate_duplicate_initializer', opt_level=1, kind='function', conflicts=('format_parameter',), law='Two initializers with the same bits  =>  one'), None),
+    "eliminate_duplicate_initializer": Indexed("function_passes/constant", PassInfo(name='eliminate_duplicate_initializer', opt_level=1, kind='function', conflicts=('format_parameter',), law='Two initializers with the same bits  =>  one', options=(Option('max_read', Size, '16GB', 'the most bytes of files that are read to compare tensors, in bytes or as a share of the model; those that would need more stay apart, and a remark says how many.'),)), None),
 
     "eliminate_idempotent": Indexed("function_passes/arithmetic", PassInfo(name='eliminate_idempotent', opt_level=2, kind='rewrite', acts_on=('Abs', 'BitwiseNot', 'Ceil', 'Floor', 'Neg', 'Not', 'Relu', 'Round', 'Sign',), law='f(f(x))  =>  f(x) for Abs, Relu, Sign and any two roundings;  x for Neg, Not, BitwiseNot'), ('Abs', 'BitwiseNot', 'Ceil', 'Floor', 'Neg', 'Not', 'Relu', 'Round', 'Sign')),
 
