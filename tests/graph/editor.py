@@ -159,8 +159,9 @@ class Editor:
             self.add, self.remove, self.set_input, self.set_attribute, self.replace_uses,
             self.add_constant, self.remove_constant, self.set_constant, self.rename_value,
             self.rename_node, self.prune, self.drop_outputs, self.add_detached_output,
-            self.exchange_outputs, self.set_inputs, self.order_outputs, self.order_inputs,
-            self.add_input, self.remove_input, self.add_output, self.remove_output, self.move_node,
+            self.exchange_outputs, self.set_inputs, self.order_outputs, self.replace_outputs,
+            self.order_inputs, self.add_input, self.remove_input, self.add_output,
+            self.remove_output, self.move_node,
             self.move_constant, self.set_type, self.set_metadata, self.set_ir_version,
             self.dissolve, self.copy_nodes, self.add_with_body, self.set_opset, self.add_function,
             self.remove_function, self.declare, self.forget_types, self.splice_in,
@@ -351,6 +352,9 @@ class Editor:
 
     def order_outputs(self, graph: Graph) -> None:
         graph.order_outputs(graph.outputs[::-1])
+
+    def replace_outputs(self, graph: Graph) -> None:
+        graph.replace_outputs([*dict.fromkeys(graph.outputs)][::-1])
 
     # --- model ------------------------------------------------------------------------------------
 

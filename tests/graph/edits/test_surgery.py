@@ -167,6 +167,15 @@ def test_inputs_and_outputs_come_go_and_change_places(graph: Graph) -> None:
     assert [dim.dim_value for dim in proto.graph.output[1].type.tensor_type.shape.dim] == [2, 3]
 
 
+def test_outputs_are_replaced_in_one_edit(graph: Graph) -> None:
+    declared = dict(zip(graph.outputs, graph.output_infos, strict=True))
+    kept, length = graph.values["z"], len(graph.model.journal)
+    graph.replace_outputs([graph.values["a"], kept])
+    assert [value.name for value in graph.outputs] == ["a", "z"]
+    assert graph.output_infos[1] is declared[kept]
+    assert len(graph.model.journal) == length + 1
+
+
 def test_an_initializer_becomes_a_default_and_a_constant_again(graph: Graph) -> None:
     weight = graph.values["w"]
     graph.mark_input(weight)

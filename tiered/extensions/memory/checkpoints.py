@@ -101,12 +101,13 @@ class _Checkpoints:
             if any(self._outer(user.node) not in self.place for user in value.users)
         ]
         room = _SMALL * sum(map(self.planner.nbytes, found))
+        smallest: set[Value] = set()
         for value in sorted(found, key=self.planner.nbytes):
             room -= self.planner.nbytes(value)
             if room < 0:
                 break
-            found.remove(value)
-        return found
+            smallest.add(value)
+        return [value for value in found if value not in smallest]
 
     def _tensors(self) -> Iterator[Value]:
         """Yield the results of the forward pass that may be computed again."""

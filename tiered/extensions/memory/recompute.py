@@ -142,13 +142,14 @@ class _Recomputation:
 
     def _passing(self, at: _Place) -> list[Value]:
         """Return the tensors made before the peak and next read after it, largest first."""
+        read_there = set(at.node_at_peak.inputs)
         found = [
             value
             for node in at.order[: at.at]
             if not node.is_op("Constant")
             for value in node.outputs
             if value is not None
-            and value not in at.node_at_peak.inputs
+            and value not in read_there
             and at.is_read_later(value)
             and self.planner.nbytes(value)
         ]

@@ -371,6 +371,7 @@ class Graph:
     set_graph_outputs = edit_interface.set_graph_outputs
     add_output = edit_interface.add_output
     remove_output = edit_interface.remove_output
+    replace_outputs = edit_interface.replace_outputs
     order_outputs = edit_interface.order_outputs
     exchange_output = edit_interface.exchange_output
     set_declarations = edit_interface.set_declarations

@@ -180,6 +180,22 @@ def remove_output(graph: Graph, value: Value) -> None:
     graph.set_graph_outputs(*shown.without(value, f"output of graph {graph.name!r}"))
 
 
+def replace_outputs(graph: Graph, values: Sequence[Value]) -> None:
+    """Make some values the outputs, in this order; the declarations of those that were some stay.
+
+    One edit, so that its time does not grow with the square of their number.
+
+    Raises:
+        ModelError: a value is not visible in the graph, or its dtype is unknown.
+    """
+    infos: list[onnx.ValueInfoProto] = []
+    if not graph.is_function:
+        # Of a value that is returned twice the first declaration stays.
+        stated = dict(zip(reversed(graph._outputs), reversed(graph._output_infos), strict=True))
+        infos = [stated[each] if each in stated else _declared(graph, each) for each in values]
+    graph.set_graph_outputs(values, infos)
+
+
 def order_outputs(graph: Graph, order: Sequence[Value]) -> None:
     """Reorder the graph outputs.
 

@@ -7,7 +7,6 @@ from tiered.rewriter.idioms.tensors import (
     cut_at,
     drop_unused,
     needed_nodes,
-    set_outputs,
     take_name,
     tensor_named,
     values_read,
@@ -98,12 +97,13 @@ def _is_done(graph: Graph, first: list[Value], last: list[Value]) -> bool:
 
 def _cut(model: Model, first: list[Value], last: list[Value]) -> None:
     graph = model.main
-    kept = [value for value in dict.fromkeys(graph.outputs) if value not in first]
-    set_outputs(graph, kept)
+    starting = set(first)
+    kept = [value for value in dict.fromkeys(graph.outputs) if value not in starting]
+    graph.replace_outputs(kept)
     starts = [value if value.producer is None else cut_at(graph, value) for value in first]
     # The elements of a shape that is an input now are no longer known.
     model.forget_types()
-    set_outputs(graph, last)
+    graph.replace_outputs(last)
     drop_unused(graph, keep=starts)
     for start, value in zip(starts, first, strict=True):
         take_name(graph, start, value.name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
@@ -69,7 +70,7 @@ def _connected(first: Model, second: Model, connect: Connections | None) -> Pair
         for target in ((targets,) if isinstance(targets, str) else targets)
     ]  # fmt: skip
     targets = [target.name for _, target in pairs]
-    twice = next((name for name in targets if targets.count(name) > 1), None)
+    twice = next((name for name, count in Counter(targets).items() if count > 1), None)
     if twice is not None:
         raise UsageError(f"input {twice!r} of the second model is connected twice")
     for source, target in pairs:

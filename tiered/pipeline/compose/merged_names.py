@@ -42,21 +42,24 @@ def rename_tensors(first: Model, second: Model, joints: Joints, prefix: str) -> 
 def _join_targets(second: Model, joints: Joints) -> None:
     """Let inputs that are the same output of the first model be one input."""
     known: dict[Value, Value] = {}
-    for source, target in [*joints.connected]:
+    kept = []
+    for source, target in joints.connected:
         first = known.setdefault(source, target)
-        if first is not target:
+        if first is target:
+            kept.append((source, target))
+        else:
             second.main.replace_uses(target, first)
             second.main.remove_input(target)
-            joints.connected.remove((source, target))
+    joints.connected[:] = kept
 
 
 def _equal_weights(first: Model, second: Model) -> set[Value]:
     """Return the weights of the second model that the first one has, under the same names."""
     own = {value.name: value for value in first.main.initializers if not value.is_graph_input}
-    found = set()
+    found, outputs = set(), set(second.main.outputs)
     for value in second.main.initializers:
         other = own.get(value.name)
-        if other is None or value.is_graph_input or value in second.main.outputs:
+        if other is None or value.is_graph_input or value in outputs:
             continue
         assert value.default is not None
         assert other.default is not None
@@ -104,7 +107,7 @@ def _final_names(
 
 def _is_inner(model: Model, name: str) -> bool:
     value = model.main.values[name]
-    return not value.is_graph_input and value not in model.main.outputs
+    return not value.is_graph_input and not value.output_of
 
 
 def _names(model: Model) -> set[str]:

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from tiered.graph import Model, Value
-from tiered.rewriter.idioms.tensors import set_outputs
 from tiered.support.errors import ModelError
 
 KEY: Final = "tiered.split"
@@ -107,7 +106,7 @@ def finish(model: Model, mark: SplitMark | None, *, keep: bool) -> None:
         graph = model.main
         graph.order_inputs(_ordered(graph.inputs, mark.inputs))
         outputs = _ordered(graph.outputs, mark.outputs)
-        set_outputs(graph, [each for each in outputs if keep or each.name in mark.outputs])
+        graph.replace_outputs([each for each in outputs if keep or each.name in mark.outputs])
 
 
 def _ordered(values: Sequence[Value], names: Sequence[str]) -> list[Value]:

@@ -154,23 +154,6 @@ def make_room(model: Model, name: str, fresh: Callable[[str], str]) -> list[str]
     return made
 
 
-def set_outputs(graph: Graph, values: Sequence[Value]) -> None:
-    """Make some values the outputs of a graph, in this order; declarations of old ones stay."""
-    for value in values:
-        graph.add_output(value)
-    for value in dict.fromkeys(graph.outputs):
-        while value not in values and value in graph.outputs:
-            graph.remove_output(value)
-    _drop_repeated(graph)
-    graph.order_outputs(values)
-
-
-def _drop_repeated(graph: Graph) -> None:
-    kept = dict(zip(reversed(graph.outputs), reversed(graph.output_infos), strict=True))
-    if len(kept) < len(graph.outputs):
-        graph.set_graph_outputs([*kept], [*kept.values()])
-
-
 def drop_unused(graph: Graph, keep: Collection[Value] = ()) -> None:
     """Remove nodes, inputs and initializers that no output needs.
 
