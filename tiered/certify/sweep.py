@@ -23,12 +23,16 @@ from tiered.certify.terms import Array
 from tiered.certify.values import Unproved
 from tiered.certify.watch import border_of
 from tiered.graph import Model
+from tiered.graph.queries.equal_tensors import EqualTensors
 from tiered.verify.extract import Part, calls
 from tiered.verify.live_extract import part_of
 
 DEPTHS: Final = (0, 2, 6, 16)
 """How many nodes before a value are part of its region even if they are common."""
 MOST_NODES: Final = 300
+MOST_READ: Final = 16 << 30
+"""The bytes of weights that are read to find equal ones; what is not compared counts as different,
+so that less may be proved."""
 RESULT: Final = "result"
 
 
@@ -103,8 +107,7 @@ class Sweep:
         shared = self._opsets[0].keys() & self._opsets[1].keys()
         if any(self._opsets[0][domain] != self._opsets[1][domain] for domain in shared):
             raise Unproved("the models import other opsets")
-        for index in (0, 1):
-            self._start(index)
+        self._start()
         for at in first.in_order(first.nodes):
             self._visit(0, at)
         self._named = {number: name for name, number in self._classes[0].items()}
@@ -117,12 +120,22 @@ class Sweep:
 
     # --- classes -------------------------------------------------------------------------------
 
-    def _start(self, index: int) -> None:
-        part, classes = self._parts[index], self._classes[index]
-        for name in part.weights:
-            if name not in part.inputs:
-                classes[name] = self._number(("constant", stored(part, name).key()))
-        classes.update((name, self._number(("input", name))) for name in part.inputs)
+    def _start(self) -> None:
+        """Give the constants and inputs of both models their classes.
+
+        Of weights in files only what tells them apart is read, and nothing of those that both have.
+        """
+        named = [
+            (classes, name, stored(part, name))
+            for part, classes in zip(self._parts, self._classes, strict=True)
+            for name in part.weights
+            if name not in part.inputs
+        ]
+        keys = EqualTensors(MOST_READ).keys_of_all([tensor for *_, tensor in named])
+        for (classes, name, _), key in zip(named, keys, strict=True):
+            classes[name] = self._number(("constant", key))
+        for part, classes in zip(self._parts, self._classes, strict=True):
+            classes.update((name, self._number(("input", name))) for name in part.inputs)
 
     def _number(self, key: Hashable) -> int:
         return self._numbers.setdefault(key, len(self._numbers))

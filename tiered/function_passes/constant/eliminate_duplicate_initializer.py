@@ -4,7 +4,7 @@ from collections import ChainMap, Counter, defaultdict
 from collections.abc import Hashable, Iterator, Mapping, MutableMapping
 
 from tiered import Graph, PassContext, Size, Skip, Tensor, Value, function_pass, size_in_bytes
-from tiered.rewriter.idioms.equal_tensors import EqualTensors
+from tiered.graph.queries.equal_tensors import EqualTensors
 
 Constant = tuple[Value, Tensor]
 Kept = MutableMapping[Hashable, Value]

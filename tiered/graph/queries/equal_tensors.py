@@ -11,8 +11,8 @@ from typing import Final
 
 import numpy as np
 
-from tiered.graph import Tensor
 from tiered.graph.core.dtypes import bits_of
+from tiered.graph.core.tensor import Tensor
 from tiered.support.errors import ModelError
 
 _PROBES: Final = 16
@@ -42,6 +42,17 @@ class EqualTensors:
         self._left = most
         self.uncompared: list[Tensor] = []
 
+    def keys_of_all(self, tensors: Sequence[Tensor]) -> list[Hashable]:
+        """Return a key for each of some tensors of any types, as `keys`."""
+        groups: dict[Hashable, list[int]] = {}
+        for at, tensor in enumerate(tensors):
+            kind = tensor.dtype, tensor.shape, tensor.is_sparse
+            groups.setdefault(kind, []).append(at)
+        found: dict[int, Hashable] = {}
+        for group in groups.values():
+            found.update(zip(group, self.keys([tensors[at] for at in group]), strict=True))
+        return [found[at] for at in range(len(tensors))]
+
     def keys(self, tensors: Sequence[Tensor]) -> list[Hashable]:
         """Return a key for each tensor of one dtype and shape; those of equal bits are equal.
 
@@ -51,13 +62,17 @@ class EqualTensors:
         first = tensors[0]
         if first.is_sparse or bits_of(first.dtype) < 8 or first.nbytes <= _SMALL:
             return [tensor.key() for tensor in tensors]
-        keys: list[Hashable] = [None] * len(tensors)
-        for members in self._classes(tensors, first.nbytes):
+        # The same bytes of the same file are read once, or not at all.
+        places = [
+            tensor.external_span() if tensor.is_on_disk else at for at, tensor in enumerate(tensors)
+        ]
+        apart = dict(zip(reversed(places), reversed(tensors), strict=True))
+        keys: dict[Hashable, Hashable] = {}
+        names = [*apart]
+        for members in self._classes([*apart.values()], first.nbytes):
             # A new object is equal to nothing else.
-            key = object()
-            for at in members:
-                keys[at] = key
-        return keys
+            keys.update(dict.fromkeys([names[at] for at in members], object()))
+        return [keys[place] for place in places]
 
     def _classes(self, tensors: Sequence[Tensor], nbytes: int) -> Iterator[list[int]]:
         """Yield the places of the tensors of each class."""

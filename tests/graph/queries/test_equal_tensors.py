@@ -8,8 +8,8 @@ import onnx
 import pytest
 
 from tiered import Model, PassContext, Tensor, get_pass
-from tiered.rewriter.idioms import equal_tensors
-from tiered.rewriter.idioms.equal_tensors import EqualTensors
+from tiered.graph.queries import equal_tensors
+from tiered.graph.queries.equal_tensors import EqualTensors
 from tiered.testing import parse
 
 BYTES = 1 << 19
@@ -66,6 +66,13 @@ def test_what_differs_somewhere_is_not_read_to_the_end(tmp_path: Path, read: lis
     ends = [bytes(BYTES - 1) + bytes([at]) for at in range(8)]
     assert len(set(EqualTensors(1 << 40).keys(of_files(tmp_path, ends)))) == 8
     assert sum(read) < 8 * BYTES / 8
+
+
+def test_one_place_of_a_file_is_not_read(tmp_path: Path, read: list[int]) -> None:
+    tensor, other = of_files(tmp_path, [bytes(BYTES), bytes(BYTES - 8)])
+    keys = EqualTensors(1 << 40).keys_of_all([tensor, Tensor(tensor.proto, folder=str(tmp_path)), other])
+    assert keys[0] == keys[1] != keys[2]
+    assert not read
 
 
 def test_no_more_is_read_than_allowed(tmp_path: Path, read: list[int]) -> None:
