@@ -157,6 +157,10 @@ bench-pages: $(VENV)/.installed-test  ## Measure what the page of a run takes on
 bench-memory: $(VENV)/.installed-test  ## Compare the planned peak with what onnxruntime allocates on MODELS=DIR
 	@$(BIN)/python -m benchmarks.memory --models $(MODELS) $(BENCH_ARGS)
 
+.PHONY: bench-heavy
+bench-heavy: $(VENV)/.installed-test  ## Measure a model of 147 GB whose weights need not be read (sparse files)
+	@$(BIN)/python -m benchmarks.heavy $(BENCH_ARGS)
+
 .PHONY: bench-large
 bench-large: $(VENV)/.installed-bench  ## Measure models of 4.4 GB and of 200 layers (BENCH_ARGS='--shape deep')
 	@$(BIN)/python -m benchmarks.large $(BENCH_ARGS)

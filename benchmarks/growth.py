@@ -2,9 +2,10 @@
 
 The model is a stack of equal blocks as an exporter writes them: attention-like products, a Reshape
 whose sizes are computed by nodes, Constants, and something to fold. `--shape regions` has blocks
-with Transposes instead, for layouts; `--shape wide` has one value that most nodes read. Without
-`--shape`, stacks and wide models are measured. Processor time of `optimize`, ModelProto to
-ModelProto; the fastest run counts. The memory is the growth of the peak of the process, so that
+with Transposes instead, for layouts; `--shape wide` has one value that most nodes read, `outputs`
+as many outputs as nodes, `concatenated` one Concat of all. Without `--shape`, stacks and wide models
+are measured. Processor time of `optimize`, ModelProto to ModelProto, or of what `--of` names; the
+fastest run counts. The memory is the growth of the peak of the process, so that
 sizes must rise. `--check` makes a growth of the time per node by more than `LIMIT` an error.
 """
 
@@ -21,7 +22,9 @@ from onnx import helper, numpy_helper
 
 import tiered
 from benchmarks.regions import blocks
-from benchmarks.wide import wide
+from benchmarks.wide import concatenated, outputs, wide
+from tiered import Model, get_pass
+from tiered.extensions.memory import memory_plan
 
 SIZES = {"stacked": (1_000, 10_000, 50_000), "wide": (4_000, 16_000)}
 OTHER_SIZES = SIZES["stacked"]
@@ -75,21 +78,40 @@ def _block(source: str, name: str) -> Iterator[onnx.NodeProto]:
     yield from (half, double, scale, scaled, soft, total)
 
 
+def cut(model: onnx.ModelProto) -> None:
+    """Cut a model behind its first node."""
+    whole = Model.from_proto(model)
+    first = model.graph.node[0].output[0]
+    get_pass("extract", inputs=[first], outputs=[info.name for info in model.graph.output]).apply(
+        whole
+    )
+
+
+RUNS: dict[str, Callable[[onnx.ModelProto], object]] = {
+    "memory": lambda model: memory_plan(Model.from_proto(model)),
+    "recompute": lambda model: get_pass("recompute").apply(Model.from_proto(model)),
+    "schedule": lambda model: get_pass("schedule").apply(Model.from_proto(model)),
+    "cut": cut,
+}
+"""What can be measured instead of `optimize`."""
+
 SHAPES: dict[str, Callable[[int], onnx.ModelProto]] = {
     "stacked": stacked,
     "regions": blocks,
     "wide": wide,
+    "outputs": outputs,
+    "concatenated": concatenated,
 }
 _PEAK_UNIT = 1 if sys.platform == "darwin" else 1024  # of ru_maxrss: bytes on macOS, else KiB
 
 
-def measured(shape: str, nodes: int, runs: int, level: int) -> tuple[float, float]:
+def measured(shape: str, nodes: int, runs: int, level: int, of: str = "") -> tuple[float, float]:
     """Return the processor time of the fastest run and the memory, by node of the model."""
     model = SHAPES[shape](nodes)
     taken, before = [], _peak()
     for _ in range(runs):
         start = time.process_time()
-        tiered.optimize(model, opt_level=level)
+        RUNS[of](model) if of else tiered.optimize(model, opt_level=level)
         taken.append(time.process_time() - start)
     count = len(model.graph.node)
     return min(taken) / count, (_peak() - before) / count
@@ -100,18 +122,22 @@ def _peak() -> int:
 
 
 def main(
-    sizes: Sequence[int] = OTHER_SIZES, runs: int = 3, level: int = 3, shape: str = "stacked"
+    sizes: Sequence[int] = OTHER_SIZES,
+    runs: int = 3,
+    level: int = 3,
+    shape: str = "stacked",
+    of: str = "",
 ) -> float:
     """Print the time and memory per node at each size; return the largest time over the least."""
-    measured(shape, 200, 1, level)  # loads code and fills caches
+    measured(shape, 200, 1, level, of)  # loads code and fills caches
     found = []
     for size in sizes:
-        seconds, memory = measured(shape, size, runs, level)
+        seconds, memory = measured(shape, size, runs, level, of)
         found.append(seconds)
         shown = f"{seconds * 1e6:7.1f} µs and {memory:6,.0f} bytes a node"
         print(f"{size:>9,} nodes: {shown}", flush=True)
     growth = max(found) / min(found)
-    print(f"{shape}, largest over smallest: {growth:.2f} (limit {LIMIT})")
+    print(f"{shape} {of or 'optimize'}, largest over smallest: {growth:.2f} (limit {LIMIT})")
     return growth
 
 
@@ -120,11 +146,12 @@ if __name__ == "__main__":
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--level", type=int, default=3)
     parser.add_argument("--shape", choices=SHAPES)
+    parser.add_argument("--of", choices=RUNS, default="")
     parser.add_argument("--sizes", type=int, nargs="+")
     parser.add_argument("--check", action="store_true")
     given = parser.parse_args()
     growths = [
-        main(given.sizes or SIZES.get(shape, OTHER_SIZES), given.runs, given.level, shape)
+        main(given.sizes or SIZES.get(shape, OTHER_SIZES), given.runs, given.level, shape, given.of)
         for shape in ([given.shape] if given.shape else SIZES)
     ]
     if max(growths) > LIMIT and given.check:

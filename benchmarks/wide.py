@@ -36,6 +36,38 @@ def wide(nodes: int) -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
+def outputs(nodes: int) -> onnx.ModelProto:
+    """Return a model in which so many nodes read one value, and each makes an output."""
+    made, tensors = _products(nodes)
+    return _model(made, [node.output[0] for node in made[1:]], tensors)
+
+
+def concatenated(nodes: int) -> onnx.ModelProto:
+    """Return a model in which one Concat has so many operands, all made of one value."""
+    made, tensors = _products(nodes)
+    made.append(helper.make_node("Concat", [n.output[0] for n in made[1:]], ["y"], "y", axis=0))
+    return _model(made, ["y"], tensors)
+
+
+def _products(count: int) -> tuple[list[onnx.NodeProto], list[onnx.TensorProto]]:
+    made = [helper.make_node("Tanh", ["x"], ["v"], "v")]
+    tensors = []
+    for at in range(count):
+        factor = np.full(_SIZE, 1 + at / 7, np.float32)
+        tensors.append(numpy_helper.from_array(factor, f"factor_{at}"))
+        made.append(helper.make_node("Mul", ["v", f"factor_{at}"], [f"m{at}"], f"m{at}"))
+    return made, tensors
+
+
+def _model(
+    made: list[onnx.NodeProto], names: list[str], tensors: list[onnx.TensorProto]
+) -> onnx.ModelProto:
+    infos = [helper.make_tensor_value_info(name, 1, None) for name in names]
+    x = helper.make_tensor_value_info("x", 1, ["batch", _SIZE])
+    graph = helper.make_graph(made, "wide", [x], infos, tensors)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
 def _branch(
     name: str, weights: dict[str, np.ndarray[Any, Any]], at: int
 ) -> Iterator[onnx.NodeProto]:
