@@ -3,10 +3,10 @@
 The model is a stack of equal blocks as an exporter writes them: attention-like products, a Reshape
 whose sizes are computed by nodes, Constants, and something to fold. `--shape regions` has blocks
 with Transposes instead, for layouts; `--shape wide` has one value that most nodes read, `outputs`
-as many outputs as nodes, `concatenated` one Concat of all. Without `--shape`, stacks and wide models
-are measured. Processor time of `optimize`, ModelProto to ModelProto, or of what `--of` names; the
-fastest run counts. The memory is the growth of the peak of the process, so that
-sizes must rise. `--check` makes a growth of the time per node by more than `LIMIT` an error.
+as many outputs as nodes, `concatenated` one Concat of all. Without `--shape`, stacks and wide
+models are measured. Processor time of `optimize`, ModelProto to ModelProto, or of what `--of`
+names; the fastest run counts. The memory is the growth of the peak of the process, so that sizes
+must rise. `--check` makes a growth of the time per node by more than `LIMIT` an error.
 """
 
 import argparse
