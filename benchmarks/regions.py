@@ -2,7 +2,7 @@
 
 The model is a stack of blocks as exporters write them, with heads that are split and merged by
 Reshape and Transpose, and what other passes fuse in several rounds. Processor time of `optimize`,
-with `convert_layout` and without; the fastest run counts.
+with `convert_layout` and without; the fastest run counts. `--model FILE` measures another model.
 """
 
 import argparse
@@ -53,20 +53,21 @@ def seconds(model: onnx.ModelProto, runs: int, disabled: Sequence[str] = ()) -> 
     return min(taken)
 
 
-def main(nodes: int, runs: int) -> tuple[float, float]:
+def main(nodes: int, runs: int, file: str = "") -> tuple[float, float]:
     """Print the time with layouts and without; return both."""
-    model = blocks(nodes)
+    model = onnx.load(file) if file else blocks(nodes)
     seconds(blocks(100), 1)  # loads code and fills caches
     whole, rest = seconds(model, runs), seconds(model, runs, ["convert_layout"])
     count = sum(node.op_type == "Transpose" for node in model.graph.node)
     print(f"{len(model.graph.node):,} nodes, {count} Transposes")
-    print(f"{whole * 1e3:.0f} ms; without convert_layout {rest * 1e3:.0f} ms")
+    print(f"{whole * 1e3:.0f} ms; without convert_layout {rest * 1e3:.0f} ms ({rest / whole:.2f})")
     return whole, rest
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--nodes", type=int, default=1_500)
+    parser.add_argument("--model", default="")
     parser.add_argument("--runs", type=int, default=5)
     given = parser.parse_args()
-    main(given.nodes, given.runs)
+    main(given.nodes, given.runs, given.model)

@@ -37,8 +37,14 @@ def eliminate_duplicate_initializer(
         alike.update({value.id: key for (value, _), key in found if counts[key] > 1})
     if left := comparison.uncompared:
         nbytes = sum(tensor.nbytes for tensor in left)
-        text = "{} constants that start alike, {} bytes, were not compared to the end: max_read={}"
-        ctx.remark(Skip(text, len(left), nbytes, max_read))
+        ctx.remark(
+            Skip(
+                "{} constants that start alike, {} bytes, were not compared to the end: max_read={}",
+                len(left),
+                nbytes,
+                max_read,
+            )
+        )
     if alike:
         _merge(graph, alike, {})
 
