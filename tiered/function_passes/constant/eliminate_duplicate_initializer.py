@@ -3,7 +3,7 @@
 from collections import ChainMap, Counter, defaultdict
 from collections.abc import Hashable, Iterator, Mapping, MutableMapping
 
-from tiered import Graph, PassContext, Size, Skip, Tensor, Value, function_pass, size_in_bytes
+from tiered import Graph, PassContext, Size, Tensor, Value, function_pass, size_in_bytes
 from tiered.graph.queries.equal_tensors import EqualTensors
 
 Constant = tuple[Value, Tensor]
@@ -38,12 +38,8 @@ def eliminate_duplicate_initializer(
     if left := comparison.uncompared:
         nbytes = sum(tensor.nbytes for tensor in left)
         ctx.remark(
-            Skip(
-                "{} constants that start alike, {} bytes, were not compared to the end: max_read={}",
-                len(left),
-                nbytes,
-                max_read,
-            )
+            f"{len(left)} constants that start alike, {nbytes} bytes, were not compared to the end:"
+            f" max_read={max_read}"
         )
     if alike:
         _merge(graph, alike, {})
