@@ -1,6 +1,7 @@
 """`tiered diff A B`: tables, JSON, a page, and the exit code."""
 
 import json
+import tempfile
 import webbrowser
 from pathlib import Path
 
@@ -64,6 +65,7 @@ def test_a_page_has_the_places(cli: Cli, small: Path, other: Path, tmp_path: Pat
 def test_view_opens_the_page_of_two(
     cli: Cli, small: Path, other: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(small.parent))  # nothing is left behind
     opened: list[str] = []
     monkeypatch.setattr(webbrowser, "open", opened.append)
     ended = cli("view", small, other)
