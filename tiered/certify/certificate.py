@@ -51,13 +51,13 @@ def write_certificate(
     """
     write_text(path, json.dumps(certificate(findings, before, after), indent=1) + "\n")
     arrays = {
-        f"{each.number}/{name}": np.asarray(array)
+        f"{each.number}/{name}": _plain(np.asarray(array))
         for each in findings.rewrites
         for name, array in each.inputs.items()
     }
     if arrays:
         with whole_file(f"{path.removesuffix('.json')}.npz") as file:
-            np.savez(file, allow_pickle=True, **arrays)
+            np.savez(file, **arrays)
 
 
 def certificate(
@@ -106,6 +106,11 @@ def _rewrite(found: Certified, seen: dict[Hashable, int]) -> dict[str, Any]:
         "inputs": {name: shown(np.asarray(array)) for name, array in found.inputs.items()},
         "region": None if found.problem is None else _region(found.number, found.problem, seen),
     }
+
+
+def _plain(array: Array) -> Array:
+    """Return an array that a file can hold without pickled objects: strings as such."""
+    return array.astype(str) if array.dtype == np.object_ else array
 
 
 def shown(array: Array) -> dict[str, Any]:
