@@ -50,7 +50,7 @@ def write_certificate(
         ModelError: the file cannot be written.
     """
     write_text(path, json.dumps(certificate(findings, before, after), indent=1) + "\n")
-    arrays = {
+    arrays: dict[str, Any] = {
         f"{each.number}/{name}": _plain(np.asarray(array))
         for each in findings.rewrites
         for name, array in each.inputs.items()
