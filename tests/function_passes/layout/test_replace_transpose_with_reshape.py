@@ -39,7 +39,9 @@ def test_one_dim_may_have_no_size() -> None:
         ("(float[1,0,3] x) => (float[0,1,3] y) { y = Transpose<perm=[1,0,2]>(x) }",
          "a 0 in shape copies a dim of x"),
         ("(float[2,3] x) => (float[2] y) { y = Transpose<perm=[2,0,1]>(x) }",
-         "perm does not have the rank of x"),
+         "perm is no permutation of the axes of x"),
+        ("(float[2,3,4] x) => (float[?,?,?] y) { y = Transpose<perm=[0,0,5]>(x) }",
+         "perm is no permutation of the axes of x"),
     ],
 )  # fmt: skip
 def test_others_stay(text: str, because: str) -> None:

@@ -14,8 +14,8 @@ def replace_transpose_with_reshape(
         return Skip("the shape of x is not known")
     shape = x.shape
     perm = tuple(perm) if perm else tuple(reversed(range(len(shape))))
-    if len(perm) != len(shape):
-        return Skip("perm does not have the rank of x")
+    if sorted(perm) != [*range(len(shape))]:
+        return Skip("perm is no permutation of the axes of x")
     wide = [axis for axis in perm if shape[axis] != 1]
     if wide != sorted(wide):
         return Skip("it changes the order of elements")
