@@ -71,3 +71,11 @@ def test_the_report_names_each_level(capsys: pytest.CaptureFixture[str]) -> None
     out = capsys.readouterr().out
     assert "-O2 matrix" in out
     assert "-O2 all" in out
+
+
+def test_operators_are_changed_only_where_they_read_as_many_values() -> None:
+    meaning = enumerated(BASES[0], "reals", 0, most=1).meaning
+    (x, *_) = BASES[0].leaves(meaning.table)
+    (one,) = meaning.applied("Max", [x], ())
+    (two,) = meaning.applied("Max", [one, x], ())
+    assert not [each for each in reach(two, one, 0, "reals") if each.startswith("Max")]

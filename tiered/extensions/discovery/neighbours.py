@@ -12,6 +12,7 @@ from tiered.certify.values import Unproved
 from tiered.extensions.discovery.expressions import BORDER, Array, Expr, Table, outputs_of
 from tiered.extensions.discovery.judging import Judge
 from tiered.extensions.discovery.meaning import DomainName, Meaning
+from tiered.graph.queries.op_traits import ELEMENTWISE
 
 _OTHER_FUNCTIONS: Final = ("Abs", "Exp", "Ceil")
 _OTHER_PAIRS: Final = ("Mul", "Sub", "Max")
@@ -71,7 +72,9 @@ def _changes(source: Expr, target: Expr) -> Iterator[Change]:
     for each in source.nodes().values():
         is_on_both = any(node.op == each.op for node in target.nodes().values())
         others = _OTHER_FUNCTIONS if len(each.operands) == 1 else _OTHER_PAIRS
-        if is_on_both and not each.attributes and len(each.operands) < 3:
+        alike = [node for side in (source, target) for node in side.nodes().values()]
+        counts = {len(node.operands) for node in alike if node.op == each.op}
+        if is_on_both and each.op in ELEMENTWISE and counts in ({1}, {2}) and not each.attributes:
             for name in others:
                 if name != each.op:
                     yield Change(f"{each.op}: {name}", {each.op: name}, {}, {})
