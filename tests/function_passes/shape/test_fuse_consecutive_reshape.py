@@ -136,3 +136,12 @@ def test_a_cast_that_others_read_is_not_moved() -> None:
         " { h = Unsqueeze(x, a)  c = Cast<to=1>(h)  y = Reshape(c, t) }",
         because=None,
     )
+
+
+def test_a_cast_of_a_narrow_float_keeps_its_place() -> None:
+    assert_unchanged(
+        PASS,
+        "(float8e4m3fn[1,6] x) => (float[1,6,1] y) <int64[1] a = {1}, int64[3] t = {1,6,1}>"
+        " { h = Unsqueeze(x, a)  c = Cast<to=1>(h)  y = Reshape(c, t) }",
+        because="runtimes may not reshape the dtype before the Cast",
+    )

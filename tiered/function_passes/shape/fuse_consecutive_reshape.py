@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tiered import Graph, Node, Skip, Value, op, rewrite, var
+from tiered import DataType, Graph, Node, Skip, Value, op, rewrite, var
 from tiered.rewriter.idioms.reshaping import moved_target
 
 _inner = (
@@ -39,6 +39,8 @@ def fuse_consecutive_reshape(
     A 0 in it copies a dim of the intermediate tensor, not of x. It stays if x has the same dim;
     otherwise the size replaces it, or the one -1 that a shape may have.
     """
+    if cast is not None and (x.dtype is None or DataType(x.dtype).numpy.isbuiltin != 1):
+        return Skip("runtimes may not reshape the dtype before the Cast")
     made = _reshaped(graph, x, shape, inner, allowzero)
     if cast is None or isinstance(made, Skip):
         return made
