@@ -36,15 +36,6 @@ OnRewrite = Callable[[Match, Sequence[Entry]], None]
 _REWRITES_PER_NODE: Final = 16
 """More rewrites than this for each node of the model mean that the rule does not terminate."""
 
-
-_WITHOUT_IDENTITY: Final = frozenset(
-    {
-        DataType.FLOAT4E2M1, DataType.FLOAT6E2M3, DataType.FLOAT6E3M2,
-        DataType.INT2, DataType.INT4, DataType.UINT2, DataType.UINT4,
-    }
-)  # fmt: skip
-"""The dtypes for which onnxruntime has no Identity."""
-
 _NOT_CHOSEN: Final = Skip("not among the rewrites that are tried")
 
 
@@ -269,6 +260,10 @@ def _successors(rule: Rule, match: Match, result: Any) -> list[tuple[Node, Value
     return [(root, tuple(values)) for root, values in found.items()]
 
 
+def _has_identity(dtype: int | None) -> bool:
+    return dtype is None or DataType(dtype).has_identity
+
+
 def why_not_replaceable(node: Node, values: Values) -> Skip | None:
     """Return why values cannot replace the outputs of a node."""
     if node.is_pinned:
@@ -280,6 +275,6 @@ def why_not_replaceable(node: Node, values: Values) -> Skip | None:
         if can_stand and not is_hidden(after, before.name):
             continue
         # An Identity would get the output's name: it exists already, or no runtime has one.
-        if node.op_type == "Identity" or before.dtype in _WITHOUT_IDENTITY:
+        if node.op_type == "Identity" or not _has_identity(before.dtype):
             return Skip("a graph output needs a node of its own")
     return None

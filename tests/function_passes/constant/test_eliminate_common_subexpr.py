@@ -1,7 +1,7 @@
 import pytest
 from onnx import TensorAnnotation
 
-from tiered import get_pass
+from tiered import get_pass, optimize
 from tiered.testing import assert_rewrites, assert_unchanged, parse
 
 PASS = "eliminate_common_subexpr"
@@ -144,6 +144,14 @@ def test_an_identity_that_bears_the_name_of_an_output_is_cheap_enough() -> None:
         "(float[2] x) => (float y, float z)"
         " { y = Constant<value_float=1.0>() z = Constant<value_float=1.0>() }",
     )
+
+
+@pytest.mark.parametrize("dtype", ["uint4", "int4", "float4e2m1"])
+def test_outputs_of_dtypes_without_an_identity_stay(dtype: str) -> None:
+    text = f"({dtype}[2,3] x) => ({dtype}[3,2] y, {dtype}[3,2] z)"
+    body = "{ y = Transpose<perm=[1,0]>(x) z = Transpose<perm=[1,0]>(x) }"
+    model = parse(f'<ir_version: 11, opset_import: ["" : 23]> g {text} {body}')
+    assert [node.op_type for node in optimize(model, opt_level=3).graph.node] == ["Transpose"] * 2
 
 
 def test_a_body_uses_values_of_outer_graphs() -> None:

@@ -21,7 +21,7 @@ from tiered.analysis.layout.permutation import Permutation
 from tiered.analysis.layout.reach import Reach, open_graphs, transposes
 from tiered.analysis.layout.region import Assignment, Region, regions
 from tiered.analysis.layout.sizes import LayoutSizes
-from tiered.graph import Model, Node, Value
+from tiered.graph import DataType, Model, Node, Value
 from tiered.graph.opset.adapter import NoEquivalentForm
 from tiered.rewriter import Skip
 
@@ -182,6 +182,9 @@ def _merge_views(tensor: TensorClass) -> None:
         kept, node = first[order], view.producer
         if kept is view or node is None or not view.owner.sees(kept):
             continue
+        dtype = view.dtype
+        if view.is_graph_output and dtype is not None and not DataType(dtype).has_identity:
+            continue  # no runtime runs the Identity that would take its place
         graph = view.owner
         with graph.rewrite(ONE_VIEW, node):
             graph.replace(node, [kept])

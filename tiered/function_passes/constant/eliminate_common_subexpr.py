@@ -82,8 +82,11 @@ def _may_be_shared(node: Node) -> bool:
         return False
     if any(_is_apart(inner) for body in node.bodies for inner in body.walk()):
         return False
+    outputs = [value for value in node.outputs if value is not None and value.is_graph_output]
+    if not all(value.dtype is None or DataType(value.dtype).has_identity for value in outputs):
+        return False  # no runtime runs the Identity that would take its place
     is_cheap = node.op_type in _CHEAP and not node.domain
-    return not (is_cheap and node.output.is_graph_output)
+    return not (is_cheap and outputs)
 
 
 def _is_apart(inner: Node) -> bool:

@@ -93,6 +93,11 @@ class DataType(IntEnum):
         return self in (self.FLOAT, self.FLOAT16, self.DOUBLE, self.BFLOAT16)
 
     @property
+    def has_identity(self) -> bool:
+        """Return whether onnxruntime has an Identity of it: not of less than 8 bits."""
+        return self.bits == 0 or self.bits >= 8
+
+    @property
     def is_native(self) -> bool:
         """Return whether numpy itself has this dtype, of elements of a fixed size."""
         return self.numpy.isbuiltin == 1 and self.bits > 0
