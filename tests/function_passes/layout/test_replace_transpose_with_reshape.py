@@ -46,3 +46,11 @@ def test_one_dim_may_have_no_size() -> None:
 )  # fmt: skip
 def test_others_stay(text: str, because: str) -> None:
     assert_unchanged(PASS, text, because=because)
+
+
+def test_elements_smaller_than_a_byte_keep_their_transpose() -> None:
+    assert_unchanged(
+        PASS,
+        "(int4[1,3] x) => (int4[3,1] y) { y = Transpose(x) }",
+        because="onnxruntime reshapes no elements smaller than a byte",
+    )

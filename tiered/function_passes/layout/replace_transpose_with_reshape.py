@@ -1,8 +1,12 @@
 """Transpose(x)  =>  Reshape(x, shape), if all dims that change their order are 1"""
 
+from typing import Final
+
 import numpy as np
 
-from tiered import Graph, Skip, Value, op, rewrite, var
+from tiered import DataType, Graph, Skip, Value, op, rewrite, var
+
+_BYTE: Final = 8
 
 
 @rewrite(op.Transpose(var.x, perm=var.perm), opt_level=2, required=("infer_shapes",))
@@ -12,6 +16,8 @@ def replace_transpose_with_reshape(
     """View the elements in another shape: they stay in their order, so none is moved."""
     if x.shape is None:
         return Skip("the shape of x is not known")
+    if x.dtype is not None and 0 < DataType(x.dtype).bits < _BYTE:
+        return Skip("onnxruntime reshapes no elements smaller than a byte")
     shape = x.shape
     perm = tuple(perm) if perm else tuple(reversed(range(len(shape))))
     if sorted(perm) != [*range(len(shape))]:
