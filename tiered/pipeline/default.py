@@ -347,6 +347,10 @@ def default_pipeline() -> Sequential:
             "replace_erf_with_erfv2",
             "replace_sigmoid_with_hardsigmoid",
             "replace_where_mask",
+            # Parked: polynomials, many times slower than the kernels of onnxruntime.
+            "fast_softmax",
+            "fast_exp",
+            "fast_tanh",
             # Operators in the layout of the backend become functions, unknown to other passes.
             "alter_op_layout",
         ),

@@ -48,6 +48,8 @@ CASES = {
     "explicit_global_pool": Case(
         "(float[1,2,3,3] x) => (float[1,2,1,1] y) { y = GlobalAveragePool(x) }", {}, {}
     ),
+    "fast_exp": Case(f"{VECTOR} {{ y = Exp(x) }}", {}, {}),
+    "fast_tanh": Case(f"{VECTOR} {{ y = Tanh(x) }}", {}, {}),
     "replace_mean_with_add": Case(f"{ROWS} {{ y = Mean(x, x, x) }}", {}, {}),
     "lower_conv": Case(
         "(float[1,1,5,5] x) => (float[1,1,5,5] y) <float[1,1,3,3] w = {1,2,3,4,5,6,7,8,9}> "
