@@ -142,6 +142,13 @@ CASES = {
         f"{VECTOR} <float c = {{3}}> {{ y = Div(x, c) }}", {}, {}
     ),
     "replace_erf_with_erfv2": Case(f"{VECTOR} {{ y = Erf(x) }}", {}, {}),
+    "replace_interleaved_rotary": Case(
+        "(float[1,1,2,4] x) => (float[1,1,2,4] y) <float[1,2,2] c = {0.5,0.8,0.5,0.8}, "
+        "float[1,2,2] s = {0.8,0.6,0.8,0.6}> { y = RotaryEmbedding<interleaved=1>(x, c, s) }",
+        {},
+        {},
+        opset=23,
+    ),
     "replace_matmul_with_gemm": Case(
         f"{ROWS} <float[3,3] w = {{1,2,3,4,5,6,7,8,9}}> {{ y = MatMul(x, w) }}", {}, {}
     ),
