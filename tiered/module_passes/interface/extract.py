@@ -39,7 +39,8 @@ def extract(
         return Unable("no tensors are given")
     graph = model.main
     first = [_tensor(model, name) for name in dict.fromkeys(inputs)]
-    last = [_tensor(model, name, graph.outputs) for name in dict.fromkeys(outputs)]
+    shown = set(graph.outputs)
+    last = [_tensor(model, name, shown) for name in dict.fromkeys(outputs)]
     last = last or _dependent(graph, first)
     _check(first, last)
     if _is_done(graph, first, last):
@@ -86,12 +87,12 @@ def _check(first: list[Value], last: list[Value]) -> None:
 def _is_done(graph: Graph, first: list[Value], last: list[Value]) -> bool:
     """Return whether a graph has these inputs and outputs, and nothing that they do not need."""
     nodes = needed_nodes(last)
-    used = {value for node in nodes for value in values_read(node)}
+    used = {*last, *(value for node in nodes for value in values_read(node))}
     return (
         list(graph.outputs) == last
         and list(graph.inputs[: len(first)]) == first
         and len(nodes) == len(graph.nodes)
-        and all(value in used or value in last for value in graph.inputs)
+        and all(value in used for value in graph.inputs)
     )
 
 
