@@ -12,6 +12,7 @@ from tiered.testing import parse
     [
         ("h = Cast <to = 10> (x) a = Exp(h) b = Cast <to = 1> (a) y = Mul(b, x)", {"b", "y"}),
         ("h = Cast <to = 10> (x) a = Cast <to = 1> (h) y = Add(a, a)", {"a", "y"}),
+        ("h = Cast <to = 10> (x) a = Exp(h) y = Cast <to = 1> (a)", {"y"}),
         ("y = Exp(x)", set()),
         ("v = Cast <to = 1> (w) y = MatMul(x, v)", set()),
         ("h = Cast <to = 10> (i) a = Cast <to = 1> (h) y = Mul(x, a)", set()),

@@ -22,7 +22,8 @@ def narrow_floats(model: ModelState) -> dict[str, DataType]:
     Args:
         model: the model; values of unknown type do not count.
     """
-    if len({dtype for graph in model.graphs() for dtype in _rounded_inside(graph)}) < 2:
+    outputs = (value for graph in model.graphs() for node in graph.nodes for value in node.outputs)
+    if len({_float_of(value) for value in outputs} - {None}) < 2:
         return {}
     data, least = set(model.main.inputs), dict[Value, DataType]()
     for node in model.main.topological_order():
