@@ -26,9 +26,9 @@ from onnx import ModelProto
 from docs.site.examples import rewrites_of
 from tests.certify.prove import instances, rules
 from tests.mutants import ROOT, Mutant, mutants_of
-from tiered import Model, Pass, PassContext
+from tiered import Model, Pass, PassContext, get_pass
 from tiered.certify import Certify
-from tiered.passes import PassInfo, get_pass
+from tiered.passes import PassInfo
 from tiered.runtime import make_inputs
 from tiered.runtime.compare.outputs import compare
 from tiered.runtime.session import Session

@@ -21,7 +21,7 @@ def numbers(count: int = 4_000) -> Array:
 def ran(text: str, *inputs: Array) -> Array:
     session = Session(parse(text))
     (made,) = session.run(dict(zip("xz", inputs, strict=False))).values()
-    return made
+    return np.asarray(made)
 
 
 def same(one: Array, other: Array) -> bool:
@@ -53,7 +53,7 @@ def test_an_absent_bound_is_the_furthest_finite_number() -> None:
 def test_no_zeros_meet(op: str) -> None:
     x = numbers()
     text = "(float[N] x, float[] z) => (float[N] y) {{ y = {}({}) }}"
-    for bound in (np.float32(2), np.float32(-2)):
+    for bound in (np.array(2, np.float32), np.array(-2, np.float32)):
         one, other = (ran(text.format(op, order), x, bound) for order in ("x, z", "z, x"))
         assert same(one, other)
         chosen = np.maximum(x, bound) if op == "Max" else np.minimum(x, bound)

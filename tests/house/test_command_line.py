@@ -30,16 +30,17 @@ def test_no_other_parser_is_imported() -> None:
         for path in PACKAGE.rglob("*.py")
         if "compat" not in path.parts
         for node in ast.walk(parse(path))
+        if isinstance(node, ast.Import | ast.ImportFrom)
         for name in _imported(node)
         if name.partition(".")[0] in PARSERS
     ]
     assert found == []
 
 
-def _imported(node: ast.AST) -> list[str]:
+def _imported(node: ast.Import | ast.ImportFrom) -> list[str]:
     if isinstance(node, ast.ImportFrom):
         return [node.module or ""]
-    return [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+    return [alias.name for alias in node.names]
 
 
 def test_words_are_split_into_flags_and_values_in_one_room() -> None:
@@ -49,18 +50,19 @@ def test_words_are_split_into_flags_and_values_in_one_room() -> None:
         for path in CLI.rglob("*.py")
         if path.parent.name != "line"
         for node in ast.walk(parse(path))
-        if _asks_for_dashes(node)
+        if isinstance(node, ast.expr) and _asks_for_dashes(node)
     ]
     assert found == []
 
 
-def _asks_for_dashes(node: ast.AST) -> bool:
+def _asks_for_dashes(node: ast.expr) -> bool:
     if isinstance(node, ast.Compare):
         constants = [each for each in node.comparators if isinstance(each, ast.Constant)]
         is_slice = isinstance(node.left, ast.Subscript)
         return is_slice and any(each.value in ("-", "--") for each in constants)
-    is_call = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
-    if not is_call or node.func.attr not in ("startswith", "removeprefix"):
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    if node.func.attr not in ("startswith", "removeprefix"):
         return False
     return any(isinstance(arg, ast.Constant) and arg.value in ("-", "--") for arg in node.args)
 
