@@ -9,6 +9,7 @@ from tiered import (
     Model,
     PassContext,
     Skip,
+    UsageError,
     Value,
     get_pass,
     op,
@@ -359,3 +360,12 @@ def test_operators_that_are_named_stay() -> None:
         backend=COMPARES,
         leave=["GreaterOrEqual"],
     )
+
+
+@pytest.mark.parametrize("backend", [None, COMPARES])
+def test_an_operator_to_leave_that_does_not_exist_is_an_error(backend: Backend | None) -> None:
+    model = parse("(float[2] x) => (float[2] y) { y = Exp(x) }")
+    with pytest.raises(UsageError, match="there is no operator 'Sofmax'; did you mean 'Softmax'"):
+        optimize(model, passes=[get_pass("legalize", leave=["Sofmax"])], backend=backend)
+    known = get_pass("legalize", leave=["Softmax", "com.microsoft::Gelu"])
+    optimize(model, passes=[known], backend=backend)

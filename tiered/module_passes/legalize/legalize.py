@@ -35,7 +35,7 @@ def legalize(
     In this order: the operator that the target's own `[substitute]` table names; registered
     legalizations, which are rules declared with `legalizes=`; the function body that ONNX defines
     the operator by. New nodes that the target refuses are legalized in turn. Without a backend
-    there is nothing to do.
+    there is nothing to do but to check the arguments.
 
     Args:
         numerics: the loosest class of a legalization; with `reassociating` the pass runs from
@@ -52,7 +52,13 @@ def legalize(
         legalize_nodes(
             model, ctx.backend, ctx.skip, numerics=Numerics(numerics), maps=maps, leave=leave
         )
-    elif maps != ("default",):  # few runs name others, and check them
+        return
+    # Few runs name others, or operators, and check them.
+    if maps != ("default",):
         from tiered.analysis.legalization.sources import check_maps
 
         check_maps(maps)
+    for name in leave:
+        from tiered.targets.standard import check_operator
+
+        check_operator(name, ())
