@@ -39,6 +39,7 @@ from tiered.compat.ppq import (
     TypeExpr,
     Variable,
     create_default_quant_config,
+    format_graph,
 )
 from tiered.support.errors import ModelError
 
@@ -696,3 +697,62 @@ def test_resizes_of_opset_10_have_their_operands() -> None:
     plain = graph()
     GraphFormatter(plain).format_resize()
     assert ops(model_of(plain)) == ["Relu", "Add", "Neg", "Abs"]
+
+
+# --- inserting by variables and by operations, formatting -----------------------------------------
+
+
+@pytest.mark.parametrize("name", ["a", "x", "w", "y"])
+def test_an_operation_is_inserted_on_a_variable(name: str) -> None:
+    on = graph()
+    is_made = on.variables[name].source_op is not None
+    readers = [each.name for each in on.variables[name].dest_ops]
+    new = on.create_operation("Sin", "new")
+    on.insert_op_on_var(new, name)
+    model_of(on).check_view()
+    assert on.variables[name] in (new.outputs if is_made else new.inputs)
+    read, written = new.inputs[0], new.outputs[0]
+    assert read is not None
+    assert written is not None
+    assert [each.name for each in written.dest_ops] == readers
+    assert [each.name for each in read.dest_ops] == ["new"]
+    assert list(on.outputs) == ["y"]
+
+
+def test_what_cannot_be_inserted_on_a_variable() -> None:
+    on = graph()
+    with pytest.raises(ModelError, match="no variable 'nowhere'"):
+        on.insert_op_on_var(on.create_operation("Sin"), "nowhere")
+    for name in ("a", "x"):
+        with pytest.raises(ModelError, match=r"without inputs and outputs|has operands already"):
+            on.insert_op_on_var(next(iter(on.operations.values())), name)
+
+
+def test_an_input_that_is_an_output_keeps_its_name() -> None:
+    on = graph("g (float[2] x) => (float[2] x, float[2] y) { y = Relu(x) }")
+    with pytest.raises(ModelError, match="'x' is an input and an output: only one keeps the name"):
+        on.insert_op_on_var(on.create_operation("Sin"), "x")
+
+
+def test_an_operation_is_inserted_between_two() -> None:
+    on = graph("""g (float[2] x) => (float[2] y, float[2] z) {
+        [top] a = Relu(x)  [left] y = Neg(a)  [right] z = Abs(a) }""")
+    new = on.create_operation("Sin", "new")
+    on.insert_op_between_ops(new, on.operations["top"], on.operations["left"])
+    model_of(on).check_view()
+    assert [up.name for up in on.get_upstream_operations(on.operations["left"])] == ["new"]
+    assert [up.name for up in on.get_upstream_operations(on.operations["right"])] == ["top"]
+    with pytest.raises(ModelError, match="'right' reads 0 variables of 'left', not one"):
+        on.insert_op_between_ops(
+            on.create_operation("Sin"), on.operations["left"], on.operations["right"]
+        )
+
+
+def test_a_graph_is_formatted_as_after_loading() -> None:
+    on = graph("""g (float[1,1,3,3] x) => (float[1,1,3,3] y, float[1,1,3,3] z)
+        <float[1] s = {2}, float[1] b = {1}, float[1] m = {0}, float[1] v = {1}> {
+        w = Constant<value = float[1,1,1,1] {3}>()  dead = Sin(x)
+        i = Identity(x)  c = Conv(i, w)  y = BatchNormalization(c, s, b, m, v)
+        d = Relu(x)  z = BatchNormalization(d, s, b, m, v) }""")
+    assert format_graph(on) is on
+    assert sorted(ops(model_of(on))) == ["Conv", "Conv", "Relu"]

@@ -31,7 +31,13 @@ from tiered.compat import (
     ppq,
     tvm,
 )
-from tiered.compat.ppq.formatting import GraphDecomposer, GraphFormatter, GraphMerger, GraphReplacer
+from tiered.compat.ppq.formatting import (
+    GraphDecomposer,
+    GraphFormatter,
+    GraphMerger,
+    GraphReplacer,
+    format_graph,
+)
 from tiered.graph.queries.op_traits import RANDOM
 from tiered.passes import Pass
 from tiered.support.errors import RuntimeFailure
@@ -66,7 +72,9 @@ def all_passes() -> Iterator[Entry]:
             worst = max((tiered.get_pass(name).info.numerics for name in names), key=_looseness)
             yield f"ppq.{facade.__name__}.{method}", _of_ppq(facade, method), worst
     yield "ppq.GraphFormatter.format_resize", _of_ppq(GraphFormatter, "format_resize"), None
+    yield "ppq.format_graph", _formatted, None
     yield "ppq.relinked", _relinked, Numerics.EXACT
+    yield "ppq.inserted", _inserted, Numerics.EXACT
     yield from _of_executorch()
     for group in ("cleanup", "constant-folding", "eliminate", "streamline", "verify"):
         group_passes = tiered.Sequential(onnx_passes.collect([group]))
@@ -132,6 +140,32 @@ def _of_class(kind: Callable[[], executorch.PassBase]) -> Run:
         return made
 
     return run
+
+
+def _formatted(model: onnx.ModelProto) -> onnx.ModelProto:
+    view = Model.from_proto(model)
+    format_graph(ppq.BaseGraph(view.main))
+    view.check_view()
+    return view.to_proto()
+
+
+def _inserted(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Insert an Identity on each variable that has readers, and between operations."""
+    view = Model.from_proto(model)
+    graph = ppq.BaseGraph(view.main)
+    both = graph.inputs.keys() & graph.outputs.keys()
+    for name in [name for name, each in graph.variables.items() if each.dest_ops]:
+        if name in both:
+            continue
+        graph.insert_op_on_var(graph.create_operation("Identity"), name)
+    for lower in graph.topological_sort():
+        for upper in graph.get_upstream_operations(lower):
+            shared = [each for each in upper.outputs if each is not None and each in lower.inputs]
+            if len(shared) == 1 and lower.inputs.count(shared[0]) == 1:
+                new = graph.create_operation("Identity")
+                graph.insert_op_between_ops(new, upper, lower)
+    view.check_view()
+    return view.to_proto()
 
 
 def _relinked(model: onnx.ModelProto) -> onnx.ModelProto:

@@ -29,6 +29,7 @@ from tiered.compat.ppq.formatting import (
     GraphMerge as GraphMerge,
     GraphMerger as GraphMerger,
     GraphReplacer as GraphReplacer,
+    format_graph as format_graph,
 )
 from tiered.compat.ppq.graph import BaseGraph as BaseGraph
 from tiered.compat.ppq.opsets import Opset as Opset, OpSocket as OpSocket

@@ -163,3 +163,23 @@ class GraphReplacer(_Facade):
         if replace_to._value.graph is not graph.graph:
             graph.append_variable(replace_to)
         graph.graph.replace_uses(graph.variables[var_name]._value, replace_to._value)
+
+
+def format_graph(graph: BaseGraph) -> BaseGraph:
+    """Return the graph after the passes that PPQ runs on a file that it loads.
+
+    Constants are parameters; a parameter of several operations is one for each; biases and batch
+    norms are fused, other batch norms are convolutions; identities and what no output needs go.
+    The view reads casts, slices and pads in their newest form already.
+    """
+    formatter, merger = GraphFormatter(graph), GraphMerger(graph)
+    formatter.format_constant_input()
+    formatter.format_parameter()
+    merger.fuse_bias_add()
+    merger.fuse_bn()
+    GraphReplacer(graph).replace_batchnorm_to_conv()
+    formatter.format_clip()
+    formatter.format_resize()
+    formatter.remove_identity()
+    formatter.delete_isolated()
+    return graph

@@ -127,6 +127,63 @@ class BaseGraph:
     def insert_op_after(self, A: Operation, B: Operation, output_idx: int = 0) -> None:
         self.graph.insert_after(A._node, B._node, output_idx)
 
+    def insert_op_on_var(self, inserting_op: Operation, var: str) -> None:
+        """Insert an operation without operands between a variable and all that use it.
+
+        As an output of the graph the variable keeps its name, and the operation computes it.
+
+        Args:
+            inserting_op: it, in the graph.
+            var: the name of the variable.
+
+        Raises:
+            ModelError: there is no such variable, nothing uses it, it is an input and an output of
+                the graph, or the operation has operands.
+        """
+        new, value = inserting_op._node, self._named(var)._value
+        self._check(inserting_op)
+        if value.producer is not None:
+            self.graph.insert_after(new, value.producer, value.index)
+            return
+        if not value.is_used:
+            raise ModelError(f"nothing uses variable {var!r}, so no operation is inserted")
+        if value.is_graph_output and value in self.graph.inputs:
+            raise ModelError(f"variable {var!r} is an input and an output: only one keeps the name")
+        if new.inputs or new.outputs:
+            raise ModelError(f"operation {inserting_op.name!r} has operands already")
+        with self.graph.model.transaction():
+            result = surgery.new_value(self.graph, f"{new.label}_output")
+            self.graph.set_outputs(new, [result])
+            self.graph.replace_uses(value, result)
+            self.graph.set_inputs(new, [value])
+
+    def insert_op_between_ops(
+        self, inserting_op: Operation, up_op: Operation, down_op: Operation
+    ) -> None:
+        """Insert an operation without operands between two, which have one variable in common.
+
+        Other operations that read the variable keep reading it.
+
+        Raises:
+            ModelError: the second reads no variable of the first, or several, or one twice; or the
+                operation has operands.
+        """
+        for operation in (inserting_op, up_op, down_op):
+            self._check(operation)
+        upper, lower = up_op._node, down_op._node
+        read = enumerate(lower.inputs)
+        links = [at for at, value in read if value is not None and value.producer is upper]
+        if len(links) != 1:
+            found = f"reads {len(links)} variables of {up_op.name!r}, not one"
+            raise ModelError(f"operation {down_op.name!r} {found}")
+        self.graph.insert_before(inserting_op._node, lower, links[0])
+
+    def _named(self, name: str) -> Variable:
+        """Return a variable, or raise if there is none of that name."""
+        if name not in self.variables:
+            raise ModelError(f"graph {self.graph.name!r} has no variable {name!r}")
+        return self.variables[name]
+
     def create_link_with_op(
         self, A: Operation | None, B: Operation | None, variable: Variable | None = None
     ) -> None:
