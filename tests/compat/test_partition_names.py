@@ -26,6 +26,38 @@ def test_the_partitioner_of_executorch() -> None:
     assert [node.op_type for node in graph.topological_order()] == ["fused_0", "Sin", "Mul"]
 
 
+def test_partitions_of_listed_nodes() -> None:
+    of = Model.from_proto(parse(TEXT))
+    first, second, third, last = of.main.topological_order()
+    generate = executorch.generate_partitions_from_list_of_nodes
+    found = generate(of, [[first], [second]])
+    assert [set(partition.nodes) for partition in found] == [{first, second}]
+
+    class Mul(executorch.OperatorSupportBase):
+        def is_node_supported(self, submodules: object, node: object) -> bool:
+            return getattr(node, "target", "") == "Mul"
+
+    found = generate(of.main, [[first]], op_support=Mul())
+    assert [set(partition.nodes) for partition in found] == [{first}, {last}]
+    graph_module = executorch.GraphModule.of(of)
+    nodes = [node for node in graph_module.graph.nodes if node.target == "Sin"]
+    (only,) = generate(graph_module.graph, pattern_list=[nodes])
+    assert list(only.nodes) == [third]
+    assert generate(of, []) == []
+
+
+def test_what_lists_no_nodes_is_an_error() -> None:
+    generate = executorch.generate_partitions_from_list_of_nodes
+    of, other = (Model.from_proto(parse(TEXT)) for _ in range(2))
+    with pytest.raises(UsageError, match="needs a pattern_list, or an op_support, or both"):
+        generate(of)
+    with pytest.raises(UsageError, match="one support, not one for each target"):
+        generate(of, op_support={"cpu": executorch.create_op_support(lambda graph, node: True)})
+    for wrong in ("Neg", other.main.nodes[0]):
+        with pytest.raises(UsageError, match="is no operator of graph"):
+            generate(of, [[wrong]])  # type: ignore[list-item]  # a name is what people write
+
+
 def test_the_flow_of_tvm() -> None:
     table = [("onnxruntime_cpu.neg_add", "(x, z) => (y) { n = Neg(x)  y = Add(n, z) }")]
     flow = tvm.transform.Sequential(

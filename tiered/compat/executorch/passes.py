@@ -34,6 +34,7 @@ from tiered.extensions.partition import (
     OperatorSupport,
     Partition,
     SourcePartition,
+    any_chain,
     create_op_support,
     get_source_partitions as _source_partitions,
 )
@@ -52,6 +53,7 @@ from tiered.rewriter import (
 )
 from tiered.rewriter.subgraphs.pattern_text import PatternLike
 from tiered.rewriter.subgraphs.replace_pattern import MatchFilter
+from tiered.support.errors import UsageError
 
 InternalMatch = SubgraphMatch
 ReplacedPatterns = ReplacedPattern
@@ -156,6 +158,47 @@ class CapabilityBasedPartitioner(_Partitioner):
     def fuse_partition(self, partitions: Iterable[Partition]) -> Any:
         """Replace each partition by a call of a new local function, and return the graph."""
         return self.fuse_partitions(partitions)
+
+
+def generate_partitions_from_list_of_nodes(
+    graph_module: AnyGraph,
+    pattern_list: Iterable[Iterable[Node | FxNode]] | None = None,
+    op_support: Supports | None = None,
+) -> list[Partition]:
+    """Return the partitions of nodes that are listed, or that a support takes.
+
+    Args:
+        graph_module: a graph or a model, which has the nodes.
+        pattern_list: lists of nodes; a partition may have those of several.
+        op_support: which other nodes the target takes.
+
+    Raises:
+        UsageError: neither is given, the support is one for each target, or what is listed is no
+            node of the graph.
+    """
+    if pattern_list is None and op_support is None:
+        raise UsageError(
+            "generate_partitions_from_list_of_nodes needs a pattern_list, or an op_support, or both"
+        )
+    view = _view(graph_module)
+    graph = view.main if isinstance(view, Model) else view
+    listed = {_listed(graph, node) for nodes in pattern_list or () for node in nodes}
+    supports = [create_op_support(lambda graph, node: node in listed)]
+    if op_support is not None:
+        taken = _of_tiered(op_support)
+        if isinstance(taken, Mapping):
+            raise UsageError("op_support is one support, not one for each target")
+        supports.append(taken)
+    partitioner = _Partitioner(graph, any_chain(*supports), allows_single_node_partition=True)
+    return partitioner.propose_partitions()
+
+
+def _listed(graph: Graph, node: object) -> Node:
+    """Return a node of a list, or raise if the graph does not have it."""
+    found = node.subject if isinstance(node, FxNode) else node
+    if not isinstance(found, Node) or found.graph is not graph:
+        raise UsageError(f"{node!r} is no operator of graph {graph.name!r}")
+    return found
 
 
 class PassResult(NamedTuple):
