@@ -504,3 +504,20 @@ def test_a_taken_name_names_both_classes() -> None:
     drop_names()
     with pytest.raises(UsageError, match=r"DropNames and .*DropNames"):
         drop_names()
+
+
+def test_names_of_newer_versions() -> None:
+    empty = "(float[0] e, float[2] x, float[3] z) => (float[5] y) { y = Concat<axis=0>(x, e, z) }"
+    (node,) = poprt.get_pass("remove_empty_concat_inputs")(parse(empty)).graph.node
+    assert list(node.input) == ["x", "z"]
+    head = "(float[4,32] x) => (float[4,2] a, float[4,2] b, float[4,2] c) <int64[2] s = {32,2}"
+    weights = "u = ConstantOfShape(s) v = ConstantOfShape(s) w = ConstantOfShape(s)"
+    products = f"{head}> {{ {weights} a = MatMul(x, u) b = MatMul(x, v) c = MatMul(x, w) }}"
+    sums = f"""{head}, float[2] k = {{1,2}}> {{ {weights} p = MatMul(x, u) a = Add(p, k)
+        q = MatMul(x, v) b = Add(q, k) r = MatMul(x, w) c = Add(r, k) }}"""
+    for name, text, product in (
+        ("merge_matmul", products, "MatMul"), ("merge_matmul_add", sums, "Gemm")
+    ):  # fmt: skip
+        source = tiered.optimize(parse(text), passes="fold_constant,fuse_gemm")
+        assert ops(source) == [product] * 3
+        assert ops(poprt.get_pass(name)(source)) == [product, "Split"]
