@@ -365,6 +365,9 @@ def default_pipeline() -> Sequential:
         # Bodies of operators have constants on the left.
         "canonicalize_ops",
 
+        # Parked: for targets that do not look for the axes themselves.
+        "fill_squeeze_axes",
+
         # Parked: the rules that `legalize` applies to single nodes, for all of their nodes.
         "insert_attention_mask",
         "matmul_rotary_embedding",

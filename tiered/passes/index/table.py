@@ -156,6 +156,8 @@ INDEX: Final[dict[str, Indexed]] = {
 
     "fast_tanh": Indexed("function_passes/activation", PassInfo(name='fast_tanh', opt_level=None, kind='rewrite', required=('infer_shapes',), acts_on=('Tanh',), numerics=Numerics.APPROXIMATE, legalizes='default', law='Tanh(x)  =>  c * p(c**2) / q(c**2), c = Clip(x, -9, 9)'), ('Tanh',)),
 
+    "fill_squeeze_axes": Indexed("function_passes/shape", PassInfo(name='fill_squeeze_axes', opt_level=None, kind='rewrite', required=('infer_shapes',), acts_on=('Squeeze',), law='Squeeze(x)  =>  Squeeze(x, axes), the axes of size 1'), ('Squeeze',)),
+
     "final_check": Indexed("module_passes/check", PassInfo(name='final_check', analysis=True, law='A model that onnx.checker and the target accept  =>  the same model, or an error'), None),
 
     "float_to_bfloat16": Indexed("module_passes/precision", PassInfo(name='float_to_bfloat16', opt_level=None, required=('inline',), followed_by=('eliminate_nop_cast', 'eliminate_unused_initializer', 'eliminate_deadend',), acts_on=('*',), numerics=Numerics.LOSSY, interface_options=(('keep_io_types', False,),), law='Tensors of float  =>  tensors of bfloat16, with Casts where float has to stay', options=(Option('keep_io_types', bool, True, 'inputs and outputs of the model stay float.'), Option('skip_op_types', tuple[str, ...], (), 'operators that stay float.'), Option('skip_nodes', tuple[str, ...], (), 'globs of the names of nodes that stay float.'), Option('force_op_types', tuple[str, ...], (), 'operators that do not, if the schema allows it.'), Option('force_nodes', tuple[str, ...], (), 'globs of the names of nodes that do not.'),)), None),
