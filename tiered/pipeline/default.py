@@ -172,7 +172,6 @@ def default_pipeline() -> Sequential:
                         "eliminate_nop_arithmetic",
                         "eliminate_idempotent",
                         "eliminate_same_operands",
-                        "fuse_neg",
                         "replace_pow{cubes=false}",
                         "replace_div_with_mul",
                         "fuse_consecutive_clip",
@@ -240,6 +239,9 @@ def default_pipeline() -> Sequential:
                     "fuse_bn_into_gemm",
                     "fuse_pad_into_conv",
                     "fuse_pad_into_pool",
+
+                    # After fusions, whose patterns have no minus.
+                    "fuse_neg",
 
                     # Parked: two operators instead of one, for passes that move scales; and a
                     # convolution, for targets with few operators.

@@ -104,7 +104,7 @@ def test_products_that_saturate_here_are_a_finding(
 def test_integer_convolutions_never_saturate() -> None:
     with products_that("saturate"):
         _, found = quantized(model_of(CONV, w=random(8, 4, 3, 3), b=random(8)), convolutions=True)
-    assert "1 of 1 products are integer; 1 activations" in found
+    assert "1 of 1 products are integer; 1 activation" in found
     assert SATURATION not in found
 
 
@@ -139,7 +139,7 @@ def test_weights_of_several_matrices(data: str, weight: tuple[int, ...], result:
     text = f"(float[{data}] x) => (float[{result}] y) {{ y = MatMul(x, w) }}"
     proto = model_of(text, w=random(*weight))
     model, found = quantized(proto)
-    assert "1 of 1 products are integer; 1 activations" in found
+    assert "1 of 1 products are integer; 1 activation" in found
     assert ratio(proto, model, {"x": random(*map(int, data.split(",")), seed=2)}) > 35
 
 
@@ -150,7 +150,7 @@ def test_an_activation_is_quantised_once() -> None:
     """
     model, found = quantized(model_of(text, w=random(16, 8), v=random(16, 8, seed=1)))
     assert len(model.main.nodes_of("DynamicQuantizeLinear")) == 1
-    assert "3 of 3 products are integer; 1 activations" in found
+    assert "3 of 3 products are integer; 1 activation" in found
     weights = {node.inputs[1] for node in model.main.nodes_of("MatMulInteger")}
     assert len(weights) == 2
 
