@@ -28,6 +28,17 @@ def test_a_branch_may_return_a_value_of_the_graph_around() -> None:
     )
 
 
+def test_results_of_bool_are_selected_by_logic() -> None:
+    assert_rewrites(
+        NAME,
+        "(bool c, float[2] x) => (bool[2] y) { y = If(c) <"
+        "then_branch = g1 () => (bool[2] t) { t = IsNaN(x) },"
+        " else_branch = g2 () => (bool[2] e) { e = IsInf(x) }> }",
+        "(bool c, float[2] x) => (bool[2] y) { t = IsNaN(x) e = IsInf(x)"
+        " n = Not(c) a = And(c, t) b = And(n, e) y = Or(a, b) }",
+    )
+
+
 def test_the_constants_of_a_branch_move_out() -> None:
     assert_rewrites(
         NAME,

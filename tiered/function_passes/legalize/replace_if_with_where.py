@@ -26,7 +26,7 @@ _NEVER_FAIL: Final = frozenset({
 def replace_if_with_where(
     graph: Graph, node: Node, c: Value, *, max_nodes: int = 1000
 ) -> list[Value] | Skip:
-    """Compute both branches, and select.
+    """Compute both branches, and select; of bool by And and Or, as onnxruntime has no such Where.
 
     Exact by the standard; onnxruntime's Where makes 0.0 of a -0.0 in its first branch. An operator
     that may fail on the values of the branch that is not taken, as Gather does on an index, stays.
@@ -58,5 +58,13 @@ def replace_if_with_where(
             outside[value] = graph.constant(value.tensor, value.name)
         graph.copy_nodes(body.topological_order(), outside, prefix=node.name or "If")
     return [
-        graph.op.Where(c, outside.get(yes, yes), outside.get(no, no)) for yes, no in pairs
+        _selected(graph, c, outside.get(yes, yes), outside.get(no, no)) for yes, no in pairs
     ]
+
+
+def _selected(graph: Graph, c: Value, yes: Value | None, no: Value | None) -> Value:
+    """Return one of two values; onnxruntime has no Where of bool."""
+    ops = graph.op
+    if yes is not None and yes.dtype == DataType.BOOL:
+        return ops.Or(ops.And(c, yes), ops.And(ops.Not(c), no))
+    return ops.Where(c, yes, no)
