@@ -1,6 +1,7 @@
 import pytest
 
-from tiered.testing import assert_rewrites, assert_unchanged
+from tiered import get_pass
+from tiered.testing import assert_rewrites, assert_unchanged, parse
 
 PASS = "fuse_concat_into_slice"
 XZ = "(float[2,N] x, float[3,N] z) => "
@@ -70,3 +71,15 @@ def test_a_concat_with_other_consumers_stays_beside_it() -> None:
 )  # fmt: skip
 def test_others_stay(text: str, because: str) -> None:
     assert_unchanged(PASS, text, because=because)
+
+
+def test_a_slice_of_an_old_opset_has_attributes() -> None:
+    text = """<ir_version: 8, opset_import: ["" : 7]>
+        g (float[2,2] x, float[3,2] z) => (float[1,2] y)
+        { h = Concat<axis=0>(x, z)  y = Slice<axes=[0], starts=[3], ends=[4]>(h) }"""
+    made = get_pass(PASS)(parse(text))
+    (node,) = made.graph.node
+    assert (node.op_type, list(node.input)) == ("Slice", ["z"])
+    assert {each.name: list(each.ints) for each in node.attribute} == {
+        "axes": [0], "starts": [1], "ends": [2]
+    }  # fmt: skip

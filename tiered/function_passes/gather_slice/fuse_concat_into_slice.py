@@ -19,9 +19,11 @@ def fuse_concat_into_slice(graph: Graph, ctx: PassContext) -> None:
                 continue
             part, places = found
             with graph.rewrite(f"{node.op_type}(Concat(a, b)) => {node.op_type}(b)", node):
-                operands = [part, *(graph.constant(array) for array in places)]
-                made = graph.add_node(node.op_type, operands, attributes=node.settings)
-                graph.replace(node, made.outputs)
+                if node.op_type == "Slice":
+                    made = graph.op.Slice(part, *places)
+                else:
+                    made = graph.op.Gather(part, *places, axis=node.attr("axis"))
+                graph.replace(node, (made,))
                 graph.prune([concat])
 
 

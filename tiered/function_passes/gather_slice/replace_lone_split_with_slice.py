@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tiered import Graph, Node, PassContext, Skip, Value, function_pass
+from tiered import DataType, Graph, Node, PassContext, Skip, Value, function_pass
 
 
 @function_pass(opt_level=1, required=("infer_shapes",), looks_for=("Split",))
@@ -32,6 +32,8 @@ def _cut(node: Node, part: Value) -> tuple[int, int, int] | Skip:
     rank = part.rank
     if node.has_references or not rank:
         return Skip("the rank is not known, or an attribute is a parameter")
+    if part.dtype is None or DataType(part.dtype).numpy.isbuiltin != 1:
+        return Skip("runtimes may have no Slice of the dtype")
     axis = int(node.attr("axis")) % rank
     start = 0
     for value in node.outputs:
