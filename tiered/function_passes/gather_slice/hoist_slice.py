@@ -3,22 +3,10 @@
 from typing import Final
 
 from tiered import DataType, Graph, Node, PassContext, Skip, Value, function_pass
-from tiered.graph.queries.op_traits import (
-    ARITHMETIC,
-    CASTS,
-    COMPARISONS,
-    LOGIC,
-    PRODUCTS,
-    ROUNDINGS,
-)
+from tiered.graph.queries.op_traits import PRODUCTS, SAME_AT_ALL_PLACES
 from tiered.rewriter.idioms.selection import Selection, selection_of
 
-# Kernels of other functions compute an element in another way at other places.
-_HOISTED: Final = frozenset(
-    {*ARITHMETIC, *CASTS, *COMPARISONS, *LOGIC, *ROUNDINGS, "Abs", "Clip", "Not", "Where"}
-    | {"LeakyRelu", "Neg", "Relu", "Sign"}
-    | {"IsNaN", "Sqrt"}
-)
+_HOISTED: Final = SAME_AT_ALL_PLACES | {"Where"}  # it selects, as the Slice does
 
 
 @function_pass(

@@ -4,20 +4,8 @@ import math
 from typing import Final
 
 from tiered import DataType, Graph, Node, PassContext, Skip, Value, function_pass
-from tiered.graph.queries.op_traits import (
-    ARITHMETIC,
-    CASTS,
-    COMPARISONS,
-    LOGIC,
-    ROUNDINGS,
-)
+from tiered.graph.queries.op_traits import SAME_AT_ALL_PLACES
 
-# Kernels of other functions compute an element in another way at other places.
-_SUNK: Final = frozenset(
-    {*ARITHMETIC, *CASTS, *COMPARISONS, *LOGIC, *ROUNDINGS, "Abs", "Clip", "Not", "Sqrt"}
-    | {"LeakyRelu", "Neg", "Relu", "Sign"}
-    | {"IsNaN"}
-)
 _OLDEST: Final = 7
 """Before this opset, operands broadcast only if an attribute is set."""
 
@@ -44,7 +32,7 @@ def _sunk(graph: Graph, ctx: PassContext, repeat: Node) -> Node | None:
     wide = repeat.output
     readers = wide.readers
     f = readers[0] if readers else None
-    if f is None or f.domain or f.op_type not in _SUNK or f.graph is not graph:
+    if f is None or f.domain or f.op_type not in SAME_AT_ALL_PLACES or f.graph is not graph:
         return None
     reason = _why_not(repeat, f)
     if reason is not None:

@@ -51,6 +51,15 @@ CASTS: Final = ("Cast", "CastLike")
 
 ARG_REDUCTIONS: Final = ("ArgMax", "ArgMin")
 
+SAME_AT_ALL_PLACES: Final = frozenset(
+    {*ARITHMETIC, *CASTS, *COMPARISONS, *LOGIC, *ROUNDINGS, "Abs", "Clip", "IsNaN", "LeakyRelu"}
+    | {"Neg", "Not", "Relu", "Sign", "Sqrt"}
+)
+"""Elementwise operators whose kernels give an element the same bits at each place of a tensor.
+
+Vectorised kernels of other functions, as Exp, compute the last elements in another way.
+"""
+
 SOFTMAXES: Final = ("Hardmax", "LogSoftmax", "Softmax")
 
 NORMALIZATIONS: Final = frozenset(
