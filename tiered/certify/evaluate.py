@@ -289,11 +289,11 @@ _ZERO_IF_ABSENT: Final = {
 _AXES: Final = frozenset(
     ("Compress", "Hardmax", "LpNormalization", "ScatterElements", "TopK", "Unique")
 )
-"""Operators without a rule whose axis is one of their first operand."""
+"""Operators without a rule, with an attribute `axis` that counts the axes of the first operand."""
 
 
 def _counted(call: Call) -> onnx.NodeProto:
-    """Return a node whose axis counts from the front."""
+    """Return a node with its negative axis as a number from 0 on."""
     node, axis = call.node, call.get("axis")
     if node.domain or call.op not in _AXES or axis is None or axis >= 0:
         return node

@@ -35,8 +35,8 @@ def legalize_nodes(
 ) -> None:
     """Replace the nodes that a target refuses by nodes that it takes.
 
-    For each node the sources are tried in order. The first one is used whose nodes the target
-    takes, or takes after they are replaced in turn. Without such a source the node stays as it is.
+    For each node the sources are tried in order. The target must take the nodes of a source,
+    or what replaces them in turn; the first such source is used. Without one the node stays.
 
     Args:
         model: the model, edited in place.
@@ -169,7 +169,7 @@ def _copies(node: Node) -> bool:
 
 
 def _drop_empty_parts(node: Node) -> None:
-    """Drop empty operands of a Concat, and a Split whose one used part is its whole input."""
+    """Drop empty operands of a Concat, and a Split if its only used result is all of its input."""
     if node.is_op("Concat") and not node.output.is_graph_output:
         axis = node.attr("axis")
         filled = [value for value in node.inputs if value is None or value.dim(axis) != 0]

@@ -19,7 +19,7 @@ _KEEPS_ZERO: Final = (
     | (AVERAGE_POOLS | MAX_POOLS)
     | {"Abs", "Neg", "Relu", "Sqrt"}
 )
-"""Operators whose results are 0 where all that they read is."""
+"""Operators that compute 0 from operands that are all 0."""
 
 
 class LostNumber(NamedTuple):

@@ -22,7 +22,7 @@ def construct(state: Following, node: Node) -> Fact:
 
 @BATCHES.rule("SequenceInsert")
 def insert(state: Following, node: Node) -> Fact:
-    """SequenceInsert: into an empty sequence, or one whose tensors have the same samples."""
+    """Follow SequenceInsert: all tensors of a sequence have the same samples."""
     state.shared(node, 2)
     sequence, rows = state.rows(node, 0), state.rows(node, 1)
     if rows is None:
