@@ -1,5 +1,7 @@
+import numpy as np
 import pytest
 
+from tests.hidden_rows import assert_same_nan
 from tiered.testing import assert_rewrites, assert_unchanged
 
 PASS = "fuse_attention"
@@ -45,6 +47,55 @@ def test_rows_that_are_masked_altogether_are_0_already() -> None:
         f"({HEADS}) {OUT} <float z = {{0}}> {{ {KEYS} p = Softmax(m) i = IsNaN(p)"
         " w = Where(i, z, p) y = MatMul(w, v) }",
         f"({HEADS}) {OUT} {{ y = Attention<scale=1.0>(q, k, v) }}",
+        opset=23,
+    )
+
+
+HIDDEN = "<float z = {0}, float low = {-inf}"
+
+
+def test_rows_that_a_mask_hides_altogether_stay_nan() -> None:
+    interface = f"({HEADS}, bool[2,1,3,5] sees) {OUT}"
+    text = (
+        f"{interface} {HIDDEN}> {{ {KEYS} a = Where(sees, z, low) s = Add(m, a) p = Softmax(s)"
+        " y = MatMul(p, v) }"
+    )
+    assert_rewrites(
+        PASS,
+        text,
+        f"{interface} {HIDDEN}, int64[1] last = {{-1}}> {{ a = Where(sees, z, low)"
+        " b = Attention<scale=1.0>(q, k, v, a) c = ReduceMax(a, last) d = Sub(c, c) y = Add(b, d) }",
+        opset=23,
+    )
+    sees = np.ones((2, 1, 3, 5), bool)
+    sees[0, 0, 1] = False
+    assert_same_nan(PASS, text, {"sees": sees}, opset=23)
+
+
+def test_halves_of_rows_that_a_mask_hides_stay_nan() -> None:
+    heads, out = (text.replace("float", "float16") for text in (HEADS, OUT))
+    text = (
+        f"({heads}, bool[2,1,3,5] sees) {out} <float16 z = {{0}}, float16 low = {{64512}}> {{ {KEYS}"
+        " a = Where(sees, z, low) s = Add(m, a) p = Softmax(s) y = MatMul(p, v) }"
+    )
+    ones = {name: np.ones((2, 2, size, 4), np.float16) for name, size in (("q", 3), ("k", 5), ("v", 5))}
+    assert_same_nan(PASS, text, {**ones, "sees": np.zeros((2, 1, 3, 5), bool)}, opset=23)
+
+
+@pytest.mark.parametrize(
+    ("mask", "is_added"), [("{0,-inf,0, 0,0,0}", False), ("{-inf,-inf,-inf, 0,0,0}", True)]
+)
+def test_nan_is_added_for_constant_rows_that_hide_all(mask: str, is_added: bool) -> None:
+    heads = HEADS.replace("2,2,3,4", "2,2,2,4").replace("5", "3")
+    made, last = "y = Attention<scale=1.0>(q, k, v, a)", ""
+    if is_added:
+        made = f"b{made[1:]} c = ReduceMax(a, last) d = Sub(c, c) y = Add(b, d)"
+        last = ", int64[1] last = {-1}"
+    assert_rewrites(
+        PASS,
+        f"({heads}) => (float[2,2,2,4] y) <float[2,3] a = {mask}>"
+        f" {{ {KEYS} s = Add(m, a) p = Softmax(s) y = MatMul(p, v) }}",
+        f"({heads}) => (float[2,2,2,4] y) <float[2,3] a = {mask}{last}> {{ {made} }}",
         opset=23,
     )
 

@@ -1,6 +1,8 @@
+import numpy as np
 import pytest
 
 from tests.constants import spoken_of
+from tests.hidden_rows import assert_same_nan
 from tiered.testing import assert_rewrites, assert_unchanged
 
 PASS = "fuse_group_query_attention"
@@ -13,6 +15,7 @@ CONSTANTS = (
     *("int64[1] batch = {2}", "int64[3] pairs = {2,-1,16}", "int64[2] rows = {-1,32}"),
     *("int64[4] turned = {2,4,8,-1}", "int64[4] heads = {2,4,1,8}", "int64[4] groups = {2,2,1,8}"),
     *("int64[4] back = {8,1,4,2}",),
+    *("int64[1] last = {-1}", "int64[1] first = {1}"),
     *("int64[3] two_whole = {2,1,16}", "int64[3] odd = {0,1,0}", "float[2,1,1] scales = {1,2}"),
 )
 INPUTS = (
@@ -62,15 +65,37 @@ def test_a_query_attends_to_keys_shared_by_a_group() -> None:
     )
 
 
-@pytest.mark.parametrize("hidden", ["hidden", "far"])
 @pytest.mark.parametrize("dims", ["2,1,1", "1,1,1", "1,4,1"])
-def test_a_mask_that_hides_by_infinity_or_not_far_is_added(dims: str, hidden: str) -> None:
-    inputs, mask = SEES.replace("bool[2,1,1", f"bool[{dims}"), MASK.replace("hidden", hidden)
+def test_a_mask_that_hides_by_a_number_that_is_not_far_is_added(dims: str) -> None:
+    inputs, mask = SEES.replace("bool[2,1,1", f"bool[{dims}"), MASK.replace("hidden", "far")
     assert_rewrites(
         PASS,
         graph(f"{mask} {BEFORE} {MASKED} {END}", inputs),
         graph(f"{mask} {OF_MASK} {attention(', , , , m')}", inputs),
         backend=ORT,
+    )
+
+
+@pytest.mark.parametrize("dims", ["2,1,1", "1,1,1"])
+def test_a_query_that_sees_nothing_stays_nan(dims: str) -> None:
+    inputs = SEES.replace("bool[2,1,1", f"bool[{dims}").replace("P", "3")
+    outputs = OUTPUTS.replace("T,8", "4,8").replace("U,8", "4,8")
+    before = graph(f"{MASK} {BEFORE} {MASKED} {END}", inputs, outputs)
+    nan = "l3 = ReduceMax(m, last) l4 = Sub(l3, l3) l5 = Squeeze(l4, first) y = Add(z, l5)"
+    after = graph(f"{MASK} {OF_MASK} {attention(', , , , m', y='z')} {nan}", inputs, outputs)
+    assert_rewrites(PASS, before, after, backend=ORT)
+    sees_past = np.zeros((int(dims[0]), 1, 1, 3), bool)
+    hiding = {"sees_past": sees_past, "sees_new": sees_past[..., :1].copy()}
+    hiding["sees_new"][1:] = True
+    assert_same_nan(PASS, before, hiding, backend=ORT)
+
+
+def test_heads_that_see_nothing_by_themselves_stay() -> None:
+    assert_unchanged(
+        PASS,
+        graph(f"{MASK} {BEFORE} {MASKED} {END}", SEES.replace("bool[2,1,1", "bool[1,4,1")),
+        backend=ORT,
+        because="single heads may see nothing",
     )
 
 

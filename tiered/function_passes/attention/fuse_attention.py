@@ -4,9 +4,15 @@ from typing import Any, Final
 
 import numpy as np
 
-from tiered import DataType, Graph, Skip, Value, broadcasts_into, op, rewrite, var
-from tiered.graph.queries.op_traits import ARITHMETIC, REARRANGES
-from tiered.rewriter.idioms.attention import attention_pattern, attention_scale, transposed_keys
+from tiered import DataType, Graph, Node, Skip, Value, broadcasts_into, op, rewrite, var
+from tiered.rewriter.idioms.attention import (
+    attention_pattern,
+    attention_scale,
+    may_hide_rows,
+    nan_of_hidden_rows,
+    of_mask,
+    transposed_keys,
+)
 
 _AVERAGES: Final = 25
 """From this opset, onnxruntime averages rows masked by the minimum; before, they are 0."""
@@ -17,20 +23,13 @@ _LARGEST: Final[dict[int | None, float]] = {
     DataType.BFLOAT16: 3.3895314e38,
 }
 
-_OF_MASKS: Final = (
-    (REARRANGES - {"Flatten", "Tile"})  # by which no exporter computes masks
-    | {*ARITHMETIC, "And", "Equal", "Max", "Min"}
-    | {"Cast", "Concat", "Trilu", "Where"}
-)
-"""Operators that compute masks from constants of the model."""
-
 _weights = attention_pattern(var.q)
 
 
 @rewrite(
     op.MatMul(_weights, var.v)
     # In this form a fully masked row is 0, as in the operator.
-    | op.MatMul(op.Where(op.IsNaN(_weights), 0.0, _weights), var.v),
+    | op.MatMul(op.Where(op.IsNaN(_weights).bind("unseen"), 0.0, _weights), var.v),
     opt_level=3,
     required=("infer_shapes",),
     numerics="reassociating",
@@ -41,12 +40,14 @@ def fuse_attention(
     keys: Value,
     v: Value,
     mask: Value | None,
+    unseen: Node | None,
     factor: Value | None,
     divisor: Value | None,
 ) -> Value | Skip:
     """Compute attention by one operator.
 
-    Rows that are fully masked by -inf become 0; the chain returns NaN for them.
+    Rows that the model masks fully by -inf are NaN in the chain, and 0 in the operator: there, NaN
+    is added.
     """
     if q.dtype == DataType.DOUBLE:
         return Skip("the kernel's scale is float32")
@@ -71,25 +72,17 @@ def fuse_attention(
             return Skip("the mask may be larger than the scores")
         if graph.opset() < _AVERAGES and _hides_by_lowest(mask):
             return Skip("onnxruntime's kernel zeroes rows masked by the minimum")
-    return graph.op.Attention(q, transposed_keys(graph, keys), v, mask, scale=scale)
+    made: Value = graph.op.Attention(q, transposed_keys(graph, keys), v, mask, scale=scale)
+    if mask is None or unseen is not None or not may_hide_rows(mask):
+        return made
+    return graph.op.Add(made, nan_of_hidden_rows(graph, mask))
 
 
 def _hides_by_lowest(mask: Value) -> bool:
     """Return whether a mask may hide a whole row by a number near the minimum of its dtype."""
     if mask.const is not None:
         return bool(np.all(_are_extreme(mask), axis=-1).any())
-    seen, pending = {mask}, [mask]
-    while pending:
-        value = pending.pop()
-        if np.any(_are_extreme(value)):
-            return True
-        node = value.producer
-        if node is None or node.domain or node.op_type not in _OF_MASKS:
-            continue
-        read = [each for each in node.inputs if each is not None and each not in seen]
-        seen.update(read)
-        pending += read
-    return False
+    return any(np.any(_are_extreme(value)) for value in of_mask(mask))
 
 
 def _are_extreme(value: Value) -> Any:

@@ -11,6 +11,8 @@ from tiered.rewriter.idioms.attention import (
     cache_of_heads,
     is_attention_mask,
     mask_values,
+    may_hide_rows,
+    nan_of_hidden_rows,
     split_scale,
 )
 
@@ -46,6 +48,7 @@ def fuse_group_query_attention(
 
     The kernel masks causally, which has no effect on a single query. It supports several queries
     only for a batch of 1, and no empty batch. All heads of a group read the same keys and values.
+    A query that sees nothing is NaN in the chain, and zeros in the kernel: there, NaN is added.
     """
     (q, earlier), (keys, of_keys) = split_scale(q), split_scale(keys)
     if q.shape is None or len(q.shape) != 4 or q.shape[2] != 1:
@@ -82,7 +85,10 @@ def fuse_group_query_attention(
     graph.replace(k_cache.node, [present_k])
     graph.replace(v_cache.node, [present_v])
     result: Value = made
-    return result if node.output.shape == whole else graph.op.Reshape(made, shape)
+    if mask is not None and _is_nan_if_hidden(mask, unseen, q):
+        rows = graph.op.Squeeze(nan_of_hidden_rows(graph, mask), np.array([1]))
+        result = graph.op.Add(result, rows)
+    return result if node.output.shape == whole else graph.op.Reshape(result, shape)
 
 
 def _refused_caches(pasts: tuple[Value, Value], news: tuple[Value, Value], q: Value) -> Skip | None:
@@ -113,6 +119,8 @@ def _refused_mask(
     numbers = np.zeros(1) if mask is None else mask_values(mask)
     if numbers is None or ((numbers < _HIDING) & np.isfinite(numbers)).any():
         return Skip("a fully masked row must be -inf")
+    if unseen is None and mask is not None and mask.dim(1) != 1 and may_hide_rows(mask):
+        return Skip("single heads may see nothing")
     if unseen is None or np.isfinite(numbers).all():
         return None
     if not isinstance(past.dim(2), int) or past.dim(2) == 0:
@@ -120,6 +128,11 @@ def _refused_mask(
     if q.dtype != DataType.FLOAT:
         return Skip("for float16, fully masked queries are NaN")
     return None
+
+
+def _is_nan_if_hidden(mask: Value, unseen: Node | None, q: Value) -> bool:
+    """Return whether a query that sees nothing is NaN in the chain, and zeros in the kernel."""
+    return unseen is None and q.dtype == DataType.FLOAT and may_hide_rows(mask)
 
 
 def _side_by_side(graph: Graph, heads: Value) -> Value:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tiered.graph.core.dtypes import DataType
+from tiered.graph.queries.op_traits import ARITHMETIC, REARRANGES
 from tiered.rewriter.language import const, op, var
 from tiered.rewriter.skip import Skip
 from tiered.support.records import Record
@@ -19,6 +20,12 @@ if TYPE_CHECKING:
 
 _HEADS_FIRST: Final = (0, 2, 1, 3)
 _KEYS: Final = (0, 2, 3, 1)
+_OF_MASKS: Final = (
+    (REARRANGES - {"Flatten", "Tile"})  # by which no exporter computes masks
+    | {*ARITHMETIC, "And", "Equal", "Max", "Min"}
+    | {"Cast", "Concat", "Trilu", "Where"}
+)
+"""Operators that compute masks from constants of the model."""
 
 
 def attention_pattern(q: Any) -> Any:
@@ -189,6 +196,48 @@ def mask_values(mask: Value) -> NDArray[np.float64] | None:
         parts = [None if value is None else value.const for value in node.inputs[1:]]
     known = [part.astype(np.float64).ravel() for part in parts if part is not None]
     return np.concatenate(known) if len(known) == len(parts) else None
+
+
+def of_mask(mask: Value) -> Iterator[Value]:
+    """Yield the constants that a mask is computed from, by operators that exporters use."""
+    seen, pending = {mask}, [mask]
+    while pending:
+        value = pending.pop()
+        if value.const is not None:
+            yield value
+            continue
+        node = value.producer
+        if node is None or node.domain or node.op_type not in _OF_MASKS:
+            continue
+        read = [each for each in node.inputs if each is not None and each not in seen]
+        seen.update(read)
+        pending += read
+
+
+def may_hide_rows(mask: Value) -> bool:
+    """Return whether a mask may be -inf along a whole row: Softmax is NaN there.
+
+    Numbers from outside of the model are not asked for.
+    """
+    if mask.const is not None:
+        return bool(np.all(np.isneginf(mask.const.astype(np.float64)), axis=-1).any())
+    return any(
+        np.isneginf(value.const.astype(np.float64)).any()
+        for value in of_mask(mask)
+        if value.const is not None and value.const.dtype.kind not in "biuOSU"
+    )
+
+
+def nan_of_hidden_rows(graph: Graph, mask: Value) -> Value:
+    """Return 0 for each row of a mask, and NaN for one that is -inf as a whole: [..., 1].
+
+    It is added to results of kernels that return zeros for such rows, where Softmax returns NaN.
+    """
+    is_half = mask.dtype in (DataType.FLOAT16, DataType.BFLOAT16)
+    wide = graph.op.Cast(mask, to=DataType.FLOAT) if is_half else mask
+    largest = graph.op.ReduceMax(wide, np.array([-1]), keepdims=1)
+    made: Value = graph.op.Sub(largest, largest)
+    return graph.op.Cast(made, to=int(mask.dtype)) if is_half else made
 
 
 def _before_split(x: Value, perm: tuple[int, ...]) -> Value | None:
