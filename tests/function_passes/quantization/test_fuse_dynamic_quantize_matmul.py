@@ -72,6 +72,12 @@ def test_one_column_may_become_as_many_as_there_are_scales() -> None:
             f" int8 v = {{0}}> {{ {PRODUCT} k = Mul(s, one) y = Mul(f, k) }}",
             "operands are not data times a matrix",
         ),
+        (
+            graph(f"{PRODUCT} k = Mul(s, r) y = Mul(f, k)", "float[N,4,0] x").replace(
+                "int8[2,3] w = {1,-2,3,-4,5,-6}", "int8[0,3] w = {}"
+            ),
+            "the sums may have no terms",
+        ),
     ],
 )
 def test_operands_unsupported_by_the_kernel_stay(text: str, because: str) -> None:

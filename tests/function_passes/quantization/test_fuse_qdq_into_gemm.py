@@ -63,11 +63,20 @@ def test_other_targets_keep_the_unit() -> None:
     assert_unchanged(PASS, graph(f"{X} {W} {B} {GEMM} {Q}"))
 
 
-@pytest.mark.parametrize(("trans", "dims"), [(0, "40000,1"), (1, "1,40000")])
-def test_sums_that_may_need_more_than_32_bits_stay(trans: int, dims: str) -> None:
+@pytest.mark.parametrize(
+    ("trans", "length", "dims", "because"),
+    [
+        (0, 40000, "40000,1", "the sums may not fit 32 bits"),
+        (1, 40000, "1,40000", "the sums may not fit 32 bits"),
+        (1, 0, "1,0", "the sums may have no terms"),
+    ],
+)
+def test_sums_of_too_many_or_no_terms_stay(
+    trans: int, length: int, dims: str, because: str
+) -> None:
     text = (
-        f"(uint8[1,40000] x, uint8[{dims}] w) => (uint8[1,1] y) <float s = {{1e-4}}> {{"
+        f"(uint8[1,{length}] x, uint8[{dims}] w) => (uint8[1,1] y) <float s = {{1e-4}}> {{"
         " d = DequantizeLinear(x, s) e = DequantizeLinear(w, s)"
         f" m = Gemm<transB={trans}>(d, e) y = QuantizeLinear(m, s) }}"
     )
-    assert_unchanged(PASS, text, backend=ORT, because="the sums may not fit 32 bits")
+    assert_unchanged(PASS, text, backend=ORT, because=because)

@@ -77,6 +77,7 @@ def test_a_scale_for_each_column_of_several_matrices_stays() -> None:
     [
         ("uint8[1,40000] x, uint8[40000,1] w", "", "the sums may not fit 32 bits"),
         ("uint8[1,K] x, uint8[K,1] w", "", "the length of the sums is not known"),
+        ("uint8[1,0] x, uint8[0,1] w", "", "the sums may have no terms"),
         (
             "uint8[1,70000] x",
             f", int8[70000,1] w = {{{','.join(['127'] * 70000)}}}",

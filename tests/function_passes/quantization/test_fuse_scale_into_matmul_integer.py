@@ -85,6 +85,11 @@ def test_the_result_is_the_same_bit_for_bit(dtype: str) -> None:
             DATA,
             "the bias is not one number per column",
         ),
+        (
+            f"{PRODUCT} k = Mul(s, r) y = Mul(f, k)".replace("(q, w,", "(q, empty,"),
+            "uint8[N,4,K] q, float s, uint8 z, int8[K,3] empty",
+            "the sums may have no terms",
+        ),
     ],
 )
 def test_operands_unsupported_by_the_kernel_stay(nodes: str, inputs: str, because: str) -> None:

@@ -1,7 +1,7 @@
 """Cast(MatMulInteger(DynamicQuantizeLinear(x), w)) * scales  =>  DynamicQuantizeMatMul(x, w)"""
 
 from tiered import DataType, Graph, Skip, Value, op, opt, rewrite, var
-from tiered.rewriter.idioms.quantization import is_number_or_column
+from tiered.rewriter.idioms.quantization import is_number_or_column, why_sums_nothing
 
 _data = op.DynamicQuantizeLinear(var.x)
 _scaled = op.Mul(
@@ -41,6 +41,8 @@ def fuse_dynamic_quantize_matmul(
     """Quantise, multiply integers and scale by one operator, then fold a bias into it."""
     if weight.rank != 2 or x.rank is None or x.rank < 2:
         return Skip("operands are not data times a matrix")
+    if (empty := why_sums_nothing(x, weight)) is not None:
+        return empty
     columns = weight.dim(1)
     for what in (weight_scale, weight_zero):
         if what is not None and not is_number_or_column(what, columns):

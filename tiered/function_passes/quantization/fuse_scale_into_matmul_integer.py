@@ -1,7 +1,7 @@
 """Cast(MatMulInteger(a, b)) * (s * r) + bias  =>  MatMulIntegerToFloat(a, b, s, r, bias)"""
 
 from tiered import DataType, Graph, Node, Skip, Value, op, opt, rewrite, var
-from tiered.rewriter.idioms.quantization import is_number_or_column
+from tiered.rewriter.idioms.quantization import is_number_or_column, why_sums_nothing
 
 _scaled = op.Mul(
     op.Cast(
@@ -39,6 +39,8 @@ def fuse_scale_into_matmul_integer(
     """
     if a.rank is None or b.rank is None or min(a.rank, b.rank) < 2:
         return Skip("a factor is not known to have matrices")
+    if (empty := why_sums_nothing(a, b)) is not None:
+        return empty
     columns = b.dim(-1)
     if product is None and not _is_one(s):
         s, r = r, s

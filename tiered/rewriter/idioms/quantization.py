@@ -178,6 +178,16 @@ def is_number_or_column(value: Value, columns: Dim) -> bool:
     return is_wide and not isinstance(value.shape[0], int)
 
 
+def why_sums_nothing(a: Value, b: Value) -> Skip | None:
+    """Return why the sums of a product of matrices may have no terms, None if they have some.
+
+    Kernels of integers do not write such sums at all.
+    """
+    if any(isinstance(size, int) and size > 0 for size in (a.dim(-1), b.dim(-2))):
+        return None
+    return Skip("the sums may have no terms")
+
+
 def integer_bias(
     graph: Graph, bias: Value | None, data: Quantized, kernel: Quantized, step: float
 ) -> Value | Skip | None:
@@ -211,9 +221,9 @@ def integer_bias(
 def why_may_overflow(
     data: Quantized, kernel: Quantized, summed: slice, bias: Value | None = None
 ) -> Skip | None:
-    """Return why sums of products may not fit into the int32 of kernels, None if they always do.
+    """Return why kernels may not sum products in int32, None if they always do.
 
-    Only the final sum counts: intermediate sums may wrap around.
+    Only the final sum counts: intermediate sums may wrap around. Sums of no terms are not written.
 
     Args:
         data, kernel: the factors.
@@ -227,6 +237,8 @@ def why_may_overflow(
         return Skip("the length of the sums is not known")
     added = np.zeros(1) if numbers is None else np.abs(numbers.astype(np.float64))
     depth = prod(dim for dim in dims if isinstance(dim, int))
+    if depth == 0:
+        return Skip("the sums may have no terms")
     if depth * data.reach * kernel.reach + added.max(initial=0.0) <= _MOST:
         return None
     if q.const is not None:
