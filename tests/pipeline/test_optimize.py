@@ -17,7 +17,18 @@ import pytest
 
 import tiered
 from tests.small import drop_neg, failing, fuse_relu, look, model, ops, proto, registered
-from tiered import Graph, PassContext, Sequential, Skip, Value, op, optimize_model, rewrite, var
+from tiered import (
+    Graph,
+    PassContext,
+    Sequential,
+    ShapeError,
+    Skip,
+    Value,
+    op,
+    optimize_model,
+    rewrite,
+    var,
+)
 from tiered.graph.io.protobuf_scan import SCANNED
 from tiered.pipeline.optimize import Settings
 from tiered.support.errors import ModelError, PassError, UsageError, VerificationError
@@ -338,3 +349,19 @@ def test_level_3_has_no_more_nodes_than_level_2(nodes: str) -> None:
     given = proto(f"g {nodes.replace('{w}', weights)}")
     counts = [len(tiered.optimize(given, opt_level=level).graph.node) for level in (2, 3)]
     assert counts[1] <= counts[0]
+
+
+@pytest.mark.parametrize(
+    ("shapes", "error", "message"),
+    [
+        ({"other": [2]}, UsageError, "no input 'other'; it has x"),
+        ({"x": [2, 3]}, ShapeError, "has 1 dims"),
+        ({"x": [3]}, ShapeError, "it cannot be 3"),
+    ],
+)
+def test_shapes_of_generated_inputs_are_those_of_inputs(
+    shapes: dict[str, list[int | str]], error: type[Exception], message: str
+) -> None:
+    given = proto("g (float[2] x) => (float[2] y) { y = Neg(x) }")
+    with pytest.raises(error, match=message):
+        tiered.optimize(given, test_shapes=shapes, verify=True)

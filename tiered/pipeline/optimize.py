@@ -182,7 +182,12 @@ def _run(model: Model, settings: Settings) -> _Run:
 
         shapes = with_dims(model, shapes or {}, dims)
     given = context_settings.pop("inputs", ())
-    tested = {**(shapes or {}), **(context_settings.pop("test_shapes", None) or {})}
+    own = context_settings.pop("test_shapes", None) or {}
+    if own:
+        from tiered.graph.shape_inference.set_input_shapes import check_shapes
+
+        check_shapes(model, own)
+    tested = {**(shapes or {}), **own}
     verify = _verify(context_settings.pop("verify", False), given, tested)
     if verify is None:
         _check_samples(model, given)

@@ -58,3 +58,10 @@ def test_an_operator_that_does_not_exist_is_named() -> None:
     model = Model.from_proto(parse(BOTH, opset=9))
     with pytest.raises(UsageError, match="there is no operator 'Clipp'; did you mean 'Clip'"):
         get_pass(PASS, op=("Clipp",)).apply(model, PassContext.isolated())
+
+
+def test_an_operator_without_such_attributes_is_named() -> None:
+    text = "(float[2,3] x) => (float[2,3] y) { y = Softmax<axis=1>(x) }"
+    assert_unchanged(
+        PASS, text, because="no attribute of Softmax is an input in any opset", op=("Softmax",)
+    )

@@ -8,7 +8,7 @@ run it; a target with a native kernel recognises the call. Functions for images 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import partial
 from typing import Any, Final
@@ -77,6 +77,7 @@ def checked_layouts(
     if unknown:
         raise UsageError(f"desired_layouts: {unknown[0]!r} is no layout; NCHW and NHWC are")
     _check_operators(model, {entry.partition("@")[0] for entry in desired_layouts})
+    _check_names(model, desired_layouts)
     if "NHWC" in desired_layouts.values() and model.ir_version < 8:
         on_skip(None, Skip("before IR 8 no NHWC functions: tiered convert --ir 8"))
         return {}
@@ -90,6 +91,17 @@ def _check_operators(model: Model, names: set[str]) -> None:
     for name in sorted(names - known):
         hint = did_you_mean(name, known)
         raise UsageError(f"desired_layouts: there is no operator {name!r}{hint}")
+
+
+def _check_names(model: Model, entries: Iterable[str]) -> None:
+    for entry in entries:
+        op_type, _, names = entry.partition("@")
+        if not names:
+            continue
+        labels = {node.label for graph in model.graphs() for node in graph.nodes_of(op_type)}
+        if not any(fnmatchcase(label, names) for label in labels):
+            hint = did_you_mean(names, labels)
+            raise UsageError(f"desired_layouts: no {op_type} has the name {names!r}{hint}")
 
 
 def channels_last(rank: int) -> Permutation:

@@ -68,16 +68,18 @@ def add_gradients(
     Raises:
         NoGradient: a node between has no gradient rule that applies; with `again`, a new one.
         UsageError: a value is not floating-point, or has several elements and no seed, or both
-            names of a gradient are taken.
+            names of a gradient are taken, or a name of `stop_at` fits nothing.
     """
     graph = model.main
+    stop_at = tuple(stop_at)
+    _check_stops(model, stop_at)
     for value in (*of, *targets):
         _check_float(value)
     names = [_free_name(graph, of, value) for value in targets]
     seeds = {value: _seed(graph, value, seed) for value in of}
     nodes = _between(graph, of)
     first = model.next_serial()
-    reverse = ReverseMode(model, tuple(stop_at))
+    reverse = ReverseMode(model, stop_at)
     try:
         with paused_collector():
             found = reverse(graph, nodes, seeds, targets)
@@ -172,6 +174,17 @@ def float_values(
 def is_float(value: Value) -> bool:
     """Return whether a value is a floating-point tensor."""
     return value.dtype is not None and DataType(value.dtype).is_float
+
+
+def _check_stops(model: Model, names: Sequence[str]) -> None:
+    if not names:
+        return
+    labels = {node.label for graph in model.graphs() for node in graph.nodes}
+    known = labels.union(*(graph.values for graph in model.graphs()))
+    for name in names:
+        if name not in known:
+            hint = did_you_mean(name, known)
+            raise UsageError(f"gradient: stop_at={name!r} is no node and no value{hint}")
 
 
 def _check_float(value: Value) -> None:

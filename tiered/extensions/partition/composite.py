@@ -12,7 +12,7 @@ from tiered.graph import Graph, Model, Node
 from tiered.graph.core.marks import METADATA_SINCE, is_left_alone, mark_against
 from tiered.rewriter import Match, Pattern, Skip, find_matches
 from tiered.rewriter.subgraphs.pattern_text import PatternLike, template_of
-from tiered.support.errors import UsageError
+from tiered.support.errors import UsageError, did_you_mean
 
 COMPOSITE: Final = "tiered.composite"
 """The metadata key of the name that the pattern table has."""
@@ -32,6 +32,20 @@ def register_pattern_table(target: str, table: Iterable[Entry]) -> None:
 def pattern_table(target: str) -> tuple[tuple[str, Pattern, Check | None], ...]:
     """Return the registered pattern table of a target; empty if there is none."""
     return _TABLES.get(target, ())
+
+
+def named_tables(targets: Iterable[str]) -> list[tuple[str, Pattern, Check | None]]:
+    """Return the entries of the pattern tables of some targets, in this order.
+
+    Raises:
+        UsageError: a target has none.
+    """
+    for name in targets:
+        if name not in _TABLES:
+            known = f"; there are those of {', '.join(sorted(_TABLES))}" if _TABLES else ""
+            hint = did_you_mean(name, _TABLES) or known
+            raise UsageError(f"no pattern table is registered for the target {name!r}{hint}")
+    return [entry for name in targets for entry in _TABLES[name]]
 
 
 def parsed(table: Iterable[Entry]) -> tuple[tuple[str, Pattern, Check | None], ...]:

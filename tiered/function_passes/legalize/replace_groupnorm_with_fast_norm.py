@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tiered import DataType, Graph, Node, Skip, Value, op, rewrite, substitute, var
+from tiered import DataType, Graph, Node, Skip, UsageError, Value, op, rewrite, substitute, var
 
 
 @rewrite(
@@ -23,11 +23,14 @@ def replace_groupnorm_with_fast_norm(
     Args:
         custom: an operator of the target instead, as "ai.graphcore::FastNorm": it is called as a
             local function that holds the GroupNormalization.
+
+    Raises:
+        UsageError: `custom` names no domain.
     """
     if custom:
         domain, _, name = custom.rpartition("::")
         if not domain:
-            return Skip("{!r} is no domain::Name", custom)
+            raise UsageError(f"custom={custom!r} is no domain::Name")
         return substitute(node, domain, name)
     sizes = [dim for dim in (x.shape or ())[1:] if isinstance(dim, int) and dim]
     if x.rank is None or x.rank < 3 or len(sizes) != x.rank - 1:

@@ -85,6 +85,16 @@ def _write_shapes(
         raise ShapeError(f"the model does not work with {requested}: {wrong}")
 
 
+def check_shapes(model: ModelState, shapes: Mapping[str, Sequence[int | str]]) -> None:
+    """Raise if the inputs of a model cannot have some shapes.
+
+    Raises:
+        UsageError: there is no such input.
+        ShapeError: an input has another rank or another fixed size, or one name would have two.
+    """
+    _requested(model, shapes)
+
+
 def with_dims(
     model: ModelState, shapes: Mapping[str, Sequence[int | str]], dims: Mapping[str, int | str]
 ) -> dict[str, Sequence[int | str]]:

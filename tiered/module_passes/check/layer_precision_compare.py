@@ -2,6 +2,7 @@
 
 from tiered import Model, PassContext, module_pass
 from tiered.extensions.debug.as_loaded import layers_against_loaded
+from tiered.numerics.precision.narrowing import unmatched
 
 
 @module_pass(opt_level=None, analysis=True)
@@ -22,7 +23,12 @@ def layer_precision_compare(
         origin_model: the file of the original; by default the model as it was loaded.
         operators: only the outputs of these; empty for all.
         seed: of the generated inputs.
+
+    Raises:
+        UsageError: an operator does not exist.
     """
+    for text in unmatched(model, operators, ()):
+        ctx.remark(text)
     found = layers_against_loaded(model, original=origin_model, seed=seed)
     for layer in found.layers:
         if not operators or layer.op_type in operators:

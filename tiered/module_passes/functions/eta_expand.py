@@ -1,6 +1,7 @@
 """A node  =>  a call of a local function with this node"""
 
-from tiered import Graph, Model, Node, PassContext, Skip, module_pass
+from tiered import Graph, Model, Node, PassContext, Skip, Unable, module_pass
+from tiered.numerics.precision.narrowing import unmatched
 from tiered.rewriter.idioms.functions.outlining import FunctionNames, why_not_outlined
 
 
@@ -23,7 +24,12 @@ def eta_expand(
             them; none without it.
         calls: wrap calls of local functions too.
         domain: the domain of the new functions.
+
+    Raises:
+        UsageError: an operator does not exist.
     """
+    for text in unmatched(model, (name for name in ops if name != "*"), ()):
+        ctx.skip(None, Unable("{}", text))
     names = FunctionNames(model, domain)
     known = frozenset(names.ids)
     for graph in list(model.graphs()):

@@ -3,7 +3,18 @@
 from collections import Counter, deque
 from typing import Final
 
-from tiered import Function, Graph, Model, Node, PassContext, Skip, Value, module_pass
+from tiered import (
+    Function,
+    Graph,
+    Model,
+    Node,
+    PassContext,
+    Skip,
+    Unable,
+    Value,
+    module_pass,
+)
+from tiered.rewriter.idioms.functions.domains import unmet_domains
 
 KEEP: Final = frozenset({"tiered.compiler", "tiered.keep", "tiered.skip_optimization"})
 """Metadata keys that mark a function or a call as not to be inlined."""
@@ -41,6 +52,8 @@ def inline(
         only: domains whose functions are inlined, and no others; of all domains without it.
     """
     functions = {function.id: function for function in model.functions}
+    for text in unmet_domains(model, (*domains, *only)):
+        ctx.skip(None, Unable("{}", text, despite_edits=True))
     if not functions:
         return
     kept = _kept(model, once, domains, only)

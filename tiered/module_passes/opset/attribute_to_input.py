@@ -2,7 +2,7 @@
 
 import onnx
 
-from tiered import Model, Node, PassContext, Skip, module_pass
+from tiered import Model, Node, PassContext, Skip, Unable, module_pass
 from tiered.numerics.precision.narrowing import unmatched
 
 
@@ -20,11 +20,14 @@ def attribute_to_input(model: Model, ctx: PassContext, *, op: tuple[str, ...] = 
         UsageError: an operator does not exist.
     """
     for text in unmatched(model, op, ()):
-        ctx.remark(text)
+        ctx.skip(None, Unable("{}", text))
     nodes = (node for graph in model.graphs() for node in graph.nodes if not node.domain)
     wanted = [_opset_of(node) for node in nodes if not op or node.op_type in op]
     newest = max(wanted, default=0)
     if not newest:
+        for name in op:
+            if not _has_moved(name):
+                return Unable("no attribute of {} is an input in any opset", name)
         return Skip("no attribute is an input in a newer opset")
     model.convert_opset(newest)
     return None
@@ -39,3 +42,12 @@ def _opset_of(node: Node) -> int:
         if not node.attributes.keys() <= schema.attributes.keys():
             return version
     return 0
+
+
+def _has_moved(op_type: str) -> bool:
+    """Return whether the newest form of an operator lacks an attribute of an older one."""
+    if "::" in op_type:
+        return False
+    known = [each for each in onnx.defs.get_all_schemas_with_history() if each.name == op_type]
+    forms = sorted((each for each in known if not each.domain), key=lambda form: form.since_version)
+    return any(form.attributes.keys() - forms[-1].attributes.keys() for form in forms)

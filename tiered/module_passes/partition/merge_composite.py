@@ -1,7 +1,7 @@
 """A match of the pattern table of a target  =>  a call of a function of its nodes"""
 
 from tiered import Model, PassContext, module_pass
-from tiered.extensions.partition.composite import merge_composites, pattern_table
+from tiered.extensions.partition.composite import merge_composites, named_tables, pattern_table
 
 
 @module_pass(opt_level=None, acts_on=("*",))
@@ -13,6 +13,9 @@ def merge_composite(model: Model, ctx: PassContext, *, tables: tuple[str, ...] =
 
     Args:
         tables: the targets with the tables; the backend of the context by default.
+
+    Raises:
+        UsageError: a target that is named has no table.
     """
-    names = tables or ((ctx.backend.name,) if ctx.names_backend else ())
-    merge_composites(model, [entry for name in names for entry in pattern_table(name)], ctx.skip)
+    own = pattern_table(ctx.backend.name) if ctx.names_backend and not tables else ()
+    merge_composites(model, [*own, *named_tables(tables)], ctx.skip)

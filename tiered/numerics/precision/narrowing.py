@@ -11,21 +11,26 @@ import numpy as np
 
 from tiered.graph import DataType, Model, Node, Value
 from tiered.graph.core.dtypes import float_info
-from tiered.graph.core.schema import operators_of
 from tiered.graph.queries.op_traits import RANDOM
 from tiered.support.errors import UsageError, did_you_mean
+from tiered.targets.standard import check_operator
 
 Array = np.ndarray[Any, Any]
 
 
+def has_operator(node: Node, op_types: Collection[str]) -> bool:
+    """Return whether a node has one of the operators: Gelu of any domain, com.microsoft::Gelu."""
+    return node.op_type in op_types or f"{node.domain}::{node.op_type}" in op_types
+
+
 def is_chosen(node: Node, op_types: Collection[str], patterns: Iterable[str]) -> bool:
     """Return whether a node has one of the operators, or a name that a glob matches."""
-    return node.op_type in op_types or any(fnmatchcase(node.label, each) for each in patterns)
+    return has_operator(node, op_types) or any(fnmatchcase(node.label, each) for each in patterns)
 
 
 def why_skipped(node: Node, op_types: Collection[str], patterns: Iterable[str]) -> str:
     """Return why the user's options keep a node as it is; empty if they do not."""
-    if node.op_type in op_types:
+    if has_operator(node, op_types):
         return f"{node.op_type} is skipped"
     if any(fnmatchcase(node.label, pattern) for pattern in patterns):
         return "the node is skipped"
@@ -40,12 +45,11 @@ def unmatched(model: Model, op_types: Iterable[str], patterns: Iterable[str]) ->
             the standard.
     """
     nodes = [node for graph in model.graphs() for node in graph.nodes]
-    there = {node.op_type for node in nodes}
-    missing = [each for each in dict.fromkeys(op_types) if each not in there]
+    there = {(node.domain, node.op_type) for node in nodes}
+    present = {name for domain, op in there for name in (op, f"{domain}::{op}")}
+    missing = [each for each in dict.fromkeys(op_types) if each not in present]
     for each in missing:
-        if each not in operators_of(""):
-            known = {*there, *operators_of("")}
-            raise UsageError(f"there is no operator {each!r}{did_you_mean(each, known)}")
+        check_operator(each, {*there, *(("", op_type) for _, op_type in there)})
     if missing:
         yield f"no node has the operator {' or '.join(missing)}"
     for pattern in dict.fromkeys(patterns):

@@ -69,6 +69,7 @@ def quantize_dynamically(
         RuntimeFailure: there is a budget, and onnxruntime does not run the model.
         VerificationError: the budget does not hold with all products of the main graph in float.
     """
+    budget.check_read()
     model.refresh_types()
     for text in unmatched(model, skip_op_types, skip_nodes):
         on_found(text)

@@ -144,7 +144,7 @@ def has_merged(
     given: dict[Value, str] = {}
     for value in other.inputs:
         name = sources.get(value.name, prefix + value.name)
-        found = graph.values.get(name) or graph.values.get(prefix + value.name)
+        found = graph.values.get(name)
         if found is None:
             return False
         given[value] = known[found]

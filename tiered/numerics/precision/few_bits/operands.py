@@ -15,7 +15,7 @@ from tiered.numerics.calibration.calibrate import SampledModel
 from tiered.numerics.precision.few_bits.windows import Window
 from tiered.numerics.precision.measurement import MOST_MEASURED
 from tiered.numerics.precision.trials import input_count
-from tiered.runtime.inputs.samples import Source
+from tiered.runtime.inputs.samples import Source, read_samples
 from tiered.support.errors import RuntimeFailure
 
 Array = np.ndarray[Any, Any]
@@ -148,6 +148,15 @@ class Operands:
             UsageError, ModelError, RuntimeFailure: as of `plan`.
         """
         return self._feeds if self._is_open() else ()
+
+    def check_inputs(self) -> None:
+        """Raise if inputs were given, nothing was measured on them, and they cannot be read.
+
+        Raises:
+            UsageError, ModelError: as of `plan`.
+        """
+        if self._running is None and self._sampling.inputs:
+            read_samples(self._sampling.inputs)
 
     def of(self, weight: Value) -> Operand | None:
         """Return what a weight is multiplied by; None if that is not measured.

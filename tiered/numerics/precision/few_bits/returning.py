@@ -17,6 +17,7 @@ from tiered.numerics.precision.noise import Reference
 from tiered.numerics.precision.trials import input_count
 from tiered.rewriter import Skip
 from tiered.runtime.inputs.samples import Source
+from tiered.support.errors import UsageError
 
 Convert = Callable[[Mapping[Node, str], OnFound, OnSkip], Collection[Node]]
 """Edits a model but for some nodes, each with a reason, and returns the nodes it has converted."""
@@ -37,6 +38,15 @@ class OutputBudget:
     inputs: Sequence[Source] = ()
     seed: int = 0
     samples: int = 2
+
+    def check_read(self) -> None:
+        """Raise if inputs are given that nothing is measured on.
+
+        Raises:
+            UsageError: there are inputs, and no limit.
+        """
+        if self.inputs and not self.limit:
+            raise UsageError("inputs have no effect without a budget: nothing is measured on them")
 
 
 def convert_within(

@@ -75,6 +75,8 @@ def quantize_weights(
         on_found(text)
     model.refresh_types()
     limits, roles = budget or OutputBudget(), few_bit_roles(model)
+    if sampling is None:
+        limits.check_read()
     last = last_products(model, min_elements)
     whole = set[Node]()
     known = Encoded() if limits.limit else None
@@ -109,6 +111,8 @@ def quantize_weights(
         if sensitive is not None and operands is not None:
             whole |= undiluted_kernels(model, min_elements, operands.samples)
         convert_within(model, convert, limits, on_found, on_skip, low=form.dtype)
+        if operands is not None:
+            operands.check_inputs()
 
 
 def store_weights(
