@@ -23,6 +23,7 @@ def test_a_room_keeps_what_it_promises(room: str, seed: int) -> None:
     [
         ("gradients", 79476),  # a Cast to float16 is a step function
         ("gradients", 79360),  # onnx.reference concatenates the scanned outputs of a Loop
+        ("gradients", 3021186),  # a constant output of 3.4e38 hides the others
         ("legalize", 79265),  # integers near 2**63 in float
         ("layouts", 80278),  # onnxruntime removes a Cast that a body reads
         ("functions", 77214),  # onnxruntime takes no integer Constant in a function of opset 7
