@@ -10,6 +10,7 @@ estimation".
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from typing import Final
 
 SOURCE: Final = 0
@@ -21,9 +22,10 @@ UNLIMITED: Final = 1 << 400
 class Network:
     """A flow network: nodes are numbers, SOURCE and SINK are two of them."""
 
-    def __init__(self) -> None:
+    def __init__(self, nodes: int = 2) -> None:
+        """Make a network of so many nodes, SOURCE and SINK included."""
         # Edge 2k and its reverse 2k+1 are neighbours; `_room` is the residual capacity.
-        self._edges: list[list[int]] = [[], []]
+        self._edges: list[list[int]] = [[] for _ in range(nodes)]
         self._targets: list[int] = []
         self._room: list[int] = []
 
@@ -34,11 +36,17 @@ class Network:
 
     def add_edge(self, source: int, target: int, capacity: int = UNLIMITED) -> None:
         """Add an edge; cutting it costs its capacity."""
-        at = len(self._targets)
-        self._targets += (target, source)
-        self._room += (capacity, 0)
-        self._edges[source].append(at)
-        self._edges[target].append(at + 1)
+        self.add_edges([(source, target, capacity, 0)])
+
+    def add_edges(self, edges: Iterable[tuple[int, int, int, int]]) -> None:
+        """Add edges: source, target and the costs of cutting in both directions."""
+        at, out, targets, room = len(self._targets), self._edges, self._targets, self._room
+        for source, target, capacity, back in edges:
+            targets += (target, source)
+            room += (capacity, back)
+            out[source].append(at)
+            out[target].append(at + 1)
+            at += 2
 
     def sink_side(self) -> list[bool]:
         """Return which nodes are on the sink side of the minimum cut with the fewest such nodes."""
@@ -49,7 +57,10 @@ class Network:
             self._fill(distances)
 
     def _distances(self) -> list[int]:
-        """Return the distance of each node to the sink, plus 1; 0 if no residual path exists."""
+        """Return the distance of each node to the sink, plus 1; 0 if no residual path exists.
+
+        Nodes that are not nearer than the source have 0 if there is a path from the source.
+        """
         distances = [0] * len(self._edges)
         distances[SINK] = 1
         edges, targets, room = self._edges, self._targets, self._room
@@ -61,6 +72,8 @@ class Network:
                 source = targets[edge]
                 if not distances[source] and room[edge ^ 1]:
                     distances[source] = further
+                    if source == SOURCE:
+                        return distances
                     pending.append(source)
         return distances
 

@@ -13,6 +13,7 @@ from tiered.analysis.layout.equivalence import Operator
 from tiered.analysis.layout.reach import Reach
 from tiered.analysis.layout.region import Region, regions
 from tiered.analysis.layout.sizes import LayoutSizes
+from tiered.analysis.layout.terms import terms_of
 from tiered.support.errors import PassError
 from tiered.testing import parse
 
@@ -211,3 +212,16 @@ def test_terms_are_what_they_are_afresh() -> None:
             assert known == Region(region.reach, region.operators, region.tensor_costs).cost(
                 assignment
             )
+
+
+def test_equal_steps_have_equal_terms() -> None:
+    """A scan that is twice as long has as many kinds of terms: each is computed once."""
+    counted = []
+    for steps in (16, 32):
+        scan = chains.unrolled_scan((1, 0, 2), 0, (4, 40, 8), steps, product=False)
+        for region in regions(convert.reach_of(Model.from_proto(scan)), LayoutSizes()):
+            terms = list(terms_of(region.operators, region.tensor_costs.values()))
+            assert len(terms) > 2 * steps
+            counted.append(len({term.kind for term in terms}))
+    assert len(counted) == 2
+    assert counted[0] == counted[1]

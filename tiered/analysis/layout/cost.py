@@ -78,6 +78,11 @@ class TensorCost:
             yield self.producer
         yield from self.consumers
 
+    @property
+    def operators(self) -> list[Operator]:
+        """The free operators that read or make it, each once."""
+        return list(dict.fromkeys([operator for operator, _ in self.free_ports]))
+
     def is_local_to(self, operator: Operator) -> bool:
         """Return whether no other free operator reads or makes it."""
         if self.producer is not None and self.producer[0] is not operator:

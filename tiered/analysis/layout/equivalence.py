@@ -125,6 +125,7 @@ class ChoiceTable:
         known: dict[tuple[Labels, Permutation], dict[Permutation, int | None]] = {}
         self._numbers = [known.setdefault(port, {}) for port in self.ports]
         self._moving: dict[tuple[int, ...], tuple[int, ...]] = {}
+        self._orders: dict[tuple[int, int], tuple[Permutation, ...]] = {}
 
     def find(self, at: int, order: Permutation) -> int | None:
         """Return the number of the choice in which a port has an order; None if there is none."""
@@ -151,6 +152,14 @@ class ChoiceTable:
             known = self._moving[key] = tuple(
                 at for at, order in enumerate(first) if any(each[at] != order for each in others)
             )
+        return known
+
+    def orders_of(self, at: int) -> tuple[Permutation, ...]:
+        """Return the orders that a port has in the choices found so far."""
+        key = at, len(self.choices)
+        known = self._orders.get(key)
+        if known is None:
+            known = self._orders[key] = tuple([choice.orders[at] for choice in self.choices])
         return known
 
     def choose(self, labels: Labels) -> int:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from tiered.analysis.layout.cost import TensorCost
+from tiered.analysis.layout.cost import FREE, Cost, TensorCost, total
 from tiered.analysis.layout.equivalence import Operator, TensorClass
 from tiered.analysis.layout.permutation import Permutation
-from tiered.support.max_flow import SINK, SOURCE, Network
+from tiered.support.max_flow import SINK, SOURCE
 
 Key = Callable[[Permutation], Permutation]
-Weight = Callable[[Permutation, Permutation], int]
+Weight = Callable[[Permutation, Permutation], Cost]
 
 
 class _Demand:
@@ -29,96 +29,88 @@ class _Demand:
         self.taking: list[int] = []
 
 
-class ExpansionCut:
-    """The network of one move: operators on the sink side of the cut take the proposed choice.
+class TensorCut:
+    """What one tensor adds to the network of a move.
 
-    A proposal contains one order of each tensor. An operator needs that order because it takes the
-    proposed choice, or in either case; it needs another order because it keeps its choice, or in
-    either case. So each cost term is one edge, with an auxiliary node where several operators
-    share the term.
+    Operators on the sink side of the cut take the proposed choice. A proposal contains one order of
+    each tensor. An operator needs that order because it takes the proposed choice, or in either
+    case; it needs another order because it keeps its choice, or in either case. So each cost term
+    is one edge, with an auxiliary node where several operators share the term.
+
+    The nodes have numbers of their own: SOURCE, SINK, the operators of the tensor, auxiliary ones.
+    Operators that have the same choice in either case are SOURCE.
+
+    Attributes:
+        auxiliary: how many auxiliary nodes there are.
+        alone: what nodes cost if they are on the sink side, less what they cost on the other one.
+        pairs: pairs of nodes, and what it costs to cut from one to the other.
+        bound: pairs of nodes that no cut may part in this direction.
     """
 
-    def __init__(self, assignment: Mapping[Operator, int], targets: Mapping[Operator, int]) -> None:
-        self.assignment = assignment
-        self.targets = targets
-        self.network = Network()
-        self._numbers = {operator: self.network.add_node() for operator in targets}
-
-    def switching(self) -> list[Operator]:
-        """Return the operators that take the proposed choice in a minimum cut."""
-        side = self.network.sink_side()
-        return [operator for operator, number in self._numbers.items() if side[number]]
-
-    def add(self, term: TensorCost, weight: Weight, start: int) -> None:
-        """Add the cost of each order in which a tensor is read but not made.
+    def __init__(self, term: TensorCost, kept: Sequence[int], taken: Sequence[int]) -> None:
+        """Find the edges.
 
         An order that may be made from two others costs the smaller one of both, so that with more
-        than two orders a cut is a lower bound.
+        than two orders a cut is a lower bound. Orders that differ only in axes of size 1 count as
+        one, but for the start of a Transpose.
 
         Args:
             term: the tensor and the operators that read and make it.
-            weight: returns the cost of moving the tensor from one order to another, which count as
-                one if they differ only in axes of size 1.
-            start: the cost of a Transpose to any other order.
+            kept: the present choice of each of them, in the order of `term.operators`.
+            taken: the proposed choice of each.
         """
-        made, demands = self._made(term, term.moving), self._demands(term, term.moving)
-        self._add(made, demands, weight)
-        if term.has_ones:
-            made, demands = self._made(term, tuple), self._demands(term, tuple)
-        self._add(made, demands, lambda made, wanted: start)
+        self.auxiliary = 0
+        self.alone: dict[int, Cost] = {}
+        self.pairs: dict[tuple[int, int], Cost] = {}
+        self.bound: list[tuple[int, int]] = []
+        self._term = term
+        self._choices = {
+            operator: pair for operator, *pair in zip(term.operators, kept, taken, strict=True)
+        }
+        self._numbers = {
+            operator: number
+            for number, (operator, (now, then)) in enumerate(self._choices.items(), FIRST_OPERATOR)
+            if now != then
+        }
+        self._known: dict[tuple[bool, tuple[int, ...]], int] = {}
+        self._add(term.moving, lambda made, wanted: Cost(term.nbytes, 0, term.time(made, wanted)))
+        start = Cost(0, 1, term.start)
+        self._add(tuple if term.has_ones else term.moving, lambda made, wanted: start)
 
-    def _add(
-        self,
-        made: tuple[Permutation, Permutation, int],
-        demands: Mapping[Permutation, _Demand],
-        weight: Weight,
-    ) -> None:
-        kept, took, maker = made
-        edge = self.network.add_edge
-        for wanted, demand in demands.items():
+    def _add(self, key: Key, weight: Weight) -> None:
+        kept, took, maker = self._made(key)
+        for wanted, demand in self._demands(key).items():
             if wanted in (kept, took) and kept == took:
                 continue
             is_kept, is_taken = wanted == kept, wanted == took
-            from_kept = 0 if is_kept else weight(kept, wanted)
-            from_taken = 0 if is_taken else weight(took, wanted)
+            from_kept = FREE if is_kept else weight(kept, wanted)
+            from_taken = FREE if is_taken else weight(took, wanted)
             if demand.always:
-                if from_taken > from_kept:
-                    edge(SOURCE, maker, from_taken - from_kept)
-                elif from_kept > from_taken:
-                    edge(maker, SINK, from_kept - from_taken)
+                self._edge(SOURCE, maker, from_taken)
+                self._edge(maker, SINK, from_kept)
             elif demand.taking:
                 least = from_kept if is_taken else min(from_kept, from_taken)
-                edge(maker if is_taken else SOURCE, self._first(demand.taking), least)
+                self._edge(maker if is_taken else SOURCE, self._first(demand.taking), least)
             else:
                 least = from_taken if is_kept else min(from_kept, from_taken)
-                edge(self._last(demand.keeping), maker if is_kept else SINK, least)
+                self._edge(self._last(demand.keeping), maker if is_kept else SINK, least)
 
-    def add_work(self, operator: Operator, price: int) -> None:
-        """Add the time that an operator takes in its orders.
-
-        Args:
-            operator: one of those that may take another order.
-            price: the cost of a nanosecond.
-        """
-        work, number = operator.work, self._numbers[operator]
-        more = work.get(self.targets[operator], 0) - work.get(self.assignment[operator], 0)
-        if more > 0:
-            self.network.add_edge(SOURCE, number, more * price)
-        elif more < 0:
-            self.network.add_edge(number, SINK, -more * price)
-
-    def add_preference(self, operator: Operator, weight: int) -> None:
-        """Add the cost of an operator that is not in the layout that the user asks for."""
-        number = self._numbers.get(operator)
-        if number is None:
+    def _edge(self, source: int, target: int, cost: Cost) -> None:
+        """Add what it costs if one node is on the source side and the other is not."""
+        if target == SOURCE or cost == FREE:
             return
-        if self.assignment[operator] == operator.wanted:
-            self.network.add_edge(SOURCE, number, weight)
-        elif self.targets[operator] == operator.wanted:
-            self.network.add_edge(number, SINK, weight)
+        if source == SOURCE:
+            if target != SINK:
+                self.alone[target] = total([self.alone.get(target, FREE), cost])
+        elif target == SINK:
+            less = Cost(-cost.nbytes, -cost.transposes, -cost.time)
+            self.alone[source] = total([self.alone.get(source, FREE), less])
+        else:
+            self.pairs[source, target] = total([self.pairs.get((source, target), FREE), cost])
 
-    def _made(self, term: TensorCost, key: Key) -> tuple[Permutation, Permutation, int]:
+    def _made(self, key: Key) -> tuple[Permutation, Permutation, int]:
         """Return the orders of the producer, kept and taken, and its network node."""
+        term = self._term
         if term.producer is None:
             identity = key(term.tensor.identity)
             return identity, identity, SOURCE
@@ -126,16 +118,15 @@ class ExpansionCut:
         return (*self._orders(operator, at, key), self._numbers.get(operator, SOURCE))
 
     def _orders(self, operator: Operator, at: int, key: Key) -> tuple[Permutation, Permutation]:
-        choices = operator.choices
-        kept = key(choices[self.assignment[operator]].orders[at])
-        target = self.targets.get(operator)
-        return kept, kept if target is None else key(choices[target].orders[at])
+        now, then = self._choices[operator]
+        kept = key(operator.choices[now].orders[at])
+        return kept, kept if now == then else key(operator.choices[then].orders[at])
 
-    def _demands(self, term: TensorCost, key: Key) -> dict[Permutation, _Demand]:
+    def _demands(self, key: Key) -> dict[Permutation, _Demand]:
         demands: dict[Permutation, _Demand] = {}
-        for order in sorted(term.pinned):
+        for order in sorted(self._term.pinned):
             demands.setdefault(key(order), _Demand()).always = True
-        for operator, at in term.consumers:
+        for operator, at in self._term.consumers:
             kept, took = self._orders(operator, at, key)
             if kept == took:
                 demands.setdefault(kept, _Demand()).always = True
@@ -144,23 +135,29 @@ class ExpansionCut:
                 demands.setdefault(took, _Demand()).taking.append(self._numbers[operator])
         return demands
 
-    def _first(self, numbers: list[int]) -> int:
+    def _first(self, numbers: Sequence[int]) -> int:
         """Return a node that is on the sink side if any of these is."""
-        if len(set(numbers)) == 1:
-            return numbers[0]
-        between = self.network.add_node()
-        for number in numbers:
-            self.network.add_edge(between, number)
-        return between
+        return self._between(tuple(dict.fromkeys(numbers)), is_first=True)
 
-    def _last(self, numbers: list[int]) -> int:
+    def _last(self, numbers: Sequence[int]) -> int:
         """Return a node that is on the source side if any of these is."""
-        if len(set(numbers)) == 1:
+        return self._between(tuple(dict.fromkeys(numbers)), is_first=False)
+
+    def _between(self, numbers: tuple[int, ...], *, is_first: bool) -> int:
+        """Return the auxiliary node for some operators; of one operator its own."""
+        if len(numbers) == 1:
             return numbers[0]
-        between = self.network.add_node()
-        for number in numbers:
-            self.network.add_edge(number, between)
-        return between
+        node = self._known.get((is_first, numbers))
+        if node is None:
+            node = FIRST_OPERATOR + len(self._choices) + self.auxiliary
+            self._known[is_first, numbers] = node
+            self.auxiliary += 1
+            self.bound += [(node, each) if is_first else (each, node) for each in numbers]
+        return node
+
+
+FIRST_OPERATOR: Final = 2
+"""The number of the first operator in a network, behind SOURCE and SINK."""
 
 
 # --- The proposals of expansion moves: one order for each operator, consistent along the tensors --

@@ -7,9 +7,9 @@ assignment is the sum of the costs of its tensors.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from operator import itemgetter
+from itertools import chain
 from typing import Final
 
 from tiered.analysis.layout.cost import Cost, TensorCost, tensor_costs_of, total
@@ -18,6 +18,7 @@ from tiered.analysis.layout.expansion_cut import Proposal, proposals
 from tiered.analysis.layout.permutation import Permutation
 from tiered.analysis.layout.reach import Reach
 from tiered.analysis.layout.sizes import LayoutSizes
+from tiered.analysis.layout.terms import Term, terms_of
 from tiered.analysis.layout.work import estimate_work
 
 PREFERENCE_PENALTY: Final = 1 << 60
@@ -50,8 +51,22 @@ class Region:
         self.working = [operator for operator in operators if operator.work]
 
     @cached_property
-    def _terms(self) -> dict[TensorClass, _Term]:
-        return {tensor: _Term(term) for tensor, term in self.tensor_costs.items()}
+    def _terms(self) -> list[Term]:
+        return list(terms_of(self.operators, self.tensor_costs.values()))
+
+    @cached_property
+    def _terms_at(self) -> dict[Operator, list[Term]]:
+        """The terms of the tensors that each operator reads or makes."""
+        term_of = dict(zip(self.tensor_costs, self._terms, strict=True))
+        tensors = (dict.fromkeys([port.tensor for port in each.ports]) for each in self.operators)
+        return {
+            operator: [term_of[tensor] for tensor in own if tensor in term_of]
+            for operator, own in zip(self.operators, tensors, strict=True)
+        }
+
+    def terms_at(self, operators: Iterable[Operator]) -> Collection[Term]:
+        """Return the terms of the tensors that some operators read or make."""
+        return dict.fromkeys(chain.from_iterable(map(self._terms_at.__getitem__, operators)))
 
     @cached_property
     def proposals(self) -> list[Proposal]:
@@ -89,54 +104,17 @@ class Region:
         )
         return operators, tensor_costs
 
-    def cost(self, assignment: Assignment, tensors: Iterable[TensorClass] | None = None) -> Cost:
-        """Return the cost of an assignment; that on some tensors only, if they are given."""
-        terms = self._terms
-        unique = terms if tensors is None else dict.fromkeys(tensors)
-        moved = total([terms[each].cost(assignment) for each in unique if each in terms])
+    def cost(self, assignment: Assignment, terms: Iterable[Term] | None = None) -> Cost:
+        """Return the cost of an assignment; that of some terms only, if they are given."""
+        found = [
+            term.kind.cost(term.choices(assignment))
+            for term in (self._terms if terms is None else terms)
+        ]
+        moved = total(found)
         unmet = sum(operator.wanted != assignment[operator] for operator in self.wanted)
         penalty = unmet * PREFERENCE_PENALTY
         work = sum([each.work.get(assignment[each], 0) for each in self.working])
         return Cost(moved.nbytes + penalty, moved.transposes, moved.time + work + penalty)
-
-
-class _Term:
-    """A cost term, and what it is for the choices that a search asked for.
-
-    A search asks for the same few again and again.
-    """
-
-    __slots__ = ("_choices", "_costs", "_term")
-
-    def __init__(self, term: TensorCost) -> None:
-        self._term = term
-        self._choices = itemgetter(*dict.fromkeys(operator for operator, _ in term.free_ports))
-        self._costs: dict[object, Cost] = {}
-
-    def cost(self, assignment: Assignment) -> Cost:
-        """Return the cost of the tensor in an assignment."""
-        choices = self._choices(assignment)
-        known = self._costs.get(choices)
-        if known is None:
-            term = self._term
-            known = term.cost(_produced(term, assignment), _consumed(term, assignment))
-            self._costs[choices] = known
-        return known
-
-
-def _produced(term: TensorCost, assignment: Assignment) -> Permutation:
-    """Return the order in which a tensor is made."""
-    if term.producer is None:
-        return term.tensor.identity
-    operator, at = term.producer
-    return operator.choices[assignment[operator]].orders[at]
-
-
-def _consumed(term: TensorCost, assignment: Assignment) -> Iterator[Permutation]:
-    """Yield the orders in which a tensor is read."""
-    yield from term.pinned
-    for operator, at in term.consumers:
-        yield operator.choices[assignment[operator]].orders[at]
 
 
 def regions(reach: Reach, sizes: LayoutSizes) -> Iterator[Region]:

@@ -34,15 +34,17 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
-from tiered.analysis.layout.cost import Cost, TensorCost
-from tiered.analysis.layout.equivalence import Operator, TensorClass
-from tiered.analysis.layout.expansion_cut import ExpansionCut, Proposal, Weight
+from tiered.analysis.layout.cost import Cost
+from tiered.analysis.layout.equivalence import Operator
+from tiered.analysis.layout.expansion_cut import FIRST_OPERATOR, Proposal, TensorCut
 from tiered.analysis.layout.kernel_times import TRANSPOSE_START
 from tiered.analysis.layout.memory import Solutions
 from tiered.analysis.layout.region import PREFERENCE_PENALTY, Assignment, Region
+from tiered.analysis.layout.terms import Objective, Term, Weights
+from tiered.support.max_flow import SINK, SOURCE, Network
 
 ENUMERATED: Final = 64
 """Of regions with so few assignments, all are compared: that takes less time than cuts."""
@@ -64,8 +66,6 @@ _SHARES: Final = (4, 1)
 
 _BYTE_BOUND: Final = 1 << 90
 """More than the bytes and times of a region, so that what is compared first outweighs them."""
-
-Objective = Callable[[Cost], int]
 
 
 def solve(region: Region, solutions: Solutions) -> dict[Operator, int]:
@@ -166,7 +166,7 @@ def _search(
 ) -> dict[Operator, int]:
     if _is_binary(region):
         first, second = region.proposals
-        return _expand(region, first, second, objective) or dict(first)
+        return _expand(region, first, second, objective, {}) or dict(first)
     proposals: list[Proposal] = [*region.proposals, present]
     starts = [present, *({**present, **proposal} for proposal in region.proposals)]
     if len(region.operators) > LARGE_REGION:
@@ -175,6 +175,7 @@ def _search(
     best, least = present, objective(region.cost(present))
     # Searches from several starts come to the same assignments.
     known: dict[tuple[object, ...], dict[Operator, int] | None] = {}
+    weights: dict[TensorCut, Weights] = {}
     for start in starts:
         assignment, rejected, tried = start, 0, 0
         while rejected < len(proposals) and moves_left:
@@ -182,7 +183,7 @@ def _search(
             at = tried % len(proposals)
             move = (at, *assignment.values())
             if move not in known:
-                known[move] = _expand(region, assignment, proposals[at], objective)
+                known[move] = _expand(region, assignment, proposals[at], objective, weights)
             better = known[move]
             tried += 1
             rejected = rejected + 1 if better is None else 0
@@ -207,44 +208,81 @@ def _is_binary(region: Region) -> bool:
 
 
 def _expand(
-    region: Region, assignment: Assignment, proposal: Proposal, objective: Objective
+    region: Region,
+    assignment: Assignment,
+    proposal: Proposal,
+    objective: Objective,
+    weights: dict[TensorCut, Weights],
 ) -> dict[Operator, int] | None:
     """Return the best assignment in which each operator keeps its choice or takes the proposed one.
 
-    None if it is no better than the given assignment.
+    None if it is no better than the given assignment. `weights` are known for the objective.
     """
     targets = {
         operator: target for operator, target in proposal.items() if target != assignment[operator]
     }
-    tensors = _tensors(region, targets)
-    if not tensors:
+    terms = region.terms_at(targets)
+    if not terms:
         return None
-    cut = ExpansionCut(assignment, targets)
-    price = objective(Cost(0, 0, 1))
-    for tensor in tensors:
-        term = region.tensor_costs[tensor]
-        cut.add(term, _weight(term, objective), objective(Cost(0, 1, term.start)))
-    for operator in region.working:
-        if operator in targets:
-            cut.add_work(operator, price)
-    for operator in region.wanted:
-        cut.add_preference(operator, objective(Cost(PREFERENCE_PENALTY, 0, PREFERENCE_PENALTY)))
-    changes = {operator: targets[operator] for operator in cut.switching()}
+    network = _network(region, assignment, targets, objective, terms, weights)
+    if network is None:
+        return None
+    side = network.sink_side()
+    changes = {
+        operator: targets[operator]
+        for number, operator in enumerate(region.operators, FIRST_OPERATOR)
+        if side[number]
+    }
     if not changes:
         return None
-    changed, affected = {**assignment, **changes}, _tensors(region, changes)
+    changed, affected = {**assignment, **changes}, region.terms_at(changes)
     better = objective(region.cost(changed, affected)) < objective(
         region.cost(assignment, affected)
     )
     return changed if better else None
 
 
-def _weight(term: TensorCost, objective: Objective) -> Weight:
-    """Return what it costs to move a tensor from one order to another."""
-    return lambda made, wanted: objective(Cost(term.nbytes, 0, term.time(made, wanted)))
-
-
-def _tensors(region: Region, targets: Mapping[Operator, int]) -> list[TensorClass]:
-    """Return the tensors of a region that these operators read or make."""
-    tensors = dict.fromkeys(port.tensor for operator in targets for port in operator.ports)
-    return [tensor for tensor in tensors if tensor in region.tensor_costs]
+def _network(
+    region: Region,
+    assignment: Assignment,
+    targets: Mapping[Operator, int],
+    objective: Objective,
+    terms: Collection[Term],
+    weights: dict[TensorCut, Weights],
+) -> Network | None:
+    """Return the network of a move; None if nothing becomes cheaper by it."""
+    operators, proposed = region.operators, {**assignment, **targets}
+    # What each node costs on the sink side, less what it costs on the other one.
+    alone = [0] * (FIRST_OPERATOR + len(operators))
+    edges: list[tuple[int, int, int, int]] = []
+    for term in terms:
+        cut = term.kind.cut(term.choices(assignment), term.choices(proposed))
+        own = weights.get(cut)
+        if own is None:
+            own = weights[cut] = Weights(cut, objective)
+        nodes: Sequence[int] = term.nodes
+        if own.auxiliary:
+            nodes = (*nodes, *range(len(alone), len(alone) + own.auxiliary))
+            alone += [0] * own.auxiliary
+        for node, amount in own.alone:
+            alone[nodes[node]] += amount
+        for one, other, there, back in own.pairs:
+            edges.append((nodes[one], nodes[other], there, back))
+    price = objective(Cost(0, 0, 1))
+    preference = objective(Cost(PREFERENCE_PENALTY, 0, PREFERENCE_PENALTY))
+    for number, operator in enumerate(operators, FIRST_OPERATOR):
+        now, work = assignment[operator], operator.work
+        target = proposed[operator]
+        if target == now:
+            continue
+        if work:
+            alone[number] += (work.get(target, 0) - work.get(now, 0)) * price
+        if operator.wanted is not None:
+            alone[number] += preference * ((now == operator.wanted) - (target == operator.wanted))
+    if min(alone) >= 0:
+        return None
+    network = Network(len(alone))
+    network.add_edges(edges)
+    network.add_edges([(SOURCE, node, cost, 0) for node, cost in enumerate(alone) if cost > 0])
+    network.add_edges([(node, SINK, -cost, 0) for node, cost in enumerate(alone) if cost < 0])
+    return network

@@ -97,12 +97,12 @@ def greedy(region: Region) -> dict[Operator, int]:
     """Return the assignment in which each operator takes its locally cheapest order."""
     assignment = dict.fromkeys(region.operators, 0)
     for operator in region.operators:
-        tensors = [port.tensor for port in operator.ports]
-        best = region.cost(assignment, tensors)
+        terms = region.terms_at([operator])
+        best = region.cost(assignment, terms)
         for number in operator.candidates[1:]:
             kept = assignment[operator]
             assignment[operator] = number
-            cost = region.cost(assignment, tensors)
+            cost = region.cost(assignment, terms)
             if cost < best:
                 best = cost
             else:
