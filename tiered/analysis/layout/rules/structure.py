@@ -248,8 +248,13 @@ def gather(node: Node) -> Propagation | Skip:
     rank, width = rank_of(node), rank_of(node, 1)
     if rank is None or width is None or rank == 0:
         return NO_RANK
+    return _gather(rank, width, node.attr("axis") % rank)
+
+
+@lru_cache
+def _gather(rank: int, width: int, axis: int) -> Propagation:
+    """Return the propagation for the ranks of data and indices: equal ones are one object."""
     data = whole(rank)
-    axis = node.attr("axis") % rank
     indices = (axis,) if width == 1 else whole(width, 100)
     out = (*data[:axis], *indices, *data[axis + 1 :])
     kernel = Kernel("gather", indices or (axis,))
