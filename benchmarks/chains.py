@@ -115,6 +115,48 @@ def unrolled_scan(
     return chain.model(chain.transpose(gated, *sorted(range(len(perm)), key=perm.__getitem__)))
 
 
+def state_space(steps: int, width: int = 32, states: int = 16) -> onnx.ModelProto:
+    """Return a selective state-space block as exporters unroll it, with a Gather for each step.
+
+    Args:
+        steps: the positions of the time axis.
+        width: the channels.
+        states: the states of each channel.
+    """
+    chain = Chain((1, steps, width))
+
+    def sizes(*numbers: int) -> str:
+        return chain.constant(np.array(numbers, np.int64))
+
+    def swapped(value: str) -> str:
+        return chain.transpose(value, 0, 2, 1)
+
+    def entry(value: str, axis: int, at: int) -> str:
+        return chain.node("Gather", value, chain.constant(np.int64(at)), axis=axis)
+
+    inner = swapped(chain.node("MatMul", "x", chain.weight(width, 2 * width)))
+    hidden, gate = chain.split("Split", 2, inner, sizes(width, width), axis=1)
+    active = chain.node("Mul", hidden, chain.node("Sigmoid", hidden))
+    projected = chain.node("MatMul", swapped(active), chain.weight(width, 2 * states + 4))
+    parts = chain.split("Split", 3, projected, sizes(4, states, states), axis=2)
+    rate, into, out_of = parts
+    rate = swapped(chain.node("Softplus", chain.node("MatMul", rate, chain.weight(4, width))))
+    rate = chain.node("Unsqueeze", rate, sizes(3))
+    decay = chain.node("Exp", chain.node("Mul", rate, chain.weight(1, width, 1, states)))
+    added = chain.node("Mul", rate, chain.node("Unsqueeze", into, sizes(1)))
+    added = chain.node("Mul", added, chain.node("Unsqueeze", active, sizes(3)))
+    state, made = chain.constant(np.zeros((1, width, states), np.float32)), []
+    for step in range(steps):
+        kept = chain.node("Mul", entry(decay, 2, step), state)
+        state = chain.node("Add", kept, entry(added, 2, step))
+        row = chain.node("Unsqueeze", entry(out_of, 1, step), sizes(-1))
+        result = entry(chain.node("MatMul", state, row), 2, 0)
+        made.append(chain.node("Unsqueeze", result, sizes(-1)))
+    gated = chain.node("Mul", chain.node("Concat", *made, axis=-1), gate)
+    product = chain.node("MatMul", swapped(gated), chain.weight(width, width))
+    return chain.model(chain.node("Add", "x", product))
+
+
 def prefix_sums(perm: Shape, axis: int, shape: Shape) -> onnx.ModelProto:
     """Return a scan in a logarithmic number of steps, each of which shifts the whole tensor."""
     chain = Chain(shape)
@@ -245,6 +287,7 @@ def models(seeds: int) -> Iterator[tuple[str, onnx.ModelProto]]:
             yield f"scan {name} matmul", unrolled_scan(perm, axis, shape, 100, product=True)
         yield f"prefix {name}", prefix_sums(perm, axis, shape)
     yield "windows", windows(2, 512, 4, 32, 32)
+    yield "state space", state_space(100)
     for seed in range(seeds):
         yield f"random {seed}", random_chain(seed)
 

@@ -2,7 +2,8 @@
 
 The model is a stack of blocks as exporters write them, with heads that are split and merged by
 Reshape and Transpose, and what other passes fuse in several rounds. Processor time of `optimize`,
-with `convert_layout` and without; the fastest run counts. `--model FILE` measures another model.
+with `convert_layout` and without; the fastest run counts. `--model FILE` measures another model,
+`--steps 100` an unrolled state-space block, whose region is one of hundreds of operators.
 """
 
 import argparse
@@ -13,7 +14,7 @@ import numpy as np
 import onnx
 
 import tiered
-from benchmarks.chains import Chain
+from benchmarks.chains import Chain, state_space
 
 HEADS, WIDTH, TOKENS = 2, 8, 12
 
@@ -53,9 +54,8 @@ def seconds(model: onnx.ModelProto, runs: int, disabled: Sequence[str] = ()) -> 
     return min(taken)
 
 
-def main(nodes: int, runs: int, file: str = "") -> tuple[float, float]:
+def main(model: onnx.ModelProto, runs: int) -> tuple[float, float]:
     """Print the time with layouts and without; return both."""
-    model = onnx.load(file) if file else blocks(nodes)
     seconds(blocks(100), 1)  # loads code and fills caches
     whole, rest = seconds(model, runs), seconds(model, runs, ["convert_layout"])
     count = sum(node.op_type == "Transpose" for node in model.graph.node)
@@ -67,7 +67,12 @@ def main(nodes: int, runs: int, file: str = "") -> tuple[float, float]:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--nodes", type=int, default=1_500)
+    parser.add_argument("--steps", type=int, default=0)
     parser.add_argument("--model", default="")
     parser.add_argument("--runs", type=int, default=5)
     given = parser.parse_args()
-    main(given.nodes, given.runs, given.model)
+    if given.model:
+        chosen = onnx.load(given.model)
+    else:
+        chosen = state_space(given.steps) if given.steps else blocks(given.nodes)
+    main(chosen, given.runs)

@@ -25,3 +25,9 @@ def test_a_row_says_what_became_of_a_chain() -> None:
 def test_slower_is_what_lies_above_the_limit_altogether(low: float, slower: bool) -> None:
     row = chains.Row("small", (1, 1), (0, 0), (0.9, 0.95, 1.0), (low, 1.04, 1.1))
     assert row.is_slower is slower
+
+
+def test_a_state_space_block_is_valid_and_grows_with_its_steps() -> None:
+    short, long = (chains.state_space(steps, width=4, states=2) for steps in (3, 6))
+    onnx.checker.check_model(short, full_check=True)
+    assert len(long.graph.node) - len(short.graph.node) == 3 * 8

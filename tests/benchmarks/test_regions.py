@@ -13,6 +13,6 @@ def test_the_blocks_are_valid_and_of_about_the_size_asked_for() -> None:
 
 
 def test_it_prints_the_time_with_layouts_and_without(capsys: pytest.CaptureFixture[str]) -> None:
-    whole, rest = regions.main(nodes=30, runs=1)
+    whole, rest = regions.main(regions.blocks(30), runs=1)
     assert whole > 0 < rest
     assert "without convert_layout" in capsys.readouterr().out
