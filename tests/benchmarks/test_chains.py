@@ -30,4 +30,4 @@ def test_slower_is_what_lies_above_the_limit_altogether(low: float, slower: bool
 def test_a_state_space_block_is_valid_and_grows_with_its_steps() -> None:
     short, long = (chains.state_space(steps, width=4, states=2) for steps in (3, 6))
     onnx.checker.check_model(short, full_check=True)
-    assert len(long.graph.node) - len(short.graph.node) == 3 * 8
+    assert len(long.graph.node) - len(short.graph.node) == 3 * 9
