@@ -3,11 +3,11 @@
 `tiered operators acme::Scale --load own_operator.py` prints what is known of it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from tiered import Expr, Node, Propagation, Skip, Step, shape_rule
 from tiered.analysis.aspects import aspect
-from tiered.analysis.axes.node_cut import Form, Window
+from tiered.analysis.axes.axis_map import AxisMap, whole
 from tiered.graph.intervals.interval import multiply
 from tiered.runtime.inputs.graph_facts import Fact, Place
 from tiered.verify import register_operator
@@ -35,13 +35,14 @@ def layout(node: Node) -> Propagation | Skip:
     x = node.operands[0]
     if x is None or x.rank is None:
         return Skip("its rank is not known")
-    axes = tuple(range(x.rank))
-    return Propagation((axes, None), (axes,), lambda op: op.emit({0: op.operand(0)}))
+    own = whole(x.rank)
+    return Propagation((own, None), (own,), lambda op: op.emit({0: op.operand(0)}))
 
 
-@aspect("cut").rule("Scale", domain="acme")
-def cut(node: Node, axis: int) -> tuple[Sequence[Window | None], Form]:
-    return [Window(axis, node.output.dim(axis)), None], "same"
+@aspect("axes").rule("Scale", domain="acme")
+def axes(node: Node) -> AxisMap:
+    own = whole(node.output.rank or 0)
+    return AxisMap((own, None), (own,))
 
 
 @aspect("check").rule("Scale", domain="acme")

@@ -76,9 +76,9 @@ ASPECTS: Final[Mapping[str, Place]] = {
         "tiered.rewriter.idioms.low_rank", "RANKS",
         "its form in a lower rank", "it keeps its rank", is_open=True,
     ),
-    "cut": Place(
-        "tiered.analysis.axes.node_cut", "CUTS",
-        "how a cut along an axis passes through", "it is not split", is_open=True,
+    "axes": Place(
+        "tiered.analysis.axes.rules", "AXES",
+        "how the axes of operands and outputs belong together", "it is not split", is_open=True,
     ),
     "batch": Place(
         "tiered.analysis.batching.rules", "BATCHES",

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
-from tiered.analysis.axes.node_cut import NodeCut, cut_along
+from tiered.analysis.axes.axis_map import AxisMap, Kind
+from tiered.analysis.axes.rules import axis_map
+from tiered.analysis.axes.rules.along import reduced_axes
 from tiered.analysis.batching.facts import Fact, Refusal, Rows
 from tiered.analysis.batching.following import BATCHES, Following, Made, Rule
-from tiered.analysis.layout.rules.axes import reduced_axes
 from tiered.graph import Node
 from tiered.graph.queries.op_traits import BROADCASTING, ELEMENTWISE, REDUCTIONS
 from tiered.rewriter import Skip
@@ -32,13 +33,13 @@ def followed(state: Following, node: Node) -> Made:
     if others and node.op_type not in _OTHERS_ALIKE:
         raise Refusal(f"its output {others[0].name!r} has no rule")
     carried = state.in_rows(node)
-    for axis in range(state.rank(node.outputs[0])):
-        cut = cut_along(node, axis)
-        if cut is not None and _fits(cut, carried):
-            rows = common(carried.values()).on(axis)
-            _fit_others(state, node, cut, rows, carried)
-            return rows
-    raise Refusal(_mixing(node, carried))
+    axes = axis_map(node)
+    label = None if axes is None else _carrying(axes, carried)
+    if axes is None or label is None or axes.outputs[0] is None or label not in axes.outputs[0]:
+        raise Refusal(_mixing(node, carried))
+    rows = common(carried.values()).on(axes.outputs[0].index(label))
+    _fit_others(state, node, axes, label, rows, carried)
+    return rows
 
 
 def _mixing(node: Node, carried: Mapping[int, Rows]) -> str:
@@ -52,13 +53,12 @@ def mixes(node: Node, slot: int, rows: Rows) -> Refusal:
     return Refusal(_mixing(node, {slot: rows}))
 
 
-def _fits(cut: NodeCut, carried: Mapping[int, Rows]) -> bool:
-    """Return whether a part along the axis needs the same part of every operand with samples."""
-    for slot, rows in carried.items():
-        window = cut.windows[slot]
-        if window is None or not window.is_plain or window.axis != rows.axis:
-            return False
-    return True
+def _carrying(axes: AxisMap, carried: Mapping[int, Rows]) -> int | None:
+    """Return the iterator of the axes with samples, if they have one and samples stay apart."""
+    labels = {axes.at(slot, rows.axis) for slot, rows in carried.items()}
+    label = labels.pop()
+    is_apart = not labels and label is not None and axes.kind(label) is Kind.PARALLEL
+    return label if is_apart else None
 
 
 def common(carried: Collection[Rows]) -> Rows:
@@ -69,20 +69,25 @@ def common(carried: Collection[Rows]) -> Rows:
 
 
 def _fit_others(
-    state: Following, node: Node, cut: NodeCut, rows: Rows, carried: Mapping[int, Rows]
+    state: Following,
+    node: Node,
+    axes: AxisMap,
+    label: int,
+    rows: Rows,
+    carried: Mapping[int, Rows],
 ) -> None:
     """Adapt the operands that are the same for every sample and have a part for each."""
     lifted = False
-    for slot, window in enumerate(cut.windows):
+    for slot, labels in enumerate(axes.inputs):
         value = node.input(slot)
-        if window is None or slot in carried or value is None:
+        if labels is None or label not in labels or slot in carried or value is None:
             continue
-        own = rows.on(window.axis)
+        own = rows.on(labels.index(label))
         if node.op_type == "Concat":
             state.spread(node, slot, own)
         elif node.op_type not in _BROADCASTS:
             raise Refusal(f"its operand {value.name!r} has a number for each sample")
-        elif window.size != 1:
+        elif state.sizes(value)[own.axis] != 1:
             state.check_uniform(value, own)
             if rows.is_whole:
                 _take_first(state, node, slot, own)

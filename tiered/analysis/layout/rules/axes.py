@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from tiered.analysis.axes.rules.along import reduced_axes
 from tiered.analysis.layout.propagation import (
     LAYOUTS,
     NO_RANK,
@@ -18,7 +19,7 @@ from tiered.analysis.layout.propagation import (
     rank_of,
     whole,
 )
-from tiered.graph import DataType, Node, Value, non_negative_axes
+from tiered.graph import DataType, Node, Value
 from tiered.graph.opset.newest_form import newest_attribute
 from tiered.graph.queries.op_traits import REDUCTIONS, SOFTMAXES
 from tiered.rewriter import Skip
@@ -158,23 +159,6 @@ def _write_mean_variance(op: Permuted) -> Sequence[Value]:
 
 
 # --- axes that are removed and added --------------------------------------------------------------
-
-
-def reduced_axes(node: Node, rank: int) -> tuple[int, ...] | Skip:
-    """Return the axes of a reduction, non-negative and sorted."""
-    if node.op_type.startswith("Arg"):
-        given: Sequence[int] = [node.attr("axis")]
-    else:
-        operand = node.operand("axes")
-        axes = constant_operand(node, 1)
-        if operand is not None and axes is None:
-            return Skip("its axes are not constant")
-        given = () if axes is None else axes.ravel().tolist()
-        if not given:
-            return () if node.attr("noop_with_empty_axes", 0) else tuple(range(rank))
-    found = non_negative_axes(given, rank)
-    assert found is not None
-    return tuple(sorted(found))
 
 
 @LAYOUTS.rule("ArgMax", "ArgMin", *REDUCTIONS)

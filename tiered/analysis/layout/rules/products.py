@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from tiered.analysis.axes.rules.products import equation_of
 from tiered.analysis.layout.propagation import (
     LAYOUTS,
     NO_RANK,
@@ -215,7 +216,7 @@ def _write_gemm(op: Permuted) -> Sequence[Value]:
 @LAYOUTS.rule("Einsum")
 def einsum(node: Node) -> Propagation | Skip:
     """Einsum: the letters are the labels; the equation is rewritten."""
-    equation = _equation(node)
+    equation = equation_of(node)
     if equation is None:
         return Skip("its equation has an ellipsis or repeated letter")
     terms, result = equation
@@ -223,19 +224,6 @@ def einsum(node: Node) -> Propagation | Skip:
     sums = any(letter not in result for term in terms for letter in term)
     exact = not (sums and _is_float(node))
     return Propagation(inputs, (tuple(map(ord, result)),), _write_einsum, is_exact=exact)
-
-
-def _equation(node: Node) -> tuple[list[str], str] | None:
-    raw = node.attr("equation")
-    text = (raw.decode() if isinstance(raw, bytes) else str(raw)).replace(" ", "")
-    left, arrow, result = text.partition("->")
-    terms = left.split(",")
-    if not arrow:
-        letters = left.replace(",", "")
-        result = "".join(sorted(letter for letter in set(letters) if letters.count(letter) == 1))
-    if "." in text or any(len(set(term)) < len(term) for term in (*terms, result)):
-        return None
-    return terms, result
 
 
 def _write_einsum(op: Permuted) -> Sequence[Value]:

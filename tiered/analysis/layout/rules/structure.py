@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from tiered.analysis.axes.regrouping import Group, SizedShape, regrouped, sized
 from tiered.analysis.layout.propagation import (
     LAYOUTS,
     NO_RANK,
@@ -19,18 +20,12 @@ from tiered.analysis.layout.propagation import (
     whole,
 )
 from tiered.graph import Node, Value
-from tiered.graph.core.types import Dim, Shape
-from tiered.graph.shape_inference.symbolic_dims import Dims, Size, divide, multiply
+from tiered.graph.core.types import Shape
+from tiered.graph.shape_inference.symbolic_dims import Size
 from tiered.rewriter import Skip
 from tiered.support.records import Record
 
 # --- Reshape --------------------------------------------------------------------------------------
-
-Group = tuple[Labels, Labels]
-"""Dims of the operand, and the dims of the result that hold the same elements in the same order."""
-
-SizedShape = tuple[tuple[Dim, Size | None], ...]
-"""Dims with their sizes; a size is symbolic if the dim is dynamic."""
 
 UNPROVEN: Final = Skip("the dims that it splits or merges are not known")
 
@@ -106,11 +101,7 @@ def reshape(node: Node) -> Propagation | Skip:
         return Skip("a dim is 0")
     dims = node.owner.model.dims
     takes_empty = node.output.static_shape is not None or _takes_empty(node)
-    return _reshape(_sized(before, dims), _sized(after, dims), len(node.inputs) - 1, takes_empty)
-
-
-def _sized(shape: Shape, dims: Dims) -> SizedShape:
-    return tuple([(dim, dim if isinstance(dim, int) else dims.size(dim)) for dim in shape])
+    return _reshape(sized(before, dims), sized(after, dims), len(node.inputs) - 1, takes_empty)
 
 
 def _takes_empty(node: Node) -> bool:
@@ -126,26 +117,19 @@ def _takes_empty(node: Node) -> bool:
 def _reshape(
     before: SizedShape, after: SizedShape, others: int, takes_empty: bool
 ) -> Propagation | Skip:
-    groups = _groups(before, after)
-    if groups is None:
+    found = regrouped(before, after)
+    if found is None:
         return UNPROVEN
-    source, target = list(whole(len(before))), list(whole(len(after), 100))
-    for one, other in groups:
-        if len(one) == len(other) == 1:
-            target[other[0]] = source[one[0]]
-    named = tuple(
-        (tuple(source[at] for at in one), tuple(target[at] for at in other))
-        for one, other in groups
-    )
-    ties = tuple(group for group in named if len(group[0]) + len(group[1]) > 2)
+    source, target, groups = found
+    ties = tuple(group for group in groups if len(group[0]) + len(group[1]) > 2)
     sizes = tuple(dim for dim, _ in after)
     vanishing = tuple(
         label for label, (_, size) in zip(target, after, strict=True) if _may_be_zero(size)
     )
-    regrouping = Regrouping(tuple(source), tuple(target), named, sizes, vanishing, takes_empty)
-    inputs = (tuple(source), *(None,) * others)
+    regrouping = Regrouping(source, target, groups, sizes, vanishing, takes_empty)
+    inputs = (source, *(None,) * others)
     write = partial(_write_reshape, regrouping)
-    return Propagation(inputs, (tuple(target),), write, allows=regrouping.allows, ties=ties)
+    return Propagation(inputs, (target,), write, allows=regrouping.allows, ties=ties)
 
 
 def _may_be_zero(size: Size | None) -> bool:
@@ -160,53 +144,6 @@ def _write_reshape(regrouping: Regrouping, op: Permuted) -> Sequence[Value]:
     assert shape is not None
     target = np.array(shape, np.int64)
     return (op.graph.op.Reshape(op.operand(0), target, name=op.node.name),)
-
-
-def _groups(before: SizedShape, after: SizedShape) -> list[Group] | None:
-    """Return the groups of dims, without dims of size 1; None if they are not known."""
-    old = [(at, size) for at, (dim, size) in enumerate(before) if dim != 1]
-    new = [(at, size) for at, (dim, size) in enumerate(after) if dim != 1]
-    groups: list[Group] = []
-    while old and new:
-        counts = _one_group([size for _, size in old], [size for _, size in new])
-        if counts is None:
-            break
-        groups.append(_group(old[: counts[0]], new[: counts[1]]))
-        del old[: counts[0]], new[: counts[1]]
-    ends: list[Group] = []
-    while old and new and old[-1][1] is not None and old[-1][1] == new[-1][1]:
-        ends.append(_group([old.pop()], [new.pop()]))
-    if old and new:
-        groups.append(_group(old, new))
-    elif old or new:
-        return None
-    return [*groups, *reversed(ends)]
-
-
-def _group(old: Sequence[tuple[int, Size | None]], new: Sequence[tuple[int, Size | None]]) -> Group:
-    return tuple(at for at, _ in old), tuple(at for at, _ in new)
-
-
-def _one_group(old: Sequence[Size | None], new: Sequence[Size | None]) -> tuple[int, int] | None:
-    """Return how many leading dims of either side have the same product; None if unknown."""
-    taken = [1, 1]
-    sides = (old, new)
-    product = [old[0], new[0]]
-    while True:
-        one, other = product
-        if one is None or other is None:
-            return None
-        if one == other:
-            return taken[0], taken[1]
-        grows = [divide(other, one) is not None, divide(one, other) is not None]
-        for side in range(2):
-            if grows[side] or not any(grows):
-                if taken[side] == len(sides[side]):
-                    return None
-                size = sides[side][taken[side]]
-                taken[side] += 1
-                now = product[side]
-                product[side] = None if size is None or now is None else multiply(now, size)
 
 
 # --- Shape ----------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from tiered.analysis.axes.node_cut import NodeCut, Window, shape_of
 from tiered.extensions.memory.splitting.region import Region
 from tiered.graph import Graph, Node, Value
 from tiered.graph.core.schema import NEWEST, schema_of
-from tiered.graph.queries.formals import dtype_name, formal_of
+from tiered.graph.queries.formals import dtype_name, formal_of, output_formal_of
 from tiered.rewriter import Skip
 from tiered.rewriter.idioms.parts.along import part_along, part_ranges
 
@@ -129,8 +129,18 @@ def _copy(
         pads = list(node.attr("pads") or (0,) * 2 * spatial)
         pads[cut.axis - 2], pads[cut.axis - 2 + spatial] = window.pads(begin, end)
         changed["pads"] = pads
-    result: Value = graph.op.like(node, *operands, **changed)
-    return result
+    made: Any = graph.op.like(node, *operands, outputs=_written_outputs(node), **changed)
+    first: Value = made[0] if isinstance(made, tuple) else made
+    return first
+
+
+def _written_outputs(node: Node) -> int:
+    """Return how many outputs a copy has: the first one, and those that cannot be absent."""
+    schema = node.schema
+    if schema is None:
+        return 1
+    formals = [output_formal_of(schema, place) for place in range(1, len(node.outputs))]
+    return 1 + sum(not formal.is_optional for formal in formals)
 
 
 def _operand_names(node: Node) -> list[str]:

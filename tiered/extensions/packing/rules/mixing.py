@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from tiered.analysis.axes.rules.along import reduced_axes
 from tiered.analysis.layout.rules import propagation_of
-from tiered.analysis.layout.rules.axes import reduced_axes
 from tiered.extensions.packing.abstract import (
     AbstractTensor,
     MaskEdit,

@@ -1,0 +1,135 @@
+"""Convolutions and pools: neighbours along a spatial axis share elements of the operand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tiered.analysis.axes.axis_map import AXES, Axes, AxisMap, Kind, Steps, all_of, dims_of, whole
+from tiered.graph import Node
+from tiered.graph.core.types import Dim
+
+
+@AXES.rule("Conv")
+def _convolution(node: Node) -> AxisMap | None:
+    return _convolved(node, 0, 1)
+
+
+@AXES.rule("ConvInteger")
+def _convolution_of_integers(node: Node) -> AxisMap | None:
+    return _convolved(node, 0, 1)
+
+
+@AXES.rule("QLinearConv")
+def _quantized_convolution(node: Node) -> AxisMap | None:
+    return _convolved(node, 0, 3)
+
+
+def _convolved(node: Node, image: int, kernel: int) -> AxisMap | None:
+    """Return the map of a convolution; other operands are one number, or one for each kernel."""
+    operands = node.operands
+    kernels = dims_of(operands[kernel])
+    rank = len(kernels)
+    if rank < 3:
+        return None
+    samples, made, *spatial = whole(rank)
+    channels, *taps = whole(rank - 1, rank)
+    opaque = [] if node.attr("group") == 1 else [made, channels]
+    steps, unknown = _walks(node, spatial, kernels[2:])
+    inputs: list[Axes | None] = [
+        (made,) if value is not None and dims_of(value) not in ((), (1,)) else None
+        for value in operands
+    ]
+    if any(value is not None and len(dims_of(value)) > 1
+           for at, value in enumerate(operands) if at not in (image, kernel)):
+        return None
+    inputs[image] = (samples, channels, *spatial)
+    inputs[kernel] = (made, channels if not opaque else taps[-1] + 1, *taps)
+    reduced = [*taps, taps[-1] + 1, *([] if opaque else [channels])]
+    kinds = {**all_of(Kind.REDUCTION, reduced), **all_of(Kind.OPAQUE, [*opaque, *unknown])}
+    return AxisMap(tuple(inputs), ((samples, made, *spatial),), kinds, steps)
+
+
+def _walks(
+    node: Node, labels: Sequence[int], kernel: Sequence[Dim]
+) -> tuple[dict[int, Steps], list[int]]:
+    """Return how the windows of a node walk along its spatial axes, and where it is not known."""
+    spatial = len(kernel)
+    if node.attr("auto_pad") != "NOTSET" or node.attr("ceil_mode", 0):
+        return {}, list(labels)
+    pads = node.attr("pads") or (0,) * 2 * spatial
+    dilations = node.attr("dilations", None) or (1,) * spatial
+    strides = node.attr("strides") or (1,) * spatial
+    found: dict[int, Steps] = {}
+    for at, (label, taps) in enumerate(zip(labels, kernel, strict=True)):
+        if isinstance(taps, int):
+            found[label] = Steps(strides[at], pads[at], (taps - 1) * dilations[at] + 1)
+    return found, [label for label in labels if label not in found]
+
+
+@AXES.rule("AveragePool", "LpPool", "MaxPool")
+def _pool(node: Node) -> AxisMap | None:
+    labels, kernel = whole(len(dims_of(node.operands[0]))), node.attr("kernel_shape")
+    if kernel is None or len(kernel) != len(labels) - 2:
+        return None
+    steps, unknown = _walks(node, labels[2:], kernel)
+    # The places of the largest elements count through the whole image.
+    outputs = (labels, *(None,) * (len(node.outputs) - 1))
+    return AxisMap((labels,), outputs, all_of(Kind.OPAQUE, unknown), steps)
+
+
+@AXES.rule("ConvTranspose")
+def _transposed_convolution(node: Node) -> AxisMap | None:
+    image, kernels = dims_of(node.operands[0]), dims_of(node.operands[1])
+    rank = len(image)
+    if rank < 3 or len(kernels) != rank:
+        return None
+    samples, made, *spatial = whole(rank)
+    channels, *taps = whole(rank - 1, rank)
+    before = whole(rank - 2, 3 * rank)
+    is_grouped = node.attr("group") != 1
+    of_kernel = taps[-1] + 1 if is_grouped else made
+    bias = ((made,),) * (len(node.operands) - 2)
+    kinds = {
+        **all_of(Kind.REDUCTION, [*taps, channels]),
+        **all_of(Kind.OPAQUE, [*spatial, *before, *([made, of_kernel] if is_grouped else [])]),
+    }
+    inputs = ((samples, channels, *before), (channels, of_kernel, *taps), *bias)
+    return AxisMap(inputs, ((samples, made, *spatial),), kinds)
+
+
+@AXES.rule("DepthToSpace", "SpaceToDepth")
+def _blocks(node: Node) -> AxisMap | None:
+    rank = len(dims_of(node.operands[0]))
+    before, after = whole(rank), (0, *whole(rank - 1, rank))
+    kinds = all_of(Kind.OPAQUE, (*before[1:], *after[1:]))
+    return None if rank < 2 else AxisMap((before,), (after,), kinds)
+
+
+@AXES.rule("GridSample")
+def _grid_sample(node: Node) -> AxisMap | None:
+    """GridSample: each result is at the place that its point of the grid names."""
+    image, grid = dims_of(node.operands[0]), dims_of(node.operands[1])
+    rank = len(image)
+    if rank < 3 or len(grid) != rank:
+        return None
+    samples, channels, *points = whole(rank)
+    inside, named = whole(rank - 2, rank), 3 * rank
+    kinds = {**all_of(Kind.OPAQUE, inside), named: Kind.REDUCTION}
+    inputs = ((samples, channels, *inside), (samples, *points, named))
+    return AxisMap(inputs, ((samples, channels, *points),), kinds)
+
+
+@AXES.rule("DeformConv")
+def _deformed_convolution(node: Node) -> AxisMap | None:
+    """DeformConv: samples are apart; all other axes are of their own."""
+    ranks = [None if value is None else len(dims_of(value)) for value in node.operands]
+    start, inputs = 1, list[Axes | None]()
+    for slot, rank in enumerate(ranks):
+        is_by_sample = slot in (0, 2, 4)
+        own = 0 if rank is None else rank - is_by_sample
+        labels = whole(own, start)
+        start += own
+        inputs.append(None if rank is None else (0, *labels) if is_by_sample else labels)
+    made = whole(len(dims_of(node.output)) - 1, start)
+    kinds = all_of(Kind.OPAQUE, range(1, start + len(made)))
+    return AxisMap(tuple(inputs), ((0, *made),), kinds)
