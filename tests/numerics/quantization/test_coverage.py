@@ -101,3 +101,16 @@ def test_what_a_target_of_integers_does_not_take_is_listed(batch: str, count: in
     assert report.floating == (tuple((name, 1, reason) for name in names) if count else ())
     assert ("3 other operators stay float" in said) == bool(count)
     assert [each["op_type"] for each in report.record()["floating"]] == list(names[:count])
+
+
+@pytest.mark.parametrize("share", [1 / 64, 1.0])
+def test_a_product_of_numbers_of_no_size_stays_float(share: float) -> None:
+    """No range has room for them, and they are no masks."""
+    proto = _model("(float[N,16] x) => (float[N,8] y) { y = MatMul(x, w) }", w=(16, 8))
+    x = np.random.default_rng(0).standard_normal((4, 16)).astype(np.float32)
+    x.reshape(-1)[: int(64 * share)] = 1e31
+    x.reshape(-1)[-1] = 1
+    found = quantize_model(Model.from_proto(proto), QuantizationSettings(inputs=[{"x": x}]))
+    assert not found.plan.units
+    ((_, reason),) = found.plan.kept
+    assert reason == "numbers of 1e+30 or more were seen"

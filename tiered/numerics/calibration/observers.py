@@ -32,6 +32,7 @@ class Range(NamedTuple):
         least, most: the smallest and largest number that was seen.
         seen: how many finite numbers were seen.
         masked: how many elements were no numbers: NaN, Inf, masks.
+        oversized: how many of these are finite and no masks.
     """
 
     low: float
@@ -40,6 +41,7 @@ class Range(NamedTuple):
     most: float
     seen: int
     masked: int = 0
+    oversized: int = 0
 
 
 class Observer(Protocol):
@@ -110,7 +112,7 @@ class Seen:
         self._mask = mask
         self._largest = largest
         self._span = MinMax()
-        self._count = self._masked = 0
+        self._count = self._masked = self._oversized = 0
 
     def observe(self, array: Array) -> None:
         """Look at the elements of a tensor of floats."""
@@ -122,6 +124,9 @@ class Seen:
         kept = numbers if is_number.all() else numbers[is_number]
         self._count += kept.size
         self._masked += flat.size - kept.size
+        if kept.size < flat.size:
+            is_oversized = np.isfinite(numbers) & (np.abs(numbers) >= self._largest)
+            self._oversized += int(np.count_nonzero(is_oversized & (numbers > self._mask)))
         if kept.size:
             self._span.observe(kept)
             self._observer.observe(kept)
@@ -130,7 +135,7 @@ class Seen:
         """Return the range by the method, and what was seen."""
         low, high = self._observer.bounds()
         least, most = self._span.bounds()
-        return Range(low, high, least, most, self._count, self._masked)
+        return Range(low, high, least, most, self._count, self._masked, self._oversized)
 
 
 def observer_of(method: Method, percentile: float, levels: int) -> Observer:

@@ -27,6 +27,9 @@ _MOST_ELEMENTS: Final = 1 << 16
 _EIGHT_BITS: Final = Narrow.of(DataType.FLOAT8E4M3FN)
 """Floats of 8 bits, which have no small probabilities either."""
 
+_BEYOND: Final = f"numbers of {LARGEST:g} or more were seen"
+"""Why a product stays float: numbers of no size decide no range, and are multiplied here."""
+
 _FED: Final = Interval(-1e4, 1e4)
 """What is assumed of inputs where it is asked whether a value may be 0."""
 
@@ -87,7 +90,9 @@ class PlanRanges:
         return parameters_of_plan(plan, found, self._scheme)
 
     def known(self, plan: Plan) -> Plan:
-        """Return the plan without the operators that have a value without a range."""
+        """Return the plan without the operators that have a value without a range, or beyond it."""
+        beyond = {unit.node: _BEYOND for unit in plan.units if any(map(self._is_beyond, unit.data))}
+        plan = without(plan, beyond, self._scheme)
         while True:
             unknown = {value for value in plan.pairs if self.of(value) is None}
             removed = {
@@ -101,6 +106,11 @@ class PlanRanges:
             if not removed:
                 return plan
             plan = without(plan, removed, self._scheme)
+
+    def _is_beyond(self, value: Value) -> bool:
+        """Return whether numbers were seen that no range has room for, and that are no masks."""
+        found = self._measured.ranges.get(value.name)
+        return found is not None and found.oversized > 0
 
     def without_lost(self, plan: Plan) -> Plan:
         """Return the plan without the operators whose small numbers would become 0.
