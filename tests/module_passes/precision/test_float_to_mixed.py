@@ -114,6 +114,35 @@ def test_integers_that_differ_keep_their_source() -> None:
     assert any("of its integers differ" in text for text in found)
 
 
+@pytest.mark.parametrize("budget", ["", "relative<=1e-3"])
+def test_an_operand_that_stays_float_is_not_rounded_in_a_trial(budget: str, tmp_path: Path) -> None:
+    """Rounded scales would resize to another shape: 7/5 is a little less in float16."""
+    text = (
+        '<ir_version: 8, opset_import: ["" : 17]> g (float[1,1,H,W] x, float[2] t) => '
+        "(float[1,1,h,w] y) <float[2] one = {1,1}, int64[1] a = {2}, int64[1] b = {4}> "
+        "{ s = Shape(x) d = Slice(s, a, b) f = Cast<to=1>(d) r = Div(t, f) "
+        "c = Concat<axis=0>(one, r) y = Resize(x, , c) }"
+    )
+    x, t = np.ones((1, 1, 5, 5), np.float32), np.array([7, 9], np.float32)
+    np.savez(tmp_path / "in.npz", x=x, t=t)
+    model, found = converted(text, budget=budget, inputs=(str(tmp_path / "in.npz"),))
+    assert dtypes(model)["Resize"] == HALF
+    assert not any("nothing was measured" in each for each in found)
+
+
+def test_a_rounding_that_changes_how_many_there_are_keeps_a_node() -> None:
+    """Numbers of 1e-8 are 0 in float16, so NonZero would find fewer."""
+    text = (
+        "(float[64] x) => (int64[1,n] y) <float k = {1e-5}, float e = {1e-3}> "
+        "{ a = Mul(x, k) b = Mul(a, e) y = NonZero(b) }"
+    )
+    model, found = converted(text)
+    (nonzero,) = model.main.nodes_of("NonZero")
+    assert nonzero.inputs[0] is not None
+    assert nonzero.inputs[0].dtype == FLOAT
+    assert any("NonZero unchanged: " in each for each in found)
+
+
 def test_numbers_of_a_mask_decide_nothing() -> None:
     model, _ = converted(
         "(float[2,4] x) => (float[2,4] y) <float[4] m = {0,0,-3e38,0}> "

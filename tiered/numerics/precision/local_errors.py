@@ -7,7 +7,7 @@ squared difference of the two is an output: no tensor leaves the runtime.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -20,29 +20,19 @@ from tiered.runtime import shared_worker
 from tiered.verify.changed_region import with_outputs
 from tiered.verify.sliced_session import open_model
 
-_INNER_SUMS: Final = frozenset({"ReduceMean", "GlobalAveragePool"})
-"""Operators that sum more than they return."""
+_COUNTS: Final = frozenset({"NonZero", "Range", "Unique"})
+"""Operators whose results have as many elements as the operands say."""
 
-
-class LocalError(NamedTuple):
-    """What a node does in a narrower type, on its own.
-
-    Attributes:
-        error: L2 error / L2 norm of its outputs of floats; the share of other elements that differ.
-        terms: how many numbers are summed for an element of a mean; 1 for other operators.
-    """
-
-    error: float
-    terms: float = 1.0
+IsRounded = Callable[[Node, int], bool]
+"""Whether an operand of a node is rounded: some stay float in a narrower node too."""
 
 
 class _Probe(NamedTuple):
-    """The outputs of a node's copy: scalars of squares, and of the number of terms."""
+    """The outputs of a node's copy: scalars of squares."""
 
     node: Node
     errors: tuple[Value, ...]
     norms: tuple[Value, ...]
-    terms: Value | None
 
 
 def local_errors(
@@ -51,10 +41,12 @@ def local_errors(
     low: DataType,
     samples: Iterable[Mapping[str, Any]],
     masks: Mapping[Value, float],
-) -> dict[Node, LocalError]:
+    is_rounded: IsRounded,
+) -> dict[Node, float]:
     """Return the local error of nodes of the main graph, the largest of all samples.
 
-    Nodes with bodies and random ones have none.
+    That is L2 error / L2 norm of outputs of floats, and the share of the other elements that
+    differ; 1 if there are more or fewer of them. Nodes with bodies and random ones have none.
 
     Args:
         model: the model of floats; all edits are undone.
@@ -62,6 +54,7 @@ def local_errors(
         low: the narrower type.
         samples: the inputs of each run.
         masks: for values with masked elements, below which number an element is masked.
+        is_rounded: whether an operand of a node is rounded.
 
     Raises:
         RuntimeFailure: onnxruntime does not run the model.
@@ -69,7 +62,7 @@ def local_errors(
     mark = model.mark()
     try:
         model.refresh_types()
-        prober = _Prober(model.main, low, masks)
+        prober = _Prober(model.main, low, masks, is_rounded)
         probes = [
             prober.probe(node)
             for node in list(nodes)
@@ -79,30 +72,26 @@ def local_errors(
         proto = with_outputs(export_model(model, is_bare=True), list(names))
     finally:
         model.undo_to(mark)
-    found = {probe.node: LocalError(0.0) for probe in probes}
+    found = {probe.node: 0.0 for probe in probes}
     with open_model(shared_worker(), proto, folder=model.folder) as session:
         for feeds in samples:
             scalars = session.run(feeds, list(names))
             for probe in probes:
-                was, now = found[probe.node], _read(probe, scalars)
-                found[probe.node] = LocalError(*map(max, zip(was, now, strict=True)))
+                found[probe.node] = max(found[probe.node], _read(probe, scalars))
     return found
 
 
 def _scalars(probe: _Probe) -> Iterator[Value]:
     yield from (*probe.errors, *probe.norms)
-    if probe.terms is not None:
-        yield probe.terms
 
 
-def _read(probe: _Probe, scalars: Mapping[str, Any]) -> LocalError:
+def _read(probe: _Probe, scalars: Mapping[str, Any]) -> float:
     """Return what a run has measured; an output without finite numbers has no error."""
     worst = 0.0
     for error, norm in zip(probe.errors, probe.norms, strict=True):
         ratio = _ratio(float(scalars[error.name]), float(scalars[norm.name]))
         worst = max(worst, math.sqrt(ratio))
-    terms = 1.0 if probe.terms is None else float(scalars[probe.terms.name])
-    return LocalError(worst, terms if math.isfinite(terms) else 1.0)
+    return worst
 
 
 def _ratio(error: float, norm: float) -> float:
@@ -117,20 +106,30 @@ class _Prober:
     Args:
         graph: the main graph.
         low: the narrower type.
-        masks: see `local_errors`.
+        masks, is_rounded: see `local_errors`.
     """
 
-    def __init__(self, graph: Graph, low: DataType, masks: Mapping[Value, float]) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        low: DataType,
+        masks: Mapping[Value, float],
+        is_rounded: IsRounded,
+    ) -> None:
         self._graph = graph
         self._low = low
         self._masks = masks
+        self._is_rounded = is_rounded
         self._limit = float(float_info(low.numpy).max)
         self._rounded: dict[Value, Value] = {}
 
     def probe(self, node: Node) -> _Probe:
         """Add a copy of a node with rounded operands, and its distance from the node."""
         graph = self._graph
-        operands = [self._operand(value) for value in node.inputs]
+        operands = [
+            self._operand(value) if self._is_rounded(node, place) else value
+            for place, value in enumerate(node.inputs)
+        ]
         outputs = [value for value in node.outputs if value is not None]
         made = graph.clone(node)
         graph.set_inputs(made, operands)
@@ -138,12 +137,19 @@ class _Prober:
         graph.set_outputs(made, [None if not name else graph.new_value(name) for name in names])
         copies = [value for value in made.outputs if value is not None]
         pairs = [
-            self._distance(value, copy)
+            self._distance(*self._counted(node, value, copy))
             for value, copy in zip(outputs, copies, strict=True)
             if value.dtype != DataType.STRING
         ]
         errors, norms = zip(*pairs, strict=True) if pairs else ((), ())
-        return _Probe(node, errors, norms, self._terms(node))
+        return _Probe(node, errors, norms)
+
+    def _counted(self, node: Node, value: Value, copy: Value) -> tuple[Value, Value]:
+        """Return outputs, or how many elements they have, if rounding may change that."""
+        if node.op_type not in _COUNTS:
+            return value, copy
+        op = self._graph.op
+        return op.Size(value), op.Size(copy)
 
     def _operand(self, value: Value | None) -> Value | None:
         if value is None or value.dtype != DataType.FLOAT:
@@ -179,12 +185,3 @@ class _Prober:
             op.ReduceSumSquare(op.Cast(op.Sub(found, number), to=double), keepdims=0),
             op.ReduceSumSquare(op.Cast(number, to=double), keepdims=0),
         )
-
-    def _terms(self, node: Node) -> Value | None:
-        """Return how many numbers a node sums for each element of a mean."""
-        source = node.input(0)
-        if node.op_type not in _INNER_SUMS or source is None:
-            return None
-        op, double = self._graph.op, int(DataType.DOUBLE)
-        before, after = (op.Cast(op.Size(each), to=double) for each in (source, node.output))
-        return op.Div(before, after)

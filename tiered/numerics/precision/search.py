@@ -14,20 +14,21 @@ from tiered.graph.core.dtypes import float_info
 from tiered.graph.intervals.analysis import ranges
 from tiered.graph.intervals.interval import is_integer
 from tiered.graph.queries.op_traits import MOVES_ELEMENTS, NORMALIZATIONS, REDUCTIONS
-from tiered.numerics.calibration.calibrate import calibrate
+from tiered.numerics.calibration.calibrate import Feeds
 from tiered.numerics.precision.budget import Budget, budget_of, meet
 from tiered.numerics.precision.convert import convert_precision
 from tiered.numerics.precision.effects import Order, effects_for
 from tiered.numerics.precision.groups import Groups, rankings_of, weight_bytes
-from tiered.numerics.precision.local_errors import LocalError, local_errors
+from tiered.numerics.precision.local_errors import local_errors
 from tiered.numerics.precision.lower import (
     PrecisionRules,
     RuledNarrowing,
     share_of_weights,
 )
+from tiered.numerics.precision.measured_ranges import beyond_range
 from tiered.numerics.precision.plan import plan_of
 from tiered.numerics.precision.trials import Outputs, Trials
-from tiered.numerics.precision.variables import variables_of
+from tiered.numerics.precision.variables import Variable, variables_of
 from tiered.support.errors import RuntimeFailure
 
 _MARGIN: Final = 4
@@ -53,13 +54,6 @@ _PART_WEIGHTS: Final = 50
 
 _AMPLIFIED: Final = 4
 """A local error of so many eps is no longer that of rounding the outputs."""
-
-_ROOTS: Final = frozenset({"LpPool", "ReduceL2"})
-"""Operators that compute the root of a sum of squares."""
-
-# The norms of layers and of roots compute in float by definition.
-_SQUARES: Final = frozenset({"GroupNormalization", "InstanceNormalization", "LpNormalization"})
-"""Operators that compute squares of what they read, in its type."""
 
 _SUSPECTS: Final = (
     (frozenset(REDUCTIONS) - {"ReduceMax", "ReduceMin"})  # they select
@@ -91,7 +85,7 @@ class Search:
         self.amplified = _AMPLIFIED * float(float_info(low.numpy).eps)
         self.kept: dict[Node, str] = {}
         self.beyond: dict[Value, str] = {}
-        self.errors: Mapping[Node, LocalError] = {}
+        self.errors: Mapping[Node, float] = {}
         self.by_reference = [False]
         self.roles = roles_of(model, low, rules.forces)
 
@@ -104,31 +98,40 @@ class Search:
         beyond = {
             value: f"read by {node.label!r}, which amplifies its rounding"
             for node in kept
-            if node in self.errors and self.errors[node].error > self.amplified
+            if node in self.errors and self.errors[node] > self.amplified
             for value in _sources(node)
         }
         return RuledNarrowing(self.low, self.rules, self.roles, kept, beyond | self.beyond)
 
     def computing(self) -> list[Node]:
         """Return the nodes that compute in the narrower type, as far as is known."""
-        variables = variables_of(self.model, self.narrowing(), keeps_io=self.keeps_io)
-        low = (each.node for each in plan_of(variables).low if not each.is_free)
+        low = (each.node for each in plan_of(self._variables()).low if not each.is_free)
         return list(dict.fromkeys(node for node in low if node is not None))
+
+    def _variables(self) -> list[Variable]:
+        """Return the type variables, as far as is known."""
+        return variables_of(self.model, self.narrowing(), keeps_io=self.keeps_io)
 
     def measure(self, trials: Trials, max_error: float) -> None:
         """Keep values that are measured too large, and nodes of a large local error."""
-        nodes = self.computing()
-        masks = mask_limits(self.model)
+        low = plan_of(self._variables()).low
+        nodes, masks = self.computing(), mask_limits(self.model)
         casts = self._integer_casts(nodes)
-        probed = (*nodes, *casts)
-        self.errors = local_errors(self.model, probed, self.low, trials.feeds, masks)
-        if self.low == DataType.FLOAT16:  # bfloat16 has the range of float
-            self._measure_ranges(nodes, trials)
-        for node, found in self.errors.items():
-            if found.error > max_error and node in casts:
-                self.beyond[casts[node]] = f"{found.error:.2g} of its integers differ"
-            elif found.error > max_error:
-                self.kept.setdefault(node, f"a local error of {found.error:.2g}")
+        rounded = {(use.owner, use.place) for variable in low for use in variable.uses}
+        self.errors = local_errors(
+            self.model,
+            (*nodes, *casts),
+            self.low,
+            trials.feeds,
+            masks,
+            lambda node, place: node in casts or (node, place) in rounded,
+        )
+        self.keep_beyond(trials.feeds, _MARGIN)
+        for node, error in self.errors.items():
+            if error > max_error and node in casts:
+                self.beyond[casts[node]] = f"{error:.2g} of its integers differ"
+            elif error > max_error:
+                self.kept.setdefault(node, f"a local error of {error:.2g}")
 
     def _integer_casts(self, nodes: Iterable[Node]) -> dict[Node, Value]:
         """Return the Casts to integers of what nodes compute, and what they read."""
@@ -141,40 +144,14 @@ class Search:
             if use.node.is_op("Cast") and is_integer(use.node.output.dtype)
         }
 
-    def _measure_ranges(self, nodes: Sequence[Node], trials: Trials) -> None:
-        planned = {
-            value: None
-            for node in nodes
-            for value in (*node.inputs, *node.outputs)
-            if value is not None and value.dtype == DataType.FLOAT and not value.is_constant
-        }
-        found = calibrate(self.model, planned, trials.feeds, method="minmax")
-        for value in planned:
-            seen, proof = found.ranges.get(value.name), found.proven.get(value.name)
-            if seen is None:
-                continue
-            largest = max(-seen.least, seen.most)
-            is_proven = proof is not None and proof.magnitude <= self.limit
-            if largest * _MARGIN > self.limit and not is_proven:
-                self.beyond[value] = f"measured up to {largest:.3g}"
-            self._keep_sum(value, largest)
-            self._keep_squares(value, largest)
-
-    def _keep_sum(self, value: Value, mean: float) -> None:
-        """Keep the node of a mean whose sum does not fit."""
-        node = value.producer
-        terms = self.errors[node].terms if node is not None and node in self.errors else 1.0
-        if node is not None and terms > 1 and mean * terms * _MARGIN > self.limit:
-            self.kept[node] = f"a sum up to {mean * terms:.3g} inside"
-
-    def _keep_squares(self, value: Value, largest: float) -> None:
-        """Keep the nodes that compute squares of a value inside of them, or the root of such."""
-        nodes = [use.node for use in value.users if not use.slot and use.node.op_type in _SQUARES]
-        if value.producer is not None and value.producer.op_type in _ROOTS:
-            nodes.append(value.producer)
-        for node in nodes:
-            if not node.domain and largest**2 * _MARGIN > self.limit:
-                self.kept.setdefault(node, f"squares up to {largest**2:.3g} inside")
+    def keep_beyond(self, feeds: Sequence[Feeds], margin: float) -> None:
+        """Keep what leaves the range of the type on inputs, with a margin for others."""
+        if self.low != DataType.FLOAT16:
+            return  # bfloat16 has the range of float
+        found = beyond_range(self.model, self.computing(), feeds, self.low, margin=margin)
+        self.beyond.update(found.values)
+        for node, reason in found.nodes.items():
+            self.kept.setdefault(node, reason)
 
     def suspect(self) -> None:
         """Keep operators that may leave the range, where no range is proven."""
@@ -197,14 +174,14 @@ class Search:
         Raises:
             VerificationError: it does not hold with all of them in float, or nothing is measured.
         """
-        unknown, nodes = LocalError(0.0), self.computing()
+        nodes = self.computing()
         effects = effects_for(order, self.model, nodes, trials.feeds)
 
         def weight(node: Node) -> float:
-            error = self.errors.get(node, unknown).error
+            error = self.errors.get(node, 0.0)
             return error if effects is None else error * effects.get(node, 0.0)
 
-        variables = variables_of(self.model, self.narrowing(), keeps_io=self.keeps_io)
+        variables = self._variables()
         noise = {node: weight(node) for node in nodes}
         found = list[dict[Node, str]]()
         for ranked in rankings_of(variables, nodes, noise):
