@@ -124,7 +124,7 @@ def test_the_summary_has_steps_pipeline_and_commands(cli: Cli, net: Path) -> Non
     assert f"{net} -> out.onnx  (fp16, -O3, " in ended.out
     assert "\n shapes     N=4 " in ended.out
     assert "  shapes (-O2): const_input_shape{dim={N: 4}" in ended.out
-    assert "  fp16: float_to_half\n" in ended.out
+    assert "  fp16: float_to_half{measure=true}\n" in ended.out
     assert "  input x: float[N,40] -> float[4,40]\n" in ended.out
     assert f" --result-of {net}\n" in ended.out
     assert "the whole: error on 2 generated inputs by onnx.reference: cosine " in ended.out
@@ -217,7 +217,10 @@ def test_a_budget_that_does_not_hold_is_exit_code_3(cli: Cli, net: Path) -> None
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        (["--to", "int8-weights", "--keep-ops", "MatMul,Gather"], "int8-weights converted nothing"),
+        (
+            ["--to", "int8-weights", "--keep-ops", "MatMul,Gather"],
+            "no weight is quantised: 1 MatMul",
+        ),
         (["--to", "int4-weights"], "uint4 needs opset 21"),
     ],
 )

@@ -44,7 +44,7 @@ class Other:
 def factors_after(limit: str) -> tuple[list[str], int, list[str]]:
     model, found = Model.from_proto(parse(CHAIN)), list[str]()
     other, settings = Other(model), OutputBudget(limit=limit, inputs=(FEEDS,))
-    convert_within(model, other, settings, found.append, lambda node, reason: None)
+    convert_within(model, other, settings, found.append, lambda node, reason: None, what="node")
     nodes = model.main.topological_order()
     names = [value.name for node in nodes for value in node.inputs[1:] if value is not None]
     return names, other.calls, found
@@ -70,14 +70,14 @@ def test_a_budget_that_does_not_hold_leaves_the_model() -> None:
     before = model.to_proto()
     settings = OutputBudget(limit="cosine>=2", inputs=(FEEDS,))
     with pytest.raises(VerificationError, match="cannot be met: cosine is 1 with all 2 nodes"):
-        convert_within(model, Other(model), settings, print, lambda node, reason: None)
+        convert_within(model, Other(model), settings, print, lambda node, reason: None, what="node")
     assert model.to_proto() == before
 
 
 def test_a_budget_that_is_none_is_an_error() -> None:
     model, settings = Model.from_proto(parse(CHAIN)), OutputBudget(limit="tight")
     with pytest.raises(UsageError, match="'tight' is no budget"):
-        convert_within(model, Other(model), settings, print, lambda node, reason: None)
+        convert_within(model, Other(model), settings, print, lambda node, reason: None, what="node")
 
 
 def test_a_weight_that_returns_says_why() -> None:
@@ -103,3 +103,22 @@ def test_a_second_run_with_a_budget_changes_nothing(name: str) -> None:
     again = PassContext.isolated()
     get_pass(name).with_options(budget="relative<=1e-9").apply(model, again)
     assert any("already" in str(remark) for remark in again.remarks)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("name", "limit"), [("weights_to_int8", 0.006), ("float_to_fp8", 0.03)])
+def test_what_reaches_the_outputs_returns_first(name: str, limit: float, seed: int) -> None:
+    """Of two products with about the same error, one counts a hundred times as much."""
+    text = (
+        "(float[N,64] x) => (float[N,64] y) <float k = {0.01}> "
+        "{ a = MatMul(x, v) b = MatMul(x, w) m = Mul(b, k) y = Add(a, m) }"
+    )
+    proto, source = parse(text, opset=21), np.random.default_rng(seed)
+    for each in ("v", "w"):
+        weight = source.standard_normal((64, 64)).astype(np.float32)
+        proto.graph.initializer.append(onnx.numpy_helper.from_array(weight, each))
+    model, ctx = Model.from_proto(proto), PassContext.isolated()
+    get_pass(name).with_options(budget=f"relative<={limit:g}").apply(model, ctx)
+    returned = [str(each) for each in ctx.remarks if "returned for" in str(each)]
+    assert all("(a)" in each for each in returned)
+    assert "w" not in {value.name for value in model.main.initializers}

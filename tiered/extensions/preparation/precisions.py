@@ -78,6 +78,7 @@ class PrecisionOptions:
         keep_io: whether inputs and outputs stay float.
         bounds: of int32: the ranges of inputs, as ids=0:30000.
         processor: of int8: where the result runs; None for the processor at hand.
+        measures: whether the model is run for fp16, so that what leaves its range stays float.
     """
 
     budget: str = ""
@@ -88,6 +89,7 @@ class PrecisionOptions:
     keep_io: bool = True
     bounds: Sequence[str] = ()
     processor: Processor | None = None
+    measures: bool = True
 
 
 def is_searched(to: str, budget: str) -> bool:
@@ -128,7 +130,10 @@ def precision_pass(to: str, options: PrecisionOptions) -> Pass:
         settings["order"] = options.order
     if to in ("int8", "int8-dynamic") and options.processor is not None:
         settings["processor"] = options.processor
-    if reads_inputs(to, options.budget):
+    is_measured = to == "fp16" and not is_mixed and options.measures
+    if is_measured:
+        settings["measure"] = True
+    if is_measured or reads_inputs(to, options.budget):
         settings["inputs"] = options.inputs
     if options.budget and is_lossy(to):
         settings["budget"] = options.budget

@@ -31,7 +31,6 @@ from tiered.pipeline.optimize import optimize_model
 from tiered.pipeline.result import Statistics
 from tiered.support.errors import (
     RuntimeFailure,
-    TargetError,
     TieredError,
     UsageError,
     VerificationError,
@@ -47,7 +46,6 @@ if TYPE_CHECKING:
 
 OnStep = Callable[[str], None]
 
-_FEW: Final = 3
 _RANGED: Final = ("int8", "fp8")
 """Conversions that measure ranges."""
 _UNSEEN: Final = 4
@@ -181,7 +179,6 @@ def prepare_model(
             result = optimize_model(view, **step.settings(), verify=how, inputs=inputs)
             coverage = None if target is None else target.coverage(view)
             done.append(DoneStep.of(step, result, coverage))
-            _check_converted(done[-1])
         model = view
     error = ""
     if measures is None:
@@ -190,9 +187,7 @@ def prepare_model(
         on_step("measuring the whole")
         budget = options.precision.budget
         model.origin = origin
-        error = measured_error(
-            model, inputs=samples, budget=budget_of(budget) if budget else None
-        )
+        error = measured_error(model, inputs=samples, budget=budget_of(budget) if budget else None)
     return Prepared(
         model=model,
         options=options,
@@ -217,20 +212,6 @@ def inputs_like_calibration(model: Model, seed: int = 0) -> list[Mapping[str, An
             return list(running.samples(seed=seed + MADE, count=_UNSEEN))
     except RuntimeFailure:
         return []  # whatever runs it next says why
-
-
-def _check_converted(done: DoneStep) -> None:
-    """Raise if a conversion was asked for, and left all that it looked at as it was.
-
-    Raises:
-        TargetError: the message has the reasons.
-    """
-    reasons = [str(remark) for remark in done.stays_float if remark.op_type]
-    if done.step.precision and not done.changed and reasons:
-        more = f"; and {len(reasons) - _FEW} more reasons" if len(reasons) > _FEW else ""
-        raise TargetError(
-            f"{done.step.precision} converted nothing: {'; '.join(reasons[:_FEW])}{more}"
-        )
 
 
 @contextmanager

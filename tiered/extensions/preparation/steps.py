@@ -212,7 +212,8 @@ def _legalize(options: PrepareOptions) -> Step:
 def _precision(name: str, options: PrepareOptions) -> Step:
     backend = options.backend if name in _ASK_TARGET else None
     command, *words = _COMMANDS.get(name, ("convert", "--to", name))
-    if command == "convert" and is_lossy(name) and not is_searched(name, options.precision.budget):
+    is_searching = name == "fp16" or is_searched(name, options.precision.budget)
+    if command == "convert" and is_lossy(name) and not is_searching:
         words.append("--no-measure")  # the whole preparation is measured
     words += _precision_words(name, options.precision)
     words += _backend(options) if backend is not None else ()

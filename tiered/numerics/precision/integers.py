@@ -13,7 +13,9 @@ from tiered.graph.intervals.analysis import LARGEST_DIM, Ranges, ranges
 from tiered.graph.intervals.interval import Interval
 from tiered.graph.queries.formals import formal_of, output_formal_of
 from tiered.numerics.precision.convert import Conversion, convert_precision
+from tiered.numerics.precision.lower import computes_in
 from tiered.numerics.precision.narrowing import Narrowing, unmatched, why_skipped
+from tiered.numerics.precision.nothing import nothing_converted
 from tiered.rewriter import Skip
 from tiered.support.amounts import counted
 from tiered.support.errors import UsageError
@@ -160,6 +162,8 @@ def narrow_integers(
         nodes = {variable.node for variable in found.plan.low if variable.node is not None}
         compute = counted(len(nodes), "node computes", "nodes compute")
         on_found(f"{compute} in int32; Casts added: {found.casts}")
+    elif found.plan.kept_nodes and not computes_in(model, DataType.INT32):
+        on_skip(None, nothing_converted("no node computes in int32", found.plan.kept_nodes))
     return found
 
 

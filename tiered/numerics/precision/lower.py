@@ -23,6 +23,7 @@ from tiered.numerics.precision.narrowing import (
     why_no_weight,
     why_skipped,
 )
+from tiered.numerics.precision.nothing import nothing_converted
 from tiered.rewriter import Skip, Unable
 from tiered.support.amounts import counted
 from tiered.targets import noting_lost_kernels
@@ -112,6 +113,7 @@ def lower_precision(
     *,
     keep_io_types: bool = True,
     rules: PrecisionRules,
+    measured: Callable[[], RuledNarrowing] | None = None,
 ) -> Conversion:
     """Compute in a narrower type than float, and note what was converted and what stayed.
 
@@ -122,6 +124,7 @@ def lower_precision(
         on_skip: called with each node that stays float, and the reason.
         keep_io_types: inputs and outputs of the model stay float.
         rules: the user's.
+        measured: returns the narrowing, from runs of the model; None for that of roles alone.
     """
     for text in rules.findings(model):
         on_found(text)
@@ -129,7 +132,10 @@ def lower_precision(
     defaults = [value for value in model.main.inputs if value.default is not None]
     if keep_io_types and any(value.dtype == DataType.FLOAT for value in defaults):
         on_found(why_no_weight(defaults[0]).replace("the weight is", f"{defaults[0].name!r} is"))
-    narrowing = RuledNarrowing(low, rules, roles_of(model, low, rules.forces))
+    if measured is not None:
+        narrowing = measured()
+    else:
+        narrowing = RuledNarrowing(low, rules, roles_of(model, low, rules.forces))
     # onnxruntime runs next to nothing in bfloat16; a named target is checked as a whole.
     is_noted = low is DataType.FLOAT16 and rules.backend is None
     with noting_lost_kernels(model) if is_noted else nullcontext():
@@ -187,6 +193,17 @@ def _weights_by_dtype(model: Model) -> Counter[DataType]:
     return counts
 
 
+def computes_in(model: Model, low: DataType) -> bool:
+    """Return whether a node computes in a type already."""
+    return any(
+        value is not None and value.dtype == low
+        for graph in graphs_of(model)
+        for node in graph.nodes
+        if not node.is_op("Cast") and not node.is_op("Constant")
+        for value in node.outputs
+    )
+
+
 def _other_floats(model: Model) -> str:
     """Return the dtypes of floats that nodes compute in, other than float, in words."""
     outputs = (
@@ -201,13 +218,15 @@ def report(
     model: Model, found: Conversion, low: DataType, on_found: OnFound, on_skip: OnSkip
 ) -> None:
     """Report what a conversion did, and each node that stayed float, or that there was none."""
-    name = low.name.lower()
-    if not found.plan.low and not found.plan.kept_nodes:
+    name, kept = low.name.lower(), found.plan.kept_nodes
+    if not found.plan.low and not kept:
         others = _other_floats(model)
         kind = Skip if others == name else Unable
         on_skip(None, kind("no node computes in float, but in {}", others))
-    for node, reason in found.plan.kept_nodes:
+    for node, reason in kept:
         on_skip(node, Skip(reason))
+    if kept and not found.plan.low and not computes_in(model, low):
+        on_skip(None, nothing_converted(f"no node computes in {name}", kept))
     if found.plan.low:
         nodes = {variable.node for variable in found.plan.low if variable.node is not None}
         compute = counted(len(nodes), "node computes", "nodes compute")

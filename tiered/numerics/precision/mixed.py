@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tiered.graph import DataType, Model
+from tiered.numerics.calibration.calibrate import SampledModel
 from tiered.numerics.precision.budget import budget_of
 from tiered.numerics.precision.convert import Conversion
 from tiered.numerics.precision.effects import Order
@@ -12,9 +13,12 @@ from tiered.numerics.precision.lower import (
     OnFound,
     OnSkip,
     PrecisionRules,
+    RuledNarrowing,
+    computes_in,
     narrowed,
     report,
 )
+from tiered.numerics.precision.measurement import MOST_MEASURED
 from tiered.numerics.precision.plan import Plan
 from tiered.numerics.precision.search import Search
 from tiered.numerics.precision.trials import Trials
@@ -68,7 +72,8 @@ def mixed_precision(
     """
     wanted = budget_of(budget) if budget else None
     model.refresh_types()
-    if wanted is not None and _computes_in(model, low):
+    # Then a budget would not be measured against floats.
+    if wanted is not None and computes_in(model, low):
         on_skip(None, Skip("nodes compute in {} already", low.name.lower()))
         return Conversion(Plan((), ()), 0, ())
     for text in rules.findings(model):
@@ -93,12 +98,45 @@ def mixed_precision(
     return found
 
 
-def _computes_in(model: Model, low: DataType) -> bool:
-    """Return whether a node computes in a type: then a budget was not measured against floats."""
-    nodes = (node for graph in model.graphs() if not graph.is_function for node in graph.nodes)
-    return any(
-        value is not None and value.dtype == low
-        for node in nodes
-        if not node.is_op("Cast") and not node.is_op("Constant")
-        for value in node.outputs
-    )
+def in_range(
+    model: Model,
+    low: DataType,
+    rules: PrecisionRules,
+    on_found: OnFound,
+    *,
+    inputs: Iterable[Source] = (),
+    keep_io_types: bool = True,
+    seed: int = 0,
+    samples: int = 2,
+    max_bytes: int = MOST_MEASURED,
+) -> RuledNarrowing:
+    """Return a narrowing in which what leaves the range of a type on inputs stays float.
+
+    Args:
+        model: it is not edited; its types are known.
+        low: the narrower type.
+        rules: the user's.
+        on_found: called with the reason if nothing was measured.
+        inputs: files or arrays to measure on; made without any.
+        keep_io_types: inputs and outputs of the model stay float.
+        seed: of generated inputs.
+        samples: how many are made.
+        max_bytes: a model with more bytes of weights is not run.
+
+    Raises:
+        ModelError: a file of inputs cannot be read.
+        UsageError: a file of inputs belongs to no input.
+    """
+    search = Search(model, low, rules, keep_io_types)
+    if not search.computing():
+        return search.narrowing()
+    if model.nbytes > max_bytes:
+        on_found(f"ranges were not measured: more than {max_bytes:,} bytes of weights")
+        return search.narrowing()
+    try:
+        with SampledModel.of(model) as running:
+            feeds = running.samples(inputs, seed=seed, count=samples)
+        search.keep_beyond(feeds, margin=1)
+    except RuntimeFailure as error:
+        on_found(f"ranges were not measured: {str(error).partition(chr(10))[0]}")
+    return search.narrowing()

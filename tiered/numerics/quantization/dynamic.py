@@ -28,7 +28,7 @@ from tiered.numerics.quantization.plan import (
 from tiered.numerics.quantization.scales import Array, Weight, weight_of
 from tiered.numerics.quantization.scheme import PRODUCTS, Scheme
 from tiered.numerics.quantization.untied import tie_again, untie
-from tiered.rewriter import Skip, Unable
+from tiered.rewriter import Skip
 from tiered.support.amounts import counted
 
 OnFound = Callable[[str], None]
@@ -113,10 +113,6 @@ def quantize_dynamically(
             if not rewriter.rewrite(node):
                 operators.add(node.op_type)
             done.append(node)
-        if not (done or kept or was_quantized):
-            others = [node for node in products if reasons[node] != "the node is skipped"]
-            for node in others[:1]:
-                on_skip(None, Unable("no product is quantised: {}", reasons[node]))
         if done:
             integer = f"{len(done)} of {len(products)} products are integer"
             on_found(f"{integer}; {counted(len(rewriter.quantized), 'activation')}")
@@ -126,7 +122,15 @@ def quantize_dynamically(
         return done
 
     try:
-        convert_within(model, convert, budget, on_found, on_skip)
+        convert_within(
+            model,
+            convert,
+            budget,
+            on_found,
+            on_skip,
+            what="product",
+            was_converted=was_quantized,
+        )
     finally:
         tie_again(tied)
 

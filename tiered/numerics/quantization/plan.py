@@ -13,6 +13,7 @@ from tiered.analysis.roles.role import Roles, graphs_of
 from tiered.graph import DataType, Model, Node, Value
 from tiered.graph.queries.multiply_adds import LAYERS
 from tiered.numerics.precision.narrowing import IR_OF_DEFAULTS, why_no_weight
+from tiered.numerics.precision.nothing import nothing_converted
 from tiered.numerics.quantization.scheme import PRODUCTS, Scheme
 from tiered.numerics.quantization.slots import ACTIVATIONS, ONE_SCALE, data_operands
 from tiered.rewriter import Unable
@@ -87,20 +88,15 @@ class Plan:
     floating: list[tuple[Node, str]] = field(default_factory=list)
     floors: Mapping[Value, int] = field(default_factory=dict)
 
-    def why_nothing(self, keep: Keep) -> Unable | None:
-        """Return why nothing is quantised; None if something is, was before, or the user keeps it.
-
-        Args:
-            keep: what the user keeps.
-        """
+    def why_nothing(self) -> Unable | None:
+        """Return why nothing is quantised; None if something is, or was before."""
         if self.units or self.others:
             return None
         if not self.kept:
             return NO_PRODUCTS
-        reasons = [reason for node, reason in self.kept if not keep(node)]
-        if not reasons or reasons[0] == QUANTIZED_ALREADY:
+        if self.kept[0][1] == QUANTIZED_ALREADY:
             return None
-        return Unable("no product is quantised: {}", reasons[0])
+        return nothing_converted("no product is quantised", self.kept)
 
     def group(self, value: Value) -> Value:
         """Return the representative of the values that share a scale with a value."""

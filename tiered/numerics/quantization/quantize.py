@@ -110,9 +110,9 @@ def quantize_model(
     for node, ratio in found.returned:
         on_found(f"returned to float: {node.label}, {ratio:.1f} dB alone")
     units, kept = len(found.plan.units), len(found.plan.kept)
-    why_nothing = None if found.returned else found.plan.why_nothing(settings.keep)
-    if why_nothing is not None:
-        on_skip(None, why_nothing)
+    nothing = found.plan.why_nothing()
+    if nothing is not None:
+        on_skip(None, nothing)
     if units:
         on_found(f"{units} of {units + kept} products are quantised")
     if found.plan.others:

@@ -107,7 +107,7 @@ def quantize_to_float8(
         on_found(text)
     conversion = _Conversion(model, settings)
     low = FLOAT8[settings.format]
-    convert_within(model, conversion.run, budget, on_found, on_skip, low=low)
+    convert_within(model, conversion.run, budget, on_found, on_skip, what="product", low=low)
 
 
 class _Planned(NamedTuple):

@@ -12,10 +12,12 @@ from tiered.graph import DataType, Model, Node
 from tiered.graph.io.export import export_model
 from tiered.numerics.calibration.calibrate import SampledModel
 from tiered.numerics.precision.budget import Budget, budget_of, meet
+from tiered.numerics.precision.effects import effects_for
 from tiered.numerics.precision.lower import OnFound, OnSkip
 from tiered.numerics.precision.noise import Reference
+from tiered.numerics.precision.nothing import nothing_converted
 from tiered.numerics.precision.trials import input_count
-from tiered.rewriter import Skip
+from tiered.rewriter import Skip, Unable
 from tiered.runtime.inputs.samples import Source
 from tiered.support.errors import UsageError
 
@@ -56,13 +58,16 @@ def convert_within(
     on_found: OnFound,
     on_skip: OnSkip,
     *,
+    what: str,
     low: DataType | None = None,
+    was_converted: bool = False,
 ) -> None:
     """Convert a model; without its worst nodes, if a budget needs it.
 
-    The nodes of the main graph are ranked by their signal to noise ratio when each alone is
-    converted. onnxruntime runs the model. With a budget, a model that has been converted stays as
-    it is: its outputs are no longer those that the budget is about.
+    The nodes of the main graph are ranked by their error when each alone is converted, times its
+    effect on the outputs, by gradients, if all operators have these. onnxruntime runs the model.
+    With a budget, a model that has been converted stays as it is: its outputs are no longer those
+    that the budget is about.
 
     Args:
         model: edited in place.
@@ -70,7 +75,9 @@ def convert_within(
         budget: the limit of the outputs.
         on_found: called with each finding.
         on_skip: called with each node that stays as it is, and the reason.
+        what: what is converted, in words, as "product".
         low: the dtype of the codes that a converted model dequantises.
+        was_converted: whether the model has been converted in another way.
 
     Raises:
         UsageError: the budget is not readable, or a file of inputs belongs to no input.
@@ -78,16 +85,27 @@ def convert_within(
         RuntimeFailure: there is a budget, and onnxruntime does not run the model.
         VerificationError: the budget does not hold with all nodes of the main graph in float.
     """
-    if not budget.limit:
-        convert({}, on_found, on_skip)
-        return
-    limit = budget_of(budget.limit)
-    if low is not None and _is_converted(model, low):
-        on_skip(None, Skip("the model has {} already", low.name.lower()))
-        return
-    search = _Search(model, convert, limit, budget)
-    kept = search.returned(on_found)
-    convert(kept, on_found, on_skip)
+    has_codes = low is not None and _is_converted(model, low)
+    was_converted = was_converted or has_codes
+    kept: Mapping[Node, str] = {}
+    if budget.limit:
+        limit = budget_of(budget.limit)
+        if low is not None and has_codes:
+            on_skip(None, Skip("the model has {} already", low.name.lower()))
+            return
+        kept = _Search(model, convert, limit, budget).returned(on_found)
+    skipped = list[tuple[Node | None, Skip]]()
+
+    def skip(node: Node | None, reason: Skip) -> None:
+        skipped.append((node, reason))
+        # A second run has nothing left to do.
+        on_skip(node, Skip("{}", reason) if was_converted else reason)
+
+    is_idle = not convert(kept, on_found, skip)
+    is_said = any(isinstance(reason, Unable) for _, reason in skipped)
+    if is_idle and skipped and not is_said and not was_converted:
+        reasons = ((node, str(reason)) for node, reason in skipped if node is not None)
+        on_skip(None, nothing_converted(f"no {what} is quantised", reasons))
 
 
 def _is_converted(model: Model, low: DataType) -> bool:
@@ -116,7 +134,13 @@ class _Search:
         whole, nodes = self._tried(())
         main = [node for node in nodes if node.owner.is_main]
         alone = self.reference.alone(whole, [node.output.name for node in main])
-        ranked = sorted(main, key=lambda node: alone.get(node.output.name, math.inf))
+        effects = effects_for("auto", self.model, main, self.feeds)
+
+        def weight(node: Node) -> float:
+            error = float(10 ** (-alone.get(node.output.name, math.inf) / 20))
+            return error if effects is None else error * effects.get(node, 0.0)
+
+        ranked = sorted(main, key=weight, reverse=True)
         found = meet(ranked, self._measured, self.limit, "nodes of the main graph")
         inputs = input_count(len(self.feeds), is_made=self.is_made)
         measured = f"{self.limit.metric} {found.measured:.6g}"

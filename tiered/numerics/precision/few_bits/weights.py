@@ -110,7 +110,8 @@ def quantize_weights(
             operands = stack.enter_context(Operands(model, sampling))
         if sensitive is not None and operands is not None:
             whole |= undiluted_kernels(model, min_elements, operands.samples)
-        convert_within(model, convert, limits, on_found, on_skip, low=form.dtype)
+        low = form.dtype
+        convert_within(model, convert, limits, on_found, on_skip, what="weight", low=low)
         if operands is not None:
             operands.check_inputs()
 
