@@ -6,6 +6,7 @@ import onnx
 import pytest
 
 from tests.cli.conftest import Cli
+from tiered.runtime import run_reference
 from tiered.testing import parse
 
 CLIP = "(float[2,3] x) => (float[N,M] y) { y = Clip<max = 2.0, min = 0.0>(x) }"
@@ -151,11 +152,23 @@ def test_the_error_is_measured_unless_it_is_not_wanted(cli: Cli, exponential: Pa
     assert "measure_error" not in cli(*options, "--no-measure").out
 
 
+@pytest.mark.parametrize("option", ["--measure", "--no-measure"])
+def test_what_leaves_the_range_stays_float_if_it_is_measured(
+    cli: Cli, tmp_path: Path, option: str
+) -> None:
+    source, out = tmp_path / "in.onnx", tmp_path / "out.onnx"
+    text = "(float[N,8] x) => (float[N,1] y) <float k = {30}> "
+    onnx.save(parse(f"{text} {{ b = Add(x, k) y = ReduceProd<axes=[1]>(b) }}", opset=13), source)
+    ended = cli("convert", source, out, "--to", "fp16", option)
+    assert (ended.code, ended.err) == (0, "")
+    assert ("1 ReduceProd unchanged: measured up to" in ended.out) == (option == "--measure")
+    with np.errstate(over="ignore"):
+        found = run_reference(onnx.load(out), {"x": np.ones((1, 8), np.float32)})["y"]
+    assert np.isfinite(found).all() == (option == "--measure")
+
+
 def test_a_budget_is_met_and_the_reasons_are_in_the_json(cli: Cli, exponential: Path) -> None:
     options = ("convert", exponential, "--dry-run", "--to", "mixed", "--budget")
-    ended = cli(*options, "relative<=1e-6")
-    assert ended.code == 0
-    assert "1 Exp unchanged: returned for relative<=1e-06 (" in ended.out
     record = json.loads(cli(*options, "cosine>=0.99", "--json").out)
     reasons = [remark["reason"] for remark in record["remarks"]]
     assert any(reason.startswith("measured on 2 generated inputs by") for reason in reasons)
@@ -177,8 +190,10 @@ def test_given_inputs_are_measured(cli: Cli, exponential: Path) -> None:
     np.save(file, np.full((2, 4), 11.5, np.float32))
     options = ("convert", exponential, "--dry-run", "--to", "mixed", "--inputs", file)
     ended = cli(*options)
-    assert "1 Exp unchanged: measured up to 9.87e+04" in ended.out
-    assert "measured on 1 given input by" in ended.out
+    assert ended.code == 4
+    assert "1 Exp: measured up to 9.87e+04" in ended.err
+    np.save(file, np.full((2, 4), 0.5, np.float32))
+    assert "measured on 1 given input by" in cli(*options).out
 
 
 @pytest.mark.parametrize(
@@ -202,8 +217,9 @@ def test_weights_are_stored_in_few_bits(
     assert f"{pass_}: 1 weight in {dtype}: 16384 bytes are " in ended.out
     judge = "onnx.reference" if to == "fp8" else "onnxruntime"
     assert f"measure_error: error on 2 generated inputs by {judge}: cosine 0.99" in ended.out
-    ended = cli("convert", source, tmp_path / "out.onnx", "--to", to, "--keep-ops", "MatMul")
-    assert "1 MatMul unchanged: " in ended.out
+    ended = cli("convert", source, tmp_path / "no.onnx", "--to", to, "--keep-ops", "MatMul")
+    assert (ended.code, (tmp_path / "no.onnx").exists()) == (4, False)
+    assert "MatMul: MatMul is skipped" in ended.err
 
 
 @pytest.mark.parametrize(
@@ -229,8 +245,8 @@ def test_four_bits_are_rounded_for_given_inputs(
 def test_nodes_return_to_float_for_a_budget(cli: Cli, exponential: Path, to: str) -> None:
     options = ("convert", exponential, "--dry-run", "--to", to, "--budget")
     ended = cli(*options, "relative<=1e-6")
-    assert (ended.code, ended.err) == (0, "")
-    assert "1 Exp unchanged: returned for relative<=1e-06 (" in ended.out
+    assert ended.code == 4
+    assert "1 Exp: returned for relative<=1e-06" in ended.err
     ended = cli(*options, "relative<=0.1")
     dtype = {"fp16": "float16", "bf16": "bfloat16"}[to]
     assert f"float_to_mixed: 2 nodes compute in {dtype}" in ended.out

@@ -194,6 +194,7 @@ def _precisions(
         keep_nodes=narrowing["skip_nodes"],
         keep_io=narrowing["keep_io_types"],
         bounds=bounds["bounds"],
+        measures=measures,
     )
     passes = [precision_pass(name, settings) for name in to]
     lossy = [name for name in to if is_lossy(name)]
