@@ -15,7 +15,7 @@ from tiered.graph.core.types import (
     non_negative_axes as non_negative_axes,
     same_axes as same_axes,
 )
-from tiered.graph.core.use_lists import Slot as Slot
+from tiered.graph.core.live_dag import Slot as Slot
 from tiered.graph.core.value import (
     Constant as Constant,
     Elements as Elements,

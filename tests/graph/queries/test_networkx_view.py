@@ -1,8 +1,11 @@
 """networkx for users: the live view, plain copies, parts, and equality up to names."""
 
+import copy
 import io
+import pickle
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -12,6 +15,7 @@ import pytest
 from tests.graph.editor import fresh
 from tests.small import model
 from tiered.graph import Graph, Model
+from tiered.support.errors import ModelError
 
 SHARED = "g (float[2,3] x) => (float[2,3] y) { a = Relu(x)  b = Sub(a, a)  y = Mul(b, a) }"
 
@@ -26,9 +30,9 @@ def test_the_live_view_keeps_both_slots_of_a_value_that_is_read_twice() -> None:
     graph = model(SHARED).main
     relu, sub, mul = graph.nodes
     assert dict(graph.dag.edges) == {
-        (relu, sub): {"slots": [(0, 0), (0, 1)]},
-        (relu, mul): {"slots": [(0, 1)]},
-        (sub, mul): {"slots": [(0, 0)]},
+        (relu, sub): {"slots": ((0, 0), (0, 1))},
+        (relu, mul): {"slots": ((0, 1),)},
+        (sub, mul): {"slots": ((0, 0),)},
     }
 
 
@@ -40,6 +44,50 @@ def test_the_live_view_is_read_only_and_follows_edits() -> None:
     node = graph.add_node("Neg", (graph.values["b"],))
     assert node in dag
     assert nx.ancestors(dag, node) == set(graph.nodes[:2])
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda dag, edge: dag.edges[edge].__setitem__("slots", []),
+        lambda dag, edge: dag[edge[0]][edge[1]].update(slots=[]),
+        lambda dag, edge: dag.get_edge_data(*edge).clear(),
+        lambda dag, edge: dag.pred[edge[1]][edge[0]].pop("slots"),
+        lambda dag, edge: dag.subgraph(edge).edges[edge].setdefault("weight", 1),
+        lambda dag, edge: dag.reverse(copy=False).edges[edge[::-1]].popitem(),
+        lambda dag, edge: dag.nodes[edge[0]].__setitem__("colour", 1),
+        lambda dag, edge: nx.set_node_attributes(dag, 1, "colour"),
+        lambda dag, edge: dag.graph.__setitem__("name", "g"),
+    ],
+)
+def test_attributes_of_the_live_view_are_read_only(edit: Callable[[Any, Any], object]) -> None:
+    view = model(SHARED)
+    graph = view.main
+    (edge, *_) = graph.dag.edges
+    with pytest.raises(ModelError, match=r"graph\.dag is read-only: edit the graph itself"):
+        edit(graph.dag, edge)
+    view.check_view()
+    graph.set_input(graph.nodes[1], 1, graph.inputs[0])
+    assert graph.dag.edges[edge]["slots"] == ((0, 0),)
+    graph.set_input(graph.nodes[1], 1, graph.values["a"])
+    assert graph.dag.edges[edge]["slots"] == ((0, 0), (0, 1))
+    with pytest.raises(AttributeError):
+        graph.dag.edges[edge]["slots"].append((0, 2))
+
+
+def test_a_copy_of_the_live_view_is_anybody_s_own() -> None:
+    view = model(SHARED)
+    graph = view.main
+    for own in (graph.dag.copy(), nx.DiGraph(graph.dag), graph.subgraph(graph.nodes).copy()):
+        edge = next(iter(own.edges))
+        own.edges[edge]["slots"] = []
+        own.nodes[edge[0]]["colour"] = 1
+        own.add_edge(*edge[::-1], weight=2)
+        own.graph["name"] = "mine"
+    for copied in (copy.deepcopy(graph.dag.graph), pickle.loads(pickle.dumps(graph.dag.graph))):
+        assert type(copied) is dict
+    assert "name" not in graph.dag.graph
+    view.check_view()
 
 
 def test_a_plain_copy_has_names_texts_and_numbers_only() -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import onnx
 
-from tiered.graph.core import use_lists
+from tiered.graph.core import live_dag
 from tiered.graph.core.gate import RewriteBlock
 from tiered.graph.core.node import Node, domain_of
 from tiered.graph.core.topological_sort import sort_nodes, sort_part
@@ -268,11 +268,11 @@ class Graph:
     def dag(self) -> nx.DiGraph[Node]:
         """Return the live, read-only networkx view: nodes are `Node`s, edges have `slots`.
 
-        networkx does not protect the data of nodes and edges: it is not to be written.
+        Attributes of nodes and edges are read-only too; `copy()` returns a graph of your own.
         """
         if self._dag is None:
-            self._dag = use_lists.build_dag(self)
-        return self._dag.copy(as_view=True)
+            self._dag = live_dag.build_dag(self)
+        return live_dag.view_of(self._dag)
 
     def to_networkx(self) -> nx.DiGraph[str]:
         """Return a plain named copy, which networkx can write as GraphML, DOT and the like.

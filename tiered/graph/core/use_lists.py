@@ -1,4 +1,4 @@
-"""The links between values and nodes, and the networkx view of them.
+"""The links between values and nodes.
 
 These functions write neither the journal nor a proto; the primitives of `Graph` do.
 """
@@ -7,32 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from tiered.graph.core.live_dag import add_slot, drop_slot, slot_of
 from tiered.graph.core.value import SLOT_BITS
-from tiered.support.loading import paused_collector
 
 if TYPE_CHECKING:
-    import networkx as nx
-
     from tiered.graph.core.graph import Graph
     from tiered.graph.core.node import Node
     from tiered.graph.core.value import Value
-
-
-class Slot(NamedTuple):
-    """One tensor on an edge: output number of the producer, input number of the user.
-
-    `input` is None where a body of the user captures the tensor.
-    """
-
-    output: int
-    input: int | None
-
-
-def slot_order(slot: Slot) -> tuple[int, int]:
-    return slot.output, -1 if slot.input is None else slot.input
 
 
 def add_use(value: Value, node: Node, index: int) -> None:
@@ -210,57 +193,3 @@ def _value_names(graph: Graph) -> list[str]:
     """Return the names that a graph takes: values, file names, stale declarations."""
     stale = [info.name for value, info in graph.declarations if value is None and info.name]
     return [*graph._values, *stale, *graph.file_names.values()]
-
-
-# --- networkx -------------------------------------------------------------------------------------
-
-
-def build_dag(graph: Graph) -> nx.DiGraph[Node]:
-    """Return the DiGraph of a graph's nodes; each edge has the sorted list of its slots."""
-    import networkx as nx
-
-    dag: nx.DiGraph[Node] = nx.DiGraph()
-    nodes = graph.nodes
-    with paused_collector():
-        dag.add_nodes_from(nodes)
-        dag.add_edges_from(_edges(graph, nodes))
-    return dag
-
-
-def _edges(
-    graph: Graph, nodes: Iterable[Node]
-) -> Iterator[tuple[Node, Node, dict[str, list[Slot]]]]:
-    for node in nodes:
-        found: dict[Node, list[Slot]] = {}
-        for value in node.captured if node._captured else ():
-            if value.graph is graph and value.producer is not None:
-                found.setdefault(value.producer, []).append(slot_of(value.index, None))
-        for index, operand in enumerate(node._inputs):
-            if operand is not None and operand.graph is graph and operand.producer is not None:
-                found.setdefault(operand.producer, []).append(slot_of(operand.index, index))
-        for tail, slots in found.items():
-            if len(slots) > 1:
-                slots.sort(key=slot_order)
-            yield tail, node, {"slots": slots}
-
-
-@lru_cache(maxsize=4096)
-def slot_of(output: int, index: int | None) -> Slot:
-    """Return the shared Slot of two indices: a large graph needs only a few different ones."""
-    return Slot(output, index)
-
-
-def add_slot(dag: nx.DiGraph[Node], tail: Node, head: Node, slot: Slot) -> None:
-    edge = dag.get_edge_data(tail, head)
-    if edge is None:
-        dag.add_edge(tail, head, slots=[slot])
-    else:
-        edge["slots"].append(slot)
-        edge["slots"].sort(key=slot_order)
-
-
-def drop_slot(dag: nx.DiGraph[Node], tail: Node, head: Node, slot: Slot) -> None:
-    slots = dag.get_edge_data(tail, head)["slots"]
-    slots.remove(slot)
-    if not slots:
-        dag.remove_edge(tail, head)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import onnx
 
-from tiered.graph.core import use_lists
+from tiered.graph.core import live_dag, use_lists
 from tiered.graph.core.edit import Edit
 from tiered.graph.core.node import Node, domain_of
 from tiered.graph.core.schema import check_safe, encode_attribute, schema_of
@@ -242,9 +242,9 @@ def unfold(node: Node, graph: Graph, value: Value, index: int, before: Any) -> N
     if graph._dag is not None:
         for user, slot in value.users:
             if user.graph is graph:
-                use_lists.add_slot(graph._dag, node, user, use_lists.slot_of(index, slot))
+                live_dag.add_slot(graph._dag, node, user, live_dag.slot_of(index, slot))
         for owner in value._captures or ():
-            use_lists.add_slot(graph._dag, node, owner, use_lists.slot_of(index, None))
+            live_dag.add_slot(graph._dag, node, owner, live_dag.slot_of(index, None))
 
 
 def attach(graph: Graph, node: Node, kept: Value | None = None) -> None:
