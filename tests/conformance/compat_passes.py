@@ -17,6 +17,7 @@ import cyclopts
 import onnx
 
 import tiered
+from tests.conformance import refusals
 from tests.conformance.fuzz_passes import NotRunnable, trial
 from tests.conformance.judge import Feeds, Outputs, open_on_onnxruntime
 from tests.conformance.random_graphs import SIZES, random_feeds, random_model
@@ -265,6 +266,8 @@ def _fault_of(
     except RuntimeFailure as error:
         if promise in _LOOSE and "NOT_IMPLEMENTED" in str(error):
             return None  # halves lack kernels; the passes note it
+        if refusals.is_known([made], error):
+            return None
         if any(reason in str(error) for reason in _LIMITS):
             return None
         return f"does not run: {str(error)[:300]}"
