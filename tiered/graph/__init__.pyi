@@ -5,6 +5,7 @@ from tiered.graph.core.gate import Gate as Gate, RewriteRecord as RewriteRecord
 from tiered.graph.core.graph import Function as Function, Graph as Graph
 from tiered.graph.core.interface_map import InterfaceMap as InterfaceMap
 from tiered.graph.core.journal import Journal as Journal, Snapshot as Snapshot
+from tiered.graph.core.live_dag import Slot as Slot
 from tiered.graph.core.node import Node as Node
 from tiered.graph.core.tensor import Tensor as Tensor
 from tiered.graph.core.types import (
@@ -15,7 +16,6 @@ from tiered.graph.core.types import (
     non_negative_axes as non_negative_axes,
     same_axes as same_axes,
 )
-from tiered.graph.core.live_dag import Slot as Slot
 from tiered.graph.core.value import (
     Constant as Constant,
     Elements as Elements,

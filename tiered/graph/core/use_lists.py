@@ -5,7 +5,7 @@ These functions write neither the journal nor a proto; the primitives of `Graph`
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
