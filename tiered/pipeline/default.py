@@ -421,6 +421,8 @@ def default_pipeline() -> Sequential:
         "lower_dequantize",
         # Parked: custom operators, as calls of functions that hold the standard ones.
         "replace_where_with_wherev2",
+        "replace_isinf",
+        "replace_round",
         "replace_softmax",
         "replace_groupnorm_with_fast_norm",
 
@@ -460,6 +462,7 @@ def default_pipeline() -> Sequential:
 
         # Parked: a narrower type than float, when no pass is left that computes in it.
         "float_to_half",
+        "double_to_float",
         "float_to_bfloat16",
         "float_to_mixed",
         # Parked: what overflows in the type of the passes above.

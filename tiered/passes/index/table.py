@@ -58,6 +58,8 @@ INDEX: Final[dict[str, Indexed]] = {
 
     "dense_to_sparse": Indexed("module_passes/initializers", PassInfo(name='dense_to_sparse', opt_level=None, law='A weight that is mostly zeros  =>  the same weight, stored as its other elements', options=(Option('tensors', tuple[str, ...], (), 'names or globs of initializers; all by default.'), Option('threshold', float, 0.3, 'the share of elements that are not zero, at most; each takes 12 bytes, not 4.'), Option('block', tuple[int, ...], (), 'rows and columns of blocks, for a remark about each matrix that they divide: the share of its elements and blocks that is zero. It decides nothing.'),)), None),
 
+    "double_to_float": Indexed("module_passes/precision", PassInfo(name='double_to_float', opt_level=None, acts_on=('*',), numerics=Numerics.LOSSY, law='A double initializer  =>  a float initializer and a Cast to double'), None),
+
     "drop_false_declarations": Indexed("module_passes/metadata", PassInfo(name='drop_false_declarations', required=('infer_shapes',), law='A declared type that contradicts the inferred one  =>  no declaration'), None),
 
     "drop_unused_inputs": Indexed("module_passes/interface", PassInfo(name='drop_unused_inputs', opt_level=None, changes_interface=True, law='A graph input that no node reads  =>  nothing', options=(Option('keep', tuple[str, ...], (), 'inputs that stay.'),)), None),
@@ -524,6 +526,8 @@ INDEX: Final[dict[str, Indexed]] = {
 
     "replace_interleaved_rotary": Indexed("function_passes/legalize", PassInfo(name='replace_interleaved_rotary', opt_level=None, kind='rewrite', required=('infer_shapes',), acts_on=('RotaryEmbedding',), numerics=Numerics.REASSOCIATING, legalizes='default', law='RotaryEmbedding(x) of neighbours  =>  Transpose(RotaryEmbedding(Transpose(x)) of halves)'), ('RotaryEmbedding',)),
 
+    "replace_isinf": Indexed("function_passes/legalize", PassInfo(name='replace_isinf', opt_level=None, kind='rewrite', acts_on=('IsInf',), law='IsInf(x)  =>  IsInfV2(x), a call of a local function that holds the IsInf', options=(Option('domain', str, 'ai.graphcore', 'the domain of IsInfV2.'),)), ('IsInf',)),
+
     "replace_isnan": Indexed("function_passes/legalize", PassInfo(name='replace_isnan', opt_level=None, kind='rewrite', acts_on=('IsNaN',), legalizes='default', law='IsNaN(x)  =>  Not(Equal(x, x))'), ('IsNaN',)),
 
     "replace_less_or_equal": Indexed("function_passes/legalize", PassInfo(name='replace_less_or_equal', opt_level=None, kind='rewrite', acts_on=('LessOrEqual',), legalizes='default', law='LessOrEqual(a, b)  =>  Or(Less(a, b), Equal(a, b)), of integers Not(Less(b, a))'), ('LessOrEqual',)),
@@ -543,6 +547,8 @@ INDEX: Final[dict[str, Indexed]] = {
     "replace_pow_with_roots": Indexed("function_passes/arithmetic", PassInfo(name='replace_pow_with_roots', opt_level=4, kind='rewrite', followed_by=('eliminate_cast_before_shape',), acts_on=('Pow',), numerics=Numerics.APPROXIMATE, law='Pow(x, 0.5)  =>  Sqrt(x), Pow(x, -1)  =>  1 / x, Pow(x, 4)  =>  (x * x) * (x * x)'), ('Pow',)),
 
     "replace_reciprocal_with_div": Indexed("function_passes/legalize", PassInfo(name='replace_reciprocal_with_div', opt_level=None, kind='rewrite', required=('infer_shapes',), acts_on=('Reciprocal',), legalizes='default', law='Reciprocal(x)  =>  Div(1, x)'), ('Reciprocal',)),
+
+    "replace_round": Indexed("function_passes/legalize", PassInfo(name='replace_round', opt_level=None, kind='rewrite', acts_on=('Round',), law='Round(x)  =>  RoundV2(x), a call of a local function that holds the Round', options=(Option('domain', str, 'ai.graphcore', 'the domain of RoundV2.'),)), ('Round',)),
 
     "replace_sigmoid_with_hardsigmoid": Indexed("function_passes/activation", PassInfo(name='replace_sigmoid_with_hardsigmoid', opt_level=None, kind='rewrite', acts_on=('Sigmoid',), numerics=Numerics.LOSSY, law='Sigmoid(x)  =>  HardSigmoid(x), alpha = 1 / 6, beta = 0.5'), ('Sigmoid',)),
 
