@@ -32,6 +32,7 @@ _DEFAULTS: Final[dict[str, Any]] = {
     "serialize_matmul_add": None,
     "merge_matmul": None,
     "merge_matmul_add": None,
+    "merge_moe": None,
     "remap_mode": "after_matmul",
     "max_tensor_size": -1,
     "infer_shape_ahead": False,
@@ -40,14 +41,21 @@ _DEFAULTS: Final[dict[str, Any]] = {
     "batch_size": None,
     "batch_axis": None,
     "remove_outputs": [],
+    "fold_periodic_initializer": False,
+    "enable_compress_pattern": False,
+    "merge_if_with_same_cond": False,
     "logger": None,
 }
 """The arguments of PopRT's converter."""
 
 _ELSEWHERE: Final = {
-    "quantize": "tiered.quantize_model, or `tiered quantize`",
-    "merge_matmul": "get_pass('combine_parallel_dense')",
-    "merge_matmul_add": "get_pass('combine_parallel_dense')",
+    "quantize": "use tiered.quantize_model, or `tiered quantize`",
+    "merge_matmul": "use get_pass('combine_parallel_dense')",
+    "merge_matmul_add": "use get_pass('combine_parallel_dense')",
+    "merge_moe": "no pass merges experts; get_pass('combine_parallel_dense') merges products",
+    "fold_periodic_initializer": "no pass tiles a smaller initializer",
+    "enable_compress_pattern": "MaskCompress is an operator of PopRT's target only",
+    "merge_if_with_same_cond": "no pass merges two Ifs of one condition",
 }
 """What is no step of a conversion here, and where it is."""
 
@@ -75,7 +83,7 @@ class Converter:
                 raise UsageError(f"Converter takes no argument {name!r}{hint}")
         for name, place in _ELSEWHERE.items():
             if given.get(name):
-                raise UsageError(f"Converter does not take {name} here: use {place}")
+                raise UsageError(f"Converter does not take {name} here: {place}")
         self._lowers = "convert_version" in given
         self._settings = {**_DEFAULTS, **given}
         if self._settings["precision"] not in _PRECISIONS:

@@ -19,6 +19,7 @@ def float_to_fp8(
     convert_model: str = "fp8",
     fp8_input_dict: Mapping[str, Any] | None = None,
     fp8_weight_dict: Mapping[str, Any] | None = None,
+    skip_op: bool = True,
     **more: Any,
 ) -> tiered.Pass:
     """Return float_to_fp8, or fp8_weight if `convert_model` is that.
@@ -32,11 +33,14 @@ def float_to_fp8(
         convert_model: fp8, or fp8_weight for weights only.
         fp8_input_dict, fp8_weight_dict: other exponents by the name of a node, each alone or after
             its format.
+        skip_op: accepted, and without effect, if it is true.
         more: other options of float_to_fp8 and fp8_weight.
 
     Raises:
         UsageError: an argument that has no equivalent.
     """
+    if not skip_op:
+        raise UsageError("float_to_fp8: skip_op=False has no equivalent")
     parameters = fp8_params.split(",") if isinstance(fp8_params, str) else list(fp8_params)
     if len(parameters) > len(_FLOAT8) or convert_model not in ("fp8", "fp8_weight"):
         raise UsageError(

@@ -19,6 +19,12 @@ from tiered.support.errors import PassNotFoundError, UsageError
 _OF_SEVERAL: Final = ("apply_ir_pass", "workarounds")
 """The modules with the classes of several passes, which may have any name."""
 
+_MISNAMED: Final = {
+    "replace_clip_empty_inputs": "ReplaceHardSwish",
+    "shape_inference": "ReplacePow",
+}
+"""The classes of modules that have the name of another pass in PopRT, by the module."""
+
 
 class PassModule(ModuleType):
     """The module of one pass.
@@ -39,6 +45,8 @@ class PassModule(ModuleType):
             AttributeError: it is no name of this pass.
         """
         own = self.__name__.rpartition(".")[2]
+        if _MISNAMED.get(own) == name:
+            return partial(self._get_pass, own)
         if _is_pass(name) and (own in _OF_SEVERAL or _canonical(name) == _canonical(own)):
             return partial(self._get_pass, name)
         raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")

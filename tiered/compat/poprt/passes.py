@@ -21,6 +21,8 @@ from tiered.compat.signatures import with_parameters
 from tiered.context import PassContext
 from tiered.passes.interface.pass_info import Place
 from tiered.passes.interface.registry import registry
+from tiered.pipeline import Pipeline
+from tiered.support.aliases import ALIASES
 from tiered.support.errors import PassNotFoundError, TargetError, UsageError
 
 __all__ = [
@@ -75,6 +77,21 @@ class Pass(ABC):
             changes_interface=self.changes_interface,
             numerics="exact",
         )
+
+    @staticmethod
+    def get_pass(name: str, *args: Any, **kwargs: Any) -> Pass:
+        """Return `poprt.get_pass(name, ...)`."""
+        return get_pass(name, *args, **kwargs)
+
+    @staticmethod
+    def get_registered_passes() -> dict[str, tiered.Pass]:
+        """Return `poprt.get_registered_passes()`."""
+        return get_registered_passes()
+
+    @staticmethod
+    def register_pass(pass_name: str) -> Callable[[PassClass], PassClass]:
+        """Return `poprt.passes.register(pass_name)`."""
+        return register(pass_name)
 
     def traverse_graph(
         self,
@@ -199,8 +216,12 @@ def _comparing(name: str) -> Callable[..., tiered.Pass] | None:
 
 
 def get_registered_passes() -> dict[str, tiered.Pass]:
-    """Return every pass by its name."""
-    return tiered.get_registered_passes()
+    """Return every pass by its name, and by each other name that has no capitals, as PopRT's."""
+    found = dict(tiered.get_registered_passes())
+    for name in (*ALIASES, *OWN_PASSES):
+        if name.islower():
+            found[name] = get_pass(name).lifted()
+    return dict(sorted(found.items()))
 
 
 class PassManager:
@@ -209,8 +230,28 @@ class PassManager:
     def __init__(
         self, used_passes: Iterable[Pass | tiered.Pass | str] = (), gather_ir_passes: bool = False
     ) -> None:
+        self._passes: list[tiered.Pass | str] = []
+        self.add_passes(used_passes, gather_ir_passes)
+
+    def add_passes(
+        self, used_passes: Iterable[Pass | tiered.Pass | str] = (), gather_ir_passes: bool = False
+    ) -> None:
+        """Append passes."""
         # gather_ir_passes only saves conversions in PopRT; tiered does not convert between passes.
-        self.pipeline = tiered.Sequential([_lifted(each) for each in used_passes])
+        self._passes += map(_lifted, used_passes)
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """The passes as a pass of tiered."""
+        return tiered.Sequential(self._passes)
+
+    def get_passes(self) -> list[Pass]:
+        """Return the passes, in order."""
+        return [BuiltIn(each) for each in self.pipeline.passes]
+
+    def get_all_pass_names(self) -> list[str]:
+        """Return the names of the passes, in order."""
+        return [each.name for each in self.pipeline.passes]
 
     def run(self, onnx_model: Any) -> Any:
         """Return the model after all passes, checked; a ModelProto stays as it is."""
