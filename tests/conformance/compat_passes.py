@@ -21,7 +21,7 @@ from tests.conformance import refusals
 from tests.conformance.fuzz_passes import NotRunnable, trial
 from tests.conformance.judge import Feeds, Outputs, open_on_onnxruntime
 from tests.conformance.random_graphs import SIZES, random_feeds, random_model
-from tiered import Model, PassContext, TieredError
+from tiered import DataType, Model, PassContext, TieredError
 from tiered.compat import (
     executorch,
     onnx_passes,
@@ -155,18 +155,27 @@ def _inserted(model: onnx.ModelProto) -> onnx.ModelProto:
     view = Model.from_proto(model)
     graph = ppq.BaseGraph(view.main)
     both = graph.inputs.keys() & graph.outputs.keys()
-    for name in [name for name, each in graph.variables.items() if each.dest_ops]:
+    read = [name for name, each in graph.variables.items() if each.dest_ops and _has_kernel(each)]
+    for name in read:
         if name in both:
             continue
         graph.insert_op_on_var(graph.create_operation("Identity"), name)
     for lower in graph.topological_sort():
         for upper in graph.get_upstream_operations(lower):
             shared = [each for each in upper.outputs if each is not None and each in lower.inputs]
+            if not all(map(_has_kernel, shared)):
+                continue
             if len(shared) == 1 and lower.inputs.count(shared[0]) == 1:
                 new = graph.create_operation("Identity")
                 graph.insert_op_between_ops(new, upper, lower)
     view.check_view()
     return view.to_proto()
+
+
+def _has_kernel(variable: ppq.Variable) -> bool:
+    """Return whether onnxruntime has an Identity of a variable's dtype, as far as it is known."""
+    dtype = variable._value.dtype
+    return dtype is None or DataType(dtype).has_identity
 
 
 def _relinked(model: onnx.ModelProto) -> onnx.ModelProto:
