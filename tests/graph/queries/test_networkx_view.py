@@ -75,7 +75,7 @@ def test_attributes_of_the_live_view_are_read_only(edit: Callable[[Any, Any], ob
         graph.dag.edges[edge]["slots"].append((0, 2))
 
 
-def test_a_copy_of_the_live_view_is_anybody_s_own() -> None:
+def test_a_copy_of_the_live_view_may_be_edited() -> None:
     view = model(SHARED)
     graph = view.main
     for own in (graph.dag.copy(), nx.DiGraph(graph.dag), graph.subgraph(graph.nodes).copy()):

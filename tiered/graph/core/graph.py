@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import onnx
 
-from tiered.graph.core import live_dag
+from tiered.graph.core import live_dag, use_lists
 from tiered.graph.core.gate import RewriteBlock
 from tiered.graph.core.node import Node, domain_of
 from tiered.graph.core.topological_sort import sort_nodes, sort_part
@@ -271,7 +271,7 @@ class Graph:
         Attributes of nodes and edges are read-only too; `copy()` returns a graph of your own.
         """
         if self._dag is None:
-            self._dag = live_dag.build_dag(self)
+            self._dag = use_lists.build_dag(self)
         return live_dag.view_of(self._dag)
 
     def to_networkx(self) -> nx.DiGraph[str]:

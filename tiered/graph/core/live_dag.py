@@ -1,10 +1,10 @@
-"""The networkx view of a graph: edits keep it up to date, and nobody else writes it."""
+"""The networkx view of a graph: edits keep it up to date, and it is read-only otherwise."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
 
 from tiered.support.errors import ModelError
 from tiered.support.loading import paused_collector
@@ -12,8 +12,10 @@ from tiered.support.loading import paused_collector
 if TYPE_CHECKING:
     import networkx as nx
 
-    from tiered.graph.core.graph import Graph
-    from tiered.graph.core.node import Node
+    Dag: TypeAlias = nx.DiGraph[Any]
+
+Node = Hashable
+"""A `tiered.graph.Node`, which this module knows nothing of."""
 
 
 class Slot(NamedTuple):
@@ -39,7 +41,7 @@ def slot_of(output: int, index: int | None) -> Slot:
 class Attributes(dict[str, Any]):
     """The attributes of a node, an edge or the view, which only this module writes.
 
-    A copy is a plain dict, so that a copy of the view is anybody's own.
+    A copy is a plain dict, so that a copy of the view may be edited.
     """
 
     def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
@@ -64,55 +66,41 @@ class Attributes(dict[str, Any]):
         return dict, (dict(self),)
 
 
-def build_dag(graph: Graph) -> nx.DiGraph[Node]:
-    """Return the DiGraph of a graph's nodes; each edge has the sorted tuple of its slots."""
+def new_dag(nodes: Iterable[Node], edges: Iterable[tuple[Node, Node, list[Slot]]]) -> Dag:
+    """Return the DiGraph of nodes; each edge has the sorted tuple of its slots."""
     import networkx as nx
 
-    dag: nx.DiGraph[Node] = nx.DiGraph()
+    dag: Dag = nx.DiGraph()
     dag.graph = Attributes()
     dag.node_attr_dict_factory = dag.edge_attr_dict_factory = Attributes
-    nodes = graph.nodes
     with paused_collector():
         dag.add_nodes_from(nodes)
-        for tail, head, slots in _edges(graph, nodes):
+        for tail, head, slots in edges:
             _set_slots(dag, tail, head, slots)
     return dag
 
 
-def view_of(dag: nx.DiGraph[Node]) -> nx.DiGraph[Node]:
+def view_of(dag: Dag) -> Dag:
     """Return a live view of a graph that networkx does not edit; a copy of it is a plain graph."""
     import networkx as nx
 
-    view: nx.DiGraph[Node] = nx.graphviews.generic_graph_view(dag, create_using=nx.DiGraph)
+    view: Dag = nx.graphviews.generic_graph_view(dag, create_using=nx.DiGraph)
     return view
 
 
-def _edges(graph: Graph, nodes: Iterable[Node]) -> Iterator[tuple[Node, Node, list[Slot]]]:
-    for node in nodes:
-        found: dict[Node, list[Slot]] = {}
-        for value in node.captured if node._captured else ():
-            if value.graph is graph and value.producer is not None:
-                found.setdefault(value.producer, []).append(slot_of(value.index, None))
-        for index, operand in enumerate(node._inputs):
-            if operand is not None and operand.graph is graph and operand.producer is not None:
-                found.setdefault(operand.producer, []).append(slot_of(operand.index, index))
-        for tail, slots in found.items():
-            yield tail, node, slots
-
-
-def _set_slots(dag: nx.DiGraph[Node], tail: Node, head: Node, slots: list[Slot]) -> None:
+def _set_slots(dag: Dag, tail: Node, head: Node, slots: list[Slot]) -> None:
     if len(slots) > 1:
         slots.sort(key=slot_order)
     dag.add_edge(tail, head)
     dict.__setitem__(dag.get_edge_data(tail, head), "slots", tuple(slots))
 
 
-def add_slot(dag: nx.DiGraph[Node], tail: Node, head: Node, slot: Slot) -> None:
+def add_slot(dag: Dag, tail: Node, head: Node, slot: Slot) -> None:
     edge = dag.get_edge_data(tail, head) or {"slots": ()}
     _set_slots(dag, tail, head, [*edge["slots"], slot])
 
 
-def drop_slot(dag: nx.DiGraph[Node], tail: Node, head: Node, slot: Slot) -> None:
+def drop_slot(dag: Dag, tail: Node, head: Node, slot: Slot) -> None:
     slots = list(dag.get_edge_data(tail, head)["slots"])
     slots.remove(slot)
     if slots:

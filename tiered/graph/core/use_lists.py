@@ -5,14 +5,16 @@ These functions write neither the journal nor a proto; the primitives of `Graph`
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from tiered.graph.core.live_dag import add_slot, drop_slot, slot_of
+from tiered.graph.core.live_dag import Slot, add_slot, drop_slot, new_dag, slot_of
 from tiered.graph.core.value import SLOT_BITS
 
 if TYPE_CHECKING:
+    import networkx as nx
+
     from tiered.graph.core.graph import Graph
     from tiered.graph.core.node import Node
     from tiered.graph.core.value import Value
@@ -193,3 +195,25 @@ def _value_names(graph: Graph) -> list[str]:
     """Return the names that a graph takes: values, file names, stale declarations."""
     stale = [info.name for value, info in graph.declarations if value is None and info.name]
     return [*graph._values, *stale, *graph.file_names.values()]
+
+
+# --- networkx -------------------------------------------------------------------------------------
+
+
+def build_dag(graph: Graph) -> nx.DiGraph[Node]:
+    """Return the DiGraph of a graph's nodes; each edge has the sorted tuple of its slots."""
+    nodes = graph.nodes
+    return new_dag(nodes, _edges(graph, nodes))
+
+
+def _edges(graph: Graph, nodes: Iterable[Node]) -> Iterator[tuple[Node, Node, list[Slot]]]:
+    for node in nodes:
+        found: dict[Node, list[Slot]] = {}
+        for value in node.captured if node._captured else ():
+            if value.graph is graph and value.producer is not None:
+                found.setdefault(value.producer, []).append(slot_of(value.index, None))
+        for index, operand in enumerate(node._inputs):
+            if operand is not None and operand.graph is graph and operand.producer is not None:
+                found.setdefault(operand.producer, []).append(slot_of(operand.index, index))
+        for tail, slots in found.items():
+            yield tail, node, slots

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tiered.graph.core.live_dag import build_dag
 from tiered.graph.core.topological_sort import producers, sort_nodes
 from tiered.graph.core.types import (
     TensorType,
@@ -15,6 +14,7 @@ from tiered.graph.core.types import (
     says_no_more,
     tensor_type,
 )
+from tiered.graph.core.use_lists import build_dag
 from tiered.graph.core.value import SLOT_BITS, NotInferred, Value
 from tiered.graph.edits.values import declared_input_type, without_invented_names
 from tiered.graph.shape_inference.onnx_inference import onnx_types
