@@ -48,9 +48,8 @@ def test_what_no_float_is_close_to_stays() -> None:
 
 
 def test_the_interface_keeps_its_types() -> None:
-    because = "is a graph input, which has its type"
     text = "(double[2] x, double[2] w = {1, 2}) => (double[2] y) { y = Add(x, w) }"
-    assert_unchanged(PASS, text, because=because)
+    assert_unchanged(PASS, text, because="is a graph input, which has its type")
     text = "(double[2] x) => (double[2] y, double[2] w) <double[2] w = {1, 2}> { y = Add(x, w) }"
     assert_unchanged(PASS, text, because="is an output of its graph, which has its type")
 

@@ -25,9 +25,11 @@ def double_to_float(model: Model, ctx: PassContext) -> Skip | None:
     if not found:
         return Skip("no initializer is of doubles")
     for graph, value in found:
-        if value.is_overridable or value.is_graph_output:
-            where = "a graph input" if value.is_overridable else "an output of its graph"
-            ctx.skip(None, Skip("{} is {}, which has its type", value, where))
+        if value.is_overridable:
+            ctx.skip(None, Skip("{} is a graph input, which has its type", value))
+            continue
+        if value.is_graph_output:
+            ctx.skip(None, Skip("{} is an output of its graph, which has its type", value))
             continue
         narrow = _narrowed(value)
         if narrow is None:
