@@ -1,35 +1,44 @@
 """The names of ExecuTorch and torch.fx: class passes, subgraph rewriting, matching, FX nodes.
 
-    class ReluToSigmoid(PassBase):
-        def call(self, graph_module):
-            for node in graph_module.graph.nodes:
-                if node.op == "call_function" and node.target == "Relu":
-                    with graph_module.graph.inserting_before(node):
-                        new = graph_module.graph.call_function("Sigmoid", node.args)
-                    node.replace_all_uses_with(new)
-                    graph_module.graph.erase_node(node)
-            graph_module.recompile()
-            return PassResult(graph_module, True)
+class ReluToSigmoid(PassBase):
+    def call(self, graph_module):
+        for node in graph_module.graph.nodes:
+            if node.op == "call_function" and node.target == "Relu":
+                with graph_module.graph.inserting_before(node):
+                    new = graph_module.graph.call_function("Sigmoid", node.args)
+                node.replace_all_uses_with(new)
+                graph_module.graph.erase_node(node)
+        graph_module.recompile()
+        return PassResult(graph_module, True)
 """
 
 from tiered.compat.executorch.fx_graph import FxGraph, GraphModule
 from tiered.compat.executorch.fx_node import FxNode
-from tiered.compat.executorch.passes import (
-    CapabilityBasedPartitioner,
-    ExportPass,
+from tiered.compat.executorch.matching import (
     InternalMatch,
+    ReplacedPatterns,
+    SubgraphMatcher,
+    replace_pattern,
+    replace_pattern_with_filters,
+)
+from tiered.compat.executorch.partitioning import (
+    CapabilityBasedPartitioner,
     OperatorSupportBase,
+    any_chain,
+    chain,
+    create_op_support,
+    generate_partitions_from_list_of_nodes,
+    generate_pattern_op_partitions,
+    get_source_partitions,
+)
+from tiered.compat.executorch.passes import (
+    ExportPass,
     PassBase,
     PassManager,
     PassResult,
     RemoveDetachPass,
-    ReplacedPatterns,
     ScalarToTensorPass,
-    SubgraphMatcher,
     args_map,
-    generate_partitions_from_list_of_nodes,
-    get_source_partitions,
-    replace_pattern_with_filters,
     this_before_that_pass_constraint,
 )
 from tiered.context import PassContext
@@ -37,13 +46,9 @@ from tiered.extensions.partition import (
     OperatorSupport,
     Partition,
     SourcePartition,
-    any_chain,
-    chain,
-    create_op_support,
     create_pattern_support,
-    generate_pattern_op_partitions,
 )
-from tiered.rewriter import Match, replace_pattern
+from tiered.rewriter import Match
 
 __all__ = [
     "CapabilityBasedPartitioner",

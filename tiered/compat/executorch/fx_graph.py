@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -71,6 +72,7 @@ class FxGraph:
     def __init__(self, model: Model) -> None:
         self.model = model
         self._notes: dict[Value, dict[str, Any]] = {}
+        self._nodes: WeakValueDictionary[OnnxNode | Value | Graph, FxNode] = WeakValueDictionary()
 
     @property
     def owner(self) -> Graph:
@@ -94,7 +96,7 @@ class FxGraph:
 
     def output_node(self) -> FxNode:
         """Return the output."""
-        return FxNode(self, self.owner)
+        return self.node_for(self.owner)
 
     # --- edits ------------------------------------------------------------------------------------
 
@@ -133,7 +135,7 @@ class FxGraph:
         made = self.owner.add_node(
             target.op_type, values, 1, dict(kwargs or {}), domain=target.domain
         )
-        return FxNode(self, made)
+        return self.node_for(made)
 
     def create_node(
         self,
@@ -168,7 +170,7 @@ class FxGraph:
         if qualified_name not in known:
             hint = did_you_mean(qualified_name, known)
             raise UsageError(f"the graph has no weight {qualified_name!r}{hint}")
-        return FxNode(self, known[qualified_name])
+        return self.node_for(known[qualified_name])
 
     def placeholder(self, name: str, type_expr: object = None) -> FxNode:
         """Inputs need a type, which torch.fx does not know.
@@ -225,12 +227,19 @@ class FxGraph:
 
     # --- what nodes ask for -----------------------------------------------------------------------
 
+    def node_for(self, subject: OnnxNode | Value | Graph) -> FxNode:
+        """Return the node of a thing of the model: the same object each time."""
+        found = self._nodes.get(subject)
+        if found is None:
+            found = self._nodes[subject] = FxNode(self, subject)
+        return found
+
     def node_of(self, value: Value) -> FxNode:
         """Return the node of a value."""
         producer = value.producer
         if producer is None or self.has_items(producer):
-            return FxNode(self, value)
-        return FxNode(self, producer)
+            return self.node_for(value)
+        return self.node_for(producer)
 
     def has_items(self, node: OnnxNode) -> bool:
         """Return whether each output of an operator is a node of its own."""
@@ -275,7 +284,7 @@ class FxGraph:
         """Return the nodes that read values, and the output."""
         found: dict[FxNode, None] = {}
         for value in values:
-            found.update((FxNode(self, reader), None) for reader in value.readers)
+            found.update((self.node_for(reader), None) for reader in value.readers)
             if self.owner in value.output_of:
                 found[self.output_node()] = None
         return found
@@ -350,12 +359,12 @@ class FxNodes:
     def _all(self) -> Iterator[FxNode]:
         fx, graph = self._graph, self._graph.owner
         for value in graph.inputs:
-            yield FxNode(fx, value)
+            yield fx.node_for(value)
         for value in graph.initializers:
             if not value.is_graph_input:
-                yield FxNode(fx, value)
+                yield fx.node_for(value)
         for node in graph.topological_order():
-            yield FxNode(fx, node)
+            yield fx.node_for(node)
             if fx.has_items(node):
-                yield from (FxNode(fx, value) for value in node.outputs if value is not None)
+                yield from (fx.node_for(value) for value in node.outputs if value is not None)
         yield fx.output_node()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Protocol
 
@@ -45,6 +46,63 @@ class Target(str):
         return self.rpartition("::")[2]
 
 
+_ATEN: Final = re.compile(r"\baten\W+(\w+)")
+"""The name of an overload of torch: `aten.add.Tensor`, `aten::add`."""
+
+_SYNONYMS: Final = {
+    **dict.fromkeys(("alias", "clone", "detach", "lift_fresh_copy"), "Identity"),
+    **dict.fromkeys(("bmm", "matmul", "mm"), "MatMul"),
+    "divide": "Div",
+    "eq": "Equal",
+    "ge": "GreaterOrEqual",
+    "gt": "Greater",
+    "le": "LessOrEqual",
+    "logical_and": "And",
+    "logical_not": "Not",
+    "logical_or": "Or",
+    "logical_xor": "Xor",
+    "lt": "Less",
+    "maximum": "Max",
+    "minimum": "Min",
+    "multiply": "Mul",
+    "negative": "Neg",
+    "subtract": "Sub",
+    "truediv": "Div",
+}
+"""Functions of torch and Python with the operands of the operator, by another name."""
+
+_OTHER_OPERANDS: Final = {
+    "_native_batch_norm_legit_no_training": "BatchNormalization",
+    "_to_copy": "Cast",
+    "addmm": "Gemm",
+    "amax": "ReduceMax",
+    "amin": "ReduceMin",
+    "avg_pool2d": "AveragePool",
+    "batch_norm": "BatchNormalization",
+    "cat": "Concat",
+    "clamp": "Clip",
+    "concat": "Concat",
+    "conv1d": "Conv",
+    "conv2d": "Conv",
+    "conv3d": "Conv",
+    "convolution": "Conv",
+    "embedding": "Gather",
+    "index_select": "Gather",
+    "layer_norm": "LayerNormalization",
+    "linear": "Gemm",
+    "max": "Max",
+    "max_pool2d": "MaxPool",
+    "mean": "ReduceMean",
+    "min": "Min",
+    "native_layer_norm": "LayerNormalization",
+    "permute": "Transpose",
+    "prod": "ReduceProd",
+    "sum": "ReduceSum",
+    "view": "Reshape",
+}
+"""Functions of torch that have other operands, or others in addition, than the operator has."""
+
+
 def operator_of(target: object) -> str:
     """Return the operator that a target means; empty if it means none.
 
@@ -52,12 +110,23 @@ def operator_of(target: object) -> str:
     """
     if isinstance(target, str):
         return target
-    text = str(getattr(target, "__name__", "") or target).removeprefix("torch.ops.")
-    name = text.split(".")[1] if text.startswith("aten.") else text.rpartition(".")[2]
-    squashed = name.strip("_").replace("_", "").lower()
-    return next(
-        (known.name for known in defs.get_all_schemas() if known.name.lower() == squashed), ""
-    )
+    name = _name_of(target)
+    known = _SYNONYMS.get(name) or _OTHER_OPERANDS.get(name) or _SYNONYMS.get(name.strip("_"))
+    return known or _OPERATORS.get(name.replace("_", "").lower(), "")
+
+
+def _name_of(target: object) -> str:
+    """Return the name of a function: `relu` of `aten.relu.default` and of `torch.nn.ReLU`."""
+    name = str(getattr(target, "__name__", ""))
+    found = _ATEN.search(str(target)) or _ATEN.search(name)
+    return found[1] if found else name.partition(".")[0] or str(target).rpartition(".")[2]
+
+
+_OPERATORS: Final = {
+    schema.name.lower(): schema.name
+    for schema in sorted(defs.get_all_schemas(), key=lambda schema: schema.domain, reverse=True)
+}
+"""The operators by their names in small letters; ONNX's own come before those of other domains."""
 
 
 class NodeGraph(Protocol):
@@ -65,6 +134,7 @@ class NodeGraph(Protocol):
 
     @property
     def owner(self) -> Graph: ...
+    def node_for(self, subject: OnnxNode | Value | Graph) -> FxNode: ...
     def node_of(self, value: Value) -> FxNode: ...
     def has_items(self, node: OnnxNode) -> bool: ...
     def results_of(self, node: FxNode) -> list[Value]: ...
@@ -79,7 +149,7 @@ class NodeGraph(Protocol):
 
 
 class FxNode:
-    """A node by the names of torch.fx. Two are equal when they are the same thing of the model.
+    """A node by the names of torch.fx. A graph has one for each thing of the model.
 
     Attributes:
         graph: the graph that it belongs to.
@@ -87,7 +157,7 @@ class FxNode:
             the graph itself, of its output.
     """
 
-    __slots__ = ("graph", "subject")
+    __slots__ = ("__weakref__", "graph", "subject")
 
     def __init__(self, graph: NodeGraph, subject: OnnxNode | Value | Graph) -> None:
         self.graph = graph
@@ -145,7 +215,7 @@ class FxNode:
             values = self.subject.inputs
             return tuple(None if v is None else self.graph.node_of(v) for v in values)
         if self.subject.producer is not None:
-            return (FxNode(self.graph, self.subject.producer), self.subject.index)
+            return (self.graph.node_for(self.subject.producer), self.subject.index)
         return ()
 
     @args.setter
@@ -206,7 +276,7 @@ class FxNode:
             return {}
         if isinstance(self.subject, OnnxNode) and self.graph.has_items(self.subject):
             items = (value for value in self.subject.outputs if value is not None)
-            return {FxNode(self.graph, value): None for value in items if value.is_used}
+            return {self.graph.node_for(value): None for value in items if value.is_used}
         return self.graph.users_of(*self.graph.results_of(self))
 
     @property
@@ -279,14 +349,19 @@ class FxNode:
 
 
 def needed_operator(target: object) -> str:
-    """Return the operator that a target means.
+    """Return the operator that a target means, for a node that is made.
 
     Raises:
-        UsageError: it means none.
+        UsageError: it means none, or is a function with other operands than the operator has.
     """
     found = operator_of(target)
     if not found:
         raise UsageError(f"{target!r} is no operator of ONNX: expected a name, such as 'Relu'")
+    if not isinstance(target, str) and _name_of(target) in _OTHER_OPERANDS:
+        raise UsageError(
+            f"{target!r} has other operands than {found}: give the name {found!r}, and operands "
+            "and attributes as ONNX has them"
+        )
     return found
 
 

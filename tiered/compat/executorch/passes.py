@@ -1,4 +1,4 @@
-"""Class passes, subgraph rewriting and matching by the names of ExecuTorch and torch.fx.
+"""Class passes and managers by the names of ExecuTorch and torch.fx.
 
 Each name is an alias of a name of tiered, where the documentation is. A call of a pass or of a
 `PassManager` returns a `PassResult`; for a ModelProto, `graph_module` is a new ModelProto.
@@ -17,188 +17,29 @@ may have other users.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from functools import partial, wraps
+from typing import Any, ClassVar, NamedTuple
 
 import onnx
 from onnx import defs
 
 from tiered import passes
-from tiered.compat.executorch.fx_graph import FxGraph, GraphModule
-from tiered.compat.executorch.fx_node import FxNode
+from tiered.compat.executorch.fx_graph import GraphModule
+from tiered.compat.executorch.fx_node import Target, needed_operator
 from tiered.compat.returned_model import checked, take_over
 from tiered.context import PassContext
-from tiered.extensions.partition import (
-    CapabilityBasedPartitioner as _Partitioner,
-    OperatorSupport,
-    Partition,
-    SourcePartition,
-    any_chain,
-    create_op_support,
-    get_source_partitions as _source_partitions,
-)
-from tiered.extensions.partition.partitioner import Supports
-from tiered.extensions.partition.sources import Source
-from tiered.graph import Graph, Model, Node, Value
+from tiered.graph import Model, Node, Value
 from tiered.passes import NodeMapPass, Pass, PassLike, module_pass
 from tiered.passes.kinds.decorators import Declared
 from tiered.pipeline import Sequential, get_pass
 from tiered.pipeline.pass_order import Constraint
-from tiered.rewriter import (
-    ReplacedPattern,
-    SubgraphMatch,
-    SubgraphMatcher as _Matcher,
-    replace_pattern,
-)
-from tiered.rewriter.subgraphs.pattern_text import PatternLike
-from tiered.rewriter.subgraphs.replace_pattern import MatchFilter
 from tiered.support.errors import UsageError
 
-InternalMatch = SubgraphMatch
-ReplacedPatterns = ReplacedPattern
 
-
-AnyGraph: TypeAlias = "Graph | Model | onnx.ModelProto | FxGraph"
-
-
-def _view(graph: AnyGraph) -> Graph | Model:
-    """Return a graph or model as a view."""
-    if isinstance(graph, onnx.ModelProto):
-        return Model.from_proto(graph)
-    return graph.model if isinstance(graph, FxGraph) else graph
-
-
-def get_source_partitions(
-    graph: AnyGraph,
-    wanted_sources: Iterable[Source],
-    filter_fn: Callable[[Node], bool] | None = None,
-) -> dict[Source, list[SourcePartition]]:
-    """`tiered.extensions.partition.get_source_partitions`, with the filter of torch.fx.
-
-    Args:
-        graph: a graph, or a model for its main graph.
-        wanted_sources: the sources, which are the keys of the result.
-        filter_fn: keeps the partitions for all of whose nodes it returns True.
-    """
-    found = _source_partitions(_view(graph), wanted_sources)
-    if filter_fn is None:
-        return found
-    kept = {
-        source: [each for each in partitions if all(map(filter_fn, each.nodes))]
-        for source, partitions in found.items()
-    }
-    return {source: partitions for source, partitions in kept.items() if partitions}
-
-
-def replace_pattern_with_filters(
-    gm: Model | Graph,
-    pattern: PatternLike,
-    replacement: PatternLike,
-    match_filters: Iterable[MatchFilter] | None = None,
-) -> list[ReplacedPattern]:
-    """`replace_pattern` with the argument names of torch.fx.
-
-    Raises:
-        UsageError: `gm` is neither a Model nor a Graph: it is edited in place.
-    """
-    return replace_pattern(gm, pattern, replacement, filters=match_filters or ())
-
-
-class SubgraphMatcher(_Matcher):
-    """`tiered.SubgraphMatcher`, which also takes a ModelProto."""
-
-    def match(self, graph: AnyGraph) -> list[SubgraphMatch]:
-        """Return the matches in topological order; those of a ModelProto are in a view of it."""
-        return super().match(_view(graph))
-
-
-class OperatorSupportBase(OperatorSupport):
-    """Decides whether a target takes a node; a partitioner calls it with nodes of torch.fx.
-
-    Such a node has the attributes of a `tiered.Node` too.
-    """
-
-    def is_node_supported(self, graph: Any, node: Any) -> bool:
-        """Return whether the target takes a node; by the table, unless a subclass says."""
-        return super().is_node_supported(graph, node)
-
-
-def _of_tiered(support: Supports) -> Supports:
-    """Return a support of nodes of torch.fx as one of tiered's nodes."""
-    if not isinstance(support, OperatorSupportBase):
-        return support
-
-    def takes(graph: Graph, node: Node) -> bool:
-        model = graph.model
-        assert isinstance(model, Model)
-        return bool(support.is_node_supported(graph, FxNode(FxGraph(model), node)))
-
-    return create_op_support(takes)
-
-
-class CapabilityBasedPartitioner(_Partitioner):
-    """`tiered.extensions.partition.CapabilityBasedPartitioner` by the names of torch.fx.
-
-    Args:
-        graph_module: a graph or a model; a ModelProto stays as it is, and `graph` is a view of it.
-        operator_support: which nodes the target takes.
-        options: as there.
-    """
-
-    def __init__(
-        self,
-        graph_module: AnyGraph,
-        operator_support: Supports,
-        *options: Any,
-        **named: Any,
-    ) -> None:
-        super().__init__(_view(graph_module), _of_tiered(operator_support), *options, **named)
-
-    def fuse_partition(self, partitions: Iterable[Partition]) -> Any:
-        """Replace each partition by a call of a new local function, and return the graph."""
-        return self.fuse_partitions(partitions)
-
-
-def generate_partitions_from_list_of_nodes(
-    graph_module: AnyGraph,
-    pattern_list: Iterable[Iterable[Node | FxNode]] | None = None,
-    op_support: Supports | None = None,
-) -> list[Partition]:
-    """Return the partitions of nodes that are listed, or that a support takes.
-
-    Args:
-        graph_module: a graph or a model, which has the nodes.
-        pattern_list: lists of nodes; a partition may have those of several.
-        op_support: which other nodes the target takes.
-
-    Raises:
-        UsageError: neither is given, the support is one for each target, or what is listed is no
-            node of the graph.
-    """
-    if pattern_list is None and op_support is None:
-        raise UsageError(
-            "generate_partitions_from_list_of_nodes needs a pattern_list, or an op_support, or both"
-        )
-    view = _view(graph_module)
-    graph = view.main if isinstance(view, Model) else view
-    listed = {_listed(graph, node) for nodes in pattern_list or () for node in nodes}
-    supports = [create_op_support(lambda graph, node: node in listed)]
-    if op_support is not None:
-        taken = _of_tiered(op_support)
-        if isinstance(taken, Mapping):
-            raise UsageError("op_support is one support, not one for each target")
-        supports.append(taken)
-    partitioner = _Partitioner(graph, any_chain(*supports), allows_single_node_partition=True)
-    return partitioner.propose_partitions()
-
-
-def _listed(graph: Graph, node: object) -> Node:
-    """Return a node of a list, or raise if the graph does not have it."""
-    found = node.subject if isinstance(node, FxNode) else node
-    if not isinstance(found, Node) or found.graph is not graph:
-        raise UsageError(f"{node!r} is no operator of graph {graph.name!r}")
-    return found
+class CheckError(UsageError, TypeError):
+    """A check cannot be called with a module; a TypeError, as in torch.fx."""
 
 
 class PassResult(NamedTuple):
@@ -218,8 +59,8 @@ class PassBase(passes.PassBase):
         """Return the pass that calls this object; a model that it returns replaces the content."""
         declared: Declared = {
             "name": type(self).__name__,
-            "requires": self.requires,
-            "ensures": self.ensures,
+            "requires": _of_module(self.requires),
+            "ensures": _of_module(self.ensures),
             **self.declared,
         }
 
@@ -233,6 +74,16 @@ class PassBase(passes.PassBase):
     def __call__(self, graph_module: Any) -> Any:
         """Run the pass, hold the result against onnx.checker, and return a `PassResult`."""
         return _result(checked(self.as_pass()), graph_module)
+
+
+def _of_module(function: Callable[[Any], object]) -> Callable[[Model], object]:
+    """Return a function of a model that calls one of a module of torch.fx with it."""
+
+    @wraps(function)
+    def called(model: Model) -> object:
+        return function(GraphModule.of(model))
+
+    return called
 
 
 class _BuiltInPass(PassBase):
@@ -257,20 +108,31 @@ class ScalarToTensorPass(_BuiltInPass):
 
 
 class ExportPass(NodeMapPass, PassBase):
-    """`NodeMapPass` with one method, `call_operator`, for `map_node` and `emit`."""
+    """`NodeMapPass` with one method, `call_operator`, for `map_node` and `emit`.
+
+    `op` is the name of an operator, which is equal to a function of torch of its name:
+    `op == torch.ops.aten.relu.default`.
+    """
+
+    def as_pass(self) -> Pass:
+        return PassBase.as_pass(self)
 
     def map_node(self, node: Node, inputs: tuple[Value | None, ...]) -> Any:
-        return self.call_operator(node.op_type, inputs, node.attributes, node.metadata)
+        return self.call_operator(Target(node.op_type), inputs, node.attributes, node.metadata)
 
     def call_operator(
         self,
-        op: str,
+        op: Any,
         args: Sequence[Value | None],
         kwargs: Mapping[str, Any],
         meta: Mapping[str, str],
     ) -> Any:
-        """Emit an operator with attributes; an unchanged node is kept."""
-        node = self.node
+        """Emit an operator with attributes; an unchanged node is kept.
+
+        Raises:
+            UsageError: `op` is no operator, or a function with other operands.
+        """
+        node, op = self.node, needed_operator(op)
         is_same = op == node.op_type and tuple(args) == node.inputs and kwargs == node.attributes
         if is_same and meta == node.metadata:
             return node.outputs
@@ -319,13 +181,21 @@ class PassManager:
         """Add a constraint on the order of the passes."""
         self.constraints.append(constraint)
 
-    def add_checks(self, check: Callable[[Model], object]) -> None:
-        """Add a check."""
-        self.checks.append(check)
+    def add_checks(self, check: Callable[[Any], object]) -> None:
+        """Add a check: a function of the module, which raises if it is wrong.
 
-    def set_checks(self, check: Callable[[Model], object]) -> None:
-        """Replace all checks by one."""
-        self.checks = [check]
+        Raises:
+            CheckError: it does not take one argument.
+        """
+        self.checks.append(_checking(check))
+
+    def set_checks(self, check: Callable[[Any], object]) -> None:
+        """Replace all checks by one.
+
+        Raises:
+            CheckError: it does not take one argument.
+        """
+        self.checks = [_checking(check)]
 
     @property
     def pipeline(self) -> Sequential:
@@ -341,6 +211,14 @@ class PassManager:
     def __call__(self, graph_module: Any) -> Any:
         """Run the passes, hold the result against onnx.checker, and return a `PassResult`."""
         return _result(checked(self.pipeline), graph_module)
+
+
+def _checking(check: Callable[[Any], object]) -> Callable[[Model], object]:
+    try:
+        inspect.signature(check).bind(None)
+    except TypeError as error:
+        raise CheckError(f"a check takes one argument, the module: {error}") from error
+    return _of_module(check)
 
 
 def this_before_that_pass_constraint(this: Any, that: Any) -> Constraint:
