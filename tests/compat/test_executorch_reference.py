@@ -96,7 +96,7 @@ def test_a_pass_exchanges_operators_by_functions() -> None:
         def call_operator(self, op: Any, args: Any, kwargs: Any, meta: Any) -> Any:
             if op != Overload("add.Tensor"):
                 return super().call_operator(op, args, kwargs, meta)
-            x, y = args
+            _, y = args
             mul_res = super().call_operator(Overload("mul.Tensor"), args, {}, meta)
             return super().call_operator(Overload("sub.Tensor"), (mul_res, y), {}, meta)
 
@@ -178,7 +178,7 @@ def test_a_node_is_one_object() -> None:
     assert y.args[0] is a
     assert next(iter(a.users)) is y
     assert output.args[0][0] is y
-    assert list(gm.graph.nodes)[0] is x
+    assert next(iter(gm.graph.nodes)) is x
     new = gm.graph.call_function(Function("relu"), (a,))
     a.replace_all_uses_with(new, delete_user_cb=lambda user: user is not new)
     gm.recompile()
