@@ -1,6 +1,6 @@
 """Tensors of float  =>  tensors of float16, with Casts where float has to stay"""
 
-from tiered import DataType, Model, PassContext, module_pass
+from tiered import DataType, Model, PassContext, UsageError, module_pass
 from tiered.numerics.precision.lower import PrecisionRules, RuledNarrowing, lower_precision
 from tiered.numerics.precision.mixed import in_range
 
@@ -39,7 +39,12 @@ def float_to_half(
         inputs: files to measure on: x.npy, feeds.npz or a folder; made without any.
         seed: of generated inputs.
         samples: how many inputs are made.
+
+    Raises:
+        UsageError: inputs are given, and nothing is measured on them.
     """
+    if inputs and not measure:
+        raise UsageError("inputs have no effect without measure: nothing is measured on them")
     rules = PrecisionRules(
         skip_op_types=skip_op_types,
         skip_nodes=skip_nodes,
