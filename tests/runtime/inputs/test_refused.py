@@ -83,6 +83,12 @@ def test_a_length_that_inner_operators_fix_is_found(name: str) -> None:
     assert "accepted at try" in found.rules["*"]
 
 
+def test_the_shapes_of_a_message_have_as_many_elements() -> None:
+    text = "(float[batch,length,4] x) => (y) { a = Neg(x)  b = Reshape(a, s)  y = Reshape(b, t) }"
+    given = model(text, s=np.array([0, 3, 8, 4]), t=np.array([0, 24, 4]))
+    assert feasible_inputs(given, binding=1).dims["length"] == 24
+
+
 def test_the_verified_run_names_the_sizes() -> None:
     text, weights, _ = LENGTHS["reshape"]
     result = optimize_model(model(text, **weights), verify=True)

@@ -6,6 +6,7 @@ message of the failure then has the size that it is and the one that it should b
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import permutations
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 _PLACE: Final = re.compile(r"\S+\.(?:h|cc|cpp):\d+|\[[^\]]*\] : \d+ :|'[^']*'|[A-Za-z_]\w*")
 """Where a message comes from, codes and names: their numbers are no sizes."""
+_SHAPE: Final = re.compile(r"\{(-?\d+(?:,-?\d+)*)\}")
 _NUMBER: Final = re.compile(r"-?\d+")
 _MOST: Final = 4096
 """The largest size that is tried: two of them fit into memory."""
@@ -33,6 +35,7 @@ def learned_sizes(message: str, sizes: Mapping[str, int]) -> Iterator[dict[str, 
         message: of the failure.
         sizes: the free dims, as they were.
     """
+    yield from _of_products(message, sizes)
     numbers = _numbers(message)
     for name, size in sizes.items():
         if size in numbers:
@@ -43,6 +46,18 @@ def learned_sizes(message: str, sizes: Mapping[str, int]) -> Iterator[dict[str, 
                 yield {name: size + wanted - found}
             if size * wanted % found == 0:
                 yield {name: size * wanted // found}
+
+
+def _of_products(message: str, sizes: Mapping[str, int]) -> Iterator[dict[str, int]]:
+    """Yield the sizes that make the first two shapes of a message have as many elements."""
+    _, _, status = message.rpartition("Status Message:")
+    products = [math.prod(map(int, text.split(","))) for text in _SHAPE.findall(status)]
+    if len(products) < 2 or not products[0]:
+        return
+    given, wanted = products[:2]
+    for name, size in sizes.items():
+        if wanted > 0 and size * wanted % given == 0:
+            yield {name: size * wanted // given}
 
 
 def _numbers(message: str) -> list[int]:
