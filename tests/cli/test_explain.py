@@ -146,3 +146,11 @@ def test_wrong_names_are_usage_errors(
     ended = cli("explain", casts, *arguments)
     assert ended.code == 2
     assert message in ended.err
+
+
+def test_a_reason_that_concerns_the_model_names_no_node(cli: Cli, tmp_path: Path) -> None:
+    proto = parse("(float[1,3,4,4] x) => (y) { y = Relu(x) }", opset=13)
+    proto.ir_version = 7
+    onnx.save(proto, tmp_path / "old.onnx")
+    ended = cli("explain", tmp_path / "old.onnx", "alter_op_layout", "--backend", "nhwc_edge")
+    assert "  the model declined: before IR 8 no NHWC functions" in ended.out

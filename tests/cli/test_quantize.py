@@ -61,6 +61,14 @@ def test_layers_are_listed(cli: Cli, products: Path, answer: ByteProducts) -> No
     assert (found["sqnr_deployed"] < found["sqnr"] - 1) == is_saturated
 
 
+def test_what_changed_is_printed_with_the_bytes_of_the_file(cli: Cli, products: Path) -> None:
+    out = products.with_name("out.onnx")
+    ended = cli("quantize", products, out)
+    assert f"{products} -> {out}  (quantised, " in ended.out
+    (row,) = [line.split() for line in ended.out.splitlines() if line.startswith(" bytes")]
+    assert row[1:3] == [f"{file.stat().st_size:,}" for file in (products, out)]
+
+
 def test_weights_of_seven_bits_do_not_saturate(cli: Cli, products: Path) -> None:
     out, samples = products.with_name("out.onnx"), products.with_name("samples")
     options = ("--inputs", samples, "--reduce-range", "--force")

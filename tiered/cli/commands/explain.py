@@ -196,7 +196,8 @@ def _print(
         shown = sorted(found, key=lambda entry: entry.verdict == "no match")[:FEW]
     for entry in shown:
         reason = f": {_short(entry.reason, everything=everything)}" if entry.reason else ""
-        line = f"  {entry.op_type} {entry.node!r} {entry.verdict}{reason}"
+        node = f"{entry.op_type} {entry.node!r}" if entry.node else "the model"
+        line = f"  {node} {entry.verdict}{reason}"
         console.print(printable(line), soft_wrap=True)
         for matched in entry.matched if everything else ():
             console.print(printable(f"    matched {matched}"), soft_wrap=True)

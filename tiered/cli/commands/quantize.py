@@ -23,6 +23,7 @@ With --dynamic or --weights, the object is that of `tiered optimize`.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from tempfile import TemporaryDirectory
@@ -39,7 +40,7 @@ from tiered.cli.line.declaration import Flags
 from tiered.cli.line.pass_options import OfPass, PassOptions
 from tiered.cli.optimizing import write_result
 from tiered.cli.options import BackendName, Html, ModelFile, OutFile, WriteOptions
-from tiered.cli.output.tables import Number, print_table
+from tiered.cli.output.tables import Number, print_table, seconds
 from tiered.cli.output.terminal import Progress, notes, print_json, printable, results
 from tiered.cli.writing import Goal
 from tiered.support.errors import UsageError
@@ -195,14 +196,17 @@ def quantize(
         from tiered.cli.source_mark import write_mark
         from tiered.numerics.precision.narrowing import unmatched
         from tiered.numerics.quantization.verified import verified_ratio
+        from tiered.pipeline.result import Statistics
 
         model = load_model(source)
+        started, before = time.perf_counter(), Statistics.of(model)
         missing = [*unmatched(model, settings["skip_op_types"], settings["skip_nodes"])]
         mark = goal.mark(model)
         original = _original(model, write.verify)
         progress.say("preparing")
         pass_ = settings.pass_(inputs=write.inputs)
         found, report = _quantized(model, pass_, options.backend, progress)
+        taken = time.perf_counter() - started
         verdict = None
         if original is not None:
             progress.say("verifying")
@@ -211,6 +215,7 @@ def quantize(
             progress.say(f"writing {printable(goal.written)}")
             write_mark(model, mark, _carried(settings, write.inputs))
             goal.save(model, mark)
+        after = Statistics.of(model)
         latency = None
         if options.latency:
             progress.say("measuring the latency")
@@ -228,6 +233,11 @@ def quantize(
         found_record = {**report.record(), "method": method, "latency": _record_of(latency)}
         print_json({"model": source, "out": goal.written, **found_record, **proof})
     elif not write.quiet:
+        from tiered.cli.output.summary import print_change
+
+        ends = f"{printable(source)} -> {printable(goal.written or 'nothing written')}"
+        results().print(f"{ends}  (quantised, {seconds(taken)})", soft_wrap=True)
+        print_change(results(), before, after)
         _print(results(), report, None if write.verbose else FEW)
         if found.method is not None:
             results().print(str(found.method), soft_wrap=True)

@@ -45,7 +45,7 @@ def print_summary(console: Console, outcome: Outcome, result: OptimizeResult) ->
     """Print what changed, how long each pass took, and whether the result was verified."""
     options = outcome.options
     console.print(_headline(outcome, result), soft_wrap=True)
-    _print_change(console, result.before, result.after)
+    print_change(console, result.before, result.after)
     if changes := interface_changes(result.model):
         console.print("interface changed:")
         for text in changes:
@@ -150,7 +150,8 @@ def _headline(outcome: Outcome, result: OptimizeResult) -> str:
     return f"{source} -> {goal}  ({run}, {seconds(result.seconds)})"
 
 
-def _print_change(console: Console, before: Statistics, after: Statistics) -> None:
+def print_change(console: Console, before: Statistics, after: Statistics) -> None:
+    """Print a table of the operators whose numbers changed, and of nodes, parameters and bytes."""
     rows: list[tuple[Cell, ...]] = []
     for name in {**before.operators, **after.operators}:
         old, new = before.operators.get(name, 0), after.operators.get(name, 0)
