@@ -5,7 +5,7 @@ import pytest
 from tests.small import proto
 from tiered import Graph, Pass, Value, op, optimize_model, rewrite, var
 from tiered.extensions.debug import compare_models
-from tiered.support.errors import NotVerifiable, VerificationError
+from tiered.support.errors import NotVerifiable, TargetError, VerificationError
 
 # onnxruntime has no Conv of doubles, and refuses two nodes of one name.
 DOUBLES = """g (double[1,1,4,4] x) => (double[1,1,3,3] y) <double[1,1,2,2] w = {1, 2, 3, 4}> {
@@ -49,3 +49,10 @@ def test_two_models_are_compared_there_too() -> None:
     assert "onnxruntime does not load the first model" in found.referee.why
     other = proto(TWICE.replace("Relu", "Abs"))
     assert not compare_models(proto(TWICE), other).ok
+
+
+def test_a_model_without_outputs_has_nothing_to_compare() -> None:
+    given = proto("g (float[2] x) => (float[2] y) { a = Relu(x)  y = Neg(a) }")
+    given.graph.ClearField("output")
+    with pytest.raises(TargetError, match="not verified: .*: the model has no outputs"):
+        optimize_model(given, verify=True)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
+
+import onnx
 
 from tiered.context import PassContext
 from tiered.graph.queries.contrib_checker import contrib_complaint
@@ -30,6 +33,10 @@ def check_result(model: Model, ctx: PassContext) -> None:
     """
     _check_standard(model, ctx)
     _check_names(model, ctx)
+    for text in _unchecked(model):
+        if ctx.strict:
+            raise ModelError(text)
+        model.note(text)
     complaint = contrib_complaint(model)
     if complaint is None:
         return
@@ -58,6 +65,23 @@ def _check_names(model: Model, ctx: PassContext) -> None:
     if ctx.strict or loaded is None or _repeated_name(loaded) is None:
         raise ModelError(text)
     model.note(text)
+
+
+def _unchecked(model: Model) -> Iterator[str]:
+    """Yield what is wrong with a model where the checker has nothing to check or to say."""
+    version, newest = model.opset(), onnx.defs.onnx_opset_version()
+    if version > newest:
+        has = f"onnx {onnx.__version__} has {newest}"
+        yield f"the model is of opset {version}, and {has}: no operator is checked"
+    if not model.main.outputs:
+        yield "the model has no outputs: nothing that it computes is used"
+    missing: dict[str, str] = {}
+    for graph in model.graphs():
+        for node in graph.nodes:
+            if not graph.opset(node.domain):
+                missing.setdefault(node.domain, node.label)
+    for domain, label in missing.items():
+        yield f"no opset of the domain {domain!r} is imported, which node {label!r} needs"
 
 
 def _repeated_name(model: Model) -> str | None:

@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +29,7 @@ from tiered.targets import Bounds
 from tiered.testing import assert_unchanged, parse
 
 PASS = "final_check"
+OPSET_99 = onnx.helper.make_opsetid("", 99)
 
 
 def test_a_valid_model_passes() -> None:
@@ -340,3 +342,23 @@ def test_issue_40_a_false_output_that_a_chosen_branch_shows_is_a_note(level: int
     assert result.model.to_proto().graph.output == model.graph.output
     notes = [note for note in result.model.notes if "contradict" in note]
     assert len(notes) == (level > 0)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (lambda proto: proto.opset_import[0].CopyFrom(OPSET_99), "is of opset 99, and onnx"),
+        (lambda proto: proto.graph.ClearField("output"), "the model has no outputs"),
+        (lambda proto: setattr(proto.graph.node[0], "domain", "zz"), "no opset of the domain 'zz'"),
+    ],
+)
+def test_what_the_checker_does_not_say_is_noted(
+    spoil: Callable[[onnx.ModelProto], None], said: str
+) -> None:
+    proto = parse("(float[2] x) => (float[2] y) { y = Relu(x) }")
+    spoil(proto)
+    model = Model.from_proto(proto)
+    get_pass(PASS).apply(model)
+    assert any(said in note for note in model.notes)
+    with pytest.raises(ModelError, match=said), PassContext(strict=True):
+        get_pass(PASS)(proto)
