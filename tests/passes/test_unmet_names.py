@@ -77,7 +77,7 @@ def named_options() -> list[tuple[str, str]]:
 @pytest.mark.parametrize(("name", "option"), named_options())
 def test_a_name_that_meets_nothing_is_an_error(name: str, option: str, tmp_path: Any) -> None:
     kind = str(next(each.type for each in get_pass(name).info.options if each.name == option))
-    simple = "nosuch" if kind == "<class 'str'>" else ("nosuch",)
+    simple: Any = "nosuch" if kind == "<class 'str'>" else ("nosuch",)
     if kind.startswith("list"):
         simple = ["nosuch"]
     value = WORDS.get(f"{name}.{option}", WORDS.get(option, simple))

@@ -365,3 +365,8 @@ def test_shapes_of_generated_inputs_are_those_of_inputs(
     given = proto("g (float[2] x) => (float[2] y) { y = Neg(x) }")
     with pytest.raises(error, match=message):
         tiered.optimize(given, test_shapes=shapes, verify=True)
+
+
+def test_a_list_in_the_place_of_the_file_is_named(file: Path) -> None:
+    with pytest.raises(UsageError, match=r"not \['fold_constant'\]; passes are named: passes="):
+        tiered.optimize(file, ["fold_constant"])  # type: ignore[call-overload]  # the mistake

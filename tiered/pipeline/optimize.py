@@ -389,6 +389,10 @@ def _as_it_is(proto: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def _check_output(model: Any, out: Path) -> None:
+    if not isinstance(out, str | os.PathLike):
+        raise UsageError(
+            f"optimize writes to `out`, a path, not {out!r}; passes are named: passes=[...]"
+        )
     if not isinstance(model, str | os.PathLike):
         return
     if os.path.realpath(os.fspath(model)) == os.path.realpath(os.fspath(out)):
