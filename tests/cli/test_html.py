@@ -22,6 +22,15 @@ def test_optimize_writes_a_page(cli: Cli, small: Path, tmp_path: Path) -> None:
     assert str(tmp_path) not in (tmp_path / "run.html").read_text(encoding="utf-8")
 
 
+def test_the_summary_says_how_the_page_was_made(cli: Cli, small: Path, tmp_path: Path) -> None:
+    run = ("optimize", small, tmp_path / "out.onnx", "--html", tmp_path / "run.html")
+    cli(*run, "--edit", "drop inline", "-q")
+    page = read((tmp_path / "run.html").read_text(encoding="utf-8"))
+    assert "tiered optimize small.onnx out.onnx --edit 'drop inline' -q" in page.text
+    assert "written to out.onnx" in " ".join(page.text.split())
+    assert "edits of the pipeline drop inline" in " ".join(page.text.split())
+
+
 def test_without_times_the_page_is_the_same_each_time(
     cli: Cli, small: Path, tmp_path: Path
 ) -> None:

@@ -54,5 +54,5 @@ def test_two_models_are_compared_there_too() -> None:
 def test_a_model_without_outputs_has_nothing_to_compare() -> None:
     given = proto("g (float[2] x) => (float[2] y) { a = Relu(x)  y = Neg(a) }")
     given.graph.ClearField("output")
-    with pytest.raises(TargetError, match="not verified: .*: the model has no outputs"):
+    with pytest.raises(TargetError, match=r"not verified: .*: the model has no outputs"):
         optimize_model(given, verify=True)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from tiered.cli.line.typed import typed_line
 from tiered.support.errors import ModelError, TieredError, UsageError
 
 if TYPE_CHECKING:
@@ -39,9 +40,24 @@ class RunPage:
 
 @contextmanager
 def run_page_for(
-    path: str | None, trace: Trace | None, source: str, *, times: bool
+    path: str | None,
+    trace: Trace | None,
+    source: str,
+    *,
+    times: bool,
+    target: str | None = None,
+    edits: Sequence[str] = (),
 ) -> Iterator[RunPage]:
-    """Write the page of a run at its end, also if it fails."""
+    """Write the page of a run at its end, also if it fails.
+
+    Args:
+        path: the file of the page; None for none.
+        trace: what records the run.
+        source: the file that is read.
+        times: whether times are on the page.
+        target: the file that is written; None for none.
+        edits: those of the user.
+    """
     made = RunPage()
     if path is None or trace is None:
         yield made
@@ -50,12 +66,18 @@ def run_page_for(
     from tiered.support.pages.render import short, write_page
 
     title = f"tiered optimize {short(os.path.basename(source))}"
+    facts = {
+        "command": typed_line(without="--html"),
+        "written to": "nothing" if target is None else target,
+        "edits of the pipeline": "; ".join(edits),
+    }
     try:
         yield made
     except TieredError as error:
         try:
-            write_page(path, run_page(trace.spans, times=times, title=title, error=str(error)))
+            failed = run_page(trace.spans, times=times, title=title, error=str(error), facts=facts)
+            write_page(path, failed)
         except ModelError as late:
             error.add_note(str(late))
         raise
-    write_page(path, run_page(trace.spans, made.result, times=times, title=title))
+    write_page(path, run_page(trace.spans, made.result, times=times, title=title, facts=facts))

@@ -100,7 +100,12 @@ def optimize_file(prepared: Prepared, goal: Goal, what: str = "") -> None:
             Progress(enabled=not options.quiet) as progress,
             paused_collector(),
             run_page_for(
-                watch.html, watchers.trace, source, times=not watch.html_without_times
+                watch.html,
+                watchers.trace,
+                source,
+                times=not watch.html_without_times,
+                target=target,
+                edits=options.edit,
             ) as page,
         ):
             if options.json:  # An instrument makes each pass slower.

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from tiered.cli.commands import command_in, command_names
 from tiered.cli.line.foreign import HELP, VERSION, answer_to, answer_to_command, from_others
 from tiered.cli.line.reader import WrongLine, read
+from tiered.cli.line.typed import typing
 from tiered.cli.output.failures import (
     BUG,
     Failure,
@@ -48,7 +49,7 @@ def run(tokens: Sequence[str]) -> tuple[int, bool]:
         call = _called(tokens)
         if not call.is_own:
             gc.enable()
-        with _no_warnings():
+        with _no_warnings(), typing(tokens):
             exit_code = call.function()
         if sys.stdout is not None:
             sys.stdout.flush()

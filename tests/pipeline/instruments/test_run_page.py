@@ -12,7 +12,11 @@ import tiered
 from tests.support.pages.reader import read
 from tiered import Model, Sequential, Skip, Value, op, rewrite, var
 from tiered.pipeline.instruments import Trace
-from tiered.pipeline.instruments.run_page import page as page_module, rewrites as rewrites_module
+from tiered.pipeline.instruments.run_page import (
+    page as page_module,
+    passes as passes_module,
+    rewrites as rewrites_module,
+)
 from tiered.pipeline.instruments.run_page.page import run_page
 from tiered.pipeline.optimize import optimize_model
 from tiered.testing import parse
@@ -252,3 +256,21 @@ def test_the_summary_has_versions_and_one_unit_for_bytes() -> None:
     assert f"tiered {tiered.__version__}, onnx {onnx.__version__}, onnxruntime " in text
     assert f"bytes {result.before.nbytes:,} {result.after.nbytes:,}" in text
     assert "MiB" not in text
+
+
+def test_rounds_have_the_names_of_their_groups() -> None:
+    trace, result = _traced(opt_level=3)
+    page = read(run_page(trace.spans, result))
+    text = " ".join(page.text.split())
+    assert "Groups that run until they change nothing" in text
+    names = [run.group for run in passes_module.runs_of(trace.spans) if run.round]
+    groups = passes_module.groups_of(passes_module.runs_of(trace.spans))
+    assert list(groups) == list(dict.fromkeys(names))
+    assert list(groups.values())[:2] == ["A", "B"]
+    assert " A1 " in text
+
+
+def test_there_are_names_for_any_number_of_groups() -> None:
+    assert [passes_module.letters(place) for place in (0, 25, 26, 701, 702)] == [
+        "A", "Z", "AA", "ZZ", "AAA"
+    ]  # fmt: skip

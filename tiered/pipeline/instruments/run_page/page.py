@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
 
 from tiered.pipeline.instruments.run_page import passes
 from tiered.pipeline.instruments.run_page.rewrites import OF_RUN, rewrites_data
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from tiered.verify.methods import VerificationMethod
 
 
+_NO_FACTS: Final[Mapping[str, str]] = {}
+
+
 def run_page(
     spans: Sequence[Span],
     result: OptimizeResult | None = None,
@@ -29,6 +32,7 @@ def run_page(
     times: bool = True,
     title: str = "",
     error: str = "",
+    facts: Mapping[str, str] = _NO_FACTS,
 ) -> str:
     """Return the page of a run.
 
@@ -38,13 +42,21 @@ def run_page(
         times: whether times are on the page; without them, the same run makes the same bytes.
         title: the heading; made from the name of the model by default.
         error: the error that ended the run.
+        facts: what else the summary says of the run, such as the command line; empty ones are not
+            shown.
     """
     with paused_collector():  # It would visit the whole trace, for more time than the page takes.
-        return _run_page(spans, result, times=times, title=title, error=error)
+        return _run_page(spans, result, times=times, title=title, error=error, facts=facts)
 
 
 def _run_page(
-    spans: Sequence[Span], result: OptimizeResult | None, *, times: bool, title: str, error: str
+    spans: Sequence[Span],
+    result: OptimizeResult | None,
+    *,
+    times: bool,
+    title: str,
+    error: str,
+    facts: Mapping[str, str],
 ) -> str:
     runs = list(passes.runs_of(spans))
     hide = _Folders([span.model for span in spans]).hide
@@ -53,7 +65,13 @@ def _run_page(
     named = list(dict.fromkeys(os.path.basename(span.model) for span in spans))
     heading = title or f"tiered: {', '.join(map(short, named)) or 'no pass ran'}"
     sections: list[Section | None] = [
-        _summary(spans, result, hide(error), times=times),
+        _summary(
+            spans,
+            result,
+            hide(error),
+            {name: short(hide(text), 1000) for name, text in facts.items() if text},
+            times=times,
+        ),
         passes.timeline(runs, times=times),
         passes.passes(runs, hide, times=times),
         OF_RUN.section("Rewrites", len(rewrites)),
@@ -62,7 +80,7 @@ def _run_page(
         None if result is None else _transposes(result.model),
         None if result is None or result.verify is None else _verification(result.verify),
     ]
-    reasons = {span.name: passes.reason_of(span) for span, _ in runs}
+    reasons = {span.name: passes.reason_of(span) for span, *_ in runs}
     payload = rewrites_data(rewrites, reasons, None if result is None else result.model)
     payload["words"] = OF_RUN._asdict()
     return page(heading, [section for section in sections if section is not None], payload)
@@ -83,12 +101,17 @@ class _Folders:
 
 
 def _summary(
-    spans: Sequence[Span], result: OptimizeResult | None, error: str, *, times: bool
+    spans: Sequence[Span],
+    result: OptimizeResult | None,
+    error: str,
+    said: Mapping[str, str],
+    *,
+    times: bool,
 ) -> Section:
     notes = [f"The run ended with an error: {error}"] if error else []
     if result is None:
-        facts = _span_facts(spans, times=times)
-        return tables("Summary", Table("The run", ("", ""), list(facts)), notes=notes)
+        facts = [*said.items(), *_span_facts(spans, times=times)]
+        return tables("Summary", Table("The run", ("", ""), facts), notes=notes)
     was, now = result.before, result.after
     rows = [
         ("nodes", f"{was.nodes:,}", f"{now.nodes:,}", change(was.nodes, now.nodes)),
@@ -99,7 +122,7 @@ def _summary(
     notes += [short(text, 1000) for text in (*_interface(result), *result.model.notes)]
     return tables(
         "Summary",
-        Table("The run", ("", ""), list(_result_facts(result, times=times))),
+        Table("The run", ("", ""), [*said.items(), *_result_facts(result, times=times)]),
         Table("The model", ("", "before", "after", "change"), rows),
         passes.operators(was.operators, now.operators),
         notes=notes,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from string import ascii_uppercase
 from typing import NamedTuple
 
 from tiered.pipeline.instruments.tracing.events import Span
@@ -31,17 +32,21 @@ Hide = Callable[[str], str]
 
 
 class Run(NamedTuple):
-    """One pass that ran, with the round of the fixed point around it; 0 if there is none."""
+    """One pass that ran, with the round of the fixed point around it; 0 if there is none.
+
+    `group` is the text of that fixed point: its passes.
+    """
 
     span: Span
     round: int
+    group: str = ""
 
 
-def runs_of(spans: Iterable[Span], number: int = 0) -> Iterator[Run]:
+def runs_of(spans: Iterable[Span], number: int = 0, group: str = "") -> Iterator[Run]:
     """Yield each pass that is no pipeline, in order, skipped ones too."""
     for span in spans:
         if not span.is_pipeline:
-            yield Run(span, number)
+            yield Run(span, number, group)
         inside = 0 if not span.is_pipeline else number
         seen: set[str] = set()
         for child in span.children:
@@ -49,9 +54,21 @@ def runs_of(spans: Iterable[Span], number: int = 0) -> Iterator[Run]:
                 if child.text in seen and not child.needed_by:
                     inside, seen = inside + 1, set()
                 seen.add(child.text)
-                yield from runs_of([child], max(inside, 1))
+                yield from runs_of([child], max(inside, 1), span.text)
             else:
-                yield from runs_of([child], inside)
+                yield from runs_of([child], inside, group)
+
+
+def groups_of(runs: Iterable[Run]) -> dict[str, str]:
+    """Return a name for each fixed point, by its text: A, B, ... in the order of the run."""
+    texts = dict.fromkeys(run.group for run in runs if run.round)
+    return {text: letters(place) for place, text in enumerate(texts)}
+
+
+def letters(place: int) -> str:
+    """Return A, B, ... Z, AA, ..., for 0, 1, ..."""
+    rest, last = divmod(place, len(ascii_uppercase))
+    return (letters(rest - 1) if rest else "") + ascii_uppercase[last]
 
 
 def milliseconds(seconds: float) -> str:
@@ -73,6 +90,7 @@ def timeline(runs: Sequence[Run], *, times: bool) -> Section:
             "chart": _node_chart(shown),
             "bars": _time_bars(shown) if times else (),
             "table": _run_table(shown, times=times),
+            "groups": _group_table(shown),
             "left_out": len(ran) - len(shown),
             "total": len(ran),
         },
@@ -111,11 +129,28 @@ def _node_chart(runs: Sequence[Run]) -> charts.Chart:
 
 def _bands(runs: Sequence[Run], last: int) -> Iterator[tuple[float, float, str]]:
     """Yield the rounds of fixed points: x, width and name."""
-    inner = (at for at, (a, b) in enumerate(pairwise(runs), 1) if a.round != b.round)
+    names = groups_of(runs)
+    inner = (at for at, (a, b) in enumerate(pairwise(runs), 1) if a[1:] != b[1:])
     for start, end in pairwise([0, *inner, len(runs)]):
         if start < end and runs[start].round:
             x = charts.x_at(start, last)
-            yield x, round(charts.x_at(end, last) - x, 1), f"round {runs[start].round}"
+            yield x, round(charts.x_at(end, last) - x, 1), _named(runs[start], names)
+
+
+def _named(run: Run, names: Mapping[str, str]) -> str:
+    """Return the name of a round: that of its group, and its number."""
+    return f"{names[run.group]}{run.round}" if run.round else ""
+
+
+def _group_table(runs: Sequence[Run]) -> Table | None:
+    """Return the fixed points with their passes; None if there is none."""
+    rows: list[list[str | int | None]] = []
+    for text, name in groups_of(runs).items():
+        passes = list(dict.fromkeys(run.span.name for run in runs if run.group == text))
+        rounds = max(run.round for run in runs if run.group == text)
+        rows.append([name, rounds, len(passes), short(", ".join(passes))])
+    headers = ["group", "rounds", "passes", "their names"]
+    return Table("Groups that run until they change nothing", headers, rows) if rows else None
 
 
 def _time_bars(runs: Sequence[Run]) -> list[tuple[float, float, float, str]]:
@@ -141,11 +176,13 @@ def _own_seconds(span: Span) -> float:
 def _run_table(runs: Sequence[Run], *, times: bool) -> Table:
     headers = ["#", "pass", "round", "outcome", "rewrites", "nodes", "reason"]
     rows: list[list[str | int | None]] = []
-    for place, (span, number) in enumerate(runs, 1):
+    names = groups_of(runs)
+    for place, run in enumerate(runs, 1):
+        span = run.span
         moved = span.nodes_after != span.nodes_before
         nodes = f"{span.nodes_before:,} → {span.nodes_after:,}" if moved else ""
         why = f"required by {span.needed_by}" if span.needed_by else span.reason
-        rows.append([place, short(span.text), number or None, outcome_of(span)])
+        rows.append([place, short(span.text), _named(run, names) or None, outcome_of(span)])
         rows[-1] += [len(span.rewrites), nodes, short(why)]
         if times:
             rows[-1].append(milliseconds(_own_seconds(span)))
@@ -180,7 +217,7 @@ class _Total:
 def passes(runs: Sequence[Run], hide: Hide, *, times: bool) -> Section:
     """Return each pass that ran, with its law and what it did."""
     totals: dict[str, _Total] = {}
-    for span, _ in runs:
+    for span, *_ in runs:
         if span.outcome == "skipped":
             continue
         total = totals.setdefault(span.text, _Total(span))
@@ -241,7 +278,7 @@ def skipped(runs: Sequence[Run]) -> Section | None:
     A reason of several passes is a group; the others are named with each pass.
     """
     groups: dict[str, dict[str, str]] = {}
-    for span, _ in runs:
+    for span, *_ in runs:
         if span.outcome == "skipped":
             groups.setdefault(short(span.reason), {})[short(span.text)] = span.info.law
     if not groups:
@@ -264,11 +301,11 @@ def declined(runs: Sequence[Run]) -> Section | None:
     groups: dict[tuple[str, str, str], dict[str, str]] = {}
     rewritten = {
         (span.text, state.label)
-        for span, _ in runs
+        for span, *_ in runs
         for rewrite in span.rewrites
         for state in rewrite.before
     }
-    for span, _ in runs:
+    for span, *_ in runs:
         for note in span.missed:
             if (span.text, note.label) not in rewritten:
                 key = span.text, note.op_type, note.template
