@@ -20,7 +20,7 @@ aspect("cost").rule("Scale", domain="acme")(lambda node, sizes: sizes.result)
 aspect("move").rule("Scale", domain="acme")(lambda node, operands: operands[0] * operands[1])
 
 # In these it is a Mul: the rule holds for all operators that compute element by element.
-for name in ("value", "integer", "rank", "batch", "count", "packing"):
+for name in ("value", "integer", "rank", "count"):
     aspect(name).rule("Scale", domain="acme")(aspect(name).find(("", "Mul")))
 
 

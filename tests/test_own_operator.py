@@ -18,7 +18,7 @@ from tiered import (
     optimize_model,
     ranges,
 )
-from tiered.analysis.aspects import ASPECTS, aspect
+from tiered.analysis.aspects import ASPECTS, aspect, rules_of
 from tiered.analysis.batching.another_size import rebatch
 from tiered.extensions.memory.splitting.budget import split_model
 from tiered.extensions.packing.transform import pack_rows
@@ -53,7 +53,7 @@ def ops(found: Model) -> list[str]:
 
 def test_one_short_file_says_all_of_it() -> None:
     assert len(EXAMPLE.read_text(encoding="utf-8").splitlines()) <= 60
-    known = {name for name in ASPECTS if ("acme", "Scale") in aspect(name).rules}
+    known = {name for name in ASPECTS if ("acme", "Scale") in rules_of(name)}
     assert known == set(ASPECTS) - LEFT_OUT
 
 
@@ -133,7 +133,7 @@ def test_its_tokens_are_packed() -> None:
         "k = Transpose<perm=[0,2,1]>(x) m = MatMul(q, k) p = Softmax(m) y = MatMul(p, x) }"
     )
     assert "1 attentions masked" in pack_rows(model(text))
-    aspect("packing").remove("Scale", "acme")
+    aspect("axes").remove("Scale", "acme")
     with pytest.raises(ModelError, match="the operator may mix tokens: it has no rule"):
         pack_rows(model(text))
 

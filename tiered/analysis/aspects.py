@@ -30,6 +30,7 @@ class Place(NamedTuple):
         says: what a rule says of an operator.
         without: what happens to an operator without one.
         is_open: whether every operator should have a rule, so that one without it is a hole.
+        follows: the aspect from which the rule follows, where an operator has none of its own.
     """
 
     module: str
@@ -37,6 +38,7 @@ class Place(NamedTuple):
     says: str
     without: str
     is_open: bool = False
+    follows: str = ""
 
 
 ASPECTS: Final[Mapping[str, Place]] = {
@@ -83,6 +85,7 @@ ASPECTS: Final[Mapping[str, Place]] = {
     "batch": Place(
         "tiered.analysis.batching.rules", "BATCHES",
         "where the samples of a batch go", "the batch keeps its size", is_open=True,
+        follows="axes",
     ),
     "count": Place(
         "tiered.analysis.batching.rules", "COUNTS",
@@ -91,6 +94,7 @@ ASPECTS: Final[Mapping[str, Place]] = {
     "packing": Place(
         "tiered.extensions.packing.rules", "PACKINGS",
         "where the tokens of packed sequences go", "they are not packed", is_open=True,
+        follows="axes",
     ),
     "index": Place(
         "tiered.analysis.roles.indices", "INDICES",
@@ -132,6 +136,16 @@ def aspect(name: str) -> Aspect[Any]:
     return found
 
 
+def rules_of(name: str) -> Mapping[Key, object]:
+    """Return what is known of operators in an aspect: its rules, and those that they follow from.
+
+    Raises:
+        UsageError: there is no such aspect.
+    """
+    own, place = aspect(name).rules, ASPECTS[name]
+    return own if not place.follows else {**aspect(place.follows).rules, **own}
+
+
 def known_operators() -> list[Key]:
     """Return the present operators of ONNX, and all that a rule is for, by domain and name."""
     from onnx import defs
@@ -145,7 +159,7 @@ def known_operators() -> list[Key]:
 
 def holes(name: str) -> list[Key]:
     """Return the known operators without a rule of an aspect."""
-    rules = aspect(name).rules
+    rules = rules_of(name)
     return [key for key in known_operators() if key not in rules]
 
 

@@ -60,6 +60,10 @@ MIXED = {
         "(float[2,3] x) => (float[1,3] y, float[1,3] z) { y, z = Split<axis = 0, num_outputs = 2>(x) }",
         "splits the axis of a batch of 2",
     ),
+    "one sample that is broadcast": (
+        "(float[1,3] x) => (float[2,3] y) <float[2,1] w = {1,2}> { y = Mul(x, w) }",
+        "axis 0 of 'x' is the batch",
+    ),
     "a product of samples": (
         "(float[1,3] x) => (float[1,1] y) { t = Transpose(x)  y = MatMul(x, t) }",
         "axis 0 of 'x' is the batch",

@@ -185,6 +185,34 @@ CASES |= {
         y = com.microsoft.Attention<num_heads = 2>(e, w, a, m) }}""",
         17,
     ),
+    "a scale for each sample": (
+        """(uint8[2,3] x) => (float[2,3] y) <float[2] s = {0.5,0.5}> { y = DequantizeLinear<axis = 0>(x, s) }""",
+        21,
+    ),
+    "the scale of a norm, for each sample": (
+        """(float[2,3,4] x) => (float[2,3,4] y) <float[2,1,4] s = {1,2,3,4,1,2,3,4}> { y = LayerNormalization(x, s) }""",
+        21,
+    ),
+    "a zero point for each column": (
+        """(uint8[2,3] x) => (int32[2,2] y) <uint8[3,2] w = {1,2,3,4,5,6}, uint8 z = {3}, uint8[2] q = {1,2}> {
+        y = MatMulInteger(x, w, z, q) }""",
+        21,
+    ),
+    "kernels of each sample": (
+        """(float[3,2,4] x) => (float[1,3,3] y) <float[1,2,6] i = {1,2,3,4,5,6,1,2,3,4,5,6}> { y = Conv(i, x) }""",
+        21,
+    ),
+    "the mean of a norm": (
+        """(float[1,2,4] x) => (float[1,2,4] y, float[1,2,1] m) <float[4] s = {1,2,3,4}> {
+        y, m = LayerNormalization(x, s) }""",
+        21,
+    ),
+    "Trilu of each sample": (
+        "(float[1,2,2] x) => (float[1,2,2] y) { y = Trilu(x) }", 21,
+    ),
+    "an Einsum that takes diagonals": (
+        """(float[1,2,2] x) => (float[2,1] y) { y = Einsum<equation = "bii->ib">(x) }""", 21,
+    ),
     "a sequence": (
         """(float[1,2,3] x) => (float[1,2,6] y, float[1,2,3] z) <int64 i = {1}, float[1,2,3] w = {1,2,3,4,5,6}> {
         r = Relu(x)  s = SequenceConstruct(x, w, r)  t = SequenceErase(s, i)  y = ConcatFromSequence<axis = -1>(t)

@@ -180,6 +180,23 @@ def test_a_mask_that_is_indexed_by_row_and_column_is_that_of_each_token() -> Non
     )
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "a, sa, za = DynamicQuantizeLinear(wq) u = Clip(x, low, high) b = Cast<to=2>(u)"
+        " i = MatMulInteger(b, a, three, za) m = Cast<to=1>(i)",
+        "m = Pad(x, pads)",
+    ],
+)
+def test_operators_are_packed_by_their_axis_maps(line: str) -> None:
+    """They have no rule of their own: tokens go along parallel iterators."""
+    _check(
+        f"""(float[B,S,4] x) => (float[B,S,4] y) <{WEIGHTS}, uint8 three = {{3}},
+            float low = {{0}}, float high = {{9}}, int64[6] pads = {{0,0,1,0,0,-1}}> {{
+            {line} {ATTENTION} p = Softmax<axis=-1>(scores) y = MatMul(p, m) }}"""
+    )
+
+
 def test_indices_of_other_tokens_are_refused() -> None:
     text = """(float[B,S,4] x) => (float[B,4] y) <int64 zero = {0}, int64 one = {1},
         int64[1] first = {0}, int64[1] axis = {1}, int64[1] last = {2}> {
@@ -340,7 +357,8 @@ def fixed_inputs(model: Model) -> list[str]:
         ("y = Reshape(x, flat)", "it splits or merges an axis of tokens"),
         ("t = ReduceSum<keepdims=1>(x, first) y = Add(x, t)", "combines the rows of the batch"),
         ("y = LayerNormalization<axis=1>(x, w)", "it combines the tokens of a row"),
-        ("y = InstanceNormalization(x, v, v)", "the operator may mix tokens"),
+        ("y = InstanceNormalization(x, v, v)", "it joins an axis of tokens with another one"),
+        ("y = com.microsoft.Inverse(x)", "the operator may mix tokens"),
         ("k = Transpose<perm=[0,2,1]>(x) s = MatMul(x, k) l = LogSoftmax<axis=-1>(s)"
          " y = MatMul(l, x)", "its result for other sequences is not 0"),
     ],

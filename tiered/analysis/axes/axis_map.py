@@ -2,8 +2,8 @@
 
 A map gives each axis of each operand and output an iterator, a number, as the loops of a kernel
 have: `MatMul(x, w)` of ranks 3 and 2 has the iterators (0, 1, 2), (2, 3) and (0, 1, 3), and sums
-over 2. An axis of one element that all others read, as in a broadcast, has no iterator. What each
-iterator does is its kind, as in MLIR's indexing maps and iterator types.
+over 2. What each iterator does is its kind, as in MLIR's indexing maps and iterator types. An
+operand that broadcasts along an iterator has its axis with one element.
 
 How a cut passes through a node, where the samples of a batch go, and where packed tokens go are
 derived from this one description.
@@ -23,7 +23,7 @@ from tiered.graph.opset.aspect import Aspect
 Dims = tuple[Dim, ...]
 
 Axes = tuple[int | None, ...]
-"""The iterator of each axis of a tensor; None for an axis of one element without one."""
+"""The iterator of each axis of a tensor; None for an axis of one element that none walks along."""
 
 Labels = tuple[int, ...]
 """Iterators, in the order of axes."""
@@ -75,7 +75,7 @@ class AxisMap(NamedTuple):
         windows: how the windows walk along the axis of the first operand.
         groups: the iterators of neighbouring axes of the operand, and those of the result that
             hold the same elements in the same order, where a Reshape merges or splits axes.
-        broadcasts: whether operands may have one element along an axis that others have more of.
+        broadcasts: whether operands may have one element along an iterator that others walk along.
         has_shape: whether the shape of the result is an operand, or follows from axes of one
             element: a part is written with its own shape.
     """
@@ -91,6 +91,10 @@ class AxisMap(NamedTuple):
     def kind(self, label: int) -> Kind:
         """Return the kind of an iterator."""
         return Kind.WINDOW if label in self.windows else self.kinds.get(label, Kind.PARALLEL)
+
+    def is_parallel(self, label: int | None) -> bool:
+        """Return whether an axis has an iterator, and a parallel one."""
+        return label is not None and self.kind(label) is Kind.PARALLEL
 
     def at(self, slot: int, axis: int) -> int | None:
         """Return the iterator of an axis of an operand; None if it has none."""
@@ -147,17 +151,10 @@ def dims_of(value: Value | None) -> Dims:
     return value.shape
 
 
-def broadcast(dims: Dims, labels: Labels, result: Dims) -> Axes:
-    """Return the iterators of an operand that broadcasts to a result, aligned at the last axis.
-
-    Args:
-        dims: those of the operand.
-        labels: the iterators of the result.
-        result: the dims of the result.
-    """
-    skipped = len(result) - len(dims)
-    pairs = enumerate(dims, skipped)
-    return tuple(labels[at] if at >= 0 and dim == result[at] else None for at, dim in pairs)
+def broadcast(value: Value | None, labels: Labels) -> Axes | None:
+    """Return the iterators of an operand that broadcasts to a result with the given ones."""
+    skipped = len(labels) - len(dims_of(value)) if value is not None else 0
+    return None if value is None or skipped < 0 else labels[skipped:]
 
 
 def all_of(kind: Kind, labels: Iterable[int]) -> dict[int, Kind]:

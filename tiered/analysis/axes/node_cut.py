@@ -20,7 +20,8 @@ class Window(NamedTuple):
     Attributes:
         axis: of the operand.
         size: of that axis; no number if it is dynamic.
-        steps: how it walks; None where each element of the output needs the element at its index.
+        steps: how it walks; as they are by default, each element of the output needs the element
+            with its index alone.
     """
 
     axis: int
@@ -90,20 +91,23 @@ def cut_along(node: Node, axes: AxisMap, axis: int) -> NodeCut | None:
     kind = None if label is None else axes.kind(label)
     if label is None or kind not in (Kind.PARALLEL, Kind.WINDOW):
         return None
-    steps = axes.windows.get(label, Steps())
     windows = tuple(
-        _window(value, own, label, steps)
+        _window(value, own, label, axes.windows.get(label), node.output.dim(axis))
         for value, own in zip(node.operands, axes.inputs, strict=True)
     )
     form: Form = "shape" if axes.has_shape else "same" if kind is Kind.PARALLEL else "pads"
     return NodeCut(axis, windows, form)
 
 
-def _window(value: Value | None, own: Axes | None, label: int, steps: Steps) -> Window | None:
+def _window(
+    value: Value | None, own: Axes | None, label: int, steps: Steps | None, size: Dim
+) -> Window | None:
+    """Return the part of an operand; None for all of it, as of one that broadcasts to a size."""
     if own is None or label not in own:
         return None
     axis = own.index(label)
-    return Window(axis, dims_of(value)[axis], steps)
+    dim = dims_of(value)[axis]
+    return Window(axis, dim, steps or Steps()) if steps is not None or dim == size else None
 
 
 def shape_of(value: Value | None) -> Shape:

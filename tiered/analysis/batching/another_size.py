@@ -10,7 +10,7 @@ import onnx
 from tiered.analysis.batching.facts import Fact, Rows
 from tiered.analysis.batching.following import Following
 from tiered.analysis.batching.rewriting import Rewriting
-from tiered.analysis.batching.rules import BATCHES
+from tiered.analysis.batching.rules import rule_of
 from tiered.graph import InterfaceMap, Model, TensorType, Value
 from tiered.graph.core.dim_names import EXPECTED, is_dim
 from tiered.graph.core.interface_map import BatchMap
@@ -44,7 +44,7 @@ def rebatch(model: Model, places: Mapping[Value, int], size: int | str) -> None:
     if not old:
         raise UsageError(f"change_batch: the batch of {value.name!r} is empty")
     name = size if isinstance(size, str) else _free_name(model)
-    state = Following(model, places, old, _free_name(model, taken=name), BATCHES)
+    state = Following(model, places, old, _free_name(model, taken=name), rule_of)
     try:
         state.run()
         with model.transaction():

@@ -72,7 +72,7 @@ class Following:
         places: Mapping[Value, int],
         old: int,
         name: str,
-        rules: Aspect[Rule],
+        rule_of: Callable[[Node], Rule | None],
     ) -> None:
         self.model = model
         self.places = places
@@ -81,7 +81,7 @@ class Following:
         self.facts: dict[Value, Fact] = {}
         self.edits: list[Edit] = []
         self.outputs: dict[tuple[Graph, int], Fact] = {}
-        self._rules = rules
+        self._rule_of = rule_of
         self._twin = Twin(model, places, name)
         self._chosen: dict[Node, int] = {}
         # The possibility that is followed first at a node: the last one taken at one like it.
@@ -229,7 +229,7 @@ class Following:
         counts = None if node.bodies else self._number(node, facts)
         if counts is not None:
             return counts
-        rule = self._rules.of(node)
+        rule = self._rule_of(node)
         if any(isinstance(fact, Rows) and fact.step != 0 for fact in facts):
             rule = COUNTS.of(node)
             if rule is None:

@@ -67,10 +67,10 @@ def operators(
 
 def _summaries(missing: str | None) -> list[dict[str, Any]]:
     """Return what is known of each operator; only of those without a rule of an aspect."""
-    from tiered.analysis.aspects import ASPECTS, aspect, holes, known_operators
+    from tiered.analysis.aspects import ASPECTS, holes, known_operators, rules_of
 
     keys = known_operators() if missing is None else holes(missing)
-    tables = {each: aspect(each).rules for each in ASPECTS}
+    tables = {each: rules_of(each) for each in ASPECTS}
     open_ones = [each for each in ASPECTS if ASPECTS[each].is_open]
     return [
         {
@@ -117,10 +117,10 @@ def _key_of(name: str) -> Key:
 
 
 def _described(key: Key) -> dict[str, Any]:
-    from tiered.analysis.aspects import ASPECTS, aspect, place_of
+    from tiered.analysis.aspects import ASPECTS, place_of, rules_of
 
     domain, op_type = key
-    rules = {name: aspect(name).find(key) for name in ASPECTS}
+    rules = {name: rules_of(name).get(key) for name in ASPECTS}
     return {
         "name": op_type,
         "domain": domain,

@@ -56,10 +56,10 @@ class Interpretation:
         self.edits: list[Edit] = []
         self.ones: set[Dim] = set()
 
-    def run(self, rules: Aspect[Rule]) -> None:
+    def run(self, rule_of: Callable[[Node], Rule | None]) -> None:
         """Interpret all nodes, in topological order."""
         for node in self.graph.topological_order():
-            found = self._outputs(node, rules)
+            found = self._outputs(node, rule_of)
             for value, fact in zip(node.outputs, found, strict=False):
                 if value is not None:
                     self.facts[value] = fact
@@ -167,7 +167,9 @@ class Interpretation:
 
     # --- nodes --------------------------------------------------------------------------------
 
-    def _outputs(self, node: Node, rules: Aspect[Rule]) -> tuple[Abstract, ...]:
+    def _outputs(
+        self, node: Node, rule_of: Callable[[Node], Rule | None]
+    ) -> tuple[Abstract, ...]:
         """Return what is known of the outputs of a node."""
         if node.is_op("Constant"):
             return (AbstractTensor((None,) * (node.output.rank or 0)),)
@@ -184,7 +186,7 @@ class Interpretation:
             sizes = self._sizes(node, facts)
             if sizes is not None:
                 return (sizes,)
-            made = self._by_rule(node, facts, rules)
+            made = self._by_rule(node, facts, rule_of(node))
             for value, fact in zip(node.outputs, made, strict=True):
                 if value is not None:
                     self._check_axes(value, fact.roles)
@@ -220,9 +222,8 @@ class Interpretation:
         return AbstractTensor((None,) * elements.ndim)
 
     def _by_rule(
-        self, node: Node, facts: list[Abstract], rules: Aspect[Rule]
+        self, node: Node, facts: list[Abstract], rule: Rule | None
     ) -> tuple[AbstractTensor, ...]:
-        rule = rules.of(node)
         if rule is not None and (node.domain or node.schema is not None):
             made = rule(self, node)
             return made if isinstance(made, tuple) else (made,)

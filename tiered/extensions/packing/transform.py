@@ -16,7 +16,7 @@ from tiered.extensions.packing.abstract import (
 from tiered.extensions.packing.interpretation import Interpretation
 from tiered.extensions.packing.names import SEQUENCES
 from tiered.extensions.packing.rewriting import PackingRewrite
-from tiered.extensions.packing.rules import PACKINGS
+from tiered.extensions.packing.rules import rule_of
 from tiered.graph import Graph, InterfaceMap, Model, TensorType, Value
 from tiered.graph.core.interface_map import PackMap
 from tiered.graph.core.types import Dim
@@ -81,7 +81,7 @@ def _pack(state: Interpretation, packed: Sequence[Value], max_valid_num: int) ->
         roles = (Role.BATCH, Role.TOKEN, *(None,) * len(rest))
         state.facts[value] = AbstractTensor(roles)
     _check_others(graph, packed, state)
-    state.run(PACKINGS)
+    state.run(rule_of)
     pooled = [value for value in graph.outputs if _is_pooled_output(state, value)]
     if not state.edits:
         raise ModelError(

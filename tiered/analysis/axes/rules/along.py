@@ -63,12 +63,7 @@ def _from_axis_on(node: Node) -> AxisMap | None:
     if start is None:
         return None
     labels = whole(len(dims))
-    scales = tuple(
-        None if value is None else broadcast(dims_of(value), labels, dims)
-        for value in node.operands[1:]
-    )
-    if any(axes is not None and len(axes) > len(dims) for axes in scales):
-        return None
+    scales = tuple(broadcast(value, labels) for value in node.operands[1:])
     kinds = all_of(Kind.REDUCTION, labels[start:])
     # The mean and the deviation have one element for the axes from `start` on.
     rest: Axes = (*labels[:start], *(None,) * (len(dims) - start))

@@ -30,12 +30,8 @@ def _unary(node: Node) -> AxisMap:
 def _broadcasting(node: Node) -> AxisMap | None:
     if node.version < _NUMPY_SINCE and len(node.operands) > 1:
         return None
-    shape = dims_of(node.output)
-    labels = whole(len(shape))
-    inputs = tuple(
-        None if value is None else broadcast(dims_of(value), labels, shape)
-        for value in node.operands
-    )
+    labels = whole(len(dims_of(node.output)))
+    inputs = tuple(broadcast(value, labels) for value in node.operands)
     return AxisMap(inputs, (labels,), broadcasts=True)
 
 

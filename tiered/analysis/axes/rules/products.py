@@ -6,8 +6,8 @@ from tiered.analysis.axes.axis_map import (
     AXES,
     Axes,
     AxisMap,
-    Dims,
     Kind,
+    Labels,
     all_of,
     broadcast,
     dims_of,
@@ -18,53 +18,65 @@ from tiered.graph import Node
 
 @AXES.rule("MatMul")
 def _matmul(node: Node) -> AxisMap | None:
-    return matmul(node, 0, 1)
+    return _product(node, 0, 1)
 
 
 @AXES.rule("MatMulInteger")
-def _matmul_integer(node: Node) -> AxisMap | None:
-    return matmul(node, 0, 1)
+def _matmul_of_integers(node: Node) -> AxisMap | None:
+    return _product(node, 0, 1, of_rows=(2,), of_columns=(3,))
 
 
 @AXES.rule("QLinearMatMul")
 def _quantized_matmul(node: Node) -> AxisMap | None:
-    return matmul(node, 0, 3)
+    return _product(node, 0, 3, of_rows=(1, 2), of_columns=(4, 5))
 
 
-def matmul(node: Node, left: int, right: int) -> AxisMap | None:
-    """Return the map of a product of two operands; all others must be one number each."""
-    operands, result = node.operands, dims_of(node.output)
-    others = [value for at, value in enumerate(operands) if at not in (left, right)]
-    if any(value is not None and dims_of(value) not in ((), (1,)) for value in others):
-        return None
+def _product(
+    node: Node, left: int, right: int, *, of_rows: Labels = (), of_columns: Labels = ()
+) -> AxisMap | None:
+    """Return the map of a product of matrices, or of one and a vector.
+
+    Args:
+        node: the product.
+        left, right: the slots of the operands.
+        of_rows, of_columns: those of numbers for all, or for each row or column; all others are
+            one number.
+    """
+    operands = node.operands
     one, other = dims_of(operands[left]), dims_of(operands[right])
     if not one or not other:
         return None
     batch = whole(max(len(one), len(other), 2) - 2)
     row, inner, column = whole(3, len(batch))
-    around = result[: len(batch)]
     inputs: list[Axes | None] = [None] * len(operands)
-    inputs[left] = (inner,) if len(one) == 1 else (*_batch(one, batch, around), row, inner)
-    inputs[right] = (inner,) if len(other) == 1 else (*_batch(other, batch, around), inner, column)
+    for slot, value in enumerate(operands):
+        dims = () if value is None or slot in (left, right) else dims_of(value)
+        if dims not in ((), (1,)):
+            label = row if slot in of_rows else column if slot in of_columns else None
+            if label is None or len(dims) > 1:
+                return None
+            inputs[slot] = (label,)
+    inputs[left] = (inner,) if len(one) == 1 else (*_last(batch, len(one) - 2), row, inner)
+    inputs[right] = (inner,) if len(other) == 1 else (*_last(batch, len(other) - 2), inner, column)
     ends = [row] * (len(one) > 1) + [column] * (len(other) > 1)
     kinds = all_of(Kind.REDUCTION, (inner,))
     return AxisMap(tuple(inputs), ((*batch, *ends),), kinds, broadcasts=True)
 
 
-def _batch(dims: Dims, batch: tuple[int, ...], around: Dims) -> Axes:
-    return broadcast(dims[:-2], batch, around)
+def _last(batch: Labels, count: int) -> Labels:
+    return batch[len(batch) - count :]
 
 
 @AXES.rule("Gemm")
 def _gemm(node: Node) -> AxisMap | None:
     row, column, inner = 0, 1, 2
-    bias, result = node.operand(2), dims_of(node.output)
+    bias = node.operand(2)
     if bias is not None and node.version < 7:
         return None
     inputs: list[Axes | None] = [
         (inner, row) if node.attr("transA") else (row, inner),
         (column, inner) if node.attr("transB") else (inner, column),
-        None if bias is None else broadcast(dims_of(bias), (row, column), result),
+        broadcast(bias, (row, column)),
     ]
     kinds = all_of(Kind.REDUCTION, (inner,))
     return AxisMap(tuple(inputs[: len(node.operands)]), ((row, column),), kinds, broadcasts=True)
@@ -72,39 +84,31 @@ def _gemm(node: Node) -> AxisMap | None:
 
 @AXES.rule("Einsum")
 def _einsum(node: Node) -> AxisMap | None:
-    """Einsum: the letters are the iterators."""
-    equation = equation_of(node)
+    """Einsum: the letters are the iterators; one that is twice in a term takes a diagonal."""
+    equation = terms_of(node)
     if equation is None:
         return None
     terms, result = equation
     operands = [dims_of(value) for value in node.operands]
     if any(len(term) != len(dims) for term, dims in zip(terms, operands, strict=True)):
         return None
-    sizes = dict(zip(result, dims_of(node.output), strict=True))
-    inputs = tuple(
-        tuple(
-            None if dim == 1 and sizes.get(letter, 1) != 1 else ord(letter)
-            for letter, dim in zip(term, dims, strict=True)
-        )
-        for term, dims in zip(terms, operands, strict=True)
-    )
+    inputs = tuple(tuple(map(ord, term)) for term in terms)
     summed = {ord(letter) for term in terms for letter in term if letter not in result}
-    made = tuple(map(ord, result))
-    return AxisMap(inputs, (made,), all_of(Kind.REDUCTION, summed), broadcasts=True)
+    twice = {ord(letter) for term in terms for letter in term if term.count(letter) > 1}
+    kinds = {**all_of(Kind.REDUCTION, summed), **all_of(Kind.OPAQUE, twice)}
+    return AxisMap(inputs, (tuple(map(ord, result)),), kinds)
 
 
-def equation_of(node: Node) -> tuple[list[str], str] | None:
+def terms_of(node: Node) -> tuple[list[str], str] | None:
     """Return the terms of an Einsum and its result, without blanks.
 
-    None if a letter is repeated in a term, or an ellipsis stands for axes.
+    None if an ellipsis stands for axes, or the result has a letter twice.
     """
     raw = node.attr("equation")
     text = (raw.decode() if isinstance(raw, bytes) else str(raw)).replace(" ", "")
     left, arrow, result = text.partition("->")
-    terms = left.split(",")
     if not arrow:
         letters = left.replace(",", "")
         result = "".join(sorted(letter for letter in set(letters) if letters.count(letter) == 1))
-    if "." in text or any(len(set(term)) < len(term) for term in (*terms, result)):
-        return None
-    return terms, result
+    is_known = "." not in text and len(set(result)) == len(result)
+    return (left.split(","), result) if is_known else None

@@ -77,9 +77,8 @@ def _unsqueeze(node: Node) -> AxisMap | None:
 
 @AXES.rule("Expand")
 def _expand(node: Node) -> AxisMap:
-    shape = dims_of(node.output)
-    labels = whole(len(shape))
-    own = broadcast(dims_of(node.operands[0]), labels, shape)
+    labels = whole(len(dims_of(node.output)))
+    own = broadcast(node.operands[0], labels)
     return AxisMap((own, None), (labels,), broadcasts=True, has_shape=True)
 
 

@@ -1,45 +1,41 @@
-"""The rules that ask how a cut along the batch passes through a node, and those like them."""
+"""The rule that is derived from axis maps, and those of operators with the batch first."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
-from tiered.analysis.axes.axis_map import AxisMap, Kind
+from tiered.analysis.axes.axis_map import AxisMap
 from tiered.analysis.axes.rules import axis_map
-from tiered.analysis.axes.rules.along import reduced_axes
 from tiered.analysis.batching.facts import Fact, Refusal, Rows
-from tiered.analysis.batching.following import BATCHES, Following, Made, Rule
+from tiered.analysis.batching.following import BATCHES, Following, Made
 from tiered.graph import Node
-from tiered.graph.queries.op_traits import BROADCASTING, ELEMENTWISE, REDUCTIONS
-from tiered.rewriter import Skip
-
-_BROADCASTS: Final = frozenset({*BROADCASTING, "Gemm", "MatMul"})
-_OTHERS_ALIKE: Final = frozenset({"Dropout", "LayerNormalization"})
-"""Operators with further outputs that have the axes of the first one."""
+from tiered.graph.queries.op_traits import BROADCASTING
 
 MIXES: Final = "it computes a result from several samples: axis {} of {!r} is the batch"
 
 
-@BATCHES.rule(*(ELEMENTWISE - {"CastLike"}), *REDUCTIONS)
-@BATCHES.rule("AveragePool", "GlobalAveragePool", "GlobalMaxPool")
-@BATCHES.rule("BatchNormalization", "LayerNormalization", "RMSNormalization")
-@BATCHES.rule("DequantizeLinear", "Gemm", "QuantizeLinear")
 def followed(state: Following, node: Node) -> Made:
-    """Operators with parts along the batch that need the same part of each operand."""
-    if node.owner.opset() < 7:
-        raise Refusal("operators before opset 7 broadcast in another way")
-    others = [value for value in node.outputs[1:] if value is not None and value.is_used]
-    if others and node.op_type not in _OTHERS_ALIKE:
-        raise Refusal(f"its output {others[0].name!r} has no rule")
-    carried = state.in_rows(node)
-    axes = axis_map(node)
-    label = None if axes is None else _carrying(axes, carried)
-    if axes is None or label is None or axes.outputs[0] is None or label not in axes.outputs[0]:
+    """Follow samples along the iterator of their axis, if it is parallel.
+
+    An operand that is the same for every sample, and has a part for each, is repeated or broadcast.
+    """
+    axes, carried = axis_map(node), state.in_rows(node)
+    for at, value in enumerate(node.outputs[1:], 1):
+        if value is not None and value.is_used and (axes is None or axes.outputs[at] is None):
+            raise Refusal(f"its output {value.name!r} has no rule")
+    label = None if axes is None else _carrying(node, axes, carried)
+    if axes is None or label is None:
         raise Refusal(_mixing(node, carried))
-    rows = common(carried.values()).on(axes.outputs[0].index(label))
-    _fit_others(state, node, axes, label, rows, carried)
-    return rows
+    rows = common(carried.values())
+    made = [
+        rows.on(own.index(label)) if own is not None and label in own else None
+        for own in axes.outputs
+    ]
+    first = made[0]
+    assert first is not None
+    _fit_others(state, node, axes, label, first, carried)
+    return first if all(each == first for each in made) else list(made)
 
 
 def _mixing(node: Node, carried: Mapping[int, Rows]) -> str:
@@ -53,12 +49,17 @@ def mixes(node: Node, slot: int, rows: Rows) -> Refusal:
     return Refusal(_mixing(node, {slot: rows}))
 
 
-def _carrying(axes: AxisMap, carried: Mapping[int, Rows]) -> int | None:
-    """Return the iterator of the axes with samples, if they have one and samples stay apart."""
+def _carrying(node: Node, axes: AxisMap, carried: Mapping[int, Rows]) -> int | None:
+    """Return the iterator of the axes with samples; None if there is none or samples mix."""
     labels = {axes.at(slot, rows.axis) for slot, rows in carried.items()}
-    label = labels.pop()
-    is_apart = not labels and label is not None and axes.kind(label) is Kind.PARALLEL
-    return label if is_apart else None
+    label, out = labels.pop(), axes.outputs[0]
+    if labels or not axes.is_parallel(label) or out is None or label not in out:
+        return None
+    # A batch of 1 that is broadcast is one sample for several results.
+    size = node.output.dim(out.index(label))
+    values = [(node.input(slot), rows.axis) for slot, rows in carried.items()]
+    sizes = [value.dim(axis) for value, axis in values if value is not None]
+    return label if all(each == size for each in sizes) else None
 
 
 def common(carried: Collection[Rows]) -> Rows:
@@ -83,10 +84,10 @@ def _fit_others(
         if labels is None or label not in labels or slot in carried or value is None:
             continue
         own = rows.on(labels.index(label))
-        if node.op_type == "Concat":
+        if axes.broadcasts and value.dim(own.axis) != node.output.dim(rows.axis):
+            continue
+        if not axes.broadcasts:
             state.spread(node, slot, own)
-        elif node.op_type not in _BROADCASTS:
-            raise Refusal(f"its operand {value.name!r} has a number for each sample")
         elif state.sizes(value)[own.axis] != 1:
             state.check_uniform(value, own)
             if rows.is_whole:
@@ -104,7 +105,8 @@ def _check_liftable(state: Following, node: Node, rows: Rows) -> None:
         Refusal: it cannot; the reason names an operand.
     """
     rank = state.rank(node.output)
-    is_ahead = not node.is_op("Gemm") and not (node.is_op("MatMul") and rows.axis >= rank - 2)
+    of_matrices = node.is_op("MatMul") and rows.axis < rank - 2
+    is_ahead = of_matrices or (node.op_type in BROADCASTING and not node.domain)
     for value in (*node.inputs, node.output):
         own = rows.axis - rank + state.rank(value)
         if value is not None and own >= 0:
@@ -119,7 +121,7 @@ def _take_first(state: Following, node: Node, slot: int, rows: Rows) -> None:
     state.edits.append(lambda to: to.set_input(node, slot, to.first(node.owner, value, rows)))
 
 
-# --- operators without a cut ----------------------------------------------------------------------
+# --- the batch first ------------------------------------------------------------------------------
 
 
 def leading(*slots: int, others: Collection[int] = ()) -> Callable[[Following, Node], Fact]:
@@ -170,160 +172,7 @@ def rotary(state: Following, node: Node) -> Fact:
     return leading(*((0, 3) if has_positions else (0, 1, 2)))(state, node)
 
 
-def along_axis(default: int, *, last: bool = False) -> Rule:
-    """Return the rule of operators that combine the elements of one axis, an attribute."""
-
-    def rule(state: Following, node: Node) -> Fact:
-        rows = _first_alone(state, node)
-        axis = node.attr("axis", default) % max(state.rank(node.inputs[0]), 1)
-        if axis == rows.axis:
-            raise mixes(node, 0, rows)
-        return rows
-
-    return rule
-
-
-def _first_alone(state: Following, node: Node) -> Rows:
-    state.shared(node, *range(1, len(node.inputs)))
-    rows = state.rows(node, 0)
-    assert rows is not None
-    return rows
-
-
-@BATCHES.rule("Hardmax", "LogSoftmax", "Softmax")
-def softmax(state: Following, node: Node) -> Made:
-    """Softmax and its like; before opset 13 over all axes from one on."""
-    if node.owner.opset() >= 13:
-        return followed(state, node)
-    rows = _first_alone(state, node)
-    if node.attr("axis", 1) % max(state.rank(node.inputs[0]), 1) <= rows.axis:
-        raise mixes(node, 0, rows)
-    return rows
-
-
-@BATCHES.rule("ArgMax", "ArgMin")
-def arg_reduction(state: Following, node: Node) -> Fact:
-    """ArgMax and ArgMin."""
-    rows = _first_alone(state, node)
-    axes = reduced_axes(node, state.rank(node.inputs[0]))
-    assert not isinstance(axes, Skip)
-    if rows.axis in axes:
-        raise mixes(node, 0, rows)
-    gone = 0 if node.attr("keepdims", 1) else sum(axis < rows.axis for axis in axes)
-    return rows.on(rows.axis - gone)
-
-
-@BATCHES.rule("CumProd", "CumSum")
-def cumulative(state: Following, node: Node) -> Fact:
-    rows = _first_alone(state, node)
-    axis = node.inputs[1]
-    number = None if axis is None else axis.number
-    if number is None:
-        raise Refusal("its axis is not constant")
-    if int(number) % state.rank(node.inputs[0]) == rows.axis:
-        raise mixes(node, 0, rows)
-    return rows
-
-
-@BATCHES.rule("Trilu")
-def trilu(state: Following, node: Node) -> Fact:
-    rows = _first_alone(state, node)
-    if rows.axis >= state.rank(node.inputs[0]) - 2:
-        raise mixes(node, 0, rows)
-    return rows
-
-
 @BATCHES.rule("CastLike")
 def cast_like(state: Following, node: Node) -> Fact | None:
+    """CastLike: the second operand has a dtype, whatever its samples are."""
     return state.rows(node, 0)
-
-
-@BATCHES.rule("MatMul")
-def matmul(state: Following, node: Node) -> Made:
-    """MatMul; one with a vector has its own axes."""
-    ranks = [state.rank(value) for value in node.inputs]
-    if min(ranks) >= 2:
-        return followed(state, node)
-    carried = state.in_rows(node)
-    ((slot, rows),) = carried.items() if len(carried) == 1 else ((0, carried[0]),)
-    contracted = ranks[0] - 1 if slot == 0 else max(ranks[1] - 2, 0)
-    if len(carried) > 1 or rows.axis == contracted or ranks[slot] == 1:
-        raise mixes(node, slot, rows)
-    return rows if rows.axis < contracted else rows.on(rows.axis - 1)
-
-
-def rows_of_product(slot: int, weight: int) -> Rule:
-    """Return the rule of products of integers: the batch is an axis of one operand alone."""
-
-    def rule(state: Following, node: Node) -> Fact:
-        state.shared(node, *(at for at in range(len(node.inputs)) if at != slot))
-        rows = state.rows(node, slot)
-        assert rows is not None
-        ranks = state.rank(node.inputs[slot]), state.rank(node.inputs[weight])
-        if rows.axis == ranks[0] - 1 or ranks[1] > 2:
-            raise mixes(node, slot, rows)
-        return rows
-
-    return rule
-
-
-@BATCHES.rule("Einsum")
-def einsum(state: Following, node: Node) -> Fact:
-    text = node.attr("equation").replace(" ", "")
-    left, arrow, right = text.partition("->")
-    terms = left.split(",")
-    if not arrow or "." in text:
-        raise Refusal("its equation has an ellipsis, or names no output")
-    carried = state.in_rows(node)
-    letters = {terms[slot][rows.axis] for slot, rows in carried.items()}
-    first = next(iter(carried))
-    if len(letters) != 1 or right.count(next(iter(letters))) != 1:
-        raise mixes(node, first, carried[first])
-    (letter,) = letters
-    for slot, term in enumerate(terms):
-        if term.count(letter) > (1 if slot in carried else 0):
-            if slot in carried:
-                raise mixes(node, slot, carried[slot])
-            state.spread(node, slot, common(carried.values()).on(term.index(letter)))
-    return common(carried.values()).on(right.index(letter))
-
-
-@BATCHES.rule("MeanVarianceNormalization")
-def normalized(state: Following, node: Node) -> Fact:
-    """MeanVarianceNormalization: over the axes of a list."""
-    rows = _first_alone(state, node)
-    if rows.axis in [axis % state.rank(node.inputs[0]) for axis in node.attr("axes", (0, 2, 3))]:
-        raise mixes(node, 0, rows)
-    return rows
-
-
-@BATCHES.rule("OneHot")
-def one_hot(state: Following, node: Node) -> Fact:
-    state.shared(node, 1, 2)
-    rows, rank = state.rows(node, 0), state.rank(node.inputs[0])
-    assert rows is not None
-    axis = node.attr("axis", -1) % (rank + 1)
-    return rows.on(rows.axis + (axis <= rows.axis))
-
-
-@BATCHES.rule("ReverseSequence")
-def reverse_sequence(state: Following, node: Node) -> Fact:
-    rows = state.rows(node, 0) or Rows(node.attr("batch_axis", 1))
-    if rows.axis != node.attr("batch_axis", 1):
-        raise mixes(node, 0, rows)
-    lengths = state.rows(node, 1)
-    if lengths is None:
-        state.spread(node, 1, rows.on(0))
-    if state.rows(node, 0) is None:
-        state.spread(node, 0, rows)
-    return rows
-
-
-BATCHES.rule("ConvInteger", "ConvTranspose", "QLinearConv")(leading(0))
-BATCHES.rule("DepthToSpace", "GlobalLpPool", "LpPool", "SpaceToDepth")(leading(0))
-BATCHES.rule("GroupNormalization", "InstanceNormalization", "LRN")(leading(0))
-BATCHES.rule("DeformConv")(leading(0, 2, 4))
-BATCHES.rule("GridSample")(leading(0, 1))
-BATCHES.rule("LpNormalization", "TopK")(along_axis(-1))
-BATCHES.rule("MatMulInteger")(rows_of_product(0, 1))
-BATCHES.rule("QLinearMatMul")(rows_of_product(0, 3))

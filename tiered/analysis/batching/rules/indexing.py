@@ -51,23 +51,6 @@ def _of_each(state: Following, node: Node, carried: Mapping[int, Rows], axis: in
     return Rows(0)
 
 
-@BATCHES.rule("GatherElements", "Scatter", "ScatterElements")
-def elements(state: Following, node: Node) -> Fact:
-    """GatherElements and ScatterElements: all operands have the samples on one axis."""
-    carried = state.in_rows(node)
-    axis = node.attr("axis", 0) % max(state.rank(node.inputs[0]), 1)
-    rows = common(carried.values())
-    for slot, each in carried.items():
-        if each.axis == axis:
-            raise mixes(node, slot, each)
-        if each != rows:
-            raise Refusal("its operands have the samples on different axes")
-    for slot in range(len(node.inputs)):
-        if slot not in carried:
-            state.spread(node, slot, rows)
-    return rows
-
-
 @BATCHES.rule("GatherND")
 def gather_nd(state: Following, node: Node) -> Fact:
     carried = state.in_rows(node)
@@ -134,14 +117,3 @@ def scatter_nd(state: Following, node: Node) -> Fact:
         elif carried[at] != own:
             raise Refusal("its operands have the samples on different axes")
     return data
-
-
-@BATCHES.rule("Compress")
-def compress(state: Following, node: Node) -> Fact:
-    state.shared(node, 1)
-    rows: Rows | None = state.rows(node, 0)
-    assert rows is not None
-    axis = node.attr("axis", None)
-    if axis is None or axis % state.rank(node.inputs[0]) == rows.axis:
-        raise mixes(node, 0, rows)
-    return rows

@@ -34,6 +34,8 @@ def kept(rule: Rule) -> Rule:
 
 
 def _with_step(made: Made, step: Step) -> Made:
+    if isinstance(made, list):
+        return [each._replace(step=step) if isinstance(each, Rows) else each for each in made]
     return made._replace(step=step) if isinstance(made, Rows) else made
 
 

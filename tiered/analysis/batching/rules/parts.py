@@ -74,15 +74,6 @@ def _count(node: Node, slot: int, axis: int, step: int, start: Array, to: Rewrit
     to.count_from(node, slot, axis, step, start)
 
 
-@BATCHES.rule("Transpose")
-def transpose(state: Following, node: Node) -> Fact:
-    rows, perm = state.rows(node, 0), node.perm
-    assert rows is not None
-    if perm is None:
-        raise Refusal("its order of axes is not known")
-    return rows.on(perm.index(rows.axis))
-
-
 @BATCHES.rule("Slice")
 def slices(state: Following, node: Node) -> Fact:
     """Slice: all of the batch."""

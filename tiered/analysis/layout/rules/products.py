@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tiered.analysis.axes.rules.products import equation_of
+from tiered.analysis.axes.rules.products import terms_of
 from tiered.analysis.layout.propagation import (
     LAYOUTS,
     NO_RANK,
@@ -216,8 +216,8 @@ def _write_gemm(op: Permuted) -> Sequence[Value]:
 @LAYOUTS.rule("Einsum")
 def einsum(node: Node) -> Propagation | Skip:
     """Einsum: the letters are the labels; the equation is rewritten."""
-    equation = equation_of(node)
-    if equation is None:
+    equation = terms_of(node)
+    if equation is None or any(len(set(term)) < len(term) for term in equation[0]):
         return Skip("its equation has an ellipsis or repeated letter")
     terms, result = equation
     inputs = tuple(tuple(map(ord, term)) for term in terms)

@@ -1,15 +1,25 @@
 """The rules by operator, under `@packing_rule("Operator")`.
 
-An operator without one is refused, unless all its operands are constant.
+An operator without one is related by its axis map; one that has no map either is refused, unless
+all its operands are constant.
 """
 
-from tiered.extensions.packing.interpretation import PACKINGS as PACKINGS
+from tiered.analysis.axes.rules import AXES
+from tiered.extensions.packing.interpretation import PACKINGS as PACKINGS, Rule
 from tiered.extensions.packing.rules import (
     indexing as indexing,
+    mapped,
     mixing as mixing,
     pointwise as pointwise,
     structure as structure,
 )
+from tiered.graph import Node
 
 packing_rule = PACKINGS.rule
 """Registers a function as the packing rule of operators."""
+
+
+def rule_of(node: Node) -> Rule | None:
+    """Return the rule of a node; None if nothing is known of it."""
+    rule = PACKINGS.of(node)
+    return mapped.mapped if rule is None and AXES.of(node) is not None else rule

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from tiered.extensions.packing.abstract import (
@@ -72,17 +72,34 @@ def joined(
             if role is not None and roles[axis] not in (None, role):
                 raise Refusal("it joins an axis of tokens with another one")
             roles[axis] = role or roles[axis]
-    is_pooled = are_pooled(operands, roles)
+    return placed(state, node, operands, tuple(roles))
+
+
+def placed(
+    state: Interpretation, node: Node, operands: Sequence[AbstractTensor], roles: Roles
+) -> AbstractTensor:
+    """Return the relation of a result of several operands; positions become those of each token.
+
+    Args:
+        state: the interpretation.
+        node: the node that joins its first operands.
+        operands: their relations.
+        roles: those of the result.
+
+    Raises:
+        Refusal: positions meet tokens in a flattened batch, or three axes of tokens.
+    """
+    rank, is_pooled = len(roles), are_pooled(operands, roles)
     for slot, each in enumerate(operands):
         if each.is_positional and FLATTENED.keys() & set(roles):
             raise Refusal("it joins positions with a flattened batch")
         if len(each.places(Role.TOKEN)) > 2 and each.is_positional:
             raise Refusal("it joins triples of positions with tokens")
         if each.is_positional:
-            batch, parts = state.batch_axis(node.output, tuple(roles))
+            batch, parts = state.batch_axis(node.output, roles)
             if batch >= 0:
                 state.edits.append(PositionEdit(node, slot, rank, batch, parts))
-    return AbstractTensor(tuple(roles), is_pooled=is_pooled)
+    return AbstractTensor(roles, is_pooled=is_pooled)
 
 
 def check_fixed(
@@ -109,7 +126,7 @@ def check_fixed(
                 raise Refusal(f"it joins an axis of tokens with one of {dim}")
 
 
-def are_pooled(operands: Sequence[AbstractTensor], roles: Sequence[Role | None]) -> bool:
+def are_pooled(operands: Sequence[AbstractTensor], roles: Iterable[Role | None]) -> bool:
     """Return whether operands have one row for each sequence.
 
     Raises:

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from tiered.analysis.layout.rules import propagation_of
+from tiered.analysis.axes.axis_map import Axes, Labels
 from tiered.extensions.packing.abstract import (
     FLATTENED,
     AbstractTensor,
@@ -20,10 +20,10 @@ from tiered.extensions.packing.abstract import (
 )
 from tiered.extensions.packing.interpretation import PACKINGS, Interpretation
 from tiered.extensions.packing.rules.indexing import chosen_tokens, joined_index, repeated_index
+from tiered.extensions.packing.rules.mapped import known_map, mapped
 from tiered.extensions.packing.rules.pointwise import joined
 from tiered.graph import Node, Value
 from tiered.graph.shape_inference.symbolic_dims import Size
-from tiered.rewriter import Skip
 
 _END: Final = np.iinfo(np.int32).max
 """Exporters write this end of a Slice, or a larger one, for "all"."""
@@ -57,20 +57,20 @@ def reshaping(state: Interpretation, node: Node) -> AbstractTensor:
     _check_target(state, node, x)
     if x.is_constant:
         return AbstractTensor((None,) * (node.output.rank or 0))
-    propagation = propagation_of(node)
-    if isinstance(propagation, Skip):
-        raise Refusal(str(propagation))
-    before, after = propagation.inputs[0], propagation.outputs[0]
-    assert before is not None
-    assert after is not None
-    for merged, parts in propagation.ties:
-        if any(x.roles[before.index(label)] for label in merged):
-            return _regrouped(state, node, x, (before, after), (merged, parts))
-    gone = [axis for axis, label in enumerate(before) if label not in after]
-    tied = {label for merged, _ in propagation.ties for label in merged}
-    if any(x.roles[axis] and before[axis] not in tied for axis in gone):
+    axes = known_map(node)
+    before, after = axes.inputs[0] or (), axes.outputs[0] or ()
+    for group in axes.groups:
+        if any(x.roles[before.index(label)] for label in group[0]):
+            return _regrouped(state, node, x, (before, after), group)
+    pairs = zip(before, x.roles, strict=True)
+    if any(role and _place(after, label) is None for label, role in pairs):
         raise Refusal("it removes an axis of tokens")
-    return _moved(x, [before.index(label) if label in before else None for label in after])
+    return _moved(x, [_place(before, label) for label in after])
+
+
+def _place(axes: Axes, label: int | None) -> int | None:
+    """Return the axis with an iterator; None if there is none."""
+    return None if label is None or label not in axes else axes.index(label)
 
 
 def _check_target(state: Interpretation, node: Node, x: AbstractTensor) -> None:
@@ -87,8 +87,8 @@ def _regrouped(
     state: Interpretation,
     node: Node,
     x: AbstractTensor,
-    labels: tuple[tuple[int, ...], tuple[int, ...]],
-    group: tuple[tuple[int, ...], tuple[int, ...]],
+    labels: tuple[Axes, Axes],
+    group: tuple[Labels, Labels],
 ) -> AbstractTensor:
     """Return the relation after batch and tokens became one axis, or one axis became both."""
     before, after = labels
@@ -114,11 +114,11 @@ def _regrouped(
     is_of_heads = made[:1] in ((Role.BATCH,), (Role.HEADS,)) and not any(made[1:])
     if not made or (any(rest) and not is_of_heads) or x.is_row_number:
         raise Refusal("it splits or merges an axis of tokens")
-    result = [None if label not in before else x.roles[before.index(label)] for label in after]
+    places = [_place(before, label) for label in after]
+    result = [None if place is None else x.roles[place] for place in places]
     for label, role in zip(group[1], made, strict=True):
         result[after.index(label)] = role
-    keys = None if x.zeros is None else before[x.zeros]
-    zeros = after.index(keys) if keys is not None and keys in after else None
+    zeros = None if x.zeros is None else _place(after, before[x.zeros])
     return AbstractTensor(tuple(result), zeros, is_pooled=x.is_pooled)
 
 
@@ -180,26 +180,16 @@ def fill(state: Interpretation, node: Node) -> AbstractTensor:
 
 
 @PACKINGS.rule("Concat")
-def concat(state: Interpretation, node: Node) -> AbstractTensor:
+def concat(state: Interpretation, node: Node) -> AbstractTensor | tuple[AbstractTensor, ...]:
     index = joined_index(state, node)
     if index is not None:
         return index
-    operands = [state.tensor(node, slot) for slot in range(len(node.inputs))]
-    axis = node.attr("axis") % len(operands[0].roles)
-    if any(each.roles[axis] for each in operands):
-        raise Refusal("it appends to an axis of tokens")
-    if len({each.has_batch for each in operands if not each.is_constant}) > 1:
-        raise Refusal("it joins positions with tokens")
-    return joined(state, node, operands)
+    return mapped(state, node, why="it appends to an axis of tokens")
 
 
 @PACKINGS.rule("Split")
 def split(state: Interpretation, node: Node) -> tuple[AbstractTensor, ...]:
-    x = state.tensor(node, 0)
-    state.constant(node, 1, "list of sizes")
-    if x.roles[node.attr("axis", 0) % len(x.roles)]:
-        raise Refusal("it splits an axis of tokens")
-    return (x.plain(),) * len(node.outputs)
+    return mapped(state, node, why="it splits an axis of tokens")
 
 
 # --- parts of a tensor ----------------------------------------------------------------------------
