@@ -41,11 +41,10 @@ def test_a_model_is_converted() -> None:
         ({"used_passes": ["eliminate_identity"], "remove_outputs": ["z"]}, ["MatMul", "Relu"]),
         ({"skip_passes": "eliminate_identity,fold_constant", "used_passes": ["eliminate_identity"]},
          ["Identity", "MatMul", "Relu", "Neg"]),
-        ({"precision": "fp16", "fp16_skip_op_types": "MatMul,Relu,Neg"}, ["MatMul", "Relu", "Neg"]),
+        ({"precision": "fp16", "fp16_skip_op_types": "MatMul,Relu"},
+         ["MatMul", "Relu", "Cast", "Neg", "Cast"]),
         ({"precision": "fp8_weight", "convert_version": 21, "fp8_params": "F143,F143,-3,-3"},
          ["DequantizeLinear", "MatMul", "Relu", "Neg"]),
-        ({"precision": "fp8", "convert_version": 21, "fp8_skip_op_names": "n1"},
-         ["MatMul", "Relu", "Neg"]),
         ({"serialize_matmul": {"n1": "2/output_channels"}},
          ["MatMul", "MatMul", "Concat", "Relu", "Neg"]),
         ({"checkpoints": "p", "max_tensor_size": 64}, ["MatMul", "Relu", "Neg"]),
@@ -63,6 +62,15 @@ def test_the_arguments_of_the_converter(settings: dict[str, Any], expected: list
         ["y"] if "remove_outputs" in settings
         else ["y", "z", "p"] if "checkpoints" in settings else ["y", "z"]
     )  # fmt: skip
+
+
+def test_a_precision_that_nothing_gets_is_an_error() -> None:
+    model = parse(TEXT, opset=21)
+    for number, node in enumerate(model.graph.node):
+        node.name = f"n{number}"
+    settings = {"precision": "fp8", "convert_version": 21, "fp8_skip_op_names": "n1"}
+    with pytest.raises(TargetError, match="1 MatMul: the node is skipped"):
+        poprt.Converter(**settings).convert(model)
 
 
 def test_the_batch_of_all_inputs_is_set() -> None:
