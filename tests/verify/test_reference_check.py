@@ -258,3 +258,21 @@ def test_a_large_result_that_onnxruntime_does_not_open_is_an_error(
     monkeypatch.setattr("tiered.verify.baseline.MOST_READ", -1)
     with pytest.raises(VerificationError, match="opens the model before, but not the result"):
         optimize_model(proto(SINGLES), passes=["float_to_bfloat16"], verify=True)
+
+
+def test_halves_between_equal_nodes_are_judged_by_the_whole_model() -> None:
+    """Mul is the same node before and after, in another type: the changed nodes alone do not run.
+
+    The sum of squares is infinite in halves, which onnxruntime computes in 32 bits.
+    """
+    text = """g (float[2,8] x) => (float[2,8] y) <float k = {300}> {
+        m = Mul(x, k)  s = ReduceSumSquare<axes=[1], keepdims=1>(m)  q = Sqrt(s)  y = Div(m, q) }"""
+    header = '<ir_version: 8, opset_import: ["" : 13]>'
+    x = np.linspace(1, 2, 16, dtype=np.float32).reshape(2, 8)
+    with pytest.raises(VerificationError, match=r"onnx\.reference, on both models"):
+        optimize_model(
+            onnx.parser.parse_model(f"{header} {text}"),
+            passes=["float_to_half"],
+            verify=True,
+            inputs=[{"x": x}],
+        )

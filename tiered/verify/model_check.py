@@ -223,7 +223,7 @@ class _ModelRun:
         if ruling.is_asked:
             self.judge = "onnx.reference"
         if ruling.failed is not None:
-            raise self._failure("", sample, ruling.failed, _BY_REFERENCE.format("both models"))
+            raise self._failure("", sample, ruling.failed, _BY_REFERENCE.format(ruling.what))
 
     def _rule_on_halves(self, runnable: Runnable, sample: Sample) -> None:
         """Ask onnx.reference about a model with narrow floats, whose outputs agree."""
@@ -238,8 +238,8 @@ class _ModelRun:
             return
         amplified = amplification(models, ruling.failed)
         if not amplified:
-            nodes = _BY_REFERENCE.format("the changed nodes")
-            raise self._failure("", sample, ruling.failed, nodes)
+            judged = _BY_REFERENCE.format(ruling.what)
+            raise self._failure("", sample, ruling.failed, judged)
         self._case.remarks.append(amplified)
 
     def _opinion(self, runnable: Runnable, sample: Sample, comparison: Comparison) -> Opinion:

@@ -98,12 +98,14 @@ class Ruling:
     onnxruntime computes most of them in 32 bits, so it hides overflow and rounding.
 
     Attributes:
-        is_asked: whether onnx.reference ran the changed nodes, and can be believed.
-        failed: how the changed nodes differ; None if they do not.
+        is_asked: whether onnx.reference was asked, and can be believed.
+        failed: how what it ran differs; None if it does not.
+        what: what it ran, in words.
     """
 
     is_asked: bool
     failed: Comparison | None = None
+    what: str = ""
 
 
 _NOT_ASKED: Final = Ruling(False)
@@ -114,20 +116,34 @@ def ruling_on_halves(models: ModelPair) -> Ruling:
 
     It is believed where it computes for the nodes before about what onnxruntime does, and where
     onnxruntime finds that the changed nodes agree: values inside a model may differ for good.
+    Where they do not run on their own, the whole models run.
     """
     try:
         changed = models.changed
-        if changed is None or _work(changed) > _MOST_RULED:
-            return _NOT_ASKED
-        if not changed.compared().ok:
-            return _NOT_ASKED
-        before, after = changed.run_reference()
-        if not compare(before, changed.ran[0], _close(models.promise)).ok:
-            return _NOT_ASKED
+        return _NOT_ASKED if changed is None else _ruled(changed, "the changed nodes")
+    except (RuntimeFailure, ModelError, TypeError):
+        pass
+    # Nodes of equal content may compute in another type, which the values between do not have.
+    try:
+        return _ruled(models, "both models")
     except (RuntimeFailure, ModelError, TypeError):
         return _NOT_ASKED
-    found = compare(before, after, changed.promise)
-    return Ruling(True, None if found.ok else found)
+
+
+def _ruled(models: ModelPair, what: str) -> Ruling:
+    """Return what onnx.reference says of two models.
+
+    Raises:
+        RuntimeFailure: one of them does not run.
+        ModelError: a file of weights is not as it should be.
+    """
+    if _work(models) > _MOST_RULED or not models.compared().ok:
+        return _NOT_ASKED
+    before, after = models.run_reference()
+    if not compare(before, models.ran[0], _close(models.promise)).ok:
+        return _NOT_ASKED
+    found = compare(before, after, models.promise)
+    return Ruling(True, None if found.ok else found, what)
 
 
 def ruling_on_refitted(
@@ -166,7 +182,7 @@ def ruling_on_refitted(
         return _NOT_ASKED
     expected = {name: before[name] for name in known}
     found = compare(expected, {name: outputs[name] for name in known}, promise)
-    return Ruling(True, None if found.ok else found)
+    return Ruling(True, None if found.ok else found, "both models")
 
 
 def _work(changed: ModelPair) -> int:
