@@ -75,7 +75,7 @@ ASPECTS: Final[Mapping[str, Place]] = {
         "how permutations of axes pass through", "its axes keep their order", is_open=True,
     ),
     "rank": Place(
-        "tiered.rewriter.idioms.low_rank", "RANKS",
+        "tiered.analysis.axes.low_rank", "RANKS",
         "its form in a lower rank", "it keeps its rank", is_open=True,
     ),
     "axes": Place(

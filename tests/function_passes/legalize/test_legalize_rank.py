@@ -1,6 +1,11 @@
+import numpy as np
+import pytest
+
 from tests.targets.test_backend import backend
-from tiered import PassContext, pipeline_for
+from tiered import PassContext, get_pass, pipeline_for
 from tiered.graph import Model
+from tiered.graph.queries.op_traits import ARG_REDUCTIONS, SOFTMAXES
+from tiered.runtime import Session
 from tiered.testing import assert_rewrites, assert_unchanged, parse
 
 NAME = "legalize_rank"
@@ -100,9 +105,80 @@ def declines(text: str, because: str, max_rank: int = 4) -> None:
 def test_an_operator_without_a_rule_keeps_its_neighbours() -> None:
     declines(
         f"(float[32] x) => (float[8,4] y) {RESHAPED}"
-        " { r = Reshape(x, s) c = Softmax(r) y = Reshape(c, t) }",
+        " { r = Reshape(x, s) c = Trilu(r) y = Reshape(c, t) }",
+        because="Trilu has no rule for lower ranks",
+    )
+
+
+def test_axes_that_are_no_neighbours_stay() -> None:
+    shapes = RESHAPED.replace("<", "<int64[2] ends = {0,4}, int64[2] u = {2,4}, ", 1)
+    declines(
+        f"(float[32] x) => (float[2,4] y) {shapes}"
+        " { r = Reshape(x, s) c = ReduceMax(r, ends) y = Reshape(c, u) }",
+        because="the axes that it combines are no neighbours",
+    )
+
+
+def test_indices_of_a_part_of_several_axes_stay() -> None:
+    shapes = RESHAPED.replace("<", "<int64[2] u = {2,4}, int64[5] v = {2,2,2,1,1}, ", 1)
+    declines(
+        f"(float[32] x, int64[2,4] i) => (float[2,4] y) {shapes}"
+        " { r = Reshape(x, s) j = Reshape(i, v) c = GatherElements<axis=3>(r, j) y = Reshape(c, u) }",
+        because="it combines several axes",
+    )
+
+
+def test_a_sum_along_an_axis_that_is_not_known_stays() -> None:
+    declines(
+        f"(float[32] x, int64 at) => (float[8,4] y) {RESHAPED}"
+        " { r = Reshape(x, s) c = CumSum(r, at) y = Reshape(c, t) }",
+        because="how its axes belong together is not known",
+    )
+
+
+def test_a_softmax_of_several_axes_stays() -> None:
+    header = '<ir_version: 7, opset_import: ["": 11]> g '
+    declines(
+        f"{header}(float[32] x) => (float[8,4] y) {RESHAPED}"
+        " { r = Reshape(x, s) c = Softmax<axis=3>(r) y = Reshape(c, t) }",
         because="Softmax has no rule for lower ranks",
     )
+
+
+WIDE = """(float[2,21,10] x) => (KIND[] y) <int64[5] s = {2,3,7,2,5}, int64[1] flat = {-1},
+    int64[1] k = {2}, int64 two = {2}, int64[2] some = {2,3}>
+    { r = Reshape(x, s) LINE y = Reshape(c, flat) }"""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *(f"c = {each}<axis={axis}>(r)" for each in SOFTMAXES for axis in (0, 2, -1)),
+        *(f"c = {each}<axis=2, keepdims={keep}>(r)" for each in ARG_REDUCTIONS for keep in (0, 1)),
+        *(f"c = {each}<keepdims={keep}>(r, some)"
+          for each in ("ReduceMax", "ReduceMin") for keep in (0, 1)),
+        "c, i = TopK<axis=2>(r, k)",
+        "c = CumSum<reverse=1>(r, two)",
+        "i = ArgMin<axis=2>(r) c = GatherElements<axis=2>(r, i)",
+        "i = ArgMin<axis=2>(r) u = ReduceMax(r, k) c = ScatterElements<axis=2>(r, i, u)",
+        "low = Constant<value_float=0.3>() c = Clip(r, low)",
+        "c, m = Dropout(r)",
+        "i = CastLike(two, r) c = CastLike(r, i)",
+        "m = ReduceMax(r, k) c = PRelu(r, m)",
+        "m = ReduceMax(r, k) c = Mod<fmod=1>(r, m)",
+        "m = ReduceMax(r, k) c = Mean(r, m, r)",
+    ],
+)  # fmt: skip
+def test_the_results_are_the_same_in_four_axes(line: str) -> None:
+    kind = "int64" if line.startswith("c = Arg") else "float"
+    model = Model.from_proto(parse(WIDE.replace("LINE", line).replace("KIND", kind)))
+    before = Session(model.to_proto())
+    get_pass(NAME, max_rank=4)(model)
+    model.check_view()
+    assert max(value.rank or 0 for node in model.main.nodes for value in node.outputs if value) <= 4
+    x = np.random.default_rng(0).normal(size=(2, 21, 10)).astype(np.float32)
+    found, wanted = Session(model.to_proto()).run({"x": x}), before.run({"x": x})
+    assert found["y"].tobytes() == wanted["y"].tobytes()
 
 
 def test_the_interface_stays() -> None:

@@ -16,6 +16,6 @@ def legalize_rank(graph: Graph, ctx: PassContext, *, max_rank: int = 0) -> None:
     most = max_rank or (ctx.backend.max_rank if ctx.names_backend else None)
     if most is not None:
         # With a rule for each operator, which few targets need.
-        from tiered.rewriter.idioms.low_rank import lower_ranks
+        from tiered.analysis.axes.low_rank import lower_ranks
 
         lower_ranks(graph, ctx.skip, most)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from onnx import defs
 
+from tiered.analysis.axes.copies import copy_of
 from tiered.analysis.axes.node_cut import NodeCut, Window, shape_of
 from tiered.extensions.memory.splitting.region import Region
 from tiered.graph import Graph, Node, Value
@@ -109,8 +109,7 @@ class _Part:
             low, high = window.range(*wanted)
             whole = (low, high) == (0, window.size) and value not in self.copies
             return value if whole else self.of(value, window.axis, (low, high))
-        # A detached value is an attribute of an old opset.
-        return value if value.graph is not None else value.const
+        return value
 
 
 def _copy(
@@ -122,16 +121,14 @@ def _copy(
         make = graph.op.Expand if node.op_type == "Expand" else graph.op.Reshape
         reshaped: Value = make(operands[0], np.array(shape, np.int64))
         return reshaped
-    changed: dict[str, Any] = dict.fromkeys(_operand_names(node))
+    changed: dict[str, Any] = {}
     if cut.form == "pads":
         window = next(each for each in cut.windows if each is not None)
         spatial = len(shape_of(node.output)) - 2
         pads = list(node.attr("pads") or (0,) * 2 * spatial)
         pads[cut.axis - 2], pads[cut.axis - 2 + spatial] = window.pads(begin, end)
         changed["pads"] = pads
-    made: Any = graph.op.like(node, *operands, outputs=_written_outputs(node), **changed)
-    first: Value = made[0] if isinstance(made, tuple) else made
-    return first
+    return copy_of(graph, node, operands, _written_outputs(node), **changed)[0]
 
 
 def _written_outputs(node: Node) -> int:
@@ -141,14 +138,6 @@ def _written_outputs(node: Node) -> int:
         return 1
     formals = [output_formal_of(schema, place) for place in range(1, len(node.outputs))]
     return 1 + sum(not formal.is_optional for formal in formals)
-
-
-def _operand_names(node: Node) -> list[str]:
-    """Return the names of operands in the newest form that are attributes of the node."""
-    if node.domain:
-        return []
-    newest = defs.get_schema(node.op_type)
-    return [each.name for each in newest.inputs if node.has_attr(each.name)]
 
 
 def _producer(value: Value) -> Node:

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
+from tiered.analysis.axes.copies import copy_of
+from tiered.analysis.axes.rules import axis_map
 from tiered.graph import Graph, Node, Tensor, Value
 from tiered.graph.opset.aspect import Aspect
-from tiered.graph.queries.op_traits import VIEWS
+from tiered.graph.opset.newest_form import has_newest_form
+from tiered.graph.queries.op_traits import (
+    ARG_REDUCTIONS,
+    ELEMENTWISE,
+    REDUCTIONS,
+    SOFTMAXES,
+    VIEWS,
+)
 from tiered.rewriter.skip import Skip
 
 Dims = tuple[int, ...]
@@ -18,16 +27,10 @@ Dims = tuple[int, ...]
 Step = tuple[Dims, tuple[int, ...]]
 """The shape to read a tensor in, and the permutation of its axes."""
 
-_ELEMENTWISE: Final = frozenset({
-    "Abs", "Add", "And", "Cast", "Ceil", "Cos", "Div", "Elu", "Equal", "Erf", "Exp", "Floor",
-    "Gelu", "Greater", "GreaterOrEqual", "HardSigmoid", "HardSwish", "IsInf", "IsNaN", "LeakyRelu",
-    "Less", "LessOrEqual", "Log", "Max", "Min", "Mul", "Neg", "Not", "Or", "Pow", "Reciprocal",
-    "Relu", "Round", "Sigmoid", "Sign", "Sin", "Softplus", "Sqrt", "Sub", "Sum", "Tanh", "Where",
-    "Xor",
-})  # fmt: skip
-
 _LOWEST: Final = 4
 """Two blocks of axes are exchanged in a tensor of four axes."""
+
+NO_MAP: Final = Skip("how its axes belong together is not known")
 
 _LAW: Final = "operators of a high rank => operators of a lower rank"
 
@@ -112,9 +115,9 @@ def merged_broadcast(shapes: Sequence[Dims], result: Dims) -> tuple[list[Dims], 
     return merged, tuple(prod(result[axis] for axis in axes) for _, axes in groups)
 
 
-def around(dims: Sequence[int], axis: int) -> tuple[int, int, int]:
-    """Return the elements before an axis, along it, and after it."""
-    return prod(dims[:axis]), dims[axis], prod(dims[axis + 1 :])
+def around(dims: Sequence[int], axis: int, count: int = 1) -> tuple[int, int, int]:
+    """Return the elements before an axis, along it and its next neighbours, and after these."""
+    return prod(dims[:axis]), prod(dims[axis : axis + count]), prod(dims[axis + count :])
 
 
 def lower_ranks(graph: Graph, on_skip: Callable[[Node, Skip], None], most: int) -> None:
@@ -208,7 +211,8 @@ class Lowering:
 
     def refusal(self, node: Node) -> Skip | None:
         """Return why a node has no form of a lower rank that is the same; None if it may have."""
-        if node.has_references or RANKS.of(node) is None:
+        if node.has_references or RANKS.of(node) is None or not has_newest_form(node):
+            # A Softmax of an old opset over several axes has no newest form.
             return Skip("{} has no rule for lower ranks", node.op_type)
         for value in (*node.inputs, *node.outputs):
             if value is None:
@@ -226,6 +230,10 @@ class Lowering:
             if any(reader.owner is not self.graph for reader in value.readers):
                 return Skip("a body reads a tensor of rank {}", value.rank)
         return Skip("a result is not named") if None in node.outputs else None
+
+    def unshaped(self, value: Value | None) -> Value | None:
+        """Return a tensor of which only the elements matter, or their number."""
+        return None if value is None else self.low.get(value, value)
 
     def shaped(self, value: Value, dims: Dims) -> Value:
         """Return the elements of a tensor in another shape."""
@@ -278,11 +286,55 @@ def _broadcast(
     return [to.shaped(value, dims) for value, dims in zip(values, shapes, strict=True)], merged
 
 
-@RANKS.rule(*_ELEMENTWISE)
+@RANKS.rule(*(ELEMENTWISE - {"Identity"}))
 def _elementwise(to: Lowering, node: Node) -> list[Value] | Skip:
-    values = [value for value in node.inputs if value is not None]
+    axes = axis_map(node)
+    if axes is None:
+        return NO_MAP
+    has_axes = [own is not None for own in axes.inputs]
+    values = [value for value, has in zip(node.operands, has_axes, strict=True) if has and value]
     found = _broadcast(to, values, _dims(node.output))
-    return found if isinstance(found, Skip) else [to.graph.op.like(node, *found[0])]
+    if isinstance(found, Skip):
+        return found
+    merged = iter(found[0])
+    operands = [
+        next(merged) if has and value else to.unshaped(value)
+        for value, has in zip(node.operands, has_axes, strict=True)
+    ]
+    return copy_of(to.graph, node, operands, len(_named(node)))
+
+
+@RANKS.rule("ReduceMax", "ReduceMin", *ARG_REDUCTIONS, *SOFTMAXES)
+@RANKS.rule("Concat", "CumSum", "GatherElements", "Scatter", "ScatterElements", "TopK")
+def _along_one(to: Lowering, node: Node) -> list[Value] | Skip:
+    """Operators of one axis, or of neighbours that they combine: those before and after merge.
+
+    Sums of floats are not among them: kernels may add up in another order.
+    """
+    axes = axis_map(node)
+    if axes is None or axes.inputs[0] is None:
+        return NO_MAP
+    labels, is_reduction = axes.inputs[0], node.op_type in REDUCTIONS
+    mixed = [at for at, label in enumerate(labels) if not axes.is_parallel(label)]
+    if not mixed or mixed != list(range(mixed[0], mixed[0] + len(mixed))):
+        return Skip("the axes that it combines are no neighbours")
+    if len(mixed) > 1 and not is_reduction:
+        return Skip("it combines several axes")
+    operands: list[Any] = [
+        to.unshaped(value) if own != labels or value is None else to.shaped(
+            value, around(_dims(value), mixed[0], len(mixed))
+        )
+        for value, own in zip(node.operands, axes.inputs, strict=True)
+    ]  # fmt: skip
+    attributes: dict[str, Any] = {}
+    if is_reduction:
+        operands[1:] = [np.array([1], np.int64)]
+        attributes["noop_with_empty_axes"] = None
+    elif node.is_op("CumSum"):
+        operands[1] = np.array(1, np.int64)
+    else:
+        attributes["axis"] = 1
+    return copy_of(to.graph, node, operands, len(_named(node)), **attributes)
 
 
 @RANKS.rule("Expand")
@@ -316,14 +368,6 @@ def _gather_nd(to: Lowering, node: Node) -> list[Value] | Skip:
         return Skip("GatherND has batch_dims, or data of rank {}", x.rank)
     *outer, inner = _dims(indices)
     return [to.graph.op.GatherND(x, to.shaped(indices, (int(np.prod(outer)), inner)))]
-
-
-@RANKS.rule("Concat")
-def _concat(to: Lowering, node: Node) -> list[Value]:
-    values = [value for value in node.inputs if value is not None]
-    axis = node.attr("axis") % len(_dims(values[0]))
-    parts = [to.shaped(value, around(_dims(value), axis)) for value in values]
-    return [to.graph.op.Concat(*parts, axis=1)]
 
 
 @RANKS.rule("Split")

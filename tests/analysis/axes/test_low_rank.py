@@ -6,7 +6,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from tiered.rewriter.idioms.low_rank import around, merged_broadcast, transposes
+from tiered.analysis.axes.low_rank import around, merged_broadcast, transposes
 
 
 @pytest.mark.parametrize("dims", [(2, 3, 4, 5, 6), (2, 1, 3, 1, 4), (2, 2, 2, 2, 2, 3), (1, 1, 1)])
