@@ -57,10 +57,25 @@ def test_weights_go_where_they_are_asked_to_go(cli: Cli, tmp_path: Path) -> None
         assert onnx.load(path).graph.initializer[0].raw_data == expected.raw_data
 
 
+def test_weights_may_be_in_a_file_of_safetensors(cli: Cli, tmp_path: Path) -> None:
+    source, out = weighty(tmp_path), tmp_path / "out.onnx"
+    assert cli("optimize", source, out, "--safetensors").code == 0
+    assert files(tmp_path) == ["m0.onnx", "out.onnx", "out.onnx.safetensors"]
+    assert cli("optimize", source, out, "--safetensors", "--external-data=2MiB").code == 0
+    assert out.stat().st_size > 1 << 20
+    assert cli("optimize", source, out, "--safetensors").code == 0
+    expected = onnx.load(source).graph.initializer[0]
+    assert onnx.load(out).graph.initializer[0].raw_data == expected.raw_data
+    ended = cli("optimize", out, out.with_name("out.onnx.safetensors"), "--force")
+    assert ended.code == 2
+    assert "would overwrite" in ended.err
+
+
 @pytest.mark.parametrize(
     "tokens",
     [
         ["--external-data", "--single-file"],
+        ["--safetensors", "--single-file"],
         ["--single-file", "--share-weights"],
         ["--external-data=lots"],
     ],

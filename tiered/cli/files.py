@@ -88,9 +88,10 @@ def check_data_files(model: Model, target: str) -> None:
     Raises:
         UsageError: the target, or its data file, is one of the model's data files.
     """
+    from tiered.graph.io.save import data_files
     from tiered.graph.queries.stored_tensors import stored_tensors
 
-    written = {os.path.realpath(f"{target}{suffix}") for suffix in ("", ".data", ".1.data")}
+    written = {os.path.realpath(name) for name in (target, *data_files(target))}
     for name, tensor in stored_tensors(model.graphs()):
         if tensor.is_external and os.path.realpath(tensor.external_span()[0]) in written:
             raise UsageError(

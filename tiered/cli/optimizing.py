@@ -132,7 +132,7 @@ def optimize_file(prepared: Prepared, goal: Goal, what: str = "") -> None:
     if placed is not None and options.share_weights and not options.quiet:
         from tiered.cli.output.summary import sharing_notes
 
-        for text in sharing_notes(placed, target or ""):
+        for text in sharing_notes(placed, target or "", goal.storage.suffix):
             notes().print(f"tiered: note: {printable(text)}", soft_wrap=True)
 
 

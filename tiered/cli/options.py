@@ -96,7 +96,10 @@ Verbose = Annotated[bool, Flags("--verbose", "-v")]
 Quiet = Annotated[bool, Flags("--quiet", "-q")]
 Verify = Annotated[str | None, Flags(alone="each", accepts=_is_method, expected="a method")]
 Certify = Annotated[str | None, Flags(alone="on", accepts=_is_strict, expected="strict")]
-ExternalData = Annotated[str | None, Flags(alone="1KiB", accepts=_is_size, expected="a size")]
+LEAST_EXTERNAL: Final = "1KiB"
+ExternalData = Annotated[
+    str | None, Flags(alone=LEAST_EXTERNAL, accepts=_is_size, expected="a size")
+]
 
 
 class Sampled(Record):
@@ -134,6 +137,8 @@ class Writing(Record):
     """Print every pass and every remark."""
     external_data: ExternalData = None
     """Write weights of =SIZE bytes (1KiB) or more to OUT.data, beside OUT."""
+    safetensors: bool = False
+    """Write weights to OUT.safetensors instead, a file that safetensors reads, too."""
     single_file: bool = False
     """Write all weights into OUT, including external ones; up to 2 GiB."""
     share_weights: bool = False

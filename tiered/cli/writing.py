@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tiered.cli.files import check_data_files, check_input, check_output, choose_output
-from tiered.cli.options import OptimizeOptions, size_option
+from tiered.cli.options import LEAST_EXTERNAL, OptimizeOptions, size_option
 from tiered.cli.pass_names import split_required
 from tiered.support.errors import UsageError
 from tiered.support.records import Record
@@ -73,7 +73,9 @@ class Goal(Record):
         options, least = self.options, None
         if options.external_data is not None:
             least = size_option("--external-data", options.external_data)
-        return Storage(least, options.single_file, options.share_weights)
+        elif options.safetensors:
+            least = size_option("--external-data", LEAST_EXTERNAL)
+        return Storage(least, options.single_file, options.share_weights, options.safetensors)
 
     @property
     def is_stored_alike(self) -> bool:
@@ -140,6 +142,8 @@ def check_writing(options: OptimizeOptions) -> None:
         raise UsageError("-q and -v are opposites; use one")
     if options.external_data is not None and options.single_file:
         raise UsageError("--external-data and --single-file are opposites; use one")
+    if options.safetensors and options.single_file:
+        raise UsageError("--safetensors and --single-file are opposites; use one")
     if options.share_weights and options.single_file:
         raise UsageError("--share-weights and --single-file are opposites; use one")
     if options.external_data is not None:

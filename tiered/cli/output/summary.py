@@ -122,9 +122,15 @@ def overridable_note(count: int) -> str:
     )
 
 
-def sharing_notes(placed: Placed, target: str) -> Iterator[str]:
-    """Yield notes on the weights that `--share-weights` could not share."""
-    data = f"{os.path.basename(target)}.data"
+def sharing_notes(placed: Placed, target: str, suffix: str) -> Iterator[str]:
+    """Yield notes on the weights that `--share-weights` could not share.
+
+    Args:
+        placed: where they are now.
+        target: the file of the model.
+        suffix: that of the file of weights.
+    """
+    data = f"{os.path.basename(target)}{suffix}"
     if placed.copied[0]:
         folder = os.path.dirname(target) or "."
         yield (

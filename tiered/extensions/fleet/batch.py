@@ -21,6 +21,7 @@ from tiered.extensions.fleet.process import Evicted
 from tiered.extensions.fleet.result import Result
 from tiered.extensions.fleet.tasks import Copy, Digest, Limits, Run, Task, joined
 from tiered.extensions.fleet.versions import text_of, versions
+from tiered.graph.io.save import data_files
 from tiered.support.errors import TieredError
 
 _OVERTAKEN: Final = 20
@@ -234,7 +235,7 @@ class _Batch:
 
     def _may_copy(self, result: Result) -> bool:
         """Return whether a copy is the result: not with the names of files in it."""
-        has_data = storage.size_of(f"{result.target}.data") is not None
+        has_data = any(storage.size_of(name) is not None for name in data_files(result.target))
         return self._settings.command.writes_model and not has_data and result.nbytes is not None
 
     def _completed(self, job: Job, result: Result) -> list[Result]:

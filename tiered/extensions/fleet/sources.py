@@ -137,7 +137,7 @@ def _size(path: str) -> int:
     """Return the bytes of a model, and of the files beside it that have its name as a prefix."""
     try:
         total = os.path.getsize(path)
-        for beside in (f"{path}.data", f"{path}_data"):
+        for beside in (f"{path}.data", f"{path}.safetensors", f"{path}_data"):
             if os.path.isfile(beside):
                 total += os.path.getsize(beside)
     except OSError:  # it is reported when the model is read

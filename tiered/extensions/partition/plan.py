@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from tiered.graph import Model
+from tiered.graph.io.save import data_files
 from tiered.runtime import Session
 from tiered.support.errors import ModelError, UsageError
 from tiered.support.whole_files import write_json
@@ -119,7 +120,7 @@ class Plan:
             self.host.save(os.path.join(folder, HOST_FILE))
             write_json(os.path.join(folder, PLAN), self.described())
             for name in stale:
-                for path in (name, f"{name}.data"):
+                for path in (name, *data_files(name)):
                     if os.path.exists(os.path.join(folder, path)):
                         os.remove(os.path.join(folder, path))
         except OSError as error:

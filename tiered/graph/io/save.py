@@ -16,6 +16,7 @@ from tiered.graph.core.lazy_bytes import blocks_of_file, location_of, place_of, 
 from tiered.graph.core.node import domain_of
 from tiered.graph.core.schema import schema_of
 from tiered.graph.core.tensor import Tensor
+from tiered.graph.io import safetensors
 from tiered.graph.io.export import export_model
 from tiered.graph.io.protobuf_scan import Span, size_of, splice
 from tiered.support.errors import ModelError
@@ -26,6 +27,8 @@ from tiered.support.whole_files import unfinished
 if TYPE_CHECKING:
     from tiered.graph.core.model import ModelState
 
+DATA: Final = ".data"
+"""The suffix of the file of weights, after that of the model."""
 _ALIGNMENT: Final = 4096
 _PROTO_LIMIT: Final = (1 << 31) - (1 << 20)
 """The 2 GiB limit of a protobuf message, minus some space for data other than weights."""
@@ -42,11 +45,18 @@ class Storage(Record):
             the storage of each.
         single: all weights are in the model file.
         share: external weights in the target folder stay in their files.
+        safetensors: the separate file is one that safetensors reads.
     """
 
     external: int | None = None
     single: bool = False
     share: bool = False
+    safetensors: bool = False
+
+    @property
+    def suffix(self) -> str:
+        """The suffix of the file of weights, after that of the model."""
+        return safetensors.SUFFIX if self.safetensors else DATA
 
 
 class Placed(Record):
@@ -85,10 +95,10 @@ def check_storage(model: ModelState, storage: Storage) -> None:
 def save_model(
     model: ModelState, path: str, *, annotate: bool = False, storage: Storage | None = None
 ) -> Placed:
-    """Write a model to `path` and return where its external weights are: in `<path>.data`.
+    """Write a model to `path` and return where its external weights are.
 
-    If the replaced model uses that name, the file is `<path>.1.data`, so that the model and its
-    weights match at every moment.
+    They are in `<path>.data`, or in `<path>.safetensors`. If the replaced model uses that name, the
+    file is `<path>.1.data`, so that the model and its weights match at every moment.
 
     Raises:
         ModelError: the folder or file cannot be written, or the model needs external data.
@@ -117,18 +127,21 @@ def save_model(
         if not outside:
             _write_whole(path, proto)
             return placed
-        with unfinished(path, ".data") as data:
-            _write_data(outside, model.folder, data.file)
+        with unfinished(path, storage.suffix) as data:
+            if storage.safetensors:
+                outside = safetensors.in_order(outside)
+                data.file.write(safetensors.header_of(outside, proto.graph.initializer))
+            _write_data(outside, model.folder, data.file, gaps=not storage.safetensors)
             check_memory()
             with _alone_in(folder):
-                target, stale = _data_names(path)
+                target, stale = _data_names(path, storage.suffix)
                 for tensor in outside:
                     tensor.external_data[0].value = os.path.basename(target)
                 data.place(target)
                 _write_whole(path, proto)
-                if stale is not None:
+                for old in stale:
                     with contextlib.suppress(OSError):
-                        os.unlink(stale)
+                        os.unlink(old)
     except OSError as error:
         raise ModelError(f"cannot write {path}: {error.strerror or error}") from error
     return placed
@@ -199,11 +212,21 @@ def _too_large(path: str) -> ModelError:
 # --- the file of weights --------------------------------------------------------------------------
 
 
-def _write_data(tensors: list[onnx.TensorProto], folder: str, data: BinaryIO) -> None:
-    """Write the bytes of tensors into one file, and record the location in each tensor."""
+def _write_data(
+    tensors: list[onnx.TensorProto], folder: str, data: BinaryIO, *, gaps: bool
+) -> None:
+    """Append the bytes of tensors to one file, and record the location in each tensor.
+
+    Args:
+        tensors: edited: they are external afterwards.
+        folder: of the model.
+        data: the file.
+        gaps: whether each starts at a page of memory.
+    """
     for proto in tensors:
         tensor = Tensor(proto, folder=folder)
-        data.write(b"\0" * (-data.tell() % _ALIGNMENT))
+        if gaps:
+            data.write(b"\0" * (-data.tell() % _ALIGNMENT))
         start = data.tell()
         if tensor.is_on_disk:
             _copy(Span(*tensor.external_span()), data)
@@ -262,18 +285,26 @@ def _copy(span: Span, target: BinaryIO) -> None:
         target.write(block)
 
 
-def _data_names(path: str) -> tuple[str, str | None]:
-    """Return the new weights file, and the one of the replaced model, to be removed."""
-    usual, other = f"{path}.data", f"{path}.1.data"
+def data_files(path: str) -> list[str]:
+    """Return the names that the file of weights of a model may have, as tiered writes it."""
+    return [name for suffix in (DATA, safetensors.SUFFIX) for name in _names(path, suffix)]
+
+
+def _names(path: str, suffix: str) -> tuple[str, str]:
+    return f"{path}{suffix}", f"{path}.1{suffix}"
+
+
+def _data_names(path: str, suffix: str) -> tuple[str, list[str]]:
+    """Return the new weights file, and those of the replaced model, to be removed."""
+    usual, other = _names(path, suffix)
     used = _referenced(path)
-    if usual in used:
-        return other, usual
-    return usual, other if other in used else None
+    target = other if usual in used else usual
+    return target, sorted(used - {target})
 
 
 def _referenced(path: str) -> set[str]:
     """Return the weights files written by tiered that the model at `path` reads."""
-    names = (f"{path}.data", f"{path}.1.data")
+    names = data_files(path)
     if not any(map(os.path.exists, names)):
         return set()
     import mmap
@@ -317,7 +348,7 @@ def _check_apart(
         ModelError: a target is a file of the model.
     """
     read = {Tensor(tensor, folder=folder).external_span()[0] for tensor in on_disk}
-    targets = (path, f"{path}.data", f"{path}.1.data") if has_data else (path,)
+    targets = (path, *data_files(path)) if has_data else (path,)
     for target in targets:
         if os.path.exists(target) and any(os.path.samefile(source, target) for source in read):
             raise ModelError(
