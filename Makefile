@@ -102,6 +102,7 @@ blame: $(VENV)/.installed-test  ## Hold passes that are wrong on purpose against
 bench: $(VENV)/.installed-bench  ## Measure tiered and its peers side by side on MODELS=DIR; build/bench.*
 	@mkdir -p build
 	@$(BIN)/python -m benchmarks.peers --models $(MODELS) --json build/bench.json --svg build/bench.svg \
+	  --html build/bench.html \
 	  $(BENCH_ARGS)
 	@$(BIN)/python -m benchmarks.calls --models $(MODELS)
 	@$(BIN)/python -m benchmarks.processes --models $(MODELS)

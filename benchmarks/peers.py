@@ -26,7 +26,7 @@ import cyclopts
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.picture import Bar, picture
+from benchmarks.peers_page import page_of, picture_of
 from benchmarks.worker import AT_NEED, TOOLS
 
 # Linux counts the memory of the process that forks to the peak of its child, up to the exec. So
@@ -64,6 +64,7 @@ class Row:
         optimize_ratio: of optimize_s to that of tiered, above 1 where tiered is faster.
         process_ratio: the same of process_s.
         nodes: in the result, at any depth, Constant nodes not counted; `nodes_before` in the model.
+        nbytes: of the file of the result; `nbytes_before` of the model's.
         status: exact, close, loose, wrong or invalid (see `benchmarks.judge`); "" if not judged.
         off_ms, on_ms: latency on onnxruntime without and with its own optimisations.
         off_ratio, on_ratio: of the latency to that of the original.
@@ -78,6 +79,8 @@ class Row:
     peak_mb: float = 0.0
     nodes: int = 0
     nodes_before: int = 0
+    nbytes: int = 0
+    nbytes_before: int = 0
     status: str = ""
     off_ms: float | None = None
     on_ms: float | None = None
@@ -96,6 +99,7 @@ def main(
     latency: float = 0.3,
     json_out: Annotated[Path | None, cyclopts.Parameter(name="--json")] = None,
     svg: Path | None = None,
+    html: Path | None = None,
 ) -> None:
     """Measure tiered and its peers in one run.
 
@@ -108,6 +112,7 @@ def main(
         latency: seconds of runs on onnxruntime for each result and setting; 0 for none.
         json_out: file to write the rows and the summary to.
         svg: file to write the picture to.
+        html: file to write the page to: what each tool leaves of each model.
     """
     wanted = ["tiered", *filter(None, peers.split(","))]
     unknown = [name for name in wanted if name not in TOOLS]
@@ -141,7 +146,9 @@ def main(
         }
         json_out.write_text(json.dumps(parts, indent=1))
     if svg is not None:
-        svg.write_text(_picture(summaries, len({row.model for row in rows}), level))
+        svg.write_text(picture_of(summaries, len({row.model for row in rows}), level))
+    if html is not None:
+        html.write_text(page_of(_machine(tools), rows, summaries, level=level, runs=runs))
 
 
 def _machine(tools: Sequence[str]) -> dict[str, object]:
@@ -246,9 +253,14 @@ def _target(folder: Path, model: str, tool: str) -> Path:
 
 
 def _with_nodes(row: Row, models: Path, folder: Path) -> Row:
-    before = _count_nodes(models / f"{row.model}.onnx")
-    after = 0 if row.error else _count_nodes(_target(folder, row.model, row.tool))
-    return dataclasses.replace(row, nodes=after, nodes_before=before)
+    source, made = models / f"{row.model}.onnx", _target(folder, row.model, row.tool)
+    return dataclasses.replace(
+        row,
+        nodes=0 if row.error else _count_nodes(made),
+        nodes_before=_count_nodes(source),
+        nbytes=0 if row.error else made.stat().st_size,
+        nbytes_before=source.stat().st_size,
+    )
 
 
 def _judged(
@@ -277,9 +289,7 @@ def _judged(
     ]
 
 
-def _with_verdict(
-    row: Row, verdict: dict[str, Any] | None, original: dict[str, Any]
-) -> Row:
+def _with_verdict(row: Row, verdict: dict[str, Any] | None, original: dict[str, Any]) -> Row:
     if verdict is None:
         return row
     ratios = {
@@ -303,7 +313,7 @@ class Summary:
         worst_ratio: the smallest ratio: where tiered is at its worst beside the tool.
         small_ratio: `optimize_ratio` over the models of fewer than `SMALL` nodes.
         peak_mb: the median.
-        nodes_ratio, off_ratio, on_ratio: nodes and latencies, to those of the originals.
+        nodes_ratio, nbytes_ratio, off_ratio, on_ratio: all to those of the originals.
         done, right: how many models it managed; of how many the result is right (not counting
             loose, wrong and invalid ones).
     """
@@ -317,6 +327,7 @@ class Summary:
     process_ratio: float | None
     peak_mb: float
     nodes_ratio: float | None
+    nbytes_ratio: float | None
     off_ratio: float | None
     on_ratio: float | None
     done: int
@@ -342,6 +353,7 @@ def summarise(rows: Sequence[Row]) -> list[Summary]:
                 process_ratio=_mean([row.process_ratio for row in own]),
                 peak_mb=statistics.median(row.peak_mb for row in own),
                 nodes_ratio=_mean([row.nodes / max(row.nodes_before, 1) for row in own]),
+                nbytes_ratio=_mean([row.nbytes / max(row.nbytes_before, 1) for row in own]),
                 off_ratio=_mean([row.off_ratio for row in own]),
                 on_ratio=_mean([row.on_ratio for row in own]),
                 done=len(own),
@@ -354,21 +366,6 @@ def summarise(rows: Sequence[Row]) -> list[Summary]:
 def _mean(numbers: Sequence[float | None]) -> float | None:
     known = [number for number in numbers if number]
     return statistics.geometric_mean(known) if known else None
-
-
-def _picture(summaries: Sequence[Summary], models: int, level: int) -> str:
-    ordered = sorted(summaries, key=lambda summary: summary.optimize_ms)
-    bars = [
-        Bar(
-            summary.tool,
-            summary.optimize_ms,
-            f"{summary.optimize_ms:,.0f} ms, {summary.right} of {summary.done} right",
-            summary.tool.startswith("tiered"),
-        )
-        for summary in ordered
-    ]
-    note = f"geometric mean over the {models} models, tiered at -O{level}; shorter is faster"
-    return picture("Optimising a model, file to file", note, bars)
 
 
 def _count_nodes(path: Path) -> int:

@@ -23,6 +23,8 @@ from benchmarks import (
 )
 from benchmarks.judge import judge
 from benchmarks.peers import Measurement, Row, _summary, main, summarise
+from benchmarks.peers_page import page_of
+from tests.support.pages.reader import read
 from tiered import Model
 
 
@@ -49,7 +51,8 @@ def test_tiered_alone_is_measured_where_no_peer_is_wanted(
 ) -> None:
     save_small(tmp_path)
     json_out, svg = tmp_path / "rows.json", tmp_path / "picture.svg"
-    main(models=tmp_path, peers="", runs=1, latency=0.0, json_out=json_out, svg=svg)
+    html = tmp_path / "page.html"
+    main(models=tmp_path, peers="", runs=1, latency=0.0, json_out=json_out, svg=svg, html=html)
     written = json.loads((tmp_path / "rows.json").read_text())
     (row,), (summary,) = written["rows"], written["summary"]
     assert (row["tool"], row["error"], row["nodes"]) == ("tiered", "", 1)
@@ -59,6 +62,10 @@ def test_tiered_alone_is_measured_where_no_peer_is_wanted(
     assert (row["nodes_before"], row["status"]) == (2, "exact")
     assert (summary["done"], summary["right"], summary["nodes_ratio"]) == (1, 1, 0.5)
     assert "tiered" in (tmp_path / "picture.svg").read_text()
+    page = " ".join(read(html.read_text(encoding="utf-8")).text.split())
+    assert "small 2 1" in page
+    assert "small exact" in page
+    assert f"small {row['nbytes_before']:,} {row['nbytes']:,}" in page
     assert "small, 2 nodes" in capsys.readouterr().out
 
 
@@ -237,3 +244,15 @@ def test_no_rule_looks_at_a_node_again_without_need(tmp_path: Path) -> None:
 def test_help_is_measured_beside_a_bare_program(capsys: pytest.CaptureFixture[str]) -> None:
     assert startup.main(1) > 0
     assert "a bare program" in capsys.readouterr().out
+
+
+def test_a_tool_that_failed_is_named_on_the_page() -> None:
+    rows = [
+        Row("a", "tiered", 0.1, 1.0, nodes=1, nodes_before=4, nbytes=7, status="exact"),
+        Row("a", "peer", nodes_before=4, error="exit code 1"),
+    ]
+    machine = {"versions": {"tiered": "0.2.0"}, "python": "3.11", "cpus": 2}
+    page = page_of(machine, rows, summarise(rows), level=3, runs=1)
+    text = " ".join(read(page).text.split())
+    assert "peer on a: exit code 1" in text
+    assert "a 4 1 failed" in text
