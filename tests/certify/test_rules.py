@@ -11,12 +11,12 @@ import pytest
 from onnx.backend.test.case.node import collect_testcases
 from onnx.backend.test.case.test_case import TestCase
 
-from tiered.certify.bits import RULES, Bits
-from tiered.certify.call import constant
-from tiered.certify.evaluate import Scope, Setting
+from tiered.certify.domains.bits import RULES, Bits
+from tiered.certify.domains.terms import Array, constants
+from tiered.certify.evaluation.call import constant
+from tiered.certify.evaluation.evaluate import Scope, Setting
+from tiered.certify.evaluation.values import Tensor, Unproved, class_of
 from tiered.certify.rules.moves import MOVES
-from tiered.certify.terms import Array, constants
-from tiered.certify.values import Tensor, Unproved, class_of
 
 # Without their optional operands these compute no shape of data, or nothing that is moved.
 NOT_MOVED = {"Dropout", "Shape", "Size"}

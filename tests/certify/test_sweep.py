@@ -7,8 +7,8 @@ import onnx
 import pytest
 
 from tiered import Model, optimize
-from tiered.certify.sweep import Sweep, Swept
-from tiered.certify.values import Unproved
+from tiered.certify.evaluation.values import Unproved
+from tiered.certify.regions.sweep import Sweep, Swept
 from tiered.cli import main
 from tiered.testing import parse
 

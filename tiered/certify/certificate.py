@@ -29,9 +29,9 @@ import numpy as np
 import onnx
 
 from tiered.certify.axioms import AXIOMS, RUNTIME
+from tiered.certify.domains.terms import Array
 from tiered.certify.problem import Problem, Side
 from tiered.certify.records import Certified, Findings
-from tiered.certify.terms import Array
 from tiered.graph.core.tensor import Tensor
 from tiered.support.errors import ModelError
 from tiered.support.whole_files import whole_file, write_text

@@ -13,16 +13,16 @@ from typing import Final, Literal, Self
 
 import numpy as np
 
-from tiered.certify.affine import Affine
 from tiered.certify.axioms import RUNTIME
-from tiered.certify.bits import RULES, Bits
-from tiered.certify.call import Call, Domain, Results, constant
-from tiered.certify.contrib import BY_DEFINITION, REALS_AND_CONTRIB
-from tiered.certify.evaluate import Scope, Setting
+from tiered.certify.definitions.contrib import BY_DEFINITION, REALS_AND_CONTRIB
+from tiered.certify.domains.affine import Affine
+from tiered.certify.domains.bits import RULES, Bits
+from tiered.certify.domains.terms import Array
+from tiered.certify.evaluation.call import Call, Domain, Results, constant
+from tiered.certify.evaluation.evaluate import Scope, Setting
+from tiered.certify.evaluation.values import Tensor, TensorList, Unproved, class_of, numpy_dtype
 from tiered.certify.problem import Problem, Side
 from tiered.certify.sizes import Sizes
-from tiered.certify.terms import Array
-from tiered.certify.values import Tensor, TensorList, Unproved, class_of, numpy_dtype
 from tiered.graph.core.dtypes import float_info
 from tiered.graph.core.types import TensorType
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary
 
 from tiered.certify.checker import METHODS, Checker, Proof
+from tiered.certify.evaluation.values import Unproved
 from tiered.certify.problem import Problem
 from tiered.certify.records import Certified, Findings
+from tiered.certify.regions.watch import Watched
 from tiered.certify.runs import run_both
-from tiered.certify.values import Unproved
-from tiered.certify.watch import Watched
 from tiered.graph import Model, RewriteRecord
 from tiered.support.errors import RuntimeFailure, UsageError, VerificationError
 from tiered.support.numerics import Numerics

@@ -11,8 +11,8 @@ from typing import Any, Final
 import numpy as np
 import onnx
 
+from tiered.certify.domains.terms import Array
 from tiered.certify.sizes import Sizes, assignments
-from tiered.certify.terms import Array
 from tiered.graph.core.tensor import Tensor as Stored
 from tiered.graph.shape_inference.symbolic_dims import Poly, Size
 from tiered.verify.extract import names_read

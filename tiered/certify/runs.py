@@ -8,9 +8,9 @@ from typing import Any
 
 import onnx
 
+from tiered.certify.evaluation.values import Unproved
 from tiered.certify.problem import Problem, Side
 from tiered.certify.sizes import Sizes
-from tiered.certify.values import Unproved
 from tiered.graph.core.types import tensor_type, write_type
 from tiered.runtime.compare.outputs import Comparison, compare
 from tiered.runtime.inputs.samples import Wanted, samples_for

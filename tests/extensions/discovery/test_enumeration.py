@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tiered.certify.values import Unproved
+from tiered.certify.evaluation.values import Unproved
 from tiered.extensions.discovery.enumeration import enumerated
 from tiered.extensions.discovery.expressions import Expr, Table
 from tiered.extensions.discovery.grammar import BASES, FLOAT

@@ -7,11 +7,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from tiered.certify.call import Call, Results
-from tiered.certify.forms import WithoutSign
+from tiered.certify.domains.terms import Array, magnitudes, mix, negated, ordered, seed_of
+from tiered.certify.evaluation.call import Call, Results
+from tiered.certify.evaluation.forms import WithoutSign
+from tiered.certify.evaluation.values import Tensor, class_of, numpy_dtype
 from tiered.certify.rules.elementwise import broadcast, elementwise, seed_for
-from tiered.certify.terms import Array, magnitudes, mix, negated, ordered, seed_of
-from tiered.certify.values import Tensor, class_of, numpy_dtype
 from tiered.graph.core.dtypes import DataType
 
 Rule = Callable[[Call], Results]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from tiered.certify.call import Call, Results
-from tiered.certify.forms import Choice
+from tiered.certify.domains.terms import mix, seed_of
+from tiered.certify.evaluation.call import Call, Results
+from tiered.certify.evaluation.forms import Choice
+from tiered.certify.evaluation.values import Tensor, class_of, holds, numpy_dtype
 from tiered.certify.rules import numbers as exact_numbers
 from tiered.certify.rules.logic import chosen_terms
-from tiered.certify.terms import mix, seed_of
-from tiered.certify.values import Tensor, class_of, holds, numpy_dtype
 from tiered.graph.core.dtypes import DataType
 
 Rule = Callable[[Call], Results]
@@ -29,7 +29,7 @@ def cast_to(call: Call, x: Tensor, to: int) -> Tensor:
     if x.known is not None:
         found = exact_numbers.cast(x.known, numpy_dtype(to))
         if found is None:
-            from tiered.certify.constants import run_node
+            from tiered.certify.evaluation.constants import run_node
 
             (result,) = run_node(call)
             assert result is not None

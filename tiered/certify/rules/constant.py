@@ -8,9 +8,9 @@ from typing import Any, Final
 import numpy as np
 import onnx
 
-from tiered.certify.call import Call, Results
-from tiered.certify.terms import Array
-from tiered.certify.values import MOST_ELEMENTS, Unproved, numpy_dtype
+from tiered.certify.domains.terms import Array
+from tiered.certify.evaluation.call import Call, Results
+from tiered.certify.evaluation.values import MOST_ELEMENTS, Unproved, numpy_dtype
 
 Rule = Callable[[Call], Results]
 _SCALARS: Final = {
@@ -48,7 +48,7 @@ def range_(call: Call) -> Results:
     bounds = [call.operand(at) for at in range(3)]
     start, limit, delta = (x.numbers("a bound of Range").reshape(()) for x in bounds)
     if numpy_dtype(bounds[0].dtype).kind != "i" or delta == 0:
-        from tiered.certify.constants import run_node
+        from tiered.certify.evaluation.constants import run_node
 
         return run_node(call)
     if abs(float(limit) - float(start)) / abs(float(delta)) > MOST_ELEMENTS:

@@ -8,16 +8,16 @@ from typing import Any, Final
 import numpy as np
 import onnx
 
-from tiered.certify.call import Call, Results
-from tiered.certify.forms import Fixed, WithoutSign
-from tiered.certify.rules import numbers as exact_numbers
-from tiered.certify.terms import (
+from tiered.certify.domains.terms import (
     Array,
     Seed,
     mix,
     seed_of,
 )
-from tiered.certify.values import Tensor, Unproved, class_of, numpy_dtype
+from tiered.certify.evaluation.call import Call, Results
+from tiered.certify.evaluation.forms import Fixed, WithoutSign
+from tiered.certify.evaluation.values import Tensor, Unproved, class_of, numpy_dtype
+from tiered.certify.rules import numbers as exact_numbers
 
 Rule = Callable[[Call], Results]
 BOOL: Final = int(onnx.TensorProto.BOOL)
@@ -110,7 +110,7 @@ def known(call: Call, numbers: list[Array], dtype: int) -> Tensor:
     if not call.get("fmod", 0):
         found = exact_numbers.computed(call.op, numbers, numpy_dtype(dtype))
     if found is None:
-        from tiered.certify.constants import run_node
+        from tiered.certify.evaluation.constants import run_node
 
         (result,) = run_node(call)
         assert result is not None

@@ -12,11 +12,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from tiered.certify.call import Call, NoRule, Results
-from tiered.certify.forms import Clamp, Extremum
+from tiered.certify.domains.terms import Array, are_equal, constants, kind_of, mix, seed_of
+from tiered.certify.evaluation.call import Call, NoRule, Results
+from tiered.certify.evaluation.forms import Clamp, Extremum
+from tiered.certify.evaluation.values import Tensor, class_of, numpy_dtype
 from tiered.certify.rules.elementwise import elementwise, known
-from tiered.certify.terms import Array, are_equal, constants, kind_of, mix, seed_of
-from tiered.certify.values import Tensor, class_of, numpy_dtype
 from tiered.graph.core.dtypes import float_info, integer_info
 
 Bounds = tuple[Array, Array]

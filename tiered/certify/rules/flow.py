@@ -11,11 +11,11 @@ from typing import Final
 import numpy as np
 import onnx
 
-from tiered.certify.call import Call, Results, axis_of
+from tiered.certify.domains.terms import Array
+from tiered.certify.evaluation.call import Call, Results, axis_of
+from tiered.certify.evaluation.values import Tensor, TensorList, Unproved
 from tiered.certify.rules.elementwise import BOOL
 from tiered.certify.rules.logic import chosen_terms
-from tiered.certify.terms import Array
-from tiered.certify.values import Tensor, TensorList, Unproved
 from tiered.graph.core.types import TensorType, tensor_type
 
 Rule = Callable[[Call], Results]

@@ -1,4 +1,4 @@
-"""Operators whose elements depend on lists of elements: sums of products, reductions, rows.
+"""Operators whose elements depend on lists of elements: pools, reductions, rows.
 
 The standard does not say in which order a runtime adds. So two such operators are the same bits if
 they read the same tensors. That an element depends on its own list alone is an axiom of the runtime
@@ -14,195 +14,16 @@ from typing import Any, Final
 import numpy as np
 import onnx
 
-from tiered.certify.call import Call, NoRule, Results, axis_of
+from tiered.certify.domains.terms import Array, Seed, leaf, listed, mix, seed_of
+from tiered.certify.evaluation.call import Call, NoRule, Results, axis_of
+from tiered.certify.evaluation.values import Tensor, Unproved, class_of, numpy_dtype
 from tiered.certify.rules.elementwise import broadcast, known
 from tiered.certify.rules.numbers import REDUCED
-from tiered.certify.terms import Array, Seed, joined, leaf, listed, mix, ordered, seed_of
-from tiered.certify.values import Tensor, Unproved, class_of, numpy_dtype
+from tiered.certify.rules.products import needs_runtime
+from tiered.certify.rules.windows import window_of
 from tiered.graph.core.types import tensor_type
 
 Rule = Callable[[Call], Results]
-
-
-# --- sums of products ---------------------------------------------------------------------------
-
-
-def dots(seed: Seed, rows: Array, columns: Array) -> Array:
-    """Return the terms of the products of rows [..., m, k] with columns [..., k, n]."""
-    seed_ = seed_of("products")
-    left = listed(seed_, rows)[..., :, None]
-    right = listed(seed_, np.swapaxes(columns, -1, -2))[..., None, :]
-    return mix(seed, *ordered(left, right))
-
-
-def matmul(call: Call) -> Results:
-    x, y = call.operand(0), call.operand(1)
-    if x.rank == 0 or y.rank == 0:
-        raise Unproved("MatMul of a scalar")
-    _needs_runtime(call, "one-product-for-each-element")
-    a = x.shape if x.rank > 1 else (1, *x.shape)
-    b = y.shape if y.rank > 1 else (*y.shape, 1)
-    if a[-1] != b[-2]:
-        raise Unproved("MatMul of shapes that do not fit")
-    shape = [*np.broadcast_shapes(a[:-2], b[:-2]), a[-2], b[-1]]
-    kept = shape[: -2 if x.rank == 1 and y.rank == 1 else None]
-    if x.rank == 1 and y.rank > 1:
-        kept = [*shape[:-2], shape[-1]]
-    if y.rank == 1 and x.rank > 1:
-        kept = shape[:-1]
-    seed = seed_of("dot", x.dtype)
-    return [
-        call.made(
-            x.dtype, kept, lambda: dots(seed, x.terms.reshape(a), y.terms.reshape(b)).reshape(kept)
-        )
-    ]
-
-
-def gemm(call: Call) -> Results:
-    x, y = call.operand(0), call.operand(1)
-    _needs_runtime(call, "one-product-for-each-element")
-    scales = float(call.get("alpha", 1.0)), float(call.get("beta", 1.0))
-    turned = [bool(call.get(name, 0)) for name in ("transA", "transB")]
-    shapes = [t.shape[::-1] if turn else t.shape for t, turn in zip((x, y), turned, strict=True)]
-    if x.rank != 2 or y.rank != 2 or shapes[0][1] != shapes[1][0]:
-        raise Unproved("Gemm of shapes that do not fit")
-    shape = (shapes[0][0], shapes[1][1])
-    bias = call.operand(2) if call.has(2) else None
-
-    def make() -> Array:
-        a, b = (t.terms.T if turn else t.terms for t, turn in zip((x, y), turned, strict=True))
-        made = dots(seed_of("dot", x.dtype), a, b)
-        if bias is None and scales[0] == 1:
-            return made
-        seed = seed_of("Gemm", x.dtype, *scales, bias is None)
-        return np.broadcast_to(mix(seed, made, *([] if bias is None else [bias.terms])), shape)
-
-    return [call.made(x.dtype, shape, make)]
-
-
-def conv(call: Call) -> Results:
-    x, w = call.operand(0), call.operand(1)
-    _needs_runtime(call, "one-product-for-each-element")
-    group = call.get("group", 1)
-    windows = window_of(call, x.shape, w.shape[2:])
-    zero = np.zeros((), numpy_dtype(x.dtype))
-    n, m = x.shape[0], w.shape[0]
-    shape = (n, m, *windows.counts)
-    bias = call.operand(2) if call.has(2) else None
-    if x.shape[1] != w.shape[1] * group or m % group:
-        raise Unproved("Conv of shapes that do not fit")
-
-    def make() -> Array:
-        left = windows.rows(seed_of("products"), x.terms, call.domain.constant(zero), group)
-        right = listed(seed_of("products"), w.terms.reshape(1, group, m // group, -1))
-        made = mix(seed_of("conv", x.dtype), right[..., None], left[:, :, None])
-        made = made.reshape(n, m, -1)
-        if bias is not None:
-            made = mix(seed_of("conv bias", x.dtype), made, bias.terms[:, None])
-        return made.reshape(shape)
-
-    return [call.made(x.dtype, shape, make)]
-
-
-class Windows:
-    """Where a kernel reads, along the spatial axes of a tensor.
-
-    Attributes:
-        counts: how many places there are along each axis.
-        places: for each place and each element of the kernel its index, -1 for a pad.
-    """
-
-    def __init__(
-        self,
-        sizes: Sequence[int],
-        kernel: Sequence[int],
-        strides: Sequence[int],
-        dilations: Sequence[int],
-        pads: Sequence[int],
-        *,
-        ceil: bool = False,
-    ) -> None:
-        rank = len(sizes)
-        self.counts: list[int] = []
-        axes = []
-        for at, size in enumerate(sizes):
-            reach = (kernel[at] - 1) * dilations[at] + 1
-            free = size + pads[at] + pads[at + rank] - reach
-            count = (-(-free // strides[at]) if ceil else free // strides[at]) + 1
-            if ceil and (count - 1) * strides[at] >= size + pads[at]:
-                count -= 1
-            count = max(count, 0)
-            self.counts.append(count)
-            starts = np.arange(count)[:, None] * strides[at] - pads[at]
-            index = starts + np.arange(kernel[at]) * dilations[at]
-            axes.append(np.where((index < 0) | (index >= size), -1, index))
-        flat = np.zeros((1, 1), np.int64)
-        for at, index in enumerate(axes):
-            one = flat[:, None, :, None] * sizes[at] + index[None, :, None, :]
-            outside = (flat[:, None, :, None] < 0) | (index[None, :, None, :] < 0)
-            one = np.where(outside, -1, one)
-            flat = one.reshape(flat.shape[0] * len(index), -1)
-        self.places = flat
-
-    def rows(self, seed: Seed, terms: Array, filler: Array, group: int) -> Array:
-        """Return what `listed` makes of the elements of each window over a group of channels.
-
-        Args:
-            seed: of the lists.
-            terms: [n, channels, *sizes].
-            filler: the term of pads.
-            group: how many groups of channels there are.
-
-        Returns:
-            Terms [n, group, places]; lists are summed element of the kernel by element.
-        """
-        n, c = terms.shape[:2]
-        inner, kernel = c // group, self.places.shape[1]
-        flat = np.concatenate(
-            [terms.reshape(n, c, -1), np.broadcast_to(filler, (n, c, 1)).astype(terms.dtype)],
-            axis=2,
-        )
-        marks = leaf(seed, (inner * kernel,)).reshape(inner, kernel)
-        sums = np.zeros((2, n, group, len(self.places)), np.uint64)
-        for at in range(kernel):
-            part = flat[:, :, self.places[:, at]].reshape(n, group, inner, -1)
-            spread = mix(seed, part, marks[:, at, None])
-            sums += np.stack([spread[lane].sum(2, dtype=np.uint64) for lane in ("a", "b")])
-        return mix(seed_of("list", inner * kernel), joined(*sums))
-
-    def lists(self, elements: Array, filler: Array) -> Array:
-        """Return the elements of each window, of shape [n, channels, places, kernel]."""
-        n, c = elements.shape[:2]
-        padded = np.concatenate(
-            [elements.reshape(n, c, -1), np.broadcast_to(filler, (n, c, 1))], axis=2
-        )
-        return padded[:, :, self.places]
-
-
-def window_of(call: Call, shape: Sequence[int], kernel: Sequence[int]) -> Windows:
-    """Return the windows of a Conv or a pool over a tensor of shape [n, channels, *sizes]."""
-    sizes, rank = shape[2:], len(shape) - 2
-    if len(kernel) != rank or 0 in shape:
-        raise Unproved(f"{call.op} of an empty tensor, or of another rank than its kernel")
-    kernel = call.get("kernel_shape", kernel)
-    strides = call.get("strides") or [1] * rank
-    dilations = call.get("dilations") or [1] * rank
-    pads = list(call.get("pads") or [0] * 2 * rank)
-    auto = call.get("auto_pad", "NOTSET")
-    if auto in ("SAME_UPPER", "SAME_LOWER"):
-        low, high = [], []
-        for at, size in enumerate(sizes):
-            reach = (kernel[at] - 1) * dilations[at] + 1
-            total = max((-(-size // strides[at]) - 1) * strides[at] + reach - size, 0)
-            first = total // 2 if auto == "SAME_UPPER" else total - total // 2
-            low.append(first)
-            high.append(total - first)
-        pads = [*low, *high]
-    elif auto == "VALID":
-        pads = [0] * 2 * rank
-    if min(pads, default=0) < 0:
-        raise Unproved(f"{call.op} with negative pads")
-    return Windows(sizes, kernel, strides, dilations, pads, ceil=bool(call.get("ceil_mode", 0)))
 
 
 def pool(call: Call) -> Results:
@@ -210,7 +31,7 @@ def pool(call: Call) -> Results:
     x = call.operand(0)
     if len(call.node.output) > 1:
         raise Unproved("MaxPool with indices")
-    _needs_runtime(call, "one-list-for-each-element")
+    needs_runtime(call, "one-list-for-each-element")
     windows = window_of(call, x.shape, call.attributes["kernel_shape"])
     shape = (*x.shape[:2], *windows.counts)
     how = call.get("count_include_pad", 0), call.get("ceil_mode", 0), call.get("p", 2)
@@ -221,12 +42,6 @@ def pool(call: Call) -> Results:
         return listed(seed, windows.lists(x.terms, pad)).reshape(shape)
 
     return [call.made(x.dtype, shape, make)]
-
-
-def _needs_runtime(call: Call, axiom: str) -> None:
-    if not call.scope.trusts_runtime:
-        raise NoRule
-    call.axioms.add(axiom)
 
 
 def _whole(call: Call, shape: Sequence[int], dtype: int, *how: object) -> Results:
@@ -269,7 +84,7 @@ def reduce(call: Call) -> Results:
     if is_free:
         call.axioms.add("sum-of-integers")
     else:
-        _needs_runtime(call, "one-list-for-each-element")
+        needs_runtime(call, "one-list-for-each-element")
     seed = seed_of(call.op, x.dtype)
 
     def make() -> Array:
@@ -380,8 +195,6 @@ def _rows(
 
 
 def _places(shape: Sequence[int], axes: Sequence[int]) -> Array:
-    from tiered.certify.terms import leaf
-
     sizes = [size if at in axes else 1 for at, size in enumerate(shape)]
     return leaf(seed_of("place"), sizes)
 
@@ -438,13 +251,10 @@ LISTS: Final[dict[str, Rule]] = {
     "ArgMin": arg_extremum,
     "AveragePool": pool,
     "BatchNormalization": batch_normalization,
-    "Conv": conv,
     "CumSum": cumsum,
-    "Gemm": gemm,
     "LayerNormalization": layer_normalization,
     "LogSoftmax": softmax,
     "LpPool": pool,
-    "MatMul": matmul,
     "MaxPool": pool,
     "RMSNormalization": layer_normalization,
     "Softmax": softmax,

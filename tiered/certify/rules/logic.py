@@ -7,11 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from tiered.certify.call import Call, Results, axis_of
-from tiered.certify.constants import run_node
-from tiered.certify.forms import Choice
-from tiered.certify.rules.elementwise import BOOL, elementwise
-from tiered.certify.terms import (
+from tiered.certify.domains.terms import (
     Array,
     are_equal,
     constants,
@@ -22,7 +18,11 @@ from tiered.certify.terms import (
     ordered,
     seed_of,
 )
-from tiered.certify.values import Tensor, class_of
+from tiered.certify.evaluation.call import Call, Results, axis_of
+from tiered.certify.evaluation.constants import run_node
+from tiered.certify.evaluation.forms import Choice
+from tiered.certify.evaluation.values import Tensor, class_of
+from tiered.certify.rules.elementwise import BOOL, elementwise
 
 Rule = Callable[[Call], Results]
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import onnx
 
-from tiered.certify.call import Call, NoRule, Results, axis_of
-from tiered.certify.terms import Array, listed, mix, seed_of
-from tiered.certify.values import Tensor, Unproved
+from tiered.certify.domains.terms import Array, listed, mix, seed_of
+from tiered.certify.evaluation.call import Call, NoRule, Results, axis_of
+from tiered.certify.evaluation.values import Tensor, Unproved
 
 INT64 = onnx.TensorProto.INT64
 Rule = Callable[[Call], Results]
@@ -285,7 +285,7 @@ def _padded(
 
 
 def _numpy(x: Tensor) -> np.dtype[Any]:
-    from tiered.certify.values import numpy_dtype
+    from tiered.certify.evaluation.values import numpy_dtype
 
     return numpy_dtype(x.dtype)
 

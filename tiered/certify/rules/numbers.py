@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from tiered.certify.call import NoRule
-from tiered.certify.terms import Array, kind_of
+from tiered.certify.domains.terms import Array, kind_of
+from tiered.certify.evaluation.call import NoRule
 
 Numbers = Callable[..., Any]
 

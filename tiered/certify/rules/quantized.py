@@ -12,12 +12,12 @@ from typing import Any, Final
 import numpy as np
 import onnx
 
-from tiered.certify.call import Call, NoRule, Results, axis_of
-from tiered.certify.constants import run_node
-from tiered.certify.forms import Clamp, Dequantized
+from tiered.certify.domains.terms import Array, flipped, mix, seed_of
+from tiered.certify.evaluation.call import Call, NoRule, Results, axis_of
+from tiered.certify.evaluation.constants import run_node
+from tiered.certify.evaluation.forms import Clamp, Dequantized
+from tiered.certify.evaluation.values import Tensor, numpy_dtype
 from tiered.certify.rules.extrema import clamp_of, of_clamp
-from tiered.certify.terms import Array, flipped, mix, seed_of
-from tiered.certify.values import Tensor, numpy_dtype
 from tiered.graph.core.dtypes import integer_info
 
 Rule = Callable[[Call], Results]

@@ -8,11 +8,11 @@ from typing import Final
 import numpy as np
 import onnx
 
-from tiered.certify.call import Call, NoRule, Results, axis_of
+from tiered.certify.domains.terms import Array, listed, mix, seed_of
+from tiered.certify.evaluation.call import Call, NoRule, Results, axis_of
+from tiered.certify.evaluation.values import Tensor, TensorList, Unproved
 from tiered.certify.rules.lists import keeps_dims
 from tiered.certify.rules.moves import concat, cut
-from tiered.certify.terms import Array, listed, mix, seed_of
-from tiered.certify.values import Tensor, TensorList, Unproved
 
 Rule = Callable[[Call], Results]
 

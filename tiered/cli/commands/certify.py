@@ -31,7 +31,7 @@ from tiered.support.errors import ModelError, TargetError, UsageError, Verificat
 from tiered.support.records import Record
 
 if TYPE_CHECKING:
-    from tiered.certify.sweep import Step, Swept
+    from tiered.certify.regions.sweep import Step, Swept
 
 
 class CertifyOptions(Record):
@@ -67,8 +67,8 @@ def certify(
         _check_certificate(options.with_, first, second)
     with Progress() as progress:
         progress.say(f"reading {printable(first)} and {printable(second)}")
-        from tiered.certify.sweep import Sweep
-        from tiered.certify.values import Unproved
+        from tiered.certify.evaluation.values import Unproved
+        from tiered.certify.regions.sweep import Sweep
 
         models = load_model(first), load_model(second)
         progress.say("proving")
@@ -91,8 +91,8 @@ def certify(
 
 def _ran(step: Step) -> tuple[str, str]:
     """Return what a run shows of an output that is not proved, and why it is not."""
+    from tiered.certify.evaluation.values import Unproved
     from tiered.certify.runs import run_both
-    from tiered.certify.values import Unproved
     from tiered.support.numerics import Numerics, Promise
 
     if step.problem is None:

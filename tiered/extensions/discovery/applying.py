@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tiered.certify.sweep import Sweep
-from tiered.certify.values import Unproved
+from tiered.certify.evaluation.values import Unproved
+from tiered.certify.regions.sweep import Sweep
 from tiered.extensions.discovery.expressions import Expr, outputs_of
 from tiered.extensions.discovery.mining import Cut, Finding, border_values
 from tiered.graph import Graph, Model, Value

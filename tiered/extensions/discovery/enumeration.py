@@ -10,7 +10,7 @@ import random
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from tiered.certify.values import Unproved
+from tiered.certify.evaluation.values import Unproved
 from tiered.extensions.discovery.expressions import Expr, Table
 from tiered.extensions.discovery.grammar import Base, Grammar, Step
 from tiered.extensions.discovery.meaning import DomainName, Meaning

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import Final, Literal
 
-from tiered.certify.affine import Affine, is_number
-from tiered.certify.bits import RULES, Bits
-from tiered.certify.call import Call, Domain, Results, constant
-from tiered.certify.contrib import REALS_AND_CONTRIB
-from tiered.certify.evaluate import Scope, Setting
-from tiered.certify.terms import Array, digest, leaf, mix, seed_of
-from tiered.certify.values import Tensor, Unproved
+from tiered.certify.definitions.contrib import REALS_AND_CONTRIB
+from tiered.certify.domains.affine import Affine, is_number
+from tiered.certify.domains.bits import RULES, Bits
+from tiered.certify.domains.terms import Array, digest, leaf, mix, seed_of
+from tiered.certify.evaluation.call import Call, Domain, Results, constant
+from tiered.certify.evaluation.evaluate import Scope, Setting
+from tiered.certify.evaluation.values import Tensor, Unproved
 from tiered.extensions.discovery.expressions import (
     BORDER,
     OPSET,

@@ -13,8 +13,8 @@ from typing import Final
 
 import numpy as np
 
+from tiered.certify.evaluation.values import Unproved
 from tiered.certify.problem import ABSTRACT
-from tiered.certify.values import Unproved
 from tiered.extensions.discovery.expressions import Array, Expr, Table
 from tiered.extensions.discovery.grammar import Grammar, Step
 from tiered.extensions.discovery.judging import settings_of

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from tiered.certify.values import Unproved
+from tiered.certify.evaluation.values import Unproved
 from tiered.extensions.discovery.expressions import BORDER, Array, Expr, Table, outputs_of
 from tiered.extensions.discovery.judging import Judge
 from tiered.extensions.discovery.meaning import DomainName, Meaning

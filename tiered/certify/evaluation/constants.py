@@ -9,9 +9,9 @@ from typing import Any, Final
 import numpy as np
 import onnx
 
-from tiered.certify.call import Call
-from tiered.certify.terms import Array
-from tiered.certify.values import MOST_ELEMENTS, Tensor, Unproved
+from tiered.certify.domains.terms import Array
+from tiered.certify.evaluation.call import Call
+from tiered.certify.evaluation.values import MOST_ELEMENTS, Tensor, Unproved
 from tiered.graph.core.types import tensor_type, write_type
 
 _RESULTS: Final[OrderedDict[tuple[object, ...], list[Array]]] = OrderedDict()

@@ -10,9 +10,9 @@ from typing import Final
 
 import numpy as np
 
-from tiered.certify.call import Call, NoRule, Results
+from tiered.certify.evaluation.call import Call, NoRule, Results
+from tiered.certify.evaluation.values import Tensor
 from tiered.certify.problem import content_of
-from tiered.certify.values import Tensor
 from tiered.graph.core.types import TensorType, tensor_type
 
 Rule = Callable[[Call], Results]

@@ -6,9 +6,9 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from functools import partial
 
+from tiered.certify.evaluation.values import Unproved
 from tiered.certify.problem import Border, Problem
-from tiered.certify.regions import KnownSizes, problem_of
-from tiered.certify.values import Unproved
+from tiered.certify.regions.problems import KnownSizes, problem_of
 from tiered.graph import Model, Stamp
 from tiered.graph.core.types import TensorType
 from tiered.graph.shape_inference.symbolic_dims import size_of_dim

@@ -15,13 +15,13 @@ from typing import Final
 import onnx
 
 from tiered.certify.checker import Checker, Proof
-from tiered.certify.evaluate import is_known_function
+from tiered.certify.domains.terms import Array
+from tiered.certify.evaluation.evaluate import is_known_function
+from tiered.certify.evaluation.values import Unproved
 from tiered.certify.problem import Border, Given, Problem, Side, content_of
-from tiered.certify.regions import KnownSizes, side_of, stored
+from tiered.certify.regions.problems import KnownSizes, side_of, stored
+from tiered.certify.regions.watch import border_of
 from tiered.certify.sizes import Sizes
-from tiered.certify.terms import Array
-from tiered.certify.values import Unproved
-from tiered.certify.watch import border_of
 from tiered.graph import Model
 from tiered.graph.queries.equal_tensors import EqualTensors
 from tiered.verify.extract import Part, calls

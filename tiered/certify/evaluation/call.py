@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import onnx
 
-from tiered.certify.forms import Dequantized, Fixed
-from tiered.certify.values import Tensor, Unproved
+from tiered.certify.evaluation.forms import Dequantized, Fixed
+from tiered.certify.evaluation.values import Tensor, Unproved
 
 if TYPE_CHECKING:
-    from tiered.certify.terms import Array
+    from tiered.certify.domains.terms import Array
     from tiered.graph.core.types import TensorType
 
 Results = Sequence[Tensor | None]

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from tiered.certify.call import Call, NoRule, Results
-from tiered.certify.composed import RULES, Composed, Rule, optional
-from tiered.certify.contrib_attention import ATTENTION
-from tiered.certify.contrib_quantized import QUANTIZED_REALS
-from tiered.certify.contrib_types import CONTRIB_ON_BITS
-from tiered.certify.definitions import DEFINITIONS
-from tiered.certify.reals import REALS, lifted
-from tiered.certify.values import Tensor
+from tiered.certify.definitions.attention import ATTENTION
+from tiered.certify.definitions.composed import RULES, Composed, Rule, optional
+from tiered.certify.definitions.quantized import QUANTIZED_REALS
+from tiered.certify.definitions.standard import DEFINITIONS
+from tiered.certify.definitions.types import CONTRIB_ON_BITS
+from tiered.certify.evaluation.call import Call, NoRule, Results
+from tiered.certify.evaluation.values import Tensor
+from tiered.certify.reals.lifting import lifted, or_else
+from tiered.certify.reals.table import REALS
 
 
 def bias_gelu(call: Call) -> Results:
@@ -122,32 +123,18 @@ OWN: Final[dict[str, Rule]] = {
 }
 
 
-def _or_else(rule: Rule, other: Rule | None) -> Rule:
-    """Return a rule, and where it covers a node not, another one."""
-
-    def either(call: Call) -> Results:
-        try:
-            return rule(call)
-        except NoRule:
-            if other is None:
-                raise
-            return other(call)
-
-    return either
-
-
 _PLAIN: Final[dict[str, Rule]] = {
     **{name: lifted(rule) for name, rule in CONTRIB_ON_BITS.items()},
     **REALS,
 }
 REALS_AND_CONTRIB: Final[dict[str, Rule]] = {
     **_PLAIN,
-    **{name: _or_else(rule, _PLAIN.get(name)) for name, rule in OWN.items()},
+    **{name: or_else(rule, _PLAIN.get(name)) for name, rule in OWN.items()},
 }
 """Fused operators by their definitions; those of the standard as functions."""
 BY_DEFINITION: Final[dict[str, Rule]] = {
     **REALS_AND_CONTRIB,
-    **{name: _or_else(rule, _PLAIN.get(name)) for name, rule in DEFINITIONS.items()},
+    **{name: or_else(rule, _PLAIN.get(name)) for name, rule in DEFINITIONS.items()},
 }
 """Operators of the standard by their definitions, too."""
 RULES.update(BY_DEFINITION)

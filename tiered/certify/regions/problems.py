@@ -8,13 +8,13 @@ from typing import Final
 import numpy as np
 import onnx
 
-from tiered.certify.bits import RULES, Bits
-from tiered.certify.call import constant
-from tiered.certify.evaluate import Scope, Setting, free
+from tiered.certify.domains.bits import RULES, Bits
+from tiered.certify.domains.terms import Array
+from tiered.certify.evaluation.call import constant
+from tiered.certify.evaluation.evaluate import Scope, Setting, free
+from tiered.certify.evaluation.values import Tensor, Unproved
 from tiered.certify.problem import Border, Given, Problem, Side
 from tiered.certify.sizes import Sizes, assignments
-from tiered.certify.terms import Array
-from tiered.certify.values import Tensor, Unproved
 from tiered.graph.core.tensor import Tensor as Stored
 from tiered.graph.core.types import TensorType
 from tiered.verify.changed_region import Region

@@ -8,10 +8,10 @@ from typing import Final
 
 import numpy as np
 
-from tiered.certify.affine import AFFINE, Affine, affine, is_number
-from tiered.certify.call import Call, NoRule, Results
-from tiered.certify.terms import Array, joined, mix, seed_of
-from tiered.certify.values import Tensor, class_of
+from tiered.certify.domains.affine import AFFINE, Affine, affine, is_number
+from tiered.certify.domains.terms import Array, joined, mix, seed_of
+from tiered.certify.evaluation.call import Call, NoRule, Results
+from tiered.certify.evaluation.values import Tensor, class_of
 
 Rule = Callable[[Call], Results]
 

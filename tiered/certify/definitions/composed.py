@@ -8,9 +8,9 @@ from typing import Any, Final
 import numpy as np
 import onnx
 
-from tiered.certify.call import Call, NoRule, Results
-from tiered.certify.terms import Array
-from tiered.certify.values import Tensor
+from tiered.certify.domains.terms import Array
+from tiered.certify.evaluation.call import Call, NoRule, Results
+from tiered.certify.evaluation.values import Tensor
 
 Rule = Callable[[Call], Results]
 RULES: Final[dict[str, Rule]] = {}

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tiered.certify.terms import Array
-    from tiered.certify.values import Tensor
+    from tiered.certify.domains.terms import Array
+    from tiered.certify.evaluation.values import Tensor
 
 
 @dataclass(frozen=True)

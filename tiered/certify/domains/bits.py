@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from tiered.certify.call import Call, Results
-from tiered.certify.contrib_types import CONTRIB_ON_BITS
-from tiered.certify.evaluate import free_terms
+from tiered.certify.definitions.types import CONTRIB_ON_BITS
+from tiered.certify.domains.terms import Array, constants
+from tiered.certify.evaluation.call import Call, Results
+from tiered.certify.evaluation.evaluate import free_terms
 from tiered.certify.rules.arithmetic import ARITHMETIC
 from tiered.certify.rules.casts import CASTS
 from tiered.certify.rules.constant import CONSTANTS
@@ -17,14 +18,14 @@ from tiered.certify.rules.flow import FLOW
 from tiered.certify.rules.lists import LISTS
 from tiered.certify.rules.logic import LOGIC
 from tiered.certify.rules.moves import MOVES
+from tiered.certify.rules.products import PRODUCTS
 from tiered.certify.rules.quantized import QUANTIZED
 from tiered.certify.rules.sequences import SEQUENCES
-from tiered.certify.terms import Array, constants
 
 Rule = Callable[[Call], Results]
 RULES: Final[dict[str, Rule]] = {
-    **MOVES, **CONSTANTS, **PLAIN, **ARITHMETIC, **EXTREMA, **LOGIC, **CASTS, **LISTS, **QUANTIZED,
-    **SEQUENCES, **FLOW,
+    **MOVES, **CONSTANTS, **PLAIN, **ARITHMETIC, **EXTREMA, **LOGIC, **CASTS, **LISTS, **PRODUCTS,
+    **QUANTIZED, **SEQUENCES, **FLOW,
     **CONTRIB_ON_BITS,
 }  # fmt: skip
 

@@ -7,9 +7,9 @@ from typing import Final
 import numpy as np
 import onnx
 
-from tiered.certify.call import Call, NoRule, Results
-from tiered.certify.composed import Composed, Rule, optional
-from tiered.certify.values import Tensor
+from tiered.certify.definitions.composed import Composed, Rule, optional
+from tiered.certify.evaluation.call import Call, NoRule, Results
+from tiered.certify.evaluation.values import Tensor
 
 HIDING: Final = 1e4
 """Masks hide keys by numbers of this size and larger ones."""

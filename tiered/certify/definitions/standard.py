@@ -7,10 +7,10 @@ from typing import Final
 import numpy as np
 import onnx
 
-from tiered.certify.call import Call, NoRule, Results
-from tiered.certify.composed import Composed, Rule
-from tiered.certify.contrib_attention import attend
-from tiered.certify.values import Tensor, class_of
+from tiered.certify.definitions.attention import attend
+from tiered.certify.definitions.composed import Composed, Rule
+from tiered.certify.evaluation.call import Call, NoRule, Results
+from tiered.certify.evaluation.values import Tensor, class_of
 
 INT64: Final = int(onnx.TensorProto.INT64)
 

@@ -8,9 +8,9 @@ from typing import Any, Final
 import numpy as np
 import onnx
 
-from tiered.certify.call import Call, NoRule, Results
-from tiered.certify.composed import Composed, Rule, optional
-from tiered.certify.values import Tensor
+from tiered.certify.definitions.composed import Composed, Rule, optional
+from tiered.certify.evaluation.call import Call, NoRule, Results
+from tiered.certify.evaluation.values import Tensor
 
 FLOAT: Final = int(onnx.TensorProto.FLOAT)
 Triple = tuple[Tensor, Tensor, Tensor | None]

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tiered.certify.terms import Array, digest, kind_of
+from tiered.certify.domains.terms import Array, digest, kind_of
 from tiered.graph.core.dtypes import DataType, is_float
 
 MOST_ELEMENTS: Final = 1 << 22

@@ -17,10 +17,10 @@ import onnx
 from onnx import shape_inference
 from onnx.defs import OpSchema
 
-from tiered.certify.call import Call, Domain, NoRule, Results, constant
+from tiered.certify.domains.terms import Array, leaf, seed_of
+from tiered.certify.evaluation.call import Call, Domain, NoRule, Results, constant
+from tiered.certify.evaluation.values import Tensor, Unproved
 from tiered.certify.problem import content_of
-from tiered.certify.terms import Array, leaf, seed_of
-from tiered.certify.values import Tensor, Unproved
 from tiered.graph.core.schema import schema_of
 from tiered.graph.core.types import TensorType, read_type, tensor_type, write_type
 from tiered.graph.queries.op_traits import RANDOM
@@ -254,7 +254,7 @@ def opaque(call: Call) -> Results:
         raise Unproved(f"{node.op_type} has no rule")
     is_known = is_known_function(call.op, node.domain, call.opset)
     if is_known and all(x is None or x.known is not None for x in call.inputs):
-        from tiered.certify.constants import run_node
+        from tiered.certify.evaluation.constants import run_node
 
         try:
             return run_node(call)

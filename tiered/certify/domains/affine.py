@@ -12,8 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from tiered.certify.evaluate import free_terms
-from tiered.certify.terms import (
+from tiered.certify.domains.terms import (
     Array,
     Seed,
     constants as constant_terms,
@@ -25,7 +24,8 @@ from tiered.certify.terms import (
     ordered,
     seed_of,
 )
-from tiered.certify.values import Tensor, Unproved
+from tiered.certify.evaluation.evaluate import free_terms
+from tiered.certify.evaluation.values import Tensor, Unproved
 
 AFFINE: Final = np.dtype([("a", "<u8"), ("b", "<u8"), ("s", "<f8"), ("o", "<f8")])
 NEAR: Final = 4.0

@@ -1,0 +1,1 @@
+"""Operators by their definitions: fused ones, quantised ones, and those of the standard."""

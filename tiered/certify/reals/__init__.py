@@ -1,0 +1,1 @@
+"""The meaning of standard operators over the reals."""

@@ -1,0 +1,119 @@
+"""MatMul, Gemm and Conv over the reals: scales and offsets of rows meet columns of numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tiered.certify.domains.affine import Affine, atoms_of, by_channel, of_atoms
+from tiered.certify.domains.bits import RULES as ON_BITS
+from tiered.certify.domains.terms import Array, seed_of
+from tiered.certify.evaluation.call import Call, NoRule, Results
+from tiered.certify.evaluation.values import Tensor, Unproved, class_of
+from tiered.certify.reals.lifting import Rule, domain_of, lifted
+from tiered.certify.rules.windows import Windows, window_of
+
+
+def _products(call: Call, x: Tensor, y: Tensor, a: tuple[int, ...], b: tuple[int, ...]) -> Array:
+    """Return the elements of a product of stacks of matrices."""
+    domain = domain_of(call)
+    if y.known is not None and len([size for size in b[:-2] if size != 1]) == 0:
+        return domain.dots(x.terms.reshape(a), y.terms, y.known.reshape(b[-2:]))
+    if x.known is not None and len([size for size in a[:-2] if size != 1]) == 0:
+        turned = np.swapaxes(y.terms.reshape(b), -1, -2)
+        made = domain.dots(turned, x.terms, x.known.reshape(a[-2:]).T)
+        return np.swapaxes(made, -1, -2)
+    return domain.dots(x.terms.reshape(a), y.terms.reshape(b), None)
+
+
+def matmul(call: Call) -> Results:
+    x, y = call.operand(0), call.operand(1)
+    if class_of(x.dtype) != "float" or x.rank < 1 or y.rank < 1:
+        raise NoRule
+    a = x.shape if x.rank > 1 else (1, *x.shape)
+    b = y.shape if y.rank > 1 else (*y.shape, 1)
+    if a[-1] != b[-2]:
+        raise Unproved("MatMul of shapes that do not fit")
+    shape = [*np.broadcast_shapes(a[:-2], b[:-2])]
+    shape += [a[-2]] if x.rank > 1 else []
+    shape += [b[-1]] if y.rank > 1 else []
+    return [call.made(x.dtype, shape, lambda: _products(call, x, y, a, b).reshape(shape))]
+
+
+def gemm(call: Call) -> Results:
+    x, y, domain = call.operand(0), call.operand(1), domain_of(call)
+    if class_of(x.dtype) != "float":
+        raise NoRule
+    if x.rank != 2 or y.rank != 2:
+        raise Unproved("Gemm of operands that are no matrices")
+    x, y = (
+        call.moved(each, np.transpose, each.shape[::-1]) if call.get(name, 0) else each
+        for each, name in ((x, "transA"), (y, "transB"))
+    )
+    shape = (x.shape[0], y.shape[1])
+    alpha, beta = call.get("alpha", 1.0), call.get("beta", 1.0)
+    bias = call.operand(2) if call.has(2) else None
+
+    def make() -> Array:
+        made = domain.scaled(_products(call, x, y, x.shape, y.shape), alpha)
+        return made if bias is None else domain.add(made, domain.scaled(bias.terms, beta))
+
+    return [call.made(x.dtype, shape, make)]
+
+
+def conv(call: Call) -> Results:
+    x, w, domain = call.operand(0), call.operand(1), domain_of(call)
+    if class_of(x.dtype) != "float" or w.known is None:
+        return _with_bias(call, lifted(ON_BITS["Conv"]))
+    group, n, m = call.get("group", 1), x.shape[0], w.shape[0]
+    windows = window_of(call, x.shape, w.shape[2:])
+    shape = (n, m, *windows.counts)
+    weights = w.numbers("the weight of Conv").reshape(group, m // group, -1).astype(np.float64)
+    bias = call.operand(2) if call.has(2) else None
+
+    def make() -> Array:
+        made = _windows_of(domain, windows, x.terms, weights).reshape(n, m, -1)
+        if bias is not None:
+            made = domain.add(made, bias.terms[:, None])
+        return made.reshape(shape)
+
+    return [call.made(x.dtype, shape, make)]
+
+
+def _with_bias(call: Call, rule: Rule) -> Results:
+    """Return the result of a rule of Conv without its bias, plus the bias."""
+    if not call.has(2) or class_of(call.operand(0).dtype) != "float":
+        return rule(call)
+    bare = Call(call.node, call.inputs[:2], call.opset, call.domain, call.scope)
+    bare.axioms = call.axioms
+    (made,) = rule(bare)
+    assert made is not None
+    bias, domain, product = call.operand(2), domain_of(call), made
+    shape = (-1, *[1] * (product.rank - 2))
+    return [
+        call.made(
+            product.dtype,
+            product.shape,
+            lambda: domain.add(product.terms, bias.terms.reshape(shape)),
+        )
+    ]
+
+
+def _windows_of(domain: Affine, windows: Windows, x: Array, weights: Array) -> Array:
+    """Return the products of windows and weights, [n, group, outputs, places].
+
+    Args:
+        domain: the domain.
+        windows: where the kernel reads.
+        x: elements [n, channels, *sizes].
+        weights: numbers [group, outputs, channels / group * kernel].
+    """
+    group, kernel = len(weights), windows.places.shape[1]
+    scale, offset = by_channel(x, has_pads=bool((windows.places < 0).any()))
+    if scale is None or offset is None:
+        x, scale = of_atoms(domain.plain(x)), np.ones(x.shape[1])
+        offset = np.zeros(x.shape[1])
+    zero = atoms_of(domain.constant(np.zeros(())))
+    rows = windows.rows(seed_of("row"), atoms_of(x), zero, group)
+    scales, offsets = (np.repeat(each, kernel).reshape(group, 1, -1) for each in (scale, offset))
+    columns = np.moveaxis(scales * weights, -1, 0)[..., None]
+    return domain.products(rows[:, :, None], columns, (offsets * weights).sum(-1)[..., None])

@@ -1,0 +1,1 @@
+"""What is compared: changed nodes and their borders, whole models, two models without a trace."""
