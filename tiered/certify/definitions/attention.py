@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -132,18 +133,33 @@ def rotary_embedding(call: Call) -> Results:
         whole = x
     if whole.shape[3] < size or (whole.shape[3] > size and not turning):
         raise NoRule
-    batch, _, length, width = whole.shape
+    length = whole.shape[2]
     if positions.size == 1:
         places = make("Add", make.known(np.arange(length, dtype=np.int64), INT64), positions)
         places = make("Reshape", places, _ints(make, 1, length), allowzero=1)
     else:
         places = positions
-    cos, sin = (
-        make("Unsqueeze", make("Gather", each, places, axis=0), _ints(make, 1))
-        for each in (cos, sin)
-    )
+    angles = [make("Gather", each, places, axis=0) for each in (cos, sin)]
+    made = turned(make, whole, angles, is_interleaved=bool(call.get("interleaved", 0)))
+    return [made if x.rank == 4 else joined_heads(make, made)]
+
+
+def turned(
+    make: Composed, whole: Tensor, angles: Sequence[Tensor], *, is_interleaved: bool
+) -> Tensor:
+    """Return heads whose halves, or pairs, are turned.
+
+    Args:
+        make: makes results.
+        whole: [batch, heads, length, width].
+        angles: cosines and sines, [batch or 1, length, size / 2]; what is wider than size stays.
+        is_interleaved: whether pairs are turned.
+    """
+    batch, heads, length, width = whole.shape
+    size = 2 * angles[0].shape[-1]
+    cos, sin = (make("Unsqueeze", each, _ints(make, 1)) for each in angles)
     part = make("Slice", whole, _ints(make, 0), _ints(make, size), _ints(make, 3))
-    if call.get("interleaved", 0):
+    if is_interleaved:
         one, other = (
             make("Slice", part, _ints(make, at), _ints(make, size), _ints(make, 3), _ints(make, 2))
             for at in (0, 1)
@@ -155,8 +171,8 @@ def rotary_embedding(call: Call) -> Results:
         )
     first = make("Sub", make("Mul", one, cos), make("Mul", other, sin))
     second = make("Add", make("Mul", other, cos), make("Mul", one, sin))
-    if call.get("interleaved", 0):
-        shape = _ints(make, batch, whole.shape[1], length, size)
+    if is_interleaved:
+        shape = _ints(make, batch, heads, length, size)
         pairs = [make("Unsqueeze", each, _ints(make, 4)) for each in (first, second)]
         made = make("Reshape", make("Concat", *pairs, axis=4), shape, allowzero=1)
     else:
@@ -164,7 +180,7 @@ def rotary_embedding(call: Call) -> Results:
     if width > size:
         rest = make("Slice", whole, _ints(make, size), _ints(make, width), _ints(make, 3))
         made = make("Concat", made, rest, axis=3)
-    return [made if x.rank == 4 else joined_heads(make, made)]
+    return made
 
 
 ATTENTION: Final[dict[str, Rule]] = {

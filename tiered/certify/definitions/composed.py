@@ -10,6 +10,7 @@ import onnx
 
 from tiered.certify.domains.terms import Array
 from tiered.certify.evaluation.call import Call, NoRule, Results
+from tiered.certify.evaluation.evaluate import opaque
 from tiered.certify.evaluation.values import Tensor
 
 Rule = Callable[[Call], Results]
@@ -27,14 +28,19 @@ class Composed:
         call.axioms.add("definition")
 
     def __call__(self, op: str, *inputs: Tensor | None, **attributes: Any) -> Tensor:
-        """Return the first result of an operator."""
+        """Return the first result of an operator, which has another domain as "domain::Name"."""
+        return self.all(op, 1, *inputs, **attributes)[0]
+
+    def all(self, op: str, count: int, *inputs: Tensor | None, **attributes: Any) -> list[Tensor]:
+        """Return as many results of an operator, by its rule or as those of a function."""
         names = ["" if x is None else f"x{at}" for at, x in enumerate(inputs)]
-        node = onnx.helper.make_node(op, names, ["y"], **attributes)
+        domain, _, name = op.rpartition("::")
+        outputs = [f"y{at}" for at in range(count)]
+        node = onnx.helper.make_node(name, names, outputs, domain=domain, **attributes)
         call = Call(node, inputs, self._opset, self._call.domain, self._call.scope)
         call.axioms = self._call.axioms
-        result = RULES[op](call)[0]
-        assert result is not None
-        return result
+        results = RULES[op](call) if op in RULES else opaque(call)
+        return [result for result in results if result is not None]
 
     def known(self, numbers: Array, dtype: int) -> Tensor:
         """Return numbers as a tensor."""

@@ -129,6 +129,26 @@ def matmul_integer(call: Call) -> Results:
     return [make.recast(product, int(onnx.TensorProto.INT32))]
 
 
+def conv_integer(call: Call) -> Results:
+    """ConvInteger as the Conv of reals: pads are zero points of x, which are 0 then."""
+    make, w_zero = Composed(call), optional(call, 3)
+    if w_zero is not None and w_zero.size > 1:
+        shape = np.asarray([-1, *[1] * (call.operand(1).rank - 1)])
+        w_zero = make("Reshape", w_zero, make.known(shape, int(onnx.TensorProto.INT64)))
+    x = _centred(make, call.operand(0), optional(call, 2))
+    product = make("Conv", x, _centred(make, call.operand(1), w_zero), **call.attributes)
+    return [make.recast(product, int(onnx.TensorProto.INT32))]
+
+
+def dynamic_matmul(call: Call) -> Results:
+    """DynamicQuantizeMatMul: DynamicQuantizeLinear, then MatMulIntegerToFloat."""
+    make = Composed(call)
+    x, scale, zero = make.all("DynamicQuantizeLinear", 3, call.operand(0))
+    w, w_scale, w_zero = call.operand(1), call.operand(2), optional(call, 3)
+    inputs = (x, w, scale, w_scale, zero, w_zero, optional(call, 4))
+    return [make("com.microsoft::MatMulIntegerToFloat", *inputs)]
+
+
 def _zero_of(make: Composed, zero: Tensor | None, at: int) -> Tensor | None:
     """Return a zero point that broadcasts: those of the first operand belong to its rows."""
     if zero is None or zero.size <= 1 or at == 1:
@@ -158,11 +178,13 @@ def dequantize(call: Call) -> Results:
 
 
 QUANTIZED_REALS: Final[dict[str, Rule]] = {
+    "ConvInteger": conv_integer,
     "DequantizeLinear": dequantize,
     "MatMulInteger": matmul_integer,
     "QLinearConv": conv,
     "QLinearMatMul": matmul,
     "com.microsoft::DequantizeLinear": dequantize,
+    "com.microsoft::DynamicQuantizeMatMul": dynamic_matmul,
     "com.microsoft::MatMulIntegerToFloat": integer_to_float,
     "com.microsoft::QGemm": gemm,
     "com.microsoft::QLinearAdd": binary,

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 import onnx
 
-from tiered.certify.definitions.attention import attend
+from tiered.certify.definitions.attention import attend, joined_heads, split_heads, turned
 from tiered.certify.definitions.composed import Composed, Rule
 from tiered.certify.evaluation.call import Call, NoRule, Results
 from tiered.certify.evaluation.values import Tensor, class_of
@@ -108,7 +108,7 @@ def conv_transpose(call: Call) -> Results:
         *(far - pads[at] for at, far in enumerate(reach)),
         *(far - pads[at + rank] + more[at] for at, far in enumerate(reach)),
     ]
-    if min(ends, default=0) < 0 or 0 in x.shape:
+    if min(ends, default=0) < 0 or 0 in (x.shape[0], *x.shape[2:]):
         raise NoRule
     make = Composed(call)
     turned = np.flip(w.known, axis=tuple(range(2, rank + 2)))
@@ -169,6 +169,21 @@ def attention(call: Call) -> Results:
     return [attend(make, q, k, v, call.get("scale", 0.0), mask)]
 
 
+def rotary_embedding(call: Call) -> Results:
+    """RotaryEmbedding of the standard: angles for each place, or by the numbers of places."""
+    make, x, angles = Composed(call), call.operand(0), [call.operand(at) for at in (1, 2)]
+    heads, turning = call.get("num_heads", 0), call.get("rotary_embedding_dim", 0)
+    if x.rank not in (3, 4) or (x.rank == 3 and not heads):
+        raise NoRule
+    if call.has(3):
+        angles = [make("Gather", each, call.operand(3), axis=0) for each in angles]
+    whole = split_heads(make, x, heads) if x.rank == 3 else x
+    if angles[0].rank != 3 or 2 * angles[0].shape[2] != (turning or whole.shape[3]):
+        raise NoRule
+    made = turned(make, whole, angles, is_interleaved=bool(call.get("interleaved", 0)))
+    return [made if x.rank == 4 else joined_heads(make, made)]
+
+
 DEFINITIONS: Final[dict[str, Rule]] = {
     "ConvTranspose": conv_transpose,
     "Attention": attention,
@@ -178,6 +193,7 @@ DEFINITIONS: Final[dict[str, Rule]] = {
     "InstanceNormalization": instance_normalization,
     "LogSoftmax": log_softmax,
     "Mish": mish,
+    "RotaryEmbedding": rotary_embedding,
     "Softmax": softmax,
     "Softsign": softsign,
 }

@@ -12,6 +12,15 @@ from typing import Final
 
 import numpy as np
 
+from tiered.certify.domains.elements import (
+    affine,
+    atoms_of,
+    is_number,
+    merged,
+    normal,
+    of_atoms,
+    without_zero,
+)
 from tiered.certify.domains.terms import (
     Array,
     Seed,
@@ -27,7 +36,6 @@ from tiered.certify.domains.terms import (
 from tiered.certify.evaluation.evaluate import free_terms
 from tiered.certify.evaluation.values import Tensor, Unproved
 
-AFFINE: Final = np.dtype([("a", "<u8"), ("b", "<u8"), ("s", "<f8"), ("o", "<f8")])
 NEAR: Final = 4.0
 """Numbers up to so many ulps apart count as one."""
 
@@ -120,24 +128,22 @@ class Affine:
 
     # --- arithmetic ----------------------------------------------------------------------------
 
-    def add(self, x: Array, y: Array) -> Array:
-        """Return sums: offsets are added; of two different atoms the ratio of scales is hashed."""
-        x, y = np.broadcast_arrays(x, y)
-        offset = x["o"] + y["o"]
-        alike = same_atoms(x, y) | is_number(x) | is_number(y)
-        atom = np.where(is_number(x), atoms_of(y), atoms_of(x))
-        simple = affine(atom["a"], atom["b"], x["s"] + y["s"], offset)
-        if alike.all():
-            return without_zero(simple)
-        first, second = ordered_by_atom(x, y)
-        with np.errstate(all="ignore"):
-            ratio = self.canonical(np.where(alike, 1.0, second["s"] / first["s"]))
-        term = mix(
-            seed_of("sum of two"), atoms_of(first), atoms_of(second),
-            joined(ratio.view(np.uint64), ratio.view(np.uint64)),
-        )  # fmt: skip
-        made = affine(term["a"], term["b"], first["s"], offset)
-        return without_zero(np.where(alike, simple, made))
+    def add(self, *parts: Array) -> Array:
+        """Return sums in any order: offsets are added; of different atoms ratios are hashed."""
+        whole = np.broadcast_arrays(*parts)
+        offset = sum((part["o"] for part in whole[1:]), whole[0]["o"])
+        lanes = merged([affine(part["a"], part["b"], part["s"], 0.0) for part in whole])
+        first = lanes[0]
+        term = atoms_of(first)
+        for lane in lanes[1:]:
+            is_there = ~is_number(lane)
+            if is_there.any():
+                with np.errstate(all="ignore"):
+                    ratio = np.where(is_there, lane["s"] / first["s"], 1.0)
+                ratio = self.canonical(ratio).view(np.uint64)
+                more = mix(seed_of("sum of two"), term, atoms_of(lane), joined(ratio, ratio))
+                term = np.where(is_there, more, term)
+        return without_zero(affine(term["a"], term["b"], first["s"], offset))
 
     def scaled(self, x: Array, factor: Array | float) -> Array:
         """Return elements times numbers."""
@@ -146,15 +152,18 @@ class Affine:
         return without_zero(affine(x["a"], x["b"], x["s"] * factor, x["o"] * factor))
 
     def mul(self, x: Array, y: Array) -> Array:
-        """Return products: numbers scale; of others scales are taken out."""
+        """Return products: numbers scale; of others scales are taken out, and offsets apart."""
         x, y = np.broadcast_arrays(x, y)
         by_number = np.where(is_number(x), self.scaled(y, x["o"]), self.scaled(x, y["o"]))
         simple = is_number(x) | is_number(y)
         if simple.all():
             return np.asarray(by_number)
-        terms = [self.plain(normal(each)) for each in (x, y)]
-        term = mix(seed_of("product"), *ordered(*terms))
+        term = mix(seed_of("product"), *ordered(atoms_of(x), atoms_of(y)))
         made = affine(term["a"], term["b"], x["s"] * y["s"], 0.0)
+        if (x["o"][~simple] != 0).any() or (y["o"][~simple] != 0).any():
+            # (a + m) * (b + n) is a * b + n * a + m * b + m * n.
+            bare = affine(y["a"], y["b"], y["s"], 0.0)
+            made = self.add(made, self.scaled(x, y["o"]), self.scaled(bare, x["o"]))
         return np.where(simple, by_number, made)
 
     def inverse(self, x: Array) -> Array:
@@ -195,8 +204,11 @@ class Affine:
         Args:
             rows: elements.
             columns: elements.
-            weights: the columns as numbers [k, n], if they are known.
+            weights: the columns as numbers, if they are known.
         """
+        if rows.shape[-1] == 0:
+            outer = np.broadcast_shapes(rows.shape[:-2], columns.shape[:-2])
+            return self.constant(np.zeros((*outer, rows.shape[-2], columns.shape[-1])))
         if weights is None:
             return self._bilinear(rows, columns)
         scale, offset = _common(rows)
@@ -204,7 +216,10 @@ class Affine:
             rows, scale = of_atoms(self.plain(rows)), np.ones(rows.shape[-1])
             offset = np.zeros(rows.shape[-1])
         left = listed(seed_of("row"), atoms_of(rows))[..., :, None]
-        return self.products(left, scale[:, None] * weights, offset @ weights.astype(np.float64))
+        wide = np.moveaxis(weights.astype(np.float64), -2, 0)[..., None, :]  # [k, ..., 1, n]
+        along = (-1, *[1] * (wide.ndim - 1))
+        offsets = np.asarray((offset.reshape(along) * wide).sum(0))
+        return self.products(left, scale.reshape(along) * wide, offsets)
 
     def products(self, rows: Array, weights: Array, offsets: Array) -> Array:
         """Return the products of rows and columns of numbers.
@@ -300,51 +315,3 @@ def _common(rows: Array) -> tuple[Array | None, Array | None]:
     if not fits.all() or (zeros.any() and (offset != 0).any()):
         return None, None
     return scale, offset
-
-
-def affine(a: Array, b: Array, scale: Array | float, offset: Array | float) -> Array:
-    """Return elements of their parts."""
-    made = np.empty(np.broadcast_shapes(*map(np.shape, (a, b, scale, offset))), AFFINE)
-    made["a"], made["b"], made["s"], made["o"] = a, b, scale, offset
-    return made
-
-
-def of_atoms(terms: Array) -> Array:
-    """Return terms as elements."""
-    return affine(terms["a"], terms["b"], 1.0, 0.0)
-
-
-def atoms_of(elements: Array) -> Array:
-    return joined(elements["a"], elements["b"])
-
-
-def is_number(elements: Array) -> Array:
-    """Return where elements are numbers."""
-    return np.asarray(elements["s"] == 0)
-
-
-def same_atoms(x: Array, y: Array) -> Array:
-    return np.asarray((x["a"] == y["a"]) & (x["b"] == y["b"]))
-
-
-def without_zero(elements: Array) -> Array:
-    """Return elements; where the scale is zero, there is no atom."""
-    gone = is_number(elements)
-    if gone.any():
-        elements = affine(
-            np.where(gone, 0, elements["a"]), np.where(gone, 0, elements["b"]),
-            elements["s"], elements["o"],
-        )  # fmt: skip
-    return elements
-
-
-def normal(x: Array) -> Array:
-    """Return elements divided by their scales."""
-    with np.errstate(all="ignore"):
-        offset = np.where(is_number(x), x["o"], x["o"] / np.where(x["s"] == 0, 1, x["s"]))
-    return affine(x["a"], x["b"], np.where(is_number(x), 0.0, 1.0), offset)
-
-
-def ordered_by_atom(x: Array, y: Array) -> tuple[Array, Array]:
-    first = (x["a"] < y["a"]) | ((x["a"] == y["a"]) & (x["b"] <= y["b"]))
-    return np.where(first, x, y), np.where(first, y, x)

@@ -20,12 +20,13 @@ from tiered.certify.rules.logic import LOGIC
 from tiered.certify.rules.moves import MOVES
 from tiered.certify.rules.products import PRODUCTS
 from tiered.certify.rules.quantized import QUANTIZED
+from tiered.certify.rules.resizing import RESIZING
 from tiered.certify.rules.sequences import SEQUENCES
 
 Rule = Callable[[Call], Results]
 RULES: Final[dict[str, Rule]] = {
     **MOVES, **CONSTANTS, **PLAIN, **ARITHMETIC, **EXTREMA, **LOGIC, **CASTS, **LISTS, **PRODUCTS,
-    **QUANTIZED, **SEQUENCES, **FLOW,
+    **RESIZING, **QUANTIZED, **SEQUENCES, **FLOW,
     **CONTRIB_ON_BITS,
 }  # fmt: skip
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -10,9 +12,12 @@ from tiered.certify.domains.affine import Affine
 from tiered.certify.domains.bits import RULES as ON_BITS
 from tiered.certify.domains.terms import Array
 from tiered.certify.evaluation.call import Call, Results
-from tiered.certify.evaluation.values import Unproved, class_of, holds
+from tiered.certify.evaluation.values import Tensor, Unproved, class_of, holds
 from tiered.certify.reals.lifting import domain_of, function, lifted
 from tiered.certify.rules.elementwise import broadcast, known
+
+MOST_SUMMANDS: Final = 8
+"""Sums of more are sums of sums: their order counts."""
 
 
 def _arithmetic(call: Call, make: Callable[..., Array]) -> Results:
@@ -30,17 +35,67 @@ def _arithmetic(call: Call, make: Callable[..., Array]) -> Results:
     return [call.made(tensors[0].dtype, shape, all_elements)]
 
 
+@dataclass(frozen=True)
+class Summands:
+    """A sum of tensors, none of which is a sum: it is one in any order."""
+
+    parts: tuple[Tensor, ...]
+
+
+def _parts_of(x: Tensor) -> tuple[Tensor, ...]:
+    return x.form.parts if isinstance(x.form, Summands) else (x,)
+
+
+def _scaled(call: Call, x: Tensor, factor: Array | float) -> Tensor:
+    """Return a tensor times numbers; of a sum each summand."""
+    domain, shape = domain_of(call), np.broadcast_shapes(x.shape, np.shape(factor))
+    made = call.made(x.dtype, shape, lambda: np.broadcast_to(domain.scaled(x.terms, factor), shape))
+    if isinstance(x.form, Summands):
+        made.form = Summands(tuple(_scaled(call, part, factor) for part in x.form.parts))
+    return made
+
+
+def _sum(call: Call, tensors: Sequence[Tensor]) -> Results:
+    """Return a sum, and of which summands."""
+    parts = [part for x in tensors for part in _parts_of(x)]
+    parts = parts if len(parts) <= MOST_SUMMANDS else [*tensors]
+    domain, shape = domain_of(call), broadcast(tensors)
+
+    def make() -> Array:
+        return np.broadcast_to(domain.add(*(x.terms for x in parts)), shape)
+
+    made = call.made(tensors[0].dtype, shape, make)
+    made.form = Summands(tuple(parts))
+    return [made]
+
+
 def add(call: Call) -> Results:
-    return _arithmetic(call, domain_of(call).add)
+    """Add and Sum."""
+    tensors = [x for x in call.inputs if x is not None]
+    if not _is_open(tensors):
+        return _arithmetic(call, domain_of(call).add)
+    return _sum(call, tensors)
 
 
 def sub(call: Call) -> Results:
-    domain = domain_of(call)
-    return _arithmetic(call, lambda x, y: domain.add(x, domain.scaled(y, -1.0)))
+    x, y = call.operand(0), call.operand(1)
+    if not _is_open([x, y]):
+        return _arithmetic(call, domain_of(call).add)
+    return _sum(call, [x, _scaled(call, y, -1.0)])
 
 
 def mul(call: Call) -> Results:
+    x, y = call.operand(0), call.operand(1)
+    for one, factor in ((x, y), (y, x)):
+        if _is_open([x, y]) and factor.known is not None and isinstance(one.form, Summands):
+            return [_scaled(call, one, factor.known.astype(np.float64))]
     return _arithmetic(call, domain_of(call).mul)
+
+
+def _is_open(tensors: Sequence[Tensor]) -> bool:
+    """Return whether tensors are floats, and not all numbers."""
+    is_float = class_of(tensors[0].dtype) == "float"
+    return is_float and any(x.known is None for x in tensors)
 
 
 def div(call: Call) -> Results:
@@ -49,24 +104,14 @@ def div(call: Call) -> Results:
 
 
 def neg(call: Call) -> Results:
-    domain = domain_of(call)
-    return _arithmetic(call, lambda x: domain.scaled(x, -1.0))
+    x = call.operand(0)
+    if not _is_open([x]):
+        return _arithmetic(call, domain_of(call).add)
+    return [_scaled(call, x, -1.0)]
 
 
 def reciprocal(call: Call) -> Results:
     return _arithmetic(call, domain_of(call).inverse)
-
-
-def sum_(call: Call) -> Results:
-    domain = domain_of(call)
-
-    def make(*elements: Array) -> Array:
-        made = elements[0]
-        for each in elements[1:]:
-            made = domain.add(made, each)
-        return made
-
-    return _arithmetic(call, make)
 
 
 def power(call: Call) -> Results:

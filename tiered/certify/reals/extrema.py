@@ -8,7 +8,8 @@ from typing import Final
 
 import numpy as np
 
-from tiered.certify.domains.affine import AFFINE, Affine, affine, is_number
+from tiered.certify.domains.affine import Affine
+from tiered.certify.domains.elements import AFFINE, affine, is_number
 from tiered.certify.domains.terms import Array, joined, mix, seed_of
 from tiered.certify.evaluation.call import Call, NoRule, Results
 from tiered.certify.evaluation.values import Tensor, class_of

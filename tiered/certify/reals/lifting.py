@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tiered.certify.domains.affine import AFFINE, Affine, of_atoms
+from tiered.certify.domains.affine import Affine
 from tiered.certify.domains.bits import Bits
-from tiered.certify.domains.terms import Array
+from tiered.certify.domains.elements import AFFINE, of_atoms
+from tiered.certify.domains.terms import Array, kind_of
 from tiered.certify.evaluation.call import Call, NoRule, Results
 from tiered.certify.evaluation.values import Tensor
 from tiered.certify.rules.elementwise import broadcast, dtype_of_result, known, seed_for
@@ -21,13 +22,25 @@ def domain_of(call: Call) -> Affine:
     return call.domain
 
 
+class _Terms(Bits):
+    """Terms of elements over the reals, also those of the numbers that a rule makes."""
+
+    def __init__(self, domain: Affine) -> None:
+        self._domain = domain
+
+    def constant(self, numbers: Array) -> Array:
+        if kind_of(numbers.dtype) in ("string", "complex"):
+            return super().constant(numbers)
+        return self._domain.plain(self._domain.constant(numbers))
+
+
 def lifted(rule: Rule) -> Rule:
     """Return a rule on bits as one on reals: it sees the terms of the operands."""
 
     def on_terms(call: Call) -> Results:
         domain = domain_of(call)
         inputs = [None if x is None else _as_terms(domain, x) for x in call.inputs]
-        inner = Call(call.node, inputs, call.opset, Bits(), call.scope)
+        inner = Call(call.node, inputs, call.opset, _Terms(domain), call.scope)
         inner.axioms = call.axioms
         inner.signed_zeros = False
         return [None if y is None else _as_elements(call, y) for y in rule(inner)]

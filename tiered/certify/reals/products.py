@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from tiered.certify.domains.affine import Affine, atoms_of, by_channel, of_atoms
+from tiered.certify.domains.affine import Affine, by_channel
 from tiered.certify.domains.bits import RULES as ON_BITS
+from tiered.certify.domains.elements import atoms_of, of_atoms
 from tiered.certify.domains.terms import Array, seed_of
 from tiered.certify.evaluation.call import Call, NoRule, Results
-from tiered.certify.evaluation.values import Tensor, Unproved, class_of
+from tiered.certify.evaluation.values import Tensor, Unproved, class_of, numpy_dtype
 from tiered.certify.reals.lifting import Rule, domain_of, lifted
 from tiered.certify.rules.windows import Windows, window_of
 
@@ -16,12 +17,12 @@ from tiered.certify.rules.windows import Windows, window_of
 def _products(call: Call, x: Tensor, y: Tensor, a: tuple[int, ...], b: tuple[int, ...]) -> Array:
     """Return the elements of a product of stacks of matrices."""
     domain = domain_of(call)
-    if y.known is not None and len([size for size in b[:-2] if size != 1]) == 0:
-        return domain.dots(x.terms.reshape(a), y.terms, y.known.reshape(b[-2:]))
-    if x.known is not None and len([size for size in a[:-2] if size != 1]) == 0:
-        turned = np.swapaxes(y.terms.reshape(b), -1, -2)
-        made = domain.dots(turned, x.terms, x.known.reshape(a[-2:]).T)
-        return np.swapaxes(made, -1, -2)
+    if y.known is not None:
+        return domain.dots(x.terms.reshape(a), y.terms.reshape(b), y.known.reshape(b))
+    if x.known is not None:
+        sides = (y.terms.reshape(b), x.terms.reshape(a), x.known.reshape(a))
+        left, right, numbers = (np.swapaxes(side, -1, -2) for side in sides)
+        return np.swapaxes(domain.dots(left, right, numbers), -1, -2)
     return domain.dots(x.terms.reshape(a), y.terms.reshape(b), None)
 
 
@@ -62,6 +63,8 @@ def gemm(call: Call) -> Results:
 
 def conv(call: Call) -> Results:
     x, w, domain = call.operand(0), call.operand(1), domain_of(call)
+    if x.rank > 2 and x.shape[1] == 0:
+        return _with_bias(call, _of_no_channels)
     if class_of(x.dtype) != "float" or w.known is None:
         return _with_bias(call, lifted(ON_BITS["Conv"]))
     group, n, m = call.get("group", 1), x.shape[0], w.shape[0]
@@ -77,6 +80,13 @@ def conv(call: Call) -> Results:
         return made.reshape(shape)
 
     return [call.made(x.dtype, shape, make)]
+
+
+def _of_no_channels(call: Call) -> Results:
+    x, w = call.operand(0), call.operand(1)
+    windows = window_of(call, (x.shape[0], 1, *x.shape[2:]), w.shape[2:])
+    shape = (x.shape[0], w.shape[0], *windows.counts)
+    return [call.constant(np.zeros(shape, numpy_dtype(x.dtype)), x.dtype)]
 
 
 def _with_bias(call: Call, rule: Rule) -> Results:
@@ -109,11 +119,11 @@ def _windows_of(domain: Affine, windows: Windows, x: Array, weights: Array) -> A
     """
     group, kernel = len(weights), windows.places.shape[1]
     scale, offset = by_channel(x, has_pads=bool((windows.places < 0).any()))
+    zero = domain.constant(np.zeros(()))
     if scale is None or offset is None:
-        x, scale = of_atoms(domain.plain(x)), np.ones(x.shape[1])
+        x, zero, scale = of_atoms(domain.plain(x)), domain.plain(zero), np.ones(x.shape[1])
         offset = np.zeros(x.shape[1])
-    zero = atoms_of(domain.constant(np.zeros(())))
-    rows = windows.rows(seed_of("row"), atoms_of(x), zero, group)
+    rows = windows.rows(seed_of("row"), atoms_of(x), atoms_of(zero), group)
     scales, offsets = (np.repeat(each, kernel).reshape(group, 1, -1) for each in (scale, offset))
     columns = np.moveaxis(scales * weights, -1, 0)[..., None]
     return domain.products(rows[:, :, None], columns, (offsets * weights).sum(-1)[..., None])

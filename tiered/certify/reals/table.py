@@ -21,15 +21,16 @@ from tiered.certify.reals.arithmetic import (
     power,
     reciprocal,
     sub,
-    sum_,
 )
 from tiered.certify.reals.extrema import BETWEEN
 from tiered.certify.reals.lifting import Rule, function, lifted, or_else
 from tiered.certify.reals.means import gelu, global_average, layer_normalization, reduce
+from tiered.certify.reals.pools import POOLS
 from tiered.certify.reals.products import conv, gemm, matmul
 from tiered.certify.rules.elementwise import PLAIN
 from tiered.certify.rules.flow import FLOW
 from tiered.certify.rules.moves import MOVES
+from tiered.certify.rules.resizing import resize
 
 REALS: Final[dict[str, Rule]] = {
     **{name: lifted(rule) for name, rule in ON_BITS.items()},
@@ -47,7 +48,7 @@ REALS: Final[dict[str, Rule]] = {
     "Gemm": gemm,
     "GlobalAveragePool": global_average,
     "LayerNormalization": layer_normalization,
-    "MatMul": matmul,
+    "MatMul": or_else(matmul, lifted(ON_BITS["MatMul"])),
     "Mul": mul,
     "Neg": neg,
     "Pow": power,
@@ -55,8 +56,10 @@ REALS: Final[dict[str, Rule]] = {
     "ReduceMean": reduce,
     "ReduceSum": reduce,
     "Reciprocal": reciprocal,
+    "Resize": lifted(resize),
     "Sub": sub,
-    "Sum": sum_,
+    "Sum": add,
+    "Upsample": lifted(resize),
 }
 
 
@@ -72,4 +75,4 @@ def _if(call: Call) -> Results:
 
 
 REALS.update({"Gather": _gather, "If": _if})
-REALS.update({name: or_else(rule, REALS[name]) for name, rule in BETWEEN.items()})
+REALS.update({name: or_else(rule, REALS[name]) for name, rule in {**BETWEEN, **POOLS}.items()})

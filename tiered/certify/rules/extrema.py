@@ -123,6 +123,7 @@ def _folded(op: str, numbers: Sequence[Array]) -> Array | None:
 
 def _in_order(call: Call, tensors: Sequence[Tensor]) -> Results:
     """Fold the operands from the left; the same one twice is itself."""
+    call.inputs = tensors = _chosen(call.op, tensors)
     seed = seed_of(call.op, class_of(tensors[0].dtype))
 
     def make(*terms: Array) -> Array:
@@ -133,6 +134,18 @@ def _in_order(call: Call, tensors: Sequence[Tensor]) -> Results:
         return made
 
     return elementwise(call, make)
+
+
+def _chosen(op: str, tensors: Sequence[Tensor]) -> Sequence[Tensor]:
+    """Return the operands without numbers that are never chosen, as another one is beyond them."""
+    shape = np.broadcast_shapes(*(x.shape for x in tensors))
+    beyond = np.greater if op == "Max" else np.less
+    kept = [
+        x for x in tensors
+        if x.known is None
+        or not any(y.known is not None and beyond(y.known, x.known).all() for y in tensors)
+    ]  # fmt: skip
+    return kept if np.broadcast_shapes(*(x.shape for x in kept)) == shape else tensors
 
 
 def _unordered(call: Call, op: str, parts: Sequence[Tensor], bound: Array | None) -> Tensor:

@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
 import onnx
 
-from tiered.certify.domains.terms import Array, Seed, leaf, listed, mix, seed_of
+from tiered.certify.domains.terms import Array, Seed, flipped, leaf, listed, mix, seed_of
 from tiered.certify.evaluation.call import Call, NoRule, Results, axis_of
+from tiered.certify.evaluation.forms import Dequantized
 from tiered.certify.evaluation.values import Tensor, Unproved, class_of, numpy_dtype
 from tiered.certify.rules.elementwise import broadcast, known
 from tiered.certify.rules.numbers import REDUCED
 from tiered.certify.rules.products import needs_runtime
-from tiered.certify.rules.windows import window_of
+from tiered.certify.rules.quantized import INT8, unsigned
+from tiered.certify.rules.windows import Windows, window_of
 from tiered.graph.core.types import tensor_type
 
 Rule = Callable[[Call], Results]
@@ -34,6 +37,14 @@ def pool(call: Call) -> Results:
     needs_runtime(call, "one-list-for-each-element")
     windows = window_of(call, x.shape, call.attributes["kernel_shape"])
     shape = (*x.shape[:2], *windows.counts)
+    if call.op == "MaxPool" and x.dtype == INT8:
+        # Integers plus 128 are in the same order.
+        made = _pooled(call, unsigned(call, x), windows, shape)
+        return [call.made(INT8, shape, lambda: flipped(made.terms))]
+    return [_pooled(call, x, windows, shape)]
+
+
+def _pooled(call: Call, x: Tensor, windows: Windows, shape: Sequence[int]) -> Tensor:
     how = call.get("count_include_pad", 0), call.get("ceil_mode", 0), call.get("p", 2)
     seed = seed_of(call.op, x.dtype, *how)
 
@@ -41,7 +52,20 @@ def pool(call: Call) -> Results:
         pad = mix(seed_of("pad"), np.zeros((), x.terms.dtype))
         return listed(seed, windows.lists(x.terms, pad)).reshape(shape)
 
-    return [call.made(x.dtype, shape, make)]
+    made = call.made(x.dtype, shape, make)
+    held = x.form
+    if call.op == "MaxPool" and isinstance(held, Dequantized) and _is_monotone(held, windows):
+        call.axioms.add("quantized-again")
+        inner = Call(call.node, [held.integers], call.opset, call.domain, call.scope)
+        (integers,) = pool(inner)
+        made.form = None if integers is None else replace(held, integers=integers)
+    return made
+
+
+def _is_monotone(held: Dequantized, windows: Windows) -> bool:
+    """Return whether the largest number is that of the largest integer, in each window."""
+    is_one = held.scale.size == 1 and bool(np.isfinite(held.scale).all() and (held.scale > 0).all())
+    return is_one and bool((windows.places >= 0).any(axis=1).all())
 
 
 def _whole(call: Call, shape: Sequence[int], dtype: int, *how: object) -> Results:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import onnx
 
 from tiered.certify.domains.terms import Array, listed, mix, seed_of
 from tiered.certify.evaluation.call import Call, NoRule, Results, axis_of
+from tiered.certify.evaluation.forms import Dequantized
 from tiered.certify.evaluation.values import Tensor, Unproved
 
 INT64 = onnx.TensorProto.INT64
@@ -90,14 +92,26 @@ def concat(call: Call) -> Results:
         numbers = np.concatenate([part for part in held if part is not None], axis)
         return [call.constant(numbers, parts[0].dtype)]
     exact = {part.exact for part in parts}
-    return [
-        call.made(
-            parts[0].dtype,
-            shape,
-            lambda: np.concatenate([part.terms for part in parts], axis),
-            exact=exact.pop() if len(exact) == 1 else None,
-        )
-    ]
+    made = call.made(
+        parts[0].dtype,
+        shape,
+        lambda: np.concatenate([part.terms for part in parts], axis),
+        exact=exact.pop() if len(exact) == 1 else None,
+    )
+    made.form = _joined_integers(call, parts)
+    return [made]
+
+
+def _joined_integers(call: Call, parts: Sequence[Tensor]) -> Dequantized | None:
+    """Return of which integers a Concat is, if all parts have one scale and one zero point."""
+    forms = [part.form for part in parts if isinstance(part.form, Dequantized)]
+    if len(forms) < len(parts) or any(not forms[0].is_scaled_as(form) for form in forms):
+        return None
+    whole = Call(
+        call.node, [form.integers for form in forms], call.opset, call.domain, call.scope
+    )
+    (integers,) = concat(whole)
+    return None if integers is None else replace(forms[0], integers=integers)
 
 
 def split(call: Call) -> Results:
@@ -241,17 +255,9 @@ def tile(call: Call) -> Results:
 
 def pad(call: Call) -> Results:
     x, mode = call.operand(0), call.get("mode", "constant")
-    pads = call.integers("pads", 1)
-    assert pads is not None
-    if not any(pads):
+    widths = widths_of(call, x)
+    if not any(map(any, widths)):
         return [x]
-    axes = call.integers("axes", 3) if call.has(3) else None
-    places = range(x.rank) if axes is None else [axis_of(axis, x.rank) for axis in axes]
-    widths = [(0, 0)] * x.rank
-    for at, axis in enumerate(places):
-        widths[axis] = (pads[at], pads[at + len(pads) // 2])
-    if min(min(pair) for pair in widths or [(0, 0)]) < 0:
-        raise Unproved("Pad with negative pads")
     shape = [size + sum(pair) for size, pair in zip(x.shape, widths, strict=True)]
     if mode == "constant":
         return [_padded(call, x, widths, shape)]
@@ -261,6 +267,24 @@ def pad(call: Call) -> Results:
         raise Unproved(f"Pad of mode {mode} of an empty tensor")
     places_ = np.pad(np.arange(x.size).reshape(x.shape), widths, mode=mode)
     return [call.moved(x, lambda a: a.reshape(-1)[places_], shape)]
+
+
+def widths_of(call: Call, x: Tensor) -> list[tuple[int, int]]:
+    """Return how much a Pad adds before and after along each axis.
+
+    Raises:
+        Unproved: it takes away.
+    """
+    pads = call.integers("pads", 1)
+    assert pads is not None
+    axes = call.integers("axes", 3) if call.has(3) else None
+    places = range(x.rank) if axes is None else [axis_of(axis, x.rank) for axis in axes]
+    widths = [(0, 0)] * x.rank
+    for at, axis in enumerate(places):
+        widths[axis] = (pads[at], pads[at + len(pads) // 2])
+    if min(min(pair) for pair in widths or [(0, 0)]) < 0:
+        raise Unproved("Pad with negative pads")
+    return widths
 
 
 def _padded(
