@@ -148,8 +148,9 @@ def test_behind_a_squeeze_channels_are_on_another_axis(
     )
 
 
-def test_a_squeezed_channel_has_one_number() -> None:
-    head = "(float[N,2,3,3] x) => (float[N,3,3] y) <float[1,2,1,1] w = {1,2}, int64[1] a = {1}"
+@pytest.mark.parametrize("axes", ["int64[1] a = {1}", "int64[2] a = {1,-3}"])
+def test_a_squeezed_channel_has_one_number(axes: str) -> None:
+    head = f"(float[N,2,3,3] x) => (float[N,3,3] y) <float[1,2,1,1] w = {{1,2}}, {axes}"
     assert_rewrites(
         PASS,
         f"{head}, float b = {{3}}> {{ t = Conv(x, w)  s = Squeeze(t, a)  y = Add(s, b) }}",

@@ -111,3 +111,12 @@ def test_dims_that_neither_has_alone_stay() -> None:
         " { h = Unsqueeze(x, a)  y = Squeeze(h, b) }",
         because="the axes may differ",
     )
+
+
+def test_an_axis_that_a_squeeze_names_twice_counts_once() -> None:
+    assert_rewrites(
+        PASS,
+        "(float[N,3] x) => (float[N,3,1] y) <int64[2] a = {0,-1}, int64[2] b = {0,0}>"
+        " { h = Unsqueeze(x, a)  i = Squeeze(h, b)  y = Relu(i) }",
+        "(float[N,3] x) => (float[N,3,1] y) <int64[1] c = {2}> { h = Unsqueeze(x, c)  y = Relu(h) }",
+    )

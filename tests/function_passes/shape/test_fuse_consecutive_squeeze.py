@@ -79,3 +79,12 @@ def test_a_middle_that_is_an_output_stays() -> None:
         " { h = Squeeze(x, a)  y = Squeeze(h, a) }",
         because="an inner value is a graph output",
     )
+
+
+def test_an_axis_that_is_named_twice_counts_once() -> None:
+    assert_rewrites(
+        PASS,
+        "(float[1,1,2,1] x) => (float[1,2] y) <int64[2] a = {0,0}, int64[1] b = {-1}>"
+        " { h = Squeeze(x, a)  y = Squeeze(h, b) }",
+        "(float[1,1,2,1] x) => (float[1,2] y) <int64[2] c = {0,3}> { y = Squeeze(x, c) }",
+    )

@@ -73,8 +73,8 @@ def _unsqueezed(
     """Return the offset as it broadcasts onto the tensor before a Squeeze; None if it does not."""
     if axes is None or axes.const is None:
         return offset
-    gone = non_negative_axes(axes.const.ravel(), rank)
-    missing = rank - axes.const.size - offset.ndim
+    gone = tuple({*(non_negative_axes(axes.const.ravel(), rank) or ())})
+    missing = rank - len(gone) - offset.ndim
     if not gone or missing < 0:
         return None
     return np.expand_dims(offset.reshape((1,) * missing + offset.shape), gone)

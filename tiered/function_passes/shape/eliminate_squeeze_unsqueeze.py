@@ -40,6 +40,7 @@ def eliminate_squeeze_unsqueeze(
 
 
 def _without(axes: Sequence[int], dropped: Sequence[int]) -> np.ndarray:
-    """Return the other axes as they count without the dropped dims."""
-    kept = (axis for axis in sorted(axes) if axis not in dropped)
-    return np.array([axis - sum(each < axis for each in dropped) for axis in kept], np.int64)
+    """Return the other axes as they count without the dropped dims; a Squeeze may repeat one."""
+    gone = set(dropped)
+    kept = sorted(set(axes) - gone)
+    return np.array([axis - sum(each < axis for each in gone) for axis in kept], np.int64)

@@ -23,10 +23,11 @@ def fuse_consecutive_squeeze(
         return Skip("axes is not a constant")
     if not first.const.size or not second.const.size:
         return Skip("empty axes mean none or all")
-    gone = non_negative_axes(first.const, x.rank)
-    places = non_negative_axes(second.const, None if x.rank is None else x.rank - first.const.size)
-    if gone is None or places is None:
+    named = non_negative_axes(first.const, x.rank)
+    gone = set(named or ())  # a Squeeze may repeat an axis
+    places = non_negative_axes(second.const, None if x.rank is None else x.rank - len(gone))
+    if named is None or places is None:
         return Skip("an axis counts from the end of an unknown rank")
     left = list(islice((axis for axis in count() if axis not in gone), max(places) + 1))
-    axes = sorted((*gone, *(left[place] for place in places)))
+    axes = sorted(gone.union(left[place] for place in places))
     return graph.op.Squeeze(x, np.array(axes, np.int64))
