@@ -101,3 +101,22 @@ def test_quantized_again() -> None:
         head = f"(float[N] x) => (uint8[N] y) <float s = {{{scale!s}}}, uint8 z = {{{zero}}}>"
         found = ran(f"{head} {{ y = QuantizeLinear(x, s, z) }}", x)
         assert (found == rounded(x, np.asarray(scale), np.asarray(zero))).all()
+
+
+@pytest.mark.parametrize("hidden", [-np.inf, np.finfo(np.float32).min, -1e9, np.inf])
+@pytest.mark.parametrize("length", [3, 40])
+def test_multi_head_attention_adds_masks_as_the_chain_does(hidden: float, length: int) -> None:
+    """A row that is hidden as a whole is no exception, so masks need no condition."""
+    source = np.random.default_rng(1)
+    head = "(float[2,S,8] x, float[2,1,S,S] z) => (float[2,S,8] y)"
+    chain = f"""{head} <int64[4] h = {{0,0,2,4}}, int64[3] w = {{0,0,8}}, float c = {{0.5}}> {{
+        a = Reshape(x, h)  q = Transpose<perm=[0,2,1,3]>(a)  k = Transpose<perm=[0,2,3,1]>(a)
+        s = MatMul(q, k)  t = Mul(s, c)  m = Add(t, z)  p = Softmax(m)  o = MatMul(p, q)
+        b = Transpose<perm=[0,2,1,3]>(o)  y = Reshape(b, w) }}"""
+    call = "com.microsoft.MultiHeadAttention<num_heads=2, scale=0.5>(x, x, x, , , z)"
+    x = source.standard_normal((2, length, 8)).astype(np.float32)
+    mask = np.zeros((2, 1, length, length), np.float32)
+    mask[0, 0, 1] = hidden
+    mask[1, 0, 2, :2] = hidden
+    one, other = (ran(text, x, mask) for text in (chain, f"{head} {{ y = {call} }}"))
+    np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)

@@ -83,6 +83,14 @@ EQUAL = {
     ),
 }
 SAME_BITS = {
+    "an element at a place that is fed": (
+        "(float[3] x, int64 i) => (float y) { g = Gather(x, i)  y = Identity(g) }",
+        "(float[3] x, int64 i) => (float y) { y = Gather(x, i) }",
+    ),
+    "a negative factor of integers": (
+        "(int32[2] x) => (int32[2] y) <int32[2] c = {3,-2147483648}> { n = Neg(x)  y = Mul(n, c) }",
+        "(int32[2] x) => (int32[2] y) <int32[2] c = {-3,-2147483648}> { y = Mul(x, c) }",
+    ),
     "quantised parts that are joined": (
         f"{PARTS} {{ d = DequantizeLinear(a, s, z)  e = DequantizeLinear(b, s, z)"
         "  c = Concat<axis=0>(d, e)"
@@ -167,6 +175,11 @@ DIFFERENT = {
         f"{BYTES} {{ d = DequantizeLinear(x, s, z)  m = MaxPool<kernel_shape=[2,2]>(d)"
         f"  y = QuantizeLinear(m, t, z) }}",
         f"{BYTES} {{ y = MaxPool<kernel_shape=[2,2]>(x) }}",
+    ),
+    "a negative before a wider Cast": (
+        "(int32[2] x) => (int64[2] y) <int32 c = {1}> { n = Neg(x)  m = Mul(n, c)"
+        "  y = Cast<to=7>(m) }",
+        "(int32[2] x) => (int64[2] y) { m = Cast<to=7>(x)  y = Neg(m) }",
     ),
     "a bound that is reached": (
         "(float[3] x) => (float[3] y) <float b = {0}, float c = {-2}> { y = Min(x, b, c) }",

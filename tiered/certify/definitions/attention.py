@@ -12,8 +12,6 @@ from tiered.certify.definitions.composed import Composed, Rule, optional
 from tiered.certify.evaluation.call import Call, NoRule, Results
 from tiered.certify.evaluation.values import Tensor
 
-HIDING: Final = 1e4
-"""Masks hide keys by numbers of this size and larger ones."""
 INT64: Final = int(onnx.TensorProto.INT64)
 
 
@@ -42,25 +40,12 @@ def joined_heads(make: Composed, x: Tensor) -> Tensor:
 def attend(
     make: Composed, q: Tensor, k: Tensor, v: Tensor, scale: float, bias: Tensor | None
 ) -> Tensor:
-    """Return softmax(q @ k' * scale + bias) @ v, of [batch, heads, sequence, size].
-
-    Raises:
-        NoRule: the bias may hide all keys of a query. Kernels differ from the definition there.
-    """
-    if bias is not None and not _leaves_each_query_something(bias):
-        raise NoRule
+    """Return softmax(q @ k' * scale + bias) @ v, of [batch, heads, sequence, size]."""
     scale = scale or float(1 / np.sqrt(q.shape[3] or 1))
     product = make("MatMul", q, make("Transpose", k, perm=[0, 1, 3, 2]))
     scores = make("Mul", product, make.scalar(scale, product))
     scores = scores if bias is None else make("Add", scores, bias)
     return make("MatMul", make("Softmax", scores, axis=-1), v)
-
-
-def _leaves_each_query_something(bias: Tensor) -> bool:
-    """Return whether each row of a mask is known to have a number of usual size."""
-    if bias.known is None or not bias.size or not bias.rank:
-        return False
-    return bool((np.abs(bias.known.astype(np.float64)) < HIDING).any(axis=-1).all())
 
 
 def multi_head_attention(call: Call) -> Results:

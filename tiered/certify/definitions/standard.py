@@ -12,6 +12,8 @@ from tiered.certify.definitions.composed import Composed, Rule
 from tiered.certify.evaluation.call import Call, NoRule, Results
 from tiered.certify.evaluation.values import Tensor, class_of
 
+HIDING: Final = 1e4
+"""Masks hide keys by numbers of this size and larger ones."""
 INT64: Final = int(onnx.TensorProto.INT64)
 
 
@@ -166,7 +168,17 @@ def attention(call: Call) -> Results:
         raise NoRule
     if mask is not None and class_of(mask.dtype) != "float":
         raise NoRule
+    if mask is not None and not _leaves_each_query_something(mask):
+        # onnxruntime returns zeros for a row that is hidden, where Softmax returns NaN or a mean.
+        raise NoRule
     return [attend(make, q, k, v, call.get("scale", 0.0), mask)]
+
+
+def _leaves_each_query_something(bias: Tensor) -> bool:
+    """Return whether each row of a mask is known to have a number of usual size."""
+    if bias.known is None or not bias.size or not bias.rank:
+        return False
+    return bool((np.abs(bias.known.astype(np.float64)) < HIDING).any(axis=-1).all())
 
 
 def rotary_embedding(call: Call) -> Results:

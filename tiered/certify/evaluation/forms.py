@@ -53,6 +53,13 @@ class Fixed:
 
 
 @dataclass(frozen=True)
+class Negative:
+    """The negative of integers of fewer than 64 bits: of the least one it is that one again."""
+
+    base: Tensor
+
+
+@dataclass(frozen=True)
 class WithoutSign:
     """A tensor plus zero: `base`, but for the signs of its zeros."""
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from tiered.certify.domains.terms import Array, magnitudes, mix, negated, ordered, seed_of
 from tiered.certify.evaluation.call import Call, Results
-from tiered.certify.evaluation.forms import WithoutSign
+from tiered.certify.evaluation.forms import Negative, WithoutSign
 from tiered.certify.evaluation.values import Tensor, class_of, numpy_dtype
 from tiered.certify.rules.elementwise import broadcast, elementwise, seed_for
 from tiered.graph.core.dtypes import DataType
@@ -89,6 +89,13 @@ def _sum(call: Call, x: Tensor, y: Tensor, *, is_negated: bool) -> Results:
 
 def mul(call: Call) -> Results:
     x, y = call.operand(0), call.operand(1)
+    for one, other in ((x, y), (y, x)):
+        if isinstance(one.form, Negative) and other.known is not None:
+            call.axioms.add("sign-of-product")
+            with np.errstate(over="ignore"):
+                x, y = one.form.base, call.constant(np.negative(other.known), other.dtype)
+            call.inputs = [x, y]
+            break
     return elementwise(call, lambda first, second: product(call, x, y, first, second))
 
 
@@ -144,8 +151,12 @@ def _inverse(numbers: Array) -> tuple[Array, Any]:
 
 
 def neg(call: Call) -> Results:
-    if call.operand(0).dtype not in _SIGNED:
-        return elementwise(call)
+    x = call.operand(0)
+    if x.dtype not in _SIGNED:
+        (made,) = elementwise(call)
+        if made is not None and x.known is None and numpy_dtype(x.dtype).kind == "i":
+            made.form = Negative(x)
+        return [made]
     call.axioms.add("neg-neg")
     return elementwise(call, negated)
 

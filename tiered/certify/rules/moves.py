@@ -173,8 +173,8 @@ def gather(call: Call) -> Results:
 
     def make() -> Array:
         lanes = listed(seed_of("lane"), np.moveaxis(x.terms, axis, -1))
-        lanes = lanes.reshape(*x.shape[:axis], *[1] * indices.rank, *x.shape[axis + 1 :])
-        chosen = indices.terms.reshape(*indices.shape, *[1] * (x.rank - axis - 1))
+        lanes = lanes.reshape((*x.shape[:axis], *[1] * indices.rank, *x.shape[axis + 1 :]))
+        chosen = indices.terms.reshape((*indices.shape, *[1] * (x.rank - axis - 1)))
         return np.broadcast_to(mix(seed_of("chosen"), lanes, chosen), shape)
 
     return [call.made(x.dtype, shape, make, exact=x.exact)]
