@@ -106,7 +106,7 @@ def test_a_certificate_must_be_of_the_files(
     out, certificate = str(tmp_path / "out.onnx"), str(tmp_path / "c.json")
     optimize(files[0], out, certify=certificate)
     assert main(["certify", files[0], out, "--with", certificate]) == 0
-    assert main(["certify", *files[:2], "--with", certificate]) == 2
+    assert main(["certify", *files[:2], "--with", certificate]) == 3
     assert "of other files" in capsys.readouterr().err
 
 

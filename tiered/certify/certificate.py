@@ -30,14 +30,16 @@ import onnx
 
 from tiered.certify.axioms import AXIOMS, RUNTIME
 from tiered.certify.domains.terms import Array
-from tiered.certify.problem import Problem, Side
+from tiered.certify.problem import Problem
 from tiered.certify.records import Certified, Findings
-from tiered.graph.core.tensor import Tensor
+from tiered.certify.regions.text import digest_of, packed, text_of
 from tiered.support.errors import ModelError
 from tiered.support.whole_files import whole_file, write_text
 
 Path = str | os.PathLike[str]
 MOST_SHOWN: Final = 1024
+MOST_KEPT: Final = 1024
+"""Constants up to so many bytes are in the certificate; others are found by their digest."""
 COLLISION: Final = "about n * n / 2**129 for n different terms, if the mixing is as good as random"
 
 
@@ -77,6 +79,7 @@ def certificate(
         "collision": COLLISION,
         "axioms": {name: AXIOMS[name] for name in sorted(used)},
         "runtime_axioms": sorted(used & RUNTIME.keys()),
+        "constants": _values(findings),
         "rewrites": [_rewrite(each, seen) for each in findings.rewrites],
     }
 
@@ -108,6 +111,17 @@ def _rewrite(found: Certified, seen: dict[Hashable, int]) -> dict[str, Any]:
     }
 
 
+def _values(findings: Findings) -> dict[str, str]:
+    """Return the small constants by digest, as ONNX tensors in base 64; large ones have none."""
+    found: dict[str, str] = {}
+    for each in findings.rewrites:
+        for side in () if each.problem is None else each.problem.sides:
+            for tensor in side.constants.values():
+                if tensor.nbytes <= MOST_KEPT and (digest := digest_of(tensor)) not in found:
+                    found[digest] = packed(tensor)
+    return found
+
+
 def _plain(array: Array) -> Array:
     """Return an array that a file can hold without pickled objects: strings as such."""
     return array.astype(str) if array.dtype == np.object_ else array
@@ -132,23 +146,10 @@ def _region(number: int, problem: Problem, seen: dict[Hashable, int]) -> dict[st
     return {
         "borders": {name: str(border) for name, border in problem.borders.items()},
         "outputs": [*problem.outputs],
-        "before": _text(problem, problem.sides[0]),
-        "after": _text(problem, problem.sides[1]),
+        "before": text_of(problem, problem.sides[0]),
+        "after": text_of(problem, problem.sides[1]),
         "constants": [
             {name: digest_of(tensor) for name, tensor in side.constants.items()}
             for side in problem.sides
         ],
     }
-
-
-def digest_of(tensor: Tensor) -> str:
-    """Return a digest of the dtype, the dims and the bits of a constant."""
-    return hashlib.blake2b(repr(tensor.key()).encode(), digest_size=16).hexdigest()
-
-
-def _text(problem: Problem, side: Side) -> str:
-    graph = onnx.GraphProto(name="region")
-    graph.input.extend(onnx.ValueInfoProto(name=name) for name in problem.borders)
-    graph.output.extend(onnx.ValueInfoProto(name=name) for name in problem.outputs)
-    graph.node.extend(side.nodes)
-    return str(onnx.printer.to_text(graph))

@@ -37,7 +37,7 @@ def _arithmetic(call: Call, make: Callable[..., Array]) -> Results:
 
 @dataclass(frozen=True)
 class Summands:
-    """A sum of tensors, none of which is a sum: it is one in any order."""
+    """A sum in any order; no summand is a sum itself."""
 
     parts: tuple[Tensor, ...]
 
@@ -56,7 +56,7 @@ def _scaled(call: Call, x: Tensor, factor: Array | float) -> Tensor:
 
 
 def _sum(call: Call, tensors: Sequence[Tensor]) -> Results:
-    """Return a sum, and of which summands."""
+    """Return a sum, with its summands as its form."""
     parts = [part for x in tensors for part in _parts_of(x)]
     parts = parts if len(parts) <= MOST_SUMMANDS else [*tensors]
     domain, shape = domain_of(call), broadcast(tensors)

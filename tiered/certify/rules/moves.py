@@ -103,7 +103,7 @@ def concat(call: Call) -> Results:
 
 
 def _joined_integers(call: Call, parts: Sequence[Tensor]) -> Dequantized | None:
-    """Return of which integers a Concat is, if all parts have one scale and one zero point."""
+    """Return the integers of a Concat whose parts have one scale and one zero point."""
     forms = [part.form for part in parts if isinstance(part.form, Dequantized)]
     if len(forms) < len(parts) or any(not forms[0].is_scaled_as(form) for form in forms):
         return None

@@ -6,6 +6,8 @@ Examples:
 
 With `--json`, one object:
     before, after: the files.
+    rewrites: with `--with`, and instead of what follows: [{numbers, pass, proved, sizes, axioms,
+        bound, reason}], one for each rewrite, or for some that were checked together.
     proved: whether all outputs are proved equal, for all values of the inputs at the sizes named.
     domain: "bits", or "reals" if a region was proved over the reals only.
     common: how many values of the second model have the structure of one of the first.
@@ -17,17 +19,16 @@ With `--json`, one object:
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections import Counter
 from typing import TYPE_CHECKING, Annotated, Any
 
+from tiered.cli.certificates import check_again
 from tiered.cli.files import check_input, load_model
 from tiered.cli.line.declaration import Flags
 from tiered.cli.options import AsJson
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.support.amounts import counted
-from tiered.support.errors import ModelError, TargetError, UsageError, VerificationError
+from tiered.support.errors import TargetError, VerificationError
 from tiered.support.records import Record
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class CertifyOptions(Record):
     """The options of `tiered certify`."""
 
     with_: Annotated[str | None, Flags("--with")] = None
-    """A certificate of --certify=FILE.json: the files must be those that it names."""
+    """A certificate of --certify=FILE.json: its rewrites must lead from A to B; each is checked."""
 
 
 def certify(
@@ -56,15 +57,15 @@ def certify(
         second: The ONNX file after, made by any tool.
 
     Raises:
-        VerificationError: a region was run, and differs.
-        TargetError: an output is not proved.
-        UsageError: the certificate is of other files.
+        VerificationError: a region was run, and differs; or the certificate is of other models.
+        TargetError: an output, or a rewrite of the certificate, is not proved.
         ModelError: a file cannot be read.
     """
     check_input(first)
     check_input(second)
     if options.with_ is not None:
-        _check_certificate(options.with_, first, second)
+        check_again(options.with_, first, second, as_json=as_json)
+        return
     with Progress() as progress:
         progress.say(f"reading {printable(first)} and {printable(second)}")
         from tiered.certify.evaluation.values import Unproved
@@ -160,26 +161,3 @@ def _record(
             for step in found.steps
         ],
     }
-
-
-def _check_certificate(path: str, *files: str) -> None:
-    """Check that a certificate names these files.
-
-    Raises:
-        ModelError: it cannot be read, or is no certificate.
-        UsageError: it is of other files.
-    """
-    try:
-        with open(path, encoding="utf-8") as file:
-            held = json.load(file)
-        named = [held["before"], held["after"]]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ModelError(f"{path!r} is no certificate: {error}") from error
-    for name, entry in zip(files, named, strict=True):
-        with open(name, "rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-        if not isinstance(entry, dict) or entry.get("sha256") != digest:
-            of = entry.get("file") if isinstance(entry, dict) else "no file"
-            raise UsageError(
-                f"{path!r} is the certificate of other files: it names {of!r}, not {name!r}"
-            )

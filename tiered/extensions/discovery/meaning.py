@@ -11,8 +11,9 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Final, Literal
 
 from tiered.certify.definitions.contrib import REALS_AND_CONTRIB
-from tiered.certify.domains.affine import Affine, is_number
+from tiered.certify.domains.affine import Affine
 from tiered.certify.domains.bits import RULES, Bits
+from tiered.certify.domains.elements import is_number
 from tiered.certify.domains.terms import Array, digest, leaf, mix, seed_of
 from tiered.certify.evaluation.call import Call, Domain, Results, constant
 from tiered.certify.evaluation.evaluate import Scope, Setting
