@@ -76,3 +76,12 @@ def test_the_model_as_it_was_loaded_is_the_expected_one(tmp_path: Path) -> None:
     (mul,) = model.main.nodes
     mul.owner.set_input(mul, 1, model.main.constant(np.array([1, 2, 3, 5], np.float32)))
     assert measured(model, inputs=(str(tmp_path / "x.npy"),)).endswith("relative 0.182574")
+
+
+def test_elements_of_integers_that_differ_are_a_share_without_a_cosine(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.array([[2049, 1, 3, 4]], np.float32))
+    text = "(float[1,4] x) => (int64[1,4] y) { a = Neg(x) y = Cast<to=7>(a) }"
+    found = measured(
+        Model.from_proto(parse(text)), "float_to_half", inputs=(str(tmp_path / "x.npy"),)
+    )
+    assert found == "error on 1 given input by onnx.reference: relative 0.25"

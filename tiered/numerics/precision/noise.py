@@ -14,6 +14,7 @@ from tiered.graph.core.dtypes import is_float
 from tiered.numerics.calibration.calibrate import SampledModel
 from tiered.numerics.precision.budget import Budget, budget_of
 from tiered.runtime import shared_worker
+from tiered.verify.random_values import random_values
 from tiered.verify.sliced_session import open_model
 
 Feeds = Mapping[str, Any]
@@ -50,6 +51,8 @@ class Noise:
 class Reference:
     """The outputs of a model of floats for samples, which quantised ones are compared with.
 
+    Those that depend on random draws are not compared.
+
     Args:
         proto: the model.
         folder: where its external data is.
@@ -58,7 +61,11 @@ class Reference:
 
     def __init__(self, proto: onnx.ModelProto, folder: str, feeds: Sequence[Feeds]) -> None:
         self.proto, self.folder, self.feeds = proto, folder, feeds
-        self._outputs = _runs(proto, folder, feeds)
+        drawn = random_values(proto)
+        self._outputs = [
+            {name: run[name] for name in run if name not in drawn}
+            for run in _runs(proto, folder, feeds)
+        ]
 
     def decibels(self, proto: onnx.ModelProto) -> float | None:
         """Return the ratio of a quantised model: the least of its outputs of floats; or None."""

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
+import numpy as np
+
 from tiered.graph import Model
+from tiered.graph.core.dtypes import is_float
 from tiered.graph.io.export import export_model
 from tiered.numerics.calibration.calibrate import SampledModel
 from tiered.numerics.precision.budget import Budget, budget_of, is_less_finite
@@ -17,6 +20,7 @@ from tiered.runtime.external_data import take_in
 from tiered.runtime.inputs.samples import Source, in_dtypes_of
 from tiered.support.amounts import counted
 from tiered.support.errors import RuntimeFailure
+from tiered.verify.random_values import random_values
 from tiered.verify.sliced_session import open_model
 
 Outputs = Mapping[str, Any]
@@ -30,7 +34,7 @@ class Trials(NamedTuple):
 
     Attributes:
         feeds: the inputs of each run.
-        expected: the outputs of each run.
+        expected: the outputs of each run, but those that depend on random draws.
         is_made: whether the inputs were made, because the user gave none.
     """
 
@@ -56,7 +60,10 @@ class Trials(NamedTuple):
         given = list(inputs)
         with SampledModel.of(model) as running:
             feeds = tuple(running.samples(given, seed=seed, count=made))
-            return cls(feeds, tuple(running.run(each) for each in feeds), not given)
+            runs = [running.run(each) for each in feeds]
+        drawn = random_values(export_model(model, is_bare=True))
+        expected = ({name: run[name] for name in run if name not in drawn} for run in runs)
+        return cls(feeds, tuple(expected), not given)
 
     def outputs(
         self, model: Model, *, by_reference: bool = False, is_emulated: bool = True
@@ -154,10 +161,19 @@ class Trials(NamedTuple):
     def describe(self, found: Iterable[Outputs], budget: Budget | None = None) -> str:
         """Return the metrics of outputs, that of a budget first, in words."""
         outputs = list(found)
-        metrics = {each.metric: each for each in ([budget] if budget else []) + _REPORTED}
+        reported = _REPORTED if self._has_floats() else _REPORTED[1:]
+        metrics = {each.metric: each for each in ([budget] if budget else []) + reported}
         measured = {name: self.measure(each, outputs) for name, each in metrics.items()}
         known = [f"{name} {found:.6g}" for name, found in measured.items() if found is not None]
         return ", ".join(known) or "no output has an element that can be compared"
+
+    def _has_floats(self) -> bool:
+        """Return whether an output is of floats; the elements that differ have no cosine."""
+        return any(
+            isinstance(value, np.ndarray) and is_float(value.dtype)
+            for run in self.expected
+            for value in run.values()
+        )
 
     def __str__(self) -> str:
         return input_count(len(self.feeds), is_made=self.is_made)
