@@ -71,7 +71,7 @@ def test_random_variances_are_right(seed: int) -> None:
     """From 1e-10, which is 0 in float16, to 1e7, which is beyond it."""
     source = np.random.default_rng(seed)
     exponent = source.uniform(-10, -7) if source.integers(2) else source.uniform(4.9, 7)
-    variance = float(f"{10.0 ** exponent:.6g}")
+    variance = float(f"{10.0**exponent:.6g}")
     epsilon = 10.0 ** source.uniform(-12, -10)
     text = (
         "(float[N,2] x) => (float[N,2] y) <float[2] s = {1,1}, float[2] b = {0,0}, "
@@ -154,3 +154,33 @@ def test_random_angles_are_exact_in_few_bits(name: str, seed: int) -> None:
     feeds = {"p": source.integers(1000, 4000, 7), "x": np.ones((7, 32), np.float32)}
     assert np.array_equal(run(made, feeds)["s"], run(proto, feeds)["s"])
     assert isinstance(made, onnx.ModelProto)
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_random_ways_from_an_epsilon_lose_nothing(seed: int) -> None:
+    """Operators that keep a small number small may be between it and what is sensitive to it."""
+    source = np.random.default_rng(seed)
+    epsilon = float(f"{10.0 ** source.uniform(-12, -8):.4g}")
+    steps, value = [f"b = {source.choice(['Add(a, e)', 'Max(a, e)'])}"], "b"
+    for at in range(int(source.integers(1, 4))):
+        step = source.choice(
+            ["Relu({})", "Abs({})", "Elu({})", "LeakyRelu({})", "Tanh({})", "Erf({})", "Mul({}, h)",
+             "ReduceMax<axes=[1], keepdims=1>({})", "ReduceMean<axes=[1], keepdims=1>({})",
+             "Unsqueeze({}, z)", "Max({}, t)"]
+        )  # fmt: skip
+        if step.startswith("Unsqueeze"):
+            steps.append(f"u{at} = {step.format(value)} v{at} = Squeeze(u{at}, z)")
+        else:
+            steps.append(f"v{at} = {step.format(value)}")
+        value = f"v{at}"
+    end = source.choice(["Log({})", "Div(x, {})", "Reciprocal({})", "Pow({}, m)"]).format(value)
+    last = {"R": "y = Mul(x, r)", "P": "y = Mul(x, r)"}.get(end[0], "y = Neg(r)")
+    text = (
+        f"(float[N,4] x) => (float[N,M] y) <float e = {{{epsilon}}}, float t = {{1e-11}}, "
+        "float h = {0.5}, float m = {-0.5}, int64[1] z = {0}> "
+        f"{{ a = Relu(x) {' '.join(steps)} r = {end} {last} }}"
+    )
+    proto, _ = converted(text)
+    for runtime in (run, run_reference):
+        exact, found = (runtime(each, {"x": ROWS})["y"] for each in (parse(text, opset=17), proto))
+        assert np.isfinite(found[np.isfinite(exact)]).all(), text

@@ -16,8 +16,9 @@ Array = np.ndarray[Any, Any]
 FORMS = {
     "a product": ("y = ReduceProd<axes=[1],keepdims=1>(b)", 30, "measured up to"),
     "a power": ("p = Pow(b, four) y = Mul(p, tiny)", 60, "measured up to"),
-    "an exponential": ("s = Mul(b, four) e = Exp(s) y = Log(e)", 5, "measured up to"),
-    "a number of no size": ("s = Add(b, k) e = Exp(s) y = Log(e)", 37, "measured up to"),
+    "an exponential": ("s = Mul(b, four) e = Exp(s) y = Sqrt(e)", 5, "measured up to"),
+    "a number of no size": ("s = Add(b, k) e = Exp(s) y = Sqrt(e)", 37, "measured up to"),
+    "few digits": ("s = Mul(b, tiny) y = Tanh(s)", 0.01, "measured up to"),
     "a sum": ("s = ReduceSum(b, one) q = Mul(s, tiny) y = Neg(q)", 9000, "measured up to"),
     "squares": ("s = ReduceSumSquare<axes=[1],keepdims=1>(b) y = Sqrt(s)", 200, "measured up to"),
     "a norm": ("y = ReduceL2<axes=[1],keepdims=1>(b)", 200, "squares up to"),
@@ -65,7 +66,7 @@ def test_what_leaves_the_range_stays_float(form: str, name: str, tmp_path: Path)
     for runtime in (run, run_reference):
         exact, actual = (runtime(each, {"x": x})["y"] for each in (proto, found))
         assert np.isfinite(exact).all()
-        np.testing.assert_allclose(actual, exact, rtol=2e-2)
+        np.testing.assert_allclose(actual, exact, rtol=5e-2)
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -6,17 +6,22 @@ from typing import Final
 
 from tiered.analysis.roles.role import Narrow, Role, data_of, nodes_of
 from tiered.graph import Model, Node
-from tiered.graph.queries.op_traits import MOVES_ELEMENTS, RING
+from tiered.graph.queries.op_traits import MOVES_ELEMENTS, RING, SELECTS_EXTREMES
 
-_PROBABILITIES: Final = frozenset({"Sigmoid", "Softmax"})
-_BETWEEN: Final = MOVES_ELEMENTS | (RING - {"Neg"}) | {"Clip", "Max"}  # Neg makes no probability
+_PROBABILITIES: Final = frozenset({"Exp", "Sigmoid", "Softmax", "Softplus"})
+"""Operators that compute positive numbers, however small."""
+
+_BETWEEN: Final = (
+    (MOVES_ELEMENTS | RING | SELECTS_EXTREMES | {"Clip", "ReduceMean", "ReduceSum"})
+    - {"Neg"}  # Neg makes no probability
+)
 
 _LEAST: Final = 1e-30
 """A type that holds so small a number makes 0 of no probability that matters."""
 
 
 def probability_roles(model: Model, narrow: Narrow) -> dict[Node, Role]:
-    """Return the nodes from a Softmax or Sigmoid to a logarithm of its results.
+    """Return the nodes from a Softmax, Sigmoid, Exp or Softplus to a logarithm of its results.
 
     Args:
         model: the model.
@@ -29,9 +34,7 @@ def probability_roles(model: Model, narrow: Narrow) -> dict[Node, Role]:
     for node in nodes_of(model):
         producers = [value.producer for value in data_of(node)]
         is_reached = any(each is not None and reaches.get(each, False) for each in producers)
-        reaches[node] = node.op_type in _PROBABILITIES or (
-            is_reached and node.op_type in _BETWEEN
-        )
+        reaches[node] = node.op_type in _PROBABILITIES or (is_reached and node.op_type in _BETWEEN)
         if node.op_type == "Log" and is_reached:
             found.update(_way(node, reaches))
     return dict.fromkeys(found, Role("probability", "a logarithm of it is infinite if it is 0"))

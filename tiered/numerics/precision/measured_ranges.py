@@ -27,11 +27,16 @@ _SQUARES: Final = frozenset({"GroupNormalization", "InstanceNormalization", "LpN
 """Operators that compute squares of what they read, in its type."""
 
 
+_FEW_DIGITS: Final = 8
+"""Numbers that are all so many times below the normal ones of a type have three digits fewer."""
+
+
 class Beyond(NamedTuple):
     """What does not fit into a narrower type.
 
     Attributes:
-        values: those with numbers beyond its range, and why.
+        values: those with numbers beyond its range, or with no number that it has enough digits
+            for, and why.
         nodes: those that compute such numbers inside, and why.
     """
 
@@ -66,11 +71,15 @@ def beyond_range(
     chosen = [node for node in nodes if node.owner.is_main]
     limit = float(float_info(low.numpy).max)
     seen, proven = _seen(model, chosen, feeds), model.analysis(ranges)
+    least = float(float_info(low.numpy).smallest_normal) / _FEW_DIGITS
     values = {
         value: f"measured up to {found.magnitude:.3g}"
         for value, found in seen.items()
-        if found.magnitude * margin > limit
-        and not (proven.has_proof(value) and proven[value].magnitude <= limit)
+        if 0 < found.magnitude < least
+        or (
+            found.magnitude * margin > limit
+            and not (proven.has_proof(value) and proven[value].magnitude <= limit)
+        )
     }
     inner = {node: _inner(node, seen, Narrow(low, limit), margin) for node in chosen}
     return Beyond(values, {node: reason for node, reason in inner.items() if reason})
