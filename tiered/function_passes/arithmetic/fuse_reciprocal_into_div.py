@@ -10,12 +10,14 @@ from tiered import DataType, Graph, Node, Skip, Value, const, op, rewrite, var
     numerics="reassociating",
 )
 def fuse_reciprocal_into_div(graph: Graph, node: Node, x: Value, y: Value) -> Value | Skip:
-    """Divide once, which rounds once, if x has the shape of the result.
+    """Divide once, which rounds once, if x has the shape of the result or is a square root.
 
-    If x is smaller, a few reciprocals and many products are cheaper than many quotients.
+    If x is smaller, a few reciprocals and many products are cheaper than many quotients. Roots are
+    those of norms, of which runtimes know the form y / Sqrt(x).
     """
     if x.dtype is None or not DataType(x.dtype).is_float:
         return Skip("the dividend is not a float")
-    if x.shape is None or None in x.shape or x.shape != node.output.shape:
+    is_root = x.producer is not None and x.producer.is_op("Sqrt")
+    if not is_root and (x.shape is None or None in x.shape or x.shape != node.output.shape):
         return Skip("x may have fewer elements than the result")
     return graph.op.Div(y, x)
