@@ -87,6 +87,79 @@ def test_one_factor_for_all_passes_a_reshape() -> None:
     )
 
 
+def test_factors_of_the_last_axis_pass_a_reshape_that_keeps_it() -> None:
+    assert_rewrites(
+        PASS,
+        "(float[2,N,2] x) => (float[M,2] y) <float[2] s = {2,4}, float[2,2] w = {1,2,3,4},"
+        " int64[2] t = {-1,2}> { a = MatMul(x, w) r = Reshape(a, t) y = Mul(r, s) }",
+        "(float[2,N,2] x) => (float[M,2] y) <float[2,2] w = {2,8,6,16}, int64[2] t = {-1,2}>"
+        " { a = MatMul(x, w) y = Reshape(a, t) }",
+    )
+
+
+QK = "(float[N,2] x, float[2,2] k) => (float[N,2] y)"
+
+
+@pytest.mark.parametrize("product", ["MatMul(a, k)", "MatMul(k, a)", "Mul(k, a)", "Div(a, k)"])
+def test_one_factor_of_a_product_of_tensors_is_scaled(product: str) -> None:
+    rows = QK.replace("[N,2]", "[2,2]")
+    assert_rewrites(
+        PASS,
+        f"{rows} <float s = {{2}}, float[2,2] w = {{1,2,3,4}}>"
+        f" {{ a = MatMul(x, w) b = {product} y = Mul(b, s) }}",
+        f"{rows} <float[2,2] w = {{2,4,6,8}}> {{ a = MatMul(x, w) y = {product} }}",
+    )
+
+
+def test_a_scale_of_keys_may_go_into_the_queries() -> None:
+    assert_rewrites(
+        PASS,
+        f"{QK} <float s = {{2}}, float[2,2] w = {{1,2,3,4}}>"
+        " { q = MatMul(x, w) scaled = Mul(k, s) y = MatMul(q, scaled) }",
+        f"{QK} <float[2,2] w = {{2,4,6,8}}> {{ q = MatMul(x, w) y = MatMul(q, k) }}",
+    )
+
+
+def test_all_consumers_of_a_value_may_want_its_scale() -> None:
+    # Rotary embeddings read the queries twice, and their halves.
+    inputs = "(float[N,2] x, float[N,2] cosines, float[N,2] sines) => (float[N,2] y)"
+    turned = (
+        "q = MatMul(x, w) first, second = Split<axis=1, num_outputs=2>(q) minus = Neg(second)"
+        " half = Concat<axis=1>(minus, first) a = Mul(q, cosines) b = Mul(sines, half)"
+    )
+    assert_rewrites(
+        PASS,
+        f"{inputs} <float s = {{2}}, float[2,2] w = {{1,2,3,4}}>"
+        f" {{ {turned} c = Add(a, b) y = Mul(c, s) }}",
+        f"{inputs} <float[2,2] w = {{2,4,6,8}}> {{ {turned} y = Add(a, b) }}",
+    )
+
+
+@pytest.mark.parametrize(
+    ("part", "weight"), [("y, b", "{2,2,6,4}"), ("b, y", "{1,4,3,8}")], ids=["first", "second"]
+)
+def test_the_other_parts_of_a_split_keep_their_scale(part: str, weight: str) -> None:
+    inputs = "(float[N,2] x) => (float[N,1] y, float[N,1] b)"
+    split = "Split<axis=-1, num_outputs=2>(p)"
+    assert_rewrites(
+        PASS,
+        f"{inputs} <float s = {{2}}, float[2,2] w = {{1,2,3,4}}>"
+        f" {{ p = MatMul(x, w) {part.replace('y', 'a')} = {split} y = Mul(a, s) }}",
+        f"{inputs} <float[2,2] w = {weight}> {{ p = MatMul(x, w) {part} = {split} }}",
+    )
+
+
+@pytest.mark.parametrize("slot", ["a, k", "k, a"])
+def test_a_constant_factor_stays(slot: str) -> None:
+    assert_rewrites(
+        PASS,
+        f"(float[2,2] x) => (float[2,2] y) <float s = {{2}}, float[2,2] w = {{1,2,3,4}},"
+        f" float[2,2] k = {{5,6,7,8}}> {{ a = MatMul(x, w) b = Mul({slot}) y = Mul(b, s) }}",
+        "(float[2,2] x) => (float[2,2] y) <float[2,2] w = {2,4,6,8}, float[2,2] k = {5,6,7,8}>"
+        f" {{ a = MatMul(x, w) y = Mul({slot}) }}",
+    )
+
+
 def test_both_operands_of_a_sum_are_scaled() -> None:
     assert_rewrites(
         PASS,
@@ -241,9 +314,47 @@ W = "float[2,2,1,1] w = {1,2,3,4}"
             "MaxPool combines elements across the scaled axis",
         ),
         (
-            "(float[2,2] x) => (float[2,2] y) <float[2] s = {2,4}, float[2,2] w = {1,2,3,4},"
-            " int64[2] t = {2,2}> { a = MatMul(x, w) r = Reshape(a, t) y = Mul(r, s) }",
+            "(float[2,2] x) => (float[1,4] y) <float[4] s = {2,4,2,4}, float[2,2] w = {1,2,3,4},"
+            " int64[2] t = {1,4}> { a = MatMul(x, w) r = Reshape(a, t) y = Mul(r, s) }",
             "Reshape moves elements across the scaled axis",
+        ),
+        (
+            "(float[2,2] x, int64[K] t) => (float[N,2] y) <float[N,2] r, float[2] s = {2,4},"
+            " float[2,2] w = {1,2,3,4}> { c = MatMul(x, w) v = Reshape(c, t) q = Relu(v)"
+            " r = Reshape(q, t) y = Mul(r, s) }",
+            "a rank of Reshape is not known",
+        ),
+        (
+            "(float[2,2] x) => (float[2,2] y) <float[2] s = {2,4}, float[2,2] w = {1,2,3,4}>"
+            " { a = MatMul(x, w) t = Transpose(a) c = Add(a, t) y = Mul(c, s) }",
+            "the consumers of a have different scales",
+        ),
+        (
+            "(float[N,2] x) => (float[M,2] y, float[M,2] b) <float s = {2}, float[2,2] w = {1,2,3,4}>"
+            " { c = MatMul(x, w) a, b = Split<axis=0, num_outputs=2>(c) y = Mul(a, s) }",
+            "the sizes of the parts of Split are not known",
+        ),
+        (
+            "(float[2,2] x, float[2,2] v) => (float[2,2] y) <float[2] s = {2,4}>"
+            " { a = MatMul(x, v) y = Mul(a, s) }",
+            "MatMul does not absorb a scale",
+        ),
+        (
+            "(float[2,2] x, float[2,2] v) => (float[2,2] y) <float s = {2}>"
+            " { a = MatMul(x, v) y = Mul(a, s) }",
+            "x has no producer in this graph",
+        ),
+        (
+            "(float[2,2] x) => (float[2,2] y) <float s = {2}, float[2,2] w = {1,2,3,4}>"
+            " { a = MatMul(x, w) b = MatMul(a, a) y = Mul(b, s) }",
+            "a has other consumers",
+        ),
+        (
+            "(float[2,2] x) => (float[2,2] y) <float s = {2}, float[2,2] w = {1,2,3,4}>"
+            " { a0 = MatMul(x, w) "
+            + " ".join(f"a{at + 1} = Neg(a{at})" for at in range(64))
+            + " y = Mul(a64, s) }",
+            "the way to a weight has more than 64 nodes",
         ),
         (
             "(float[1,2,2,2] x) => (float[1,2,2,2] y, float[1,2,2,2] a)"

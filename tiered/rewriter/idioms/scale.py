@@ -1,7 +1,8 @@
 """Folding scales: factors of a tensor, multiplied into the weights of its producer or consumers.
 
 The rules of `backward_fold_scale_axis` and `forward_fold_scale_axis`: which operators commute with
-a scale, and which absorb it. A weight with other consumers absorbs none.
+a scale, and which absorb it. A weight with other consumers absorbs none. `scale_backward` finds the
+way back to the weights.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiered.graph.core.dtypes import DataType, float_info
-from tiered.graph.queries.op_traits import AVERAGE_POOLS, MAX_POOLS, VIEWS
+from tiered.graph.queries.op_traits import AVERAGE_POOLS, MAX_POOLS, MOVES_FIRST
 from tiered.rewriter.idioms.elementwise.affine import varying_axis
 from tiered.rewriter.skip import Skip
 
@@ -29,7 +30,8 @@ _LINEAR: Final = AVERAGE_POOLS | {"Identity", "Neg", "Transpose"}
 # Of these, operators that combine elements of one channel; and operators that move elements, which
 # only a single factor passes.
 _POOL: Final = AVERAGE_POOLS | MAX_POOLS
-_MOVE: Final = frozenset(VIEWS) - {"Identity"}  # it is linear
+# Identity and Transpose keep track of an axis; of a Split, each result has its own scale.
+_MOVE: Final = MOVES_FIRST - {"Identity", "Split", "Transpose"}
 _PASS: Final = _POSITIVE | _LINEAR | _MOVE
 
 _CHANNELS: Final = 1
@@ -80,31 +82,6 @@ def scaling_of(node: Node) -> tuple[Value, Scale] | Skip | None:
 # --- how a scale moves ----------------------------------------------------------------------------
 
 
-def push_scale_backward(x: Value, user: Node, scale: Scale) -> Rescaled | Skip:
-    """Return the new constants with which the producers of `x` compute it scaled, or why not.
-
-    Args:
-        x: the value.
-        user: the node that scales it, its only consumer.
-        scale: the scale.
-
-    Returns:
-        The new constants, by node and slot.
-    """
-    node = x.producer
-    if node is None or node.graph is not user.graph:
-        return Skip("{} has no producer in this graph", x.name)
-    if not x.has_one_user:
-        return Skip("{} has other consumers", x.name)
-    if not node.domain and node.op_type in ("Add", "Sub"):
-        return _push_into_operands(node, x, scale)
-    inner, passed = node.input(0), _pass_scale(node, scale, back=True)
-    if inner is not None and not isinstance(passed, Skip):
-        return push_scale_backward(inner, node, passed)
-    scaled = _absorb_after(node, scale)
-    return scaled if scaled is not None else _refusal(node, passed)
-
-
 def push_scale_forward(x: Value, scale: Scale) -> Rescaled | Skip:
     """Return the new constants with which all consumers of `x` apply its scale, or why not.
 
@@ -115,9 +92,9 @@ def push_scale_forward(x: Value, scale: Scale) -> Rescaled | Skip:
         return Skip("{} is used outside of the graph", x.name)
     plan: Rescaled = {}
     for node, slot in x.users:
-        passed = _pass_scale(node, scale, back=False) if slot == 0 else Skip("")
+        passed = pass_scale(node, scale, back=False) if slot == 0 else Skip("")
         if isinstance(passed, Skip):
-            scaled = _absorb_before(node, slot, scale) or _refusal(node, passed)
+            scaled = _absorb_before(node, slot, scale) or refusal(node, passed)
         else:
             scaled = push_scale_forward(node.output, passed)
         if isinstance(scaled, Skip):
@@ -126,27 +103,7 @@ def push_scale_forward(x: Value, scale: Scale) -> Rescaled | Skip:
     return plan
 
 
-def _push_into_operands(node: Node, x: Value, scale: Scale) -> Rescaled | Skip:
-    """Scale both operands of a sum, each along its own axis."""
-    plan: Rescaled = {}
-    for slot, arm in enumerate(node.inputs):
-        if arm is None or arm.rank is None or x.rank is None:
-            return Skip("the rank of an operand is not known")
-        axis = None if scale.axis is None else scale.axis - (x.rank - arm.rank)
-        if axis is not None and (axis < 0 or arm.dim(axis) != scale.factors.size):
-            return Skip("{} has no axis for the factors", arm.name)
-        within = Scale(scale.factors, axis)
-        if arm.is_constant:
-            scaled = _scaled(node, {slot: within.spread(arm.rank)})
-        else:
-            scaled = push_scale_backward(arm, node, within)
-        if isinstance(scaled, Skip):
-            return scaled
-        plan.update(scaled)
-    return plan
-
-
-def _pass_scale(node: Node, scale: Scale, *, back: bool) -> Scale | Skip:
+def pass_scale(node: Node, scale: Scale, *, back: bool) -> Scale | Skip:
     """Return the scale on the other side of a node with one data operand: its first.
 
     Args:
@@ -161,6 +118,8 @@ def _pass_scale(node: Node, scale: Scale, *, back: bool) -> Scale | Skip:
         return Skip("{} does not commute with a scale", kind)
     if kind in _POSITIVE and not scale.is_positive:
         return Skip("{} does not commute with negative factors", kind)
+    if kind == "Reshape" and axis is not None:
+        return _pass_reshape(node, scale, back=back)
     if kind in _MOVE and axis is not None:
         return Skip("{} moves elements across the scaled axis", kind)
     if kind in _POOL and axis not in (None, _CHANNELS):
@@ -171,6 +130,18 @@ def _pass_scale(node: Node, scale: Scale, *, back: bool) -> Scale | Skip:
             return Skip("the rank before Transpose is not known")
         return Scale(scale.factors, perm[axis] if back else perm.index(axis))
     return scale
+
+
+def _pass_reshape(node: Node, scale: Scale, *, back: bool) -> Scale | Skip:
+    """Return the scale of the last axis on the other side of a Reshape that keeps this axis."""
+    x = node.input(0)
+    here, there = (node.output, x) if back else (x, node.output)
+    size = scale.factors.size
+    if here is None or there is None or here.rank is None or there.rank is None:
+        return Skip("a rank of Reshape is not known")
+    if scale.axis != here.rank - 1 or not there.rank or not here.dim(-1) == there.dim(-1) == size:
+        return Skip("Reshape moves elements across the scaled axis")
+    return Scale(scale.factors, there.rank - 1)
 
 
 def write_rescaled(graph: Graph, node: Node, x: Value, rescaled: Rescaled) -> None:
@@ -191,7 +162,7 @@ def write_rescaled(graph: Graph, node: Node, x: Value, rescaled: Rescaled) -> No
 # --- operators that absorb a scale ----------------------------------------------------------------
 
 
-def _absorb_after(node: Node, scale: Scale) -> Rescaled | Skip | None:
+def absorb_after(node: Node, scale: Scale) -> Rescaled | Skip | None:
     """Return the constants with which a node computes its output scaled."""
     axis, weight = scale.axis, _constant(node, 1)
     if node.domain or node.has_references:
@@ -202,15 +173,15 @@ def _absorb_after(node: Node, scale: Scale) -> Rescaled | Skip | None:
         return None
     match node.op_type:
         case "Conv":
-            return _scaled(node, {1: scale.spread(weight.ndim, 0), 2: scale.factors})
+            return scaled_constants(node, {1: scale.spread(weight.ndim, 0), 2: scale.factors})
         case "ConvTranspose":
             spread = _grouped(scale, weight, int(node.attr("group")))
-            return _scaled(node, {1: spread, 2: scale.factors})
+            return scaled_constants(node, {1: spread, 2: scale.factors})
         case "Gemm":
             columns = 0 if node.attr("transB") else 1
-            return _scaled(node, {1: scale.spread(2, columns), 2: scale.factors})
+            return scaled_constants(node, {1: scale.spread(2, columns), 2: scale.factors})
         case "BatchNormalization":
-            return _scaled(node, {1: scale.factors, 2: scale.factors})
+            return scaled_constants(node, {1: scale.factors, 2: scale.factors})
     return None
 
 
@@ -225,11 +196,11 @@ def _absorb_before(node: Node, slot: int, scale: Scale) -> Rescaled | Skip | Non
         return None
     match node.op_type:
         case "Conv" if axis in (None, _CHANNELS):
-            return _scaled(node, {1: _grouped(scale, weight, int(node.attr("group")))})
+            return scaled_constants(node, {1: _grouped(scale, weight, int(node.attr("group")))})
         case "ConvTranspose" if axis in (None, _CHANNELS):
-            return _scaled(node, {1: scale.spread(weight.ndim, 0)})
+            return scaled_constants(node, {1: scale.spread(weight.ndim, 0)})
         case "Gemm" if axis in (None, 0 if node.attr("transA") else 1):
-            return _scaled(node, {1: scale.spread(2, 1 if node.attr("transB") else 0)})
+            return scaled_constants(node, {1: scale.spread(2, 1 if node.attr("transB") else 0)})
     return None
 
 
@@ -243,7 +214,7 @@ def _matmul_after(node: Node, scale: Scale) -> Rescaled | Skip | None:
             is_of_rows = scale.axis is not None and slot == 0
             if is_of_rows and (other is None or other.rank is None or other.rank < 2):
                 return Skip("the second factor may be a vector, and the axis one of batches")
-            return _scaled(node, {slot: scale.spread(weight.ndim, weight.ndim - from_end)})
+            return scaled_constants(node, {slot: scale.spread(weight.ndim, weight.ndim - from_end)})
     return None
 
 
@@ -255,7 +226,7 @@ def _matmul_before(node: Node, slot: int, scale: Scale) -> Rescaled | Skip | Non
     here, there = (1, 2) if slot == 0 else (2, 1)
     if scale.axis not in (None, x.rank - here):
         return None
-    return _scaled(node, {1 - slot: scale.spread(weight.ndim, weight.ndim - there)})
+    return scaled_constants(node, {1 - slot: scale.spread(weight.ndim, weight.ndim - there)})
 
 
 def _grouped(scale: Scale, weight: NDArray[Any], groups: int) -> NDArray[np.float64]:
@@ -267,7 +238,7 @@ def _grouped(scale: Scale, weight: NDArray[Any], groups: int) -> NDArray[np.floa
     return spread.reshape(weight.shape[0], channels, *[1] * (weight.ndim - 2))
 
 
-def _refusal(node: Node, passed: Scale | Skip) -> Skip:
+def refusal(node: Node, passed: Scale | Skip) -> Skip:
     if isinstance(passed, Skip) and not node.domain and node.op_type in _PASS:
         return passed
     return Skip("{} does not absorb a scale", node.op_type)
@@ -293,7 +264,7 @@ def loses_digits(
     return bool(is_small.any()) and bool((exact()[is_small] != after[is_small]).any())
 
 
-def _scaled(node: Node, factors: dict[int, NDArray[np.float64]]) -> Rescaled | Skip:
+def scaled_constants(node: Node, factors: dict[int, NDArray[np.float64]]) -> Rescaled | Skip:
     """Return the constants of a node times factors; an absent one is zeros and stays absent."""
     plan: Rescaled = {}
     for slot, spread in factors.items():
