@@ -287,6 +287,9 @@ def default_pipeline() -> Sequential:
             "combine_parallel_conv2d",
             "combine_parallel_dense",
             "combine_parallel_batch_matmul",
+            # After what fuses projections with their biases.
+            "eliminate_key_bias",
+            "fuse_value_bias",
 
             # Approximations, after all passes that keep the results within rounding.
             "replace_gelu_with_tanh",

@@ -1,0 +1,189 @@
+import pytest
+
+from tests.constants import spoken_of
+from tiered.testing import assert_rewrites, assert_unchanged
+
+PASS = "eliminate_key_bias"
+CONSTANTS = (
+    *(
+        "float[4] b = {1,-2,3,-4}",
+        "float[1,4,1] column = {1,-2,3,-4}",
+        "float[1,3,1] rows = {1,2,3}",
+    ),
+    *("float[1,1,3] wide = {1,2,3}", "float[4] broken = {1,nan,3,4}", "float half = {0.5}"),
+    *("float[3] halves = {0.5,1,2}", "float endless = {inf}", "float low = {-10000}"),
+    *("float[1,1,1] lowest = {-3e38}", "float nothing = {0}", "int64[4] heads = {0,0,2,2}"),
+    *("int64[3] merged = {0,4,3}", "int64[3] spread = {1,3,3}", "int64[4] apart = {-1,2,2,3}"),
+)
+Q, K = "float[N,3,4] q", "float[N,3,4] k"
+
+
+def graph(nodes: str, inputs: str = f"{Q}, {K}", y: str = "float[N,3,3] y") -> str:
+    return f"({inputs}) => ({y}) {spoken_of(nodes, *CONSTANTS)} {{ {nodes} }}"
+
+
+SCORES = "t = Transpose<perm=[0,2,1]>({k}) s = MatMul(q, t)"
+
+
+@pytest.mark.parametrize("add", ["Add(k, b)", "Add(b, k)"])
+@pytest.mark.parametrize("axis", [-1, 2])
+def test_a_bias_of_keys_is_dropped(add: str, axis: int) -> None:
+    end = f" y = Softmax<axis={axis}>(s)"
+    assert_rewrites(
+        PASS,
+        graph(f"kb = {add} {SCORES.format(k='kb')}{end}"),
+        graph(f"{SCORES.format(k='k')}{end}"),
+    )
+
+
+@pytest.mark.parametrize("scale", ["Mul(s, half)", "Mul(half, s)", "Div(s, half)"])
+@pytest.mark.parametrize(
+    ("mask", "chosen"),
+    [
+        ("r = Add({}, lowest)", ""),
+        ("r = Add(wide, {})", ""),
+        ("seen = Where(chosen, half, lowest) r = Add({}, seen)", ", bool[1,3,3] chosen"),
+        (
+            "c = Where(chosen, wide, lowest) m = Expand(c, spread) n = Add(m, wide) r = Add({}, n)",
+            ", bool[1,3,1] chosen",
+        ),
+    ],
+)
+def test_scores_may_be_scaled_and_masked(scale: str, mask: str, chosen: str) -> None:
+    rest = f"u = {scale} {mask.format('u')} y = Softmax(r)"
+    assert_rewrites(
+        PASS,
+        graph(f"kb = Add(k, b) {SCORES.format(k='kb')} {rest}", f"{Q}, {K}{chosen}"),
+        graph(f"{SCORES.format(k='k')} {rest}", f"{Q}, {K}{chosen}"),
+    )
+
+
+def test_keys_may_be_split_into_heads() -> None:
+    inputs = "float[N,2,3,2] q, float[N,3,4] k"
+    rest = "h = Reshape({}, heads) t = Transpose<perm=[0,2,3,1]>(h) s = MatMul(q, t) y = Softmax(s)"
+    assert_rewrites(
+        PASS,
+        graph(f"kb = Add(k, b) {rest.format('kb')}", inputs, "float[N,2,3,3] y"),
+        graph(rest.format("k"), inputs, "float[N,2,3,3] y"),
+    )
+
+
+def test_keys_may_be_columns_before_they_are_split() -> None:
+    inputs = "float[N,2,3,2] q, float[N,4,3] k"
+    rest = "h = Reshape({}, apart) s = MatMul(q, h) y = Softmax(s)"
+    assert_rewrites(
+        PASS,
+        graph(f"kb = Add(k, column) {rest.format('kb')}", inputs, "float[N,2,3,3] y"),
+        graph(rest.format("k"), inputs, "float[N,2,3,3] y"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("nodes", "inputs", "because"),
+    [
+        (
+            f"kb = Add(k, rows) {SCORES.format(k='kb')} y = Softmax(s)",
+            f"{Q}, {K}",
+            "the addend is not the same for all keys",
+        ),
+        (
+            f"kb = Add(k, broken) {SCORES.format(k='kb')} y = Softmax(s)",
+            f"{Q}, {K}",
+            "the addend is not finite",
+        ),
+        (
+            f"kb = Add(k, b) {SCORES.format(k='kb')} y = Softmax<axis=1>(s)",
+            f"{Q}, {K}",
+            "the Softmax is not over the keys",
+        ),
+        (
+            f"kb = Add(k, b) {SCORES.format(k='kb')} y = Sigmoid(s)",
+            f"{Q}, {K}",
+            "no Softmax follows alone",
+        ),
+        ("kb = Add(k, b) y = MatMul(kb, t)", "float[N,4,3] t, " + K, "no product of queries"),
+        (
+            f"kb = Add(k, b) {SCORES.format(k='kb')} r = Mul(s, halves) y = Softmax(r)",
+            f"{Q}, {K}",
+            "the scores are not scaled by one number",
+        ),
+        (
+            f"kb = Add(k, b) {SCORES.format(k='kb')} r = Mul(s, endless) y = Softmax(r)",
+            f"{Q}, {K}",
+            "the scores are not scaled by one number",
+        ),
+        (
+            f"kb = Add(k, b) {SCORES.format(k='kb')} r = Div(half, s) y = Softmax(r)",
+            f"{Q}, {K}",
+            "the scores are not scaled by one number",
+        ),
+        (
+            f"kb = Add(k, b) {SCORES.format(k='kb')} r = Add(s, low) y = Softmax(r)",
+            f"{Q}, {K}",
+            "beside the numbers of a mask, scores are rounded",
+        ),
+        (
+            f"kb = Add(k, b) {SCORES.format(k='kb')} r = Add(s, m) y = Softmax(r)",
+            f"{Q}, {K}, float[1,3,3] m",
+            "the numbers of a mask are not known",
+        ),
+        (
+            f"kb = Add(k, b) {SCORES.format(k='kb')} r = Sub(s, half) y = Softmax(r)",
+            f"{Q}, {K}",
+            "no Softmax follows alone",
+        ),
+        (
+            "kb = Add(k, b) f = Reshape(kb, merged) s = MatMul(q, f) y = Softmax(s)",
+            f"{Q}, {K}",
+            "Reshape takes the axes of the addend apart",
+        ),
+    ],
+)
+def test_it_declines(nodes: str, inputs: str, because: str) -> None:
+    assert_unchanged(PASS, graph(nodes, inputs), because=because)
+
+
+def test_keys_and_scores_that_others_read_stay() -> None:
+    assert_unchanged(
+        PASS,
+        graph(
+            f"kb = Add(k, b) {SCORES.format(k='kb')} y = Softmax(s)",
+            y="float[N,3,3] y, float[N,3,4] kb",
+        ),
+        because="kb has other consumers",
+    )
+    assert_unchanged(
+        PASS,
+        graph(
+            f"kb = Add(k, b) {SCORES.format(k='kb')} y = Softmax(s)",
+            y="float[N,3,3] y, float[N,3,3] s",
+        ),
+        because="no Softmax follows alone",
+    )
+
+
+@pytest.mark.parametrize(
+    ("k", "because"),
+    [
+        ("float[M] k", "the addend may change the shape"),
+        ("float k", "the addend may change the shape"),
+        ("double[N,3,4] k", "the dtype is not a float"),
+    ],
+)
+def test_an_addend_must_keep_the_shape(k: str, because: str) -> None:
+    if "double" in k:
+        text = "(int32[3] k) => (int32[3] y) <int32 b = {1}> { y = Add(k, b) }"
+    else:
+        text = graph("kb = Add(k, b) y = MatMul(q, kb)", f"float[N,3,4] q, {k}", "float[N,3] y")
+    assert_unchanged(PASS, text, because=because)
+
+
+def test_masked_queries_get_what_they_got() -> None:
+    # Beside -3e38 no score is seen: all keys of a query that is masked have the same weight.
+    mask = "m = Where(chosen, nothing, lowest) r = Add(s, m) y = Softmax(r)"
+    inputs = f"{Q}, {K}, bool[1,3,1] chosen"
+    assert_rewrites(
+        PASS,
+        graph(f"kb = Add(k, b) {SCORES.format(k='kb')} {mask}", inputs),
+        graph(f"{SCORES.format(k='k')} {mask}", inputs),
+    )

@@ -1,0 +1,89 @@
+"""Softmax(s) (v + b) w + c  =>  Softmax(s) v w + c', if b is the same for all keys"""
+
+import numpy as np
+
+from tiered import Graph, Node, Skip, Value, const, op, rewrite, var
+from tiered.rewriter.idioms.addends import Addend, addend_of, moved_addend
+
+
+@rewrite(
+    op.Add(var.x, const(name="bias")),
+    opt_level=3,
+    required=("infer_shapes",),
+    followed_by=("eliminate_unused_initializer",),
+    numerics="reassociating",
+)
+def fuse_value_bias(graph: Graph, node: Node, x: Value, bias: Value) -> Value | Skip:
+    """Add the bias of values behind the projection of the results: c' is c + b w.
+
+    The weights of a Softmax have the sum 1, so each weighted sum of v + b has the addend b.
+    """
+    addend = addend_of(node, x, bias)
+    if isinstance(addend, Skip):
+        return addend
+    found = moved_addend(addend)
+    if isinstance(found, Skip):
+        return found
+    values, product, slot = found
+    reason = _why_not_average(values, product, slot)
+    if reason is not None:
+        return reason
+    after = moved_addend(Addend(product.output, values.numbers))
+    if isinstance(after, Skip):
+        return after
+    results, projection, slot = after
+    if slot != 0 or any(results.varies_along(axis) for axis in range(results.numbers.ndim - 1)):
+        return Skip("the addend is not the same for all results")
+    return _moved_into(graph, results, projection) or x
+
+
+def _why_not_average(values: Addend, product: Node, slot: int) -> Skip | None:
+    """Return why a node does not average values with weights of the sum 1; None if it does."""
+    if not product.is_op("MatMul") or slot != 1 or values.numbers.ndim < 2:
+        return Skip("no product of weights and values follows")
+    weights = product.inputs[0]
+    softmax = None if weights is None else weights.producer
+    if softmax is None or weights is None or not softmax.is_op("Softmax"):
+        return Skip("the sums of the weights are not known to be 1")
+    if weights.rank is None or softmax.attr("axis") not in (-1, weights.rank - 1):
+        return Skip("the sums of the weights are not known to be 1")
+    if values.varies_along(-2):
+        return Skip("the addend is not the same for all keys")
+    keys, queries = values.value.dim(-2), weights.dim(-2)
+    # Without keys, a sum is 0; without queries too, nothing is summed.
+    if not (isinstance(keys, int) and keys > 0) and (keys is None or keys != queries):
+        return Skip("there may be queries without a key")
+    if product.output.rank != values.numbers.ndim:
+        return Skip("the weights have other dims")
+    return None
+
+
+def _moved_into(graph: Graph, results: Addend, projection: Node) -> Skip | None:
+    """Add to the bias of a projection what its operand lacks; return why not, if it has none."""
+    weight = projection.input(1)
+    if projection.is_op("MatMul") and projection.output.has_one_user:
+        after = projection.output.users[0].node
+        slot = int(after.inputs[0] is projection.output)
+        matrix = None if weight is None else weight.const
+    elif projection.is_op("Gemm") and {*projection.attributes} <= {"transB"}:
+        after, slot = projection, 2
+        matrix = None if weight is None else weight.const
+        if matrix is not None and projection.attr("transB"):
+            matrix = matrix.T
+    else:
+        return Skip("no projection with a bias follows")
+    old = after.input(slot)
+    if after is not projection and not after.is_op("Add"):
+        return Skip("no projection with a bias follows")
+    if matrix is None or matrix.ndim != 2 or old is None or old.const is None:
+        return Skip("matrix and bias of the projection are not constants")
+    if old.const.shape != matrix.shape[1:]:
+        return Skip("the bias of the projection is not a vector")
+    vector = np.broadcast_to(results.numbers.reshape(-1), matrix.shape[:1])
+    with np.errstate(over="ignore", invalid="ignore"):
+        sums = old.const.astype(np.float64) + vector @ matrix.astype(np.float64)
+        made = sums.astype(old.const.dtype)
+    if not np.isfinite(made.astype(np.float64)).all():
+        return Skip("the bias of the projection would not be finite")
+    graph.set_input(after, slot, graph.constant(made, old.name))
+    return None
