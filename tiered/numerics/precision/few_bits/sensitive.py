@@ -113,6 +113,7 @@ def _on_every_path(model: Model) -> list[Node]:
     """Return the nodes that all data passes between the inputs and the outputs."""
     paths: nx.DiGraph[Node | str] = nx.DiGraph()
     source, sink = "inputs", "outputs"
+    paths.add_nodes_from((source, sink))  # a model of constants alone reads no input
     inputs = set(model.main.inputs)
     for node in model.main.topological_order():
         if not inputs.isdisjoint(node.inputs):
@@ -122,7 +123,7 @@ def _on_every_path(model: Model) -> list[Node]:
         paths.add_edges_from((node, reader) for reader in node.successors)
         if any(value is not None and value.is_graph_output for value in node.outputs):
             paths.add_edge(node, sink)
-    if not paths.has_node(sink) or not nx.has_path(paths, source, sink):
+    if not nx.has_path(paths, source, sink):
         return []
     before, found = nx.immediate_dominators(paths, source), list[Node]()
     at = before[sink]
