@@ -3,9 +3,12 @@
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 
 from tests.extensions.gradients.differences import largest_error
+from tiered import get_pass
+from tiered.testing import parse
 
 LIMIT = 3e-5
 """The largest relative error of central differences in float64."""
@@ -32,6 +35,15 @@ def unary(call: str, result: str = "3,4") -> str:
 )  # fmt: skip
 def test_functions_of_one_element(operator: str) -> None:
     check(unary(f"{operator}(x)"), low=-0.9, high=0.9)
+
+
+@pytest.mark.parametrize(("wide", "casts"), [(11, 0), (10, 2)], ids=["double", "float16"])
+def test_a_cast_back_is_none_where_all_numbers_were_kept(wide: int, casts: int) -> None:
+    model = parse(f"(float[3] x) => (float[3] y) {{ d = Cast<to={wide}>(x) y = Cast<to=1>(d) }}")
+    made = get_pass("gradient", seed="input")(model)
+    assert isinstance(made, onnx.ModelProto)
+    found = [node for node in made.graph.node if node.op_type == "Cast"]
+    assert len(found) == 2 + casts
 
 
 @pytest.mark.parametrize("operator", ["Acosh", "Log", "Sqrt"])
@@ -245,9 +257,7 @@ def test_pools(call: str) -> None:
 
 
 def test_a_global_pool_of_powers() -> None:
-    check(
-        "(double[2,3,4,5] x) => (double[2,3,1,1] y) { y = GlobalLpPool(x) }", in_float=True
-    )
+    check("(double[2,3,4,5] x) => (double[2,3,1,1] y) { y = GlobalLpPool(x) }", in_float=True)
 
 
 @pytest.mark.parametrize(

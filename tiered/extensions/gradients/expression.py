@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from tiered.graph import DataType, Graph, Tensor, Value
+from tiered.rewriter.idioms.dtypes import holds
 from tiered.support.errors import ModelError
 
 if TYPE_CHECKING:
@@ -167,8 +168,15 @@ class Expr:
         return self.call("Where", self, yes, no)
 
     def cast(self, dtype: int) -> Expr:
-        """Return the elements in another dtype."""
-        return self if self.value.dtype == dtype else self.call("Cast", self, to=int(dtype))
+        """Return the elements in another dtype; a cast back gives what was cast, if it was kept."""
+        if self.value.dtype == dtype:
+            return self
+        node = self.value.producer
+        before = node.inputs[0] if node is not None and node.is_op("Cast") else None
+        is_back = before is not None and before.dtype == dtype
+        if before is not None and is_back and holds(self.value.dtype or 0, int(dtype)):
+            return self.of(before)
+        return self.call("Cast", self, to=int(dtype))
 
     # --- movement ---------------------------------------------------------------------------------
 
