@@ -61,7 +61,9 @@ def test_tensor_scatter_at_the_start() -> None:
     )
 
 
-@pytest.mark.parametrize(("operands", "size"), [("x, i", "4,4"), ("x, i, s", "5,5")])
+@pytest.mark.parametrize(
+    ("operands", "size"), [("x, i", "4,4"), ("x, i, s", "5,5")]
+)
 def test_max_unpool(operands: str, size: str) -> None:
     check(
         f"(double[1,1,2,2] x) => (double[1,1,{size}] y) "

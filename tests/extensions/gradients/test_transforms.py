@@ -39,10 +39,14 @@ def test_dft_along_an_axis_that_is_an_operand() -> None:
 
 
 def test_dft_before_its_axis_was_an_operand() -> None:
-    check("(double[4,3,2] x) => (double[4,3,2] y) { y = DFT <axis = 0> (x) }", opset=17)
+    check(
+        "(double[4,3,2] x) => (double[4,3,2] y) { y = DFT <axis = 0> (x) }", opset=17
+    )
 
 
-@pytest.mark.parametrize("operands", ['s, h, "", n', "s, h, w", "s, h, w, n"])
+@pytest.mark.parametrize(
+    "operands", ['s, h, "", n', "s, h, w", "s, h, w, n"]
+)
 def test_stft(operands: str) -> None:
     window = ", double[4] w" if "w" in operands else ""
     check(
@@ -65,8 +69,7 @@ def test_products_up_to_an_element_that_is_zero(exclusive: int, reverse: int) ->
 def test_products_along_the_first_of_three_axes() -> None:
     check(
         "(double[3,N,2] x) => (double[3,N,2] y) <int64 a = {0}> { y = CumProd(x, a) }",
-        opset=26,
-        in_float=True,
+        opset=26, in_float=True,
     )
 
 

@@ -99,7 +99,7 @@ def test_keys_may_be_columns_before_they_are_split() -> None:
         (
             f"kb = Add(k, b) {SCORES.format(k='kb')} y = Sigmoid(s)",
             f"{Q}, {K}",
-            "no Softmax follows alone",
+            "no Softmax follows",
         ),
         ("kb = Add(k, b) y = MatMul(kb, t)", "float[N,4,3] t, " + K, "no product of queries"),
         (
@@ -130,7 +130,13 @@ def test_keys_may_be_columns_before_they_are_split() -> None:
         (
             f"kb = Add(k, b) {SCORES.format(k='kb')} r = Sub(s, half) y = Softmax(r)",
             f"{Q}, {K}",
-            "no Softmax follows alone",
+            "no Softmax follows",
+        ),
+        (
+            f"kb = Add(k, b) {SCORES.format(k='kb')} r0 = Mul(s, half) r1 = Mul(r0, half)"
+            " r2 = Mul(r1, half) r3 = Mul(r2, half) y = Softmax(r3)",
+            f"{Q}, {K}",
+            "more than 4 operators precede the Softmax",
         ),
         (
             "kb = Add(k, b) f = Reshape(kb, merged) s = MatMul(q, f) y = Softmax(s)",
@@ -158,7 +164,7 @@ def test_keys_and_scores_that_others_read_stay() -> None:
             f"kb = Add(k, b) {SCORES.format(k='kb')} y = Softmax(s)",
             y="float[N,3,3] y, float[N,3,3] s",
         ),
-        because="no Softmax follows alone",
+        because="the scores have other consumers",
     )
 
 

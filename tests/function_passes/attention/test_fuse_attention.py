@@ -255,9 +255,7 @@ def test_a_constant_mask_that_leaves_each_query_something_does_no_harm(
         fused = f"({HEADS}) {OUT} <{mask}> {{ y = Attention<scale=1.0>(q, k, v, w) }}"
         assert_rewrites(PASS, text, fused, opset=23)
     else:
-        assert_unchanged(
-            PASS, text, opset=23, because="onnxruntime's kernel zeroes rows masked by the minimum"
-        )
+        assert_unchanged(PASS, text, opset=23, because="onnxruntime's kernel zeroes rows masked by the minimum")
 
 
 def test_doubles_stay_as_they_are_scaled_in_32_bits() -> None:

@@ -115,7 +115,9 @@ def test_of_halves_a_query_that_sees_nothing_would_get_nan() -> None:
     text = graph(SEEING, SEES).replace("float", "float16").replace("P,8", "3,8").replace("P]", "3]")
     for number, bits in (("{0.5}", "{14336}"), ("{-inf}", "{64512}")):
         text = text.replace(number, bits)
-    assert_unchanged(PASS, text, backend=ORT, because="for float16, fully masked queries are NaN")
+    assert_unchanged(
+        PASS, text, backend=ORT, because="for float16, fully masked queries are NaN"
+    )
 
 
 def test_nothing_is_nan_where_a_mask_hides_by_a_number() -> None:
@@ -161,12 +163,7 @@ def test_queries_that_are_turned_round_altogether_are_put_side_by_side() -> None
     ("before", "end"),
     [
         # As TorchScript scales: queries and keys, each by the root.
-        (
-            BEFORE.replace(
-                "s = MatMul(q2, kt) s1 = Mul(s, c)", "q3 = Mul(q2, c) s1 = MatMul(q3, kt)"
-            ),
-            END,
-        ),
+        (BEFORE.replace("s = MatMul(q2, kt) s1 = Mul(s, c)", "q3 = Mul(q2, c) s1 = MatMul(q3, kt)"), END),
         (
             BEFORE.replace("MatMul(q2, kt) s1 = Mul(s, c)", "Mul(kt, c) s1 = MatMul(q2, s)"),
             END,
@@ -225,11 +222,7 @@ def test_another_result_shape_is_made_from_the_merged_heads() -> None:
             "keys and values do not extend a cache",
         ),
         (
-            graph(
-                f"{BEFORE} {PLAIN} {END}".replace("(k5)", "(k6)").replace(
-                    "kt =", "k6 = Relu(k5) kt ="
-                )
-            ),
+            graph(f"{BEFORE} {PLAIN} {END}".replace("(k5)", "(k6)").replace("kt =", "k6 = Relu(k5) kt =")),
             "keys and values do not extend a cache",
         ),
         (
@@ -288,4 +281,6 @@ def test_keys_transposed_by_a_function_parameter_are_no_cache() -> None:
         w = Constant<value = int64[3] {2,1,32}>() q = Identity(a) k = Relu(b) v = Relu(c)
         kt = Transpose<perm: ints = @perm>(k) s = MatMul(q, kt) p = Softmax(s) o = MatMul(p, v)
         y = Reshape(o, w) }"""
-    assert_unchanged(PASS, text, backend=ORT, because="keys and values do not extend a cache")
+    assert_unchanged(
+        PASS, text, backend=ORT, because="keys and values do not extend a cache"
+    )

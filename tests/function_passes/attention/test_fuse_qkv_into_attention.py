@@ -166,9 +166,8 @@ def wide(dims: str) -> tuple[str, str]:
             "attention kernels compute in float32 only",
         ),
         (
-            graph(f"{SPLIT} {ATTEND} {END}".replace("MatMul(x, wk)", "MatMul(z, wk)")).replace(
-                "float[B,S,3] x", "float[B,S,3] x, float[B,S,3] z"
-            ),
+            graph(f"{SPLIT} {ATTEND} {END}".replace("MatMul(x, wk)", "MatMul(z, wk)"))
+            .replace("float[B,S,3] x", "float[B,S,3] x, float[B,S,3] z"),
             "queries, keys and values have different sources",
         ),
         (
@@ -183,14 +182,11 @@ def wide(dims: str) -> tuple[str, str]:
             graph(
                 f"{SPLIT} {ATTEND} {END}".replace(K, "k2 = Transpose<perm=[0,1,3,2]>(past)"),
                 "float[B,S,3] x, float[B,2,S,2] past",
-            )
-            .replace(" k = MatMul(x, wk)", "")
-            .replace(" k0 = Add(k, bk)", ""),
+            ).replace(" k = MatMul(x, wk)", "").replace(" k0 = Add(k, bk)", ""),
             "keys and values are already split into heads",
         ),
         (
-            graph(f"{SPLIT} {ATTEND} {END}")
-            .replace(f"wq = {{{Q4}}}", "wq = {1,0,2}")
+            graph(f"{SPLIT} {ATTEND} {END}").replace(f"wq = {{{Q4}}}", "wq = {1,0,2}")
             .replace("float[3,4] wq", "float[3,1] wq"),
             "a bias broadcasts a single column",
         ),

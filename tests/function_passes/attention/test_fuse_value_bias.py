@@ -76,24 +76,24 @@ VB = f"{AVERAGE} vb = Add(v, b) z = MatMul(p, vb) "
         (
             "p = Sigmoid(a) vb = Add(v, b) z = MatMul(p, vb) o = MatMul(z, w) y = Add(o, c)",
             INPUTS,
-            "the sums of the weights are not known to be 1",
+            "no Softmax makes the weights",
         ),
         (
             "vb = Add(v, b) z = MatMul(a, vb) o = MatMul(z, w) y = Add(o, c)",
             INPUTS,
-            "the sums of the weights are not known to be 1",
+            "no Softmax makes the weights",
         ),
         (
             "p = Softmax<axis=1>(a) vb = Add(v, b) z = MatMul(p, vb) o = MatMul(z, w) y = Add(o, c)",
             INPUTS,
-            "the sums of the weights are not known to be 1",
+            "the sums of the weights are not 1",
         ),
         (
             # A query that is masked fully gets 0, not the bias.
             "s = Softmax(a) n = IsNaN(s) zero = Sub(v0, v0) p = Where(n, zero, s) vb = Add(v, b)"
             " z = MatMul(p, vb) o = MatMul(z, w) y = Add(o, c)",
             f"{INPUTS}, float[1] v0",
-            "the sums of the weights are not known to be 1",
+            "no Softmax makes the weights",
         ),
         (
             f"{VB} o = MatMul(z, w) y = Add(o, c)",
@@ -108,7 +108,17 @@ VB = f"{AVERAGE} vb = Add(v, b) z = MatMul(p, vb) "
         (
             f"{VB} o = MatMul(z, w) y = Add(o, c)",
             "float[3,3] a, float[N,3,4] v",
-            "the sums of the weights are not known to be 1",
+            "the sums of the weights are not 1",
+        ),
+        (
+            "p = Softmax<axis=3>(a) vb = Add(v, b) z = MatMul(p, vb) o = MatMul(z, w) y = Add(o, c)",
+            "float[N,2,3,3] a, float[2,3,4] v",
+            "the weights have other dims",
+        ),
+        (
+            "p = Softmax(a) vb = Add(v, b) z = MatMul(p, vb) o = Gemm<alpha=2.0>(z, w, c) y = Identity(o)",
+            "float[3,3] a, float[3,4] v",
+            "no projection",
         ),
         (f"{VB} o = MatMul(z, w) y = Relu(o)", INPUTS, "no projection with a bias follows"),
         (f"{VB} o = Relu(z) y = Add(o, b)", INPUTS, "no projection with a bias follows"),
@@ -147,6 +157,8 @@ VB = f"{AVERAGE} vb = Add(v, b) z = MatMul(p, vb) "
 def test_it_declines(nodes: str, inputs: str, because: str) -> None:
     y = "float[N,4,2] y" if "Transpose" in nodes or "vb, p" in nodes else Y
     y = "float[N,3,4] y" if "Relu(z)" in nodes else y
+    y = "float[N,2,3,2] y" if "axis=3" in nodes else y
+    y = "float[3,2] y" if "Gemm" in nodes else y
     assert_unchanged(PASS, graph(nodes, inputs, y), because=because)
 
 

@@ -319,6 +319,11 @@ W = "float[2,2,1,1] w = {1,2,3,4}"
             "Reshape moves elements across the scaled axis",
         ),
         (
+            "(float[2,2] x) => (float[1,2,2] y) <float[2] s = {2,4}, float[2,2] w = {1,2,3,4},"
+            " int64[1] t = {0}> { a = MatMul(x, w) r = Unsqueeze(a, t) y = Mul(r, s) }",
+            "Unsqueeze moves elements across the scaled axis",
+        ),
+        (
             "(float[2,2] x, int64[K] t) => (float[N,2] y) <float[N,2] r, float[2] s = {2,4},"
             " float[2,2] w = {1,2,3,4}> { c = MatMul(x, w) v = Reshape(c, t) q = Relu(v)"
             " r = Reshape(q, t) y = Mul(r, s) }",

@@ -124,7 +124,6 @@ class Step:
 GradientRule = Callable[[Step], Sequence[Expr | None]]
 """Returns the gradient of each operand; None for one that is constant or is not wanted."""
 
-
 class RegisteredGradient(NamedTuple):
     """How an operator is differentiated.
 

@@ -13,7 +13,7 @@ def fuse_reciprocal_into_div(graph: Graph, node: Node, x: Value, y: Value) -> Va
     """Divide once, which rounds once, if x has the shape of the result or is a square root.
 
     If x is smaller, a few reciprocals and many products are cheaper than many quotients. Roots are
-    those of norms, of which runtimes know the form y / Sqrt(x).
+    those of norms, and runtimes know norms in the form y / Sqrt(x).
     """
     if x.dtype is None or not DataType(x.dtype).is_float:
         return Skip("the dividend is not a float")

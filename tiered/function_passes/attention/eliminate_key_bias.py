@@ -47,26 +47,26 @@ def eliminate_key_bias(graph: Graph, node: Node, x: Value, bias: Value) -> Value
 def _why_not_scores(scores: Value) -> Skip | None:
     """Return why a value is not the scores of a Softmax over its last axis; None if it is."""
     for _ in range(_MOST_STEPS):
-        if not scores.has_one_user or scores.rank is None:
-            return Skip("no Softmax follows alone")
+        if not scores.has_one_user:
+            return Skip("the scores have other consumers")
         node = scores.users[0].node
         if node.is_op("Softmax"):
-            last = node.attr("axis") in (-1, scores.rank - 1)
+            last = node.attr("axis") in (-1, (scores.rank or 0) - 1)
             return None if last else Skip("the Softmax is not over the keys")
         reason = _why_not_scores_still(node, scores)
         if reason is not None:
             return reason
         scores = node.output
-    return Skip("no Softmax follows alone")
+    return Skip("more than {} operators precede the Softmax", _MOST_STEPS)
 
 
 def _why_not_scores_still(node: Node, scores: Value) -> Skip | None:
     """Return why a number added to all scores of a query is none in the result of a node."""
-    if node.domain or node.output.rank != scores.rank or node.graph is not scores.graph:
-        return Skip("no Softmax follows alone")
+    is_binary = not node.domain and node.op_type in ("Add", "Div", "Mul")
+    if not is_binary or node.graph is not scores.graph or node.output.rank != scores.rank:
+        return Skip("no Softmax follows")
     other = node.input(int(node.inputs[0] is scores))
-    if other is None:
-        return Skip("no Softmax follows alone")
+    assert other is not None
     if node.op_type == "Add":
         numbers = _numbers(other)
         if numbers is None:
@@ -75,8 +75,6 @@ def _why_not_scores_still(node: Node, scores: Value) -> Skip | None:
         if ((sizes > _SMALL) & (sizes < _LARGE)).any():
             return Skip("beside the numbers of a mask, scores are rounded")
         return None
-    if node.op_type not in ("Div", "Mul"):
-        return Skip("no Softmax follows alone")
     factor = other.const
     is_scale = node.op_type == "Mul" or node.inputs[0] is scores
     if not is_scale or factor is None or factor.size != 1 or not 0 < abs(factor.item()) < np.inf:
@@ -85,7 +83,7 @@ def _why_not_scores_still(node: Node, scores: Value) -> Skip | None:
 
 
 def _numbers(mask: Value, depth: int = 8) -> NDArray[np.float64] | None:
-    """Return all constants of which a mask is composed and summed; None if it has other parts."""
+    """Return the numbers of all constants that make up a mask; None if it has other parts."""
     node = mask.producer
     if mask.const is not None:
         return mask.const.astype(np.float64).ravel()

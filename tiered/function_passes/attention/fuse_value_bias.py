@@ -43,10 +43,11 @@ def _why_not_average(values: Addend, product: Node, slot: int) -> Skip | None:
         return Skip("no product of weights and values follows")
     weights = product.inputs[0]
     softmax = None if weights is None else weights.producer
-    if softmax is None or weights is None or not softmax.is_op("Softmax"):
-        return Skip("the sums of the weights are not known to be 1")
-    if weights.rank is None or softmax.attr("axis") not in (-1, weights.rank - 1):
-        return Skip("the sums of the weights are not known to be 1")
+    is_softmax = softmax is not None and softmax.is_op("Softmax")
+    if softmax is None or weights is None or not is_softmax or not weights.rank:
+        return Skip("no Softmax makes the weights")
+    if softmax.attr("axis") not in (-1, weights.rank - 1):
+        return Skip("the sums of the weights are not 1")
     if values.varies_along(-2):
         return Skip("the addend is not the same for all keys")
     keys, queries = values.value.dim(-2), weights.dim(-2)
@@ -60,21 +61,18 @@ def _why_not_average(values: Addend, product: Node, slot: int) -> Skip | None:
 
 def _moved_into(graph: Graph, results: Addend, projection: Node) -> Skip | None:
     """Add to the bias of a projection what its operand lacks; return why not, if it has none."""
-    weight = projection.input(1)
+    weight, reader = projection.input(1), projection.output.users[:1]
+    matrix = None if weight is None else weight.const
+    after, slot = projection, 2
     if projection.is_op("MatMul") and projection.output.has_one_user:
-        after = projection.output.users[0].node
+        after = reader[0].node
         slot = int(after.inputs[0] is projection.output)
-        matrix = None if weight is None else weight.const
-    elif projection.is_op("Gemm") and {*projection.attributes} <= {"transB"}:
-        after, slot = projection, 2
-        matrix = None if weight is None else weight.const
-        if matrix is not None and projection.attr("transB"):
-            matrix = matrix.T
-    else:
+    elif matrix is not None and projection.attributes.get("transB"):
+        matrix = matrix.T
+    is_gemm = projection.is_op("Gemm") and {*projection.attributes} <= {"transB"}
+    if not (is_gemm if after is projection else after.is_op("Add")):
         return Skip("no projection with a bias follows")
     old = after.input(slot)
-    if after is not projection and not after.is_op("Add"):
-        return Skip("no projection with a bias follows")
     if matrix is None or matrix.ndim != 2 or old is None or old.const is None:
         return Skip("matrix and bias of the projection are not constants")
     if old.const.shape != matrix.shape[1:]:

@@ -116,7 +116,7 @@ class _Way:
         return not any(x is None or x.is_constant for x in node.inputs)
 
     def _either(self, node: Node, scale: Scale) -> Rescaled | Skip:
-        """Scale one of two factors: the first one of which the whole way ends in weights."""
+        """Scale one of two factors: the first one whose whole way ends in weights."""
         if scale.axis is not None:
             return refusal(node, scale)
         refusals = list[Skip]()

@@ -238,7 +238,9 @@ def _collected(
             grad = _reversed(grad)
         if each.axis:
             rank = step.operand(each.place).rank
-            grad = grad.transpose([*range(1, each.axis + 1), 0, *range(each.axis + 1, rank)])
+            grad = grad.transpose(
+                [*range(1, each.axis + 1), 0, *range(each.axis + 1, rank)]
+            )
         result[each.place] = grad
     by_value = dict(zip(captured, outputs[len(carried) :], strict=False))
     return [*result, *_of_captured(step, by_value)]

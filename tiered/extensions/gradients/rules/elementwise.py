@@ -136,3 +136,5 @@ def shrink(step: Step) -> Sequence[Expr | None]:
     """dx = g where |x| > lambd, else 0"""
     limit = float(step.node.attr("lambd"))
     return (step.x.call("Abs", step.x).greater(limit).select(step.g, 0.0),)
+
+

@@ -71,7 +71,9 @@ def _matrix(step: Step, axis: int, place: int, attributes: dict[str, Any]) -> Ex
     return identity.call("Resize", identity, region, None, both, **attributes)
 
 
-def _matrix_of_policy(step: Step, axis: int, identity: Expr, attributes: dict[str, Any]) -> Expr:
+def _matrix_of_policy(
+    step: Step, axis: int, identity: Expr, attributes: dict[str, Any]
+) -> Expr:
     """Return the matrix of one axis, if all axes have one scale and the rounded sizes.
 
     A Resize by scales rounds sizes down. The last element is repeated, so that there are enough.

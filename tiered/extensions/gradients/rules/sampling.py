@@ -237,7 +237,9 @@ def roi_align(step: Step) -> Sequence[Expr | None]:
     image = image.call("Expand", image, image.integers([1, counts[0] * counts[1]]))
     rows = x.transpose([0, 2, 3, 1]).reshape(x.call("Concat", [1, -1], x.dim(1), axis=0))
     found = _elements(rows, sizes, nears, image.reshape([1, -1, 1]))
-    found = found._replace(weights=found.weights * outside.negated().cast(x.dtype).unsqueeze([2]))
+    found = found._replace(
+        weights=found.weights * outside.negated().cast(x.dtype).unsqueeze([2])
+    )
     if str(node.attr("mode")) == "max":
         parts = found.elements * found.weights.unsqueeze([3])
         values, reduction = parts.call("ReduceMax", parts, [2], keepdims=0), "ReduceMax"
@@ -245,4 +247,6 @@ def roi_align(step: Step) -> Sequence[Expr | None]:
         values, reduction = found.sum(), "ReduceMean"
     apart = values.integers([-1, bins[0], points, bins[1], points])
     grouped = values.reshape(values.call("Concat", apart, x.dim(1), axis=0))
-    return (grouped.call(reduction, grouped, [2, 4], keepdims=0).transpose([0, 3, 1, 2]),)
+    return (
+        grouped.call(reduction, grouped, [2, 4], keepdims=0).transpose([0, 3, 1, 2]),
+    )
