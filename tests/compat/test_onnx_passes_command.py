@@ -1,15 +1,19 @@
 """The command line of onnx-passes: passes, configuration, reference outputs, state, text."""
 
+import importlib
 import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
 import pytest
 
+import tiered
 from tests.registered import passes_forgotten
+from tiered.compat import onnx_passes
 from tiered.compat.onnx_passes.command_line import main
 from tiered.testing import parse
 
@@ -134,7 +138,20 @@ def test_a_state_is_written_after_a_failure(
         ('{"pases": []}', "'pases' is unknown; did you mean 'passes'"),
         ('{"reference": {"input": []}}', "reference.input is unknown"),
         ('{"passes": [1]}', "passes is a list of texts"),
-        ('{"passes": ["eliminate_identity"], "fuse_gelu": {}}', "options of fuse_gelu, which does"),
+        (
+            '{"passes": ["eliminate_identity"], "fuse_gelu": {"a": 1}}',
+            "fuse_gelu has no option 'a'",
+        ),
+        (
+            '{"onnxruntime": {"providers": ["CUDAExecutionProvider"]}}',
+            "not 'CUDAExecutionProvider'",
+        ),
+        ('{"onnxruntime": {"threads": 1}}', "onnxruntime.threads is unknown"),
+        ('{"verify": {"tolerances": {}}}', "verify.tolerances is unknown"),
+        ('{"verify": {"metrics": {"cosine": 1}}}', "metrics has cosine: [lowest, highest]"),
+        ('{"verify": {"metrics": {"cosin": [0, 1]}}, "passes": ["verify"]}', "no metric 'cosin'"),
+        ('{"model_checker": {"check_custom_domain": true}}', "check_custom_domain cannot be True"),
+        ('{"onnxruntime": {"full_context_dump": true}, "passes": ["verify"]}', "needs -o OUTPUT"),
         ('{"logging": 1}', "logging is a table of"),
         ("[]", "is no table of names"),
         ("{", "is no json"),
@@ -158,3 +175,128 @@ def test_files_that_are_not_there(folder: Path, capsys: pytest.CaptureFixture[st
     assert "cannot read none.json" in capsys.readouterr().err
     assert main(["none.onnx", "eliminate"]) != 0
     assert "none.onnx" in capsys.readouterr().err
+
+
+DEMO = """
+imports: [ onnx_passes.passes.streamline.associative ]
+reference:
+  inp: [ inp.npy ]
+  out: [ out.npy ]
+model_checker:
+  full_check: true
+shape_inference: { }
+onnxruntime:
+  providers:
+    - - CPUExecutionProvider
+      - { }
+  full_context_dump: true
+verify:
+  tolerance:
+    atol: 1.0e-6
+  metrics:
+    max_abs_error: [ 0.0, 0.01 ]
+logging:
+  verbose: false
+  checkpoint: false
+  keep_intermediates: intermediate_models
+exhaustive: false
+"""
+"""The keys of the configurations of onnx-passes's demonstrations."""
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "-c cfg.yaml model.onnx -o out.onnx cleanup shape-inference verify",
+        "-c cfg.yaml -o out.onnx model.onnx shape-inference fold-constants "
+        "lower-conv shape-inference fold-constants checker verify",
+        "-c cfg.yaml -o out.onnx model.onnx import-qonnx inline-qonnx streamline checker verify",
+        "-c cfg.yaml -o out.onnx model.onnx "
+        "shape-inference reorder shape-inference cleanup checker verify",
+        "-c cfg.yaml -o out.onnx model.onnx "
+        "streamline-shapes shape-inference fold-constants cleanup checker verify",
+        "-c cfg.yaml -o out.onnx model.onnx shape-inference cleanup link-ops checker verify",
+    ],
+)
+def test_the_commands_of_the_demonstrations(folder: Path, command: str) -> None:
+    pytest.importorskip("yaml")
+    (folder / "cfg.yaml").write_text(DEMO, encoding="utf-8")
+    np.save(folder / "inp.npy", np.array([-1, 2], np.float32))
+    np.save(folder / "out.npy", np.array([0.001, 2.002], np.float32))
+    assert main(command.split()) == 0
+    assert len(ops(folder / "out.onnx")) <= 3
+    assert "y" in np.load(folder / "out.onnx.npz")
+    assert (folder / "intermediate_models").exists()
+
+
+def _wrong(model: onnx.ModelProto) -> onnx.ModelProto:
+    (last,) = (node for node in model.graph.node if node.output[0] == "y")
+    last.op_type = "LeakyRelu"
+    return model
+
+
+@pytest.mark.parametrize(
+    ("verify", "files", "code"),
+    [
+        (True, {}, 3),
+        ({"tolerance": {"atol": 1e-3}}, {}, 3),
+        ({"metrics": {"max_abs_error": [0.0, 1e-3]}}, {}, 3),
+        ({"metrics": {"max_abs_error": [0.0, 100.0]}}, {}, 0),
+        ({"metrics": {"max_abs_error": [0.0, 100.0], "cosine": [0.9999, 1.1]}}, {}, 3),
+        (True, {"inp": ["positive.npy"]}, 0),
+        (True, {"inp": ["negative.npy"]}, 3),
+        ({"metrics": {"max_abs_error": [0.0, 0.1]}}, {"inp": ["negative.npy"]}, 0),
+        ({"metrics": {"max_abs_error": [0.0, 0.01]}}, {"inp": ["negative.npy"]}, 3),
+        ({"tolerance": {"atol": 0.1}}, {"inp": ["negative.npy"], "out": ["zeros.npy"]}, 0),
+        ({"tolerance": {"atol": 0.01}}, {"inp": ["negative.npy"], "out": ["zeros.npy"]}, 3),
+    ],
+)
+def test_verify_judges_by_the_configuration(
+    folder: Path, verify: object, files: dict[str, list[str]], code: int
+) -> None:
+    """LeakyRelu is Relu where nothing is negative; of -2 it is -0.02."""
+    tiered.register(
+        tiered.proto_pass(_wrong, name="leaks", numerics="lossy", opt_level=None), replace=True
+    )
+    for name, number in (("positive", 2), ("negative", -2), ("zeros", 0)):
+        np.save(folder / f"{name}.npy", np.full(2, number, np.float32))
+    onnx.save(parse("(float[2] x) => (float[2] y) { a = Neg(x) b = Neg(a) y = Relu(b) }"), "m.onnx")
+    config = {"verify": verify, "reference": files}
+    (folder / "c.json").write_text(json.dumps(config), encoding="utf-8")
+    assert main(["-c", "c.json", "-o", "out.onnx", "m.onnx", "leaks", "verify"]) == code
+
+
+def test_the_modules_of_onnx_passes_are_imported() -> None:
+    package = "tiered.compat.onnx_passes"
+    passes = importlib.import_module(f"{package}.passes")
+    assert passes.register is onnx_passes.register
+    assert passes.verify.tolerance is onnx_passes.verify.tolerance
+    base = importlib.import_module(f"{package}.passes.base")
+    assert (base.Transformation, base.RewriteRulePass) == (
+        onnx_passes.Transformation, onnx_passes.RewriteRulePass,
+    )  # fmt: skip
+    compose = importlib.import_module(f"{package}.passes.compose")
+    assert compose.ComposePass is onnx_passes.ComposePass
+
+
+def test_a_composition_has_names_groups_and_classes() -> None:
+    @onnx_passes.verify.tolerance
+    @onnx_passes.register()
+    class DoubleRelu(onnx_passes.Transformation, onnx_passes.RewriteRulePass):
+        @property
+        def commute(self) -> bool:
+            return True
+
+        def pattern(self, op: Any, x: Any) -> Any:
+            return op.Relu(op.Relu(x))
+
+        def rewrite(self, op: Any, x: Any) -> Any:
+            return op.Relu(x)
+
+    @onnx_passes.verify.tolerance
+    @onnx_passes.register()
+    class Adapter(onnx_passes.Transformation, onnx_passes.ComposePass):
+        __passes__ = ("shape-inference", "cleanup", DoubleRelu, "eliminate", "checker", "verify")
+
+    made = tiered.optimize(parse(TEXT), passes="Adapter")
+    assert [node.op_type for node in made.graph.node] == ["Relu"]

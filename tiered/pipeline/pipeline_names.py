@@ -13,6 +13,13 @@ _TEXTS: Final = {
     ),
     "cleanuprangeannotation": "range_annotation{remove=true}",
     "eliminate": "eliminate_*",
+    "inlineqonnx": "import_qonnx,inline",
+    "linkops": "import_qonnx",
+    "streamlineshapes": (
+        "trace_folding,fold_constant,fix(fuse_consecutive_reshape,fuse_consecutive_squeeze,"
+        "fuse_consecutive_unsqueeze,fuse_consecutive_flatten,fuse_consecutive_transpose,"
+        "eliminate_nop_reshape,eliminate_nop_flatten,eliminate_nop_transpose),convert_layout"
+    ),
     "verify": "verify_equality",
 }
 _CONVERT: Final = re.compile(r"convertopset(\d+)")

@@ -15,6 +15,11 @@ with `--load` on the command line.
             return x
 """
 
+import sys
+
 from tiered.support.loading import load_later
 
 __getattr__, __dir__ = load_later(__name__)
+for _place in ("passes", "passes.base", "passes.compose"):
+    # `import tiered.compat.onnx_passes.passes as passes`, as onnx-passes has its modules.
+    sys.modules.setdefault(f"{__name__}.{_place}", sys.modules[__name__])

@@ -1,6 +1,7 @@
 """The command line of onnx-passes: passes as arguments, a configuration, reference outputs.
 
-Without an output the result is printed as text. The state, which is JSON, lists the passes that
+Without an output the result is printed as text. The name `verify` means the reference of the
+configuration, or else the model before all passes. The state, which is JSON, lists the passes that
 ran; it is written after a failure too.
 """
 
@@ -10,23 +11,27 @@ import argparse
 import importlib
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import onnx
 
 import tiered
 from tiered.compat.onnx_passes.configuration import Configuration, read_configuration
-from tiered.compat.onnx_passes.groups import collect
+from tiered.compat.onnx_passes.groups import GROUPS, collect
+from tiered.compat.onnx_passes.references import Reference
 from tiered.context import PassContext
+from tiered.extensions.debug.all_values import run as all_values_of
 from tiered.graph import Model
 from tiered.passes import Pass
 from tiered.passes.interface.registry import registry
 from tiered.pipeline.instruments import Dump
-from tiered.runtime import Session
-from tiered.support.errors import TieredError, UsageError, VerificationError
+from tiered.support.errors import TieredError, UsageError
 from tiered.support.whole_files import write_json
 from tiered.verify import Verify
+
+_UPSTREAM: Final = "onnx_passes"
+"""The package of onnx-passes: its modules register passes, which are here without an import."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -37,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("-o", "--output", help="the file to write; text on stdout without it")
     parser.add_argument("-c", "--config", help="a YAML, JSON or TOML file")
     parser.add_argument("-s", "--state", help="the JSON file for what ran")
-    given = parser.parse_args(arguments)
+    given = parser.parse_intermixed_args(arguments)
     context = PassContext.current()
     try:
         config = read_configuration(given.config) if given.config else Configuration()
@@ -61,22 +66,37 @@ def _run(path: str, names: Sequence[str], output: str | None, config: Configurat
     """Run the passes of the configuration, then those of the arguments.
 
     Raises:
-        UsageError: no pass is named.
+        UsageError: no pass is named, or values are to be written and there is no output.
         VerificationError: outputs are not those of the reference.
     """
     for module in config.imports:
-        importlib.import_module(module)
+        if module.partition(".")[0] != _UPSTREAM:
+            importlib.import_module(module)
     listed = [*config.passes, *names]
     if not listed:
         raise UsageError("no pass is named: MODEL PASS..., or `passes` in the configuration")
-    passes = _with_options(collect(listed), config)
+    if config.all_values and output is None:
+        raise UsageError("onnxruntime.full_context_dump writes OUTPUT.npz: it needs -o OUTPUT")
+    original = _loaded(path)
+    reference = Reference(config, original)
+    passes = _with_options(collect(_verifying(listed, reference)), config)
     pipeline = tiered.Fixpoint(passes) if config.exhaustive else tiered.Sequential(passes)
-    made = tiered.optimize(_loaded(path), passes=pipeline)
-    _compare(made, config)
+    made = tiered.optimize(original, passes=pipeline)
+    reference.check(made)
     if output is None:
         print(onnx.printer.to_text(made))
-    else:
-        Model.from_proto(made).save(output)
+        return
+    Model.from_proto(made).save(output)
+    if config.all_values:
+        inputs = [each.name for each in Model.from_proto(made).main.inputs]
+        feeds = reference.feeds(inputs) if config.reference_inputs else None
+        np.savez(f"{output}.npz", **dict(all_values_of(made, feeds, all_values=True)))
+
+
+def _verifying(names: Sequence[str], reference: Reference) -> list[str | Pass]:
+    """Return names of passes with the pass of the reference in place of the group `verify`."""
+    is_own = "verify" not in GROUPS
+    return [reference.as_pass() if is_own and name == "verify" else name for name in names]
 
 
 def _loaded(path: str) -> onnx.ModelProto:
@@ -91,44 +111,19 @@ def _loaded(path: str) -> onnx.ModelProto:
 def _with_options(passes: list[Pass], config: Configuration) -> list[Pass]:
     """Return passes with the options of the sections of the configuration.
 
+    A configuration serves several commands: those of passes that do not run are checked only.
+
     Raises:
-        UsageError: a section is of no pass that runs.
         OptionError: a pass has no such option.
     """
     options: dict[str, dict[str, Any]] = {}
     running = {pass_.name for pass_ in passes}
     for name, given in config.sections.items():
         meant = running.intersection(registry.resolve(name))
-        if not meant:
-            raise UsageError(f"the configuration has options of {name}, which does not run")
+        if given and not meant:
+            tiered.get_pass(name, **given)
         options |= {each: {**options.get(each, {}), **given} for each in meant}
     return [pass_.with_options(**options.get(pass_.name, {})) for pass_ in passes]
-
-
-def _compare(made: onnx.ModelProto, config: Configuration) -> None:
-    """Hold the outputs for the reference inputs against the reference outputs.
-
-    Raises:
-        UsageError: there are other numbers of files than inputs or outputs.
-        VerificationError: an output differs.
-    """
-    if not config.reference_outputs:
-        return
-    session = Session(made)
-    arrays = [np.load(file, allow_pickle=False) for file in config.reference_inputs]
-    expected = [np.load(file, allow_pickle=False) for file in config.reference_outputs]
-    for what, files, wanted in (
-        ("inp", arrays, session.inputs),
-        ("out", expected, session.outputs),
-    ):
-        if len(files) != len(wanted):
-            raise UsageError(f"reference.{what} has {len(files)} files for {', '.join(wanted)}")
-    found = session.run(dict(zip(session.inputs, arrays, strict=True)))
-    for name, right in zip(found, expected, strict=True):
-        array = np.asarray(found[name])
-        same = array.shape == right.shape and array.dtype == right.dtype
-        if not same or not np.allclose(array, right, equal_nan=True, **config.tolerance):
-            raise VerificationError(f"{name} is not as the reference output")
 
 
 def _write_state(path: str, model: str, context: PassContext) -> None:

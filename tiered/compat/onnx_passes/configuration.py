@@ -13,7 +13,23 @@ from tiered.passes.interface.registry import registry
 from tiered.support.errors import PassNotFoundError, UsageError, did_you_mean
 from tiered.support.toml_files import read_toml
 
-_KEYS: Final = ("exhaustive", "imports", "logging", "passes", "reference", "verify")
+_KEYS: Final = (
+    "exhaustive", "imports", "logging", "onnxruntime", "passes", "reference", "verify",
+)  # fmt: skip
+_PROVIDER: Final = "CPUExecutionProvider"
+
+_WITHOUT_EFFECT: Final[dict[str, dict[str, tuple[bool, ...]]]] = {
+    "final_check": {
+        "full_check": (False, True),
+        "skip_opset_compatibility_check": (False,),
+        "check_custom_domain": (False,),
+    },
+    "infer_shapes": {"check_type": (True,), "data_prop": (True,), "strict_mode": (False, True)},
+}
+"""Options of the passes of onnx-ir that are not options here, and the values that they may have.
+
+The check is always full, and types that contradict each other are always an error.
+"""
 
 
 @dataclass(frozen=True)
@@ -25,10 +41,13 @@ class Configuration:
         passes: names of passes and groups, before those of the arguments.
         exhaustive: whether they are repeated until nothing changes.
         verify: whether each pass is verified by its promise.
-        tolerance: `rtol` and `atol` for the reference outputs; exact without them.
+        tolerance: `rtol` and `atol` for the reference outputs, numpy's where one is missing; empty
+            if they are equal.
+        metrics: the ranges of metrics for the reference outputs, by name.
         reference_inputs, reference_outputs: files of arrays.
         verbose: whether the passes are printed.
         checkpoint: the folder for the model after each pass.
+        all_values: whether the values of all nodes on the reference inputs are written.
         sections: options by the name of a pass.
     """
 
@@ -36,11 +55,13 @@ class Configuration:
     passes: tuple[str, ...] = ()
     exhaustive: bool = False
     verify: bool = False
-    tolerance: dict[str, float] = field(default_factory=lambda: {"rtol": 0.0, "atol": 0.0})
+    tolerance: dict[str, float] = field(default_factory=dict)
+    metrics: dict[str, tuple[float, float]] = field(default_factory=dict)
     reference_inputs: tuple[str, ...] = ()
     reference_outputs: tuple[str, ...] = ()
     verbose: bool = False
     checkpoint: str = ""
+    all_values: bool = False
     sections: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
@@ -58,23 +79,62 @@ def read_configuration(path: str) -> Configuration:
         if not _is_pass(key) or not isinstance(given, Mapping):
             known = f"expected {', '.join(_KEYS)}, or options of a pass"
             raise UsageError(f"{path}: {key!r} is unknown{did_you_mean(key, _KEYS)}; {known}")
-        sections[key] = dict(given)
+        sections[key] = _options(path, key, given)
     reference = _part(path, content, "reference", ("inp", "out"))
     logging = _part(path, content, "logging", ("checkpoint", "keep_intermediates", "verbose"))
+    runtime = _part(path, content, "onnxruntime", ("full_context_dump", "providers"))
+    _check_providers(path, runtime.get("providers") or [])
     verify = content.get("verify", False)
-    tolerance = verify.get("tolerance", {}) if isinstance(verify, Mapping) else {}
+    limits = (
+        {} if isinstance(verify, bool) else _part(path, content, "verify", ("metrics", "tolerance"))
+    )
+    tolerance = limits.get("tolerance") or {}
     return Configuration(
         imports=_listed(path, content, "imports"),
         passes=_listed(path, content, "passes"),
         exhaustive=bool(content.get("exhaustive", False)),
         verify=bool(verify),
-        tolerance={"rtol": 0.0, "atol": 0.0, **tolerance},
+        tolerance={"rtol": 1e-5, "atol": 1e-8, **tolerance} if tolerance else {},
+        metrics=_ranges(path, limits.get("metrics") or {}),
         reference_inputs=_listed(path, reference, "inp"),
         reference_outputs=_listed(path, reference, "out"),
         verbose=bool(logging.get("verbose", False)),
         checkpoint=str(logging.get("checkpoint") or logging.get("keep_intermediates") or ""),
+        all_values=bool(runtime.get("full_context_dump", False)),
         sections=sections,
     )
+
+
+def _options(path: str, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a section, without those that have no effect here."""
+    accepted: dict[str, tuple[bool, ...]] = {}
+    for each in registry.resolve(name):
+        accepted |= _WITHOUT_EFFECT.get(each, {})
+    for option in accepted.keys() & given.keys():
+        if given[option] not in accepted[option]:
+            raise UsageError(f"{path}: {name}.{option} cannot be {given[option]!r} here")
+    return {option: value for option, value in given.items() if option not in accepted}
+
+
+def _check_providers(path: str, providers: object) -> None:
+    """Raise if models are to run elsewhere than on the processor."""
+    listed = providers if isinstance(providers, list) else [providers]
+    for each in listed:
+        name = each[0] if isinstance(each, list) and each else each
+        if name != _PROVIDER:
+            raise UsageError(f"{path}: onnxruntime.providers is {_PROVIDER} here, not {name!r}")
+
+
+def _ranges(path: str, metrics: object) -> dict[str, tuple[float, float]]:
+    """Return the ranges of metrics by name."""
+    found: dict[str, tuple[float, float]] = {}
+    for name, limits in metrics.items() if isinstance(metrics, Mapping) else [("metrics", metrics)]:
+        match limits:
+            case [int() | float() as low, int() | float() as high]:
+                found[str(name)] = (float(low), float(high))
+            case _:
+                raise UsageError(f"{path}: verify.metrics has {name}: [lowest, highest]")
+    return found
 
 
 def _content(path: str) -> Mapping[str, Any]:

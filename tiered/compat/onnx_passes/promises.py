@@ -54,10 +54,16 @@ class verify:
                 "cosine=(0.99, 1.01)"
             )
         named = {**({kind: accepted} if kind is not None else {}), **metrics}
-        return _promising(
-            None,
-            _all_of([promises.metric(_METRICS.get(k, k), each) for k, each in named.items()]),
-        )
+        return _promising(None, _all_of([metric_of(k, each) for k, each in named.items()]))
+
+
+def metric_of(name: Any, limits: tuple[float, float]) -> Promise:
+    """Return the promise of a metric, by the name of onnx-passes or of tiered, or a function.
+
+    Raises:
+        UsageError: there is no such metric, or its range is empty.
+    """
+    return promises.metric(_METRICS.get(name, name), limits)
 
 
 def _all_of(promised: list[Promise]) -> Promise:
