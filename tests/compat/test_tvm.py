@@ -20,7 +20,7 @@ from tiered.testing import parse
 
 WITH_ARGUMENTS = ("annotate_target", "merge_composite")
 """Passes that TVM itself makes with arguments only."""
-OTHERS = ("partial_evaluate", "rewrite_annotated_ops")
+OTHERS = ("fold_constant", "partial_evaluate", "rewrite_annotated_ops")
 """Passes that TVM's constructors make otherwise."""
 
 

@@ -19,7 +19,9 @@ from tiered.support.errors import PassNotFoundError
 from tiered.support.loading import load_later
 
 _load, _names = load_later(__name__)
-transform = relay = analysis = build_module = ir = instrument = sys.modules[__name__]
+transform = relay = analysis = build_module = ir = instrument = expr = expr_functor = sys.modules[
+    __name__
+]
 _MODULES = {
     "annotation": "running.devices",
     "contrib": "contrib",
@@ -46,6 +48,11 @@ def __getattr__(name: str) -> Any:
             raise
     if name in _MODULES:
         return importlib.import_module(f"{__name__}.{_MODULES[name]}")
+    operators = importlib.import_module(f"{__name__}.expressions.operators")
+    if name in operators.PREFIXES:
+        return operators.Namespace(name)
+    if name in operators.OPERATORS:
+        return operators.function_of(name)
     constructors = importlib.import_module(f"{__name__}.constructors")
     if name == "OPT_PASS_LEVEL":
         return constructors.levels()

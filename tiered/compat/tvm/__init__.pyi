@@ -28,6 +28,25 @@ from tiered.compat.tvm.contexts import (
     Sequential as Sequential,
     build_config as build_config,
 )
+from tiered.compat.tvm.expressions.expr import (
+    Call as Call,
+    Constant as Constant,
+    Expr as Expr,
+    Function as Function,
+    Op as Op,
+    TensorType as TensorType,
+    Tuple as Tuple,
+    TupleGetItem as TupleGetItem,
+    Var as Var,
+    const as const,
+    var as var,
+)
+from tiered.compat.tvm.expressions.functors import (
+    ExprFunctor as ExprFunctor,
+    ExprMutator as ExprMutator,
+    ExprVisitor as ExprVisitor,
+    post_order_visit as post_order_visit,
+)
 from tiered.compat.tvm.instruments import (
     DumpIR as DumpIR,
     PassInstrument as PassInstrument,
@@ -59,7 +78,6 @@ from tiered.compat.tvm.pattern_tables import (
 )
 from tiered.compat.tvm.running.built import (
     Built as Built,
-    IRModule as IRModule,
     build as build,
 )
 from tiered.compat.tvm.running.devices import (
@@ -68,6 +86,18 @@ from tiered.compat.tvm.running.devices import (
     cuda as cuda,
     device as device,
     gpu as gpu,
+)
+from tiered.compat.tvm.running.executors import (
+    Executor as Executor,
+    create_executor as create_executor,
+    optimize as optimize,
+)
+from tiered.compat.tvm.running.modules import (
+    GlobalVar as GlobalVar,
+    IRModule as IRModule,
+    NotEqualError as NotEqualError,
+    assert_structural_equal as assert_structural_equal,
+    structural_equal as structural_equal,
 )
 from tiered.compat.tvm.sparse_dense import process_params as process_params
 from tiered.compat.tvm.target import Target as Target
@@ -79,6 +109,8 @@ from tiered.passes.kinds.calling_pass import (
 
 OPT_PASS_LEVEL: Mapping[str, int]
 build_module: Any
+expr: Any
+expr_functor: Any
 ir: Any
 instrument: Any
 relay: Any

@@ -2,4 +2,7 @@
 
 from tiered.compat.tvm.running import graph_executor
 
-__all__ = ["graph_executor"]
+graph_runtime = graph_executor
+"""Its name in older versions."""
+
+__all__ = ["graph_executor", "graph_runtime"]

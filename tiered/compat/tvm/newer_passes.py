@@ -97,8 +97,12 @@ def FirstOrderGradient() -> Pass:
     return tiered.get_pass("gradient", higher_order=False, seed="ones")
 
 
+_GROWTH: Final = "1GB"
+"""How much a model may grow by constants; TVM has no limit."""
+
+
 def FoldConstant(*values: Any, fold_qnn: bool = False, **options: Any) -> Pass:
-    """Return `fold_constant`.
+    """Return `fold_constant`, which may let the model grow by 1 GB: TVM has no limit.
 
     Args:
         values: the options of the pass by place; a first bool is `fold_qnn`.
@@ -108,7 +112,8 @@ def FoldConstant(*values: Any, fold_qnn: bool = False, **options: Any) -> Pass:
     """
     given = values[1:] if values and isinstance(values[0], bool) else values
     pass_ = tiered.get_pass("fold_constant")
-    return pass_.with_options(**dict(zip(option_names(pass_), given, strict=False)), **options)
+    named = {**dict(zip(option_names(pass_), given, strict=False)), **options}
+    return pass_.with_options(**{"max_growth": _GROWTH, **named})
 
 
 def Conv2dToSparse(

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from tiered.analysis.layout.rules import layout_rule
 from tiered.compat.tvm import pattern_tables as contrib
+from tiered.compat.tvm.expressions.operators import PREFIXES, Namespace, function_of, get
 from tiered.compat.tvm.patterns.operator_names import operators_of
 from tiered.extensions.partition import OperatorSupport, create_op_support
 from tiered.extensions.partition.supports import COMPOSITES
@@ -15,7 +16,7 @@ from tiered.graph import Graph, Node
 from tiered.support.errors import UsageError
 from tiered.targets.coverage import operator_name
 
-__all__ = ["contrib", "register", "register_op_attr", "registered_support"]
+__all__ = ["contrib", "get", "register", "register_op_attr", "registered_support"]
 
 _TARGET: Final = "target."
 _LAYOUT: Final = ("FInferCorrectLayout", "FTVMInferCorrectLayout")
@@ -84,3 +85,10 @@ def registered_support(target: str) -> OperatorSupport | None:
         return bool(predicate(node))
 
     return create_op_support(takes)
+
+
+def __getattr__(name: str) -> Any:
+    """Return a function of relay: `relay.op.add`, `relay.op.nn.relu`."""
+    if name.startswith("__"):
+        raise AttributeError(name)
+    return Namespace(name) if name in PREFIXES else function_of(name)

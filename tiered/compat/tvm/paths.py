@@ -13,10 +13,12 @@ from typing import Any, Final
 
 _ITSELF: Final = (
     "analysis", "build_module", "instrument", "ir", "ir.instrument", "ir.transform", "relay",
-    "relay.analysis", "relay.build_module", "relay.transform", "transform",
+    "relay.analysis", "relay.build_module", "relay.expr", "relay.expr_functor", "relay.transform",
+    "transform",
 )  # fmt: skip
 _PLACES: Final = {
     "contrib.graph_executor": "graph_executor",
+    "contrib.graph_runtime": "graph_executor",
     "dataflow_pattern": "dataflow_pattern",
     "graph_executor": "graph_executor",
     "relay.analysis.sparse_dense": "sparse_dense",

@@ -152,3 +152,32 @@ def _listed(node: Node, name: str, found: Any, wanted: tuple[Any, ...]) -> bool:
     if name == "pads" and found is not None and len(found) == 2 * len(wanted):
         wanted *= 2
     return found is not None and tuple(found) == wanted
+
+
+_BY_RANK: Final = {
+    "Conv": "nn.conv{}d",
+    "ConvTranspose": "nn.conv{}d_transpose",
+    "MaxPool": "nn.max_pool{}d",
+    "AveragePool": "nn.avg_pool{}d",
+}
+_NAMES: Final[dict[str, str]] = {
+    **{own: name for name, several in OPERATORS.items() for own in several},
+    "Add": "add",
+    "MatMul": "nn.matmul",
+    "Gemm": "nn.dense",
+}
+
+
+def relay_name(node: Node) -> str:
+    """Return TVM's name of the operator of a node; ONNX's where TVM has none."""
+    if node.domain:
+        return f"{node.domain}::{node.op_type}"
+    if node.op_type in _BY_RANK:
+        rank = node.inputs[0].rank if node.inputs and node.inputs[0] is not None else None
+        return _BY_RANK[node.op_type].format(2 if rank is None else rank - 2)
+    return _NAMES.get(node.op_type, node.op_type)
+
+
+def attribute_names(name: str) -> tuple[str, ...]:
+    """Return what an attribute may be called in ONNX by a name of TVM or of ONNX."""
+    return (name, _ATTRIBUTES.get(name, name), *(("perm",) if name == "axes" else ()))

@@ -1,4 +1,4 @@
-"""Modules, and `relay.build`: what it returns."""
+"""`relay.build`: what it returns."""
 
 from __future__ import annotations
 
@@ -11,52 +11,13 @@ import onnx
 
 import tiered
 from tiered.compat.tvm.target import Target
-from tiered.graph import Graph, Model
+from tiered.graph import Model
 from tiered.support.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from tiered.compat.tvm.running.devices import Device
 
-__all__ = ["Built", "IRModule", "build"]
-
-
-class IRModule(Model):
-    """A model with the names of TVM's modules: `mod["main"]`. It is a `tiered.Model`."""
-
-    @staticmethod
-    def of(model: Model) -> IRModule:
-        """Return the model itself, which has these names from now on."""
-        if not isinstance(model, IRModule):
-            model.__class__ = IRModule
-        assert isinstance(model, IRModule)
-        return model
-
-    @classmethod
-    def from_expr(cls, expr: Model | onnx.ModelProto) -> IRModule:
-        """Return a model as a module; a ModelProto stays as it is."""
-        return cls.of(expr if isinstance(expr, Model) else Model.from_proto(expr))
-
-    def __getitem__(self, name: str) -> Graph:
-        """Return the main graph, `main`, or a local function by its name.
-
-        Raises:
-            UsageError: there is no such function.
-        """
-        if name == "main":
-            return self.main
-        known = {function.name: function for function in self.functions}
-        if name not in known:
-            hint = did_you_mean(name, ["main", *known])
-            raise UsageError(f"the module has no function {name!r}{hint}")
-        return known[name]
-
-    def astext(self, show_meta_data: bool = True) -> str:
-        """Return the model as text; `show_meta_data` is accepted, and without effect."""
-        return onnx.printer.to_text(self.to_proto())
-
-    def get_global_vars(self) -> list[str]:
-        """Return the names of the main graph and of the local functions."""
-        return ["main", *(function.name for function in self.functions)]
+__all__ = ["Built", "build"]
 
 
 class Built:

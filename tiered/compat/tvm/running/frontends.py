@@ -8,7 +8,8 @@ from typing import Any, Final, NoReturn
 import numpy as np
 import onnx
 
-from tiered.compat.tvm.running.built import Built, IRModule
+from tiered.compat.tvm.running.built import Built
+from tiered.compat.tvm.running.modules import IRModule
 from tiered.graph import Model
 from tiered.support.errors import UsageError
 

@@ -1,0 +1,127 @@
+"""TVM's modules: functions by name, equality, executors."""
+
+import importlib
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+from tiered import Model
+from tiered.compat import tvm
+from tiered.compat.tvm import relay
+from tiered.support.errors import UsageError
+from tiered.testing import parse
+
+RELU = "(float[n,2] x) => (float[n,2] y) { y = Relu(x) }"
+CALLS = """<ir_version: 10, opset_import: ["" : 21, "l" : 1]> g (float[2] x) => (float[2] y)
+    { y = l.F(x) } <domain: "l", opset_import: ["" : 21]> F (p) => (q) { q = Tanh(p) }"""
+
+
+def module(text: str) -> Any:
+    model = onnx.parser.parse_model(text) if text.startswith("<") else parse(text)
+    return relay.frontend.from_onnx(model)[0]
+
+
+def ops(model: Model) -> list[str]:
+    onnx.checker.check_model(model.to_proto(), full_check=True)
+    return [node.op_type for node in model.main.topological_order()]
+
+
+def test_a_module_takes_over_functions() -> None:
+    mod, other = module(RELU), module(CALLS)
+    mod.update(other)
+    assert ops(mod) == ["F"]
+    assert mod.get_global_vars() == ["main", "F"]
+    assert mod.get_global_var("F").name_hint == "F"
+    assert other.to_proto() == onnx.parser.parse_model(CALLS)
+    mod["main"] = module(RELU)["main"]
+    assert ops(mod) == ["Relu"]
+    x = relay.var("x", shape=(2, 3))
+    mod.update_func(mod.get_global_var("main"), relay.Function([x], relay.sigmoid(x)))
+    assert ops(mod) == ["Sigmoid"]
+    changed = module(CALLS.replace("Tanh", "Abs"))
+    mod["F"] = changed["F"]
+    assert [node.op_type for node in mod["F"].nodes] == ["Abs"]
+    assert ops(mod) == ["Sigmoid"]
+
+
+def test_what_is_no_function_is_refused() -> None:
+    mod = module(RELU)
+    before = mod.to_proto()
+    for name, given, reason in (
+        ("main", 3, "a module is made of a Model"),
+        ("F", mod["main"], "takes a local function"),
+        ("other", module(CALLS)["F"], "the function 'F' cannot be 'other'"),
+        ("main", module(CALLS.replace('"" : 21', '"" : 18')), "import versions 21 and 18"),
+    ):
+        with pytest.raises(UsageError, match=reason):
+            mod[name] = given
+    with pytest.raises(UsageError, match="no function 'mian'; did you mean 'main'"):
+        mod.get_global_var("mian")
+    with pytest.raises(UsageError, match="from_expr takes no functions"):
+        tvm.IRModule.from_expr(parse(RELU), {"f": 1})
+    assert mod.to_proto() == before
+
+
+def test_modules_are_made_of_all_that_has_a_main_graph() -> None:
+    view = Model.from_proto(parse(RELU))
+    for given in (parse(RELU), view, view.main):
+        assert ops(tvm.IRModule.from_expr(given)) == ["Relu"]
+
+
+def test_modules_are_compared_by_what_they_compute() -> None:
+    renamed = "(float[m,2] a) => (float[m,2] b) { b = Relu(a) }"
+    assert tvm.ir.structural_equal(module(RELU), parse(renamed))
+    assert not tvm.ir.structural_equal(module(RELU)["main"], module(CALLS))
+    tvm.ir.assert_structural_equal(module(RELU), module(RELU))
+    with pytest.raises(ValueError, match="do not compute the same"):
+        tvm.ir.assert_structural_equal(module(RELU), module(CALLS))
+
+
+@pytest.mark.parametrize("kind", ["graph", "vm", "debug", "aot"])
+def test_an_executor_runs_a_module(kind: str) -> None:
+    """The lines of TVM's tutorial "Compile ONNX Models"."""
+    mod, params = relay.frontend.from_onnx(parse(RELU))
+    with tvm.transform.PassContext(opt_level=1):
+        executor = relay.build_module.create_executor(
+            kind, mod, tvm.cpu(0), "llvm", params
+        ).evaluate()
+    x = np.array([[-1, 2]], np.float32)
+    assert executor(tvm.nd.array(x.astype("float32")), **params).numpy().tolist() == [[0, 2]]
+    assert executor(x=x).tolist() == [[0, 2]]
+    assert ops(mod) == ["Relu"]
+
+
+def test_an_executor_returns_several_outputs_as_a_list() -> None:
+    two = parse("(float[2] x) => (float[2] y, float[2] z) { y = Abs(x) z = Neg(x) }")
+    y, z = relay.create_executor("graph", mod=two).evaluate()(np.array([-1, 1], np.float32))
+    assert (y.tolist(), z.tolist()) == ([1, 1], [1, -1])
+    with pytest.raises(UsageError, match="no executor 'grap'"):
+        relay.create_executor("grap", two)
+    with pytest.raises(UsageError, match="needs a module"):
+        relay.create_executor("graph")
+    with pytest.raises(UsageError, match="the main graph of the module only"):
+        relay.create_executor("graph", two).evaluate(module(RELU)["main"])
+
+
+def test_a_module_is_optimised_without_a_build() -> None:
+    text = "(float[2] x) => (float[2] y) <float[2] w = {1, 2}> { a = Identity(x) y = Add(a, w) }"
+    mod, params = relay.optimize(module(text), "llvm", params={"w": np.array([3, 4], np.float32)})
+    assert ops(mod) == ["Add"]
+    assert params["w"].tolist() == [3, 4]
+    again, _ = relay.optimize(parse(text))
+    assert ops(again) == ["Add"]
+
+
+def test_the_modules_of_tvm_are_imported() -> None:
+    package = "tiered.compat.tvm"
+    functor = importlib.import_module(f"{package}.relay.expr_functor")
+    assert functor.ExprMutator is relay.ExprMutator
+    assert importlib.import_module(f"{package}.relay.expr").Call is relay.Call
+    runtime = importlib.import_module(f"{package}.contrib.graph_runtime")
+    graph, lib, params = relay.build(parse(RELU), "llvm")
+    runs = runtime.create(graph, lib, tvm.cpu())
+    runs.set_input(x=np.array([[-1, 2]], np.float32), **params)
+    runs.run()
+    assert runs.get_output(0).asnumpy().tolist() == [[0, 2]]
