@@ -22,6 +22,7 @@ from tiered.compat.tvm.patterns.dataflow_pattern import (
     is_tuple,
     is_tuple_get_item,
     is_var,
+    rewrite,
     wildcard,
 )
 from tiered.runtime import run
@@ -247,3 +248,57 @@ def test_pattern_tables_hold_dataflow_patterns() -> None:
         "MatMul", "Relu",
     ]  # fmt: skip
     assert ops(tvm.MergeComposite([("d", dense)])(parse(text))) == ["d"]
+
+
+WITH_BIAS = """(float[1,1,2,2] x) => (float[1,1,2,2] y) <float[1,1,1,1] w = {2}, float[1] b = {1}> {
+    c = Conv<kernel_shape = [1,1]>(x, w, b) y = Relu(c) }"""
+WITH_ADD = """(float[1,1,2,2] x) => (float[1,1,2,2] y) <float[1,1,1,1] w = {2}, float[1] b = {1}> {
+    a = Conv<kernel_shape = [1,1]>(x, w) c = Add(a, b) y = Relu(c) }"""
+
+
+@pytest.mark.parametrize("text", [WITH_BIAS, WITH_ADD])
+def test_a_bias_is_added_or_an_operand_of_the_product(text: str) -> None:
+    """TVM reads a Conv of ONNX with a bias as nn.conv2d and nn.bias_add."""
+    x, w, b = wildcard(), is_constant(), is_constant()
+    conv = is_op("nn.conv2d")(x, w)
+    bias = is_op("nn.bias_add")(conv, b)
+    relu = is_op("nn.relu")(bias)
+    assert relu.match(parse(text))
+    named = {"x": x, "w": w, "b": b}
+    seen: list[tuple[dict[str, str], list[Any]]] = []
+
+    class Notes(DFPatternCallback):
+        def __init__(self) -> None:
+            super().__init__(rewrite_once=True)
+            self.pattern = relu
+
+        def callback(self, pre: Any, post: Any, node_map: Any) -> Any:
+            found = {name: node_map[part][0].name for name, part in named.items()}
+            seen.append((found, [node_map[part][0].producer.op_type for part in (conv, bias)]))
+            return post
+
+    rewrite(Notes(), parse(text))
+    sum_of = "Conv" if text is WITH_BIAS else "Add"
+    assert seen == [({"x": "x", "w": "w", "b": "b"}, ["Conv", sum_of])]
+    for size, fits in (((1, 1), True), ((2, 2), False)):
+        sized = is_op("nn.bias_add")(conv.has_attr({"kernel_size": size}), b)
+        assert is_op("nn.relu")(sized).match(parse(text)) is fits
+    optional = conv.optional(lambda each: is_op("nn.bias_add")(each, wildcard()))
+    assert optional.optional(is_op("nn.relu")).match(parse(text))
+    (made,) = relu.partition(Model.from_proto(parse(text))).functions
+    assert len(made.nodes) == len(parse(text).graph.node)
+
+
+def test_a_dense_with_a_bias_is_a_gemm_of_three() -> None:
+    text = "(float[1,2] x) => (float[1,2] y) <float[2,2] w = {1,2,3,4}, float[2] b = {1,2}> {"
+    dense = is_op("nn.bias_add")(is_op("nn.dense")(wildcard(), is_constant()), is_constant())
+    assert dense.match(parse(f"{text} y = Gemm(x, w, b) }}"))
+    assert dense.match(parse(f"{text} a = MatMul(x, w) y = Add(a, b) }}"))
+    assert not dense.match(parse(f"{text} y = Gemm(x, w) }}"))
+    assert not dense.match(parse(f"{text} a = Abs(x) y = Add(a, b) }}"))
+
+
+def test_all_names_are_imported_at_once() -> None:
+    names: dict[str, Any] = {}
+    exec("from tiered.compat.tvm.relay.dataflow_pattern import *", names)
+    assert {"wildcard", "is_op", "DFPatternCallback", "rewrite"} <= names.keys()

@@ -47,7 +47,8 @@ class _Place(ModuleType):
         self._target = target
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
+        # `from ... import *` asks for __all__.
+        if name.startswith("__") and name != "__all__":
             raise AttributeError(name)
         return getattr(importlib.import_module(self._target), name)
 

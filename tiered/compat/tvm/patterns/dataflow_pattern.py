@@ -15,13 +15,12 @@ from typing import Any, Final
 
 import onnx
 
+from tiered.compat.tvm.patterns.callbacks import DFPatternCallback, rewrite
 from tiered.compat.tvm.patterns.expression_matches import (
-    NodeMap,
     Parts,
     call_of,
     find,
     partition_model,
-    rewrite_model,
 )
 from tiered.compat.tvm.patterns.operator_names import has_attribute, operators_of
 from tiered.graph import Graph, Model, Node, Value
@@ -228,6 +227,47 @@ class AltPattern(DFPattern):
         return self.left.compiled(parts) | self.right.compiled(parts)
 
 
+class BiasOperator(OperatorPattern):
+    """`nn.bias_add`: an Add, or the last operand of the Conv or Gemm that is its data."""
+
+    def __call__(self, *args: Any) -> Any:
+        added = CallPattern(self, args)
+        inside = _with_bias(*args) if len(args) == 2 else None
+        return added if inside is None else BiasPattern(added, inside, args[0])
+
+
+class BiasPattern(AltPattern):
+    """A bias that is added, or an operand of its product.
+
+    Args:
+        left, right: the two patterns.
+        data: the product, as a part of the first one.
+    """
+
+    def __init__(self, left: DFPattern, right: DFPattern, data: DFPattern) -> None:
+        super().__init__(left, right)
+        self.data = data
+
+    def compiled(self, parts: Parts) -> Pattern:
+        parts.same(self.data, (*self.data.choices, *self.right.choices))
+        return super().compiled(parts)
+
+
+def _with_bias(data: Any, bias: Any) -> DFPattern | None:
+    """Return the pattern of a product with a bias as its operand; None if it cannot have one."""
+    if isinstance(data, AttrPattern):
+        inside = _with_bias(data.pattern, bias)
+        return None if inside is None else AttrPattern(inside, data.attrs)
+    if not isinstance(data, CallPattern) or data.args is None or len(data.args) != 2:
+        return None
+    names = tuple(name for name in data.op.names if name in _BIASED)
+    return CallPattern(OperatorPattern(names), (*data.args, bias)) if names else None
+
+
+_BIASED: Final = frozenset({"Conv", "ConvTranspose", "Gemm"})
+"""The operators that take a bias as their third operand."""
+
+
 class AttrPattern(DFPattern):
     """A call with some attributes."""
 
@@ -322,10 +362,13 @@ def wildcard() -> WildcardPattern:
 def is_op(op_name: str) -> OperatorPattern:
     """Return an operator to be called: `is_op("add")(x, y)`.
 
+    The sum of `nn.bias_add` is a node, or the bias of the Conv or Gemm that is its first operand.
+
     Raises:
         UsageError: no operator has this name.
     """
-    return OperatorPattern(operators_of(op_name))
+    kind = BiasOperator if op_name == "nn.bias_add" else OperatorPattern
+    return kind(operators_of(op_name))
 
 
 def is_constant() -> ConstantPattern:
@@ -376,47 +419,6 @@ def partition(
 ) -> Any:
     """Return `pattern.partition(expr, attrs, check)`."""
     return pattern.partition(expr, attrs, check)
-
-
-class DFPatternCallback:
-    """A rewrite: `pattern`, and `callback(pre, post, node_map)`, which returns the new value.
-
-    `pre` and `post` are the matched value, whose inputs are rewritten already. `node_map` has the
-    values of each part of the pattern.
-
-    Args:
-        require_type: accepted, and without effect: values have types.
-        rewrite_once: whether each node is visited once, instead of until nothing matches.
-    """
-
-    pattern: DFPattern
-
-    def __init__(self, require_type: bool = False, rewrite_once: bool = False) -> None:
-        self.rewrite_once = rewrite_once
-
-    def callback(self, pre: Value, post: Value, node_map: NodeMap) -> Value:
-        """Return the value that takes the place of the matched one.
-
-        Raises:
-            NotImplementedError: the class does not define it.
-        """
-        raise NotImplementedError(f"{type(self).__name__} has no callback(pre, post, node_map)")
-
-    def rewrite(self, expr: Expression) -> Any:
-        """Rewrite a model; a `Model` is edited and returned, a ModelProto stays."""
-        return rewrite(self, expr)
-
-
-def rewrite(callbacks: Any, expr: Expression, mod: Any = None) -> Any:
-    """Return a model after callbacks; a `Model` is edited and returned, a ModelProto stays.
-
-    Args:
-        callbacks: one, or several, which run one after the other.
-        expr: the model.
-        mod: not used: a model has its functions with it.
-    """
-    several = [callbacks] if isinstance(callbacks, DFPatternCallback) else list(callbacks)
-    return rewrite_model(several, expr)
 
 
 def as_entry(entry: Any) -> Any:
