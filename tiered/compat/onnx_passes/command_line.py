@@ -27,7 +27,7 @@ from tiered.passes import Pass
 from tiered.passes.interface.registry import registry
 from tiered.pipeline.instruments import Dump
 from tiered.support.errors import TieredError, UsageError
-from tiered.support.whole_files import write_json
+from tiered.support.whole_files import whole_file, write_json
 from tiered.verify import Verify
 
 _UPSTREAM: Final = "onnx_passes"
@@ -90,7 +90,8 @@ def _run(path: str, names: Sequence[str], output: str | None, config: Configurat
     if config.all_values:
         inputs = [each.name for each in Model.from_proto(made).main.inputs]
         feeds = reference.feeds(inputs) if config.reference_inputs else None
-        np.savez(f"{output}.npz", **dict(all_values_of(made, feeds, all_values=True)))
+        with whole_file(f"{output}.npz") as file:
+            np.savez(file, **dict(all_values_of(made, feeds, all_values=True)))
 
 
 def _verifying(names: Sequence[str], reference: Reference) -> list[str | Pass]:
