@@ -22,8 +22,8 @@ def test_what_is_not_quantized_says_so() -> None:
     with pytest.raises(ModelError, match="has no stored_value: it is not quantised"):
         _ = x.stored_value
     assert not hasattr(add, "config")
-    with pytest.raises(AttributeError, match="no attribute 'socker'; did you mean 'socket'"):
-        _ = add.socker
+    with pytest.raises(AttributeError, match="no attribute 'sokcet'; did you mean 'socket'"):
+        _ = add.sokcet
     with pytest.raises(AttributeError, match="'Variable' object has no attribute 'dest_op'"):
         x.dest_op = 3
 

@@ -32,7 +32,11 @@ from tiered.compat.ppq.formatting import (
     format_graph as format_graph,
 )
 from tiered.compat.ppq.graph import BaseGraph as BaseGraph
-from tiered.compat.ppq.opsets import Opset as Opset, OpSocket as OpSocket
+from tiered.compat.ppq.opsets import (
+    Opset as Opset,
+    OpSocker as OpSocker,
+    OpSocket as OpSocket,
+)
 from tiered.compat.ppq.quantizing import (
     BaseQuantFunction as BaseQuantFunction,
     PPQLinearQuantFunction as PPQLinearQuantFunction,

@@ -26,8 +26,9 @@ from tiered.compat.ppq.handles import (
     ValueHandle,
     value_of,
 )
+from tiered.compat.ppq.operands import Ports, Readers
 from tiered.compat.ppq.opsets import Opset, OpSocket
-from tiered.graph import Node, Value
+from tiered.graph import Graph, Node, Value
 from tiered.graph.core.schema import operators_of
 from tiered.graph.edits import surgery
 from tiered.rewriter.subgraphs import graph_search
@@ -108,8 +109,8 @@ class Variable(ValueHandle):
         return None if sources.source_of(self._value) is None else self._value.index
 
     @property
-    def dest_ops(self) -> tuple[Operation, ...]:
-        return tuple(operation_of(use.node) for use in self._value.users)
+    def dest_ops(self) -> Readers:
+        return Readers(operation_of(use.node) for use in self._value.users)
 
     @property
     def dest_idx(self) -> tuple[int, ...]:
@@ -139,6 +140,20 @@ class Variable(ValueHandle):
         made = owner.create_value(self.name, contents)
         owner.remove_constant(made)
         return Variable(made)
+
+
+def check_type(graph: Graph, name: str, op_type: str, domain: str = "") -> None:
+    """Raise if an operation cannot be of a type: neither an operator nor a function has it.
+
+    Raises:
+        ModelError: so it is.
+    """
+    known = operators_of(domain)
+    if known and op_type not in known and graph.model.function(domain, op_type) is None:
+        raise ModelError(
+            f"operation {name!r} cannot be of the type {op_type!r}: there is no such "
+            f"operator{did_you_mean(op_type, known)}"
+        )
 
 
 @checks_arguments
@@ -177,13 +192,7 @@ class Operation(NodeHandle):
 
     @type.setter
     def type(self, op_type: str) -> None:
-        known = operators_of(self._node.domain)
-        is_function = self._node.owner.model.function(self._node.domain, op_type) is not None
-        if known and op_type not in known and not is_function:
-            raise ModelError(
-                f"operation {self.name!r} cannot be of the type {op_type!r}: there is no such "
-                f"operator{did_you_mean(op_type, known)}"
-            )
+        check_type(self._node.owner, self.name, op_type, self._node.domain)
         self._node.owner.set_operator(self._node, op_type, self._node.domain)
 
     @property
@@ -196,13 +205,15 @@ class Operation(NodeHandle):
     def socket(self) -> OpSocket:
         return OpSocket.of(self._node)
 
-    @property
-    def inputs(self) -> tuple[Variable | None, ...]:
-        return tuple(map(variable_of, self._node.inputs))
+    socker = socket  # PPQ's documents misspell it
 
     @property
-    def outputs(self) -> tuple[Variable | None, ...]:
-        return tuple(map(variable_of, self._node.outputs))
+    def inputs(self) -> Ports:
+        return Ports(self._node, is_input=True, made=variable_of)
+
+    @property
+    def outputs(self) -> Ports:
+        return Ports(self._node, is_input=False, made=variable_of)
 
     def set_input(self, index: int, variable: Variable | None) -> None:
         """Read another variable at one place."""

@@ -73,6 +73,8 @@ class TorchExecutor:
                 dtype = Tensor.of(array).dtype
                 surgery.retype(value, dtype=dtype, shape=(None,) * array.ndim)
 
+    tracing_operation_mata = tracing_operation_meta  # PPQ's documents misspell it
+
     def _feeds(self, inputs: Inputs) -> dict[str, Array]:
         if isinstance(inputs, Mapping):
             return dict(inputs)

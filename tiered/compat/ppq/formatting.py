@@ -11,13 +11,15 @@ from tiered.compat.ppq.graph import BaseGraph
 from tiered.graph import Model
 from tiered.graph.edits import surgery
 from tiered.passes.interface.registry import registry
-from tiered.support.errors import ModelError, UsageError
+from tiered.support.errors import ModelError, TargetError, UsageError
 
 _NEWEST_FORM = (
     "the view reads every operator in its newest form, with operands in place of attributes; "
     "convert the opset to have them in the file"
 )
 
+
+_RUNTIME: Final = "onnxruntime_cpu"
 
 _RESIZE_SINCE: Final = 11
 """The opset from which on a Resize has operands for regions, scales and sizes."""
@@ -103,6 +105,30 @@ class GraphMerger(_Facade):
         "fuse_skiplayernorm": ("fuse_skip_layernorm",),
     }
     missing: ClassVar = {"fuse_scale": "PPQ has no implementation of it either"}
+
+    def _run(self, names: tuple[str, ...], options: dict[str, Any]) -> None:
+        """Run passes.
+
+        Raises:
+            TargetError: the operator that they make is one of onnxruntime only, and no backend is
+                named.
+        """
+        model = self.graph.graph.model
+        assert isinstance(model, Model)
+        stamp = model.journal.stamp()
+        super()._run(names, options)
+        ctx = tiered.PassContext.current()
+        if model.journal.moved_since(stamp) or ctx.names_backend:
+            return
+        trial = model.copy()
+        with tiered.PassContext(backend=_RUNTIME):
+            for name in names:
+                tiered.get_pass(name, **options).apply(trial)
+        if trial.to_proto() != model.to_proto():
+            raise TargetError(
+                f"{', '.join(names)} makes an operator of {_RUNTIME} here: call it inside of "
+                f"tiered.PassContext(backend={_RUNTIME!r})"
+            )
 
 
 GraphMerge = GraphMerger

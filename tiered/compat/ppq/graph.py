@@ -13,7 +13,13 @@ from tiered.compat.argument_types import checks_arguments
 from tiered.compat.ppq import sources
 from tiered.compat.ppq.configs.quantable import copy_notes
 from tiered.compat.ppq.detached import NOWHERE
-from tiered.compat.ppq.elements import Operation, Variable, operation_of, variable_of
+from tiered.compat.ppq.elements import (
+    Operation,
+    Variable,
+    check_type,
+    operation_of,
+    variable_of,
+)
 from tiered.compat.ppq.handles import node_of, value_of
 from tiered.graph import Graph, Model, Node, Value
 from tiered.graph.edits import surgery
@@ -41,6 +47,12 @@ class BaseGraph:
         """The variables by name, as they are now."""
         return _Variables(self.graph)
 
+    variable = variables  # PPQ's documents misspell it
+
+    def parameters(self) -> list[Variable]:
+        """Return the parameters of the graph."""
+        return [each for each in self.variables.values() if each.is_parameter]
+
     @property
     def inputs(self) -> MutableMapping[str, Variable]:
         return _Ports(self.graph, is_input=True)
@@ -59,6 +71,7 @@ class BaseGraph:
         *,
         platform: str | Enum | None = None,
     ) -> Operation:
+        check_type(self.graph, name or op_type, op_type)
         read, written = list(map(value_of, inputs)), [value._value for value in outputs]
         node = self.graph.add_node(op_type, read, written, attributes, name=name)
         return Operation(node, platform=platform)
@@ -177,6 +190,23 @@ class BaseGraph:
             found = f"reads {len(links)} variables of {up_op.name!r}, not one"
             raise ModelError(f"operation {down_op.name!r} {found}")
         self.graph.insert_before(inserting_op._node, lower, links[0])
+
+    def insert_op_between_var_and_op(
+        self, inserting_op: Operation, up_var: Variable, down_op: Operation
+    ) -> None:
+        """Insert an operation without operands between a variable and one that reads it once.
+
+        Raises:
+            ModelError: the operation does not read the variable, or reads it twice; or the new one
+                has operands.
+        """
+        for operation in (inserting_op, down_op):
+            self._check(operation)
+        places = [at for at, each in enumerate(down_op._node.inputs) if each is up_var._value]
+        if len(places) != 1:
+            found = f"reads variable {up_var.name!r} {len(places)} times, not once"
+            raise ModelError(f"operation {down_op.name!r} {found}")
+        self.graph.insert_before(inserting_op._node, down_op._node, places[0])
 
     def _named(self, name: str) -> Variable:
         """Return a variable, or raise if there is none of that name."""

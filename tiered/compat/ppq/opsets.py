@@ -67,3 +67,6 @@ def _is_float(dtype: int | None) -> bool:
     from onnx import helper
 
     return dtype is not None and is_float(helper.tensor_dtype_to_np_dtype(dtype))
+
+
+OpSocker = OpSocket  # PPQ's documents misspell it
