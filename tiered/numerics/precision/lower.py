@@ -129,9 +129,8 @@ def lower_precision(
     for text in rules.findings(model):
         on_found(text)
     model.refresh_types()
-    defaults = [value for value in model.main.inputs if value.default is not None]
-    if keep_io_types and any(value.dtype == DataType.FLOAT for value in defaults):
-        on_found(why_no_weight(defaults[0]).replace("the weight is", f"{defaults[0].name!r} is"))
+    if keep_io_types:
+        note_defaults(model, on_found)
     if measured is not None:
         narrowing = measured()
     else:
@@ -142,6 +141,14 @@ def lower_precision(
         found = narrowed(model, narrowing, keeps_io=keep_io_types)
     report(model, found, low, on_found, on_skip)
     return found
+
+
+def note_defaults(model: Model, on_found: OnFound) -> None:
+    """Note that inputs with defaults are no constants, which need a Cast each."""
+    for value in model.main.inputs:
+        if value.default is not None and value.dtype == DataType.FLOAT:
+            on_found(why_no_weight(value).replace("the weight is", f"{value.name!r} is"))
+            return
 
 
 def narrowed(model: Model, narrowing: FloatNarrowing, *, keeps_io: bool) -> Conversion:

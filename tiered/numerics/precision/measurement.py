@@ -10,7 +10,7 @@ from tiered.graph import Model
 from tiered.graph.io.export import export_model
 from tiered.graph.shape_inference.set_input_shapes import declared_dims
 from tiered.numerics.precision.budget import Budget
-from tiered.numerics.precision.trials import Outputs, Trials
+from tiered.numerics.precision.trials import ITSELF, Outputs, Trials
 from tiered.runtime.deviations import has_narrow_floats
 from tiered.runtime.inputs.samples import Source
 from tiered.support.errors import RuntimeFailure, VerificationError
@@ -90,7 +90,19 @@ def _judged(model: Model, original: Model, trials: Trials, budget: Budget | None
             f"{', '.join(map(repr, lost))}: NaN or infinite where the original output is finite; "
             "keep operators in float (--keep-ops), or convert with --to mixed or --to bf16"
         )
-    return f"{judge}: {trials.describe(found, budget)}"
+    said = f"{judge}: {trials.describe(found, budget)}"
+    if not _is_narrow(model):
+        return said
+    with suppress(RuntimeFailure):  # it has no kernels of the type
+        itself = trials.outputs(model, is_emulated=False)
+        if trials.is_worse_deployed(itself, [trials.relative_error(found)]):
+            said += f"; by {ITSELF}: {trials.describe(itself, budget)}"
+    return said
+
+
+def _is_narrow(model: Model) -> bool:
+    """Return whether a model has floats of 16 bits or fewer."""
+    return has_narrow_floats(export_model(model, is_bare=True))
 
 
 def _check(budget: Budget, measured: float | None, where: str) -> None:
@@ -111,8 +123,7 @@ def _check(budget: Budget, measured: float | None, where: str) -> None:
 
 
 def _run(model: Model, original: Model, trials: Trials) -> tuple[str, list[Outputs]]:
-    is_narrow = has_narrow_floats(export_model(model, is_bare=True))
-    if is_narrow and trials.is_small(model) and trials.trusts_reference(original):
+    if _is_narrow(model) and trials.is_small(model) and trials.trusts_reference(original):
         with suppress(RuntimeFailure):  # onnx.reference lacks some operators
             return "onnx.reference", trials.outputs(model, by_reference=True)
     return "onnxruntime", trials.outputs(model)

@@ -16,6 +16,7 @@ from tiered.numerics.precision.lower import (
     RuledNarrowing,
     computes_in,
     narrowed,
+    note_defaults,
     report,
 )
 from tiered.numerics.precision.measurement import MOST_MEASURED
@@ -78,6 +79,8 @@ def mixed_precision(
         return Conversion(Plan((), ()), 0, ())
     for text in rules.findings(model):
         on_found(text)
+    if keep_io_types:
+        note_defaults(model, on_found)
     search = Search(model, low, rules, keep_io_types)
     try:
         trials = Trials.of(model, inputs, seed=seed, made=samples)

@@ -64,7 +64,8 @@ def why_no_weight(value: Value | None) -> str:
         return ""
     is_old = value.owner.model.ir_version < IR_OF_DEFAULTS
     why = "as all are before IR 4" if is_old else "which callers may feed"
-    return f"the weight is an input, {why}: remove_initializer_from_input makes a constant of it"
+    hint = "`tiered optimize --require remove_initializer_from_input` makes a constant of it"
+    return f"the weight is an input, {why}: {hint}"
 
 
 IR_OF_DEFAULTS: Final = 4

@@ -15,7 +15,7 @@ from tiered.graph.intervals.analysis import ranges
 from tiered.graph.intervals.interval import is_integer
 from tiered.graph.queries.op_traits import MOVES_ELEMENTS, NORMALIZATIONS, REDUCTIONS
 from tiered.numerics.calibration.calibrate import Feeds
-from tiered.numerics.precision.budget import Budget, budget_of, meet
+from tiered.numerics.precision.budget import Budget, meet
 from tiered.numerics.precision.convert import convert_precision
 from tiered.numerics.precision.effects import Order, effects_for
 from tiered.numerics.precision.groups import Groups, rankings_of, weight_bytes
@@ -27,15 +27,12 @@ from tiered.numerics.precision.lower import (
 )
 from tiered.numerics.precision.measured_ranges import beyond_range
 from tiered.numerics.precision.plan import plan_of
-from tiered.numerics.precision.trials import Outputs, Trials
+from tiered.numerics.precision.trials import ITSELF, Outputs, Trials
 from tiered.numerics.precision.variables import Variable, variables_of
 from tiered.support.errors import RuntimeFailure
 
 _MARGIN: Final = 4
 """Measured numbers may be so many times as large for other inputs."""
-
-_DIFFERENCE: Final = budget_of("relative<=1e-4")
-"""onnxruntime itself differs if its error is twice that of the judges, and larger than this."""
 
 _ALL_WEIGHTS: Final = 100
 """What it costs that all bytes of weights are float, in Casts."""
@@ -283,9 +280,8 @@ class Search:
             run = trials.narrowed_outputs(
                 self.model, narrowing, keeps_io=self.keeps_io, is_emulated=False
             )
-            judged = max(trials.measure(_DIFFERENCE, each) or 0.0 for each in runs.values())
-            if (trials.measure(_DIFFERENCE, run) or 0.0) > max(_DIFFERENCE.limit, 2 * judged):
-                runs["onnxruntime itself, which rounds less"] = run
+            if trials.is_worse_deployed(run, map(trials.relative_error, runs.values())):
+                runs[ITSELF] = run
         return [(judge, trials.describe(found, budget)) for judge, found in runs.items()]
 
     def _outputs(self, trials: Trials, narrowing: RuledNarrowing) -> dict[str, list[Outputs]]:

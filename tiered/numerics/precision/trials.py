@@ -147,6 +147,19 @@ class Trials(NamedTuple):
         pairs = zip(self.expected, found, strict=True)
         return budget.worst_of([budget.measure(expected, actual) for expected, actual in pairs])
 
+    def is_worse_deployed(self, deployed: Iterable[Outputs], judged: Iterable[float]) -> bool:
+        """Return whether onnxruntime itself is further off than judges that round each value.
+
+        Args:
+            deployed: its outputs, without Casts that round.
+            judged: the errors on the judges, as of `relative_error`.
+        """
+        return self.relative_error(deployed) > max(_DIFFERENCE.limit, 2 * max(judged))
+
+    def relative_error(self, found: Iterable[Outputs]) -> float:
+        """Return the L2 error / L2 norm of the worst run; 0 if nothing can be compared."""
+        return self.measure(_DIFFERENCE, found) or 0.0
+
     def not_finite_in(self, found: Iterable[Outputs]) -> list[str]:
         """Return the outputs that are NaN or infinite where the model of floats is finite."""
         return sorted(
@@ -187,5 +200,11 @@ def input_count(count: int, *, is_made: bool) -> str:
 
 _AGREEMENT: Final = budget_of("relative<=1e-3")
 """How far two runtimes may be apart on the model of floats."""
+
+_DIFFERENCE: Final = budget_of("relative<=1e-4")
+"""onnxruntime itself differs if its error is twice that of the judges, and larger than this."""
+
+ITSELF: Final = "onnxruntime itself, which rounds less"
+"""The name of onnxruntime without Casts that round each value, as a judge."""
 
 _REPORTED: Final = [budget_of("cosine>=0"), budget_of("relative<=0")]
