@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tiered.graph.core.interface_map import BatchMap, InterfaceMap
+from tiered.graph.core.interface_map import BatchMap, InterfaceMap, ListMap
 from tiered.support.errors import RuntimeFailure
 
 if TYPE_CHECKING:
@@ -62,13 +62,46 @@ def joined(
     for name in runs[0]:
         arrays = [run[name] for run in runs]
         place = batch.outputs.get(name)
-        if place is not None:
+        if isinstance(place, ListMap):
+            found[name] = _list_of(name, arrays, indices, batch.old, place)
+        elif place is not None:
             found[name] = _joined(name, arrays, indices, batch.old, size, place)
         elif name in batch.outputs:
             if any(_bytes(array) != _bytes(arrays[0]) for array in arrays):
                 raise RuntimeFailure(f"output {name!r} of the model before differs by sample")
             found[name] = arrays[0]
     return found
+
+
+def _list_of(
+    name: str, arrays: Sequence[Any], indices: Sequence[Sequence[int]], old: int, place: ListMap
+) -> Any:
+    """Return the lists of all runs as one; what a run has of a sample again is left out.
+
+    Raises:
+        RuntimeFailure: which entries are those of such a sample is not known.
+    """
+    steps, found = np.array(place.steps), []
+    for number, (array, samples) in enumerate(zip(arrays, indices, strict=True)):
+        own = [at for at, each in enumerate(samples) if each == number * old + at]
+        kept = array if len(own) == old else _of_first(name, array, samples, len(own), place)
+        found.append(kept + (steps * (number * old)).astype(array.dtype))
+    return np.concatenate(found, axis=place.axis)
+
+
+def _of_first(
+    name: str, array: Any, samples: Sequence[int], count: int, place: ListMap
+) -> Any:
+    """Return the entries of the first samples, by the number of the sample in each."""
+    if len(set(samples)) == 1:  # the same entries for each
+        return array.take(range(array.shape[place.axis] // len(samples)), axis=place.axis)
+    at = next((at for at, step in enumerate(place.steps) if step), None)
+    if at is None:
+        raise RuntimeFailure(f"which sample the entries of output {name!r} are of is not known")
+    numbers = array if len(place.steps) == 1 else array.take(at, axis=-1)
+    first = np.moveaxis(numbers, place.axis, 0).reshape(array.shape[place.axis], -1)
+    is_own = first[:, :1].reshape(-1) < count * place.steps[at]
+    return array.compress(is_own, axis=place.axis)
 
 
 def _joined(

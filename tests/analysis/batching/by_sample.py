@@ -13,7 +13,7 @@ from tiered.testing import parse
 
 def changed(
     text: str | onnx.ModelProto, size: int | str, axes: Mapping[str, int] | None = None
-) -> tuple[onnx.ModelProto, dict[str, tuple[int, int, int] | None], dict[str, int], int]:
+) -> tuple[onnx.ModelProto, dict[str, Any], dict[str, int], int]:
     """Return the model for another batch, where its outputs and inputs have samples, and the size
     of the former batch."""
     model = Model.from_proto(parse(text) if isinstance(text, str) else text)

@@ -160,7 +160,7 @@ MIXED = {
     ),
     "ranges of all samples": (
         "(float[1,3] x) => (uint8[1,3] y, float s, uint8 z) { y, s, z = DynamicQuantizeLinear(x) }",
-        "may mix samples: it has no rule",
+        "its scale follows from the elements of all samples",
     ),
     "a condition": (
         """(float[1,3] x) => (float[1,3] y) { m = ReduceMax<keepdims = 0>(x)  c = Cast<to = 9>(m)

@@ -7,13 +7,13 @@ from typing import Final
 
 import onnx
 
-from tiered.analysis.batching.facts import Fact, Rows
+from tiered.analysis.batching.facts import Columns, Fact, Listed, Rows
 from tiered.analysis.batching.following import Following
 from tiered.analysis.batching.rewriting import Rewriting
 from tiered.analysis.batching.rules import rule_of
 from tiered.graph import InterfaceMap, Model, TensorType, Value
 from tiered.graph.core.dim_names import EXPECTED, is_dim
-from tiered.graph.core.interface_map import BatchMap
+from tiered.graph.core.interface_map import BatchMap, ListMap
 from tiered.graph.io.protos import shapes_of_type
 from tiered.support.errors import ShapeError, UsageError
 
@@ -145,16 +145,21 @@ def _check(model: Model, name: str, old: int) -> None:
 def _note(state: Following) -> None:
     """Record how the samples of the new interface correspond to those before."""
     main = state.model.main
-    outputs: dict[str, tuple[int, int, int] | None] = {}
+    outputs: dict[str, tuple[int, int, int] | ListMap | None] = {}
     for at, value in enumerate(main.outputs):
         fact = state.outputs.get((main, at))
-        outputs[value.name] = _place(fact) if isinstance(fact, Rows) else None
+        outputs[value.name] = _place(fact)
     inputs = {value.name: axis for value, axis in state.places.items()}
     batch = BatchMap(state.old, inputs, outputs)
     state.model.note_interface(InterfaceMap(batch=batch))
 
 
-def _place(rows: Rows) -> tuple[int, int, int]:
+def _place(fact: Fact | None) -> tuple[int, int, int] | ListMap | None:
+    if isinstance(fact, Listed):
+        steps = fact.step.steps if isinstance(fact.step, Columns) else (fact.step,)
+        return ListMap(fact.axis, tuple([int(str(step)) for step in steps]))
+    if not isinstance(fact, Rows):
+        return None
     # An unknown factor is -1: it follows from the size of the output.
-    outer, inner = (size if isinstance(size, int) else -1 for size in (rows.outer, rows.inner))
-    return rows.axis, outer, inner
+    outer, inner = (size if isinstance(size, int) else -1 for size in (fact.outer, fact.inner))
+    return fact.axis, outer, inner

@@ -55,6 +55,20 @@ class Rows(NamedTuple):
         return multiply(multiply(self.outer, batch), self.inner)
 
 
+class Listed(NamedTuple):
+    """A list of what is found in the samples, one sample after the other, of any length.
+
+    Attributes:
+        axis: the axis of the list.
+        source: the node that finds it: lists of one node have the same entries.
+        step: what is added to the elements of each further sample.
+    """
+
+    axis: int
+    source: Node
+    step: Size | Columns = 0
+
+
 class Counted(NamedTuple):
     """A number that depends on how many samples there are, and on none of them."""
 
@@ -66,7 +80,7 @@ class Refused(NamedTuple):
     reason: str
 
 
-Fact = Rows | Counted | Refused
+Fact = Rows | Listed | Counted | Refused
 """What is known of a tensor; one that is the same for every batch has no fact."""
 
 

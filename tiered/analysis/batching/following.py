@@ -14,6 +14,7 @@ import numpy as np
 from tiered.analysis.batching.facts import (
     Counted,
     Fact,
+    Listed,
     Refusal,
     Refused,
     Rows,
@@ -27,7 +28,7 @@ from tiered.graph import Graph, Model, Node, Value, is_deterministic
 from tiered.graph.intervals.analysis import ranges
 from tiered.graph.opset.aspect import Aspect
 from tiered.graph.queries.op_traits import RANDOM
-from tiered.graph.shape_inference.symbolic_dims import Size, size_of_dim
+from tiered.graph.shape_inference.symbolic_dims import Poly, Size, size_of_dim
 from tiered.support.errors import ShapeError
 
 if TYPE_CHECKING:
@@ -44,6 +45,9 @@ BATCHES: Final[Aspect[Rule]] = Aspect("batch")
 
 COUNTS: Final[Aspect[Rule]] = Aspect("count")
 """The rules of operators with numbers of samples among their operands."""
+
+LISTS: Final[Aspect[Rule]] = Aspect("list of found")
+"""The rules of operators with lists of what is found in the samples among their operands."""
 
 Edit = Callable[["Rewriting"], None]
 
@@ -90,6 +94,8 @@ class Following:
         self._keys: dict[Node, object] = {}
         self._trail: dict[Node, int] = {}
         self._bakes: dict[Node, str] = {}
+        # The dims of lists: they follow from the batch, too.
+        self._lengths: set[str] = set()
 
     def close(self) -> None:
         self._twin.close()
@@ -202,6 +208,10 @@ class Following:
             self.facts.pop(value, None)
         else:
             self.facts[value] = fact
+        if isinstance(fact, Listed):
+            length = self.sizes(value)[fact.axis]
+            if isinstance(length, Poly):
+                self._lengths.update(*(names for names, _ in length.terms))
         if value.shape is not None and value.tensor is None:
             self._twin.state(value, self.sizes_now(value))
 
@@ -230,7 +240,11 @@ class Following:
         if counts is not None:
             return counts
         rule = self._rule_of(node)
-        if any(isinstance(fact, Rows) and fact.step != 0 for fact in facts):
+        if any(isinstance(fact, Listed) for fact in facts):
+            rule = LISTS.of(node)
+            if rule is None:
+                raise Refusal("how many entries a sample has in its list is known in a run only")
+        elif any(isinstance(fact, Rows) and fact.step != 0 for fact in facts):
             rule = COUNTS.of(node)
             if rule is None:
                 raise Refusal("it computes with the numbers of samples")
@@ -243,11 +257,12 @@ class Following:
     def _number(self, node: Node, facts: Sequence[Fact]) -> list[Fact | None] | None:
         """Return what is known of arithmetic with sizes; None for other nodes."""
         is_size = node.is_op("Shape") or node.is_op("Size")
-        if not is_size and any(isinstance(fact, Rows) for fact in facts):
+        if not is_size and any(isinstance(fact, Rows | Listed) for fact in facts):
             return None
         elements = self._twin.elements(node.output) if len(node.outputs) == 1 else None
         if elements is not None and not any(each is None for each in elements.ravel()):
-            is_open = any(mentions(each, self.name) for each in elements.ravel())
+            names = (self.name, *self._lengths)
+            is_open = any(mentions(each, name) for each in elements.ravel() for name in names)
             return [Counted() if is_open else None]
         if is_size:
             return [Counted()]
@@ -321,6 +336,9 @@ class Following:
             raise Refusal("it computes with the size of the batch")
         if isinstance(fact, Refused):
             raise Refusal(fact.reason, fact)
+        if isinstance(fact, Listed):
+            name = "" if value is None else value.name
+            raise Refusal(f"its operand {name!r} lists what is found in all samples")
         return None if fact is None else fact._replace(step=0)
 
     def step(self, node: Node, slot: int) -> Step:

@@ -245,7 +245,7 @@ class Rewriting:
         self,
         node: Node,
         data: Rows,
-        axis: int,
+        rows: Rows,
         column: int | None,
         columns: int | None,
     ) -> None:
@@ -254,14 +254,14 @@ class Rewriting:
         Args:
             node: the Gather or GatherND.
             data: the samples of its data.
-            axis: the axis of the index that becomes the batch.
+            rows: the axis of the index that becomes the batch, and the places of each sample there.
             column: which of the last indices counts along the batch; None for all.
             columns: how many there are.
         """
         op, source, index = node.owner.op, node.inputs[0], node.inputs[1]
         assert source is not None
         assert index is not None
-        offsets = self._samples(node.owner, index.rank or 0, axis)
+        offsets = self._samples(node.owner, index.rank or 0, rows.axis, rows.inner)
         if not data.is_whole:
             total = op.Gather(op.Shape(source), np.array([data.axis], np.int64), axis=0)
             offsets = op.Mul(offsets, op.Div(total, self.batch))
@@ -279,12 +279,24 @@ class Rewriting:
             index = op.Mul(index, kept.astype(DataType(index.dtype).numpy))
         self.set_input(node, 1, op.Add(offsets, index))
 
-    def _samples(self, graph: Graph, rank: int, axis: int) -> Any:
-        """Return the numbers of the samples along an axis of a tensor; the others have size 1."""
+    def _samples(self, graph: Graph, rank: int, axis: int, inner: Size = 1) -> Any:
+        """Return the numbers of the samples along an axis of a tensor; the others have size 1.
+
+        Each number is there `inner` times.
+        """
         op, place = graph.op, [-1 if at == axis else 1 for at in range(rank)]
         count = op.Squeeze(self.batch, np.array([0], np.int64))
         samples = op.Range(np.int64(0), count, np.int64(1))
+        if inner != 1:
+            assert isinstance(inner, int)
+            column = op.Reshape(samples, np.array([-1, 1], np.int64))
+            samples = op.Add(column, np.zeros((1, inner), np.int64))
         return op.Reshape(samples, np.array(place, np.int64))
+
+    def number_rows(self, node: Node, slot: int, rows: Rows) -> None:
+        """Let an operand have the number of the sample of each row, of one axis."""
+        made = self._samples(node.owner, 1, 0, rows.inner)
+        self.set_input(node, slot, made)
 
     def count_from(self, node: Node, slot: int, axis: int, step: int, start: Array) -> None:
         """Let a constant operand that counts the samples count those of any batch.

@@ -12,6 +12,18 @@ Convert = Callable[[Any], Any]
 _NONE: Final[Mapping[str, tuple[str, Convert | None]]] = {}
 
 
+class ListMap(Record):
+    """A list of what is found in the samples of a batch, one sample after the other.
+
+    Attributes:
+        axis: the axis of the list.
+        steps: what each further sample adds to the elements, by the last index; one for all.
+    """
+
+    axis: int
+    steps: tuple[int, ...]
+
+
 class BatchMap(Record):
     """A batch of another size: where its samples are.
 
@@ -19,13 +31,13 @@ class BatchMap(Record):
         old: the size of the batch before.
         inputs: the axis of the batch, by input before.
         outputs: the axis of the batch by output before, the number of groups of all samples there,
-            and of neighbours of one sample, -1 for one that is not known; None for an output that
-            is the same for every batch.
+            and of neighbours of one sample, -1 for one that is not known; a list of what is found;
+            None for an output that is the same for every batch.
     """
 
     old: int
     inputs: Mapping[str, int]
-    outputs: Mapping[str, tuple[int, int, int] | None]
+    outputs: Mapping[str, tuple[int, int, int] | ListMap | None]
 
     def named(self, earlier: InterfaceMap) -> BatchMap:
         """Return the same by the names before an earlier edit of the interface."""

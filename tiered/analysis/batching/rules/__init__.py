@@ -13,6 +13,7 @@ from tiered.analysis.batching.rules import (
     generic,
     images as images,
     indexing as indexing,
+    lists as lists,
     numbers,
     parts as parts,
     recurrent as recurrent,

@@ -176,3 +176,9 @@ def rotary(state: Following, node: Node) -> Fact:
 def cast_like(state: Following, node: Node) -> Fact | None:
     """CastLike: the second operand has a dtype, whatever its samples are."""
     return state.rows(node, 0)
+
+
+@BATCHES.rule("DynamicQuantizeLinear")
+def dynamic_quantize_linear(state: Following, node: Node) -> Fact:
+    """DynamicQuantizeLinear: one scale for the whole tensor."""
+    raise Refusal("its scale follows from the elements of all samples")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+import numpy as np
+
 from tiered.analysis.batching.facts import Fact, Refusal, Rows, product
 from tiered.analysis.batching.following import BATCHES, COUNTS, Following, Made
 from tiered.analysis.batching.rules.generic import common, followed, mixes
@@ -13,6 +15,7 @@ from tiered.rewriter import Skip
 from tiered.rewriter.idioms.windows import windows_of
 
 _UNPOOL: Final = "MaxUnpool"
+_IMAGES: Final = "the images of its regions, {!r}, are not those of the samples"
 
 
 @BATCHES.rule("Conv")
@@ -91,3 +94,36 @@ def max_unpool(state: Following, node: Node) -> Fact:
     if step != size:
         state.edits.append(lambda to: to.shift(node, 1, size - step))
     return Rows(0)
+
+
+@COUNTS.rule("RoiAlign")
+@BATCHES.rule("RoiAlign")
+def roi_align(state: Following, node: Node) -> Fact:
+    """RoiAlign: the regions of each sample are taken from its own image."""
+    image, regions = state.rows(node, 0), state.rows(node, 1)
+    if image is not None and image != Rows(0):
+        raise mixes(node, 0, image)
+    indices = node.inputs[2]
+    assert indices is not None
+    numbers = indices.const
+    if image is None:
+        raise Refusal("the regions of each sample are of images that all share")
+    size = state.sizes(indices)[0]
+    if regions is None:
+        each = size // state.old if isinstance(size, int) else None
+        regions = Rows(0, 1, each) if each else None
+    if regions is None or (regions.axis, regions.outer) != (0, 1):
+        raise Refusal("the regions of a sample are not next to each other")
+    if not isinstance(regions.inner, int):
+        raise Refusal("how many regions a sample has is not known")
+    if state.rows(node, 2) is None:
+        expected = np.repeat(np.arange(state.old), regions.inner)
+        if numbers is None or not np.array_equal(numbers, expected):
+            raise Refusal(_IMAGES.format(indices.name))
+        rows = regions
+        state.edits.append(lambda to: to.number_rows(node, 2, rows))
+    elif state.step(node, 2) != 1:
+        raise Refusal(_IMAGES.format(indices.name))
+    if state.rows(node, 1) is None:
+        state.spread(node, 1, regions)
+    return regions

@@ -38,13 +38,13 @@ def _of_each(state: Following, node: Node, carried: Mapping[int, Rows], axis: in
     data, index = carried[0], carried[1]
     value = node.inputs[1]
     assert value is not None
-    if state.old != 1 or data.outer != 1 or not index.is_whole:
+    if state.old != 1 or data.outer != 1 or index.outer != 1:
         raise Refusal(_OTHERS)
-    if data.axis == axis:
+    if data.axis == axis and isinstance(index.inner, int):
         if not data.is_whole:
             check_non_negative(state, value)
-        state.edits.append(lambda to: to.number_computed(node, data, index.axis, None, None))
-        return Rows(axis + index.axis)
+        state.edits.append(lambda to: to.number_computed(node, data, index, None, None))
+        return index.on(axis + index.axis)
     if (data, index, axis) != (Rows(0), Rows(0), 1) or node.owner.opset() < _BATCH_DIMS_SINCE:
         raise Refusal(_OTHERS)
     state.edits.append(lambda to: to.take_places(node))
@@ -85,13 +85,13 @@ def _column_of_each(
     """A GatherND of places of each sample in a batch of 1, one of them along the rows of it."""
     column, value = data.axis - node.attr("batch_dims", 0), node.inputs[1]
     assert value is not None
-    if state.old != 1 or data.outer != 1 or not index.is_whole:
+    if state.old != 1 or data.outer != 1 or index.outer != 1 or not isinstance(index.inner, int):
         raise Refusal(_OTHERS)
     if not isinstance(depth, int) or column >= depth:
         raise Refusal(_OTHERS)
     if not data.is_whole:
         check_non_negative(state, value)
-    state.edits.append(lambda to: to.number_computed(node, data, index.axis, column, depth))
+    state.edits.append(lambda to: to.number_computed(node, data, index, column, depth))
     return index
 
 

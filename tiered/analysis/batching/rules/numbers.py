@@ -189,7 +189,7 @@ def _computed_index(
     columns = sizes[-1] if column is not None else None
     if columns is not None and not isinstance(columns, int):
         raise Refusal(SOME.format(value.name))
-    state.edits.append(lambda to: to.number_computed(node, data, axis, column, columns))
+    state.edits.append(lambda to: to.number_computed(node, data, Rows(axis), column, columns))
     return axis
 
 
