@@ -103,6 +103,7 @@ def _rewrite(found: Certified, seen: dict[Hashable, int]) -> dict[str, Any]:
         "node": found.anchor,
         "proved": found.word,
         "sizes": [] if proof is None else [dict(sizes) for sizes in proof.sizes],
+        "all_sizes": proof is not None and proof.is_for_all,
         "axioms": [] if proof is None else sorted(proof.axioms),
         "bound": 0.0 if proof is None else proof.bound,
         "reason": found.reason,

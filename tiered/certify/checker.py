@@ -13,6 +13,7 @@ from typing import Final, Literal, Self
 
 import numpy as np
 
+from tiered.certify.all_sizes import why_not_for_all
 from tiered.certify.axioms import RUNTIME
 from tiered.certify.definitions.contrib import BY_DEFINITION, REALS_AND_CONTRIB
 from tiered.certify.domains.affine import Affine
@@ -41,6 +42,7 @@ class Proof:
         differs: the output that differs, and the sizes at which it does, if one does.
         except_for: what differs at sizes of 0, where that is excused.
         bound: how far computed constants are from exact ones, in ulps; 0 without any.
+        is_for_all: whether it holds for all sizes of dims that have none.
     """
 
     domain: DomainName | Literal[""]
@@ -50,6 +52,12 @@ class Proof:
     differs: tuple[str, Mapping[str, int]] | None = None
     bound: float = 0.0
     except_for: str = ""
+    is_for_all: bool = False
+
+    @property
+    def has_named_sizes(self) -> bool:
+        """Whether sizes had to be tried."""
+        return any(self.sizes)
 
     @property
     def is_proved(self) -> bool:
@@ -130,7 +138,11 @@ class Checker:
                 key = methods[0].name, problem.key(abstract)
                 proof = self._known.get(key)
                 if proof is None:
-                    proof = self._known[key] = _first(problem, abstract, methods)
+                    proof = _first(problem, abstract, methods)
+                    if proof.has_named_sizes and not proof.except_for:
+                        is_for_all = not why_not_for_all(problem, proof.sizes)
+                        proof = replace(proof, is_for_all=is_for_all)
+                    self._known[key] = proof
                 if proof.is_proved:
                     return proof
                 if failed is None or (proof.differs and not failed.differs):

@@ -36,11 +36,13 @@ class Border:
         dtype: of ONNX.
         dims: sizes, polynomials of names, or None for unknown ones; None for an unknown rank.
         name: what dims are named after where the rank is not known.
+        elements: its elements, if they are integers that shape inference knows for all sizes.
     """
 
     dtype: int
     dims: tuple[Size | None, ...] | None
     name: str = ""
+    elements: tuple[Size, ...] | None = None
 
     def names(self, sizes: Sizes) -> set[str]:
         """Return the names of its dims."""
@@ -208,7 +210,7 @@ class Problem:
         nodes = [tuple(_key_of(node, places) for node in side.nodes) for side in self.sides]
         outputs = tuple(places.setdefault(name, len(places)) for name in self.outputs)
         borders = tuple(
-            (place, border.dtype, border.dims, self._given_key(name))
+            (place, border.dtype, border.dims, border.elements, self._given_key(name))
             for name, place in places.items()
             if (border := self.borders.get(name)) is not None
         )

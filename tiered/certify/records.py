@@ -58,6 +58,7 @@ class Certified:
             runtime = sorted(self.proof.axioms & RUNTIME.keys())
             what += f" (by axioms of the runtime: {', '.join(runtime)})" if runtime else ""
             what += f" (constants within {self.proof.bound:.2g} ulps)" if self.proof.bound else ""
+            what += " for all sizes" if self.proof.is_for_all else ""
         return f"{what}: {self.reason}" if self.reason else what
 
 
@@ -80,4 +81,7 @@ class Findings:
         if not self.rewrites:
             return "no rewrites"
         counts = ", ".join(f"{count:,} {SAID[word]}" for word, count in self.counts().items())
-        return f"{counted(len(self.rewrites), 'rewrite')}: {counts}"
+        named = [each.proof for each in self.rewrites if each.proof and each.proof.has_named_sizes]
+        found = f"{counted(len(self.rewrites), 'rewrite')}: {counts}"
+        for_all = sum(proof.is_for_all for proof in named)
+        return found + (f"; {for_all:,} of {len(named):,} of named sizes for all" if named else "")

@@ -110,6 +110,7 @@ def _rewrite(each: Checked, word: str, reason: str) -> dict[str, Any]:
         "pass": each.name,
         "proved": word,
         "sizes": [] if proof is None else [dict(sizes) for sizes in proof.sizes],
+        "all_sizes": proof is not None and proof.is_for_all,
         "axioms": [] if proof is None else sorted(proof.axioms),
         "bound": 0.0 if proof is None else proof.bound,
         "reason": reason,

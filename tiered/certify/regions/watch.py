@@ -9,9 +9,9 @@ from functools import partial
 from tiered.certify.evaluation.values import Unproved
 from tiered.certify.problem import Border, Problem
 from tiered.certify.regions.problems import KnownSizes, problem_of
-from tiered.graph import Model, Stamp
+from tiered.graph import Model, Stamp, Value
 from tiered.graph.core.types import TensorType
-from tiered.graph.shape_inference.symbolic_dims import size_of_dim
+from tiered.graph.shape_inference.symbolic_dims import Poly, Size, size_of_dim
 from tiered.verify.changed_region import Inside, changed_nodes, grown, region_of, with_unchanged
 from tiered.verify.extract import Part
 from tiered.verify.live_extract import advance, is_harmless, part_of
@@ -36,7 +36,17 @@ def border_of(model: Model, name: str) -> Border | None:
     named = [
         size_of_dim(f"{name}[{axis}]") if size is None else size for axis, size in enumerate(sizes)
     ]
-    return Border(value.type.dtype, tuple(named))
+    return Border(value.type.dtype, tuple(named), elements=_elements(value))
+
+
+def _elements(value: Value) -> tuple[Size, ...] | None:
+    """Return the integers that shape inference knows of a vector or a number, if it knows all."""
+    found = value.elements if value.rank in (0, 1) and value.static_shape is not None else None
+    if found is None:
+        return None
+    flat = tuple(found.reshape(-1))
+    is_known = all(isinstance(each, int | Poly) and not isinstance(each, bool) for each in flat)
+    return flat if is_known else None
 
 
 class Watched:

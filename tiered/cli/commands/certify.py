@@ -6,15 +6,16 @@ Examples:
 
 With `--json`, one object:
     before, after: the files.
-    rewrites: with `--with`, and instead of what follows: [{numbers, pass, proved, sizes, axioms,
-        bound, reason}], one for each rewrite, or for some that were checked together.
+    rewrites: with `--with`, and instead of what follows: [{numbers, pass, proved, sizes,
+        all_sizes, axioms, bound, reason}], one for each rewrite, or for some that are one step.
     proved: whether all outputs are proved equal, for all values of the inputs at the sizes named.
     domain: "bits", or "reals" if a region was proved over the reals only.
     common: how many values of the second model have the structure of one of the first.
     differs_if_empty: values that differ where dims are 0, and are equal otherwise.
     bound: the largest distance of a computed constant from the exact one, in ulps.
-    regions: [{name, proved: "bits", "reals", "run", "refuted" or "unproved", sizes, axioms, bound,
-        reason}], one for each value that differs in structure and was proved, and each output left.
+    regions: [{name, proved: "bits", "reals", "run", "refuted" or "unproved", sizes, all_sizes,
+        axioms, bound, reason}], one for each value that differs in structure and was proved, and
+        each output left.
 """
 
 from __future__ import annotations
@@ -121,6 +122,10 @@ def _said(found: Swept, left: list[tuple[Step, str, str]]) -> list[str]:
     runtime = sorted({a for step in found.steps for a in step.proof.axioms} & _runtime_axioms())
     if runtime:
         lines.append(f"axioms of the runtime: {', '.join(runtime)}")
+    named = [step.proof for step in found.steps if step.proof.has_named_sizes]
+    if named:
+        for_all = sum(proof.is_for_all for proof in named)
+        lines.append(f"{for_all:,} of {counted(len(named), 'region')} of named sizes for all sizes")
     if found.empty:
         lines.append(
             f"not where dims are 0: {counted(len(found.empty), 'value')} of empty tensors "
@@ -154,6 +159,7 @@ def _record(
                 "name": step.name,
                 "proved": runs[step.name][0] if step.name in runs else step.proof.domain,
                 "sizes": [dict(sizes) for sizes in step.proof.sizes],
+                "all_sizes": step.proof.is_for_all,
                 "axioms": sorted(step.proof.axioms),
                 "bound": step.proof.bound,
                 "reason": runs[step.name][1] if step.name in runs else "",

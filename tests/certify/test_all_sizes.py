@@ -1,0 +1,136 @@
+"""A proof at some sizes is one for all sizes only where each index of an axis is treated alike."""
+
+import itertools
+
+import onnx
+import pytest
+
+from tests.certify.test_checker import proof
+from tiered import Model
+from tiered.certify.checker import Checker
+from tiered.certify.problem import Problem
+from tiered.certify.regions.whole import whole_problem
+from tiered.certify.sizes import Sizes
+from tiered.testing import parse
+
+NK = "(float[N,6] x, float[6] z) => (y)"
+ROWS = "(float[N,M,4] x) => (y)"
+FOR_ALL = {
+    "elementwise": (f"{NK} {{ y = Add(x, z) }}", f"{NK} {{ y = Add(z, x) }}"),
+    "two Transposes": (
+        f"{ROWS} {{ t = Transpose<perm=[1,0,2]>(x)  y = Transpose<perm=[2,1,0]>(t) }}",
+        f"{ROWS} {{ y = Transpose<perm=[2,0,1]>(x) }}",
+    ),
+    "axes of one size": (
+        "(float[N,N] x) => (y) { t = Transpose(x)  y = Transpose(t) }",
+        "(float[N,N] x) => (y) { y = Identity(x) }",
+    ),
+    "a Reshape of the fixed axes": (
+        f"{NK} <int64[3] s = {{0,2,3}}, int64[2] t = {{-1,6}}> {{ a = Reshape(x, s)"
+        "  b = Reshape(a, t)"
+        "  y = Mul(b, z) }",
+        f"{NK} {{ y = Mul(x, z) }}",
+    ),
+    "a Reshape by a Shape": (
+        f"{NK} <int64[1] a = {{0}}, int64[2] e = {{3,2}}> {{ s = Shape<start=0, end=1>(x)"
+        "  t = Concat<axis=0>(s, e)  r = Reshape(x, t)  y = Relu(r) }",
+        f"{NK} <int64[3] t = {{0,3,2}}> {{ r = Relu(x)  y = Reshape(r, t) }}",
+    ),
+    "Unsqueeze, Expand and Squeeze": (
+        f"{NK} <int64[1] a = {{1}}, int64[3] s = {{1,1,6}}> {{ u = Unsqueeze(x, a)"
+        "  e = Expand(u, s)"
+        "  y = Squeeze(e, a) }",
+        f"{NK} {{ y = Identity(x) }}",
+    ),
+    "Concat and Slice along a fixed axis": (
+        f"{NK} <int64[1] b = {{6}}, int64[1] e = {{12}}, int64[1] a = {{1}}> {{"
+        " c = Concat<axis=1>(x, x)  y = Slice(c, b, e, a) }",
+        f"{NK} {{ y = Identity(x) }}",
+    ),
+    "a product with a weight": (
+        "(float[B,S,2] x) => (y) <float[2,3] w = {1,2,3,4,5,6}, float k = {2}> {"
+        " p = MatMul(x, w)  y = Mul(p, k) }",
+        "(float[B,S,2] x) => (y) <float[2,3] w = {2,4,6,8,10,12}> { y = MatMul(x, w) }",
+    ),
+    "a sum over a fixed axis": (
+        f"{NK} <int64[1] a = {{1}}> {{ n = Neg(x)  m = Neg(n)  y = ReduceSum(m, a) }}",
+        f"{NK} <int64[1] a = {{1}}> {{ y = ReduceSum(x, a) }}",
+    ),
+    "sizes themselves": (
+        f"{ROWS} <int64 i = {{1}}> {{ s = Shape(x)  y = Gather(s, i) }}",
+        f"{ROWS} <int64[1] a = {{0}}> {{ s = Shape<start=1, end=2>(x)  y = Squeeze(s, a) }}",
+    ),
+}
+AT_SOME = {
+    "a sum over the axis": (
+        f"{ROWS} <int64[1] a = {{0}}> {{ n = Neg(x)  m = Neg(n)  y = ReduceSum(m, a) }}",
+        f"{ROWS} <int64[1] a = {{0}}> {{ y = ReduceSum(x, a) }}",
+    ),
+    "Concat along the axis": (
+        f"{ROWS} {{ n = Neg(x)  m = Neg(n)  y = Concat<axis=0>(m, m) }}",
+        f"{ROWS} {{ y = Concat<axis=0>(x, x) }}",
+    ),
+    "a Slice that takes more than was tried": (
+        f"{ROWS} <int64[1] b = {{0}}, int64[1] e = {{100}}, int64[1] a = {{0}}> {{"
+        " y = Slice(x, b, e, a) }",
+        f"{ROWS} {{ y = Identity(x) }}",
+    ),
+    "a Reshape of two axes": (
+        f"{ROWS} <int64[2] s = {{-1,4}}> {{ n = Neg(x)  m = Neg(n)  y = Reshape(m, s) }}",
+        f"{ROWS} <int64[2] s = {{-1,4}}> {{ y = Reshape(x, s) }}",
+    ),
+    "a number that is computed from a size": (
+        f"{ROWS} {{ s = Size(x)  f = Cast<to=1>(s)  n = Neg(f)  y = Mul(x, n) }}",
+        f"{ROWS} {{ s = Size(x)  f = Cast<to=1>(s)  m = Mul(x, f)  y = Neg(m) }}",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FOR_ALL)
+def test_what_does_the_same_at_each_index_is_proved_for_all_sizes(name: str) -> None:
+    found = proof(*FOR_ALL[name])
+    assert found.is_proved, found.reason
+    assert found.is_for_all
+
+
+@pytest.mark.parametrize("name", AT_SOME)
+def test_what_depends_on_sizes_is_proved_at_some(name: str) -> None:
+    found = proof(*AT_SOME[name])
+    assert found.is_proved, found.reason
+    assert not found.is_for_all
+
+
+def problem_of(name: str, sizes: tuple[Sizes, ...] | None = None) -> Problem:
+    made = whole_problem(*(Model.from_proto(parse(text)) for text in FOR_ALL[name]))
+    if sizes is None:
+        return made
+    return Problem(made.sides, made.borders, made.outputs, made.opsets, made.given, sizes)
+
+
+@pytest.mark.parametrize("name", FOR_ALL)
+def test_what_is_proved_for_all_sizes_is_proved_at_many(name: str) -> None:
+    """The claim is tried: at sizes that are not those of the proof."""
+    for values in itertools.product((0, 1, 4, 7), repeat=2):
+        assert Checker().prove(problem_of(name, (Sizes((2, 3), 3), Sizes(values, 3)))).is_proved
+
+
+def test_sizes_without_each_pattern_of_indices_are_not_enough() -> None:
+    """At a size of 1, a square is its Transpose."""
+    text = "(float[N,N] x) => (y) {{ t = {}(x)  y = Relu(t) }}"
+    models = [Model.from_proto(parse(text.format(op))) for op in ("Transpose", "Identity")]
+    made = whole_problem(*models)
+    small = Problem(
+        made.sides, made.borders, made.outputs, made.opsets, made.given, (Sizes((1,), 3),)
+    )
+    assert not Checker().prove(small).is_for_all
+    assert not Checker().prove(made).is_proved
+
+
+def test_the_summary_counts_what_holds_for_all_sizes() -> None:
+    from tiered import optimize_model
+
+    model = onnx.ModelProto()
+    model.CopyFrom(parse(f"{NK} <float one = {{1}}> {{ a = Mul(x, one)  y = Add(a, z) }}"))
+    result = optimize_model(model, certify=True)
+    assert result.certify is not None
+    assert str(result.certify.findings) == "1 rewrite: 1 bit for bit; 1 of 1 of named sizes for all"
