@@ -31,6 +31,8 @@ REFUSED = {
         *("--reduce-range", "--no-reduce-range", "--method entropy", "--percentile 99"),
         *("--inputs x.npz", "--samples 4", "--report r.json", "--backend qnn_htp"),
     ],
+    "quantize --inputs x.npz": ["--samples 4", "--seed 3"],
+    "quantize --weights int4 --inputs x.npz": ["--samples 4", "--seed 3"],
     "quantize --reduce-range": ["--for avx2"],
     "quantize --weights int4": [
         *("--for vnni", "--reduce-range", "--method minmax", "--percentile 99"),

@@ -141,6 +141,11 @@ class QuantizeOptions(Record):
             "measured ranges or --weights int4",
             _is_fitted,
         ),
+        Effect(
+            ("settings.samples", "settings.seed"),
+            "generated inputs, without --inputs",
+            lambda of: not of("inputs"),
+        ),
     )
 
 
