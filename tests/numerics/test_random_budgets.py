@@ -71,7 +71,7 @@ def budget_of(source: np.random.Generator) -> Budget:
 
 
 @pytest.mark.parametrize("name", PASSES)
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", [*range(6), 18])
 def test_what_is_returned_holds_its_budget(name: str, seed: int, tmp_path: Any) -> None:
     source = np.random.default_rng([seed, *name.encode()])
     proto, budget = model_of(source), budget_of(source)
@@ -86,9 +86,10 @@ def test_what_is_returned_holds_its_budget(name: str, seed: int, tmp_path: Any) 
         return
     made = model.to_proto()
     onnx.checker.check_model(made, full_check=True)
-    # onnxruntime keeps more digits of halves than the judges do.
-    runtimes = (run, run_reference) if name == "float_to_mixed" else (run,)
-    for runtime in runtimes:
-        measured = budget.measure(run(proto, feeds), runtime(made, feeds))
+    expected = run(proto, feeds)
+    agreement = Budget("relative", 1e-3).measure(expected, run_reference(proto, feeds))
+    is_judge = name == "float_to_mixed" and agreement is not None and agreement <= 1e-3
+    for runtime in (run, run_reference) if is_judge else (run,):
+        measured = budget.measure(expected, runtime(made, feeds))
         assert measured is not None
         assert budget.holds(measured), (budget, measured, [str(each) for each in ctx.remarks])

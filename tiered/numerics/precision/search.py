@@ -31,6 +31,9 @@ from tiered.numerics.precision.trials import ITSELF, Outputs, Trials
 from tiered.numerics.precision.variables import Variable, variables_of
 from tiered.support.errors import RuntimeFailure
 
+_ROUNDED: Final = "onnxruntime"
+_REFERENCE: Final = "onnx.reference"
+
 _MARGIN: Final = 4
 """Measured numbers may be so many times as large for other inputs."""
 
@@ -83,7 +86,7 @@ class Search:
         self.kept: dict[Node, str] = {}
         self.beyond: dict[Value, str] = {}
         self.errors: Mapping[Node, float] = {}
-        self.by_reference = [False]
+        self.judges = [_ROUNDED]
         self.roles = roles_of(model, low, rules.forces)
 
     def narrowing(self, returned: dict[Node, str] | None = None) -> RuledNarrowing:
@@ -165,12 +168,28 @@ class Search:
     def meet(self, budget: Budget, trials: Trials, order: Order) -> None:
         """Return nodes to float, from the worst on, until the budget holds.
 
-        A small model is then run on onnx.reference, too, if both agree on the model of floats: the
-        budget holds on both.
+        A small model is then run on onnx.reference, too, if both agree on the model of floats, and
+        any model on onnxruntime itself, if that has kernels: the budget holds on all of these.
 
         Raises:
             VerificationError: it does not hold with all of them in float, or nothing is measured.
         """
+        kept = self._least(budget, trials, order)
+        self.judges.append(ITSELF)
+        if self._holds(budget, trials, kept):
+            self.judges = [judge for judge in self.judges if judge != ITSELF]
+        else:
+            kept = self._least(budget, trials, order)
+        self.kept.update(kept)
+
+    def _holds(self, budget: Budget, trials: Trials, kept: dict[Node, str]) -> bool:
+        """Return whether a budget holds on all judges while some nodes are float."""
+        runs = self._outputs(trials, self.narrowing(kept))
+        measured = budget.worst_of([trials.measure(budget, found) for found in runs.values()])
+        return measured is not None and budget.holds(measured)
+
+    def _least(self, budget: Budget, trials: Trials, order: Order) -> dict[Node, str]:
+        """Return the least that has to be float for a budget, by its price."""
         nodes = self.computing()
         effects = effects_for(order, self.model, nodes, trials.feeds)
 
@@ -187,7 +206,7 @@ class Search:
                 break  # none has to be float
         prices = [self._price(each) for each in found]
         best = found[prices.index(min(prices))]
-        self.kept.update(self._with_part(best, budget, trials))
+        return self._with_part(best, budget, trials)
 
     def _with_part(self, kept: dict[Node, str], budget: Budget, trials: Trials) -> dict[Node, str]:
         """Return nodes that have to be float, with an end of a model that has many Casts inside.
@@ -212,9 +231,7 @@ class Search:
         for price, more in sorted(found, key=itemgetter(0)):
             if price >= casts:
                 break
-            runs = self._outputs(trials, self.narrowing(more))
-            measured = budget.worst_of([trials.measure(budget, each) for each in runs.values()])
-            if measured is not None and budget.holds(measured):
+            if self._holds(budget, trials, more):
                 return more
         return kept
 
@@ -243,11 +260,10 @@ class Search:
 
         what = "groups of nodes that may return to it"
         found = meet(ranked, measure, budget, what).items
-        is_asked = True in self.by_reference or not trials.is_small(self.model)
+        is_asked = _REFERENCE in self.judges or not trials.is_small(self.model)
         if not is_asked and trials.trusts_reference(self.model):
-            self.by_reference.append(True)
-            final = measure(found)
-            if final is None or not budget.holds(final):
+            self.judges.append(_REFERENCE)
+            if not self._holds(budget, trials, returned(found)):
                 found = meet(ranked, measure, budget, what).items
         if not found or len(found[-1]) == 1:
             return [returned(found)]
@@ -276,29 +292,38 @@ class Search:
         """
         narrowing = self.narrowing()
         runs = self._outputs(trials, narrowing)
-        with suppress(RuntimeFailure):  # it has no kernels of the type
-            run = trials.narrowed_outputs(
-                self.model, narrowing, keeps_io=self.keeps_io, is_emulated=False
-            )
-            if trials.is_worse_deployed(run, map(trials.relative_error, runs.values())):
-                runs[ITSELF] = run
+        if ITSELF not in runs:
+            with suppress(RuntimeFailure):  # it has no kernels of the type
+                run = self._run(trials, narrowing, ITSELF)
+                if trials.is_worse_deployed(run, map(trials.relative_error, runs.values())):
+                    runs[ITSELF] = run
         return [(judge, trials.describe(found, budget)) for judge, found in runs.items()]
 
     def _outputs(self, trials: Trials, narrowing: RuledNarrowing) -> dict[str, list[Outputs]]:
-        """Return the outputs on each judge; without onnx.reference if that does not run them."""
+        """Return the outputs on each judge; without those that do not run them."""
         found = dict[str, list[Outputs]]()
-        for by_reference in tuple(self.by_reference):
+        for judge in tuple(self.judges):
             try:
-                found["onnx.reference" if by_reference else "onnxruntime"] = (
-                    trials.narrowed_outputs(
-                        self.model, narrowing, keeps_io=self.keeps_io, by_reference=by_reference
-                    )
-                )
+                found[judge] = self._run(trials, narrowing, judge)
             except RuntimeFailure:
-                if not by_reference:
+                if judge == _ROUNDED:
                     raise
-                self.by_reference.remove(True)
+                self.judges.remove(judge)
         return found
+
+    def _run(self, trials: Trials, narrowing: RuledNarrowing, judge: str) -> list[Outputs]:
+        """Return the outputs on a judge.
+
+        Raises:
+            RuntimeFailure: it does not run the model.
+        """
+        return trials.narrowed_outputs(
+            self.model,
+            narrowing,
+            keeps_io=self.keeps_io,
+            by_reference=judge == _REFERENCE,
+            is_emulated=judge == _ROUNDED,
+        )
 
 
 def _first(nodes: Sequence[Node], share: float) -> list[Node]:
