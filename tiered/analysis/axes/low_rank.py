@@ -232,7 +232,7 @@ class Lowering:
         return Skip("a result is not named") if None in node.outputs else None
 
     def unshaped(self, value: Value | None) -> Value | None:
-        """Return a tensor of which only the elements matter, or their number."""
+        """Return a tensor in a lower rank, in whatever shape it has there."""
         return None if value is None else self.low.get(value, value)
 
     def shaped(self, value: Value, dims: Dims) -> Value:
