@@ -513,7 +513,7 @@ def test_a_function_pass_returns_the_same_interface_and_functions() -> None:
         <then_branch = t () => (float[2] p) { p = Neg(x) },
          else_branch = e () => (float[2] q) { q = Abs(x) }> }"""
     of_bodies = tvm.function_pass(
-        lambda func, mod, ctx: func if func.owner is None else mod.copy().main,
+        lambda func, mod, ctx: func if func.parent_node is None else mod.copy().main,
         opt_level=1, name="p",
     )  # fmt: skip
     with pytest.raises(UsageError, match=r"the body '.*' cannot become another graph"):

@@ -263,7 +263,7 @@ class Editor:
         bodies = [body for node in graph.nodes for body in node.bodies if not body.inputs]
         if bodies:
             body = self.choose(bodies, "body")
-            graph.dissolve(body.owner, body)
+            graph.dissolve(body.parent_node, body)
 
     def copy_nodes(self, graph: Graph) -> None:
         source = self.graph()

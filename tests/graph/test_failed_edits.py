@@ -31,7 +31,7 @@ class Pieces:
     def __init__(self) -> None:
         self.model, self.other = small(TEXT), small(OTHER)
         self.main = self.model.main
-        self.body = self.main.owners[0].bodies[0]
+        self.body = self.main.body_nodes[0].bodies[0]
 
     def node(self, name: str, graph: Graph | None = None) -> Node:
         producer = self.value(name, graph).producer

@@ -121,11 +121,11 @@ def test_names_that_hide_others_are_written_as_they_were() -> None:
     model = Model.from_proto(proto)
     model.check_view()
     assert model.to_proto() == proto
-    (body,) = model.main.owners[0].bodies
+    (body,) = model.main.body_nodes[0].bodies
     assert [value.name for value in body.inputs] != ["ids", "e"]
     assert model.copy().to_proto() == proto
     copied = Model.from_proto(proto)
-    (search,) = copied.main.owners
+    (search,) = copied.main.body_nodes
     before = content(copied)
     (made,) = copied.main.copy_nodes([search], {}, prefix="call")
     copied.check_view()
@@ -141,7 +141,7 @@ def test_names_that_hide_others_are_written_as_they_were() -> None:
 def test_a_body_reads_nothing_that_its_own_names_hide() -> None:
     model = Model.from_proto(parser.parse_model(NESTED))
     main = model.main
-    (body,) = main.owners[0].bodies
+    (body,) = main.body_nodes[0].bodies
     outer = main.values["ids"]
     (add,) = body.nodes_of("Add")
     assert not body.sees(outer)

@@ -173,7 +173,7 @@ def test_one_graph_alone() -> None:
                    else_branch = e () => (float[2] q) { q = Abs(r) }>
     }"""
     given = model(text)
-    body = given.main.owners[0].bodies[0]
+    body = given.main.body_nodes[0].bodies[0]
     assert len(replace_pattern(body, lambda a: op.Relu(a), lambda a: op.Neg(a))) == 1
     assert len(given.main.nodes_of("Relu")) == 1
 

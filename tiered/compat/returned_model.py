@@ -91,7 +91,7 @@ def take_over_graph(graph: Graph, made: Graph) -> None:
 
 
 def _check_graph(graph: Graph, made: Graph) -> None:
-    if graph.owner is not None or made.owner is not None:
+    if graph.parent_node is not None or made.parent_node is not None:
         raise UsageError(
             f"the body {graph.name!r} cannot become another graph: return None for bodies, and "
             "edit them in place"

@@ -137,7 +137,7 @@ def checked_graphs(model: Model, backend: Target) -> Iterator[Graph]:
     while pending:
         graph = pending.pop()
         yield graph
-        pending += (body for node in graph.owners for body in node.bodies)
+        pending += (body for node in graph.body_nodes for body in node.bodies)
         for node in graph.nodes:
             function = None if node.callee in seen else called_function(node, backend)
             if function is not None:

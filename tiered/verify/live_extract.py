@@ -187,11 +187,11 @@ class _Touched:
 
     def _graph(self, graph: Graph) -> None:
         """Add the node of the main graph that contains a graph, if there is one."""
-        while graph.owner is not None:
-            self.numbers.add(graph.owner.id)
-            if graph.owner.graph is None:
+        while graph.parent_node is not None:
+            self.numbers.add(graph.parent_node.id)
+            if graph.parent_node.graph is None:
                 return
-            graph = graph.owner.graph
+            graph = graph.parent_node.graph
         self.frame = self.frame or graph is not self._model.main
 
 

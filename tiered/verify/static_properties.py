@@ -141,7 +141,7 @@ def _labelled(graph: Graph) -> nx.DiGraph[Hashable]:
             source = _source(value, labelled, graph)
             edges.setdefault((source, node), []).append((value.index, slot))
     for place, value in enumerate(graph.outputs):
-        name = value.name if graph.owner is None else ""
+        name = value.name if graph.parent_node is None else ""
         labelled.add_node(("output", place), what=("output", place, name))
         link = (_source(value, labelled, graph), ("output", place))
         edges.setdefault(link, []).append((value.index, 0))
@@ -158,7 +158,7 @@ def _source(value: Value, labelled: nx.DiGraph[Hashable], graph: Graph) -> Hasha
     what: tuple[Any, ...]
     if tensor is None:
         place = graph.inputs.index(value) if value in graph.inputs else None
-        what = ("input", place, value.name if graph.owner is None else "")
+        what = ("input", place, value.name if graph.parent_node is None else "")
     else:
         small = tensor.nbytes <= 1024 and not tensor.is_sparse
         numbers = tensor.numpy().tobytes() if small else b""

@@ -160,7 +160,7 @@ def test_partitions_of_bodies_are_refused() -> None:
         "then_branch = t () => (float[2] p) { m = Neg(a)  p = Neg(m) }, "
         "else_branch = e () => (float[2] q) { q = Sin(a) }> (c) }"
     )
-    (body, _) = of.main.owners[0].bodies
+    (body, _) = of.main.body_nodes[0].bodies
     with pytest.raises(ModelError, match="bodies and functions cannot become models"):
         as_models(of, propose_partitions(body, NEG))
 

@@ -314,7 +314,7 @@ def test_random_regions_of_the_examples_come_back(path: Path) -> None:
     if model.ir_version < 8:
         model.set_ir_version(8)
     for graph in list(model.graphs()):
-        for part in regions(graph, chance) if graph.owner is None or graph.owner.is_live else ():
+        for part in regions(graph, chance) if graph.parent_node is None or graph.parent_node.is_live else ():
             graph.outline(part, f"region{count}", "region")
             count += 1
     model.check_view()

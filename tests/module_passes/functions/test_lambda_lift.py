@@ -41,7 +41,7 @@ def test_a_scan_is_lifted_and_comes_back() -> None:
     model = Model.from_proto(parse(text))
     first = model.main.structural_hash()
     get_pass(PASS).apply(model, PassContext.isolated())
-    assert [len(graph) for graph in model.graphs() if graph.owner is not None] == [1]
+    assert [len(graph) for graph in model.graphs() if graph.parent_node is not None] == [1]
     get_pass("inline", domains=("tiered.lifted",)).apply(model, PassContext.isolated())
     assert model.main.structural_hash() == first
 

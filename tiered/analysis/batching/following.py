@@ -428,7 +428,7 @@ def _ancestors(node: Node) -> set[Node]:
         each = pending.pop()
         reads = [value for value in (*each.inputs, *each.captured) if value is not None]
         above = [value.producer for value in reads]
-        above += [each.owner.owner]
+        above += [each.owner.parent_node]
         above += [inner.producer for body in each.bodies for inner in body.outputs]
         for other in above:
             if other is not None and other not in found:

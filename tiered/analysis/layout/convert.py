@@ -104,7 +104,7 @@ def place_transposes(
         while _write_regions(reach, sizes, on_skip, solutions):
             reach = find_reach()
 
-    has_bodies = any(graph.owner is not None for graph in open_graphs(model))
+    has_bodies = any(graph.parent_node is not None for graph in open_graphs(model))
     if not has_bodies and "NHWC" not in wanted.values():
         _place_again(model, sizes, on_skip, wanted, supports)
         return

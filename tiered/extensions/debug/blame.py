@@ -448,13 +448,13 @@ class FirstFailure:
 
 
 def _outputs_of(model: Model, label: str) -> Iterator[str]:
-    """Yield the outputs of a named node; for a node in a body, those of the body's owner."""
+    """Yield the outputs of a named node; for a node in a body, those of the node around it."""
     for graph in model.graphs():
         for node in graph.nodes if label else ():
             if node.label == label:
                 around = node
-                while around.owner.owner is not None:
-                    around = around.owner.owner
+                while around.owner.parent_node is not None:
+                    around = around.owner.parent_node
                 yield from (value.name for value in around.outputs if value is not None)
 
 

@@ -104,7 +104,7 @@ def _owner_outputs(graph: Graph) -> Iterator[str]:
         inner = pending.pop()
         if inner.is_main:
             continue
-        holders = [inner.owner] if inner.owner is not None else _calls(inner)
+        holders = [inner.parent_node] if inner.parent_node is not None else _calls(inner)
         for holder in holders:
             if holder.owner.is_main:
                 yield from (value.name for value in holder.outputs if value is not None)

@@ -122,9 +122,9 @@ def _label(graph: Graph) -> str:
 
     if isinstance(graph, Function):
         return function_name(graph)
-    if graph.owner is None:
+    if graph.parent_node is None:
         return ""
-    parts = (_label(graph.owner.owner), f"{graph.owner.label}.{graph.attribute}")
+    parts = (_label(graph.parent_node.owner), f"{graph.parent_node.label}.{graph.attribute}")
     return "/".join(filter(None, parts))
 
 

@@ -32,7 +32,7 @@ def shapes_of_states(node: Node, first: int, count: int) -> list[tuple[Shape | N
 
 def _same_node(model: Model, node: Node) -> Node:
     """Return the node of a copy of a model that is a node of the model."""
-    graph, owner = model.main, node.owner.owner
+    graph, owner = model.main, node.owner.parent_node
     if owner is not None:
         bodies = {body.attribute: body for body in _same_node(model, owner).bodies}
         graph = bodies[node.owner.attribute]

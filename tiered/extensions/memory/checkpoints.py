@@ -118,8 +118,8 @@ class _Checkpoints:
 
     def _outer(self, node: Node) -> Node:
         """Return the node of the main graph that a node is inside of, or that it is."""
-        while node.graph is not self.graph and node.owner.owner is not None:
-            node = node.owner.owner
+        while node.graph is not self.graph and node.owner.parent_node is not None:
+            node = node.owner.parent_node
         return node
 
     def _named(self, stay: Sequence[str]) -> set[Value]:

@@ -13,7 +13,7 @@ _Functions = Mapping[tuple[str, str, str], Function]
 def graphs_outside_of_regions(model: Model) -> Iterator[Graph]:
     """Yield the graphs that no marked node contains: by its bodies, or by a call, at any depth.
 
-    A function comes after all that calls it, and a body after its owner: marks that a graph gets
+    A function comes after all that calls it, and a body after its node: marks that a graph gets
     when it is yielded count, too. A function that is called from inside and from outside of regions
     is inside. Functions that belong to a target are not yielded.
     """
@@ -32,7 +32,8 @@ def graphs_outside_of_regions(model: Model) -> Iterator[Graph]:
                 inside.update(_marked_contents(graph, functions))
             else:
                 inside.update(each for node in graph.nodes for each in _contents(node, functions))
-            pending += (body for node in reversed(graph.owners) for body in reversed(node.bodies))
+            around = reversed(graph.body_nodes)
+            pending += (body for node in around for body in reversed(node.bodies))
 
 
 def _marked_contents(graph: Graph, functions: _Functions) -> Iterator[Graph]:

@@ -47,9 +47,9 @@ def _elementwise_readers(graph: Graph, node: Node) -> list[Node]:
 def _runs_once(graph: Graph, inner: Graph) -> bool:
     """Return whether a graph is this one, or a branch in it outside of all loops."""
     while inner is not graph:
-        if inner.owner is None or not inner.owner.is_op("If"):
+        if inner.parent_node is None or not inner.parent_node.is_op("If"):
             return False
-        inner = inner.owner.owner
+        inner = inner.parent_node.owner
     return True
 
 

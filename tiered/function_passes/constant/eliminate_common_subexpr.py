@@ -28,11 +28,11 @@ _MARKS: Final = (
 )
 def eliminate_common_subexpr(graph: Graph, ctx: PassContext) -> None:
     """Compute each expression once; a body may use values of its outer graphs."""
-    while graph.owner is None:
+    while graph.parent_node is None:
         mark = graph.model.mark()
         _visit(graph, {})
         # Two bodies may be equal only now.
-        if not graph.owners or not graph.model.changed_since(mark):
+        if not graph.body_nodes or not graph.model.changed_since(mark):
             break
 
 

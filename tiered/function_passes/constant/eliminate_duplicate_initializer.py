@@ -23,7 +23,7 @@ def eliminate_duplicate_initializer(
         max_read: the most bytes of files that are read to compare tensors, in bytes or as a share
             of the model; those that would need more stay apart, and a remark says how many.
     """
-    if graph.owner is not None:
+    if graph.parent_node is not None:
         return
     groups = _starting_alike(graph)
     if not groups:
@@ -49,7 +49,7 @@ def _constants(graph: Graph) -> Iterator[Constant]:
     for value in graph.initializers:
         if (tensor := value.tensor) is not None:
             yield value, tensor
-    for node in graph.owners:
+    for node in graph.body_nodes:
         for body in node.bodies:
             yield from _constants(body)
 
@@ -81,7 +81,7 @@ def _merge(graph: Graph, alike: Mapping[int, Hashable], kept: Kept) -> None:
             with graph.rewrite("two initializers with the same bits => one", value):
                 graph.replace_uses(value, first)
                 graph.remove_constant(value)
-    owners = tuple(graph.owners)
+    owners = tuple(graph.body_nodes)
     if not owners:
         return
     # An empty tensor may be an absent operand, which onnx's inference of a body sees in the body.

@@ -17,7 +17,7 @@ def eliminate_deadend(graph: Graph, ctx: PassContext) -> None:
 
     Bodies go before what they capture, so that one run finds all.
     """
-    if graph.owner is None:
+    if graph.parent_node is None:
         _visit(graph, ctx)
 
 

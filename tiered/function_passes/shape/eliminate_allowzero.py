@@ -15,7 +15,7 @@ def eliminate_allowzero(graph: Graph, ctx: PassContext) -> None:
 
     Source: ONNX Reshape-14, attribute allowzero.
     """
-    if graph.owner is not None:
+    if graph.parent_node is not None:
         return
     strict = [node for node in graph.nodes_of("Reshape") if node.attr("allowzero", 0)]
     positive = frozenset(name for node in strict for name in dims_beside_minus_one(node))

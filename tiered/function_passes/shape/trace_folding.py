@@ -37,7 +37,7 @@ def trace_folding(graph: Graph, ctx: PassContext) -> None:
     constant if each size is a number or a dim of the operand; in the target of a Reshape that has
     other sizes too, the operands of a Concat that are such sizes become constants.
     """
-    if graph.owner is None:
+    if graph.parent_node is None:
         _visit(graph, ctx, {})
 
 
@@ -58,9 +58,9 @@ def _visit(graph: Graph, ctx: PassContext, known: Known) -> None:
     joined = {node for node in graph.nodes_of("Reshape") if _copied_sizes(node)} - sized
     keys = set(symbolic.values())
     has_equals = len(keys) < len(symbolic) or any(key in known for key in keys)
-    if not (has_equals or sized or joined or graph.owners):
+    if not (has_equals or sized or joined or graph.body_nodes):
         return  # In most runs nothing is left to do; nothing is sorted then.
-    for node in _in_order(graph, {*_producers(symbolic), *sized, *joined, *graph.owners}):
+    for node in _in_order(graph, {*_producers(symbolic), *sized, *joined, *graph.body_nodes}):
         for body in node.bodies:
             _visit(body, ctx, ChainMap({}, known))
         if node in sized:

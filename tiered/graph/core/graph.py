@@ -47,8 +47,8 @@ class Graph:
 
     Attributes:
         model: the model that it is part of.
-        owner: the node that has it as a body; None for the main graph and for functions.
-        attribute: the attribute of the owner that holds it, such as "then_branch".
+        parent_node: the node that has it as a body; None for the main graph and for functions.
+        attribute: the attribute of that node that holds it, such as "then_branch".
         skeleton: the proto without nodes, values and types.
         declarations: the value_info of the file, in its order.
         annotations: the quantization annotations, each with the values that it names.
@@ -65,10 +65,10 @@ class Graph:
     _structural_hash: ClassVar[Callable[[Graph], str]]
     _outline: ClassVar[Callable[..., Node]]
 
-    def __init__(self, model: ModelState, owner: Node | None = None, attribute: str = "") -> None:
+    def __init__(self, model: ModelState, node: Node | None = None, attribute: str = "") -> None:
         self.model = model
-        self.owner = owner
-        # The attribute of the owner that holds this body.
+        self.parent_node = node
+        # The attribute of that node that holds this body.
         self.attribute = attribute
         # The GraphProto or FunctionProto without nodes, values and types.
         self.skeleton: onnx.GraphProto | onnx.FunctionProto = onnx.GraphProto()
@@ -76,7 +76,7 @@ class Graph:
         self._values: dict[str, Value] = {}
         self._by_op: dict[tuple[str, str], dict[int, Node]] = {}
         # The nodes that have bodies: few, and needed often.
-        self._owners: dict[int, Node] = {}
+        self._body_nodes: dict[int, Node] = {}
         self._constants: dict[int, Value] = {}
         self._inputs: list[Value] = []
         self._outputs: list[Value] = []
@@ -108,20 +108,20 @@ class Graph:
     @property
     def parent(self) -> Graph | None:
         """Return the graph of the node that has this body; None for a root."""
-        return None if self.owner is None else self.owner.graph
+        return None if self.parent_node is None else self.parent_node.graph
 
     @property
     def root(self) -> Graph:
         """Return the main graph or the local function that this graph is, or is inside of."""
         graph = self
-        while graph.owner is not None:
-            graph = graph.owner.owner
+        while graph.parent_node is not None:
+            graph = graph.parent_node.owner
         return graph
 
     @property
     def is_main(self) -> bool:
         """Return whether it is the main graph: no body, no local function."""
-        return self.owner is None and not self.is_function
+        return self.parent_node is None and not self.is_function
 
     @property
     def depth(self) -> int:
@@ -130,7 +130,7 @@ class Graph:
 
     def opset(self, domain: str = "") -> int:
         """Return the imported version of a domain; 0 if it is not imported."""
-        root = self if self.owner is None else self.root
+        root = self if self.parent_node is None else self.root
         return root.opset_imports.get(domain, 0)
 
     @property
@@ -148,9 +148,9 @@ class Graph:
         name = home.file_names.get(value.name, value.name)
         while graph is not home:
             # In the file, that name would mean the body's own value.
-            if graph.owner is None or name in graph.file_names.values():
+            if graph.parent_node is None or name in graph.file_names.values():
                 return False
-            graph = graph.owner.owner
+            graph = graph.parent_node.owner
         return True
 
     @property
@@ -159,8 +159,8 @@ class Graph:
 
         If, Loop and Scan use their positions; others, such as BeamSearch, use their names.
         """
-        owner = self.owner
-        return owner is not None and not (owner.op_type in _BY_PLACE and not owner.domain)
+        node = self.parent_node
+        return node is not None and not (node.op_type in _BY_PLACE and not node.domain)
 
     def keep_file_name(self, value: Value, name: str) -> None:
         """Write an input or output of this new body under a name that it does not have here."""
@@ -183,9 +183,10 @@ class Graph:
         return tuple(map(self._nodes.__getitem__, sorted(self._nodes)))
 
     @property
-    def owners(self) -> tuple[Node, ...]:
+    def body_nodes(self) -> tuple[Node, ...]:
         """Return the nodes that have bodies, by serial number."""
-        return tuple(map(self._owners.__getitem__, sorted(self._owners))) if self._owners else ()
+        found = self._body_nodes
+        return tuple(map(found.__getitem__, sorted(found))) if found else ()
 
     def __len__(self) -> int:
         return len(self._nodes)
@@ -246,7 +247,8 @@ class Graph:
         while pending:
             graph = pending.pop()
             yield from graph.nodes
-            pending += (body for node in reversed(graph.owners) for body in reversed(node.bodies))
+            around = reversed(graph.body_nodes)
+            pending += (body for node in around for body in reversed(node.bodies))
 
     def topological_order(self, part: Iterable[Node] | None = None) -> tuple[Node, ...]:
         """Return the nodes, producers first, and otherwise in their order.
@@ -329,8 +331,8 @@ class Graph:
             raise ModelError(f"the model may not be edited now: {journal.frozen}")
         journal.entries.append(entry)
 
-    def _new_body(self, owner: Node, attribute: str) -> Graph:
-        return Graph(self.model, owner, attribute)
+    def _new_body(self, node: Node, attribute: str) -> Graph:
+        return Graph(self.model, node, attribute)
 
     # edits/nodes.py
     add_node = edit_nodes.add_node

@@ -176,10 +176,10 @@ def dirty_nodes(entries: Iterable[Entry]) -> list[Node]:
                 _add(found, value._users.values())
         elif edit is Edit.SET_GRAPH_OUTPUTS:
             _add(values, (*subject._outputs, *entry[2]))
-            _add(found, (subject.owner,))
+            _add(found, (subject.parent_node,))
         elif edit is Edit.EXCHANGE_GRAPH_OUTPUT:
             _add(values, entry[2:4])
-            _add(found, (subject.owner,))
+            _add(found, (subject.parent_node,))
         elif edit in _VALUE_EDITS:
             values[subject.id] = subject
             _add(found, subject._users.values())
@@ -190,7 +190,7 @@ def dirty_nodes(entries: Iterable[Entry]) -> list[Node]:
     return [
         node
         for node in found.values()
-        if (graph := node.graph) is not None and (graph.owner is None or node.is_live)
+        if (graph := node.graph) is not None and (graph.parent_node is None or node.is_live)
     ]
 
 

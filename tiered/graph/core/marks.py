@@ -86,10 +86,10 @@ def mark_against_edits(edits: Sequence[Entry]) -> str:
 def is_left_alone(graph: Graph) -> bool:
     """Return whether a graph is, or is inside of, a local function that no pass edits."""
     root = graph
-    while root.owner is not None:
-        if root.owner.graph is None:
-            return False  # the owner of this body was removed
-        root = root.owner.graph
+    while root.parent_node is not None:
+        if root.parent_node.graph is None:
+            return False  # the node of this body was removed
+        root = root.parent_node.graph
     if not root.is_function:
         return False
     return any(entry.key in (SKIP, COMPILER) for entry in root.skeleton.metadata_props)

@@ -190,13 +190,13 @@ class ModelState(ABC):
         return self.opset_imports.get(domain, 0)
 
     def graphs(self) -> Iterator[Graph]:
-        """Yield every graph: the main one, then the local functions, bodies after their owner."""
+        """Yield every graph: the main one, then the local functions, bodies after their node."""
         for root in (self.main, *self.functions):
             pending = [root]
             while pending:
                 graph = pending.pop()
                 yield graph
-                bodies = [body for node in graph.owners for body in node.bodies]
+                bodies = [body for node in graph.body_nodes for body in node.bodies]
                 pending += reversed(bodies)
 
     def function(self, domain: str, name: str, overload: str = "") -> Function | None:

@@ -165,8 +165,8 @@ class Node:
     def is_live(self) -> bool:
         """Return whether neither the node nor a node around its graph was removed."""
         graph = self.graph
-        while graph is not None and graph.owner is not None:
-            graph = graph.owner.graph
+        while graph is not None and graph.parent_node is not None:
+            graph = graph.parent_node.graph
         return graph is not None
 
     @property

@@ -62,7 +62,7 @@ def drop_output_use(value: Value, graph: Graph) -> None:
 def _add_capture(value: Value, graph: Graph | None) -> None:
     home = value.graph
     while graph is not None and graph is not home:
-        owner = graph.owner
+        owner = graph.parent_node
         assert owner is not None, f"{value.name!r} is not visible where it is used"
         captured = owner._captured
         if captured is None:
@@ -83,7 +83,7 @@ def _add_capture(value: Value, graph: Graph | None) -> None:
 def _drop_capture(value: Value, graph: Graph | None) -> None:
     home = value.graph
     while graph is not None and graph is not home:
-        owner = graph.owner
+        owner = graph.parent_node
         assert owner is not None
         assert owner._captured is not None
         _count_down(owner._captured, value)

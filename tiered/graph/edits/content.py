@@ -73,7 +73,7 @@ def _graphs(main: Graph, functions: list[Any]) -> Iterator[Graph]:
     while pending:
         graph = pending.pop()
         yield graph
-        pending += (body for _, node in sorted(graph._owners.items()) for body in node.bodies)
+        pending += (body for _, node in sorted(graph._body_nodes.items()) for body in node.bodies)
 
 
 def close_model(model: ModelState) -> None:
@@ -107,13 +107,13 @@ def close_model(model: ModelState) -> None:
 def _close_graph(graph: Graph, graphs: list[Graph]) -> None:
     _close_nodes(graph._nodes.values(), graphs)
     _close_values(graph._values.values())
-    for named in (graph._nodes, graph._values, graph._by_op, graph._owners, graph._constants):
+    for named in (graph._nodes, graph._values, graph._by_op, graph._body_nodes, graph._constants):
         named.clear()
     for listed in (graph._inputs, graph._outputs, graph._input_infos, graph._output_infos):
         listed.clear()
     graph.declarations.clear()
     graph.annotations.clear()
-    graph.owner = graph._order = graph._dag = None
+    graph.parent_node = graph._order = graph._dag = None
 
 
 def _close_nodes(nodes: Iterable[Node], graphs: list[Graph]) -> None:

@@ -119,7 +119,7 @@ def drop_false_declarations(model: ModelState) -> list[str]:
     dropped: list[str] = []
     for graph in model.graphs():
         dropped += drop_contradicted(graph)
-        if graph.owner is not None:
+        if graph.parent_node is not None:
             dropped += _forget_false_sizes(graph)
     return list(dict.fromkeys(dropped))
 

@@ -174,11 +174,11 @@ def copy_nodes(
             is nested in one of the nodes.
     """
     nodes = list(nodes)
-    around = graph.owner
+    around = graph.parent_node
     while around is not None:
         if around in nodes:
             raise ModelError(f"node {around.label!r} cannot be copied into a body of its own")
-        around = around.owner.owner
+        around = around.owner.parent_node
     copier = _Copier(stands, prefix, attributes)
     copies = [copier.copy(node, graph) for node in nodes]
     if copier.declared:

@@ -105,7 +105,7 @@ def declared_type(graph: Graph, info: onnx.ValueInfoProto) -> ValueType | None:
     The dims of loop-carried values may differ in each iteration, even if they have names.
     """
     value_type = read_type(info.type)
-    if graph.owner is None or graph.owner.op_type not in ("Loop", "Scan"):
+    if graph.parent_node is None or graph.parent_node.op_type not in ("Loop", "Scan"):
         return value_type
     if not isinstance(value_type, TensorType) or value_type.shape is None:
         return value_type

@@ -253,7 +253,7 @@ def attach(graph: Graph, node: Node, kept: Value | None = None) -> None:
     graph._nodes[node.id] = node
     graph._by_op.setdefault((node.domain, node.op_type), {})[node.id] = node
     if node.bodies:
-        graph._owners[node.id] = node
+        graph._body_nodes[node.id] = node
     if name := node.proto.name:
         graph.model.node_names.take(name)
     for value in node._outputs:
@@ -283,7 +283,7 @@ def detach(node: Node, kept: Value | None = None) -> None:
         graph.model.node_names.release(name)
     del graph._by_op[node.domain, node.op_type][node.id]
     del graph._nodes[node.id]
-    graph._owners.pop(node.id, None)
+    graph._body_nodes.pop(node.id, None)
     node.graph = None
 
 
@@ -308,7 +308,7 @@ def move_node(graph: Graph, node: Node, target: Graph) -> None:
     check_node(graph, node)
     around: Graph | None = target
     while around is not None:
-        if around.owner is node:
+        if around.parent_node is node:
             raise ModelError(f"node {node.label!r} cannot be moved into a body of its own")
         around = around.parent
     for value in (*node._inputs, *node.captured):
@@ -335,7 +335,7 @@ def _names_below(node: Node) -> Iterator[str]:
     while pending:
         body = pending.pop()
         yield from body._values
-        pending += [inner for owner in body._owners.values() for inner in owner.bodies]
+        pending += [inner for owner in body._body_nodes.values() for inner in owner.bodies]
 
 
 def check_move(value: Value, target: Graph) -> None:

@@ -125,7 +125,7 @@ def is_hidden(value: Value, name: str) -> bool:
 def _is_below(graph: Graph, name: str, bearer: Value | None) -> bool:
     pending = [graph]
     while pending:
-        for owner in pending.pop()._owners.values():
+        for owner in pending.pop()._body_nodes.values():
             for body in owner.bodies:
                 if body._values.get(name) not in (None, bearer):
                     return True

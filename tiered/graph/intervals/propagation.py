@@ -331,7 +331,7 @@ _SCAN_OF_BATCHES: Final = 8
 
 
 def _is_loop(body: Graph) -> bool:
-    return body.owner is not None and body.owner.op_type == "Loop"
+    return body.parent_node is not None and body.parent_node.op_type == "Loop"
 
 
 def _beyond(old: Interval, new: Interval, dtype: int | None) -> Interval:
@@ -355,6 +355,6 @@ def _is_indexed(node: Node) -> bool:
 
 def _outermost(graph: Graph | None, node: Node | None) -> Node | None:
     """Return the node of the main graph that is a node, or around a graph; None if neither is."""
-    while graph is not None and graph.owner is not None:
-        node, graph = graph.owner, graph.owner.graph
+    while graph is not None and graph.parent_node is not None:
+        node, graph = graph.parent_node, graph.parent_node.graph
     return node if graph is not None and graph.is_main else None

@@ -94,7 +94,7 @@ class _Writer:
     def write_graph(self, graph: Graph, proto: onnx.GraphProto) -> None:
         assert isinstance(graph.skeleton, onnx.GraphProto)
         proto.MergeFrom(graph.skeleton)
-        if graph._owners:
+        if graph._body_nodes:
             for node in graph.topological_order():
                 self._write_node(node, proto.node.add())
         elif self.max_elements is not None and has_long_lists(graph):

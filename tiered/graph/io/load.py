@@ -263,7 +263,7 @@ class _Loader:
             is_sorted &= self._read_inputs(graph, node, scope, scopes)
             for attribute in bodies.get(node.id, ()):
                 self._fill_bodies(node, attribute, scopes)
-        if is_sorted and all(map(_is_after_captured, graph._owners.values())):
+        if is_sorted and all(map(_is_after_captured, graph._body_nodes.values())):
             graph._order = tuple(nodes)
         else:
             graph.topological_order()
@@ -330,7 +330,7 @@ class _Loader:
         single = attribute.type == onnx.AttributeProto.GRAPH
         for source in [attribute.g] if single else attribute.graphs:
             body = Graph(self.model, node, attribute.name)
-            node.owner._owners[node.id] = node
+            node.owner._body_nodes[node.id] = node
             node.bodies = (*node.bodies, body)
             self._fill_graph(body, source, scopes)
 

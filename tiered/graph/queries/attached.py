@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 def is_attached(graph: Graph) -> bool:
     """Return whether a graph is still part of its model."""
     around = graph
-    while around.owner is not None:
-        if around.owner.graph is None:
+    while around.parent_node is not None:
+        if around.parent_node.graph is None:
             return False
-        around = around.owner.graph
+        around = around.parent_node.graph
     return around is graph.model.main or around in graph.model.functions

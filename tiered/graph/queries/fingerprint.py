@@ -39,7 +39,7 @@ def fingerprint(model: Model, largest: int) -> Fingerprint:
     """Return the fingerprint of a model; tensors above `largest` bytes count by identity only."""
     found = {MODEL: Print("the model", 0, _of_model(model))}
     for graph in model.graphs():
-        around = 0 if graph.owner is None else graph.owner.id
+        around = 0 if graph.parent_node is None else graph.parent_node.id
         found[_graph(graph)] = Print(f"graph {graph.name!r}", around, _of_graph(graph))
         for node in graph.nodes:
             digest = zlib.crc32(node.proto.SerializeToString(deterministic=True))
@@ -140,6 +140,6 @@ def _touched(entry: Entry) -> Iterator[Piece]:
         if getattr(subject, "is_function", False):
             yield _graph(subject)
     elif edit is Edit.SET_SKELETON:
-        yield _graph(subject) if hasattr(subject, "owner") else MODEL
+        yield _graph(subject) if hasattr(subject, "parent_node") else MODEL
     elif edit in (Edit.ADD_CONSTANT, Edit.REMOVE_CONSTANT, Edit.SET_CONSTANT, Edit.MOVE_CONSTANT):
         yield _value(subject)

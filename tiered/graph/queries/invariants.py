@@ -120,8 +120,8 @@ def _count_uses(
 
     def capture(value: Value, graph: Graph) -> None:
         while graph is not value.graph:
-            assert graph.owner is not None, f"{value.name!r} is not visible where it is read"
-            owner = graph.owner
+            assert graph.parent_node is not None, f"{value.name!r} is not visible where it is read"
+            owner = graph.parent_node
             graph = owner.owner
             if graph is value.graph:
                 found = captures.setdefault(value, {})
@@ -164,7 +164,7 @@ def _check_index(graph: Graph) -> Iterator[str]:
         expected.setdefault((node.domain, node.op_type), {})[node.id] = node
     if {key: found for key, found in graph._by_op.items() if found} != expected:
         yield f"the operator index of graph {graph.name!r} is wrong"
-    if graph._owners != {node.id: node for node in graph.nodes if node.bodies}:
+    if graph._body_nodes != {node.id: node for node in graph.nodes if node.bodies}:
         yield f"the index of nodes with bodies of graph {graph.name!r} is wrong"
     if graph._order is not None:
         place = {node: at for at, node in enumerate(graph._order)}

@@ -52,7 +52,7 @@ def _inside(model: ModelState, node: Node) -> Iterator[Graph]:
     while pending:
         graph = pending.pop()
         yield graph
-        pending += [body for owner in graph.owners for body in owner.bodies]
+        pending += [body for owner in graph.body_nodes for body in owner.bodies]
 
 
 def _rounded_inside(graph: Graph) -> Iterator[DataType]:

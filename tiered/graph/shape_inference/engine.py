@@ -73,7 +73,7 @@ class ShapeInference:
         for value in _computed(model):
             value._type = value._elements = NOT_INFERRED
         for graph in model.graphs():
-            if graph.owner is None:
+            if graph.parent_node is None:
                 continue  # A function declares no types of its inputs.
             for value, info in zip(graph._inputs, graph._input_infos, strict=True):
                 # Of the inputs of bodies, only what the file declares is known.
@@ -92,5 +92,5 @@ def _computed(model: ModelState) -> Iterator[Value]:
     """Yield what nodes compute, and the inputs of bodies, which follow from operands."""
     for graph in model.graphs():
         yield from (value for value in graph._values.values() if value.producer is not None)
-        if graph.owner is not None:
+        if graph.parent_node is not None:
             yield from graph._inputs

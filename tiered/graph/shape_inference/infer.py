@@ -208,7 +208,7 @@ def infer_model(model: ModelState) -> None:
     """
     for value in model.main.initializers:
         _read_type_of_constant(value)
-    if not model.functions and not model.main._owners:
+    if not model.functions and not model.main._body_nodes:
         for node in model.main.topological_order():
             infer_node(node, invent=True)
         return
@@ -313,8 +313,8 @@ def refresh_types(model: ModelState, stamp: Stamp | None) -> Stamp:
     else:
         pending = dirty_nodes(journal.since(stamp.length))
         # The outputs of a node with bodies follow from its bodies.
-        bodies = {node.owner for node in pending}
-        pending += sorted({body.owner for body in bodies if body.owner}, key=lambda node: node.id)
+        around = {graph.parent_node for graph in {node.owner for node in pending}}
+        pending += sorted(node for node in around if node is not None)
     Refiner(model, infer_outputs, _log_type).run(pending, inferred=False)
     return journal.stamp()
 

@@ -95,7 +95,7 @@ class Refiner:
     @staticmethod
     def readers(value: Value) -> list[Node]:
         """Return the nodes with types that follow from that of a value."""
-        owners = (graph.owner for graph in value.output_of)
+        owners = (graph.parent_node for graph in value.output_of)
         return [*value._users.values(), *(owner for owner in owners if owner is not None)]
 
     def _set_type(self, value: Value, value_type: ValueType | None) -> None:

@@ -33,7 +33,7 @@ def eta_expand(
     names = FunctionNames(model, domain)
     known = frozenset(names.ids)
     for graph in list(model.graphs()):
-        root = graph.root if graph.owner is None or graph.owner.is_live else None
+        root = graph.root if graph.parent_node is None or graph.parent_node.is_live else None
         # A body whose owner is wrapped now is inside of its function.
         if root is None or getattr(root, "domain", None) == domain:
             continue

@@ -24,13 +24,13 @@ def lambda_lift(
     """
     names = FunctionNames(model, domain)
     bodies = [
-        (graph, owner.label)
+        (graph, node.label)
         for graph in model.graphs()
-        if (owner := graph.owner) is not None and owner.op_type in _OWNERS and not owner.domain
+        if (node := graph.parent_node) is not None and node.op_type in _OWNERS and not node.domain
     ]
-    # Bodies come after their owner, so the innermost are lifted first.
+    # Bodies come after their node, so the innermost are lifted first.
     for body, label in reversed(bodies):
-        owner = body.owner
+        owner = body.parent_node
         assert owner is not None
         if len(body) == 1 and body.nodes[0].callee in names.ids:
             continue

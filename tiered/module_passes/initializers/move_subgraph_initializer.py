@@ -19,7 +19,7 @@ def move_subgraph_initializer(model: Model, ctx: PassContext) -> None:
             continue
         for value in graph.initializers:
             if reason := _refusal(graph, value):
-                ctx.skip(graph.owner, reason)
+                ctx.skip(graph.parent_node, reason)
                 continue
             with model.main.rewrite("an initializer of a body => one of the main graph", value):
                 _move(value, graph, model.main)
@@ -30,9 +30,9 @@ def _refusal(graph: Graph, value: Value) -> Skip | None:
     if graph.root.is_function:
         return Skip("a local function has no initializers")
     around: Graph | None = graph
-    while around is not None and around.owner is not None:
-        if around.owner.domain or around.owner.op_type not in CAPTURING:
-            return Skip("a body of {} cannot capture values", around.owner.op_type)
+    while around is not None and around.parent_node is not None:
+        if around.parent_node.domain or around.parent_node.op_type not in CAPTURING:
+            return Skip("a body of {} cannot capture values", around.parent_node.op_type)
         around = around.parent
     if graph.model.ir_version < 4:
         return Skip("before IR 4 each initializer would be an input")

@@ -79,11 +79,11 @@ class _Rewriter:
         outputs: dict[Graph, list[Value]] = {}
         for use, dtype, value in reads:
             found = self._of_type(value, dtype)
-            if isinstance(use.owner, Node):
+            if isinstance(use.reader, Node):
                 if found is not value:
-                    use.owner.owner.set_input(use.owner, use.place, found)
+                    use.reader.owner.set_input(use.reader, use.place, found)
             else:
-                listed = outputs.setdefault(use.owner, list(use.owner.outputs))
+                listed = outputs.setdefault(use.reader, list(use.reader.outputs))
                 listed[use.place] = found
         infos = self._output_infos(reads)
         for graph, declared in infos.items():
@@ -109,7 +109,7 @@ class _Rewriter:
 
     def _write_out_dtypes(self) -> None:
         """Set the dtype of results that stay as they are where the input, which changes, has it."""
-        low = {use.owner for variable in self.plan.low for use in variable.uses}
+        low = {use.reader for variable in self.plan.low for use in variable.uses}
         for variable, _ in self.plan.kept:
             for node in (value.producer for value in variable.values):
                 name = None if node is None else DTYPE_ATTRIBUTES.get(node.op_type)
@@ -143,9 +143,9 @@ class _Rewriter:
         changed = [self._retyped(info) if v in self.is_low else info for v, info in shown]
         infos: dict[Graph, list[onnx.ValueInfoProto]] = {main: changed}
         for use, dtype, _ in reads:
-            if isinstance(use.owner, Graph):
-                listed = infos.setdefault(use.owner, list(use.owner.output_infos))
-                info = use.owner.output_infos[use.place]
+            if isinstance(use.reader, Graph):
+                listed = infos.setdefault(use.reader, list(use.reader.output_infos))
+                info = use.reader.output_infos[use.place]
                 listed[use.place] = self._retyped(info) if dtype == self.low else info
         return infos
 
@@ -162,7 +162,7 @@ class _Rewriter:
     def _keep_output_names(self, reads: list[tuple[Use, DataType, Value]]) -> None:
         """Let a Cast compute each output that stays float, so that it keeps its name."""
         for use, dtype, value in reads:
-            is_output = isinstance(use.owner, Graph) and use.owner.is_main and dtype == self.wide
+            is_output = isinstance(use.reader, Graph) and use.reader.is_main and dtype == self.wide
             if not is_output or value not in self.is_low or value in self.sources:
                 continue
             node, graph = value.producer, value.owner

@@ -107,7 +107,7 @@ def _add_costs(network: Network, numbers: dict[Variable, int]) -> None:
 
 def read_value(use: Use) -> Value:
     """Return the value that a use reads."""
-    values = use.owner.inputs if isinstance(use.owner, Node) else use.owner.outputs
+    values = use.reader.inputs if isinstance(use.reader, Node) else use.reader.outputs
     value = values[use.place]
     assert value is not None
     return value
@@ -117,8 +117,8 @@ def _cost(value: Value) -> int:
     """Return the cost of a Cast of a value, which is run as often as its graph."""
     graph: Graph | None = value.owner
     cost = CAST
-    while graph is not None and graph.owner is not None:
-        if graph.owner.op_type in ("Loop", "Scan"):
+    while graph is not None and graph.parent_node is not None:
+        if graph.parent_node.op_type in ("Loop", "Scan"):
             cost *= _ITERATIONS
-        graph = graph.owner.graph
+        graph = graph.parent_node.graph
     return cost

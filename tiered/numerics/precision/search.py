@@ -117,7 +117,7 @@ class Search:
         low = plan_of(self._variables()).low
         nodes, masks = self.computing(), mask_limits(self.model)
         casts = self._integer_casts(nodes)
-        rounded = {(use.owner, use.place) for variable in low for use in variable.uses}
+        rounded = {(use.reader, use.place) for variable in low for use in variable.uses}
         self.errors = local_errors(
             self.model,
             (*nodes, *casts),

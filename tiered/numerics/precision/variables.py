@@ -43,7 +43,7 @@ _ANY_INPUT: Final = frozenset({"Cast", "CastLike", "Shape", "Size", "IsNaN", "Is
 class Use(NamedTuple):
     """A place where a value is read: an operand of a node, or an output of a graph."""
 
-    owner: Node | Graph
+    reader: Node | Graph
     place: int
 
 
@@ -112,7 +112,7 @@ def _why_no_casts(model: Model) -> str:
 
 def _graphs(graph: Graph) -> Iterator[Graph]:
     yield graph
-    for node in graph.owners:
+    for node in graph.body_nodes:
         for body in node.bodies:
             yield from _graphs(body)
 

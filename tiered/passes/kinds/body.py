@@ -76,7 +76,7 @@ def operators_in(model: Model) -> frozenset[tuple[str, str]]:
     found = {key for graph in graphs for key, nodes in graph._by_op.items() if nodes}
     if model.functions:
         found.add(key_of(FUNCTION))
-    if any(graph.owner is not None for graph in graphs):
+    if any(graph.parent_node is not None for graph in graphs):
         found.add(key_of(BODY))
     return frozenset(found)
 

@@ -146,7 +146,7 @@ class NodeMapPass(PassBase):
 
     def transform_graph(self, graph: Graph, ctx: PassContext) -> None:
         """Visit the nodes of one graph."""
-        if graph.owner is not None and not self.into_bodies:
+        if graph.parent_node is not None and not self.into_bodies:
             return
         self.graph = graph
         for node in graph.topological_order():

@@ -129,7 +129,7 @@ def _part_of_graph(graph: Graph) -> _Part:
     if graph.is_function:
         text = f"function:{_escape(graph.name)}"
     else:
-        text = f"body:{_escape(graph.owner.label)}" if graph.owner is not None else "**"
+        text = f"body:{_escape(graph.parent_node.label)}" if graph.parent_node is not None else "**"
     return _Part(text, graph, lambda node: any(around is graph for around in _graphs(node)))
 
 
@@ -155,7 +155,7 @@ def _modules(node: Node) -> list[str]:
 
 
 def _bodies(node: Node) -> list[str]:
-    return [graph.owner.label for graph in _graphs(node) if graph.owner is not None]
+    return [graph.parent_node.label for graph in _graphs(node) if graph.parent_node is not None]
 
 
 def _functions(node: Node) -> list[str]:

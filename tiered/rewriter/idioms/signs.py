@@ -88,7 +88,7 @@ def _add(found: set[Value], pending: list[Value]) -> None:
         found.add(value)
         node = value.producer
         if node is None:
-            owner = None if value.graph is None else value.graph.owner
+            owner = None if value.graph is None else value.graph.parent_node
             # An input of a body: an operand of the owner, or a state of the last iteration.
             pending += [] if owner is None else _sources(owner)
         elif not _erases_sign(node):

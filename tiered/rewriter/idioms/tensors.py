@@ -26,8 +26,8 @@ def tensor_named(model: Model, name: str, owner: str) -> Value:
     inner = next((graph for graph in model.graphs() if name in graph.values), None)
     if inner is not None:
         place = f"local function {inner.root.name!r}" if inner.root.is_function else ""
-        if not place and inner.owner is not None:
-            place = f"body {inner.attribute!r} of node {inner.owner.label!r}"
+        if not place and inner.parent_node is not None:
+            place = f"body {inner.attribute!r} of node {inner.parent_node.label!r}"
         raise UsageError(
             f"{owner}: {name!r} is a tensor of the {place}; expected one of the main graph"
         )

@@ -56,7 +56,8 @@ def is_known(node: Node, taken: Set[Node]) -> bool:
     source, graph = node._inputs[0], node.graph
     tensor = source.tensor if source is not None else None
     is_small = tensor is not None and tensor.nbytes <= _SMALL
-    return is_small and graph is not None and graph.owner is not None and _holds_constants(graph)
+    in_body = graph is not None and graph.parent_node is not None
+    return is_small and graph is not None and in_body and _holds_constants(graph)
 
 
 def _is_kept(node: Node) -> bool:

@@ -82,7 +82,7 @@ def fold_constants(
 def _graphs(model: ModelState) -> Iterator[Graph]:
     """Yield the graphs of the model that are still there when they are reached."""
     for graph in tuple(model.graphs()):
-        if graph.owner is None or graph.owner.is_live:
+        if graph.parent_node is None or graph.parent_node.is_live:
             yield graph
 
 

@@ -63,9 +63,9 @@ def _uses(value: Value) -> list[Use]:
 
 
 def _returned(value: Value) -> Iterator[Value]:
-    """Yield where a body's result goes: an output of its owner, and the next iteration's input."""
+    """Yield where a body's result goes: an output of its node, and the next iteration's input."""
     for graph in value.output_of:
-        owner = graph.owner
+        owner = graph.parent_node
         if owner is None:
             continue
         # A Loop's first result is its condition, which does not come out.

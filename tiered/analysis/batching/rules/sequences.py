@@ -43,7 +43,7 @@ def begins_empty(value: Value | None) -> bool:
     node, body = value.producer, value.input_of
     if node is not None:
         return node.is_op("SequenceEmpty")
-    loop = None if body is None else body.owner
+    loop = None if body is None else body.parent_node
     if body is None or loop is None or not loop.is_op("Loop"):
         return False
     return begins_empty(loop.input(body.inputs.index(value)))
