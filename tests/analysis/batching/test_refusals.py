@@ -80,12 +80,7 @@ MIXED = {
     "a batch of matrices that moves": (
         """(float[1,2,2,3] x) => (float[2,2,1,3] y) {
         y = com.microsoft.FusedMatMul<transBatchA = 1, transBatchB = 1, transB = 1>(x, x) }""",
-        "it moves the axes of the batch",
-    ),
-    "a bias along the batch": (
-        """(float[1,3] x) => (float[3,1] y) <float[1] b = {1}> {
-        t = Transpose(x)  y = com.microsoft.BiasGelu(t, b) }""",
-        "axis 1 of 't' is the batch",
+        "axis 0 of 'x' is the batch",
     ),
     "a mask of lengths and starts": (
         f"""(float[1,3,4] x, int32[2] m) => (float[1,3,4] y)

@@ -115,6 +115,11 @@ CASES = {
         y = com.microsoft.Gelu(v) }""",
         17,
     ),
+    "a bias along the batch": (
+        """(float[1,3] x) => (float[3,1] y) <float[1] b = {1}> {
+        t = Transpose(x)  y = com.microsoft.BiasGelu(t, b) }""",
+        17,
+    ),
     "FusedConv with an addend": (
         f"""(float[1,2,3,3] x) => (float[1,2,3,3] y) <float[2,2,1,1] w = {numbers(4)}, float[2] b = {{1,2}}> {{
         y = com.microsoft.FusedConv<activation = "Relu">(x, w, b, x) }}""",
@@ -184,6 +189,22 @@ CASES |= {
         e, m = com.microsoft.EmbedLayerNormalization(i, s, t, p, k, g, b, f)
         y = com.microsoft.Attention<num_heads = 2>(e, w, a, m) }}""",
         17,
+    ),
+    "an addend of each sample, of a Gemm": (
+        f"""(float[1,2] x) => (float[1,2] y) <float[1,3] a = {{1,2,3}}, float[3,2] w = {numbers(6)}> {{ y = Gemm(a, w, x) }}""",
+        21,
+    ),
+    "a slope of each sample": (
+        """(float[1,2,3] x) => (float[1,2,3] y) <float[1,2,3] a = {-1,2,-3,-4,5,-6}> { y = PRelu(a, x) }""",
+        21,
+    ),
+    "the scale of a norm of each sample": (
+        """(float[1,2,4] x) => (float[1,2,4] y) <float[1,2,4] a = {1,2,3,4,5,6,7,9}> { y = LayerNormalization(a, x) }""",
+        21,
+    ),
+    "a Sum before it broadcasts": (
+        """(float[1,3] x) => (float[1,3] y) { t = Tanh(x)  y = Sum(x, t) }""",
+        7,
     ),
     "a scale for each sample": (
         """(uint8[2,3] x) => (float[2,3] y) <float[2] s = {0.5,0.5}> { y = DequantizeLinear<axis = 0>(x, s) }""",

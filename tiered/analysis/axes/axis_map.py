@@ -75,7 +75,8 @@ class AxisMap(NamedTuple):
         windows: how the windows walk along the axis of the first operand.
         groups: the iterators of neighbouring axes of the operand, and those of the result that
             hold the same elements in the same order, where a Reshape merges or splits axes.
-        broadcasts: whether operands may have one element along an iterator that others walk along.
+        broadcasts: the operands that may have one element along an iterator where the result has
+            more.
         has_shape: whether the shape of the result is an operand, or follows from axes of one
             element: a part is written with its own shape.
     """
@@ -85,7 +86,7 @@ class AxisMap(NamedTuple):
     kinds: Mapping[int, Kind] = _NONE
     windows: Mapping[int, Steps] = _NO_WINDOWS
     groups: tuple[tuple[Labels, Labels], ...] = ()
-    broadcasts: bool = False
+    broadcasts: tuple[int, ...] = ()
     has_shape: bool = False
 
     def kind(self, label: int) -> Kind:
@@ -117,6 +118,10 @@ axes_rule = AXES.rule
 """
 
 
+_OWN_DOMAINS: Final = ("", "com.microsoft")
+"""The domains of operators that rules of tiered are for."""
+
+
 def axis_map(node: Node) -> AxisMap | None:
     """Return how the axes of a node belong together.
 
@@ -124,11 +129,11 @@ def axis_map(node: Node) -> AxisMap | None:
     the rank of an operand or of the first output is not known.
     """
     rule = AXES.of(node)
-    if rule is None or node.has_references or not is_deterministic(node):
+    if rule is None or node.has_references or (not node.domain and not is_deterministic(node)):
         return None
     functions = node.owner.model.functions
-    if functions and not node.domain and node.owner.model.function(*node.callee) is not None:
-        # A function may compute anything.
+    if functions and node.domain in _OWN_DOMAINS and node.owner.model.function(*node.callee):
+        # A function may compute anything; a rule of a user speaks for the operator by its name.
         return None
     values = (value for value in (*node.operands, *node.outputs[:1]) if value is not None)
     if any(value.shape is None for value in values):

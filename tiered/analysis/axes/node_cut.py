@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 
 from tiered.analysis.axes.axis_map import Axes, AxisMap, Kind, Steps, dims_of
 from tiered.analysis.axes.rules import axis_map
-from tiered.graph import Node, Value
+from tiered.graph import Node, Value, is_deterministic
 from tiered.graph.core.types import Dim
 from tiered.graph.opset.newest_form import has_newest_form
 
@@ -70,7 +70,9 @@ def node_cut(node: Node, axis: int) -> NodeCut | None:
     if used != [node.outputs[0]]:
         return None
     values = (value for value in (*node.operands, *used) if value is not None)
-    if any(value.static_shape is None for value in values) or not has_newest_form(node):
+    if any(value.static_shape is None for value in values):
+        return None
+    if not has_newest_form(node) or not is_deterministic(node):
         return None
     axes = axis_map(node)
     return None if axes is None else cut_along(node, axes, axis)
@@ -91,9 +93,10 @@ def cut_along(node: Node, axes: AxisMap, axis: int) -> NodeCut | None:
     kind = None if label is None else axes.kind(label)
     if label is None or kind not in (Kind.PARALLEL, Kind.WINDOW):
         return None
+    size = node.output.dim(axis)
     windows = tuple(
-        _window(value, own, label, axes.windows.get(label), node.output.dim(axis))
-        for value, own in zip(node.operands, axes.inputs, strict=True)
+        _window(value, own, label, None if slot else axes.windows.get(label), size)
+        for slot, (value, own) in enumerate(zip(node.operands, axes.inputs, strict=True))
     )
     form: Form = "shape" if axes.has_shape else "same" if kind is Kind.PARALLEL else "pads"
     return NodeCut(axis, windows, form)

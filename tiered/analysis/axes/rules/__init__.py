@@ -3,6 +3,7 @@
 from tiered.analysis.axes.axis_map import AXES as AXES, axes_rule as axes_rule, axis_map as axis_map
 from tiered.analysis.axes.rules import (
     along as along,
+    contrib as contrib,
     indexing as indexing,
     pointwise as pointwise,
     products as products,

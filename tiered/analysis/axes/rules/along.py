@@ -68,7 +68,8 @@ def _from_axis_on(node: Node) -> AxisMap | None:
     # The mean and the deviation have one element for the axes from `start` on.
     rest: Axes = (*labels[:start], *(None,) * (len(dims) - start))
     outputs = (labels, *(rest,) * (len(node.outputs) - 1))
-    return AxisMap((labels, *scales), outputs, kinds, broadcasts=True)
+    slots = whole(len(scales), 1)
+    return AxisMap((labels, *scales), outputs, kinds, broadcasts=slots)
 
 
 @AXES.rule("InstanceNormalization")

@@ -28,11 +28,14 @@ def _unary(node: Node) -> AxisMap:
 
 @AXES.rule(*BROADCASTING)
 def _broadcasting(node: Node) -> AxisMap | None:
-    if node.version < _NUMPY_SINCE and len(node.operands) > 1:
+    """Operators that broadcast; before opset 7 only where an attribute says so, or by channels."""
+    is_old = node.version < _NUMPY_SINCE
+    if is_old and (node.attr("broadcast", 0) or node.is_op("PRelu")):
         return None
     labels = whole(len(dims_of(node.output)))
     inputs = tuple(broadcast(value, labels) for value in node.operands)
-    return AxisMap(inputs, (labels,), broadcasts=True)
+    slots = () if is_old else (1,) if node.is_op("PRelu") else whole(len(inputs))
+    return AxisMap(inputs, (labels,), broadcasts=slots)
 
 
 @AXES.rule("DequantizeLinear", "QuantizeLinear")

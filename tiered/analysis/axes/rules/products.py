@@ -18,20 +18,20 @@ from tiered.graph import Node
 
 @AXES.rule("MatMul")
 def _matmul(node: Node) -> AxisMap | None:
-    return _product(node, 0, 1)
+    return product(node, 0, 1)
 
 
 @AXES.rule("MatMulInteger")
 def _matmul_of_integers(node: Node) -> AxisMap | None:
-    return _product(node, 0, 1, of_rows=(2,), of_columns=(3,))
+    return product(node, 0, 1, of_rows=(2,), of_columns=(3,))
 
 
 @AXES.rule("QLinearMatMul")
 def _quantized_matmul(node: Node) -> AxisMap | None:
-    return _product(node, 0, 3, of_rows=(1, 2), of_columns=(4, 5))
+    return product(node, 0, 3, of_rows=(1, 2), of_columns=(4, 5))
 
 
-def _product(
+def product(
     node: Node, left: int, right: int, *, of_rows: Labels = (), of_columns: Labels = ()
 ) -> AxisMap | None:
     """Return the map of a product of matrices, or of one and a vector.
@@ -60,7 +60,8 @@ def _product(
     inputs[right] = (inner,) if len(other) == 1 else (*_last(batch, len(other) - 2), inner, column)
     ends = [row] * (len(one) > 1) + [column] * (len(other) > 1)
     kinds = all_of(Kind.REDUCTION, (inner,))
-    return AxisMap(tuple(inputs), ((*batch, *ends),), kinds, broadcasts=True)
+    slots = (left, right, *of_rows, *of_columns)
+    return AxisMap(tuple(inputs), ((*batch, *ends),), kinds, broadcasts=slots)
 
 
 def _last(batch: Labels, count: int) -> Labels:
@@ -69,17 +70,20 @@ def _last(batch: Labels, count: int) -> Labels:
 
 @AXES.rule("Gemm")
 def _gemm(node: Node) -> AxisMap | None:
+    return None if node.operand(2) is not None and node.version < 7 else gemm(node)
+
+
+def gemm(node: Node) -> AxisMap:
+    """Return the map of a product of two matrices, and a bias that broadcasts to it."""
     row, column, inner = 0, 1, 2
     bias = node.operand(2)
-    if bias is not None and node.version < 7:
-        return None
     inputs: list[Axes | None] = [
         (inner, row) if node.attr("transA") else (row, inner),
         (column, inner) if node.attr("transB") else (inner, column),
         broadcast(bias, (row, column)),
     ]
     kinds = all_of(Kind.REDUCTION, (inner,))
-    return AxisMap(tuple(inputs[: len(node.operands)]), ((row, column),), kinds, broadcasts=True)
+    return AxisMap(tuple(inputs[: len(node.operands)]), ((row, column),), kinds, broadcasts=(2,))
 
 
 @AXES.rule("Einsum")

@@ -79,7 +79,7 @@ def _unsqueeze(node: Node) -> AxisMap | None:
 def _expand(node: Node) -> AxisMap:
     labels = whole(len(dims_of(node.output)))
     own = broadcast(node.operands[0], labels)
-    return AxisMap((own, None), (labels,), broadcasts=True, has_shape=True)
+    return AxisMap((own, None), (labels,), broadcasts=(0,), has_shape=True)
 
 
 @AXES.rule("Tile")

@@ -11,21 +11,28 @@ from tiered.graph.core.types import Dim
 
 @AXES.rule("Conv")
 def _convolution(node: Node) -> AxisMap | None:
-    return _convolved(node, 0, 1)
+    return convolution(node, 0, 1)
 
 
 @AXES.rule("ConvInteger")
 def _convolution_of_integers(node: Node) -> AxisMap | None:
-    return _convolved(node, 0, 1)
+    return convolution(node, 0, 1)
 
 
 @AXES.rule("QLinearConv")
 def _quantized_convolution(node: Node) -> AxisMap | None:
-    return _convolved(node, 0, 3)
+    return convolution(node, 0, 3)
 
 
-def _convolved(node: Node, image: int, kernel: int) -> AxisMap | None:
-    """Return the map of a convolution; other operands are one number, or one for each kernel."""
+def convolution(node: Node, image: int, kernel: int, addend: int = -1) -> AxisMap | None:
+    """Return the map of a convolution.
+
+    Args:
+        node: the convolution.
+        image, kernel: the slots of the operands.
+        addend: that of an operand with the axes of the result; all others are one number, or one
+            for each kernel.
+    """
     operands = node.operands
     kernels = dims_of(operands[kernel])
     rank = len(kernels)
@@ -40,8 +47,10 @@ def _convolved(node: Node, image: int, kernel: int) -> AxisMap | None:
         for value in operands
     ]
     if any(value is not None and len(dims_of(value)) > 1
-           for at, value in enumerate(operands) if at not in (image, kernel)):
+           for at, value in enumerate(operands) if at not in (image, kernel, addend)):
         return None
+    if 0 <= addend < len(operands) and operands[addend] is not None:
+        inputs[addend] = (samples, made, *spatial)
     inputs[image] = (samples, channels, *spatial)
     inputs[kernel] = (made, channels if not opaque else taps[-1] + 1, *taps)
     reduced = [*taps, taps[-1] + 1, *([] if opaque else [channels])]

@@ -84,11 +84,9 @@ def _fit_others(
         if labels is None or label not in labels or slot in carried or value is None:
             continue
         own = rows.on(labels.index(label))
-        if axes.broadcasts and value.dim(own.axis) != node.output.dim(rows.axis):
-            continue
-        if not axes.broadcasts:
+        if slot not in axes.broadcasts:
             state.spread(node, slot, own)
-        elif state.sizes(value)[own.axis] != 1:
+        elif value.dim(own.axis) == node.output.dim(rows.axis) != 1:
             state.check_uniform(value, own)
             if rows.is_whole:
                 _take_first(state, node, slot, own)

@@ -82,13 +82,15 @@ def roles_of(node: Node, axes: AxisMap, operands: Sequence[AbstractTensor]) -> d
                 raise Refusal("it removes an axis of tokens")
             if found.setdefault(label, role) is not role:
                 raise Refusal("it joins an axis of tokens with another one")
-    for value, own, each in zip(node.inputs, axes.inputs, operands, strict=False):
+    for slot, (value, own, each) in enumerate(
+        zip(node.inputs, axes.inputs, operands, strict=False)
+    ):
         if value is None or own is None or each.is_pooled:
             continue
         for axis, (label, role) in enumerate(zip(own, each.roles, strict=True)):
             dim = value.dim(axis)
             if label in found and role is None and dim != 1:
-                if not axes.broadcasts:
+                if slot not in axes.broadcasts:
                     raise Refusal("it joins an axis of tokens with another one")
                 if isinstance(dim, int):
                     raise Refusal(f"it joins an axis of tokens with one of {dim}")
