@@ -141,7 +141,7 @@ class ExprMutator(ExprFunctor):
             expr = expr.main
         if not isinstance(expr, Graph):
             return super().visit(expr)
-        if expr.owner is not None:
+        if expr.parent_node is not None:
             return expr
         graph = _copied(expr)
         with graph.model.transaction():
