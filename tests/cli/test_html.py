@@ -31,6 +31,33 @@ def test_the_summary_says_how_the_page_was_made(cli: Cli, small: Path, tmp_path:
     assert "edits of the pipeline drop inline" in " ".join(page.text.split())
 
 
+def test_convert_writes_a_page_of_its_run(cli: Cli, small: Path, tmp_path: Path) -> None:
+    out, html = tmp_path / "half.onnx", tmp_path / "run.html"
+    ended = cli("convert", small, out, "--to", "fp16", "--html", html)
+    assert ended.code == 0, ended.err
+    page = read(html.read_text(encoding="utf-8"))
+    assert "tiered convert small.onnx" in page.text
+    assert "float_to_half" in page.text
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("inspect",),
+        ("check", "--backend", "portable"),
+        ("quantize",),
+        ("verify", "--against", "elsewhere"),
+    ],
+)
+def test_a_page_is_for_one_model_and_not_a_batch(
+    cli: Cli, small: Path, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    name, *options = command
+    where = ("--out-dir", tmp_path / "out", "--html", tmp_path / "page.html")
+    ended = cli("batch", name, small, *options, *where)
+    assert (ended.code, "--html is for one model, not a batch" in ended.err) == (2, True), ended.err
+
+
 def test_without_times_the_page_is_the_same_each_time(
     cli: Cli, small: Path, tmp_path: Path
 ) -> None:

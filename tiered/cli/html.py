@@ -32,7 +32,7 @@ def check_html(path: str | None) -> None:
 
 
 class RunPage:
-    """The page of one run of `tiered optimize`; `result` is None if the run fails."""
+    """The page of one run; `result` is None if the run fails."""
 
     def __init__(self) -> None:
         self.result: OptimizeResult | None = None
@@ -45,6 +45,7 @@ def run_page_for(
     source: str,
     *,
     times: bool,
+    command: str = "optimize",
     target: str | None = None,
     edits: Sequence[str] = (),
 ) -> Iterator[RunPage]:
@@ -55,6 +56,7 @@ def run_page_for(
         trace: what records the run.
         source: the file that is read.
         times: whether times are on the page.
+        command: the command, for the heading.
         target: the file that is written; None for none.
         edits: those of the user.
     """
@@ -65,7 +67,7 @@ def run_page_for(
     from tiered.pipeline.instruments.run_page.page import run_page
     from tiered.support.pages.render import short, write_page
 
-    title = f"tiered optimize {short(os.path.basename(source))}"
+    title = f"tiered {command} {short(os.path.basename(source))}"
     facts = {
         "command": typed_line(without="--html"),
         "written to": "nothing" if target is None else target,

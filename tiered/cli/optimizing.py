@@ -15,7 +15,7 @@ from tiered.cli.outcome import Failed, Outcome, note_outcome
 from tiered.cli.output.terminal import Progress, notes, print_json, printable, results
 from tiered.cli.prepared import Prepared
 from tiered.cli.shapes import shapes_of_inputs
-from tiered.cli.watch import Watchers, print_watched, watching
+from tiered.cli.watch import Watchers, WatchOptions, print_watched, watching
 from tiered.cli.writing import Goal
 from tiered.support.errors import (
     PassError,
@@ -58,7 +58,15 @@ def run_prepared(prepared: Prepared, source: str, out: str | None) -> None:
         optimize_file(prepared, Goal.of(source, out, prepared.options))
 
 
-def write_result(source: str, out: str | None, options: OptimizeOptions, what: str) -> None:
+def write_result(
+    source: str,
+    out: str | None,
+    options: OptimizeOptions,
+    what: str,
+    *,
+    html: str | None = None,
+    command: str = "optimize",
+) -> None:
     """Run the passes of a command of its own on a file, and write the result.
 
     Args:
@@ -66,23 +74,29 @@ def write_result(source: str, out: str | None, options: OptimizeOptions, what: s
         out: the file to write, as OUT; None for that of -o.
         options: with the passes.
         what: the text that describes the run.
+        html: the file for a page of the run; None for none.
+        command: the command, for the heading of the page.
 
     Raises:
         UsageError: options that do not go together, or a file to write that holds another model.
         ModelError: a file cannot be read or written, or holds no model.
         VerificationError: the outputs of the result differ; nothing is written.
     """
-    prepared = Prepared.of(options)
-    optimize_file(prepared, Goal.of(source, out, prepared.options), what=what)
+    prepared = Prepared.of(options, WatchOptions(html=html))
+    goal = Goal.of(source, out, prepared.options)
+    optimize_file(prepared, goal, what=what, command=command)
 
 
-def optimize_file(prepared: Prepared, goal: Goal, what: str = "") -> None:
+def optimize_file(
+    prepared: Prepared, goal: Goal, what: str = "", command: str = "optimize"
+) -> None:
     """Optimise one model.
 
     Args:
         prepared: how.
         goal: the files.
         what: the text that describes the run, if the options do not.
+        command: the command, for the heading of its page.
 
     Raises:
         UsageError: a wrong name in an option, or a file to write that has what the result has not.
@@ -104,6 +118,7 @@ def optimize_file(prepared: Prepared, goal: Goal, what: str = "") -> None:
                 watchers.trace,
                 source,
                 times=not watch.html_without_times,
+                command=command,
                 target=target,
                 edits=options.edit,
             ) as page,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from tiered.cli.batches import BatchOptions, FolderOptions, run_batch
+from tiered.cli.batches import BatchOptions, FolderOptions, check_batch_options, run_batch
 from tiered.cli.commands.inspect import InspectOptions
 from tiered.cli.line.declaration import Flags, words_of
 from tiered.cli.options import ReadOptions
@@ -28,5 +28,6 @@ def batch_inspect(
     """
     from tiered.extensions.fleet import Command
 
+    check_batch_options(target, ("html",))
     command = Command("inspect", (*words_of(target), *words_of(options, ("json",))))
     return run_batch(sources, command, batch, folder, as_json=options.json)

@@ -36,7 +36,7 @@ def batch_quantize(
     from tiered.extensions.fleet import Command
 
     check_batch_options(write, ("output", "dry_run", "result_of"))
-    check_batch_options(options, ("report",))
+    check_batch_options(options, ("report", "html"))
     command = Command("quantize", (*words_of(options), *settings.words(), *words_of(write, OWN)))
     folder = FolderOptions(out_dir=out_dir, max_memory=max_memory, quiet=write.quiet)
     return run_batch(sources, command, batch, folder, as_json=write.json)

@@ -21,7 +21,7 @@ from tiered.cli.conversions import Bounds, ConversionOptions, NarrowingWithPorts
 from tiered.cli.effects import Effect
 from tiered.cli.line.pass_options import PassOptions
 from tiered.cli.optimizing import write_result
-from tiered.cli.options import BackendName, ModelFile, Names, OutFile, WriteOptions
+from tiered.cli.options import BackendName, Html, ModelFile, Names, OutFile, WriteOptions
 from tiered.cli.pass_names import strip_pass
 from tiered.support.errors import UsageError, did_you_mean
 
@@ -70,6 +70,8 @@ class ConvertOptions(ConversionOptions):
     Repeatable, and several with commas."""
     backend: BackendName = None
     """With --to fp16, bf16, mixed or int32: the target; what it takes only as it is stays."""
+    html: Html = None
+    """Write a page of the run, as `tiered optimize --html` does."""
     measure: bool = True
     """With --to: run the model and the result on --inputs, or on generated ones, and print the
     error; models of up to 256 MiB."""
@@ -139,7 +141,8 @@ def convert(
         raise UsageError("nothing to convert: type --opset N, --ir N, --to fp16 or --strip all")
     asked = {"dim": options.dim, "input_shape": options.input_shape, "backend": options.backend}
     written = write.with_passes(*passes, **asked)
-    write_result(source, out, written, ", ".join([*options.dim, *options.input_shape, *what]))
+    said = ", ".join([*options.dim, *options.input_shape, *what])
+    write_result(source, out, written, said, html=options.html, command="convert")
 
 
 def _named(to: tuple[str, ...]) -> list[str]:
