@@ -68,6 +68,7 @@ def test_quantize_is_that_of_single_runs(cli: Cli, models: Path, tmp_path: Path)
         (["--out-dir", "out", "-o", "x.onnx"], "--output is for one model"),
         (["--out-dir", "out", "--reproducer", "x"], "use --reproducers DIR"),
         (["--out-dir", "out", "--html", "x.html"], "--html is for one model"),
+        (["--out-dir", "out", "--certify=x.json"], "--certify=x.json is for one model"),
         (["--out-dir", "out", "--results", "x.csv"], ".jsonl or .parquet"),
         (["--out-dir", "out", "--max-memory", "lots"], "--max-memory: 'lots' is not a size"),
         (["--out-dir", "out", "-O", "9"], "-O takes 0 to 4"),

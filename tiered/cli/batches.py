@@ -128,6 +128,13 @@ def optimized(
         return []
     check_batch_options(options, _ONE_MODEL)
     check_batch_options(watch, _ONE_MODEL_WATCH)
+    if options.certify is not None:
+        from tiered.certify.instrument import certify_of
+
+        if certify_of(options.certify).file is not None:
+            raise UsageError(
+                f"--certify={options.certify} is for one model, not a batch: all would write it"
+            )
     words = (*words_of(options, OWN), *words_of(watch, ("config",)))
     folder = FolderOptions(
         out_dir=options.out_dir, max_memory=options.max_memory, quiet=options.quiet
