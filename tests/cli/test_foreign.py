@@ -72,6 +72,7 @@ def test_commands_and_help_stay(tokens: list[str]) -> None:
         (["--load-inputs", "x.json"], "type --inputs FILE"),
         (["--fold-constants"], "leave it out, the default passes do it"),
         (["--mlir-timing"], "type --time "),
+        (["--allow", "lossy"], "type tiered verify A B --numerics lossy"),
         (["--time-passes"], "type --time "),
         (["--time-trace"], "type --trace FILE.json "),
         (["--pass-pipeline=builtin.module(cse)"], "type --passes 'a,b{x=1}' "),

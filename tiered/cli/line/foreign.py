@@ -92,6 +92,10 @@ _ANSWERS: Final = {
     **dict.fromkeys(
         ("--check-error-stat", "--atol", "--rtol"), "type tiered verify A B --atol X --rtol Y"
     ),
+    **dict.fromkeys(
+        ("--allow", "--allowed", "--lossy"),
+        "type tiered verify A B --numerics lossy, or another class",
+    ),
     **dict.fromkeys(("--save-outputs", "--trt-outputs", "--onnx-outputs"), _RUN),
     # MLIR and LLVM
     **dict.fromkeys(
