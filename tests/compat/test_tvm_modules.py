@@ -8,7 +8,7 @@ import onnx
 import pytest
 
 from tiered import Model
-from tiered.compat import tvm
+from tiered.compat import executorch, tvm
 from tiered.compat.tvm import relay
 from tiered.support.errors import UsageError
 from tiered.testing import parse
@@ -125,3 +125,17 @@ def test_the_modules_of_tvm_are_imported() -> None:
     runs.set_input(x=np.array([[-1, 2]], np.float32), **params)
     runs.run()
     assert runs.get_output(0).asnumpy().tolist() == [[0, 2]]
+
+
+def test_a_constant_that_is_an_output_stays_without_an_identity() -> None:
+    """onnxruntime has no Identity of 4 bits."""
+    text = "(float[2] x) => (uint4[3] c, float[2] y) <uint4[3] c = {1,2,3}> { y = Neg(x) }"
+
+    another = relay.transform.function_pass(
+        lambda func, mod, ctx: mod.copy().main, opt_level=0, name="another"
+    )
+    assert ops(another(module(text))) == ["Neg"]
+    graph = executorch.GraphModule.of(module(text)).graph
+    _, y = graph.output_node().args[0]
+    graph.output((graph.get_attr("c"), y))
+    assert [node.op_type for node in graph.owner.nodes] == ["Neg"]

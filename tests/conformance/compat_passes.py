@@ -39,6 +39,7 @@ from tiered.compat.ppq.formatting import (
     GraphReplacer,
     format_graph,
 )
+from tiered.compat.tvm.expressions.functors import ExprMutator
 from tiered.graph.queries.op_traits import RANDOM
 from tiered.passes import Pass
 from tiered.support.errors import RuntimeFailure
@@ -76,6 +77,9 @@ def all_passes() -> Iterator[Entry]:
     yield "ppq.format_graph", _formatted, None
     yield "ppq.relinked", _relinked, Numerics.EXACT
     yield "ppq.inserted", _inserted, Numerics.EXACT
+    yield "ppq.reread", _reread, Numerics.EXACT
+    yield "tvm.ExprMutator", _rebuilt, Numerics.EXACT
+    yield "tvm.update", _updated, Numerics.EXACT
     yield from _of_executorch()
     for group in ("cleanup", "constant-folding", "eliminate", "streamline", "verify"):
         group_passes = tiered.Sequential(onnx_passes.collect([group]))
@@ -176,6 +180,59 @@ def _has_kernel(variable: ppq.Variable) -> bool:
     """Return whether onnxruntime has an Identity of a variable's dtype, as far as it is known."""
     dtype = variable._value.dtype
     return dtype is None or DataType(dtype).has_identity
+
+
+def _reread(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Let each operation read its operands anew, through its list."""
+    view = Model.from_proto(model)
+    for graph in list(view.graphs()):
+        for operation in ppq.BaseGraph(graph).topological_sort():
+            for at, variable in enumerate(list(operation.inputs)):
+                operation.inputs[at] = None if at >= _needed(operation) else variable
+                operation.inputs[at] = variable
+                if variable is not None:
+                    variable.dest_ops.append(operation)
+            operation.inputs[:] = list(operation.inputs)
+    view.check_view()
+    return view.to_proto()
+
+
+def _needed(operation: ppq.Operation) -> int:
+    """Return how many operands an operation cannot do without."""
+    schema = operation._node.schema
+    return len(operation.inputs) if schema is None else int(schema.min_input)
+
+
+class _Rebuilds(ExprMutator):
+    """Makes each call anew, and reads constants through an Identity."""
+
+    def visit_call(self, call: Any) -> Any:
+        made = super().visit_call(call)
+        if made is not call or call.node.bodies or call.op.operators[0] in RANDOM:
+            return made
+        return tvm.Call(call.op, call.args, call.attrs)
+
+    def visit_constant(self, const: Any) -> Any:
+        (value,) = const.values
+        known = value.dtype is not None and DataType(value.dtype).has_identity
+        return tvm.copy(const) if known and value.dtype != DataType.STRING else const
+
+
+def _rebuilt(model: onnx.ModelProto) -> onnx.ModelProto:
+    @tvm.transform.function_pass(opt_level=0)  # type: ignore[untyped-decorator]  # as TVM's users do
+    def rebuild(func: Any, mod: Any, ctx: Any) -> Any:
+        return _Rebuilds().visit(func)
+
+    made: onnx.ModelProto = rebuild.apply(model)
+    return made
+
+
+def _updated(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Take over a model into a module with another main graph."""
+    other = tvm.IRModule.from_expr(Model.from_proto(model).copy())
+    other["main"] = tvm.IRModule.from_expr(model)["main"]
+    assert tvm.structural_equal(other, model)
+    return other.to_proto()
 
 
 def _relinked(model: onnx.ModelProto) -> onnx.ModelProto:

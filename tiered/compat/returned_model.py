@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import onnx
 
 import tiered
@@ -78,8 +80,8 @@ def take_over_graph(graph: Graph, made: Graph) -> None:
                 f"output {before.name!r} is an input of graph {graph.name!r}: another function "
                 "must return it too"
             )
-        if not before.is_graph_input and (result.producer is None or result in results):
-            result = graph.op.Identity(result)
+        if not before.is_graph_input:
+            result = output_of(graph, result, results)
         results.append(result)
     renamed = [(r, name) for r, name in zip(results, names, strict=True) if not r.is_graph_input]
     for _, name in renamed:  # another value may have it
@@ -88,6 +90,20 @@ def take_over_graph(graph: Graph, made: Graph) -> None:
     for result, name in renamed:
         graph.rename_value(result, name)
     graph.set_graph_outputs(results, infos)
+
+
+def output_of(graph: Graph, value: Value, others: Sequence[Value] = ()) -> Value:
+    """Return a value that may be an output by any name: itself, or an Identity of it.
+
+    Args:
+        graph: the graph.
+        value: the value: an input and another output keep their names.
+        others: the outputs before it.
+    """
+    is_constant = value.is_initializer and not value.is_overridable and value.graph is graph
+    is_own = value.producer is not None or is_constant
+    taken = value in others or value.is_graph_output
+    return value if is_own and not taken else graph.op.Identity(value)
 
 
 def _check_graph(graph: Graph, made: Graph) -> None:

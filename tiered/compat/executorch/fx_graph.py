@@ -19,6 +19,7 @@ from tiered.compat.executorch.fx_node import (
     needed_operator,
     number_like,
 )
+from tiered.compat.returned_model import output_of
 from tiered.graph import Graph, Model, Node as OnnxNode, Value
 from tiered.support.errors import ModelError, UsageError, did_you_mean
 
@@ -309,8 +310,7 @@ class FxGraph:
     def return_instead(self, old: Value, new: Value) -> None:
         """Return another value from the graph; the output keeps its name."""
         graph, name = self.owner, old.name
-        if new.producer is None or new.is_graph_output:
-            new = graph.op.Identity(new)
+        new = output_of(graph, new)
         graph.exchange_output(old, new)
         graph.rename_value(old, self.model.names.fresh(name))
         graph.rename_value(new, name)

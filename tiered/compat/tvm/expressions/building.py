@@ -8,6 +8,7 @@ from typing import Any
 import onnx
 from onnx import helper
 
+from tiered.compat.returned_model import output_of
 from tiered.compat.tvm.expressions.expr import (
     Call,
     Constant,
@@ -185,8 +186,5 @@ def model_of(function: Function) -> Model:
     graph = model.main
     builder = Builder(graph, dict(zip(function.params, graph.inputs, strict=True)))
     for result in function.results:
-        value = builder.value(result)
-        if value.producer is None or value.is_graph_output:
-            value = graph.op.Identity(value)
-        graph.add_output(value)
+        graph.add_output(output_of(graph, builder.value(result)))
     return model

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tiered.compat.returned_model import output_of
 from tiered.compat.tvm.expressions.building import Builder, Reader
 from tiered.compat.tvm.expressions.expr import (
     Call,
@@ -244,8 +245,7 @@ def _redirect_bodies(graph: Graph, call: Call, values: Any) -> None:
 def exchange_output(graph: Graph, before: Any, after: Any) -> None:
     """Return another value from a graph; the output keeps its name."""
     name = before.name
-    if after.producer is None or after.is_graph_output:
-        after = graph.op.Identity(after)
+    after = output_of(graph, after)
     graph.exchange_output(before, after)
     if not before.is_graph_input:
         graph.rename_value(before, graph.model.names.fresh(name))
