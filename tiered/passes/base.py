@@ -140,7 +140,7 @@ class Pass(ABC):
         return self._called(model, ctx or PassContext.current().undecided(), Place(forced=True))
 
     def _called(self, model: AnyModel, ctx: PassContext, place: Place) -> AnyModel:
-        from tiered.passes.execution import execute
+        from tiered.passes.execution import execute, warn
 
         if isinstance(model, Model):
             execute(self, model, ctx, place)
@@ -148,6 +148,8 @@ class Pass(ABC):
         if isinstance(model, onnx.ModelProto):
             view = Model.from_proto(model)
             execute(self, view, ctx, place)
+            for note in view.notes:  # the caller does not see the view
+                warn("%s", note)
             return view.to_proto()
         if isinstance(model, str | os.PathLike):
             raise UsageError(

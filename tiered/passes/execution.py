@@ -52,10 +52,11 @@ def execute(pass_: Runnable, model: Model, ctx: PassContext, place: Place) -> No
         obey()
     if is_bare and not (last := ctx.report.results[-1]).ran:
         # The context is the call's own, so the caller cannot read the reason from it.
-        _warn("%s did not run: %s (`.apply` runs it anyway)", last.text, last.reason)
+        warn("%s did not run: %s (`.apply` runs it anyway)", last.text, last.reason)
 
 
-def _warn(text: str, *told: object) -> None:
+def warn(text: str, *told: object) -> None:
+    """Tell a caller who has no other place to read it."""
     import logging  # few runs warn
 
     logging.getLogger("tiered").warning(text, *told)
@@ -193,7 +194,7 @@ class Execution(RunState):
                 text = f"{error} (suppressed)"
                 for report in self.reports:
                     report.note("check", text)
-                _warn("%s", text)
+                warn("%s", text)
 
     def check_acyclic(self) -> None:
         """Raise if the passes made a cycle.

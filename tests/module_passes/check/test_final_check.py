@@ -77,6 +77,18 @@ def test_two_nodes_of_one_name_in_the_file_are_noted() -> None:
         get_pass(PASS).apply(model, PassContext.isolated(strict=True))
 
 
+def test_a_direct_call_with_a_proto_tells_what_is_noted(caplog: pytest.LogCaptureFixture) -> None:
+    """The notes are of the view, which such a caller never sees."""
+    for call in (get_pass(PASS), get_pass(PASS).apply):
+        caplog.clear()
+        with PassContext():
+            call(_named("n", "n"))
+        assert "two nodes of one graph are named 'n'" in caplog.text
+    caplog.clear()
+    get_pass(PASS)(_named("n", "m"))
+    assert caplog.text == ""
+
+
 def test_unsupported_operators_are_remarks() -> None:
     target = Backend(name="npu", opset=Bounds(7, 13))
     text = "(float[2] x) => (float[2] y) { y = Relu(x) }"
@@ -198,7 +210,6 @@ def test_operands_that_did_not_fit_already_are_noted(text: str) -> None:
     assert any("in the model as it was loaded: com.microsoft::BiasGelu" in n for n in model.notes)
     with pytest.raises(ModelError, match="in the model as it was loaded"):
         optimize(parse(text), strict=True)
-
 
 
 def test_an_operator_of_another_domain_without_known_types_is_left_as_it_is() -> None:
