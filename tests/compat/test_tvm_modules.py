@@ -139,3 +139,22 @@ def test_a_constant_that_is_an_output_stays_without_an_identity() -> None:
     _, y = graph.output_node().args[0]
     graph.output((graph.get_attr("c"), y))
     assert [node.op_type for node in graph.owner.nodes] == ["Neg"]
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("compiler_begin", "regions are marks of nodes here: tvm.transform.AnnotateTarget"),
+        ("subgraph_end", "regions are marks of nodes here"),
+        ("stop_fusion", "FuseOps takes the nodes of a backend"),
+        ("checkpoint", "tvm.transform.gradient"),
+    ],
+)
+def test_annotations_that_are_no_nodes_say_what_is(name: str, reason: str) -> None:
+    for place in (relay.annotation, relay.op.annotation):
+        with pytest.raises(UsageError, match=rf"relay\.annotation\.{name} makes no node: {reason}"):
+            getattr(place, name)(relay.const(1), "dnnl")
+    with pytest.raises(AttributeError, match="no attribute 'compiler_start'"):
+        relay.annotation.compiler_start  # noqa: B018  # raises
+    annotation = importlib.import_module("tiered.compat.tvm.relay.op.annotation")
+    assert annotation.on_device is relay.annotation.on_device

@@ -10,13 +10,14 @@ from tiered.analysis.layout.rules import layout_rule
 from tiered.compat.tvm import pattern_tables as contrib
 from tiered.compat.tvm.expressions.operators import PREFIXES, Namespace, function_of, get
 from tiered.compat.tvm.patterns.operator_names import operators_of
+from tiered.compat.tvm.running import devices as annotation
 from tiered.extensions.partition import OperatorSupport, create_op_support
 from tiered.extensions.partition.supports import COMPOSITES
 from tiered.graph import Graph, Node
 from tiered.support.errors import UsageError
 from tiered.targets.coverage import operator_name
 
-__all__ = ["contrib", "get", "register", "register_op_attr", "registered_support"]
+__all__ = ["annotation", "contrib", "get", "register", "register_op_attr", "registered_support"]
 
 _TARGET: Final = "target."
 _LAYOUT: Final = ("FInferCorrectLayout", "FTVMInferCorrectLayout")

@@ -27,6 +27,7 @@ _PLACES: Final = {
     "relay.dataflow_pattern": "dataflow_pattern",
     "relay.frontend": "frontend",
     "relay.op": "op",
+    "relay.op.annotation": "annotation",
     "relay.op.op": "op",
     "relay.op.contrib": "pattern_tables",
     "relay.op.contrib.register": "pattern_tables",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple, NoReturn
 
 from tiered.extensions.partition.versions import check_metadata
 from tiered.graph import Node, Value
@@ -80,3 +81,32 @@ def on_device(body: Value | Node, device: int | str | Device, **_: Any) -> Any:
     check_metadata(node.owner.model)
     node.owner.set_metadata(node, {**node.metadata, DEVICE: name_of_device(device)})
     return body
+
+
+_REGIONS: Final = (
+    "regions are marks of nodes here: tvm.transform.AnnotateTarget, MergeCompilerRegions and "
+    "PartitionGraph make them"
+)
+_NO_EQUIVALENT: Final = {
+    **dict.fromkeys(("compiler_begin", "compiler_end"), _REGIONS),
+    **dict.fromkeys(("subgraph_start", "subgraph_end"), _REGIONS),
+    "checkpoint": "tvm.transform.gradient(..., recompute=) computes values again",
+    "stop_fusion": "FuseOps takes the nodes of a backend; a node of another stays outside",
+}
+"""Annotations of TVM that are no nodes here, and what does the same."""
+
+
+def __getattr__(name: str) -> Callable[..., NoReturn]:
+    """Return a function that says what an annotation is here.
+
+    Raises:
+        AttributeError: TVM has no such annotation.
+    """
+    if name not in _NO_EQUIVALENT:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+    def refuse(*args: Any, **kwargs: Any) -> NoReturn:
+        raise UsageError(f"relay.annotation.{name} makes no node: {_NO_EQUIVALENT[name]}")
+
+    refuse.__name__ = name
+    return refuse
