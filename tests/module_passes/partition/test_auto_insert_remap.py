@@ -35,6 +35,15 @@ def test_the_add_before_softmax_is_marked() -> None:
     assert marks(both(_model()).graph, "tiered.remap")[:2] == ["outputs", "inputs"]
 
 
+def test_slices_are_marked() -> None:
+    text = """(float[4] x) => (float[2] y) <int64[1] s = {0}, int64[1] e = {2}> {
+        a = Slice(x, s, e) y = Abs(a) }"""
+    pass_ = get_pass("auto_insert_remap", remap_mode=["after_matmul", "after_slice"])
+    model = parse(text)
+    model.ir_version = 10
+    assert marks(pass_(model).graph, "tiered.remap") == ["outputs", None]
+
+
 def test_no_node_is_to_be_marked() -> None:
     model = parse("(float[2] x) => (float[2] y) { y = Abs(x) }")
     model.ir_version = 10

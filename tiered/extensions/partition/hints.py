@@ -19,7 +19,7 @@ OVERLAP: Final = "tiered.overlap_io"
 REMAP: Final = "tiered.remap"
 """Metadata of a node: `outputs` or `inputs`, which a compiler may lay out again."""
 
-RemapMode = Literal["after_matmul", "before_add"]
+RemapMode = Literal["after_matmul", "after_slice", "before_add"]
 
 
 def mark_overlap(model: Model, names: Sequence[str] = ()) -> int:
@@ -83,8 +83,8 @@ def mark_remaps(model: Model, modes: Sequence[RemapMode]) -> int:
 
     Args:
         model: the model, edited in place; nodes of bodies and local functions are marked too.
-        modes: `after_matmul`, the output of every MatMul; `before_add`, the operands of an Add
-            whose sum goes to Softmax, as the mask of an attention.
+        modes: `after_matmul` and `after_slice`, the output of each such node; `before_add`, the
+            operands of an Add whose sum goes to Softmax, as the mask of an attention.
 
     Raises:
         ModelError: the IR version has no metadata.
@@ -98,7 +98,7 @@ def mark_remaps(model: Model, modes: Sequence[RemapMode]) -> int:
 
 
 def _mark(graph: Graph, node: Node, mode: RemapMode) -> bool:
-    text = "outputs" if mode == "after_matmul" else "inputs"
+    text = "inputs" if mode == "before_add" else "outputs"
     before = node.metadata
     if before.get(REMAP) == text:
         return False
@@ -114,5 +114,6 @@ def _adds_mask(node: Node) -> bool:
 
 _MODES: Final[Mapping[RemapMode, Callable[[Node], bool]]] = {
     "after_matmul": lambda node: node.is_op("MatMul"),
+    "after_slice": lambda node: node.is_op("Slice"),
     "before_add": _adds_mask,
 }

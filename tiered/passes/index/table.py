@@ -16,7 +16,7 @@ INDEX: Final[dict[str, Indexed]] = {
 
     "attribute_to_input": Indexed("module_passes/opset", PassInfo(name='attribute_to_input', opt_level=None, required=('infer_shapes',), acts_on=('*',), changes_interface=True, law='Operators with attributes that a newer opset has as inputs  =>  that opset, with these inputs', options=(Option('op', tuple[str, ...], (), 'the operators; by default all that have such attributes.'),)), None),
 
-    "auto_insert_remap": Indexed("module_passes/partition", PassInfo(name='auto_insert_remap', opt_level=None, acts_on=('Add', 'MatMul',), law='A MatMul, or the Add of a mask  =>  the same, marked for another tile layout', options=(Option('remap_mode', tuple[Literal['after_matmul', 'before_add'], ...], ('after_matmul',), '`after_matmul`, `before_add`, or both.'),)), None),
+    "auto_insert_remap": Indexed("module_passes/partition", PassInfo(name='auto_insert_remap', opt_level=None, acts_on=('Add', 'MatMul', 'Slice',), law='A MatMul, a Slice, or the Add of a mask  =>  the same, marked for another tile layout', options=(Option('remap_mode', tuple[Literal['after_matmul', 'after_slice', 'before_add'], ...], ('after_matmul',), '`after_matmul`, `after_slice`, `before_add`, or several.'),)), None),
 
     "backward_fold_scale_axis": Indexed("function_passes/scale_axis", PassInfo(name='backward_fold_scale_axis', opt_level=3, kind='function', required=('infer_shapes',), followed_by=('eliminate_unused_initializer',), acts_on=('Conv', 'ConvTranspose', 'Div', 'Gemm', 'MatMul', 'Mul',), numerics=Numerics.REASSOCIATING, law='Mul(f(Conv(x, w, b)), s)  =>  f(Conv(x, s * w, s * b)), for f that commute with s'), ('Div', 'Mul')),
 
