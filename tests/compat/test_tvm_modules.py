@@ -158,3 +158,29 @@ def test_annotations_that_are_no_nodes_say_what_is(name: str, reason: str) -> No
         relay.annotation.compiler_start  # noqa: B018  # raises
     annotation = importlib.import_module("tiered.compat.tvm.relay.op.annotation")
     assert annotation.on_device is relay.annotation.on_device
+
+
+def test_functions_are_given_where_tvm_takes_expressions() -> None:
+    x = relay.var("x", shape=(2,))
+    function = relay.Function([x], relay.multiply(x, relay.multiply(x, x)))
+    mod = tvm.IRModule.from_expr(function)
+    before = mod.to_proto()
+    for given in (mod["main"], function):
+        grad = relay.transform.gradient(given, mode="first_order")
+        run = relay.create_executor("graph", tvm.IRModule.from_expr(grad)).evaluate()
+        y, slope = run(np.array([1, 2], np.float32))
+        assert (y.tolist(), slope.tolist()) == ([1, 8], [3, 12])
+        assert relay.build(given, "llvm").module.main.nodes
+        found = relay.create_executor("graph", given).evaluate()(np.array([1, 2], np.float32))
+        assert found.tolist() == [1, 8]
+    assert mod.to_proto() == before
+    text = """(float[1,2] x) => (float[1,2] y) <float[2,2] w = {1,0,0,0}> {
+        t = Transpose<perm=[1,0]>(w) y = MatMul(x, t) }"""
+    main = module(text)["main"]
+    assert relay.analysis.search_fc_transpose(main) == ["w"]
+    dense = relay.data_dep_optimization
+    made, _ = dense.simplify_fc_transpose.convert(main, {})
+    assert [node.op_type for node in made.nodes] == ["MatMul"]
+    sparse, _ = dense.bsr_dense.convert(made, None, (1, 1), 0.5)
+    assert len(sparse.initializers) == 1
+    assert [node.op_type for node in main.nodes] == ["Transpose", "MatMul"]

@@ -7,12 +7,12 @@ from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
-import onnx
 
 import tiered
 from tiered.compat.tvm.op_attributes import registered_support
 from tiered.compat.tvm.patterns.dataflow_pattern import as_entry
 from tiered.compat.tvm.running.devices import Device, name_of_device
+from tiered.compat.tvm.running.modules import applied, model_with
 from tiered.compat.tvm.target import Target
 from tiered.context import PassContext
 from tiered.extensions.partition import BackendSupport, mark_targets
@@ -131,7 +131,9 @@ def gradient(expr: Any, mod: Any = None, mode: str = "higher_order") -> Any:
     As in TVM, the gradient of an output of several elements is that of their sum.
 
     Args:
-        expr: a `tiered.Model`, which is edited and returned, or a ModelProto, which stays.
+        expr: a `tiered.Model`, which is edited and returned, or a ModelProto, which stays. For a
+            main graph or a `relay.Function`, which stay, the result is the main graph of another
+            model.
         mod: not used: a model has its functions with it.
         mode: `first_order`, or `higher_order`: the result can be differentiated again.
 
@@ -140,7 +142,8 @@ def gradient(expr: Any, mod: Any = None, mode: str = "higher_order") -> Any:
     """
     if mode not in ("first_order", "higher_order"):
         raise tiered.UsageError(f"mode is first_order or higher_order, not {mode!r}")
-    return tiered.get_pass("gradient", higher_order=mode == "higher_order", seed="ones")(expr)
+    pass_ = tiered.get_pass("gradient", higher_order=mode == "higher_order", seed="ones")
+    return applied(pass_, expr)
 
 
 def FuseOps(fuse_opt_level: int = -1) -> Pass:
@@ -301,10 +304,9 @@ def PrintIR(header: str = "", show_meta_data: bool = False) -> Pass:
     return tiered.get_pass("model_overview", text=True, header=header)
 
 
-def search_fc_transpose(model: Model | onnx.ModelProto) -> list[str]:
-    """Return the weights that a Transpose permutes for a product."""
-    if isinstance(model, onnx.ModelProto):
-        model = Model.from_proto(model)
+def search_fc_transpose(expr: Any) -> list[str]:
+    """Return the weights that a Transpose permutes for a product: of a model or its main graph."""
+    model = model_with(expr)
     return [
         value.name
         for graph in model.graphs()

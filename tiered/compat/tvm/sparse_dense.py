@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-import onnx
-
+from tiered.compat.tvm.running.modules import model_with
 from tiered.graph import Model, Value
 from tiered.rewriter.idioms.sparsity import block_sparsity
 from tiered.support.errors import UsageError
@@ -22,7 +21,7 @@ class SparseAnalysisResult(NamedTuple):
 
 
 def process_params(
-    expr: Model | onnx.ModelProto,
+    expr: Any,
     params: Mapping[str, Any] | None,
     block_size: tuple[int, int],
     sparsity_threshold: float,
@@ -30,7 +29,7 @@ def process_params(
     """Return the weights of products that are zero to a share of their elements, at least.
 
     Args:
-        expr: the model.
+        expr: the model, or its main graph.
         params: the weights to look at, by name; None for all. Their elements are those of the
             model.
         block_size: rows and columns of a block.
@@ -39,7 +38,7 @@ def process_params(
     Raises:
         UsageError: the model has no such weight.
     """
-    model = expr if isinstance(expr, Model) else Model.from_proto(expr)
+    model = model_with(expr)
     found = SparseAnalysisResult([], [])
     weights = {value.name: value for value in _weights(model)}
     known = {value.name for graph in model.graphs() for value in graph.initializers}

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tiered.compat.tvm.constructors import DenseToSparse
+from tiered.compat.tvm.running.modules import applied
 from tiered.compat.tvm.sparse_dense import process_params
-from tiered.graph import Model
 
 __all__ = ["convert"]
 
@@ -24,7 +24,8 @@ def convert(
     ONNX stores coordinates of elements, not blocks; the blocks decide nothing.
 
     Args:
-        func: a `tiered.Model`, which is edited and returned, or a ModelProto, which stays.
+        func: a `tiered.Model`, which is edited and returned; or a ModelProto or a main graph, which
+            stay.
         params: the weights to look at, by name; None for all.
         blocksize: rows and columns of a block.
         sparsity_threshold: the share of zeros from which on a weight is stored so.
@@ -32,8 +33,7 @@ def convert(
     """
     if filter_func is not None and not filter_func(func):
         return func, params
-    model = func if isinstance(func, Model) else Model.from_proto(func)
-    found = process_params(model, params, blocksize, sparsity_threshold)
+    found = process_params(func, params, blocksize, sparsity_threshold)
     if not found.weight_name:
         return func, params
-    return DenseToSparse(found.weight_name, found.weight_shape)(func), params
+    return applied(DenseToSparse(found.weight_name, found.weight_shape), func), params

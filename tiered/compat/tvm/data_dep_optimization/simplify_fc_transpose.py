@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tiered.compat.tvm.constructors import SimplifyFCTranspose, search_fc_transpose
-from tiered.graph import Model
+from tiered.compat.tvm.running.modules import applied
 
 __all__ = ["convert"]
 
@@ -17,8 +17,9 @@ def convert(
     """Return the model with transposed weights, and the params as they are.
 
     Args:
-        func: a `tiered.Model`, which is edited and returned, or a ModelProto, which stays.
+        func: a `tiered.Model`, which is edited and returned; or a ModelProto or a main graph, which
+            stay.
         params: not used: a model has its weights with it.
     """
-    names = search_fc_transpose(func if isinstance(func, Model) else Model.from_proto(func))
-    return (SimplifyFCTranspose(names)(func) if names else func), params
+    names = search_fc_transpose(func)
+    return (applied(SimplifyFCTranspose(names), func) if names else func), params

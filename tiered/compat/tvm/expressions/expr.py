@@ -12,7 +12,7 @@ from tiered.compat.tvm.patterns.operator_names import (
     operators_of,
     relay_name,
 )
-from tiered.compat.tvm.running.graph_executor import NDArray, array
+from tiered.compat.tvm.running.arrays import NDArray, array
 from tiered.graph import Node, Value
 from tiered.graph.core.dtypes import DataType
 from tiered.support.errors import UsageError, did_you_mean

@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 
 import tiered
+from tiered.compat.tvm.running.modules import model_with
 from tiered.compat.tvm.target import Target
 from tiered.graph import Model
 from tiered.support.errors import UsageError, did_you_mean
@@ -95,7 +96,8 @@ def build(
     """Return the model optimised for a target, at the level of the context around the call.
 
     Args:
-        mod: a `tiered.Model`, which is edited, or a ModelProto, which stays.
+        mod: a `tiered.Model`, which is edited; or a ModelProto, a main graph or a
+            `relay.Function`, which stay.
         target: the target; without it, that of the context.
         params: other numbers for weights, by name.
         settings: more of `tiered.optimize`.
@@ -104,13 +106,13 @@ def build(
         UsageError: the model has no such weight.
         ModelError: a weight has another dtype or shape.
     """
-    model = mod if isinstance(mod, Model) else Model.from_proto(mod)
+    model = mod if isinstance(mod, Model) else model_with(mod).copy()
     with model.transaction():
         _bind(model, params or {})
         if target is not None:
             settings["backend"] = Target(target).backend
         result = tiered.optimize_model(model, **settings).model
-    return Built(result if isinstance(mod, Model) else result.to_proto())
+    return Built(result.to_proto() if isinstance(mod, onnx.ModelProto) else result)
 
 
 def _bind(model: Model, params: Mapping[str, Any]) -> None:

@@ -6,27 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from tiered.compat.tvm.running.arrays import NDArray, array
 from tiered.compat.tvm.running.built import Built
 from tiered.graph import Model
 from tiered.runtime import Session
 from tiered.support.errors import UsageError, did_you_mean
 
 __all__ = ["GraphModule", "NDArray", "array", "create"]
-
-
-class NDArray(np.ndarray[Any, Any]):
-    """An array with `numpy()`, as results have it in TVM."""
-
-    def numpy(self) -> np.ndarray[Any, Any]:
-        """Return the array."""
-        return self.view(np.ndarray)
-
-    asnumpy = numpy
-
-
-def array(given: Any, device: Any = None) -> NDArray:
-    """Return an array as TVM's `nd.array`; `device` is accepted, and without effect."""
-    return np.asarray(given).view(NDArray)
 
 
 class GraphModule:

@@ -10,6 +10,7 @@ import onnx
 from tiered.compat.tvm.expressions.building import model_of
 from tiered.compat.tvm.expressions.expr import Expr, Function
 from tiered.graph import Function as LocalFunction, Graph, Model
+from tiered.passes import Pass
 from tiered.support.errors import TieredError, UsageError, did_you_mean
 
 __all__ = [
@@ -19,6 +20,17 @@ __all__ = [
     "assert_structural_equal",
     "structural_equal",
 ]
+
+
+def applied(pass_: Pass, expr: Any) -> Any:
+    """Return what a pass makes of an expression, in its form.
+
+    A `tiered.Model` is edited. For a main graph or a `relay.Function`, which stay, it is the main
+    graph of another model.
+    """
+    if isinstance(expr, Graph | Function):
+        return pass_(model_with(expr).copy()).main
+    return pass_(expr)
 
 
 class GlobalVar(str):
@@ -60,7 +72,7 @@ class IRModule(Model):
         """
         if functions:
             raise UsageError("from_expr takes no functions: a model has its functions with it")
-        return cls.of(_model_of(expr))
+        return cls.of(model_with(expr))
 
     def __getitem__(self, name: str) -> Graph:
         """Return the main graph, `main`, or a local function by its name.
@@ -97,7 +109,7 @@ class IRModule(Model):
             return
         if name != "main":
             raise UsageError(f"{name!r} takes a local function, and {function!r} is none")
-        other = _model_of(function)
+        other = model_with(function)
         proto = other.to_proto()
         self._take(proto.graph, proto.functions, other)
 
@@ -111,7 +123,7 @@ class IRModule(Model):
         Raises:
             UsageError: it is no module, or imports other versions of operators.
         """
-        self["main"] = _model_of(other).main
+        self["main"] = model_with(other).main
 
     def _take(self, graph: onnx.GraphProto, functions: Any, other: Any) -> None:
         """Exchange the main graph, and add functions or exchange those of the same name."""
@@ -173,10 +185,10 @@ def assert_structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> 
 
 
 def _graph_of(given: Any) -> Graph:
-    return given if isinstance(given, Graph) else _model_of(given).main
+    return given if isinstance(given, Graph) else model_with(given).main
 
 
-def _model_of(given: Any) -> Model:
+def model_with(given: Any) -> Model:
     """Return a model: itself, of a ModelProto, of a main graph, or of a function.
 
     Raises:
