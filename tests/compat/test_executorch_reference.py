@@ -1,5 +1,6 @@
 """The examples of ExecuTorch's and torch.fx's documents, with functions of torch as operators."""
 
+import importlib
 import operator
 from typing import Any
 
@@ -224,3 +225,18 @@ def test_a_pattern_is_replaced_in_the_proto_that_is_given() -> None:
     assert ops(proto) == ["Add", "Tanh"]
     executorch.replace_pattern(proto, after, before)
     assert ops(proto) == ["Add", "Relu"]
+
+
+def test_the_modules_of_executorch_are_imported() -> None:
+    package = "tiered.compat.executorch"
+    base = importlib.import_module(f"{package}.exir.pass_base")
+    assert base.ExportPass is ExportPass
+    places = "exir.backend.canonical_partitioners.pattern_op_partitioner"
+    partitioner = importlib.import_module(f"{package}.{places}")
+    found = executorch.generate_pattern_op_partitions
+    assert partitioner.generate_pattern_op_partitions is found
+    model = Model.from_proto(parse(TEXT))
+    executorch.subgraph_rewriter.replace_pattern_with_filters(
+        model, "(x) => (y) { y = Relu(x) }", "(x) => (y) { y = Tanh(x) }", match_filters=[]
+    )
+    assert ops(model) == ["Add", "Tanh"]

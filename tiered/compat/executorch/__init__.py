@@ -12,6 +12,9 @@ class ReluToSigmoid(PassBase):
         return PassResult(graph_module, True)
 """
 
+import sys
+
+from tiered.compat.executorch import matching as subgraph_rewriter
 from tiered.compat.executorch.fx_graph import FxGraph, GraphModule
 from tiered.compat.executorch.fx_node import FxNode
 from tiered.compat.executorch.matching import (
@@ -80,5 +83,14 @@ __all__ = [
     "get_source_partitions",
     "replace_pattern",
     "replace_pattern_with_filters",
+    "subgraph_rewriter",
     "this_before_that_pass_constraint",
 ]
+
+for _place in (
+    "exir", "exir.backend", "exir.backend.canonical_partitioners",
+    "exir.backend.canonical_partitioners.pattern_op_partitioner", "exir.pass_base",
+    "exir.pass_manager", "exir.passes",
+):  # fmt: skip
+    # `from tiered.compat.executorch.exir.pass_base import ExportPass`, where ExecuTorch has it.
+    sys.modules.setdefault(f"{__name__}.{_place}", sys.modules[__name__])
