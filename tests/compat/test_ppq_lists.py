@@ -147,3 +147,16 @@ def test_names_that_the_documents_misspell() -> None:
     assert on.operations["sum"].socker.inputs == on.operations["sum"].socket.inputs
     feeds = {"x": np.zeros(2, np.float32), "z": np.zeros(2, np.float32)}
     TorchExecutor(on).tracing_operation_mata(feeds)
+
+
+def test_all_attributes_and_all_operands_are_exchanged_at_once() -> None:
+    on = graph("g (float[2,2] x, float[2,2] z) => (float[2,2] y) { [s] y = Softmax<axis=0>(x) }")
+    softmax = on.operations["s"]
+    softmax.attributes = {"axis": 1}
+    assert dict(softmax.attributes) == {"axis": 1}
+    softmax.attributes = {}
+    assert dict(softmax.attributes) == {}
+    softmax.inputs = [on.variables["z"]]
+    assert names(softmax.inputs) == ["z"]
+    with pytest.raises(UsageError, match="attributes is 3; expected Mapping"):
+        softmax.attributes = 3  # type: ignore[assignment]  # on purpose

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Any, overload
 
@@ -211,6 +211,10 @@ class Operation(NodeHandle):
     def inputs(self) -> Ports:
         return Ports(self._node, is_input=True, made=variable_of)
 
+    @inputs.setter
+    def inputs(self, inputs: Iterable[Variable | None]) -> None:
+        self.inputs[:] = inputs
+
     @property
     def outputs(self) -> Ports:
         return Ports(self._node, is_input=False, made=variable_of)
@@ -249,6 +253,13 @@ class Operation(NodeHandle):
     @property
     def attributes(self) -> Attributes:
         return Attributes(self._node)
+
+    @attributes.setter
+    def attributes(self, attributes: Mapping[str, Any]) -> None:
+        node, given = self._node, dict(attributes)
+        with node.owner.model.transaction():
+            for name in {**node.attributes, **given}:
+                node.owner.set_attribute(node, name, given.get(name))
 
     def set_attribute(self, name: str, value: Any) -> None:
         self._node.owner.set_attribute(self._node, name, value)
