@@ -24,8 +24,10 @@ def followed(state: Following, node: Node) -> Made:
     for at, value in enumerate(node.outputs[1:], 1):
         if value is not None and value.is_used and (axes is None or axes.outputs[at] is None):
             raise Refusal(f"its output {value.name!r} has no rule")
-    label = None if axes is None else _carrying(node, axes, carried)
-    if axes is None or label is None:
+    if axes is None:
+        raise Refusal("how its axes belong together is not known")
+    label = _carrying(node, axes, carried)
+    if label is None:
         raise Refusal(_mixing(node, carried))
     rows = common(carried.values())
     made = [
