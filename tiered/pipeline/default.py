@@ -256,6 +256,7 @@ def default_pipeline() -> Sequential:
                 # now. Products that runtimes get wrong bypass a Transpose with other consumers.
                 "convert_layout",
                 "fuse_transpose_into_matmul",
+                "eliminate_reshape_around_rows",
             ),
 
             # Scales go into weights after the fusions that match them, those of scores by way of

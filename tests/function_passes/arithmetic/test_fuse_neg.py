@@ -107,3 +107,11 @@ def test_the_minus_of_a_minus_is_the_value(first: str, second: str) -> None:
 
 def test_a_difference_from_minus_zero_is_a_minus() -> None:
     assert_rewrites(PASS, X + "<float o = {-0.0}> { y = Sub(o, x) }", X + "{ y = Neg(x) }")
+
+
+def test_an_operand_may_be_a_later_output_of_a_node_without_its_first() -> None:
+    assert_unchanged(
+        PASS,
+        "(float[3,2,4] x, float[1,4,4] w, float[1,4,4] r) => (float[1,2,4] y)"
+        ' { "", h = RNN<hidden_size=4>(x, w, r) y = Add(h, h) }',
+    )

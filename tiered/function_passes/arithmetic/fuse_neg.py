@@ -121,7 +121,7 @@ def _negated(value: Value) -> Value | None:
 
 def _operand_of_neg(node: Node) -> Value | None:
     """Return the operand of a node that computes minus it."""
-    if node.domain:
+    if node.domain or node.op_type not in ("Div", "Mul", "Neg", "Sub"):
         return None
     first, second = node.input(0), node.input(1)
     if node.op_type == "Neg":

@@ -61,11 +61,11 @@ def _why_not_average(values: Addend, product: Node, slot: int) -> Skip | None:
 
 def _moved_into(graph: Graph, results: Addend, projection: Node) -> Skip | None:
     """Add to the bias of a projection what its operand lacks; return why not, if it has none."""
-    weight, reader = projection.input(1), projection.output.users[:1]
+    weight = projection.input(1)
     matrix = None if weight is None else weight.const
     after, slot = projection, 2
     if projection.is_op("MatMul") and projection.output.has_one_user:
-        after = reader[0].node
+        after = projection.output.users[0].node
         slot = int(after.inputs[0] is projection.output)
     elif matrix is not None and projection.attributes.get("transB"):
         matrix = matrix.T

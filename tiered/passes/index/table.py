@@ -124,6 +124,8 @@ INDEX: Final[dict[str, Indexed]] = {
 
     "eliminate_reshape_around_matmul": Indexed("function_passes/shape", PassInfo(name='eliminate_reshape_around_matmul', opt_level=2, kind='rewrite', required=('infer_shapes',), acts_on=('Flatten', 'MatMul', 'Reshape', 'Squeeze', 'Unsqueeze',), law='Reshape(MatMul(Reshape(x), w))  =>  MatMul(x, w), if only dims of 1 are added and removed'), ('Flatten MatMul', 'MatMul Reshape', 'MatMul Squeeze', 'MatMul Unsqueeze')),
 
+    "eliminate_reshape_around_rows": Indexed("function_passes/shape", PassInfo(name='eliminate_reshape_around_rows', opt_level=2, kind='function', required=('infer_shapes',), acts_on=('Reshape',), law='Reshape to rows after f(Reshape(rows))  =>  f(rows), if f computes each row alone'), ('Reshape',)),
+
     "eliminate_same_operands": Indexed("function_passes/arithmetic", PassInfo(name='eliminate_same_operands', opt_level=2, kind='rewrite', required=('infer_shapes',), acts_on=('And', 'BitwiseAnd', 'BitwiseOr', 'Max', 'Min', 'Or', 'Where',), law='f(x, x)  =>  x for And, Or, Max, Min, BitwiseAnd, BitwiseOr;  Where(condition, x, x)  =>  x'), ('And', 'BitwiseAnd', 'BitwiseOr', 'Max', 'Min', 'Or', 'Where')),
 
     "eliminate_sequence": Indexed("function_passes/gather_slice", PassInfo(name='eliminate_sequence', opt_level=1, kind='function', acts_on=('ConcatFromSequence', 'SequenceAt',), law='SequenceAt(SplitToSequence(x), i)  =>  a part of x, and Concat for ConcatFromSequence'), ('ConcatFromSequence', 'SequenceAt')),

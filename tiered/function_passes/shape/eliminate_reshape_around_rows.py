@@ -1,0 +1,186 @@
+"""Reshape to rows after f(Reshape(rows))  =>  f(rows), if f computes each row alone"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+
+from tiered import Graph, Node, PassContext, Skip, Value, function_pass
+from tiered.graph.queries.op_traits import ELEMENTWISE
+
+_NORMS: Final = frozenset({"LayerNormalization", "RMSNormalization"})
+
+_OLDEST: Final = 7
+"""Before this opset, operands broadcast only if an attribute is set."""
+
+
+@function_pass(opt_level=2, required=("infer_shapes",), looks_for=("Reshape",))
+def eliminate_reshape_around_rows(graph: Graph, ctx: PassContext) -> None:
+    """Compute rows [n, size] instead of [..., size], where that needs fewer Reshapes.
+
+    f is all connected nodes that are elementwise or normalise rows, as the residual stream of a
+    transformer between products of two dims. What enters and leaves it in another way is reshaped.
+    """
+    if graph.opset() < _OLDEST:
+        return
+    places = {node: at for at, node in enumerate(graph.topological_order())}
+    seen = set[Value]()
+    for lead in graph.nodes_of("Reshape"):
+        if lead.graph is not graph or not _enters(lead) or lead.output in seen:
+            continue
+        region = _Region(lead.output, places)
+        seen |= region.values
+        reason = region.why_not()
+        if reason is not None:
+            ctx.skip(lead, reason)
+            continue
+        with graph.rewrite("f(Reshape(rows)) => f(rows)", lead):
+            region.rewrite(graph)
+
+
+class _Region:
+    """Nodes that compute rows, connected by values of one shape [..., size].
+
+    Attributes:
+        values: all values of this shape that a node of the region reads or writes.
+        nodes: the nodes.
+    """
+
+    def __init__(self, start: Value, places: dict[Node, int]) -> None:
+        self._places, self._shape = places, start.shape or ()
+        self.values: set[Value] = set()
+        self.nodes: set[Node] = set()
+        pending = [start]
+        while pending:
+            value = pending.pop()
+            if value in self.values:
+                continue
+            self.values.add(value)
+            around = [value.producer, *(use.node for use in value.users)]
+            found = [node for node in around if node is not None and self._computes_rows(node)]
+            self.nodes.update(found)
+            for node in found:
+                pending += [node.outputs[0]] if node.outputs[0] is not None else []
+                pending += [x for x in node.inputs if x is not None and self._has_rows(x)]
+        self._order = sorted(self.nodes, key=places.__getitem__)
+        made = {node.outputs[0] for node in self.nodes}
+        entries = [value for value in self.values if value not in made]
+        self._leads = {value for value in entries if value.producer and _enters(value.producer)}
+        self._others = [value for value in entries if value not in self._leads]
+        self._leaving = [
+            node.output for node in self._order if self._is_read_elsewhere(node.output)
+        ]
+
+    @property
+    def _size(self) -> int:
+        size = self._shape[-1]
+        assert isinstance(size, int)
+        return size
+
+    def _has_rows(self, value: Value) -> bool:
+        return value.shape == self._shape and not value.is_constant
+
+    def _computes_rows(self, node: Node) -> bool:
+        """Return whether a node computes rows of the shape, each alone, in the graph."""
+        is_norm = node.op_type in _NORMS
+        if node.domain or node not in self._places or node.has_references:
+            return False
+        if not is_norm and node.op_type not in ELEMENTWISE:
+            return False
+        result, *others = node.outputs
+        if result is None or result.shape != self._shape or any(others):
+            return False
+        if is_norm and node.attr("axis") not in (-1, len(self._shape) - 1):
+            return False
+        operands = [x for x in node.inputs if x is not None]
+        return all(self._has_rows(x) or self._is_one_row(x) for x in operands)
+
+    def _is_one_row(self, value: Value) -> bool:
+        """Return whether a value broadcasts to rows of two dims alike."""
+        shape = value.static_shape
+        return shape is not None and len(shape) <= 2 and all(size == 1 for size in shape[:-1])
+
+    def _leaves(self, node: Node) -> bool:
+        """Return whether a node reshapes its first operand to rows."""
+        to = node.output.shape if node.is_op("Reshape") else None
+        return to is not None and len(to) == 2 and to[1] == self._size
+
+    def _is_read_elsewhere(self, value: Value) -> bool:
+        inside = all(
+            use.node in self.nodes or (self._leaves(use.node) and use.slot == 0)
+            for use in value.users
+        )
+        return not inside or value.is_graph_output or bool(value.pins)
+
+    def why_not(self) -> Skip | None:
+        """Return why the region stays as it is; None if there will be fewer Reshapes."""
+        if not self.nodes:
+            return Skip("no operator that computes rows follows")
+        fewer = sum(not self._is_read_elsewhere(value) for value in self._leads)
+        ends = [use.node for node in self._order for use in node.output.users]
+        fewer += sum(self._leaves(node) for node in ends)
+        if fewer <= len(self._others) + len(self._leaving):
+            return Skip("there would be as many Reshapes")
+        if self._leaving and self._target_before(self._leaving[0]) is None:
+            return Skip("the shape to return to is known too late")
+        return None
+
+    def _target_before(self, value: Value) -> Value | None:
+        """Return the operand of a Reshape that is computed before a value, and makes the shape."""
+        node, first = value.producer, min(self._leads, key=self._place)
+        assert node is not None
+        return _target(first) if self._place(first) < self._places[node] else None
+
+    def _place(self, value: Value) -> int:
+        return self._places[value.producer] if value.producer is not None else -1
+
+    def rewrite(self, graph: Graph) -> None:
+        """Replace the nodes by nodes that read and write rows."""
+        rows: dict[Value, Value] = {}
+        for lead in self._leads:
+            source = lead.producer.input(0) if lead.producer is not None else None
+            assert source is not None
+            rows[lead] = source
+        for value in sorted(self._others, key=lambda other: other.id):
+            rows[value] = graph.op.Reshape(value, np.array([-1, self._size], np.int64))
+        target = self._target_before(self._leaving[0]) if self._leaving else None
+        first_new, results = graph.model.peek_serial(), dict[Value, Value]()
+        for node in self._order:
+            attributes = dict(node.attributes)
+            if node.op_type in _NORMS and attributes.get("axis", -1) != -1:
+                attributes["axis"] = 1
+            inputs = [rows.get(x, x) if x is not None else None for x in node.inputs]
+            copy = graph.add_node(node.op_type, inputs, attributes=attributes, name=node.name)
+            results[node.output] = rows[node.output] = copy.output
+        # Before the Reshapes go that keep the target in the graph.
+        for value in self._leaving:
+            assert target is not None
+            results[value] = graph.op.Reshape(rows[value], target)
+        for node, ends in [(node, list(_ends(node, self))) for node in self._order]:
+            made = rows[node.output]
+            graph.replace(node, [results[node.output]], first_new)
+            for end in ends:
+                graph.replace(end, [made])
+
+
+def _ends(node: Node, region: _Region) -> Iterator[Node]:
+    for use in node.output.users:
+        if use.node not in region.nodes and use.slot == 0 and region._leaves(use.node):
+            yield use.node
+
+
+def _enters(node: Node) -> bool:
+    """Return whether a Reshape makes [..., size] of rows [n, size]."""
+    source = node.input(0) if node.is_op("Reshape") else None
+    if source is None or source.is_constant or source.rank != 2 or not node.output.shape:
+        return False
+    if node.attr("allowzero"):
+        return False  # a 0 would copy no dim where the shape is returned to
+    shape, size = node.output.shape, source.dim(1)
+    return len(shape) > 2 and None not in shape and isinstance(size, int) and shape[-1] == size > 0
+
+
+def _target(value: Value) -> Value | None:
+    return value.producer.input(1) if value.producer is not None else None
