@@ -19,10 +19,10 @@ import multiprocessing
 import random
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import cyclopts
 import numpy as np
@@ -34,15 +34,55 @@ from tests.conformance.nested.examples import pipeline_passes, runs
 from tiered import Model, PassContext, TieredError, get_pass
 from tiered.certify import Certify
 from tiered.passes import PassInfo
+from tiered.passes.index import proofs
 from tiered.support.numerics import Numerics
+from tiered.support.whole_files import write_text
 
 LIST: Final = Path(__file__).with_name("unproved_rules.txt")
+TABLE: Final = Path(proofs.__file__)
 MOST_LEVEL: Final = 3
 SMALL: Final = 16
 _DTYPES: Final = {
     TensorProto.FLOAT: (TensorProto.FLOAT16, TensorProto.DOUBLE),
     TensorProto.INT64: (TensorProto.INT32,),
 }
+
+
+_HEAD: Final = '''"""What `make prove` found of each rule; `--write` writes this table."""
+
+from __future__ import annotations
+
+from typing import Final, Literal, NamedTuple
+
+
+class Proved(NamedTuple):
+    """How a rule is covered.
+
+    Attributes:
+        proved: how many of its instances are proved.
+        instances: how many it rewrites.
+        domain: the weakest domain that was needed.
+        reason: why others are not proved; "" if all are.
+    """
+
+    proved: int
+    instances: int
+    domain: Literal["bits", "reals"]
+    reason: str = ""
+
+    def __str__(self) -> str:
+        how = "bit for bit" if self.domain == "bits" else "bit for bit or over the reals"
+        if not self.instances:
+            return "no instance is generated"
+        if not self.reason:
+            return f"each of {self.instances} generated instances is proved {how}"
+        if not self.proved:
+            return f"none of {self.instances} generated instances is proved: {self.reason}"
+        return f"{self.proved} of {self.instances} generated instances are proved: {self.reason}"
+
+
+PROOFS: Final[dict[str, Proved]] = {
+'''
 
 
 class Outcome(NamedTuple):
@@ -53,12 +93,14 @@ class Outcome(NamedTuple):
         proved: how many of them were proved in each rewrite.
         left: why others were not, and how many.
         refuted: the rewrites that a run refutes.
+        words: how many rewrites were proved in which domain.
     """
 
     instances: int
     proved: int
     left: dict[str, int]
     refuted: list[str]
+    words: dict[str, int]
 
     @property
     def is_proved(self) -> bool:
@@ -218,7 +260,7 @@ def _renumber(model: ModelProto, at: int, change: Any) -> None:
 
 def outcome(info: PassInfo, *, variants: int, seed: int) -> Outcome:
     """Run a pass on the instances of its rules, and certify each of its rewrites."""
-    left, refuted = Counter[str](), list[str]()
+    left, refuted, domains = Counter[str](), list[str](), Counter[str]()
     count = proved = 0
     for at, example in enumerate(rewrites_of(info)):
         if example.beside or example.storage is not None:
@@ -243,9 +285,10 @@ def outcome(info: PassInfo, *, variants: int, seed: int) -> Outcome:
                 continue  # no model that the runtime takes
             count += 1
             proved += not wrong
+            domains.update(each.word for each in words if each.is_proved)
             left.update(f"{each.reason or each.word}"[:100] for each in wrong)
             refuted += [str(each)[:300] for each in wrong if each.word == "refuted"]
-    return Outcome(count, proved, dict(left), refuted)
+    return Outcome(count, proved, dict(left), refuted, dict(domains))
 
 
 def guarded(info: PassInfo, *, variants: int, seed: int) -> Outcome:
@@ -266,7 +309,7 @@ def guarded(info: PassInfo, *, variants: int, seed: int) -> Outcome:
             continue
         process.join()
         return found
-    return Outcome(0, 0, {"the runtime crashes": 1}, [])
+    return Outcome(0, 0, {"the runtime crashes": 1}, [], {})
 
 
 def _sent(sender: Connection, info: PassInfo, variants: int, seed: int) -> None:
@@ -279,6 +322,7 @@ def main(
     variants: int = 12,
     seed: int = 0,
     only: str = "",
+    write: bool = False,
 ) -> None:
     """Certify all rules, print what was found, and compare it with the list.
 
@@ -287,6 +331,7 @@ def main(
         variants: how many changed models for each example.
         seed: of the changes.
         only: names of passes, separated by commas; all by default.
+        write: the table of what `tiered docs PASS` says of proofs.
     """
     known: dict[str, Any] = {}
     if state.exists():
@@ -318,8 +363,34 @@ def main(
         print(f"levels to {level}: {proved} of {total} rules proved")
     counts = [Outcome(*each) for each in known.values()]
     print(f"{sum(c.proved for c in counts)} of {sum(c.instances for c in counts)} instances proved")
+    if write:
+        held = {info.name: known.get(f"{info.name} {variants} {seed}") for info in rules()}
+        write_text(str(TABLE), table_of({k: Outcome(*each) for k, each in held.items() if each}))
     if wrong:
         sys.exit(1)
+
+
+def table_of(found: Mapping[str, Outcome]) -> str:
+    """Return the table of what was found of rules, as the text of a module; others stay in it."""
+    reasons = listed()
+    rows: dict[str, proofs.Proved] = {
+        name: proofs.Proved(each.proved, each.instances, _domain(each), reasons.get(name, ""))
+        for name, each in found.items()
+    }
+    kept = {info.name: proofs.PROOFS.get(info.name) for info in rules()}
+    rows = {name: each for name, each in (kept | rows).items() if each is not None}
+    return f"{_HEAD}{''.join(_row(name, row) for name, row in sorted(rows.items()))}}}\n"
+
+
+def _row(name: str, row: proofs.Proved) -> str:
+    parts = f'{row.proved}, {row.instances}, "{row.domain}"'
+    if not row.reason:
+        return f'    "{name}": Proved({parts}),\n'
+    return f'    "{name}": Proved(\n        {parts},\n        "{row.reason}",\n    ),\n'
+
+
+def _domain(found: Outcome) -> Literal["bits", "reals"]:
+    return "reals" if found.words.get("reals") else "bits"
 
 
 if __name__ == "__main__":

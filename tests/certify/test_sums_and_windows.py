@@ -42,6 +42,12 @@ EQUAL = {
         "  y = Mul(p, k) }",
         "(float[2,0] x, float[0,3] w) => (float[2,3] y) { y = MatMul(x, w) }",
     ),
+    "a product of zeros": (
+        "(float[2,2] x, float[2,2] k) => (float[2,2] y) <float s = {2}, float[2,2] w = {0,0,0,0}> {"
+        "  q = MatMul(x, w)  t = Mul(k, s)  y = MatMul(q, t) }",
+        "(float[2,2] x, float[2,2] k) => (float[2,2] y) <float[2,2] w = {0,0,0,0}> {"
+        "  q = MatMul(x, w)  y = MatMul(q, k) }",
+    ),
     "a factor folded into a stack of weights": (
         f"(float[2] x) => (float[3,2] y) {STACK} {{ p = MatMul(x, w)  y = Mul(p, s) }}",
         "(float[2] x) => (float[3,2] y) <float[3,2,2] w = {2,8,6,16,10,24,14,32,18,40,22,48}> {"

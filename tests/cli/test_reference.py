@@ -26,6 +26,15 @@ def test_json_has_the_same(cli: Cli) -> None:
     assert page["aliases"] == sorted(page["aliases"])
 
 
+def test_the_page_says_how_the_rule_is_proved(cli: Cli) -> None:
+    exact = cli("docs", "fuse_consecutive_reshape").out
+    assert "generated instances is proved bit for bit" in exact
+    assert "instances are proved: masks" in cli("docs", "fuse_attention").out
+    page = json.loads(cli("docs", "fuse_gelu", "--json").out)
+    assert page["proved"]["domain"] == "reals"
+    assert json.loads(cli("docs", "quantize", "--json").out)["proved"] is None
+
+
 def test_an_alias_leads_to_its_pass(cli: Cli) -> None:
     assert "fold_constant" in cli("docs", "FoldConstant").out
 

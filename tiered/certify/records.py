@@ -52,14 +52,19 @@ class Certified:
     def is_proved(self) -> bool:
         return self.word in ("bits", "reals")
 
-    def __str__(self) -> str:
-        what = f"#{self.number} {self.pass_name}: {SAID[self.word]}"
+    @property
+    def how(self) -> str:
+        """How it was proved, or what is known of it."""
+        what: str = SAID[self.word]
         if self.proof is not None and self.is_proved:
             runtime = sorted(self.proof.axioms & RUNTIME.keys())
             what += f" (by axioms of the runtime: {', '.join(runtime)})" if runtime else ""
             what += f" (constants within {self.proof.bound:.2g} ulps)" if self.proof.bound else ""
             what += " for all sizes" if self.proof.is_for_all else ""
         return f"{what}: {self.reason}" if self.reason else what
+
+    def __str__(self) -> str:
+        return f"#{self.number} {self.pass_name}: {self.how}"
 
 
 @dataclass

@@ -53,6 +53,24 @@ def test_a_rewrite_has_its_nodes_with_neighbours_and_types() -> None:
     assert types["w"] == "float[2] const"
 
 
+def test_each_rewrite_says_how_it_was_proved() -> None:
+    trace, result = _traced(certify=True)
+    page = read(run_page(trace.spans, result))
+    numbers = {str(row[0]) for row in page.data["rewrites"]}
+    assert page.data["proofs"].keys() == numbers
+    assert all(text.startswith("bit for bit") for text in page.data["proofs"].values())
+    assert any("for all sizes" in text for text in page.data["proofs"].values())
+    assert "Certificate" in page.text
+    assert f"certified: {result.certify.findings}" in page.text
+
+
+def test_a_run_without_a_certificate_says_nothing_of_one() -> None:
+    trace, result = _traced()
+    page = read(run_page(trace.spans, result))
+    assert page.data["proofs"] == {}
+    assert "Certificate" not in page.text
+
+
 def test_a_side_without_nodes_shows_the_neighbours() -> None:
     trace, _ = _traced("(float x) => (float y) { c = Constant<value_float=1.0>()  y = Add(x, c) }")
     data = read(trace.to_html()).data

@@ -239,10 +239,10 @@ class Affine:
         sides = []
         for side in (left, right):
             # Each row by the scale of its first element: what is left are ratios.
-            factor = side["s"][..., 0] if side.shape[-1] else np.ones(side.shape[:-1])
-            factor = np.where(factor == 0, 1.0, factor)
+            factor = np.where(side["s"][..., 0] == 0, 1.0, side["s"][..., 0])
             rest = self.plain(self.scaled(side, 1 / factor[..., None]))
-            sides.append((listed(seed_of("row"), rest), factor))
+            is_zero = (is_number(side) & (side["o"] == 0)).all(-1)
+            sides.append((listed(seed_of("row"), rest), np.where(is_zero, 0.0, factor)))
         (one, first), (other, second) = sides
         term = mix(seed_of("bilinear"), *ordered(one[..., :, None], other[..., None, :]))
         return without_zero(

@@ -9,6 +9,8 @@ Examples:
     vocabularies: modules with conditions that the pass shares with others.
     required_by: passes that run it before themselves.
     pipeline: the groups around each of its places in the default pipeline.
+    proved: how its rewrites are covered by `make prove`: {proved, instances, domain, reason}; null
+        for passes that it does not run.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from tiered.cli.line.declaration import Flags
 from tiered.cli.load_passes import load_passes
 from tiered.cli.options import AsJson, Load
 from tiered.cli.output.terminal import print_json, printable, results
+from tiered.passes.index.proofs import PROOFS, Proved
 from tiered.passes.interface.registry import registry
 from tiered.support.errors import ModelError
 
@@ -74,6 +77,7 @@ def reference(info: PassInfo) -> dict[str, Any]:
             name for name in registry.names() if info.name in registry.named(name).info.required
         ],
         "pipeline": list(_places(info.name)),
+        "proved": None if info.name not in PROOFS else PROOFS[info.name]._asdict(),
     }
 
 
@@ -130,6 +134,8 @@ def _print(console: Console, page: dict[str, Any]) -> None:
     places = page["pipeline"]
     where = f"{len(places)} time{'s' if len(places) != 1 else ''}" if places else "no"
     console.print(f"  in the default pipeline: {where}", soft_wrap=True)
+    if page["proved"] is not None:
+        console.print(printable(f"  proofs: {Proved(**page['proved'])}"), soft_wrap=True)
     if page["guards"]:
         console.print("  leaves a node alone if:")
         for reason in page["guards"]:

@@ -16,6 +16,8 @@ from tiered.support.pages.render import page, short
 from tiered.support.pages.sections import Section, Table, tables
 
 if TYPE_CHECKING:
+    from tiered.certify.instrument import Certify
+    from tiered.certify.records import Findings
     from tiered.graph import Model
     from tiered.pipeline.result import OptimizeResult
     from tiered.verify.instrument import Verify
@@ -79,9 +81,13 @@ def _run_page(
         passes.declined(runs),
         None if result is None else _transposes(result.model),
         None if result is None or result.verify is None else _verification(result.verify),
+        None if result is None or result.certify is None else _certificate(result.certify.findings),
     ]
     reasons = {span.name: passes.reason_of(span) for span, *_ in runs}
-    payload = rewrites_data(rewrites, reasons, None if result is None else result.model)
+    if result is None:
+        payload = rewrites_data(rewrites, reasons)
+    else:
+        payload = rewrites_data(rewrites, reasons, result.model, _proofs(result.certify))
     payload["words"] = OF_RUN._asdict()
     return page(heading, [section for section in sections if section is not None], payload)
 
@@ -219,3 +225,26 @@ def _verification(verify: Verify) -> Section:
               compared),
         Table("How each pass was verified", ("pass", "what ran", "inputs", "compared by"), ways),
     )  # fmt: skip
+
+
+def _proofs(certify: Certify | None) -> dict[int, str]:
+    """Return how each rewrite was proved, by its number."""
+    if certify is None:
+        return {}
+    return {
+        each.number: short(each.how, 1000) for each in certify.findings.rewrites if each.number
+    }
+
+
+def _certificate(findings: Findings) -> Section:
+    from tiered.certify.records import SAID
+
+    counts = [(SAID[word], f"{count:,}") for word, count in findings.counts().items()]
+    left = [
+        (f"#{each.number}" if each.number else "", short(each.pass_name), short(each.how, 1000))
+        for each in findings.left()
+    ]
+    shown = [Table("How rewrites were proved", ("", "rewrites"), counts)]
+    if left:
+        shown.append(Table("Rewrites without a proof", ("rewrite", "pass", "what is known"), left))
+    return tables("Certificate", *shown, notes=[f"certified: {findings}"])

@@ -8,6 +8,7 @@
         [kind, state or value, layer, column]; kinds: 0 untouched, 1 changed, 2 removed or new,
         3 a value that no node of the diagram computes or reads.
     reasons: {pass: why its rewrites are right}.
+    proofs: {number of a rewrite: how it was proved}.
     nodes: [id, operator, name], nodes of the result that no rewrite touched.
     total: how many rewrites there were; `rewrites` may be the first part.
 """
@@ -203,7 +204,10 @@ class _Encoder:
 
 
 def rewrites_data(
-    rewrites: Iterable[Rewrite], reasons: Mapping[str, str], model: Model | None = None
+    rewrites: Iterable[Rewrite],
+    reasons: Mapping[str, str],
+    model: Model | None = None,
+    proofs: Mapping[int, str] | None = None,
 ) -> dict[str, Any]:
     """Return the data of rewrites for the script of a page, the first part if they are many.
 
@@ -211,6 +215,7 @@ def rewrites_data(
         rewrites: in the order in which they were made.
         reasons: why each pass is right, by its name.
         model: the result; its nodes can then be found too if no rewrite touched them.
+        proofs: how each rewrite was proved, by its number.
     """
     encoder, rows, total = _Encoder(), [], 0
     used: dict[str, None] = {}
@@ -228,6 +233,7 @@ def rewrites_data(
         "types": {str(value): kind for value, kind in encoder.types.items()},
         "rewrites": rows,
         "reasons": {name: reasons[name] for name in used if name in reasons},
+        "proofs": {str(row[0]): proofs[row[0]] for row in rows if proofs and row[0] in proofs},
         "nodes": nodes,
         "total": total,
     }

@@ -64,6 +64,7 @@
     const listed = (title, values) => values.length &&
       detail.append(make("p", {}, `${title}: ${values.map((value) => strings[value]).join(", ")}`));
     if (data.reasons[strings[row[1]]]) detail.append(make("p", { class: "reason" }, data.reasons[strings[row[1]]]));
+    if (data.proofs[row[0]]) detail.append(make("p", {}, `Certificate: ${data.proofs[row[0]]}.`));
     if (row[5]) detail.append(make("p", { class: "bad" }, "This rewrite was undone, because its pass or a pipeline around it failed."));
     if (strings[row[3]]) detail.append(make("p", {}, `In graph “${strings[row[3]]}”.`));
     detail.append(make("div", { class: "sides" }, side("Before", row[6], "old", row), side("After", row[7], "new", row)));
