@@ -1,3 +1,4 @@
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -565,6 +566,27 @@ def test_large_results_are_computed_in_several_sessions(monkeypatch: pytest.Monk
     model.graph.initializer.append(numpy_helper.from_array(np.ones(500, np.float32), "w"))
     assert _ops(model, max_growth="1MB") == ["Add"] * 5
     assert sessions == [2, 2, 1]
+
+
+def test_large_results_are_held_one_session_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of the session before are on disk when the next one runs."""
+    monkeypatch.setattr(folding, "_LARGEST_SESSION", 1)
+    monkeypatch.setattr("tiered.graph.core.tensor.SPILLED", 1)
+    steps = " ".join(f"c{i} = Transpose(w{i}) x{i + 1} = Add(x{i}, c{i})" for i in range(4))
+    model = parse(f"(float[500,1000] x0) => (float[500,1000] x4) {{ {steps} }}")
+    for i in range(4):
+        numbers = np.full((1000, 500), i, np.float32)
+        model.graph.initializer.append(numpy_helper.from_array(numbers, f"w{i}"))
+    view = Model.from_proto(model)
+    # Loading code takes memory, too.
+    assert _ops(parse("(float x) => (float y) <float a = {1}> { b = Neg(a) y = Add(x, b) }"))
+    tracemalloc.start()
+    get_pass(PASS).apply(view)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert [node.op_type for node in view.main.nodes] == ["Add"] * 4
+    # The operand and the result of one session, 2 MB each.
+    assert peak < 5_000_000
 
 
 def test_a_range_of_a_hundred_thousand_million_is_left_alone() -> None:

@@ -50,7 +50,9 @@ def evaluate_in_sessions(
     """
     for session in _sessions(wanted, sizes):
         results = evaluate(session, lambda value, error: refuse(value, Skip("{}", error)))
-        yield from results.items()
+        # What was yielded is given up: the next session needs the memory.
+        for value in tuple(results):
+            yield value, results.pop(value)
 
 
 def _sessions(wanted: Iterable[Value], sizes: Mapping[Value, int]) -> Iterator[list[Value]]:

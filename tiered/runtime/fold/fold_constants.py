@@ -180,9 +180,11 @@ class _Round:
             if not _is_as_declared(value, array):
                 refuse(value, Skip("the result has another type than declared"))
                 continue
-            users = value.readers
+            users, constant = value.readers, Tensor.of(array)
+            # A large one is on disk now, and the next session needs the memory.
+            del array
             with graph.rewrite("a node that reads only constants => what it computes", node):
-                graph.become_constant(value, Tensor.of(array))
+                graph.become_constant(value, constant)
             if model.changed_since(mark):
                 again.extend(users)
         if model.changed_since(begin):
