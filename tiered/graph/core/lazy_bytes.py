@@ -121,7 +121,7 @@ def spill(array: np.ndarray[Any, Any]) -> onnx.TensorProto:
     is_packed = bits_of(dtype) < 8
     handle, path = tempfile.mkstemp(dir=_folder(), suffix=".bin")
     with os.fdopen(handle, "wb") as file:
-        for block in (_packed(array),) if is_packed else _blocks(array):
+        for block in _packed(array) if is_packed else _blocks(array):
             file.write(block)
     length = os.stat(path).st_size
     proto = onnx.TensorProto(data_type=dtype, dims=array.shape)
@@ -132,9 +132,12 @@ def spill(array: np.ndarray[Any, Any]) -> onnx.TensorProto:
     return proto
 
 
-def _packed(array: np.ndarray[Any, Any]) -> bytes:
-    """Return the elements as ONNX stores them."""
-    return onnx.numpy_helper.from_array(array).raw_data
+def _packed(array: np.ndarray[Any, Any]) -> Iterator[bytes]:
+    """Yield the elements as ONNX stores them, several in a byte, a part at a time."""
+    flat = array.reshape(-1)
+    # A multiple of what a byte holds.
+    for start in range(0, flat.size, _BLOCK):
+        yield onnx.numpy_helper.from_array(flat[start : start + _BLOCK]).raw_data
 
 
 def _blocks(array: np.ndarray[Any, Any]) -> Iterator[Any]:

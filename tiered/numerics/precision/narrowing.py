@@ -145,6 +145,20 @@ def narrow(array: Array, low: DataType) -> tuple[Array, bool]:
     These become the largest number of their sign, as Inf would make NaN of a masked row. Numbers
     are rounded to the nearest, ties to even; Inf and NaN stay.
     """
+    narrowed, is_clamped = np.empty(array.shape, low.numpy), False
+    source, target = array.reshape(-1), narrowed.reshape(-1)
+    for start in range(0, source.size, _AT_ONCE):
+        part = slice(start, start + _AT_ONCE)
+        target[part], is_beyond = _narrow(source[part], low)
+        is_clamped |= is_beyond
+    return narrowed, is_clamped
+
+
+_AT_ONCE: Final = 1 << 20
+"""So many numbers of a weight are converted together: beside them only the result is in memory."""
+
+
+def _narrow(array: Array, low: DataType) -> tuple[Array, bool]:
     limit = np.float32(float_info(low.numpy).max)
     is_beyond = np.isfinite(array) & (np.abs(array) > limit)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -154,4 +168,4 @@ def narrow(array: Array, low: DataType) -> tuple[Array, bool]:
         if is_rounded_up.any():
             largest = np.copysign(limit, array).astype(low.numpy)
             narrowed = np.where(is_rounded_up, largest, narrowed)
-    return narrowed.reshape(array.shape), bool(is_beyond.any() or is_rounded_up.any())
+    return narrowed, bool(is_beyond.any() or is_rounded_up.any())

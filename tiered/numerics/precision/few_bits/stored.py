@@ -71,8 +71,7 @@ def encoded(
     step = max((_FITTED_AT_ONCE if fitted else _AT_ONCE) // columns, 1)
     encode = fitted or form.encode(reader.node)
     is_turned = bool(form.block) and weight.ndim == 2 and channel == 1
-    codes = np.empty((columns, channels) if is_turned else (channels, columns), form.dtype.numpy)
-    by_row = codes.T if is_turned else codes
+    codes, by_row = _arrays(weight, channel, form, is_turned=is_turned)
     scale_parts, zero_parts = list[Array](), list[Array]()
     signal = noise = 0.0
     for start in range(0, channels, step):
@@ -80,7 +79,7 @@ def encoded(
         if not np.isfinite(part).all():
             return None
         found = encode(part, block, weight.dtype)
-        by_row[start : start + step] = found.codes
+        by_row[start : start + step] = found.codes.reshape(-1, *by_row.shape[1:])
         scale_parts.append(found.scales)
         zero_parts += [] if found.zeros is None else [found.zeros]
         signal += float(np.square(part, dtype=np.float64).sum())
@@ -90,11 +89,22 @@ def encoded(
     quality = 10 * math.log10(signal / noise) if noise and signal else math.inf
     judged = (quality, fitted is not None)
     if not form.block:
-        order = (channels, *np.delete(weight.shape, channel).tolist())
-        codes = np.ascontiguousarray(np.moveaxis(codes.reshape(order), 0, channel))
         return Stored(codes, scales[:, 0], joined, channel, None, *judged)
     if is_turned:
         turned = None if joined is None else np.ascontiguousarray(joined.T)
         return Stored(codes, np.ascontiguousarray(scales.T), turned, 0, None, *judged)
     shape = None if weight.ndim == 2 else weight.shape
     return Stored(codes, scales, joined, 1, shape, *judged)
+
+
+def _arrays(
+    weight: Array, channel: int, form: WeightFormat, *, is_turned: bool
+) -> tuple[Array, Array]:
+    """Return the array of all codes as it is stored, and a view of it by channels."""
+    channels, dtype = weight.shape[channel], form.dtype.numpy
+    if not form.block:
+        codes = np.empty(weight.shape, dtype)
+        return codes, np.moveaxis(codes, channel, 0)
+    columns = weight.size // channels
+    codes = np.empty((columns, channels) if is_turned else (channels, columns), dtype)
+    return codes, codes.T if is_turned else codes

@@ -173,6 +173,8 @@ def store_weights(
         tally.add(value, stored)
         _replace(value, uses, stored, form)
         edited += [use.node for use in uses]
+        # Large codes are on disk now, and those of the next weight need the memory.
+        del stored
     for text in tally.findings(form.dtype, operands):
         on_found(text)
     return list(dict.fromkeys(edited))
