@@ -369,6 +369,7 @@ class Graph:
     add_input = edit_interface.add_input
     mark_input = edit_interface.mark_input
     remove_input = edit_interface.remove_input
+    remove_inputs = edit_interface.remove_inputs
     order_inputs = edit_interface.order_inputs
     set_graph_outputs = edit_interface.set_graph_outputs
     add_output = edit_interface.add_output

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import onnx
@@ -145,8 +145,22 @@ def remove_input(graph: Graph, value: Value) -> None:
     Raises:
         ModelError: it has users, or is not an input of the graph.
     """
-    shown = _Shown(graph._inputs, graph._input_infos)
-    graph.set_graph_inputs(*shown.without(value, f"input of graph {graph.name!r}"))
+    remove_inputs(graph, [value])
+
+
+def remove_inputs(graph: Graph, values: Collection[Value]) -> None:
+    """Remove graph inputs without users, as `remove_input` does each, in one edit.
+
+    Raises:
+        ModelError: one has users, or is not an input of the graph.
+    """
+    for value in values:
+        if value.input_of is not graph:
+            raise ModelError(f"{value.name!r} is not an input of graph {graph.name!r}")
+    gone = set(values)
+    kept = [at for at, value in enumerate(graph._inputs) if value not in gone]
+    infos = [] if graph.is_function else [graph._input_infos[at] for at in kept]
+    graph.set_graph_inputs([graph._inputs[at] for at in kept], infos)
 
 
 def order_inputs(graph: Graph, order: Sequence[Value]) -> None:

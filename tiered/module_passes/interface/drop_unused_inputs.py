@@ -20,8 +20,8 @@ def drop_unused_inputs(
     unused = [value for value in model.main.inputs if not value.is_used and value not in kept]
     if not unused:
         return Skip("every input is used or kept")
+    model.main.remove_inputs(unused)
     for value in unused:
-        model.main.remove_input(value)
         if value.graph is not None and value.is_initializer:
             model.main.remove_constant(value)
     return None

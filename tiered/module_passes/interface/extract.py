@@ -72,11 +72,13 @@ def _dependent(graph: Graph, first: list[Value]) -> list[Value]:
 
 
 def _check(first: list[Value], last: list[Value]) -> None:
-    both = next((value for value in last if value in first and value.producer is not None), None)
+    given = set(first)
+    both = next((value for value in last if value in given and value.producer is not None), None)
     if both is not None:
         raise UsageError(f"extract: {both.name!r} is both an input and an output")
     used = {value for node in needed_nodes(last, first) for value in values_read(node)}
-    unused = [value.name for value in first if value not in used and value not in last]
+    used.update(last)
+    unused = [value.name for value in first if value not in used]
     if unused:
         names = ", ".join(repr(value.name) for value in last)
         raise UsageError(
@@ -108,5 +110,6 @@ def _cut(model: Model, first: list[Value], last: list[Value]) -> None:
     drop_unused(graph, keep=starts)
     for start, value in zip(starts, first, strict=True):
         take_name(graph, start, value.name)
-    rest = [value for value in graph.inputs if value not in starts]
+    placed = set(starts)
+    rest = [value for value in graph.inputs if value not in placed]
     graph.order_inputs([*starts, *rest])

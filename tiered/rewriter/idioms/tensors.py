@@ -162,9 +162,10 @@ def drop_unused(graph: Graph, keep: Collection[Value] = ()) -> None:
         keep: inputs that stay.
     """
     graph.prune(graph.nodes)
-    for value in graph.inputs:
-        if value not in keep and not value.is_used:
-            graph.remove_input(value)
+    kept = set(keep)
+    unused = [value for value in graph.inputs if value not in kept and not value.is_used]
+    if unused:
+        graph.remove_inputs(unused)
     for value in graph.initializers:
         if not value.is_used and not value.is_graph_input:
             graph.remove_constant(value)
