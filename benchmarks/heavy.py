@@ -105,7 +105,7 @@ def make(folder: Path, kind: str, files: int, rows: int = ROWS, columns: int = C
 def taken(words: Sequence[str], limit: float) -> Taken:
     """Return what a command of tiered took; a run that takes longer is stopped, with a code."""
     program = [sys.executable, "-m", "benchmarks.heavy", "--one", str(limit), *words]
-    done = subprocess.run(program, capture_output=True, text=True, check=True)
+    done = subprocess.run(program, stdout=subprocess.PIPE, text=True, check=True)
     seconds, megabytes, own, code = done.stdout.split()[-4:]
     return Taken(float(seconds), float(megabytes), float(own), int(code))
 
@@ -113,7 +113,7 @@ def taken(words: Sequence[str], limit: float) -> Taken:
 def one(limit: float, words: Sequence[str]) -> None:
     """Run a command as the only child of this process, and print what it took."""
     program = [sys.executable, "-m", "tiered", *words]
-    running = subprocess.Popen(program, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    running = subprocess.Popen(program, stdout=subprocess.DEVNULL)
     own, end = 0, time.monotonic() + limit
     while (code := running.poll()) is None:
         own = max(own, held_by(running.pid))

@@ -30,6 +30,7 @@ def test_a_batch_prints_lines_a_table_and_totals(cli: Cli, models: Path, tmp_pat
     assert [json.loads(line)["status"] for line in table.read_text().splitlines()] == [
         *("done", "failed")
     ]
+    assert "eliminate_identity=2" in json.loads(table.read_text().splitlines()[0])["passes"]
     again = cli("batch", models, "--out-dir", tmp_path / "out", "-O3", "--resume", "--json")
     assert [json.loads(line)["status"] for line in again.out.splitlines()] == ["skipped", "failed"]
     only = cli("batch", models / "a.onnx", "--out-dir", tmp_path / "out", "-O3", "--resume", "-q")
@@ -69,7 +70,7 @@ def test_quantize_is_that_of_single_runs(cli: Cli, models: Path, tmp_path: Path)
         (["--out-dir", "out", "--reproducer", "x"], "use --reproducers DIR"),
         (["--out-dir", "out", "--html", "x.html"], "--html is for one model"),
         (["--out-dir", "out", "--certify=x.json"], "--certify=x.json is for one model"),
-        (["--out-dir", "out", "--results", "x.csv"], ".jsonl or .parquet"),
+        (["--out-dir", "out", "--results", "x.csv"], ".jsonl, .html or .parquet"),
         (["--out-dir", "out", "--max-memory", "lots"], "--max-memory: 'lots' is not a size"),
         (["--out-dir", "out", "-O", "9"], "-O takes 0 to 4"),
         (["--out-dir", "s3://bucket/out"], "--manifest FILE"),

@@ -45,7 +45,7 @@ class BatchOptions(Record):
     reproducers: str | None = None
     """A folder for bundles of models that fail, crash, hang or exceed the memory."""
     results: str | None = None
-    """A file for the results: .jsonl, or .parquet (needs tiered[fleet])."""
+    """A file for the results: .jsonl, .html for a page, or .parquet (needs tiered[fleet])."""
     manifest: str | None = None
     """The file that records what is done; by default tiered-batch.jsonl in DIR."""
     cluster: str | None = None

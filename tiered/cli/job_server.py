@@ -23,6 +23,7 @@ import queue
 import signal
 import threading
 import time
+from collections import Counter
 from typing import Any, BinaryIO, Final
 
 from tiered.cli import main as run_command_line
@@ -124,11 +125,17 @@ def _figures(outcome: Outcome) -> dict[str, Any]:
     result = outcome.result
     if result is None:
         return {}
+    fired = Counter[str]()
+    for each in result.report.results:
+        if each.info.kind != "pipeline":
+            fired[each.name] += each.rewrites
+    fired = +fired  # without those that did nothing
     return {
         "nodes_before": result.before.nodes,
         "nodes_after": result.after.nodes,
         "bytes_before": result.before.nbytes,
         "bytes_after": result.after.nbytes,
+        "passes": " ".join(f"{name}={count}" for name, count in sorted(fired.items())),
         "verified": result.verify is not None and result.verify.verdict.is_proved,
     }
 

@@ -25,6 +25,7 @@ class Result:
         nodes_before, nodes_after, bytes_before, bytes_after: of models that were rewritten.
         seconds: the time of the command.
         peak: the most bytes that its processes held, None if unknown.
+        passes: those that rewrote the model, with their rewrites: "fold_constant=3 fuse_gelu=12".
         verified: whether outputs were compared and agree; None if that was not asked for.
         sha256_in, sha256_out: of the files that were read and written; "" if unknown.
         nbytes: the bytes of the file that was written.
@@ -43,6 +44,7 @@ class Result:
     bytes_after: int | None = None
     seconds: float = 0.0
     peak: int | None = None
+    passes: str = ""
     verified: bool | None = None
     sha256_in: str = ""
     sha256_out: str = ""
@@ -59,6 +61,11 @@ class Result:
     def key(self) -> tuple[str, str, str]:
         """What the result depends on: input, command and versions."""
         return self.sha256_in, self.command, self.versions
+
+    def rewrites(self) -> dict[str, int]:
+        """Return how often each pass rewrote the model, without those that did not."""
+        pairs = (each.partition("=") for each in self.passes.split())
+        return {name: int(count) for name, _, count in pairs}
 
     def line(self) -> str:
         """Return the result as one line of JSON."""

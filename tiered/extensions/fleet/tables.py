@@ -1,4 +1,4 @@
-"""The results of a batch as files: JSON lines, or Parquet with the extra `tiered[fleet]`."""
+"""The results of a batch as files: JSON lines, a page, or Parquet (extra `tiered[fleet]`)."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import BinaryIO, Final
 
 from tiered.extensions.fleet.result import Result
 from tiered.support.errors import FleetError, UsageError
-from tiered.support.whole_files import whole_file, write_chunks
+from tiered.support.whole_files import whole_file, write_chunks, write_text
 
-SUFFIXES: Final = (".jsonl", ".parquet")
+SUFFIXES: Final = (".jsonl", ".html", ".parquet")
 
 
 def check_table(path: str) -> None:
@@ -22,7 +22,8 @@ def check_table(path: str) -> None:
         FleetError: the package that writes it is not installed.
     """
     if not path.endswith(SUFFIXES):
-        raise UsageError(f"--results {path!r}: expected a file that ends with .jsonl or .parquet")
+        expected = "a file that ends with .jsonl, .html or .parquet"
+        raise UsageError(f"--results {path!r}: expected {expected}")
     folder = os.path.dirname(path) or "."
     if not os.path.isdir(folder):
         raise UsageError(f"--results {path!r}: no directory {folder!r}")
@@ -40,6 +41,10 @@ def write_table(path: str, results: Sequence[Result]) -> None:
     if path.endswith(".parquet"):
         with whole_file(path) as file:
             _write_parquet(file, results)
+    elif path.endswith(".html"):
+        from tiered.extensions.fleet.page import fleet_page
+
+        write_text(path, fleet_page(results))
     else:
         write_chunks(path, (f"{result.line()}\n" for result in results))
 

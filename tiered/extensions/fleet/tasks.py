@@ -250,6 +250,7 @@ class Run:
             bytes_after=figures.get("bytes_after"),
             seconds=round(float(answer["seconds"]), 6),
             peak=max(own or 0, process.peak) or None,
+            passes=figures.get("passes", ""),
             verified=verified if self.command.compares else None,
             sha256_in=joined(answer["sha256_in"]),
             sha256_out=str(answer["sha256_out"]),
