@@ -11,11 +11,12 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from tests.small import proto
-from tiered import Model, ModelError, optimize
+from tiered import Model, ModelError, get_pass, optimize
 from tiered.graph.core.dtypes import bits_of
 from tiered.graph.io import protobuf_scan
 from tiered.graph.io.save import Storage
 from tiered.runtime import run_reference
+from tiered.testing import parse
 
 DTYPES = [
     dtype
@@ -164,3 +165,24 @@ def test_constants_of_every_number_pass_every_level(dtype: int) -> None:
         result = optimize(model, opt_level=level)
         onnx.checker.check_model(result, full_check=True)
         assert run_reference(result, {})["y"].tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("name", ["float_to_half", "fold_constant"])
+@pytest.mark.parametrize("way", ["once", "copied"])
+def test_weights_stay_outside_where_all_of_them_are_rewritten(
+    tmp_path: Path, name: str, way: str
+) -> None:
+    """In the model file, those of a large model would be more than protobuf allows."""
+    text = "(float[N,512] x) => (float[N,1024] y) { t = Transpose(w) y = MatMul(x, t) }"
+    proto = parse(text)
+    weight = np.random.default_rng(0).standard_normal((1024, 512)).astype(np.float32)
+    proto.graph.initializer.append(numpy_helper.from_array(weight, "w"))
+    onnx.save(proto, tmp_path / "in.onnx", save_as_external_data=True, location="in.bin")
+    model = Model.load(tmp_path / "in.onnx")
+    get_pass(name).apply(model)
+    if way == "copied":
+        model = model.copy()
+    model.save(tmp_path / "out.onnx")
+    assert (tmp_path / "out.onnx").stat().st_size < 10_000
+    assert (tmp_path / "out.onnx.data").stat().st_size >= 1 << 20
+    onnx.checker.check_model(str(tmp_path / "out.onnx"))

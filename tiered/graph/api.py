@@ -216,6 +216,7 @@ class Model(ModelState):
         # Serial numbers continue: newer nodes and values have larger ones.
         fresh._serial = self._serial
         load_model(fresh, proto)
+        self.has_external |= fresh.has_external
         exchange_content(self, fresh)
 
     call_graph = calls.call_graph
@@ -372,4 +373,6 @@ class Model(ModelState):
             whole = onnx.ModelProto()
             whole.CopyFrom(proto)
             proto = whole
-        return type(self).from_proto(proto, folder=self.folder, source=self.source)
+        made = type(self).from_proto(proto, folder=self.folder, source=self.source)
+        made.has_external = self.has_external
+        return made

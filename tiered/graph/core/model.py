@@ -79,6 +79,8 @@ class ModelState(ABC):
         self.origin: onnx.ModelProto | None = None
         # Whether Constant nodes have weights on disk.
         self.has_stored_constants = False
+        # Whether it was read with weights in separate files: new large ones go to one as well.
+        self.has_external = False
         self._main: Graph | None = None
         self.functions: list[Function] = []
         self.opset_imports: dict[str, int] = {}

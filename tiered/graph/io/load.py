@@ -197,8 +197,10 @@ class _Loader:
         proto: onnx.TensorProto | onnx.SparseTensorProto,
     ) -> None:
         value = self._define(graph, scope, outer, name)
-        value._tensor = Tensor(proto, folder=self.model.folder)
-        value._tensor.check(name)
+        tensor = value._tensor = Tensor(proto, folder=self.model.folder)
+        tensor.check(name)
+        if tensor.is_external:
+            self.model.has_external = True
         graph._constants[value.id] = value
 
     def _output(self, graph: Graph, name: str, scopes: list[Scope]) -> Value:
@@ -286,6 +288,7 @@ class _Loader:
                     tensor = Tensor(attribute.t, folder=model.folder)
                     tensor.check(node.label)
                     model.has_stored_constants |= tensor.is_stored
+                    model.has_external |= tensor.is_external
                     node.note_constant(attribute, tensor)
         check_safe(node)
         graph._nodes[node.id] = node

@@ -108,7 +108,8 @@ def save_model(
     folder = os.path.dirname(path) or "."
     tensors = [*tensors_of(proto)]
     on_disk = [tensor for tensor in tensors if tensor.data_location == tensor.EXTERNAL]
-    has_external = any(map(_is_external, on_disk))
+    # Where all of them were rewritten, the new ones are outside as they were.
+    has_external = model.has_external or any(map(_is_external, on_disk))
     placed_tensors = [tensor for tensor in tensors if place_of(tensor) is not None]
     is_mixed = has_external or storage.external is not None
     outside = [
