@@ -85,7 +85,7 @@ def _one_group(old: Sequence[Size | None], new: Sequence[Size | None]) -> tuple[
             return None
         if one == other:
             return taken[0], taken[1]
-        grows = [divide(other, one) is not None, divide(one, other) is not None]
+        grows = [_is_multiple(other, one), _is_multiple(one, other)]
         for side in range(2):
             if grows[side] or not any(grows):
                 if taken[side] == len(sides[side]):
@@ -94,3 +94,9 @@ def _one_group(old: Sequence[Size | None], new: Sequence[Size | None]) -> tuple[
                 taken[side] += 1
                 now = product[side]
                 product[side] = None if size is None or now is None else multiply(now, size)
+
+
+def _is_multiple(size: Size, of: Size) -> bool:
+    """Return whether a size is a multiple of another one; quotients of numbers are truncated."""
+    quotient = divide(size, of)
+    return quotient is not None and multiply(quotient, of) == size

@@ -16,6 +16,7 @@ from tiered.analysis.axes.axis_map import (
     first_alone,
     whole,
 )
+from tiered.analysis.axes.reading import reduced_axes
 from tiered.graph import Node, non_negative_axes
 from tiered.graph.queries.op_traits import ARG_REDUCTIONS, REDUCTIONS, SOFTMAXES
 from tiered.rewriter import Skip
@@ -139,20 +140,3 @@ def _reduced(node: Node, axes: Sequence[int], *, keeps: bool) -> AxisMap:
     made = [None if label in axes else label for label in labels if keeps or label not in axes]
     others = (None,) * (len(node.operands) - 1)
     return AxisMap((labels, *others), (tuple(made),), all_of(Kind.REDUCTION, axes))
-
-
-def reduced_axes(node: Node, rank: int) -> tuple[int, ...] | Skip:
-    """Return the axes of a reduction, non-negative and sorted."""
-    if node.op_type in ARG_REDUCTIONS:
-        given: Sequence[int] = [node.attr("axis")]
-    else:
-        operand = node.operand("axes")
-        axes = None if operand is None else operand.const
-        if operand is not None and axes is None:
-            return Skip("its axes are not constant")
-        given = () if axes is None else axes.ravel().tolist()
-        if not given:
-            return () if node.attr("noop_with_empty_axes", 0) else tuple(range(rank))
-    found = non_negative_axes(given, rank)
-    assert found is not None
-    return tuple(sorted(found))

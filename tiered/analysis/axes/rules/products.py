@@ -13,6 +13,7 @@ from tiered.analysis.axes.axis_map import (
     dims_of,
     whole,
 )
+from tiered.analysis.axes.reading import terms_of
 from tiered.graph import Node
 
 
@@ -101,18 +102,3 @@ def _einsum(node: Node) -> AxisMap | None:
     twice = {ord(letter) for term in terms for letter in term if term.count(letter) > 1}
     kinds = {**all_of(Kind.REDUCTION, summed), **all_of(Kind.OPAQUE, twice)}
     return AxisMap(inputs, (tuple(map(ord, result)),), kinds)
-
-
-def terms_of(node: Node) -> tuple[list[str], str] | None:
-    """Return the terms of an Einsum and its result, without blanks.
-
-    None if an ellipsis stands for axes, or the result has a letter twice.
-    """
-    raw = node.attr("equation")
-    text = (raw.decode() if isinstance(raw, bytes) else str(raw)).replace(" ", "")
-    left, arrow, result = text.partition("->")
-    if not arrow:
-        letters = left.replace(",", "")
-        result = "".join(sorted(letter for letter in set(letters) if letters.count(letter) == 1))
-    is_known = "." not in text and len(set(result)) == len(result)
-    return (left.split(","), result) if is_known else None

@@ -40,7 +40,7 @@ def convolution(node: Node, image: int, kernel: int, addend: int = -1) -> AxisMa
         return None
     samples, made, *spatial = whole(rank)
     channels, *taps = whole(rank - 1, rank)
-    opaque = [] if node.attr("group") == 1 else [made, channels]
+    opaque = [] if node.attr("group", 1) == 1 else [made, channels]
     steps, unknown = _walks(node, spatial, kernels[2:])
     inputs: list[Axes | None] = [
         (made,) if value is not None and dims_of(value) not in ((), (1,)) else None
@@ -63,11 +63,11 @@ def _walks(
 ) -> tuple[dict[int, Steps], list[int]]:
     """Return how the windows of a node walk along its spatial axes, and where it is not known."""
     spatial = len(kernel)
-    if node.attr("auto_pad") != "NOTSET" or node.attr("ceil_mode", 0):
+    if node.attr("auto_pad", "NOTSET") != "NOTSET" or node.attr("ceil_mode", 0):
         return {}, list(labels)
-    pads = node.attr("pads") or (0,) * 2 * spatial
+    pads = node.attr("pads", None) or (0,) * 2 * spatial
     dilations = node.attr("dilations", None) or (1,) * spatial
-    strides = node.attr("strides") or (1,) * spatial
+    strides = node.attr("strides", None) or (1,) * spatial
     found: dict[int, Steps] = {}
     for at, (label, taps) in enumerate(zip(labels, kernel, strict=True)):
         if isinstance(taps, int):
@@ -95,7 +95,7 @@ def _transposed_convolution(node: Node) -> AxisMap | None:
     samples, made, *spatial = whole(rank)
     channels, *taps = whole(rank - 1, rank)
     before = whole(rank - 2, 3 * rank)
-    is_grouped = node.attr("group") != 1
+    is_grouped = node.attr("group", 1) != 1
     of_kernel = taps[-1] + 1 if is_grouped else made
     bias = ((made,),) * (len(node.operands) - 2)
     kinds = {

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tiered.analysis.axes.rules.along import reduced_axes
+from tiered.analysis.axes.reading import reduced_axes
 from tiered.analysis.layout.propagation import (
     LAYOUTS,
     NO_RANK,

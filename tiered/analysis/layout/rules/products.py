@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tiered.analysis.axes.rules.products import terms_of
+from tiered.analysis.axes.reading import terms_of
 from tiered.analysis.layout.propagation import (
     LAYOUTS,
     NO_RANK,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tiered.analysis.axes.axis_map import AxisMap
-from tiered.analysis.axes.rules.along import reduced_axes
-from tiered.analysis.axes.rules.products import terms_of
+from tiered.analysis.axes.reading import reduced_axes, terms_of
 from tiered.extensions.packing.abstract import (
     AbstractTensor,
     MaskEdit,
