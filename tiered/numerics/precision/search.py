@@ -49,7 +49,7 @@ _MANY: Final = 30
 _PARTS: Final = (0.1, 0.2, 0.3, 0.4)
 """The parts of the weights that may be such an end."""
 
-_PART_WEIGHTS: Final = 50
+_PART_WEIGHTS: Final = 25
 """What it costs that all bytes of weights are float, in Casts, where there are many."""
 
 _AMPLIFIED: Final = 4
