@@ -233,11 +233,11 @@ def nan_of_hidden_rows(graph: Graph, mask: Value) -> Value:
 
     It is added to results of kernels that return zeros for such rows, where Softmax returns NaN.
     """
-    is_half = mask.dtype in (DataType.FLOAT16, DataType.BFLOAT16)
-    wide = graph.op.Cast(mask, to=DataType.FLOAT) if is_half else mask
+    half = mask.dtype if mask.dtype in (DataType.FLOAT16, DataType.BFLOAT16) else None
+    wide = mask if half is None else graph.op.Cast(mask, to=DataType.FLOAT)
     largest = graph.op.ReduceMax(wide, np.array([-1]), keepdims=1)
     made: Value = graph.op.Sub(largest, largest)
-    return graph.op.Cast(made, to=int(mask.dtype)) if is_half else made
+    return made if half is None else graph.op.Cast(made, to=half)
 
 
 def _before_split(x: Value, perm: tuple[int, ...]) -> Value | None:
