@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import onnx
 
@@ -16,10 +16,14 @@ from tiered.graph.queries.onnx_checker import (
     without_false_errors,
     wrong_declarations,
 )
-from tiered.support.errors import ModelError, RuntimeFailure, TieredError
+from tiered.support.errors import ModelError, RuntimeFailure, ShapeError, TieredError
 
 if TYPE_CHECKING:
     from tiered.graph import Model
+
+
+_SIZES: Final = "const_input_shape"
+"""The pass that sets sizes of inputs, as `--dim` and `--input-shape` ask for."""
 
 
 def check_result(model: Model, ctx: PassContext) -> None:
@@ -30,6 +34,7 @@ def check_result(model: Model, ctx: PassContext) -> None:
 
     Raises:
         ModelError: the passes made an invalid model, or the context is strict.
+        ShapeError: the sizes that a pass set contradict each other.
     """
     _check_standard(model, ctx)
     _check_names(model, ctx)
@@ -128,6 +133,9 @@ def _check_standard(model: Model, ctx: PassContext) -> None:
         text = f"the model declares types that contradict what follows from its inputs: {complaint}"
     elif _runs_although_rejected(model):
         text = f"onnx.checker rejects what its nodes do not show, and onnxruntime runs: {complaint}"
+    elif wrong and any(result.changed for result in ctx.report.of(_SIZES)):
+        first = next(iter(wrong.values()))
+        raise ShapeError(f"the sizes that were set do not fit together: {first} ({complaint})")
     else:
         raise ModelError(f"onnx.checker rejects the result: {complaint}")
     if wrong:

@@ -12,6 +12,7 @@ from tiered import (
     ModelError,
     Pass,
     PassContext,
+    ShapeError,
     Skip,
     TargetError,
     Value,
@@ -373,3 +374,14 @@ def test_what_the_checker_does_not_say_is_noted(
     assert any(said in note for note in model.notes)
     with pytest.raises(ModelError, match=said), PassContext(strict=True):
         get_pass(PASS)(proto)
+
+
+def test_sizes_that_contradict_each_other_are_no_fault_of_a_pass() -> None:
+    text = """(float[1,seq] x, float[1,past] p, float[1,total] m) => (float[1,total] y)
+        <int64[1] two = {2}> {
+        s = Shape(x)  t = Mul(s, two)  u = Div(t, two)  r = Reshape(x, u)
+        y = Concat<axis = 1>(p, r)  d = Neg(m) }"""
+    sizes = {"seq": 6, "past": 6, "total": 6}
+    with pytest.raises(ShapeError, match="that were set do not fit together: 'y' is declared"):
+        optimize(parse(text), dims=sizes)
+    optimize(parse(text), dims=sizes | {"total": 12})
