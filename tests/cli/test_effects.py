@@ -38,7 +38,9 @@ REFUSED = {
         *("--for vnni", "--reduce-range", "--method minmax", "--percentile 99"),
     ],
     "quantize": ["--percentile 99", "--order sensitivity", "--verify=structure"],
-    "optimize": ["--dump-weights", "--html-without-times"],
+    "optimize": ["--dump-weights", "--html-without-times", "--inputs x.npz"],
+    "extract --to y": ["--inputs x.npz"],
+    "gradient --seed ones": ["--inputs x.npz", "--dims n=2", "--default-dim 4"],
 }
 LINES = [(command, given) for command, options in REFUSED.items() for given in options]
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, Final, get_args
 
+from tiered.cli.effects import Effect
 from tiered.cli.html import check_html
 from tiered.cli.line.candidates import complete_backend, complete_passes
 from tiered.cli.line.declaration import Flags
@@ -197,8 +199,14 @@ class _Passes(PassSelection):
     """Folder for a bundle that `tiered replay` runs, if a pass fails or the outputs differ."""
 
 
+def _is_verified(of: Callable[[str], Any]) -> bool:
+    return of("verify") is not None
+
+
 class OptimizeOptions(Writing, _Passes, Destination):
     """The options of `tiered optimize`."""
+
+    EFFECTS = (Effect(("inputs",), "--verify", _is_verified),)
 
 
 class WriteOptions(Writing, Destination):
@@ -210,6 +218,12 @@ class WriteOptions(Writing, Destination):
     def with_passes(self, *passes: Pass | str, **others: Any) -> OptimizeOptions:
         """Return the options of `tiered optimize` that run these passes."""
         return OptimizeOptions(passes=",".join(map(str, passes)), **vars(self), **others)
+
+
+class ResultOptions(WriteOptions):
+    """Those of commands that run no model but to verify the result."""
+
+    EFFECTS = (Effect(("inputs",), "--verify", _is_verified),)
 
 
 class ReadOptions(Record):

@@ -14,7 +14,7 @@ from typing import Annotated
 from tiered.cli.line.declaration import Flags
 from tiered.cli.line.pass_options import OfPass, PassOptions
 from tiered.cli.optimizing import write_result
-from tiered.cli.options import ModelFile, OutFile, WriteOptions
+from tiered.cli.options import ModelFile, OutFile, ResultOptions
 from tiered.support.errors import UsageError
 
 FROM = ("--from", "--inputs-from", "--input-names", "--in-names")
@@ -26,7 +26,7 @@ Extract = Annotated[
 
 
 def extract(
-    source: ModelFile, out: OutFile = None, /, *, options: Extract, write: WriteOptions
+    source: ModelFile, out: OutFile = None, /, *, options: Extract, write: ResultOptions
 ) -> None:
     """Extract a part of the model of a file: the pass `extract`.
 

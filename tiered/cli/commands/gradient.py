@@ -11,15 +11,23 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from tiered.cli.effects import Effect
 from tiered.cli.line.declaration import Flags
 from tiered.cli.line.pass_options import OfPass, PassOptions
 from tiered.cli.optimizing import write_result
-from tiered.cli.options import ModelFile, OutFile, WriteOptions
+from tiered.cli.options import ModelFile, OutFile, ResultOptions
 
 Gradient = Annotated[
     PassOptions,
     OfPass(
         "gradient",
+        effects=[
+            Effect(
+                ("options.dims", "options.default_dim"),
+                "--recompute or --stay",
+                lambda of: of("options.recompute") or of("options.stay"),
+            )
+        ],
         of=Flags(splits=True),
         with_respect_to=Flags("--wrt", "--with-respect-to", splits=True),
         stop_at=Flags(splits=True),
@@ -30,7 +38,7 @@ Gradient = Annotated[
 
 
 def gradient(
-    source: ModelFile, out: OutFile = None, /, *, options: Gradient, write: WriteOptions
+    source: ModelFile, out: OutFile = None, /, *, options: Gradient, write: ResultOptions
 ) -> None:
     """Append gradients to the model of a file: the pass `gradient`.
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from tiered.cli.files import load_model
 from tiered.cli.line.declaration import Flags
-from tiered.cli.options import Names, WriteOptions
+from tiered.cli.options import Names, ResultOptions
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.source_mark import write_mark
 from tiered.cli.writing import Goal
@@ -46,7 +46,7 @@ def merge(
     /,
     *more: Annotated[str, Flags("OUT")],
     options: MergeOptions,
-    write: WriteOptions,
+    write: ResultOptions,
 ) -> None:
     """Merge the models of files.
 

@@ -8,7 +8,7 @@ is typed, if not by its name, and which options it decides itself.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,6 +16,7 @@ from tiered.cli.line.declaration import Declared, Flags, declared_as
 from tiered.support.records import Record
 
 if TYPE_CHECKING:
+    from tiered.cli.effects import Effect
     from tiered.passes import Pass
 
 _LIST: Final = tuple[str, ...]
@@ -29,10 +30,9 @@ class OfPass:
         only: the options that the command takes; by default all.
         without: those that it does not take.
         when: what makes them count, for their help: "with --to".
+        effects: options of it that have an effect only beside others.
         flags: how options are typed, where not as `--name`.
     """
-
-    EFFECTS = ()
 
     def __init__(
         self,
@@ -41,8 +41,10 @@ class OfPass:
         only: Collection[str] = (),
         without: Collection[str] = (),
         when: str = "",
+        effects: Sequence[Effect] = (),
         **flags: Flags,
     ) -> None:
+        self.EFFECTS = tuple(effects)
         self.pass_name = pass_name
         self.only = only
         self.without = without
