@@ -18,16 +18,19 @@ from tiered.analysis.roles.role import (
     readers_of,
 )
 from tiered.graph import Model, Node
-from tiered.graph.queries.op_traits import AVERAGE_POOLS, CLAMPS, MAX_POOLS, MOVES_ELEMENTS, RING
+from tiered.graph.queries.op_traits import (
+    AVERAGE_POOLS,
+    CLAMPS,
+    KEEPS_SMALL,
+    MAX_POOLS,
+    MOVES_ELEMENTS,
+    RING,
+)
 
 _MOST_ELEMENTS: Final = 1 << 16
 """Constants with more elements are weights: only if all of them are lost is that looked at."""
 
-_KEEPS_SIZE: Final = (
-    (MOVES_ELEMENTS | RING | CLAMPS | AVERAGE_POOLS | MAX_POOLS)
-    | {"Abs", "Celu", "Elu", "Erf", "LeakyRelu", "PRelu", "Relu", "Softsign", "Tanh"}
-    | {"CumSum", "ReduceL1", "ReduceL2", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceSum"}
-)
+_KEEPS_SIZE: Final = MOVES_ELEMENTS | RING | CLAMPS | AVERAGE_POOLS | MAX_POOLS | KEEPS_SMALL
 """Operators whose results may be as small as an operand."""
 
 _STATISTICS: Final = frozenset(

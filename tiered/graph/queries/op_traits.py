@@ -76,6 +76,12 @@ AVERAGE_POOLS: Final = frozenset({"AveragePool", "GlobalAveragePool"})
 
 MAX_POOLS: Final = frozenset({"GlobalMaxPool", "MaxPool"})
 
+KEEPS_SMALL: Final = frozenset(
+    {"Abs", "Celu", "CumSum", "Elu", "Erf", "LeakyRelu", "PRelu", "ReduceL1", "ReduceL2",
+     "ReduceMax", "ReduceMean", "ReduceMin", "ReduceSum", "Relu", "Softsign", "Tanh"}
+)  # fmt: skip
+"""Of elements that are all small and positive, the results are about as small."""
+
 SELECTS_EXTREMES: Final = MAX_POOLS | {"Max", "Min", "ReduceMax", "ReduceMin"}
 """Operators that select the largest or the least of several elements."""
 
