@@ -684,3 +684,15 @@ def test_positions_are_rows_of_the_caches() -> None:
             positions = make_inputs(proto, seed=seed).feeds["p"]
             assert positions.min() >= 0
             assert positions.max() < 10
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_regions_of_an_image_have_their_lower_corner_first(seed: int) -> None:
+    text = """(float[1,2,16,8] x, float[1,5,4] r) => (y)
+        <int64[2] s = {-1,4}, int64[5] i = {0,0,0,0,0}> {
+        f = Reshape(r, s)
+        y = RoiAlign<output_height = 2, output_width = 2, spatial_scale = 0.5>(x, f, i) }"""
+    inputs = feasible_inputs(parse(text, opset=16), seed=seed, special=True, varied=True)
+    regions = inputs.feeds["r"]
+    assert (regions[..., :2] < regions[..., 2:]).all()
+    assert 0 <= regions.min() <= regions.max() <= 16

@@ -255,6 +255,8 @@ def _floats(request: Request) -> tuple[Array, str]:
         return np.ones(request.shape, request.dtype), "condition"
     if request.fact("zero_point"):
         return np.zeros(request.shape, request.dtype), "zero point of 0"
+    if (corners := request.fact("corners")) is not None and request.shape[-1:] == (4,):
+        return _corners(request, corners)
     normal = request.rng.standard_normal(request.shape)
     if request.dtype.kind == "c":
         normal = normal + 1j * request.rng.standard_normal(request.shape)
@@ -275,6 +277,15 @@ def _floats(request: Request) -> tuple[Array, str]:
     parts = drawn.view(f"f{drawn.itemsize // 2}") if request.dtype.kind == "c" else drawn
     _scatter(request, parts, _special_floats(parts.dtype))
     return drawn, f"{rule}, with special values"
+
+
+def _corners(request: Request, fact: Fact) -> tuple[Array, str]:
+    """Return regions [..., (x1, y1, x2, y2)] of an image; a kernel fails if x2 < x1."""
+    half = (2 if fact.high is None else fact.high) / 2
+    near = request.rng.uniform(0, half, (*request.shape[:-1], 2))
+    extent = request.rng.uniform(half / 4, half, near.shape)
+    drawn = np.concatenate([near, near + extent], axis=-1)
+    return drawn.astype(request.dtype), f"corners of regions ({fact.why})"
 
 
 def _adds_first(request: Request) -> bool:

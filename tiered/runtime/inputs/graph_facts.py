@@ -28,9 +28,9 @@ class Fact:
         kind: "index", "length", "values"; "mask", "conjunct", "chooser" (uses as a truth value);
             "size" (through other operators); "positive" (else it fails), "domain" (else it
             is NaN), "divisor", "dividend", "small", "zero_point", "condition"; "addend",
-            "factor".
+            "factor"; "corners" (x and y of two of a region, the lower ones first).
         why: the operator that restricts the values, for messages.
-        low, high: values lie in low <= x < high (index, length); None where unknown.
+        low, high: values lie in low <= x < high (index, length, corners); None where unknown.
         values: the values to take, in order (kind "values"); the last one repeats.
         dims: the sizes of the axes that index tuples address (ScatterND and the like).
     """

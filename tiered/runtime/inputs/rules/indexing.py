@@ -112,6 +112,11 @@ def lengths(place: Place, node: Node, slot: int) -> Iterator[Fact]:
 def rois(place: Place, node: Node, slot: int) -> Iterator[Fact]:
     if slot == 2:
         yield index(place, axis_size(node.input(0), 0), "RoiAlign batch index")
+    if slot == 1 and place.exact and (place.scale, place.offset) == (1, 0):
+        sizes = [axis_size(node.input(0), axis) for axis in (2, 3)]
+        known = [size for size in sizes if size is not None]
+        high = int(min(known, default=2) / node.attr("spatial_scale", 1.0))
+        yield Fact("corners", "RoiAlign region", 0, max(high, 2))
 
 
 @DEMANDS.rule("RotaryEmbedding", domain=OWN_AND_MICROSOFT)
