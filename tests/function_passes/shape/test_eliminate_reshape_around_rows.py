@@ -160,13 +160,35 @@ def test_it_declines(inputs: str, outputs: str, nodes: str, because: str) -> Non
     assert_unchanged(PASS, graph(inputs, outputs, nodes), because=because)
 
 
-def test_zeros_that_are_sizes_are_left_alone() -> None:
-    assert_unchanged(
+def test_zeros_that_are_sizes_stay_sizes() -> None:
+    inputs, outputs = f"{ROWS} a, {ROWS} b", f"{ROWS} y, {DEEP} s"
+    assert_rewrites(
         PASS,
         graph(
-            f"{ROWS} a",
-            f"{ROWS} y",
-            "c = Reshape<allowzero=1>(a, deep) e = Abs(c) y = Reshape(e, flat)",
+            inputs,
+            outputs,
+            "c = Reshape<allowzero=1>(a, deep) d = Reshape<allowzero=1>(b, deep) s = Add(c, d)"
+            " y = Reshape<allowzero=1>(s, flat)",
+        ),
+        graph(inputs, outputs, "y = Add(a, b) s = Reshape<allowzero=1>(y, deep)"),
+    )
+
+
+def test_an_output_of_two_dims_may_be_the_result_of_its_rows() -> None:
+    # What reads rows by way of a norm that is an output keeps the type of the output.
+    norm = "n = LayerNormalization({}, scale)"
+    assert_rewrites(
+        PASS,
+        graph(
+            f"{ROWS} a, {ROWS} b",
+            f"{ROWS} y, {DEEP} n, {ROWS} z",
+            f"c = Reshape(a, deep) d = Reshape(b, deep) s = Add(c, d) {norm.format('s')}"
+            " e = Reshape(n, flat) y = Gemm(e, w) z = Reshape(s, rows)",
+        ),
+        graph(
+            f"{ROWS} a, {ROWS} b",
+            f"{ROWS} y, {DEEP} n, {ROWS} z",
+            "z = Add(a, b) e = LayerNormalization(z, scale) n = Reshape(e, deep) y = Gemm(e, w)",
         ),
     )
 

@@ -123,15 +123,15 @@ class _Region:
         fewer += sum(self._leaves(node) for node in ends)
         if fewer <= len(self._others) + len(self._leaving):
             return Skip("there would be as many Reshapes")
-        if self._leaving and self._target_before(self._leaving[0]) is None:
+        if self._leaving and self._lead_before(self._leaving[0]) is None:
             return Skip("the shape to return to is known too late")
         return None
 
-    def _target_before(self, value: Value) -> Value | None:
-        """Return the operand of a Reshape that is computed before a value, and makes the shape."""
+    def _lead_before(self, value: Value) -> Node | None:
+        """Return the first Reshape to the shape, if it is computed before a value."""
         node, first = value.producer, min(self._leads, key=self._place)
         assert node is not None
-        return _target(first) if self._place(first) < self._places[node] else None
+        return first.producer if self._place(first) < self._places[node] else None
 
     def _place(self, value: Value) -> int:
         return self._places[value.producer] if value.producer is not None else -1
@@ -145,24 +145,30 @@ class _Region:
             rows[lead] = source
         for value in sorted(self._others, key=lambda other: other.id):
             rows[value] = graph.op.Reshape(value, np.array([-1, self._size], np.int64))
-        target = self._target_before(self._leaving[0]) if self._leaving else None
-        first_new, results = graph.model.peek_serial(), dict[Value, Value]()
+        first = self._lead_before(self._leaving[0]) if self._leaving else None
+        back: dict[Value, Value] = {}
         for node in self._order:
             attributes = dict(node.attributes)
             if node.op_type in _NORMS and attributes.get("axis", -1) != -1:
                 attributes["axis"] = 1
             inputs = [rows.get(x, x) if x is not None else None for x in node.inputs]
-            copy = graph.add_node(node.op_type, inputs, attributes=attributes, name=node.name)
-            results[node.output] = rows[node.output] = copy.output
+            rows[node.output] = graph.add_node(node.op_type, inputs, attributes=attributes).output
         # Before the Reshapes go that keep the target in the graph.
         for value in self._leaving:
-            assert target is not None
-            results[value] = graph.op.Reshape(rows[value], target)
-        for node, ends in [(node, list(_ends(node, self))) for node in self._order]:
-            made = rows[node.output]
-            graph.replace(node, [results[node.output]], first_new)
-            for end in ends:
-                graph.replace(end, [made])
+            assert first is not None
+            back[value] = graph.op.like(first, rows[value], first.input(1))
+        # The nodes keep the types of their operands until they go, all at once.
+        names = [(node, node.output, node.output.name) for node in self._order]
+        ends = [(end, rows[node.output]) for node in self._order for end in _ends(node, self)]
+        for end, made in ends:
+            graph.replace(end, [made])
+        for value, shaped in back.items():
+            graph.replace_uses(value, shaped)
+        graph.prune([node for node in self._order if node.graph is not None])
+        for node, value, name in names:
+            heir = back.get(value, rows[value])
+            if node.graph is None and heir.graph is not None and heir.can_be_renamed:
+                graph.rename_value(heir, name)
 
 
 def _ends(node: Node, region: _Region) -> Iterator[Node]:
@@ -176,11 +182,5 @@ def _enters(node: Node) -> bool:
     source = node.input(0) if node.is_op("Reshape") else None
     if source is None or source.is_constant or source.rank != 2 or not node.output.shape:
         return False
-    if node.attr("allowzero"):
-        return False  # a 0 would copy no dim where the shape is returned to
     shape, size = node.output.shape, source.dim(1)
     return len(shape) > 2 and None not in shape and isinstance(size, int) and shape[-1] == size > 0
-
-
-def _target(value: Value) -> Value | None:
-    return value.producer.input(1) if value.producer is not None else None
