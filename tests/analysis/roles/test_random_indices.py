@@ -1,5 +1,6 @@
 """Indices, sizes and shapes by random arithmetic on floats are exact after every pass."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,7 @@ ENDS = {
     "y = Neg(h)",
     "Range": "k = ReduceMax<keepdims = 0>(i) n = Range(zero, k, one) y = Gather(x, n)",
 }
-STEPS = {
+STEPS: dict[str, Callable[[Array, Any], Array]] = {
     "Add({}, c)": lambda a, c: a + c,
     "Sub({}, c)": lambda a, c: a - c,
     "Mul({}, c)": lambda a, c: a * c,
