@@ -88,6 +88,21 @@ EQUAL = {
             y = com.microsoft.DynamicQuantizeMatMul(x, w, r) }""",
     ),
 }
+SCORES = "(float[2,3,4] q, float[2,5,4] k, float[2,5,6] v, float[1,1,5] m) => (float[2,3,6] y)"
+BIASES = "<float[4] b = {1,-2,3,-4}, float[6] c = {1,2,3,4,5,6}, float h = {0.5}>"
+TURNED_KEYS = "t = Transpose<perm=[0,2,1]>"
+EQUAL["a bias of keys before a Softmax"] = (
+    f"{SCORES} {BIASES} {{ n = Add(k, b)  {TURNED_KEYS}(n)  s = MatMul(q, t)  u = Mul(s, h)"
+    "  r = Add(u, m)  p = Softmax(r)  y = MatMul(p, v) }",
+    f"{SCORES} {BIASES} {{ {TURNED_KEYS}(k)  s = MatMul(q, t)  u = Mul(s, h)"
+    "  r = Add(u, m)  p = Softmax(r)  y = MatMul(p, v) }",
+)
+EQUAL["a bias of values behind a Softmax"] = (
+    f"{SCORES} {BIASES} {{ {TURNED_KEYS}(k)  s = MatMul(q, t)  p = Softmax(s)  n = Add(v, c)"
+    "  y = MatMul(p, n) }",
+    f"{SCORES} {BIASES} {{ {TURNED_KEYS}(k)  s = MatMul(q, t)  p = Softmax(s)  n = MatMul(p, v)"
+    "  y = Add(n, c) }",
+)
 SAME_BITS = {
     "an element at a place that is fed": (
         "(float[3] x, int64 i) => (float y) { g = Gather(x, i)  y = Identity(g) }",
@@ -192,6 +207,27 @@ DIFFERENT = {
         "(float[3] x) => (float[3] y) <float b = {0}> { y = Min(x, b) }",
     ),
 }  # fmt: skip
+DIFFERENT["a bias of keys behind no Softmax"] = (
+    f"{SCORES} {BIASES} {{ n = Add(k, b)  {TURNED_KEYS}(n)  s = MatMul(q, t)  y = MatMul(s, v) }}",
+    f"{SCORES} {BIASES} {{ {TURNED_KEYS}(k)  s = MatMul(q, t)  y = MatMul(s, v) }}",
+)
+DIFFERENT["a Softmax over another axis"] = (
+    f"{SCORES} {BIASES} {{ n = Add(k, b)  {TURNED_KEYS}(n)  s = MatMul(q, t)"
+    "  p = Softmax<axis=1>(s)  y = MatMul(p, v) }",
+    f"{SCORES} {BIASES} {{ {TURNED_KEYS}(k)  s = MatMul(q, t)  p = Softmax<axis=1>(s)"
+    "  y = MatMul(p, v) }",
+)
+DIFFERENT["a mask that a Softmax sees"] = (
+    f"{SCORES} {BIASES} {{ {TURNED_KEYS}(k)  s = MatMul(q, t)  r = Add(s, m)  p = Softmax(r)"
+    "  y = MatMul(p, v) }",
+    f"{SCORES} {BIASES} {{ {TURNED_KEYS}(k)  s = MatMul(q, t)  p = Softmax(s)  y = MatMul(p, v) }}",
+)
+DIFFERENT["a bias of values behind rows of another sum"] = (
+    f"{SCORES} {BIASES} {{ {TURNED_KEYS}(k)  s = MatMul(q, t)  p = Softmax(s)  w = Mul(p, h)"
+    "  n = Add(v, c)  y = MatMul(w, n) }",
+    f"{SCORES} {BIASES} {{ {TURNED_KEYS}(k)  s = MatMul(q, t)  p = Softmax(s)  w = Mul(p, h)"
+    "  n = MatMul(w, v)  y = Add(n, c) }",
+)
 
 
 @pytest.mark.parametrize("name", EQUAL)

@@ -11,6 +11,7 @@ from tiered.certify.definitions.attention import attend, joined_heads, split_hea
 from tiered.certify.definitions.composed import Composed, Rule
 from tiered.certify.evaluation.call import Call, NoRule, Results
 from tiered.certify.evaluation.values import Tensor, class_of
+from tiered.certify.reals.softmax import without_shifts
 
 HIDING: Final = 1e4
 """Masks hide keys by numbers of this size and larger ones."""
@@ -206,6 +207,6 @@ DEFINITIONS: Final[dict[str, Rule]] = {
     "LogSoftmax": log_softmax,
     "Mish": mish,
     "RotaryEmbedding": rotary_embedding,
-    "Softmax": softmax,
+    "Softmax": without_shifts(softmax),
     "Softsign": softsign,
 }

@@ -84,11 +84,19 @@ def _sorted(lanes: Sequence[Array]) -> list[Array]:
             )
             is_first = is_number(other) | (~is_number(one) & smaller)
             if not is_first.all():
-                found[at] = np.where(is_first, one, other)
-                found[at + 1] = np.where(is_first, other, one)
+                found[at] = _chosen(is_first, one, other)
+                found[at + 1] = _chosen(is_first, other, one)
     return found
 
 
 def _is_first(one: Array, other: Array) -> Array:
     is_alike = one["a"] == other["a"]
     return np.asarray((one["a"] < other["a"]) | (is_alike & (one["b"] <= other["b"])))
+
+
+def _chosen(where: Array, one: Array, other: Array) -> Array:
+    """Return elements of one array or another: faster than `np.where` of structures."""
+    made = np.empty(where.shape, AFFINE)
+    for part in ("a", "b", "s", "o"):
+        made[part] = np.where(where, one[part], other[part])
+    return made

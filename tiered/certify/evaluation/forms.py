@@ -60,6 +60,11 @@ class Negative:
 
 
 @dataclass(frozen=True)
+class SumsToOne:
+    """Elements along the last axis that sum to 1: those of a Softmax."""
+
+
+@dataclass(frozen=True)
 class WithoutSign:
     """A tensor plus zero: `base`, but for the signs of its zeros."""
 

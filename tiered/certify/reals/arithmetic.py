@@ -55,7 +55,7 @@ def _scaled(call: Call, x: Tensor, factor: Array | float) -> Tensor:
     return made
 
 
-def _sum(call: Call, tensors: Sequence[Tensor]) -> Results:
+def total(call: Call, tensors: Sequence[Tensor]) -> Results:
     """Return a sum, with its summands as its form."""
     parts = [part for x in tensors for part in _parts_of(x)]
     parts = parts if len(parts) <= MOST_SUMMANDS else [*tensors]
@@ -74,14 +74,14 @@ def add(call: Call) -> Results:
     tensors = [x for x in call.inputs if x is not None]
     if not _is_open(tensors):
         return _arithmetic(call, domain_of(call).add)
-    return _sum(call, tensors)
+    return total(call, tensors)
 
 
 def sub(call: Call) -> Results:
     x, y = call.operand(0), call.operand(1)
     if not _is_open([x, y]):
         return _arithmetic(call, domain_of(call).add)
-    return _sum(call, [x, _scaled(call, y, -1.0)])
+    return total(call, [x, _scaled(call, y, -1.0)])
 
 
 def mul(call: Call) -> Results:
@@ -99,7 +99,9 @@ def _is_open(tensors: Sequence[Tensor]) -> bool:
 
 
 def div(call: Call) -> Results:
-    domain = domain_of(call)
+    x, y, domain = call.operand(0), call.operand(1), domain_of(call)
+    if _is_open([x]) and y.known is not None and y.known.all() and isinstance(x.form, Summands):
+        return [_scaled(call, x, 1 / y.known.astype(np.float64))]
     return _arithmetic(call, lambda x, y: domain.mul(x, domain.inverse(y)))
 
 

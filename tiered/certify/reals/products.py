@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from tiered.certify.domains.affine import Affine, by_channel
 from tiered.certify.domains.bits import RULES as ON_BITS
-from tiered.certify.domains.elements import atoms_of, of_atoms
+from tiered.certify.domains.elements import affine, atoms_of, of_atoms
 from tiered.certify.domains.terms import Array, seed_of
 from tiered.certify.evaluation.call import Call, NoRule, Results
+from tiered.certify.evaluation.forms import SumsToOne
 from tiered.certify.evaluation.values import Tensor, Unproved, class_of, numpy_dtype
+from tiered.certify.reals.arithmetic import total
 from tiered.certify.reals.lifting import Rule, domain_of, lifted
 from tiered.certify.rules.windows import Windows, window_of
 
@@ -34,10 +38,45 @@ def matmul(call: Call) -> Results:
     b = y.shape if y.rank > 1 else (*y.shape, 1)
     if a[-1] != b[-2]:
         raise Unproved("MatMul of shapes that do not fit")
+    if x.rank > 1 and y.rank > 1 and x.known is None and y.known is None:
+        return [_of_unknowns(call, x, y)]
     shape = [*np.broadcast_shapes(a[:-2], b[:-2])]
     shape += [a[-2]] if x.rank > 1 else []
     shape += [b[-1]] if y.rank > 1 else []
     return [call.made(x.dtype, shape, lambda: _products(call, x, y, a, b).reshape(shape))]
+
+
+def _of_unknowns(call: Call, x: Tensor, y: Tensor) -> Tensor:
+    """Return x y; what constant numbers in y add to it is a summand of its own.
+
+    With b the same in all columns, x (y + b) is x y + x b. With one number b for each column, and
+    rows of x that sum to 1, x (y + b) is x y + b.
+    """
+    domain = domain_of(call)
+    outer = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+    shape, rows = (*outer, x.shape[-2], y.shape[-1]), (*outer, x.shape[-2], 1)
+
+    @lru_cache(maxsize=1)
+    def parts() -> tuple[Array, Array]:
+        columns = y.terms
+        added = domain.constant(np.zeros(rows))
+        if not columns.size or not columns["o"].any():
+            return domain.dots(x.terms, columns, None), added
+        bare = affine(columns["a"], columns["b"], columns["s"], 0.0)
+        offsets = columns["o"]
+        if isinstance(x.form, SumsToOne) and (offsets == offsets[..., :1, :]).all():
+            numbers = domain.constant(offsets[..., :1, :])
+            return domain.add(domain.dots(x.terms, bare, None), numbers), added
+        if (offsets == offsets[..., :1]).all():
+            made = domain.dots(x.terms, bare, offsets[..., :1])
+            return domain.dots(x.terms, bare, None), np.broadcast_to(made, rows)
+        return domain.dots(x.terms, columns, None), added
+
+    product = call.made(x.dtype, shape, lambda: np.broadcast_to(parts()[0], shape))
+    addend = call.made(x.dtype, rows, lambda: parts()[1])
+    (made,) = total(call, [product, addend])
+    assert made is not None
+    return made
 
 
 def gemm(call: Call) -> Results:

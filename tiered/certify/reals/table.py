@@ -27,6 +27,7 @@ from tiered.certify.reals.lifting import Rule, function, lifted, or_else
 from tiered.certify.reals.means import gelu, global_average, layer_normalization, reduce
 from tiered.certify.reals.pools import POOLS
 from tiered.certify.reals.products import conv, gemm, matmul
+from tiered.certify.reals.softmax import without_shifts
 from tiered.certify.rules.elementwise import PLAIN
 from tiered.certify.rules.flow import FLOW
 from tiered.certify.rules.moves import MOVES
@@ -57,6 +58,7 @@ REALS: Final[dict[str, Rule]] = {
     "ReduceSum": reduce,
     "Reciprocal": reciprocal,
     "Resize": lifted(resize),
+    "Softmax": without_shifts(lifted(ON_BITS["Softmax"])),
     "Sub": sub,
     "Sum": add,
     "Upsample": lifted(resize),
