@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -363,3 +365,14 @@ def test_groups_of_a_reshape_are_named() -> None:
     assert made[3] is None
     assert found.groups == ((labels[1:], made[1:3]),)
     assert found.kind(made[1]) is Kind.OPAQUE
+
+
+def test_layout_loads_no_map() -> None:
+    """Every run of level 3 loads layout; the rules of axis maps would add 11 ms to its start."""
+    code = (
+        "import sys, tiered.analysis.layout.rules\n"
+        "print(*sorted(name for name in sys.modules if name.startswith('tiered.analysis.axes.')))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = [name.rpartition(".")[2] for name in done.stdout.split()]
+    assert loaded == ["reading", "regrouping"]
