@@ -12,11 +12,11 @@ This is a labelling problem, as in Markov random fields:
 
 Algorithm: alpha-expansion. A move proposes one order for each operator (`expansion_moves`); each
 operator either keeps its label or takes the proposed one. The best such move is a minimum cut
-(`expansion_cut`), found as a maximum flow by Dinic's algorithm (`max_flow`). Moves repeat until no
-proposal lowers the cost. If two proposals together contain every label of every operator, one
-cut is the global optimum; otherwise the result is a local optimum with respect to expansion moves,
-and the search is repeated from several assignments. Of a region with few assignments, the costs of
-all are compared instead.
+(`expansion_cut`, put together from `terms`), found as a maximum flow by Dinic's algorithm
+(`max_flow`). Moves repeat until no proposal lowers the cost. If two proposals together contain
+every label of every operator, one cut is the global optimum; otherwise the result is a local
+optimum with respect to expansion moves, and the search is repeated from several assignments. Of a
+region with few assignments, the costs of all are compared instead.
 
 Before this, `pruning` removes labels that no optimal assignment needs, and `region` splits the
 model into parts that share no tensor. Afterwards `apply` writes the assignment into the model.
