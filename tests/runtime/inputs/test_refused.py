@@ -9,6 +9,7 @@ from onnx import numpy_helper
 from tiered import optimize_model
 from tiered.runtime import feasible_inputs
 from tiered.runtime.inputs.refused import learned_sizes
+from tiered.support.errors import RuntimeFailure
 from tiered.testing import parse
 
 
@@ -96,3 +97,25 @@ def test_the_verified_run_names_the_sizes() -> None:
     for sample in result.verify.samples:
         assert sample.inputs.dims["length"] == 8
         assert "length = 8: learned from the runtime" in str(sample)
+
+
+class _Refusing:
+    """A runtime whose messages name larger and larger sizes."""
+
+    inputs: tuple[str, ...] = ("x",)
+    outputs: tuple[str, ...] = ("y",)
+
+    def __init__(self) -> None:
+        self.sizes: list[int] = []
+
+    def run(self, feeds: Any, outputs: Any = None) -> Any:
+        self.sizes.append(sum(array.size for array in feeds.values()))
+        raise RuntimeFailure(f"Status Message: {64 ** len(self.sizes)} by 2")
+
+
+def test_dims_that_are_learned_do_not_grow_until_memory_ends() -> None:
+    runtime = _Refusing()
+    with pytest.raises(RuntimeFailure, match="found no inputs"):
+        feasible_inputs(model("(float[m,m,n] x) => (y) { y = Neg(x) }"), session=runtime)
+    assert len(runtime.sizes) > 2
+    assert max(runtime.sizes) < 1 << 25

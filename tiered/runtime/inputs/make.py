@@ -7,6 +7,7 @@ sizes until onnxruntime accepts them. Both return the rule that chose each input
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 _DEFAULT_RANK = 2  # of tensors of unknown rank
 _MAX_TRIES = 40
 _MOST_LEARNED = 40  # tries of sizes that are learned, beside the others
+_MOST_ELEMENTS = 1 << 24  # of an input of sizes that are learned
 
 
 @dataclass(frozen=True)
@@ -138,6 +140,7 @@ def feasible_inputs(
         ),
         dict(dims or {}),
         max_tries,
+        [info.type.tensor_type.shape.dim for info in proto.graph.input],
     )  # fmt: skip
     usual = _binder(bound, binding)
     free = [name for name, role in usual.roles.items() if role != "weights"]
@@ -166,6 +169,7 @@ class _Search:
         make: makes inputs of given sizes.
         fixed: sizes that the caller gave.
         max_tries: how many runs at most.
+        shapes: the declared dims of each input.
         seen: the shapes that were tried.
         failed: what was tried first, and failed: the sizes, and the message.
     """
@@ -174,6 +178,7 @@ class _Search:
     make: Callable[..., Inputs]
     fixed: dict[str, int]
     max_tries: int
+    shapes: Sequence[Sequence[onnx.TensorShapeProto.Dimension]]
     seen: list[dict[str, Any]] = field(default_factory=list)
     failed: list[tuple[dict[str, int], str]] = field(default_factory=list)
     first: RuntimeFailure | None = None
@@ -212,6 +217,8 @@ class _Search:
             sizes_now = {name: dims[name] for name in free}
             for sizes in learned_sizes(message, sizes_now):
                 chosen, count = {**known, **sizes}, len(self.failed)
+                if self._elements(chosen) > _MOST_ELEMENTS:
+                    continue  # a message about a product may be met by larger and larger dims
                 what = f"{_said(chosen)}: learned from the runtime"
                 found = self.tried(what, chosen, _DEFAULT_RANK)
                 if found is not None:
@@ -219,6 +226,16 @@ class _Search:
                 more = [(text, tried, chosen) for tried, text in self.failed[count:]]
                 pending += [each for each in more if each[0] != message]
         return None
+
+    def _elements(self, sizes: Mapping[str, int]) -> int:
+        """Return how many elements the largest input has, of dims with a size."""
+        return max(
+            (
+                math.prod(dim.dim_value or sizes.get(dim.dim_param, 1) for dim in shape)
+                for shape in self.shapes
+            ),
+            default=0,
+        )
 
     def of_constants(self, graph: Graph, free: Sequence[str]) -> Inputs | None:
         """Return inputs of sizes that constants of the model have, if the model accepts some."""
