@@ -15,6 +15,12 @@ _NEVER_FAIL: Final = frozenset({
 })  # fmt: skip
 """Operators that compute something for all values of operands of the right types."""
 
+_SELECTED: Final = frozenset((
+    DataType.FLOAT, DataType.DOUBLE, DataType.FLOAT16, DataType.INT8, DataType.INT32,
+    DataType.INT64, DataType.UINT8, DataType.UINT32, DataType.BOOL,
+))  # fmt: skip
+"""The dtypes with a Where on onnxruntime 1.31, and bool, which And and Or select."""
+
 
 @rewrite(
     op.If(var.c, then_branch=..., else_branch=...),
@@ -47,6 +53,8 @@ def replace_if_with_where(
     for yes, no in pairs:
         if yes.dtype is None or yes.dtype != no.dtype or yes.dtype == DataType.STRING:
             return Skip("the dtypes of the branches differ or are not known")
+        if yes.dtype not in _SELECTED:
+            return Skip("runtimes have no Where of {}", DataType(yes.dtype).name.lower())
         if yes.shape is None or yes.shape != no.shape or None in yes.shape:
             return Skip("the shapes of the branches differ or are not known")
         if yes.rank == 0 and c.rank:
