@@ -204,13 +204,17 @@ def _proof(problem: Problem, method: Method, abstract: frozenset[str]) -> Proof:
             return Proof("", reason=text, differs=(wrong[0], used))
         else:
             held.append(used)
-        if is_only:
-            break
+        if is_only or (not (refused or empty or at.data_dims) and _is_for_all(problem, held)):
+            break  # other sizes would show nothing new
     dims = [[size for name, size in used.items() if "(" not in name] for used in held]
     is_small = all(min(sizes, default=2) < 2 for sizes in dims)
     if not held or (refused and is_small and not problem.has_unknown_ranks):
         return Proof("", reason=refused or "no sizes were tried")
     return Proof(method.name, held, frozenset(axioms), bound=bound, except_for=empty)
+
+
+def _is_for_all(problem: Problem, held: Sequence[Mapping[str, int]]) -> bool:
+    return any(held) and not why_not_for_all(problem, held)
 
 
 def _shown(sizes: Mapping[str, int]) -> str:
