@@ -39,8 +39,8 @@ class Run:
         self.certificate: Certificate = json.loads(self.file.read_text())
 
     def checked(self, certificate: Certificate | None = None) -> list[Checked]:
-        models = (Model.from_proto(onnx.load(path)) for path in (self.before, self.after))
-        return list(Replay(*models, certificate or self.certificate).run())
+        before, after = (Model.from_proto(onnx.load(path)) for path in (self.before, self.after))
+        return list(Replay(before, after, certificate or self.certificate).run())
 
     def command(self, certificate: Certificate | None = None, *options: str) -> int:
         """Return the exit code of the command, with the digests of the files as they are."""

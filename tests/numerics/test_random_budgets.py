@@ -75,7 +75,7 @@ def budget_of(source: np.random.Generator) -> Budget:
 def test_what_is_returned_holds_its_budget(name: str, seed: int, tmp_path: Any) -> None:
     source = np.random.default_rng([seed, *name.encode()])
     proto, budget = model_of(source), budget_of(source)
-    feeds: dict[str, Array] = {"x": source.standard_normal((32, 16)).astype(np.float32)}
+    feeds: dict[str, Any] = {"x": source.standard_normal((32, 16)).astype(np.float32)}
     np.savez(tmp_path / "x.npz", **feeds)
     options = {**PASSES[name], "budget": str(budget), "inputs": (str(tmp_path / "x.npz"),)}
     model, ctx = Model.from_proto(proto), PassContext.isolated()

@@ -386,7 +386,7 @@ def test_ppq_copies_stand_alone(graph: Graph) -> None:
     clip = named(graph, "c").source_op
     assert clip is not None
     copy = clip.copy()
-    assert (copy.type, copy.inputs, copy.outputs) == ("Clip", (), ())
+    assert (copy.type, *copy.inputs, *copy.outputs) == ("Clip",)
     weight = named(graph, "w").copy(copy_value=True)
     assert weight.value is not None
     assert weight.value.tolist() == [1, 2, 3]

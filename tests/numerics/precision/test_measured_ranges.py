@@ -38,7 +38,7 @@ def text_of(body: str, shift: float) -> str:
 
 
 def converted(
-    proto: onnx.ModelProto, name: str, feeds: dict[str, Array], path: Path
+    proto: onnx.ModelProto, name: str, feeds: dict[str, Any], path: Path
 ) -> tuple[onnx.ModelProto, list[str]]:
     """Return a valid model in halves that was measured on inputs, and the remarks."""
     np.savez(path / "x.npz", **feeds)
