@@ -166,3 +166,30 @@ def test_the_body_of_affine_grid_keeps_a_batch_of_one(
     model.check()
     expected, found = (run(each, inputs)["y"] for each in (proto, model.to_proto()))
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "is_replaced"), [("slope", False), ("slope: float = 0.5", True)]
+)
+def test_a_parameter_that_a_call_may_leave_out_is_no_attribute_of_a_body(
+    parameters: str, is_replaced: bool
+) -> None:
+    model = Model.from_proto(
+        onnx.parser.parse_model(
+            f"""<ir_version: 10, opset_import: ["" : 21, "d" : 1]>
+            g (float[3] x) => (float[3] y) {{ y = d.f(x) }}
+            <domain: "d", opset_import: ["" : 21]>
+            f <{parameters}> (z) => (y) {{ y = LeakyRelu<alpha: float = @slope>(z) }}"""
+        )
+    )
+    function = model.function("d", "f")
+    assert function is not None
+    (node,) = function.nodes_of("LeakyRelu")
+    refused = FunctionBody(Numerics.REASSOCIATING).apply(node)
+    assert (refused is None) == is_replaced
+    if refused is not None:
+        assert "'slope', which a call may leave out" in str(refused)
+    model.check()
+    x = np.array([-2.0, 0.0, 3.0], np.float32)
+    expected = np.where(x < 0, x * np.float32(0.5 if is_replaced else 0.01), x)
+    assert np.allclose(run(model.to_proto(), {"x": x})["y"], expected)

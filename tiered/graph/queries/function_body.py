@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import onnx
 
+from tiered.graph.core.graph import Function
 from tiered.graph.core.schema import Schema, attributes_of, schema_of
 from tiered.graph.core.types import TensorType
 from tiered.graph.queries.stable_body import stabilized
@@ -41,7 +42,9 @@ def function_body(node: Node) -> onnx.FunctionProto:
     function.
 
     Raises:
-        ModelError: ONNX defines no body for the operator, or none for the node's dtypes.
+        ModelError: ONNX defines no body for the operator, or none for the node's dtypes; or an
+            attribute is a parameter of a local function that calls may leave out, whereupon the
+            operator has its default, which the nodes of a body have not.
     """
     version = node.owner.opset(node.domain)
     schema = schema_of(node.op_type, node.domain, version)
@@ -50,6 +53,11 @@ def function_body(node: Node) -> onnx.FunctionProto:
         raise ModelError(f"{name} is not an operator of opset {version}")
     if node.bodies:
         raise ModelError(f"{name} has bodies")
+    root = node.owner.root
+    known = root.defaults if isinstance(root, Function) else {}
+    given = {proto.ref_attr_name for proto in node.proto.attribute if proto.ref_attr_name}
+    for parameter in sorted(given - set(known)):
+        raise ModelError(f"{name} has the parameter {parameter!r}, which a call may leave out")
     text = _of_any_types(schema, version) or _of_node(schema, node, version)
     if not text:
         raise ModelError(f"ONNX defines no function body of {name} in opset {version}")
