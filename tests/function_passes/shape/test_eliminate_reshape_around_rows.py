@@ -199,3 +199,52 @@ def test_old_opsets_broadcast_by_an_attribute() -> None:
         graph(f"{ROWS} a", f"{ROWS} y", "c = Reshape(a, deep) e = Abs(c) y = Reshape(e, flat)"),
         opset=6,
     )
+
+
+def test_a_body_reads_the_result_in_its_shape() -> None:
+    inputs, outputs = f"{ROWS} a, bool chosen", f"{ROWS} y, {ROWS} z"
+    end = (
+        f"y = If(chosen)<then_branch = t () => ({ROWS} u) {{ u = Reshape(e, flat) }},"
+        f" else_branch = f () => ({ROWS} v) {{ v = Neg(a) }}>"
+    )
+    leads = "c = Reshape(a, deep) d = Reshape(a, deep)"
+    assert_rewrites(
+        PASS,
+        graph(inputs, outputs, f"{leads} e = Add(c, d) z = Reshape(e, rows) {end}"),
+        graph(inputs, outputs, f"z = Add(a, a) e = Reshape(z, deep) {end}"),
+    )
+
+
+def test_a_body_takes_rows_from_outside() -> None:
+    inputs = f"{ROWS} a, {ROWS} b, bool chosen"
+    other = f"else_branch = f () => ({DEEP} v) {{ v = Neg(c) }}"
+    whole = "c = Reshape(a, deep) y = If(chosen)<then_branch = t () => ({}) {{ {} }}, {}>"
+    inside = (
+        "d = Reshape(b, deep) p = Add(c, d) q = Reshape(p, flat) g = MatMul(q, w)"
+        " h = Reshape(g, deep) u = Add(h, p)"
+    )
+    assert_rewrites(
+        PASS,
+        graph(inputs, f"{DEEP} y", whole.format(f"{DEEP} u", inside, other)),
+        graph(
+            inputs,
+            f"{DEEP} y",
+            whole.format(
+                f"{DEEP} u",
+                "p = Add(a, b) g = MatMul(p, w) r = Add(g, p) u = Reshape(r, deep)",
+                other,
+            ),
+        ),
+    )
+
+
+def test_a_reshape_back_at_once_needs_the_first_one_still() -> None:
+    assert_unchanged(
+        PASS,
+        graph(
+            f"{ROWS} a",
+            f"{ROWS} y, {ROWS} z, {DEEP} s",
+            "c = Reshape(a, deep) z = Reshape(c, flat) s = Add(c, c) y = Reshape(s, rows)",
+        ),
+        because="there would be as many Reshapes",
+    )

@@ -103,8 +103,8 @@ class _Region:
         return shape is not None and len(shape) <= 2 and all(size == 1 for size in shape[:-1])
 
     def _leaves(self, node: Node) -> bool:
-        """Return whether a node reshapes its first operand to rows."""
-        to = node.output.shape if node.is_op("Reshape") else None
+        """Return whether a node of the graph reshapes its first operand to rows."""
+        to = node.output.shape if node.is_op("Reshape") and node in self._places else None
         return to is not None and len(to) == 2 and to[1] == self._size
 
     def _is_read_elsewhere(self, value: Value) -> bool:
@@ -118,7 +118,10 @@ class _Region:
         """Return why the region stays as it is; None if there will be fewer Reshapes."""
         if not self.nodes:
             return Skip("no operator that computes rows follows")
-        fewer = sum(not self._is_read_elsewhere(value) for value in self._leads)
+        fewer = sum(
+            self.nodes.issuperset(value.user_nodes) and value.can_be_renamed
+            for value in self._leads
+        )
         ends = [use.node for node in self._order for use in node.output.users]
         fewer += sum(self._leaves(node) for node in ends)
         if fewer <= len(self._others) + len(self._leaving):
@@ -129,12 +132,13 @@ class _Region:
 
     def _lead_before(self, value: Value) -> Node | None:
         """Return the first Reshape to the shape, if it is computed before a value."""
-        node, first = value.producer, min(self._leads, key=self._place)
-        assert node is not None
-        return first.producer if self._place(first) < self._places[node] else None
+        first = min(self._leads, key=self._place)
+        return first.producer if self._place(first) < self._place(value) else None
 
-    def _place(self, value: Value) -> int:
-        return self._places[value.producer] if value.producer is not None else -1
+    def _place(self, value: Value) -> tuple[int, int]:
+        # What a body reads of the graphs around it is there before its own nodes.
+        place = self._places.get(value.producer, -1) if value.producer is not None else -1
+        return place, value.id
 
     def rewrite(self, graph: Graph) -> None:
         """Replace the nodes by nodes that read and write rows."""
