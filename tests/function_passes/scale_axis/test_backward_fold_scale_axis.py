@@ -2,6 +2,7 @@ import math
 
 import pytest
 
+from tests.constants import spoken_of
 from tiered.testing import assert_rewrites, assert_unchanged
 
 PASS = "backward_fold_scale_axis"
@@ -438,4 +439,46 @@ def test_issue_40_a_negative_factor_stays_where_the_sign_of_zero_is_read() -> No
         "(float[1,2,4,4] x) => (float[1,1,4,4] y) <float[1,2,1,1] w = {1,2}, float s = {-2}>"
         " { a = Conv(x, w) b = Mul(a, s) y = Reciprocal(b) }",
         because="a consumer reads the sign of a zero",
+    )
+
+
+def test_a_split_along_an_axis_that_a_call_brings_takes_no_scale() -> None:
+    assert_unchanged(
+        PASS,
+        """<ir_version: 10, opset_import: ["" : 21, "d" : 1]>
+        g (float[3,2] x) => (float[3,1] y, float[3,1] b) { y, b = d.f<axis=1>(x) }
+        <domain: "d", opset_import: ["" : 21]>
+        f <axis> (z) => (y, b) <float[3,2] z, float[3,2] p, float[3,1] a, float[3,1] b> {
+          w = Constant<value = float[2,2] {1,2,3,4}>() s = Constant<value = float {2}>()
+          p = MatMul(z, w) a, b = Split<axis: int = @axis, num_outputs=2>(p) y = Mul(a, s) }""",
+        because="Split: attribute 'axis' is a function parameter",
+    )
+
+
+ALONG = "before opset 7, an attribute says along which axis operands broadcast"
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        "a = MatMul(x, w) y = Mul<broadcast=1, axis=0>(a, s)",
+        "a = MatMul(x, w) c = Add<broadcast=1, axis=0>(a, b) y = Mul<broadcast=1>(c, s)",
+    ],
+    ids=["the scale", "a sum before it"],
+)
+def test_old_opsets_broadcast_along_an_axis(nodes: str) -> None:
+    stock = ("float[2] s = {2,4}", "float[2] b = {1,3}", "float[2,2] w = {1,2,3,4}")
+    text = f"(float[2,2] x) => (float[2,2] y) {spoken_of(nodes, *stock)} {{ {nodes} }}"
+    assert_unchanged(PASS, text, because=ALONG, opset=6)
+
+
+def test_an_old_batch_norm_may_have_numbers_for_each_element() -> None:
+    vectors = ", ".join(f"float[2,2] {name} = {{1,2,3,4}}" for name in "kbmv")
+    graph = f"(float[1,2,2] x) => (float[1,2,2] y) <float[2,1] s = {{2,3}}, {vectors}>"
+    norm = "BatchNormalization<spatial=0>(x, k, b, m, v)"
+    assert_unchanged(
+        PASS,
+        f"{graph} {{ a = {norm} y = Mul(a, s) }}",
+        because="BatchNormalization does not absorb a scale",
+        opset=7,
     )

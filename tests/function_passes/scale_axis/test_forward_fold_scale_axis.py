@@ -120,3 +120,13 @@ W = "float[2,2,1,1] w = {1,2,3,4}"
 )
 def test_it_declines(text: str, because: str) -> None:
     assert_unchanged(PASS, text, because=because)
+
+
+def test_old_opsets_broadcast_along_an_axis() -> None:
+    assert_unchanged(
+        PASS,
+        "(float[2,2] x) => (float[2,2] y) <float[2] s = {2,4}, float[2,2] w = {1,2,3,4}>"
+        " { a = Mul<broadcast=1, axis=0>(x, s) y = MatMul(a, w) }",
+        because="before opset 7, an attribute says along which axis operands broadcast",
+        opset=6,
+    )

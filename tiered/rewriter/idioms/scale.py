@@ -36,6 +36,8 @@ _PASS: Final = _POSITIVE | _LINEAR | _MOVE
 
 _CHANNELS: Final = 1
 
+BROADCASTS_ALONG: Final = "before opset 7, an attribute says along which axis operands broadcast"
+
 
 class Scale(NamedTuple):
     """The scale of a tensor: a factor for each index of one axis, or one for all elements.
@@ -67,6 +69,8 @@ def scaling_of(node: Node) -> tuple[Value, Scale] | Skip | None:
         x, s = s, x
     if x is None or s is None or x.is_constant or not s.is_constant:
         return None
+    if node.attr("axis", None) is not None:
+        return Skip(BROADCASTS_ALONG)
     array = s.const
     if array is None or s.dtype is None or not DataType(s.dtype).is_float:
         return Skip("the dtype is not a float")
@@ -180,7 +184,8 @@ def absorb_after(node: Node, scale: Scale) -> Rescaled | Skip | None:
         case "Gemm":
             columns = 0 if node.attr("transB") else 1
             return scaled_constants(node, {1: scale.spread(2, columns), 2: scale.factors})
-        case "BatchNormalization":
+        # Before opset 9, `spatial=0` gives each element of a channel its own numbers.
+        case "BatchNormalization" if axis is None or weight.ndim == 1:
             return scaled_constants(node, {1: scale.factors, 2: scale.factors})
     return None
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from tiered.rewriter.idioms.scale import (
+    BROADCASTS_ALONG,
     Rescaled,
     Scale,
     absorb_after,
@@ -156,6 +157,8 @@ class _Way:
 
     def _operands(self, node: Node, scale: Scale) -> Skip | None:
         """Scale all operands of a sum or Concat, each along its own axis."""
+        if node.op_type != "Concat" and node.attr("axis", None) is not None:
+            return Skip(BROADCASTS_ALONG)
         rank = node.output.rank
         for slot, operand in enumerate(node.inputs):
             if operand is None or operand.rank is None or rank is None:
@@ -170,8 +173,10 @@ class _Way:
 
     def _split(self, node: Node, scales: dict[int, Scale]) -> Skip | None:
         """Scale the parts of a Split: the factors of its axis, 1 for parts that stay."""
+        if node.has_references:
+            return Skip("Split: {}", node.parameter_reason)
         x, axis = node.input(0), int(node.attr("axis"))
-        if x is None or x.rank is None or node.has_references:
+        if x is None or x.rank is None:
             return Skip("the rank of an operand is not known")
         axis %= x.rank
         factors = list[np.ndarray]()
