@@ -99,7 +99,9 @@ def targets(source: random.Random, model: onnx.ModelProto) -> Result:
         name = source.choice(TARGETS)
         backend, why = get_backend(name), f"-O{level} --backend {name}"
     made = tiered.optimize(model, backend=backend, opt_level=level)
-    return Result(model=made, level=_promised(backend, level), why=why)
+    promised = _promised(backend, level)
+    most = FLOAT_HOLDS if promised == APPROXIMATE else None
+    return Result(model=made, level=promised, most=most, why=why)
 
 
 def _promised(backend: Backend, level: int) -> int:

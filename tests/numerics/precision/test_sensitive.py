@@ -68,12 +68,11 @@ def test_kernels_that_are_much_of_the_model_have_8_bits() -> None:
     assert not kernel_is_float(model_of(1e-4, channels=2048))
 
 
-def test_a_kernel_in_a_model_of_constants_alone_is_quantized() -> None:
-    proto = parse("() => (float[1,2,6,6] y) { y = Conv(x, k) }", opset=21)
-    random = np.random.default_rng(0)
-    for name, shape in (("x", (1, 2, 8, 8)), ("k", (2, 2, 3, 3))):
-        array = random.standard_normal(shape).astype(np.float32)
-        proto.graph.initializer.append(numpy_helper.from_array(array, name))
+def test_a_kernel_in_a_model_without_inputs_is_quantized() -> None:
+    nodes = "x = RandomNormal<shape=[1,2,8,8]>() y = Conv(x, k)"
+    proto = parse(f"() => (float[1,2,6,6] y) {{ {nodes} }}", opset=21)
+    kernel = np.random.default_rng(0).standard_normal((2, 2, 3, 3)).astype(np.float32)
+    proto.graph.initializer.append(numpy_helper.from_array(kernel, "k"))
     model = Model.from_proto(proto)
     get_pass("weights_to_int4").with_options(min_elements=16).apply(model)
     assert model.main.nodes_of("DequantizeLinear")

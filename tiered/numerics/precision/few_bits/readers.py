@@ -56,6 +56,10 @@ def readers_in(model: Model) -> tuple[dict[Value, list[Reader]], dict[Node, str]
                 if refusal := "" if node.is_op("Transpose") else why_no_weight(value):
                     unfit[node] = refusal
                 continue
+            known = [operand is None or operand.is_constant for operand in node.inputs]
+            if node.op_type in PRODUCTS and all(known):
+                unfit[node] = "all that it reads is constant: fold_constant removes it"
+                continue
             channel = _channel(node, place, value)
             if isinstance(channel, int):
                 behind = tuple(node.output.readers) if node.is_op("Transpose") else ()
