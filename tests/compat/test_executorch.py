@@ -218,3 +218,33 @@ def test_source_partitions_are_filtered() -> None:
     assert list(executorch.get_source_partitions(
         graph=view, wanted_sources=wanted, filter_fn=lambda node: node.name == "layer2/b"
     )) == ["layer2"]  # fmt: skip
+
+
+class NegToAbs(ExportPass):
+    """Say how many nodes of a kind are left, after the call that it builds on."""
+
+    def call_operator(self, op: Any, args: Any, kwargs: Any, meta: Any) -> Any:
+        return super().call_operator("Abs" if op == "Neg" else op, args, kwargs, meta)
+
+    def call(self, graph_module: Any) -> PassResult:
+        result = super().call(graph_module)
+        self.was_modified = result.modified
+        return PassResult(result.graph_module, True)
+
+
+def test_an_override_of_call_has_the_result_of_the_call_that_it_builds_on() -> None:
+    model, pass_ = parse(TEXT), NegToAbs()
+    for call in (pass_, pass_.call):
+        made = call(model).graph_module
+        assert [node.op_type for node in made.graph.node] == ["Abs", "Abs"]
+        assert pass_.was_modified
+        assert pass_(made).graph_module == made
+        assert not pass_.was_modified
+    assert model == parse(TEXT)
+
+
+@pytest.mark.parametrize("given", [NegToAbs(), "eliminate_deadend", None, [[NegToAbs()]]])
+def test_a_manager_takes_one_pass_and_none(given: Any) -> None:
+    made = PassManager(passes=given, constraints=None)
+    assert len(made.passes) == (given is not None)
+    made(parse(TEXT))

@@ -117,6 +117,15 @@ class ExportPass(NodeMapPass, PassBase):
     def as_pass(self) -> Pass:
         return PassBase.as_pass(self)
 
+    def call(self, graph_module: Any) -> PassResult:
+        """Visit every graph, and return a `PassResult`; an override of `call` may build on it."""
+        if isinstance(graph_module, onnx.ModelProto):
+            view = Model.from_proto(graph_module)
+            return ExportPass.call(self, view)._replace(graph_module=view.to_proto())
+        before = graph_module.journal.stamp()
+        super().call(graph_module)
+        return PassResult(graph_module, graph_module.journal.moved_since(before))
+
     def map_node(self, node: Node, inputs: tuple[Value | None, ...]) -> Any:
         return self.call_operator(Target(node.op_type), inputs, node.attributes, node.metadata)
 
@@ -150,18 +159,18 @@ class PassManager:
 
     def __init__(
         self,
-        passes: Iterable[Any] = (),
+        passes: Iterable[Any] | None = None,
         run_checks_after_each_pass: bool = False,
         suppress_check_failures: bool = False,
-        constraints: Iterable[Constraint] = (),
+        constraints: Iterable[Constraint] | None = None,
     ) -> None:
         self.passes: list[PassLike] = []
-        self.constraints = list(constraints)
+        self.constraints = list(constraints or ())
         self.checks: list[Callable[[Model], object]] = []
         self.run_checks_after_each_pass = run_checks_after_each_pass
         self.suppress_check_failures = suppress_check_failures
-        for item in passes:
-            self.add_pass(item)
+        is_one = isinstance(passes, str) or not isinstance(passes, Iterable | None)
+        self.add_pass([passes] if is_one else list(passes or ()))
 
     def add_pass(self, item: Any) -> None:
         """Append a pass, or the passes of a list."""

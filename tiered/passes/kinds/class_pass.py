@@ -139,10 +139,11 @@ class NodeMapPass(PassBase):
 
     # --- running ----------------------------------------------------------------------------------
 
-    def call(self, model: Model) -> None:
+    def call(self, model: Model) -> object:
         """Visit every graph."""
         for graph in tuple(model.graphs()):
             self.transform_graph(graph, PassContext.current())
+        return None
 
     def transform_graph(self, graph: Graph, ctx: PassContext) -> None:
         """Visit the nodes of one graph."""
