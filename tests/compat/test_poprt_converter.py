@@ -186,3 +186,16 @@ def test_float8_has_scales_of_1_by_default() -> None:
     ]
     assert scales
     assert all(np.all(scale == 1) for scale in scales)
+
+
+def test_halves_are_checked_as_halves() -> None:
+    text = "(float[64,64] x) => (float[64,64] y) { a = MatMul(x, x) y = Relu(a) }"
+    made = poprt.Converter(precision="fp16", check=True).convert(parse(text))
+    assert ops(made) == ["Cast", "MatMul", "Relu", "Cast"]
+
+
+def test_one_pass_is_no_list_of_letters() -> None:
+    eliminated = ["MatMul", "Relu", "Neg"]
+    for given in ("eliminate_identity", poprt.get_pass("eliminate_identity")):
+        assert ops(poprt.PassManager(given).run(parse(TEXT))) == eliminated
+    assert ops(poprt.Converter(used_passes="eliminate_identity").convert(parse(TEXT))) == eliminated

@@ -105,7 +105,9 @@ class Converter:
             made = PassManager(wanted).run(made) if wanted else tiered.optimize(made, opt_level=3)
             made = PassManager(self._after()).run(made)
         if self._settings["check"]:
-            get_pass("check_with_fake_data", model).run(made)
+            is_exact = self._settings["precision"] == "fp32"
+            numerics = "reassociating" if is_exact else "approximate"
+            get_pass("check_with_fake_data", model, numerics=numerics).run(made)
         return made
 
     def _before(self, model: onnx.ModelProto) -> list[Pass]:

@@ -228,16 +228,22 @@ class PassManager:
     """Runs all of the passes that it is given, whatever their level."""
 
     def __init__(
-        self, used_passes: Iterable[Pass | tiered.Pass | str] = (), gather_ir_passes: bool = False
+        self,
+        used_passes: Iterable[Pass | tiered.Pass | str] | Pass | tiered.Pass = (),
+        gather_ir_passes: bool = False,
     ) -> None:
         self._passes: list[tiered.Pass | str] = []
         self.add_passes(used_passes, gather_ir_passes)
 
     def add_passes(
-        self, used_passes: Iterable[Pass | tiered.Pass | str] = (), gather_ir_passes: bool = False
+        self,
+        used_passes: Iterable[Pass | tiered.Pass | str] | Pass | tiered.Pass = (),
+        gather_ir_passes: bool = False,
     ) -> None:
-        """Append passes."""
+        """Append passes, or one."""
         # gather_ir_passes only saves conversions in PopRT; tiered does not convert between passes.
+        if isinstance(used_passes, str | Pass | tiered.Pass):
+            used_passes = [used_passes]
         self._passes += map(_lifted, used_passes)
 
     @property
