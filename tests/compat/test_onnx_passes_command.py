@@ -300,3 +300,29 @@ def test_a_composition_has_names_groups_and_classes() -> None:
 
     made = tiered.optimize(parse(TEXT), passes="Adapter")
     assert [node.op_type for node in made.graph.node] == ["Relu"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"), [("none.npy", None), ("odd.npy", b"text"), ("a.npz", 3)]
+)
+def test_a_reference_that_cannot_be_read_is_named(
+    folder: Path, capsys: pytest.CaptureFixture[str], name: str, content: bytes | int | None
+) -> None:
+    if isinstance(content, bytes):
+        (folder / name).write_bytes(content)
+    elif content is not None:
+        np.savez(folder / name, x=content)
+    config = {"verify": True, "reference": {"inp": [name]}}
+    (folder / "config.json").write_text(json.dumps(config))
+    assert main(["-c", "config.json", "-o", "out.onnx", "model.onnx", "eliminate", "verify"]) == 2
+    assert name in capsys.readouterr().err
+    assert not (folder / "out.onnx").exists()
+
+
+def test_a_group_has_no_name_of_a_pass() -> None:
+    own = type("OwnRule", (onnx_passes.RewriteRulePass,), {})
+    for group in ("eliminate-identity", "fuse_gemm"):
+        with pytest.raises(tiered.UsageError, match="there is a pass"):
+            onnx_passes.register(group)(own)
+    assert "OwnRule" not in tiered.pass_names()
+    assert onnx_passes.register("own-rule")(own) is own

@@ -48,11 +48,13 @@ def register(name_or_group: str | None = None) -> Callable[[AnyClass], AnyClass]
     The pass is made at its first use.
 
     Raises:
-        UsageError: another pass has the name of the class.
+        UsageError: another pass has the name of the class or of the group.
     """
 
     def decorate(cls: AnyClass) -> AnyClass:
         name = cls.__name__
+        if name_or_group is not None:
+            registry.check_alias(name_or_group, name)
         if GROUPS.get(name) != [cls]:
             where = f"{cls.__module__}.{cls.__qualname__}"
             registry.register_later(name, where, lambda: pass_of(cls))

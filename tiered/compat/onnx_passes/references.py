@@ -99,8 +99,7 @@ class Reference:
     def _arrays(self, what: str, files: Sequence[str], names: Sequence[str]) -> dict[str, Array]:
         if len(files) != len(names):
             raise UsageError(f"reference.{what} has {len(files)} files for {', '.join(names)}")
-        loaded = [np.load(file, allow_pickle=False) for file in files]
-        return dict(zip(names, loaded, strict=True))
+        return {name: _loaded(file) for name, file in zip(names, files, strict=True)}
 
     def _judge(self, name: str, right: Array, actual: Array) -> None:
         for promise in self.metrics:
@@ -121,3 +120,18 @@ class Reference:
             return self.metrics
         limits = self.config.tolerance
         return [promises.tolerance(limits["rtol"], limits["atol"]) if limits else EXACT]
+
+
+def _loaded(file: str) -> Array:
+    """Return the array of a .npy file.
+
+    Raises:
+        UsageError: there is no such file, or it holds something else.
+    """
+    try:
+        found = np.load(file, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise UsageError(f"reference: cannot read {file}: {error}") from error
+    if not isinstance(found, np.ndarray):
+        raise UsageError(f"reference: {file} is no .npy file of one array")
+    return found

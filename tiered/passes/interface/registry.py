@@ -199,8 +199,23 @@ class Registry:
         self.version += 1
         self._registered[name] = _Entry(where, load)
 
+    def check_alias(self, alias: str, name: str) -> None:
+        """Raise if a name cannot stand for a pass, which need not be there yet.
+
+        Raises:
+            UsageError: it is the name of another pass, which would run instead.
+        """
+        taken = [each for each in self.names() if _squash(each) == _squash(alias) and each != name]
+        if taken:
+            raise UsageError(f"{alias!r} cannot stand for {name!r}: there is a pass {taken[0]!r}")
+
     def add_to_alias(self, alias: str, name: str) -> None:
-        """Let another name stand for a pass, beside those that it stands for already."""
+        """Let another name stand for a pass, beside those that it stands for already.
+
+        Raises:
+            UsageError: as `check_alias`.
+        """
+        self.check_alias(alias, name)
         names = self._names_for.get(alias, ())
         if name not in names:
             self._names_for[alias] = (*names, name)
