@@ -1,5 +1,7 @@
 """Graphs of PPQ are loaded from files and written to them."""
 
+import copy
+import importlib
 from pathlib import Path
 
 import numpy as np
@@ -7,7 +9,8 @@ import onnx
 import pytest
 
 from tests.compat.test_ppq import TEXT
-from tiered import UsageError
+from tiered import Model, UsageError
+from tiered.compat import ppq
 from tiered.compat.ppq import (
     PPQLinearQuantFunction,
     QuantableGraph,
@@ -19,6 +22,7 @@ from tiered.compat.ppq import (
     export_ppq_graph,
     load_onnx_graph,
 )
+from tiered.support.errors import ModelError
 from tiered.testing import parse
 
 
@@ -63,3 +67,31 @@ def test_other_files_are_refused(source: str, tmp_path: Path) -> None:
         export_ppq_graph(graph, TargetPlatform.TRT_INT8, tmp_path / "out.onnx")
     with pytest.raises(UsageError, match=r"no config_save_to; not ONNX and 'c.json'"):
         export_ppq_graph(graph, TargetPlatform.ONNX, tmp_path / "out.onnx", "c.json")
+
+
+def test_a_graph_of_a_proto_and_copies(source: str) -> None:
+    model = onnx.load(source)
+    graph = load_onnx_graph(model)
+    for same in (copy.deepcopy(graph), copy.copy(graph)):
+        assert same.graph.model is not graph.graph.model
+        assert list(same.operations) == list(graph.operations)
+    operation = next(iter(graph.operations.values()))
+    for part in (operation, graph.graph, operation.outputs[0]):
+        with pytest.raises(ModelError, match=r"belongs to a model, .* `model.copy\(\)`"):
+            copy.deepcopy(part)
+    view = Model.from_proto(model)
+    for twin in (copy.copy(view), copy.deepcopy(view)):
+        assert twin.main.nodes[0] is not view.main.nodes[0]
+        assert twin.to_proto() == model
+    with pytest.raises(UsageError, match="takes a file or a ModelProto, not 3"):
+        load_onnx_graph(3)  # type: ignore[arg-type]  # a wrong argument
+
+
+@pytest.mark.parametrize(
+    ("place", "name"),
+    [("IR", "BaseGraph"), ("IR.search", "SearchableGraph"), ("api", "load_onnx_graph"),
+     ("IR.morph", "GraphMerger"), ("core", "TargetPlatform"), ("executor", "TorchExecutor")],
+)  # fmt: skip
+def test_the_modules_of_ppq_are_importable(place: str, name: str) -> None:
+    module = importlib.import_module(f"tiered.compat.ppq.{place}")
+    assert getattr(module, name) is getattr(ppq, name)

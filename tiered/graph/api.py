@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import onnx
 from google.protobuf.message import DecodeError
@@ -376,3 +376,9 @@ class Model(ModelState):
         made = type(self).from_proto(proto, folder=self.folder, source=self.source)
         made.has_external = self.has_external
         return made
+
+    def __copy__(self) -> Model:
+        return self.copy()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Model:
+        return self.copy(deep=True)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+import onnx
+
 from tiered.compat.ppq.configs.quantable import quantable_of
 from tiered.compat.ppq.graph import BaseGraph
 from tiered.compat.ppq.quantizing import QuantableGraph, TargetPlatform
@@ -11,13 +13,23 @@ from tiered.graph import Model
 from tiered.support.errors import UsageError
 
 
-def load_onnx_graph(onnx_import_file: str | os.PathLike[str]) -> BaseGraph:
-    """Return the main graph of an ONNX file.
+def load_onnx_graph(
+    onnx_import_file: str | os.PathLike[str] | onnx.ModelProto,
+) -> BaseGraph:
+    """Return the main graph of an ONNX file, or of a ModelProto, which stays.
 
     Raises:
         ModelError: the file cannot be read.
+        UsageError: it is neither.
     """
-    return BaseGraph(Model.load(os.fspath(onnx_import_file)).main)
+    if isinstance(onnx_import_file, onnx.ModelProto):
+        return BaseGraph(Model.from_proto(onnx_import_file).main)
+    if not isinstance(onnx_import_file, str | os.PathLike):
+        raise UsageError(
+            f"load_onnx_graph takes a file or a ModelProto, not {onnx_import_file!r}: "
+            "BaseGraph(model.main) is the graph of a model"
+        )
+    return BaseGraph(Model.load(onnx_import_file).main)
 
 
 def export_ppq_graph(

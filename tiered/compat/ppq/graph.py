@@ -261,6 +261,12 @@ class BaseGraph:
             copy_notes((node, by_outputs[tuple(node.proto.output)]) for node in graph.nodes)
         return BaseGraph(twins[self.graph])
 
+    def __copy__(self) -> BaseGraph:
+        return self.copy()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> BaseGraph:
+        return self.copy(copy_value=True)
+
 
 @dataclass(slots=True, eq=False)
 class _Operations(Mapping[str, Operation]):

@@ -16,7 +16,7 @@ from tiered.graph.core import live_dag, use_lists
 from tiered.graph.core.gate import RewriteBlock
 from tiered.graph.core.node import Node, domain_of
 from tiered.graph.core.topological_sort import sort_nodes, sort_part
-from tiered.graph.core.value import Value
+from tiered.graph.core.value import Value, refuse_copy
 from tiered.graph.edits import (
     declared_types as edit_declared_types,
     interface as edit_interface,
@@ -94,6 +94,8 @@ class Graph:
         self._order: tuple[Node, ...] | None = None
         # The place of each node by serial number, where the user set another order than that.
         self._places: dict[int, int] = {}
+
+    __copy__ = __deepcopy__ = refuse_copy
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r}, {len(self._nodes)} nodes>"

@@ -19,6 +19,7 @@ from tiered.graph.core.schema import (
     schema_of,
 )
 from tiered.graph.core.tensor import Tensor
+from tiered.graph.core.value import refuse_copy
 from tiered.support.errors import ModelError
 
 if TYPE_CHECKING:
@@ -82,6 +83,8 @@ class Node:
 
     def __hash__(self) -> int:
         return self.id
+
+    __copy__ = __deepcopy__ = refuse_copy
 
     def __lt__(self, other: Node) -> bool:
         """Compare serial numbers: some algorithms of networkx need an order of nodes."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, cast
 
 import numpy as np
 
@@ -22,6 +22,11 @@ SLOT_BITS: Final = 32
 """A use is keyed by `node.id << SLOT_BITS | slot`: as small and quick as a key can be."""
 
 SLOT_MASK: Final = (1 << SLOT_BITS) - 1
+
+
+def refuse_copy(part: object, memo: object = None) -> NoReturn:
+    """Raise ModelError: `copy.copy` and `copy.deepcopy` of a part of a model."""
+    raise ModelError(f"{part!r} belongs to a model, and has no copy alone: `model.copy()`")
 
 
 class NotInferred:
@@ -94,6 +99,8 @@ class Value:
 
     def __hash__(self) -> int:
         return self.id
+
+    __copy__ = __deepcopy__ = refuse_copy
 
     def __repr__(self) -> str:
         return f"<Value {self.name!r} {self.type or ''}>" if self.graph else f"<dead {self.name!r}>"
