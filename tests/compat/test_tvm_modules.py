@@ -53,7 +53,6 @@ def test_what_is_no_function_is_refused() -> None:
         ("main", 3, "a module is made of a Model"),
         ("F", mod["main"], "takes a local function"),
         ("other", module(CALLS)["F"], "the function 'F' cannot be 'other'"),
-        ("main", module(CALLS.replace('"" : 21', '"" : 18')), "import versions 21 and 18"),
     ):
         with pytest.raises(UsageError, match=reason):
             mod[name] = given
@@ -184,3 +183,48 @@ def test_functions_are_given_where_tvm_takes_expressions() -> None:
     sparse, _ = dense.bsr_dense.convert(made, None, (1, 1), 0.5)
     assert len(sparse.initializers) == 1
     assert [node.op_type for node in main.nodes] == ["Transpose", "MatMul"]
+
+
+def test_a_module_is_made_of_functions_by_name() -> None:
+    x = relay.var("x", shape=(2, 3))
+    mod = tvm.IRModule()
+    assert ops(tvm.IRModule()) == []
+    mod["main"] = relay.Function([x], relay.abs(x))
+    assert ops(mod) == ["Abs"]
+    given = {relay.GlobalVar("main"): relay.Function([x], relay.exp(x))}
+    assert ops(tvm.IRModule(given)) == ["Exp"]
+    with pytest.raises(UsageError, match="a module has a function 'main', and not only f"):
+        tvm.IRModule({"f": relay.Function([x], x)})
+    with pytest.raises(UsageError, match=r"not a ModelProto: IRModule\.from_expr"):
+        tvm.IRModule(parse(RELU))
+    assert ops(tvm.IRModule.from_proto(parse(RELU))) == ["Relu"]
+
+
+def test_a_main_graph_of_another_opset_replaces_all() -> None:
+    mod = relay.frontend.from_onnx(parse(RELU, opset=13))[0]
+    mod["main"] = relay.frontend.from_onnx(parse(RELU.replace("Relu", "Tanh"), opset=18))[0]["main"]
+    assert ops(mod) == ["Tanh"]
+    assert mod.opset_imports == {"": 18}
+    calls = module(CALLS)
+    with pytest.raises(UsageError, match="import versions 21 and 18"):
+        calls["main"] = mod["main"]
+
+
+def test_free_variables_are_the_inputs_of_a_function() -> None:
+    x, w = relay.var("x", shape=(2,)), relay.var("w", shape=(2,))
+    total = relay.add(relay.multiply(x, w), x)
+    assert relay.analysis.free_vars(total) == [x, w]
+    whole = relay.Function(relay.analysis.free_vars(total), total)
+    assert relay.analysis.free_vars(whole) == []
+    assert relay.analysis.all_vars(whole) == [x, w]
+    assert ops(tvm.IRModule.from_expr(whole)) == ["Mul", "Add"]
+
+
+def test_targets_with_a_host_or_as_mappings() -> None:
+    expected = tvm.target.Target("llvm").backend
+    for given in ({"kind": "llvm", "mcpu": "core-avx2"}, {"cpu": "llvm"}):
+        assert tvm.target.Target(given).backend == expected
+        assert ops(relay.build(module(RELU), target=given).module) == ["Relu"]
+    assert tvm.target.Target("cuda", host="llvm").backend == tvm.target.Target("cuda").backend
+    with pytest.raises(UsageError, match="for one target, not for 2: cpu, gpu"):
+        tvm.target.Target({"cpu": "llvm", "gpu": "cuda"})

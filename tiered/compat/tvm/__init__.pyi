@@ -45,6 +45,8 @@ from tiered.compat.tvm.expressions.functors import (
     ExprFunctor as ExprFunctor,
     ExprMutator as ExprMutator,
     ExprVisitor as ExprVisitor,
+    all_vars as all_vars,
+    free_vars as free_vars,
     post_order_visit as post_order_visit,
 )
 from tiered.compat.tvm.instruments import (

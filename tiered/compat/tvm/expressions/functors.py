@@ -264,3 +264,19 @@ def post_order_visit(expr: Any, fvisit: Callable[[Expr], object]) -> None:
             return found
 
     Visits().visit(expr)
+
+
+def all_vars(expr: Any) -> list[Var]:
+    """Return the variables of an expression, each once, in the order of their first use."""
+    found = list[Var]()
+    post_order_visit(expr, lambda each: found.append(each) if isinstance(each, Var) else None)
+    return found
+
+
+def free_vars(expr: Any) -> list[Var]:
+    """Return the variables of an expression that are no inputs of a function in it."""
+    bound = set[Var]()
+    post_order_visit(
+        expr, lambda each: bound.update(each.params) if isinstance(each, Function) else None
+    )
+    return [each for each in all_vars(expr) if each not in bound]

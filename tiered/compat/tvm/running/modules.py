@@ -8,8 +8,9 @@ from typing import Any
 import onnx
 
 from tiered.compat.tvm.expressions.building import model_of
-from tiered.compat.tvm.expressions.expr import Expr, Function
+from tiered.compat.tvm.expressions.expr import Expr, Function, Tuple
 from tiered.graph import Function as LocalFunction, Graph, Model
+from tiered.graph.io.load import load_model
 from tiered.passes import Pass
 from tiered.support.errors import TieredError, UsageError, did_you_mean
 
@@ -45,7 +46,34 @@ class GlobalVar(str):
 
 
 class IRModule(Model):
-    """A model with the names of TVM's modules: `mod["main"]`. It is a `tiered.Model`."""
+    """A model with the names of TVM's modules: `mod["main"]`. It is a `tiered.Model`.
+
+    Args:
+        functions: the functions by name, `main` among them; without any, the main graph is empty
+            until `mod["main"] = ...`. A text is the folder of external data, as of a `Model`.
+        source: the name for messages.
+
+    Raises:
+        UsageError: it is no mapping of functions, or none is `main`.
+    """
+
+    def __init__(
+        self, functions: Mapping[Any, Any] | str | None = None, source: str | None = None
+    ) -> None:
+        super().__init__(functions if isinstance(functions, str) else "", source)
+        if isinstance(functions, str):
+            return
+        if not isinstance(functions, Mapping | None):
+            raise UsageError(
+                f"IRModule takes functions by name, not a {type(functions).__name__}: "
+                "IRModule.from_expr makes a module of a model or an expression"
+            )
+        named = {str(name): function for name, function in (functions or {}).items()}
+        if named and "main" not in named:
+            raise UsageError(f"a module has a function 'main', and not only {', '.join(named)}")
+        load_model(self, model_of(Function((), Tuple(()))).to_proto())
+        for name in sorted(named, key=lambda name: name != "main"):
+            self[name] = named[name]
 
     @staticmethod
     def of(model: Model) -> IRModule:
@@ -105,7 +133,7 @@ class IRModule(Model):
             assert isinstance(model, Model)
             found = model.to_proto().functions
             taken = [each for each in found if (each.domain, each.name) == function.id[:2]]
-            self._take(self.to_proto().graph, taken, model)
+            self._take(None, taken, model)
             return
         if name != "main":
             raise UsageError(f"{name!r} takes a local function, and {function!r} is none")
@@ -125,19 +153,23 @@ class IRModule(Model):
         """
         self["main"] = model_with(other).main
 
-    def _take(self, graph: onnx.GraphProto, functions: Any, other: Any) -> None:
-        """Exchange the main graph, and add functions or exchange those of the same name."""
+    def _take(self, graph: onnx.GraphProto | None, functions: Any, other: Any) -> None:
+        """Exchange the main graph, if one is given, and add functions or exchange namesakes."""
         proto = self.to_proto()
+        kept = {(each.domain, each.name, each.overload): each for each in proto.functions}
+        taken = {(each.domain, each.name, each.overload): each for each in functions}
         versions = {entry.domain: entry.version for entry in proto.opset_import}
+        if graph is not None and kept.keys() <= taken.keys():
+            versions = {}  # nothing stays that would need them
         for domain, version in other.opset_imports.items():
             if versions.setdefault(domain, version) != version:
                 raise UsageError(
                     f"the modules import versions {versions[domain]} and {version} of "
                     f"{domain or 'ai.onnx'!r}: convert_opset makes them one"
                 )
-        proto.graph.CopyFrom(graph)
-        kept = {(each.domain, each.name, each.overload): each for each in proto.functions}
-        kept |= {(each.domain, each.name, each.overload): each for each in functions}
+        if graph is not None:
+            proto.graph.CopyFrom(graph)
+        kept |= taken
         added = [onnx.FunctionProto.FromString(each.SerializeToString()) for each in kept.values()]
         del proto.functions[:], proto.opset_import[:]
         proto.functions.extend(added)
