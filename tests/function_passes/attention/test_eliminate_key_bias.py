@@ -193,3 +193,27 @@ def test_masked_queries_get_what_they_got() -> None:
         graph(f"kb = Add(k, b) {SCORES.format(k='kb')} {mask}", inputs),
         graph(f"{SCORES.format(k='k')} {mask}", inputs),
     )
+
+
+# The last is 20, as bits.
+@pytest.mark.parametrize(
+    ("number", "dtype"), [("2000", "float"), ("-2000", "double"), ("19712", "float16")]
+)
+def test_keys_that_are_rounded_beside_the_addend_stay(number: str, dtype: str) -> None:
+    text = f"(float[N,3,4] q, float[N,3,4] k) => (float[N,3,3] y) <float[4] b = {{1,1,{number},1}}>"
+    nodes = f"kb = Add(k, b) {SCORES.format(k='kb')} y = Softmax(s)"
+    assert_unchanged(
+        PASS,
+        f"{text.replace('float', dtype)} {{ {nodes} }}",
+        because="beside the addend, keys are rounded",
+    )
+
+
+def test_scores_of_halves_are_rounded_beside_smaller_numbers() -> None:
+    text = "(float[N,3,4] q, float[N,3,4] k) => (float[N,3,3] y) <float[4] b = {0,0,15360,0}, float m = {52480}>"
+    nodes = f"kb = Add(k, b) {SCORES.format(k='kb')} r = Add(s, m) y = Softmax(r)"
+    assert_unchanged(
+        PASS,
+        f"{text.replace('float', 'float16')} {{ {nodes} }}",
+        because="beside the numbers of a mask, scores are rounded",
+    )

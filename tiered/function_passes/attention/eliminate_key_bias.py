@@ -5,15 +5,17 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tiered import Graph, Node, Skip, Value, const, op, rewrite, var
+from tiered import DataType, Graph, Node, Skip, Value, const, op, rewrite, var
 from tiered.graph.queries.op_traits import MOVES_FIRST
 from tiered.rewriter.idioms.addends import addend_of, moved_addend
 
 _MOST_STEPS: Final = 4
 
-# Masks that are added to scores: numbers like the scores, or so large that no score is seen beside
-# them. In float32, scores beside -10,000 are rounded to thousandths.
+# What is added to keys or scores: numbers like theirs, or masks so large that no score is seen
+# beside them. In float32, scores beside -10,000 are rounded to thousandths; in float16, beside -100
+# to sixteenths.
 _SMALL: Final = 1e3
+_SMALL_FOR_HALVES: Final = 16
 _LARGE: Final = 1e30
 
 
@@ -27,7 +29,8 @@ _LARGE: Final = 1e30
 def eliminate_key_bias(graph: Graph, node: Node, x: Value, bias: Value) -> Value | Skip:
     """Drop the bias of keys: it adds q b' to all scores of a query, which a Softmax does not see.
 
-    Softmax(s + c) is Softmax(s) for a number c, and no matter what a mask adds to s.
+    Softmax(s + c) is Softmax(s) for a number c, and no matter what a mask adds to s. Numbers beside
+    which keys or scores are rounded stay: over 1,000, and over 16 in types of 16 bits.
     """
     addend = addend_of(node, x, bias)
     if isinstance(addend, Skip):
@@ -40,6 +43,8 @@ def eliminate_key_bias(graph: Graph, node: Node, x: Value, bias: Value) -> Value
         return Skip("no product of queries and keys follows")
     if keys.varies_along(-1):
         return Skip("the addend is not the same for all keys")
+    if (np.abs(addend.numbers) > _small(x)).any():
+        return Skip("beside the addend, keys are rounded")
     reason = _why_not_scores(product.output)
     return x if reason is None else reason
 
@@ -72,7 +77,7 @@ def _why_not_scores_still(node: Node, scores: Value) -> Skip | None:
         if numbers is None:
             return Skip("the numbers of a mask are not known")
         sizes = np.abs(numbers)
-        if ((sizes > _SMALL) & (sizes < _LARGE)).any():
+        if ((sizes > _small(scores)) & (sizes < _LARGE)).any():
             return Skip("beside the numbers of a mask, scores are rounded")
         return None
     factor = other.const
@@ -80,6 +85,12 @@ def _why_not_scores_still(node: Node, scores: Value) -> Skip | None:
     if not is_scale or factor is None or factor.size != 1 or not 0 < abs(factor.item()) < np.inf:
         return Skip("the scores are not scaled by one number")
     return None
+
+
+def _small(value: Value) -> float:
+    """Return up to which size numbers may be added to a value and hardly round it."""
+    is_half = value.dtype not in (DataType.FLOAT, DataType.DOUBLE)
+    return _SMALL_FOR_HALVES if is_half else _SMALL
 
 
 def _numbers(mask: Value, depth: int = 8) -> NDArray[np.float64] | None:
