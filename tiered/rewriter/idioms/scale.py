@@ -36,8 +36,6 @@ _PASS: Final = _POSITIVE | _LINEAR | _MOVE
 
 _CHANNELS: Final = 1
 
-BROADCASTS_ALONG: Final = "before opset 7, an attribute says along which axis operands broadcast"
-
 
 class Scale(NamedTuple):
     """The scale of a tensor: a factor for each index of one axis, or one for all elements.
@@ -69,8 +67,9 @@ def scaling_of(node: Node) -> tuple[Value, Scale] | Skip | None:
         x, s = s, x
     if x is None or s is None or x.is_constant or not s.is_constant:
         return None
-    if node.attr("axis", None) is not None:
-        return Skip(BROADCASTS_ALONG)
+    along = broadcasts_along(node)
+    if along is not None:
+        return along
     array = s.const
     if array is None or s.dtype is None or not DataType(s.dtype).is_float:
         return Skip("the dtype is not a float")
@@ -81,6 +80,13 @@ def scaling_of(node: Node) -> tuple[Value, Scale] | Skip | None:
         factors = 1 / factors
     axis = varying_axis(x, array)
     return axis if isinstance(axis, Skip) else (x, Scale(factors.reshape(-1), axis))
+
+
+def broadcasts_along(node: Node) -> Skip | None:
+    """Return why the axes of an operand are not the last ones of the result; None if they are."""
+    if node.op_type == "Concat" or node.attr("axis", None) is None:
+        return None
+    return Skip("before opset 7, an attribute says along which axis operands broadcast")
 
 
 # --- how a scale moves ----------------------------------------------------------------------------

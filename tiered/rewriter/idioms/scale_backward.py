@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from tiered.rewriter.idioms.scale import (
-    BROADCASTS_ALONG,
     Rescaled,
     Scale,
     absorb_after,
+    broadcasts_along,
     pass_scale,
     refusal,
     scaled_constants,
@@ -157,8 +157,9 @@ class _Way:
 
     def _operands(self, node: Node, scale: Scale) -> Skip | None:
         """Scale all operands of a sum or Concat, each along its own axis."""
-        if node.op_type != "Concat" and node.attr("axis", None) is not None:
-            return Skip(BROADCASTS_ALONG)
+        along = broadcasts_along(node)
+        if along is not None:
+            return along
         rank = node.output.rank
         for slot, operand in enumerate(node.inputs):
             if operand is None or operand.rank is None or rank is None:
