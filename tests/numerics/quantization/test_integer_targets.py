@@ -82,6 +82,16 @@ def test_a_relu_stays_a_part_of_its_producer() -> None:
     assert refused(model) == []
 
 
+def test_an_input_that_is_an_output_is_as_it_was() -> None:
+    text = "(float[4,8] x) => (float[4,8] x, float[4,8] y) { y = MatMul(x, w) }"
+    before, model = quantized(text, w=random(8, 8))
+    feeds = {"x": random(4, 8, seed=1)}
+    assert [value.name for value in model.main.outputs] == ["x", "y"]
+    np.testing.assert_array_equal(run(model.to_proto(), feeds)["x"], feeds["x"])
+    assert refused(model) == []
+    assert decibels(before, model, feeds) > 15
+
+
 def test_movement_has_one_scale() -> None:
     _, model = quantized(
         "(float[2,4] x) => (float[4,4] y) { a = Exp(x) b = Concat<axis = 0>(a, x) y = Identity(b) }"

@@ -228,8 +228,12 @@ class _Rewriter:
             scales = found.scales
         if node.op_type == "Gemm":
             scales = (scales * np.float32(node.attr("alpha"))).astype(np.float32)
-        factor = graph.op.Mul(data.scale, graph.constant(scales, f"{weight.name}_scale"))
-        result = graph.op.Mul(graph.op.Cast(sums, to=int(DataType.FLOAT)), factor)
+        steps = graph.constant(scales, f"{weight.name}_scale")
+        result = graph.op.Cast(sums, to=int(DataType.FLOAT))
+        if is_left:  # onnxruntime fuses a product by one factor into an operator without a kernel
+            result = graph.op.Mul(graph.op.Mul(result, steps), data.scale)
+        else:
+            result = graph.op.Mul(result, graph.op.Mul(data.scale, steps))
         made = self._biased(graph, node, result, len(found.codes.shape))
         graph.replace(node, [made], since)
         return is_left

@@ -102,7 +102,11 @@ class _Placement:
         if value.tensor is not None:
             codes = found.codes(value.tensor.numpy()).astype(found.dtype.numpy)
             _redirect(uses, dequantized(value.owner, value.name, Weight(codes, scale, zero, None)))
-        elif value.is_graph_output and self.scheme.in_integers is not None:
+        elif (
+            value.is_graph_output
+            and self.scheme.in_integers is not None
+            and value.producer is not None  # an input that is an output too is never rounded
+        ):
             insert_pair_before_output(value, scale, zero)
         else:
             insert_pair(value, uses, scale, zero)
