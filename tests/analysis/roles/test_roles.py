@@ -52,6 +52,14 @@ EPSILONS = {
     "{ a = Relu(x) b = Add(a, e) r = Pow(b, p) y = Mul(a, r) }",
     "a move between": "<float e = {1e-9}, int64[2] s = {-1,4}> "
     "{ b = Add(x, e) c = Reshape(b, s) y = Div(x, c) }",
+    "one that is filled in": "{ s = Shape(x) e = ConstantOfShape<value = float[1] {1e-9}>(s) "
+    "b = Max(x, e) y = Div(x, b) }",
+    "one that is cast": "<double e = {1e-9}> { f = Cast<to=1>(e) b = Add(x, f) y = Div(x, b) }",
+    "the logarithm of a sum": "<float e = {1e-9}> "
+    "{ a = Relu(x) b = Add(a, e) s = ReduceLogSum<axes=[1]>(b) y = Add(a, s) }",
+    "one that an If selects": "<float e = {1e-9}, float f = {1e-8}, bool c = {1}> { d = Not(c) "
+    "s = If(d) <then_branch = t () => (float p) { p = Identity(e) }, "
+    "else_branch = o () => (float q) { q = Identity(f) }> b = Add(x, s) y = Div(x, b) }",
     "a normalization": "<float e = {1e-12}, float two = {2}> "
     "{ r = Relu(x) m = ReduceMean<axes=[1]>(r) d = Sub(r, m) p = Pow(d, two) "
     "v = ReduceMean<axes=[1]>(p) a = Add(v, e) s = Sqrt(a) y = Div(d, s) }",
@@ -108,7 +116,22 @@ def test_the_variance_of_a_batch_normalization_stays_float(variance: float, epsi
     assert_close(text, {"x": x}, role=role, atol=0)
 
 
+def test_the_epsilon_of_a_mean_variance_normalization_stays() -> None:
+    text = """(float[1,2,2,2] x) => (float[1,2,2,2] y)
+        { a = Relu(x) y = MeanVarianceNormalization(a) }"""
+    model, ctx = Model.from_proto(parse(text, opset=9)), PassContext.isolated()
+    get_pass("float_to_half").apply(model, ctx)
+    why = "MeanVarianceNormalization unchanged: epsilon: 1e-09 is 0 in float16"
+    assert any(why in str(remark) for remark in ctx.remarks)
+
+
 LARGE = {
+    "a factor that is filled in": ("{ s = Shape(x) k = ConstantOfShape<value = float[1] {1e6}>(s) "
+                                   "m = Mul(x, k) y = Tanh(m) }", 1e-6),
+    "a threshold": ("<float k = {1e3}> { m = Mul(x, k) b = ThresholdedRelu<alpha=70000.0>(m) "
+                    "y = Div(b, k) }", 30.0),
+    "a threshold of two": ("<float k = {1e3}> { m = Mul(x, k) "
+                           "b = Shrink<lambd=70000.0, bias=70000.0>(m) y = Div(b, k) }", 30.0),
     "a factor": ("<float k = {1e6}> { m = Mul(x, k) y = Tanh(m) }", 1e-6),
     "a sum that is taken away": ("<float k = {1e5}> "
                                  "{ a = Relu(x) b = Add(a, k) y = Sub(b, k) }", 1.0),
@@ -148,11 +171,27 @@ def test_a_threshold_is_not_clamped() -> None:
         "{ a = Relu(x) b = Pad(a, p, k) y = Softmax(b) }",
         "<float[4] k = {-1e9,0,0,0}> { a = Relu(x) b = Add(a, k) e = Exp(b) y = Tanh(e) }",
         "<float h = {3.4e38}, float l = {0}> { a = Relu(x) b = Clip(a, l, h) y = Tanh(b) }",
+        "<bool[4] c = {1,0,1,1}> { a = Relu(x) s = Shape(a) "
+        "k = ConstantOfShape<value = float[1] {-1e9}>(s) b = Where(c, a, k) y = Softmax(b) }",
     ],
 )
 def test_masks_and_bounds_of_no_size_are_clamped(body: str) -> None:
     _, kept = converted(f"{ROW} {body}")
     assert not any("large constant" in each for each in kept)
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["m = Add(p, p) s = Add(a, m)", "m = Add(a, p) s = Add(m, p)", "m = Add(a, p) s = Sub(m, q)"],
+)
+def test_masks_that_are_added_stay_finite(body: str) -> None:
+    """The first row is masked as a whole, twice."""
+    text = (
+        "(float[2,4] x, float[2,1] f) => (float[2,4] y) <float k = {-1e9}, float l = {1e9}> "
+        f"{{ a = Relu(x) p = Mul(f, k) q = Mul(f, l) {body} y = Softmax(s) }}"
+    )
+    feeds = {"x": ROWS[1:], "f": np.array([[1], [0]], np.float32)}
+    assert_close(text, feeds, role="mask")
 
 
 def test_indices_that_floats_compute_are_right() -> None:

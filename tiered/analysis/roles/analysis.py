@@ -5,6 +5,7 @@ from __future__ import annotations
 from tiered.analysis.roles.epsilons import epsilon_roles
 from tiered.analysis.roles.indices import index_product_roles, index_roles
 from tiered.analysis.roles.large import large_roles
+from tiered.analysis.roles.masks import mask_roles
 from tiered.analysis.roles.positions import position_roles
 from tiered.analysis.roles.probabilities import probability_roles
 from tiered.analysis.roles.role import Ignored, Narrow, Role
@@ -25,6 +26,7 @@ def roles_of(model: Model, low: DataType, ignored: Ignored) -> dict[Node, Role]:
     # Of a node with several roles the last is reported.
     return (
         probability_roles(model, narrow)
+        | mask_roles(model, narrow)
         | large_roles(model, narrow, ignored)
         | epsilon_roles(model, narrow, ignored)
         | position_roles(model)

@@ -39,6 +39,9 @@ _STATISTICS: Final = frozenset(
 )  # fmt: skip
 """Operators that compute the sums and squares that an epsilon is added to."""
 
+_OF_MEAN_VARIANCE: Final = 1e-9
+"""What a MeanVarianceNormalization adds to its divisor, by its definition."""
+
 _VARIANCE: Final = 4
 """The place of the variance among the operands of a BatchNormalization."""
 
@@ -63,7 +66,7 @@ def epsilon_roles(model: Model, narrow: Narrow, ignored: Ignored) -> dict[Node, 
         if why:
             found.setdefault(node, Role("epsilon", why))
             continue
-        for place, _, array in constants_of(node):
+        for place, value, array in constants_of(node):
             number, is_whole = _smallest(array, narrow)
             if not number:
                 continue
@@ -71,7 +74,8 @@ def epsilon_roles(model: Model, narrow: Narrow, ignored: Ignored) -> dict[Node, 
             what = _what(number, narrow)
             if way or is_whole:
                 found.setdefault(node, Role("epsilon", f"{number:g} {what}"))
-            for each in way:
+            makers = [] if value.producer is None or not (way or is_whole) else [value.producer]
+            for each in (*way, *makers):
                 found.setdefault(each, Role("epsilon", f"it needs {number:g}, which {what}"))
             for each in statistics_of(node) if way else ():
                 found.setdefault(each, Role("statistic", f"{number:g} is added to it"))
@@ -106,6 +110,8 @@ def _smallest(array: Array, narrow: Narrow) -> tuple[float, bool]:
 def _lost_attribute(node: Node, narrow: Narrow) -> str:
     """Return what is lost of the attribute epsilon and a constant variance; empty if nothing is."""
     schema = node.schema
+    if node.is_op("MeanVarianceNormalization") and narrow.loses(np.array(_OF_MEAN_VARIANCE)).any():
+        return f"{_OF_MEAN_VARIANCE:g} {_what(_OF_MEAN_VARIANCE, narrow)}"
     if schema is None or "epsilon" not in schema.attributes or "stash_type" in schema.attributes:
         return ""
     variance = node.input(_VARIANCE) if node.is_op("BatchNormalization") else None
@@ -164,16 +170,17 @@ def _step(node: Node, place: int, number: float, narrow: Narrow) -> _Step:
         return number * factor, False
     if node.op_type in _GUARDS:
         return max(number, *others, 0.0), False
-    return (number if node.op_type in _KEEPS_SIZE else 0.0), is_inverse
+    is_kept = node.op_type in _KEEPS_SIZE or node.is_op("If")
+    return (number if is_kept else 0.0), is_inverse
 
 
-_POWERS: Final = frozenset({"Log", "Pow", "Reciprocal", "Sqrt"})
+_POWERS: Final = frozenset({"Log", "Pow", "Reciprocal", "ReduceLogSum", "Sqrt"})
 _GUARDS: Final = (RING - {"Mul", "Neg"}) | {"Clip", "Max"}  # these move no number away from 0
 
 
 def _powered(node: Node, place: int, number: float, others: list[float]) -> _Step:
     """Return what an operator makes of a small number to which it is sensitive."""
-    if node.op_type == "Log":
+    if node.op_type in ("Log", "ReduceLogSum"):
         return 0.0, True
     if node.op_type == "Div":  # the small number is the divisor
         return (others[0] / number if others else 0.0), True

@@ -62,7 +62,23 @@ def large_roles(model: Model, narrow: Narrow, ignored: Ignored) -> dict[Node, Ro
             near = Role("large constant", f"it computes or reads what meets {number:g}")
             for each in beside:
                 found.setdefault(each, near)
+        number = 0.0 if ignored(node) else _threshold(node)
+        if number > narrow.largest:
+            why = f"{number:g} is beyond {narrow.dtype.name.lower()}"
+            found.setdefault(node, Role("large constant", why))
+            near = Role("large constant", f"it computes or reads what meets {number:g}")
+            for each in (*_producers(node), *_readers(model, node, narrow)):
+                found.setdefault(each, near)
     return found
+
+
+def _threshold(node: Node) -> float:
+    """Return the magnitude of the largest attribute that data is compared with; 0 without one."""
+    if node.is_op("ThresholdedRelu"):
+        return abs(float(node.attr("alpha")))
+    if node.is_op("Shrink"):
+        return max(abs(float(node.attr(name))) for name in ("bias", "lambd"))
+    return 0.0
 
 
 def _is_mask(node: Node, value: Value, limits: Mapping[Value, float]) -> bool:

@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from tiered.analysis.roles.role import Role, graphs_of
+from tiered.analysis.roles.role import Narrow, Role, graphs_of, numbers_of, readers_of
 from tiered.graph import Model, Node, Value
 from tiered.graph.queries.op_traits import CASTS, MOVES_ELEMENTS
 
@@ -26,6 +26,8 @@ _PATH: Final = MOVES_ELEMENTS | _SUMS | _SCALES | {*CASTS, "Neg", "Sub", "Trilu"
 
 _SCORES: Final = {"Attention": 3, "Exp": 0, "LogSoftmax": 0, "Softmax": 0}
 """Operators that make 0 of a mask, or ignore it, and the place of the operand that has one."""
+
+_ON_THE_WAY: Final = _PATH | _SCORES.keys()
 
 Sign = Literal[1, -1]
 Signed = tuple[Value, Sign]
@@ -52,8 +54,10 @@ def mask_limits(model: Model, samples: Samples = ()) -> Mapping[Value, float]:
         arrays = [sample[value.name] for sample in samples if value.name in sample]
         if value.is_graph_input and value.owner.is_main and arrays:
             _add(found, (value, sign), _limit_of_arrays(arrays, sign))
-        elif (tensor := value.tensor or value.default) is not None and not tensor.is_sparse:
+        elif (tensor := value.default) is not None and not tensor.is_sparse:
             _add(found, (value, sign), _limit_of_arrays([tensor.numpy()], sign))
+        elif (array := numbers_of(value)) is not None:
+            _add(found, (value, sign), _limit_of_arrays([array], sign))
     for graph in graphs_of(model):
         for node in graph.topological_order():
             if node.domain or node.op_type not in _PATH:
@@ -67,6 +71,41 @@ def mask_limits(model: Model, samples: Samples = ()) -> Mapping[Value, float]:
                             _add(found, (output, sign), scaled)
     limits = {value: -np.inf for value, sign in found if sign < 0}
     return {**limits, **{value: limit for (value, sign), limit in found.items() if sign > 0}}
+
+
+def mask_roles(model: Model, narrow: Narrow) -> dict[Node, Role]:
+    """Return the nodes that have to be float because two masks are added beyond a narrower type.
+
+    These are the sums and all that reads them, up to the Softmax: a row of -Inf would be NaN there.
+    Masks of no size, as the lowest float, are infinite together in float too.
+
+    Args:
+        model: the model.
+        narrow: the narrower type.
+    """
+    limits, found = mask_limits(model), dict[Node, Role]()
+    for graph in graphs_of(model):
+        for node in graph.topological_order():
+            if node.domain or node.op_type not in ("Add", "Sub"):
+                continue
+            # A limit is half the weakest mask; of what is subtracted it is not known.
+            masks = [
+                limits[value] for value in node.inputs if value is not None and value in limits
+            ]
+            known = [2 * mask for mask in masks if mask > -np.inf]
+            if len(masks) < 2 or not known or min(known) <= -LARGEST:
+                continue
+            if len(masks) == len(known) and -sum(known) <= narrow.largest:
+                continue
+            role = Role("mask", f"masks are added beyond {narrow.dtype.name.lower()}")
+            pending = [node]
+            while pending:
+                at = pending.pop()
+                if at not in found:
+                    found[at] = role
+                    readers = [reader for reader, _ in readers_of(at) if not reader.domain]
+                    pending += [each for each in readers if each.op_type in _ON_THE_WAY]
+    return found
 
 
 _SIGNS: Final[tuple[Sign, Sign]] = (1, -1)

@@ -9,6 +9,7 @@ import numpy as np
 
 from tiered.graph import DataType, Graph, Model, Node, Value
 from tiered.graph.core.dtypes import float_info
+from tiered.graph.queries.op_traits import CASTS
 
 Array = np.ndarray[Any, Any]
 
@@ -86,13 +87,36 @@ def nodes_of(model: Model) -> Iterator[Node]:
 def constants_of(node: Node) -> Iterator[tuple[int, Value, Array]]:
     """Yield the constant operands of floats of a node: the place, the value and its numbers.
 
-    Those that are attributes at the opset of the model, as bounds of a Clip, are among them.
+    Those that are attributes at the opset of the model, as bounds of a Clip, are among them, and
+    the results of a ConstantOfShape or of a Cast of a constant, whose numbers are known too.
     """
     for place, value in enumerate(node.operands):
-        if value is None or value.dtype != DataType.FLOAT or value.tensor is None:
+        if value is None or value.dtype != DataType.FLOAT:
             continue
-        if not value.tensor.is_sparse and value.tensor.size:
-            yield place, value, value.tensor.numpy()
+        array = numbers_of(value)
+        if array is not None and array.size:
+            yield place, value, array
+
+
+def numbers_of(value: Value) -> Array | None:
+    """Return the numbers of a constant, or those that a node without data makes; None if unknown.
+
+    The array has the shape of the value, or is its only number.
+    """
+    if value.tensor is not None:
+        return None if value.tensor.is_sparse else value.tensor.numpy()
+    node = value.producer
+    if node is None or node.domain:
+        return None
+    if node.is_op("ConstantOfShape"):
+        filling = node.attr("value", None)
+        return None if filling is None else filling.numpy()
+    operand = node.input(0) if node.op_type in CASTS else None
+    array = None if operand is None else operand.const
+    if array is None or array.dtype.kind not in "fV":
+        return None  # integers are no epsilons
+    with np.errstate(over="ignore"):
+        return array.astype(np.float32)
 
 
 def data_of(node: Node) -> list[Value]:
@@ -114,7 +138,14 @@ def largest_of(array: Array) -> float:
 
 
 def readers_of(node: Node) -> Iterator[tuple[Node, int]]:
-    """Yield the nodes that read an output of a node, each with the place of the operand."""
+    """Yield the nodes that read an output of a node, each with the place of the operand.
+
+    An If is a reader of the outputs of its bodies.
+    """
     for output in node.outputs:
-        if output is not None:
-            yield from output.users
+        if output is None:
+            continue
+        yield from output.users
+        for graph in output.output_of:
+            if graph.parent_node is not None and graph.parent_node.is_op("If"):
+                yield graph.parent_node, 0
