@@ -103,6 +103,18 @@ def test_elements_of_integers_that_differ_count(metric: str, alone: float, besid
         assert found == pytest.approx(beside)
 
 
+@pytest.mark.parametrize("metric", ["cosine", "sqnr", "relative", "max_abs", "mean_abs"])
+def test_equal_integers_say_nothing_of_floats_without_a_number(metric: str) -> None:
+    """Else every budget would hold on a sample of NaN, beside an output such as a Shape."""
+    budget = budget_of(f"{metric}{'>=' if metric in ('cosine', 'sqnr') else '<='}0")
+    whole = np.array([4, 5])
+    lost = {"y": floats(math.nan, math.inf), "n": whole}
+    assert budget.measure(lost, lost) is None
+    assert budget.measure(lost, {**lost, "n": whole + 1}) is not None
+    empty = {"y": floats(), "n": whole}
+    assert budget.holds(budget.measure(empty, empty) or 0.0)
+
+
 def test_sequences_count_by_element() -> None:
     budget = budget_of("relative<=0")
     assert budget.measure({"s": [X, X]}, {"s": [X, X]}) == 0

@@ -42,7 +42,8 @@ class Budget(NamedTuple):
         Of outputs of integers, booleans and strings the elements that differ count: `relative` and
         `mean_abs` are their share, `max_abs` is 1 if there are any, `sqnr` and `cosine` are those
         of an error of that share. Without an output of floats there is no signal: all elements
-        must be equal then for `sqnr` and `cosine`.
+        must be equal then for `sqnr` and `cosine`. Beside outputs of floats without a finite number
+        integers that are equal are no measure.
 
         Args:
             expected: the outputs of the original, by name. They are not rounded.
@@ -52,7 +53,14 @@ class Budget(NamedTuple):
         pairs = list(_pairs(expected, actual))
         has_floats = any(is_float(value.dtype) for value, _ in pairs)
         found = [_measured(metric, value, other, has_floats=has_floats) for value, other in pairs]
-        return self.worst_of(found)
+        worst = self.worst_of(found)
+        floats = [
+            each
+            for each, (value, _) in zip(found, pairs, strict=True)
+            if is_float(value.dtype) and value.size
+        ]
+        is_blind = bool(floats) and all(each is None for each in floats)
+        return None if is_blind and worst == metric.best else worst
 
     def worst_of(self, measured: Iterable[float | None]) -> float | None:
         """Return the worst of the numbers that were measured; None if there is none."""
