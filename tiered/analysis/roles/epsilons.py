@@ -174,13 +174,14 @@ def _step(node: Node, place: int, number: float, narrow: Narrow) -> _Step:
     return (number if is_kept else 0.0), is_inverse
 
 
-_POWERS: Final = frozenset({"Log", "Pow", "Reciprocal", "ReduceLogSum", "Sqrt"})
+_LOGARITHMS: Final = frozenset({"Log", "ReduceLogSum"})
+_POWERS: Final = _LOGARITHMS | {"Pow", "Reciprocal", "Sqrt"}
 _GUARDS: Final = (RING - {"Mul", "Neg"}) | {"Clip", "Max"}  # these move no number away from 0
 
 
 def _powered(node: Node, place: int, number: float, others: list[float]) -> _Step:
     """Return what an operator makes of a small number to which it is sensitive."""
-    if node.op_type in ("Log", "ReduceLogSum"):
+    if node.op_type in _LOGARITHMS:
         return 0.0, True
     if node.op_type == "Div":  # the small number is the divisor
         return (others[0] / number if others else 0.0), True
