@@ -142,7 +142,12 @@ def test_a_sample_that_is_none_of_the_model_is_an_error_whatever_there_is_to_do(
     file, sample = tmp_path / "add.onnx", tmp_path / "sample.npz"
     onnx.save(parse("(float[2] x, float[2] z) => (float[2] y) { y = Add(x, z) }"), file)
     np.savez(sample, x=np.ones(2, np.float32))
-    commands = ("quantize", "optimize", "convert --to fp16", "convert --to int8-weights")
+    commands = (
+        "quantize",
+        "optimize --verify=final",
+        "convert --to fp16",
+        "convert --to int8-weights",
+    )
     for command in commands:
         ended = cli(*command.split(), file, tmp_path / "out.onnx", "--inputs", sample)
         assert (ended.code, "the sample lacks the input 'z'" in ended.err) == (2, True), command
