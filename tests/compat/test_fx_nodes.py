@@ -261,3 +261,36 @@ def test_a_node_has_what_the_view_has() -> None:
     assert relu.label == relu.name
     with pytest.raises(AttributeError, match="no attribute 'no_such_thing'"):
         relu.no_such_thing  # noqa: B018  # raises
+
+
+def test_attributes_are_set_together() -> None:
+    gm = module("(float[2,3] x) => (float[2,3] y) { y = Softmax<axis=1>(x) }")
+    node = by_target(gm, "Softmax")
+    with pytest.raises(TypeError):
+        node.kwargs["axis"] = 0
+    node.kwargs = {**node.kwargs, "axis": 0}
+    assert node.kwargs == {"axis": 0}
+
+
+def test_a_list_of_nodes_stands_for_several_operands() -> None:
+    gm = module("(float[2] x, float[2] z) => (float[4] y) { y = Concat<axis=0>(x, z) }")
+    old = by_target(gm, "Concat")
+    new = gm.graph.call_function("Concat", ([old.args[1], old.args[0]],), {"axis": 0})
+    old.replace_all_uses_with(new)
+    gm.graph.erase_node(old)
+    gm.graph.lint()
+    feeds = {"x": np.array([1, 2], "f"), "z": np.array([3, 4], "f")}
+    assert run(gm.to_proto(), feeds)["y"].tolist() == [3, 4, 1, 2]
+    for given in (["a"], [], [new, "a"]):
+        with pytest.raises(UsageError, match="an operand is a node"):
+            gm.graph.call_function("Concat", (new, given), {"axis": 0})
+
+
+def test_getitem_is_the_node_of_an_output() -> None:
+    gm = module("(float[4] x) => (float[2] y) { a, b = Split<num_outputs=2>(x) y = Sub(a, b) }")
+    split, sub = by_target(gm, "Split"), by_target(gm, "Sub")
+    items = [gm.graph.call_function(operator.getitem, (split, at)) for at in (0, 1)]
+    assert items == list(sub.args)
+    for args in ((split, 2), (split, -1), (sub, 0), (split,), ()):
+        with pytest.raises(UsageError, match="getitem takes an operator with several outputs"):
+            gm.graph.call_function(operator.getitem, args)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -124,19 +125,32 @@ class FxGraph:
 
         Args:
             the_function: its name, or a function of torch of its name.
-            args: the operands: nodes, numbers and arrays.
+            args: the operands: nodes, numbers and arrays; a list of nodes stands for several.
             kwargs: the attributes.
             type_expr: accepted, and without effect.
 
         Raises:
-            UsageError: there is no such operator.
+            UsageError: there is no such operator, or `getitem` has no such output to return.
         """
+        if the_function is operator.getitem:
+            return self._item(*args)
         target = Target(needed_operator(the_function))
         values = self.values_of(args)
         made = self.owner.add_node(
             target.op_type, values, 1, dict(kwargs or {}), domain=target.domain
         )
         return self.node_for(made)
+
+    def _item(self, of: Any = None, at: Any = None, *more: Any) -> FxNode:
+        """Return the node of one of several outputs: each has one already."""
+        node = of.subject if isinstance(of, FxNode) else None
+        if isinstance(node, OnnxNode) and self.has_items(node) and not more and type(at) is int:
+            value = node.outputs[at] if at in range(len(node.outputs)) else None
+            if value is not None:
+                return self.node_for(value)
+        raise UsageError(
+            f"getitem takes an operator with several outputs and the place of one, not {of}, {at}"
+        )
 
     def create_node(
         self,
@@ -259,7 +273,10 @@ class FxGraph:
             UsageError: an operand is none of these, or a node with several outputs.
             ModelError: a node was erased.
         """
-        given = list(args)
+        given = list[Any]()
+        for arg in args:
+            is_list = isinstance(arg, list | tuple) and {*map(type, arg)} == {FxNode}
+            given += arg if is_list else [arg]
         nodes = [arg for arg in given if isinstance(arg, FxNode)]
         first = self._value_of(nodes[0]) if nodes else None
         return [self._operand(arg, first) for arg in given]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -243,9 +244,10 @@ class FxNode:
                 self.graph.return_instead(old, new)
 
     @property
-    def kwargs(self) -> dict[str, Any]:
-        """The attributes of an operator."""
-        return self.subject.attributes if isinstance(self.subject, OnnxNode) else {}
+    def kwargs(self) -> Mapping[str, Any]:
+        """The attributes of an operator; to change one, set all, as in torch.fx."""
+        found = self.subject.attributes if isinstance(self.subject, OnnxNode) else {}
+        return MappingProxyType(found)
 
     @kwargs.setter
     def kwargs(self, kwargs: Mapping[str, Any]) -> None:
