@@ -240,9 +240,9 @@ def test_a_model_is_built_for_a_target() -> None:
     assert ops(made) == ["Relu", "Neg", "Abs"]
     assert ops(given) == ["Relu", "Relu", "Neg", "Abs"]
     view = model()
-    assert tvm.relay.build(view, "portable", {}).module is view
+    assert tvm.relay.build(view, "portable", None, {}).module is view
     with pytest.raises(UsageError, match="build: the model has no weight 'w'"):
-        tvm.relay.build(given, "llvm", {"w": 1})
+        tvm.relay.build(given, "llvm", params={"w": 1})
 
 
 def test_dead_code_goes_after_functions_with_one_call() -> None:

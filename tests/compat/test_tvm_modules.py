@@ -228,3 +228,36 @@ def test_targets_with_a_host_or_as_mappings() -> None:
     assert tvm.target.Target("cuda", host="llvm").backend == tvm.target.Target("cuda").backend
     with pytest.raises(UsageError, match="for one target, not for 2: cpu, gpu"):
         tvm.target.Target({"cpu": "llvm", "gpu": "cuda"})
+
+
+def test_a_host_comes_before_the_weights_as_in_tvm() -> None:
+    for given in (("llvm", "llvm"), ("llvm", None, {}), ("llvm", tvm.target.Target("llvm"))):
+        assert ops(relay.build(module(RELU), *given).module) == ["Relu"]
+    made = relay.build(module(RELU), target="llvm", target_host="llvm", params={})
+    assert ops(made.module) == ["Relu"]
+    with pytest.raises(UsageError, match="target_host, as in TVM; weights are params="):
+        relay.build(module(RELU), "llvm", {"w": 1})
+
+
+def test_inputs_are_variables_or_names_in_change_batch() -> None:
+    for key in ("x", relay.var("x", shape=(4, 2))):
+        mod = tvm.transform.ChangeBatch({key: 0}, batch_size=4)(module(RELU))
+        assert mod.main.inputs[0].shape == (4, 2)
+
+
+def test_a_lambda_is_a_pass_without_a_name() -> None:
+    def returned(given: Any, mod: Any, ctx: Any) -> Any:
+        return given
+
+    pass_ = relay.transform.function_pass(lambda func, mod, ctx: func, opt_level=1)
+    assert ops(pass_(module(RELU))) == ops(
+        relay.transform.function_pass(returned, opt_level=1)(module(RELU))
+    )
+    named = tvm.transform.module_pass(lambda mod, ctx: mod, opt_level=1, name="kept")
+    assert (pass_.info.name, named.info.name) == ("function", "kept")
+
+
+@pytest.mark.parametrize("entry", [("a.b",), 3, "ab.c"])
+def test_an_entry_of_a_pattern_table_that_is_none(entry: Any) -> None:
+    with pytest.raises(UsageError, match=r"is \(name, pattern, check\), not"):
+        tvm.transform.MergeComposite([entry])(module(RELU))

@@ -83,18 +83,19 @@ def ChangeBatch(data: Any = None, batch_size: int = 16) -> Pass:
     """Return `change_batch`.
 
     Args:
-        data: the axis of the batch by input name; None for axis 0 of the first input and of all
-            that have the same size there. Other inputs keep their dims.
+        data: the axis of the batch by input, a `relay.Var` or its name; None for axis 0 of the
+            first input and of all that have the same size there. Other inputs keep their dims.
         batch_size: the size.
 
     Raises:
-        UsageError: `data` is no mapping from names to axes.
+        UsageError: `data` is no mapping from inputs to axes.
     """
     if data is None:
         return tiered.get_pass("change_batch", size=batch_size)
     if not isinstance(data, Mapping) or not all(type(axis) is int for axis in data.values()):
         raise UsageError(f"ChangeBatch takes the axis by input, as {{'x': 0}}, not {data!r}")
-    return tiered.get_pass("change_batch", size=batch_size, axes=dict(data))
+    axes = {getattr(each, "name_hint", each): axis for each, axis in data.items()}
+    return tiered.get_pass("change_batch", size=batch_size, axes=axes)
 
 
 def DeadCodeElimination(inline_once: bool = False, ignore_impurity: bool = False) -> Pass:

@@ -86,7 +86,7 @@ def _decorated(
     def decorate(given: Any) -> Any:
         declared = {
             "opt_level": opt_level,
-            "name": name or given.__name__,
+            "name": name or ("function" if given.__name__ == "<lambda>" else given.__name__),
             "required": tuple(required or ()),
         }
         if not isinstance(given, type):

@@ -422,7 +422,13 @@ def partition(
 
 
 def as_entry(entry: Any) -> Any:
-    """Return an entry of a pattern table with a pattern of tiered in place of one of TVM."""
+    """Return an entry of a pattern table with a pattern of tiered in place of one of TVM.
+
+    Raises:
+        UsageError: it is no name with a pattern, and at most a check.
+    """
+    if not isinstance(entry, tuple | list) or len(entry) not in (2, 3):
+        raise UsageError(f"an entry of a pattern table is (name, pattern, check), not {entry!r}")
     name, pattern, *more = entry
     if not isinstance(pattern, DFPattern):
         return entry

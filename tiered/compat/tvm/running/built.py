@@ -89,7 +89,8 @@ class Built:
 
 def build(
     mod: Any,
-    target: str | Target | None = None,
+    target: str | Target | Mapping[Any, Any] | None = None,
+    target_host: str | Target | None = None,
     params: Mapping[str, Any] | None = None,
     **settings: Any,
 ) -> Built:
@@ -99,13 +100,18 @@ def build(
         mod: a `tiered.Model`, which is edited; or a ModelProto, a main graph or a
             `relay.Function`, which stay.
         target: the target; without it, that of the context.
+        target_host: accepted, and without effect, as `host` of a Target.
         params: other numbers for weights, by name.
         settings: more of `tiered.optimize`.
 
     Raises:
-        UsageError: the model has no such weight.
+        UsageError: the model has no such weight, or weights are given as the host.
         ModelError: a weight has another dtype or shape.
     """
+    if not isinstance(target_host, str | Target | None):
+        raise UsageError(
+            "the third argument of build is target_host, as in TVM; weights are params={...}"
+        )
     model = mod if isinstance(mod, Model) else model_with(mod).copy()
     with model.transaction():
         _bind(model, params or {})

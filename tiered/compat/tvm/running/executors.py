@@ -29,7 +29,8 @@ class Executor:
         mod, target, params = self._arguments
         if expr is not None and not (isinstance(mod, Model) and expr is mod.main):
             raise UsageError("evaluate takes the main graph of the module only, or nothing")
-        runs = GraphModule(build(mod.copy() if isinstance(mod, Model) else mod, target, params))
+        own = mod.copy() if isinstance(mod, Model) else mod
+        runs = GraphModule(build(own, target, params=params))
 
         def run(*args: Any, **kwargs: Any) -> Any:
             for at, each in enumerate(args):
@@ -61,10 +62,12 @@ def create_executor(
 
 
 def optimize(
-    mod: Any, target: str | Target | None = None, params: Mapping[str, Any] | None = None
+    mod: Any,
+    target: str | Target | Mapping[Any, Any] | None = None,
+    params: Mapping[str, Any] | None = None,
 ) -> tuple[IRModule, dict[str, Any]]:
     """Return the optimised model, as `relay.build` does, and its weights."""
-    built = build(mod, target, params)
+    built = build(mod, target, params=params)
     module = built.module
     view = module if isinstance(module, Model) else Model.from_proto(module)
     return IRModule.of(view), built.get_params()
