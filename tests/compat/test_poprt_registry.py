@@ -2,7 +2,7 @@
 
 import importlib
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 import onnx
 import pytest
@@ -134,3 +134,16 @@ def test_float8_takes_the_last_argument_of_newer_versions() -> None:
     assert poprt.get_pass("float_to_fp8", skip_op=True).name == "float_to_fp8"
     with pytest.raises(UsageError, match="skip_op=False has no equivalent"):
         poprt.get_pass("float_to_fp8", skip_op=False)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("layer_precision_compare", {"origin_model": onnx.ModelProto(), "wrong": 1}),
+        ("float_to_fp8", {"wrong": 1}),
+        ("remove_outputs", {"wrong": 1}),
+    ],
+)
+def test_an_argument_that_a_pass_has_not_is_named(name: str, arguments: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match=f"{name}.*'?wrong"):
+        poprt.get_pass(name, **arguments)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeVar
 
 import onnx
@@ -185,18 +185,18 @@ def get_pass(name: str, *args: Any, **kwargs: Any) -> Pass:
 
     Raises:
         UnknownPassError: no pass has this name; a KeyError.
-        UsageError: there are more arguments than options.
+        UsageError: there are more arguments than options, or one that the pass has not.
         OptionError: an unknown option, or a value of the wrong type.
     """
     if name in _CLASSES:
         return _CLASSES[name](*args, **kwargs)
     compares = _comparing(name)
     if compares is not None and (args or "origin_model" in kwargs):
-        return BuiltIn(compares(*args, **kwargs))
+        return _made(compares, name, args, kwargs)
     if name in OWN_PASSES:
-        return BuiltIn(OWN_PASSES[name](*args, **kwargs))
+        return _made(OWN_PASSES[name], name, args, kwargs)
     if name in TO_FLOAT8:
-        return BuiltIn(float_to_fp8(*args, **kwargs))
+        return _made(float_to_fp8, name, args, kwargs)
     try:
         found = tiered.get_pass(name)
     except PassNotFoundError as error:
@@ -204,6 +204,19 @@ def get_pass(name: str, *args: Any, **kwargs: Any) -> Pass:
     given = options_of(found, name, args, kwargs)
     made = tiered.get_pass(name, **given)
     return BuiltIn(raising_ir(made) if made.name in MARKING else made)
+
+
+def _made(
+    make: Callable[..., tiered.Pass], name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> BuiltIn:
+    """Return what a function makes of the arguments of a pass, which must be its own."""
+    signature = inspect.signature(make)
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError as error:
+        known = ", ".join(signature.parameters) or "no arguments"
+        raise UsageError(f"{name}: {error} (it takes {known})") from error
+    return BuiltIn(make(*args, **kwargs))
 
 
 def _comparing(name: str) -> Callable[..., tiered.Pass] | None:
