@@ -257,6 +257,7 @@ def test_a_step_that_moves_the_outputs_too_far_is_named(
         (["--to", "fp61"], "not 'fp61'; did you mean 'fp16'?"),
         (["--budget", "cosine>=0.9"], "--budget has no effect: it needs --to"),
         (["--to", "int32", "--budget", "cosine>=0.9"], "--budget has no effect"),
+        (["--to", "fp16", "--order", "error"], "--order has no effect: it needs --budget and --to"),
         (["--bounds", "at=0:9"], "--bounds has no effect: it needs --to int32"),
         (["--keep-ops", "Add"], "--keep-ops has no effect: it needs --to"),
         (["--expand"], "--expand has no effect: it needs --opset"),

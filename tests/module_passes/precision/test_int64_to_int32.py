@@ -259,7 +259,7 @@ def test_a_target_keeps_what_it_has_not_in_int32() -> None:
     assert any("onnxruntime_cpu has no Unique of int32" in text for text in found)
 
 
-@pytest.mark.parametrize("bound", ["x", "x=1", "x=a:b", "z=0:1"])
+@pytest.mark.parametrize("bound", ["x=5:1", "x", "x=1", "x=a:b", "z=0:1"])
 def test_a_wrong_bound_is_an_error(bound: str) -> None:
     with pytest.raises(TieredError, match="bounds: "):
         converted("(int64[N] x) => (int64[N] y) { y = Neg(x) }", options={"bounds": (bound,)})

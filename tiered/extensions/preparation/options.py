@@ -13,6 +13,7 @@ from tiered.extensions.preparation.precisions import (
     PrecisionOptions,
     Processor,
     ordered,
+    takes_order,
 )
 from tiered.support.errors import UsageError
 
@@ -68,6 +69,12 @@ def check_options(options: PrepareOptions) -> None:
     lossy = [name for name in to if name != INT32]
     needs = (
         ("--budget", precision.budget, "--to with less accuracy than float", lossy),
+        (
+            "--order",
+            precision.order != "auto",
+            "--budget and --to fp16, bf16, mixed or int8",
+            any(takes_order(name, precision.budget) for name in to),
+        ),
         ("--keep-ops", precision.keep_ops, "--to", to),
         ("--keep-nodes", precision.keep_nodes, "--to", to),
         ("--bounds", precision.bounds, "--to int32", INT32 in to),
@@ -117,9 +124,7 @@ def prepare_line(
     words += [] if options.opt_level == LEVEL else [f"-O{options.opt_level}"]
     words += [*repeated("--strip", options.strip), *repeated("--inputs", map(str, given.inputs))]
     words += ["--host"] if host else []
-    return shlex.join(
-        ["tiered", "prepare", source or "model.onnx", out or "out.onnx", *words]
-    )
+    return shlex.join(["tiered", "prepare", source or "model.onnx", out or "out.onnx", *words])
 
 
 def shape_texts(options: PrepareOptions) -> list[str]:

@@ -171,7 +171,7 @@ def _declared(model: Model, bounds: tuple[str, ...]) -> Mapping[str, Interval]:
     """Return the ranges of inputs that the user declares.
 
     Raises:
-        UsageError: no such input, or no `name=low:high`.
+        UsageError: no such input, no `name=low:high`, or no number is in a range.
     """
     names = {value.name for value in model.main.inputs}
     found = {}
@@ -184,4 +184,6 @@ def _declared(model: Model, bounds: tuple[str, ...]) -> Mapping[str, Interval]:
             raise UsageError(f"bounds: {bound!r} is not name=low:high, as ids=0:30521") from error
         if name not in names:
             raise UsageError(f"bounds: the model has no input {name!r}, as {bound!r} says")
+        if found[name].low > found[name].high:
+            raise UsageError(f"bounds: no number is in the range of {bound!r}")
     return found
