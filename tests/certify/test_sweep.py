@@ -93,6 +93,20 @@ def test_the_command_fails_where_a_run_shows_a_difference(
     assert "computes something else" in capsys.readouterr().err
 
 
+def test_a_part_that_differs_for_values_that_it_never_gets_refutes_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths = []
+    for name, nodes in (("a", "c = Sigmoid(x) y = Relu(c)"), ("b", "y = Sigmoid(x)")):
+        text = f"(float[N,4] x) => (float[N,4] y) {{ {nodes} }}"
+        onnx.save(parse(text), path := tmp_path / f"{name}.onnx")
+        paths.append(str(path))
+    assert main(["certify", *paths]) == 4
+    said = capsys.readouterr()
+    assert "y: unproved" in said.out
+    assert "for values that no run of the whole model had there" in said.err
+
+
 def test_the_record_has_each_region(files: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["certify", *files[:2], "--json"]) == 0
     found = json.loads(capsys.readouterr().out)

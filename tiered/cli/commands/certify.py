@@ -21,6 +21,7 @@ With `--json`, one object:
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from tiered.cli.certificates import check_again
@@ -34,6 +35,7 @@ from tiered.support.records import Record
 
 if TYPE_CHECKING:
     from tiered.certify.regions.sweep import Step, Swept
+    from tiered.graph import Model
 
 
 class CertifyOptions(Record):
@@ -78,7 +80,7 @@ def certify(
             found = Sweep(*models).run()
         except Unproved as error:
             raise TargetError(f"not certified: {error}") from error
-        left = [(step, *_ran(step)) for step in found.left]
+        left = _judged(models, found.left)
     if as_json:
         print_json(_record(first, second, found, left))
     else:
@@ -89,6 +91,39 @@ def certify(
         raise VerificationError(f"{printable(second)} computes something else: {refuted[0]}")
     if any(word == "unproved" for _, word, _ in left):
         raise TargetError(f"not certified: {printable(left[0][2])}")
+
+
+def _judged(models: tuple[Model, Model], steps: Sequence[Step]) -> list[tuple[Step, str, str]]:
+    """Return what runs show of outputs that are not proved.
+
+    A part that differs for some values before it refutes the whole only if the whole differs in a
+    run too: the values may be none that the model has there.
+    """
+    left = [(step, *_ran(step)) for step in steps]
+    if all(word != "refuted" for _, word, _ in left):
+        return left
+    whole = _difference(*models)
+    if whole:
+        return [(step, word, whole if word == "refuted" else text) for step, word, text in left]
+    here = "in a part, for values that no run of the whole model had there"
+    return [
+        (step, "unproved", f"{text}, {here}") if word == "refuted" else (step, word, text)
+        for step, word, text in left
+    ]
+
+
+def _difference(before: Model, after: Model) -> str:
+    """Return how whole models differ in a run; "" if they do not, or do not run."""
+    from tiered.certify.evaluation.values import Unproved
+    from tiered.certify.regions.whole import whole_problem
+    from tiered.certify.runs import run_both
+    from tiered.support.numerics import Numerics, Promise
+
+    try:
+        ran = run_both(whole_problem(before, after), Promise(Numerics.REASSOCIATING))
+    except Unproved:
+        return ""
+    return "" if ran.ok else str(ran.comparison).replace("result ", "")
 
 
 def _ran(step: Step) -> tuple[str, str]:
