@@ -38,7 +38,7 @@ class Rename(PassBase):
 class Visit(ExportPass):
     """Visit, and say so."""
 
-    def call(self, graph_module: Model) -> PassResult:  # type: ignore[override]  # as ExecuTorch's
+    def call(self, graph_module: Model) -> PassResult:
         super().call(graph_module)
         return PassResult(graph_module, True)
 

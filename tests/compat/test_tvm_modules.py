@@ -1,7 +1,7 @@
 """TVM's modules: functions by name, equality, executors."""
 
 import importlib
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import onnx
@@ -196,7 +196,7 @@ def test_a_module_is_made_of_functions_by_name() -> None:
     with pytest.raises(UsageError, match="a module has a function 'main', and not only f"):
         tvm.IRModule({"f": relay.Function([x], x)})
     with pytest.raises(UsageError, match=r"not a ModelProto: IRModule\.from_expr"):
-        tvm.IRModule(parse(RELU))
+        tvm.IRModule(cast("Any", parse(RELU)))
     assert ops(tvm.IRModule.from_proto(parse(RELU))) == ["Relu"]
 
 
@@ -231,7 +231,8 @@ def test_targets_with_a_host_or_as_mappings() -> None:
 
 
 def test_a_host_comes_before_the_weights_as_in_tvm() -> None:
-    for given in (("llvm", "llvm"), ("llvm", None, {}), ("llvm", tvm.target.Target("llvm"))):
+    hosts: list[tuple[Any, ...]] = [("llvm",), (None, {}), (tvm.target.Target("llvm"),)]
+    for given in (("llvm", *host) for host in hosts):
         assert ops(relay.build(module(RELU), *given).module) == ["Relu"]
     made = relay.build(module(RELU), target="llvm", target_host="llvm", params={})
     assert ops(made.module) == ["Relu"]
