@@ -48,41 +48,7 @@ _DTYPES: Final = {
 }
 
 
-_HEAD: Final = '''"""What `make prove` found of each rule; `--write` writes this table."""
-
-from __future__ import annotations
-
-from typing import Final, Literal, NamedTuple
-
-
-class Proved(NamedTuple):
-    """How a rule is covered.
-
-    Attributes:
-        proved: how many of its instances are proved.
-        instances: how many it rewrites.
-        domain: the weakest domain that was needed.
-        reason: why others are not proved; "" if all are.
-    """
-
-    proved: int
-    instances: int
-    domain: Literal["bits", "reals"]
-    reason: str = ""
-
-    def __str__(self) -> str:
-        how = "bit for bit" if self.domain == "bits" else "bit for bit or over the reals"
-        if not self.instances:
-            return "no instance is generated"
-        if not self.reason:
-            return f"each of {self.instances} generated instances is proved {how}"
-        if not self.proved:
-            return f"none of {self.instances} generated instances is proved: {self.reason}"
-        return f"{self.proved} of {self.instances} generated instances are proved: {self.reason}"
-
-
-PROOFS: Final[dict[str, Proved]] = {
-'''
+_BEGIN: Final = "PROOFS: Final[dict[str, Proved]] = {\n"
 
 
 class Outcome(NamedTuple):
@@ -379,7 +345,8 @@ def table_of(found: Mapping[str, Outcome]) -> str:
     }
     kept = {info.name: proofs.PROOFS.get(info.name) for info in rules()}
     rows = {name: each for name, each in (kept | rows).items() if each is not None}
-    return f"{_HEAD}{''.join(_row(name, row) for name, row in sorted(rows.items()))}}}\n"
+    head = TABLE.read_text(encoding="utf-8").partition(_BEGIN)[0]
+    return f"{head}{_BEGIN}{''.join(_row(name, row) for name, row in sorted(rows.items()))}}}\n"
 
 
 def _row(name: str, row: proofs.Proved) -> str:
