@@ -57,26 +57,29 @@ class ExprFunctor:
                 return self.visit_op
         raise UsageError(f"{type(self).__name__} visits a graph or an expression, not {expr!r}")
 
+    def _lacks(self, method: str) -> NotImplementedError:
+        return NotImplementedError(f"{type(self).__name__} has no {method}")
+
     def visit_function(self, fn: Function) -> Any:
-        raise NotImplementedError
+        raise self._lacks("visit_function")
 
     def visit_call(self, call: Call) -> Any:
-        raise NotImplementedError
+        raise self._lacks("visit_call")
 
     def visit_var(self, var: Var) -> Any:
-        raise NotImplementedError
+        raise self._lacks("visit_var")
 
     def visit_constant(self, const: Constant) -> Any:
-        raise NotImplementedError
+        raise self._lacks("visit_constant")
 
     def visit_tuple(self, tup: Tuple) -> Any:
-        raise NotImplementedError
+        raise self._lacks("visit_tuple")
 
     def visit_tuple_getitem(self, op: TupleGetItem) -> Any:
-        raise NotImplementedError
+        raise self._lacks("visit_tuple_getitem")
 
     def visit_op(self, op: Op) -> Any:
-        raise NotImplementedError
+        raise self._lacks("visit_op")
 
 
 class ExprVisitor(ExprFunctor):
