@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from tiered import DataType, Graph, Node, Skip, Value, const, op, rewrite, var
 from tiered.graph.queries.op_traits import MOVES_FIRST
-from tiered.rewriter.idioms.addends import addend_of, moved_addend
+from tiered.rewriter.idioms.addends import addend_at_use
 
 _MOST_STEPS: Final = 4
 
@@ -32,10 +32,7 @@ def eliminate_key_bias(graph: Graph, node: Node, x: Value, bias: Value) -> Value
     Softmax(s + c) is Softmax(s) for a number c, and no matter what a mask adds to s. Numbers beside
     which keys or scores are rounded stay: over 1,000, and over 16 in types of 16 bits.
     """
-    addend = addend_of(node, x, bias)
-    if isinstance(addend, Skip):
-        return addend
-    found = moved_addend(addend)
+    found = addend_at_use(node, x, bias)
     if isinstance(found, Skip):
         return found
     keys, product, slot = found
@@ -43,7 +40,7 @@ def eliminate_key_bias(graph: Graph, node: Node, x: Value, bias: Value) -> Value
         return Skip("no product of queries and keys follows")
     if keys.varies_along(-1):
         return Skip("the addend is not the same for all keys")
-    if (np.abs(addend.numbers) > _small(x)).any():
+    if (np.abs(keys.numbers) > _small(x)).any():
         return Skip("beside the addend, keys are rounded")
     reason = _why_not_scores(product.output)
     return x if reason is None else reason

@@ -3,7 +3,7 @@
 import numpy as np
 
 from tiered import Graph, Node, Skip, Value, const, op, rewrite, var
-from tiered.rewriter.idioms.addends import Addend, addend_of, moved_addend
+from tiered.rewriter.idioms.addends import Addend, addend_at_use, moved_addend
 
 
 @rewrite(
@@ -18,10 +18,7 @@ def fuse_value_bias(graph: Graph, node: Node, x: Value, bias: Value) -> Value | 
 
     The weights of a Softmax have the sum 1, so each weighted sum of v + b has the addend b.
     """
-    addend = addend_of(node, x, bias)
-    if isinstance(addend, Skip):
-        return addend
-    found = moved_addend(addend)
+    found = addend_at_use(node, x, bias)
     if isinstance(found, Skip):
         return found
     values, product, slot = found

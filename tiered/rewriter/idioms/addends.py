@@ -49,6 +49,12 @@ def addend_of(node: Node, x: Value, bias: Value) -> Addend | Skip:
     return Addend(node.output, _without_repeats(numbers))
 
 
+def addend_at_use(node: Node, x: Value, bias: Value) -> tuple[Addend, Node, int] | Skip:
+    """Return what an Add of x and a constant adds, behind all Reshapes and Transposes."""
+    addend = addend_of(node, x, bias)
+    return addend if isinstance(addend, Skip) else moved_addend(addend)
+
+
 def moved_addend(addend: Addend) -> tuple[Addend, Node, int] | Skip:
     """Return the addend behind all Reshapes and Transposes, with the one use of its value there."""
     while True:
