@@ -69,7 +69,7 @@ class AxisMap(NamedTuple):
 
     Attributes:
         inputs: the iterators of each operand, in the operator's newest form; None for an operand
-            whose axes have none: every element of the outputs may need all of it.
+            without iterators: each element of the outputs may read all of it.
         outputs: the iterators of each output; None for an output that the map does not describe.
         kinds: the iterators that are not parallel; those of `windows` need no entry.
         windows: how the windows walk along the axis of the first operand.
@@ -104,7 +104,7 @@ class AxisMap(NamedTuple):
 
 
 Rule = Callable[[Node], AxisMap | None]
-"""Returns the map of a node whose operands and first output have known ranks, or None."""
+"""Returns the map of a node, or None; the ranks of its operands and first output are known."""
 
 AXES: Final[Aspect[Rule]] = Aspect("axes")
 
@@ -176,7 +176,7 @@ def axis_of(node: Node, rank: int, default: int | None = None) -> int | None:
 def first_alone(
     node: Node, kinds: Mapping[int, Kind] = _NONE, windows: Mapping[int, Steps] = _NO_WINDOWS
 ) -> AxisMap:
-    """Return the map of a node whose outputs have the axes of its first operand."""
+    """Return the map of a node: its outputs have the axes of its first operand."""
     labels = whole(len(dims_of(node.operands[0])))
     others = (None,) * (len(node.operands) - 1)
     return AxisMap((labels, *others), (labels,) * len(node.outputs), kinds, windows)

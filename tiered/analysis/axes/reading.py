@@ -1,6 +1,7 @@
 """What attributes and operands say of axes: those of a reduction, the letters of an Einsum.
 
-Layout, which every run of level 3 loads, takes these and no axis map, whose rules are slow to load.
+Layout imports this and no axis map: every run of level 3 loads layout, and the rules of axis maps
+are slow to load.
 """
 
 from __future__ import annotations

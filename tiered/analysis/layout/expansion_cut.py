@@ -42,7 +42,7 @@ class TensorCut:
 
     Attributes:
         auxiliary: how many auxiliary nodes there are.
-        alone: what nodes cost if they are on the sink side, less what they cost on the other one.
+        alone: the cost of each node on the sink side, less its cost on the source side.
         pairs: pairs of nodes, and what it costs to cut from one to the other.
         bound: pairs of nodes that no cut may part in this direction.
     """

@@ -81,7 +81,7 @@ def _compress(node: Node) -> AxisMap | None:
 
 @AXES.rule("OneHot")
 def _one_hot(node: Node) -> AxisMap | None:
-    """OneHot: a new axis of as many elements as there are numbers."""
+    """OneHot: the result has a new axis, of `depth` elements."""
     labels = whole(len(dims_of(node.output)))
     axis = axis_of(node, len(labels), -1)
     if axis is None:

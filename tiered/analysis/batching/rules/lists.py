@@ -61,7 +61,7 @@ def _merged(steps: Sequence[Size]) -> Size | Columns:
 
 
 def _without(listed: Listed) -> Listed:
-    """Return a list whose elements are computed of those of each sample alone.
+    """Return a list whose elements each depend on one sample alone.
 
     Raises:
         Refusal: they count the samples.
