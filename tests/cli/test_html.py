@@ -5,8 +5,8 @@ from pathlib import Path
 import onnx
 import pytest
 
+from tests.cli.commands.test_layout import TEXT as IMAGES
 from tests.cli.conftest import Cli
-from tests.cli.test_layout import TEXT as IMAGES
 from tests.cli.test_optimize import add_to_itself, registered
 from tests.support.pages.reader import read
 from tiered.testing import parse

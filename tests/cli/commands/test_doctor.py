@@ -10,7 +10,7 @@ import pytest
 from onnx import numpy_helper
 
 from tests.cli.conftest import Cli
-from tests.cli.test_prepare import INT8, PRODUCTS, saved
+from tests.cli.commands.test_prepare import INT8, PRODUCTS, saved
 from tiered.testing import parse
 
 FLOATS = """

@@ -11,7 +11,7 @@ from tests.conformance.cuts import fault
 from tiered import Model, ModelError, UsageError
 from tiered.testing import parse
 
-MODELS = sorted((Path(__file__).parents[2] / "examples" / "models").glob("*.onnx"))
+MODELS = sorted((Path(__file__).parents[3] / "examples" / "models").glob("*.onnx"))
 A = """(float[N,4] x) => (float[N,4] h, float[N,4] q) <float[4] w = {1,2,3,4}> {
     [n] h = Add(x, w)  q = Neg(h) }"""
 

@@ -9,7 +9,7 @@ import pytest
 from tests.cli.conftest import Cli
 from tests.registered import rules_forgotten
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "own_operator.py"
+EXAMPLE = Path(__file__).parents[3] / "examples" / "own_operator.py"
 
 
 def test_it_says_where_each_rule_of_an_operator_is(cli: Cli) -> None:
