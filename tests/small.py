@@ -12,6 +12,7 @@ from onnx import numpy_helper, parser
 from tiered import (
     Graph,
     Model,
+    Node,
     Pass,
     PassContext,
     PassInfo,
@@ -27,6 +28,7 @@ from tiered import (
 )
 from tiered.passes.interface.pass_info import Decision
 from tiered.passes.interface.registry import registry
+from tiered.testing import parse
 
 HEADER = '<ir_version: 10, opset_import: ["" : 21]>\n'
 RELUS = "g (float[2,3] x) => (float[2,3] y) { a = Relu(x)  b = Relu(a)  c = Neg(b)  y = Abs(c) }"
@@ -43,6 +45,25 @@ def proto(text: str = RELUS) -> onnx.ModelProto:
 
 def model(text: str = RELUS) -> Model:
     return Model.from_proto(proto(text))
+
+
+def parsed(text: str, *, opset: int = 21) -> Model:
+    """Return the view of a model of `tiered.testing.parse`."""
+    return Model.from_proto(parse(text, opset=opset))
+
+
+def named(of: Model | Graph, name: str) -> Value:
+    """Return a value of a graph, or of the main graph, by its name."""
+    value = (of.main if isinstance(of, Model) else of).value(name)
+    assert value is not None, name
+    return value
+
+
+def made_by(of: Model | Graph, name: str) -> Node:
+    """Return the node that computes a value."""
+    node = named(of, name).producer
+    assert node is not None, name
+    return node
 
 
 def loaded_apart(of: onnx.ModelProto, folder: Path) -> Model:

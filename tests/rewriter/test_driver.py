@@ -27,9 +27,7 @@ from tiered.support.errors import ModelError, PassError
 
 def relus(count: int, kind: str = "Relu") -> onnx.ModelProto:
     """Return a chain of one operator."""
-    nodes = [
-        helper.make_node(kind, [f"v{i}"], [f"v{i + 1}"], name=f"n{i}") for i in range(count)
-    ]
+    nodes = [helper.make_node(kind, [f"v{i}"], [f"v{i + 1}"], name=f"n{i}") for i in range(count)]
     ends = [helper.make_tensor_value_info(f"v{at}", 1, [2, 3]) for at in (0, count)]
     graph = helper.make_graph(nodes, "g", ends[:1], ends[1:])
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
@@ -213,9 +211,7 @@ def test_the_order_is_the_same_in_every_run() -> None:
         seen: list[str] = []
         given = Model.from_proto(relus(40))
         rule = Rule("once", op.Relu(op.Relu(var.x)), lambda graph, x: graph.op.Relu(x))
-        apply_rule(
-            rule, given, {}, on_rewrite=lambda match, _: seen.append(match.node.label)
-        )
+        apply_rule(rule, given, {}, on_rewrite=lambda match, _: seen.append(match.node.label))
         return seen
 
     assert rewritten() == rewritten()

@@ -286,9 +286,11 @@ def test_alternatives_are_tried_in_order() -> None:
 def test_a_later_choice_is_taken_where_an_earlier_one_leads_nowhere() -> None:
     pattern = op.Add(op.Relu(var.a) | var.b, var.a)
     assert bound(pattern, "{ r = Relu(x) y = Add(r, x) }") == {"a": "x", "b": None}
-    assert bound(pattern, "{ r = Relu(x) y = Sub(r, r) z = Add(r, r) }", X_TO_Y.replace(
-        "(float[2,3] y)", "(float[2,3] y, float[2,3] z)"
-    )) == {"a": "r", "b": "r"}
+    assert bound(
+        pattern,
+        "{ r = Relu(x) y = Sub(r, r) z = Add(r, r) }",
+        X_TO_Y.replace("(float[2,3] y)", "(float[2,3] y, float[2,3] z)"),
+    ) == {"a": "r", "b": "r"}
 
 
 def test_what_a_choice_of_the_root_does_not_bind_is_none_too() -> None:

@@ -49,6 +49,7 @@ def parts(draw: st.DrawFn, most: int, letters: str) -> list[Part]:
 
 def graph_of(drawn: Sequence[Part], outputs: Iterable[int]) -> Graph:
     """Return a graph; types do not matter, so that the selector of Where may be anything."""
+
     def named(at: int, out: int) -> str:
         return f"v{at}.{out}"
 

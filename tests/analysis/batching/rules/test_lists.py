@@ -62,7 +62,9 @@ def boxes(batch: int) -> dict[str, Any]:
 @pytest.mark.parametrize("old", [1, 2])
 @pytest.mark.parametrize("size", [4, "N"])
 @pytest.mark.parametrize("name", LISTS)
-def test_a_list_is_that_of_each_sample_after_the_other(name: str, size: int | str, old: int) -> None:
+def test_a_list_is_that_of_each_sample_after_the_other(
+    name: str, size: int | str, old: int
+) -> None:
     kind, constants, nodes, moved = LISTS[name]
     before = parse(HEAD.format(old, kind, constants, nodes))
     result = optimize_model(before, passes=[get_pass("change_batch", size=size)], verify=True)
@@ -80,7 +82,9 @@ def test_a_list_is_that_of_each_sample_after_the_other(name: str, size: int | st
 
 def test_boxes_that_all_share_are_repeated() -> None:
     text = HEAD.format(1, "int64[k,3]", "int64 z = {0}", "y = Identity(i)")
-    model = Model.from_proto(parse(text.replace("float[1,20,4] b, ", "float[1,20,4] b, float[1] n, ")))
+    model = Model.from_proto(
+        parse(text.replace("float[1,20,4] b, ", "float[1,20,4] b, float[1] n, "))
+    )
     get_pass("change_batch", size=3, axes={"s": 0}).apply(model)
     feeds = {**boxes(3), "n": np.zeros(1, np.float32)}
     found = Session(model.to_proto()).run({**feeds, "b": feeds["b"][:1]})["y"]
