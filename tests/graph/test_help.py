@@ -26,7 +26,9 @@ def test_docstrings_list_their_errors(noun: type) -> None:
     silent = []
     for name, each in members(noun):
         function: Any = each.fget if isinstance(each, property) else each
-        if not inspect.isfunction(function) or "\n        raise " not in inspect.getsource(function):
+        if not inspect.isfunction(function) or "\n        raise " not in inspect.getsource(
+            function
+        ):
             continue
         if "Raises:" not in (inspect.getdoc(each) or ""):
             silent.append(name)

@@ -18,6 +18,14 @@ from tiered.graph import (
     register_type_rule,
     unregister_type_rule,
 )
+from tiered.graph.core.types import (
+    Shape,
+    broadcasts_into,
+    is_compatible,
+    non_negative_axes,
+    same_axes,
+    says_no_more,
+)
 from tiered.support.errors import UsageError
 
 HEADER = '<ir_version: 10, opset_import: ["" : 21, "vendor" : 1, "com.microsoft" : 1]> g '
@@ -256,9 +264,7 @@ def test_coverage_names_the_first_value_without_a_type() -> None:
     assert (coverage.total, coverage.typed, coverage.ranked, coverage.static) == (5, 3, 3, 2)
     assert [value.name for value in coverage.untyped] == ["a", "b"]
     assert coverage.share == 0.6
-    assert str(coverage) == (
-        "60 % of 5 values have a type; the first without: 'a' of Widen 'a'"
-    )
+    assert str(coverage) == ("60 % of 5 values have a type; the first without: 'a' of Widen 'a'")
 
 
 def test_full_coverage_is_a_hundred_percent() -> None:
@@ -499,7 +505,9 @@ def test_an_if_has_the_dims_common_to_both_branches(opset: int) -> None:
         " z = If(c) <then_branch = t2 () => (float[?] p2) { p2 = Neg(w) },"
         " else_branch = e2 () => (float[?] q2) { q2 = Exp(w) }> }"
     )
-    model = Model.from_proto(onnx.parser.parse_model(HEADER.replace('"" : 21', f'"" : {opset}') + text))
+    model = Model.from_proto(
+        onnx.parser.parse_model(HEADER.replace('"" : 21', f'"" : {opset}') + text)
+    )
     model.refresh_types()
     known = {name: value.shape for name, value in model.main.values.items()}
     assert known["z"] == (2,)
@@ -521,9 +529,7 @@ def test_an_if_has_the_dims_common_to_both_branches(opset: int) -> None:
         ("?,1,n", "i, minus", "?,?"),
     ],
 )
-def test_a_zero_in_a_reshape_is_not_a_size(
-    x: str, target: str, expected: str
-) -> None:
+def test_a_zero_in_a_reshape_is_not_a_size(x: str, target: str, expected: str) -> None:
     model = parsed(
         f"(float[{x}] x) => (float[?,?] y)"
         " <int64[1] n = {-1}, int64[1] minus = {-1}, int64[1] two = {2}> { h = Shape(x)"
@@ -563,3 +569,66 @@ def test_types_of_a_model_with_functions_are_forgotten() -> None:
     model.refresh_types()
     model.forget_types()
     assert model.main.values["t"].shape == (2,)
+
+
+@pytest.mark.parametrize(
+    ("stated", "known", "expected"),
+    [
+        (None, TensorType(1, (2,)), True),
+        (TensorType(1, None), TensorType(1, (2,)), True),
+        (TensorType(1, None), TensorType(7, (2,)), False),
+        (TensorType(1, (None, "N")), TensorType(1, (2, "N")), True),
+        (TensorType(1, (3, "N")), TensorType(1, (2, "N")), False),
+        (TensorType(1, (2, 3)), TensorType(1, (2,)), False),
+        (TensorType(1, (2,)), TensorType(1, None), False),
+        (TensorType(1, (2,)), None, False),
+    ],
+)
+def test_a_type_says_no_more_if_another_implies_it(
+    stated: ValueType | None, known: ValueType | None, expected: bool
+) -> None:
+    assert says_no_more(stated, known) is expected
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        (TensorType(1, (2, "N")), TensorType(1, (2, 5)), True),
+        (TensorType(1, (2, "N")), TensorType(1, (3, "N")), False),
+        (TensorType(1, (2,)), TensorType(1, (2, 2)), False),
+        (TensorType(1, None), TensorType(1, (2,)), True),
+        (TensorType(1, None), TensorType(7, None), False),
+        (TensorType(1, (2,)), None, True),
+    ],
+)
+def test_types_are_compatible_if_a_tensor_can_be_of_both(
+    one: ValueType | None, other: ValueType | None, expected: bool
+) -> None:
+    assert is_compatible(one, other) is is_compatible(other, one) is expected
+
+
+@pytest.mark.parametrize(
+    ("shape", "target", "expected"),
+    [
+        ((), None, True),
+        ((1,), None, False),
+        ((3,), (2, 3), True),
+        ((1, 3), (2, 3), True),
+        ((2, 1), (3,), False),
+        (("N",), ("N",), True),
+        ((None,), (None,), False),
+        ((2,), (3,), False),
+    ],
+)
+def test_a_shape_surely_broadcasts_into_another(
+    shape: Shape, target: Shape | None, expected: bool
+) -> None:
+    assert broadcasts_into(shape, target) is expected
+
+
+def test_axes_are_counted_from_the_front_if_the_rank_is_known() -> None:
+    assert non_negative_axes([-1, 0], 3) == (2, 0)
+    assert non_negative_axes([1, 0], None) == (1, 0)
+    assert non_negative_axes([-1], None) is None
+    assert same_axes([0, -1], [1, 0], 2)
+    assert not same_axes([0, -1], [1, 0], 3)

@@ -31,6 +31,7 @@ MODEL = (
     "else_branch = e () => (float[2,4] q) { q = Neg(u) }> }"
 )
 
+
 @proto_pass(opt_level=0)
 def renumbered(proto: onnx.ModelProto) -> onnx.ModelProto:
     """Return the same model with another number."""

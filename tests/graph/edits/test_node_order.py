@@ -5,7 +5,9 @@ import pytest
 from tiered import Model, ModelError
 from tiered.testing import parse
 
-TEXT = "(float[2] x) => (float[2] y) { a = Sin(x) b = Cos(x) c = Exp(x) d = Add(a, b) y = Add(d, c) }"
+TEXT = (
+    "(float[2] x) => (float[2] y) { a = Sin(x) b = Cos(x) c = Exp(x) d = Add(a, b) y = Add(d, c) }"
+)
 
 
 def names(model: Model) -> list[str]:

@@ -32,7 +32,10 @@ def loaded(text: str = TEXT, opset: int = 21) -> tuple[Graph, Value, Value]:
         (lambda o, x, i: o("ai.onnx.ml").Normalizr(x), "did you mean 'Normalizer'"),
         (lambda o, x, i: o.Softmax(x, axes=1), "no attribute 'axes'; it has axis; did you mean"),
         (lambda o, x, i: o.Squeeze(x, axes=[0]), "'axes' is operand 1, not an attribute"),
-        (lambda o, x, i: o.Softmax(x, axis=1.5), "the type of an attribute differs from the schema"),
+        (
+            lambda o, x, i: o.Softmax(x, axis=1.5),
+            "the type of an attribute differs from the schema",
+        ),
         (lambda o, x, i: o.Cast(x), "attribute 'to' is missing"),
         (lambda o, x, i: o.Add(x), "it has 2 operands, not 1"),
         (lambda o, x, i: o.Reshape(None, i), r"operand 0 \(data\) is missing"),
@@ -87,8 +90,14 @@ def test_a_number_has_the_dtype_that_the_schema_demands(call: Call, number: Any)
         (lambda o, x, i: o.Mul(x, np.array(1e39)), "is double, and A is float"),
         (lambda o, x, i: o.Mul(i, np.array([1.5])), "is double, and A is int64"),
         (lambda o, x, i: o.Mul(x, True), "is the number True, where float is expected"),
-        (lambda o, x, i: o.Add(1.0, 2.0), r"no other operand determines its dtype; pass an array: np.array\(1.0"),
-        (lambda o, x, i: o("com.microsoft").FastGelu(x, 1.0), "no other operand determines its dtype"),
+        (
+            lambda o, x, i: o.Add(1.0, 2.0),
+            r"no other operand determines its dtype; pass an array: np.array\(1.0",
+        ),
+        (
+            lambda o, x, i: o("com.microsoft").FastGelu(x, 1.0),
+            "no other operand determines its dtype",
+        ),
         (lambda o, x, i: o.Mul("x", x), r"is 'x'; pass a value, an array, a number or None"),
     ],
 )

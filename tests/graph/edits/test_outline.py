@@ -121,7 +121,9 @@ def test_graph_outputs_keep_their_names_also_one_that_is_read_inside() -> None:
 
 def test_a_value_that_a_quantization_annotation_names_stays() -> None:
     proto = parse(CHAIN)
-    proto.graph.quantization_annotation.add(tensor_name="a").quant_parameter_tensor_names.add(key="SCALE_TENSOR", value="x")
+    proto.graph.quantization_annotation.add(tensor_name="a").quant_parameter_tensor_names.add(
+        key="SCALE_TENSOR", value="x"
+    )
     model = Model.from_proto(proto)
     model.main.outline(nodes(model.main, "Neg", "Exp"), "f", "local")
     assert signature(model.to_proto().functions[0]) == (["x"], ["a", "b"])
@@ -129,8 +131,13 @@ def test_a_value_that_a_quantization_annotation_names_stays() -> None:
 
 
 def test_a_path_that_leaves_and_enters_again_is_refused() -> None:
-    model = Model.from_proto(parse("(float[2] x) => (float[2] y) { a = Neg(x) b = Exp(a) y = Add(a, b) }"))
-    with pytest.raises(ModelError, match=r"leaves the nodes and enters them again: '.*', outside of them, feeds '.*'"):
+    model = Model.from_proto(
+        parse("(float[2] x) => (float[2] y) { a = Neg(x) b = Exp(a) y = Add(a, b) }")
+    )
+    with pytest.raises(
+        ModelError,
+        match=r"leaves the nodes and enters them again: '.*', outside of them, feeds '.*'",
+    ):
         model.main.outline(nodes(model.main, "Neg", "Add"), "f", "local")
     assert not model.functions
     assert len(model.journal) == 0
@@ -184,7 +191,10 @@ def test_ids_are_told_apart_by_overload() -> None:
     with pytest.raises(ModelError, match=r"has a local function 'local.f' already"):
         model.main.outline(nodes(model.main, "Exp"), "f", "local")
     model.main.outline(nodes(model.main, "Exp"), "f", "local", overload="two")
-    assert [function.id for function in model.functions] == [("local", "f", ""), ("local", "f", "two")]
+    assert [function.id for function in model.functions] == [
+        ("local", "f", ""),
+        ("local", "f", "two"),
+    ]
     get_pass("inline").apply(model, PassContext.isolated())
     assert [node.op_type for node in model.main.topological_order()] == ["Neg", "Exp", "Relu"]
 
@@ -192,7 +202,9 @@ def test_ids_are_told_apart_by_overload() -> None:
 def test_a_name_that_an_unknown_operator_has_is_refused() -> None:
     text = '<ir_version: 10, opset_import: ["" : 21, "local" : 1]> g (float[2] x) => (float[2] y) { a = local.f(x) y = Neg(a) }'
     model = Model.from_proto(parse(text))
-    with pytest.raises(ModelError, match=r"has calls of 'local.f', which would mean the new function"):
+    with pytest.raises(
+        ModelError, match=r"has calls of 'local.f', which would mean the new function"
+    ):
         model.main.outline(nodes(model.main, "Neg"), "f", "local")
     with pytest.raises(ModelError, match="needs a name and a domain"):
         model.main.outline(nodes(model.main, "Neg"), "f", "ai.onnx")
@@ -260,13 +272,17 @@ def test_marks_survive_and_two_of_them_are_never_merged(key: str) -> None:
 
 def test_metadata_of_the_region_are_on_function_and_call() -> None:
     model = Model.from_proto(parse(CHAIN))
-    call = model.main.outline(nodes(model.main, "Neg"), "f", "local", metadata={"tiered.compiler": "npu"})
+    call = model.main.outline(
+        nodes(model.main, "Neg"), "f", "local", metadata={"tiered.compiler": "npu"}
+    )
     assert call.metadata == {"tiered.compiler": "npu"}
     assert model.to_proto().functions[0].metadata_props[0].value == "npu"
 
 
 def test_declared_types_of_inner_values_come_along() -> None:
-    proto = parse('<ir_version: 10, opset_import: ["" : 21, "odd" : 1]> g (float[N] x) => (float[M] y) { a = odd.Op(x) y = Relu(a) }')
+    proto = parse(
+        '<ir_version: 10, opset_import: ["" : 21, "odd" : 1]> g (float[N] x) => (float[M] y) { a = odd.Op(x) y = Relu(a) }'
+    )
     proto.graph.value_info.append(onnx.helper.make_tensor_value_info("a", 1, ["N", 3]))
     model = Model.from_proto(proto)
     model.main.outline(model.main.nodes, "f", "local")
@@ -283,7 +299,12 @@ def test_a_large_constant_on_disk_goes_into_the_function(tmp_path: Path) -> None
     info = [onnx.helper.make_tensor_value_info(name, 1, [1 << 20]) for name in "xy"]
     graph = onnx.helper.make_graph(nodes_, "g", info[:1], info[1:])
     path = tmp_path / "model.onnx"
-    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 21)], ir_version=10), path)
+    onnx.save(
+        onnx.helper.make_model(
+            graph, opset_imports=[onnx.helper.make_opsetid("", 21)], ir_version=10
+        ),
+        path,
+    )
     model = Model.load(path)
     model.main.outline(model.main.nodes, "f", "local")
     model.save(tmp_path / "out.onnx")
@@ -314,7 +335,9 @@ def test_random_regions_of_the_examples_come_back(path: Path) -> None:
     if model.ir_version < 8:
         model.set_ir_version(8)
     for graph in list(model.graphs()):
-        for part in regions(graph, chance) if graph.parent_node is None or graph.parent_node.is_live else ():
+        for part in (
+            regions(graph, chance) if graph.parent_node is None or graph.parent_node.is_live else ()
+        ):
             graph.outline(part, f"region{count}", "region")
             count += 1
     model.check_view()

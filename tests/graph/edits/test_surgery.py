@@ -431,7 +431,9 @@ def test_a_graph_output_is_not_folded() -> None:
     main = fresh().main
     node = main.outputs[0].producer
     assert node is not None
-    with pytest.raises(ModelError, match="cannot become an initializer: it is absent, or an output of a graph"):
+    with pytest.raises(
+        ModelError, match="cannot become an initializer: it is absent, or an output of a graph"
+    ):
         main.fold_to_initializer(node, 0, Tensor.of(np.ones(3, np.float32)))
 
 

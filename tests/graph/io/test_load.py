@@ -33,7 +33,9 @@ def test_a_tensor_that_cannot_be_is_named(dtype: int, dims: list[int], words: st
     made.graph.initializer.append(tensor)
     with pytest.raises(ModelError, match=f"'w'.*{words}"):
         Model.from_proto(made)
-    made = proto("g (float[2] x) => (float[2] y) { w = Constant<value = float {1}>() y = Add(x, w) }")
+    made = proto(
+        "g (float[2] x) => (float[2] y) { w = Constant<value = float {1}>() y = Add(x, w) }"
+    )
     made.graph.node[0].attribute[0].t.CopyFrom(tensor)
     with pytest.raises(ModelError, match=f"node_w.*{words}"):
         Model.from_proto(made)
@@ -43,7 +45,7 @@ def test_an_error_names_the_file_once(tmp_path: Path) -> None:
     path = tmp_path / "model.onnx"
     for text in ("y = Relu(nowhere)", "y = local.f(x)"):
         function = '<domain: "local", opset_import: ["local": 1]> f (a) => (b) { b = local.f(a) }'
-        header = HEADER.replace(']', ', "local" : 1]')
+        header = HEADER.replace("]", ', "local" : 1]')
         made = onnx.parser.parse_model(
             f"{header} g (float[2] x) => (float[2] y) {{ {text} }} {function}"
         )
@@ -112,7 +114,9 @@ def test_an_equation_that_onnx_does_not_end_with_is_an_error(equation: str) -> N
         Model.from_proto(einsum(equation))
 
 
-@pytest.mark.parametrize("equation", ["...", "...->...", " i j -> j i ", "i...j->j...i", "ij", "iJ->", "->"])
+@pytest.mark.parametrize(
+    "equation", ["...", "...->...", " i j -> j i ", "i...j->j...i", "ij", "iJ->", "->"]
+)
 def test_equations_with_ellipses_are_read(equation: str) -> None:
     assert Model.from_proto(einsum(equation)).to_proto() == einsum(equation)
 

@@ -95,7 +95,9 @@ def test_weights_of_constants_are_left_on_disk_too(tmp_path: Path) -> None:
     assert skeleton is not None
     assert len(skeleton) < 3000
     model = Model.load(path)
-    tensors = [node.constant_tensor() for graph in model.graphs() for node in graph.nodes_of("Constant")]
+    tensors = [
+        node.constant_tensor() for graph in model.graphs() for node in graph.nodes_of("Constant")
+    ]
     assert [tensor is not None and tensor.is_stored for tensor in tensors] == [True] * 3
     assert model.to_proto() == onnx.load(path)
     assert abs(model.skeleton_size() + 3 * 360_000 - path.stat().st_size) < 300
@@ -110,9 +112,7 @@ def test_weights_of_constants_are_left_on_disk_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("level", [0, 3])
-def test_constants_on_disk_and_in_memory_compute_the_same(
-    tmp_path: Path, level: int
-) -> None:
+def test_constants_on_disk_and_in_memory_compute_the_same(tmp_path: Path, level: int) -> None:
     path = saved(tmp_path, with_constants())
     optimize(path, tmp_path / "a.onnx", opt_level=level, verify=True)
     made = optimize(onnx.load(path), opt_level=level)
@@ -213,9 +213,7 @@ def test_the_weights_of_the_model_that_is_replaced_stay_until_the_new_one_is_the
         assert onnx.load(out).graph.initializer[0].raw_data == proto().graph.initializer[0].raw_data
 
 
-def test_a_failed_write_keeps_the_old_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_write_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, out = saved(tmp_path, proto()), tmp_path / "out.onnx"
     out.write_bytes(b"before")
 

@@ -41,8 +41,12 @@ def test_a_change_of_attributes_or_operands_has_a_row(name: str) -> None:
     moved = any(not a.types & b.types for a, b in places)
     if not (gone or other or moved or new.deprecated):
         return
-    rows = (*CHANGES.get(new.name, ()), *MEANINGS.get(new.name, ()), *INSTEAD.get(new.name, ()),
-            *EARLIEST.get(new.name, ()))
+    rows = (
+        *CHANGES.get(new.name, ()),
+        *MEANINGS.get(new.name, ()),
+        *INSTEAD.get(new.name, ()),
+        *EARLIEST.get(new.name, ()),
+    )
     if name in WITHOUT_A_ROW:
         return
     assert any(row.since == new.since_version for row in rows), (gone, other, moved)

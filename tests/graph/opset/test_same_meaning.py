@@ -88,7 +88,9 @@ def test_a_version_converts_the_nodes_of_one_graph() -> None:
     made.check_view()
     made.set_opset("", 13, function)
     made.check_view()
-    assert [len(node.inputs) for graph in made.graphs() for node in graph.nodes_of("ReduceSum")] == [2, 2]
+    assert [
+        len(node.inputs) for graph in made.graphs() for node in graph.nodes_of("ReduceSum")
+    ] == [2, 2]
     onnx.checker.check_model(made.to_proto(), full_check=True)
     made.undo_to(0)
     assert content(made) == before
@@ -101,7 +103,9 @@ def test_a_version_converts_the_nodes_of_one_graph() -> None:
 def test_of_two_imports_of_a_domain_the_last_counts(
     imports: list[tuple[str, int]], version: int
 ) -> None:
-    proto = model(13, X + "<int64[1] a = {0}> { s = Unsqueeze(x, a)  y = Squeeze(s, a) }").to_proto()
+    proto = model(
+        13, X + "<int64[1] a = {0}> { s = Unsqueeze(x, a)  y = Squeeze(s, a) }"
+    ).to_proto()
     del proto.opset_import[:]
     proto.opset_import.extend(onnx.helper.make_opsetid(*entry) for entry in imports)
     assert Model.from_proto(proto).opset() == version

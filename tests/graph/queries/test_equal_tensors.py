@@ -70,7 +70,9 @@ def test_what_differs_somewhere_is_not_read_to_the_end(tmp_path: Path, read: lis
 
 def test_one_place_of_a_file_is_not_read(tmp_path: Path, read: list[int]) -> None:
     tensor, other = of_files(tmp_path, [bytes(BYTES), bytes(BYTES - 8)])
-    keys = EqualTensors(1 << 40).keys_of_all([tensor, Tensor(tensor.proto, folder=str(tmp_path)), other])
+    keys = EqualTensors(1 << 40).keys_of_all(
+        [tensor, Tensor(tensor.proto, folder=str(tmp_path)), other]
+    )
     assert keys[0] == keys[1] != keys[2]
     assert not read
 

@@ -170,9 +170,7 @@ def value_of(element: Element, dims: Mapping[str, int]) -> int:
     return sum(factor * math.prod(dims[name] for name in names) for names, factor in element.terms)
 
 
-@settings(
-    max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
-)
+@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 30))
 def test_onnxruntime_computes_the_inferred_elements_for_all_dims(seed: int) -> None:
     random = Random(seed)
@@ -195,7 +193,9 @@ def test_onnxruntime_computes_the_inferred_elements_for_all_dims(seed: int) -> N
 
 
 def test_unnamed_dims_of_inputs_have_distinct_names_that_are_never_saved() -> None:
-    source = parse("(float[?,?] x, float[?,2] z) => (float[?,?] y) { h = Relu(x) y = MatMul(h, z) }")
+    source = parse(
+        "(float[?,?] x, float[?,2] z) => (float[?,?] y) { h = Relu(x) y = MatMul(h, z) }"
+    )
     model = Model.from_proto(source)
     dims = [dim for value in model.main.inputs for dim in value.shape or ()]
     assert len(set(dims)) == 4
@@ -205,7 +205,9 @@ def test_unnamed_dims_of_inputs_have_distinct_names_that_are_never_saved() -> No
     assert not model.dims.learn(str(dims[0]), 3)
     assert model.to_proto() == source
     saved = model.to_proto(annotate=True)
-    assert not any(dim.dim_param for info in saved.graph.value_info for dim in info.type.tensor_type.shape.dim)
+    assert not any(
+        dim.dim_param for info in saved.graph.value_info for dim in info.type.tensor_type.shape.dim
+    )
 
 
 def test_invented_names_of_dims_do_not_contradict_a_declared_input() -> None:

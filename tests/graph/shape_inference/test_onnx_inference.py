@@ -76,7 +76,9 @@ def test_a_pool_with_ceil_mode_has_the_windows_that_onnxruntime_computes() -> No
 def test_an_uncertain_dim_of_a_pool_with_ceil_mode_is_unknown(
     pool: str, attributes: str, expected: str
 ) -> None:
-    proto = parsed(f"(float[N,3,7,7] x) => (float[?,?,?,?] y) {{ y = {pool}<ceil_mode=1, {attributes}>(x) }}")
+    proto = parsed(
+        f"(float[N,3,7,7] x) => (float[?,?,?,?] y) {{ y = {pool}<ceil_mode=1, {attributes}>(x) }}"
+    )
     shape = shape_of(proto, "y")
     assert shape is not None
     assert shape[:2] == ("N", 3)
@@ -165,7 +167,9 @@ def test_a_shape_that_onnxruntime_computes_differently_is_unknown(
 
 
 def test_a_squeeze_with_an_empty_axes_attribute_has_an_unknown_shape() -> None:
-    proto = parsed("(float[1,4] x) => (float[?,?] y) { t = Squeeze<axes=[0]>(x) y = Neg(t) }", opset=11)
+    proto = parsed(
+        "(float[1,4] x) => (float[?,?] y) { t = Squeeze<axes=[0]>(x) y = Neg(t) }", opset=11
+    )
     del proto.graph.node[0].attribute[0].ints[:]
     assert shape_of(proto, "t") is None
 
@@ -235,7 +239,9 @@ def test_inferred_dims_of_a_reshape_hold_if_a_dim_is_0() -> None:
     [
         pytest.param("(float[{n}] x) => (float[?] y) {{ y = Gather(x, i) }}", False, id="input"),
         pytest.param("(float[{n}] x) => (float[?] y) {{ y = Relu(x) }}", True, id="not propagated"),
-        pytest.param("(float[1,{n}] x) => (float[?,?] y) {{ y = Gather(x, i) }}", True, id="rank 2"),
+        pytest.param(
+            "(float[1,{n}] x) => (float[?,?] y) {{ y = Gather(x, i) }}", True, id="rank 2"
+        ),
         pytest.param(
             "(float[1,{n}] x) => (float[?] y) {{ h = Reshape(x, m) y = Unsqueeze(h, i) }}",
             False,

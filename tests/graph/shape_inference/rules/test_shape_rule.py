@@ -102,9 +102,7 @@ def test_a_rule_may_leave_dims_to_onnx() -> None:
     def rank_alone(node: Node, operands: list[TensorType]) -> TensorType:
         return TensorType(operands[0].dtype, (None, 3))
 
-    model = parsed(
-        "(float[N,3] x, bool[N] c) => (float y) { y = Compress<axis=0>(x, c) }"
-    )
+    model = parsed("(float[N,3] x, bool[N] c) => (float y) { y = Compress<axis=0>(x, c) }")
     assert output_type(model).endswith(",3]")
 
 
@@ -149,18 +147,18 @@ def test_a_rule_names_its_operators() -> None:
 
 def test_the_rules_of_tiered_are_there_before_a_plug_in_registers_another() -> None:
     code = "import tiered\nfrom tiered import shape_rule\nshape_rule('Conv')(lambda node: None)"
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "there is a type rule for Conv already" in done.stderr
 
 
 def test_a_function_of_the_model_comes_before_the_rule_of_its_name() -> None:
-    model = Model.from_proto(parse("""<ir_version: 10, opset_import: ["" : 21, "com.microsoft" : 1]>
+    model = Model.from_proto(
+        parse("""<ir_version: 10, opset_import: ["" : 21, "com.microsoft" : 1]>
         g (float[2,3] x) => (float[A,B] y) {
             h = com.microsoft.FastGelu(x)  y = Neg(h) }
         <domain: "com.microsoft", opset_import: ["" : 21]> FastGelu (a) => (b) {
-            b = Transpose(a) }"""))
+            b = Transpose(a) }""")
+    )
     (node,) = model.main.nodes_of("FastGelu", "com.microsoft")
     assert inferred_types(node) is None
     assert node.output.shape == (3, 2)
