@@ -13,6 +13,7 @@ from onnx import numpy_helper
 import tiered
 from tiered.extensions.tuning.budget import Budget
 from tiered.extensions.tuning.forms import Form, Made
+from tiered.extensions.tuning.maker import digest_of
 from tiered.support.errors import ModelError, UsageError
 from tiered.testing import parse
 
@@ -93,6 +94,25 @@ def test_the_options_the_pipeline_and_the_backend_make_the_same_bytes(
     profile.write_text(tuned.backend)
     tiered.optimize(net, again, opt_level=tuned.form.level, backend=str(profile))
     assert again.read_bytes() == wanted
+
+
+def test_weights_in_a_file_of_their_own_are_part_of_a_form(net: Path, tmp_path: Path) -> None:
+    model, apart = onnx.load(net), tmp_path / "apart.onnx"
+    onnx.save(model, apart, save_as_external_data=True, location="w.bin", size_threshold=0)
+    cost = Counting(gemms_cost)
+    tuned = tiered.tune(apart, judge=cost, backend="portable")
+    plain = Counting(gemms_cost)
+    same = tiered.tune(net, judge=plain, backend="portable")
+    # Equal forms are known as such, and the pipeline as text makes the same bytes.
+    assert [each.reason for each in tuned.tried] == [each.reason for each in same.tried]
+    assert (tuned.remarks, cost.calls) == ((), plain.calls)
+    before = digest_of(apart)
+    data = tmp_path / "w.bin"
+    data.write_bytes(data.read_bytes()[::-1])
+    assert digest_of(apart) != before
+    data.unlink()
+    with pytest.raises(ModelError, match=r"cannot read '.*w\.bin': No such file"):
+        digest_of(apart)
 
 
 def test_a_decision_about_some_nodes_replays_too(net: Path, tmp_path: Path) -> None:

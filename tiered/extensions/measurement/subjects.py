@@ -43,22 +43,26 @@ class Subject(NamedTuple):
     folder: str = ""
 
     @property
-    def file_bytes(self) -> int:
-        """The size of the file with its external data; of a proto, the size of its bytes."""
-        if isinstance(self.source, onnx.ModelProto):
-            own = self.source.ByteSize()
-            return own + (self._data_bytes(self.folder) if self.folder else 0)
-        folder = os.path.dirname(os.path.abspath(self.source))
-        return os.path.getsize(self.source) + self._data_bytes(folder)
-
-    def _data_bytes(self, folder: str) -> int:
+    def data_files(self) -> list[str]:
+        """The files of the external data."""
+        folder = self.folder
+        if not isinstance(self.source, onnx.ModelProto):
+            folder = os.path.dirname(os.path.abspath(self.source))
         named = {
-            os.path.join(folder, entry.value)
+            entry.value
             for tensor in tensors_of(self.proto)
             for entry in tensor.external_data
             if entry.key == "location"
         }
-        return sum(map(os.path.getsize, named))
+        return [os.path.join(folder, name) for name in sorted(named)] if folder else []
+
+    @property
+    def file_bytes(self) -> int:
+        """The size of the file with its external data; of a proto, the size of its bytes."""
+        data = sum(map(os.path.getsize, self.data_files))
+        if isinstance(self.source, onnx.ModelProto):
+            return self.source.ByteSize() + data
+        return os.path.getsize(self.source) + data
 
 
 def subject(source: ModelLike) -> Subject:

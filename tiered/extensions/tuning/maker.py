@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import os
+import shutil
 from typing import Final
 
 import onnx
@@ -18,6 +19,7 @@ from tiered.pipeline.result import OptimizeResult
 from tiered.support.errors import ModelError, TieredError, UsageError
 
 _CHUNK: Final = 1 << 20
+_FILE: Final = "model.onnx"
 
 
 class Maker:
@@ -80,9 +82,12 @@ class Maker:
         """
         backend = form.backend or None
         view = optimize_model(self.loaded(form), passes=passes, backend=backend).model
-        path = os.path.join(self._folder, "replayed.onnx")
-        view.save(path)
-        return _digest(path)
+        path = self._new_file()
+        try:
+            view.save(path)
+            return digest_of(path)
+        finally:
+            shutil.rmtree(os.path.dirname(path))
 
     def loaded(self, form: Form) -> Model:
         """Return the model that a form begins with.
@@ -98,15 +103,21 @@ class Maker:
     def forget(self, made: Made) -> None:
         """Delete the files of a form that is not measured again; it can be made once more."""
         self._made = {form: each for form, each in self._made.items() if each != made}
-        for name in (made.path, f"{made.path}.data"):
-            if os.path.exists(name):
-                os.remove(name)
+        shutil.rmtree(os.path.dirname(made.path), ignore_errors=True)
+
+    def _new_file(self) -> str:
+        """Return a file in a new folder: equal forms have equal bytes, also where these name the
+        file of the weights."""
+        folder = os.path.join(self._folder, str(next(self._files)))
+        os.mkdir(folder)
+        return os.path.join(folder, _FILE)
 
     def _new(self, form: Form, view: Model) -> Made:
-        path = os.path.join(self._folder, f"form-{next(self._files)}.onnx")
+        path = self._new_file()
         view.save(path)
         nodes = sum(len(graph.nodes) for graph in view.graphs())
-        digest = _digest(path)
+        found = subject(path)
+        digest = _digest_of(found)
         known = next(
             (
                 each
@@ -116,36 +127,32 @@ class Maker:
             None,
         )
         if known is not None:
-            os.remove(path)
+            shutil.rmtree(os.path.dirname(path))
             return Made(form, known.path, digest, known.nbytes, known.nodes)
-        found: Subject = subject(path)
         return Made(form, path, digest, found.file_bytes, nodes)
 
 
 def digest_of(model: ModelLike) -> str:
-    """Return the digest of a model: of its file, or of the bytes of a proto.
+    """Return the digest of a model: of its bytes, and of the files of its external data.
 
     Raises:
-        ModelError: the file cannot be read.
+        ModelError: a file cannot be read.
     """
     if isinstance(model, onnx.ModelProto):
         data = model.SerializeToString(deterministic=True)
         return hashlib.blake2b(data, digest_size=16).hexdigest()
-    try:
-        return _digest(os.fspath(model))
-    except OSError as error:
-        raise ModelError(f"cannot read {os.fspath(model)!r}: {error.strerror}") from error
+    return _digest_of(subject(model))
 
 
-def _digest(path: str) -> str:
-    """Return the digest of a file and of its external data."""
+def _digest_of(found: Subject) -> str:
     digest = hashlib.blake2b(digest_size=16)
-    for name in (path, f"{path}.data"):
-        if not os.path.exists(name):
-            continue
-        with open(name, "rb") as file:
-            while chunk := file.read(_CHUNK):
-                digest.update(chunk)
+    try:
+        for name in (found.name, *found.data_files):
+            with open(name, "rb") as file:
+                while chunk := file.read(_CHUNK):
+                    digest.update(chunk)
+    except OSError as error:
+        raise ModelError(f"cannot read {error.filename!r}: {error.strerror}") from error
     return digest.hexdigest()
 
 
