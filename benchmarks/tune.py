@@ -3,7 +3,8 @@
 Each model is tuned for some minutes, once with onnxruntime's own optimisations off and once with
 them on. Then `tiered.bench` measures the tuned model, the original, -O3 with and without the
 operators of onnxruntime, and the peers' results alternately, in processor time of one thread. A
-ratio is the tuned model's time by the other's, with its 99 % interval: above 1 tuning lost.
+ratio in JSON is the tuned model's time by the other's. The tables have speed-ups, the other's time
+by that of the tuned model, with their 99 % intervals: below 1 tuning lost.
 """
 
 import dataclasses
@@ -16,8 +17,6 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import cyclopts
-from rich.console import Console
-from rich.table import Table
 
 import tiered
 from benchmarks.latency import optimized, refusal
@@ -28,8 +27,7 @@ from tiered.runtime.opening import Opening
 PEERS: Final = ("ort-basic", "ort-extended", "onnxsim", "onnxslim", "onnxscript", "onnxoptimizer")
 BACKEND: Final = "onnxruntime_cpu"
 _TIMEOUT: Final = 300.0
-
-_console = Console()
+_SLOWER: Final = "slower"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,6 +51,14 @@ class Row:
     high: float
     verdict: str
 
+    @property
+    def speed_up(self) -> float:
+        """The other form's time by that of the tuned one."""
+        return 1 / self.ratio
+
+    def __str__(self) -> str:
+        return f"{self.speed_up:.2f} ({1 / self.high:.2f}-{1 / self.low:.2f})"
+
 
 def main(
     *,
@@ -60,6 +66,9 @@ def main(
     minutes: float = 3.0,
     candidates: bool = False,
     json_out: Annotated[Path | None, cyclopts.Parameter(name="--json")] = None,
+    earlier: Annotated[
+        list[Path] | None, cyclopts.Parameter(name="--from", consume_multiple=True)
+    ] = None,
 ) -> None:
     """Tune models, and measure the results beside others.
 
@@ -68,7 +77,11 @@ def main(
         minutes: for each search.
         candidates: give the peers' results to the search.
         json_out: file to write the rows to.
+        earlier: files of rows that earlier runs wrote: print their tables, and measure nothing.
     """
+    if earlier is not None:
+        print(report(_read(earlier)))
+        return
     paths = [models] if models.is_file() else sorted(models.glob("*.onnx"))
     if not paths:
         sys.exit(f"no models in {models}")
@@ -78,8 +91,7 @@ def main(
             others = _others(path, Path(folder))
             for on in (False, True):
                 rows += _tuned(path, others, Path(folder), minutes, on, candidates)
-    for on in (False, True):
-        _show([row for row in rows if row.optimisations is on], on)
+    print(report(rows))
     if json_out is not None:
         json_out.write_text(json.dumps([dataclasses.asdict(row) for row in rows], indent=1))
 
@@ -121,23 +133,96 @@ def _tuned(
     return rows
 
 
-def _show(rows: Sequence[Row], on: bool) -> None:
-    columns = [*dict.fromkeys(row.beside for row in rows)]
-    title = f"tuned / other, onnxruntime's optimisations {'on' if on else 'off'}, 99 % interval"
-    table = Table("model", "tuned", *columns, title=title, title_justify="left")
-    for model in dict.fromkeys(row.model for row in rows):
-        own = {row.beside: row for row in rows if row.model == model}
-        cells = (own.get(name) for name in columns)
-        form = next(iter(own.values())).form
-        table.add_row(model, form, *("" if row is None else _cell(row) for row in cells))
-    means = (statistics.geometric_mean([row.ratio for row in rows if row.beside == name])
+def _read(files: Sequence[Path]) -> list[Row]:
+    """Return the rows of files; of a model that is in several, those of the last one."""
+    found: dict[tuple[str, bool, str], Row] = {}
+    for file in files:
+        try:
+            rows = [Row(**record) for record in json.loads(file.read_text())]
+        except (OSError, TypeError, ValueError) as error:
+            sys.exit(f"cannot read rows from {file}: {error}")
+        found.update({(row.model, row.optimisations, row.beside): row for row in rows})
+    return sorted(found.values(), key=lambda row: row.model)
+
+
+def report(rows: Sequence[Row]) -> str:
+    """Return the tables of rows, in Markdown, as docs/latency.md has them."""
+    lines: list[str] = []
+    for on in (False, True):
+        own = [row for row in rows if row.optimisations is on]
+        if own:
+            lines += [f"onnxruntime's optimisations {'on' if on else 'off'}:", ""]
+            lines += [*_table(own), "", *_summary(own), ""]
+    return "\n".join(lines)
+
+
+def _by_model(rows: Sequence[Row]) -> dict[str, dict[str, Row]]:
+    """Return the rows of each model, by the other form."""
+    found: dict[str, dict[str, Row]] = {}
+    for row in rows:
+        found.setdefault(row.model, {})[row.beside] = row
+    return found
+
+
+def _speed_up(own: Mapping[str, Row], name: str) -> float:
+    """Return a speed-up; a tool that failed left the model as it was."""
+    return own.get(name, own["original"]).speed_up
+
+
+def _table(rows: Sequence[Row]) -> list[str]:
+    columns, models = [*dict.fromkeys(row.beside for row in rows)], _by_model(rows)
+    means = (statistics.geometric_mean([_speed_up(own, name) for own in models.values()])
              for name in columns)  # fmt: skip
-    table.add_row("geometric mean", "", *(f"{mean:.2f}" for mean in means))
-    _console.print(table)
+    return [
+        _line("model", "tuned", *columns),
+        f"|{'---|' * (len(columns) + 2)}",
+        *(
+            _line(
+                model,
+                f"`{own['original'].form}`",
+                *(str(own[name]) if name in own else "failed" for name in columns),
+            )
+            for model, own in models.items()
+        ),
+        _line("geometric mean", "", *(f"{mean:.2f}" for mean in means)),
+    ]
 
 
-def _cell(row: Row) -> str:
-    return f"{row.ratio:.2f} ({row.low:.2f}-{row.high:.2f})"
+def _line(*cells: str) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _summary(rows: Sequence[Row]) -> list[str]:
+    """Return the means beside peers, and the cases in which another form is proved faster."""
+    models = _by_model(rows)
+    peers = [name for name in PEERS if any(name in own for own in models.values())]
+    lines = []
+    if peers:
+        means = {
+            name: statistics.geometric_mean([_speed_up(own, name) for own in models.values()])
+            for name in peers
+        }
+        best = min(means, key=lambda name: means[name])
+        each = [min(_speed_up(own, name) for name in peers) for own in models.values()]
+        lines += [
+            f"- beside the best single peer, {best}: {means[best]:.3f}",
+            f"- beside the best peer of each model: {statistics.geometric_mean(each):.3f}",
+        ]
+    lost = {
+        model: min((row for row in own.values() if row.verdict == _SLOWER), key=_place)
+        for model, own in models.items()
+        if any(row.verdict == _SLOWER for row in own.values())
+    }
+    text = "; ".join(f"{model} beside {row.beside} {row}" for model, row in lost.items())
+    lines.append(
+        f"- significantly slower than the best of the others: {len(lost)} of {len(models)}"
+        f"{f': {text}' if text else ''}"
+    )
+    return lines
+
+
+def _place(row: Row) -> float:
+    return row.speed_up
 
 
 if __name__ == "__main__":
