@@ -10,10 +10,14 @@ import numpy as np
 
 from tiered.analysis.batching.facts import Rows, Sizes
 from tiered.analysis.batching.placements import placements
-from tiered.graph import Node, Value
+from tiered.graph import Node, Value, is_deterministic
 from tiered.graph.queries.op_traits import BROADCASTING, UNARY
+from tiered.runtime.fold.evaluate import ancestors, evaluate
 
 REPEATING = ("Expand", "Tile")
+
+_LARGEST = 1 << 22
+"""The most elements of a value, or of what it is made of, that are computed to compare samples."""
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -45,10 +49,17 @@ class Uniformity:
         if self.old == 1:
             return True
         array = value.const
+        if array is None and self._follows(value, rows):
+            return True
+        array = _computed(value) if array is None else array
         if array is not None:
             parts = by_sample(array, rows, self.old)
             first = parts[0].tobytes()
             return all(part.tobytes() == first for part in parts[1:])
+        return False
+
+    def _follows(self, value: Value, rows: Rows) -> bool:
+        """Return whether it follows from the operator and its operands that samples are equal."""
         node = value.producer
         if node is None or node.domain or node.has_references:
             return False
@@ -94,3 +105,27 @@ class Uniformity:
         if node.perm is not None:
             return [rows.on(node.perm[rows.axis])]
         return []
+
+
+def _computed(value: Value) -> Array | None:
+    """Return the numbers of a value that small constants determine; None for others."""
+    if value.producer is None:
+        return None
+    nodes, constants = ancestors([value])
+    made = [each for node in nodes for each in node.outputs if each is not None]
+    reads = [each for node in nodes for each in (*node.inputs, *node.captured) if each is not None]
+    is_closed = all(each.is_constant or each.producer is not None for each in reads)
+    if not is_closed or not all(is_deterministic(node) and not node.bodies for node in nodes):
+        return None
+    if any(each.owner is not value.owner for each in (*made, *constants)):
+        return None
+    counts = [_count(each) for each in (*made, *constants)]
+    if any(count is None or count > _LARGEST for count in counts):
+        return None
+    return evaluate([value], lambda value, error: None).get(value)
+
+
+def _count(value: Value) -> int | None:
+    """Return how many elements a value has; None if that is not known."""
+    shape = value.static_shape
+    return None if shape is None else int(np.prod(shape, dtype=np.int64))

@@ -90,8 +90,9 @@ def joined(state: Following, node: Node) -> Made:
 @COUNTS.rule("Gather")
 def gather(state: Following, node: Node) -> Fact:
     """Gather of the rows of each sample."""
-    data, index = state.rows(node, 0), state.rows(node, 1)
+    index = state.rows(node, 1)
     axis = node.attr("axis", 0) % max(state.rank(node.inputs[0]), 1)
+    data = _data(state, node, axis, state.step(node, 1))
     if data is None or index is None or data.axis != axis or data.outer != 1:
         raise Refusal("it computes with the numbers of samples")
     _check_index(state, node, state.step(node, 1), data.inner)
@@ -100,7 +101,8 @@ def gather(state: Following, node: Node) -> Fact:
 
 @COUNTS.rule("GatherND")
 def gather_nd(state: Following, node: Node) -> Fact:
-    data, index, steps = state.rows(node, 0), state.rows(node, 1), state.step(node, 1)
+    index, steps = state.rows(node, 1), state.step(node, 1)
+    data = _columns_data(state, node, steps)
     if data is None or index is None or node.attr("batch_dims", 0) or data.outer != 1:
         raise Refusal("it computes with the numbers of samples")
     columns: Sequence[Size] = steps.steps if isinstance(steps, Columns) else ()
@@ -110,6 +112,27 @@ def gather_nd(state: Following, node: Node) -> Fact:
         raise Refusal("it takes other places for each sample")
     _check_index(state, node, columns[data.axis], data.inner)
     return index
+
+
+def _data(state: Following, node: Node, axis: int, step: Step) -> Rows | None:
+    """Return the samples of the data; of data that all share, its rows are repeated for each."""
+    data, value = state.rows(node, 0), node.inputs[0]
+    if data is not None or not isinstance(step, int | Poly) or step == 0:
+        return data
+    rows = Rows(axis, 1, step)
+    if state.sizes(value)[axis] != rows.size(state.old):
+        return None
+    state.spread(node, 0, rows)
+    return rows
+
+
+def _columns_data(state: Following, node: Node, steps: Step) -> Rows | None:
+    """Return the samples of the data of a GatherND, by what each further sample adds."""
+    if not isinstance(steps, Columns) or node.attr("batch_dims", 0):
+        return state.rows(node, 0)
+    counting = [at for at, step in enumerate(steps.steps) if step != 0]
+    axis = counting[0] if len(counting) == 1 else 0
+    return _data(state, node, axis, steps.steps[axis] if counting else 0)
 
 
 def _check_index(state: Following, node: Node, step: Step, inner: Size) -> None:

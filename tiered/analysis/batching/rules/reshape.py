@@ -13,7 +13,7 @@ from tiered.analysis.batching.placements import moves, placements
 from tiered.analysis.batching.rules.operands import named_axes, shown
 from tiered.analysis.batching.rules.sizes import made_of_sizes
 from tiered.graph import Node
-from tiered.graph.shape_inference.symbolic_dims import Size
+from tiered.graph.shape_inference.symbolic_dims import Size, divide
 
 _BAKED: Final = (
     "it makes {} of {}, which is baked into its constant {!r}: no axis has whole samples"
@@ -26,7 +26,7 @@ def reshape(state: Following, node: Node) -> Made:
     data, output = node.inputs[0], node.output
     rows = state.rows(node, 0)
     if rows is None or data is None:
-        return made_of_sizes(state, node)
+        return _shared(state, node)
     target = state.elements(node.operand(1))
     if target is None:
         raise Refusal("its target is not known")
@@ -60,6 +60,25 @@ def reshape(state: Following, node: Node) -> Made:
         pieces[made.axis] = 0 if is_copy else state.known_size(made)
     if pieces is not None:
         state.edits.append(lambda to: to.set_target(node, pieces))
+    return made
+
+
+def _shared(state: Following, node: Node) -> Rows | None:
+    """Reshape of what all samples share, to a size that follows from the batch: it is repeated."""
+    target, before, after = (
+        state.elements(node.operand(1)), state.sizes(node.inputs[0]), state.sizes(node.output)
+    )  # fmt: skip
+    named = [at for at, size in enumerate(target or ()) if mentions(size, state.name)]
+    if target is None or len(named) != 1:
+        return made_of_sizes(state, node)
+    inner = divide(target[named[0]] or 0, state.batch)
+    if inner is None or mentions(inner, state.name):
+        return made_of_sizes(state, node)
+    made = Rows(named[0], 1, inner)
+    sources = placements(made, after, before, state.old)
+    if not sources:
+        raise Refusal(_baked(node, before, after))
+    state.spread(node, 0, sources[0])
     return made
 
 
