@@ -143,7 +143,7 @@ def test_a_sentinel_that_is_computed_with_stays() -> None:
 
 def test_schemas_decide_where_int32_is_taken() -> None:
     text = (
-        "(float[N,M] x) => (float[?,?] y, float[?,?] z) <int64[1] o = {1}> "
+        "(float[N,M] x) => (float[?,?] y, float[?,?] z, int64[1] p) <int64[1] o = {1}> "
         "{ s = Shape(x) p = ReduceProd(s) m = Mul(s, o) d = Div(m, o) t = Min(d, o) "
         "y = Expand(x, m) z = ConstantOfShape(t) }"
     )

@@ -6,7 +6,7 @@ from tiered.numerics.precision.integers import narrow_integers
 
 @module_pass(
     opt_level=None,
-    required=("inline",),
+    required=("inline", "eliminate_deadend"),
     followed_by=("eliminate_nop_cast", "eliminate_unused_initializer", "eliminate_deadend"),
     acts_on=("*",),
 )
