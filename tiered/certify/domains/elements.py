@@ -89,11 +89,6 @@ def _sorted(lanes: Sequence[Array]) -> list[Array]:
     return found
 
 
-def _is_first(one: Array, other: Array) -> Array:
-    is_alike = one["a"] == other["a"]
-    return np.asarray((one["a"] < other["a"]) | (is_alike & (one["b"] <= other["b"])))
-
-
 def _chosen(where: Array, one: Array, other: Array) -> Array:
     """Return elements of one array or another: faster than `np.where` of structures."""
     made = np.empty(where.shape, AFFINE)

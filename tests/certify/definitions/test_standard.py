@@ -1,0 +1,149 @@
+"""Operators of the standard over the reals are what the standard says."""
+
+import pytest
+
+from tests.certify.test_checker import proof
+
+F = "(float[2,4] x) => (float[2,4] y)"
+PAIR = "(float[2,3] x, float[4,3] z) => (float[4,2] y)"
+IMAGE = "(float[1,2,3] x) => (float[1,2,?] y)"
+HEADS = "(float[1,2,3,4] q, float[1,2,3,4] k, float[1,2,3,4] v) => (float[1,2,3,4] y)"
+ROTATED = """(float[1,2,3,4] x, float[5,2] c, float[5,2] s, int64[1,3] p) => (float[1,2,3,4] y)"""
+EQUAL = {
+    "HardSwish": (
+        f"{F} <float t = {{3}}, float z = {{0}}, float s = {{6}}> {{ a = Add(x, t)"
+        "  c = Clip(a, z, s)  m = Mul(x, c)  y = Div(m, s) }",
+        f"{F} {{ y = HardSwish(x) }}",
+    ),
+    "Softmax": (
+        f"""{F} <int64[1] a = {{1}}> {{ m = ReduceMax(x, a)  d = Sub(x, m)  e = Exp(d)
+            s = ReduceSum(e, a)  y = Div(e, s) }}""",
+        f"{F} {{ y = Softmax(x) }}",
+    ),
+    "Mish": (f"{F} {{ s = Softplus(x)  t = Tanh(s)  y = Mul(t, x) }}", f"{F} {{ y = Mish(x) }}"),
+    "a factor into a ConvTranspose": (
+        """(float[1,2,2,2] x) => (float[1,2,2,2] y) <float[2,2,1,1] w = {1,2,3,4},
+            float[2,1,1] s = {2,4}> { a = Mul(x, s)  y = ConvTranspose(a, w) }""",
+        """(float[1,2,2,2] x) => (float[1,2,2,2] y) <float[2,2,1,1] w = {2,4,12,16}> {
+            y = ConvTranspose(x, w) }""",
+    ),
+    "Einsum": (
+        f'{PAIR} {{ y = Einsum<equation = "ij,kj->ki">(x, z) }}',
+        f"{PAIR} {{ t = Transpose(x)  y = MatMul(z, t) }}",
+    ),
+    "HardSigmoid": (
+        f"""{F} <float a = {{0.25}}, float b = {{0.5}}, float z = {{0}}, float o = {{1}}> {{
+            m = Mul(x, a)  s = Add(m, b)  y = Clip(s, z, o) }}""",
+        f"{F} {{ y = HardSigmoid<alpha = 0.25>(x) }}",
+    ),
+    "Softsign": (
+        f"{F} <float o = {{1}}> {{ a = Abs(x)  b = Add(a, o)  y = Div(x, b) }}",
+        f"{F} {{ y = Softsign(x) }}",
+    ),
+    "LogSoftmax": (
+        f"{F} {{ s = Softmax<axis = 0>(x)  y = Log(s) }}", f"{F} {{ y = LogSoftmax<axis = 0>(x) }}"
+    ),
+    "InstanceNormalization": (
+        f"""{IMAGE} <int64[1] a = {{2}}, float e = {{1e-5}}, float[2,1] t = {{3,5}},
+            float[2,1] c = {{7,9}}> {{
+            m = ReduceMean(x, a)  d = Sub(x, m)  q = Mul(d, d)  v = ReduceMean(q, a)
+            w = Add(v, e)  r = Sqrt(w)  n = Div(d, r)  k = Mul(n, t)  y = Add(k, c) }}""",
+        f"""{IMAGE} <float[2] s = {{3,5}}, float[2] b = {{7,9}}> {{
+            y = InstanceNormalization(x, s, b) }}""",
+    ),
+    "a ConvTranspose with steps and pads": (
+        f"""{IMAGE} <float[2,1] s = {{2,4}},
+            float[2,2,4] w = {{1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16}}>
+            {{ a = Mul(x, s)  y = ConvTranspose<strides = [2], pads = [2,3]>(a, w) }}""",
+        f"""{IMAGE} <float[2,2,4] w = {{2,4,6,8,10,12,14,16,36,40,44,48,52,56,60,64}}>
+            {{ y = ConvTranspose<strides = [2], pads = [2,3]>(x, w) }}""",
+    ),
+    "the bias of a ConvTranspose": (
+        f"""{IMAGE} <float[2,2,1] w = {{1,2,3,4}}, float[2] b = {{5,6}}>
+            {{ y = ConvTranspose(x, w, b) }}""",
+        f"""{IMAGE} <float[2,2,1] w = {{1,2,3,4}}, float[2,1] b = {{5,6}}>
+            {{ c = ConvTranspose(x, w)  y = Add(c, b) }}""",
+    ),
+    "a batch of an Einsum": (
+        """(float[5,2,3] x, float[5,4,3] z) => (float[5,2,4] y) {
+            y = Einsum<equation = "bij, bkj -> bik">(x, z) }""",
+        """(float[5,2,3] x, float[5,4,3] z) => (float[5,2,4] y) {
+            t = Transpose<perm = [0,2,1]>(z)  y = MatMul(x, t) }""",
+    ),
+    "Attention": (
+        f"""{HEADS} <float c = {{0.5}}, float[3,3] m = {{0,-1,-2,0,0,-1,0,0,0}}> {{
+            t = Transpose<perm = [0,1,3,2]>(k)  q2 = Mul(q, c)  s = MatMul(q2, t)  a = Add(s, m)
+            p = Softmax(a)  y = MatMul(p, v) }}""",
+        f"""{HEADS} <float[3,3] m = {{0,-1,-2,0,0,-1,0,0,0}}> {{
+            y = Attention<scale = 0.5>(q, k, v, m) }}""",
+    ),
+    "RotaryEmbedding": (
+        f"""{ROTATED} <int64[2] h = {{2,2}}> {{
+            c1 = Gather<axis = 0>(c, p)  s1 = Gather<axis = 0>(s, p)  a, b = Split<axis = 3>(x, h)
+            one = Constant<value_ints = [1]>()  u = Unsqueeze(c1, one)  w = Unsqueeze(s1, one)
+            m = Mul(a, u)  n = Mul(b, w)  k = Sub(m, n)  q = Mul(b, u)  r = Mul(a, w)
+            l = Add(q, r)  y = Concat<axis = 3>(k, l) }}""",
+        f"{ROTATED} {{ y = RotaryEmbedding(x, c, s, p) }}",
+    ),
+    "a bound through a scale": (
+        f"{F} <float c = {{2}}, float z = {{0}}, float o = {{6}}, float p = {{3}}> {{"
+        " m = Mul(x, c)  y = Clip(m, z, o) }",
+        f"{F} <float c = {{2}}, float z = {{0}}, float p = {{3}}> {{"
+        " m = Clip(x, z, p)  y = Mul(m, c) }",
+    ),
+}  # fmt: skip
+NEWER = {"Attention", "RotaryEmbedding"}
+DIFFERENT = {
+    "another offset": (
+        f"{F} <float t = {{2}}, float z = {{0}}, float s = {{6}}> {{ a = Add(x, t)"
+        "  c = Clip(a, z, s)  m = Mul(x, c)  y = Div(m, s) }",
+        f"{F} {{ y = HardSwish(x) }}",
+    ),
+    "another axis": (
+        f"""{F} <int64[1] a = {{0}}> {{ m = ReduceMax(x, a)  d = Sub(x, m)  e = Exp(d)
+            s = ReduceSum(e, a)  y = Div(e, s) }}""",
+        f"{F} {{ y = Softmax(x) }}",
+    ),
+    "a bound through a negative scale": (
+        f"{F} <float c = {{-2}}, float z = {{0}}, float o = {{6}}, float p = {{3}}> {{"
+        " m = Mul(x, c)  y = Clip(m, z, o) }",
+        f"{F} <float c = {{-2}}, float z = {{0}}, float p = {{3}}> {{"
+        " m = Clip(x, z, p)  y = Mul(m, c) }",
+    ),
+    "other places of a ConvTranspose": (
+        """(float[1,1,2] x) => (float[1,1,3] y) <float[1,1,2] w = {1,2}> {
+            y = ConvTranspose(x, w) }""",
+        """(float[1,1,2] x) => (float[1,1,3] y) <float[1,1,2] w = {2,1}> {
+            y = ConvTranspose(x, w) }""",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", EQUAL)
+def test_what_is_equal_over_the_reals_is_proved(name: str) -> None:
+    found = proof(*EQUAL[name], opset=24 if name in NEWER else 21)
+    assert found.domain == "reals", found.reason
+
+
+@pytest.mark.parametrize("name", DIFFERENT)
+def test_what_differs_is_not_proved(name: str) -> None:
+    assert not proof(*DIFFERENT[name]).is_proved
+
+
+@pytest.mark.parametrize(
+    ("name", "right", "wrong"),
+    [
+        ("HardSigmoid", "alpha = 0.25", "alpha = 0.2"),
+        ("LogSoftmax", "LogSoftmax<axis = 0>", "LogSoftmax<axis = 1>"),
+        ("InstanceNormalization", "(x, s, b)", "(x, b, s)"),
+        ("a ConvTranspose with steps and pads", "pads = [2,3]", "pads = [3,2]"),
+        ("the bias of a ConvTranspose", "{5,6}", "{6,5}"),
+        ("Attention", "scale = 0.5", "scale = 0.25"),
+        ("RotaryEmbedding", "(x, c, s, p)", "(x, s, c, p)"),
+    ],
+)
+def test_another_attribute_or_operand_is_not_proved(name: str, right: str, wrong: str) -> None:
+    before, after = EQUAL[name]
+    assert right in after
+    changed = after.replace(right, wrong)
+    assert not proof(before, changed, opset=24 if name in NEWER else 21).is_proved
