@@ -9,7 +9,7 @@ from typing import Any
 import onnx
 import pytest
 
-from tests.pipeline.instruments.test_run_page import SMALL, large_model
+from tests.pipeline.instruments.run_page.test_page import SMALL, large_model
 from tests.support.pages.browser import check_page, launched, opened, why_not
 from tiered.extensions.debug import compare_models, layer_precision_compare
 from tiered.extensions.debug.comparison_page import comparison_page
