@@ -37,7 +37,7 @@ def interval_of(
         casts.append(f"cut_{name} = Clip(in_{name}, low_{name}, high_{name})")
         casts.append(f"{name} = Cast<to = {dtype}>(cut_{name})")
     held = " ".join(constants).rstrip(",")
-    text = f"({', '.join(inputs)}) => (int32 z) <{held}> {{ {' '.join(casts)}  {nodes}  z = Neg(in_a) }}"
+    text = f"({', '.join(inputs)}) => (int32 kept) <{held}> {{ {' '.join(casts)}  {nodes}  kept = Neg(in_a) }}"
     of = parsed(text)
     return of.analysis(ranges)[named(of, "y")]
 
