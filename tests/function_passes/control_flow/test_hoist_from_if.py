@@ -100,3 +100,12 @@ def check_declined(proto: onnx.ModelProto, because: str) -> None:
     get_pass(PASS).apply(model, ctx)
     assert len(model.journal) == 0
     assert any(because in remark.reason for remark in ctx.remarks)
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_an_operand_that_one_branch_lacks_stays_inside(is_first: bool) -> None:
+    parts = ["m = Neg(l) {} = Clip(x, m, h)", "{} = Clip(x, , h)"]
+    one, other = parts if is_first else reversed(parts)
+    text = branches(one.format("a"), other.format("b"))
+    text = text.replace("float[2] w, bool c", "float l, float h, bool c")
+    assert_unchanged(PASS, text)

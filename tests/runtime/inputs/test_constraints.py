@@ -1,0 +1,134 @@
+"""Constraints are found behind the operators that pass values on, and in bodies."""
+
+import pytest
+
+from tests.runtime.inputs.facts_of import facts_of
+
+OUT = "=> (float y)"
+
+
+def kinds(text: str, name: str = "i", *, is_float: bool = False) -> list[str]:
+    return [each.kind for each in facts_of(text, name, is_float=is_float)]
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        "c = Cast<to = 7>(i)",
+        "a = Unsqueeze(i, e)  c = Squeeze(a, e)",
+        "c = Concat<axis = 0>(e, i)",
+        "c = Where(t, e, i)",
+        "c = ScatterElements(e, z, i)",
+        "c = Max(e, i)",
+    ],
+)
+def test_operators_that_pass_values_on_are_followed(nodes: str) -> None:
+    text = f"""(float[5,3] x, int64[1] i) {OUT} <int64[1] e = {{0}}, int64[1] z = {{0}},
+        bool[1] t = {{1}}> {{ {nodes}  y = Gather(x, c) }}"""
+    assert "index" in kinds(text)
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        "c = Gather(e, i)",
+        "s = Shape(i)  c = Reshape(e, s)",
+        "c = ScatterElements(e, i, e)",
+        "h = vendor.Any(i)  c = Cast<to = 7>(h)",
+    ],
+)
+def test_others_end_the_way(nodes: str) -> None:
+    text = f"""<ir_version: 10, opset_import: ["" : 21, "vendor" : 1]> g
+        (float[5,3] x, int64[1] i) {OUT} <int64[1] e = {{0}}> {{ {nodes}  y = Gather(x, c) }}"""
+    assert not any(each.high == 5 for each in facts_of(text))
+
+
+def test_a_float_that_meets_another_is_data() -> None:
+    text = f"(float[2] i, float[2] k) {OUT} {{ c = Mul(i, k)  y = Log(c) }}"
+    assert kinds(text, is_float=True) == ["factor"]
+    assert "domain" in kinds(text)
+
+
+def test_a_comparison_makes_a_mask_of_what_follows() -> None:
+    text = f"""(float[2] x, int64[2] i) {OUT} <int64 k = {{3}}> {{
+        c = Less(i, k)  y = Where(c, x, x) }}"""
+    assert kinds(text) == ["mask"]
+    assert kinds(f"(float[2] x, bool[2] i) {OUT} {{ y = Where(i, x, x) }}") == ["chooser"]
+
+
+def test_one_minus_a_value_is_a_mask() -> None:
+    text = f"(float[2] i) {OUT} <float one = {{1}}> {{ y = Sub(one, i) }}"
+    assert kinds(text) == ["mask"]
+    assert kinds(text.replace("{1}", "{2}")) == []
+    assert kinds(f"(float[2] i) {OUT} <float one = {{1}}> {{ y = Sub(i, one) }}") == []
+
+
+def test_bodies_are_followed_from_captured_values_and_operands() -> None:
+    inside = f"""(float[5,3] x, int64[1] i, bool p) {OUT} {{
+        y = If(p) <then_branch = t () => (float u) {{ u = Gather(x, i) }},
+                   else_branch = e () => (float v) {{ v = Identity(x) }}> }}"""
+    assert kinds(inside) == ["index"]
+    assert kinds(inside, "p") == ["condition"]
+    loop = f"""(float[5,3] x, int64[1] i) {OUT} <int64 n = {{2}}> {{
+        s = Loop(n, , i) <body = b (int64 at, bool on, int64[1] v) => (bool go, int64[1] w) {{
+            go = Identity(on)  w = Identity(v) }}>
+        y = Gather(x, s) }}"""
+    assert "index" in kinds(loop)
+
+
+def test_a_result_of_a_loop_enters_the_next_iteration() -> None:
+    text = f"""(float[5,3] x, int64[1] i) {OUT} <int64 n = {{2}}, int64[1] e = {{0}}> {{
+        s = Loop(n, , e) <body = b (int64 at, bool on, int64[1] v) => (bool go, int64[1] w) {{
+            go = Identity(on)  g = Gather(x, v)  w = Identity(i) }}>
+        y = Cast<to = 1>(s) }}"""
+    assert kinds(text) == ["index"]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "expected"),
+    [
+        ("y = Mod(x, i)", "divisor"),
+        ("y = Log(i)", "domain"),
+        ("y = And(i, i)", "conjunct"),
+        ("y = Not(i)", "conjunct"),
+        ('y = BitShift<direction = "LEFT">(x, i)', "small"),
+        ("y = BatchNormalization(x, x, x, x, i)", "domain"),
+        ("y = MatMulInteger(x, x, i)", "zero_point"),
+        ("y = ConvInteger(x, x, x, i)", "zero_point"),
+        ("y = QuantizeLinear(x, x, i)", "zero_point"),
+        ("y = QLinearMatMul(x, i, x, x, x, x, x, x)", "positive"),
+        ("y = QLinearMatMul(x, x, x, x, i, x, x, x)", "positive"),
+        ("y = QLinearMatMul(x, x, x, x, x, x, i, x)", "positive"),
+        ("y = QLinearMatMul(x, x, x, x, x, x, x, i)", "zero_point"),
+        ("y = Div(x, i)", "divisor"),
+        ("y = Div(i, x)", "dividend"),
+        ("y = Sqrt(i)", "domain"),
+        ("y = Pow(x, i)", "small"),
+        ("y = Clip(x, i)", "values"),
+        ("y = Dropout(x, i)", "values"),
+        ("y = QuantizeLinear(x, i)", "positive"),
+        ("y = Add(x, i)", "addend"),
+    ],
+)
+def test_operators_want_values_of_a_kind(nodes: str, expected: str) -> None:
+    assert expected in kinds(f"(float[2] x, float i) {OUT} {{ {nodes} }}")
+
+
+@pytest.mark.parametrize(
+    ("call", "value"),
+    [
+        *(("HannWindow(i)", 10), ("Tile(x, i)", 2), ("ConstantOfShape(i)", 2)),
+        *(("Range(i, x, x)", 0), ("Range(x, i, x)", 5), ("Range(x, x, i)", 1)),
+        *(("CumSum(x, i)", 0), ("Trilu(x, i)", 0)),
+        *(("Dropout(x, i)", 0.5), ("Dropout(x, x, i)", 0)),
+        *(("Clip(x, i)", -1), ("Clip(x, x, i)", 1)),
+        *(("NonMaxSuppression(x, x, i)", 3), ("NonMaxSuppression(x, x, x, i)", 0.5)),
+        *(("SequenceAt(x, i)", 0), ("DFT(x, i)", 8), ("DFT(x, x, i)", 1)),
+        *(("STFT(x, i)", 4), ("STFT(x, x, x, i)", 16)),
+        *(("MelWeightMatrix(i, x, x, x, x)", 8), ("MelWeightMatrix(x, x, x, x, i)", 4096)),
+        *(("MelWeightMatrix(x, i, x, x, x)", 16), ("MelWeightMatrix(x, x, i, x, x)", 8192)),
+    ],
+)
+def test_some_operands_have_one_good_value(call: str, value: float) -> None:
+    (found,) = facts_of(f"(float[2] x, float i) {OUT} {{ y = {call} }}")
+    assert (found.kind, found.values) == ("values", (value,))
