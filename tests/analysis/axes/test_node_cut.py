@@ -3,7 +3,7 @@
 import pytest
 
 from tiered import Model
-from tiered.analysis.axes.axis_map import Steps
+from tiered.analysis.axes.axis_map import AxisMap, Steps
 from tiered.analysis.axes.node_cut import NodeCut, Window, cut_along, node_cut
 from tiered.analysis.axes.rules import axis_map
 from tiered.testing import parse
@@ -40,7 +40,7 @@ def test_the_addend_of_a_convolution_has_no_window() -> None:
     # Only operators that are known to draw no random numbers are computed in parts.
     assert node_cut(model.main.nodes[0], 2) is None
     axes = axis_map(model.main.nodes[0])
-    assert axes is not None
+    assert isinstance(axes, AxisMap)
     found = cut_along(model.main.nodes[0], axes, 2)
     assert found is not None
     assert found.windows == (Window(2, 4, Steps(extent=3)), None, None, Window(2, 2))

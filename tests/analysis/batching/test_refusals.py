@@ -80,7 +80,7 @@ MIXED = {
     "a batch of matrices that moves": (
         """(float[1,2,2,3] x) => (float[2,2,1,3] y) {
         y = com.microsoft.FusedMatMul<transBatchA = 1, transBatchB = 1, transB = 1>(x, x) }""",
-        "how its axes belong together is not known",
+        "it transposes its batch",
     ),
     "a mask of lengths and starts": (
         f"""(float[1,3,4] x, int32[2] m) => (float[1,3,4] y)

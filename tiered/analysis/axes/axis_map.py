@@ -11,14 +11,20 @@ derived from this one description.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
+from functools import lru_cache
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
+
+import numpy as np
 
 from tiered.graph import Node, Value, is_deterministic
 from tiered.graph.core.types import Dim
+from tiered.graph.opset.adapter import NoEquivalentForm
 from tiered.graph.opset.aspect import Aspect
+from tiered.graph.queries.op_traits import RANDOM
+from tiered.rewriter import Skip
 
 Dims = tuple[Dim, ...]
 
@@ -103,8 +109,12 @@ class AxisMap(NamedTuple):
         return None if axes is None else axes[axis]
 
 
-Rule = Callable[[Node], AxisMap | None]
-"""Returns the map of a node, or None; the ranks of its operands and first output are known."""
+class NoMap(Exception):
+    """The reason why a node has no axis map: what decides it is not known."""
+
+
+Rule = Callable[[Node], AxisMap]
+"""Returns the map of a node, or raises `NoMap`."""
 
 AXES: Final[Aspect[Rule]] = Aspect("axes")
 
@@ -115,29 +125,58 @@ axes_rule = AXES.rule
     def scale(node):
         axes = whole(node.inputs[0].rank)
         return AxisMap((axes, None), (axes,))
+
+The ranks of the operands and of the first output are known.
 """
 
 
 _OWN_DOMAINS: Final = ("", "com.microsoft")
-"""The domains of operators that rules of tiered are for."""
+"""The domains of operators that rules of tiered are for; they ask for the ranks that they need."""
+
+NO_RANK: Final = Skip("its rank is not known")
 
 
-def axis_map(node: Node) -> AxisMap | None:
-    """Return how the axes of a node belong together.
+def axis_map(node: Node) -> AxisMap | Skip:
+    """Return how the axes of a node belong together, or why that is not known."""
+    why = unknown(node)
+    if why is not None:
+        return why
+    try:
+        return map_of(node)
+    except (NoEquivalentForm, NoMap) as reason:
+        return Skip("{}", str(reason))
 
-    None if the operator has no rule, if attributes or operands that decide it are not known, or if
-    the rank of an operand or of the first output is not known.
+
+def unknown(node: Node) -> Skip | None:
+    """Return why nothing is known of a node, whatever the rules of its operator say."""
+    model = node.owner.model
+    if model.functions and node.domain in _OWN_DOMAINS and model.function(*node.callee):
+        # A function may compute anything; a rule of a user speaks for the operator by its name.
+        return Skip("a function has its name")
+    if node.has_references:
+        return Skip("{}", node.parameter_reason)
+    if not node.domain:
+        if node.schema is None:
+            return Skip("its opset has no such operator")
+        if node.op_type in RANDOM and not is_deterministic(node):
+            return Skip("it draws random numbers")
+    return None
+
+
+def map_of(node: Node) -> AxisMap:
+    """Return how the axes of a node belong together, of which something may be known.
+
+    Raises:
+        NoMap: it has no rule, or what decides it is not known.
+        NoEquivalentForm: the newest form of its operator cannot express it.
     """
     rule = AXES.of(node)
-    if rule is None or node.has_references or (not node.domain and not is_deterministic(node)):
-        return None
-    functions = node.owner.model.functions
-    if functions and node.domain in _OWN_DOMAINS and node.owner.model.function(*node.callee):
-        # A function may compute anything; a rule of a user speaks for the operator by its name.
-        return None
-    values = (value for value in (*node.operands, *node.outputs[:1]) if value is not None)
-    if any(value.shape is None for value in values):
-        return None
+    if rule is None:
+        raise NoMap("how its axes belong together is not known")
+    if node.domain not in _OWN_DOMAINS:
+        values = (*node.operands, *node.outputs[:1])
+        if any(value is not None and value.shape is None for value in values):
+            raise NoMap(NO_RANK.reason)
     return rule(node)
 
 
@@ -150,16 +189,40 @@ def whole(rank: int, start: int = 0) -> Labels:
 
 
 def dims_of(value: Value | None) -> Dims:
-    """Return the dims of a value of known rank."""
-    assert value is not None
-    assert value.shape is not None
+    """Return the dims of a value.
+
+    Raises:
+        NoMap: its rank is not known.
+    """
+    if value is None or value.shape is None:
+        raise NoMap(NO_RANK.reason)
     return value.shape
 
 
+def own_labels(node: Node, least: int = 0) -> Labels:
+    """Return iterators for the axes of the first operand.
+
+    Raises:
+        NoMap: its rank is not known, or less than `least`.
+    """
+    rank = len(dims_of(node.operands[0]))
+    if rank < least:
+        raise NoMap(f"its rank is {rank}")
+    return whole(rank)
+
+
 def broadcast(value: Value | None, labels: Labels) -> Axes | None:
-    """Return the iterators of an operand that broadcasts to a result with the given ones."""
-    skipped = len(labels) - len(dims_of(value)) if value is not None else 0
-    return None if value is None or skipped < 0 else labels[skipped:]
+    """Return the iterators of an operand that broadcasts to a result with the given ones.
+
+    Raises:
+        NoMap: it has more axes.
+    """
+    if value is None:
+        return None
+    skipped = len(labels) - len(dims_of(value))
+    if skipped < 0:
+        raise NoMap("an operand has more axes than the result")
+    return labels[skipped:]
 
 
 def all_of(kind: Kind, labels: Iterable[int]) -> dict[int, Kind]:
@@ -167,16 +230,41 @@ def all_of(kind: Kind, labels: Iterable[int]) -> dict[int, Kind]:
     return dict.fromkeys(labels, kind)
 
 
-def axis_of(node: Node, rank: int, default: int | None = None) -> int | None:
-    """Return the attribute `axis` of a node, counted from the front; None if it is out of range."""
+def axis_of(node: Node, rank: int, default: int | None = None) -> int:
+    """Return the attribute `axis` of a node, counted from the front.
+
+    Raises:
+        NoMap: it is out of range.
+    """
     axis = node.attr("axis") if default is None else node.attr("axis", default)
-    return axis % rank if isinstance(axis, int) and -rank <= axis < rank else None
+    if not isinstance(axis, int) or not -rank <= axis < rank:
+        raise NoMap("its axis is out of range")
+    return axis % rank
+
+
+def axes_in(axes: np.ndarray[Any, Any] | Sequence[int], rank: int) -> Labels:
+    """Return axes, counted from the front.
+
+    Raises:
+        NoMap: one is out of range.
+    """
+    # A file may hold axes as an array of any rank; runtimes reject those that are no vector.
+    given = axes.ravel().tolist() if isinstance(axes, np.ndarray) else axes
+    if any(not -rank <= axis < rank for axis in given):
+        raise NoMap("its axes are out of range")
+    return tuple([axis % rank for axis in given])
 
 
 def first_alone(
     node: Node, kinds: Mapping[int, Kind] = _NONE, windows: Mapping[int, Steps] = _NO_WINDOWS
 ) -> AxisMap:
     """Return the map of a node: its outputs have the axes of its first operand."""
-    labels = whole(len(dims_of(node.operands[0])))
-    others = (None,) * (len(node.operands) - 1)
-    return AxisMap((labels, *others), (labels,) * len(node.outputs), kinds, windows)
+    others, outputs = len(node.operands) - 1, len(node.outputs)
+    axes = _alone(len(dims_of(node.operands[0])), others, outputs)
+    return axes if not kinds and not windows else AxisMap(*axes[:2], kinds, windows)
+
+
+@lru_cache
+def _alone(rank: int, others: int, outputs: int) -> AxisMap:
+    labels = whole(rank)
+    return AxisMap((labels, *(None,) * others), (labels,) * outputs)

@@ -30,8 +30,6 @@ Step = tuple[Dims, tuple[int, ...]]
 _LOWEST: Final = 4
 """Two blocks of axes are exchanged in a tensor of four axes."""
 
-NO_MAP: Final = Skip("how its axes belong together is not known")
-
 _LAW: Final = "operators of a high rank => operators of a lower rank"
 
 
@@ -289,8 +287,8 @@ def _broadcast(
 @RANKS.rule(*(ELEMENTWISE - {"Identity"}))
 def _elementwise(to: Lowering, node: Node) -> list[Value] | Skip:
     axes = axis_map(node)
-    if axes is None:
-        return NO_MAP
+    if isinstance(axes, Skip):
+        return axes
     has_axes = [own is not None for own in axes.inputs]
     values = [value for value, has in zip(node.operands, has_axes, strict=True) if has and value]
     found = _broadcast(to, values, _dims(node.output))
@@ -312,9 +310,10 @@ def _along_one(to: Lowering, node: Node) -> list[Value] | Skip:
     Sums of floats are not among them: kernels may add up in another order.
     """
     axes = axis_map(node)
-    if axes is None or axes.inputs[0] is None:
-        return NO_MAP
+    if isinstance(axes, Skip):
+        return axes
     labels, is_reduction = axes.inputs[0], node.op_type in REDUCTIONS
+    assert labels is not None
     mixed = [at for at, label in enumerate(labels) if not axes.is_parallel(label)]
     if not mixed or mixed != list(range(mixed[0], mixed[0] + len(mixed))):
         return Skip("the axes that it combines are no neighbours")

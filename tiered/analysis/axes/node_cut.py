@@ -9,6 +9,7 @@ from tiered.analysis.axes.rules import axis_map
 from tiered.graph import Node, Value, is_deterministic
 from tiered.graph.core.types import Dim
 from tiered.graph.opset.newest_form import has_newest_form
+from tiered.rewriter import Skip
 
 Shape = tuple[int, ...]
 Form = Literal["same", "pads", "shape"]
@@ -75,7 +76,7 @@ def node_cut(node: Node, axis: int) -> NodeCut | None:
     if not has_newest_form(node) or not is_deterministic(node):
         return None
     axes = axis_map(node)
-    return None if axes is None else cut_along(node, axes, axis)
+    return None if isinstance(axes, Skip) else cut_along(node, axes, axis)
 
 
 def cut_along(node: Node, axes: AxisMap, axis: int) -> NodeCut | None:

@@ -1,14 +1,10 @@
-"""What attributes and operands say of axes: those of a reduction, the letters of an Einsum.
-
-Layout imports this and no axis map: every run of level 3 loads layout, and the rules of axis maps
-are slow to load.
-"""
+"""What attributes and operands say of axes: those of a reduction, the letters of an Einsum."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tiered.graph import Node, non_negative_axes
+from tiered.graph import Node
 from tiered.graph.queries.op_traits import ARG_REDUCTIONS
 from tiered.rewriter import Skip
 
@@ -25,9 +21,7 @@ def reduced_axes(node: Node, rank: int) -> tuple[int, ...] | Skip:
         given = () if axes is None else axes.ravel().tolist()
         if not given:
             return () if node.attr("noop_with_empty_axes", 0) else tuple(range(rank))
-    found = non_negative_axes(given, rank)
-    assert found is not None
-    return tuple(sorted(found))
+    return tuple(sorted([axis + rank if axis < 0 else axis for axis in given]))
 
 
 def terms_of(node: Node) -> tuple[list[str], str] | None:

@@ -8,11 +8,12 @@ from tiered.analysis.axes.axis_map import (
     AXES,
     AxisMap,
     Kind,
+    NoMap,
     all_of,
     broadcast,
     dims_of,
     first_alone,
-    whole,
+    own_labels,
 )
 from tiered.analysis.axes.rules.products import gemm, product
 from tiered.analysis.axes.rules.windows import convolution
@@ -25,7 +26,7 @@ _DOMAIN: Final = "com.microsoft"
 def _activation(node: Node) -> AxisMap:
     """An activation; a bias has a number for each element of the last axis."""
     found = first_alone(node)
-    last = whole(len(dims_of(node.operands[0])))[-1:]
+    last = own_labels(node)[-1:]
     biases = tuple(None if value is None else last for value in node.operands[1:])
     return found._replace(inputs=(found.inputs[0], *biases))
 
@@ -36,14 +37,13 @@ def _fused_gemm(node: Node) -> AxisMap:
 
 
 @AXES.rule("FusedMatMul", domain=_DOMAIN)
-def _fused_matmul(node: Node) -> AxisMap | None:
+def _fused_matmul(node: Node) -> AxisMap:
     """FusedMatMul: a product of matrices that are read transposed."""
-    ranks = [len(dims_of(value)) for value in node.operands]
-    if min(ranks) < 2 or node.attr("transBatchA", 0) or node.attr("transBatchB", 0):
-        return None
+    if node.attr("transBatchA", 0) or node.attr("transBatchB", 0):
+        raise NoMap("it transposes its batch")
+    if min(len(dims_of(value)) for value in node.operands) < 2:
+        raise NoMap("an operand is a vector")
     found = product(node, 0, 1)
-    if found is None:
-        return None
     flips = (node.attr("transA", 0), node.attr("transB", 0))
     inputs = tuple(
         (*own[:-2], own[-1], own[-2]) if flip and own is not None else own
@@ -53,7 +53,7 @@ def _fused_matmul(node: Node) -> AxisMap | None:
 
 
 @AXES.rule("FusedConv", domain=_DOMAIN)
-def _fused_convolution(node: Node) -> AxisMap | None:
+def _fused_convolution(node: Node) -> AxisMap:
     """FusedConv: what is added has the axes of the result."""
     return convolution(node, 0, 1, addend=3)
 
@@ -61,10 +61,9 @@ def _fused_convolution(node: Node) -> AxisMap | None:
 @AXES.rule("SkipLayerNormalization", "SkipSimplifiedLayerNormalization", domain=_DOMAIN)
 def _skip_normalization(node: Node) -> AxisMap:
     """The norm of a sum along the last axis; the second operand may broadcast."""
-    labels = whole(len(dims_of(node.operands[0])))
+    labels = own_labels(node)
     vectors = tuple(None if value is None else labels[-1:] for value in node.operands[2:])
     inputs = (labels, broadcast(node.operands[1], labels), *vectors)
-    # The mean and the deviation, then the sum.
-    outputs = (labels, (*labels[:-1], None), (*labels[:-1], None), labels)[: len(node.outputs)]
+    # The mean, the deviation, the sum; the first two have one element along the last axis.
     kinds = all_of(Kind.REDUCTION, labels[-1:])
-    return AxisMap(inputs, outputs, kinds, broadcasts=(1,))
+    return AxisMap(inputs, (labels,) * len(node.outputs), kinds, broadcasts=(1,))

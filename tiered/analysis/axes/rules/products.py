@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from tiered.analysis.axes.axis_map import (
     AXES,
     Axes,
     AxisMap,
     Kind,
     Labels,
+    NoMap,
     all_of,
     broadcast,
     dims_of,
@@ -18,23 +21,23 @@ from tiered.graph import Node
 
 
 @AXES.rule("MatMul")
-def _matmul(node: Node) -> AxisMap | None:
+def _matmul(node: Node) -> AxisMap:
     return product(node, 0, 1)
 
 
 @AXES.rule("MatMulInteger")
-def _matmul_of_integers(node: Node) -> AxisMap | None:
+def _matmul_of_integers(node: Node) -> AxisMap:
     return product(node, 0, 1, of_rows=(2,), of_columns=(3,))
 
 
 @AXES.rule("QLinearMatMul")
-def _quantized_matmul(node: Node) -> AxisMap | None:
+def _quantized_matmul(node: Node) -> AxisMap:
     return product(node, 0, 3, of_rows=(1, 2), of_columns=(4, 5))
 
 
 def product(
     node: Node, left: int, right: int, *, of_rows: Labels = (), of_columns: Labels = ()
-) -> AxisMap | None:
+) -> AxisMap:
     """Return the map of a product of matrices, or of one and a vector.
 
     Args:
@@ -46,23 +49,34 @@ def product(
     operands = node.operands
     one, other = dims_of(operands[left]), dims_of(operands[right])
     if not one or not other:
-        return None
-    batch = whole(max(len(one), len(other), 2) - 2)
-    row, inner, column = whole(3, len(batch))
+        raise NoMap("an operand is a scalar")
+    pair = _of_matrices(len(one), len(other))
+    if len(operands) == 2:
+        return pair
+    inner = next(iter(pair.kinds))
+    row, column = inner - 1, inner + 1
     inputs: list[Axes | None] = [None] * len(operands)
     for slot, value in enumerate(operands):
         dims = () if value is None or slot in (left, right) else dims_of(value)
         if dims not in ((), (1,)):
             label = row if slot in of_rows else column if slot in of_columns else None
             if label is None or len(dims) > 1:
-                return None
+                raise NoMap("a scale or zero point is neither a scalar nor 1-D")
             inputs[slot] = (label,)
-    inputs[left] = (inner,) if len(one) == 1 else (*_last(batch, len(one) - 2), row, inner)
-    inputs[right] = (inner,) if len(other) == 1 else (*_last(batch, len(other) - 2), inner, column)
-    ends = [row] * (len(one) > 1) + [column] * (len(other) > 1)
-    kinds = all_of(Kind.REDUCTION, (inner,))
+    inputs[left], inputs[right] = pair.inputs
     slots = (left, right, *of_rows, *of_columns)
-    return AxisMap(tuple(inputs), ((*batch, *ends),), kinds, broadcasts=slots)
+    return pair._replace(inputs=tuple(inputs), broadcasts=slots)
+
+
+@lru_cache
+def _of_matrices(left: int, right: int) -> AxisMap:
+    """Return the map of a product of two operands of these ranks."""
+    batch = whole(max(left, right, 2) - 2)
+    row, inner, column = whole(3, len(batch))
+    one = (inner,) if left == 1 else (*_last(batch, left - 2), row, inner)
+    other = (inner,) if right == 1 else (*_last(batch, right - 2), inner, column)
+    out = (*batch, *[row] * (left > 1), *[column] * (right > 1))
+    return AxisMap((one, other), (out,), {inner: Kind.REDUCTION}, broadcasts=(0, 1))
 
 
 def _last(batch: Labels, count: int) -> Labels:
@@ -70,8 +84,10 @@ def _last(batch: Labels, count: int) -> Labels:
 
 
 @AXES.rule("Gemm")
-def _gemm(node: Node) -> AxisMap | None:
-    return None if node.operand(2) is not None and node.version < 7 else gemm(node)
+def _gemm(node: Node) -> AxisMap:
+    if node.operand(2) is not None and node.version < 7:
+        raise NoMap("its opset broadcasts in another way")
+    return gemm(node)
 
 
 def gemm(node: Node) -> AxisMap:
@@ -88,15 +104,15 @@ def gemm(node: Node) -> AxisMap:
 
 
 @AXES.rule("Einsum")
-def _einsum(node: Node) -> AxisMap | None:
+def _einsum(node: Node) -> AxisMap:
     """Einsum: the letters are the iterators; one that is twice in a term takes a diagonal."""
     equation = terms_of(node)
     if equation is None:
-        return None
+        raise NoMap("its equation has an ellipsis, or a letter twice in its result")
     terms, result = equation
-    operands = [dims_of(value) for value in node.operands]
-    if any(len(term) != len(dims) for term, dims in zip(terms, operands, strict=True)):
-        return None
+    ranks = [len(dims_of(value)) for value in node.operands]
+    if ranks != [len(term) for term in terms]:
+        raise NoMap("its equation is for operands of other ranks")
     inputs = tuple(tuple(map(ord, term)) for term in terms)
     summed = {ord(letter) for term in terms for letter in term if letter not in result}
     twice = {ord(letter) for term in terms for letter in term if term.count(letter) > 1}

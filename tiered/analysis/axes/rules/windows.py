@@ -1,30 +1,48 @@
-"""Convolutions and pools: neighbours along a spatial axis share elements of the operand."""
+"""Operators of images: neighbours along a spatial axis share elements of the operand."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
-from tiered.analysis.axes.axis_map import AXES, Axes, AxisMap, Kind, Steps, all_of, dims_of, whole
+from tiered.analysis.axes.axis_map import (
+    AXES,
+    Axes,
+    AxisMap,
+    Kind,
+    Labels,
+    NoMap,
+    Steps,
+    all_of,
+    axes_in,
+    dims_of,
+    first_alone,
+    own_labels,
+    whole,
+)
 from tiered.graph import Node
 from tiered.graph.core.types import Dim
+from tiered.graph.opset.newest_form import newest_attribute
+
+_OTHER_RANKS: Final = "its operands are not of the ranks of an image and kernels"
 
 
 @AXES.rule("Conv")
-def _convolution(node: Node) -> AxisMap | None:
+def _convolution(node: Node) -> AxisMap:
     return convolution(node, 0, 1)
 
 
 @AXES.rule("ConvInteger")
-def _convolution_of_integers(node: Node) -> AxisMap | None:
+def _convolution_of_integers(node: Node) -> AxisMap:
     return convolution(node, 0, 1)
 
 
 @AXES.rule("QLinearConv")
-def _quantized_convolution(node: Node) -> AxisMap | None:
+def _quantized_convolution(node: Node) -> AxisMap:
     return convolution(node, 0, 3)
 
 
-def convolution(node: Node, image: int, kernel: int, addend: int = -1) -> AxisMap | None:
+def convolution(node: Node, image: int, kernel: int, addend: int = -1) -> AxisMap:
     """Return the map of a convolution.
 
     Args:
@@ -36,8 +54,8 @@ def convolution(node: Node, image: int, kernel: int, addend: int = -1) -> AxisMa
     operands = node.operands
     kernels = dims_of(operands[kernel])
     rank = len(kernels)
-    if rank < 3:
-        return None
+    if rank < 3 or rank != len(dims_of(operands[image])):
+        raise NoMap(_OTHER_RANKS)
     samples, made, *spatial = whole(rank)
     channels, *taps = whole(rank - 1, rank)
     opaque = [] if node.attr("group", 1) == 1 else [made, channels]
@@ -48,7 +66,7 @@ def convolution(node: Node, image: int, kernel: int, addend: int = -1) -> AxisMa
     ]
     if any(value is not None and len(dims_of(value)) > 1
            for at, value in enumerate(operands) if at not in (image, kernel, addend)):
-        return None
+        raise NoMap(_OTHER_RANKS)
     if 0 <= addend < len(operands) and operands[addend] is not None:
         inputs[addend] = (samples, made, *spatial)
     inputs[image] = (samples, channels, *spatial)
@@ -76,10 +94,10 @@ def _walks(
 
 
 @AXES.rule("AveragePool", "LpPool", "MaxPool")
-def _pool(node: Node) -> AxisMap | None:
-    labels, kernel = whole(len(dims_of(node.operands[0]))), node.attr("kernel_shape")
+def _pool(node: Node) -> AxisMap:
+    labels, kernel = own_labels(node, 2), node.attr("kernel_shape")
     if kernel is None or len(kernel) != len(labels) - 2:
-        return None
+        raise NoMap(_OTHER_RANKS)
     steps, unknown = _walks(node, labels[2:], kernel)
     # The places of the largest elements count through the whole image.
     outputs = (labels, *(None,) * (len(node.outputs) - 1))
@@ -87,11 +105,11 @@ def _pool(node: Node) -> AxisMap | None:
 
 
 @AXES.rule("ConvTranspose")
-def _transposed_convolution(node: Node) -> AxisMap | None:
+def _transposed_convolution(node: Node) -> AxisMap:
     image, kernels = dims_of(node.operands[0]), dims_of(node.operands[1])
     rank = len(image)
     if rank < 3 or len(kernels) != rank:
-        return None
+        raise NoMap(_OTHER_RANKS)
     samples, made, *spatial = whole(rank)
     channels, *taps = whole(rank - 1, rank)
     before = whole(rank - 2, 3 * rank)
@@ -107,20 +125,20 @@ def _transposed_convolution(node: Node) -> AxisMap | None:
 
 
 @AXES.rule("DepthToSpace", "SpaceToDepth")
-def _blocks(node: Node) -> AxisMap | None:
-    rank = len(dims_of(node.operands[0]))
-    before, after = whole(rank), (0, *whole(rank - 1, rank))
+def _blocks(node: Node) -> AxisMap:
+    before = own_labels(node, 2)
+    after = (0, *whole(len(before) - 1, len(before)))
     kinds = all_of(Kind.OPAQUE, (*before[1:], *after[1:]))
-    return None if rank < 2 else AxisMap((before,), (after,), kinds)
+    return AxisMap((before,), (after,), kinds)
 
 
 @AXES.rule("GridSample")
-def _grid_sample(node: Node) -> AxisMap | None:
+def _grid_sample(node: Node) -> AxisMap:
     """GridSample: each result is at the place that its point of the grid names."""
     image, grid = dims_of(node.operands[0]), dims_of(node.operands[1])
     rank = len(image)
     if rank < 3 or len(grid) != rank:
-        return None
+        raise NoMap("its operands are not of the ranks of an image and a grid")
     samples, channels, *points = whole(rank)
     inside, named = whole(rank - 2, rank), 3 * rank
     kinds = {**all_of(Kind.OPAQUE, inside), named: Kind.REDUCTION}
@@ -129,7 +147,7 @@ def _grid_sample(node: Node) -> AxisMap | None:
 
 
 @AXES.rule("DeformConv")
-def _deformed_convolution(node: Node) -> AxisMap | None:
+def _deformed_convolution(node: Node) -> AxisMap:
     """DeformConv: samples are apart; all other axes are of their own."""
     ranks = [None if value is None else len(dims_of(value)) for value in node.operands]
     start, inputs = 1, list[Axes | None]()
@@ -142,3 +160,29 @@ def _deformed_convolution(node: Node) -> AxisMap | None:
     made = whole(len(dims_of(node.output)) - 1, start)
     kinds = all_of(Kind.OPAQUE, range(1, start + len(made)))
     return AxisMap(tuple(inputs), ((0, *made),), kinds)
+
+
+_CROP: Final = ("tf_crop_and_resize", b"tf_crop_and_resize")
+
+
+@AXES.rule("Resize")
+def _resize(node: Node) -> AxisMap:
+    """Resize: a part along an axis of scale 1 is resized as it is; of given sizes it is not."""
+    labels, named = own_labels(node), newest_attribute(node, "axes")
+    axes = labels if named is None else axes_in(named, len(labels))
+    crops = newest_attribute(node, "coordinate_transformation_mode") in _CROP
+    return first_alone(node, all_of(Kind.OPAQUE, _scaled(node, axes) if not crops else axes))
+
+
+@AXES.rule("Upsample")
+def _upsample(node: Node) -> AxisMap:
+    return first_alone(node, all_of(Kind.OPAQUE, _scaled(node, own_labels(node))))
+
+
+def _scaled(node: Node, axes: Labels) -> Labels:
+    """Return the axes without those whose scale is known to be 1."""
+    value = node.operand("scales")
+    scales = None if value is None else value.const
+    if scales is None or scales.size != len(axes):
+        return axes
+    return tuple(axis for axis, scale in zip(axes, scales.ravel(), strict=True) if scale != 1)

@@ -11,6 +11,7 @@ from tiered.analysis.batching.facts import Fact, Refusal, Rows
 from tiered.analysis.batching.following import BATCHES, Following, Made
 from tiered.graph import Node
 from tiered.graph.queries.op_traits import BROADCASTING
+from tiered.rewriter import Skip
 
 MIXES: Final = "it computes a result from several samples: axis {} of {!r} is the batch"
 
@@ -22,10 +23,11 @@ def followed(state: Following, node: Node) -> Made:
     """
     axes, carried = axis_map(node), state.in_rows(node)
     for at, value in enumerate(node.outputs[1:], 1):
-        if value is not None and value.is_used and (axes is None or axes.outputs[at] is None):
+        is_known = not isinstance(axes, Skip) and axes.outputs[at] is not None
+        if value is not None and value.is_used and not is_known:
             raise Refusal(f"its output {value.name!r} has no rule")
-    if axes is None:
-        raise Refusal("how its axes belong together is not known")
+    if isinstance(axes, Skip):
+        raise Refusal(str(axes))
     label = _carrying(node, axes, carried)
     if label is None:
         raise Refusal(_mixing(node, carried))

@@ -10,6 +10,7 @@ from tiered.extensions.packing.abstract import AbstractTensor, Refusal, Role, Ro
 from tiered.extensions.packing.interpretation import Interpretation
 from tiered.extensions.packing.rules.pointwise import are_pooled
 from tiered.graph import Node
+from tiered.rewriter import Skip
 
 _COMBINES = "it combines the tokens of a row"
 
@@ -54,8 +55,8 @@ def known_map(node: Node) -> AxisMap:
         Refusal: there is none.
     """
     axes = axis_map(node)
-    if axes is None:
-        raise Refusal("how its axes belong together is not known")
+    if isinstance(axes, Skip):
+        raise Refusal(str(axes))
     return axes
 
 
