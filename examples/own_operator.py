@@ -5,7 +5,7 @@
 
 from collections.abc import Iterator
 
-from tiered import Expr, Node, Propagation, Skip, Step, shape_rule
+from tiered import Expr, Node, Step, shape_rule
 from tiered.analysis.aspects import aspect
 from tiered.analysis.axes.axis_map import AxisMap, whole
 from tiered.graph.intervals.interval import multiply
@@ -28,15 +28,6 @@ for name in ("value", "integer", "rank", "count"):
 def gradient(step: Step) -> tuple[Expr, Expr | None]:
     by = (step.g * step.x).sum(keepdims=False) if step.wants(1) else None
     return step.g * step.operand(1), by
-
-
-@aspect("layout").rule("Scale", domain="acme")
-def layout(node: Node) -> Propagation | Skip:
-    x = node.operands[0]
-    if x is None or x.rank is None:
-        return Skip("its rank is not known")
-    own = whole(x.rank)
-    return Propagation((own, None), (own,), lambda op: op.emit({0: op.operand(0)}))
 
 
 @aspect("axes").rule("Scale", domain="acme")

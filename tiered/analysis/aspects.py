@@ -73,6 +73,7 @@ ASPECTS: Final[Mapping[str, Place]] = {
     "layout": Place(
         "tiered.analysis.layout.rules", "LAYOUTS",
         "how permutations of axes pass through", "its axes keep their order", is_open=True,
+        follows="axes",
     ),
     "rank": Place(
         "tiered.analysis.axes.low_rank", "RANKS",

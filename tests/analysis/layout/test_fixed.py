@@ -96,17 +96,17 @@ from tiered.testing import parse
         (
             21,
             "(float[2,3] x) => (y) <float r = {0.5}, bool t = {1}> { y = Dropout(x, r, t) }",
-            "it is in training mode",
+            "it draws random numbers",
         ),
         (
             21,
             "(float[2,3] x, float r, bool t) => (y) { y = Dropout(x, r, t) }",
-            "it is in training mode",
+            "it draws random numbers",
         ),
         (
             12,
             "(float[2,3] x, bool t) => (y, m) { y, m = Dropout(x, , t) }",
-            "it is in training mode",
+            "it draws random numbers",
         ),
         (6, "(float[2,3] x) => (y) { y = Dropout(x) }", "it is in training mode"),
         *(
@@ -116,7 +116,12 @@ from tiered.testing import parse
                 "scale or bias may exceed the normalised dims",
             )
             for name in ("LayerNormalization", "RMSNormalization")
-            for dims in ("[2,1,4]", "[2,4]", "[]")
+            for dims in ("[2,1,4]", "[2,4]")
+        ),
+        (
+            23,
+            "(float[2,2,4] x, float[] s) => (y) { y = LayerNormalization<axis=-1>(x, s) }",
+            "its rank is not known",
         ),
         (
             21,
@@ -128,7 +133,7 @@ from tiered.testing import parse
         (
             21,
             '(float[2,2] x) => (y) { y = Einsum<equation="ii->i">(x) }',
-            "its equation has an ellipsis or repeated letter",
+            "its equation reads an operand along a diagonal",
         ),
         (
             21,
@@ -149,6 +154,17 @@ from tiered.testing import parse
             21,
             "(float[2,4] x, int64[1] k) => (i) { , i = TopK(x, k) }",
             "an output is absent",
+        ),
+        (
+            6,
+            "(float[2,3,4] x, float[3] b) => (y) { y = Add<broadcast=1, axis=1>(x, b) }",
+            "its opset broadcasts in another way",
+        ),
+        (
+            8,
+            "(float[2,3,4] x, float[3,4] s) => (y)"
+            " { y = BatchNormalization<spatial=0>(x, s, s, s, s) }",
+            "it has a scale for each element",
         ),
         (
             13,

@@ -164,7 +164,7 @@ def unknown(node: Node) -> Skip | None:
 
 
 def map_of(node: Node) -> AxisMap:
-    """Return how the axes of a node belong together, of which something may be known.
+    """Return how the axes of a node belong together, where `unknown` finds no obstacle.
 
     Raises:
         NoMap: it has no rule, or what decides it is not known.

@@ -53,7 +53,6 @@ class Propagation(NamedTuple):
         allows: returns whether the operator exists in an order.
         ties: labels of operands and labels of outputs that are adjacent in every allowed order, as
             where a Reshape splits one dim into several.
-        is_exact: whether the operator computes the same bits in every order.
         max_distance: how many operators further an order is propagated; None for no limit.
         kernel: what its time depends on; None if it takes as long in every order.
     """
@@ -63,7 +62,6 @@ class Propagation(NamedTuple):
     write: Callable[[Permuted], Sequence[Value]]
     allows: Callable[[Labels], bool] = any_order
     ties: tuple[tuple[Labels, Labels], ...] = ()
-    is_exact: bool = True
     max_distance: int | None = None
     kernel: Kernel | None = None
 
@@ -190,6 +188,16 @@ class Permuted:
             return wide
         return self.graph.op.Unsqueeze(value, np.array(axes, np.int64))
 
+    @property
+    def permuted_slots(self) -> Sequence[int]:
+        """Return the inputs that are permuted."""
+        inputs = enumerate(self.propagation.inputs)
+        return [slot for slot, labels in inputs if labels is not None]
+
+    def permuted(self) -> dict[int, Value]:
+        """Return the inputs that are permuted, in the new order."""
+        return {slot: self.operand(slot) for slot in self.permuted_slots}
+
     def vector(self, slot: int, labels: Labels, halves: int = 1) -> Value | None:
         """Return an operand with one number for each axis, `halves` times, in the new order."""
         value = self.operands[slot]
@@ -256,4 +264,4 @@ def constant_operand(node: Node, slot: int) -> np.ndarray[Any, Any] | None:
     return None if value is None else constant_array(value)
 
 
-NO_RANK = Skip("its rank is not known")
+FIXED: Final = Skip("the operator fixes its axis order")

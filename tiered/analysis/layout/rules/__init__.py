@@ -1,30 +1,25 @@
-"""The rules: how permutations propagate through each operator, under `@layout_rule("Operator")`."""
+"""How permutations propagate through operators: by their axis maps, and what these cannot say.
+
+The axes of operands and outputs that are permuted together are those that an axis map walks
+together; operators that compute element by element need no rule. A rule under
+`@layout_rule("Operator")` says what no map does: which attributes and operands name axes, which
+places are fixed, and what an operator is written as in another order.
+"""
 
 from __future__ import annotations
 
-from typing import Final
-
-from tiered.analysis.layout.propagation import LAYOUTS as LAYOUTS, Propagation
+from tiered.analysis.axes.axis_map import NoMap, unknown
+from tiered.analysis.layout.derived import elementwise, may_be_elementwise
+from tiered.analysis.layout.propagation import FIXED, LAYOUTS as LAYOUTS, Propagation
 from tiered.analysis.layout.rules import (
-    axes as axes,
-    elementwise as elementwise,
-    normalization as normalization,
+    named as named,
+    placed as placed,
     products as products,
     structure as structure,
-    vectors as vectors,
 )
 from tiered.graph import Node
 from tiered.graph.opset.adapter import NoEquivalentForm
 from tiered.rewriter import Skip
-
-_OF_ANY_OPSET: Final = ("LayerNormalization",)
-"""Operators that onnxruntime writes in opsets older than the first that has them."""
-
-FIXED: Final = Skip("the operator fixes its axis order")
-
-
-_OWN_DOMAINS: Final = ("", "com.microsoft")
-"""The domains of operators that rules of this package are for."""
 
 layout_rule = LAYOUTS.rule
 """Registers the decorated function as the layout rule of operators.
@@ -38,7 +33,8 @@ layout_rule = LAYOUTS.rule
         return Propagation((labels,), (labels,), lambda op: op.emit({0: op.operand(0)}))
 
 A rule takes a node and returns a `Propagation`: which axes of operands and outputs are permuted
-together, and how the operator is written in another order. A `Skip` says why it is in none.
+together, and how the operator is written in another order. A `Skip` says why it is in none. An
+operator whose axis map says that it computes element by element needs no rule.
 """
 
 
@@ -46,20 +42,17 @@ def propagation_of(node: Node) -> Propagation | Skip:
     """Return how permutations propagate through a node, or why none does."""
     rule = LAYOUTS.of(node)
     if rule is None:
-        return FIXED
-    functions = node.owner.model.functions
-    if functions and node.domain in _OWN_DOMAINS and node.owner.model.function(*node.callee):
-        # A function may compute anything; a rule of a user speaks for the operator by its name.
-        return FIXED
-    if not node.domain and node.schema is None and node.op_type not in _OF_ANY_OPSET:
-        return Skip("its opset has no such operator")
-    if node.has_references:
-        return Skip("{}", node.parameter_reason)
+        if not may_be_elementwise(node):
+            return FIXED
+        rule = elementwise
+    why = unknown(node)
+    if why is not None:
+        return why
     if node.is_pinned:
         return Skip("training info or an annotation names its output")
     if None in node.outputs:
         return Skip("an output is absent")
     try:
         return rule(node)
-    except NoEquivalentForm as error:
-        return Skip("{}", str(error))
+    except (NoEquivalentForm, NoMap) as reason:
+        return Skip("{}", str(reason))

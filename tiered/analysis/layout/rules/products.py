@@ -1,4 +1,8 @@
-"""Rules of matrix products: batch dims in any order; the last two by swapping the operands."""
+"""Products: how they are written by swapped operands, by flags, and by an equation.
+
+Their axes follow from axis maps. That a constant factor is transposed at no cost, that B' A' is the
+transpose of A B, and that flags transpose each operand of a Gemm alone, is said here.
+"""
 
 from __future__ import annotations
 
@@ -8,24 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from tiered.analysis.axes.reading import terms_of
-from tiered.analysis.layout.propagation import (
-    LAYOUTS,
-    NO_RANK,
-    Kernel,
-    Labels,
-    Permuted,
-    Propagation,
-    rank_of,
-    whole,
-)
-from tiered.graph import DataType, Node, Value
+from tiered.analysis.axes.axis_map import Axes, map_of
+from tiered.analysis.layout.derived import derived, named
+from tiered.analysis.layout.propagation import LAYOUTS, Kernel, Labels, Permuted, Propagation, whole
+from tiered.graph import Node, Value
 from tiered.rewriter import Skip
-
-ROW, INNER, COLUMN = 1000, 1001, 1002
-"""Labels of a product: rows of the first operand, the summed axis, columns of the second."""
-
-FLOATS = frozenset(dtype for dtype in DataType if dtype.is_float)
 
 MAX_DISTANCE = 2
 """Swapped operands pay off near the removed Transpose only; models have many products."""
@@ -38,35 +29,29 @@ def matmul(node: Node) -> Propagation | Skip:
     If one operand is constant, the summed axis and the result's axis at its position have one
     label: a permutation of the operand is one of the result.
     """
-    left, right = rank_of(node), rank_of(node, 1)
-    if left is None or right is None:
-        return NO_RANK
-    if left == 1 and right == 1:
+    axes = map_of(node)
+    left, right = (own or () for own in axes.inputs)
+    if len(left) == 1 and len(right) == 1:
         return Skip("both operands are vectors")
-    if 1 in (left, right):
-        return _matmul_of_vector(left, right, not _is_float(node))
-    constant = (_is_constant(node, 0), _is_constant(node, 1))
-    can_swap = node.is_op("MatMul")
-    return _matmul((left, right), constant, len(node.inputs) - 2, can_swap, not _is_float(node))
+    out = axes.outputs[0]
+    if 1 in (len(left), len(right)):
+        return _matmul_of_vector(left, right, out)
+    return _matmul(left, right, out, (_is_constant(node, 0), _is_constant(node, 1)))
 
 
 @lru_cache
-def _matmul_of_vector(left: int, right: int, is_exact: bool) -> Propagation:
+def _matmul_of_vector(left: Labels, right: Labels, out: Labels) -> Propagation:
     """Return the propagation of a product of matrices and a vector; the vector is fixed.
 
     `MatMul(X, v)` sums over the last axis of X, `MatMul(v, X)` over the second to last one; the
     other axes are those of the result, in any order.
     """
-    matrices, rank = (0, left) if right == 1 else (1, right)
-    summed = rank - 1 if right == 1 else rank - 2
-    labels = whole(rank)
-    inputs = (labels, None) if right == 1 else (None, labels)
+    matrices, (summed,) = (0, right) if len(right) == 1 else (1, left)
     return Propagation(
-        inputs,
-        ((*labels[:summed], *labels[summed + 1 :]),),
+        (left, None) if len(right) == 1 else (None, right),
+        (out,),
         partial(_write_matmul_of_vector, matrices, summed),
         allows=lambda order: summed in order[-2:],
-        is_exact=is_exact,
         max_distance=MAX_DISTANCE,
     )
 
@@ -84,46 +69,29 @@ def _is_constant(node: Node, slot: int) -> bool:
 
 
 @lru_cache
-def _matmul(
-    ranks: tuple[int, int], constant: tuple[bool, bool], others: int, can_swap: bool, is_exact: bool
-) -> Propagation:
-    left, right = ranks
-    most = max(ranks) - 2
-    row, column = (INNER if constant[0] else ROW), COLUMN
-    if constant[1] and not constant[0]:
-        column = INNER
-    batch = whole(most)
-    is_flat = (right == 2, left == 2)
-    one = (*batch[most + 2 - left :], row, INNER)
-    other = (*batch[most + 2 - right :], INNER, column)
+def _matmul(left: Labels, right: Labels, out: Labels, constant: tuple[bool, bool]) -> Propagation:
+    *batch, row, column = out
+    inner, is_flat = left[-1], (len(right) == 2, len(left) == 2)
+    if constant[0]:
+        row = inner
+    elif constant[1]:
+        column = inner
     # A constant has no labels: it is permuted as the product needs it.
-    inputs = (None if row == INNER else one, None if column == INNER else other)
     return Propagation(
-        (*inputs, *(None,) * others),
+        (None if row == inner else left, None if column == inner else right),
         ((*batch, row, column),),
         partial(_write_matmul, row, column),
-        allows=partial(_allows, batch, row, column, can_swap),
-        is_exact=is_exact,
+        allows=partial(_allows, frozenset(batch), (row, inner, column)),
         max_distance=MAX_DISTANCE,
         kernel=Kernel("product", (row, column), is_flat),
     )
 
 
-def _is_float(node: Node) -> bool:
-    value = node.input(0)
-    return value is None or value.dtype is None or value.dtype in FLOATS
-
-
-def _allows(batch: Labels, row: int, column: int, can_swap: bool, order: Labels) -> bool:
-    if set(order[: len(batch)]) != set(batch):
+def _allows(batch: frozenset[int], matrices: Labels, order: Labels) -> bool:
+    if set(order[: len(batch)]) != batch:
         return False
     rest = order[len(batch) :]
-    straight, swapped = (row, INNER, column), (column, INNER, row)
-    return rest == tuple(dict.fromkeys(straight)) or (
-        can_swap and rest == tuple(dict.fromkeys(swapped))
-    )
-
-
+    return rest in (tuple(dict.fromkeys(matrices)), tuple(dict.fromkeys(reversed(matrices))))
 def _write_matmul(row: int, column: int, op: Permuted) -> Sequence[Value]:
     (out,) = op.propagation.outputs
     assert out is not None
@@ -172,27 +140,18 @@ def gemm(node: Node) -> Propagation | Skip:
 
     A flag transposes an operand; swapping the operands transposes the result.
     """
-    bias = rank_of(node, 2) if node.input(2) is not None else 0
-    if rank_of(node) is None or rank_of(node, 1) is None or bias is None:
-        return NO_RANK
+    axes = map_of(node)
     is_square = node.inputs[0] is node.inputs[1]
-    return _gemm(is_square, bias if len(node.inputs) > 2 else None, not _is_float(node))
+    return _gemm(is_square, axes.inputs[2:], axes.outputs[0])
 
 
 @lru_cache
-def _gemm(is_square: bool, bias: int | None, is_exact: bool) -> Propagation:
-    first, out = whole(2), whole(2, 20)
-    second = first if is_square else whole(2, 10)
-    others = () if bias is None else (out[2 - bias :],)
+def _gemm(is_square: bool, bias: tuple[Axes | None, ...], out: Labels) -> Propagation:
+    first = whole(2, 10)
+    second = first if is_square else whole(2, 20)
     return Propagation(
-        (first, second, *others),
-        (out,),
-        _write_gemm,
-        is_exact=is_exact,
-        max_distance=MAX_DISTANCE,
+        (first, second, *named(bias)), (out,), _write_gemm, max_distance=MAX_DISTANCE
     )
-
-
 def _write_gemm(op: Permuted) -> Sequence[Value]:
     operands = [op.operand(0), op.operand(1)]
     flips = [
@@ -216,14 +175,10 @@ def _write_gemm(op: Permuted) -> Sequence[Value]:
 @LAYOUTS.rule("Einsum")
 def einsum(node: Node) -> Propagation | Skip:
     """Einsum: the letters are the labels; the equation is rewritten."""
-    equation = terms_of(node)
-    if equation is None or any(len(set(term)) < len(term) for term in equation[0]):
-        return Skip("its equation has an ellipsis or repeated letter")
-    terms, result = equation
-    inputs = tuple(tuple(map(ord, term)) for term in terms)
-    sums = any(letter not in result for term in terms for letter in term)
-    exact = not (sums and _is_float(node))
-    return Propagation(inputs, (tuple(map(ord, result)),), _write_einsum, is_exact=exact)
+    found = derived(node, _write_einsum)
+    if any(len(set(own)) < len(own) for own in found.inputs if own):
+        return Skip("its equation reads an operand along a diagonal")
+    return found
 
 
 def _write_einsum(op: Permuted) -> Sequence[Value]:

@@ -1,22 +1,25 @@
-"""Rules of operators that change the set of axes: Reshape, Gather, Scatter, Shape."""
+"""Operators that change the set of axes: Reshape, Gather, Shape, Size.
+
+The groups of a Reshape and the axes of a Gather follow from axis maps. That a shape of constants
+must express the groups in another order, and that sizes are those of a permuted tensor, does not.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache, partial
-from typing import Final
 
 import numpy as np
 
-from tiered.analysis.axes.regrouping import Group, SizedShape, regrouped, sized
+from tiered.analysis.axes.axis_map import NO_RANK, Axes, map_of
+from tiered.analysis.axes.regrouping import Group, SizedShape, sized
+from tiered.analysis.layout.derived import Write, named, write_as_it_is, write_axis
 from tiered.analysis.layout.propagation import (
     LAYOUTS,
-    NO_RANK,
     Kernel,
     Labels,
     Permuted,
     Propagation,
-    rank_of,
     whole,
 )
 from tiered.graph import Node, Value
@@ -26,8 +29,6 @@ from tiered.rewriter import Skip
 from tiered.support.records import Record
 
 # --- Reshape --------------------------------------------------------------------------------------
-
-UNPROVEN: Final = Skip("the dims that it splits or merges are not known")
 
 
 class Regrouping(Record):
@@ -92,16 +93,12 @@ def reshape(node: Node) -> Propagation | Skip:
 
     Dims of size 1 may be at any position.
     """
-    value = node.input(0)
-    before = None if value is None else value.shape
-    after = node.output.shape
-    if before is None or after is None:
-        return NO_RANK
-    if 0 in before or 0 in after:
-        return Skip("a dim is 0")
-    dims = node.owner.model.dims
+    axes = map_of(node)
+    ports, shape = (axes.inputs[0], axes.outputs[0]), node.output.shape
+    assert shape is not None
+    after = sized(shape, node.owner.model.dims)
     takes_empty = node.output.static_shape is not None or _takes_empty(node)
-    return _reshape(sized(before, dims), sized(after, dims), len(node.inputs) - 1, takes_empty)
+    return _reshape(ports, axes.groups, after, len(node.inputs) - 1, takes_empty)
 
 
 def _takes_empty(node: Node) -> bool:
@@ -113,20 +110,23 @@ def _takes_empty(node: Node) -> bool:
     return all(isinstance(each, int) and each for each in known)
 
 
-@lru_cache
+@lru_cache(maxsize=4096)
 def _reshape(
-    before: SizedShape, after: SizedShape, others: int, takes_empty: bool
-) -> Propagation | Skip:
-    found = regrouped(before, after)
-    if found is None:
-        return UNPROVEN
-    source, target, groups = found
-    ties = tuple(group for group in groups if len(group[0]) + len(group[1]) > 2)
+    ports: tuple[Axes | None, Axes | None],
+    ties: tuple[Group, ...],
+    after: SizedShape,
+    others: int,
+    takes_empty: bool,
+) -> Propagation:
+    source, target = named(ports)
+    assert source is not None
+    assert target is not None
+    kept = tuple(((label,), (label,)) for label in source if label in target)
     sizes = tuple(dim for dim, _ in after)
     vanishing = tuple(
         label for label, (_, size) in zip(target, after, strict=True) if _may_be_zero(size)
     )
-    regrouping = Regrouping(source, target, groups, sizes, vanishing, takes_empty)
+    regrouping = Regrouping(source, target, (*ties, *kept), sizes, vanishing, takes_empty)
     inputs = (source, *(None,) * others)
     write = partial(_write_reshape, regrouping)
     return Propagation(inputs, (target,), write, allows=regrouping.allows, ties=ties)
@@ -146,16 +146,27 @@ def _write_reshape(regrouping: Regrouping, op: Permuted) -> Sequence[Value]:
     return (op.graph.op.Reshape(op.operand(0), target, name=op.node.name),)
 
 
-# --- Shape ----------------------------------------------------------------------------------------
+# --- Shape, Size ----------------------------------------------------------------------------------
 
 
 @LAYOUTS.rule("Shape")
 def shape_of(node: Node) -> Propagation | Skip:
     """Shape: the sizes of the permuted tensor, gathered into the original order."""
-    rank = rank_of(node)
-    if rank is None:
+    return _of_sizes(node, _write_shape)
+
+
+@LAYOUTS.rule("Size")
+def size_of(node: Node) -> Propagation | Skip:
+    """Size: it does not depend on the order."""
+    return _of_sizes(node, write_as_it_is)
+
+
+def _of_sizes(node: Node, write: Write) -> Propagation | Skip:
+    """Return the propagation of an operator that reads no elements, and so has no axis map."""
+    value = node.input(0)
+    if value is None or value.rank is None:
         return NO_RANK
-    return Propagation((whole(rank),), (None,), _write_shape)
+    return Propagation((whole(value.rank),), (None,), write)
 
 
 def _write_shape(op: Permuted) -> Sequence[Value]:
@@ -167,36 +178,26 @@ def _write_shape(op: Permuted) -> Sequence[Value]:
     return (op.graph.op.Gather(sizes, places),)
 
 
-@LAYOUTS.rule("Size")
-def size_of(node: Node) -> Propagation | Skip:
-    """Size: it does not depend on the order."""
-    rank = rank_of(node)
-    if rank is None:
-        return NO_RANK
-    return Propagation((whole(rank),), (None,), lambda op: op.emit({0: op.operand(0)}))
-
-
-# --- Gather and Scatter ---------------------------------------------------------------------------
+# --- Gather ---------------------------------------------------------------------------------------
 
 
 @LAYOUTS.rule("Gather")
 def gather(node: Node) -> Propagation | Skip:
     """Gather: the axes of the indices replace the gathered axis and stay adjacent."""
-    rank, width = rank_of(node), rank_of(node, 1)
-    if rank is None or width is None or rank == 0:
-        return NO_RANK
-    return _gather(rank, width, node.attr("axis") % rank)
+    axes = map_of(node)
+    data, indices = axes.inputs
+    return _gather(data, indices, axes.outputs[0])
 
 
 @lru_cache
-def _gather(rank: int, width: int, axis: int) -> Propagation:
-    """Return the propagation for the ranks of data and indices: equal ones are one object."""
-    data = whole(rank)
-    indices = (axis,) if width == 1 else whole(width, 100)
-    out = (*data[:axis], *indices, *data[axis + 1 :])
-    kernel = Kernel("gather", indices or (axis,))
-    if width == 1:
-        return Propagation((data, indices), (out,), _write_gather, kernel=kernel)
+def _gather(data: Labels, indices: Labels, out: Labels) -> Propagation:
+    """Return the propagation for labels of data, indices and result: equal ones are one object."""
+    (axis,) = (label for label in data if label not in out)
+    if len(indices) == 1:
+        # The axis of the indices is where the gathered axis was: they have one label.
+        return Propagation(
+            (data, (axis,)), (data,), write_axis, kernel=Kernel("gather", (axis,))
+        )
 
     def allows(order: Labels) -> bool:
         rest = [label for label in order if label in data]
@@ -206,92 +207,7 @@ def _gather(rank: int, width: int, axis: int) -> Propagation:
         return wanted == [label for label in order if label in out]
 
     ties = (((axis,), indices),) if indices else ()
+    kernel = Kernel("gather", indices or (axis,))
     return Propagation(
-        (data, indices), (out,), _write_gather, allows=allows, ties=ties, kernel=kernel
+        (data, indices), (out,), write_axis, allows=allows, ties=ties, kernel=kernel
     )
-
-
-def _write_gather(op: Permuted) -> Sequence[Value]:
-    data = op.propagation.own(0)
-    axis = op.moved(data, op.node.attr("axis"))
-    return op.emit({0: op.operand(0), 1: op.operand(1)}, axis=axis)
-
-
-@LAYOUTS.rule("GatherND")
-def gather_nd(node: Node) -> Propagation | Skip:
-    """GatherND: axes without an index stay last, in any order; so do the axes of the indices."""
-    rank, width, depth = rank_of(node), rank_of(node, 1), _depth(node)
-    if rank is None or width is None or depth is None:
-        return NO_RANK
-    batch = node.attr("batch_dims", 0)
-    data = whole(rank)
-    indices = (*data[:batch], *whole(width - batch, 100))
-    out = (*indices[:-1], *data[batch + depth :])
-    fixed, free, listed = data[: batch + depth], data[batch + depth :], indices[batch:-1]
-
-    def allows(order: Labels) -> bool:
-        return (
-            _starts(order, data, fixed)
-            and _starts(order, indices, indices[:batch])
-            and _arranged(order, indices)[-1] == indices[-1]
-            and _arranged(order, out) == (*indices[:batch], *_arranged(order, listed + free))
-            and set(_arranged(order, listed + free)[: len(listed)]) == set(listed)
-        )
-
-    return Propagation((data, indices), (out,), _write_nd, allows=allows)
-
-
-@LAYOUTS.rule("ScatterND")
-def scatter_nd(node: Node) -> Propagation | Skip:
-    """ScatterND: axes without an index stay last, in any order."""
-    rank, width, depth = rank_of(node), rank_of(node, 1), _depth(node)
-    if rank is None or width is None or depth is None:
-        return NO_RANK
-    data, indices = whole(rank), whole(width, 100)
-    updates = (*indices[:-1], *data[depth:])
-
-    def allows(order: Labels) -> bool:
-        # If two indices are equal, the order of the updates matters.
-        return (
-            _starts(order, data, data[:depth])
-            and _arranged(order, indices) == indices
-            and _starts(order, updates, indices[:-1])
-        )
-
-    return Propagation((data, indices, updates), (data,), _write_nd, allows=allows)
-
-
-def _depth(node: Node) -> int | None:
-    """Return the number of data axes in one index of GatherND or ScatterND."""
-    indices = node.input(1)
-    depth = indices.dim(-1) if indices is not None else None
-    return depth if isinstance(depth, int) else None
-
-
-def _arranged(order: Labels, labels: Labels) -> Labels:
-    return tuple(label for label in order if label in labels)
-
-
-def _starts(order: Labels, labels: Labels, wanted: Labels) -> bool:
-    return _arranged(order, labels)[: len(wanted)] == wanted
-
-
-def _write_nd(op: Permuted) -> Sequence[Value]:
-    return op.emit({slot: op.operand(slot) for slot in range(len(op.node.inputs))})
-
-
-@LAYOUTS.rule("Compress")
-def compress(node: Node) -> Propagation | Skip:
-    """Compress: along an axis; without one it flattens the operand."""
-    rank, axis = rank_of(node), node.attr("axis", None)
-    if rank is None:
-        return NO_RANK
-    if axis is None:
-        return Skip("without an axis it flattens its operand")
-    labels = whole(rank)
-    return Propagation((labels, None), (labels,), _write_compress)
-
-
-def _write_compress(op: Permuted) -> Sequence[Value]:
-    axis = op.moved(op.propagation.own(0), op.node.attr("axis"))
-    return op.emit({0: op.operand(0)}, axis=axis)
