@@ -308,3 +308,16 @@ def test_the_data_is_plain() -> None:
     data = json.loads(json.dumps(found.to_dict()))
     assert data["places"][0]["changes"][0]["notes"] == ["attribute axis: 1 -> 0"]
     assert data["same"] is False
+
+
+def test_metadata_and_texts_of_nodes_are_texts() -> None:
+    for change in ("doc", "metadata"):
+        other = parse(BASE)
+        if change == "doc":
+            other.graph.node[0].doc_string = "a text"
+        else:
+            other.graph.node[0].metadata_props.add(key="a", value="text")
+        found = tiered.diff(parse(BASE), other)
+        assert not found.is_same
+        assert any("text" in what for what in found.differs_in())
+        assert found.places == ()
