@@ -127,6 +127,7 @@ def test_an_axis_of_a_named_size_stays(
         ("MatMul", (data(2, 3), data(4, N)), {}, "MatMul of vectors"),
         ("Gemm", (data(2, N), data(N, 3)), {}, "Gemm over an axis of a named size"),
         ("Gemm", (data(N, 3), data(4, 3)), {}, "Gemm over an axis of a named size"),
+        ("Gemm", (data(N, 3), data(3, 4), data(M, 4)), {}, "have one size only at some sizes"),
         ("Relu", (sizes(N),), {}, "Relu computes with a size"),
         ("Cast", (sizes(N),), {"to": 1}, "Cast of a size"),
         ("Add", (sizes(N), data(1)), {}, "Add computes with a size"),

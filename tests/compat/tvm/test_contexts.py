@@ -23,8 +23,9 @@ def test_the_options_are_listed_with_their_types() -> None:
 
 
 def test_build_config_warns_and_has_level_2() -> None:
-    with pytest.warns(DeprecationWarning, match="use PassContext"):
+    with pytest.warns(DeprecationWarning, match="use PassContext") as warned:
         assert build_config().opt_level == 2
+    assert warned[0].filename == __file__
     with pytest.warns(DeprecationWarning, match="build_config is deprecated"):
         assert build_config(0, disabled_pass=["fold_constant"]).opt_level == 0
 

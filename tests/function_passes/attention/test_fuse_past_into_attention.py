@@ -142,6 +142,13 @@ def test_heads_of_another_past_stay() -> None:
     )
 
 
+def test_a_past_of_three_parts_is_no_cache_of_keys_and_values() -> None:
+    head = HEAD.replace("float[2,B,2,P,2] past", "float[3,B,2,P,2] past")
+    assert_unchanged(
+        PASS, graph(NODES, head), backend=ORT, because="keys and values have different pasts"
+    )
+
+
 def test_heads_of_a_size_that_is_not_known_stay() -> None:
     text = graph(NODES.replace("heads", "sizes")).replace("past) =>", "past, int64[4] sizes) =>")
     assert_unchanged(

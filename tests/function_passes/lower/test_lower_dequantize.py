@@ -83,3 +83,12 @@ def test_the_operator_of_onnxruntime_with_16_bits() -> None:
         ),
         opset=17,
     )
+
+
+def test_zero_points_of_zero_are_not_subtracted() -> None:
+    assert_rewrites(
+        PASS,
+        "(int32[N] x) => (float[N] y) <float s = {0.5}, int32 z = {0}>"
+        " { y = DequantizeLinear(x, s, z) }",
+        "(int32[N] x) => (float[N] y) <float s = {0.5}> { c = Cast<to=1>(x)  y = Mul(c, s) }",
+    )

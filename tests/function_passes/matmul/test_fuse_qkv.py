@@ -96,6 +96,7 @@ def test_constants_are_concatenated_now_and_dims_may_be_copied() -> None:
             "not three of one shape",
         ),
         (BRANCHES.replace("Add(c, bv)", "Sub(c, bv)"), None),
+        (BRANCHES.replace("Reshape(f, sh)", "Unsqueeze(f, last)"), None),
         (BRANCHES.replace("Add(c, bv)", "Add(c, bs)"), None),
         (BRANCHES.replace("MatMul(x, wv)", "MatMul(u, wv)"), None),
     ],
@@ -106,7 +107,8 @@ def test_it_declines(branches: str, because: str | None) -> None:
     assert_unchanged(
         PASS,
         f"({INPUTS}, float[4,4] wo, float[1] bs, float[1,2,4] u) => {outputs}"
-        f" <int64[4] sh = {{1,2,2,2}}, int64[4] other = {{1,2,4,1}}> {{ {branches} }}",
+        f" <int64[4] sh = {{1,2,2,2}}, int64[4] other = {{1,2,4,1}}, int64[1] last = {{-1}}>"
+        f" {{ {branches} }}",
         because=because,
     )
 

@@ -145,3 +145,13 @@ def test_a_cast_of_a_narrow_float_keeps_its_place() -> None:
         " { h = Unsqueeze(x, a)  c = Cast<to=1>(h)  y = Reshape(c, t) }",
         because="runtimes may not reshape the dtype before the Cast",
     )
+
+
+def test_a_target_without_zeros_needs_no_rank_of_the_middle_tensor() -> None:
+    assert_rewrites(
+        PASS,
+        "(float[2,6] x, int64[R] s) => (float[3,4] y) <int64[2] t = {3,4}>"
+        " { h = Reshape(x, s)  y = Reshape(h, t) }",
+        "(float[2,6] x, int64[R] s) => (float[3,4] y) <int64[2] t = {3,4}> { y = Reshape(x, t) }",
+        runtime="none",
+    )
