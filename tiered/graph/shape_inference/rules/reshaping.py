@@ -115,11 +115,10 @@ def _is_kept(
 ) -> bool:
     """Return whether a Reshape that copies a dim for a 0 has this size even if it is 0.
 
-    If it is 0, the Reshape copies another 0, or it fails: it has no dim to copy, or no elements
-    while no dim of the result is 0. Two unrelated dims that are both 0 are not considered.
+    It may be 0, as far as is known. Then the Reshape copies another 0, or it fails: it has no dim
+    to copy, or no elements while no dim of the result is 0. Two unrelated dims that are both 0 are
+    not considered.
     """
-    if size.is_positive:
-        return True
     if data is None:
         return False
     if axis >= len(data) or _is_zero_with(data[axis], size):
@@ -139,8 +138,6 @@ def _is_kept(
 
 def _is_zero_with(size: Size | None, other: Poly) -> bool:
     """Return whether a size is known to be 0 whenever another one is."""
-    if other.is_positive:
-        return True
     if size is None or isinstance(size, int):
         return size == 0
     return size == other or all(
