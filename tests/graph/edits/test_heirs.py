@@ -1,5 +1,7 @@
 """Nodes that a rewrite makes have the names of the nodes that they stand for."""
 
+import sys
+
 import onnx
 import pytest
 
@@ -119,3 +121,42 @@ def test_nodes_of_a_function_that_is_inlined_away_give_and_take_no_names() -> No
     assert len(set(names)) == len(names) == 8
     model.undo_to(mark)
     model.check_view()
+
+
+@function_pass(opt_level=1)
+def all_at_once(graph: Graph, _: PassContext) -> None:
+    """Negate after each Sign instead of before it, in one block, as a test."""
+    with graph.rewrite("Sign(Neg(x))  =>  Neg(Sign(x))", graph.nodes[0]):
+        for node in list(graph.nodes_of("Sign")):
+            negated = node.inputs[0].producer  # type: ignore[union-attr]  # a Sign has an input
+            assert isinstance(negated, Node)
+            graph.replace(node, [graph.op.Neg(graph.op.Sign(negated.inputs[0]))])
+
+
+def _calls_of_all_at_once(pairs: int) -> int:
+    """Return how many Python functions it calls for so many pairs of nodes."""
+    lines = [
+        f"[n{at}] a{at} = Neg(x{at})  [s{at}] x{at + 1} = Sign(a{at})" for at in range(pairs)
+    ]
+    text = f"(float[2] x0) => (float[2] y) {{ {' '.join(lines)} y = Abs(x{pairs}) }}"
+    model = tiered.Model.from_proto(parse(text))
+    calls = 0
+
+    def count(_: object, event: str, __: object) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        all_at_once.apply(model)
+    finally:
+        sys.setprofile(before)
+    names = [node.name for node in model.main.topological_order()]
+    assert names[:4] == ["s0", "n0", "s1", "n1"]
+    return calls
+
+
+def test_names_of_a_large_rewrite_take_a_time_that_grows_with_its_nodes() -> None:
+    _calls_of_all_at_once(10)  # loads code
+    assert _calls_of_all_at_once(400) < 5 * _calls_of_all_at_once(100)

@@ -7,7 +7,8 @@ of a model knows a Conv by the name of its Conv, not by that of the BatchNormali
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from tiered.graph.core.edit import Edit, Entry
@@ -41,8 +42,11 @@ def inherit_names(edits: Sequence[Entry]) -> bool:
     if not removed or all(_fits(node, removed.get(node.name)) for node in made):
         return False
     chosen = _chosen([node for node in made if _is_given(node, removed)], removed)
+    holders: dict[str, list[Node]] = {}
+    for node in made if chosen else ():
+        holders.setdefault(node.name, []).append(node)
     for node, name in chosen.items():
-        _rename(node, name, made)
+        _rename(node, name, holders)
     return bool(chosen)
 
 
@@ -53,29 +57,35 @@ def _is_in_model(node: Node) -> bool:
 
 def _chosen(made: Sequence[Node], removed: dict[str, Node]) -> dict[Node, str]:
     """Return the new names of nodes."""
-    free = {name: node for name, node in removed.items()
-            if not any(_fits(each, node) and each.name == name for each in made)}  # fmt: skip
+    kept = {node.name for node in made if _fits(node, removed.get(node.name))}
+    free = {name: node for name, node in removed.items() if name not in kept}
     waiting = [node for node in made if not _fits(node, removed.get(node.name))]
     chosen: dict[Node, str] = {}
-    for fits in (_fits, _is_alike):
+    # A rewrite may make thousands of nodes, so that those of one kind queue for its names.
+    for kind in (_operator, _product):
+        queues: dict[object, deque[str]] = {}
+        for name, node in free.items():
+            queues.setdefault(kind(node), deque()).append(name)
+        queues.pop(None, None)
         for node in waiting:
-            name = None if node in chosen else _first(free, node, fits)
-            if name is not None:
-                chosen[node] = name
-                del free[name]
+            queue = None if node in chosen else queues.get(kind(node))
+            if queue:
+                chosen[node] = queue.popleft()
+                del free[chosen[node]]
     return chosen
 
 
-def _first(free: dict[str, Node], node: Node, fits: Callable[[Node, Node], bool]) -> str | None:
-    return next((name for name, old in free.items() if fits(node, old)), None)
+def _operator(node: Node) -> tuple[str, str]:
+    return node.op_type, node.domain
+
+
+def _product(node: Node) -> bool | None:
+    """Return one key for all products, None for other operators."""
+    return is_product(node) or None
 
 
 def _fits(node: Node, old: Node | None) -> bool:
-    return old is not None and (node.op_type, node.domain) == (old.op_type, old.domain)
-
-
-def _is_alike(node: Node, old: Node) -> bool:
-    return is_product(node) and is_product(old)
+    return old is not None and _operator(node) == _operator(old)
 
 
 def _is_given(node: Node, removed: dict[str, Node]) -> bool:
@@ -84,11 +94,20 @@ def _is_given(node: Node, removed: dict[str, Node]) -> bool:
     return node.name in removed or base in removed or base == node.op_type
 
 
-def _rename(node: Node, name: str, made: Sequence[Node]) -> None:
-    """Give a node a name that a removed node had; another new node that has it gets a number."""
+def _rename(node: Node, name: str, holders: dict[str, list[Node]]) -> None:
+    """Give a node a name that a removed node had; another new node that has it gets a number.
+
+    `holders` are the new nodes by their names.
+    """
     graph, names = node.owner, node.owner.model.node_names
-    for holder in made:
-        if holder is not node and holder.graph is graph and holder.name == name:
-            graph.rename_node(holder, names.fresh(name))
+    for holder in list(holders.get(name, ())):
+        if holder is not node and holder.graph is graph:
+            _set_name(holder, names.fresh(name), holders)
     if name not in names:
-        graph.rename_node(node, name)
+        _set_name(node, name, holders)
+
+
+def _set_name(node: Node, name: str, holders: dict[str, list[Node]]) -> None:
+    holders[node.name].remove(node)
+    node.owner.rename_node(node, name)
+    holders.setdefault(name, []).append(node)
