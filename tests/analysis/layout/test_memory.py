@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from benchmarks import chains
-from tiered import Model, get_pass
+from tiered import Model, Tensor, get_pass
 from tiered.analysis.layout import convert, solve
 from tiered.analysis.layout.equivalence import Operator
 from tiered.analysis.layout.reach import Reach
@@ -72,6 +72,54 @@ def test_an_edit_concerns_its_own_part(searched: list[set[str]]) -> None:
     place(model)
     assert "x" in searched[0]
     assert "z" not in searched[0]
+
+
+def test_an_operand_that_becomes_an_equal_constant_is_no_edit(searched: list[set[str]]) -> None:
+    text = TEXT.replace("y = Relu(b)", "s = Reshape(b, k)  y = Relu(s)")
+    text = text.replace("w) {", "w) <int64[3] k = {2,4,3}> {")
+    model = Model.from_proto(parse(text))
+    place(model)
+    graph = model.main
+    (reshape,) = graph.nodes_of("Reshape")
+    old = reshape.inputs[1]
+    graph.set_input(reshape, 1, graph.constant(np.array([2, 4, 3]), "again"))
+    graph.remove_constant(old)
+    searched.clear()
+    place(model)
+    assert searched == [set()]
+    graph.set_input(reshape, 1, graph.constant(np.array([2, 4, -1]), "other"))
+    place(model)
+    assert "x" in searched[-1]
+    assert "z" not in searched[-1]
+
+
+def test_a_constant_that_was_another_one_is_an_edit(searched: list[set[str]]) -> None:
+    text = TEXT.replace("y = Relu(b)", "s = Reshape(b, k)  y = Relu(s)")
+    model = Model.from_proto(parse(text.replace("w) {", "w) <int64[3] k = {2,4,3}> {")))
+    place(model)
+    graph = model.main
+    (reshape,) = graph.nodes_of("Reshape")
+    old = reshape.inputs[1]
+    assert old is not None
+    graph.set_input(reshape, 1, graph.constant(np.array([2, 4, -1]), "other"))
+    graph.set_constant(old, Tensor.of(np.array([2, 4, -1])))
+    searched.clear()
+    place(model)
+    assert "x" in searched[-1]
+
+
+def test_an_exchanged_output_concerns_its_own_part(searched: list[set[str]]) -> None:
+    model = Model.from_proto(parse(TEXT))
+    place(model)
+    searched.clear()
+    graph = model.main
+    y = next(value for value in graph.outputs if value.name == "y")
+    graph.exchange_output(y, graph.op.Neg(y))
+    expected = run_afresh(model)
+    place(model)
+    assert "x" in searched[-1]
+    assert "z" not in searched[-1]
+    assert model.to_proto().SerializeToString(deterministic=True) == expected
 
 
 def test_other_options_search_everything(searched: list[set[str]]) -> None:

@@ -18,15 +18,13 @@ from tiered.analysis.layout.reach import Reach
 from tiered.graph import Model, Node, Value
 from tiered.graph.core.edit import NODE_EDITS, RENAMES, Edit, Stamp
 
-_VALUE_EDITS: Final = frozenset(
-    {
-        Edit.SET_TYPE,
-        Edit.SET_CONSTANT,
-        Edit.ADD_CONSTANT,
-        Edit.REMOVE_CONSTANT,
-        Edit.MOVE_CONSTANT,
-    }
-)
+_VALUE_EDITS: Final = frozenset({Edit.SET_TYPE, Edit.SET_CONSTANT, Edit.MOVE_CONSTANT})
+
+_OF_NO_PART: Final = RENAMES | {Edit.ADD_CONSTANT, Edit.REMOVE_CONSTANT}
+"""Edits of what no operator reads; that one reads the constant is an edit of the operator."""
+
+_SMALL: Final = 1024
+"""Constants of more bytes are not compared: no weight is read for this."""
 
 Part = int
 """The number of a part of the model, whose tensors operators connect."""
@@ -123,8 +121,13 @@ def _touched(entries: Iterable[tuple[object, ...]]) -> set[Value] | None:
     """Return the values of all nodes that edits concern; None if they concern the whole model."""
     nodes: dict[Node, None] = {}
     values: set[Value] = set()
+    merged: list[tuple[Node, object]] = []
     for edit, subject, *rest in entries:
-        if edit in RENAMES:
+        if edit in _OF_NO_PART:
+            continue
+        if edit is Edit.SET_INPUT and _are_equal_constants(*rest[1:]):
+            assert isinstance(subject, Node)
+            merged.append((subject, rest[1]))
             continue
         if edit in NODE_EDITS:
             assert isinstance(subject, Node)
@@ -137,11 +140,25 @@ def _touched(entries: Iterable[tuple[object, ...]]) -> set[Value] | None:
         elif edit in _VALUE_EDITS:
             assert isinstance(subject, Value)
             values.add(subject)
+        elif edit is Edit.EXCHANGE_GRAPH_OUTPUT:
+            values.update(each for each in rest if isinstance(each, Value))
         else:
             return None
+    # Unless the constant was another one, or none, when the node read it.
+    nodes.update((node, None) for node, before in merged if before in values)
     for value in values:
         nodes.update(dict.fromkeys(_around(value)))
     return values.union(*map(_values_of, nodes))
+
+
+def _are_equal_constants(before: object, after: object) -> bool:
+    """Return whether an operand became an equal constant; large ones are not compared."""
+    if not (isinstance(before, Value) and isinstance(after, Value)):
+        return False
+    one, other = before.tensor, after.tensor
+    if one is None or other is None or max(one.nbytes, other.nbytes) > _SMALL:
+        return False
+    return one.key() == other.key()
 
 
 def _flat(items: Iterable[object]) -> Iterator[object]:
