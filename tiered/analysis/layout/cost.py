@@ -55,7 +55,7 @@ class TensorCost:
         nbytes: the bytes that a Transpose of it moves.
         dims: the sizes of the axes of its root.
         producer: the free operator that makes it; None if its order cannot be chosen.
-        consumers: the free operators that read it.
+        consumers: the free operators that read it, with the indices of these ports.
         pinned: the orders in which all others read it.
         has_ones: whether some of its axes have size 1.
         start: what each Transpose of it costs beside the time that it takes for its elements.
@@ -66,7 +66,7 @@ class TensorCost:
         self.nbytes = nbytes
         self.dims = dims
         self.producer: PortRef | None = None
-        self.consumers: list[PortRef] = []
+        self.consumers: dict[Operator, list[int]] = {}
         self.pinned: set[Permutation] = set()
         self.has_ones = 1 in tensor.shape
         self.start = TRANSPOSE_START
@@ -76,18 +76,21 @@ class TensorCost:
         """Yield the ports of free operators that read or make it."""
         if self.producer is not None:
             yield self.producer
-        yield from self.consumers
+        for operator, own in self.consumers.items():
+            for at in own:
+                yield operator, at
 
     @property
     def operators(self) -> list[Operator]:
         """The free operators that read or make it, each once."""
-        return list(dict.fromkeys([operator for operator, _ in self.free_ports]))
+        made_by = () if self.producer is None else self.producer[:1]
+        return list(dict.fromkeys((*made_by, *self.consumers)))
 
     def is_local_to(self, operator: Operator) -> bool:
         """Return whether no other free operator reads or makes it."""
         if self.producer is not None and self.producer[0] is not operator:
             return False
-        return {operator}.issuperset([consumer for consumer, _ in self.consumers])
+        return len(self.consumers) == (operator in self.consumers)
 
     def moving(self, order: Permutation) -> Permutation:
         """Return the axes of an order that are not of size 1: only these move data."""
@@ -119,8 +122,7 @@ class TensorCost:
         """Treat an operator as not free: it keeps its present order."""
         if self.producer is not None and self.producer[0] is operator:
             self.producer = None
-        self.pinned.update(each.ports[at].view for each, at in self.consumers if each is operator)
-        self.consumers = [each for each in self.consumers if each[0] is not operator]
+        self.pinned.update(operator.ports[at].view for at in self.consumers.pop(operator, ()))
 
 
 @lru_cache(maxsize=1 << 14)
@@ -156,7 +158,7 @@ def tensor_costs_of(
             if port.is_output:
                 term.producer = operator, at
             else:
-                term.consumers.append((operator, at))
+                term.consumers.setdefault(operator, []).append(at)
     for term in terms.values():
         term.pinned = _pinned(term)
     _set_starts(operators, terms)
@@ -201,8 +203,9 @@ def _pinned(term: TensorCost) -> set[Permutation]:
     others = dict.fromkeys(tensor.views.values(), 0)
     for value, view in tensor.views.items():
         others[view] += len(tensor.uses[value]) + len(value.output_of) + value.pins
-    for operator, at in term.consumers:
-        others[operator.ports[at].view] -= 1
+    for operator, own in term.consumers.items():
+        for at in own:
+            others[operator.ports[at].view] -= 1
     return {view for view, number in others.items() if number}
 
 

@@ -7,7 +7,7 @@ a `TensorClass`. Each value in the class is a view: a permutation of the root.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from tiered.analysis.layout.permutation import Permutation, compose
 from tiered.analysis.layout.propagation import Labels, Propagation
@@ -17,6 +17,10 @@ from tiered.graph.core.value import Use
 
 Place = tuple[Node, Permutation, int, bool]
 """A node, its view of a tensor, and the index of the operand, or of the output if it is one."""
+
+
+_FEW: Final = 8
+"""Of so few ports, that of a tensor is found by looking at each."""
 
 
 def is_live(value: Value) -> bool:
@@ -190,12 +194,13 @@ class Operator:
         work: the time that it takes in each candidate; missing ones count 0.
     """
 
-    __slots__ = ("candidates", "node", "ports", "table", "wanted", "work")
+    __slots__ = ("_places", "candidates", "node", "ports", "table", "wanted", "work")
 
     def __init__(self, node: Node, table: ChoiceTable, ports: Sequence[Port]) -> None:
         self.node = node
         self.table = table
         self.ports = tuple(ports)
+        self._places: Mapping[TensorClass, Sequence[int]] | None = None
         self.candidates = [0]
         self.wanted: int | None = None
         self.work: Mapping[int, int] = {}
@@ -218,13 +223,27 @@ class Operator:
         """Return whether it has more than one candidate."""
         return len(self.candidates) > 1
 
+    @property
+    def places(self) -> Mapping[TensorClass, Sequence[int]]:
+        """The tensors that it reads and makes, with the indices of their ports."""
+        if self._places is None:
+            found: dict[TensorClass, list[int]] = {}
+            for at, port in enumerate(self.ports):
+                found.setdefault(port.tensor, []).append(at)
+            self._places = found
+        return self._places
+
     def find(self, tensor: TensorClass, order: Permutation) -> int | None:
         """Return the number of the choice with a tensor in an order; None if there is none."""
-        for at, port in enumerate(self.ports):
-            if port.tensor is tensor:
-                number = self.table.find(at, order)
-                if number is not None:
-                    return number
+        own: Sequence[int]
+        if len(self.ports) > _FEW:
+            own = self.places.get(tensor, ())
+        else:
+            own = [at for at, port in enumerate(self.ports) if port.tensor is tensor]
+        for at in own:
+            number = self.table.find(at, order)
+            if number is not None:
+                return number
         return None
 
     def add_candidate(self, number: int) -> None:

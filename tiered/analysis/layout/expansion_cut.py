@@ -126,13 +126,14 @@ class TensorCut:
         demands: dict[Permutation, _Demand] = {}
         for order in sorted(self._term.pinned):
             demands.setdefault(key(order), _Demand()).always = True
-        for operator, at in self._term.consumers:
-            kept, took = self._orders(operator, at, key)
-            if kept == took:
-                demands.setdefault(kept, _Demand()).always = True
-            else:
-                demands.setdefault(kept, _Demand()).keeping.append(self._numbers[operator])
-                demands.setdefault(took, _Demand()).taking.append(self._numbers[operator])
+        for operator, own in self._term.consumers.items():
+            for at in own:
+                kept, took = self._orders(operator, at, key)
+                if kept == took:
+                    demands.setdefault(kept, _Demand()).always = True
+                else:
+                    demands.setdefault(kept, _Demand()).keeping.append(self._numbers[operator])
+                    demands.setdefault(took, _Demand()).taking.append(self._numbers[operator])
         return demands
 
     def _first(self, numbers: Sequence[int]) -> int:
@@ -220,14 +221,16 @@ class _ProposalBuilder:
         pending = [tensor]
         while pending:
             tensor = pending.pop()
-            for operator, _ in self.tensor_costs[tensor].free_ports:
+            for operator in self.tensor_costs[tensor].operators:
+                if operator in self.proposal:
+                    continue
                 number = operator.find(tensor, self.orders[tensor])
                 if number is not None and self._fits(operator, number):
                     pending += self._assign(operator, number)
 
     def _fits(self, operator: Operator, number: int) -> bool:
-        """Return whether a choice of an unassigned operator agrees with all fixed orders."""
-        if operator in self.proposal or number not in operator.candidates:
+        """Return whether a choice agrees with all fixed orders."""
+        if number not in operator.candidates:
             return False
         orders = operator.choices[number].orders
         return all(

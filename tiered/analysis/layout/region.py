@@ -39,13 +39,13 @@ class Region:
         self.reach = reach
         self.operators = list(operators)
         own = set(operators)
-        tensors = dict.fromkeys(port.tensor for operator in operators for port in operator.ports)
+        tensors = dict.fromkeys(chain.from_iterable([each.places for each in operators]))
         # A tensor whose order is the same for all choices of these may belong to another region.
         self.tensor_costs = {
             tensor: tensor_costs[tensor]
             for tensor in tensors
             if tensor in tensor_costs
-            and any(each in own for each, _ in tensor_costs[tensor].free_ports)
+            and not own.isdisjoint(tensor_costs[tensor].operators)
         }
         self.wanted = [operator for operator in operators if operator.wanted is not None]
         self.working = [operator for operator in operators if operator.work]
@@ -58,10 +58,9 @@ class Region:
     def _terms_at(self) -> dict[Operator, list[Term]]:
         """The terms of the tensors that each operator reads or makes."""
         term_of = dict(zip(self.tensor_costs, self._terms, strict=True))
-        tensors = (dict.fromkeys([port.tensor for port in each.ports]) for each in self.operators)
         return {
-            operator: [term_of[tensor] for tensor in own if tensor in term_of]
-            for operator, own in zip(self.operators, tensors, strict=True)
+            operator: [term_of[tensor] for tensor in operator.places if tensor in term_of]
+            for operator in self.operators
         }
 
     def terms_at(self, operators: Iterable[Operator]) -> Collection[Term]:
@@ -97,7 +96,7 @@ class Region:
                 term.start,
                 term.moving(term.tensor.identity),
                 term.producer and (numbers[term.producer[0]], term.producer[1]),
-                tuple((numbers[operator], at) for operator, at in term.consumers),
+                tuple([(numbers[each], *own) for each, own in term.consumers.items()]),
                 tuple(sorted(term.pinned)),
             )
             for term in self.tensor_costs.values()
@@ -131,22 +130,31 @@ def regions(reach: Reach, sizes: LayoutSizes) -> Iterator[Region]:
     for start in free:
         if start in seen or not start.is_free:
             continue
-        seen.add(start)
-        found, pending = [], [start]
-        while pending:
-            operator = pending.pop()
-            found.append(operator)
-            for port in operator.ports:
-                term = tensor_costs.get(port.tensor)
-                for other, _ in term.free_ports if term is not None else ():
-                    if other not in seen:
-                        seen.add(other)
-                        pending.append(other)
+        found = _connected(start, tensor_costs)
+        seen.update(found)
         kept = [operator for operator in found if operator.node.is_live]
         if len(kept) < len(found):
-            _drop_dead_readers(kept, tensor_costs)
+            _drop_dead_readers(found, tensor_costs)
         if kept:
             yield Region(reach, sorted(kept, key=lambda each: each.node.id), tensor_costs)
+
+
+def _connected(
+    start: Operator, tensor_costs: Mapping[TensorClass, TensorCost]
+) -> Collection[Operator]:
+    """Return the free operators that tensors connect to one."""
+    found, pending = {start: None}, [start]
+    visited: set[TensorCost] = set()
+    while pending:
+        for tensor in pending.pop().places:
+            term = tensor_costs.get(tensor)
+            if term is None or term in visited:
+                continue
+            visited.add(term)
+            fresh = [other for other in term.operators if other not in found]
+            found.update(dict.fromkeys(fresh))
+            pending += fresh
+    return found
 
 
 def _drop_dead_readers(
@@ -154,10 +162,11 @@ def _drop_dead_readers(
 ) -> None:
     """Drop readers that were removed (they computed sizes that are no longer needed)."""
     for operator in operators:
-        for port in operator.ports:
-            term = tensor_costs.get(port.tensor)
-            if term is not None:
-                term.consumers = [each for each in term.consumers if each[0].node.is_live]
+        if operator.node.is_live:
+            continue
+        for tensor in operator.places:
+            if tensor in tensor_costs:
+                tensor_costs[tensor].consumers.pop(operator, None)
 
 
 # --- Pruning: remove choices that no optimal assignment needs, before the search (persistency) ----
@@ -166,34 +175,39 @@ def _drop_dead_readers(
 def prune_choices(
     operators: Iterable[Operator], tensor_costs: Mapping[TensorClass, TensorCost]
 ) -> None:
-    """Remove choices that no optimal assignment needs, until none is found."""
+    """Remove choices that no optimal assignment needs, until none is found.
+
+    What is removed does not depend on the order of the operators: the fewer choices others have,
+    the more choices of an operator cannot pay off.
+    """
     pending = deque(operators)
     waiting = set(pending)
+    # The operators that wait for nothing: of thousands that read one tensor, few wait again.
+    idle: dict[TensorCost, list[Operator]] = {}
     while pending:
         operator = pending.popleft()
         waiting.discard(operator)
         terms: dict[TensorCost, list[int]] = {}
         for at in operator.moving_ports:
             terms.setdefault(tensor_costs[operator.ports[at].tensor], []).append(at)
-        kept = [
+        operator.candidates = [
             number
             for number in operator.candidates
             if not number or not _cannot_pay_off(operator, number, terms)
         ]
-        if len(kept) == len(operator.candidates):
-            continue
-        operator.candidates = kept
         if operator.is_free:
+            for term in terms:
+                idle.setdefault(term, []).append(operator)
             continue
-        for port in operator.ports:
-            term = tensor_costs.get(port.tensor)
-            if term is None:
+        for tensor in operator.places:
+            found = tensor_costs.get(tensor)
+            if found is None:
                 continue
-            term.pin(operator)
-            for neighbour, _ in term.free_ports:
-                if neighbour not in waiting:
-                    waiting.add(neighbour)
-                    pending.append(neighbour)
+            found.pin(operator)
+            for each in idle.pop(found, ()):
+                if each not in waiting and each.is_free:
+                    waiting.add(each)
+                    pending.append(each)
 
 
 def _cannot_pay_off(
@@ -232,7 +246,8 @@ def _cannot_pay_off(
 def _local_cost(term: TensorCost, orders: Sequence[Permutation]) -> Cost:
     """Return the cost of a tensor if one operator alone decides its order."""
     made = term.tensor.identity if term.producer is None else orders[term.producer[1]]
-    return term.cost(made, [*term.pinned, *[orders[at] for _, at in term.consumers]])
+    read = [orders[at] for own in term.consumers.values() for at in own]
+    return term.cost(made, [*term.pinned, *read])
 
 
 def _saves_nothing(term: TensorCost, port: Port, order: Permutation) -> bool:

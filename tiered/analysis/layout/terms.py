@@ -65,8 +65,9 @@ def _produced(term: TensorCost, assignment: Mapping[Operator, int]) -> Permutati
 def _consumed(term: TensorCost, assignment: Mapping[Operator, int]) -> Iterator[Permutation]:
     """Yield the orders in which a tensor is read."""
     yield from term.pinned
-    for operator, at in term.consumers:
-        yield operator.choices[assignment[operator]].orders[at]
+    for operator, own in term.consumers.items():
+        for at in own:
+            yield operator.choices[assignment[operator]].orders[at]
 
 
 class Term:
