@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.registered import rules_forgotten
 from tiered import (
     Model,
     Node,
@@ -15,7 +14,6 @@ from tiered import (
     layout_rule,
     register_type_rule,
 )
-from tiered.analysis.axes.axis_map import AXES, AxisMap, Kind, whole
 from tiered.analysis.layout.rules import LAYOUTS
 from tiered.graph.shape_inference.rules.shape_rule import unregister_type_rule
 from tiered.support.errors import UsageError
@@ -101,39 +99,6 @@ def test_an_operator_with_a_local_function_has_its_rule() -> None:
     model = Model.from_proto(proto)
     get_pass("convert_layout").apply(model)
     assert [node.op_type for node in model.main.topological_order()] == ["Scale"]
-
-
-@pytest.mark.usefixtures("wave")
-@pytest.mark.parametrize(
-    ("kinds", "passes"), [({}, True), ({3: Kind.REDUCTION}, False), ({0: Kind.OPAQUE}, False)]
-)
-def test_what_computes_element_by_element_needs_no_rule(
-    kinds: dict[int, Kind], passes: bool
-) -> None:
-    with rules_forgotten():
-        AXES.rule("Wave", domain=DOMAIN)(lambda node: AxisMap((whole(4),), (whole(4),), kinds))
-        assert operators() == (["Wave"] if passes else ["Transpose", "Wave", "Transpose"])
-
-
-@pytest.mark.usefixtures("wave")
-@pytest.mark.parametrize("broadcasts", [(), (1,)])
-def test_an_operand_of_fewer_axes_has_them_at_a_place_unless_it_broadcasts(
-    broadcasts: tuple[int, ...],
-) -> None:
-    def axes(node: Node) -> AxisMap:
-        return AxisMap((whole(4), (3,)), (whole(4),), broadcasts=broadcasts)
-
-    text = TEXT.replace("Wave(a)", "Wave(a, s)").replace("y) { a", "y) <float[3] s = {1,2,3}> { a")
-    with rules_forgotten():
-        AXES.rule("Wave", domain=DOMAIN)(axes)
-        model = Model.from_proto(parse(text))
-        get_pass("convert_layout").apply(model)
-        made = [node.op_type for node in model.main.topological_order()]
-        assert made == (["Wave"] if broadcasts else ["Transpose", "Wave", "Transpose"])
-        if broadcasts:
-            scale = next(node for node in model.main.nodes if node.op_type == "Wave").inputs[1]
-            assert scale is not None
-            assert scale.shape == (3, 1, 1)
 
 
 def test_operators_of_onnx_have_their_rules() -> None:

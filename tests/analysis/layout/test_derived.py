@@ -1,0 +1,100 @@
+"""Propagations that follow from axis maps alone, of an operator of a user."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.registered import rules_forgotten
+from tiered import Model, Node, Skip, TensorType, get_pass, register_type_rule
+from tiered.analysis.axes.axis_map import AXES, AxisMap, Kind, NoMap, whole
+from tiered.analysis.layout.derived import combined, named
+from tiered.analysis.layout.rules import propagation_of
+from tiered.testing import parse
+
+DOMAIN = "own.derived"
+IN_ORDER = ["Transpose", "Wave", "Transpose"]
+
+
+@pytest.fixture(autouse=True)
+def wave() -> Iterator[None]:
+    def type_of(node: Node) -> TensorType | None:
+        kind = node.inputs[0].type if node.inputs[0] is not None else None
+        return kind if isinstance(kind, TensorType) else None
+
+    with rules_forgotten():
+        register_type_rule("Wave", DOMAIN, type_of)
+        yield
+
+
+def converted(operands: str = "a", constants: str = "") -> Model:
+    """Return a model with the operator between two Transposes, after layouts are converted."""
+    model = Model.from_proto(
+        parse(
+            f'<ir_version: 10, opset_import: ["" : 21, "{DOMAIN}" : 1]> '
+            f"g (float[2,3,4,5] x) => (float[2,3,4,5] y) {constants} "
+            "{ a = Transpose<perm=[0,2,3,1]>(x) "
+            f"b = {DOMAIN}.Wave({operands}) y = Transpose<perm=[0,3,1,2]>(b) }}"
+        )
+    )
+    get_pass("convert_layout").apply(model)
+    return model
+
+
+def ops(model: Model) -> list[str]:
+    return [node.op_type for node in model.main.topological_order()]
+
+
+@pytest.mark.parametrize(
+    ("kinds", "passes"), [({}, True), ({3: Kind.REDUCTION}, False), ({0: Kind.OPAQUE}, False)]
+)
+def test_what_computes_element_by_element_needs_no_rule(
+    kinds: dict[int, Kind], passes: bool
+) -> None:
+    AXES.rule("Wave", domain=DOMAIN)(lambda node: AxisMap((whole(4),), (whole(4),), kinds))
+    assert ops(converted()) == (["Wave"] if passes else IN_ORDER)
+
+
+@pytest.mark.parametrize("broadcasts", [(), (1,)])
+def test_an_operand_of_fewer_axes_has_them_at_a_place_unless_it_broadcasts(
+    broadcasts: tuple[int, ...],
+) -> None:
+    def axes(node: Node) -> AxisMap:
+        return AxisMap((whole(4), (3,)), (whole(4),), broadcasts=broadcasts)
+
+    AXES.rule("Wave", domain=DOMAIN)(axes)
+    model = converted("a, s", "<float[3] s = {1,2,3}>")
+    assert ops(model) == (["Wave"] if broadcasts else IN_ORDER)
+    if broadcasts:
+        scale = next(node for node in model.main.nodes if node.op_type == "Wave").inputs[1]
+        assert scale is not None
+        assert scale.shape == (3, 1, 1)
+
+
+def test_a_result_with_other_axes_keeps_their_order() -> None:
+    turned = (3, 0, 1, 2)
+    AXES.rule("Wave", domain=DOMAIN)(lambda node: AxisMap((whole(4),), (turned,)))
+    assert ops(converted()) == IN_ORDER
+
+
+def test_the_reason_of_a_map_is_that_of_a_propagation() -> None:
+    def axes(node: Node) -> AxisMap:
+        raise NoMap("its moon is not known")
+
+    AXES.rule("Wave", domain=DOMAIN)(axes)
+    node = next(node for node in converted().main.nodes if node.op_type == "Wave")
+    found = propagation_of(node)
+    assert isinstance(found, Skip)
+    assert str(found) == "its moon is not known"
+
+
+def test_an_axis_without_an_iterator_gets_a_label_of_its_own() -> None:
+    labels = named(((0, None, 1), None, (None,)))
+    assert labels[1] is None
+    made = [label for own in (labels[0] or (), labels[2] or ()) for label in own]
+    assert len(set(made)) == 4
+    assert (made[0], made[2]) == (0, 1)
+
+
+def test_axes_that_are_not_parallel_are_combined() -> None:
+    axes = AxisMap(((0, None, 1, 2),), ((0, 2),), {1: Kind.REDUCTION, 2: Kind.OPAQUE})
+    assert combined(axes) == (1, 2)
