@@ -15,6 +15,8 @@ from tiered.testing import parse
 
 NK = "(float[N,6] x, float[6] z) => (y)"
 ROWS = "(float[N,M,4] x) => (y)"
+IMAGES = "(float[N,3,4,4] x) => (y)"
+W27 = ",".join(map(str, range(27)))
 FOR_ALL = {
     "elementwise": (f"{NK} {{ y = Add(x, z) }}", f"{NK} {{ y = Add(z, x) }}"),
     "two Transposes": (
@@ -56,12 +58,48 @@ FOR_ALL = {
         f"{NK} <int64[1] a = {{1}}> {{ n = Neg(x)  m = Neg(n)  y = ReduceSum(m, a) }}",
         f"{NK} <int64[1] a = {{1}}> {{ y = ReduceSum(x, a) }}",
     ),
+    "a convolution and its batch norm": (
+        f"{IMAGES} <float[2] s = {{4,9}}, float[2] b = {{1,2}}, float[2] m = {{0,3}},"
+        " float[2] v = {4,9}, float[2,3,1,1] w = {1,2,3,4,5,6}> { c = Conv(x, w)"
+        "  y = BatchNormalization<epsilon = 0.0>(c, s, b, m, v) }",
+        f"{IMAGES} <float[2] b = {{1,-7}}, float[2,3,1,1] w = {{2,4,6,12,15,18}}> {{"
+        "  y = Conv(x, w, b) }",
+    ),
+    "pads before a convolution": (
+        f"{IMAGES} <int64[8] p = {{0,0,1,1,0,0,1,1}}, float[1,3,3,3] w = {{{W27}}}> {{"
+        " a = Pad(x, p)  y = Conv(a, w) }",
+        f"{IMAGES} <float[1,3,3,3] w = {{{W27}}}> {{ y = Conv<pads = [1,1,1,1]>(x, w) }}",
+    ),
+    "pools": (
+        f"{IMAGES} {{ n = Neg(x)  m = Neg(n)  a = MaxPool<kernel_shape = [2,2]>(m)"
+        "  b = GlobalAveragePool(a)  y = Relu(b) }",
+        f"{IMAGES} {{ a = MaxPool<kernel_shape = [2,2], auto_pad = \"VALID\">(x)"
+        "  b = GlobalAveragePool(a)  y = Relu(b) }",
+    ),
     "sizes themselves": (
         f"{ROWS} <int64 i = {{1}}> {{ s = Shape(x)  y = Gather(s, i) }}",
         f"{ROWS} <int64[1] a = {{0}}> {{ s = Shape<start=1, end=2>(x)  y = Squeeze(s, a) }}",
     ),
 }
 AT_SOME = {
+    "a convolution over an axis": (
+        "(float[2,3,N,4] x) => (y) <float[1,3,1,1] w = {1,2,3}> { n = Neg(x)  m = Neg(n)"
+        "  y = Conv(m, w) }",
+        "(float[2,3,N,4] x) => (y) <float[1,3,1,1] w = {1,2,3}> { y = Conv(x, w) }",
+    ),
+    "a Pad of the axis": (
+        f"{ROWS} <int64[6] p = {{1,0,0,0,0,0}}> {{ n = Neg(x)  m = Neg(n)  y = Pad(m, p) }}",
+        f"{ROWS} <int64[6] p = {{1,0,0,0,0,0}}> {{ y = Pad(x, p) }}",
+    ),
+    "a global pool over the axis": (
+        "(float[2,3,N] x) => (y) { n = Neg(x)  m = Neg(n)  r = Relu(m)  y = GlobalMaxPool(r) }",
+        "(float[2,3,N] x) => (y) { r = Relu(x)  y = GlobalMaxPool(r) }",
+    ),
+    "channels of a named size": (
+        "(float[2,N,3] x, float[N] s) => (y) { n = Neg(x)  m = Neg(n)"
+        "  y = BatchNormalization(m, s, s, s, s) }",
+        "(float[2,N,3] x, float[N] s) => (y) { y = BatchNormalization(x, s, s, s, s) }",
+    ),
     "a sum over the axis": (
         f"{ROWS} <int64[1] a = {{0}}> {{ n = Neg(x)  m = Neg(n)  y = ReduceSum(m, a) }}",
         f"{ROWS} <int64[1] a = {{0}}> {{ y = ReduceSum(x, a) }}",

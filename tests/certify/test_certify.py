@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -19,6 +20,8 @@ from tiered import (
 )
 from tiered.certify import Certify
 from tiered.certify.certificate import write_certificate
+from tiered.certify.checker import Checker, Proof
+from tiered.certify.problem import Problem
 from tiered.certify.runs import model_of
 from tiered.runtime.compare.outputs import compare
 from tiered.runtime.session import Session
@@ -95,6 +98,50 @@ def test_values_that_never_occur_refute_nothing() -> None:
     with PassContext.isolated(instruments=[certify]):
         drop_relu(Model.from_proto(parse(text)))
     assert {each.word for each in certify.findings.rewrites} <= {"run", "unproved"}
+
+
+TWO = """(float[2,3] x) => (float[2,3] y, float[2,3] z) <
+    float[2,1] s = {{2,3}}, float[{shape}] t = {{{numbers}}}> {{
+    a = Add(x, s)  b = Neg(a)  y = Softmax(b)
+    c = Add(x, t)  d = Neg(c)  z = Softmax(d) }}"""
+
+
+@function_pass(opt_level=3, numerics="reassociating")
+def drop_addends(graph: Graph, ctx: PassContext) -> None:
+    """Softmax(-(x + s))  =>  Softmax(-x), whatever s is"""
+    for node in graph.nodes_of("Add"):
+        with graph.rewrite("drop", node):
+            (x, _) = node.inputs
+            assert x is not None
+            graph.replace_uses(node.output, x)
+
+
+@pytest.mark.parametrize(
+    ("shape", "numbers", "word"),
+    [("2,1", "5,6", "reals"), ("3", "5,6,7", "refuted")],
+)
+def test_a_change_is_tried_as_the_last_of_its_kind_was_proved_and_is_refuted_still(
+    shape: str, numbers: str, word: str
+) -> None:
+    certify = Certify()
+    with PassContext.isolated(instruments=[certify], opt_level=3):
+        drop_addends(Model.from_proto(parse(TWO.format(shape=shape, numbers=numbers))))
+    assert [each.word for each in certify.findings.rewrites] == ["reals", word]
+
+
+def test_the_next_change_of_a_kind_costs_one_region(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[int] = []
+    prove = Checker.prove
+
+    def counted(self: Checker, problem: Problem, **how: Any) -> Proof:
+        tried.append(len(problem.sides[0].nodes))
+        return prove(self, problem, **how)
+
+    monkeypatch.setattr(Checker, "prove", counted)
+    certify = Certify()
+    with PassContext.isolated(instruments=[certify], opt_level=3):
+        drop_addends(Model.from_proto(parse(TWO.format(shape="2,1", numbers="5,6"))))
+    assert tried == [1, 3, 3]
 
 
 def test_strict_raises_where_a_rewrite_is_not_proved() -> None:

@@ -43,6 +43,9 @@ class Proof:
         except_for: what differs at sizes of 0, where that is excused.
         bound: how far computed constants are from exact ones, in ulps; 0 without any.
         is_for_all: whether it holds for all sizes of dims that have none.
+        needs_numbers: whether the numbers of all constants are part of it, also those of constants
+            that could be unknowns.
+        is_plain: whether no rule could use what a runtime grants.
     """
 
     domain: DomainName | Literal[""]
@@ -53,6 +56,8 @@ class Proof:
     bound: float = 0.0
     except_for: str = ""
     is_for_all: bool = False
+    needs_numbers: bool = False
+    is_plain: bool = False
 
     @property
     def has_named_sizes(self) -> bool:
@@ -85,6 +90,14 @@ class Method:
     trusts_runtime: bool = False
     unrolls: bool = False
 
+    def says_more(self, other: Method, problem: Problem) -> bool:
+        """Return whether it may prove of a problem what another one does not."""
+        if self.unrolls and not problem.has_loops:
+            return False
+        if self.trusts_runtime != other.trusts_runtime or self.unrolls != other.unrolls:
+            return True
+        return any(self.rules.get(op) is not other.rules.get(op) for op in problem.operators)
+
 
 def _affine(problem: Problem) -> Affine:
     """Return the domain of reals, whose numbers are as coarse as the constants of a problem."""
@@ -95,12 +108,13 @@ def _affine(problem: Problem) -> Affine:
 
 
 METHODS: Final = (
-    Method("bits", lambda _: Bits(), RULES),
     Method("bits", lambda _: Bits(), RULES, trusts_runtime=True),
+    Method("bits", lambda _: Bits(), RULES),
     Method("bits", lambda _: Bits(), RULES, trusts_runtime=True, unrolls=True),
     Method("reals", _affine, REALS_AND_CONTRIB, trusts_runtime=True),
     Method("reals", _affine, BY_DEFINITION, trusts_runtime=True),
 )
+"""In the order in which they are tried; what trusts a runtime proves more, so it is first."""
 
 
 class Illegal(Exception):
@@ -114,67 +128,101 @@ class Checker:
         self._methods = methods
         self._known: dict[Hashable, Proof] = {}
 
-    def prove(self, problem: Problem, *, bits_only: bool = False) -> Proof:
+    def prove(
+        self, problem: Problem, *, bits_only: bool = False, like: Proof | None = None
+    ) -> Proof:
         """Return the proof in the first domain that has one; else the reason of the first.
 
         Where a shape is computed from integers outside of the region, these are tried at sizes.
+
+        Args:
+            problem: the problem.
+            bits_only: whether a proof over the reals is none.
+            like: the proof of a similar problem. If that needed the numbers of all constants,
+                they have them here, too. Without it large constants are unknowns at first: a
+                proof is then one for other numbers as well.
         """
-        proof = self._proof_of(problem, bits_only=bits_only)
+        if like is not None and like.needs_numbers:
+            proof = self._proof_of(problem, [frozenset()], like, bits_only=bits_only)
+            if proof.is_proved:
+                return replace(proof, needs_numbers=True)
+        shared = problem.shared()
+        abstracts = [shared, frozenset[str]()] if shared else [shared]
+        proof = self._proof_of(problem, abstracts, like, bits_only=bits_only)
         if proof.is_proved or proof.differs:
             return proof
         for assuming in problem.assuming():
-            found = self._proof_of(assuming, bits_only=bits_only)
+            found = self._proof_of(assuming, abstracts, like, bits_only=bits_only)
             if found.is_proved:
                 return found
         return proof
 
-    def _proof_of(self, problem: Problem, *, bits_only: bool) -> Proof:
+    def _proof_of(
+        self,
+        problem: Problem,
+        abstracts: Sequence[frozenset[str]],
+        like: Proof | None,
+        *,
+        bits_only: bool,
+    ) -> Proof:
         failed: Proof | None = None
-        shared = problem.shared()
-        for methods in self._by_domain():
+        is_plain = like is not None and like.is_plain
+        for methods in self._by_domain(plain_first=is_plain):
             if bits_only and methods[0].name != "bits":
                 continue
-            for abstract in (shared, frozenset[str]()) if shared else (shared,):
+            for abstract in abstracts:
                 key = methods[0].name, problem.key(abstract)
                 proof = self._known.get(key)
                 if proof is None:
-                    proof = _first(problem, abstract, methods)
-                    if proof.has_named_sizes and not proof.except_for:
-                        is_for_all = not why_not_for_all(problem, proof.sizes)
-                        proof = replace(proof, is_for_all=is_for_all)
-                    self._known[key] = proof
+                    proof = self._known[key] = _first(problem, abstract, methods)
                 if proof.is_proved:
-                    return proof
+                    return replace(proof, needs_numbers=abstract != abstracts[0])
                 if failed is None or (proof.differs and not failed.differs):
                     failed = proof
         assert failed is not None
         return failed
 
-    def _by_domain(self) -> Iterator[Sequence[Method]]:
-        """Yield the methods of each domain together."""
+    def _by_domain(self, *, plain_first: bool) -> Iterator[Sequence[Method]]:
+        """Yield the methods of each domain together, those that trust no runtime first or not."""
         for _, methods in itertools.groupby(self._methods, key=lambda method: method.name):
-            yield tuple(methods)
+            yield sorted(methods, key=lambda method: plain_first and method.trusts_runtime)
 
 
 def _first(problem: Problem, abstract: frozenset[str], methods: Sequence[Method]) -> Proof:
-    """Return the proof of the first method that has one, else the reason of the first."""
+    """Return the proof of the first method that has one, else the reason of the first.
+
+    A method is left out where it cannot say more than one that failed. Elements that differ as
+    those of sums and lists differ as functions of whole operands, too.
+    """
     failed: Proof | None = None
+    trusting: Proof | None = None
+    tried: list[Method] = []
     for method in methods:
-        if method.unrolls and not problem.has_loops:
+        if trusting is not None and method.trusts_runtime:
             continue
-        proof = _proof(problem, method, abstract)
-        if proof.is_proved:
+        if failed is not None and failed.differs and not method.trusts_runtime:
+            continue
+        if any(not method.says_more(other, problem) for other in tried):
+            continue
+        tried.append(method)
+        proof, has_asked = _proof(problem, method, abstract)
+        if proof.is_proved and not (has_asked and proof.trusts_runtime and method.name == "bits"):
             return proof
-        if failed is None or (proof.differs and not failed.differs):
+        if proof.is_proved:
+            trusting = proof  # perhaps there is one that does not trust the runtime
+        elif failed is None or (proof.differs and not failed.differs):
             failed = proof
-    assert failed is not None
-    return failed
+    found = trusting or failed
+    assert found is not None
+    return found
 
 
-def _proof(problem: Problem, method: Method, abstract: frozenset[str]) -> Proof:
+def _proof(problem: Problem, method: Method, abstract: frozenset[str]) -> tuple[Proof, bool]:
+    """Return a proof, and whether a rule asked if it may trust the runtime."""
     axioms: set[str] = set()
     held: list[Mapping[str, int]] = []
     refused, empty, bound = "", "", 0.0
+    has_asked = is_for_all = False
     for sizes in problem.sizes:
         if sizes.for_ranks and not problem.has_unknown_ranks:
             continue
@@ -189,28 +237,36 @@ def _proof(problem: Problem, method: Method, abstract: frozenset[str]) -> Proof:
                 after = at.outputs(1)
                 wrong = [n for n in problem.outputs if not at.equal(before[n], after[n])]
             except Unproved as error:
-                return Proof("", reason=str(error))
+                return Proof("", reason=str(error)), at.has_asked
             except Illegal as error:
                 refused = refused or str(error)
                 continue
             used = {**problem.used(sizes), **{name: sizes[name] for name in at.data_dims}}
             axioms |= at.axioms()
+            has_asked |= at.has_asked
             bound = max(bound, at.bound)
             is_only = not used and not at.uses_sizes
         if wrong and held and problem.excuses_empty and not any(used.values()):
             empty = f"{wrong[0]} at {_shown(used)}"
         elif wrong:
             text = f"{wrong[0]} is not computed alike" + (f" at {_shown(used)}" if used else "")
-            return Proof("", reason=text, differs=(wrong[0], used))
+            return Proof("", reason=text, differs=(wrong[0], used)), has_asked
         else:
             held.append(used)
-        if is_only or (not (refused or empty or at.data_dims) and _is_for_all(problem, held)):
+        is_for_all = not empty and _is_for_all(problem, held)
+        if is_only or (is_for_all and not (refused or at.data_dims)):
             break  # other sizes would show nothing new
     dims = [[size for name, size in used.items() if "(" not in name] for used in held]
     is_small = all(min(sizes, default=2) < 2 for sizes in dims)
     if not held or (refused and is_small and not problem.has_unknown_ranks):
-        return Proof("", reason=refused or "no sizes were tried")
-    return Proof(method.name, held, frozenset(axioms), bound=bound, except_for=empty)
+        return Proof("", reason=refused or "no sizes were tried"), has_asked
+    return (
+        Proof(
+            method.name, held, frozenset(axioms), bound=bound, except_for=empty,
+            is_for_all=is_for_all, is_plain=not method.trusts_runtime,
+        ),
+        has_asked,
+    )  # fmt: skip
 
 
 def _is_for_all(problem: Problem, held: Sequence[Mapping[str, int]]) -> bool:
@@ -312,6 +368,11 @@ class _At:
     def data_dims(self) -> Collection[str]:
         """The names of dims that depend on data."""
         return self._setting.dims.values()
+
+    @property
+    def has_asked(self) -> bool:
+        """Whether a rule asked if it may trust the runtime."""
+        return bool(self._setting.asked)
 
     @property
     def uses_sizes(self) -> bool:

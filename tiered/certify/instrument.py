@@ -10,7 +10,7 @@ from tiered.certify.checker import METHODS, Checker, Proof
 from tiered.certify.evaluation.values import Unproved
 from tiered.certify.problem import Problem
 from tiered.certify.records import Certified, Findings
-from tiered.certify.regions.watch import Watched
+from tiered.certify.regions.watch import Kind, Watched, Way
 from tiered.certify.runs import run_both
 from tiered.graph import Model, RewriteRecord
 from tiered.support.errors import RuntimeFailure, UsageError, VerificationError
@@ -51,6 +51,7 @@ class Certify:
         self._checker = Checker(METHODS)
         self._watched: WeakKeyDictionary[Model, Watched] = WeakKeyDictionary()
         self._open: list[int] = []
+        self._ways: dict[tuple[str, str], dict[Kind, Way]] = {}
 
     # --- hooks ------------------------------------------------------------------------------------
 
@@ -106,10 +107,12 @@ class Certify:
         """Return what is known of the change since the last one."""
         names = _named(info, record)
         tried: list[tuple[Problem, Proof]] = []
+        surmised: list[tuple[Problem, Proof]] = []
         whole: Problem | None = None
         is_hopeless = False
         reason, is_exact = "", info.numerics is Numerics.EXACT
-        for change in watched.changes():
+        ways = self._ways.setdefault(names[1:3], {})
+        for change in watched.changes(ways):
             if isinstance(change, Unproved):
                 reason = reason or str(change)
                 continue
@@ -120,12 +123,19 @@ class Certify:
                 whole = problem
             if change.is_whole or is_hopeless:
                 continue
-            proof = self._checker.prove(problem, bits_only=is_exact)
+            way = change.way
+            like = None if way is None else way.proof
+            proof = self._checker.prove(problem, bits_only=is_exact, like=like)
             kept = problem if self._keeps else None
             if proof.is_proved:
+                ways[change.kind] = Way(change.steps, proof)
                 return Certified(*names, proof.word, proof, kept)
+            if way is not None:
+                surmised.append((problem, proof))
+                continue
             tried.append((problem, proof))
             is_hopeless = proof.reason.startswith(HOPELESS)
+        tried += surmised
         if info.changes_interface:
             return Certified(*names, "interface", reason=reason)
         if not tried:

@@ -236,18 +236,23 @@ class Problem:
         )
 
     @cached_property
-    def has_loops(self) -> bool:
-        """Whether a node is a loop, also one of a body or of a local function."""
+    def operators(self) -> frozenset[str]:
+        """The names of all operators, also in bodies and local functions, as rules are named."""
         nodes = [node for side in self.sides for node in side.nodes]
         nodes += [
             node for side in self.sides for each in side.functions.values() for node in each.node
         ]
+        found: set[str] = set()
         while nodes:
             node = nodes.pop()
-            if node.op_type in ("Loop", "Scan") and not node.domain:
-                return True
+            found.add(f"{node.domain}::{node.op_type}" if node.domain else node.op_type)
             nodes += [inner for each in node.attribute for inner in each.g.node]
-        return False
+        return frozenset(found)
+
+    @property
+    def has_loops(self) -> bool:
+        """Whether a node is a loop, also one of a body or of a local function."""
+        return not self.operators.isdisjoint(("Loop", "Scan"))
 
     @cached_property
     def has_unknown_ranks(self) -> bool:

@@ -141,16 +141,23 @@ def grown(sides: tuple[Part, Part], inside: Inside, steps: int) -> Inside:
 
 def with_unchanged(sides: tuple[Part, Part], inside: Inside, more: Collection[int]) -> Inside:
     """Return the nodes with others that are the same before and after."""
-    moved = [at for at in more if any(at not in part.nodes for part in sides)]
-    # A node that was removed and added again has another number and equal content.
-    same = {_key(part.nodes[at]) for part in sides for at in moved if at in part.nodes}
     before, after = (
         nodes
         | {at for at in more if at in part.nodes}
-        | ({at for at, node in part.nodes.items() if _key(node) in same} if same else set())
-        for part, nodes in zip(sides, inside, strict=True)
+        | {twin for at in more if at not in part.nodes for twin in _twins(other, part, at)}
+        for part, other, nodes in zip(sides, sides[::-1], inside, strict=True)
     )
     return before, after
+
+
+def _twins(part: Part, other: Part, at: int) -> set[int]:
+    """Return the node of another part that is the same as one of this part, if there is one.
+
+    A node that was removed and added again has another number and equal content.
+    """
+    names = [name for name in part.nodes[at].output if name] if at in part.nodes else []
+    found = {other.producer[name] for name in names if name in other.producer}
+    return {twin for twin in found if _key(other.nodes[twin]) == _key(part.nodes[at])}
 
 
 def pieces(sides: tuple[Part, Part], inside: Inside) -> Iterator[Inside]:

@@ -176,17 +176,34 @@ def are_equal(x: Array, y: Array) -> Any:
 
 
 def listed(seed: Seed, terms: Array, *, is_ordered: bool = True) -> Array:
-    """Return the term of each list along the last axis; of each multiset if not ordered."""
+    """Return the term of each list along the last axis; of each multiset if not ordered.
+
+    Of a list, each lane is the sum of its terms times odd numbers, one for each place. So lists
+    of terms that differ at one place have different sums, and others have equal ones with a
+    probability of 2**-64 for each lane.
+    """
     length = terms.shape[-1]
-    spread = mix(seed, terms, leaf(seed, (length,))) if is_ordered else mix(seed, terms)
-    with np.errstate(over="ignore"):
-        sums = joined(spread["a"].sum(-1, dtype=_U64), spread["b"].sum(-1, dtype=_U64))
+    if is_ordered:
+        a, b = odd_numbers(seed, length)
+        sums = joined(*(terms[lane] @ by for lane, by in (("a", a), ("b", b))))
+    else:
+        spread = mix(seed, terms)
+        with np.errstate(over="ignore"):
+            sums = joined(spread["a"].sum(-1, dtype=_U64), spread["b"].sum(-1, dtype=_U64))
     return mix(seed_of("list", length), sums)
+
+
+@lru_cache(maxsize=64)
+def odd_numbers(seed: Seed, length: int) -> tuple[Array, Array]:
+    """Return what the terms of a list are multiplied by, for both lanes."""
+    marks = leaf(seed, (length,))
+    return marks["a"] | _U64(1), marks["b"] | _U64(1)
 
 
 def digest(terms: Array) -> tuple[int, int]:
     """Return the term of a whole tensor as two numbers; of other elements, by their bytes."""
     if terms.dtype != TERM:
-        terms = np.ascontiguousarray(terms).reshape(-1).view(TERM)
+        # Numbers are no random bits: sums of such would be equal by far too often.
+        terms = mix(seed_of("bytes"), np.ascontiguousarray(terms).reshape(-1).view(TERM))
     total = listed(seed_of("tensor", terms.shape), terms.reshape(-1))
     return int(total["a"]), int(total["b"])

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 import onnx
@@ -55,6 +55,7 @@ class Setting:
         results: what nodes gave, by content and operands.
         unknowns: the free tensors, by key.
         dims: the names of dims that depend on data, by key.
+        asked: what rules asked of it.
     """
 
     domain: Domain
@@ -67,6 +68,7 @@ class Setting:
     results: dict[tuple[object, ...], Kept] = field(default_factory=dict)
     unknowns: dict[tuple[object, ...], Tensor] = field(default_factory=dict)
     dims: dict[tuple[object, ...], str] = field(default_factory=dict)
+    asked: set[Literal["trusts_runtime"]] = field(default_factory=set)
 
     def free(self, kind: TensorType, key: tuple[object, ...]) -> Tensor:
         """Return a tensor of unknowns that a key identifies: one object for each."""
@@ -97,6 +99,7 @@ class Scope:
 
     @property
     def trusts_runtime(self) -> bool:
+        self.setting.asked.add("trusts_runtime")
         return self.setting.trusts_runtime
 
     @property

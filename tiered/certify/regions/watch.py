@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
+from tiered.certify.checker import Proof
 from tiered.certify.evaluation.values import Unproved
 from tiered.certify.problem import Border, Problem
 from tiered.certify.regions.problems import KnownSizes, problem_of
@@ -21,6 +23,22 @@ WAY = 6
 MOST_BETWEEN = 200
 STEPS = (0, 1, 2, 4)
 """How far around the changed nodes the regions that are tried reach."""
+
+
+Kind = tuple[tuple[str, ...], tuple[str, ...]]
+"""What changes have in common: the operators of the changed nodes before and after, sorted."""
+
+
+class Way(NamedTuple):
+    """How a change was proved, which is how the next one of its kind is tried first.
+
+    Attributes:
+        steps: how far around the changed nodes the region reached.
+        proof: the proof.
+    """
+
+    steps: int
+    proof: Proof
 
 
 def border_of(model: Model, name: str) -> Border | None:
@@ -63,8 +81,12 @@ class Watched:
         """Return whether edits were undone that were seen."""
         return self._model.journal.kept_since(self._stamp) != self._stamp.length
 
-    def changes(self) -> Iterator[Change | Unproved]:
-        """Yield the change since the last call as regions to try, the smallest first."""
+    def changes(self, known: Mapping[Kind, Way]) -> Iterator[Change | Unproved]:
+        """Yield the change since the last call as regions to try, the smallest first.
+
+        Args:
+            known: how changes of the same kind were proved: such a region is the very first.
+        """
         model = self._model
         entries = model.journal.since(self._stamp.length)
         step = advance(self._after, model, entries)
@@ -81,7 +103,7 @@ class Watched:
                 yield Unproved("the interface changed")
                 return
             inside = changed_nodes(sides, {*step.removed, *step.added}, step.weights)
-            yield from self._regions(sides, inside, step.weights)
+            yield from self._regions(sides, inside, step.weights, known)
         finally:
             step.apply(self._before)
 
@@ -90,15 +112,20 @@ class Watched:
         return not is_harmless(self._model.journal.since(self._stamp.length))
 
     def _regions(
-        self, sides: tuple[Part, Part], inside: Inside, weights: Collection[str]
+        self,
+        sides: tuple[Part, Part],
+        inside: Inside,
+        weights: Collection[str],
+        known: Mapping[Kind, Way],
     ) -> Iterator[Change | Unproved]:
-        last: Inside | None = None
+        kind = _kind(sides, inside)
+        way = known.get(kind)
         inside = with_unchanged(sides, inside, _between(sides, inside))
-        for steps in STEPS:
+        seen: set[Inside] = set()
+        for steps in STEPS if way is None else (way.steps, *STEPS):
             nodes = grown(sides, inside, steps) if steps else inside
-            if nodes == last:
-                break
-            last = nodes
+            if nodes in seen:
+                continue
             region = region_of(sides, nodes, weights)
             if region is None:
                 yield Change(None, nodes)
@@ -109,7 +136,8 @@ class Watched:
             except Unproved as error:
                 yield error
                 continue
-            yield Change(problem, nodes)
+            yield Change(problem, nodes, kind, steps, way if way and not seen else None)
+            seen.add(nodes)
         yield from self._whole(sides, inside, weights)
 
     def _whole(
@@ -126,6 +154,15 @@ class Watched:
         except Unproved:
             return
         yield Change(problem, nodes, is_whole=True)
+
+
+def _kind(sides: tuple[Part, Part], inside: Inside) -> Kind:
+    """Return the operators of changed nodes, before and after."""
+    before, after = (
+        tuple(sorted(part.nodes[at].op_type for at in nodes))
+        for part, nodes in zip(sides, inside, strict=True)
+    )
+    return before, after
 
 
 def _before(part: Part, nodes: Collection[int]) -> set[int]:
@@ -176,9 +213,15 @@ class Change:
     """A region that may show that a change is right; without a problem nothing is computed.
 
     Attributes:
+        kind: what changed.
+        steps: how far around the changed nodes it reaches.
+        way: how changes of this kind were proved, if the region was chosen for it.
         is_whole: whether it begins at the inputs of the model: it is not proved, it can be run.
     """
 
     problem: Problem | None
     nodes: Inside
+    kind: Kind = ((), ())
+    steps: int = 0
+    way: Way | None = None
     is_whole: bool = False

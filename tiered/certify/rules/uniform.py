@@ -15,11 +15,13 @@ import numpy as np
 import onnx
 
 from tiered.certify.domains.terms import Array
+from tiered.certify.evaluation.values import Unproved
 from tiered.certify.rules.arithmetic import ARITHMETIC
 from tiered.certify.rules.casts import CASTS
 from tiered.certify.rules.elementwise import PLAIN
 from tiered.certify.rules.extrema import EXTREMA
 from tiered.certify.rules.logic import LOGIC
+from tiered.certify.rules.windows import window_of
 from tiered.graph.shape_inference.symbolic_dims import Poly, Size, add, multiply, subtract
 
 MOST_INTEGERS: Final = 64
@@ -51,9 +53,14 @@ class Step:
         self.node, self.inputs, self.opset = node, inputs, opset
         self._attributes = {each.name: each for each in node.attribute}
 
+    @property
+    def op(self) -> str:
+        return str(self.node.op_type)
+
     def get(self, name: str, default: Any = None) -> Any:
         found = self._attributes.get(name)
-        return default if found is None else onnx.helper.get_attribute_value(found)
+        value = default if found is None else onnx.helper.get_attribute_value(found)
+        return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else value
 
     def has(self, at: int) -> bool:
         return at < len(self.inputs) and self.inputs[at] is not None
@@ -384,6 +391,56 @@ def gemm(step: Step) -> list[Marks]:
     return [Marks(broadcast([made, step.data(2).shape]) if step.has(2) else made)]
 
 
+def windows(step: Step) -> list[Marks]:
+    """Convolutions and pools: each element of the first axis by itself."""
+    x = step.data()
+    for at, each in enumerate(step.inputs):
+        if each is not None:
+            step.free(step.data(at), range(0 if at else 1, len(each.shape)))
+    if any(step.node.output[1:]):
+        raise Dependent(f"{step.op} with indices")
+    is_conv = step.op == "Conv"
+    inner = [int(str(size)) for size in x.shape[1:]]
+    outer = step.data(1).shape if is_conv else x.shape[1:2]
+    kernel = [int(str(size)) for size in outer[2:]] if is_conv else step.get("kernel_shape")
+    try:
+        counts = window_of(step, (1, *inner), kernel).counts
+    except Unproved as error:
+        raise Dependent(str(error)) from error
+    return [Marks((x.shape[0], outer[0], *counts))]
+
+
+def whole_windows(step: Step) -> list[Marks]:
+    """Global pools."""
+    x = step.data()
+    step.free(x, range(2, len(x.shape)))
+    return [Marks((*x.shape[:2], *[1] * (len(x.shape) - 2)))]
+
+
+def batch_normalization(step: Step) -> list[Marks]:
+    x = step.data()
+    if step.get("training_mode", 0) or any(step.node.output[1:]):
+        raise Dependent("BatchNormalization in training")
+    step.free(x, [1])
+    for at in range(1, 5):
+        step.free(step.data(at), range(len(step.data(at).shape)))
+    return [x]
+
+
+def pad(step: Step) -> list[Marks]:
+    """Pad of axes of fixed sizes."""
+    x = step.data()
+    widths, rank = step.fixed("pads", 1), len(x.shape)
+    if widths is None or step.has(3) or len(widths) != 2 * rank:
+        raise Dependent("Pad of some axes")
+    pairs = list(zip(widths[:rank], widths[rank:], strict=True))
+    padded = [at for at, pair in enumerate(pairs) if any(pair)]
+    step.free(x, padded)
+    shape = [int(str(size)) + sum(pairs[at]) if at in padded else size
+             for at, size in enumerate(x.shape)]  # fmt: skip
+    return [Marks(tuple(shape))]
+
+
 _DATA: Final = {**ARITHMETIC, **EXTREMA, **LOGIC, **PLAIN}
 RULES: Final[dict[str, Rule]] = {
     **{name: elementwise for name in _DATA if name != "OneHot"},
@@ -391,6 +448,9 @@ RULES: Final[dict[str, Rule]] = {
     **dict.fromkeys((*CASTS, "Dropout", "Identity"), same),
     **dict.fromkeys(("ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum"), reduce),
     **dict.fromkeys(("LayerNormalization", "LogSoftmax", "RMSNormalization", "Softmax"), rows),
+    **dict.fromkeys(("AveragePool", "Conv", "MaxPool"), windows),
+    **dict.fromkeys(("GlobalAveragePool", "GlobalMaxPool"), whole_windows),
+    "BatchNormalization": batch_normalization,
     "Concat": concat,
     "Constant": constant,
     "Expand": expand,
@@ -398,6 +458,7 @@ RULES: Final[dict[str, Rule]] = {
     "Gather": gather,
     "Gemm": gemm,
     "MatMul": matmul,
+    "Pad": pad,
     "Reshape": reshape,
     "Shape": shape_of,
     "Slice": slice_,

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, Protocol
 
 import numpy as np
 
-from tiered.certify.domains.terms import Array, Seed, joined, leaf, mix, seed_of
-from tiered.certify.evaluation.call import Call
+from tiered.certify.domains.terms import Array, Seed, joined, mix, odd_numbers, seed_of
 from tiered.certify.evaluation.values import Unproved
+
+
+class Attributes(Protocol):
+    """A node as far as windows depend on it."""
+
+    @property
+    def op(self) -> str: ...
+    def get(self, name: str, default: Any = None) -> Any: ...
 
 
 class Windows:
@@ -16,7 +25,6 @@ class Windows:
 
     Attributes:
         counts: how many places there are along each axis.
-        places: for each place and each element of the kernel its index, -1 for a pad.
     """
 
     def __init__(
@@ -30,8 +38,9 @@ class Windows:
         ceil: bool = False,
     ) -> None:
         rank = len(sizes)
+        self._sizes = sizes
         self.counts: list[int] = []
-        axes = []
+        self._axes = []
         for at, size in enumerate(sizes):
             reach = (kernel[at] - 1) * dilations[at] + 1
             free = size + pads[at] + pads[at + rank] - reach
@@ -42,14 +51,18 @@ class Windows:
             self.counts.append(count)
             starts = np.arange(count)[:, None] * strides[at] - pads[at]
             index = starts + np.arange(kernel[at]) * dilations[at]
-            axes.append(np.where((index < 0) | (index >= size), -1, index))
+            self._axes.append(np.where((index < 0) | (index >= size), -1, index))
+
+    @cached_property
+    def places(self) -> Array:
+        """For each place and each element of the kernel its index, -1 for a pad."""
         flat = np.zeros((1, 1), np.int64)
-        for at, index in enumerate(axes):
-            one = flat[:, None, :, None] * sizes[at] + index[None, :, None, :]
+        for size, index in zip(self._sizes, self._axes, strict=True):
+            one = flat[:, None, :, None] * size + index[None, :, None, :]
             outside = (flat[:, None, :, None] < 0) | (index[None, :, None, :] < 0)
             one = np.where(outside, -1, one)
             flat = one.reshape(flat.shape[0] * len(index), -1)
-        self.places = flat
+        return flat
 
     def rows(self, seed: Seed, terms: Array, filler: Array, group: int) -> Array:
         """Return what `listed` makes of the elements of each window over a group of channels.
@@ -64,17 +77,18 @@ class Windows:
             Terms [n, group, places]; lists are summed element of the kernel by element.
         """
         n, c = terms.shape[:2]
-        inner, kernel = c // group, self.places.shape[1]
-        flat = np.concatenate(
-            [terms.reshape(n, c, -1), np.broadcast_to(filler, (n, c, 1)).astype(terms.dtype)],
-            axis=2,
-        )
-        marks = leaf(seed, (inner * kernel,)).reshape(inner, kernel)
-        sums = np.zeros((2, n, group, len(self.places)), np.uint64)
-        for at in range(kernel):
-            part = flat[:, :, self.places[:, at]].reshape(n, group, inner, -1)
-            spread = mix(seed, part, marks[:, at, None])
-            sums += np.stack([spread[lane].sum(2, dtype=np.uint64) for lane in ("a", "b")])
+        inner, (places, kernel) = c // group, self.places.shape
+        pads = self.places.T < 0
+        sums = np.zeros((2, n, group, places), np.uint64)
+        odd = odd_numbers(seed, inner * kernel)
+        for lane, numbers, made in zip(("a", "b"), odd, sums, strict=True):
+            by = numbers.reshape(inner, kernel).T
+            grouped = np.ascontiguousarray(terms[lane].reshape(n, group, inner, -1))
+            with np.errstate(over="ignore"):
+                # What each element of the kernel makes of all channels, at each place of them.
+                for at, (row, is_pad) in enumerate(zip(by, pads, strict=True)):
+                    read = (row @ grouped)[..., self.places[:, at]]
+                    made[...] += np.where(is_pad, filler[lane] * row.sum(), read)
         return mix(seed_of("list", inner * kernel), joined(*sums))
 
     def lists(self, elements: Array, filler: Array) -> Array:
@@ -86,7 +100,7 @@ class Windows:
         return padded[:, :, self.places]
 
 
-def window_of(call: Call, shape: Sequence[int], kernel: Sequence[int]) -> Windows:
+def window_of(call: Attributes, shape: Sequence[int], kernel: Sequence[int]) -> Windows:
     """Return the windows of a Conv or a pool over a tensor of shape [n, channels, *sizes]."""
     sizes, rank = shape[2:], len(shape) - 2
     if len(kernel) != rank or 0 in shape:
