@@ -21,12 +21,21 @@ from tiered.certify.domains.bits import RULES, Bits
 from tiered.certify.domains.terms import Array
 from tiered.certify.evaluation.call import Call, Domain, Results, constant
 from tiered.certify.evaluation.evaluate import Scope, Setting
-from tiered.certify.evaluation.values import Tensor, TensorList, Unproved, class_of, numpy_dtype
+from tiered.certify.evaluation.values import (
+    Misfit,
+    Tensor,
+    TensorList,
+    Unproved,
+    class_of,
+    numpy_dtype,
+)
 from tiered.certify.problem import Problem, Side
 from tiered.certify.sizes import Sizes
 from tiered.graph.core.dtypes import float_info
 from tiered.graph.core.types import TensorType
 
+MOST_FITTED: Final = 128
+"""Dims that get another size, as the first one does not fit, get no larger one."""
 DomainName = Literal["bits", "reals"]
 
 
@@ -174,7 +183,9 @@ class Checker:
                 key = methods[0].name, problem.key(abstract)
                 proof = self._known.get(key)
                 if proof is None:
-                    proof = self._known[key] = _first(problem, abstract, methods)
+                    proof = _first(problem, abstract, methods)
+                    if not problem.is_fitted_to_values:
+                        self._known[key] = proof
                 if proof.is_proved:
                     return replace(proof, needs_numbers=abstract != abstracts[0])
                 if failed is None or (proof.differs and not failed.differs):
@@ -223,15 +234,23 @@ def _proof(problem: Problem, method: Method, abstract: frozenset[str]) -> tuple[
     held: list[Mapping[str, int]] = []
     refused, empty, bound = "", "", 0.0
     has_asked = is_for_all = False
-    for sizes in problem.sizes:
-        if sizes.for_ranks and not problem.has_unknown_ranks:
-            continue
+    pending = [
+        problem.fitted.get(id(sizes), sizes)
+        for sizes in problem.sizes[::-1]
+        if problem.has_unknown_ranks or not sizes.for_ranks
+    ]
+    while pending:
+        sizes = pending.pop()
         with _At(problem, method, sizes, abstract) as at:
             try:
                 before = at.outputs(0)
             except Unproved as error:
                 # The sizes may be none that the model takes.
-                refused = refused or str(error)
+                other = _fitted(problem, at, sizes, error)
+                if other is not None:
+                    pending.append(other)
+                else:
+                    refused = refused or str(error)
                 continue
             try:
                 after = at.outputs(1)
@@ -267,6 +286,25 @@ def _proof(problem: Problem, method: Method, abstract: frozenset[str]) -> tuple[
         ),
         has_asked,
     )  # fmt: skip
+
+
+def _fitted(problem: Problem, at: _At, sizes: Sizes, error: Unproved) -> Sizes | None:
+    """Return sizes that fit where others did not; None if none are found.
+
+    A dim whose name has a size of its own gets the one that it must have. The first side was
+    evaluated at these sizes as at any: they are named in the proof.
+    """
+    if not isinstance(error, Misfit):
+        return None
+    first = next((s for s in problem.sizes if problem.fitted.get(id(s), s) is sizes), None)
+    for old, new in error.repairs:
+        for name in (*problem.summands(old, sizes), *at.data_dims):
+            size = sizes[name] + new - old
+            is_open = sizes[name] <= old and name not in sizes.changed and old != new
+            if is_open and first is not None and 0 < size <= MOST_FITTED:
+                made = problem.fitted[id(first)] = sizes.having(name, size)
+                return made
+    return None
 
 
 def _is_for_all(problem: Problem, held: Sequence[Mapping[str, int]]) -> bool:

@@ -259,6 +259,27 @@ class Problem:
         """Whether a border may have any rank."""
         return any(border.dims is None for border in self.borders.values())
 
+    @cached_property
+    def fitted(self) -> dict[int, Sizes]:
+        """Sizes that the first side takes, in the place of others, by their identity."""
+        return {}
+
+    @property
+    def is_fitted_to_values(self) -> bool:
+        """Whether other sizes were needed, at which borders may have values of their own."""
+        return bool(self.fitted) and any(self.given.at(sizes) for sizes in self.sizes)
+
+    def summands(self, size: int, sizes: Sizes) -> list[str]:
+        """Return the names that dims of some size are, or are sums of."""
+        dims = [
+            dim
+            for border in self.borders.values()
+            for dim in border.dims or ()
+            if isinstance(dim, Poly) and size_at(dim, sizes) == size
+        ]
+        terms = [term for dim in sorted(dims, key=lambda dim: len(dim.terms)) for term in dim.terms]
+        return [names[0] for names, coefficient in terms if len(names) == 1 == coefficient]
+
     def used(self, sizes: Sizes) -> dict[str, int]:
         """Return the sizes of all dims, and the integers that are assumed, sorted by name."""
         names = {name for border in self.borders.values() for name in border.names(sizes)}

@@ -15,6 +15,9 @@ class Sizes(dict[str, int]):
         values: the sizes, in the order in which names are asked for.
         rank: of tensors that have no known rank.
         for_ranks: whether they are only tried where the rank of a tensor is not known.
+
+    Attributes:
+        changed: the names that got another size, as the first one does not fit.
     """
 
     def __init__(self, values: tuple[int, ...], rank: int, *, for_ranks: bool = False) -> None:
@@ -22,11 +25,25 @@ class Sizes(dict[str, int]):
         self.values_ = values
         self.rank = rank
         self.for_ranks = for_ranks
+        self.changed: frozenset[str] = frozenset()
+        self._others: dict[tuple[str, int], Sizes] = {}
 
     def __missing__(self, name: str) -> int:
         size = self.values_[len(self) % len(self.values_)]
         self[name] = size
         return size
+
+
+    def having(self, name: str, size: int) -> Sizes:
+        """Return the same sizes but for one: the same object each time."""
+        made = self._others.get((name, size))
+        if made is None:
+            made = Sizes(self.values_, self.rank, for_ranks=self.for_ranks)
+            made.update(self)
+            made[name] = size
+            made.changed = self.changed | {name}
+            self._others[name, size] = made
+        return made
 
 
 def assignments() -> tuple[Sizes, ...]:

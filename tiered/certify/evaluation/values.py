@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -19,6 +20,34 @@ MOST_ELEMENTS: Final = 1 << 22
 
 class Unproved(Exception):
     """Why something is not proved; the message is the reason."""
+
+
+class Misfit(Unproved):
+    """Operands whose sizes do not fit, as those that were tried are none that the model takes.
+
+    Attributes:
+        repairs: sizes, and what each would have to be.
+    """
+
+    def __init__(self, message: str, repairs: Sequence[tuple[int, int]]) -> None:
+        super().__init__(message)
+        self.repairs = repairs
+
+
+def broadcast_of(shapes: Sequence[tuple[int, ...]], what: str) -> tuple[int, ...]:
+    """Return the common shape of shapes.
+
+    Raises:
+        Misfit: there is none.
+    """
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError as error:
+        repairs = []
+        for dims in itertools.zip_longest(*(shape[::-1] for shape in shapes), fillvalue=1):
+            others = list(dict.fromkeys(size for size in dims if size != 1))
+            repairs += list(itertools.permutations(others, 2))
+        raise Misfit(f"{what} do not broadcast", repairs) from error
 
 
 class Tensor:

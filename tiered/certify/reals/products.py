@@ -12,7 +12,14 @@ from tiered.certify.domains.elements import affine, atoms_of, of_atoms
 from tiered.certify.domains.terms import Array, seed_of
 from tiered.certify.evaluation.call import Call, NoRule, Results
 from tiered.certify.evaluation.forms import SumsToOne
-from tiered.certify.evaluation.values import Tensor, Unproved, class_of, numpy_dtype
+from tiered.certify.evaluation.values import (
+    Misfit,
+    Tensor,
+    Unproved,
+    broadcast_of,
+    class_of,
+    numpy_dtype,
+)
 from tiered.certify.reals.arithmetic import total
 from tiered.certify.reals.lifting import Rule, domain_of, lifted
 from tiered.certify.rules.windows import Windows, window_of
@@ -37,10 +44,11 @@ def matmul(call: Call) -> Results:
     a = x.shape if x.rank > 1 else (1, *x.shape)
     b = y.shape if y.rank > 1 else (*y.shape, 1)
     if a[-1] != b[-2]:
-        raise Unproved("MatMul of shapes that do not fit")
+        repairs = [(a[-1], b[-2]), (b[-2], a[-1])]
+        raise Misfit("MatMul of shapes that do not fit", repairs)
     if x.rank > 1 and y.rank > 1 and x.known is None and y.known is None:
         return [_of_unknowns(call, x, y)]
-    shape = [*np.broadcast_shapes(a[:-2], b[:-2])]
+    shape = [*broadcast_of([a[:-2], b[:-2]], "operands of MatMul")]
     shape += [a[-2]] if x.rank > 1 else []
     shape += [b[-1]] if y.rank > 1 else []
     return [call.made(x.dtype, shape, lambda: _products(call, x, y, a, b).reshape(shape))]
@@ -53,7 +61,7 @@ def _of_unknowns(call: Call, x: Tensor, y: Tensor) -> Tensor:
     rows of x that sum to 1, x (y + b) is x y + b.
     """
     domain = domain_of(call)
-    outer = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+    outer = broadcast_of([x.shape[:-2], y.shape[:-2]], "operands of MatMul")
     shape, rows = (*outer, x.shape[-2], y.shape[-1]), (*outer, x.shape[-2], 1)
 
     @lru_cache(maxsize=1)

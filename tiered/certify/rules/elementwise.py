@@ -16,7 +16,7 @@ from tiered.certify.domains.terms import (
 )
 from tiered.certify.evaluation.call import Call, Results
 from tiered.certify.evaluation.forms import Fixed, WithoutSign
-from tiered.certify.evaluation.values import Tensor, Unproved, class_of, numpy_dtype
+from tiered.certify.evaluation.values import Tensor, broadcast_of, class_of, numpy_dtype
 from tiered.certify.rules import numbers as exact_numbers
 
 Rule = Callable[[Call], Results]
@@ -54,12 +54,9 @@ def broadcast(tensors: Sequence[Tensor]) -> tuple[int, ...]:
     """Return the common shape of operands.
 
     Raises:
-        Unproved: there is none.
+        Misfit: there is none.
     """
-    try:
-        return np.broadcast_shapes(*(x.shape for x in tensors))
-    except ValueError as error:
-        raise Unproved("operands do not broadcast") from error
+    return broadcast_of([x.shape for x in tensors], "operands")
 
 
 def dtype_of_result(call: Call, tensors: Sequence[Tensor]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -13,7 +14,7 @@ import onnx
 from tiered.certify.domains.terms import Array, listed, mix, seed_of
 from tiered.certify.evaluation.call import Call, NoRule, Results, axis_of
 from tiered.certify.evaluation.forms import Dequantized
-from tiered.certify.evaluation.values import Tensor, Unproved
+from tiered.certify.evaluation.values import Misfit, Tensor, Unproved, broadcast_of
 
 INT64 = onnx.TensorProto.INT64
 Rule = Callable[[Call], Results]
@@ -39,11 +40,22 @@ def _reshaped(call: Call, x: Tensor, wanted: Sequence[int]) -> Tensor:
     if -1 in sizes:
         rest = math.prod(size for size in sizes if size != -1)
         if sizes.count(-1) > 1 or rest == 0 or x.size % rest:
-            raise Unproved(f"{list(x.shape)} is reshaped to {list(wanted)}")
+            raise _not_reshaped(x, wanted)
         sizes[sizes.index(-1)] = x.size // rest
     if min(sizes, default=0) < 0 or math.prod(sizes) != x.size:
-        raise Unproved(f"{list(x.shape)} is reshaped to {list(wanted)}")
+        raise _not_reshaped(x, wanted)
     return call.moved(x, lambda a: a.reshape(sizes), sizes)
+
+
+def _not_reshaped(x: Tensor, wanted: Sequence[int]) -> Misfit:
+    """Return why a tensor has no other shape, and which size would make it fit."""
+    there, rest = x.size, math.prod(size for size in wanted if size != -1)
+    repairs = []
+    if rest > 0:
+        repairs = [(size, size * rest // there) for size in x.shape if there and
+                   size * rest % there == 0]  # fmt: skip
+        repairs += [(size, size * there // rest) for size in wanted if size * there % rest == 0]
+    return Misfit(f"{list(x.shape)} is reshaped to {list(wanted)}", repairs)
 
 
 def flatten(call: Call) -> Results:
@@ -84,7 +96,9 @@ def concat(call: Call) -> Results:
     axis = axis_of(call.get("axis", 0), parts[0].rank)
     shapes = {(*part.shape[:axis], *part.shape[axis + 1 :]) for part in parts}
     if len(shapes) != 1:
-        raise Unproved("Concat of tensors that do not fit")
+        dims = zip(*shapes, strict=False)
+        repairs = [pair for each in dims for pair in itertools.permutations(dict.fromkeys(each), 2)]
+        raise Misfit("Concat of tensors that do not fit", repairs)
     shape = list(parts[0].shape)
     shape[axis] = sum(part.shape[axis] for part in parts)
     held = [part.known for part in parts]
@@ -239,10 +253,7 @@ def scatter_nd(call: Call) -> Results:
 def expand(call: Call) -> Results:
     x = call.operand(0)
     wanted = call.operand(1).integers("the shape of Expand")
-    try:
-        shape = np.broadcast_shapes(x.shape, wanted)
-    except ValueError as error:
-        raise Unproved(f"Expand of {list(x.shape)} to {wanted}") from error
+    shape = broadcast_of([x.shape, tuple(wanted)], f"{list(x.shape)} and {wanted} of Expand")
     return [call.moved(x, lambda a: np.broadcast_to(a, shape), shape)]
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from tiered.certify.domains.terms import Array, Seed, listed, mix, ordered, seed_of
 from tiered.certify.evaluation.call import Call, NoRule, Results
-from tiered.certify.evaluation.values import Unproved, numpy_dtype
+from tiered.certify.evaluation.values import Misfit, Unproved, broadcast_of, numpy_dtype
 from tiered.certify.rules.windows import window_of
 
 Rule = Callable[[Call], Results]
@@ -31,8 +31,9 @@ def matmul(call: Call) -> Results:
     a = x.shape if x.rank > 1 else (1, *x.shape)
     b = y.shape if y.rank > 1 else (*y.shape, 1)
     if a[-1] != b[-2]:
-        raise Unproved("MatMul of shapes that do not fit")
-    shape = [*np.broadcast_shapes(a[:-2], b[:-2]), a[-2], b[-1]]
+        repairs = [(a[-1], b[-2]), (b[-2], a[-1])]
+        raise Misfit("MatMul of shapes that do not fit", repairs)
+    shape = [*broadcast_of([a[:-2], b[:-2]], "operands of MatMul"), a[-2], b[-1]]
     kept = shape[: -2 if x.rank == 1 and y.rank == 1 else None]
     if x.rank == 1 and y.rank > 1:
         kept = [*shape[:-2], shape[-1]]
