@@ -56,8 +56,8 @@ class Affine:
         self.epsilon = epsilon
         self.bound = 0.0
         self._numbers = np.zeros(0)
-        self._columns: dict[tuple[int, int, int], list[tuple[Array, int]]] = {}
-        self._count = 0
+        self._known: list[Array] = []
+        self._columns: dict[tuple[int, int, float], list[int]] = {}
 
     # --- making --------------------------------------------------------------------------------
 
@@ -255,29 +255,54 @@ class Affine:
         places = np.argmax(np.abs(weights), axis=0) if size else np.zeros(count, np.int64)
         norms = weights[places, np.arange(count)] if size else np.zeros(count)
         names = np.zeros(count, np.int64)
-        for at in np.flatnonzero(norms):
-            names[at], norms[at] = self._name_of(weights[:, at], int(places[at]))
+        there = np.flatnonzero(norms)
+        beside = weights[(places[there] + 1) % max(size, 1), there] / norms[there]
+        steps = np.rint(beside * 4096)
+        held: list[tuple[int, int]] = []  # columns, and known ones that they may be multiples of
+        keys = zip(there.tolist(), places[there].tolist(), steps.tolist(), strict=True)
+        for at, place, step in keys:
+            found = [
+                name
+                for near in (step, step - 1, step + 1)
+                for name in self._columns.get((size, place, near), ())
+            ]
+            held += [(at, name) for name in found]
+            if not found:
+                names[at], norms[at] = self._new_name(weights[:, at], (size, place, step))
+        self._look_up(weights, held, names, norms)
+        for at, place, step in zip(there.tolist(), places[there].tolist(), steps, strict=True):
+            if not names[at]:
+                names[at], norms[at] = self._new_name(weights[:, at], (size, place, step))
         return leaf_at(seed_of("column", size), names), norms
 
-    def _name_of(self, column: Array, place: int) -> tuple[int, float]:
-        """Return the number and the scale of a known column that this one is a multiple of.
+    def _new_name(self, column: Array, key: tuple[int, int, float]) -> tuple[int, float]:
+        """Return the number of a new column, and its scale."""
+        self._known.append(column)
+        self._columns.setdefault(key, []).append(len(self._known))
+        return len(self._known), 1.0
+
+    def _look_up(
+        self, weights: Array, pairs: Sequence[tuple[int, int]], names: Array, norms: Array
+    ) -> None:
+        """Write the numbers of known columns that columns are multiples of, and their scales.
 
         Args:
-            column: the numbers.
-            place: where the largest one is.
+            weights: the columns.
+            pairs: columns, and numbers of known ones that each may be a multiple of.
+            names: the numbers; 0 where there is none yet.
+            norms: the largest number of each column; afterwards its scale.
         """
-        beside = column[(place + 1) % len(column)] / column[place]
-        key, step = (len(column), place), round(float(beside) * 4096)
-        for near in (step, step - 1, step + 1):
-            for other, name in self._columns.get((*key, near), ()):
-                factor = float(column[place] / other[place])
-                distance = float(self._distance(column, factor * other).max())
-                if distance <= NEAR:
-                    self.bound = max(self.bound, distance)
-                    return name, factor
-        self._count += 1
-        self._columns.setdefault((*key, step), []).append((column, self._count))
-        return self._count, 1.0
+        if not pairs:
+            return
+        ats = np.array([at for at, _ in pairs])
+        columns, known = weights[:, ats], np.stack([self._known[n - 1] for _, n in pairs], axis=1)
+        largest = np.argmax(np.abs(columns), axis=0)
+        factors = norms[ats] / known[largest, np.arange(len(pairs))]
+        distances = self._distance(columns, known * factors).max(axis=0)
+        for (at, name), factor, distance in zip(pairs, factors, distances, strict=True):
+            if distance <= NEAR and not names[at]:
+                self.bound = max(self.bound, float(distance))
+                names[at], norms[at] = name, factor
 
 
 def by_channel(x: Array, *, has_pads: bool) -> tuple[Array | None, Array | None]:

@@ -176,10 +176,15 @@ class _Of(Given):
     def __init__(self, known: KnownSizes, names: Sequence[str]) -> None:
         self._known = known
         self._names = names
+        self._found: dict[int, Mapping[str, Array]] = {}
 
     def at(self, sizes: Sizes) -> Mapping[str, Array]:
-        found = {name: self._known.value(name, sizes) for name in self._names}
-        return {
-            name: numbers for name, numbers in found.items()
-            if numbers is not None and numbers.size <= _MOST
-        }  # fmt: skip
+        # Sizes live as long as what is known at them: their identity stays that of one object.
+        known = self._found.get(id(sizes))
+        if known is None:
+            found = {name: self._known.value(name, sizes) for name in self._names}
+            known = self._found[id(sizes)] = {
+                name: numbers for name, numbers in found.items()
+                if numbers is not None and numbers.size <= _MOST
+            }  # fmt: skip
+        return known
