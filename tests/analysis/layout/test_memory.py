@@ -82,6 +82,7 @@ def test_an_operand_that_becomes_an_equal_constant_is_no_edit(searched: list[set
     graph = model.main
     (reshape,) = graph.nodes_of("Reshape")
     old = reshape.inputs[1]
+    assert old is not None
     graph.set_input(reshape, 1, graph.constant(np.array([2, 4, 3]), "again"))
     graph.remove_constant(old)
     searched.clear()

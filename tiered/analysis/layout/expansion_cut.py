@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from tiered.analysis.layout.cost import FREE, Cost, TensorCost, total
@@ -225,25 +225,23 @@ class _ProposalBuilder:
                 if operator in self.proposal:
                     continue
                 number = operator.find(tensor, self.orders[tensor])
-                if number is not None and self._fits(operator, number):
+                if number is not None and number in operator.candidates:
                     pending += self._assign(operator, number)
 
-    def _fits(self, operator: Operator, number: int) -> bool:
-        """Return whether a choice agrees with all fixed orders."""
-        if number not in operator.candidates:
-            return False
-        orders = operator.choices[number].orders
-        return all(
-            self.orders.get(port.tensor, order) == order
-            for port, order in zip(operator.ports, orders, strict=True)
-        )
+    def _assign(self, operator: Operator, number: int) -> Iterable[TensorClass]:
+        """Assign a choice to an operator if it agrees with all fixed orders.
 
-    def _assign(self, operator: Operator, number: int) -> list[TensorClass]:
-        """Assign a choice to an operator; return the tensors that get their order from it."""
-        self.proposal[operator] = number
-        fresh = []
+        Return the tensors that get their order from it.
+        """
+        fresh: dict[TensorClass, Permutation] = {}
         for port, order in zip(operator.ports, operator.choices[number].orders, strict=True):
-            if port.tensor in self.tensor_costs and port.tensor not in self.orders:
-                self.orders[port.tensor] = order
-                fresh.append(port.tensor)
+            tensor = port.tensor
+            known = self.orders.get(tensor)
+            if known is None:
+                if tensor in self.tensor_costs:
+                    fresh.setdefault(tensor, order)
+            elif known != order:
+                return ()
+        self.proposal[operator] = number
+        self.orders.update(fresh)
         return fresh

@@ -103,16 +103,15 @@ class Region:
         )
         return operators, tensor_costs
 
-    def cost(self, assignment: Assignment, terms: Iterable[Term] | None = None) -> Cost:
-        """Return the cost of an assignment; that of some terms only, if they are given."""
-        found = [
-            term.kind.cost(term.choices(assignment))
-            for term in (self._terms if terms is None else terms)
-        ]
-        moved = total(found)
-        unmet = sum(operator.wanted != assignment[operator] for operator in self.wanted)
+    def cost(self, assignment: Assignment, of: Collection[Operator] | None = None) -> Cost:
+        """Return the cost of an assignment; that of some operators and their tensors, if given."""
+        terms: Iterable[Term] = self._terms if of is None else self.terms_at(of)
+        moved = total([term.kind.cost(term.choices(assignment)) for term in terms])
+        wanted = self.wanted if of is None else [each for each in of if each.wanted is not None]
+        working = self.working if of is None else [each for each in of if each.work]
+        unmet = sum(operator.wanted != assignment[operator] for operator in wanted)
         penalty = unmet * PREFERENCE_PENALTY
-        work = sum([each.work.get(assignment[each], 0) for each in self.working])
+        work = sum([each.work.get(assignment[each], 0) for each in working])
         return Cost(moved.nbytes + penalty, moved.transposes, moved.time + work + penalty)
 
 

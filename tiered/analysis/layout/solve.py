@@ -235,11 +235,10 @@ def _expand(
     }
     if not changes:
         return None
-    changed, affected = {**assignment, **changes}, region.terms_at(changes)
-    better = objective(region.cost(changed, affected)) < objective(
-        region.cost(assignment, affected)
-    )
-    return changed if better else None
+    changed = {**assignment, **changes}
+    # Objectives are sums: what does not change is left out on both sides.
+    before, after = (objective(region.cost(each, changes)) for each in (assignment, changed))
+    return changed if after < before else None
 
 
 def _network(
