@@ -73,7 +73,7 @@ def test_attributes_with_their_default_are_not_written() -> None:
 def test_the_cost_counts_shared_nodes_once_and_no_views() -> None:
     make = Maker()
     flat = make("Reshape", make("Relu", make.x), [6])
-    assert make("Add", flat, flat).cost == (3, 4 * 6 * 2 + 4 * 6 * 3)
+    assert make("Add", flat, flat).cost == (3, 4 * 6 * 2 + 4 * 6 * 2)
 
 
 def test_the_enumeration_is_deterministic_and_bounded() -> None:

@@ -91,7 +91,10 @@ class Expr:
 
     @property
     def cost(self) -> tuple[int, int]:
-        """How many nodes it has, and how many bytes they read and write; views move none."""
+        """How many nodes it has, and how many bytes they read and write.
+
+        Views move none, and what a node reads twice counts once.
+        """
         nodes = self.nodes().values()
         return len(nodes), sum(_moved(node) for node in nodes)
 
@@ -111,14 +114,9 @@ def _moved(node: Expr) -> int:
         return 0
     if node.domain == "" and node.op in _SELECTS:
         return 2 * node.nbytes
-    operands = [x for x in node.operands if x is not None and not _is_small(x)]
-    if node.op == "Concat":
-        # A copy of copies is written, whether by Concat, by Tile or by Expand.
-        operands = list({x.number: x for x in operands}.values())
-    if node.op == "Pow":
-        # Pow(x, 2) is x * x at best.
-        operands = [operands[0], *operands] if operands else []
-    return node.nbytes + sum(x.nbytes for x in operands)
+    # x + x reads the memory of x once, as x * 2 does.
+    operands = {x.number: x for x in node.operands if x is not None and not _is_small(x)}
+    return node.nbytes + sum(x.nbytes for x in operands.values())
 
 
 def _is_small(expr: Expr) -> bool:
