@@ -28,6 +28,11 @@ def test_a_finding_is_printed(cli: Cli, model: Path) -> None:
     )
 
 
+def test_kinds_that_were_not_searched_are_named(cli: Cli, model: Path) -> None:
+    ended = cli("discover", model, *LEVEL, "--most-kinds", "1")
+    assert "not searched (see --most-kinds)" in ended.out
+
+
 def test_it_is_applied_once_and_certified(cli: Cli, model: Path) -> None:
     out = model.with_name("out.onnx")
     ended = cli("discover", model, *LEVEL, "--apply", out)
@@ -48,7 +53,8 @@ def test_a_finding_becomes_a_pass_and_its_test(cli: Cli, model: Path, tmp_path: 
     found = tmp_path / "found.json"
     record = json.loads(cli("discover", model, *LEVEL, "--json").out)
     assert sorted(record) == [
-        *("applied", "findings", "kinds", "level", "model", "nodes", "skipped", "subgraphs")
+        *("applied", "findings", "kinds", "left", "level", "model", "nodes", "skipped"),
+        "subgraphs",
     ]
     found.write_text(json.dumps(record))
     (tmp_path / "tiered" / "function_passes").mkdir(parents=True)

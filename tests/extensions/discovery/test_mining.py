@@ -54,6 +54,38 @@ def test_equal_subgraphs_are_one_finding() -> None:
     assert found.gain[0] == 2
 
 
+def test_subgraphs_of_other_sizes_are_one_kind() -> None:
+    _, mined = _mined(
+        "(float[40,50] x, float[N,70] z) => (float[40,50] y, float[N,70] w)"
+        " { a = Round(x)  y = Floor(a)  b = Round(z)  w = Floor(b) }"
+    )
+    (found,) = mined.findings
+    assert (mined.kinds, len(found.places)) == (3, 2)
+
+
+def test_small_dims_and_those_that_stand_for_others_differ() -> None:
+    # 5 is a size of its own here, so the 40 is another one: the product is of (5, 7) and (7, 5).
+    _, mined = _mined(
+        "(float[5,40] x, float[40,5] z) => (float[5,5] y)"
+        " { a = MatMul(x, z)  b = Round(a)  y = Floor(b) }"
+    )
+    (found,) = mined.findings
+    shapes = {each.shape for each in found.source.walk() if not each.is_operator}
+    assert shapes == {(5, 5)}
+
+
+def test_the_most_frequent_kinds_are_searched_first() -> None:
+    text = (
+        "(float[4] x, float[4] z) => (float[4] y, float[4] w, float[4] v)"
+        " { a = Ceil(x)  y = Floor(a)  b = Round(z)  w = Floor(b)  c = Round(x)  v = Floor(c) }"
+    )
+    reached: list[tuple[int, int]] = []
+    model = Model.from_proto(parse(text))
+    mined = mine(model, most_kinds=3, reached=lambda at, count: reached.append((at, count)))
+    assert [each.law for each in mined.findings] == ["Floor(Round(x0))  =>  Round(x0)"]
+    assert (mined.kinds, mined.left, reached) == (5, 2, [(0, 3), (1, 3), (2, 3)])
+
+
 def test_large_dims_are_tried_as_small_ones() -> None:
     _, mined = _mined("(float[400,600] x) => (float[400,600] y) { a = Round(x)  y = Ceil(a) }")
     assert [each.law for each in mined.findings] == ["Ceil(Round(x0))  =>  Round(x0)"]

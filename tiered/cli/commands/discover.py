@@ -9,6 +9,7 @@ With `--json`, one object:
     model, level: the file, and the level of the pipeline that ran first.
     nodes: of the model after it.
     subgraphs, kinds, skipped: how many there are, how many differ, how many could not be tried.
+    left: how many kinds were not searched, as there are more than `--most-kinds`.
     applied: how many subgraphs `--apply` replaced; null without it.
     findings: [{law, proved: "bits" or "reals", places, nodes, bytes, roots, before, after}]: nodes
         and bytes are what all places save; before and after are models as text.
@@ -38,6 +39,7 @@ def discover(
     apply: str | None = None,
     opt_level: Annotated[int, Flags("--opt-level")] = 3,
     most_nodes: int = 4,
+    most_kinds: int = 400,
     as_json: AsJson = False,
 ) -> None:
     """Print what could still go in the model of a file; each finding is proved at small sizes.
@@ -49,6 +51,7 @@ def discover(
         apply: The file to write, with each finding applied once, for this model.
         opt_level: The level of the pipeline that runs first.
         most_nodes: The most nodes of a subgraph.
+        most_kinds: The most kinds of subgraphs that are searched, the most frequent ones first.
 
     Raises:
         ModelError: a file cannot be read or written.
@@ -65,8 +68,11 @@ def discover(
 
         model = optimize_model(file, opt_level=opt_level).model
         nodes = len(model.main.nodes)
-        progress.say("searching")
-        mined = mine(model, most_nodes=most_nodes)
+
+        def reached(at: int, count: int) -> None:
+            progress.say(f"searching: {at} of {count} kinds of subgraphs")
+
+        mined = mine(model, most_nodes=most_nodes, most_kinds=most_kinds, reached=reached)
         applied = None
         if apply is not None:
             from tiered.extensions.discovery.applying import apply_findings
@@ -95,6 +101,8 @@ def _said(nodes: int, mined: Mined) -> list[str]:
         f"{counted(nodes, 'node')}: {counted(mined.subgraphs, 'subgraph')} of {mined.kinds} kinds, "
         f"{mined.skipped} of them without terms or too large"
     ]
+    if mined.left:
+        lines.append(f"{counted(mined.left, 'rare kind')} not searched (see --most-kinds)")
     if not mined.findings:
         return [*lines, "nothing was found"]
     for number, each in enumerate(mined.findings):
@@ -115,6 +123,7 @@ def _record(file: str, level: int, nodes: int, mined: Mined, applied: int | None
         "subgraphs": mined.subgraphs,
         "kinds": mined.kinds,
         "skipped": mined.skipped,
+        "left": mined.left,
         "applied": applied,
         "findings": [_finding(each) for each in mined.findings],
     }

@@ -7,7 +7,8 @@ operator of the grammar on one or two of its parts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -27,6 +28,8 @@ MOST_ELEMENTS: Final = 1 << 12
 LARGE: Final = 8
 """Larger dims, and names of dims, are tried as other sizes: what is applied is proved again."""
 _SIZES: Final = (5, 7, 6, 4, 9, 10, 11, 13)
+Sizes = Mapping[int | str, int]
+"""The sizes that stand for large dims and for names of dims."""
 _MOST_CUTS: Final = 32
 _MOST_STEPS: Final = 3
 """The most nodes of a subgraph for which operators of the grammar are tried."""
@@ -91,20 +94,30 @@ class Mined:
         subgraphs: how many subgraphs there are.
         kinds: how many of them differ.
         skipped: how many kinds have no terms, or tensors that are too large.
+        left: how many kinds were not searched, as there are more than were asked for.
     """
 
     findings: list[Finding]
     subgraphs: int
     kinds: int
     skipped: int
+    left: int = 0
 
 
-def mine(model: Model, *, most_nodes: int = 5) -> Mined:
+def mine(
+    model: Model,
+    *,
+    most_nodes: int = 5,
+    most_kinds: int | None = None,
+    reached: Callable[[int, int], None] | None = None,
+) -> Mined:
     """Return what could still go in the main graph of a model; local functions are not entered.
 
     Args:
         model: it is not edited.
         most_nodes: the most nodes of a subgraph.
+        most_kinds: the most kinds that are searched, the most frequent ones first; None for all.
+        reached: called before each kind, with its number and how many there are.
     """
     table = Table()
     kinds: dict[int, list[Cut]] = {}
@@ -122,7 +135,12 @@ def mine(model: Model, *, most_nodes: int = 5) -> Mined:
     findings: list[Finding] = []
     taken: set[Node] = set()
     skipped = 0
-    for number in sorted(kinds, key=lambda each: (len(kinds[each][0].nodes), each)):
+    # What is in another subgraph is at least as frequent, and comes first.
+    order = sorted(kinds, key=lambda each: (-len(kinds[each]), len(kinds[each][0].nodes), each))
+    chosen = order[:most_kinds]
+    for at, number in enumerate(chosen):
+        if reached is not None:
+            reached(at, len(chosen))
         places = [cut for cut in kinds[number] if taken.isdisjoint(cut.nodes)]
         if not places:
             continue
@@ -141,7 +159,7 @@ def mine(model: Model, *, most_nodes: int = 5) -> Mined:
         if made.places:
             findings.append(made)
     findings.sort(key=lambda each: ([-one for one in each.gain], each.law))
-    return Mined(findings, total, len(kinds), skipped)
+    return Mined(findings, total, len(kinds), skipped, len(order) - len(chosen))
 
 
 def cuts(root: Node, most_nodes: int) -> Iterator[Cut]:
@@ -184,62 +202,73 @@ def _belongs(node: Node, nodes: frozenset[Node]) -> bool:
 
 
 class _Reader:
-    """Subgraphs as expressions; border 2 of a subgraph is "x2". Large dims have other sizes."""
+    """Subgraphs as expressions; border 2 of a subgraph is "x2". Large dims have other sizes.
+
+    The sizes follow from the subgraph alone, so that equal ones of other sizes are one kind.
+    """
 
     def __init__(self, table: Table, model: Model) -> None:
         self._table = table
-        self._model = model
-        self._sizes: dict[object, int] = {}
         self._order = {node: at for at, node in enumerate(model.main.topological_order())}
 
     def expression(self, cut: Cut) -> Expr | None:
         """Return a subgraph as an expression; None if a type is not known."""
+        nodes = sorted(cut.nodes, key=self._order.__getitem__)
+        sizes = _sizes_of([*cut.borders, *(node.output for node in nodes)])
+        if sizes is None:
+            return None
         known: dict[Value, Expr] = {}
         for at, value in enumerate(cut.borders):
-            made = self._border(value, f"x{at}")
+            made = self._border(value, f"x{at}", sizes)
             if made is None:
                 return None
             known[value] = made
-        for node in sorted(cut.nodes, key=self._order.__getitem__):
-            shape = self._shape(node.output)
-            if shape is None or node.output.dtype is None:
+        for node in nodes:
+            if node.output.dtype is None:
                 return None
             known[node.output] = self._table.apply(
                 node.op_type,
                 [None if value is None else known[value] for value in node.inputs],
                 settings_of(node),
-                kind=(int(node.output.dtype), shape),
+                kind=(int(node.output.dtype), _shape_of(node.output, sizes)),
                 domain=node.domain,
             )
         return known[cut.root.output]
 
-    def _border(self, value: Value, name: str) -> Expr | None:
+    def _border(self, value: Value, name: str, sizes: Sizes) -> Expr | None:
         tensor = value.tensor
         is_small = tensor is not None and tensor.size <= ABSTRACT
         if is_small and value.const is not None and max(value.const.shape, default=0) <= LARGE:
-            return self._table.constant(self._resized(value.const))
-        shape = self._shape(value)
-        if shape is None or value.dtype is None:
+            return self._table.constant(_resized(value.const, sizes))
+        if value.dtype is None:
             return None
-        return self._table.border(name, int(value.dtype), shape)
+        return self._table.border(name, int(value.dtype), _shape_of(value, sizes))
 
-    def _shape(self, value: Value) -> tuple[int, ...] | None:
-        """Return the sizes of a value; large ones and names have others."""
+
+def _sizes_of(values: Sequence[Value]) -> Sizes | None:
+    """Return the sizes that stand for large dims and names; None if a shape is not known."""
+    dims: dict[int | str, None] = {}
+    for value in values:
         if value.shape is None or None in value.shape:
             return None
-        return tuple(self._size(dim) for dim in value.shape if dim is not None)
+        dims.update(dict.fromkeys(dim for dim in value.shape if dim is not None))
+    own = {dim for dim in dims if isinstance(dim, int) and dim <= LARGE}
+    others = (size for size in itertools.chain(_SIZES, itertools.count(14)) if size not in own)
+    return {dim: next(others) for dim in dims if dim not in own}
 
-    def _size(self, dim: int | str) -> int:
-        if isinstance(dim, int) and dim <= LARGE:
-            return dim
-        return self._sizes.setdefault(dim, _SIZES[len(self._sizes) % len(_SIZES)])
 
-    def _resized(self, array: Array) -> Array:
-        """Return a constant, with other sizes where it has sizes."""
-        if array.dtype.kind != "i":
-            return array
-        numbers = [self._sizes.get(number, number) for number in array.ravel().tolist()]
-        return np.asarray(numbers, array.dtype).reshape(array.shape)
+def _shape_of(value: Value, sizes: Sizes) -> tuple[int, ...]:
+    """Return the sizes of a value of which all dims are known."""
+    found = [sizes.get(dim, dim) for dim in value.shape or () if dim is not None]
+    return tuple(size for size in found if isinstance(size, int))
+
+
+def _resized(array: Array, sizes: Sizes) -> Array:
+    """Return a constant, with other sizes where it has sizes."""
+    if array.dtype.kind != "i":
+        return array
+    numbers = [sizes.get(number, number) for number in array.ravel().tolist()]
+    return np.asarray(numbers, array.dtype).reshape(array.shape)
 
 
 class _Search:
