@@ -160,3 +160,27 @@ def test_a_default_is_no_constant() -> None:
         "(float[N] x, float b = {1}) => (float[N] y) <float c = {2}> { y = Max(x, b, c) }",
         because="no operands can be merged",
     )
+
+
+@pytest.mark.parametrize(
+    ("nodes", "left"),
+    [
+        ("y = Max(x, b, x)", "Max(x, b)"),
+        ("h = Max(x, b) y = Max(x, h)", "Max(x, b)"),
+        ("h = Max(x, b) i = Max(z, x) y = Max(h, i)", "Max(x, b, z)"),
+    ],
+)
+def test_equal_operands_are_compared_once(nodes: str, left: str) -> None:
+    inputs = "(float[N] x, float[N] z)"
+    for dtype in ("float", "int64"):
+        head = f"{inputs} => (float[N] y) <float b = {{1}}>".replace("float", dtype)
+        assert_rewrites(PASS, f"{head} {{ {nodes} }}", f"{head} {{ y = {left} }}")
+
+
+def test_equal_operands_around_a_zero_stay() -> None:
+    for nodes in ("y = Max(x, b, x)", "y = Max(x, z, x)"):
+        assert_unchanged(
+            PASS,
+            f"(float[N] x, float[N] z) => (float[N] y) <float b = {{0}}> {{ {nodes} }}",
+            because="no operands can be merged",
+        )

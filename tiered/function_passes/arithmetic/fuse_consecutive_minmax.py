@@ -1,4 +1,4 @@
-"""Max(Max(a, b), c)  =>  Max(a, b, c), with constants folded into one, and so for Min"""
+"""Max(Max(a, b), c)  =>  Max(a, b, c), of constants and equal operands one, and so for Min"""
 
 import operator
 from collections.abc import Sequence
@@ -21,13 +21,16 @@ _MOST_ELEMENTS: Final = 64
 
 @rewrite(op.Max(rest.operands) | op.Min(rest.operands), opt_level=1)
 def fuse_consecutive_minmax(graph: Graph, operands: Sequence[Value], node: Node) -> Value | Skip:
-    """Compare all operands by one node, and fold the constants.
+    """Compare all operands by one node, each once, and fold the constants.
 
     Operands are compared from left to right, and their order decides between two zeros: if two
     operands may be 0, only the first may be expanded, which keeps the order. NaN wins in any order.
     """
     flat, reason = _spelled_out(operands, node)
-    if not (_are_integers(flat) or _meet_no_zeros(flat, node.op_type)):
+    distinct = list(dict.fromkeys(flat))
+    if _are_integers(flat) or _meet_no_zeros(distinct, node.op_type):
+        flat = distinct
+    else:
         flat, first = _spelled_out(operands[:1], node)
         flat += operands[1:]
         is_left = any(_is_same_kind(value, node) for value in operands[1:])
