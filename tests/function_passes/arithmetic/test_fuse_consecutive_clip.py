@@ -1,3 +1,5 @@
+import re
+
 import pytest
 
 from tiered.testing import assert_rewrites, assert_unchanged
@@ -153,3 +155,85 @@ def test_an_intermediate_value_with_other_consumers_stays() -> None:
         "(float[N] x) => (float[N] h, float[N] y) { h = Clip(x)  y = Relu(h) }",
         because="an inner value is a graph output",
     )
+
+
+@pytest.mark.parametrize(
+    ("nodes", "after"),
+    [
+        ("h = Max(x, c) y = Clip(h, a, b)", "Clip(x, c, b)"),
+        ("h = Min(x, c) y = Clip(h, a, b)", "Clip(x, a, c)"),
+        ("h = Clip(x, a, b) y = Max(h, c)", "Clip(x, c, b)"),
+        ("h = Clip(x, a, b) y = Min(c, h)", "Clip(x, a, c)"),
+        ("h = Min(x, c) y = Clip(h, a)", "Clip(x, a, c)"),
+        ("h = Min(x, c) y = Clip(h, , b)", "Clip(x, , c)"),
+        ("h = Clip(x, a, b) y = Max(h, d)", "Clip(x, d, again)"),
+        ("h = Clip(x, a, b) y = Min(h, d)", "Clip(x, a, b)"),
+        ("h = Min(x, d) y = Relu(h)", "Clip(x, zero, d)"),
+        ("h = Max(x, c) y = Relu(h)", "Max(x, c)"),
+        ("h = Max(x, minus) y = Relu(h)", "Relu(x)"),
+        ("h = Relu(x) y = Max(h, c)", "Max(x, c)"),
+        ("h = Relu(x) y = Max(h, minus)", "Relu(x)"),
+    ],
+)
+@pytest.mark.parametrize("dtype", ["float", "double"])
+def test_a_max_or_min_is_a_clip_with_one_bound(nodes: str, after: str, dtype: str) -> None:
+    assert_rewrites(PASS, _bounded(nodes, dtype), _bounded(f"y = {after}", dtype))
+
+
+def _bounded(nodes: str, dtype: str = "float") -> str:
+    """Return a model of nodes with the constants that they read."""
+    numbers = {"a": "-1", "b": "6", "c": "2", "d": "9", "again": "9", "minus": "-2"}
+    numbers |= {"zero": "0", "far": "inf"}
+    used = [name for name in numbers if name in re.findall(r"[a-z]+", nodes)]
+    constants = ", ".join(f"{dtype} {name} = {{{numbers[name]}}}" for name in used)
+    return f"({dtype}[N] x) => ({dtype}[N] y) <{constants}> {{ {nodes} }}"
+
+
+def test_integers_have_one_zero() -> None:
+    assert_rewrites(
+        PASS,
+        _bounded("h = Clip(x, a, b) y = Max(h, zero)", "int32"),
+        _bounded("y = Clip(x, zero, b)", "int32"),
+    )
+
+
+def test_max_and_min_choose_between_zeros() -> None:
+    for nodes in ("h = Clip(x, a, b) y = Max(h, zero)", "h = Min(x, zero) y = Relu(h)"):
+        assert_unchanged(
+            PASS, _bounded(nodes), because="Max and Min may return a zero of either sign"
+        )
+
+
+def test_a_max_of_infinity_is_left_alone() -> None:
+    assert_unchanged(
+        PASS,
+        _bounded("h = Max(x, far) y = Clip(h, a, b)"),
+        because="a bound is not a constant finite number",
+    )
+
+
+def test_a_bound_of_a_larger_rank_is_left_alone() -> None:
+    text = "(float[N] x) => (float[1,N] y) <float[1,1] c = {{2}}> {{ {} }}"
+    for nodes in ("h = Max(x, c) y = Relu(h)", "h = Relu(x) y = Max(h, c)"):
+        assert_unchanged(PASS, text.format(nodes), because="a bound may give x more dims")
+
+
+def test_several_bounds_are_left_alone() -> None:
+    assert_unchanged(
+        PASS,
+        "(float[N,2] x) => (float[N,2] y) <float[2] c = {2,3}> { h = Max(x, c) y = Relu(h) }",
+        because="a bound is not a constant finite number",
+    )
+
+
+def test_doubles_before_opset_12_have_no_clip() -> None:
+    assert_unchanged(
+        PASS,
+        _bounded("h = Min(x, d) y = Relu(h)", "double"),
+        opset=11,
+        because="before opset 12 Clip has no kernel for doubles",
+    )
+
+
+def test_the_parts_of_a_hard_swish_are_left_alone() -> None:
+    assert_unchanged(PASS, _bounded("h = Relu(x) y = Min(h, b)"))
