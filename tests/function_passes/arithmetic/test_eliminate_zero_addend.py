@@ -46,8 +46,37 @@ def test_a_zero_that_makes_x_larger_is_left_alone() -> None:
         )
 
 
-def test_x_taken_away_from_zero_is_not_x() -> None:
-    assert_unchanged(PASS, "(float[3] x) => (float[3] y) <float z = {0}> { y = Sub(z, x) }")
+@pytest.mark.parametrize("zero", ["float z = {0}", "float[1,1] z = {-0.0}"])
+def test_x_taken_away_from_zero_is_its_negative(zero: str) -> None:
+    assert_rewrites(
+        PASS,
+        f"(float[2,N] x) => (float[2,N] y) <{zero}> {{ y = Sub(z, x) }}",
+        "(float[2,N] x) => (float[2,N] y) { y = Neg(x) }",
+    )
+
+
+def test_unsigned_integers_have_no_negative() -> None:
+    assert_unchanged(
+        PASS,
+        "(uint32[3] x) => (uint32[3] y) <uint32 z = {0}> { y = Sub(z, x) }",
+        because="not all integers have a negative",
+    )
+
+
+def test_a_zero_minus_x_that_is_larger_is_left_alone() -> None:
+    assert_unchanged(
+        PASS,
+        "(float[3] x) => (float[2,3] y) <float[2,1] z = {0,0}> { y = Sub(z, x) }",
+        because="the zero may make x larger",
+    )
+
+
+def test_one_over_zero_minus_x_keeps_its_sign() -> None:
+    assert_unchanged(
+        PASS,
+        "(float[3] x) => (float[3] y) <float z = {0}> { h = Sub(z, x) y = Reciprocal(h) }",
+        because="a consumer reads the sign of a zero",
+    )
 
 
 def test_other_numbers_are_left_alone() -> None:

@@ -115,3 +115,21 @@ def test_an_operand_may_be_a_later_output_of_a_node_without_its_first() -> None:
         "(float[3,2,4] x, float[1,4,4] w, float[1,4,4] r) => (float[1,2,4] y)"
         ' { "", h = RNN<hidden_size=4>(x, w, r) y = Add(h, h) }',
     )
+
+
+@pytest.mark.parametrize("dtype", ["float", "int64"])
+def test_a_constant_taken_from_minus_x(dtype: str) -> None:
+    head = f"({dtype}[N] x) => ({dtype}[N] y)"
+    assert_rewrites(
+        PASS,
+        f"{head} <{dtype} c = {{2}}> {{ h = Neg(x)  y = Sub(h, c) }}",
+        f"{head} <{dtype} c = {{-2}}> {{ y = Sub(c, x) }}",
+    )
+
+
+def test_a_zero_taken_from_minus_x_stays() -> None:
+    for zero in ("0", "-0.0"):
+        assert_unchanged(
+            PASS,
+            f"(float[N] x) => (float[N] y) <float c = {{{zero}}}> {{ h = Neg(x)  y = Sub(h, c) }}",
+        )

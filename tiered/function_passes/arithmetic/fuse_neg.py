@@ -58,7 +58,11 @@ def _fused(graph: Graph, node: Node) -> _Fused | Skip | None:
         return f"{node.op_type}(x, Neg(y)) => {other}(x, y)", other, (first, y)
     if x is not None and node.op_type == "Add":
         return "Add(Neg(x), y) => Sub(y, x)", "Sub", (second, x)
-    return None
+    flipped = None if x is None else _flipped(second)
+    if x is None or flipped is None or not flipped.all():
+        # Of zeros, `eliminate_nop_arithmetic` drops those that change nothing.
+        return None
+    return "Sub(Neg(x), c) => Sub(-c, x)", "Sub", (flipped, x)
 
 
 def _is_float(node: Node) -> bool:
