@@ -18,6 +18,20 @@ def test_an_operator_of_a_value_and_itself_is_the_value(f: str, dtype: str) -> N
     )
 
 
+@pytest.mark.parametrize(
+    ("f", "dtype"), [("And", "bool"), ("Or", "bool"), ("Max", "float"), ("Min", "int64")]
+)
+def test_a_value_beside_its_repeats_adds_nothing(f: str, dtype: str) -> None:
+    for operands in ("g, h", "h, g"):
+        assert_rewrites(
+            PASS,
+            f"({dtype}[3] x, int64[2] s) => ({dtype}[N,3] y)"
+            f" {{ g = Concat<axis=0>(x)  h = Expand(g, s)  y = {f}({operands}) }}",
+            f"({dtype}[3] x, int64[2] s) => ({dtype}[N,3] y)"
+            " { g = Concat<axis=0>(x)  y = Expand(g, s) }",
+        )
+
+
 def test_a_where_of_equal_branches_does_not_read_the_condition() -> None:
     assert_rewrites(
         PASS,
