@@ -27,6 +27,36 @@ def test_both_operands_may_be_the_same() -> None:
 
 
 @pytest.mark.parametrize(
+    ("op", "x", "z", "operand", "y"),
+    [
+        ("Expand", "4,1", "4,1", "int64[2] s = {4,3}", "4,3"),
+        ("Expand", "4,1", "4,1", "int64[3] s = {2,1,1}", "2,4,1"),
+        ("Expand", "N,1", "1", "int64[2] s = {1,3}", "N,3"),
+        ("Tile", "4,2", "4,1", "int64[2] s = {1,3}", "4,6"),
+        ("Tile", "4,2", "2", "int64[2] s = {3,1}", "12,2"),
+    ],
+)
+def test_an_operand_of_that_shape_is_repeated_with_it(
+    op: str, x: str, z: str, operand: str, y: str
+) -> None:
+    head = f"(float[{x}] x, float[{z}] z) => (float[{y}] y) <{operand}>"
+    assert_rewrites(
+        PASS,
+        f"{head} {{ h = {op}(x, s)  y = Add(h, z) }}",
+        f"{head} {{ h = Add(x, z)  y = {op}(h, s) }}",
+    )
+
+
+def test_a_value_and_its_repeats_are_added_once() -> None:
+    head = "(float[4] x) => (float[3,4] y) <int64[2] s = {3,1}>"
+    assert_rewrites(
+        PASS,
+        f"{head} {{ h = Expand(x, s)  y = Add(x, h) }}",
+        f"{head} {{ h = Add(x, x)  y = Expand(h, s) }}",
+    )
+
+
+@pytest.mark.parametrize(
     ("text", "because"),
     [
         ("(float[1] x) => (float[4] y, float[4] z) <int64[1] s = {4}>"
@@ -37,7 +67,9 @@ def test_both_operands_may_be_the_same() -> None:
         ("(float[4] x) => (float[4] y) <int64[1] s = {1}> { h = Expand(x, s)  y = Relu(h) }",
          "nothing is repeated"),
         ("(float[1] x, float[4] z) => (float[4] y) <int64[1] s = {4}>"
-         " { h = Expand(x, s)  y = Add(h, z) }", "another operand is no single number"),
+         " { h = Expand(x, s)  y = Add(h, z) }", "another operand may not repeat with it"),
+        ("(float[4,1] x, float[N,1] z) => (float[4,2] y) <int64[2] s = {1,2}>"
+         " { h = Expand(x, s)  y = Add(h, z) }", "another operand may not repeat with it"),
         ("(bool[1] x) => (float[2] y) <int64[1] s = {2}>"
          " { h = Expand(x, s)  y = Cast<to=1>(h) }", "it would move more bytes"),
     ],

@@ -3,7 +3,7 @@
 import math
 from typing import Final
 
-from tiered import DataType, Graph, Node, PassContext, Skip, Value, function_pass
+from tiered import DataType, Graph, Node, PassContext, Skip, Value, broadcasts_into, function_pass
 from tiered.graph.queries.op_traits import SAME_AT_ALL_PLACES
 
 _OLDEST: Final = 7
@@ -16,7 +16,7 @@ _OLDEST: Final = 7
 def sink_expand(graph: Graph, ctx: PassContext) -> None:
     """Compute before elements are repeated, and repeat the results.
 
-    The other operands of f are single numbers.
+    The other operands of f repeat with x: they broadcast to its shape.
     """
     if graph.opset() < _OLDEST:
         return
@@ -58,8 +58,9 @@ def _why_not(repeat: Node, f: Node) -> Skip | None:
         return Skip("a rank is not known")
     if x.static_shape is not None and x.static_shape == wide.static_shape:
         return Skip("nothing is repeated")
-    if any(value not in (None, wide) and not _is_number(value, x.rank) for value in f.inputs):
-        return Skip("another operand is no single number")
+    others = [value for value in f.inputs if value is not None and value is not wide]
+    if any(not broadcasts_into(value.shape, x.shape) for value in others):
+        return Skip("another operand may not repeat with it")
     if _widens(repeat, x, f.output):
         return Skip("it would move more bytes")
     return None
@@ -72,9 +73,3 @@ def _widens(repeat: Node, x: Value, result: Value) -> bool:
         return False
     before, after = (DataType(value.dtype or 0).numpy.itemsize for value in (x, result))
     return math.prod(many) * before <= math.prod(few) * after
-
-
-def _is_number(value: Value | None, rank: int) -> bool:
-    """Return whether a value is one element that does not raise the rank."""
-    shape = None if value is None else value.static_shape
-    return shape is not None and len(shape) <= rank and all(size == 1 for size in shape)
