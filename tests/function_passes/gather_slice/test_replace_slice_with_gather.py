@@ -28,9 +28,7 @@ def test_one_element_of_a_known_dim_is_gathered(start: int, end: int, index: int
     )
 
 
-@pytest.mark.parametrize(
-    ("start", "end"), [(0, 1), (-1, 2147483647), (-1, 9223372036854775807)]
-)
+@pytest.mark.parametrize(("start", "end"), [(0, 1), (-1, 2147483647), (-1, 9223372036854775807)])
 def test_of_an_unknown_dim_the_end_follows_the_start(start: int, end: int) -> None:
     assert_rewrites(
         PASS,
@@ -146,4 +144,39 @@ def test_a_slice_with_other_consumers_stays() -> None:
         PASS,
         "(float[3,3] x) => (float[3] y, float[1,3] z) <int64[1] b = {0}, int64[1] e = {1},"
         " int64[1] s = {0}> { h = Slice(x, b, e)  y = Squeeze(h, s)  z = Relu(h) }",
+    )
+
+
+def _reshaped(x: str, y: str, shape: str, bounds: str = "1,2,0") -> str:
+    start, end, axis = bounds.split(",")
+    return (
+        f"(float[{x}] x) => (float[{y}] y) <int64[1] b = {{{start}}}, int64[1] e = {{{end}}},"
+        f" int64[1] a = {{{axis}}}, int64[{shape.count(',') + 1}] s = {{{shape}}}>"
+        " { h = Slice(x, b, e, a)  y = Reshape(h, s) }"
+    )
+
+
+def test_a_reshape_that_drops_the_axis_is_a_squeeze() -> None:
+    assert_rewrites(
+        PASS,
+        _reshaped("3,4,5", "3,5", "3,5", "2,3,1"),
+        "(float[3,4,5] x) => (float[3,5] y) <int64 i = {2}> { y = Gather<axis=1>(x, i) }",
+    )
+
+
+def test_a_reshape_that_does_more_is_left_alone() -> None:
+    for x, shape in (("3,4,6", "6,4"), ("3,4,6", "24"), ("3,1,6", "1,6,1")):
+        dims = ",".join("M" for _ in shape.split(","))
+        assert_unchanged(
+            PASS, _reshaped(x, dims, shape), because="the Reshape does more than to drop the axis"
+        )
+
+
+def test_a_reshape_of_an_unknown_dim_is_left_alone() -> None:
+    assert_unchanged(
+        PASS,
+        "(float[3,A] u, int64[R] k) => (float[M] y) <int64[1] b = {1}, int64[1] e = {2},"
+        " int64[1] a = {0}, int64[1] s = {-1}>"
+        " { x = Reshape(u, k)  h = Slice(x, b, e, a)  y = Reshape(h, s) }",
+        because="the shape of x is not known",
     )

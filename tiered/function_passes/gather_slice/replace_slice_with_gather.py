@@ -1,10 +1,10 @@
-"""Squeeze(Slice(x, i, i + 1, axis), axis)  =>  Gather(x, i, axis)"""
+"""Squeeze(Slice(x, i, i + 1, axis), axis)  =>  Gather(x, i, axis), and so for a Reshape"""
 
 from typing import Final
 
 import numpy as np
 
-from tiered import Constant, Graph, Skip, Value, const, op, opt, rewrite, same_axes, var
+from tiered import Constant, Graph, Node, Skip, Value, const, op, opt, rewrite, same_axes, var
 
 _INT_MAX: Final = (1 << 31) - 1
 
@@ -14,7 +14,11 @@ _NEGATIVE_SINCE: Final = 11
 _slice = op.Slice(var.x, const(name="starts"), const(name="ends"), opt.axes, opt.steps)
 
 
-@rewrite(op.Squeeze(_slice, const(name="squeezed")), opt_level=1, required=("infer_shapes",))
+@rewrite(
+    op.Squeeze(_slice, const(name="squeezed")) | op.Reshape(_slice, ...),
+    opt_level=1,
+    required=("infer_shapes",),
+)
 def replace_slice_with_gather(
     graph: Graph,
     x: Value,
@@ -22,7 +26,8 @@ def replace_slice_with_gather(
     ends: Constant,
     axes: Value | None,
     steps: Value | None,
-    squeezed: Constant,
+    squeezed: Constant | None,
+    node: Node,
 ) -> Value | Skip:
     """Select the one element of an axis.
 
@@ -30,12 +35,20 @@ def replace_slice_with_gather(
     """
     if any(value is not None and value.const is None for value in (axes, steps)):
         return Skip("axes or steps is not a constant")
-    if not starts.const.size == ends.const.size == squeezed.const.size == 1:
+    sizes = {each.const.size for each in (starts, ends, squeezed) if each is not None}
+    if sizes != {1}:
         return Skip("it cuts or squeezes several axes")
     if steps is not None and steps.const is not None and (steps.const != 1).any():
         return Skip("the step is not 1")
     places = [0] if axes is None or axes.const is None else axes.const.ravel().tolist()
-    if not same_axes(places, squeezed.const.ravel().tolist(), x.rank):
+    if squeezed is None:
+        shape = x.shape
+        if shape is None or None in shape:
+            return Skip("the shape of x is not known")
+        place = places[0] % len(shape)
+        if node.output.shape != (*shape[:place], *shape[place + 1 :]):
+            return Skip("the Reshape does more than to drop the axis")
+    elif not same_axes(places, squeezed.const.ravel().tolist(), x.rank):
         return Skip("another axis is squeezed")
     index = _index(x.dim(places[0]), starts.const.item(), ends.const.item())
     if isinstance(index, Skip):
