@@ -175,6 +175,7 @@ def default_pipeline() -> Sequential:
                         "replace_pow{cubes=false}",
                         "replace_div_with_mul",
                         "fuse_consecutive_clip",
+                        "replace_tile_with_expand",
                         "fuse_expand_into_binary",
                         "fuse_cast_into_onehot",
                         "eliminate_zero_bias",
@@ -217,6 +218,7 @@ def default_pipeline() -> Sequential:
                     "eliminate_zero_addend",
                     "fuse_softmax",
                     "fuse_log_softmax",
+                    "eliminate_addend_before_softmax",
                     "fuse_consecutive_mask",
                     "fuse_attention",
                     "fuse_rotary_embedding",
@@ -240,8 +242,13 @@ def default_pipeline() -> Sequential:
                     "fuse_pad_into_conv",
                     "fuse_pad_into_pool",
 
-                    # After fusions, whose patterns have no minus.
+                    # After fusions, whose patterns have no minus, and several sums and products.
                     "fuse_neg",
+                    "fuse_neg_into_sub",
+                    "fuse_consecutive_add",
+                    "fuse_consecutive_scale",
+                    # After norms and pools, which look for the dims that are reduced.
+                    "eliminate_reshape_before_reduce",
 
                     # Parked: two operators instead of one, for passes that move scales; and a
                     # convolution, for targets with few operators.

@@ -66,6 +66,8 @@ INDEX: Final[dict[str, Indexed]] = {
 
     "eight_bits_io": Indexed("module_passes/interface", PassInfo(name='eight_bits_io', opt_level=None, required=('infer_shapes',), acts_on=('*',), changes_interface=True, law='x: float  =>  x: uint8, and Cast(x) * scale + bias where x was', options=(Option('name', str, '', 'the input; may be left out if the model has one.'), Option('scale', tuple[float, ...], (1.0,), 'one number, or one for each channel.'), Option('bias', tuple[float, ...], (0.0,), 'one number, or one for each channel.'), Option('axis', int, 1, 'the axis of the channels: 1 for NCHW, -1 for NHWC.'),)), None),
 
+    "eliminate_addend_before_softmax": Indexed("function_passes/activation", PassInfo(name='eliminate_addend_before_softmax', opt_level=3, kind='rewrite', required=('infer_shapes',), acts_on=('Add', 'LogSoftmax', 'Softmax', 'Sub',), numerics=Numerics.REASSOCIATING, law='Softmax(x + c)  =>  Softmax(x), if c is the same along the axis, and so for LogSoftmax'), ('LogSoftmax', 'Softmax')),
+
     "eliminate_allowzero": Indexed("function_passes/shape", PassInfo(name='eliminate_allowzero', opt_level=None, kind='function', required=('infer_shapes',), acts_on=('Reshape',), law='Reshape(x, shape, allowzero=1)  =>  Reshape(x, shape), where the standard forbids a 0 in shape'), ('Reshape',)),
 
     "eliminate_cast_before_shape": Indexed("function_passes/shape", PassInfo(name='eliminate_cast_before_shape', opt_level=1, kind='function', acts_on=('Shape', 'Size',), law='Shape(f(x))  =>  Shape(x), if f keeps the shape: Cast, activations, normalizations'), ('Shape', 'Size')),
@@ -126,7 +128,9 @@ INDEX: Final[dict[str, Indexed]] = {
 
     "eliminate_reshape_around_rows": Indexed("function_passes/shape", PassInfo(name='eliminate_reshape_around_rows', opt_level=2, kind='function', required=('infer_shapes',), acts_on=('Reshape',), law='Reshape to rows after f(Reshape(rows))  =>  f(rows), if f computes each row alone'), ('Reshape',)),
 
-    "eliminate_same_operands": Indexed("function_passes/arithmetic", PassInfo(name='eliminate_same_operands', opt_level=2, kind='rewrite', required=('infer_shapes',), acts_on=('And', 'BitwiseAnd', 'BitwiseOr', 'Max', 'Min', 'Or', 'Where',), law='f(x, x)  =>  x for And, Or, Max, Min, BitwiseAnd, BitwiseOr;  Where(condition, x, x)  =>  x'), ('And', 'BitwiseAnd', 'BitwiseOr', 'Max', 'Min', 'Or', 'Where')),
+    "eliminate_reshape_before_reduce": Indexed("function_passes/reduction", PassInfo(name='eliminate_reshape_before_reduce', opt_level=3, kind='rewrite', required=('infer_shapes',), acts_on=('Flatten', 'ReduceL1', 'ReduceL2', 'ReduceLogSum', 'ReduceLogSumExp', 'ReduceMax', 'ReduceMean', 'ReduceMin', 'ReduceProd', 'ReduceSum', 'ReduceSumSquare', 'Reshape', 'Squeeze', 'Transpose', 'Unsqueeze',), numerics=Numerics.REASSOCIATING, law='Reduce(Reshape(x))  =>  Reduce(x), over all elements, and so for other orders of elements'), ('ReduceL1', 'ReduceL2', 'ReduceLogSum', 'ReduceLogSumExp', 'ReduceMax', 'ReduceMean', 'ReduceMin', 'ReduceProd', 'ReduceSum', 'ReduceSumSquare')),
+
+    "eliminate_same_operands": Indexed("function_passes/arithmetic", PassInfo(name='eliminate_same_operands', opt_level=2, kind='rewrite', required=('infer_shapes',), acts_on=('And', 'BitwiseAnd', 'BitwiseOr', 'Expand', 'Max', 'Min', 'Or', 'Where',), law='f(x, x)  =>  x,  f(Expand(x), x)  =>  Expand(x) for And, Or, Max, Min;  Where(c, x, x)  =>  x'), ('And', 'BitwiseAnd', 'BitwiseOr', 'Max', 'Min', 'Or', 'Where')),
 
     "eliminate_sequence": Indexed("function_passes/gather_slice", PassInfo(name='eliminate_sequence', opt_level=1, kind='function', acts_on=('ConcatFromSequence', 'SequenceAt',), law='SequenceAt(SplitToSequence(x), i)  =>  a part of x, and Concat for ConcatFromSequence'), ('ConcatFromSequence', 'SequenceAt')),
 
@@ -140,7 +144,7 @@ INDEX: Final[dict[str, Indexed]] = {
 
     "eliminate_where": Indexed("function_passes/arithmetic", PassInfo(name='eliminate_where', opt_level=2, kind='rewrite', acts_on=('Where',), law='Where(True, x, y)  =>  x, and Where(False, x, y)  =>  y'), ('Where',)),
 
-    "eliminate_zero_addend": Indexed("function_passes/arithmetic", PassInfo(name='eliminate_zero_addend', opt_level=3, kind='rewrite', required=('infer_shapes',), acts_on=('Add', 'Sub',), numerics=Numerics.REASSOCIATING, law='x + 0.0  =>  x, and x - (-0.0)  =>  x, where no sign of a zero matters'), ('Add', 'Sub')),
+    "eliminate_zero_addend": Indexed("function_passes/arithmetic", PassInfo(name='eliminate_zero_addend', opt_level=3, kind='rewrite', required=('infer_shapes',), acts_on=('Add', 'Sub',), numerics=Numerics.REASSOCIATING, law='x + 0.0  =>  x,  x - (-0.0)  =>  x,  0.0 - x  =>  Neg(x), where no sign of a zero matters'), ('Add', 'Sub')),
 
     "eliminate_zero_bias": Indexed("function_passes/conv", PassInfo(name='eliminate_zero_bias', opt_level=1, kind='function', acts_on=('QLinearConv',), law='QLinearConv(..., bias=0)  =>  QLinearConv(...)'), ('QLinearConv',)),
 
@@ -210,9 +214,11 @@ INDEX: Final[dict[str, Indexed]] = {
 
     "fuse_concat_into_slice": Indexed("function_passes/gather_slice", PassInfo(name='fuse_concat_into_slice', opt_level=1, kind='function', required=('infer_shapes',), acts_on=('Concat',), law='Slice(Concat(a, b), ...)  =>  Slice(b, ...), if all of it comes from b; and so for Gather'), ('Concat',)),
 
+    "fuse_consecutive_add": Indexed("function_passes/arithmetic", PassInfo(name='fuse_consecutive_add', opt_level=3, kind='rewrite', required=('infer_shapes',), followed_by=('eliminate_unused_initializer',), acts_on=('Add', 'Sub',), numerics=Numerics.REASSOCIATING, law='(x + a) + b  =>  x + (a + b), also of differences, if no constant vanishes beside the other'), ('Add', 'Sub')),
+
     "fuse_consecutive_cast": Indexed("function_passes/cast", PassInfo(name='fuse_consecutive_cast', opt_level=1, kind='rewrite', acts_on=('Cast',), law='Cast(Cast(x, to=b), to=c)  =>  Cast(x, to=c), where b holds every x exactly'), ('Cast',)),
 
-    "fuse_consecutive_clip": Indexed("function_passes/arithmetic", PassInfo(name='fuse_consecutive_clip', opt_level=2, kind='rewrite', acts_on=('Clip', 'Relu',), law="Clip(Clip(x, a, b), c, d)  =>  Clip(x, a', b'), also where one of them is a Relu"), ('Clip',)),
+    "fuse_consecutive_clip": Indexed("function_passes/arithmetic", PassInfo(name='fuse_consecutive_clip', opt_level=2, kind='rewrite', acts_on=('Clip', 'Max', 'Min', 'Relu',), law="Clip(Clip(x, a, b), c, d)  =>  Clip(x, a', b'), also where one is a Relu, Max or Min"), ('Clip', 'Max', 'Relu')),
 
     "fuse_consecutive_concat": Indexed("function_passes/gather_slice", PassInfo(name='fuse_consecutive_concat', opt_level=1, kind='rewrite', acts_on=('Concat',), law='Concat(a, Concat(b, c), d)  =>  Concat(a, b, c, d), along one axis'), ('Concat',)),
 
@@ -222,9 +228,11 @@ INDEX: Final[dict[str, Indexed]] = {
 
     "fuse_consecutive_mask": Indexed("function_passes/attention", PassInfo(name='fuse_consecutive_mask', opt_level=3, kind='rewrite', required=('infer_shapes',), followed_by=('eliminate_common_subexpr',), acts_on=('Add', 'Softmax',), numerics=Numerics.REASSOCIATING, law='Softmax((scores + a) + b)  =>  Softmax(scores + (a + b)), if other layers add both masks'), ('Add Softmax',)),
 
-    "fuse_consecutive_minmax": Indexed("function_passes/arithmetic", PassInfo(name='fuse_consecutive_minmax', opt_level=1, kind='rewrite', acts_on=('Max', 'Min',), law='Max(Max(a, b), c)  =>  Max(a, b, c), with constants folded into one, and so for Min'), ('Max', 'Min')),
+    "fuse_consecutive_minmax": Indexed("function_passes/arithmetic", PassInfo(name='fuse_consecutive_minmax', opt_level=1, kind='rewrite', acts_on=('Max', 'Min',), law='Max(Max(a, b), c)  =>  Max(a, b, c), of constants and equal operands one, and so for Min'), ('Max', 'Min')),
 
     "fuse_consecutive_reshape": Indexed("function_passes/shape", PassInfo(name='fuse_consecutive_reshape', opt_level=1, kind='rewrite', acts_on=('Cast', 'Flatten', 'Reshape', 'Squeeze', 'Unsqueeze',), law='Reshape(Reshape(x, _), shape)  =>  Reshape(x, shape), also with a Cast between'), ('Reshape',)),
+
+    "fuse_consecutive_scale": Indexed("function_passes/arithmetic", PassInfo(name='fuse_consecutive_scale', opt_level=3, kind='rewrite', required=('infer_shapes',), followed_by=('eliminate_unused_initializer',), acts_on=('Div', 'Mul', 'Reciprocal',), numerics=Numerics.REASSOCIATING, law='(x / c) * d  =>  x * (d / c),  c / (x / d)  =>  (c * d) / x, ..., where c and d are constants'), ('Div', 'Mul', 'Reciprocal')),
 
     "fuse_consecutive_slice": Indexed("function_passes/gather_slice", PassInfo(name='fuse_consecutive_slice', opt_level=1, kind='rewrite', acts_on=('Slice',), law='Slice(Slice(x, ...), ...)  =>  Slice(x, ...)'), ('Slice',)),
 
@@ -277,6 +285,8 @@ INDEX: Final[dict[str, Indexed]] = {
     "fuse_narrow_gemm": Indexed("function_passes/matmul", PassInfo(name='fuse_narrow_gemm', opt_level=3, kind='rewrite', required=('infer_shapes',), acts_on=('Add', 'MatMul',), numerics=Numerics.REASSOCIATING, law='Add(MatMul(x, w), c)  =>  Reshape(Gemm(Reshape(x), w, c)), where w has few columns'), ('Add MatMul',)),
 
     "fuse_neg": Indexed("function_passes/arithmetic", PassInfo(name='fuse_neg', opt_level=2, kind='function', acts_on=('Add', 'Div', 'Mul', 'Neg', 'Sub',), law='Neg(x * c)  =>  x * -c,  Add(y, Neg(x))  =>  Sub(y, x),  Neg(x) * Neg(y)  =>  x * y, ...'), ('Add', 'Div', 'Mul', 'Neg', 'Sub')),
+
+    "fuse_neg_into_sub": Indexed("function_passes/arithmetic", PassInfo(name='fuse_neg_into_sub', opt_level=3, kind='rewrite', required=('infer_shapes',), acts_on=('Add', 'Div', 'Mul', 'Neg', 'Sub',), numerics=Numerics.REASSOCIATING, law='Neg(a - b)  =>  b - a,  Neg(x + c)  =>  -c - x, where no sign of a zero matters'), ('Div', 'Mul', 'Neg')),
 
     "fuse_not_into_where": Indexed("function_passes/arithmetic", PassInfo(name='fuse_not_into_where', opt_level=2, kind='rewrite', acts_on=('Not', 'Where',), law='Where(Not(condition), x, y)  =>  Where(condition, y, x)'), ('Not Where',)),
 
@@ -558,7 +568,7 @@ INDEX: Final[dict[str, Indexed]] = {
 
     "replace_sigmoid_with_hardsigmoid": Indexed("function_passes/activation", PassInfo(name='replace_sigmoid_with_hardsigmoid', opt_level=None, kind='rewrite', acts_on=('Sigmoid',), numerics=Numerics.LOSSY, law='Sigmoid(x)  =>  HardSigmoid(x), alpha = 1 / 6, beta = 0.5'), ('Sigmoid',)),
 
-    "replace_slice_with_gather": Indexed("function_passes/gather_slice", PassInfo(name='replace_slice_with_gather', opt_level=1, kind='rewrite', required=('infer_shapes',), acts_on=('Slice', 'Squeeze',), law='Squeeze(Slice(x, i, i + 1, axis), axis)  =>  Gather(x, i, axis)'), ('Slice Squeeze',)),
+    "replace_slice_with_gather": Indexed("function_passes/gather_slice", PassInfo(name='replace_slice_with_gather', opt_level=1, kind='rewrite', required=('infer_shapes',), acts_on=('Reshape', 'Slice', 'Squeeze',), law='Squeeze(Slice(x, i, i + 1, axis), axis)  =>  Gather(x, i, axis), and so for a Reshape'), ('Reshape Slice', 'Slice Squeeze')),
 
     "replace_softmax": Indexed("function_passes/legalize", PassInfo(name='replace_softmax', opt_level=None, kind='rewrite', required=('infer_shapes',), acts_on=('Softmax',), law='Softmax(x) of an odd last dim  =>  SoftmaxV2(x), a call of a local function', options=(Option('domain', str, 'ai.graphcore', 'the domain of SoftmaxV2.'),)), ('Softmax',)),
 
@@ -569,6 +579,8 @@ INDEX: Final[dict[str, Indexed]] = {
     "replace_sub_with_add": Indexed("function_passes/legalize", PassInfo(name='replace_sub_with_add', opt_level=None, kind='rewrite', required=('infer_shapes',), acts_on=('Sub',), legalizes='default', law='Sub(a, b)  =>  Add(a, -b)'), ('Sub',)),
 
     "replace_sum_with_add": Indexed("function_passes/legalize", PassInfo(name='replace_sum_with_add', opt_level=None, kind='rewrite', acts_on=('Sum',), numerics_option='numerics', legalizes='default', law='Sum(a, b, c)  =>  Add(Add(a, b), c)', options=(Option('numerics', Literal['exact', 'reassociating'], 'exact', '`reassociating` adds more than two operands, for which the order of the sums is not defined.'),)), ('Sum',)),
+
+    "replace_tile_with_expand": Indexed("function_passes/shape", PassInfo(name='replace_tile_with_expand', opt_level=2, kind='rewrite', required=('infer_shapes',), acts_on=('Tile',), law='Tile(x, repeats)  =>  Expand(x, repeats), if only dims of 1 are repeated'), ('Tile',)),
 
     "replace_transpose_with_reshape": Indexed("function_passes/layout", PassInfo(name='replace_transpose_with_reshape', opt_level=2, kind='rewrite', required=('infer_shapes',), acts_on=('Transpose',), law='Transpose(x)  =>  Reshape(x, shape), if all dims that change their order are 1'), ('Transpose',)),
 
