@@ -258,7 +258,7 @@ def _sizes_of(values: Sequence[Value]) -> Sizes | None:
 
 
 def _shape_of(value: Value, sizes: Sizes) -> tuple[int, ...]:
-    """Return the sizes of a value of which all dims are known."""
+    """Return the sizes of a value; all of its dims are known."""
     found = [sizes.get(dim, dim) for dim in value.shape or () if dim is not None]
     return tuple(size for size in found if isinstance(size, int))
 
