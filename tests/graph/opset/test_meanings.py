@@ -1,0 +1,256 @@
+"""What would not mean the same at another opset blocks the conversion, with its reason."""
+
+from typing import NamedTuple
+
+import pytest
+
+from tests.graph.opset.texts import IMAGE, X, at
+from tests.small import content
+from tiered import Model, PassContext, get_pass
+from tiered.support.errors import OpsetError
+from tiered.testing import parse
+
+PASS = "convert_opset"
+
+
+class Blocked(NamedTuple):
+    before: int
+    text: str
+    after: int
+    reason: str
+
+
+BLOCKED = {
+    "a new operator": Blocked(
+        20, X + "{ y = Gelu(x) }", 19, "opset 19 has no Gelu, which opset 20 brought"
+    ),
+    "an operator that went": Blocked(
+        9, IMAGE + "<float[4] s = {1, 1, 0.5, 2}> { y = Upsample(x, s) }", 10, "scales from 1 on"
+    ),
+    "a dtype": Blocked(
+        14, "(int8[2] x) => (int8[2] y) { y = Add(x, x) }", 13, r"Add-7|Add-13 takes no tensor\(int8\)"
+    ),
+    "a dtype that went": Blocked(
+        9, "(int32[2] x) => (int32[2] y) { y = Erf(x) }", 13, r"Erf-13 takes no tensor\(int32\)"
+    ),
+    "strings were not equal": Blocked(
+        19, "(string[2] x) => (bool[2] y) { y = Equal(x, x) }", 18, r"takes no tensor\(string\)"
+    ),
+    "two dtypes were one": Blocked(
+        12, "(float[2] x, int64[2] e) => (float[2] y) { y = Pow(x, e) }", 11,
+        r"Pow-7 takes no tensor\(int64\)|not tensor\(int64\)",
+    ),
+    "computed axes": Blocked(
+        18, "(float[2,3] x, int64[1] a) => (float[N,M] y) { y = ReduceMax(x, a) }", 17,
+        "needs a constant axes before opset 18",
+    ),
+    "overridable axes": Blocked(
+        18, "(float[2,3] x, int64[1] a) => (float[N,M] y) <int64[1] a = {1}> "
+        "{ y = ReduceMax(x, a) }", 17, "needs a constant axes before opset 18",
+    ),
+    "computed limits": Blocked(
+        11, "(float[2] x, float m) => (float[2] y) { y = Clip(x, m) }", 10, "needs a constant min"
+    ),
+    "a limit that is no float32": Blocked(
+        11, "(double[2] x) => (double[2] y) <double m = {0.1}, double n = {2.0}> "
+        "{ y = Clip(x, m, n) }", 10, "has min as a float32 before opset 11",
+    ),
+    "no limit of a double": Blocked(
+        10, "(double[2] x) => (double[2] y) { y = Clip<min = 0.0>(x) }", 11,
+        "without max has that of a float32",
+    ),
+    "training of a BatchNormalization": Blocked(
+        15, "(float[1,2,2] x) => (float[1,2,2] y, float[2] m, float[2] v) <float[2] s = {2, 3}> "
+        "{ y, m, v = BatchNormalization<training_mode = 1>(x, s, s, s, s) }", 13, "cannot train",
+    ),
+    "training of an old BatchNormalization": Blocked(
+        9, "(float[1,2,2] x) => (float[1,2,2] y, float[2] m, float[2] v, float[2] p, float[2] q) "
+        "<float[2] s = {2, 3}> { y, m, v, p, q = BatchNormalization(x, s, s, s, s) }", 14, "trains",
+    ),
+    "training of a Dropout": Blocked(
+        12, "(float[2] x) => (float[2] y) <float r = {0.5}, bool t = {1}> "
+        "{ y = Dropout(x, r, t) }", 11, "has no operand 2 before opset 12",
+    ),
+    "the mask of a Dropout": Blocked(
+        9, "(float[2] x) => (float[2] y, float[2] m) { y, m = Dropout(x) }", 10, "not bool"
+    ),
+    "a 0 that is no copy": Blocked(
+        14, "(float[0,3] x) => (float[N,M] y) <int64[2] s = {3, 0}> "
+        "{ y = Reshape<allowzero = 1>(x, s) }", 13, "copies a dim for a 0",
+    ),
+    "a layout of an RNN": Blocked(
+        14, "(float[1,2,3] x, float[1,4,3] w, float[1,4,4] r) => (float[1,2,1,4] y) "
+        "{ y = RNN<hidden_size = 4, layout = 1>(x, w, r) }", 13, "has no attribute 'layout'",
+    ),
+    "a new mode": Blocked(
+        19, X + "<int64[4] p = {0, 1, 1, 0}> { y = Pad<mode = \"wrap\">(x, p) }", 18,
+        "no mode='wrap' before opset 19",
+    ),
+    "a new reduction": Blocked(
+        18, "(float[3] x, float[2] u) => (float[3] y) <int64[2] i = {2, 0}> "
+        "{ y = ScatterElements<reduction = \"max\">(x, i, u) }", 16, "no reduction='max'",
+    ),
+    "antialias": Blocked(
+        18, IMAGE + "<float[4] s = {1, 1, 0.5, 0.5}> "
+        "{ y = Resize<antialias = 1, mode = \"linear\">(x, \"\", s) }", 17, "no attribute 'antialias'",
+    ),
+    "half_pixel_symmetric": Blocked(
+        19, IMAGE + "<float[4] s = {1, 1, 2, 2}> { y = Resize<coordinate_transformation_mode = "
+        "\"half_pixel_symmetric\">(x, \"\", s) }", 18, "half_pixel_symmetric",
+    ),
+    "half pixels before opset 11": Blocked(
+        11, IMAGE + "<float[0] none = {}, float[4] s = {1, 1, 2, 2}> "
+        "{ y = Resize<mode = \"linear\">(x, none, s) }", 10, "is asymmetric|takes scales alone",
+    ),
+    "a RoiAlign of half pixels": Blocked(
+        16, "(float[1,1,4,4] x, float[1,4] r) => (float[1,1,1,1] y) <int64[1] b = {0}> "
+        "{ y = RoiAlign(x, r, b) }", 15, "output_half_pixel",
+    ),
+    "a volume": Blocked(
+        20, "(float[1,1,3,3,3] x, float[1,2,2,2,3] g) => (float[1,1,2,2,2] y) "
+        "{ y = GridSample(x, g) }", 19, "4-D images alone",
+    ),
+    "a window in the padding": Blocked(
+        21, "(float[1,1,4] x) => (float[1,1,N] y) "
+        "{ y = MaxPool<ceil_mode = 1, kernel_shape = [1], strides = [5], pads = [0, 0]>(x) }", 22,
+        "a window that starts in the padding",
+    ),
+    "a window that may be in the padding": Blocked(
+        22, "(float[1,1,L] x) => (float[1,1,N] y) "
+        "{ y = MaxPool<ceil_mode = 1, kernel_shape = [2], strides = [3]>(x) }", 21,
+        "may have a window that starts in the padding",
+    ),
+    "padding that is counted": Blocked(
+        18, "(float[1,1,4] x) => (float[1,1,N] y) { y = AveragePool<ceil_mode = 1, "
+        "count_include_pad = 1, kernel_shape = [3], strides = [2]>(x) }", 19, "divides by other counts",
+    ),
+    "dilations of a pool": Blocked(
+        19, "(float[1,1,6] x) => (float[1,1,2] y) "
+        "{ y = AveragePool<dilations = [2], kernel_shape = [3]>(x) }", 18, "no attribute 'dilations'",
+    ),
+    "sides of an odd padding": Blocked(
+        10, "(float[1,1,3] x) => (float[1,1,N] y) <float[1,1,2] w = {1, 2}> "
+        "{ y = ConvTranspose<auto_pad = \"SAME_UPPER\">(x, w) }", 11, "on the other side",
+    ),
+    "indices from the end": Blocked(
+        11, "(float[3] x, int64[1] i) => (float[1] y) { y = Gather(x, i) }", 10, "negative indices"
+    ),
+    "one-hot indices from the end": Blocked(
+        9, "(int64[3] i) => (float[3,4] y) <int64 d = {4}, float[2] v = {0, 1}> "
+        "{ y = OneHot(i, d, v) }", 11, "negative indices",
+    ),
+    "infinities of float8": Blocked(
+        21, "(float[2] x) => (float8e4m3fnuz[2] y) { y = Cast<to = 18>(x) }", 24,
+        "makes NaN of infinities",
+    ),
+    "a deprecated form": Blocked(
+        21, "(float[1,4,2] x) => (float[1,4,2] y) <float[4] s = {1, 1, 1, 1}> "
+        "{ y = GroupNormalization<num_groups = 2>(x, s, s) }", 20, "is deprecated in opset 20",
+    ),
+    "computed scales of groups": Blocked(
+        20, "(float[1,4,2] x, float[2] s) => (float[1,4,2] y) "
+        "{ y = GroupNormalization<num_groups = 2>(x, s, s) }", 21, "needs a constant scale",
+    ),
+    "scales of axes": Blocked(
+        13, "(float[2,3] x) => (uint8[2,3] y) <float[3] s = {1, 2, 4}> "
+        "{ y = QuantizeLinear(x, s) }", 12, "has one scale",
+    ),
+    "broadcasting": Blocked(
+        8, "(float[2,3] x, float[3] z) => (float[2,3] y) { y = Max(x, z) }", 7, "does not broadcast"
+    ),
+    "a Scan with a batch": Blocked(
+        8, "(float[1,2] i, float[1,3,2] x) => (float[1,2] o, float[1,3,2] y) { o, y = Scan"
+        "<num_scan_inputs = 1, body = b (float[2] s, float[2] e) => (float[2] t, float[2] f) "
+        "{ t = Add(s, e)  f = Identity(t) }>(\"\", i, x) }", 9, "has a batch",
+    ),
+    "a Dropout that may train": Blocked(6, X + "{ y = Dropout(x) }", 7, "trains without is_test"),
+    "a BatchNormalization that may train": Blocked(
+        6, IMAGE + "<float[2] s = {2, 3}> { y = BatchNormalization(x, s, s, s, s) }", 7,
+        "trains without is_test",
+    ),
+    "an operand of unknown rank": Blocked(
+        6, "(float[2,3] x, float[2] b, int64[r] s) => (float[2,3] y) "
+        "{ c = Reshape(b, s)  y = Add<axis = 0, broadcast = 1>(x, c) }", 7, "a rank is not known",
+    ),
+    "an axis from the end": Blocked(
+        6, "(float[2,3,4] x, float[3] b) => (float[2,3,4] y) "
+        "{ y = Add<axis = -2, broadcast = 1>(x, b) }", 7, "broadcasts along axis -2",
+    ),
+    "dims before the last ones": Blocked(
+        7, "(float[2,3] x, float[2,1] b) => (float[2,3] y) { y = Add(x, b) }", 6,
+        "more than the last dims",
+    ),
+    "dims that may differ": Blocked(
+        7, "(float[N] x, float[M] b) => (float[K] y) { y = Add(x, b) }", 6, "more than the last dims"
+    ),
+    "slopes of several dims": Blocked(
+        7, "(float[2,3,4] x, float[3,1] s) => (float[2,3,4] y) { y = PRelu(x, s) }", 6,
+        "a slope for each channel before opset 7",
+    ),
+    "a slope of unknown rank": Blocked(
+        6, "(float[2,3] x, float[3] b, int64[r] s) => (float[2,3] y) "
+        "{ c = Reshape(b, s)  y = PRelu(x, c) }", 7, "its rank is not known",
+    ),
+    "Clip of doubles without a limit": Blocked(
+        5, "(double[2] x) => (double[2] y) { y = Clip<min = 0.0>(x) }", 6, "without max"
+    ),
+    "a dtype that has no such name": Blocked(
+        5, "(float[2] x) => (float[2] y) { y = Cast<to = \"REAL\">(x) }", 6, "no name of a dtype"
+    ),
+    "Softmax of several dynamic dims before Reshape has an operand": Blocked(
+        1, "(float[N,M,4] x) => (float[N,M,4] y) { y = Softmax(x) }", 13, "flattens"
+    ),
+    "a Split without an axis": Blocked(
+        1, "(float[2] x) => (float[1] y, float[1] z) { y, z = Split(x) }", 2, "no default axis"
+    ),
+    "computed sizes of a Split": Blocked(
+        1, "(float[2] x, float[2] s) => (float[1] y, float[1] z) { y, z = Split<axis = 0>(x, s) }", 2,
+        "needs constant sizes",
+    ),
+    "computed tiles": Blocked(
+        1, "(float[2] x, float[1] t) => (float[N] y) { y = Tile(x, t, t) }", 6, "needs constant tiles"
+    ),
+    "tiles of several axes": Blocked(
+        6, X + "<int64[2] r = {1, 2}> { y = Tile(x, r) }", 5, "repeats along one axis"
+    ),
+    "half a norm": Blocked(
+        1, "(float[1,1,4] x) => (float[1,1,1] y) { y = GlobalLpPool<p = 0.5>(x) }", 2, "a whole p"
+    ),
+    "an Upsample of channels": Blocked(
+        7, IMAGE + "{ y = Upsample<scales = [1.0, 2.0, 2.0, 2.0]>(x) }", 6, "height and width"
+    ),
+    "a bias of unknown rank": Blocked(
+        7, "(float[2,3] x, float[3,4] w, float[2,1] b) => (float[2,4] y) { y = Gemm(x, w, b) }", 5,
+        "a bias of a known rank",
+    ),
+    "what BatchNormalization-1 overwrites": Blocked(
+        7, IMAGE + "<float[2] s = {2, 3}> { y = BatchNormalization(x, s, s, s, s) }", 5,
+        "needs the attribute 'consumed_inputs'",
+    ),
+    "a sequence that keeps both its names": Blocked(
+        16, "(seq(float[2]) x) => (seq(float[2]) y) { y = Identity(x) }", 13, "takes no seq"
+    ),
+    "an index of a longer mask": Blocked(
+        24, "(float[1,1,2,4] q, float[1,1,3,4] k, float[2,M] m) => (float[1,1,2,4] y) "
+        "{ y = Attention(q, k, k, m) }", 23, "pads a shorter mask",
+    ),
+    "floats of a floored Mod": Blocked(
+        28, "(float[2] x) => (float[2] y) { y = Mod(x, x) }", 27, "rounds the quotient"
+    ),
+    "shifts by all bits": Blocked(
+        28, "(uint8[2] x) => (uint8[2] y) { y = BitShift<direction = \"LEFT\">(x, x) }", 27,
+        "shifts by all bits",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BLOCKED)
+def test_what_would_not_mean_the_same_blocks(name: str) -> None:
+    case = BLOCKED[name]
+    made = Model.from_proto(parse(at(case.before, case.text)))
+    before = content(made)
+    with pytest.raises(OpsetError, match=case.reason) as caught:
+        get_pass(PASS, to=case.after).apply(made, PassContext.isolated())
+    assert content(made) == before
+    assert len(caught.value.blocked) == 1
+    assert caught.value.blocked[0].graph == "main graph"
