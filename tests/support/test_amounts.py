@@ -15,7 +15,7 @@ def test_one_thing_is_singular() -> None:
     assert [counted(number, "pass", "passes") for number in (0, 1, 2000)] == [
         *("0 passes", "1 pass", "2,000 passes")
     ]
-    assert counted(1, "node") == "1 node"
+    assert [counted(number, "node") for number in (1, 2)] == ["1 node", "2 nodes"]
 
 
 def test_bytes_have_a_unit() -> None:

@@ -158,7 +158,8 @@ def test_an_unknown_option_is_named_with_what_there_is() -> None:
 
 @pytest.mark.parametrize(
     ("size", "whole", "expected"),
-    [("64", 0, 64), ("1KB", 0, 1000), ("1KiB", 0, 1024), ("1.5MB", 0, 1500000), ("2%", 1000, 20)],
+    [("64", 0, 64), ("1KB", 0, 1000), ("1KiB", 0, 1024), ("1.5MB", 0, 1500000), ("2%", 1000, 20),
+     ("5B", 0, 5), ("1MiB", 0, 1 << 20), ("3GB", 0, 3 * 10**9), ("2GiB", 0, 2 << 30)],
 )
 def test_sizes_are_bytes_or_shares(size: str, whole: int, expected: int) -> None:
     assert size_in_bytes(size, whole) == expected

@@ -110,6 +110,8 @@ def test_a_mask_of_known_sizes_is_sliced_already() -> None:
         ("Softmax<axis=3>", "Softmax<axis=2>", "Softmax is not float32 over the last axis"),
         ("Split<axis=2>(a, thirds)", "Split<axis=2>(a, uneven)", "queries, keys, values are not one split product"),
         ("Add(m, b)", "Abs(m)", "queries, keys, values are not one split product"),
+        ("a = Add(m, b)", "n = Abs(m) a = Add(n, b)",
+         "queries, keys, values are not one split product"),
         ("Gather<axis=0>(past, one)", "Abs(v2)", "keys and values have different pasts"),
         (HALVES, HALVES.replace("pk", "h").replace("pv", "pk").replace("h =", "pv ="),
          "keys are not the first half of the past"),

@@ -4,6 +4,7 @@ import pytest
 
 from tests.small import model
 from tiered.runtime import work_of
+from tiered.runtime.fold.compute_cost import divides_safely
 
 
 @pytest.mark.parametrize(
@@ -47,3 +48,26 @@ def test_a_body_is_to_be_done_as_often_as_it_runs(call: str, work: int | None) -
         f" <int64 three = {{3}}> {{ {call} }}"
     )
     assert work_of(view.main.nodes[-1]) == work
+
+
+@pytest.mark.parametrize(
+    ("dividend", "divisor", "expected"),
+    [
+        ("int32[2] c = {5,-7}", "int32[2] d = {2,-1}", True),
+        ("int32[2] c = {5,-7}", "int32[2] d = {2,0}", False),
+        ("int32[2] c = {5,-2147483648}", "int32[1] d = {-1}", False),
+        ("int32[2] c = {5,-2147483648}", "int32[1] d = {2}", True),
+        ("uint8[2] c = {5,0}", "uint8[1] d = {255}", True),
+        ("", "int32[1] d = {2}", False),
+        ("int32[2] c = {5,-7}", "", False),
+    ],
+)
+def test_a_division_is_safe_if_no_divisor_is_zero_and_no_quotient_overflows(
+    dividend: str, divisor: str, expected: bool
+) -> None:
+    held = ", ".join(filter(None, (dividend, divisor)))
+    kind = "uint8" if "uint8" in held else "int32"
+    lacking = [name for name, text in (("c", dividend), ("d", divisor)) if not text]
+    inputs = ", ".join(f"{kind}[2] {name}" for name in (*lacking, "x"))
+    view = model(f"g ({inputs}) => ({kind}[2] y) <{held}> {{ y = Div(c, d) }}")
+    assert divides_safely(view.main.nodes[-1]) is expected

@@ -76,6 +76,12 @@ def test_a_resize_that_extrapolates_or_overshoots_has_no_bound(
         assert (found.low, found.high) == pytest.approx((1, 4), abs=1e-2)
 
 
+def test_of_one_element_the_place_is_known() -> None:
+    for call in ("ArgMax<axis = 0>(a)", "ArgMin<axis = 0>(a)"):
+        found = interval_of(f"y = {call}", (1, 4), dims="1,3")
+        assert (found.low, found.high) == (0, 0)
+
+
 def test_a_range_of_integers_is_between_its_ends() -> None:
     more = "int32 one = {1}, int32 two = {2},"
     found = interval_of("y = Range(one, a, two)", (3, 7), dims="", dtype=6, more=more)

@@ -3,7 +3,9 @@
 import pytest
 
 from tests.small import made_by, named, parsed
+from tiered.graph import Model
 from tiered.graph.shape_inference.rules.control_flow import body_inputs, loop_turns
+from tiered.testing import parse
 
 LOOP = """(float[2,3] x, int64 m, bool p) => (float[?] y, float[?] r) <int64 n = {{3}}, int64 one = {{1}},
     int64 none = {{0}}, bool t = {{1}}, bool f = {{0}}, int64[1] e = {{0}}> {{
@@ -129,3 +131,14 @@ def test_the_results_of_an_if_have_the_dims_of_both_branches(
         dim if isinstance(dim, int) else None for dim in shape
     )  # fmt: skip
     assert found == expected
+
+
+def test_of_branches_of_unknown_rank_the_result_has_none() -> None:
+    text = """(float[2,3] x, bool p, int64[K] t) => (float[2,3] y) {
+        y = If(p) <then_branch = a () => (float[?] u) { u = Reshape(x, t) },
+                   else_branch = b () => (float[?] v) { v = Neg(x) }> }"""
+    proto = parse(text)
+    bodies = [attribute.g for attribute in proto.graph.node[0].attribute]
+    for port in (proto.graph.output[0], *(body.output[0] for body in bodies)):
+        port.type.tensor_type.ClearField("shape")
+    assert named(Model.from_proto(proto), "y").shape is None

@@ -1,0 +1,120 @@
+"""What a match is, and what forbids to rewrite one."""
+
+import pytest
+
+from tests.small import made_by, named, parsed
+from tiered.graph import Model
+from tiered.rewriter import Match, Pattern, compile_pattern, find_matches, match_node, op, var
+from tiered.rewriter.match import (
+    DEPENDS,
+    HAS_OTHER_USER,
+    IS_CAPTURED,
+    IS_NAMED,
+    IS_OUTPUT,
+    all_matches,
+)
+
+SUM = op.Add(op.Neg(var.a), var.b)
+CHAIN = op.Abs(op.Neg(var.a))
+TEXT = (
+    "(float[2] x, float[2] z, bool p) => (float[2] y{outputs}) {{ n = Neg(x)  y = Abs(n) {more} }}"
+)
+
+
+def at(model: Model, pattern: Pattern, name: str) -> object:
+    return match_node(compile_pattern(pattern), made_by(model, name))
+
+
+@pytest.mark.parametrize(
+    ("outputs", "more", "expected"),
+    [
+        ("", "", None),
+        (", float[2] n", "", IS_OUTPUT),
+        (", float[2] w", "w = Exp(n)", HAS_OTHER_USER),
+        (
+            ", float[2] w",
+            """w = If(p) <then_branch = t () => (float[2] u) { u = Exp(n) },
+            else_branch = e () => (float[2] v) { v = Identity(z) }>""",
+            IS_CAPTURED,
+        ),
+    ],
+)
+def test_an_inner_value_that_something_else_needs_forbids_it(
+    outputs: str, more: str, expected: object
+) -> None:
+    model = parsed(TEXT.format(outputs=outputs, more=more))
+    found = at(model, CHAIN, "y")
+    if expected is None:
+        assert isinstance(found, Match)
+        assert [node.op_type for node in found.nodes] == ["Abs", "Neg"]
+        assert found.values == (named(model, "y"),)
+        assert found.bindings["a"] is named(model, "x")
+    else:
+        assert found is expected
+    assert len(list(find_matches(model.main, CHAIN))) == (expected is None)
+    assert len(list(find_matches(model.main, CHAIN, guarded=False))) == 1
+
+
+def test_an_annotation_of_an_inner_value_forbids_it() -> None:
+    model = parsed(TEXT.format(outputs="", more=""))
+    named(model, "n").pins += 1
+    assert at(model, CHAIN, "y") is IS_NAMED
+
+
+def test_operands_are_exchanged_where_another_order_is_forbidden() -> None:
+    model = parsed(
+        """(float[2] x, float[2] z) => (float[2] y, float[2] w) {
+        a = Neg(x)  b = Neg(z)  w = Exp(a)  y = Add(a, b) }"""
+    )
+    found = at(model, SUM, "y")
+    assert isinstance(found, Match)
+    assert found.bindings["b"] is named(model, "a")
+    assert len(all_matches(compile_pattern(SUM), made_by(model, "y"))) == 2
+
+
+def test_matches_that_bind_the_same_count_once() -> None:
+    model = parsed("(float[2] x) => (float[2] y) { y = Add(x, x) }")
+    programs = compile_pattern(op.Add(var.a, var.b))
+    assert len(all_matches(programs, made_by(model, "y"))) == 1
+
+
+def test_a_node_of_another_operator_is_no_anchor() -> None:
+    model = parsed("(float[2] x) => (float[2] y) { y = Neg(x) }")
+    assert at(model, CHAIN, "y") is None
+    assert list(find_matches(model.main, op.Exp(var.a))) == []
+
+
+def test_anchors_come_in_topological_order() -> None:
+    model = parsed(
+        "(float[2] x) => (float[2] y) { a = Neg(x)  b = Abs(a)  c = Neg(b)  y = Abs(c) }"
+    )
+    found = [match.node.output.name for match in find_matches(model.main, CHAIN)]
+    assert found == ["b", "y"]
+
+
+@pytest.mark.parametrize(
+    ("second", "expected"),
+    [
+        ("k = Mul(x, z)", None),
+        ("e = Abs(z)  k = Mul(x, e)", None),
+        ("k = Mul(x, m)", DEPENDS),
+        ("e = Abs(m)  k = Mul(x, e)", DEPENDS),
+        (
+            """e = If(p) <then_branch = t () => (float[2] u) { u = Exp(m) },
+            else_branch = e () => (float[2] v) { v = Identity(z) }>  k = Mul(x, e)""",
+            DEPENDS,
+        ),
+    ],
+)
+def test_of_roots_with_a_common_operand_the_one_may_not_need_the_other(
+    second: str, expected: object
+) -> None:
+    model = parsed(
+        f"""(float[2] x, float[2] z, bool p) => (float[2] y)
+        {{ m = Neg(x)  {second}  y = Add(m, k) }}"""
+    )
+    found = at(model, op.Neg(var.a) & op.Mul(var.a, var.b), "m")
+    assert (found is expected) if expected else isinstance(found, Match)
+    if isinstance(found, Match):
+        assert [root.op_type for root in found.roots] == ["Neg", "Mul"]
+        assert found.values == (named(model, "m"), named(model, "k"))
