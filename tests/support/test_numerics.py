@@ -101,5 +101,5 @@ def test_the_signal_to_noise_of_few_bits_is_in_decibels(
     expected: list[float], actual: list[float], value: float
 ) -> None:
     assert FEW_BITS.metric is not None
-    found = FEW_BITS.metric.function(np.float32(expected), np.float32(actual))
+    found = FEW_BITS.metric.function(*(np.array(each, np.float32) for each in (expected, actual)))
     assert found == pytest.approx(value)

@@ -9,6 +9,7 @@ from tiered.certify.domains.terms import Array, seed_of
 from tiered.certify.evaluation.values import Unproved
 
 EPSILON = 2.0**-23
+NO_ATOM = np.zeros((), np.uint64)
 
 
 @pytest.fixture
@@ -188,9 +189,9 @@ def test_each_channel_has_a_scale_and_an_offset_or_none(reals: Affine) -> None:
 
 def test_a_zero_has_every_scale(reals: Affine) -> None:
     image = reals.scaled(reals.free(("x",), (1, 2, 3)), 2)
-    image[0, 0, 1] = affine(np.uint64(0), np.uint64(0), 0.0, 0.0)
+    image[0, 0, 1] = affine(NO_ATOM, NO_ATOM, 0.0, 0.0)
     scale, _ = by_channel(image, has_pads=True)
     assert scale is not None
     assert scale.tolist() == [2, 2]
-    image[0, 0, 1] = affine(np.uint64(0), np.uint64(0), 0.0, 4.0)
+    image[0, 0, 1] = affine(NO_ATOM, NO_ATOM, 0.0, 4.0)
     assert by_channel(image, has_pads=True) == (None, None)

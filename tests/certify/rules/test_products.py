@@ -1,5 +1,7 @@
 """Products: an element is a function of its row and its column, in whatever form they stand."""
 
+from typing import Any
+
 import numpy as np
 import onnx
 import pytest
@@ -14,14 +16,15 @@ from tiered.certify.rules.products import PRODUCTS
 FLOAT = int(onnx.TensorProto.FLOAT)
 
 
-def call(op: str, *shapes: tuple[int, ...], trusts: bool = True, **held: int) -> Call:
+def _unknown(at: int, shape: tuple[int, ...]) -> Tensor:
+    return Tensor(FLOAT, shape, lambda: Bits().free((at,), shape))
+
+
+def call(op: str, *shapes: tuple[int, ...], trusts: bool = True, **held: Any) -> Call:
     names = [f"x{at}" for at in range(len(shapes))]
     node = onnx.helper.make_node(op, names, ["y"], **held)
     scope = Scope(Setting(Bits(), RULES, {"": 21}, {}, trusts_runtime=trusts))
-    inputs = [
-        Tensor(FLOAT, shape, lambda at=at, shape=shape: Bits().free((at,), shape))
-        for at, shape in enumerate(shapes)
-    ]
+    inputs = [_unknown(at, shape) for at, shape in enumerate(shapes)]
     return Call(node, inputs, 21, Bits(), scope)
 
 
@@ -60,7 +63,7 @@ def test_vectors_are_rows_and_columns_that_leave_no_axis(
     ],
 )
 def test_shapes_that_do_not_fit_are_not_proved(
-    op: str, shapes: tuple[tuple[int, ...], ...], held: dict[str, int], because: str
+    op: str, shapes: tuple[tuple[int, ...], ...], held: dict[str, Any], because: str
 ) -> None:
     with pytest.raises(Unproved, match=because):
         PRODUCTS[op](call(op, *shapes, **held))

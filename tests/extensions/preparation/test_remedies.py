@@ -15,7 +15,7 @@ from tiered.extensions.preparation.remedies import (
 )
 from tiered.graph import DataType, Model
 from tiered.targets import Backend
-from tiered.targets.backend import Quantization
+from tiered.targets.quantized import Quantization
 from tiered.targets.rules import Bounds
 
 TEXT = "(float[N,2] x) => (float[N,2] y) { y = Relu(x) }"

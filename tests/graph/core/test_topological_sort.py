@@ -1,9 +1,11 @@
 """The order of nodes: stable, producers first, and a cycle is named."""
 
+from collections.abc import Iterable
+
 import pytest
 
 from tests.small import made_by, model, named
-from tiered.graph import Model
+from tiered.graph import Model, Node
 from tiered.graph.core.topological_sort import producers, sort_nodes, sort_part
 from tiered.support.errors import CycleError
 
@@ -13,8 +15,8 @@ TEXT = """g (float[2] x, bool p) => (float[2] y) {
                else_branch = e () => (float[2] v) { v = Add(b, x) }> }"""
 
 
-def outputs(nodes: object) -> list[str]:
-    return [node.output.name for node in nodes]  # type: ignore[attr-defined]
+def outputs(nodes: Iterable[Node]) -> list[str]:
+    return [node.output.name for node in nodes]
 
 
 def test_a_sorted_list_stays_as_it_is() -> None:

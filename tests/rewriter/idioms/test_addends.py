@@ -46,6 +46,7 @@ def test_an_infinite_addend_is_none() -> None:
     model = parsed("(float[2] x) => (float[2] y) { y = Neg(x) }")
     c = model.main.constant(np.array([1, np.inf], np.float32))
     made = model.main.op.Add(named(model, "x"), c)
+    assert made.producer is not None
     assert str(addend_of(made.producer, named(model, "x"), c)) == "the addend is not finite"
 
 

@@ -121,13 +121,15 @@ def test_powers_without_a_bound_are_any_number(call: str, limits: Limits) -> Non
 def test_powers_that_overflow_are_infinite() -> None:
     more = "float e = {15},"
     found = interval_of("b = Exp(a)  y = Pow(b, e)", (0, 80), more=more)
-    assert (found.low, found.high) == (pytest.approx(1, rel=1e-3), math.inf)
+    assert found.low == pytest.approx(1, rel=1e-3)
+    assert found.high == math.inf
 
 
 def test_nan_of_one_operand_may_be_chosen_or_not() -> None:
     found = interval_of("n = Sqrt(a)  y = Max(n, b)", (-1, 4), (1, 3))
     assert found.may_be_nan
-    assert (found.low, found.high) == (0, pytest.approx(3))
+    assert found.low == 0
+    assert found.high == pytest.approx(3)
 
 
 def test_sums_of_large_numbers_may_be_nan_in_a_partial_sum() -> None:
