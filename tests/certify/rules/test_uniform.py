@@ -38,7 +38,9 @@ def step(op: str, inputs: tuple[Marks | None, ...], opset: int, outputs: int, **
     return Step(onnx.helper.make_node(op, names, made, **held), inputs, opset)
 
 
-def made(op: str, *inputs: Marks | None, opset: int = 21, outputs: int = 1, **held: Any) -> list[Any]:
+def made(
+    op: str, *inputs: Marks | None, opset: int = 21, outputs: int = 1, **held: Any
+) -> list[Any]:
     """Return the shapes of the results; of integers that are known, the integers."""
     found = RULES[op](step(op, inputs, opset, outputs, **held))
     return [(*each.shape,) if each.integers is None else each.integers.tolist() for each in found]
