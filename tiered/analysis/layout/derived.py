@@ -9,15 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from typing import NamedTuple, cast
 
 from tiered.analysis.axes.axis_map import Axes, AxisMap, map_of
 from tiered.analysis.axes.rules import AXES
 from tiered.analysis.layout.propagation import (
     FIXED,
+    LAYOUTS,
     Kernel,
     Labels,
     Permuted,
     Propagation,
+    Rule,
     any_order,
 )
 from tiered.graph import Node, Value
@@ -27,6 +30,53 @@ from tiered.rewriter import Skip
 
 Write = Callable[[Permuted], Sequence[Value]]
 Allows = Callable[[Labels], bool]
+
+
+class Written(NamedTuple):
+    """The rule of operators whose axes go as their maps say: how they are written.
+
+    Attributes:
+        write: builds the operator in another order and returns its outputs.
+        slots: the operands that are permuted; None for all that have iterators.
+        allows: which orders it has.
+        family: the kind of its kernel; None if it takes as long in every order.
+        walked: returns the axes that the time depends on; None for those that are not parallel.
+    """
+
+    write: Write
+    slots: tuple[int, ...] | None = None
+    allows: Allows = any_order
+    family: str | None = None
+    walked: Callable[[Node], Labels] | None = None
+
+    def __call__(self, node: Node) -> Propagation:
+        write, slots, allows, family, walked = self
+        axes = None if walked is None else walked(node)
+        return derived(node, write, slots=slots, allows=allows, family=family, walked=axes)
+
+
+def written(
+    *op_types: str,
+    domain: str = "",
+    slots: tuple[int, ...] | None = None,
+    allows: Allows = any_order,
+    family: str | None = None,
+    walked: Callable[[Node], Labels] | None = None,
+) -> Callable[[Write], Write]:
+    """Register the decorated function as how operators are written in another order.
+
+    Args:
+        op_types: the operators.
+        domain: their domain.
+        slots, allows, family, walked: as of `Written`.
+    """
+
+    def register(write: Write) -> Write:
+        # A tuple, so that the registry knows where `write` is; mypy sees no function in it.
+        LAYOUTS.put(op_types, domain, cast("Rule", Written(write, slots, allows, family, walked)))
+        return write
+
+    return register
 
 
 def derived(
@@ -43,11 +93,8 @@ def derived(
 
     Args:
         node: the operator.
-        write: how it is written in another order.
         axes: its map, if it is known already.
-        slots: the operands that are permuted; None for all that have iterators.
-        allows: which orders it has.
-        family: the kind of its kernel; None if it takes as long in every order.
+        write, slots, allows, family: as of `Written`.
         walked: the axes that the time depends on; None for those that are not parallel.
 
     Raises:

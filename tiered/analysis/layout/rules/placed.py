@@ -20,6 +20,7 @@ from tiered.analysis.layout.derived import (
     write_as_it_is,
     write_axis,
     write_vector,
+    written,
 )
 from tiered.analysis.layout.propagation import (
     LAYOUTS,
@@ -36,37 +37,27 @@ from tiered.rewriter import Skip
 # --- channels, batch and time ---------------------------------------------------------------------
 
 
-@LAYOUTS.rule("BatchNormalization", "LRN")
-def of_channels(node: Node) -> Propagation | Skip:
-    """BatchNormalization and LRN: channels stay axis 1; other axes may be permuted."""
-    return derived(node, write_as_it_is, slots=(0,), allows=_has_channels_second)
-
-
 def _has_channels_second(order: Labels) -> bool:
     return order[1] == 1
-
-
-@LAYOUTS.rule("GroupNormalization", "InstanceNormalization")
-def of_instances(node: Node) -> Propagation | Skip:
-    """InstanceNormalization and GroupNormalization: only spatial axes may be permuted."""
-    return derived(node, write_as_it_is, slots=(0,), allows=_starts_as_images)
 
 
 def _starts_as_images(order: Labels) -> bool:
     return order[:2] == (0, 1)
 
 
-@LAYOUTS.rule("ReverseSequence")
-def reverse_sequence(node: Node) -> Propagation | Skip:
-    """ReverseSequence: batch and time are the first two axes, in either order."""
-    return derived(node, _write_reverse_sequence, slots=(0,), allows=_starts_with_both)
-
-
 def _starts_with_both(order: Labels) -> bool:
     return set(order[:2]) == {0, 1}
 
 
-def _write_reverse_sequence(op: Permuted) -> Sequence[Value]:
+written("BatchNormalization", "LRN", slots=(0,), allows=_has_channels_second)(write_as_it_is)
+written("GroupNormalization", "InstanceNormalization", slots=(0,), allows=_starts_as_images)(
+    write_as_it_is
+)
+
+
+@written("ReverseSequence", slots=(0,), allows=_starts_with_both)
+def reverse_sequence(op: Permuted) -> Sequence[Value]:
+    """ReverseSequence: batch and time are the first two axes, in either order."""
     labels, node = op.propagation.own(0), op.node
     return op.emit(
         {0: op.operand(0)},
