@@ -1,0 +1,69 @@
+"""Numbers that few bits make 0 are found where a division or a logarithm needs them."""
+
+import pytest
+
+from tests.small import parsed
+from tiered.analysis.roles.zeros import lost_numbers, zero_roles
+from tiered.graph import Model, Node, Value
+
+HEAD = """(float[2] x, float[2] z) => (float[2] y) <float two = {2}, float minus = {-1},
+    float one = {1}> """
+
+
+def lost(model: Model, *names: str) -> list[tuple[str, list[str]]]:
+    """Return which values are lost if these are, each with the nodes on the way."""
+
+    def number(value: Value, node: Node) -> float:
+        return 1e-3 if value.name in names else 0.0
+
+    return [
+        (each.value.name, [node.output.name for node in each.way])
+        for each in lost_numbers(model, number)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "expected"),
+    [
+        ("a = Neg(x)  y = Div(z, a)", [("a", ["y"])]),
+        ("a = Neg(x)  y = Div(a, z)", []),
+        ("a = Neg(x)  y = Log(a)", [("a", ["y"])]),
+        ("a = Neg(x)  y = Reciprocal(a)", [("a", ["y"])]),
+        ("a = Neg(x)  y = Pow(a, minus)", [("a", ["y"])]),
+        ("a = Neg(x)  y = Pow(a, two)", []),
+        ("a = Neg(x)  y = Exp(a)", []),
+        # 0 stays 0 on the way
+        ("a = Neg(x)  b = Sqrt(a)  y = Div(z, b)", [("a", ["y", "b"])]),
+        ("a = Neg(x)  b = Mul(z, a)  y = Div(z, b)", [("a", ["y", "b"])]),
+        ("a = Neg(x)  b = Div(a, z)  y = Div(z, b)", [("a", ["y", "b"])]),
+        ("a = Neg(x)  b = Pow(a, two)  y = Div(z, b)", [("a", ["y", "b"])]),
+        ("a = Neg(x)  b = ReduceSum(a)  y = Div(z, b)", [("a", ["y", "b"])]),
+        # and these have no 0 of 0
+        ("a = Neg(x)  b = Exp(a)  y = Div(z, b)", []),
+        ("a = Neg(x)  b = Add(a, one)  y = Div(z, b)", []),
+        ("a = Neg(x)  b = ReduceLogSum(a)  y = Div(z, b)", []),
+    ],
+)
+def test_a_lost_number_is_found_behind_operators_that_keep_zeros(
+    nodes: str, expected: list[tuple[str, list[str]]]
+) -> None:
+    assert lost(parsed(f"{HEAD}{{ {nodes} }}"), "a") == expected
+
+
+def roles(nodes: str) -> dict[str, str]:
+    model = parsed(f"{HEAD}{{ {nodes} }}")
+    numbers = lost_numbers(model, lambda value, node: 1e-3 if value.name == "a" else 0.0)
+    return {node.output.name: role.name for node, role in zero_roles(numbers).items()}
+
+
+def test_the_way_the_maker_the_statistics_and_the_readers_of_an_inverse_stay_float() -> None:
+    assert roles("q = Mul(x, x)  a = Add(q, one)  b = Sqrt(a)  y = Div(z, b)") == {
+        "y": "epsilon", "b": "epsilon", "a": "epsilon", "q": "statistic",
+    }  # fmt: skip
+    assert roles("a = Neg(x)  r = Reciprocal(a)  t = Identity(r)  y = Mul(z, t)") == dict.fromkeys(
+        ("a", "r", "t", "y"), "epsilon"
+    )
+    assert roles("a = Neg(x)  r = Div(one, a)  y = Mul(z, r)") == dict.fromkeys(
+        ("a", "r", "y"), "epsilon"
+    )
+    assert roles("a = Neg(x)  r = Div(z, a)  y = Exp(r)") == dict.fromkeys(("a", "r"), "epsilon")
