@@ -33,6 +33,13 @@ def test_a_number_deviates_by_the_root_of_their_count_at_most(
     assert_bounds(interval_of(f"y = {call}", (-9, 9), dims=dims, more=MORE), expected, error=1e-3)
 
 
+def test_a_group_has_the_channels_and_the_places() -> None:
+    nodes = "y = GroupNormalization<num_groups = 3>(a, one, none)"
+    found = interval_of(nodes, (-9, 9), dims="1,3,4,3", more=MORE)
+    assert found.high >= math.sqrt(12 - 1)
+    assert found.high == pytest.approx(deviation(36), rel=1e-3)
+
+
 def test_a_variance_that_overflows_leaves_no_bound() -> None:
     nodes = "c = Mul(a, large)  y = LayerNormalization(c, one)"
     assert interval_of(nodes, (-1, 1), dims="2,3", more=MORE) == (-INF, INF, True)

@@ -1,0 +1,124 @@
+"""Entries of `required` and `disabled`: what each text selects, and what is no entry."""
+
+from collections.abc import Iterable
+
+import pytest
+
+from tests.small import fuse_relu, registered
+from tiered import Sequential, get_pass
+from tiered.passes.interface.pass_info import Place
+from tiered.passes.policy.selectors import Entry, Site, caller, check_disjoint, entries_of
+from tiered.support.errors import PassNotFoundError, UsageError
+
+SITE = Site("file.py", 3)
+
+
+def entry(text: object) -> Entry:
+    (found,) = entries_of([text], "required", SITE)  # type: ignore[list-item]  # a text or a pass
+    return found
+
+
+def place(occurrence: int = 1, *groups: str) -> Place:
+    return Place(occurrence=occurrence, groups=groups)
+
+
+def selects(text: str, name: str = "fold_constant", at: Place | None = None) -> bool:
+    return entry(text).selects(get_pass(name), at or place())
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "expected"),
+    [
+        ("fold_constant", "fold_constant", True),
+        ("fold_constant", "fuse_gelu", False),
+        ("FoldConstants", "fold_constant", True),
+        ("fuse_*", "fuse_gelu", True),
+        ("fuse_*", "fold_constant", False),
+        ("f*_gelu", "fuse_gelu", True),
+        ("fuse_gelu@'/encoder/**'", "fuse_gelu", True),
+        ("f*@'/encoder/**'", "fuse_gelu", True),
+        ("i*@'/encoder/**'", "infer_shapes", False),
+        ("i*", "infer_shapes", True),
+    ],
+)
+def test_a_name_an_alias_or_a_glob_selects_passes(text: str, name: str, expected: bool) -> None:
+    assert selects(text, name) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "at", "expected"),
+    [
+        ("fold_constant:2", place(2), True),
+        ("fold_constant:2", place(1), False),
+        ("cleanup/fold_constant", place(1, "cleanup"), True),
+        ("cleanup/fold_constant", place(1, "outer", "cleanup", "inner"), True),
+        ("outer/cleanup/fold_constant", place(1, "outer", "cleanup"), True),
+        ("outer/cleanup/fold_constant", place(1, "cleanup", "outer"), False),
+        ("c*/fold_constant", place(1, "cleanup"), True),
+        ("cleanup/fold_constant", place(1), False),
+        ("cleanup/fold_constant:2", place(1, "cleanup"), False),
+        ("cleanup/fold_constant:2", place(2, "cleanup"), True),
+    ],
+)
+def test_an_occurrence_and_a_group_narrow_it(text: str, at: Place, expected: bool) -> None:
+    assert selects(text, at=at) is expected
+
+
+def test_a_glob_does_not_select_a_pipeline() -> None:
+    pipeline = Sequential(["fold_constant"], name="fuse_all")
+    assert not entry("fuse_*").selects(pipeline, place())
+
+
+def test_a_pass_with_options_selects_itself_alone() -> None:
+    plain, special = get_pass("fold_constant"), get_pass("fold_constant", max_growth="1KB")
+    assert entry(plain).selects(special, place())
+    assert entry(special).selects(special, place())
+    assert not entry(special).selects(plain, place())
+    assert entry(plain).key != entry(special).key
+
+
+@pytest.mark.parametrize(
+    ("given", "because"),
+    [
+        ("fold_constant", "takes a list of passes, not a string"),
+        (get_pass("fold_constant"), "takes a list of passes, not"),
+        (3, "takes a list of passes, not 3"),
+        ([3], "takes names and passes, not 3"),
+        (["fold_constant{max_growth=1KB}"], "has options; expected the name 'fold_constant'"),
+        (["a/b/:x"], "is no entry; expected a name or glob"),
+        (["life:none"], "expected life:"),
+    ],
+)
+def test_what_is_no_entry_is_an_error(given: Iterable[str], because: str) -> None:
+    with pytest.raises(UsageError, match=because):
+        entries_of(given, "required", SITE)
+
+
+@pytest.mark.parametrize("text", ["fold_constnat", "nothing_*", "no_such_group"])
+def test_an_unknown_name_is_an_error(text: str) -> None:
+    with pytest.raises(PassNotFoundError):
+        entry(text)
+
+
+def test_a_scope_is_for_passes_over_nodes() -> None:
+    with pytest.raises(UsageError, match="only rewrite and function passes can be bound"):
+        entry("infer_shapes@'/encoder/**'")
+
+
+def test_one_context_cannot_require_and_disable_the_same() -> None:
+    one, other, glob = entry("fold_constant"), entry("FoldConstants"), entry("fold_*")
+    with pytest.raises(UsageError, match="both mean fold_constant"):
+        check_disjoint([one], [other])
+    check_disjoint([one], [glob])
+    check_disjoint([entry("fold_constant:2")], [one])
+
+
+def test_an_entry_says_where_it_was_set() -> None:
+    assert str(entry("fold_constant")) == "'fold_constant', set at file.py:3"
+    assert str(Site("the command line", 0)) == "the command line"
+    assert caller().file == __file__
+
+
+def test_a_registered_pass_is_found() -> None:
+    with registered(fuse_relu):
+        assert entry("fuse_relu").selects(fuse_relu, place())
