@@ -17,10 +17,11 @@ from tests.extensions.tuning.fakes import (
     searched,
     without,
 )
+from tiered.extensions.measurement.statistics import Interval
 from tiered.extensions.tuning.cache import Cache
 from tiered.extensions.tuning.forms import Choice, Form, Made
 from tiered.extensions.tuning.log import Log
-from tiered.extensions.tuning.race import width_for
+from tiered.extensions.tuning.race import Gain, width_for
 from tiered.extensions.tuning.search import Found, Search
 from tiered.support.errors import ModelError, RuntimeFailure, UsageError
 
@@ -315,9 +316,10 @@ def test_a_log_of_something_else_is_not_taken(tmp_path: Path) -> None:
         Log(machine, str(path), {"model": "other"}, resume=True)
     with pytest.raises(ModelError, match="no file"):
         Log(machine, str(tmp_path / "none.json"), {}, resume=True)
-    path.write_text("[]")
-    with pytest.raises(ModelError, match="no log of a search"):
-        Log(machine, str(path), {}, resume=True)
+    for text in ("[]", '{"format": 1}', '{"format": 1, "key": {}, "rounds": {"a": [null]}}'):
+        path.write_text(text)
+        with pytest.raises(ModelError, match="no log of a search"):
+            Log(machine, str(path), {}, resume=True)
     path.write_text("{")
     with pytest.raises(ModelError, match="cannot read"):
         Log(machine, str(path), {}, resume=True)
@@ -367,12 +369,25 @@ def test_a_cache_knows_machine_form_blocks_and_decision(tmp_path: Path) -> None:
         assert Cache(str(tmp_path), where).gain(form, choice) is None
 
 
+def test_searches_at_the_same_time_keep_each_others_gains(tmp_path: Path) -> None:
+    gain = Gain(Interval(0.9, 0.9, 0.9, 1.0), 4, "better")
+    one, two = Cache(str(tmp_path), "here"), Cache(str(tmp_path), "here")
+    one.keep(O3, without("a", "h1"), gain)
+    two.keep(O3, without("b", "h1"), gain)
+    one.save()
+    two.save()
+    after = Cache(str(tmp_path), "here")
+    assert [after.gain(O3, without(name, "h1")) for name in "ab"] == [gain, gain]
+
+
 def test_a_cache_that_is_none_is_an_error(tmp_path: Path) -> None:
     cache = Cache(str(tmp_path), "here")
     cache.save()
     (path,) = tmp_path.iterdir()
-    path.write_text("{")
-    with pytest.raises(ModelError, match="no cache of tiered; delete it"):
-        Cache(str(tmp_path), "here")
+    for text in ("{", "[]", '{"format": 1, "gains": {"a": [1, 1]}}',
+                 '{"format": 1, "gains": {"a": ["x", 1, 1, 1, 4, "better"]}}'):  # fmt: skip
+        path.write_text(text)
+        with pytest.raises(ModelError, match="no cache of tiered; delete it"):
+            Cache(str(tmp_path), "here")
     with pytest.raises(ModelError, match="--cache"):
         Cache(str(path / "below"), "here")

@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -11,6 +12,7 @@ import pytest
 from onnx import numpy_helper
 
 import tiered
+from tests.fake_worker import FakeSession
 from tiered.extensions.tuning.budget import Budget
 from tiered.extensions.tuning.forms import Form, Made
 from tiered.extensions.tuning.maker import digest_of
@@ -235,6 +237,47 @@ def test_a_killed_search_goes_on(net: Path, tmp_path: Path) -> None:
     assert tuned.form == expected.form
     assert rest.calls == whole.calls - 2
     assert not log.exists()
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        ({"inputs": [{"x": np.ones((2, 8), np.float32)}]}, "inputs was ''"),
+        ({"input_shapes": {"x": [2, 8]}}, "input shapes was {}"),
+        ({"seed": 1}, "seed was 0, not 1"),
+    ],
+)
+def test_a_search_on_other_inputs_is_another_search(
+    net: Path, tmp_path: Path, other: dict[str, Any], said: str
+) -> None:
+    log = tmp_path / "log.json"
+
+    class Killed(Counting):
+        def costs(self, forms: Sequence[Made], number: int, *, apart: bool) -> list[float]:
+            if self.calls:
+                raise KeyboardInterrupt
+            return super().costs(forms, number, apart=apart)
+
+    with pytest.raises(KeyboardInterrupt):
+        tiered.tune(net, judge=Killed(gemms_cost), log=log, backend="portable")
+    with pytest.raises(UsageError, match=said):
+        tiered.tune(
+            net, judge=Counting(gemms_cost), log=log, resume=True, backend="portable", **other
+        )
+
+
+def test_gains_at_other_sizes_are_other_gains(
+    tmp_path: Path, fake_worker: type[FakeSession]
+) -> None:
+    net, cache = tmp_path / "net.onnx", tmp_path / "cache"
+    onnx.save(parse("(float[n,8] x) => (float[n,8] y) { i = Identity(x)  y = Relu(i) }"), net)
+    for size in (3, 4):
+        tiered.tune(net, dims={"n": size}, cache=cache, minutes=0.001, backend="portable")
+    tiered.tune(net, judge=Counting(gemms_cost), cache=cache, backend="portable")
+    machines = sorted(json.loads(path.read_text())["machine"] for path in cache.iterdir())
+    assert [text.rpartition(", ")[2] for text in machines] == [
+        "measured by tests.extensions.tuning.test_tune.Counting", "n=3", "n=4",
+    ]  # fmt: skip
 
 
 def test_the_cache_serves_a_model_with_equal_blocks(net: Path, tmp_path: Path) -> None:

@@ -12,13 +12,17 @@ import json
 import os
 from typing import Any, Final
 
+from tiered.extensions.measurement.result import NO_DIFFERENCE
 from tiered.extensions.measurement.statistics import Interval
 from tiered.extensions.tuning.forms import Choice, Form
-from tiered.extensions.tuning.race import UNDECIDED, Gain
+from tiered.extensions.tuning.race import FASTER, SLOWER, UNDECIDED, Gain
 from tiered.support.errors import ModelError
 from tiered.support.whole_files import write_json
 
 _FORMAT: Final = 1
+_NUMBERS: Final = 5
+"""Of a gain: its interval, the confidence of that, and the rounds."""
+_VERDICTS: Final = (FASTER, SLOWER, NO_DIFFERENCE)
 
 
 class Cache:
@@ -62,13 +66,14 @@ class Cache:
             self._gains[_key(form, choice)] = [*gain.ratio, gain.rounds, gain.verdict]
 
     def save(self) -> None:
-        """Write the file, whole or not at all.
+        """Write the file, whole or not at all, with what other searches added to it meanwhile.
 
         Raises:
             ModelError: it cannot be written.
         """
         if self._path is not None:
-            ordered = dict(sorted(self._gains.items()))
+            others = _read(self._path) if os.path.exists(self._path) else {}
+            ordered = dict(sorted({**others, **self._gains}.items()))
             write_json(self._path, {"format": _FORMAT, "machine": self._machine, "gains": ordered})
 
 
@@ -87,6 +92,10 @@ def _read(path: str) -> dict[str, list[Any]]:
         if record["format"] != _FORMAT:
             return {}
         gains: dict[str, list[Any]] = record["gains"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        for *numbers, verdict in gains.values():
+            if len(numbers) != _NUMBERS or verdict not in _VERDICTS:
+                raise ValueError(f"{[*numbers, verdict]} is no gain")
+            _ = [float(number) for number in numbers]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise ModelError(f"--cache: {path!r} is no cache of tiered; delete it: {error}") from error
     return gains

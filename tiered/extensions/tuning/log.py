@@ -111,7 +111,7 @@ def _read(path: str, key: Mapping[str, Any]) -> dict[str, list[float]]:
         raise ModelError(f"--resume: no file {path!r}; a search that is ended leaves one") from None
     except (OSError, ValueError) as error:
         raise ModelError(f"--resume: cannot read {path!r}: {error}") from error
-    if not isinstance(record, dict) or record.get("format") != _FORMAT:
+    if not _is_log(record):
         raise ModelError(f"--resume: {path!r} is no log of a search of this version")
     found = record["key"]
     other = [name for name in key if found.get(name) != key[name]]
@@ -120,3 +120,14 @@ def _read(path: str, key: Mapping[str, Any]) -> dict[str, list[float]]:
         raise UsageError(f"--resume: {path!r} was written for another search: {said}")
     rounds: dict[str, list[float]] = record["rounds"]
     return rounds
+
+
+def _is_log(record: Any) -> bool:
+    return (
+        isinstance(record, dict)
+        and record.get("format") == _FORMAT
+        and isinstance(record.get("key"), dict)
+        and isinstance(record.get("rounds"), dict)
+        and all(isinstance(costs, list) for costs in record["rounds"].values())
+        and all(isinstance(cost, float) for costs in record["rounds"].values() for cost in costs)
+    )

@@ -28,13 +28,13 @@ from tiered.extensions.tuning.judges import (
     objective_of,
 )
 from tiered.extensions.tuning.log import Log
-from tiered.extensions.tuning.machine import machine_text
+from tiered.extensions.tuning.machine import digest_of_arrays, machine_text, sizes_text
 from tiered.extensions.tuning.maker import Maker, check_candidates, digest_of
 from tiered.extensions.tuning.result import Tuned
 from tiered.extensions.tuning.search import Found, Search
 from tiered.graph import Model
 from tiered.pipeline.instruments import Trace
-from tiered.runtime.inputs.samples import Source
+from tiered.runtime.inputs.samples import Source, read_samples
 from tiered.runtime.opening import CPU, Clock, Opening, RuntimeLevel
 from tiered.runtime.worker.client import SECONDS
 from tiered.support.errors import UsageError
@@ -102,6 +102,12 @@ class Task:
         if self.resume and self.log is None:
             raise UsageError("resume needs the log of the search that ended")
         self.how.opening()
+
+    @property
+    def judged_by(self) -> str | None:
+        """What measures instead of onnxruntime; None if that does."""
+        kind = type(self.judge)
+        return self.command if self.judge is None else f"{kind.__module__}.{kind.__qualname__}"
 
     def starts(self) -> tuple[list[Form], Form]:
         """Return the forms to begin with, the original first, and the reference."""
@@ -210,13 +216,16 @@ class TuningRun:
         self._task, self._say, self._now = task, say, now
         self._maker = Maker(task.model, folder)
         starts, reference = task.starts()
-        machine = machine_text(task.how, task.objective, task.command)
+        machine = machine_text(task.how, task.objective, task.judged_by)
         key = {"model": digest_of(task.model), "machine": machine, "budget": str(task.budget),
                "backend": task.backend or "", "candidates": [*map(digest_of, task.candidates)],
-               "seed": task.seed, "dims": {**task.dims}}  # fmt: skip
-        judge = task.judge or _judge_of(task, task.how.opening())
+               "inputs": digest_of_arrays(read_samples(task.inputs)), "seed": task.seed,
+               "dims": {**task.dims},
+               "input shapes": {name: [*dims] for name, dims in task.input_shapes.items()},
+               }  # fmt: skip
+        judge, sizes = _judge_of(task, task.how.opening())
         self._log = Log(judge, task.log, key, resume=task.resume)
-        self._cache = Cache(task.cache, machine)
+        self._cache = Cache(task.cache, f"{machine}, {sizes}" if sizes else machine)
         self._began = now()
         self._search = Search(self, self._log, starts, reference, self._elapsed, self._cache, say)
         self._reference = reference
@@ -334,14 +343,16 @@ def _is_same(model: ModelLike, out: str) -> bool:
     return os.path.realpath(model) == os.path.realpath(out)
 
 
-def _judge_of(task: Task, opening: Opening) -> Judge:
-    """Return what measures the forms of a task."""
+def _judge_of(task: Task, opening: Opening) -> tuple[Judge, str]:
+    """Return what measures the forms of a task, and the sizes of dynamic dims if it knows them."""
+    if task.judge is not None:
+        return task.judge, ""
     if task.command is not None:
-        return CommandJudge(task.command)
+        return CommandJudge(task.command), ""
     if task.objective == "size":
-        return SizeJudge()
+        return SizeJudge(), ""
     subjects = [subject(task.model), *(subject(file) for file in task.candidates)]
-    samples, _ = samples_of(
+    samples, (feeds, *_) = samples_of(
         subjects,
         opening,
         inputs=task.inputs,
@@ -349,4 +360,5 @@ def _judge_of(task: Task, opening: Opening) -> Judge:
         sizes=sizes_of_inputs(subjects, task.input_shapes, task.dims),
         seconds=SECONDS,
     )
-    return RuntimeJudge(opening, samples, task.how.clock, task.objective, _ROUND)
+    judge = RuntimeJudge(opening, samples, task.how.clock, task.objective, _ROUND)
+    return judge, sizes_text(subjects[0].proto, feeds)
