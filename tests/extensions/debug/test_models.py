@@ -20,6 +20,16 @@ def test_a_model_is_like_itself_on_two_bindings() -> None:
     assert found.trials[0].rows[0].argmax == 1.0
 
 
+def test_sizes_may_be_given() -> None:
+    two = "(float[n,m] x) => (float[n,m] y) { y = Mul(x, x) }"
+    found = compare_models(parse(two), parse(two), shapes={"x": [6, -1]})
+    assert [trial.dims["n"] for trial in found.trials] == [6, 6]
+    assert found.trials[0].dims["m"] != found.trials[1].dims["m"]
+    # What the second model fixes comes first.
+    found = compare_models(parse(two), parse(two.replace("[n,", "[3,")), shapes={"x": [6, 2]})
+    assert [trial.dims for trial in found.trials] == [{"n": 3, "m": 2}] * len(found.trials)
+
+
 def test_each_output_is_measured() -> None:
     found = compare_models(parse(RIGHT), parse(WRONG))
     row = found.trials[0].rows[0]

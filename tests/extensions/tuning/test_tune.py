@@ -299,6 +299,10 @@ def test_the_cache_serves_a_model_with_equal_blocks(net: Path, tmp_path: Path) -
         ({"candidates": ["none.onnx"]}, "--candidates 'none.onnx': no such file"),
         ({"measure": "npu"}, "lacks {model}"),
         ({"measure": "npu {model}", "objective": "size"}, "leave --objective size out"),
+        ({"measure": "npu {model}", "threads": 2}, "--threads 2 has no effect with --measure"),
+        ({"measure": "npu {model}", "runtime_level": "off"}, "--runtime-level off has no effect"),
+        ({"objective": "size", "clock": "processor"}, "no effect with --objective size"),
+        ({"objective": "memory", "clock": "processor"}, "no effect with --objective memory"),
         ({"minutes": 0}, "minutes are a number above 0"),
         ({"backend": "onnxruntime_cpuu"}, "did you mean"),
         ({"resume": True}, "resume needs the log"),
@@ -315,6 +319,21 @@ def test_the_model_is_not_overwritten(net: Path) -> None:
         tiered.tune(net, net)
     with pytest.raises(ModelError):
         tiered.tune(net.with_name("none.onnx"))
+
+
+def test_forms_are_verified_at_the_sizes_that_are_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    net = tmp_path / "net.onnx"
+    onnx.save(parse("(float[n,8] x) => (float[n,8] y) { i = Identity(x)  y = Relu(i) }"), net)
+    asked: list[Any] = []
+    monkeypatch.setattr(Budget, "fault", lambda *args: asked.append(args[-1]) or "")
+    tiered.tune(net, objective="size", dims={"n": 5}, backend="portable")
+    tiered.tune(net, objective="size", input_shapes={"x": [7, 8]}, backend="portable")
+    assert next(shapes for shapes in asked if shapes != asked[0]) == {"x": [7, 8]}
+    assert asked[0] == {"x": [5, -1]}
+    with pytest.raises(UsageError, match="no input of the model has a dim 'm'"):
+        tiered.tune(net, objective="size", dims={"m": 5})
 
 
 def test_where_the_reference_exceeds_the_budget_the_original_is_kept(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -110,6 +110,7 @@ def compare_models(
     rtol: float | None = None,
     atol: float | None = None,
     min_cosine: float | None = None,
+    shapes: Mapping[str, Sequence[int | str]] | None = None,
 ) -> ModelComparison:
     """Run two models on the same inputs and compare each output.
 
@@ -123,6 +124,7 @@ def compare_models(
         seed: of the inputs that are made.
         numerics, rtol, atol, min_cosine: what is allowed; see `tiered.runtime.compare.outputs`.
             By default reassociating, or approximate where a cosine is given.
+        shapes: the dims of inputs that are made, by name of the input, as far as they are sizes.
 
     Raises:
         RuntimeFailure: the first model does not run.
@@ -138,12 +140,13 @@ def compare_models(
     kind = promised.numerics if isinstance(promised, Promise) else promised
     is_close = kind in (Numerics.EXACT, Numerics.REASSOCIATING)
     retyped = partial(in_dtypes_of, as_proto(second))
+    sizes = _sizes(first, second, shapes or {})
 
     def compared(referee: Referee) -> ModelComparison:
         with referee.open(first) as original, _second(second, referee) as other:
             _check_inputs(original, other, as_proto(second))
             samples = samples_of(
-                first, original, sources, seed, varied=is_close, shapes=_fixed_dims(first, second)
+                first, original, sources, seed, varied=is_close, shapes=sizes
             )
             fed = [sample.feeds for sample in samples]
             pairs = [_run(original, other, feeds, retyped) for feeds in fed]
@@ -159,16 +162,24 @@ def compare_models(
     return refereed(first, second, compared)
 
 
-def _fixed_dims(first: ModelLike, second: ModelLike) -> dict[str, list[int | str]]:
-    """Return the dims of the inputs that the second model fixes, by name; -1 for others."""
+def _sizes(
+    first: ModelLike, second: ModelLike, given: Mapping[str, Sequence[int | str]]
+) -> dict[str, Sequence[int | str]]:
+    """Return the dims of inputs: those that the second model fixes, then those that are given."""
     dims = [
         {info.name: info.type.tensor_type.shape.dim for info in as_proto(each).graph.input}
         for each in (first, second)
     ]
-    found: dict[str, list[int | str]] = {}
+    found = {**given}
     for name, fixed in dims[1].items():
-        sizes: list[int | str] = [dim.dim_value if dim.dim_value > 0 else -1 for dim in fixed]
-        if len(sizes) == len(dims[0].get(name, ())) and any(size != -1 for size in sizes):
+        wanted = given.get(name, [-1] * len(fixed))
+        if not len(wanted) == len(fixed) == len(dims[0].get(name, ())):
+            continue
+        sizes = [
+            dim.dim_value if dim.dim_value > 0 else size
+            for dim, size in zip(fixed, wanted, strict=True)
+        ]
+        if any(size != -1 for size in sizes):
             found[name] = sizes
     return found
 

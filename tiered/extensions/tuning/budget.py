@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -44,7 +44,14 @@ class Budget:
         """Return whether passes of a numeric class may run."""
         return is_within(numerics, self.numerics)
 
-    def fault(self, first: ModelLike, second: str, inputs: Sequence[Source], seed: int) -> str:
+    def fault(
+        self,
+        first: ModelLike,
+        second: str,
+        inputs: Sequence[Source],
+        seed: int,
+        shapes: Mapping[str, Sequence[int | str]] | None = None,
+    ) -> str:
         """Run two models and return how the second one exceeds the budget; "" if it does not."""
         try:
             found = compare_models(
@@ -54,6 +61,7 @@ class Budget:
                 seed=seed,
                 numerics=None if self.cosine is not None else self.numerics,
                 min_cosine=self.cosine,
+                shapes=shapes,
             )
             found.raise_if_different("it")
         except (RuntimeFailure, VerificationError) as error:

@@ -37,6 +37,7 @@ from tiered.pipeline.instruments import Trace
 from tiered.runtime.inputs.samples import Source, read_samples
 from tiered.runtime.opening import CPU, Clock, Opening, RuntimeLevel
 from tiered.runtime.worker.client import SECONDS
+from tiered.support.amounts import counted
 from tiered.support.errors import UsageError
 
 MINUTES: Final = 5.0
@@ -44,6 +45,11 @@ _ONNXRUNTIME: Final = "onnxruntime_cpu"
 """The backend that is tried beside the default one where onnxruntime's CPU provider runs."""
 _ROUND: Final = 2.0
 """The most seconds of one form in a round; runs that take longer are timed once."""
+
+_UNUSED: Final[Mapping[Objective, tuple[str, ...]]] = {
+    "latency": (), "memory": ("clock",), "size": ("threads", "runtime_level", "clock"),
+}  # fmt: skip
+"""Settings of onnxruntime without effect on what is made small."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +108,20 @@ class Task:
         if self.resume and self.log is None:
             raise UsageError("resume needs the log of the search that ended")
         self.how.opening()
+        self._check_effects()
+
+    def _check_effects(self) -> None:
+        """Raise if a setting of onnxruntime is given where nothing depends on it."""
+        if self.command is not None:
+            kind, names = "--measure", ("provider", "threads", "runtime_level", "clock")
+        else:
+            kind = f"--objective {self.objective}"
+            names = () if self.judge is not None else _UNUSED[self.objective]
+        for name in names:
+            found = getattr(self.how, name)
+            if found != getattr(How, name):
+                option = name.replace("_", "-")
+                raise UsageError(f"--{option} {found} has no effect with {kind}: leave it out")
 
     @property
     def judged_by(self) -> str | None:
@@ -159,7 +179,7 @@ def tune(
         inputs: samples to measure and to verify with: files, folders, dicts of arrays; by default
             they are made.
         seed: of the inputs that are made.
-        dims, input_shapes: sizes of dynamic dims, where inputs are made for measuring.
+        dims, input_shapes: sizes of dynamic dims, where inputs are made.
         provider, threads, runtime_level, clock: how onnxruntime runs, as for `tiered.bench`.
         minutes: the limit of the search; the confirmation of its result may take longer.
         objective: what is made small: "latency", "memory" (the peak of a process) or "size".
@@ -223,8 +243,9 @@ class TuningRun:
                "dims": {**task.dims},
                "input shapes": {name: [*dims] for name, dims in task.input_shapes.items()},
                }  # fmt: skip
+        self._shapes = sizes_of_inputs([subject(task.model)], task.input_shapes, task.dims)
         judge, sizes = _judge_of(task, task.how.opening())
-        self._log = Log(judge, task.log, key, resume=task.resume)
+        self._judge, self._log = judge, Log(judge, task.log, key, resume=task.resume)
         self._cache = Cache(task.cache, f"{machine}, {sizes}" if sizes else machine)
         self._began = now()
         self._search = Search(self, self._log, starts, reference, self._elapsed, self._cache, say)
@@ -261,7 +282,7 @@ class TuningRun:
             return ""
         self._say(f"verifying {made.form}")
         task = self._task
-        return task.budget.fault(task.model, made.path, task.inputs, task.seed)
+        return task.budget.fault(task.model, made.path, task.inputs, task.seed, self._shapes)
 
     def forget(self, made: Made) -> None:
         """Delete the files of a form."""
@@ -302,6 +323,11 @@ class TuningRun:
             self.found.notes.append(
                 f"the machine drifted: the last rounds cost {abs(change - 1):.0%} {kind} than the "
                 "first ones; ratios are not affected, as the forms of a round drift together"
+            )
+        failed, said = self._judge.failed if isinstance(self._judge, CommandJudge) else (0, "")
+        if failed:
+            self.found.notes.append(
+                f"the command failed {counted(failed, 'time')}; the last time it {said}"
             )
         return Tuned.of(self._search.found, self._reference, self._task.budget, self._maker,
                         is_complete=is_complete, fault=self.fault,
