@@ -25,6 +25,11 @@ MS = "com.microsoft"
          f"{{ y = {MS}.Attention <num_heads = 2> (x, w, b) }}", 10 * 8 * 24 + 2 * 10 * 5 * 8),
         (f"(float[2,5,8] q, float[2,7,8] k, float[2,7,8] v) => (float[2,5,8] y) "
          f"{{ y = {MS}.MultiHeadAttention <num_heads = 2> (q, k, v) }}", 2 * (2 * 5 * 8) * 7),
+        (f"(int8[2,3] x, float s, int8 z, int8[4,3] w, float t, int8 u) => (float[2,4] y) "
+         f"{{ y = {MS}.QGemm <transB = 1> (x, s, z, w, t, u) }}", 2 * 3 * 4),
+        (f"(float[5,64] x, uint8[6,2,16] w, float[12] s) => (float[5,6] y) "
+         f"{{ y = {MS}.MatMulNBits <K = 64, N = 6, bits = 4, block_size = 32> (x, w, s) }}",
+         5 * 6 * 64),
         (f"(float[2,3] x) => (float[2,3] y) {{ y = {MS}.Gelu(x) }}", 0),
     ],
 )  # fmt: skip

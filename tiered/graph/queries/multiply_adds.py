@@ -18,7 +18,13 @@ _CONVOLUTIONS: Final = frozenset({"Conv", "ConvInteger", "QLinearConv"})
 _MICROSOFT: Final = "com.microsoft"
 _FUSED: Final = {
     ("com.microsoft.nchwc", "Conv"): "Conv",
+    ("com.ms.internal.nhwc", "Conv"): "Conv",
+    ("com.ms.internal.nhwc", "QLinearConv"): "QLinearConv",
     (_MICROSOFT, "FusedConv"): "Conv",
+    (_MICROSOFT, "NhwcFusedConv"): "Conv",
+    (_MICROSOFT, "QLinearConv"): "QLinearConv",
+    (_MICROSOFT, "QGemm"): "Gemm",
+    (_MICROSOFT, "MatMulNBits"): "MatMulNBits",
     (_MICROSOFT, "FusedGemm"): "Gemm",
     (_MICROSOFT, "FusedMatMul"): "MatMul",
     (_MICROSOFT, "FusedMatMulActivation"): "MatMul",
@@ -68,6 +74,8 @@ def multiply_adds(node: Node, dims: Dims) -> int:
         return inner + math.prod(made) * _kernel(node, dims)
     if kind == "ConvTranspose":
         return inner + math.prod(read) * _kernel(node, dims)
+    if kind == "MatMulNBits":  # the weight is packed: attributes have its sizes
+        return inner + math.prod(made) * int(node.attr("K", 0))
     return inner
 
 
@@ -119,10 +127,11 @@ def _of_einsum(node: Node, sizes: Sequence[tuple[int, ...] | None]) -> int:
 
 def _inner_dim(node: Node, dims: Dims) -> int:
     """Return the number of products in each sum: of the factor in which it is static, if it is."""
-    is_gemm = node.op_type in ("Gemm", "FusedGemm")
-    left, right = node.input(0), node.input(3 if node.op_type == "QLinearMatMul" else 1)
-    last, first = (0 if is_gemm and node.attr("transA") else -1), -2
-    if is_gemm and node.attr("transB"):
+    is_gemm = node.op_type in ("Gemm", "FusedGemm", "QGemm")
+    is_quantized = node.op_type in ("QLinearMatMul", "QGemm")
+    left, right = node.input(0), node.input(3 if is_quantized else 1)
+    last, first = (0 if is_gemm and node.attr("transA", 0) else -1), -2
+    if is_gemm and node.attr("transB", 0):
         first = -1
     if node.op_type == "FusedMatMul":
         last = -2 if node.attr("transA", 0) else -1

@@ -59,6 +59,22 @@ def test_a_profile_has_the_nodes_that_were_executed(mlp: Path) -> None:
     json.dumps(found.to_dict())
 
 
+def test_weights_that_a_kernel_packs_are_part_of_its_work(tmp_path: Path) -> None:
+    # Of constants, onnxruntime's profile lists only those that the kernel did not pack.
+    model = parse("""(float[2,8] x, uint8[2,8] q) => (float[2,4] y, uint8[2,4] z)
+        <float v, float[4] b = {1,2,3,4}, float s = {0.5}, uint8 p = {3}, uint8 w>
+        { m = Gemm(x, v, b)  y = Relu(m)  z = QLinearMatMul(q, s, p, w, s, p, s, p) }""")
+    del model.graph.initializer[0], model.graph.initializer[-1]
+    for name, kind in (("v", np.float32), ("w", np.uint8)):
+        model.graph.initializer.append(numpy_helper.from_array(np.ones((8, 4), kind), name))
+    (found,) = tiered.profile(model, runs=1).models
+    work = {node.op_type: (node.multiply_adds, node.nbytes) for node in found.nodes}
+    assert work == {
+        "FusedGemm": (2 * 8 * 4, 4 * (2 * 8 + 8 * 4 + 4 + 2 * 4)),
+        "QLinearMatMul": (2 * 8 * 4, 2 * 8 + 8 * 4 + 2 * 4 + 3 * (4 + 1)),
+    }
+
+
 def test_what_onnxruntime_fuses_is_one_node(mlp: Path) -> None:
     model = parse("(float[4] x) => (float[4] y) { a = Relu(x)  b = Neg(a)  y = Tanh(b) }")
     (found,) = tiered.profile(model, runs=1).models

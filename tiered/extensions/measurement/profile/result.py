@@ -200,7 +200,7 @@ class Profile:
                 f"{outside / self.seconds:.0%} of a run is outside of nodes: what onnxruntime does "
                 "around each, and the profile itself"
             )
-        if not any(node.place.layer for node in self.nodes):
+        if self.nodes and not any(node.place.layer for node in self.nodes):
             yield "the names of nodes have no layers, nor has their metadata"
 
 

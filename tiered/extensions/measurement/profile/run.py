@@ -249,7 +249,7 @@ def _profile(
     for key, kernel in events.kernels.items():
         calls = round(statistics.median(run.calls.get(key, 0) for run in events.runs))
         seconds = statistics.median(run.nodes.get(key, 0.0) for run in events.runs)
-        nbytes, products = kernel.nbytes * calls, work.of(kernel) * calls
+        nbytes, products = work.nbytes(kernel) * calls, work.of(kernel) * calls
         nodes.append(
             NodeTime(
                 kernel.name,

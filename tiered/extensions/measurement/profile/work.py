@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from tiered.extensions.measurement.profile.events import Events, Kernel
+from tiered.extensions.measurement.profile.events import Events, Kernel, Shape
 from tiered.extensions.measurement.profile.result import Machine
 from tiered.graph import Model, Node, Value
+from tiered.graph.core.tensor import Tensor
 from tiered.graph.queries.multiply_adds import multiply_adds
 
 _SIDE: Final = 768
@@ -24,7 +25,7 @@ _OPSET: Final = 17
 
 
 class Work:
-    """The multiply-adds of nodes that were executed.
+    """The multiply-adds and the bytes of nodes that were executed.
 
     Args:
         model: the graph that was executed, None if unknown.
@@ -38,19 +39,42 @@ class Work:
 
     def of(self, kernel: Kernel) -> int:
         """Return the multiply-adds of one call, without those of bodies; 0 if unknown."""
-        node = self._nodes.get((kernel.name, kernel.op_type))
+        node = self._node(kernel)
         if node is None or node.bodies:
             return 0
-        known: dict[Value, tuple[int, ...]] = {}
-        for values, shapes in ((node.inputs, kernel.inputs), (node.outputs, kernel.outputs)):
-            present = [value for value in values if value is not None]
-            if len(present) != len(shapes):  # constants that a kernel packed are not listed
-                present = [value for value in present if value.tensor is None]
-            if len(present) == len(shapes):
-                known.update(
-                    (value, shape.dims) for value, shape in zip(present, shapes, strict=True)
-                )
+        known = {**_sizes(node.inputs, kernel.inputs)[0], **_sizes(node.outputs, kernel.outputs)[0]}
         return multiply_adds(node, lambda value: known.get(value, value.static_shape))
+
+    def nbytes(self, kernel: Kernel) -> int:
+        """Return the bytes that one call reads and writes, with weights that the kernel packed."""
+        node = self._node(kernel)
+        packed = () if node is None else _sizes(node.inputs, kernel.inputs)[1]
+        return kernel.nbytes + sum(tensor.nbytes for tensor in packed)
+
+    def _node(self, kernel: Kernel) -> Node | None:
+        return self._nodes.get((kernel.name, kernel.op_type))
+
+
+def _sizes(
+    values: Sequence[Value | None], shapes: Sequence[Shape]
+) -> tuple[dict[Value, tuple[int, ...]], list[Tensor]]:
+    """Return the sizes of the values of a node, and the constants that its kernel packed.
+
+    Those are not among the shapes of a profile.
+    """
+    present = [value for value in values if value is not None]
+    known: dict[Value, tuple[int, ...]] = {}
+    packed: list[Tensor] = []
+    left, more = [*shapes], len(present) - len(shapes)
+    for value in present:
+        tensor = value.tensor
+        is_listed = bool(left) and left[0].dims == value.static_shape
+        if tensor is not None and more > 0 and not is_listed:
+            packed.append(tensor)
+            more -= 1
+        elif left:
+            known[value] = left.pop(0).dims
+    return ({}, []) if left or more else (known, packed)
 
 
 def probe() -> onnx.ModelProto:
