@@ -90,6 +90,19 @@ def test_a_candidate_is_written_as_a_result_of_the_model(cli: Cli, net: str) -> 
     assert cli("tune", net, "out.onnx", *options).code == 0  # an earlier result may be replaced
 
 
+def test_a_file_as_it_is_has_no_backend(
+    cli: Cli, net: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The more nodes are left, the better.
+    monkeypatch.setattr(
+        SizeJudge, "costs", lambda self, forms, number, apart: [-form.nodes for form in forms]
+    )
+    ended = cli("tune", net, "out.onnx", "--objective", "size", "--save-backend", "t.toml")
+    assert (ended.code, Path("t.toml").exists()) == (4, False)
+    assert "'t.toml' is not written: the result is as it is, which no backend makes" in ended.err
+    assert len(onnx.load("out.onnx").graph.node) == 5
+
+
 def test_an_interruption_writes_the_best_so_far(
     cli: Cli, net: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -138,6 +151,7 @@ def test_a_model_that_is_no_earlier_result_is_kept(cli: Cli, net: str) -> None:
         (("--measure", "false {model}"), 1, "ended with exit code 1"),
         (("--resume",), 1, "--resume: no file 'out.onnx.tune.json'"),
         (("--save-backend", "tuned.onnx"), 2, "--save-backend ends in .toml"),
+        (("--save-backend", "none/t.toml"), 1, "cannot write 'none/t.toml': no directory 'none'"),
         (("--html", "t.onnx"), 2, "its file ends in .html"),
         (("--backend", "none"), 2, "none"),
         (("--minutes", "-1"), 2, "minutes are a number above 0"),

@@ -27,7 +27,7 @@ import os
 import shlex
 from typing import TYPE_CHECKING, Final
 
-from tiered.cli.files import check_input, load_model
+from tiered.cli.files import check_input, check_output, load_model
 from tiered.cli.measuring import Runs
 from tiered.cli.options import BackendName, Html, Json, ModelFile, Names, OptimizeOptions, Verbose
 from tiered.cli.output.tables import Number, print_table, size
@@ -36,7 +36,7 @@ from tiered.cli.pass_names import split_names
 from tiered.cli.shapes import parse_dims, parse_shapes
 from tiered.cli.writing import Goal, check_target
 from tiered.runtime.opening import Clock
-from tiered.support.errors import UsageError
+from tiered.support.errors import TargetError, UsageError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -94,6 +94,7 @@ def tune(file: ModelFile, out: str, /, *, options: TuneOptions) -> None:
         UsageError: an option is wrong.
         ModelError: a file cannot be read or written.
         RuntimeFailure: the model cannot be measured.
+        TargetError: the result is a file as it is, which no backend makes.
     """
     _check_files(file, out, options)
     task = _task(file, out, options)
@@ -112,15 +113,23 @@ def tune(file: ModelFile, out: str, /, *, options: TuneOptions) -> None:
                 _finish(run.result(is_complete=False), file, out, options)
             raise
         progress.say(f"writing {printable(out)}")
-        _finish(run.result(is_complete=True), file, out, options)
+        tuned = run.result(is_complete=True)
+        _finish(tuned, file, out, options)
         run.end()
+    if options.save_backend is not None and not tuned.backend:
+        raise TargetError(
+            f"--save-backend {options.save_backend!r} is not written: the result is "
+            f"{tuned.form}, which no backend makes"
+        )
 
 
 def _check_files(file: str, out: str, options: TuneOptions) -> None:
     check_input(file)
     check_target(file, out, OptimizeOptions(force=options.force))
-    if options.save_backend is not None and not options.save_backend.endswith(".toml"):
-        raise UsageError(f"--save-backend ends in .toml, not {options.save_backend!r}")
+    if options.save_backend is not None:
+        if not options.save_backend.endswith(".toml"):
+            raise UsageError(f"--save-backend ends in .toml, not {options.save_backend!r}")
+        check_output(file, options.save_backend)
     for written in (options.save_backend, options.html):
         if written is not None and os.path.realpath(written) in map(os.path.realpath, (file, out)):
             raise UsageError(f"{written!r} is MODEL or OUT; choose another file")
