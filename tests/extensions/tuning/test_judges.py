@@ -53,13 +53,34 @@ def test_no_shell_reads_the_command(tmp_path: Path) -> None:
         ("print('fast')", "printed 'fast'; expected a number in its last line"),
         ("pass", "printed nothing; expected a number"),
         ("print(-1.5)", r"printed -1\.5; expected a number above 0"),
+        ("print('1,234.5 us')", r"printed 1,234\.5; expected a number without commas"),
+        ("import sys; print(sys.argv[1])", "printed '{model}'; expected a number"),
+        ("print('on core0')", "printed 'on core0'; expected a number"),
         ("print(0)", "printed 0; expected a number above 0"),
         ("raise SystemExit('no device')", "ended with exit code 1 on -O3: no device"),
     ],
 )
 def test_what_a_command_does_wrong_is_named(code: str, said: str) -> None:
     with pytest.raises(RuntimeFailure, match=said):
-        CommandJudge(command(code)).costs([made("a.onnx")], 0, apart=False)
+        CommandJudge(command(code)).costs([made("a1/2.onnx")], 0, apart=False)
+
+
+@pytest.mark.parametrize("line", ["[3, 2.5]", "{model} took 2.5ms on core0", "v1: +25e-1"])
+def test_the_last_number_of_the_line_is_the_cost(line: str) -> None:
+    judge = CommandJudge(command(f"print({line!r})"))
+    (cost,) = judge.costs([made("a1/2.onnx")], 0, apart=False)
+    assert math.exp(cost) == pytest.approx(2.5)
+
+
+def test_a_command_that_fails_at_times_is_run_again(tmp_path: Path) -> None:
+    code = (
+        "import os, sys; p = os.path.join(os.path.dirname(sys.argv[1]), 'runs'); "
+        "n = os.path.getsize(p) if os.path.exists(p) else 0; open(p, 'a').write('.'); "
+        "sys.exit('busy') if n < 2 else print(4)"
+    )
+    judge = CommandJudge(command(code))
+    assert judge.costs([made(str(tmp_path / "a.onnx"))], 0, apart=False) == [math.log(4)]
+    assert judge.failed == (2, "ended with exit code 1 on -O3: busy")
 
 
 def test_a_command_that_takes_too_long_is_ended() -> None:

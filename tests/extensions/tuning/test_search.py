@@ -194,6 +194,34 @@ def test_a_form_that_does_not_run_is_dropped_and_the_others_are_measured() -> No
     assert "cannot load" in reasons(found)["without broken"]
 
 
+def test_decisions_that_do_not_run_together_are_tried_one_by_one() -> None:
+    class Refusing(FakeMachine):
+        def costs(self, forms: Sequence[Made], number: int, *, apart: bool) -> list[float]:
+            if any({"a", "b"} <= {*form.form.disabled} for form in forms):
+                raise RuntimeFailure("the compiler gave up")
+            return super().costs(forms, number, apart=apart)
+
+    effects = {"a": -0.08, "b": -0.04}
+    choices = [without("a"), without("b")]
+    found = searched(FakeWorkshop(choices), Refusing(cost_of(effects), 0.005))
+    assert found.best == Form(3, disabled=("a",))
+    assert reasons(found)["all that seem to help"] == "the compiler gave up"
+
+
+def test_a_start_that_fails_in_its_proof_leaves_the_next_one() -> None:
+    class Failing(FakeMachine):
+        def costs(self, forms: Sequence[Made], number: int, *, apart: bool) -> list[float]:
+            if len(self.rounds) > 6 and any(form.form.backend == "npu" for form in forms):
+                raise RuntimeFailure("the device is lost")
+            return super().costs(forms, number, apart=apart)
+
+    starts = (*STARTS, Form(3, "npu"), Form(3, "onnxruntime_cpu"))
+    effects = {"npu": -0.2, "onnxruntime_cpu": -0.19}
+    found = searched(FakeWorkshop(), Failing(cost_of(effects), 0.002), starts)
+    assert found.best == Form(3, "onnxruntime_cpu")
+    assert reasons(found)["-O3 --backend npu"] == "the device is lost"
+
+
 def test_a_reference_that_does_not_run_is_an_error() -> None:
     class Broken(FakeMachine):
         def costs(self, forms: Sequence[Made], number: int, *, apart: bool) -> list[float]:

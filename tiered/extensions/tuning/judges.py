@@ -12,7 +12,7 @@ import shlex
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from typing import Any, Final, Literal, Protocol, get_args
+from typing import Final, Literal, Protocol, get_args
 
 from tiered.extensions.measurement.subjects import Subject, open_subject, opened, subject
 from tiered.extensions.measurement.trials import Plan, Timed, Trials, measure, order
@@ -27,9 +27,12 @@ Objective = Literal["latency", "memory", "size"]
 """What is made small: the seconds of a run, the peak of memory, or the bytes of the file."""
 
 MODEL: Final = "{model}"
-_NUMBER: Final = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+_NUMBER: Final = re.compile(r"(?<![\w.])[-+]?(?:\d[\d,]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+"""A number that is no part of a name; its unit may follow. Commas are read to be refused."""
 _ITERATIONS: Final = 10
 """Blocks of runs of each form in a round."""
+ATTEMPTS: Final = 3
+"""How often a command may fail on a form before the form is one that fails."""
 _LAST: Final = 300
 """Characters of the end of an output that an error repeats."""
 
@@ -175,9 +178,14 @@ def _log_of(nbytes: int | None) -> float:
 class CommandJudge:
     """Runs a command of the user's own that prints a cost; no shell is involved.
 
+    A device may be busy or lost for a moment, so a command that fails runs again.
+
     Args:
         command: its words as in a shell; `{model}` stands for the file.
         seconds: the longest that one run may take.
+
+    Attributes:
+        failed: how many runs failed, and what the last of them said.
 
     Raises:
         UsageError: the command does not parse, or does not name the model.
@@ -194,14 +202,15 @@ class CommandJudge:
             raise UsageError(
                 f"--measure {command!r} lacks {MODEL}, which stands for the file of the model"
             )
-        self._command, self._seconds = command, seconds
+        self._shown, self._seconds = f"--measure {command!r}", seconds
+        self.failed = (0, "")
 
     def costs(self, forms: Sequence[Made], number: int, *, apart: bool) -> list[float]:
         """Return the logarithm of what the command prints for each form.
 
         Raises:
             UsageError: there is no such program.
-            RuntimeFailure: it fails, takes too long, or prints no number above 0.
+            RuntimeFailure: it fails again and again, takes too long, or prints no number above 0.
         """
         costs = [0.0] * len(forms)
         for place in order(len(forms), number):
@@ -209,36 +218,45 @@ class CommandJudge:
         return costs
 
     def _cost(self, form: Made) -> float:
-        words = [word.replace(MODEL, form.path) for word in self._words]
-        shown = f"--measure {self._command!r}"
+        for _ in range(ATTEMPTS):
+            ended = self._run(form.path)
+            if not ended.returncode:
+                # A path that is repeated has numbers of its own.
+                return _number_in(ended.stdout.replace(form.path, MODEL), self._shown)
+            said = " ".join((ended.stderr or ended.stdout).split())[-_LAST:]
+            failure = f"ended with exit code {ended.returncode} on {form.form}"
+            failure += f": {said}" if said else ""
+            self.failed = (self.failed[0] + 1, failure)
+        raise RuntimeFailure(f"{self._shown} {failure}")
+
+    def _run(self, path: str) -> subprocess.CompletedProcess[str]:
+        words = [word.replace(MODEL, path) for word in self._words]
         try:
-            ended: Any = subprocess.run(
+            return subprocess.run(
                 words, capture_output=True, timeout=self._seconds, stdin=subprocess.DEVNULL,
                 check=False, text=True, errors="replace",
             )  # fmt: skip
         except OSError as error:
-            raise UsageError(f"{shown}: cannot run {words[0]!r}: {error.strerror}") from error
+            raise UsageError(
+                f"{self._shown}: cannot run {words[0]!r}: {error.strerror}"
+            ) from error
         except subprocess.TimeoutExpired as error:
-            raise RuntimeFailure(f"{shown} took more than {self._seconds:g} s") from error
-        if ended.returncode:
-            words_of_it = " ".join((ended.stderr or ended.stdout).split())[-_LAST:]
-            raise RuntimeFailure(
-                f"{shown} ended with exit code {ended.returncode} on {form.form}"
-                f"{f': {words_of_it}' if words_of_it else ''}"
-            )
-        return _number_in(ended.stdout, shown)
+            raise RuntimeFailure(f"{self._shown} took more than {self._seconds:g} s") from error
 
 
 def _number_in(text: str, shown: str) -> float:
     """Return the last number of the last line that is not empty."""
     lines = [line for line in text.splitlines() if line.strip()]
-    numbers = _NUMBER.findall(lines[-1]) if lines else []
+    numbers: list[str] = _NUMBER.findall(lines[-1]) if lines else []
     if not numbers:
         said = repr(lines[-1][:_LAST]) if lines else "nothing"
         raise RuntimeFailure(
             f"{shown} printed {said}; expected a number in its last line: 'latency: 1.25 ms'"
         )
-    cost = float(numbers[-1])
+    found = numbers[-1].rstrip(",")
+    if "," in found:
+        raise RuntimeFailure(f"{shown} printed {found}; expected a number without commas")
+    cost = float(found)
     if not (math.isfinite(cost) and cost > 0):
-        raise RuntimeFailure(f"{shown} printed {numbers[-1]}; expected a number above 0")
+        raise RuntimeFailure(f"{shown} printed {found}; expected a number above 0")
     return cost

@@ -178,14 +178,22 @@ class Race:
         return failing
 
     def prove(self, stage: str, form: Made, reference: Made) -> Gain | None:
-        """Return whether a form beats a reference, on fresh rounds; None without time for that.
+        """Return whether a form beats a reference, on fresh rounds.
+
+        None without time for that, or if the form fails.
 
         Raises:
-            RuntimeFailure: one of them fails.
+            RuntimeFailure: the reference fails, or both do side by side.
         """
         if form == reference:
             return same()
-        return self.compare(stage, [form, reference], [(0, 1)]).get((0, 1))
+        try:
+            return self.compare(stage, [form, reference], [(0, 1)]).get((0, 1))
+        except RuntimeFailure:
+            self.failures.update(self._failing(reference, [form]))
+            if form not in self.failures:
+                raise
+            return None
 
     def compare(
         self, stage: str, forms: Sequence[Made], pairs: Sequence[Pair], *, apart: bool = False

@@ -206,8 +206,11 @@ class Search:
             why[made] = self._fault(made)
             if why[made]:
                 continue
-            proof = self._race("proof").prove("start proof", made, reference)
-            why[made] = _reason(proof)
+            race = self._race("proof")
+            proof = race.prove("start proof", made, reference)
+            why[made] = race.failures.get(made, _reason(proof))
+            if made in race.failures:
+                continue
             if proof is not None and proof.is_better:
                 return made, why
             if _is_undecided(proof) and gains[made].is_better:
@@ -329,9 +332,11 @@ class Search:
         if made is None or fault:
             self._note("together", text, None, False, fault)
             return None
-        gain = self._race("together").prove("together", made, base)
+        race = self._race("together")
+        gain = race.prove("together", made, base)
         is_taken = gain is not None and gain.is_better
-        self._note("together", text, gain, is_taken, _reason(gain))
+        reason = race.failures.get(made, _reason(gain))
+        self._note("together", text, gain, is_taken, reason)
         if not is_taken:
             return None
         self._accept(form, choices)
