@@ -6,8 +6,9 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 
 from tiered.extensions.tuning.forms import Choice, Form, Made
+from tiered.extensions.tuning.found import Found
 from tiered.extensions.tuning.log import Log
-from tiered.extensions.tuning.search import Found, Search
+from tiered.extensions.tuning.search import Search
 from tiered.support.errors import RuntimeFailure
 
 ORIGINAL, O2, O3 = Form(None), Form(2), Form(3)

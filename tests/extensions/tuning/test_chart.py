@@ -3,9 +3,9 @@
 from tiered.extensions.measurement.statistics import Interval
 from tiered.extensions.tuning.chart import search_svg
 from tiered.extensions.tuning.forms import Form
+from tiered.extensions.tuning.found import Tried
 from tiered.extensions.tuning.race import Gain
 from tiered.extensions.tuning.result import Tuned
-from tiered.extensions.tuning.search import Tried
 
 
 def tuned(*tried: Tried) -> Tuned:

@@ -20,9 +20,10 @@ from tests.extensions.tuning.fakes import (
 from tiered.extensions.measurement.statistics import Interval
 from tiered.extensions.tuning.cache import Cache
 from tiered.extensions.tuning.forms import Choice, Form, Made
+from tiered.extensions.tuning.found import Found
 from tiered.extensions.tuning.log import Log
 from tiered.extensions.tuning.race import Gain, width_for
-from tiered.extensions.tuning.search import Found, Search
+from tiered.extensions.tuning.search import Search
 from tiered.support.errors import ModelError, RuntimeFailure, UsageError
 
 EFFECTS = {"good": -0.05, "bad": 0.05}

@@ -41,10 +41,10 @@ from tiered.support.errors import TargetError, UsageError
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from tiered.extensions.tuning.found import Tried
     from tiered.extensions.tuning.judges import Objective
     from tiered.extensions.tuning.race import Gain
     from tiered.extensions.tuning.result import Tuned
-    from tiered.extensions.tuning.search import Tried
     from tiered.extensions.tuning.tune import Task
 
 LOG: Final = ".tune.json"

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
+from tiered.extensions.tuning.found import Tried
 from tiered.extensions.tuning.result import Tuned
-from tiered.extensions.tuning.search import Tried
 from tiered.support.pages.svg import svg_file, text
 
 WIDTH: Final = 1200

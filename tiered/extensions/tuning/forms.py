@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -106,6 +107,26 @@ class Choice:
 
 def _joined(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*first, *second)))
+
+
+def compatible(choices: Iterable[Choice]) -> list[Choice]:
+    """Return decisions that do not contradict each other, the first ones of several.
+
+    Two about the same pass do, unless both are about some of its nodes.
+    """
+    kept: list[Choice] = []
+    for choice in choices:
+        rivals = [other for other in kept if choice.passes & other.passes]
+        if all(choice.is_scoped and other.is_scoped for other in rivals):
+            kept.append(choice)
+    return kept
+
+
+def with_choices(form: Form, choices: Iterable[Choice]) -> Form:
+    """Return a form that also takes some decisions."""
+    for choice in choices:
+        form = choice.added_to(form)
+    return form
 
 
 @dataclass(frozen=True)

@@ -260,6 +260,19 @@ def tested(differences: Sequence[float], *, is_last: bool) -> Gain | None:
     return None
 
 
+def is_undecided(gain: Gain | None) -> bool:
+    """Return whether a test ended without enough time, and does not speak against a proof."""
+    if gain is None:
+        return True
+    is_cut = gain.verdict == NO_DIFFERENCE and 0 < gain.rounds < LOOKS[-1]
+    return is_cut and gain.ratio.median < 1 and gain.ratio.low < 1 - USEFUL
+
+
+def reason_of(gain: Gain | None) -> str:
+    """Return what a test says of a form, for readers."""
+    return "no time was left to prove it" if gain is None else gain.verdict
+
+
 def exact_gain(difference: float) -> Gain:
     """Return the verdict on costs without noise."""
     ratio = math.exp(difference)

@@ -8,10 +8,10 @@ from typing import Any
 
 from tiered.extensions.tuning.budget import Budget
 from tiered.extensions.tuning.forms import UNTOUCHED, Choice, Form, Made
+from tiered.extensions.tuning.found import Found, Tried
 from tiered.extensions.tuning.maker import Maker
 from tiered.extensions.tuning.race import Gain
 from tiered.extensions.tuning.replay import backend_toml, pipeline_text
-from tiered.extensions.tuning.search import Found, Tried
 from tiered.support.errors import RuntimeFailure, TieredError
 
 

@@ -17,26 +17,24 @@ the result is the same.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Final, Literal, Protocol
+from typing import Final, Protocol
 
-from tiered.extensions.measurement.result import NO_DIFFERENCE
 from tiered.extensions.tuning.cache import Cache
-from tiered.extensions.tuning.forms import Choice, Form, Made
+from tiered.extensions.tuning.forms import Choice, Form, Made, compatible, with_choices
+from tiered.extensions.tuning.found import Found
 from tiered.extensions.tuning.log import Log
 from tiered.extensions.tuning.race import (
-    LOOKS,
     SLOWER,
     UNDECIDED,
     USEFUL,
     Gain,
     Pair,
     Race,
+    is_undecided,
+    reason_of,
     width_for,
 )
 from tiered.support.errors import RuntimeFailure
-
-Stage = Literal["start", "decision", "together", "confirmation"]
 
 _SHARES: Final = {"start": 0.2, "proof": 0.4, "decision": 0.7, "together": 0.9}
 """The share of the time that is over at the end of a stage; the rest confirms."""
@@ -55,47 +53,6 @@ class Workshop(Protocol):
         ...
 
     def forget(self, made: Made) -> None: ...
-
-
-@dataclass(frozen=True)
-class Tried:
-    """A form or a decision that was looked at.
-
-    Attributes:
-        stage: of the search.
-        text: the decision, or the settings of the form.
-        gain: the ratio beside the reference of the stage; None if it was not measured.
-        is_taken: whether the result has it.
-        reason: why it was taken or not.
-    """
-
-    stage: Stage
-    text: str
-    gain: Gain | None
-    is_taken: bool
-    reason: str
-
-
-@dataclass
-class Found:
-    """What a search has come to so far.
-
-    Attributes:
-        best: the form; it is proved to be faster than the reference, or is the reference.
-        tried: in the order of the search.
-        choices: the decisions that the best form has taken.
-        beside_reference, beside_original: its ratios, None before they are measured.
-        is_confirmed: whether the last stage came to its end.
-        notes: what a reader should know.
-    """
-
-    best: Form
-    tried: list[Tried] = field(default_factory=list)
-    choices: list[Choice] = field(default_factory=list)
-    beside_reference: Gain | None = None
-    beside_original: Gain | None = None
-    is_confirmed: bool = False
-    notes: list[str] = field(default_factory=list)
 
 
 class Search:
@@ -128,8 +85,6 @@ class Search:
         self._faults: dict[Made, str] = {}
         self._rivals: list[Made] = []
         self._kept: tuple[Made, ...] = ()
-        self._choices: list[Choice] = []
-        self._is_proved = True
         self._heats = 0
 
     def run(self) -> None:
@@ -147,7 +102,7 @@ class Search:
         """End a search that is interrupted: the original, if it seemed better than the best."""
         first = self._starts[0]
         if not self.found.is_confirmed and any(made.form == first for made in self._rivals):
-            self._fall_back(first)
+            self.found.fall_back(first)
 
     def _needed(self, form: Form) -> Made:
         made = self._workshop.made(form)
@@ -174,11 +129,11 @@ class Search:
                 fault = self._fault(made)
                 reason = fault or reason
                 self._rivals += [] if fault else [made]
-            self._note("start", str(made.form), gain, made == base, reason)
+            self.found.note("start", str(made.form), gain, made == base, reason)
         for made, failure in race.failures.items():
-            self._note("start", str(made.form), None, False, failure)
+            self.found.note("start", str(made.form), None, False, failure)
         if base != reference:
-            self._accept(base.form)
+            self.found.accept(base.form)
         self._forget(gains, base)
         return base
 
@@ -187,7 +142,7 @@ class Search:
         for form in self._starts:
             made = self._workshop.made(form)
             if made is None:
-                self._note("start", str(form), None, False, self._workshop.failure(form))
+                self.found.note("start", str(form), None, False, self._workshop.failure(form))
             else:
                 yield made
 
@@ -208,14 +163,14 @@ class Search:
                 continue
             race = self._race("proof")
             proof = race.prove("start proof", made, reference)
-            why[made] = race.failures.get(made, _reason(proof))
+            why[made] = race.failures.get(made, reason_of(proof))
             if made in race.failures:
                 continue
             if proof is not None and proof.is_better:
                 return made, why
-            if _is_undecided(proof) and gains[made].is_better:
+            if is_undecided(proof) and gains[made].is_better:
                 why[made] = "better, to be confirmed"
-                self._is_proved = False
+                self.found.is_proved = False
                 return made, why
             break  # those that seem less good are not better
         return reference, why
@@ -227,14 +182,14 @@ class Search:
         self._say("decisions")
         helpful = self._screened(base, self._workshop.choices(base.form))
         helpful.sort(key=lambda pair: pair[1].ratio.median)
-        able = _compatible([choice for choice, _ in helpful])
+        able = compatible([choice for choice, _ in helpful])
         taken = self._together(base, able)
         for choice, gain in helpful:
-            is_taken = choice in self._choices
+            is_taken = choice in self.found.taken
             reason = "better, alone or together" if is_taken else "no gain was proved"
             if choice not in able:
                 reason = "another decision about the same pass gains more"
-            self._note("decision", choice.text, gain, is_taken, reason)
+            self.found.note("decision", choice.text, gain, is_taken, reason)
         return taken
 
     def _screened(self, base: Made, choices: Iterable[Choice]) -> list[tuple[Choice, Gain]]:
@@ -250,7 +205,7 @@ class Search:
             if known is not None and known.is_better:
                 helpful.append((choice, known))
             elif known is not None:
-                self._note(
+                self.found.note(
                     "decision", choice.text, known, False, "measured before, on equal blocks"
                 )
             else:
@@ -270,7 +225,7 @@ class Search:
             return made
         if made is not None:
             why = "changes nothing" if made == base else f"the same as {seen[made].text}"
-        self._note("decision", choice.text, None, False, why)
+        self.found.note("decision", choice.text, None, False, why)
         return None
 
     def _heat(self, base: Made, heat: Mapping[Made, Choice]) -> list[tuple[Choice, Gain]]:
@@ -283,13 +238,13 @@ class Search:
             gain = gains.get(made)
             if gain is None:
                 reason = race.failures.get(made, "no time was left")
-                self._note("decision", choice.text, None, False, reason)
+                self.found.note("decision", choice.text, None, False, reason)
                 continue
             self._cache.keep(base.form, choice, gain)
             if gain.is_better or (gain.verdict == UNDECIDED and gain.ratio.median < 1 - USEFUL):
                 helpful.append((choice, gain))
             else:
-                self._note("decision", choice.text, gain, False, gain.verdict)
+                self.found.note("decision", choice.text, gain, False, gain.verdict)
         self._forget(heat, base)
         return helpful
 
@@ -297,7 +252,7 @@ class Search:
         """Return the base with all decisions, or with those that pay one by one."""
         self._say("decisions together")
         if len(choices) > 1:
-            form = _with(base.form, choices)
+            form = with_choices(base.form, choices)
             taken = self._proved(base, form, "all that seem to help", choices)
             if taken is not None:
                 return self._pruned(base, taken, choices)
@@ -310,7 +265,7 @@ class Search:
         """Return a form without the decisions that it does not need."""
         lacking: dict[Made, Choice] = {}
         for choice in choices:
-            made = self._workshop.made(_with(base.form, [c for c in choices if c != choice]))
+            made = self._workshop.made(with_choices(base.form, [c for c in choices if c != choice]))
             lacking.update({} if made is None else {made: choice})
         gains = self._race("together").screen("needed", whole, [*lacking], both_ways=True)
         needless = {lacking[made] for made, gain in gains.items() if gain.ratio.median < 1 + USEFUL}
@@ -319,10 +274,10 @@ class Search:
         if not needless:
             return whole
         rest = [choice for choice in choices if choice not in needless] or [*choices[:1]]
-        self._choices = []
-        taken = self._proved(base, _with(base.form, rest), "those that it needs", rest)
+        self.found.taken = []
+        taken = self._proved(base, with_choices(base.form, rest), "those that it needs", rest)
         if taken is None:
-            self._accept(whole.form, choices)
+            self.found.accept(whole.form, choices)
         return taken or whole
 
     def _proved(self, base: Made, form: Form, text: str, choices: Sequence[Choice]) -> Made | None:
@@ -330,16 +285,16 @@ class Search:
         made = self._workshop.made(form)
         fault = self._workshop.failure(form) if made is None else self._fault(made)
         if made is None or fault:
-            self._note("together", text, None, False, fault)
+            self.found.note("together", text, None, False, fault)
             return None
         race = self._race("together")
         gain = race.prove("together", made, base)
         is_taken = gain is not None and gain.is_better
-        reason = race.failures.get(made, _reason(gain))
-        self._note("together", text, gain, is_taken, reason)
+        reason = race.failures.get(made, reason_of(gain))
+        self.found.note("together", text, gain, is_taken, reason)
         if not is_taken:
             return None
-        self._accept(form, choices)
+        self.found.accept(form, choices)
         return made
 
     # --- confirmation -----------------------------------------------------------------------------
@@ -360,17 +315,17 @@ class Search:
         best = base
         if base != reference:
             gain = gains.get((at[base], at[reference]))
-            was_proved, reason = self._is_proved, _reason(gain)
-            self._is_proved = gain is not None and gain.is_better
-            if was_proved and _is_undecided(gain):
-                self._is_proved, reason = True, "proved before; the time was over"
-            self._accept(base.form)
-            if not self._is_proved:
+            was_proved, reason = self.found.is_proved, reason_of(gain)
+            self.found.is_proved = gain is not None and gain.is_better
+            if was_proved and is_undecided(gain):
+                self.found.is_proved, reason = True, "proved before; the time was over"
+            self.found.accept(base.form)
+            if not self.found.is_proved:
                 best = reference
-                self._fall_back(reference.form)
+                self.found.fall_back(reference.form)
                 self.found.notes.append(f"no form is proved to be better than {reference.form}")
             text = f"{base.form}, beside {reference.form}"
-            self._note("confirmation", text, gain, best == base, reason)
+            self.found.note("confirmation", text, gain, best == base, reason)
         self._against_rivals(best, [original, *self._rivals], gains, at)
         of = self.found
         of.beside_reference = gains.get((at[base], at[reference])) if best == base else None
@@ -391,25 +346,16 @@ class Search:
             if rival == best:
                 continue
             is_worse = gain is not None and gain.verdict == SLOWER
-            self._note("confirmation", f"{best.form}, beside {rival.form}", gain, not is_worse,
-                       _reason(gain))  # fmt: skip
+            self.found.note("confirmation", f"{best.form}, beside {rival.form}", gain, not is_worse,
+                       reason_of(gain))  # fmt: skip
             if is_worse and gain is not None:
                 ranked.append((gain.ratio.median, rival))
         if ranked:
             _, winner = max(ranked, key=lambda pair: pair[0])
-            self._fall_back(winner.form)
+            self.found.fall_back(winner.form)
             self.found.notes.append(f"{winner.form} is better than every form that was found")
 
-    # --- notes ------------------------------------------------------------------------------------
-
-    def _accept(self, form: Form, choices: Sequence[Choice] = ()) -> None:
-        """Take decisions; the form is the best so far if what it is made of is proved."""
-        self._choices = [*self._choices, *choices]
-        if self._is_proved:
-            self.found.best, self.found.choices = form, self._choices
-
-    def _fall_back(self, form: Form) -> None:
-        self._choices, self.found.best, self.found.choices = [], form, []
+    # --- forms ------------------------------------------------------------------------------------
 
     def _fault(self, made: Made) -> str:
         if made not in self._faults:
@@ -420,38 +366,3 @@ class Search:
         for made in forms:
             if made not in (*kept, *self._kept, *self._rivals):
                 self._workshop.forget(made)
-
-    def _note(self, stage: Stage, text: str, gain: Gain | None, taken: bool, reason: str) -> None:
-        self.found.tried.append(Tried(stage, text, gain, taken, reason))
-
-
-def _compatible(choices: Iterable[Choice]) -> list[Choice]:
-    """Return decisions that do not contradict each other, the first ones of several.
-
-    Two about the same pass do, unless both are about some of its nodes.
-    """
-    kept: list[Choice] = []
-    for choice in choices:
-        rivals = [other for other in kept if choice.passes & other.passes]
-        if all(choice.is_scoped and other.is_scoped for other in rivals):
-            kept.append(choice)
-    return kept
-
-
-def _with(form: Form, choices: Iterable[Choice]) -> Form:
-    """Return a form that also takes some decisions."""
-    for choice in choices:
-        form = choice.added_to(form)
-    return form
-
-
-def _is_undecided(gain: Gain | None) -> bool:
-    """Return whether a test ended without enough time, and does not speak against a proof."""
-    if gain is None:
-        return True
-    is_cut = gain.verdict == NO_DIFFERENCE and 0 < gain.rounds < LOOKS[-1]
-    return is_cut and gain.ratio.median < 1 and gain.ratio.low < 1 - USEFUL
-
-
-def _reason(gain: Gain | None) -> str:
-    return "no time was left to prove it" if gain is None else gain.verdict

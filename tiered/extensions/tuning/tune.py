@@ -19,6 +19,7 @@ from tiered.extensions.tuning.budget import Budget, parse_budget
 from tiered.extensions.tuning.cache import Cache
 from tiered.extensions.tuning.choices import Probe, choices_of
 from tiered.extensions.tuning.forms import Choice, Form, Made
+from tiered.extensions.tuning.found import Found
 from tiered.extensions.tuning.judges import (
     CommandJudge,
     Judge,
@@ -31,7 +32,7 @@ from tiered.extensions.tuning.log import Log
 from tiered.extensions.tuning.machine import digest_of_arrays, machine_text, sizes_text
 from tiered.extensions.tuning.maker import Maker, check_candidates, digest_of
 from tiered.extensions.tuning.result import Tuned
-from tiered.extensions.tuning.search import Found, Search
+from tiered.extensions.tuning.search import Search
 from tiered.graph import Model
 from tiered.pipeline.instruments import Trace
 from tiered.runtime.inputs.samples import Source, read_samples
