@@ -65,6 +65,7 @@ class FakeMachine:
         seed: of the noise.
         broken: names of decisions whose forms do not run.
         interrupt: returns whether Ctrl-C is pressed.
+        bursts: the share of rounds of a form in which other work takes 5 to 100 % more.
     """
 
     is_exact = False
@@ -76,8 +77,10 @@ class FakeMachine:
         seed: int = 0,
         broken: Sequence[str] = (),
         interrupt: Callable[[int], bool] = lambda round_: False,
+        bursts: float = 0.0,
     ) -> None:
         self._cost, self._noise, self._random = cost, noise, random.Random(seed)
+        self._bursts = bursts
         self._broken, self._interrupt = {*broken}, interrupt
         self.rounds: list[tuple[str, ...]] = []
 
@@ -89,9 +92,12 @@ class FakeMachine:
                 raise RuntimeFailure(f"onnxruntime cannot load {form.form}")
         self.rounds.append(tuple(form.digest for form in forms))
         drift = 0.0005 * len(self.rounds)
-        return [
-            self._cost(form.form) + drift + self._random.gauss(0, self._noise) for form in forms
-        ]
+        return [self._cost(form.form) + drift + self._more() for form in forms]
+
+    def _more(self) -> float:
+        """Return what chance adds to a cost."""
+        burst = self._random.uniform(0.05, 0.7) if self._random.random() < self._bursts else 0.0
+        return self._random.gauss(0, self._noise) + burst
 
 
 def without(name: str, *blocks: str) -> Choice:

@@ -48,13 +48,15 @@ def test_what_helps_is_taken_and_the_rest_is_not() -> None:
     assert found.is_confirmed
 
 
-def test_planted_decisions_are_found_or_rejected_in_19_of_20() -> None:
+@pytest.mark.parametrize("bursts", [0.0, 0.05])
+def test_planted_decisions_are_found_or_rejected_in_19_of_20(bursts: float) -> None:
     # Right and 3 % slower; right, and 3 % faster on one class of layers, 3 % slower on the others.
     effects = {"slow": 0.03, "mixed@'a|b'": -0.03, "mixed": 0.01}
     choices = [without("slow"), ALL_CLASSES, ONE_CLASS, IDLE, without("idle2")]
     outcomes = Counter(
         searched(
-            FakeWorkshop(choices), FakeMachine(cost_of(effects), noise=0.015, seed=seed)
+            FakeWorkshop(choices),
+            FakeMachine(cost_of(effects), noise=0.015, seed=seed, bursts=bursts),
         ).best.disabled
         for seed in range(20)
     )

@@ -31,10 +31,12 @@ ROUNDS: Final = 12
 """Rounds after which a screening ends."""
 _SURE: Final = 2.0
 """Standard errors by which a form must be worse, or better, to be decided."""
+_TO_DEVIATION: Final = 1.4826
+"""The standard deviation of a normal distribution by the median of its absolute deviations."""
 USEFUL: Final = 0.004
 """The least gain that is worth more rounds, as a difference of logarithms."""
-LOOKS: Final = (10, 14, 20, 28)
-"""Numbers of rounds after which a test may end."""
+LOOKS: Final = (10, 14, 20, 32, 56)
+"""Numbers of rounds after which a test may end; the last ones are for a busy machine."""
 _ERROR: Final = 0.01
 """The most probable false verdict of a test."""
 _CONFIDENCE: Final = 1 - _ERROR / len(LOOKS)
@@ -286,9 +288,17 @@ def same() -> Gain:
 
 
 def _spread(series: Iterable[Sequence[float]]) -> float:
-    """Return the typical standard deviation of differences; forms share the noise of a machine."""
-    known = [statistics.stdev(each) for each in series if len(each) > 1]
+    """Return the typical standard deviation of differences; forms share the noise of a machine.
+
+    It is that of the deviations' median, since a burst of other work makes a few rounds worthless.
+    """
+    known = [_deviation(each) for each in series if len(each) > 1]
     return max(statistics.median(known), 1e-6) if known else 1e-6
+
+
+def _deviation(numbers: Sequence[float]) -> float:
+    middle = statistics.median(numbers)
+    return _TO_DEVIATION * statistics.median(abs(number - middle) for number in numbers)
 
 
 def _range(differences: Sequence[float], spread: float) -> tuple[float, float, float]:

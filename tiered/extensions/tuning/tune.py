@@ -113,9 +113,9 @@ class Task:
 
     def _check_effects(self) -> None:
         """Raise if a setting of onnxruntime is given where nothing depends on it."""
-        if self.command is not None:
-            kind, names = "--measure", ("provider", "threads", "runtime_level", "clock")
-        else:
+        names: tuple[str, ...] = ("provider", "threads", "runtime_level", "clock")
+        kind = "--measure"
+        if self.command is None:
             kind = f"--objective {self.objective}"
             names = () if self.judge is not None else _UNUSED[self.objective]
         for name in names:
