@@ -1,0 +1,96 @@
+"""Numbers and arrays as operands get the dtype that the operator demands, or are refused."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.small import named, parsed
+from tiered.graph import DataType, Graph, Value
+from tiered.graph.edits.literals import as_operands
+from tiered.support.errors import OperatorError
+
+TEXT = """(float16[2] h, float[2] x, int64[2] i, bool[2] b) => (float[2] y) { y = Neg(x) }"""
+
+
+@pytest.fixture
+def graph() -> Graph:
+    return parsed(TEXT).main
+
+
+def made(graph: Graph, op_type: str, *given: Any, domain: str = "") -> list[Any]:
+    """Return the operands: names of values, arrays of constants."""
+    held = [named(graph, each) if isinstance(each, str) else each for each in given]
+    found = as_operands(graph, op_type, domain, held)
+    return [
+        None if each is None else each.name if each.graph is graph else each.const for each in found
+    ]
+
+
+def test_values_stay_what_they_are(graph: Graph) -> None:
+    assert made(graph, "Clip", "x", None, "x") == ["x", None, "x"]
+
+
+@pytest.mark.parametrize(
+    ("op_type", "given", "place", "dtype", "number"),
+    [
+        ("Mul", ("h", 1.5), 1, np.float16, 1.5),
+        ("Mul", (2, "x"), 0, np.float32, 2),
+        ("Add", ("i", 3), 1, np.int64, 3),
+        ("And", ("b", True), 1, np.bool_, True),
+        ("Gather", ("x", np.array([1, 0])), 1, np.int64, [1, 0]),
+        ("Clip", ("h", None, 6), 2, np.float16, 6),
+        ("Mul", ("x", np.array([0.1, 0.2])), 1, np.float32, [0.1, 0.2]),
+        ("Mul", ("x", np.array([1, 2])), 1, np.float32, [1, 2]),
+        ("Sum", ("x", "x", 4), 2, np.float32, 4),
+        ("Mul", ("x", float("inf")), 1, np.float32, np.inf),
+    ],
+)
+def test_a_number_gets_the_dtype_of_the_operand_that_shares_its_type(
+    graph: Graph, op_type: str, given: tuple[Any, ...], place: int, dtype: Any, number: Any
+) -> None:
+    array = made(graph, op_type, *given)[place]
+    assert array.dtype == dtype
+    np.testing.assert_array_equal(array, np.array(number, dtype))
+
+
+def test_an_array_whose_numbers_would_change_keeps_its_dtype(graph: Graph) -> None:
+    fraction = np.array([0.5], np.float32)
+    assert made(graph, "Add", "i", fraction)[1].dtype == np.float32
+    large = np.array([1e300])
+    assert made(graph, "Mul", "x", large)[1].dtype == np.float64
+    kept = made(graph, "Mul", "h", np.array([1 / 3], np.float32))[1]
+    assert kept.dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    ("op_type", "given", "because"),
+    [
+        ("Add", ("i", 1.5), "1.5, which int64 cannot hold"),
+        ("Add", ("i", 2**70), "which int64 cannot hold"),
+        ("Mul", ("h", 1e6), "which is too large for float16"),
+        ("And", ("b", 1), "the number 1, where bool is expected"),
+        ("Mul", ("x", True), "the number True, where float is expected"),
+        ("Mul", (1, 2), "no other operand determines its dtype"),
+        ("Mul", ("x", [1, 2]), "pass a value, an array, a number or None"),
+    ],
+)
+def test_a_number_that_does_not_fit_is_refused(
+    graph: Graph, op_type: str, given: tuple[Any, ...], because: str
+) -> None:
+    with pytest.raises(OperatorError, match=because):
+        made(graph, op_type, *given)
+
+
+def test_an_unknown_operator_takes_arrays_but_no_numbers(graph: Graph) -> None:
+    array = np.array([1, 2], np.int8)
+    assert made(graph, "Any", "x", array, domain="vendor")[1] is not None
+    with pytest.raises(OperatorError, match="operand 1 is the number 3"):
+        made(graph, "Any", "x", 3, domain="vendor")
+
+
+def test_a_constant_is_in_no_graph_yet(graph: Graph) -> None:
+    (_, made_value) = as_operands(graph, "Mul", "", [named(graph, "x"), 2])
+    assert isinstance(made_value, Value)
+    assert made_value.graph is None
+    assert made_value.dtype == DataType.FLOAT

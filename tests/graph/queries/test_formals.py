@@ -1,0 +1,85 @@
+"""What schemas allow for each operand, and dtypes that are known without inference."""
+
+import pytest
+
+from tests.small import named, parsed
+from tiered.graph import DataType
+from tiered.graph.core.schema import schema_of
+from tiered.graph.queries.formals import (
+    dtype_name,
+    dtype_names,
+    formal_of,
+    known_dtype,
+    output_formal_of,
+)
+
+
+def formal(op_type: str, place: int) -> tuple[str, str, bool]:
+    schema = schema_of(op_type, "", 21)
+    assert schema is not None
+    found = formal_of(schema, place)
+    return found.name, found.parameter, found.is_optional
+
+
+@pytest.mark.parametrize(
+    ("op_type", "place", "expected"),
+    [
+        ("Conv", 0, ("X", "T", False)),
+        ("Conv", 2, ("B", "T", True)),
+        ("Concat", 7, ("inputs", "T", False)),
+        ("Gather", 1, ("indices", "Tind", False)),
+        ("Loop", 2, ("v_initial", "V of operand 2", False)),
+        ("Loop", 3, ("v_initial", "V of operand 3", False)),
+    ],
+)
+def test_further_operands_are_those_of_the_last_one(
+    op_type: str, place: int, expected: tuple[str, str, bool]
+) -> None:
+    assert formal(op_type, place) == expected
+
+
+def test_only_dense_tensors_count() -> None:
+    schema = schema_of("Optional", "", 21)
+    assert schema is not None
+    assert DataType.FLOAT in formal_of(schema, 0).dtypes
+    assert dtype_names(output_formal_of(schema, 0)) == "no dense tensor"
+    equal = schema_of("Equal", "", 21)
+    assert equal is not None
+    assert dtype_names(output_formal_of(equal, 0)) == "bool"
+    assert dtype_name(DataType.BFLOAT16) == "bfloat16"
+
+
+TEXT = """<ir_version: 10, opset_import: ["" : 21, "vendor" : 1]> g
+    (float16[2] x, int64[2] i, bool p) => (float16[2] y) <double[2] w = {1,2}> {
+    a = Neg(x)  b = Abs(a)  c = Constant<value_int = 3>()  d = Cast<to = 7>(b)  e = Equal(d, i)
+    f = vendor.Any(x)  g = Neg(f)  h = Gather(w, i)  k, l = TopK(b, i)  m = Shape(f)
+    y = If(p) <then_branch = t () => (float16[2] u) { u = Neg(x) },
+               else_branch = o () => (float16[2] v) { v = Abs(x) }> }"""
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("x", DataType.FLOAT16),
+        ("b", DataType.FLOAT16),
+        ("w", DataType.DOUBLE),
+        ("h", DataType.DOUBLE),
+        ("c", DataType.INT64),
+        ("d", DataType.INT64),
+        ("e", DataType.BOOL),
+        ("k", DataType.FLOAT16),
+        ("l", DataType.INT64),
+        ("m", DataType.INT64),
+        ("f", None),
+        ("g", None),
+    ],
+)
+def test_a_dtype_is_followed_up_to_what_declares_it(name: str, expected: int | None) -> None:
+    assert known_dtype(named(parsed(TEXT), name)) == expected
+
+
+def test_a_long_way_up_is_not_followed() -> None:
+    nodes = " ".join(f"v{at + 1} = Neg(v{at})" for at in range(50))
+    model = parsed(f"(float[2] v0) => (float[2] v50) {{ {nodes} }}")
+    assert known_dtype(named(model, "v20")) == DataType.FLOAT
+    assert known_dtype(named(model, "v45")) is None
