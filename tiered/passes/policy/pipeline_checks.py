@@ -43,6 +43,9 @@ class Check(str):
             not isinstance(other, Check) or self.function == other.function
         )
 
+    def __ne__(self, other: object) -> bool:
+        return not self == other  # str has its own, which compares the names alone
+
     __hash__ = str.__hash__
 
     def of(self, suppressed: bool) -> Check:
