@@ -21,6 +21,12 @@ class Pair(NamedTuple):
 
 
 PAIRS = {
+    "MaxPool whose windows do not start in the padding": Pair(
+        21, "(float[1,1,H,W] x) => (float[1,1,P,Q] y) "
+        "{ y = MaxPool<kernel_shape = [2,2], strides = [2,2], pads = [0,0,1,1]>(x) }",
+        22, "(float[1,1,H,W] x) => (float[1,1,P,Q] y) "
+        "{ y = MaxPool<kernel_shape = [2,2], strides = [2,2], pads = [0,0,1,1]>(x) }",
+    ),
     "Softmax": Pair(
         9, X + "{ y = Softmax<axis = 1>(x) }", 21, X + "{ y = Softmax<axis = -1>(x) }"
     ),

@@ -109,6 +109,7 @@ def test_the_numbers_of_a_difference() -> None:
         (CLOSE, floats(100.01, 1), True),
         (CLOSE, floats(100.02, 1), False),
         (replace(CLOSE, rtol=0.5), floats(140, 1), True),
+        (replace(CLOSE, rtol=0.5, atol=0.0), floats(150, 1), True),  # as far as it may be
         (replace(CLOSE, rtol=0.0, atol=0.0), floats(100, 1.000001), False),
         (replace(CLOSE, atol=0.1), floats(100, 9), True),
         (LOSSY, floats(111, 1), True),

@@ -73,6 +73,14 @@ def test_arrays_of_the_declared_type_fit(declared: str, array: Any) -> None:
     checked(declared, array)
 
 
+def test_an_input_without_a_shape_takes_any_rank() -> None:
+    proto = parse("(float[2] x) => (float[2] y) { y = Neg(x) }")
+    proto.graph.input[0].type.tensor_type.ClearField("shape")
+    check_fits(proto.graph.input, {"x": np.zeros((3, 4), np.float32)}, "sample")
+    with pytest.raises(UsageError, match="the model takes float32 of any rank"):
+        check_fits(proto.graph.input, {"x": np.zeros(3, np.int64)}, "sample")
+
+
 @pytest.mark.parametrize(
     ("declared", "array", "because"),
     [
