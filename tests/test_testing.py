@@ -22,8 +22,8 @@ from tiered import (
     var,
 )
 from tiered.passes.interface.registry import registry
-from tiered.runtime import Session, run_reference
-from tiered.testing import assert_rewrites, assert_unchanged, parse
+from tiered.runtime import Session, make_inputs, run_reference
+from tiered.testing import _feeds, assert_rewrites, assert_unchanged, parse
 
 RELU_RELU = "(float[N] x) => (float[N] y) { h = Relu(x) y = Relu(h) }"
 RELU = "(float[N] x) => (float[N] y) { y = Relu(x) }"
@@ -279,3 +279,22 @@ def test_the_runtime_that_is_named_is_asked(monkeypatch: pytest.MonkeyPatch) -> 
     asked.clear()
     assert_rewrites(right, RELU_RELU, RELU, runtime="none")
     assert asked == []
+
+
+def test_ordinary_inputs_come_first_then_special_and_varied_ones_then_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kinds: list[str] = []
+
+    def noted(model: onnx.ModelProto, **how: Any) -> Any:
+        named = [name for name in ("special", "varied") if how.get(name)]
+        kinds.append(" ".join(named) or ("empty" if "dims" in how else "ordinary"))
+        return make_inputs(model, **how)
+
+    monkeypatch.setattr("tiered.testing.make_inputs", noted)
+    model = parse("(float[N] x) => (float[N] y) { y = Relu(x) }")
+    assert len(list(_feeds(model, has_specials=True))) == 6
+    assert kinds == ["ordinary", *["special"] * 3, "varied", "empty"]
+    kinds.clear()
+    assert len(list(_feeds(model, has_specials=False))) == 5
+    assert kinds == ["ordinary", "ordinary", "varied", "varied", "empty"]

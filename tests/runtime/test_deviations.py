@@ -193,6 +193,7 @@ def test_a_transpose_is_suspicious_only_beside_what_may_be_a_vector() -> None:
     assert known.applies(model(vector))
     assert not known.applies(model(vector.replace("double[3] v", "double[3,2] v")))
     assert not known.applies(model(vector.replace("MatMul(t, v)", "MatMul(v, t)")))
+    assert not known.applies(model(vector.replace("MatMul(t, v)", "Mul(t, v)")))
 
 
 def test_halves_of_constant_nodes_count() -> None:

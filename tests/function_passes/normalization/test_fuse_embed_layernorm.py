@@ -69,6 +69,19 @@ def test_a_norm_without_a_bias_gets_zeros() -> None:
     )
 
 
+def test_a_norm_without_a_bias_may_have_a_sum_that_others_read() -> None:
+    inputs, outputs = "int32[B,S] ids, int32[1,S] at", "float[B,S,2] y, int64[3] n"
+    nodes = f"q = Gather(p, at) e = Gather(w, ids) e2 = Add(q, e) n = Shape(e2) {NORM}"
+    assert_rewrites(
+        PASS,
+        graph(nodes.replace(", b)", ")"), inputs, outputs),
+        graph(
+            f"{embedded('ids, , w, p, , s, zero, , at')} n = Shape(sum)", inputs, outputs
+        ),
+        backend=ORT,
+    )
+
+
 def test_other_users_of_the_sum_keep_it() -> None:
     inputs, outputs = "int32[B,S] ids, int32[1,S] at", "float[B,S,2] y, int64[3] n"
     assert_rewrites(

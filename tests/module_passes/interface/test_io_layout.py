@@ -55,6 +55,11 @@ def test_layouts_that_are_there_stay() -> None:
         (TEXT, {"inputs": {"x": "NCW->NWC"}}, "'x' has 4 axes, not those of NCW"),
         (TEXT, {"outputs": {"x": "NCHW->NHWC"}}, "the model has no output 'x'"),
         (
+            "(float[2,3] x) => (float[2,3] y, float[2,3] x) { y = Neg(x) }",
+            {"outputs": {"x": "AB->BA"}},
+            "output 'x' is computed by no node; change the input",
+        ),
+        (
             "(float[2,3] x = {1,2,3,4,5,6}) => (float[2,3] y) { y = Neg(x) }",
             {"inputs": {"x": "AB->BA"}},
             "has a default, so it keeps its layout",

@@ -267,3 +267,11 @@ def test_importing_tiered_imports_no_pass() -> None:
 def test_no_alias_names_a_pass_that_does_not_exist(alias: str) -> None:
     assert [target for target in ALIASES[alias] if target not in tiered.pass_names()] == []
     assert of_package.resolve(alias) == ALIASES[alias]
+
+
+def test_an_alias_is_no_name_of_another_pass() -> None:
+    of_package.check_alias("fold_constant", "fold_constant")
+    of_package.check_alias("no_pass_has_this_name", "fold_constant")
+    for alias in ("fuse_gelu", "FuseGelu"):
+        with pytest.raises(UsageError, match="cannot stand for 'fold_constant': there is a pass"):
+            of_package.check_alias(alias, "fold_constant")
