@@ -30,7 +30,7 @@ from tiered import (
     var,
 )
 from tiered.graph.io.protobuf_scan import SCANNED
-from tiered.pipeline.optimize import Settings
+from tiered.pipeline.optimize import Settings, shaped
 from tiered.support.errors import ModelError, PassError, UsageError, VerificationError
 
 IDENTITIES = "g (float[N,3] x) => (float[N,3] y) { a = Identity(x)  b = Relu(a)  y = Identity(b) }"
@@ -370,3 +370,13 @@ def test_shapes_of_generated_inputs_are_those_of_inputs(
 def test_a_list_in_the_place_of_the_file_is_named(file: Path) -> None:
     with pytest.raises(UsageError, match=r"not \['fold_constant'\]; passes are named: passes="):
         tiered.optimize(file, ["fold_constant"])  # type: ignore[call-overload]  # the mistake
+
+
+def test_shapes_of_inputs_or_dims_alone_are_set_first() -> None:
+    plain = Sequential(["fold_constant"])
+    assert shaped(plain, None) is plain
+    assert shaped(plain, {}, {}) is plain
+    for given in (({"x": [2, 3]}, None), (None, {"N": 2})):
+        leaves = [leaf.name for leaf in shaped(plain, *given).leaves()]
+        assert leaves[0] == "const_input_shape"
+        assert "fold_constant" in leaves

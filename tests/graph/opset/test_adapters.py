@@ -236,6 +236,11 @@ class OneWay(NamedTuple):
 
 
 ONE_WAY = {
+    "Slice of axes from both ends counts them from the front": OneWay(
+        13, X + "<int64[2] s = {0,0}, int64[2] e = {1,2}, int64[2] a = {0,-1}> "
+        "{ y = Slice(x, s, e, a) }",
+        9, X + "{ y = Slice<axes = [0,1], ends = [1,2], starts = [0,0]>(x) }",
+    ),
     "Softmax over several dims is flattened": OneWay(
         9, "(float[2,3,4] x) => (float[2,3,4] y) { y = Softmax(x) }",
         13, "(float[2,3,4] x) => (float[2,3,4] y) { s = Shape(x)  f = Flatten<axis = 1>(x)  "
