@@ -38,10 +38,44 @@ REFUSED = {
         *("--for vnni", "--reduce-range", "--method minmax", "--percentile 99"),
     ],
     "quantize": ["--percentile 99", "--order sensitivity", "--verify=structure"],
-    "optimize": ["--dump-weights", "--html-without-times", "--inputs x.npz"],
+    "optimize": [
+        *("--dump-weights", "--html-without-times", "--inputs x.npz", "--test-input-shape x:3,4"),
+    ],
+    "optimize --verify=structure": ["--inputs x.npz", "--test-input-shape x:3,4"],
+    "optimize --verify=off": ["--inputs x.npz", "--test-input-shape x:3,4"],
+    "optimize --verify --inputs x.npz": ["--test-input-shape x:3,4"],
+    "optimize --quiet": ["--time", "--statistics", "--remarks"],
+    "optimize --print-pipeline": [
+        *("--time", "--statistics", "--remarks", "--trace t.json", "--html p.html", "--dump d"),
+        *("--diff", "--print-before", "--print-after", "--limit 2", "--verify", "--certify"),
+        "--reproducer r",
+    ],
     "extract --to y": ["--inputs x.npz"],
+    "extract --to y --verify=structure": ["--inputs x.npz"],
+    "convert --opset 18 --verify=off": ["--inputs x.npz"],
+    "quantize --dynamic --verify=structure": ["--inputs x.npz"],
+    "verify --inputs x.npz": ["--seed 3", "--seed 0"],
+    "bench --inputs x.npz": ["--seed 3", "--dim n=2", "--input-shape x:2,4"],
+    "profile --inputs x.npz": ["--seed 3", "--dim n=2", "--input-shape x:2,4"],
+    "tune --inputs x.npz": ["--seed 3", "--dim n=2", "--input-shape x:2,4"],
+    "tune --objective size": [
+        *("--clock processor", "--provider cuda", "--threads 2", "--runtime-level off"),
+        *("--dim n=2", "--input-shape x:2,4"),
+    ],
+    "tune --measure {model}": ["--clock processor", "--threads 2", "--dim n=2"],
+    "merge": ["--inputs x.npz", "--verify=region", "--verify=structure"],
+    "merge --verify=off": ["--inputs x.npz"],
+    "run --inputs x.npz": ["--seed 3"],
+    "sensitivity --inputs x.npz": ["--seed 3"],
+    "bisect --inputs x.npz": ["--seed 3"],
+    "bisect --check true": ["--inputs x.npz", "--numerics exact", "--seed 3"],
+    "split --at y --out-dir d": ["--inputs x.npz", "--verify=region", "--verify=structure"],
+    "split --at y --out-dir d --verify=off": ["--inputs x.npz"],
     "gradient --seed ones": ["--inputs x.npz", "--dims n=2", "--default-dim 4"],
 }
+ONE_FILE = ("run", "sensitivity", "bisect", "split")
+"""Commands that take no second file."""
+
 LINES = [(command, given) for command, options in REFUSED.items() for given in options]
 
 
@@ -60,7 +94,8 @@ def test_an_option_without_an_effect_is_refused(
 ) -> None:
     name, *options = command.split()
     out = file.with_name("out.onnx")
-    ended = cli(name, file, out, *options, *given.split())
+    files = (file,) if name in ONE_FILE else (file, out)
+    ended = cli(name, *files, *options, *given.split())
     assert ended.code == 2
     assert f"{given.replace('=', ' ').split(maxsplit=1)[0]} has no effect: it needs " in ended.err
     assert not out.exists()
@@ -152,3 +187,62 @@ def test_a_split_of_a_node_that_is_not_there_is_an_error(cli: Cli, file: Path, n
     ended = cli("optimize", file, "--dry-run", "--require", f"{name}{{split=[q=2]}}")
     assert ended.code == 4
     assert f"{name} cannot do what it is asked for: no MatMul" in ended.err
+
+
+GELU = """(float[2,3] x) => (float[2,3] y) <float r = {1.4142135}, float one = {1}, float h = {0.5}> {
+    a = Div(x, r)  e = Erf(a)  b = Add(e, one)  c = Mul(x, b)  y = Mul(c, h) }"""
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--passes", "fuse_gelu"),
+        ("--passes", "fix(eliminate_identity,fuse_gelu)"),
+        ("--require", "fuse_gelu"),
+        ("--require", "fuse_gelu", "--backend", "tensorrt"),
+    ],
+)
+def test_a_rule_whose_operator_is_newer_than_the_opset_ends_with_4(
+    cli: Cli, tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    old, out = tmp_path / "old.onnx", tmp_path / "out.onnx"
+    onnx.save(parse(GELU, opset=13), old)
+    ended = cli("optimize", old, out, *options)
+    assert ended.code == 4
+    assert "fuse_gelu cannot do what it is asked for: ONNX has Gelu from opset 20 on" in ended.err
+    assert "the model's opset is 13" in ended.err
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("opset", "options"),
+    [
+        (13, ("--passes", "fuse_*")),
+        (13, ("--passes", "default")),
+        (13, ("--require", "fuse_*")),
+        (13, ("--require", "fuse_gelu", "--backend", "onnxruntime_cpu")),
+        (21, ("--passes", "fuse_gelu")),
+    ],
+)
+def test_a_glob_asks_for_what_there_is(
+    cli: Cli, tmp_path: Path, opset: int, options: tuple[str, ...]
+) -> None:
+    model, out = tmp_path / "m.onnx", tmp_path / "out.onnx"
+    onnx.save(parse(GELU, opset=opset), model)
+    assert cli("optimize", model, out, *options).code == 0
+    assert out.exists()
+
+
+@pytest.mark.parametrize(("how", "verified"), [("--verify=off", "false"), ("--verify", "true")])
+def test_parts_are_called_verified_where_they_ran(
+    cli: Cli, tmp_path: Path, how: str, verified: str
+) -> None:
+    model = tmp_path / "m.onnx"
+    onnx.save(parse("(float[2] x) => (float[2] y) { h = Relu(x)  y = Neg(h) }"), model)
+    ended = cli("split", model, "--at", "h", "--out-dir", tmp_path / "parts", "--json", how)
+    assert ended.code == 0
+    assert f'"verified": {verified}' in ended.out
+    parts = [tmp_path / "parts" / f"m_{at}.onnx" for at in (0, 1)]
+    ended = cli("merge", *parts, tmp_path / "out.onnx", "--json", how)
+    assert ended.code == 0
+    assert f'"verified": {verified}' in ended.out

@@ -99,6 +99,35 @@ def test_a_batch_that_is_baked_into_a_reshape_is_named(cli: Cli, tmp_path: Path)
     assert "Reshape 'y' makes [2, 8] of [1, 4], which is baked into its constant 't'" in ended.err
 
 
+COMPUTED = """(float[batch,4] x) => (float[P,4] y) <int64[2] t = {3,4}, int64[2] zeros = {0,0}>
+    { target = Add(t, zeros)  a = Reshape(x, target)  y = Relu(a) }"""
+
+
+@pytest.mark.parametrize("level", ["-O0", "-O2"])
+def test_a_batch_that_a_computed_target_has_not_is_an_error(
+    cli: Cli, tmp_path: Path, level: str
+) -> None:
+    source, out = saved(tmp_path, COMPUTED), tmp_path / "out.onnx"
+    ended = cli("optimize", source, out, level, "--dim", "batch=2")
+    assert ended.code == 1
+    assert "Reshape 'a' makes [3, 4] of [2, 4], which is computed as its target" in ended.err
+    assert not out.exists()
+    assert cli("optimize", source, out, level, "--dim", "batch=3").code == 0
+
+
+def test_sizes_that_contradict_each_other_are_an_error(cli: Cli, tmp_path: Path) -> None:
+    source, out = saved(tmp_path, "(float[n,4] x) => (float[n,4] y) { y = Relu(x) }"), tmp_path / "o"
+    ended = cli("optimize", source, out, "--dim", "n=2", "--input-shape", "x:3,4")
+    assert ended.code == 2
+    assert "'x' says 3 where the dim 'n' is 2" in ended.err
+    assert "--input-shape" in ended.err
+    assert "--dim" in ended.err
+    assert not out.exists()
+    for shape in ("x:2,4", "x:?,4", "x:n,4"):
+        assert cli("optimize", source, out, "--dim", "n=2", "--input-shape", shape).code == 0
+        assert dims(out) == [2, 4]
+
+
 def test_lines_about_dims_are_short(cli: Cli, tmp_path: Path) -> None:
     inputs = ", ".join(f"float[batch,dim_{at},1] past_key_values_{at}" for at in range(20))
     text = f"""(float[batch,w] x, {inputs}) => (int64[2] y) {{ y = Shape(x) }}"""

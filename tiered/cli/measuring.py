@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from tiered.cli.effects import Effect
 from tiered.cli.line.candidates import complete_provider
 from tiered.cli.line.declaration import Flags
-from tiered.cli.options import InputShapes, Names, Sampled
+from tiered.cli.options import MADE, InputShapes, Names, Sampled
 from tiered.runtime.opening import CPU, RuntimeLevel
 
 
@@ -23,3 +24,7 @@ class Runs(Sampled):
     """Threads that a node may use; 0 leaves the number to onnxruntime."""
     runtime_level: RuntimeLevel = "all"
     """Onnxruntime's own optimisations."""
+
+    EFFECTS = (
+        Effect(("seed", "input_shape", "dim"), MADE, lambda of: not of("inputs")),
+    )

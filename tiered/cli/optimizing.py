@@ -272,7 +272,7 @@ def _optimize(
     result = optimize_model(
         model,
         **prepared.settings,
-        passes=passes,
+        passes=options.passes,  # as text: what a glob stands for is not asked for by name
         edits=prepared.edits,
         input_shapes=prepared.shapes,
         dims=prepared.dims,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any, Final, get_args
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, get_args
 
 from tiered.cli.effects import Effect
 from tiered.cli.html import check_html
@@ -56,6 +56,9 @@ def _is_strict(word: str) -> bool:
     return word.startswith("strict") or word.endswith(".json")
 
 
+MADE: Final = "generated inputs, without --inputs"
+"""What options of generated inputs need."""
+
 _AS_FOR_OPTIMIZE: Final = "As for `tiered optimize`."
 
 Names = tuple[str, ...]
@@ -104,6 +107,11 @@ ExternalData = Annotated[
 ]
 
 
+def _are_made(of: Callable[[str], Any]) -> bool:
+    """Return whether the inputs that a model runs on are generated."""
+    return not of("inputs")
+
+
 class Sampled(Record):
     """The inputs that a command runs a model on."""
 
@@ -111,6 +119,8 @@ class Sampled(Record):
     """Inputs: x.npy, feeds.npz or a folder; generated without any. Repeatable."""
     seed: int = 0
     """Seed of the generated inputs."""
+
+    EFFECTS: ClassVar = (Effect(("seed",), MADE, _are_made),)
 
 
 class Destination(Record):
@@ -199,14 +209,34 @@ class _Passes(PassSelection):
     """Folder for a bundle that `tiered replay` runs, if a pass fails or the outputs differ."""
 
 
-def _is_verified(of: Callable[[str], Any]) -> bool:
-    return of("verify") is not None
+RUNS: Final = "--verify that runs the model"
+"""What inputs of the verification need."""
+
+
+def runs_model(method: str | None) -> bool:
+    """Return whether a method of --verify runs the model."""
+    return method not in (None, "off", "structure")
+
+
+def _is_run(of: Callable[[str], Any]) -> bool:
+    return runs_model(of("verify"))
+
+
+WHOLE: Final = Effect(
+    ("verify",),
+    "no method, =final or =off: models of several files run whole",
+    lambda of: of("verify") not in ("region", "structure"),
+)
+"""Of commands that compare several models with one."""
 
 
 class OptimizeOptions(Writing, _Passes, Destination):
     """The options of `tiered optimize`."""
 
-    EFFECTS = (Effect(("inputs",), "--verify", _is_verified),)
+    EFFECTS = (
+        Effect(("inputs", "test_input_shape"), RUNS, _is_run),
+        Effect(("test_input_shape",), MADE, _are_made),
+    )
 
 
 class WriteOptions(Writing, Destination):
@@ -223,7 +253,7 @@ class WriteOptions(Writing, Destination):
 class ResultOptions(WriteOptions):
     """Those of commands that run no model but to verify the result."""
 
-    EFFECTS = (Effect(("inputs",), "--verify", _is_verified),)
+    EFFECTS = (Effect(("inputs",), RUNS, _is_run),)
 
 
 class ReadOptions(Record):

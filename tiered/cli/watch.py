@@ -90,6 +90,17 @@ class WatchOptions(Record):
     EFFECTS = (
         Effect(("dump_weights",), "--dump DIR", lambda of: of("dump") is not None),
         Effect(("html_without_times",), "--html FILE", lambda of: of("html") is not None),
+        Effect(
+            ("remarks", "time", "statistics", "trace", "html", "dump", "print_before",
+             "print_after", "diff", "limit", "verify", "certify", "reproducer"),
+            "a run of the passes, without --print-pipeline",
+            lambda of: not of("print_pipeline"),
+        ),
+        Effect(
+            ("remarks", "time", "statistics"),
+            "output, without --quiet",
+            lambda of: not of("quiet"),
+        ),
     )
 
 

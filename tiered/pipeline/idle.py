@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from tiered.passes import Pass
 from tiered.passes.interface.registry import is_glob, registry
 from tiered.pipeline.edits import USER
 from tiered.support.errors import PassNotFoundError, TargetError, UsageError
 
 if TYPE_CHECKING:
     from tiered.context import PassContext
-    from tiered.passes import Pass
-    from tiered.passes.interface.pass_info import NodeNote
+    from tiered.graph import Model
+    from tiered.passes.interface.pass_info import NodeNote, PassInfo
     from tiered.pipeline.base import Pipeline
     from tiered.targets.pipeline_edits import PipelineEdit
+
+_RESULT: Final = re.compile(r"=>\s*([A-Z]\w*)\(")
+"""The operator of a result in a law."""
+
+_WORD: Final = re.compile(r"[\w*?\[\]]+")
 
 
 def note_idle(
@@ -37,7 +44,11 @@ def note_idle(
 
 
 def check_asked(
-    context: PassContext, required: Iterable[Pass | str], listed: Pipeline | None
+    context: PassContext,
+    required: Iterable[Pass | str],
+    listed: Pipeline | None,
+    given: str | Iterable[Pass | str] | None,
+    model: Model,
 ) -> None:
     """Raise if a pass that was asked for by name cannot do what it was asked for.
 
@@ -45,10 +56,17 @@ def check_asked(
         context: the context of the run.
         required: the entries of the user.
         listed: the pipeline of the user, if there is one.
+        given: the same as it was given: what a glob in it stands for is not asked for by name.
+        model: the result.
 
     Raises:
         TargetError: there is one.
     """
+    required = tuple(required)
+    for name in sorted(_exact(required) | _exact(given)):
+        reason = _too_early(registry.named(name).info, context, model)
+        if reason and not any(result.changed for result in context.report.of(name)):
+            raise TargetError(f"{name} cannot do what it is asked for: {reason}")
     asked = {name for entry in required for name in _names(_name_of(entry))}
     asked.update(leaf.name for leaf in (listed.leaves() if listed is not None else ()))
     for name in sorted(asked):
@@ -59,6 +77,34 @@ def check_asked(
         )
         if reasons:
             raise TargetError(f"{name} cannot do what it is asked for: {'; '.join(reasons)}")
+
+
+def _exact(entries: str | Iterable[Pass | str] | None) -> set[str]:
+    """Return the passes that entries, or the text of a pipeline, name one by one."""
+    if isinstance(entries, Pass):
+        return set(_names(_name_of(entries)))
+    if not isinstance(entries, str):
+        return set[str]().union(*map(_exact, entries or ()))
+    words = _WORD.findall(re.sub(r"\{[^{}]*\}", "", entries))
+    return {name for word in words for name in _names(_name_of(word))[:1]}
+
+
+def _too_early(info: PassInfo, context: PassContext, model: Model) -> str:
+    """Return why a rule can rewrite nothing at the opset of a model: its operators are newer."""
+    from tiered.targets.standard import in_newer_opset
+
+    made = _RESULT.findall(info.law)
+    if info.kind != "rewrite" or info.needs or len(made) != info.law.count("=>"):
+        return ""
+    opset = max(model.opset(), *(each.opset() for each in model.functions), 0)
+    refusals = [in_newer_opset(name, opset) for name in made]
+    if not made or not all(refusals):
+        return ""
+    offers = [entry.rpartition("::") for entry in info.offers]
+    is_known = context.names_backend and context.target.supports
+    if is_known and any(is_known(name, domain) for domain, _, name in offers):
+        return ""
+    return f"{refusals[0]}; `tiered convert --opset` raises it"
 
 
 def check_met(context: PassContext) -> None:

@@ -220,7 +220,7 @@ def _run(model: Model, settings: Settings) -> _Run:
         check_met(context)
     taken = time.perf_counter() - started
     note_idle(context, edits, settings.get("required") or ())
-    check_asked(context, settings.get("required") or (), asked)
+    check_asked(context, settings.get("required") or (), asked, passes, model)
     if verify is not None:
         verify.verdict.raise_if_not()
     if expectations:

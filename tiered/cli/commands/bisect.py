@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from tiered.cli.commands.verify import NumericClass
+from tiered.cli.effects import Effect
 from tiered.cli.files import check_input, load_model
 from tiered.cli.load_passes import with_loads
 from tiered.cli.options import (
@@ -52,6 +53,20 @@ class BisectOptions(Sampled, PassSelection):
     reproducer: str | None = None
     """A folder for a bundle that shows the failure; `tiered replay` runs it."""
     json: Json = False
+
+    EFFECTS = (
+        *Sampled.EFFECTS,
+        Effect(
+            ("inputs", "numerics"),
+            "outputs that are compared, without --check",
+            lambda of: of("check") is None,
+        ),
+        Effect(
+            ("seed",),
+            "outputs that are compared, without --check, or --reproducer",
+            lambda of: of("check") is None or of("reproducer") is not None,
+        ),
+    )
 
 
 def bisect(source: ModelFile, /, *, options: BisectOptions) -> None:

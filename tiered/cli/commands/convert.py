@@ -21,7 +21,15 @@ from tiered.cli.conversions import Bounds, ConversionOptions, NarrowingWithPorts
 from tiered.cli.effects import Effect
 from tiered.cli.line.pass_options import PassOptions
 from tiered.cli.optimizing import write_result
-from tiered.cli.options import BackendName, Html, ModelFile, Names, OutFile, WriteOptions
+from tiered.cli.options import (
+    BackendName,
+    Html,
+    ModelFile,
+    Names,
+    OutFile,
+    WriteOptions,
+    runs_model,
+)
 from tiered.cli.pass_names import strip_pass
 from tiered.support.errors import UsageError, did_you_mean
 
@@ -99,8 +107,8 @@ class ConvertOptions(ConversionOptions):
         ),
         Effect(
             ("inputs",),
-            "--verify, or --to without --no-measure",
-            lambda of: of("verify") is not None or _reads_inputs(of),
+            "--verify that runs the model, or --to without --no-measure",
+            lambda of: runs_model(of("verify")) or _reads_inputs(of),
         ),
     )
 

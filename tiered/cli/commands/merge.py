@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from tiered.cli.files import load_model
 from tiered.cli.line.declaration import Flags
-from tiered.cli.options import Names, ResultOptions
+from tiered.cli.options import WHOLE, Names, ResultOptions, runs_model
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.source_mark import write_mark
 from tiered.cli.writing import Goal
@@ -38,6 +38,8 @@ class MergeOptions(Record):
     """A prefix for the names of B that are not connected."""
     keep: bool = False
     """Connected outputs of A stay outputs."""
+
+    EFFECTS = (WHOLE,)
 
 
 def merge(
@@ -76,7 +78,7 @@ def merge(
 
     with Progress(enabled=not write.quiet) as progress:
         progress.say(f"merging {' and '.join(map(printable, sources))}")
-        before = [model.copy() for model in models] if write.verify is not None else []
+        before = [model.copy() for model in models] if runs_model(write.verify) else []
         made, names = models[0], list[Mapping[str, str]]()
         for model in models[1:]:
             made, named = merged_model(

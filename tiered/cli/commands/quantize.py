@@ -39,7 +39,7 @@ from tiered.cli.files import (
 from tiered.cli.line.declaration import Flags
 from tiered.cli.line.pass_options import OfPass, PassOptions
 from tiered.cli.optimizing import write_result
-from tiered.cli.options import BackendName, Html, ModelFile, OutFile, WriteOptions
+from tiered.cli.options import BackendName, Html, ModelFile, OutFile, WriteOptions, runs_model
 from tiered.cli.output.tables import Number, print_table, seconds
 from tiered.cli.output.terminal import Progress, notes, print_json, printable, results
 from tiered.cli.writing import Goal
@@ -132,8 +132,8 @@ class QuantizeOptions(Record):
         ),
         Effect(
             ("inputs",),
-            "--budget or --verify",
-            lambda of: _reads_inputs(of) or of("verify") is not None,
+            "--budget, or --verify that runs the model",
+            lambda of: _reads_inputs(of) or runs_model(of("verify")),
         ),
         Effect(("settings.seed",), "--budget", _reads_inputs),
         Effect(

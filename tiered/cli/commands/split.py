@@ -17,8 +17,9 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from tiered.cli.effects import Effect
 from tiered.cli.files import check_data_files, check_output, load_model
-from tiered.cli.options import Json, ModelFile, Names, Verify
+from tiered.cli.options import RUNS, WHOLE, Json, ModelFile, Names, Verify, runs_model
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.source_mark import check_replaced, source_mark, write_mark
 from tiered.support.amounts import counted
@@ -47,6 +48,8 @@ class SplitOptions(Record):
     json: Json = False
     """Print one JSON object instead of text; --out-dir may be missing then."""
 
+    EFFECTS = (WHOLE, Effect(("inputs",), RUNS, lambda of: runs_model(of("verify"))))
+
 
 def split(file: ModelFile, /, *, options: SplitOptions) -> None:
     """Split the model of a file.
@@ -69,14 +72,13 @@ def split(file: ModelFile, /, *, options: SplitOptions) -> None:
         progress.say(f"splitting {printable(file)}")
         parts = split_models(model.copy(), cuts)
         names = _names(file, options.out_dir, len(parts))
-        if options.verify is not None:
+        if verified := runs_model(options.verify):
             from tiered.verify.merged import check_split
 
             progress.say("running the model and its parts")
             check_split(model, parts, options.inputs)
         if options.out_dir is not None:
             _save(file, model, options, names, parts)
-    verified = options.verify is not None
     dead = len(model.main.nodes) - len(needed_nodes(model.main.outputs))
     described = [_described(name, part) for name, part in zip(names, parts, strict=True)]
     if options.json:

@@ -27,6 +27,7 @@ import os
 import shlex
 from typing import TYPE_CHECKING, Final
 
+from tiered.cli.effects import Effect
 from tiered.cli.files import check_input, check_output, load_model
 from tiered.cli.measuring import Runs
 from tiered.cli.options import BackendName, Html, Json, ModelFile, Names, OptimizeOptions, Verbose
@@ -82,6 +83,15 @@ class TuneOptions(Runs):
     verbose: Verbose = False
     """Print all that was looked at, and the pipeline."""
     json: Json = False
+
+    EFFECTS = (
+        *Runs.EFFECTS,
+        Effect(
+            ("clock", "provider", "threads", "runtime_level", "input_shape", "dim"),
+            "a measurement on onnxruntime, without --measure and --objective size",
+            lambda of: of("measure") is None and of("objective") != "size",
+        ),
+    )
 
 
 def tune(file: ModelFile, out: str, /, *, options: TuneOptions) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, zip_longest
 from typing import TYPE_CHECKING
 
+import numpy as np
 import onnx
 from onnx import shape_inference
 
@@ -101,7 +102,8 @@ def with_dims(
     """Return the shapes by name of the input, with the dims that are given by their own names.
 
     Raises:
-        UsageError: no input has a dim of this name, or a size or a name is invalid.
+        UsageError: no input has a dim of this name, a size or a name is invalid, or the shape of an
+            input gives the dim another size.
     """
     _check_dims(shapes, dims)
     named = named_dims(model)
@@ -118,10 +120,24 @@ def with_dims(
         if len(given) != len(known):
             continue  # a wrong rank raises later
         found[name] = [
-            dims[old] if isinstance(old, str) and old in dims and _is_kept(new, old) else new
+            _chosen(name, old, new, dims) if isinstance(old, str) and old in dims else new
             for old, new in zip(known, given, strict=True)
         ]
     return found
+
+
+def _chosen(name: str, old: str, new: int | str, dims: Mapping[str, int | str]) -> int | str:
+    """Return the size of a dim that is given by its name, and may be by the shape of an input.
+
+    Raises:
+        UsageError: they differ.
+    """
+    if not _is_kept(new, old) and new != dims[old]:
+        raise UsageError(
+            f"the shape of {name!r} says {new} where the dim {old!r} is {dims[old]}: the sizes by "
+            "--input-shape and --dim contradict each other; give one of them"
+        )
+    return dims[old]
 
 
 def named_dims(model: ModelState) -> dict[str, list[tuple[str, int]]]:
@@ -311,13 +327,17 @@ def _reshapes(model: ModelState) -> Iterator[tuple[str, Sequence[int], Sequence[
     """Yield (description, input shape, target, whether 0 copies) of each static Reshape."""
     for node in model.main.walk():
         data, target = (node.input(0), node.input(1)) if node.op_type == "Reshape" else (None, None)
-        if node.domain or data is None or target is None or target.const is None:
+        if node.domain or data is None or target is None or data.static_shape is None:
             continue
-        if data.static_shape is not None:
-            sizes = [int(size) for size in target.const.ravel()]
-            text = f"Reshape {node.label!r} makes {sizes} of {list(data.static_shape)}"
-            text += f", which is baked into its constant {target.name!r}"
-            yield text, data.static_shape, sizes, not node.attr("allowzero", 0)
+        # A body may never run; what is computed in the main graph always is.
+        found = target.elements if node.owner.is_main else target.constant_elements()
+        if found is None or not all(isinstance(size, int | np.integer) for size in found.ravel()):
+            continue
+        sizes = [int(size) for size in found.ravel()]
+        text = f"Reshape {node.label!r} makes {sizes} of {list(data.static_shape)}"
+        origin = "baked into its constant" if target.is_constant else "computed as its target"
+        text += f", which is {origin} {target.name!r}"
+        yield text, data.static_shape, sizes, not node.attr("allowzero", 0)
 
 
 def _impossible_reshapes(model: ModelState) -> Iterator[str]:
