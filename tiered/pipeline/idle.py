@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 _RESULT: Final = re.compile(r"=>\s*([A-Z]\w*)\(")
 """The operator of a result in a law."""
 
+_LAST: Final = "final_check"
+"""The end of each whole pipeline: one that was printed has rules for other models, too."""
+
 _WORD: Final = re.compile(r"[\w*?\[\]]+")
 
 
@@ -86,6 +89,8 @@ def _exact(entries: str | Iterable[Pass | str] | None) -> set[str]:
     if not isinstance(entries, str):
         return set[str]().union(*map(_exact, entries or ()))
     words = _WORD.findall(re.sub(r"\{[^{}]*\}", "", entries))
+    if _LAST in words:
+        return set()
     return {name for word in words for name in _names(_name_of(word))[:1]}
 
 

@@ -3,7 +3,8 @@ import math
 import pytest
 
 from tests.constants import spoken_of
-from tiered.testing import assert_rewrites, assert_unchanged
+from tiered import get_pass
+from tiered.testing import assert_rewrites, assert_unchanged, parse
 
 PASS = "backward_fold_scale_axis"
 IMAGE = "(float[1,2,2,2] x) => (float[1,2,2,2] y)"
@@ -482,3 +483,19 @@ def test_an_old_batch_norm_may_have_numbers_for_each_element() -> None:
         because="BatchNormalization does not absorb a scale",
         opset=7,
     )
+
+
+SUM_OF_HALVES = """(float16[2,2] x, float16[2,2] z) => (float16[2,2] y)
+    <float16[2,2] w = {15360,16384,15360,16384},
+    float16[2,2] v = {15360,16384,16384,15360}, float16 s = SCALE> {
+    a = MatMul(x, w)  b = MatMul(z, v)  c = OP(a, b)  y = Mul(c, s) }"""
+
+
+@pytest.mark.parametrize("op", ["Add", "Sub"])
+def test_scaled_terms_of_halves_may_overflow(op: str) -> None:
+    """40,000 - 39,999 times 4 is 4; 4 times either term is infinite."""
+    text = SUM_OF_HALVES.replace("OP", op)
+    because = "scaled terms of a float16 sum may overflow"
+    assert_unchanged(PASS, text.replace("SCALE", "{17408}"), because=because)
+    smaller = parse(text.replace("SCALE", "{13312}"))
+    assert get_pass(PASS).apply(smaller) != smaller

@@ -277,6 +277,20 @@ ONE_WAY = {
         "y = SequenceLength(t) }",
         13, "(float[2] x) => (int64 y) { s = SequenceConstruct(x, x)  y = SequenceLength(s) }",
     ),
+    "a sequence that keeps both its names": OneWay(
+        16, "(seq(float[2]) x) => (seq(float[2]) y) { y = Identity(x) }",
+        13, "(seq(float[2]) x) => (seq(float[2]) y) <float[2] c = {0, 0}, int64 zero = {0}, int64 z = {0}> "
+        "{ i = SequenceInsert(x, c, zero)  y = SequenceErase(i, z) }",
+    ),
+    "a sequence that a branch returns": OneWay(
+        16, "(float[2] x, bool c) => (int64 y) { s = SequenceConstruct(x, x)  q = If(c) <"
+        "then_branch = t () => (seq(float[2]) u) { u = Identity(s) }, "
+        "else_branch = e () => (seq(float[2]) v) { v = SequenceConstruct(x) }>  y = SequenceLength(q) }",
+        13, "(float[2] x, bool c) => (int64 y) { s = SequenceConstruct(x, x)  q = If(c) <"
+        "then_branch = t () => (seq(float[2]) u) <float[2] k = {0, 0}, int64 z = {0}, int64 o = {0}> "
+        "{ i = SequenceInsert(s, k, z)  u = SequenceErase(i, o) }, "
+        "else_branch = e () => (seq(float[2]) v) { v = SequenceConstruct(x) }>  y = SequenceLength(q) }",
+    ),
     "an operand from an axis on": OneWay(
         6, "(float[2,3,4] x, float[3] b) => (float[2,3,4] y) { y = Sub<axis = 1, broadcast = 1>(x, b) }",
         7, "(float[2,3,4] x, float[3] b) => (float[2,3,4] y) "

@@ -227,8 +227,8 @@ BLOCKED = {
         7, IMAGE + "<float[2] s = {2, 3}> { y = BatchNormalization(x, s, s, s, s) }", 5,
         "needs the attribute 'consumed_inputs'",
     ),
-    "a sequence that keeps both its names": Blocked(
-        16, "(seq(float[2]) x) => (seq(float[2]) y) { y = Identity(x) }", 13, "takes no seq"
+    "a sequence of strings that keeps both its names": Blocked(
+        16, "(seq(string[2]) x) => (seq(string[2]) y) { y = Identity(x) }", 13, "takes no seq"
     ),
     "an index of a longer mask": Blocked(
         24, "(float[1,1,2,4] q, float[1,1,3,4] k, float[2,M] m) => (float[1,1,2,4] y) "

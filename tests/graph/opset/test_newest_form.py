@@ -332,3 +332,15 @@ def test_a_reference_reads_as_an_operand_that_is_no_constant() -> None:
     operand = Model.from_proto(proto).functions[0].nodes[0].operand("axes")
     assert operand is not None
     assert operand.const is None
+
+
+def test_before_opset_7_a_built_node_says_that_it_broadcasts() -> None:
+    proto = onnx.parser.parse_model(
+        '<ir_version: 3, opset_import: ["" : 6]> g (float[2,3] x) => (float[2,3] y) { y = Relu(x) }'
+    )
+    graph = Model.from_proto(proto).main
+    x, one = graph.inputs[0], np.array(1, np.float32)
+    assert graph.op.Add(x, one).producer.attributes == {"broadcast": 1}
+    assert not graph.op.Add(x, x).producer.attributes
+    with pytest.raises(NoEquivalentForm, match="broadcasts more than the last dims"):
+        graph.op.Div(one, x)

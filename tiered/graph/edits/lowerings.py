@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from tiered.graph.core.dtypes import DataType
+from tiered.graph.core.types import write_type
 from tiered.graph.opset.earliest import WITH_BROADCAST
 from tiered.graph.queries.function_body import (
     EXACT_BODIES,
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
     from tiered.graph.core.graph import Graph
     from tiered.graph.core.node import Node
     from tiered.graph.core.value import Value
+
+_FEW: Final = 1024
+"""Elements of a constant that is there for its type."""
 
 Lowering = Callable[["Graph", "Node"], "list[Node] | None"]
 """Puts nodes in the place of one, and returns them; None, and nothing is edited, if it cannot."""
@@ -161,12 +166,31 @@ def _reduce_bools(graph: Graph, node: Node) -> list[Node] | None:
 def _drop_identity(graph: Graph, node: Node) -> list[Node] | None:
     """Identity of a type that an opset does not take: the operand itself, where it has a name."""
     x = node.input(0)
-    if x is None or (node.output.is_graph_output and not x.can_become_output):
+    if x is None:
         return None
-    if x.graph is not graph and node.output.is_graph_output:
-        return None
+    if node.output.is_graph_output and (not x.can_become_output or x.graph is not graph):
+        return _sequence_as_it_is(graph, node, x)
     graph.replace(node, [x])
     return []
+
+
+def _sequence_as_it_is(graph: Graph, node: Node, x: Value) -> list[Node] | None:
+    """Identity of a sequence with a name of its own: a tensor is inserted, and erased again."""
+    known = write_type(x.type).sequence_type.elem_type.tensor_type
+    if not known.elem_type:
+        return None
+    # Of the declared size, if it is small: then the shape of the elements stays known.
+    sizes = [dim.dim_value for dim in known.shape.dim]
+    is_small = math.prod(sizes) <= _FEW
+    array = np.zeros(sizes if is_small else (), DataType(known.elem_type).numpy)
+    if array.dtype.kind in "OSU":
+        return None
+    since = graph.model.peek_serial()
+    first = np.array(0, np.int64)
+    longer = graph.op.SequenceInsert(x, array, first)
+    result = graph.op.SequenceErase(longer, first, name=node.name or None)
+    graph.replace(node, [result], since)
+    return _producers(longer, result)
 
 
 def _slice_shape(graph: Graph, node: Node) -> list[Node] | None:

@@ -42,6 +42,9 @@ __all__ = [
     "to_model_form",
 ]
 
+_BROADCASTING: Final = 7
+"""The opset since which operators broadcast without an attribute that says so."""
+
 _COMMON_TYPES: Final = frozenset(
     f"tensor({name})"
     for name in (
@@ -57,6 +60,16 @@ def _changes(op_type: str, domain: str, version: int) -> tuple[Change, ...]:
     if domain:
         return ()
     return tuple(change for change in CHANGES.get(op_type, ()) if version < change.since)
+
+
+@lru_cache(maxsize=256)
+def _earliest(op_type: str, domain: str, version: int) -> tuple[Change, ...]:
+    """Return what the first opsets write in another way: broadcasting before 7 is said."""
+    if domain or not 0 < version < _BROADCASTING:
+        return ()
+    from tiered.graph.opset.earliest import EARLIEST  # few models are as old
+
+    return tuple(change for change in EARLIEST.get(op_type, ()) if version < change.since)
 
 
 @lru_cache(maxsize=4096)
@@ -160,7 +173,7 @@ def to_model_form(
     form = Form(op_type, version, list(inputs), written, outputs)
     while form.operands and form.operands[-1] is None:
         form.operands.pop()
-    for change in _changes(op_type, domain, version):
+    for change in (*_changes(op_type, domain, version), *_earliest(op_type, domain, version)):
         change.write(form)
     if schema is not None:
         _check_operands(form, schema, newest or schema)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from tiered.graph import DataType
 from tiered.rewriter.idioms.scale import (
     Rescaled,
     Scale,
@@ -160,6 +161,8 @@ class _Way:
         along = broadcasts_along(node)
         if along is not None:
             return along
+        if _may_overflow(node, scale):
+            return Skip("scaled terms of a float16 sum may overflow")
         rank = node.output.rank
         for slot, operand in enumerate(node.inputs):
             if operand is None or operand.rank is None or rank is None:
@@ -191,6 +194,13 @@ class _Way:
         is_one = bool((along == along[0]).all()) if along.size else False
         whole = Scale(along[:1]) if is_one else Scale(along, axis)
         return self.request(x, node, 0, whole)
+
+
+def _may_overflow(node: Node, scale: Scale) -> bool:
+    """Return whether scaled terms of a sum may exceed float16 where the scaled sum does not."""
+    is_sum = node.op_type != "Concat" and sum(not (x and x.is_constant) for x in node.inputs) > 1
+    is_half = node.output.dtype == DataType.FLOAT16
+    return is_sum and is_half and bool((np.abs(scale.factors) > 1).any())
 
 
 def _numerator(node: Node) -> tuple[int, Value] | None:
