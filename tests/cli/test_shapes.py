@@ -116,7 +116,8 @@ def test_a_batch_that_a_computed_target_has_not_is_an_error(
 
 
 def test_sizes_that_contradict_each_other_are_an_error(cli: Cli, tmp_path: Path) -> None:
-    source, out = saved(tmp_path, "(float[n,4] x) => (float[n,4] y) { y = Relu(x) }"), tmp_path / "o"
+    source = saved(tmp_path, "(float[n,4] x) => (float[n,4] y) { y = Relu(x) }")
+    out = tmp_path / "out.onnx"
     ended = cli("optimize", source, out, "--dim", "n=2", "--input-shape", "x:3,4")
     assert ended.code == 2
     assert "'x' says 3 where the dim 'n' is 2" in ended.err
