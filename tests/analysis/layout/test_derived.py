@@ -9,6 +9,7 @@ from tiered import Model, Node, Skip, TensorType, get_pass, register_type_rule
 from tiered.analysis.axes.axis_map import AXES, AxisMap, Kind, NoMap, whole
 from tiered.analysis.layout.derived import combined, named
 from tiered.analysis.layout.rules import propagation_of
+from tiered.graph.queries.determinism import DETERMINISTIC
 from tiered.testing import parse
 
 DOMAIN = "own.derived"
@@ -23,6 +24,7 @@ def wave() -> Iterator[None]:
 
     with rules_forgotten():
         register_type_rule("Wave", DOMAIN, type_of)
+        DETERMINISTIC.put(["Wave"], DOMAIN, "it is a product")
         yield
 
 
@@ -52,6 +54,13 @@ def test_what_computes_element_by_element_needs_no_rule(
 ) -> None:
     AXES.rule("Wave", domain=DOMAIN)(lambda node: AxisMap((whole(4),), (whole(4),), kinds))
     assert ops(converted()) == (["Wave"] if passes else IN_ORDER)
+
+
+def test_what_may_draw_random_numbers_keeps_its_order() -> None:
+    AXES.rule("Wave", domain=DOMAIN)(lambda node: AxisMap((whole(4),), (whole(4),)))
+    assert ops(converted()) == ["Wave"]
+    DETERMINISTIC.remove("Wave", DOMAIN)
+    assert ops(converted()) == IN_ORDER
 
 
 @pytest.mark.parametrize("broadcasts", [(), (1,)])

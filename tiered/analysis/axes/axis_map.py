@@ -130,7 +130,7 @@ The ranks of the operands and of the first output are known.
 """
 
 
-_OWN_DOMAINS: Final = ("", "com.microsoft")
+OWN_DOMAINS: Final = ("", "com.microsoft")
 """The domains of operators that rules of tiered are for; they ask for the ranks that they need."""
 
 NO_RANK: Final = Skip("its rank is not known")
@@ -150,7 +150,7 @@ def axis_map(node: Node) -> AxisMap | Skip:
 def unknown(node: Node) -> Skip | None:
     """Return why nothing is known of a node, whatever the rules of its operator say."""
     model = node.owner.model
-    if model.functions and node.domain in _OWN_DOMAINS and model.function(*node.callee):
+    if model.functions and node.domain in OWN_DOMAINS and model.function(*node.callee):
         # A function may compute anything; a rule of a user speaks for the operator by its name.
         return Skip("a function has its name")
     if node.has_references:
@@ -173,7 +173,7 @@ def map_of(node: Node) -> AxisMap:
     rule = AXES.of(node)
     if rule is None:
         raise NoMap("how its axes belong together is not known")
-    if node.domain not in _OWN_DOMAINS:
+    if node.domain not in OWN_DOMAINS:
         values = (*node.operands, *node.outputs[:1])
         if any(value is not None and value.shape is None for value in values):
             raise NoMap(NO_RANK.reason)

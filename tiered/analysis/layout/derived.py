@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import NamedTuple, cast
 
-from tiered.analysis.axes.axis_map import Axes, AxisMap, map_of
+from tiered.analysis.axes.axis_map import OWN_DOMAINS, Axes, AxisMap, map_of
 from tiered.analysis.axes.rules import AXES
 from tiered.analysis.layout.propagation import (
     FIXED,
@@ -23,7 +23,7 @@ from tiered.analysis.layout.propagation import (
     Rule,
     any_order,
 )
-from tiered.graph import Node, Value
+from tiered.graph import Node, Value, is_deterministic
 from tiered.graph.opset.newest_form import newest_attribute
 from tiered.graph.queries.op_traits import ELEMENTWISE
 from tiered.rewriter import Skip
@@ -158,7 +158,10 @@ def may_be_elementwise(node: Node) -> bool:
     if not node.domain:
         # Of ONNX's operators the traits say it at once.
         return node.op_type in ELEMENTWISE
-    return AXES.of(node) is not None
+    if AXES.of(node) is None:
+        return False
+    # What draws random numbers gives each element another one in another order.
+    return node.domain in OWN_DOMAINS or is_deterministic(node)
 
 
 def elementwise(node: Node) -> Propagation | Skip:
