@@ -97,12 +97,11 @@ def greedy(region: Region) -> dict[Operator, int]:
     """Return the assignment in which each operator takes its locally cheapest order."""
     assignment = dict.fromkeys(region.operators, 0)
     for operator in region.operators:
-        terms = region.terms_at([operator])
-        best = region.cost(assignment, terms)
+        best = region.cost(assignment, [operator])
         for number in operator.candidates[1:]:
             kept = assignment[operator]
             assignment[operator] = number
-            cost = region.cost(assignment, terms)
+            cost = region.cost(assignment, [operator])
             if cost < best:
                 best = cost
             else:
