@@ -7,6 +7,7 @@ import pytest
 from tiered import Model, Value
 from tiered.numerics.calibration.calibrate import Calibration, SampledModel, calibrate
 from tiered.numerics.calibration.observers import METHODS, Method
+from tiered.runtime.inputs.bound_model import BoundModel
 from tiered.support.errors import UsageError
 from tiered.testing import parse
 
@@ -171,6 +172,26 @@ def test_inputs_are_made_without_samples() -> None:
     assert found.is_made
     assert found.samples == 3
     assert found.ranges["s"].seen > 0
+
+
+def test_made_samples_share_a_view_of_the_model_and_are_those_of_one_each(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with SampledModel.of(_model(SCORES)) as running:
+        alone = [running.samples(seed=seed, count=1)[0] for seed in range(3)]
+        opened: list[onnx.ModelProto] = []
+
+        def noted(proto: onnx.ModelProto) -> BoundModel:
+            opened.append(proto)
+            return BoundModel(proto)
+
+        monkeypatch.setattr("tiered.numerics.calibration.calibrate.BoundModel", noted)
+        monkeypatch.setattr("tiered.runtime.inputs.samples.BoundModel", noted)
+        together = running.samples(count=3)
+    assert len(opened) == 1
+    for one, other in zip(alone, together, strict=True):
+        assert one.keys() == other.keys()
+        assert all(np.array_equal(one[name], other[name]) for name in one)
 
 
 def test_values_of_bodies_are_not_measured() -> None:

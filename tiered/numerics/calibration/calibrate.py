@@ -16,6 +16,7 @@ from tiered.graph.intervals.interval import Interval
 from tiered.graph.io.export import export_model
 from tiered.numerics.calibration.observers import Method, Range, Seen, observer_of, ranges_of
 from tiered.runtime import shared_worker
+from tiered.runtime.inputs.bound_model import BoundModel
 from tiered.runtime.inputs.samples import Source, Wanted, read_samples, samples_for
 from tiered.verify.extract import Part
 from tiered.verify.sliced_session import SlicedSession
@@ -99,8 +100,9 @@ class SampledModel:
         if read:
             wanted = Wanted(read, seed=seed)
             return [each.inputs.feeds for each in samples_for(self._proto, self._session, wanted)]
+        bound = BoundModel(self._proto)
         seeds = (Wanted(bindings=1, seed=seed + number) for number in range(count))
-        made = (samples_for(self._proto, self._session, wanted)[0] for wanted in seeds)
+        made = (samples_for(self._proto, self._session, wanted, bound)[0] for wanted in seeds)
         return [each.inputs.feeds for each in made]
 
     def stream(self, feeds: Feeds, names: Collection[str]) -> Iterator[tuple[str, Any]]:

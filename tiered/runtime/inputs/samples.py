@@ -86,13 +86,16 @@ class Sample:
         return "\n".join(lines)
 
 
-def samples_for(model: onnx.ModelProto, session: Runner, wanted: Wanted) -> list[Sample]:
+def samples_for(
+    model: onnx.ModelProto, session: Runner, wanted: Wanted, bound: BoundModel | None = None
+) -> list[Sample]:
     """Return the samples of a model; it accepted the made ones.
 
     Args:
         model: the model, as it is open in the session.
         session: where it is tried.
         wanted: which samples to return.
+        bound: the view of the model, for a caller that asks more than once; opened here otherwise.
 
     Raises:
         UsageError: a sample lacks an input, or has one that the model lacks, or an array has
@@ -109,7 +112,7 @@ def samples_for(model: onnx.ModelProto, session: Runner, wanted: Wanted) -> list
         seed=wanted.seed,
         dims=_sizes_of(model, wanted.shapes),
         session=session,
-        bound=BoundModel(model),
+        bound=bound or BoundModel(model),
     )
     if not found:
         for binding in range(wanted.bindings):
