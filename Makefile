@@ -120,12 +120,15 @@ bench-growth: $(VENV)/.installed-test  ## Measure the time per node as a model g
 profile: $(VENV)/.installed-test  ## Show by pass where the time goes that MODEL=FILE takes
 	@$(BIN)/python -m benchmarks.profile $(MODEL) $(PROFILE_ARGS)
 
-.PHONY: bench-chains bench-gradients bench-orders bench-regions
+.PHONY: bench-chains bench-gradients bench-orders bench-regions bench-repetition
 bench-gradients: $(VENV)/.installed-test  ## Measure gradients of chains of 4,000, 16,000 and 64,000 nodes
 	@$(BIN)/python -m benchmarks.gradients $(BENCH_ARGS)
 
 bench-regions: $(VENV)/.installed-test  ## Measure what layouts take in a model of many small regions
 	@$(BIN)/python -m benchmarks.regions $(BENCH_ARGS)
+
+bench-repetition: $(VENV)/.installed-test  ## Compare a model of equal blocks with as many of one block
+	@$(BIN)/python -m benchmarks.repetition $(BENCH_ARGS)
 
 bench-chains: $(VENV)/.installed-test  ## Measure unrolled scans and their like before and after -O3
 	@$(BIN)/python -m benchmarks.chains $(BENCH_ARGS)

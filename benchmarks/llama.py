@@ -14,7 +14,7 @@ from typing import BinaryIO
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper, parser
+from onnx import TensorProto, helper, numpy_helper, parser
 
 BLOCK = np.random.default_rng(0).standard_normal(1 << 22).astype(np.float16).tobytes()
 
@@ -93,8 +93,7 @@ def make_model(
         is_deep: more nodes, and next to no weights.
     """
     sizes = LITTLE if is_deep else LARGE
-    proto = _graph(sizes, layers, _layer(is_deep=is_deep))
-    _give_each_use_its_constant(proto.graph)
+    proto = _without_weights(sizes, layers, is_deep=is_deep)
     weights = dict(sizes.weights(layers))
     if is_external:
         data = path.with_name(path.name + ".data")
@@ -107,6 +106,25 @@ def make_model(
             tensor = helper.make_tensor(name, TensorProto.FLOAT16, shape, raw, raw=True)
             proto.graph.initializer.append(tensor)
     onnx.save(proto, path)
+
+
+def little(layers: int) -> onnx.ModelProto:
+    """Return a model of so many layers with little weights, other ones in each layer.
+
+    The weights keep activations in the range of float16, so that the model can be verified.
+    """
+    proto = _without_weights(LITTLE, layers, is_deep=False)
+    rng = np.random.default_rng(0)
+    for name, shape in LITTLE.weights(layers):
+        weight = rng.standard_normal(shape) / 8 + (len(shape) == 1)
+        proto.graph.initializer.append(numpy_helper.from_array(weight.astype(np.float16), name))
+    return proto
+
+
+def _without_weights(sizes: Sizes, layers: int, *, is_deep: bool) -> onnx.ModelProto:
+    proto = _graph(sizes, layers, _layer(is_deep=is_deep))
+    _give_each_use_its_constant(proto.graph)
+    return proto
 
 
 def _layer(*, is_deep: bool) -> str:
