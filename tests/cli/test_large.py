@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -188,10 +189,18 @@ def test_a_memory_that_is_no_size_is_a_usage_error(cli: Cli, small: Path, tmp_pa
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux bounds what is allocated")
-@pytest.mark.parametrize("limit", [5, 20, 200, 2000])
-def test_the_limit_and_the_peak_are_one_figure(tmp_path: Path, limit: int) -> None:
+@pytest.mark.parametrize(
+    ("words", "limit"),
+    [
+        *((("optimize",), limit) for limit in (5, 20, 200, 2000)),
+        *((("convert", "--to=bf16", "--no-measure"), limit) for limit in (20, 200)),
+    ],
+)
+def test_the_limit_and_the_peak_are_one_figure(
+    tmp_path: Path, words: Sequence[str], limit: int
+) -> None:
     source, out = weighty(tmp_path, megabytes=4), tmp_path / "out.onnx"
-    command = ("optimize", str(source), str(out), "--json", f"--max-memory={limit}MB")
+    command = (*words, str(source), str(out), "--json", f"--max-memory={limit}MB")
     ended = subprocess.run(
         [sys.executable, "-m", "tiered", *command],
         env={**os.environ, "PYTHONPATH": str(ROOT)},

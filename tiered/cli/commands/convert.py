@@ -83,6 +83,8 @@ class ConvertOptions(ConversionOptions):
     measure: bool = True
     """With --to: run the model and the result on --inputs, or on generated ones, and print the
     error; models of up to 256 MiB."""
+    max_memory: str | None = None
+    """Limit of the memory of the run, without mapped weights: 2GB, 50%."""
 
     EFFECTS = (
         Effect(("expand",), "--opset", lambda of: of("versions.to")),
@@ -147,7 +149,8 @@ def convert(
         what.append("stripped")
     if not passes:
         raise UsageError("nothing to convert: type --opset N, --ir N, --to fp16 or --strip all")
-    asked = {"dim": options.dim, "input_shape": options.input_shape, "backend": options.backend}
+    names = ("dim", "input_shape", "backend", "max_memory")
+    asked = {name: getattr(options, name) for name in names}
     written = write.with_passes(*passes, **asked)
     said = ", ".join([*options.dim, *options.input_shape, *what])
     write_result(source, out, written, said, html=options.html, command="convert")
