@@ -1,5 +1,7 @@
 """Throughput of a batch beside one process: `python -m benchmarks.fleet --models DIR`.
 
+`--small N` takes N models of 36 nodes instead, of which one differs from the next in a weight.
+
 Three ways to optimise the same models, each `--runs` times in turn: one process that optimises one
 after the other, `tiered batch --jobs 1`, and `tiered batch --jobs N`. Of each the time of the clock
 and the processor time of all its processes; the best run counts. On a machine that does nothing
@@ -21,8 +23,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+import onnx
+
+from benchmarks.growth import stacked
 from tests.extensions.fleet.fleet_models import make_fleet
 
+SMALL = 36
 OPTIONS = ("-O3", "-q")
 ONE = """
 import contextlib, io, json, os, sys
@@ -51,6 +58,15 @@ def measured(command: Sequence[str], given: bytes = b"") -> Taken:
     wall, after = time.perf_counter() - start, os.times()
     used = (after.children_user, after.children_system)
     return Taken(wall, sum(used) - before.children_user - before.children_system)
+
+
+def make_small(folder: Path, count: int) -> int:
+    """Write so many small models, and return their number."""
+    model = stacked(SMALL)
+    for number in range(count):
+        model.graph.initializer[0].raw_data = np.full((4, 4), number + 1, np.float32).tobytes()
+        onnx.save(model, folder / f"{number}.onnx")
+    return count
 
 
 def one_process(models: Path, out: Path) -> list[str]:
@@ -84,12 +100,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--models", type=Path, default=Path("examples/models"))
     parser.add_argument("--count", type=int, default=300)
+    parser.add_argument("--small", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--runs", type=int, default=3)
     given = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="tiered-fleet-"))
     try:
-        count = len(make_fleet(folder, given.models, given.count))
+        if given.small:
+            count = make_small(folder, given.small)
+        else:
+            count = len(make_fleet(folder, given.models, given.count))
         best = measure(folder, given.jobs, given.runs)
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -10,6 +10,7 @@ import onnx
 import pytest
 
 from tests.cli.test_main import environment
+from tiered.cli.commands import load_command
 from tiered.cli.line.declaration import Command, Flags, words_of
 from tiered.cli.line.reader import Line, WrongLine, read
 from tiered.cli.options import Verify
@@ -38,6 +39,10 @@ def command(model: str, out: str | None = None, /, *more: str, options: Options)
 
 def line_of(text: str) -> Line:
     return read(Command("command", command), text.split())
+
+
+def test_what_a_command_declares_is_read_once_in_a_process() -> None:
+    assert load_command("optimize").options is load_command("optimize").options
 
 
 @pytest.mark.parametrize(

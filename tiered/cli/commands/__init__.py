@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Final
 
 from tiered.cli.line.declaration import Command
@@ -34,7 +35,13 @@ def load_command(name: str) -> Command:
     """Import a command."""
     stem = name.replace(" ", "_")
     module = importlib.import_module(f"{__name__}.{stem}")
-    return Command(name, getattr(module, stem))
+    return _command(name, getattr(module, stem))
+
+
+@cache
+def _command(name: str, function: Callable[..., int | None]) -> Command:
+    """Return the command that a function is: its annotations are read once in a process."""
+    return Command(name, function)
 
 
 def command_in(words: Sequence[str]) -> tuple[Command, list[str]] | None:

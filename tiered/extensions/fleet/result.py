@@ -69,7 +69,7 @@ class Result:
 
     def line(self) -> str:
         """Return the result as one line of JSON."""
-        return json.dumps(dataclasses.asdict(self), ensure_ascii=True)
+        return json.dumps(vars(self), ensure_ascii=True)  # its fields are plain values
 
     @classmethod
     def of_line(cls, line: str) -> Self | None:

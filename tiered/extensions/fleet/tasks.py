@@ -58,7 +58,8 @@ class Digest:
 
     def perform(self, process: JobProcess) -> tuple[str, ...]:
         """Return the digests, "" for what cannot be read."""
-        with _scratch(None) as folder:
+        is_remote = any(map(storage.is_remote, self.paths))
+        with _scratch(None) if is_remote else contextlib.nullcontext("") as folder:
             return tuple(self._one(path, process, folder) for path in self.paths)
 
     def _one(self, path: str, process: JobProcess, folder: str) -> str:
