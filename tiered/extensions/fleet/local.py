@@ -47,6 +47,7 @@ class LocalEngine:
     def __init__(self, jobs: int | None, memory: int | None, *, runs: bool) -> None:
         self.window = jobs or processors()
         self.memory = memory
+        self._total = physical_memory() if memory is None else memory
         self._runs = runs
         self._processes = [JobProcess(memory) for _ in range(self.window)]
         self._idle: queue.LifoQueue[JobProcess] = queue.LifoQueue()
@@ -67,10 +68,9 @@ class LocalEngine:
 
     def room(self) -> int | None:
         """Return the bytes that jobs may take together beyond idle processes."""
-        total = self.memory if self.memory is not None else physical_memory()
-        if total is None:
+        if self._total is None:
             return None
-        return int(total * _FULL) - self.window * self._processes[0].idle
+        return int(self._total * _FULL) - self.window * self._processes[0].idle
 
     def submit(self, task: Task, *, is_alone: bool = False) -> Future[Any]:
         """Start a task in a process that is free."""
