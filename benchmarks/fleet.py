@@ -1,6 +1,6 @@
 """Throughput of a batch beside one process: `python -m benchmarks.fleet --models DIR`.
 
-`--small N` takes N models of 36 nodes instead, of which one differs from the next in a weight.
+`--small N` takes N models of 54 nodes instead, of which one differs from the next in a weight.
 
 Three ways to optimise the same models, each `--runs` times in turn: one process that optimises one
 after the other, `tiered batch --jobs 1`, and `tiered batch --jobs N`. Of each the time of the clock
@@ -29,7 +29,7 @@ import onnx
 from benchmarks.growth import stacked
 from tests.extensions.fleet.fleet_models import make_fleet
 
-SMALL = 36
+SMALL = 54
 OPTIONS = ("-O3", "-q")
 ONE = """
 import contextlib, io, json, os, sys

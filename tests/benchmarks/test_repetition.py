@@ -40,7 +40,7 @@ def test_equal_regions_come_to_the_bytes_of_regions_that_are_solved_each(
 def test_the_benchmark_prints_one_figure_for_each_number_of_blocks(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    found = main([2, 3], ["-O2"])
-    assert len(found["-O2"]) == 2
-    assert all(ratio > 0 for ratio in found["-O2"])
+    found = main([2, 3], ["O2"])
+    assert len(found["O2"]) == 2
+    assert all(ratio > 0 for ratio in found["O2"])
     assert "3 blocks" in capsys.readouterr().out
