@@ -99,11 +99,13 @@ def norm(axes: str, x: str = "float[2,3,4]", y: str = "Neg(x)") -> NormOverLastD
 
 
 def test_a_norm_is_over_the_last_dims() -> None:
+    found = norm("last")
     for axes, sizes in (("last", (4,)), ("both", (3, 4))):
         found = norm(axes)
         assert isinstance(found, NormOverLastDims)
         assert (found.sizes, found.axis, found.dtype) == (sizes, -len(sizes), DataType.FLOAT)
         assert found.epsilon == pytest.approx(0.001)
+    assert isinstance(found, NormOverLastDims)
     graph = parsed("(float[2] x) => (float[2] y) { y = Neg(x) }").main
     scale = found.ones(graph).const
     assert scale is not None
