@@ -12,7 +12,7 @@ FRACTIONS = {"half": 0.5, "third": 0.33333334, "nought": -0.0, "big": 3e38, "sma
 def text(nodes: str, dtype: str) -> str:
     numbers = NUMBERS | (FRACTIONS if dtype == "float" else {})
     if dtype == "float16":  # whose text has bits
-        numbers = {name: np.float16(number).view(np.uint16) for name, number in NUMBERS.items()}
+        numbers = {name: int(np.float16(each).view(np.uint16)) for name, each in NUMBERS.items()}
     held = ", ".join(f"{dtype} {name} = {{{number}}}" for name, number in numbers.items())
     head = f"({dtype}[2,3] x, {dtype}[2,3] z) => ({dtype}[2,3] y)"
     return f"{head} <{held}> {{ {nodes} }}"
