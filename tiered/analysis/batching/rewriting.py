@@ -9,7 +9,6 @@ import numpy as np
 
 from tiered.analysis.batching.facts import Rows, mentions
 from tiered.analysis.batching.uniform import Array, by_sample
-from tiered.analysis.layout.propagation import constant_array
 from tiered.graph import DataType, Graph, Model, Node, Value
 from tiered.graph.shape_inference.symbolic_dims import Poly, Size
 from tiered.rewriter.idioms.windows import Windows, convolved
@@ -155,7 +154,7 @@ class Rewriting:
         """Return a value with the first sample alone; they are all equal."""
         if self._old == 1:
             return value
-        array = constant_array(value)
+        array = value.const
         if array is not None:
             part = by_sample(array, rows, self._old)[0]
             shape = list(array.shape)

@@ -207,7 +207,7 @@ class Permuted:
         index = np.array(
             [axis + half * len(perm) for half in range(halves) for axis in perm], np.int64
         )
-        array = constant_array(value)
+        array = value.const
         if array is not None:
             # For some operators an empty list means that the operand is absent.
             return detached(array[index], value.name) if array.size else value
@@ -240,18 +240,6 @@ class Permuted:
         return (made,) if count == 1 else tuple(made)
 
 
-def constant_array(value: Value) -> np.ndarray[Any, Any] | None:
-    """Return the array of a constant value, in a graph or detached; None otherwise."""
-    if value.graph is not None:
-        return value.const
-    return None if value.default is None else value.default.numpy()
-
-
-def whole(rank: int, start: int = 0) -> Labels:
-    """Return `rank` consecutive labels."""
-    return tuple(range(start, start + rank))
-
-
 def rank_of(node: Node, slot: int = 0) -> int | None:
     """Return the rank of an input; None if the input is absent or its rank unknown."""
     value = node.input(slot)
@@ -261,7 +249,7 @@ def rank_of(node: Node, slot: int = 0) -> int | None:
 def constant_operand(node: Node, slot: int) -> np.ndarray[Any, Any] | None:
     """Return the array of an operand in the newest opset form; None if it is not constant."""
     value = node.operand(slot)
-    return None if value is None else constant_array(value)
+    return None if value is None else value.const
 
 
 FIXED: Final = Skip("the operator fixes its axis order")

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from tiered.analysis.axes.axis_map import whole
 from tiered.analysis.layout.derived import derived, write_axis, write_vector, written
 from tiered.analysis.layout.propagation import (
     LAYOUTS,
@@ -17,7 +18,6 @@ from tiered.analysis.layout.propagation import (
     Permuted,
     Propagation,
     constant_operand,
-    whole,
 )
 from tiered.graph import DataType, Node, Value
 from tiered.graph.queries.op_traits import ARG_REDUCTIONS, REDUCTIONS

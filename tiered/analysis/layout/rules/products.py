@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from tiered.analysis.axes.axis_map import Axes, map_of
+from tiered.analysis.axes.axis_map import Axes, map_of, whole
 from tiered.analysis.layout.derived import derived, named
-from tiered.analysis.layout.propagation import LAYOUTS, Kernel, Labels, Permuted, Propagation, whole
+from tiered.analysis.layout.propagation import LAYOUTS, Kernel, Labels, Permuted, Propagation
 from tiered.graph import Node, Value
 from tiered.rewriter import Skip
 

@@ -11,7 +11,7 @@ from functools import lru_cache, partial
 
 import numpy as np
 
-from tiered.analysis.axes.axis_map import NO_RANK, Axes, map_of
+from tiered.analysis.axes.axis_map import NO_RANK, Axes, map_of, whole
 from tiered.analysis.axes.regrouping import Group, SizedShape, sized
 from tiered.analysis.layout.derived import Write, named, write_as_it_is, write_axis
 from tiered.analysis.layout.propagation import (
@@ -20,7 +20,6 @@ from tiered.analysis.layout.propagation import (
     Labels,
     Permuted,
     Propagation,
-    whole,
 )
 from tiered.graph import Node, Value
 from tiered.graph.core.types import Shape
