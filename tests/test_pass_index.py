@@ -87,6 +87,16 @@ def test_a_run_loads_what_has_operators_to_act_on() -> None:
     assert loaded.isdisjoint({"format_parameter", "fuse_qkv", "fuse_qdq_into_unary"})
 
 
+def test_a_run_looks_into_no_folder_of_passes() -> None:
+    """The index says where its passes are: a walk would fail here."""
+    assert _loaded_by(
+        "import tiered.passes.interface.registry; "
+        "sys.modules['tiered.passes.interface.registry']._pass_files = None; "
+        "from tests.small import proto; "
+        "tiered.optimize(proto('g (float[2] x) => (float[2] y) { a = Relu(x)  y = Relu(a) }'))"
+    )
+
+
 def test_bodies_and_functions_count() -> None:
     given = Model.from_proto(parse(MIXED))
     for name, acts in (

@@ -15,6 +15,7 @@ from tiered.passes import Pass
 from tiered.passes.execution import execute
 from tiered.passes.interface.hooks import TraceHook
 from tiered.passes.interface.pass_info import Place
+from tiered.passes.lookup import pass_named
 from tiered.passes.validity import check_result
 from tiered.pipeline.base import Pipeline
 from tiered.pipeline.edits import edited, pipeline_for
@@ -255,7 +256,8 @@ def _check_result(model: Model, context: PassContext, pipeline: Pipeline) -> Non
     Raises:
         ModelError: it is not a valid model.
     """
-    final = get_pass("final_check")
+    # By its canonical name, which needs no look into the folders of passes.
+    final = pass_named("final_check")
     if all(leaf.name != final.name for leaf in pipeline.leaves()) and context.decide(final):
         check_result(model, context)
 
