@@ -31,7 +31,7 @@ def _load_tiered() -> None:
     """Load what a call may load: passes are loaded at their first run, other parts at need."""
     import tiered
 
-    for part in ("graph", "layout", "pipeline", "rewriter", "function_passes", "module_passes"):
+    for part in ("graph", "analysis", "pipeline", "rewriter", "function_passes", "module_passes"):
         folder = importlib.import_module(f"tiered.{part}")
         for found in pkgutil.walk_packages(folder.__path__, f"tiered.{part}."):
             importlib.import_module(found.name)
