@@ -61,7 +61,8 @@ class Form:
     def __str__(self) -> str:
         if self.level is None:
             return self.file or UNTOUCHED
-        return shlex.join(self.options)
+        options = shlex.join(self.options)
+        return f"{self.file} {options}" if self.file else options
 
 
 @dataclass(frozen=True)
