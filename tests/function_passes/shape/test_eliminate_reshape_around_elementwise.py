@@ -15,6 +15,61 @@ def test_a_round_trip_of_reshapes_is_dropped() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("enter", "leave"),
+    [
+        ("Squeeze(x, one)", "Unsqueeze(b, one)"),
+        ("Squeeze(x, one)", "Reshape(b, deep)"),
+        ("Reshape(x, flat)", "Unsqueeze(b, one)"),
+    ],
+)
+def test_other_views_are_dropped(enter: str, leave: str) -> None:
+    constants = "int64[1] one = {1}, int64[2] flat = {6,4}, int64[3] deep = {6,1,4}"
+    used = ", ".join(
+        each for each in constants.replace(", ", ";").split(";") if each.split()[1] in enter + leave
+    )
+    assert_rewrites(
+        PASS,
+        f"(float[6,1,4] x) => (float[6,1,4] y) <{used}, float k = {{3}}>"
+        f" {{ a = {enter} b = Mul(a, k) y = {leave} }}",
+        "(float[6,1,4] x) => (float[6,1,4] y) <float k = {3}> { y = Mul(x, k) }",
+    )
+
+
+def test_a_flatten_is_a_view() -> None:
+    assert_rewrites(
+        PASS,
+        "(float[2,3,4] x) => (float[2,3,4] y) <int64[3] deep = {2,3,4}>"
+        " { a = Flatten<axis=2>(x) b = Relu(a) y = Reshape(b, deep) }",
+        "(float[2,3,4] x) => (float[2,3,4] y) { y = Relu(x) }",
+    )
+
+
+def test_one_number_is_computed_in_the_shape_that_is_read() -> None:
+    """Exporters add sizes as scalars: the size of the past and that of the new tokens."""
+    assert_rewrites(
+        PASS,
+        "(int64[1] x, int64 z) => (int64[1] y) <int64[1] flat = {-1}>"
+        " { a = Squeeze(x)  b = Add(a, z)  y = Reshape(b, flat) }",
+        "(int64[1] x, int64 z) => (int64[1] y) { y = Add(x, z) }",
+    )
+    assert_rewrites(
+        PASS,
+        "(int64[1] x, int64[1] z) => (int64[1] y) <int64[1] flat = {-1}>"
+        " { a = Squeeze(x)  c = Squeeze(z)  b = Add(a, c)  y = Reshape(b, flat) }",
+        "(int64[1] x, int64[1] z) => (int64[1] y) { y = Add(x, z) }",
+    )
+
+
+def test_a_number_of_another_shape_keeps_its_view() -> None:
+    assert_rewrites(
+        PASS,
+        "(int64[1] x, int64[1,1] z) => (int64[1] y) <int64[1] flat = {-1}>"
+        " { a = Squeeze(x)  c = Squeeze(z)  b = Add(a, c)  y = Reshape(b, flat) }",
+        "(int64[1] x, int64[1,1] z) => (int64[1] y) { c = Squeeze(z)  y = Add(x, c) }",
+    )
+
+
 def test_all_operators_between_move_with_their_scalars() -> None:
     assert_rewrites(
         PASS,
@@ -32,8 +87,7 @@ def test_several_ways_in_and_out() -> None:
         f"(float[6,4] x, float[6,4] z) => (float[6,4] y, float[6,4] w) <{SHAPES}>"
         " { a = Reshape(x, deep) b = Reshape(z, deep) c = Add(a, b) y = Reshape(c, flat)"
         " d = Neg(c) w = Reshape(d, flat) }",
-        "(float[6,4] x, float[6,4] z) => (float[6,4] y, float[6,4] w)"
-        " { y = Add(x, z) w = Neg(y) }",
+        "(float[6,4] x, float[6,4] z) => (float[6,4] y, float[6,4] w) { y = Add(x, z) w = Neg(y) }",
     )
 
 

@@ -1,10 +1,10 @@
-"""Reshape(f(Reshape(x)), shape of x)  =>  f(x), if f is elementwise"""
+"""Reshape(f(Reshape(x)), shape of x)  =>  f(x), if f is elementwise, and so for other views"""
 
 from collections.abc import Iterator
 from typing import Final
 
 from tiered import Graph, Node, PassContext, Skip, Value, function_pass
-from tiered.graph.queries.op_traits import ELEMENTWISE
+from tiered.graph.queries.op_traits import ELEMENTWISE, VIEWS
 
 Shape = tuple[int | str | None, ...]
 
@@ -15,9 +15,10 @@ _OLDEST: Final = 7
 """Before this opset, operands broadcast only if an attribute is set."""
 
 
-@function_pass(
-    opt_level=2, required=("infer_shapes",), looks_for=("Reshape",), acts_on=("elementwise",)
-)
+_VIEWS: Final = tuple(op_type for op_type in VIEWS if op_type != "Identity")
+
+
+@function_pass(opt_level=2, required=("infer_shapes",), looks_for=_VIEWS, acts_on=("elementwise",))
 def eliminate_reshape_around_elementwise(graph: Graph, ctx: PassContext) -> None:
     """Compute in the original shape instead of a temporary one.
 
@@ -26,16 +27,17 @@ def eliminate_reshape_around_elementwise(graph: Graph, ctx: PassContext) -> None
     """
     if graph.opset() < _OLDEST:
         return
-    for end in graph.nodes_of("Reshape"):
-        between = end.input(0)
-        if end.graph is None or between is None or not _is_elementwise(between.producer):
-            continue
-        found = _region(end, between)
-        if isinstance(found, Skip):
-            ctx.skip(end, found)
-            continue
-        with graph.rewrite("Reshape(f(Reshape(x)), shape of x) => f(x)", end):
-            _compute_before(graph, found)
+    for op_type in _VIEWS:
+        for end in graph.nodes_of(op_type):
+            between = end.input(0)
+            if end.graph is None or between is None or not _is_elementwise(between.producer):
+                continue
+            found = _region(end, between)
+            if isinstance(found, Skip):
+                ctx.skip(end, found)
+                continue
+            with graph.rewrite("Reshape(f(Reshape(x)), shape of x) => f(x)", end):
+                _compute_before(graph, found, end.output.shape or ())
 
 
 def _region(end: Node, between: Value) -> set[Node] | Skip:
@@ -48,10 +50,12 @@ def _region(end: Node, between: Value) -> set[Node] | Skip:
     while pending:
         value = pending.pop()
         node = value.producer
-        if node in found or _is_number(value, min(len(inside), len(outside))):
+        if node in found:
             continue
         if node is not None and _leads(node, outside, inside):
             is_entered = True
+            continue
+        if value is not between and _is_number(value, min(len(inside), len(outside))):
             continue
         if node is None or node.graph is not end.graph or not _is_elementwise(node):
             return Skip("it is computed from another shape")
@@ -76,8 +80,8 @@ def _is_elementwise(node: Node | None) -> bool:
 
 
 def _leads(node: Node, before: Shape, after: Shape) -> bool:
-    """Return whether a node is a Reshape from one shape to another."""
-    x = node.input(0) if node.is_op("Reshape") else None
+    """Return whether a node is a view of one shape as another."""
+    x = node.input(0) if node.op_type in _VIEWS and not node.domain else None
     return x is not None and x.shape == before and node.output.shape == after
 
 
@@ -98,22 +102,21 @@ def _users(value: Value) -> Iterator[Node]:
         yield use.node
 
 
-def _compute_before(graph: Graph, region: set[Node]) -> None:
+def _compute_before(graph: Graph, region: set[Node], outside: Shape) -> None:
     for node in graph.topological_order(region):
-        first_new, shape = graph.model.peek_serial(), node.output.shape
-        operands = [value and _unshaped(value, shape) for value in node.inputs]
+        first_new, inside = graph.model.peek_serial(), node.output.shape or ()
+        operands = [value and _unshaped(value, outside, inside) for value in node.inputs]
         copy = graph.add_node(node.op_type, operands, attributes=node.attributes, name=node.name)
-        ends = [user for user in _users(node.output) if user.op_type == "Reshape"]
-        graph.replace(node, copy.outputs, first_new)
+        ends = [user for user in _users(node.output) if user.op_type in _VIEWS]
+        # The ends first: behind the copy, an Unsqueeze would add dims to the wrong shape.
         for end in ends:
             graph.replace(end, copy.outputs)
+        if node.is_live:
+            graph.replace(node, copy.outputs, first_new)
 
 
-def _unshaped(value: Value, shape: Shape | None) -> Value:
-    """Return the operand of a Reshape to the shape; any other value unchanged."""
+def _unshaped(value: Value, outside: Shape, inside: Shape) -> Value:
+    """Return the operand of a view that leads inside; any other value unchanged."""
     node = value.producer
-    if node is None or node.op_type != "Reshape" or value.shape != shape:
-        return value
-    source = node.input(0)
-    assert source is not None
-    return source
+    source = None if node is None or not _leads(node, outside, inside) else node.input(0)
+    return value if source is None else source

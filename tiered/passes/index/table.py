@@ -122,7 +122,7 @@ INDEX: Final[dict[str, Indexed]] = {
 
     "eliminate_q_dq_pair": Indexed("function_passes/quantization", PassInfo(name='eliminate_q_dq_pair', opt_level=2, kind='rewrite', acts_on=('DequantizeLinear', 'QuantizeLinear', 'com.microsoft::DequantizeLinear', 'com.microsoft::QuantizeLinear',), law='QuantizeLinear(DequantizeLinear(q, scale, zero), scale, zero)  =>  q'), ('QuantizeLinear', 'com.microsoft::QuantizeLinear')),
 
-    "eliminate_reshape_around_elementwise": Indexed("function_passes/shape", PassInfo(name='eliminate_reshape_around_elementwise', opt_level=2, kind='function', required=('infer_shapes',), acts_on=('Reshape', 'elementwise',), law='Reshape(f(Reshape(x)), shape of x)  =>  f(x), if f is elementwise'), ('Reshape',)),
+    "eliminate_reshape_around_elementwise": Indexed("function_passes/shape", PassInfo(name='eliminate_reshape_around_elementwise', opt_level=2, kind='function', required=('infer_shapes',), acts_on=('Flatten', 'Reshape', 'Squeeze', 'Unsqueeze', 'elementwise',), law='Reshape(f(Reshape(x)), shape of x)  =>  f(x), if f is elementwise, and so for other views'), ('Flatten', 'Reshape', 'Squeeze', 'Unsqueeze')),
 
     "eliminate_reshape_around_matmul": Indexed("function_passes/shape", PassInfo(name='eliminate_reshape_around_matmul', opt_level=2, kind='rewrite', required=('infer_shapes',), acts_on=('Flatten', 'MatMul', 'Reshape', 'Squeeze', 'Unsqueeze',), law='Reshape(MatMul(Reshape(x), w))  =>  MatMul(x, w), if only dims of 1 are added and removed'), ('Flatten MatMul', 'MatMul Reshape', 'MatMul Squeeze', 'MatMul Unsqueeze')),
 
