@@ -101,6 +101,14 @@ def test_a_cheaper_graph_with_new_constants_needs_the_sizes_of_the_model() -> No
     assert laws == [["Reshape(Slice(x0))  =>  Gather(x0)"], []]
 
 
+def test_attributes_may_be_tensors() -> None:
+    _, mined = _mined(
+        "(int64[1] s) => (float[N] y)"
+        " { a = ConstantOfShape<value = float[1] {2}>(s)  b = Round(a)  y = Floor(b) }"
+    )
+    assert [each.law for each in mined.findings] == ["Floor(Round(x0))  =>  Round(x0)"]
+
+
 def test_what_is_found_is_applied_and_proved() -> None:
     model, mined = _mined()
     assert apply_findings(model, mined.findings) == 2

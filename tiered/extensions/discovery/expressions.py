@@ -17,6 +17,7 @@ import onnx
 
 from tiered.graph.core.dtypes import DataType
 from tiered.graph.core.schema import default_of, schema_of
+from tiered.graph.core.tensor import Tensor
 from tiered.graph.queries.op_traits import VIEWS
 
 Array = np.ndarray[Any, Any]
@@ -222,6 +223,8 @@ def node_of(expr: Expr, names: Mapping[int, str], outputs: Sequence[str]) -> onn
     node = onnx.NodeProto(op_type=expr.op, domain=expr.domain, input=operands, output=outputs)
     for name, value in expr.attributes:
         held = list(value) if isinstance(value, tuple) else value
+        if isinstance(value, Tensor):
+            held = value.to_proto("")
         node.attribute.append(onnx.helper.make_attribute(name, held))
     return node
 
