@@ -362,6 +362,8 @@ INDEX: Final[dict[str, Indexed]] = {
 
     "fuse_transpose_into_matmul": Indexed("function_passes/matmul", PassInfo(name='fuse_transpose_into_matmul', opt_level=3, kind='rewrite', required=('infer_shapes',), acts_on=('Cast', 'MatMul', 'Transpose',), numerics=Numerics.REASSOCIATING, law='MatMul(Transpose(x), v)  =>  MatMul(v, x), where v is a vector and the last two dims swap'), ('MatMul Transpose',)),
 
+    "fuse_unsqueeze_into_binary": Indexed("function_passes/shape", PassInfo(name='fuse_unsqueeze_into_binary', opt_level=2, kind='function', required=('infer_shapes',), acts_on=('Unsqueeze', 'elementwise',), law='Op(Unsqueeze(x, first axes), y)  =>  Op(x, y), if y has those axes'), ('Unsqueeze',)),
+
     "fuse_unsqueeze_into_dequantize": Indexed("function_passes/quantization", PassInfo(name='fuse_unsqueeze_into_dequantize', opt_level=2, kind='rewrite', required=('infer_shapes',), followed_by=('eliminate_unused_initializer',), acts_on=('DequantizeLinear', 'Unsqueeze', 'com.microsoft::DequantizeLinear',), law='Unsqueeze(DequantizeLinear(constant))  =>  DequantizeLinear(constant with more dims)'), ('Unsqueeze',)),
 
     "fuse_unsqueeze_into_reduce": Indexed("function_passes/reduction", PassInfo(name='fuse_unsqueeze_into_reduce', opt_level=1, kind='rewrite', acts_on=('ReduceL1', 'ReduceL2', 'ReduceLogSum', 'ReduceLogSumExp', 'ReduceMax', 'ReduceMean', 'ReduceMin', 'ReduceProd', 'ReduceSum', 'ReduceSumSquare', 'Unsqueeze',), law='Unsqueeze(Reduce(x, axes, keepdims=0), axes)  =>  Reduce(x, axes, keepdims=1)'), ('Unsqueeze',)),
