@@ -178,7 +178,8 @@ def test_keys_and_scores_that_others_read_stay() -> None:
 )
 def test_an_addend_must_keep_the_shape(k: str, because: str) -> None:
     if "double" in k:
-        text = "(int32[3] k) => (int32[3] y) <int32 b = {1}> { y = Add(k, b) }"
+        text = """(int32[2,3] k, int32[2,2] q) => (int32[2,3] y) <int32 b = {1}> {
+            kb = Add(k, b)  y = MatMul(q, kb) }"""
     else:
         text = graph("kb = Add(k, b) y = MatMul(q, kb)", f"float[N,3,4] q, {k}", "float[N,3] y")
     assert_unchanged(PASS, text, because=because)

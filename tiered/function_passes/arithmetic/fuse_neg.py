@@ -7,6 +7,7 @@ import numpy as np
 from tiered import DataType, Graph, Node, PassContext, Skip, Value, function_pass
 from tiered.graph.queries.op_traits import ARITHMETIC
 
+_MAY_NEGATE: Final = ("Div", "Mul", "Neg", "Sub")
 _MOST: Final = 1024
 """Larger constants are left alone: others may read them, and would keep them alive."""
 
@@ -17,19 +18,31 @@ def fuse_neg(graph: Graph, ctx: PassContext) -> None:
 
     Mul(x, -1), Div(x, -1) and Sub(-0.0, x) are minus x too; the minus of a minus is x.
     """
-    for op_type in ("Neg", *ARITHMETIC):
+    for node in _near_a_minus(graph):
+        if not node.is_live or node.has_references or node.output.dtype is None:
+            continue
+        found = _fused(graph, node)
+        if isinstance(found, Skip):
+            ctx.skip(node, found)
+        elif found is not None:
+            law, new_op, operands = found
+            with graph.rewrite(law, node):
+                made = graph.op.named(new_op)(*operands) if new_op else operands[0]
+                assert isinstance(made, Value)
+                graph.replace(node, (made,))
+
+
+def _near_a_minus(graph: Graph) -> list[Node]:
+    """Return the nodes that compute minus something, and those that read it: most do neither."""
+    found: dict[Node, None] = {}
+    for op_type in _MAY_NEGATE:
         for node in graph.nodes_of(op_type):
-            if not node.is_live or node.has_references or node.output.dtype is None:
-                continue
-            found = _fused(graph, node)
-            if isinstance(found, Skip):
-                ctx.skip(node, found)
-            elif found is not None:
-                law, new_op, operands = found
-                with graph.rewrite(law, node):
-                    made = graph.op.named(new_op)(*operands) if new_op else operands[0]
-                    assert isinstance(made, Value)
-                    graph.replace(node, (made,))
+            if not node.has_references and _operand_of_neg(node) is not None:
+                readers = (each for each in node.output.readers if each.graph is graph)
+                found |= dict.fromkeys((node, *readers))
+    order = ("Neg", *ARITHMETIC)
+    known = [node for node in found if node.op_type in order and not node.domain]
+    return sorted(known, key=lambda node: order.index(node.op_type))
 
 
 _Fused = tuple[str, str, tuple[Value | np.ndarray[tuple[int, ...], np.dtype[np.generic]], ...]]
@@ -125,7 +138,7 @@ def _negated(value: Value) -> Value | None:
 
 def _operand_of_neg(node: Node) -> Value | None:
     """Return the operand of a node that computes minus it."""
-    if node.domain or node.op_type not in ("Div", "Mul", "Neg", "Sub"):
+    if node.domain or node.op_type not in _MAY_NEGATE:
         return None
     first, second = node.input(0), node.input(1)
     if node.op_type == "Neg":

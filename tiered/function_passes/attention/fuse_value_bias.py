@@ -3,7 +3,7 @@
 import numpy as np
 
 from tiered import Graph, Node, Skip, Value, const, op, rewrite, var
-from tiered.rewriter.idioms.addends import Addend, addend_at_use, moved_addend
+from tiered.rewriter.idioms.addends import Addend, addend_at_use, moved_addend, use_behind
 
 
 @rewrite(
@@ -18,11 +18,14 @@ def fuse_value_bias(graph: Graph, node: Node, x: Value, bias: Value) -> Value | 
 
     The weights of a Softmax have the sum 1, so each weighted sum of v + b has the addend b.
     """
-    found = addend_at_use(node, x, bias)
+    used = use_behind(node.output)
+    if not isinstance(used, Skip) and not (used[0].is_op("MatMul") and used[1] == 1):
+        return Skip("no product of weights and values follows")
+    found = used if isinstance(used, Skip) else addend_at_use(node, x, bias)
     if isinstance(found, Skip):
         return found
-    values, product, slot = found
-    reason = _why_not_average(values, product, slot)
+    values, product, _ = found
+    reason = _why_not_average(values, product)
     if reason is not None:
         return reason
     after = moved_addend(Addend(product.output, values.numbers))
@@ -34,9 +37,9 @@ def fuse_value_bias(graph: Graph, node: Node, x: Value, bias: Value) -> Value | 
     return _moved_into(graph, results, projection) or x
 
 
-def _why_not_average(values: Addend, product: Node, slot: int) -> Skip | None:
+def _why_not_average(values: Addend, product: Node) -> Skip | None:
     """Return why a node does not average values with weights of the sum 1; None if it does."""
-    if not product.is_op("MatMul") or slot != 1 or values.numbers.ndim < 2:
+    if values.numbers.ndim < 2:
         return Skip("no product of weights and values follows")
     weights = product.inputs[0]
     softmax = None if weights is None else weights.producer

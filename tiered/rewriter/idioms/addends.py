@@ -49,6 +49,22 @@ def addend_of(node: Node, x: Value, bias: Value) -> Addend | Skip:
     return Addend(node.output, _without_repeats(numbers))
 
 
+def use_behind(value: Value) -> tuple[Node, int] | Skip:
+    """Return the one use of a value behind all Reshapes and Transposes: a node and its operand.
+
+    It needs no numbers: most addends lead to no product, which is known so at once.
+    """
+    while True:
+        if not value.has_one_user:
+            return Skip("{} has other consumers", value.name)
+        node, slot = value.users[0]
+        if node.graph is not value.graph:
+            return Skip("a body reads {}", value.name)
+        if node.domain or node.op_type not in _MOVES or slot != 0:
+            return node, slot
+        value = node.output
+
+
 def addend_at_use(node: Node, x: Value, bias: Value) -> tuple[Addend, Node, int] | Skip:
     """Return what an Add of x and a constant adds, behind all Reshapes and Transposes."""
     addend = addend_of(node, x, bias)
@@ -57,14 +73,12 @@ def addend_at_use(node: Node, x: Value, bias: Value) -> tuple[Addend, Node, int]
 
 def moved_addend(addend: Addend) -> tuple[Addend, Node, int] | Skip:
     """Return the addend behind all Reshapes and Transposes, with the one use of its value there."""
+    used = use_behind(addend.value)
+    if isinstance(used, Skip):
+        return used
     while True:
-        value = addend.value
-        if not value.has_one_user:
-            return Skip("{} has other consumers", value.name)
-        node, slot = value.users[0]
-        if node.graph is not value.graph:
-            return Skip("a body reads {}", value.name)
-        if node.domain or node.op_type not in _MOVES or slot != 0:
+        node, slot = addend.value.users[0]
+        if (node, slot) == used:
             return addend, node, slot
         numbers = _behind(node, addend)
         if isinstance(numbers, Skip):
