@@ -5,7 +5,8 @@
 A line for each base and level: the members of classes of several graphs, by their number of
 operators, the share that ends in a cheapest graph of its class, the share that ends with the fewest
 nodes, and the share of classes that end in one form. Then the rules that are missing, those that
-save nodes first. A run that was stopped goes on where it was.
+save nodes first. A run that was stopped goes on where it was. All of them, and the spellings of
+equal cost in which classes end, are in `exceptions.md` beside the results.
 """
 
 from __future__ import annotations
@@ -16,7 +17,14 @@ from pathlib import Path
 import cyclopts
 
 from tiered.extensions.discovery.grammar import BASES
-from tiered.extensions.discovery.tasks import LEVELS, Missing, Surveyed, survey, tasks_of
+from tiered.extensions.discovery.tasks import (
+    LEVELS,
+    Missing,
+    Spelling,
+    Surveyed,
+    survey,
+    tasks_of,
+)
 
 
 def main(
@@ -55,6 +63,44 @@ def main(
         for count, each in merged(of_level)[:rows]:
             saved = f"{each.nodes} nodes" if each.nodes > 0 else f"{each.moved} bytes"
             print(f"  {count:5}  {each.law}  ({saved}; {each.left}  =>  {each.best})")
+    if state is not None:
+        page = state / "exceptions.md"
+        page.write_text(exceptions(found), encoding="utf-8")
+        print(f"all of them, and all spellings: {page}")
+
+
+def exceptions(found: list[Surveyed]) -> str:
+    """Return a page of all classes that do not end in one cheapest form, in Markdown."""
+    lines = ["# Where the pipeline does not converge"]
+    for level in sorted({one.task.level for one in found}):
+        of_level = [one for one in found if one.task.level == level]
+        starts = ", ".join(one.task.base for one in of_level)
+        lines += ["", f"## -O{level}: {starts}", "", shares(of_level), ""]
+        rules = merged(of_level)
+        lines += [f"{len(rules):,} rules that are missing:", ""]
+        lines += [
+            "| members | nodes | bytes | left | cheapest | may vary |",
+            "|---|---|---|---|---|---|",
+        ]
+        lines += [
+            f"| {count} | {each.nodes} | {each.moved} | `{each.left}` | `{each.best}` "
+            f"| {', '.join(each.varies)} |"
+            for count, each in rules
+        ]
+        pairs = spellings(of_level)
+        lines += ["", f"{len(pairs):,} pairs of spellings of equal cost:", ""]
+        lines += ["| classes | one form | another |", "|---|---|---|"]
+        lines += [f"| {each.count} | `{each.one}` | `{each.other}` |" for each in pairs]
+    return "\n".join([*lines, ""])
+
+
+def spellings(found: list[Surveyed]) -> list[Spelling]:
+    """Return the spellings of several tasks, most frequent first."""
+    merged: dict[str, Spelling] = {}
+    for each in (each for one in found for each in one.spellings):
+        known = merged.setdefault(each.law, Spelling(each.law, 0, each.one, each.other))
+        known.count += each.count
+    return sorted(merged.values(), key=lambda each: (-each.count, each.law))
 
 
 def shares(found: list[Surveyed]) -> str:

@@ -2,17 +2,29 @@
 
 import importlib
 import json
+import re
 from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
-from benchmarks.discover import main
+from benchmarks.discover import exceptions, main
 from tiered.extensions.discovery.enumeration import enumerated
+from tiered.extensions.discovery.expressions import Table
 from tiered.extensions.discovery.grammar import BASES
 from tiered.extensions.discovery.judging import Judge, model_of
+from tiered.extensions.discovery.laws import canonical
 from tiered.extensions.discovery.neighbours import reach
-from tiered.extensions.discovery.tasks import Task, read_surveyed, survey, surveyed, tasks_of
+from tiered.extensions.discovery.tasks import (
+    Missing,
+    Spelling,
+    Surveyed,
+    Task,
+    read_surveyed,
+    survey,
+    surveyed,
+    tasks_of,
+)
 from tiered.runtime import Session
 
 SMALL = Task("matrix", 2, operators=2, most=250)
@@ -79,3 +91,34 @@ def test_operators_are_changed_only_where_they_read_as_many_values() -> None:
     (one,) = meaning.applied("Max", [x], ())
     (two,) = meaning.applied("Max", [one, x], ())
     assert not [each for each in reach(two, one, 0, "reals") if each.startswith("Max")]
+
+
+def test_spellings_of_equal_cost_are_counted() -> None:
+    found = surveyed(SMALL)
+    counts = [each.count for each in found.spellings]
+    assert 0 < sum(counts) <= found.classes - found.confluent
+    assert counts == sorted(counts, reverse=True)
+    assert any({"Add", "Sub"} <= {*re.findall(r"\w+", each.law)} for each in found.spellings)
+
+
+def test_the_page_lists_what_does_not_converge() -> None:
+    found = Surveyed(
+        Task("matrix", 2),
+        members={2: 10}, cheapest={2: 9}, fewest={2: 9}, classes=4, confluent=3,
+        missing=[Missing("Abs(Add(x, c))  =>  Abs(x)", 1, 1, 48, "m", "Abs(Add(x, 0.))", "Abs(x)")],
+        spellings=[Spelling("Add(x, c)  =>  Sub(x)", 3, "Add(x, 1.)", "Sub(x, -1.)")],
+    )  # fmt: skip
+    page = exceptions([found, found])
+    assert "## -O2: matrix, matrix" in page
+    assert "| 2 | 1 | 48 | `Abs(Add(x, 0.))` | `Abs(x)` |  |" in page
+    assert "| 6 | `Add(x, 1.)` | `Sub(x, -1.)` |" in page
+
+
+def test_absent_operands_at_the_end_make_no_other_form() -> None:
+    table = Table()
+    x = table.border("x", 1, (2, 3))
+    forms = [
+        canonical(table, table.apply("ReduceMax", operands, kind=(1, (1, 1))))
+        for operands in ((x, None), (x,))
+    ]
+    assert forms[0] is forms[1]

@@ -24,7 +24,10 @@ def _skeleton(expr: Expr) -> str:
 
 
 def canonical(table: Table, expr: Expr) -> Expr:
-    """Return an expression with the operands of commutative operators in the order of numbers."""
+    """Return an expression with the operands of commutative operators in the order of numbers.
+
+    Operands that are absent at the end are not written.
+    """
     made: dict[int, Expr] = {}
     for each in expr.walk():
         if not each.is_operator:
@@ -33,6 +36,8 @@ def canonical(table: Table, expr: Expr) -> Expr:
         operands = [None if x is None else made[x.number] for x in each.operands]
         if each.op in COMMUTATIVE and not each.domain:
             operands.sort(key=lambda x: -1 if x is None else x.number)
+        while operands and operands[-1] is None:
+            operands.pop()
         made[each.number] = table.apply(
             each.op, operands, each.attributes,
             kind=(each.dtype, each.shape), output=each.output, domain=each.domain,

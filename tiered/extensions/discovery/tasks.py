@@ -76,6 +76,22 @@ class Missing:
 
 
 @dataclass
+class Spelling:
+    """Two forms of equal cost in which the members of one class end.
+
+    Attributes:
+        law: both without their constants.
+        count: how many classes end so.
+        one, other: the forms of the first of these classes.
+    """
+
+    law: str
+    count: int
+    one: str
+    other: str
+
+
+@dataclass
 class Surveyed:
     """What was found of a task.
 
@@ -88,6 +104,7 @@ class Surveyed:
         confluent: how many of these end in one form, up to the order of commutative operands.
         failed: errors of the pipeline.
         missing: rules, those that save nodes first, then the most frequent ones.
+        spellings: of classes that end in several forms which are all cheapest, most frequent first.
     """
 
     task: Task
@@ -98,6 +115,7 @@ class Surveyed:
     confluent: int = 0
     failed: list[str] = field(default_factory=list)
     missing: list[Missing] = field(default_factory=list)
+    spellings: list[Spelling] = field(default_factory=list)
 
 
 def surveyed(task: Task) -> Surveyed:
@@ -108,7 +126,7 @@ def surveyed(task: Task) -> Surveyed:
     pairs = [(number, *pair) for number, pair in enumerate(made.members())]
     judge = Judge(made.meaning.table, task.level)
     found = Surveyed(task)
-    forms: dict[int, set[int]] = defaultdict(set)
+    forms: dict[int, dict[int, Expr]] = defaultdict(dict)
     short: dict[str, list[tuple[Expr, Expr, Expr]]] = defaultdict(list)
     judged = judge.judged([member for _, _, member in pairs])
     for (_, group, member), result in zip(pairs, judged, strict=True):
@@ -118,7 +136,8 @@ def surveyed(task: Task) -> Surveyed:
         if final.form is None:
             found.failed.append(f"{member}: {final.error}")
             continue
-        forms[id(group)].add(canonical(made.meaning.table, final.form).number)
+        form = canonical(made.meaning.table, final.form)
+        forms[id(group)][form.number] = form
         left, best = final.form.cost, group.best.cost
         found.fewest[count] = found.fewest.get(count, 0) + (left[0] <= best[0])
         found.cheapest[count] = found.cheapest.get(count, 0) + (left <= best)
@@ -126,6 +145,7 @@ def surveyed(task: Task) -> Surveyed:
             short[law_of(final.form, group.best)].append((member, final.form, group.best))
     found.classes = len(forms)
     found.confluent = sum(len(each) == 1 for each in forms.values())
+    found.spellings = _spellings(forms.values())
     found.missing = sorted(
         (_missing(law, cases) for law, cases in short.items()),
         key=lambda each: (each.nodes <= 0, -each.count, each.law),
@@ -156,6 +176,18 @@ def _missing(law: str, cases: Sequence[tuple[Expr, Expr, Expr]]) -> Missing:
     member, left, best = min(cases, key=_size)
     nodes, moved = (one - other for one, other in zip(left.cost, best.cost, strict=True))
     return Missing(law, len(cases), nodes, moved, str(member), str(left), str(best))
+
+
+def _spellings(classes: Iterable[Mapping[int, Expr]]) -> list[Spelling]:
+    """Return in which two forms classes end, of those whose forms all have one cost."""
+    found: dict[str, Spelling] = {}
+    for forms in classes:
+        one, *others = forms.values()
+        if others and all(each.cost == one.cost for each in others):
+            law = law_of(one, others[0])
+            known = found.setdefault(law, Spelling(law, 0, str(one), str(others[0])))
+            known.count += 1
+    return sorted(found.values(), key=lambda each: (-each.count, each.law))
 
 
 def survey(
@@ -211,6 +243,7 @@ def read_surveyed(record: Mapping[str, Any]) -> Surveyed:
         confluent=record["confluent"],
         failed=record["failed"],
         missing=[Missing(**each) for each in record["missing"]],
+        spellings=[Spelling(**each) for each in record.get("spellings", ())],
         **counts,
     )
 
