@@ -347,7 +347,7 @@ def default_pipeline() -> Sequential:
             "hoist_slice",
             "fuse_slice_into_expand",
             "sink_expand",
-            "fuse_unsqueeze_into_binary",
+            "fuse_view_into_binary",
             "replace_transpose_with_reshape",
 
             # Parked: for targets without convolution, Sigmoid or global pool; and sums of

@@ -3,7 +3,7 @@ import pytest
 from tiered import optimize
 from tiered.testing import assert_rewrites, assert_unchanged, parse
 
-PASS = "fuse_unsqueeze_into_binary"
+PASS = "fuse_view_into_binary"
 
 
 def _model(nodes: str, z: str, axes: str = "{0}", y: str = "float[A,2,3] y") -> str:
@@ -35,6 +35,42 @@ def test_several_axes_and_fewer_than_the_operand_has(axes: str, z: str) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("view", "constants"),
+    [
+        ("Squeeze(x, a)", "int64[1] a = {0}"),
+        ("Reshape(x, s)", "int64[2] s = {2,3}"),
+        ("Flatten<axis=2>(x)", ""),
+    ],
+)
+def test_dims_of_one_that_are_dropped_broadcast_too(view: str, constants: str) -> None:
+    head = "(float[1,2,3] x, float[A,2,3] z) => (float[A,2,3] y)"
+    held = f" <{constants}>" if constants else ""
+    assert_rewrites(
+        PASS,
+        f"{head}{held} {{ h = {view}  y = Add(h, z) }}",
+        f"{head} {{ y = Add(x, z) }}",
+    )
+
+
+def test_a_value_and_its_view_are_one() -> None:
+    head = "(float[1,2,3] x) => (float[1,2,3] y) "
+    assert_rewrites(
+        PASS,
+        head + "<int64[1] a = {0}> { h = Squeeze(x, a)  y = Mul(h, x) }",
+        head + "{ y = Mul(x, x) }",
+    )
+
+
+def test_a_dim_that_no_other_operand_has_is_dropped_before() -> None:
+    assert_unchanged(
+        PASS,
+        "(float[1,2,3] x, float[2,3] z) => (float[2,3] y) <int64[1] a = {0}>"
+        " { h = Squeeze(x, a)  y = Add(h, z) }",
+        because="no other operand has as many axes",
+    )
+
+
 def test_a_where_broadcasts_three() -> None:
     assert_rewrites(
         PASS,
@@ -58,7 +94,7 @@ def test_other_axes_stay(axes: str, z: str) -> None:
     assert_unchanged(
         PASS,
         _model("h = Unsqueeze(x, a)  y = Add(h, z)", z, axes, f"float[{z}] y"),
-        because="not all new axes are in front",
+        because="other dims than those in front differ",
     )
 
 
@@ -67,7 +103,7 @@ def test_a_shape_that_is_not_known_stays() -> None:
         PASS,
         "(float[] x, float[A,B] z) => (float[] y) <int64[1] a = {0}>"
         " { h = Unsqueeze(x, a)  y = Add(h, z) }",
-        because="not all new axes are in front",
+        because="other dims than those in front differ",
     )
 
 
