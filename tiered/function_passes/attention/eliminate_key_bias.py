@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from tiered import DataType, Graph, Node, Skip, Value, const, op, rewrite, var
 from tiered.graph.queries.op_traits import MOVES_FIRST
-from tiered.rewriter.idioms.addends import addend_at_use, use_behind
+from tiered.rewriter.idioms.addends import addend_at_use, is_second_factor, use_behind
 
 _MOST_STEPS: Final = 4
 
@@ -33,14 +33,14 @@ def eliminate_key_bias(graph: Graph, node: Node, x: Value, bias: Value) -> Value
     which keys or scores are rounded stay: over 1,000, and over 16 in types of 16 bits.
     """
     used = use_behind(node.output)
-    if not isinstance(used, Skip) and not (used[0].is_op("MatMul") and used[1] == 1):
+    if isinstance(used, Skip):
+        return used
+    if not is_second_factor(*used):
         return Skip("no product of queries and keys follows")
-    found = used if isinstance(used, Skip) else addend_at_use(node, x, bias)
+    found = addend_at_use(node, x, bias)
     if isinstance(found, Skip):
         return found
     keys, product, _ = found
-    if keys.numbers.ndim < 2:
-        return Skip("no product of queries and keys follows")
     if keys.varies_along(-1):
         return Skip("the addend is not the same for all keys")
     if (np.abs(keys.numbers) > _small(x)).any():

@@ -3,7 +3,13 @@
 import numpy as np
 
 from tiered import Graph, Node, Skip, Value, const, op, rewrite, var
-from tiered.rewriter.idioms.addends import Addend, addend_at_use, moved_addend, use_behind
+from tiered.rewriter.idioms.addends import (
+    Addend,
+    addend_at_use,
+    is_second_factor,
+    moved_addend,
+    use_behind,
+)
 
 
 @rewrite(
@@ -19,9 +25,11 @@ def fuse_value_bias(graph: Graph, node: Node, x: Value, bias: Value) -> Value | 
     The weights of a Softmax have the sum 1, so each weighted sum of v + b has the addend b.
     """
     used = use_behind(node.output)
-    if not isinstance(used, Skip) and not (used[0].is_op("MatMul") and used[1] == 1):
+    if isinstance(used, Skip):
+        return used
+    if not is_second_factor(*used):
         return Skip("no product of weights and values follows")
-    found = used if isinstance(used, Skip) else addend_at_use(node, x, bias)
+    found = addend_at_use(node, x, bias)
     if isinstance(found, Skip):
         return found
     values, product, _ = found
@@ -39,8 +47,6 @@ def fuse_value_bias(graph: Graph, node: Node, x: Value, bias: Value) -> Value | 
 
 def _why_not_average(values: Addend, product: Node) -> Skip | None:
     """Return why a node does not average values with weights of the sum 1; None if it does."""
-    if values.numbers.ndim < 2:
-        return Skip("no product of weights and values follows")
     weights = product.inputs[0]
     softmax = None if weights is None else weights.producer
     is_softmax = softmax is not None and softmax.is_op("Softmax")

@@ -65,6 +65,12 @@ def use_behind(value: Value) -> tuple[Node, int] | Skip:
         value = node.output
 
 
+def is_second_factor(node: Node, slot: int) -> bool:
+    """Return whether an operand is the right one of a MatMul, and a matrix."""
+    value = node.input(slot)
+    return node.is_op("MatMul") and slot == 1 and value is not None and (value.rank or 0) > 1
+
+
 def addend_at_use(node: Node, x: Value, bias: Value) -> tuple[Addend, Node, int] | Skip:
     """Return what an Add of x and a constant adds, behind all Reshapes and Transposes."""
     addend = addend_of(node, x, bias)
