@@ -129,7 +129,8 @@ def _tuned(
     for place, name in enumerate(able, 1):
         ratio = found.ratio(0, place)
         low, median, high, _ = ratio.interval
-        rows.append(Row(path.stem, on, name, str(tuned.form), median, low, high, ratio.verdict))
+        form = str(tuned.form).replace(f"{folder}/", "")
+        rows.append(Row(path.stem, on, name, form, median, low, high, ratio.verdict))
     return rows
 
 

@@ -146,6 +146,9 @@ def test_a_candidate_of_the_user_may_win() -> None:
     effects = {"peer.onnx": -0.1}
     found = searched(FakeWorkshop(), FakeMachine(cost_of(effects), 0.01), (*STARTS, candidate))
     assert found.best == candidate
+    again = Form(3, file="peer.onnx")
+    found = searched(FakeWorkshop(), FakeMachine(cost_of({}), 0.01), (*STARTS, again))
+    assert "peer.onnx -O3" in reasons(found)
     wrong = FakeWorkshop(faults={"peer.onnx": "output y differs"})
     found = searched(wrong, FakeMachine(cost_of(effects), 0.01), (*STARTS, candidate))
     assert found.best == O3
