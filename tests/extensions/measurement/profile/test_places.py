@@ -89,3 +89,13 @@ def test_origins_come_from_the_metadata_of_the_file() -> None:
 def test_a_node_that_is_in_no_graph_has_no_place(name: str) -> None:
     place = Places(parse(CHAIN), None).of(name, "Add")
     assert (place.layer, place.outputs, place.origins) == ((), (), ())
+
+
+def test_a_node_in_the_blocked_layout_belongs_to_the_tensor_that_its_name_has() -> None:
+    file = with_names(parse(CHAIN), "/one/Relu", "/two/Exp", "/three/Tanh")
+    text = "(float[2] x) => (float[2] y) { p = Relu(x)  q = Exp(p)  y = Tanh(q) }"
+    executed = with_names(parse(text), "b_nchwc", "y_nchwc_1", "c_nchwc")
+    places = Places(file, executed)
+    assert places.of("b_nchwc", "Relu").layer == ("two",)
+    assert places.of("y_nchwc_1", "Exp").layer == ("three",)
+    assert places.of("c_nchwc", "Tanh").layer == ("three",)  # it computes y; there is no c

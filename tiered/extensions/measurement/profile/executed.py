@@ -5,6 +5,7 @@ A node that onnxruntime made keeps the name of an output: by it its place in the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -19,6 +20,8 @@ INSERTED: Final = frozenset(
 )
 """Operators that onnxruntime inserts for its kernels: nodes of these that no file has."""
 
+_BLOCKED: Final = re.compile(r"(.+)_nchwc(?:_\d+)?")
+"""The name of a node in onnxruntime's blocked layout: that of the tensor which it computes."""
 _INLINED: Final = "_inlfunc_"
 """How names of nodes begin that onnxruntime took out of a local function."""
 
@@ -98,7 +101,8 @@ class Places:
         outputs = () if node is None else tuple(filter(None, node.output))
         inputs = () if node is None else tuple(filter(None, node.input))
         source = self._by_name.get(name)
-        for output in outputs:
+        blocked = _BLOCKED.fullmatch(name)
+        for output in (*outputs, *([] if blocked is None else [blocked[1]])):
             source = source or self._by_output.get(output)
         return Place(
             layer_of(source if source is not None else node, outputs),
