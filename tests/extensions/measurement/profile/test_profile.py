@@ -9,6 +9,7 @@ import pytest
 from onnx import numpy_helper
 
 import tiered
+from tiered.extensions.measurement.profile import run
 from tiered.extensions.measurement.profile.charts import MOST_BLOCKS, flame_svg, graph_svg
 from tiered.extensions.measurement.profile.events import Shape
 from tiered.extensions.measurement.profile.executed import Place
@@ -72,6 +73,14 @@ def test_weights_that_a_kernel_packs_are_part_of_its_work(tmp_path: Path) -> Non
         "FusedGemm": (2 * 8 * 4, 4 * (2 * 8 + 8 * 4 + 4 + 2 * 4)),
         "QLinearMatMul": (2 * 8 * 4, 2 * 8 + 8 * 4 + 2 * 4 + 3 * (4 + 1)),
     }
+
+
+def test_fewer_runs_than_asked_for_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "_MOST_EVENTS", 10)
+    model = parse("(float[2] x) => (float[2] y) { y = Relu(x) }")
+    (found,) = tiered.profile(model, runs=5).models
+    assert found.runs == 2
+    assert found.remarks[0] == "2 of 5 runs: onnxruntime keeps a million events"
 
 
 def test_what_onnxruntime_fuses_is_one_node(mlp: Path) -> None:

@@ -139,7 +139,7 @@ def profiled(
             say("measuring the machine")
             machine = _machine(opening, folder)
     said = tuple(map(str, samples))
-    return Profiles(tuple(_profile(each, opening, said, machine) for each in traced))
+    return Profiles(tuple(_profile(each, opening, said, machine, runs) for each in traced))
 
 
 def check(count: int, runs: int, perfetto: str | None) -> None:
@@ -240,7 +240,11 @@ def _machine(opening: Opening, folder: str) -> Machine:
 
 
 def _profile(
-    traced: Traced, opening: Opening, inputs: tuple[str, ...], machine: Machine | None
+    traced: Traced,
+    opening: Opening,
+    inputs: tuple[str, ...],
+    machine: Machine | None,
+    asked: int,
 ) -> Profile:
     places = Places(traced.subject.proto, traced.executed)
     graph = traced.subject.proto if traced.executed is None else traced.executed
@@ -265,9 +269,13 @@ def _profile(
                 None if machine is None else machine.least(products, nbytes),
             )
         )
-    notes = () if traced.executed is not None else (
-        "the graph that onnxruntime executes is unknown: nodes are known by their names",
-    )  # fmt: skip
+    notes: list[str] = []
+    if traced.executed is None:
+        notes.append(
+            "the graph that onnxruntime executes is unknown: nodes are known by their names"
+        )
+    if len(events.runs) < asked:
+        notes.append(f"{len(events.runs)} of {asked} runs: onnxruntime keeps a million events")
     return Profile(
         traced.subject.name,
         tuple(nodes),
@@ -276,5 +284,5 @@ def _profile(
         opening,
         inputs,
         machine,
-        notes,
+        tuple(notes),
     )
