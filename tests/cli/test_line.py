@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import onnx
 import pytest
@@ -21,6 +21,8 @@ from tiered.support.records import Record
 class Options(Record):
     """Options of each kind."""
 
+    MADE: ClassVar = "no option"
+    SAID: ClassVar[str] = "no option"
     level: Annotated[int, Flags("--level", "-O")] = 2
     rate: float | None = None
     quiet: Annotated[bool, Flags("--quiet", "-q")] = False
@@ -39,6 +41,12 @@ def command(model: str, out: str | None = None, /, *more: str, options: Options)
 
 def line_of(text: str) -> Line:
     return read(Command("command", command), text.split())
+
+
+def test_class_variables_are_no_options() -> None:
+    names = {each.option.name for each in Command("command", command).options}
+    assert names.isdisjoint({"MADE", "SAID"})
+    assert "level" in names
 
 
 def test_what_a_command_declares_is_read_once_in_a_process() -> None:

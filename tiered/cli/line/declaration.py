@@ -211,7 +211,8 @@ class Command(Record):
 def declared_in(group: type[Record]) -> Iterator[Declared]:
     """Yield the options that a class declares as its fields."""
     for name, hint in typing.get_type_hints(group, include_extras=True).items():
-        if typing.get_origin(hint) is typing.ClassVar or name.startswith("_"):
+        # A class variable may be written without its type.
+        if typing.ClassVar in (hint, typing.get_origin(hint)) or name.startswith("_"):
             continue
         default = getattr(group, name, REQUIRED)
         kind, flags = _annotated(hint)
