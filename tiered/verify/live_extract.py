@@ -20,6 +20,7 @@ from tiered.verify.extract import Part, Types, Weight
 _HARMLESS = frozenset(
     {
         *(Edit.SET_TYPE, Edit.RENAME_NODE, Edit.SET_IR_VERSION, Edit.SET_DECLARATIONS),
+        Edit.SET_ANNOTATIONS,
         *(Edit.FORGET_TYPES, Edit.SET_ORDER, Edit.SET_SKELETON),
     }
 )

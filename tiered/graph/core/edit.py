@@ -42,6 +42,7 @@ class Edit(IntEnum):
     SET_ORDER = 25  # graph, places before
     EXCHANGE_GRAPH_OUTPUT = 26  # graph, value after, value before, its places
     SET_SKELETON = 27  # model or graph, skeleton before
+    SET_ANNOTATIONS = 28  # graph, quantization annotations before
 
 
 NODE_EDITS = frozenset(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from tiered.graph.core.edit import Edit
 from tiered.graph.core.tensor import Tensor
 from tiered.graph.core.types import TensorType, ValueType
 from tiered.graph.core.value import SLOT_MASK, NotInferred, Value
@@ -44,6 +45,8 @@ def replace_uses(graph: Graph, old: Value, new: Value, *, since: int | None = No
         if user.is_main:
             check_output_type(old, new)
         _replace_output(user, old, new)
+    if old.owner.annotations and not old._users:
+        _inherit_annotation(old.owner, old, new)
 
 
 def check_output_type(old: Value, new: Value) -> None:
@@ -101,6 +104,17 @@ def _inherit_type(old: Value, new: Value) -> None:
         and known.dtype == stated.dtype
     ):
         old.owner.set_type(new, stated)
+
+
+def _inherit_annotation(graph: Graph, old: Value, new: Value) -> None:
+    """Let the quantization annotation of a value that is gone speak of its replacement."""
+    annotated = {values[0] for values, _ in graph.annotations}
+    if old in annotated and new not in annotated and new.graph is graph:
+        graph._log(Edit.SET_ANNOTATIONS, graph, list(graph.annotations))
+        graph.annotations[:] = [
+            ([new, *values[1:]] if values[0] is old else values, annotation)
+            for values, annotation in graph.annotations
+        ]
 
 
 def _is_range(node: Node) -> bool:

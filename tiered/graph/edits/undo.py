@@ -53,6 +53,7 @@ def undo_table(model: ModelState) -> dict[Edit, Callable[..., None]]:
         Edit.SET_GRAPH_OUTPUTS: interface.write_graph_outputs,
         Edit.EXCHANGE_GRAPH_OUTPUT: interface.write_exchanged_output,
         Edit.SET_DECLARATIONS: _set_declarations,
+        Edit.SET_ANNOTATIONS: _set_annotations,
         Edit.ADD_FUNCTION: add_function,
         Edit.REMOVE_FUNCTION: remove_function,
         Edit.SET_OPSET: _set_opset,
@@ -98,6 +99,10 @@ def _set_declarations(graph: Graph, keep: int, before: list[Any], spoken: list[A
     interface.write_declarations(graph, keep, before)
     for value, info in spoken:
         value.declared = info
+
+
+def _set_annotations(graph: Graph, before: list[Any]) -> None:
+    graph.annotations[:] = before
 
 
 def _set_opset(root: ModelState | Function, before: dict[str, int]) -> None:

@@ -127,7 +127,7 @@ def _touched(entry: Entry) -> Iterator[Piece]:
         yield from map(_graph, (*subject.output_of, *filter(None, (subject.input_of,))))
         if subject.graph is not None:
             yield _graph(subject.graph)
-    elif edit in INTERFACE_EDITS or edit is Edit.SET_DECLARATIONS:
+    elif edit in (*INTERFACE_EDITS, Edit.SET_DECLARATIONS, Edit.SET_ANNOTATIONS):
         yield _graph(subject)
         if edit is Edit.SET_GRAPH_INPUTS:
             yield from map(_value, (*rest[0], *subject.inputs))
