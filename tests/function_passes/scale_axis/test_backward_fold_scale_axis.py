@@ -495,7 +495,7 @@ SUM_OF_HALVES = """(float16[2,2] x, float16[2,2] z) => (float16[2,2] y)
 def test_scaled_terms_of_halves_may_overflow(op: str) -> None:
     """40,000 - 39,999 times 4 is 4; 4 times either term is infinite."""
     text = SUM_OF_HALVES.replace("OP", op)
-    because = "scaled terms of a float16 sum may overflow"
-    assert_unchanged(PASS, text.replace("SCALE", "{17408}"), because=because)
+    larger = text.replace("SCALE", "{17408}")
+    assert_unchanged(PASS, larger, because="scaled terms of a float16 sum may overflow")
     smaller = parse(text.replace("SCALE", "{13312}"))
     assert get_pass(PASS).apply(smaller) != smaller

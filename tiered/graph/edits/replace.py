@@ -107,7 +107,7 @@ def _inherit_type(old: Value, new: Value) -> None:
 
 
 def _inherit_annotation(graph: Graph, old: Value, new: Value) -> None:
-    """Let the quantization annotation of a value that is gone speak of its replacement."""
+    """Let the quantization annotation of a value that is gone name its replacement."""
     annotated = {values[0] for values, _ in graph.annotations}
     if old in annotated and new not in annotated and new.graph is graph:
         graph._log(Edit.SET_ANNOTATIONS, graph, list(graph.annotations))
