@@ -171,6 +171,21 @@ def test_uses_are_replaced_where_a_function_says_so() -> None:
     assert sorted(ops(gm)) == ["Abs", "Cos", "Exp", "Neg", "Sin"]
 
 
+def test_uses_in_a_body_are_replaced_with_the_others() -> None:
+    gm = module(
+        """(float[2] x, bool c) => (float[2] y) { a = Neg(x) y = If (c) <
+            then_branch = t () => (float[2] u) { u = Exp(a) },
+            else_branch = e () => (float[2] v) { v = Abs(a) }> }"""
+    )
+    a = by_target(gm, "Neg")
+    with gm.graph.inserting_before(a):
+        new = gm.graph.call_function("Sin", (a.args[0],))
+    a.replace_all_uses_with(new)
+    gm.graph.erase_node(a)
+    gm.graph.lint()
+    assert sorted(ops(gm)) == ["If", "Sin"]
+
+
 def test_an_output_may_become_an_input_of_the_graph() -> None:
     gm = module()
     x = next(iter(gm.graph.nodes))

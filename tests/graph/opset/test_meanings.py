@@ -254,3 +254,37 @@ def test_what_would_not_mean_the_same_blocks(name: str) -> None:
     assert content(made) == before
     assert len(caught.value.blocked) == 1
     assert caught.value.blocked[0].graph == "main graph"
+
+
+@pytest.mark.parametrize(
+    ("before", "text", "after"),
+    [
+        # Its last window would start in the padding only if sizes were rounded up.
+        (21, "(float[1,1,4] x) => (float[1,1,N] y) "
+         "{ y = MaxPool<kernel_shape = [1], strides = [5], pads = [0, 0]>(x) }", 22),
+        (21, "(float[1,1,4] x) => (float[1,1,N] y) { y = MaxPool<auto_pad = \"VALID\", "
+         "ceil_mode = 0, kernel_shape = [1], strides = [5]>(x) }", 22),
+    ],
+)  # fmt: skip
+def test_what_means_the_same_is_not_blocked(before: int, text: str, after: int) -> None:
+    made = Model.from_proto(parse(at(before, text)))
+    get_pass(PASS, to=after).apply(made, PassContext.isolated())
+    assert made.main.opset() == after
+
+
+def test_axes_of_slices_are_counted_from_the_front() -> None:
+    made = Model.from_proto(
+        parse(
+            at(
+                11,
+                "(float[2,3] x) => (float[1,2] y) <int64[2] s = {0, 0}, int64[2] e = {1, 2}, "
+                "int64[2] a = {0, -1}> { y = Slice(x, s, e, a) }",
+            )
+        )
+    )
+    get_pass(PASS, to=10).apply(made, PassContext.isolated())
+    (node,) = made.main.nodes
+    axes = node.input(3)
+    assert axes is not None
+    assert axes.tensor is not None
+    assert axes.tensor.numpy().tolist() == [0, 1]
