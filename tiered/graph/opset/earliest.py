@@ -121,7 +121,7 @@ def _read_upsample(form: Form) -> None:
 
 def _write_upsample(form: Form) -> None:
     scales = form.attributes.pop("scales")
-    if len(scales) != 4 or scales[:2] != [1.0, 1.0]:
+    if len(scales) != 4 or tuple(scales[:2]) != (1.0, 1.0):
         raise form.declines("scales height and width of images alone")
     form.attributes["height_scale"], form.attributes["width_scale"] = scales[2:]
     if form.attributes.get("mode") == "linear":

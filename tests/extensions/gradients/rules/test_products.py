@@ -61,7 +61,7 @@ def test_sums_of_products_by_labels(equation: str, a: str, b: str, y: str) -> No
     ("text", "because"),
     [
         (
-            """(float[1,3] a, float[2,3] b) => (float[N,M] y) {
+            """(float[1,3] a, float[4,3] b) => (float[N,M] y) {
             y = Einsum<equation = "ij,ij->ij">(a, b) }""",
             "label 'i' is broadcast",
         ),
