@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from tiered.cli.effects import Effect
 from tiered.cli.line.candidates import complete_provider
@@ -25,6 +25,6 @@ class Runs(Sampled):
     runtime_level: RuntimeLevel = "all"
     """Onnxruntime's own optimisations."""
 
-    EFFECTS = (
+    EFFECTS: ClassVar[tuple[Effect, ...]] = (
         Effect(("seed", "input_shape", "dim"), MADE, lambda of: not of("inputs")),
     )

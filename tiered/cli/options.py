@@ -120,7 +120,7 @@ class Sampled(Record):
     seed: int = 0
     """Seed of the generated inputs."""
 
-    EFFECTS: ClassVar = (Effect(("seed",), MADE, _are_made),)
+    EFFECTS: ClassVar[tuple[Effect, ...]] = (Effect(("seed",), MADE, _are_made),)
 
 
 class Destination(Record):

@@ -82,7 +82,7 @@ def check_asked(
             raise TargetError(f"{name} cannot do what it is asked for: {'; '.join(reasons)}")
 
 
-def _exact(entries: str | Iterable[Pass | str] | None) -> set[str]:
+def _exact(entries: Pass | str | Iterable[Pass | str] | None) -> set[str]:
     """Return the passes that entries, or the text of a pipeline, name one by one."""
     if isinstance(entries, Pass):
         return set(_names(_name_of(entries)))
