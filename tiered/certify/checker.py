@@ -7,7 +7,7 @@ all outputs, at all sizes that are tried, are a proof for every value of the inp
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal, Self
 
@@ -147,9 +147,9 @@ class Checker:
         Args:
             problem: the problem.
             bits_only: whether a proof over the reals is none.
-            like: the proof of a similar problem. If that needed the numbers of all constants,
-                they have them here, too. Without it large constants are unknowns at first: a
-                proof is then one for other numbers as well.
+            like: the proof of a similar problem: its domain is tried first. If that needed the
+                numbers of all constants, they have them here, too. Without it large constants are
+                unknowns at first: a proof is then one for other numbers as well.
         """
         if like is not None and like.needs_numbers:
             proof = self._proof_of(problem, [frozenset()], like, bits_only=bits_only)
@@ -175,8 +175,7 @@ class Checker:
         bits_only: bool,
     ) -> Proof:
         failed: Proof | None = None
-        is_plain = like is not None and like.is_plain
-        for methods in self._by_domain(plain_first=is_plain):
+        for methods in self._by_domain(like):
             if bits_only and methods[0].name != "bits":
                 continue
             for abstract in abstracts:
@@ -193,10 +192,17 @@ class Checker:
         assert failed is not None
         return failed
 
-    def _by_domain(self, *, plain_first: bool) -> Iterator[Sequence[Method]]:
-        """Yield the methods of each domain together, those that trust no runtime first or not."""
-        for _, methods in itertools.groupby(self._methods, key=lambda method: method.name):
-            yield sorted(methods, key=lambda method: plain_first and method.trusts_runtime)
+    def _by_domain(self, like: Proof | None) -> Sequence[Sequence[Method]]:
+        """Return the methods of each domain together, those like that of a proof first."""
+        groups = itertools.groupby(self._methods, key=lambda method: method.name)
+        found = [tuple(methods) for _, methods in groups]
+        if like is None:
+            return found
+        found.sort(key=lambda methods: methods[0].name != like.domain)
+        return [
+            sorted(methods, key=lambda method: like.is_plain and method.trusts_runtime)
+            for methods in found
+        ]
 
 
 def _first(problem: Problem, abstract: frozenset[str], methods: Sequence[Method]) -> Proof:
@@ -367,6 +373,7 @@ class _At:
         # Tensors and scopes hold each other: what is dropped here is freed at once.
         self._setting.results.clear()
         self._setting.unknowns.clear()
+        self._setting.constants.clear()
         self._values.clear()
         for scope in self._scopes:
             scope.values.clear()
@@ -441,7 +448,7 @@ class _At:
         if name in self._abstract:
             made = self._setting.free(TensorType(stored.dtype, stored.shape), ("constant", name))
         else:
-            made = constant(domain, stored.dense(), stored.dtype)
+            made = self._setting.shared(constant(domain, stored.dense(), stored.dtype))
         if all(side.constants.get(name) is stored for side in self._problem.sides):
             self._values[name] = made
         return made

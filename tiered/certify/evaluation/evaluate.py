@@ -56,6 +56,7 @@ class Setting:
         unknowns: the free tensors, by key.
         dims: the names of dims that depend on data, by key.
         asked: what rules asked of it.
+        constants: small known tensors, by content: one object for each.
     """
 
     domain: Domain
@@ -69,6 +70,16 @@ class Setting:
     unknowns: dict[tuple[object, ...], Tensor] = field(default_factory=dict)
     dims: dict[tuple[object, ...], str] = field(default_factory=dict)
     asked: set[Literal["trusts_runtime"]] = field(default_factory=set)
+    constants: dict[tuple[object, ...], Tensor] = field(default_factory=dict)
+
+    def shared(self, x: Tensor) -> Tensor:
+        """Return the first tensor of the same numbers, if a tensor is small and known.
+
+        What reads it is then the same on both sides, wherever the numbers come from.
+        """
+        if x.known is None or x.form is not None or x.size > _SMALL:
+            return x
+        return self.constants.setdefault((x.exact, *x.key), x)
 
     def free(self, kind: TensorType, key: tuple[object, ...]) -> Tensor:
         """Return a tensor of unknowns that a key identifies: one object for each."""
@@ -138,7 +149,8 @@ class Scope:
         domain = self.setting.domain
         for tensor in body.initializer:
             numbers = onnx.numpy_helper.to_array(tensor)
-            inner.values[tensor.name] = constant(domain, numbers, tensor.data_type)
+            held = constant(domain, numbers, tensor.data_type)
+            inner.values[tensor.name] = self.setting.shared(held)
         inner.values.update(zip((info.name for info in body.input), inputs, strict=True))
         inner.run(body.node)
         found = [inner.find(info.name) for info in body.output]
@@ -181,7 +193,8 @@ class Scope:
             key = (*key, *node.output)
         known = setting.results.get(key)
         if known is None:
-            results = self._evaluated(node, inputs, key)
+            found = self._evaluated(node, inputs, key)
+            results = [None if x is None else setting.shared(x) for x in found]
             # The operands are kept, too: an identity stays that of one object.
             setting.results[key] = known = Kept(results, self.axioms[key], inputs)
         self.axioms[key] = known.axioms

@@ -3,7 +3,9 @@
 The nodes of the second model are visited in order. A value has the class of its operator and of the
 classes of its operands, so what both models compute in the same way has one class. Where a value of
 the second model has the name of one of the first and another class, the nodes between them and the
-last common values are a region. If it is proved, the two have one class from then on.
+last common values are a region. If it is proved, the two have one class from then on. A tool that
+folds a node into the one before it may leave the name of the earlier value: if the second model has
+no value with the name of a later one, that is tried, too.
 """
 
 from __future__ import annotations
@@ -29,6 +31,10 @@ from tiered.verify.live_extract import part_of
 
 DEPTHS: Final = (0, 2, 6, 16)
 """How many nodes before a value are part of its region even if they are common."""
+LATER: Final = 2
+"""How many nodes after a value a tool may have folded into the node before it."""
+MOST_FAILED: Final = 3
+"""A region with more values that were not proved by themselves is tried for outputs alone."""
 MOST_NODES: Final = 300
 MOST_READ: Final = 16 << 30
 """The bytes of weights that are read to find equal ones; what is not compared counts as different,
@@ -91,6 +97,8 @@ class Sweep:
         self._numbers: dict[Hashable, int] = {}
         self._classes: tuple[dict[str, int], dict[str, int]] = ({}, {})
         self._named: dict[int, str] = {}
+        self._seen: tuple[set[int], set[int]] = (set(), set())
+        self._failed: set[str] = set()
         self._checker = Checker()
         self._known = KnownSizes(self._parts[0], self._type)
         self._found = Swept()
@@ -156,9 +164,12 @@ class Sweep:
             )
         elif not is_body and not is_known_function(node.op_type, node.domain, opset):
             held = (*held, tuple(node.output))
+        is_same = node.op_type == "Identity" and not node.domain and node.input[0] in classes
         for place, name in enumerate(node.output):
             if name:
-                classes[name] = self._number((*held, place))
+                kept = classes[node.input[0]] if is_same else None
+                classes[name] = self._number((*held, place)) if kept is None else kept
+                self._seen[index].add(classes[name])
 
     # --- regions -------------------------------------------------------------------------------
 
@@ -169,19 +180,52 @@ class Sweep:
         for name in names:
             if after[name] in self._named:
                 self._found.common += 1
-            elif name in before:
-                self._prove(name, DEPTHS[:2])
+            elif name in before and not self._is_found(name):
+                self._failed.add(name)
 
     def _output(self, name: str) -> None:
         before, after = self._classes
         if before.get(name) != after.get(name):
-            self._prove(name, DEPTHS, is_output=True)
+            failed = self._prove(name, name, DEPTHS, is_output=True)
+            if failed is not None:
+                self._found.steps.append(failed)
 
-    def _prove(self, name: str, depths: Sequence[int], *, is_output: bool = False) -> None:
+    def _is_found(self, name: str) -> bool:
+        """Prove that a value is that of its name in the first model, or one shortly after it."""
+        if self._prove(name, name, DEPTHS[:1]) is None or self._prove_later(name):
+            return True
+        return self._prove(name, name, DEPTHS[1:2]) is None
+
+    def _prove_later(self, name: str) -> bool:
+        """Prove that a value of the second model is a later one of the first, which alone has it.
+
+        Returns:
+            Whether it is proved.
+        """
+        first, second = self._parts
+        original = name
+        for _ in range(LATER):
+            users = first.consumers.get(original, ())
+            nodes = [first.nodes[at] for at in users]
+            if len(nodes) != 1 or original in first.outputs or not nodes[0].output:
+                return False
+            original = nodes[0].output[0]
+            if not original or second.has(original):
+                return False
+            if self._prove(original, name, DEPTHS[:1]) is None:
+                return True
+        return False
+
+    def _prove(
+        self, original: str, name: str, depths: Sequence[int], *, is_output: bool = False
+    ) -> Step | None:
+        """Prove that a value of the second model is one of the first; return what fails, if any."""
         failed: Step | None = None
         for depth in depths:
             try:
-                problem = self._problem(name, depth)
+                problem = self._problem(original, name, depth)
+                if not is_output:
+                    self._check_size(problem)
             except Unproved as error:
                 failed = failed or Step(name, Proof("", reason=str(error)), None, is_output)
                 break
@@ -190,29 +234,45 @@ class Sweep:
             if proof.is_proved:
                 self._found.steps.append(step)
                 before, after = self._classes
-                after[name] = before[name]
-                return
+                after[name] = before[original]
+                self._seen[1].add(before[original])
+                return None
             failed = failed or step
-        if is_output and failed is not None:
-            self._found.steps.append(failed)
+        return failed
 
-    def _problem(self, name: str, depth: int) -> Problem:
-        """Return the region before a value, back to common values.
+    def _check_size(self, problem: Problem) -> None:
+        """Check that a region does not repeat many others that failed.
+
+        Raises:
+            Unproved: it does.
+        """
+        inside = {name for node in problem.sides[1].nodes for name in node.output}
+        if len(inside & self._failed) > MOST_FAILED:
+            raise Unproved(f"more than {MOST_FAILED} values before it are not proved")
+
+    def _problem(self, original: str, name: str, depth: int) -> Problem:
+        """Return the region before two values, back to common values.
 
         Raises:
             Unproved: it is too large, or the type of a border is not known.
         """
-        common = set(self._classes[0].values()) & set(self._classes[1].values())
-        borders: dict[int, str] = {}
-        sides = tuple(self._side(index, name, depth, common, borders) for index in (0, 1))
+        cut: set[int] = set()
+        while True:
+            # What is a border of one side is none that the other one computes.
+            borders: dict[int, str] = {}
+            names = enumerate((original, name))
+            sides = tuple(self._side(index, each, depth, cut, borders) for index, each in names)
+            if borders.keys() <= cut:
+                break
+            cut |= borders.keys()
         types: dict[str, Border] = {}
         renamed: dict[str, str] = {}
         for number, border in borders.items():
-            original = self._named[number]
-            kind = self._type(original)
+            value = self._named[number]
+            kind = self._type(value)
             if kind is None:
-                raise Unproved(f"the type of {original} is not known")
-            types[border], renamed[border] = kind, original
+                raise Unproved(f"the type of {value} is not known")
+            types[border], renamed[border] = kind, value
         opsets = {**self._opsets[0], **self._opsets[1]}
         given = _Renamed(self._known, renamed)
         return Problem(
@@ -221,7 +281,7 @@ class Sweep:
         )  # fmt: skip
 
     def _side(
-        self, index: int, name: str, depth: int, common: set[int], borders: dict[int, str]
+        self, index: int, name: str, depth: int, cut: set[int], borders: dict[int, str]
     ) -> Side:
         """Return the nodes before a value on one side; common values get the same names."""
         part, classes = self._parts[index], self._classes[index]
@@ -229,7 +289,9 @@ class Sweep:
         def is_border(value: str, distance: int) -> bool:
             if value not in part.producer:
                 return value in part.inputs
-            return distance > depth and classes.get(value) in common
+            number = classes.get(value, -1)
+            is_common = all(number in seen for seen in self._seen)
+            return number in cut or (distance > depth and is_common)
 
         nodes, reads = _cone(part, name, is_border)
         bare = side_of(part, nodes, [name])
