@@ -17,6 +17,7 @@ NK = "(float[N,6] x, float[6] z) => (y)"
 ROWS = "(float[N,M,4] x) => (y)"
 IMAGES = "(float[N,3,4,4] x) => (y)"
 W27 = ",".join(map(str, range(27)))
+IF = "(float[N,6] x, bool c) => (y)"
 FOR_ALL = {
     "elementwise": (f"{NK} {{ y = Add(x, z) }}", f"{NK} {{ y = Add(z, x) }}"),
     "two Transposes": (
@@ -76,6 +77,12 @@ FOR_ALL = {
         f"{IMAGES} {{ a = MaxPool<kernel_shape = [2,2], auto_pad = \"VALID\">(x)"
         "  b = GlobalAveragePool(a)  y = Relu(b) }",
     ),
+    "an If": (
+        f"{IF} {{ n = Neg(x)  y = If(c)<then_branch = g () => (a) {{ a = Neg(n) }},"
+        " else_branch = h () => (b) { m = Exp(n)  b = Mul(m, x) }> }",
+        f"{IF} {{ n = Neg(x)  y = If(c)<then_branch = g () => (a) {{ a = Identity(x) }},"
+        " else_branch = h () => (b) { m = Exp(n)  b = Mul(x, m) }> }",
+    ),
     "sizes themselves": (
         f"{ROWS} <int64 i = {{1}}> {{ s = Shape(x)  y = Gather(s, i) }}",
         f"{ROWS} <int64[1] a = {{0}}> {{ s = Shape<start=1, end=2>(x)  y = Squeeze(s, a) }}",
@@ -94,6 +101,12 @@ AT_SOME = {
     "a global pool over the axis": (
         "(float[2,3,N] x) => (y) { n = Neg(x)  m = Neg(n)  r = Relu(m)  y = GlobalMaxPool(r) }",
         "(float[2,3,N] x) => (y) { r = Relu(x)  y = GlobalMaxPool(r) }",
+    ),
+    "a sum over the axis in a body of If": (
+        f"{IF} <int64[1] a = {{0}}> {{ n = Neg(x)  y = If(c)<then_branch = g () => (p) {{"
+        " m = Neg(n)  p = ReduceSum(m, a) }, else_branch = h () => (q) { q = ReduceMax(x, a) }> }",
+        f"{IF} <int64[1] a = {{0}}> {{ y = If(c)<then_branch = g () => (p) {{"
+        " p = ReduceSum(x, a) }, else_branch = h () => (q) { q = ReduceMax(x, a) }> }",
     ),
     "channels of a named size": (
         "(float[2,N,3] x, float[N] s) => (y) { n = Neg(x)  m = Neg(n)"

@@ -144,6 +144,41 @@ def test_the_next_change_of_a_kind_costs_one_region(monkeypatch: pytest.MonkeyPa
     assert tried == [1, 3, 3]
 
 
+def blocks(count: int) -> onnx.ModelProto:
+    """Return equal blocks, in NHWC around convolutions: layouts, scales and biases are moved."""
+    text = "".join(
+        f"""t{at} = Transpose<perm = [0,3,1,2]>(x{at})  c{at} = Conv<pads = [1,1,1,1]>(t{at}, w)
+        u{at} = Transpose<perm = [0,2,3,1]>(c{at})  m{at} = Mul(u{at}, s)  a{at} = Add(m{at}, b)
+        r{at} = Relu(a{at})  x{at + 1} = Add(r{at}, x{at})  """
+        for at in range(count)
+    )
+    weights = ",".join(str(at % 7 - 3) for at in range(36))
+    constants = f"float[2,2,3,3] w = {{{weights}}}, float[2] s = {{2,3}}, float[2] b = {{1,5}}"
+    types = f"(float[N,5,5,2] x0) => (float[N,5,5,2] x{count})"
+    return parse(f"{types} <{constants}> {{ {text} }}")
+
+
+def test_the_work_of_a_block_does_not_grow_with_their_number(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tried: list[int] = []
+    prove = Checker.prove
+
+    def counted(self: Checker, problem: Problem, **how: Any) -> Proof:
+        tried.append(sum(len(side.nodes) for side in problem.sides))
+        return prove(self, problem, **how)
+
+    monkeypatch.setattr(Checker, "prove", counted)
+    work = {}
+    for count in (4, 16):
+        tried.clear()
+        result = optimize_model(blocks(count), opt_level=3, certify=True)
+        assert result.certify is not None
+        assert not result.certify.findings.left()
+        work[count] = sum(tried) / count
+    assert work[16] <= 1.1 * work[4]
+
+
 def test_strict_raises_where_a_rewrite_is_not_proved() -> None:
     case = next(case for case in WRONG if case.name == "drop_bias")
     with (

@@ -17,6 +17,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+import onnx
+
 from tiered.certify.problem import Border, Problem, Side, size_at
 from tiered.certify.rules.uniform import (
     MOST_INTEGERS,
@@ -67,22 +69,60 @@ def _results(problem: Problem, side: Side) -> list[Marks]:
     for name, stored in side.constants.items():
         is_small = stored.size <= MOST_INTEGERS
         values[name] = marks_of(stored.dense()) if is_small else Marks(tuple(stored.shape))
-    for node in side.nodes:
+    _run(problem, side, side.nodes, values)
+    return [values[name] for name in problem.outputs]
+
+
+def _run(
+    problem: Problem, side: Side, nodes: Sequence[onnx.NodeProto], values: dict[str, Marks]
+) -> None:
+    """Add the results of nodes to the values that they read.
+
+    Raises:
+        Dependent: a node does something else with a named size.
+    """
+    for node in nodes:
         rule = RULES.get(node.op_type) if not node.domain else None
         key = (node.domain, node.op_type, node.overload)
-        if rule is None or key in side.functions:
+        is_if = node.op_type == "If" and not node.domain
+        if (rule is None and not is_if) or key in side.functions:
             raise Dependent(f"{node.op_type} may depend on sizes")
         if any(name and name not in values for name in node.input):
             raise Dependent(f"a value before {node.op_type} is not known")
         inputs = [values[name] if name else None for name in node.input]
         try:
-            made = rule(Step(node, inputs, problem.opsets.get("", 1)))
+            if rule is None:
+                made: Sequence[Marks] = _chosen(problem, side, node, values)
+            else:
+                made = rule(Step(node, inputs, problem.opsets.get("", 1)))
         except (IndexError, TypeError, ValueError) as error:
             raise Dependent(f"{node.op_type} does not fit: {error}") from error
         if any(node.output[len(made) :]):
             raise Dependent(f"{node.op_type} has more results")
         values.update((name, each) for name, each in zip(node.output, made, strict=False) if name)
-    return [values[name] for name in problem.outputs]
+
+
+def _chosen(
+    problem: Problem, side: Side, node: onnx.NodeProto, values: Mapping[str, Marks]
+) -> list[Marks]:
+    """Return the results of an If: of the same shapes in both bodies, and the choice is data."""
+    if values[node.input[0]].is_sized:
+        raise Dependent("If of a size")
+    found = []
+    for attribute in node.attribute:
+        body, inner = attribute.g, dict(values)
+        for tensor in body.initializer:
+            inner[tensor.name] = marks_of(onnx.numpy_helper.to_array(tensor))
+        if body.sparse_initializer:
+            raise Dependent("a body has sparse constants")
+        _run(problem, side, body.node, inner)
+        found.append([inner[info.name] for info in body.output])
+    one, other = found
+    if any(each.is_sized for each in (*one, *other)):
+        raise Dependent("If returns sizes")
+    if [each.shape for each in one] != [each.shape for each in other]:
+        raise Dependent("bodies of If return other shapes")
+    return [Marks(each.shape) for each in one]
 
 
 def _of_border(problem: Problem, name: str, border: Border) -> Marks:

@@ -230,7 +230,8 @@ class Problem:
         return (*nodes, outputs, borders, constants, counts, functions, opsets)
 
     def _given_key(self, name: str) -> Hashable:
-        found = (self.given.at(sizes).get(name) for sizes in self.sizes)
+        tried = (sizes for sizes in self.sizes if self.has_unknown_ranks or not sizes.for_ranks)
+        found = (self.given.at(sizes).get(name) for sizes in tried)
         return tuple(
             None if each is None else (each.dtype.str, each.shape, each.tobytes()) for each in found
         )

@@ -2,13 +2,16 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import onnx
 import pytest
 
 from tiered import Model, optimize
+from tiered.certify.checker import Checker, Proof
 from tiered.certify.evaluation.values import Unproved
-from tiered.certify.regions.sweep import Sweep, Swept
+from tiered.certify.problem import Problem
+from tiered.certify.regions.sweep import DEPTHS, Sweep, Swept
 from tiered.cli import main
 from tiered.testing import parse
 
@@ -41,6 +44,68 @@ def test_models_of_equal_structure_need_no_proof() -> None:
     found = swept(BEFORE, BEFORE)
     assert found.steps == []
     assert found.common == 6
+
+
+BATCH_NORM = """(float[N,3,4,4] x) => (float[N,2,4,4] y) <float[2,3,1,1] w = {{1,2,3,4,5,6}},
+    float[2] s = {{4,9}}, float[2] b = {{1,2}}, float[2] m = {{0,3}}, float[2] v = {{4,9}}> {{
+    c = Conv(x, w)  n = BatchNormalization<epsilon = 0.0>(c, s, b, m, v)
+    {} }}"""
+FOLDED = """(float[N,3,4,4] x) => (float[N,2,4,4] y) <float[2,3,1,1] w = {{{}}},
+    float[2] b = {{1,-7}}> {{ c = Conv(x, w, b)  {} }}"""
+
+
+@pytest.mark.parametrize(
+    ("weights", "is_right"), [("2,4,6,12,15,18", True), ("2,4,6,12,15,19", False)]
+)
+def test_a_folded_node_may_have_left_the_earlier_name(weights: str, *, is_right: bool) -> None:
+    rest = "r = Relu(c)  d = Exp(r)  y = Add(d, r)"
+    before = BATCH_NORM.format("r = Relu(n)  d = Exp(r)  y = Add(d, r)")
+    found = swept(before, FOLDED.format(weights, rest))
+    assert bool(found.left) != is_right
+    if is_right:
+        (step,) = found.steps
+        assert step.name == "c"
+        assert found.domain == "reals"
+
+
+def test_the_value_that_others_read_is_not_the_later_one() -> None:
+    """Conv with and without its batch norm is read: the second model may not mix them up."""
+    before = BATCH_NORM.format("r = Relu(n)  y = Add(r, c)")
+    wrong = FOLDED.format("2,4,6,12,15,18", "r = Relu(c)  y = Add(r, c)")
+    assert swept(before, wrong).left
+
+
+def test_identity_is_what_it_reads() -> None:
+    text = "(float[2] x) => (float[2] y) {{ a = Neg(x)  {} }}"
+    found = swept(text.format("b = Exp(a)  y = Identity(b)"), text.format("y = Exp(a)"))
+    assert (found.steps, found.left) == ([], [])
+    assert swept(text.format("b = Exp(a)  y = Identity(a)"), text.format("y = Exp(a)")).left
+
+
+def test_a_border_of_one_side_is_one_of_the_other() -> None:
+    """Both are cut at `b`, which is another number of nodes away."""
+    text = "(float[2,3] x) => (float[2,3] y) {{ a = Exp(x)  b = Relu(a)  {} }}"
+    longer = "c = Neg(b)  d = Neg(c)  e = Neg(d)  f = Neg(e)  y = Softmax(f)"
+    assert not swept(text.format(longer), text.format("y = Softmax(b)")).left
+    assert swept(text.format(longer), text.format("y = Softmax(a)")).left
+
+
+def test_regions_do_not_grow_with_each_value_that_is_not_proved() -> None:
+    length = 40
+    chain = "  ".join(f"a{at + 1} = Exp(a{at})" for at in range(length))
+    text = f"(float[2] a0) => (float[2] a{length}) {{{{ {chain.replace('Exp(a0)', '{}(a0)')} }}}}"
+    models = [Model.from_proto(parse(text.format(op))) for op in ("Neg", "Abs")]
+    tried: list[int] = []
+
+    class Counted(Checker):
+        def prove(self, problem: Problem, **how: Any) -> Proof:
+            tried.append(len(problem.sides[0].nodes))
+            return super().prove(problem, **how)
+
+    sweep = Sweep(*models)
+    sweep._checker = Counted()
+    assert sweep.run().left
+    assert sum(size > 10 for size in tried) == len(DEPTHS)
 
 
 def test_a_swapped_output_is_left() -> None:
