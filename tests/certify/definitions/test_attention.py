@@ -20,6 +20,9 @@ BIASED = (
     "qb, kb, vb = Split<axis = 0>(b, thirds)  q0 = Add(q, qb)  k0 = Add(k, kb)  v0 = Add(v, vb)"
 )
 
+ROTARY = """(float[1,3,8] x) => (float[1,3,8] y) <int64[1,3] p = {2,0,1},
+    float[3,2] c = {1,2,3,4,5,6}, float[3,2] s = {6,5,4,3,2,1}> {
+    y = com.microsoft.RotaryEmbedding<%s>(x, p, c, s) }"""
 EQUAL = {
     "Attention": (
         f"{X} <{HELD}> {{ {PACKED}  g = Identity(f)  {END} }}",
@@ -48,6 +51,9 @@ EQUAL = {
         """(float[1,2,3,4] x) => (float[1,2,3,4] y) <int64[1,3] p = {2,0,1},
             float[3,2] c = {1,2,3,4,5,6}, float[3,2] s = {6,5,4,3,2,1}> {
             y = com.microsoft.RotaryEmbedding<interleaved = 1>(x, p, c, s) }""",
+    ),
+    "RotaryEmbedding of heads of the size of its angles": (
+        ROTARY % "num_heads = 2", ROTARY % "interleaved = 0",
     ),
 }
 

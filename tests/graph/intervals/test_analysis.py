@@ -30,6 +30,15 @@ def interval(text: str, name: str, analysis: RangeAnalysis = ranges) -> Interval
     return model.analysis(analysis)[value_of(model, name)]
 
 
+def test_more_is_known_of_a_value_than_its_dtype() -> None:
+    model = Model.from_proto(
+        parse("(float[2] x) => (float[2] y, int64[1] z) { a = Relu(x) y = Neg(x) z = Shape(a) }")
+    )
+    found = model.analysis(ranges)
+    known = [name for name in ("x", "a", "y", "z") if found.has_proof(value_of(model, name))]
+    assert known == ["a", "z"]
+
+
 def inner_values(model: Model) -> dict[str, Value]:
     found = (value for node in model.main.nodes for value in node.outputs)
     return {value.name: value for value in found if value is not None and value.dtype is not None}

@@ -44,6 +44,11 @@ def test_each_sample_is_computed_as_by_itself(name: str, size: int | str) -> Non
     assert_each_by_itself(FOLLOWED[name], size)
 
 
+@pytest.mark.parametrize(("axis", "batch"), [(1, 1), (1, 0), (-1, 2), (2, 1)])
+def test_flatten_keeps_samples_on_their_side(axis: int, batch: int) -> None:
+    assert_each_by_itself(text(f"y = Flatten<axis = {axis}>(x)"), 4, {"x": batch})
+
+
 @pytest.mark.parametrize(
     ("model", "because"),
     [
