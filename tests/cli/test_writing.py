@@ -1,0 +1,38 @@
+"""Which properties of a model the passes on a command line decide."""
+
+import pytest
+
+from tiered.cli.options import OptimizeOptions
+from tiered.cli.source_mark import OPSET, PRECISION
+from tiered.cli.writing import decided_by
+
+
+@pytest.mark.parametrize(
+    ("require", "expected"),
+    [
+        ("", set()),
+        ("fold_constants", set()),
+        ("convert_opset", {OPSET}),
+        ("float_to_half", {PRECISION}),
+        ("float_to_half:2", {PRECISION}),
+        ("float_to_half@main", {PRECISION}),
+        ("fold_constants,convert_opset,float_to_half", {OPSET, PRECISION}),
+        # A group or a pattern stands for passes of the pipeline, which decides by itself.
+        ("convert_*", set()),
+        ("cleanup/float_to_half", set()),
+    ],
+)
+def test_required_passes_decide_what_they_change(require: str, expected: set[str]) -> None:
+    assert decided_by(OptimizeOptions(require=(require,) if require else ())) == expected
+
+
+@pytest.mark.parametrize(
+    ("passes", "expected"),
+    [
+        ("fold_constants", set()),
+        ("convert_opset{to=18},float_to_half", {OPSET, PRECISION}),
+        ("fixpoint(float_to_half)", {PRECISION}),
+    ],
+)
+def test_listed_passes_decide_too_at_any_depth(passes: str, expected: set[str]) -> None:
+    assert decided_by(OptimizeOptions(passes=passes)) == expected
