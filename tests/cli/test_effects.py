@@ -6,10 +6,11 @@ import onnx
 import pytest
 
 from tests.cli.conftest import Cli
+from tiered import optimize_model
 from tiered.cli.effects import Effect
 from tiered.cli.line.declaration import Command
 from tiered.cli.line.reader import read
-from tiered.support.errors import UsageError
+from tiered.support.errors import TargetError, UsageError
 from tiered.support.records import Record
 from tiered.testing import parse
 
@@ -224,6 +225,7 @@ def test_a_rule_whose_operator_is_newer_than_the_opset_ends_with_4(
         (13, ("--require", "fuse_*")),
         (13, ("--require", "fuse_gelu", "--backend", "onnxruntime_cpu")),
         (21, ("--passes", "fuse_gelu")),
+        (13, ("--passes", "eliminate_identity,fuse_gelu", "--disable", "fuse_gelu")),
     ],
 )
 def test_a_glob_asks_for_what_there_is(
@@ -248,3 +250,8 @@ def test_parts_are_called_verified_where_they_ran(
     ended = cli("merge", *parts, tmp_path / "out.onnx", "--json", how)
     assert ended.code == 0
     assert f'"verified": {verified}' in ended.out
+
+
+def test_a_generator_of_passes_asks_for_each_of_them() -> None:
+    with pytest.raises(TargetError, match="ONNX has Gelu from opset 20 on"):
+        optimize_model(parse(GELU, opset=13), passes=(name for name in ["fuse_gelu"]))

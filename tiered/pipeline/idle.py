@@ -68,7 +68,9 @@ def check_asked(
     required = tuple(required)
     for name in sorted(_exact(required) | _exact(given)):
         reason = _too_early(registry.named(name).info, context, model)
-        if reason and not any(result.changed for result in context.report.of(name)):
+        results = context.report.of(name)
+        has_run = any(result.ran for result in results)
+        if reason and has_run and not any(result.changed for result in results):
             raise TargetError(f"{name} cannot do what it is asked for: {reason}")
     asked = {name for entry in required for name in _names(_name_of(entry))}
     asked.update(leaf.name for leaf in (listed.leaves() if listed is not None else ()))

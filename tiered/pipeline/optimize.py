@@ -174,6 +174,8 @@ def _run(model: Model, settings: Settings) -> _Run:
     _check_settings(settings)
     context_settings = cast(dict[str, Any], dict(settings))
     passes = context_settings.pop("passes", None)
+    if passes is not None and not isinstance(passes, str | Pass):
+        passes = tuple(passes)
     edits = context_settings.pop("edits", ())
     expectations = _expectations(context_settings.pop("expect", ()))
     shapes = context_settings.pop("input_shapes", None)
