@@ -317,7 +317,12 @@ def test_forms_are_verified_at_the_sizes_that_are_asked_for(
     net = tmp_path / "net.onnx"
     onnx.save(parse("(float[n,8] x) => (float[n,8] y) { i = Identity(x)  y = Relu(i) }"), net)
     asked: list[Any] = []
-    monkeypatch.setattr(Budget, "fault", lambda *args: asked.append(args[-1]) or "")
+
+    def fault(*args: Any) -> str:
+        asked.append(args[-1])
+        return ""
+
+    monkeypatch.setattr(Budget, "fault", fault)
     tiered.tune(net, objective="size", dims={"n": 5}, backend="portable")
     tiered.tune(net, objective="size", input_shapes={"x": [7, 8]}, backend="portable")
     assert next(shapes for shapes in asked if shapes != asked[0]) == {"x": [7, 8]}
