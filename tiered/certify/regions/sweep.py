@@ -10,6 +10,7 @@ no value with the name of a later one, that is tried, too.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -33,7 +34,7 @@ DEPTHS: Final = (0, 2, 6, 16)
 """How many nodes before a value are part of its region even if they are common."""
 LATER: Final = 2
 """How many nodes after a value a tool may have folded into the node before it."""
-MOST_FAILED: Final = 3
+MOST_FAILED: Final = 16
 """A region with more values that were not proved by themselves is tried for outputs alone."""
 MOST_NODES: Final = 300
 MOST_READ: Final = 16 << 30
@@ -221,9 +222,9 @@ class Sweep:
     ) -> Step | None:
         """Prove that a value of the second model is one of the first; return what fails, if any."""
         failed: Step | None = None
-        for depth in depths:
+        for depth, is_aligned in itertools.product(depths, (False, True)):
             try:
-                problem = self._problem(original, name, depth)
+                problem = self._problem(original, name, depth, is_aligned=is_aligned)
                 if not is_output:
                     self._check_size(problem)
             except Unproved as error:
@@ -250,19 +251,24 @@ class Sweep:
         if len(inside & self._failed) > MOST_FAILED:
             raise Unproved(f"more than {MOST_FAILED} values before it are not proved")
 
-    def _problem(self, original: str, name: str, depth: int) -> Problem:
+    def _problem(self, original: str, name: str, depth: int, *, is_aligned: bool) -> Problem:
         """Return the region before two values, back to common values.
+
+        Args:
+            original: the value of the first model.
+            name: that of the second one.
+            depth: how many nodes before them are inside even if they are common.
+            is_aligned: whether what is a border of one side is also one of the other.
 
         Raises:
             Unproved: it is too large, or the type of a border is not known.
         """
         cut: set[int] = set()
         while True:
-            # What is a border of one side is none that the other one computes.
             borders: dict[int, str] = {}
             names = enumerate((original, name))
             sides = tuple(self._side(index, each, depth, cut, borders) for index, each in names)
-            if borders.keys() <= cut:
+            if not is_aligned or borders.keys() <= cut:
                 break
             cut |= borders.keys()
         types: dict[str, Border] = {}
