@@ -190,6 +190,15 @@ def test_a_split_of_a_node_that_is_not_there_is_an_error(cli: Cli, file: Path, n
     assert f"{name} cannot do what it is asked for: no MatMul" in ended.err
 
 
+def test_the_plan_of_a_config_file_is_printed(cli: Cli, file: Path) -> None:
+    config = file.with_name("run.toml")
+    config.write_text('verify = "final"\nhtml = "page.html"\n')
+    assert cli("optimize", file, "--config", config, "--print-pipeline").code == 0
+    ended = cli("optimize", file, "--config", config, "--print-pipeline", "--verify")
+    assert ended.code == 2
+    assert "--verify has no effect: it needs a run of the passes" in ended.err
+
+
 GELU = """(float[2,3] x) => (float[2,3] y)
     <float r = {1.4142135}, float one = {1}, float h = {0.5}> {
     a = Div(x, r)  e = Erf(a)  b = Add(e, one)  c = Mul(x, b)  y = Mul(c, h) }"""

@@ -19,11 +19,13 @@ class Effect(NamedTuple):
         needs: what they need, in the words of the command line.
         holds: whether a run has that; called with a function that returns the value of any argument
             or option of the command.
+        typed: whether it is about typed options alone: a file of --config may have more.
     """
 
     options: tuple[str, ...]
     needs: str
     holds: Callable[[Callable[[str], Any]], object]
+    typed: bool = False
 
 
 def check_effects(
@@ -48,6 +50,7 @@ def check_effects(
         for name in effect.options:
             each, value = by_name[name], values[name]
             is_typed = not {*each.names, each.off}.isdisjoint(typed)
-            if (is_typed or value != each.option.default) and not effect.holds(values.__getitem__):
+            is_given = is_typed or (value != each.option.default and not effect.typed)
+            if is_given and not effect.holds(values.__getitem__):
                 flag = each.off if value is False and each.off else each.names[0]
                 raise UsageError(f"{flag} has no effect: it needs {effect.needs}")

@@ -95,6 +95,7 @@ class WatchOptions(Record):
              "print_after", "diff", "limit", "verify", "certify", "reproducer"),
             "a run of the passes, without --print-pipeline",
             lambda of: not of("print_pipeline"),
+            typed=True,
         ),
         Effect(
             ("remarks", "time", "statistics"),
