@@ -76,7 +76,7 @@ def test_an_instrument_may_keep_the_model() -> None:
     seen: list[Model] = []
     with PassContext(trace=lambda model, info, is_before: seen.append(model)):
         optimize(parse(MODEL), opt_level=3)
-    assert len(seen[0].main) == 3
+    assert len(seen[0].main) == 2
     seen[0].check_view(types=True)
 
 
