@@ -74,6 +74,8 @@ def test_the_cost_counts_shared_nodes_once_and_no_views() -> None:
     make = Maker()
     flat = make("Reshape", make("Relu", make.x), [6])
     assert make("Add", flat, flat).cost == (3, 4 * 6 * 2 + 4 * 6 * 2)
+    deep = make("Reshape", flat, [1, 6])
+    assert make("Add", deep, flat).cost == (4, 4 * 6 * 2 + 4 * 6 * 2)
 
 
 def test_the_enumeration_is_deterministic_and_bounded() -> None:

@@ -115,9 +115,16 @@ def _moved(node: Expr) -> int:
         return 0
     if node.domain == "" and node.op in _SELECTS:
         return 2 * node.nbytes
-    # x + x reads the memory of x once, as x * 2 does.
-    operands = {x.number: x for x in node.operands if x is not None and not _is_small(x)}
-    return node.nbytes + sum(x.nbytes for x in operands.values())
+    # x + x reads the memory of x once, as x * 2 does, and so does the sum of x and a view of it.
+    operands = [x for x in node.operands if x is not None and not _is_small(x)]
+    return node.nbytes + sum({_viewed(x): x.nbytes for x in operands}.values())
+
+
+def _viewed(expr: Expr) -> int:
+    """Return the number of the expression whose memory an expression is."""
+    while expr.domain == "" and expr.op in VIEWS and expr.operands[0] is not None:
+        expr = expr.operands[0]
+    return expr.number
 
 
 def _is_small(expr: Expr) -> bool:
