@@ -4,9 +4,10 @@ import itertools
 from typing import Final
 
 from tiered import Graph, PassContext, Skip, function_pass
-from tiered.graph.core.types import Shape
 from tiered.graph.queries.op_traits import VIEWS
 from tiered.rewriter.idioms.elementwise.broadcasting import BROADCASTS
+
+Shape = tuple[int | str | None, ...]
 
 _OLDEST: Final = 7
 """Before this opset, operands broadcast only if an attribute is set."""
