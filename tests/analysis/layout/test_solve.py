@@ -9,6 +9,7 @@ import onnx
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from tests.conformance.random_networks import random_network
 from tiered import Model, get_pass
 from tiered.analysis.layout.convert import reach_of
 from tiered.analysis.layout.cost import tensor_costs_of
@@ -298,6 +299,16 @@ def test_equal_operators_share_their_choices() -> None:
     tables = {each.node.output.name: each.table for each in reach.operators.values()}
     assert tables["y"] is tables["c"]
     assert tables["d"] is not tables["c"]
+
+
+@pytest.mark.parametrize("number", [0, 30, 157])
+def test_an_operator_is_in_one_region(number: int) -> None:
+    # In number 157 a product has keys that a Conv makes in the same order in all of its choices.
+    model = Model.from_proto(random_network(number))
+    get_pass("infer_shapes")(model)
+    found = regions(reach_of(model, {"Conv": "NHWC"}), LayoutSizes())
+    operators = [operator for region in found for operator in region.operators]
+    assert len(set(operators)) == len(operators) > 0
 
 
 def test_equal_regions_are_solved_once() -> None:

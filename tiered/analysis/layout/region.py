@@ -129,7 +129,7 @@ def regions(reach: Reach, sizes: LayoutSizes) -> Iterator[Region]:
     for start in free:
         if start in seen or not start.is_free:
             continue
-        found = _connected(start, tensor_costs)
+        found = _connected(start, tensor_costs, seen)
         seen.update(found)
         kept = [operator for operator in found if operator.node.is_live]
         if len(kept) < len(found):
@@ -139,9 +139,13 @@ def regions(reach: Reach, sizes: LayoutSizes) -> Iterator[Region]:
 
 
 def _connected(
-    start: Operator, tensor_costs: Mapping[TensorClass, TensorCost]
+    start: Operator, tensor_costs: Mapping[TensorClass, TensorCost], others: Collection[Operator]
 ) -> Collection[Operator]:
-    """Return the free operators that tensors connect to one."""
+    """Return the free operators that tensors connect to one, without those of other regions.
+
+    An operator that has a tensor in one order in all of its choices is not among those that decide
+    the order, so what it is connected to may not be connected to it.
+    """
     found, pending = {start: None}, [start]
     visited: set[TensorCost] = set()
     while pending:
@@ -150,7 +154,7 @@ def _connected(
             if term is None or term in visited:
                 continue
             visited.add(term)
-            fresh = [other for other in term.operators if other not in found]
+            fresh = [each for each in term.operators if each not in found and each not in others]
             found.update(dict.fromkeys(fresh))
             pending += fresh
     return found
