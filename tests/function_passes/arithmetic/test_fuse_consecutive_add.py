@@ -115,3 +115,13 @@ def test_a_sum_with_other_consumers_stays() -> None:
         "(float[N] x) => (float[N] y, float[N] h) <float a = {1}> { h = Add(x, a)  y = Add(h, a) }",
         because="an inner value is a graph output",
     )
+
+
+@pytest.mark.parametrize("dtype", ["uint32", "uint64"])
+def test_unsigned_constants_are_subtracted_with_wrap(dtype: str) -> None:
+    assert_rewrites(
+        PASS,
+        f"({dtype}[4] x) => ({dtype}[4] y) <{dtype} a = {{3}}, {dtype} b = {{5}}>"
+        " { h = Add(x, a)  y = Sub(b, h) }",
+        f"({dtype}[4] x) => ({dtype}[4] y) <{dtype} c = {{2}}> {{ y = Sub(c, x) }}",
+    )

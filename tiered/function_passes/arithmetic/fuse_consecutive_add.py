@@ -53,7 +53,7 @@ def fuse_consecutive_add(
         return Skip("the constants do not broadcast")
     if shape not in (a.const.shape, b.const.shape):
         return Skip("together the constants are larger")
-    together = _sum(second.sign * first.number, second.number)
+    together = _sum(first.number if second.sign > 0 else -first.number, second.number)
     if a.const.dtype.kind == "f" and not _keeps_both(a.const, b.const, together):
         return Skip("a constant vanishes beside the other, or they cancel")
     number = together.astype(a.const.dtype)
