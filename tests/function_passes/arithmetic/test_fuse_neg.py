@@ -133,3 +133,9 @@ def test_a_zero_taken_from_minus_x_stays() -> None:
             PASS,
             f"(float[N] x) => (float[N] y) <float c = {{{zero}}}> {{ h = Neg(x)  y = Sub(h, c) }}",
         )
+
+
+@pytest.mark.parametrize("nodes", ["h = Neg(z)  y = Add<axis=0, broadcast=1>(x, h)",
+                                   "g = Neg(x)  h = Neg(z)  y = Mul<axis=0, broadcast=1>(g, h)"])  # fmt: skip
+def test_before_opset_7_operands_broadcast_by_other_rules(nodes: str) -> None:
+    assert_unchanged(PASS, f"(float[2,3] x, float[2] z) => (float[2,3] y) {{ {nodes} }}", opset=6)

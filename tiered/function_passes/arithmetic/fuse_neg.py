@@ -8,6 +8,9 @@ from tiered import DataType, Graph, Node, PassContext, Skip, Value, function_pas
 from tiered.graph.queries.op_traits import ARITHMETIC
 
 _MAY_NEGATE: Final = ("Div", "Mul", "Neg", "Sub")
+_OLDEST: Final = 7
+"""Before this opset, operands broadcast only if an attribute is set."""
+
 _MOST: Final = 1024
 """Larger constants are left alone: others may read them, and would keep them alive."""
 
@@ -18,6 +21,8 @@ def fuse_neg(graph: Graph, ctx: PassContext) -> None:
 
     Mul(x, -1), Div(x, -1) and Sub(-0.0, x) are minus x too; the minus of a minus is x.
     """
+    if graph.opset() < _OLDEST:
+        return
     for node in _near_a_minus(graph):
         if not node.is_live or node.has_references or node.output.dtype is None:
             continue
