@@ -112,3 +112,15 @@ def test_a_reshape_with_other_consumers_stays() -> None:
         _model("h = Flatten(x)  y = ReduceSum<keepdims=0>(h)", "float y, float[2,M] h"),
         because="an inner value is a graph output",
     )
+
+
+def test_named_axes_are_reduced_even_if_empty_ones_were_not() -> None:
+    constants = "<int64[1] flat = {-1}, int64[1] axes = {0}>"
+    assert_rewrites(
+        PASS,
+        _model(
+            "h = Reshape(x, flat)  y = ReduceSum<keepdims=0, noop_with_empty_axes=1>(h, axes)",
+            constants=constants,
+        ),
+        _model("y = ReduceSum<keepdims=0>(x)"),
+    )

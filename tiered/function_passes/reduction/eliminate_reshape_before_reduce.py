@@ -45,4 +45,4 @@ def eliminate_reshape_before_reduce(
         return Skip("it does not reduce all dims")
     if keepdims != 0 and x.rank != moved.rank:
         return Skip("the result has the rank of the Reshape")
-    return graph.op.named(node.op_type)(x, None, keepdims=keepdims, noop_with_empty_axes=noop)
+    return graph.op.named(node.op_type)(x, None, keepdims=keepdims)
