@@ -203,7 +203,7 @@ def test_a_result_that_a_body_reads_stays() -> None:
         " { a = Reshape(x, deep) b = Relu(a) y = Reshape(b, flat) z = If(c) <"
         "then_branch = t () => (float[2,3,4] p) { p = Neg(b) },"
         " else_branch = e () => (float[2,3,4] q) { q = Abs(b) }> }",
-        because="an intermediate value has other consumers",
+        because="a body reads an intermediate value",
     )
 
 
@@ -237,4 +237,15 @@ def test_more_operators_than_are_looked_at_stay() -> None:
         f"(float[6,4] x) => (float[6,4] y) <{SHAPES}>"
         f" {{ v0 = Reshape(x, deep) {chain} y = Reshape(v70, flat) }}",
         because="there are too many operators between",
+    )
+
+
+def test_a_view_in_a_body_is_no_way_out() -> None:
+    assert_unchanged(
+        PASS,
+        f"(float[6,4] x, bool c) => (float[6,4] y, float[6,4] z) <{SHAPES}>"
+        " { a = Reshape(x, deep) b = Relu(a) y = Reshape(b, flat) z = If(c) <"
+        "then_branch = t () => (float[6,4] p) { p = Reshape(b, flat) },"
+        " else_branch = e () => (float[6,4] q) { r = Reshape(b, flat) q = Neg(r) }> }",
+        because="a body reads an intermediate value",
     )

@@ -68,8 +68,10 @@ def _region(end: Node, between: Value) -> set[Node] | Skip:
         found.add(node)
         pending += [read for read in node.inputs if read is not None]
         for user in _users(value):
+            if user.graph is not node.graph:
+                return Skip("a body reads an intermediate value")
             if not _leads_out(user, value, outside):
-                if user.graph is not node.graph or not _is_elementwise(user):
+                if not _is_elementwise(user):
                     return Skip("an intermediate value has other consumers")
                 pending.append(user.output)
     return found if is_entered else Skip("no input comes from a Reshape")
