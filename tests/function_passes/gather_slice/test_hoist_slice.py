@@ -99,3 +99,14 @@ def test_an_attribute_of_a_function_stays() -> None:
         " e = Constant<value_ints=[2]>() y = Slice(h, b, e) }",
         because="attribute 'alpha' is a function parameter",
     )
+
+
+@pytest.mark.parametrize("dtype", ["float8e4m3fn", "int4"])
+@pytest.mark.parametrize("select", ["Slice(h, a, b)", "Gather(h, a)"])
+def test_few_operators_select_narrow_numbers(dtype: str, select: str) -> None:
+    assert_unchanged(
+        PASS,
+        f"({dtype}[4,3] x) => (float[1,3] y) <int64[1] a = {{0}}, int64[1] b = {{1}}>"
+        f" {{ h = Cast<to=1>(x)  y = {select} }}",
+        because="does not take the dtype of the operand",
+    )

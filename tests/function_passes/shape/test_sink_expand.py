@@ -83,3 +83,22 @@ def test_operators_whose_kernels_know_the_place_stay() -> None:
         PASS,
         "(float[1] x) => (float[4] y) <int64[1] s = {4}> { h = Expand(x, s)  y = Exp(h) }",
     )
+
+
+@pytest.mark.parametrize(("op", "sizes"), [("Expand", "{2,3}"), ("Tile", "{2,1}")])
+@pytest.mark.parametrize(
+    ("dtype", "name", "because"),
+    [
+        (16, "bfloat16", "may have no kernel for the dtype of the results"),
+        (17, "float8e4m3fn", "does not take the dtype of the results"),
+        (22, "int4", "does not take the dtype of the results"),
+    ],
+)
+def test_few_operators_repeat_narrow_numbers(
+    op: str, sizes: str, dtype: int, name: str, because: str
+) -> None:
+    text = (
+        f"(float[1,3] x) => ({name}[2,3] y) <int64[2] s = {sizes}>"
+        f" {{ h = {op}(x, s)  y = Cast<to={dtype}>(h) }}"
+    )
+    assert_unchanged(PASS, text, because=because)

@@ -3,6 +3,7 @@
 from typing import Final
 
 from tiered import DataType, Graph, Node, PassContext, Skip, Value, function_pass
+from tiered.graph.queries.formals import takes_dtype
 from tiered.graph.queries.op_traits import PRODUCTS, SAME_AT_ALL_PLACES
 from tiered.rewriter.idioms.selection import Selection, selection_of
 
@@ -78,6 +79,8 @@ def _why_not(node: Node, f: Node) -> tuple[Selection, list[Value]] | Skip:
     moved = [value for value in cut if not value.is_constant]
     if len(moved) != 1:
         return Skip("several operands would be cut")
+    if moved[0].dtype != wide.dtype and not takes_dtype(f.owner, node.op_type, moved[0].dtype):
+        return Skip("{} does not take the dtype of the operand", node.op_type)
     before, after = (_width(value) for value in (moved[0], wide))
     if selection.share * (3 * before - after) >= before + after:
         return Skip("it would move more bytes")

@@ -4,6 +4,7 @@ import math
 from typing import Final
 
 from tiered import DataType, Graph, Node, PassContext, Skip, Value, broadcasts_into, function_pass
+from tiered.graph.queries.formals import takes_dtype
 from tiered.graph.queries.op_traits import SAME_AT_ALL_PLACES
 
 _OLDEST: Final = 7
@@ -58,6 +59,10 @@ def _why_not(repeat: Node, f: Node) -> Skip | None:
         return Skip("a rank is not known")
     if x.static_shape is not None and x.static_shape == wide.static_shape:
         return Skip("nothing is repeated")
+    if not takes_dtype(f.owner, repeat.op_type, f.output.dtype):
+        return Skip("{} does not take the dtype of the results", repeat.op_type)
+    if f.output.dtype == DataType.BFLOAT16 and x.dtype != DataType.BFLOAT16:
+        return Skip("{} may have no kernel for the dtype of the results", repeat.op_type)
     others = [value for value in f.inputs if value is not None and value is not wide]
     if any(not broadcasts_into(value.shape, x.shape) for value in others):
         return Skip("another operand may not repeat with it")

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import onnx
 from onnx.defs import OpSchema
 
-from tiered.graph.core.schema import Schema
+from tiered.graph.core.schema import Schema, schema_in_use
 from tiered.graph.core.types import TensorType
 from tiered.graph.core.value import NotInferred
 
 if TYPE_CHECKING:
+    from tiered.graph.core.graph import Graph
     from tiered.graph.core.value import Value
 
 _STEPS: Final = 32
@@ -54,6 +55,15 @@ def _dtypes(types: set[str]) -> frozenset[int]:
     """Return the DataTypes of the dense tensors among `tensor(float)`, `seq(tensor(float))`."""
     names = (text[7:-1].upper() for text in types if text.startswith("tensor("))
     return frozenset(onnx.TensorProto.DataType.Value(name) for name in names)
+
+
+def takes_dtype(graph: Graph, op_type: str, dtype: int | None) -> bool:
+    """Return whether the first operand of an ONNX operator may have a dtype in a graph's opset.
+
+    Few operators take floats of 8 bits and integers of 4 bits, for most of them only in new opsets.
+    """
+    schema = schema_in_use(op_type, "", graph.opset())
+    return schema is not None and dtype in formal_of(schema, 0).dtypes
 
 
 def dtype_name(dtype: int) -> str:
