@@ -97,3 +97,13 @@ def test_a_gemm_is_its_product_only_with_factors_of_1(
 ) -> None:
     found = proof(f"{XW} {{ {before} }}", f"{XW} {{ {after} }}")
     assert (found.domain == "bits") is is_equal
+
+
+def test_a_product_of_constants_is_computed_by_the_runtime() -> None:
+    found = proof(
+        "(float[2] x) => (float[2] y) <float[2,2] a = {1,2,3,4}, float[2] b = {5,6}>"
+        " { c = MatMul(a, b)  y = Add(x, c) }",
+        "(float[2] x) => (float[2] y) <float[2] c = {17,39}> { y = Add(x, c) }",
+    )
+    assert found.domain == "bits", found.reason
+    assert "constants-by-runtime" in found.axioms

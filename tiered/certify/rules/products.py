@@ -97,9 +97,9 @@ def needs_runtime(call: Call, axiom: str) -> None:
     """Note an axiom of the runtime.
 
     Raises:
-        NoRule: none may be used.
+        NoRule: none may be used, or all operands are known, of which the runtime computes numbers.
     """
-    if not call.scope.trusts_runtime:
+    if not call.scope.trusts_runtime or all(x is None or x.known is not None for x in call.inputs):
         raise NoRule
     call.axioms.add(axiom)
 
