@@ -9,6 +9,7 @@ import tiered
 from tests.small import fuse_relu, keep_abs, look, registered, rename_graph
 from tiered import Fixpoint, Pass, Sequential, default_pipeline, parse_pipeline
 from tiered.pipeline import Pipeline
+from tiered.pipeline.text import names_in
 from tiered.support.errors import OptionError, PassNotFoundError, PipelineSyntaxError
 
 PASSES = (fuse_relu, keep_abs, look, rename_graph)
@@ -162,6 +163,11 @@ def test_wrong_names_and_options_are_said_as_everywhere() -> None:
         parse_pipeline("rename_graph{times=1,times=2}")
     with pytest.raises(PipelineSyntaxError, match="'rename_graph@x': rename_graph is a module"):
         parse_pipeline("look,rename_graph@x")
+
+
+def test_names_are_no_words_of_options_and_scopes() -> None:
+    text = "look, group{max_rounds=4}(fuse_relu@'keep_abs', rename_graph{times=1})@x, (keep_*)"
+    assert names_in(text) == ("look", "fuse_relu", "rename_graph", "keep_*")
 
 
 def test_only_text_is_text() -> None:

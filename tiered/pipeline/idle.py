@@ -24,8 +24,6 @@ _RESULT: Final = re.compile(r"=>\s*([A-Z]\w*)\(")
 _LAST: Final = "final_check"
 """The end of each whole pipeline: one that was printed has rules for other models, too."""
 
-_WORD: Final = re.compile(r"[\w*?\[\]]+")
-
 
 def note_idle(
     context: PassContext, edits: Iterable[PipelineEdit | str], required: Iterable[Pass | str]
@@ -66,7 +64,9 @@ def check_asked(
         TargetError: there is one.
     """
     required = tuple(required)
-    for name in sorted(_exact(required) | _exact(given)):
+    heads = [entry.partition("@")[0] if isinstance(entry, str) else entry for entry in required]
+    named = {name for entry in heads for name in _names(_name_of(entry))[:1]}
+    for name in sorted(named | _exact(given)):
         reason = _too_early(registry.named(name).info, context, model)
         results = context.report.of(name)
         has_run = any(result.ran for result in results)
@@ -89,8 +89,12 @@ def _exact(entries: Pass | str | Iterable[Pass | str] | None) -> set[str]:
     if isinstance(entries, Pass):
         return set(_names(_name_of(entries)))
     if not isinstance(entries, str):
-        return set[str]().union(*map(_exact, entries or ()))
-    words = _WORD.findall(re.sub(r"\{[^{}]*\}", "", entries))
+        # Of an object with `call` the name is no pass that is registered.
+        listed = entries if isinstance(entries, Iterable) else ()
+        return set[str]().union(*map(_exact, listed))
+    from tiered.pipeline.text import names_in
+
+    words = (entries,) if registry.expects(entries) else names_in(entries)
     if _LAST in words:
         return set()
     return {name for word in words for name in _names(_name_of(word))[:1]}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast, overload
 
 import onnx
@@ -174,8 +174,8 @@ def _run(model: Model, settings: Settings) -> _Run:
     _check_settings(settings)
     context_settings = cast(dict[str, Any], dict(settings))
     passes = context_settings.pop("passes", None)
-    if passes is not None and not isinstance(passes, str | Pass):
-        passes = tuple(passes)
+    if isinstance(passes, Iterator):
+        passes = tuple(passes)  # it is read again after the run
     edits = context_settings.pop("edits", ())
     expectations = _expectations(context_settings.pop("expect", ()))
     shapes = context_settings.pop("input_shapes", None)

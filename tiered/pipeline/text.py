@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from tiered.passes import Pass
 from tiered.passes.interface.registry import is_glob, registry
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from tiered.passes import PassLike
 
 _PASS_NAME = re.compile(r"[\w.*?!\[\]-]+")
+
+GROUPING: Final = ("(", ")", ",")
+"""What joins elements."""
 
 
 def passes_of(passes: Iterable[PassLike]) -> tuple[Pass, ...]:
@@ -76,6 +79,29 @@ def parse_options(text: str) -> dict[str, Any]:
     options = _options(scanner)
     scanner.end()
     return options
+
+
+def names_in(text: str) -> tuple[str, ...]:
+    """Return the names and globs of passes in pipeline text; words of options and scopes are none.
+
+    Args:
+        text: pipeline text that parses.
+
+    Raises:
+        PipelineSyntaxError: it does not.
+    """
+    scanner, found = Scanner(text), list[str]()
+    while scanner.peek():
+        if scanner.peek() in GROUPING:
+            scanner.take(scanner.peek())
+        elif scanner.take("@"):
+            scanner.text_or_word("a scope")
+        else:
+            head = _head(scanner)
+            if scanner.peek() == "{":
+                _options(scanner)
+            found += [head] if scanner.peek() != "(" else []
+    return tuple(found)
 
 
 def _elements(scanner: Scanner, closing: str) -> tuple[Pass, ...]:

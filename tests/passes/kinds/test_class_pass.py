@@ -16,6 +16,9 @@ from tiered.support.errors import PassError, PostconditionError, PreconditionErr
 # --- PassBase -------------------------------------------------------------------------------------
 
 
+ADDED = proto("g (float[2] x) => (float[2] y) { y = Add(x, x) }")
+
+
 class ReplaceAdd(PassBase):
     """Replace every Add by another operator: of no meaning."""
 
@@ -351,3 +354,22 @@ def test_their_manager_takes_lists_functions_and_checks() -> None:
     asked.clear()
     manager(model(text))
     assert set(asked) == {"first"}
+
+
+# --- in a pipeline of `optimize` ------------------------------------------------------------------
+
+
+def test_optimize_runs_an_object() -> None:
+    pass_ = ReplaceAdd("Sub")
+    result = tiered.optimize_model(ADDED, passes=[pass_])
+    assert pass_.ran == 1
+    assert ops(result.model) == ["Sub"]
+
+
+@pytest.mark.parametrize("listed", [iter, list])
+def test_a_rule_that_the_opset_has_not_is_an_error_beside_an_object(listed: Any) -> None:
+    old = onnx.ModelProto()
+    old.CopyFrom(ADDED)
+    old.opset_import[0].version = 13
+    with pytest.raises(tiered.TargetError, match="fuse_gelu cannot do what it is asked for"):
+        tiered.optimize_model(old, passes=listed([ReplaceAdd("Sub"), "fuse_gelu"]))
