@@ -124,3 +124,12 @@ def test_named_axes_are_reduced_even_if_empty_ones_were_not() -> None:
         ),
         _model("y = ReduceSum<keepdims=0>(x)"),
     )
+
+
+def test_the_logarithm_of_integers_that_old_opsets_have_stays() -> None:
+    assert_unchanged(
+        PASS,
+        "(int64[2,3] x) => (int64 y) { h = Flatten(x)  y = ReduceLogSumExp<keepdims=0>(h) }",
+        opset=13,
+        because="newer forms take no integers",
+    )
