@@ -86,3 +86,15 @@ def test_what_is_taken_from_a_number_is_not_x() -> None:
     assert_unchanged(
         PASS, "(float[N,3] x) => (float[N,3] y) <float c = {2}> { h = Sub(c, x)  y = Softmax(h) }"
     )
+
+
+@pytest.mark.parametrize("opset", [9, 12])
+@pytest.mark.parametrize("kind", ["Softmax", "LogSoftmax"])
+def test_before_opset_13_the_default_axis_is_1(kind: str, opset: int) -> None:
+    head = "(float[N,3,1] x) => (float[N,3,1] y)"
+    assert_rewrites(
+        PASS,
+        f"{head} <float c = {{2}}> {{ h = Add(x, c)  y = {kind}(h) }}",
+        f"{head} {{ y = {kind}<axis=1>(x) }}",
+        opset=opset,
+    )

@@ -97,7 +97,7 @@ class Operators(ABC):
             outputs, name: as in every call of the builder.
             attributes: changed attributes; None leaves an attribute out.
         """
-        merged = {**node.attributes, **attributes}
+        merged = {**self._attributes_of(node), **attributes}
         written = {key: value for key, value in merged.items() if value is not None}
         build: Any = self(node.domain).named(node.op_type)
         return build(*inputs, outputs=outputs, name=name, **written)
@@ -106,6 +106,10 @@ class Operators(ABC):
         if op_type.startswith("_"):
             raise AttributeError(op_type)
         return self.named(op_type)
+
+    @abstractmethod
+    def _attributes_of(self, node: Node) -> dict[str, Any]:
+        """Return the explicit attributes of a node as its newest form has them."""
 
     @abstractmethod
     def named(self, op_type: str) -> Build:

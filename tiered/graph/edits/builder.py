@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 from tiered.graph.core.operators import Operators
 from tiered.graph.edits.literals import as_operands
 from tiered.graph.edits.operator_check import call_error, check_call
-from tiered.graph.opset.newest_form import to_model_form
+from tiered.graph.opset.newest_form import newest_form, to_model_form
 
 if TYPE_CHECKING:
     from tiered.graph.core.graph import Graph
+    from tiered.graph.core.node import Node
     from tiered.graph.core.operators import Build, Operand
 
 
@@ -18,6 +19,14 @@ class OpBuilder(Operators):
     """Makes nodes after it checked the call; see `Operators`."""
 
     __slots__ = ()
+
+    def _attributes_of(self, node: Node) -> dict[str, Any]:
+        form = newest_form(node)
+        # Where an operand was an attribute, callers give it as they read it.
+        if form is None or form.operands != list(node.inputs):
+            return node.attributes
+        bodies = node.attribute_protos().keys() - node.attributes.keys()
+        return {name: value for name, value in form.attributes.items() if name not in bodies}
 
     def named(self, op_type: str) -> Build:
         """Return `graph.op.<op_type>`, for an operator that is known only at run time."""
