@@ -115,7 +115,7 @@ def test_a_reshape_with_other_consumers_stays() -> None:
 
 
 def test_named_axes_are_reduced_even_if_empty_ones_were_not() -> None:
-    constants = "<int64[1] flat = {-1}, int64[1] axes = {0}>"
+    constants = "int64[1] flat = {-1}, int64[1] axes = {0}"
     assert_rewrites(
         PASS,
         _model(
