@@ -360,7 +360,7 @@ def test_their_manager_takes_lists_functions_and_checks() -> None:
 
 
 def test_optimize_runs_an_object() -> None:
-    pass_ = ReplaceAdd("Sub")
+    pass_: Any = ReplaceAdd("Sub")
     result = tiered.optimize_model(ADDED, passes=[pass_])
     assert pass_.ran == 1
     assert ops(result.model) == ["Sub"]
