@@ -132,7 +132,7 @@ def test_a_sum_along_an_axis_that_is_not_known_stays() -> None:
     declines(
         f"(float[32] x, int64 at) => (float[8,4] y) {RESHAPED}"
         " { r = Reshape(x, s) c = CumSum(r, at) y = Reshape(c, t) }",
-        because="how its axes belong together is not known",
+        because="its axis is not constant",
     )
 
 
