@@ -97,10 +97,6 @@ EQUAL["a bias of keys before a Softmax"] = (
     f"{SCORES} {BIASES} {{ {TURNED_KEYS}(k)  s = MatMul(q, t)  u = Mul(s, h)"
     "  r = Add(u, m)  p = Softmax(r)  y = MatMul(p, v) }",
 )
-EQUAL["a Softmax of one element"] = (
-    "(float[N,1] x) => (float[N,1] y) <float c = {2}> { a = Add(x, c)  y = Softmax(a) }",
-    "(float[N,1] x) => (float[N,1] y) { y = Softmax(x) }",
-)
 EQUAL["a bias of values behind a Softmax"] = (
     f"{SCORES} {BIASES} {{ {TURNED_KEYS}(k)  s = MatMul(q, t)  p = Softmax(s)  n = Add(v, c)"
     "  y = MatMul(p, n) }",

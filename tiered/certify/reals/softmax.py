@@ -20,11 +20,10 @@ def without_shifts(rule: Rule) -> Rule:
             return rule(call)
         axis = axis_of(call.get("axis", -1 if call.opset >= 13 else 1), x.rank)
         is_last = axis == x.rank - 1
-        is_along_one = call.opset >= 13 or is_last
-        if is_along_one and x.shape[axis] == 1:
-            return [call.constant(np.ones(x.shape, numpy_dtype(x.dtype)), x.dtype)]
-        if isinstance(x.form, Summands) and is_along_one:
+        if isinstance(x.form, Summands) and (call.opset >= 13 or is_last):
             kept = [part for part in x.form.parts if _varies(part.shape, axis - x.rank)]
+            if not kept and x.shape[axis] == 1:
+                return [call.constant(np.ones(x.shape, numpy_dtype(x.dtype)), x.dtype)]
             shapes = [part.shape for part in kept]
             if len(kept) < len(x.form.parts) and np.broadcast_shapes(*shapes, ()) == x.shape:
                 (rest,) = total(call, kept)

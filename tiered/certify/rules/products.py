@@ -97,7 +97,7 @@ def needs_runtime(call: Call, axiom: str) -> None:
     """Note an axiom of the runtime.
 
     Raises:
-        NoRule: none may be used, or all operands are known, of which the runtime computes numbers.
+        NoRule: none may be used; products of known operands are numbers that it computes.
     """
     if not call.scope.trusts_runtime or all(x is None or x.known is not None for x in call.inputs):
         raise NoRule
