@@ -6,7 +6,7 @@ _FLOATS = (DataType.FLOAT, DataType.DOUBLE)
 
 
 @rewrite(op.Sub(var.a, op.Neg(var.b)), opt_level=2)
-def fuse_neg_into_sub(graph: Graph, a: Value, b: Value) -> Value | Skip:
+def cancel_neg(graph: Graph, a: Value, b: Value) -> Value | Skip:
     """Add what is taken away with the other sign: the sum is the same, and rounded the same."""
     if b.dtype not in _FLOATS:
         return Skip("the smallest integer has no other sign")
