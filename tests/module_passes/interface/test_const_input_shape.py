@@ -182,7 +182,7 @@ def refused_dim(match: str, dim: dict[str, int | str]) -> None:
 
 
 def test_a_dim_cannot_be_two_sizes() -> None:
-    with pytest.raises(ShapeError, match="the dim 'N' would be both 3 and 2"):
+    with pytest.raises(UsageError, match="the shape of 'x' says 3 where the dim 'N' is 2"):
         Model.from_proto(parse(TEXT)).set_input_shapes({"x": [3, 3]}, {"N": 2})
 
 

@@ -130,14 +130,17 @@ def _chosen(name: str, old: str, new: int | str, dims: Mapping[str, int | str]) 
     """Return the size of a dim that is given by its name, and may be by the shape of an input.
 
     Raises:
-        UsageError: they differ.
+        UsageError: they are two sizes.
     """
-    if not _is_kept(new, old) and new != dims[old]:
+    size = dims[old]
+    if _is_kept(new, old):
+        return size
+    if isinstance(size, int) and new != size:
         raise UsageError(
-            f"the shape of {name!r} says {new} where the dim {old!r} is {dims[old]}: the sizes by "
+            f"the shape of {name!r} says {new} where the dim {old!r} is {size}: the sizes by "
             "--input-shape and --dim contradict each other; give one of them"
         )
-    return dims[old]
+    return new
 
 
 def named_dims(model: ModelState) -> dict[str, list[tuple[str, int]]]:
