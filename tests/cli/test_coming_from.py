@@ -43,7 +43,7 @@ def test_a_command_works_or_names_what_works(
         return
     assert ended.code == 2
     assert ended.err.count("\n") == 1
-    says = ("type ", "the model is the first argument", "--passes", "--annotate")
+    says = ("type ", "needs --verify", "the model is the first argument", "--passes", "--annotate")
     assert any(text in ended.err for text in says), ended.err
     assert not (folder / "out.onnx").exists()
     (instead,) = re.findall(r"`(tiered [^`]+)`", answer)
