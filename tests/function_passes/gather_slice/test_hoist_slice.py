@@ -110,3 +110,11 @@ def test_few_operators_select_narrow_numbers(dtype: str, select: str) -> None:
         f" {{ h = Cast<to=1>(x)  y = {select} }}",
         because="does not take the dtype of the operand",
     )
+
+
+def test_a_nan_of_uint32_differs_by_its_place() -> None:
+    assert_unchanged(
+        PASS,
+        "(float[40,3] x) => (uint32[3] y) <int64 i = {0}> { h = Cast<to=12>(x)  y = Gather(h, i) }",
+        because="a number that fits no integer differs by its place",
+    )

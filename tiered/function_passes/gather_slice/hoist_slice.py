@@ -3,6 +3,7 @@
 from typing import Final
 
 from tiered import DataType, Graph, Node, PassContext, Skip, Value, function_pass
+from tiered.graph.queries.determinism import is_same_at_all_places
 from tiered.graph.queries.formals import takes_dtype
 from tiered.graph.queries.op_traits import PRODUCTS, SAME_AT_ALL_PLACES
 from tiered.rewriter.idioms.selection import Selection, selection_of
@@ -64,6 +65,8 @@ def _why_not(node: Node, f: Node) -> tuple[Selection, list[Value]] | Skip:
         return Skip("the operator has other consumers")
     if f.has_references:
         return Skip("{}", f.parameter_reason)
+    if f.op_type != "Where" and not is_same_at_all_places(f):
+        return Skip("a number that fits no integer differs by its place")
     selection = selection_of(node)
     if isinstance(selection, Skip):
         return selection

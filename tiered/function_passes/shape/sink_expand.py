@@ -4,6 +4,7 @@ import math
 from typing import Final
 
 from tiered import DataType, Graph, Node, PassContext, Skip, Value, broadcasts_into, function_pass
+from tiered.graph.queries.determinism import is_same_at_all_places
 from tiered.graph.queries.formals import takes_dtype
 from tiered.graph.queries.op_traits import SAME_AT_ALL_PLACES
 
@@ -55,6 +56,8 @@ def _why_not(repeat: Node, f: Node) -> Skip | None:
         return Skip("the repeated elements have other consumers")
     if f.has_references or repeat.has_references:
         return Skip("{}", f.parameter_reason or repeat.parameter_reason)
+    if not is_same_at_all_places(f):
+        return Skip("a number that fits no integer differs by its place")
     if x is None or x.rank is None or wide.rank is None:
         return Skip("a rank is not known")
     if x.static_shape is not None and x.static_shape == wide.static_shape:

@@ -1,4 +1,4 @@
-"""Whether a node always computes the same from the same inputs."""
+"""Whether a node always computes the same from the same inputs, and at each place of a tensor."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 from onnx.defs import OpSchema
 
+from tiered.graph.core.dtypes import DataType
 from tiered.graph.opset.aspect import Aspect
-from tiered.graph.queries.op_traits import BODIES, RANDOM
+from tiered.graph.queries.op_traits import BODIES, CASTS, RANDOM, SAME_AT_ALL_PLACES
 
 if TYPE_CHECKING:
     from tiered.graph.core.node import Node
@@ -39,3 +40,17 @@ def is_deterministic(node: Node) -> bool:
         return all(is_deterministic(inner) for body in node.bodies for inner in body.nodes)
     determinism = getattr(schema, "node_determinism", None)
     return determinism != OpSchema.NodeDeterminism.NonDeterministic
+
+
+def is_same_at_all_places(node: Node) -> bool:
+    """Return whether onnxruntime gives an element the same bits at each place of a tensor.
+
+    Its Cast to uint32 makes 0 or 2**31 of a number that fits no integer, depending on the place
+    (measured with 1.32; the other integers are the same at all places).
+    """
+    if node.domain or node.op_type not in SAME_AT_ALL_PLACES:
+        return False
+    if node.op_type not in CASTS or node.output.dtype not in (None, DataType.UINT32):
+        return True
+    x = node.input(0)
+    return x is not None and x.dtype is not None and not DataType(x.dtype).is_float
