@@ -106,6 +106,9 @@ def test_few_operators_repeat_narrow_numbers(
 
 @pytest.mark.parametrize("dtype", ["float", "double"])
 def test_a_nan_of_uint32_differs_by_its_place(dtype: str) -> None:
-    text = "({0}[1,3] x) => (uint32[2,3] y) <int64[2] s = {{2,3}}> {{ h = Expand(x, s)  y = Cast<to=12>(h) }}"
-    because = "a number that fits no integer differs by its place"
-    assert_unchanged(PASS, text.format(dtype), because=because)
+    assert_unchanged(
+        PASS,
+        f"({dtype}[1,3] x) => (uint32[2,3] y) <int64[2] s = {{2,3}}>"
+        " { h = Expand(x, s)  y = Cast<to=12>(h) }",
+        because="a number that fits no integer differs by its place",
+    )
