@@ -9,8 +9,8 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
-from tests.cli.conftest import Cli
 from tests.cli.commands.test_prepare import INT8, PRODUCTS, saved
+from tests.cli.conftest import Cli
 from tiered.testing import parse
 
 FLOATS = """
