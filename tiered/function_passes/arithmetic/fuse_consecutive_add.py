@@ -5,11 +5,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from tiered import Constant, DataType, Graph, Node, Skip, Value, const, op, rewrite, var
+from tiered.rewriter.idioms.constant_pairs import why_not_combined
 
 Array = np.ndarray[Any, Any]
-
-_MOST: Final = 1024
-"""Larger constants are left alone: others may read them, and would keep them alive."""
 
 _MOST_RATIO: Final = 16
 """How often the smaller constant may be in the larger one: four bits of it are lost at most."""
@@ -44,15 +42,10 @@ def fuse_consecutive_add(
     """
     if x.dtype is None or DataType(x.dtype).numpy.kind not in "fiu":
         return Skip("constants of the dtype are not added")
-    if max(a.const.size, b.const.size) > _MOST:
-        return Skip("a constant is large")
+    reason = why_not_combined(a, b)
+    if reason is not None:
+        return reason
     first, second = _line(inner, a), _line(node, b)
-    try:
-        shape = np.broadcast_shapes(a.const.shape, b.const.shape)
-    except ValueError:
-        return Skip("the constants do not broadcast")
-    if shape not in (a.const.shape, b.const.shape):
-        return Skip("together the constants are larger")
     together = _sum(first.number if second.sign > 0 else -first.number, second.number)
     if a.const.dtype.kind == "f" and not _keeps_both(a.const, b.const, together):
         return Skip("a constant vanishes beside the other, or they cancel")

@@ -5,11 +5,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from tiered import Constant, DataType, Graph, Node, Skip, Value, const, op, rewrite, var
+from tiered.rewriter.idioms.constant_pairs import why_not_combined
 
 Array = np.ndarray[Any, Any]
-
-_MOST: Final = 1024
-"""Larger constants are left alone: others may read them, and would keep them alive."""
 
 _LARGEST: Final = 2.0**24
 """Between larger factors, and smaller than their inverses, numbers may overflow or vanish."""
@@ -42,17 +40,10 @@ def fuse_consecutive_scale(
     """Multiply or divide by one constant instead of two, which rounds once."""
     if x.dtype is None or DataType(x.dtype).numpy.kind != "f":
         return Skip("constants of the dtype are not multiplied")
-    if max(a.const.size, 1 if b is None else b.const.size) > _MOST:
-        return Skip("a constant is large")
-    first = _power(inner, a)
-    second = _power(node, b)
-    shapes = [a.const.shape, () if b is None else b.const.shape]
-    try:
-        shape = np.broadcast_shapes(*shapes)
-    except ValueError:
-        return Skip("the constants do not broadcast")
-    if shape not in shapes:
-        return Skip("together the constants are larger")
+    reason = why_not_combined(a) if b is None else why_not_combined(a, b)
+    if reason is not None:
+        return reason
+    first, second = _power(inner, a), _power(node, b)
     factors = [first.factor, second.factor]
     if not all(_is_moderate(factor, a.const.dtype) for factor in factors):
         return Skip("a factor is 0, not finite or far from 1")

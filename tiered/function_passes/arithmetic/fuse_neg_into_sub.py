@@ -1,14 +1,10 @@
 """Neg(a - b)  =>  b - a,  Neg(x + c)  =>  -c - x, where no sign of a zero matters"""
 
-from typing import Final
-
 import numpy as np
 
 from tiered import Constant, DataType, Graph, Node, Skip, Value, const, op, rewrite, var
+from tiered.rewriter.idioms.constant_pairs import MOST_COMBINED
 from tiered.rewriter.idioms.signs import zero_sign_matters
-
-_MOST: Final = 1024
-"""Larger constants are left alone: others may read them, and would keep them alive."""
 
 _difference = op.Sub(var.x, var.b)
 _sum = op.Add(var.x, const(name="c"))
@@ -43,6 +39,6 @@ def fuse_neg_into_sub(
     if b is not None:
         return graph.op.Sub(b, x)
     assert c is not None
-    if c.const.size > _MOST:
+    if c.const.size > MOST_COMBINED:
         return Skip("the constant is large")
     return graph.op.Sub(np.asarray(np.negative(c.const)), x)
