@@ -33,7 +33,7 @@ Allows = Callable[[Labels], bool]
 
 
 class Written(NamedTuple):
-    """The rule of operators whose axes go as their maps say: how they are written.
+    """The layout rule of operators that follow their axis maps: how they are written.
 
     Attributes:
         write: builds the operator in another order and returns its outputs.
@@ -89,7 +89,7 @@ def derived(
     family: str | None = None,
     walked: Labels | None = None,
 ) -> Propagation:
-    """Return the propagation of an operator whose axes go as its map says.
+    """Return the propagation that follows from the axis map of an operator.
 
     Args:
         node: the operator.
