@@ -3,8 +3,10 @@
 import pytest
 
 from tiered.cli.options import OptimizeOptions
+from tiered.cli.prepared import Prepared
 from tiered.cli.source_mark import OPSET, PRECISION
 from tiered.cli.writing import decided_by
+from tiered.pipeline import get_pass
 
 
 @pytest.mark.parametrize(
@@ -23,7 +25,8 @@ from tiered.cli.writing import decided_by
     ],
 )
 def test_required_passes_decide_what_they_change(require: str, expected: set[str]) -> None:
-    assert decided_by(OptimizeOptions(require=(require,) if require else ())) == expected
+    options = OptimizeOptions(require=(require,) if require else ())
+    assert decided_by(Prepared.of(options)) == expected
 
 
 @pytest.mark.parametrize(
@@ -35,4 +38,11 @@ def test_required_passes_decide_what_they_change(require: str, expected: set[str
     ],
 )
 def test_listed_passes_decide_too_at_any_depth(passes: str, expected: set[str]) -> None:
-    assert decided_by(OptimizeOptions(passes=passes)) == expected
+    assert decided_by(Prepared.of(OptimizeOptions(passes=passes))) == expected
+
+
+def test_the_passes_of_a_command_decide_without_being_written_as_text() -> None:
+    passes = [get_pass("convert_opset", to=18), get_pass("float_to_half")]
+    prepared = Prepared.of(OptimizeOptions(strip=("names",)), passes=passes)
+    assert list(prepared.passes or ())[:2] == passes
+    assert decided_by(prepared) == {OPSET, PRECISION}

@@ -101,7 +101,7 @@ def _run(request: dict[str, Any]) -> dict[str, Any]:
         said = err.getvalue()
         is_written = code == 0 and request["out"] is not None and os.path.exists(request["out"])
         if is_written and target is not None and not request["force"]:
-            asked = decided_by(outcomes[-1].options) if outcomes else {PRECISION}
+            asked = decided_by(outcomes[-1].prepared) if outcomes else {PRECISION}
             check_kept_file(source, target, request["out"], asked)
     except TieredError as error:
         code, said = error.exit_code, str(error)

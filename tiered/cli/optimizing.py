@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from tiered.cli.files import load_model
@@ -16,7 +16,7 @@ from tiered.cli.output.terminal import Progress, notes, print_json, printable, r
 from tiered.cli.prepared import Prepared
 from tiered.cli.shapes import shapes_of_inputs
 from tiered.cli.watch import Watchers, WatchOptions, print_watched, watching
-from tiered.cli.writing import Goal
+from tiered.cli.writing import Goal, decided_by
 from tiered.support.errors import (
     PassError,
     PreconditionError,
@@ -31,6 +31,7 @@ from tiered.support.memory_limit import check_memory, limited
 if TYPE_CHECKING:
     from tiered.cli.source_mark import SourceMark
     from tiered.graph import Model
+    from tiered.passes import Pass
     from tiered.passes.interface.pass_info import PassInfo, PassResult
     from tiered.pipeline.result import OptimizeResult
     from tiered.verify.methods import How
@@ -62,6 +63,7 @@ def write_result(
     source: str,
     out: str | None,
     options: OptimizeOptions,
+    passes: Sequence[Pass],
     what: str,
     *,
     html: str | None = None,
@@ -72,7 +74,8 @@ def write_result(
     Args:
         source: the file to read.
         out: the file to write, as OUT; None for that of -o.
-        options: with the passes.
+        options: of the run.
+        passes: what the command does.
         what: the text that describes the run.
         html: the file for a page of the run; None for none.
         command: the command, for the heading of the page.
@@ -82,7 +85,7 @@ def write_result(
         ModelError: a file cannot be read or written, or holds no model.
         VerificationError: the outputs of the result differ; nothing is written.
     """
-    prepared = Prepared.of(options, WatchOptions(html=html))
+    prepared = Prepared.of(options, WatchOptions(html=html), passes)
     goal = Goal.of(source, out, prepared.options)
     optimize_file(prepared, goal, what=what, command=command)
 
@@ -131,7 +134,7 @@ def optimize_file(
             if target is not None:
                 progress.say(f"writing {printable(target)}")
                 check_memory()
-                placed = goal.save(result.model, mark)
+                placed = goal.save(result.model, mark, decided_by(prepared))
             _write_certificate(source, target, result)
             page.result = result
     except (VerificationError, TargetError) as error:
@@ -139,9 +142,9 @@ def optimize_file(
             from tiered.cli.output.record import record_of
 
             failed = Failed(str(error), error.exit_code, passes.results)
-            print_json(record_of(Outcome(source, None, options, result, failed)))
+            print_json(record_of(Outcome(source, None, prepared, result, failed)))
         raise
-    outcome = Outcome(source, target, options, result, what=what)
+    outcome = Outcome(source, target, prepared, result, what=what)
     note_outcome(outcome)
     _print_outcome(outcome, result, watchers)
     if placed is not None and options.share_weights and not options.quiet:
@@ -214,7 +217,7 @@ def _reproduced(source: str, folder: str, prepared: Prepared, error: TieredError
         blame = write_reproducer(
             source,
             folder,
-            passes=options.passes,
+            passes=prepared.passes,
             inputs=options.inputs,
             edits=prepared.edits,
             input_shapes=shapes,
@@ -248,18 +251,14 @@ def _optimize(
     (source,), options = goal.sources, prepared.options
     progress.say(f"reading {printable(source)}")
     from tiered.context import PassContext
-    from tiered.pipeline import edited, parse_pipeline, pipeline_for
-    from tiered.pipeline.optimize import optimize_model
+    from tiered.pipeline.optimize import optimize_model, pipeline_of
 
     # Report a wrong name before a large model is read.
     how = _how(options.verify)
-    passes = None if options.passes is None else parse_pipeline(options.passes)
+    # Made before the context, whose entries may name its groups.
+    passes = None if prepared.passes is None else pipeline_of(prepared.passes)
     context = PassContext(**prepared.settings)
-    pipeline = (
-        pipeline_for(context.target, prepared.edits)
-        if passes is None
-        else edited(passes, prepared.edits)
-    )
+    pipeline = pipeline_of(passes, context.target, prepared.edits)
     model = load_model(source)
     check_memory()
     unjudged: Collection[str] = ()
@@ -272,7 +271,7 @@ def _optimize(
     result = optimize_model(
         model,
         **prepared.settings,
-        passes=options.passes,  # as text: what a glob stands for is not asked for by name
+        passes=prepared.passes,  # as given: what a glob stands for is not asked for by name
         edits=prepared.edits,
         input_shapes=prepared.shapes,
         dims=prepared.dims,
@@ -314,7 +313,7 @@ def _print_outcome(
     watchers: Watchers,
 ) -> None:
     """Print the outcome on stdout, and warnings on stderr."""
-    options = outcome.options
+    options = outcome.prepared.options
     if options.json:
         from tiered.cli.output.record import record_of
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, get_args
+from typing import Annotated, Any, ClassVar, Final, get_args
 
 from tiered.cli.effects import Effect
 from tiered.cli.html import check_html
@@ -13,9 +13,6 @@ from tiered.cli.pass_names import DEFAULT_LEVEL, check_level
 from tiered.support.errors import OptionError, UsageError
 from tiered.support.options import size_in_bytes
 from tiered.support.records import Record
-
-if TYPE_CHECKING:
-    from tiered.passes import Pass
 
 
 def _is_method(word: str) -> bool:
@@ -245,9 +242,9 @@ class WriteOptions(Writing, Destination):
     verify: Verify = None
     """Compare what the model computes before and after, as for `tiered optimize`."""
 
-    def with_passes(self, *passes: Pass | str, **others: Any) -> OptimizeOptions:
-        """Return the options of `tiered optimize` that run these passes."""
-        return OptimizeOptions(passes=",".join(map(str, passes)), **vars(self), **others)
+    def for_optimize(self, **others: Any) -> OptimizeOptions:
+        """Return them as options of `tiered optimize`, with others of it."""
+        return OptimizeOptions(**vars(self), **others)
 
 
 class ResultOptions(WriteOptions):

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from tiered.cli.options import OptimizeOptions
+    from tiered.cli.prepared import Prepared
     from tiered.passes.interface.pass_info import PassResult
     from tiered.pipeline.result import OptimizeResult
 
@@ -29,7 +29,7 @@ class Outcome(NamedTuple):
 
     source: str
     target: str | None
-    options: OptimizeOptions
+    prepared: Prepared
     result: OptimizeResult | None
     failed: Failed | None = None
     what: str = ""

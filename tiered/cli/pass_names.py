@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tiered.support.errors import UsageError, did_you_mean
 from tiered.support.option_text import Scanner
+
+if TYPE_CHECKING:
+    from tiered.passes import Pass
 
 LEVELS, DEFAULT_LEVEL = range(5), 2
 
@@ -29,8 +32,15 @@ def level_set(level: int) -> int | None:
 STRIPPED = ("metadata", "names", "docs", "marks", "all")
 
 
-def strip_pass(entries: Sequence[str]) -> str:
-    """Return the pass of --strip, with its options.
+def strip_pass(entries: Sequence[str]) -> Pass:
+    """Return the pass of --strip, with its options; raises as `stripped_parts`."""
+    from tiered.pipeline import get_pass
+
+    return get_pass("strip", what=stripped_parts(entries))
+
+
+def stripped_parts(entries: Sequence[str]) -> tuple[str, ...]:
+    """Return the parts that --strip names.
 
     Raises:
         UsageError: an entry is none of the parts.
@@ -41,7 +51,7 @@ def strip_pass(entries: Sequence[str]) -> str:
             expected = ", ".join(STRIPPED)
             hint = did_you_mean(part, STRIPPED)
             raise UsageError(f"--strip takes {expected}, not {part!r}{hint}")
-    return f"strip{{what=[{','.join(parts)}]}}"
+    return parts
 
 
 def split_names(entries: Sequence[str], option: str) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tiered.cli.load_passes import load_passes
 from tiered.cli.options import OptimizeOptions, size_option
-from tiered.cli.pass_names import level_set, split_names, split_required, strip_pass
+from tiered.cli.pass_names import Required, level_set, split_names, split_required, strip_pass
 from tiered.cli.shapes import Dims, Shapes, parse_dims, parse_shapes
 from tiered.cli.watch import WatchOptions, check_watch, config_of
 from tiered.cli.writing import check_writing
@@ -16,6 +16,7 @@ from tiered.support.records import Record
 
 if TYPE_CHECKING:
     from tiered.context import PassContext
+    from tiered.passes import Pass
     from tiered.pipeline.expectations import Expectation
 
 
@@ -23,7 +24,8 @@ class Prepared(Record):
     """The options of a run, as `optimize_model` takes them.
 
     Attributes:
-        options, watch: as they were typed, with the pass of --strip in the place of that option.
+        options, watch: as they were typed.
+        passes: a pipeline instead of the default one, with the pass of --strip.
         settings: of the context.
         edits: of the pipeline: those of --edit, and the options of --require.
         shapes, dims: of inputs, by name.
@@ -33,6 +35,7 @@ class Prepared(Record):
 
     options: OptimizeOptions
     watch: WatchOptions
+    passes: str | Sequence[Pass | str] | None
     settings: dict[str, Any]
     edits: tuple[str, ...]
     shapes: Shapes
@@ -41,8 +44,14 @@ class Prepared(Record):
     expectations: Sequence[Expectation]
 
     @staticmethod
-    def of(options: OptimizeOptions, watch: WatchOptions | None = None) -> Prepared:
+    def of(
+        options: OptimizeOptions, watch: WatchOptions | None = None, passes: Sequence[Pass] = ()
+    ) -> Prepared:
         """Read options, before any file.
+
+        Args:
+            options, watch: as they were typed.
+            passes: what a command other than `optimize` runs.
 
         Raises:
             UsageError: options that do not go together, or a wrong value of one.
@@ -51,7 +60,6 @@ class Prepared(Record):
 
         watch = WatchOptions() if watch is None else watch
         load_passes(options.load)
-        options = _with_strip(options)
         expectations = parse_expectations(options.expect)
         check_watch(watch)
         if options.certify is not None:
@@ -65,7 +73,15 @@ class Prepared(Record):
         if options.max_memory is not None:
             size_option("--max-memory", options.max_memory)
             config["memory.max"] = options.max_memory
+        listed: str | Sequence[Pass | str] | None = passes or options.passes
         required = split_required(options.require)
+        if options.strip:
+            strip = strip_pass(options.strip)
+            if listed is None:
+                edits = (*required.edits, f"set {strip}")
+                required = Required((*required.names, strip.name), edits)
+            else:
+                listed = [*((listed,) if isinstance(listed, str) else listed), strip]
         settings = {
             "opt_level": level_set(options.opt_level),
             "required": required.names,
@@ -78,6 +94,7 @@ class Prepared(Record):
         return Prepared(
             options,
             watch,
+            listed,
             settings,
             (*options.edit, *required.edits),
             parse_shapes(options.input_shape),
@@ -93,23 +110,8 @@ class Prepared(Record):
             UsageError: a wrong name in an option.
         """
         from tiered.context import PassContext
-        from tiered.pipeline import parse_pipeline
-        from tiered.pipeline.optimize import settings_with_shapes
+        from tiered.pipeline.optimize import pipeline_of, settings_with_shapes
 
-        if self.options.passes is not None:
-            parse_pipeline(self.options.passes)  # The context may name its groups.
+        if self.passes is not None:
+            pipeline_of(self.passes)  # The context may name its groups.
         return PassContext(**settings_with_shapes(self.settings, self.shapes, self.dims))
-
-
-def _with_strip(options: OptimizeOptions) -> OptimizeOptions:
-    """Return options with the pass of --strip in the place of that option.
-
-    Raises:
-        UsageError: --strip names no part.
-    """
-    if not options.strip:
-        return options
-    made = strip_pass(options.strip)
-    if options.passes is None:
-        return options.changed(strip=(), require=(*options.require, made))
-    return options.changed(strip=(), passes=f"{options.passes},{made}")

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from tiered.cli.files import check_data_files, check_input, check_output, choose_output
 from tiered.cli.options import LEAST_EXTERNAL, OptimizeOptions, size_option
-from tiered.cli.pass_names import split_required
 from tiered.support.errors import UsageError
 from tiered.support.records import Record
 
 if TYPE_CHECKING:
+    from tiered.cli.prepared import Prepared
     from tiered.cli.source_mark import SourceMark
     from tiered.graph import Model
     from tiered.graph.io.save import Placed, Storage
@@ -106,15 +106,13 @@ class Goal(Record):
         marks = [source_mark(model, file, self.options.result_of) for model, file in pairs]
         return marks[0] if len(marks) == 1 else joined_mark(*marks)
 
-    def save(
-        self, model: Model, mark: SourceMark | None, asked: Collection[str] | None = None
-    ) -> Placed | None:
+    def save(self, model: Model, mark: SourceMark | None, asked: Collection[str]) -> Placed | None:
         """Write a result that has its mark; return where its weights are, or None for a dry run.
 
         Args:
             model: the result.
             mark: that of its model.
-            asked: the properties that it was asked to have; by default what the passes decide.
+            asked: the properties that it was asked to have: `decided_by` a run.
 
         Raises:
             UsageError: the file has a property that the result has not.
@@ -127,7 +125,6 @@ class Goal(Record):
         if not self.options.force and os.path.exists(self.path):
             from tiered.cli.source_mark import check_kept
 
-            asked = decided_by(self.options) if asked is None else asked
             check_kept(self.path, mark, model, asked)
         return save_model(model, self.path, annotate=self.options.annotate, storage=self.storage)
 
@@ -173,16 +170,17 @@ def check_target(source: str, target: str, options: OptimizeOptions, *more: str)
         check_replaced(options.result_of or source, *more, target=target, hint=hint)
 
 
-def decided_by(options: OptimizeOptions) -> set[str]:
-    """Return the properties of models that the listed and required passes decide."""
+def decided_by(prepared: Prepared) -> set[str]:
+    """Return the properties of models that the listed and required passes of a run decide."""
     from tiered.cli.source_mark import OPSET, PRECISION
     from tiered.passes.interface.registry import is_glob
-    from tiered.pipeline import get_pass, parse_pipeline
+    from tiered.pipeline import get_pass
+    from tiered.pipeline.optimize import pipeline_of
     from tiered.support.numerics import Numerics
 
-    required = (re.split("[:@]", name)[0] for name in split_required(options.require).names)
+    required = (re.split("[:@]", name)[0] for name in prepared.settings["required"])
     passes = [get_pass(name) for name in required if not is_glob(name) and "/" not in name]
-    if options.passes is not None:
-        passes += parse_pipeline(options.passes).leaves()
+    if prepared.passes is not None:
+        passes += pipeline_of(prepared.passes).leaves()
     decided = {OPSET for each in passes if each.name == "convert_opset"}
     return decided | {PRECISION for each in passes if each.info.numerics is Numerics.LOSSY}

@@ -8,8 +8,8 @@ Examples:
     tiered convert in.onnx out.onnx --opset 13 --ir 8 --expand
     tiered convert in.onnx out.onnx --to fp16 --keep-ops Softmax --verify
 
-Each option of `ConvertOptions` adds a pass; they run as a pipeline of `tiered optimize --passes`,
-so files, verification, summary and `--json` are those of that command.
+Each option adds a pass; they run as a pipeline of `tiered optimize --passes` does, so files,
+verification, summary and `--json` are those of that command.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def convert(
             written.
     """
     to = _checked(options.to)
-    passes: list[Pass | str] = []
+    passes: list[Pass] = []
     what: list[str] = []
     if versions.given:
         passes.append(versions.pass_(**({"numerics": "reassociating"} if options.expand else {})))
@@ -151,9 +151,9 @@ def convert(
         raise UsageError("nothing to convert: type --opset N, --ir N, --to fp16 or --strip all")
     names = ("dim", "input_shape", "backend", "max_memory")
     asked = {name: getattr(options, name) for name in names}
-    written = write.with_passes(*passes, **asked)
+    written = write.for_optimize(**asked)
     said = ", ".join([*options.dim, *options.input_shape, *what])
-    write_result(source, out, written, said, html=options.html, command="convert")
+    write_result(source, out, written, passes, said, html=options.html, command="convert")
 
 
 def _named(to: tuple[str, ...]) -> list[str]:

@@ -38,4 +38,4 @@ def extract(
     if not any(sides.values()):
         raise UsageError("nothing to extract: type --from TENSOR, --to TENSOR, or both")
     what = " ".join(f"{word} {', '.join(names)}" for word, names in sides.items() if names)
-    write_result(source, out, write.with_passes(options.pass_()), what)
+    write_result(source, out, write.for_optimize(), [options.pass_()], what)

@@ -47,4 +47,4 @@ def gradient(
         NoGradient: a node between has no gradient.
     """
     of = f" of {', '.join(options['of'])}" if options["of"] else ""
-    write_result(source, out, write.with_passes(options.pass_()), f"gradients{of}")
+    write_result(source, out, write.for_optimize(), [options.pass_()], f"gradients{of}")

@@ -68,7 +68,7 @@ def merge(
     files = [first, second, *more]
     has_out = write.output is None and len(files) > 2
     sources, out = (files[:-1], files[-1]) if has_out else (files, None)
-    goal = Goal.of(sources[0], out, write.with_passes("final_check"), *sources[1:])
+    goal = Goal.of(sources[0], out, write.for_optimize(), *sources[1:])
     connect = _connections(options.map)
     if len(sources) > 2 and (isinstance(connect, dict) or options.prefix):
         raise UsageError("--map OUT=IN and --prefix are for two models; merge them two by two")
@@ -93,7 +93,7 @@ def merge(
             check_merged(before, made, names, write.inputs)
         if mark is not None and goal.written is not None:
             write_mark(made, mark)
-            goal.save(made, mark)
+            goal.save(made, mark, ())
     record = _record(sources, goal.written, made)
     record["verified"] = bool(before)
     if write.json:

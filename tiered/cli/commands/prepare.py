@@ -41,7 +41,7 @@ from tiered.cli.line.pass_options import PassOptions
 from tiered.cli.options import Level, ModelFile, Names, OutFile, WriteOptions
 from tiered.cli.output.preparation import print_prepared
 from tiered.cli.output.terminal import Progress, notes, print_json, printable, results
-from tiered.cli.pass_names import strip_pass
+from tiered.cli.pass_names import stripped_parts
 from tiered.cli.shapes import parse_dims, parse_shapes
 from tiered.cli.writing import Goal
 from tiered.support.errors import TargetError, UsageError
@@ -92,7 +92,7 @@ def prepare(
             nothing is written.
     """
     wanted = _wanted(options, versions, narrowing, bounds, write.inputs)
-    goal = Goal.of(source, out, write.with_passes("default"))
+    goal = Goal.of(source, out, write.for_optimize())
     for known in (source, goal.path):
         if options.report is not None and known is not None:
             check_output(known, options.report)
@@ -138,8 +138,7 @@ def _wanted(
 
     if options.report is not None and not options.report.endswith(".json"):
         raise UsageError(f"--report {options.report!r}: expected a file .json")
-    if options.strip:
-        strip_pass(options.strip)  # raises if it names no part
+    stripped_parts(options.strip)  # raises if it names none
     processor = processor_in(options.for_)
     backend = None if processor is not None else options.for_
     if options.host and backend is None:

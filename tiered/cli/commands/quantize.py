@@ -183,22 +183,22 @@ def quantize(
     if options.dynamic and options.weights is not None:
         raise UsageError("--dynamic and --weights are two ways to quantise; use one")
     if options.dynamic or options.weights is not None:
-        made = write.with_passes(_other_pass(options, settings, write.inputs))
-        write_result(source, out, made, "quantised")
+        made = _other_pass(options, settings, write.inputs)
+        write_result(source, out, write.for_optimize(), [made], "quantised")
         return
     if options.report is not None and not options.report.endswith((".json", ".svg")):
         raise UsageError(f"--report {options.report!r}: expected a file .json or .svg")
     from tiered.numerics.precision.budget import budget_of
 
     budget = budget_of(settings["budget"]) if settings["budget"] else None
-    goal = Goal.of(source, out, write.with_passes("quantize"))
+    goal = Goal.of(source, out, write.for_optimize())
     target = goal.path
     if options.report is not None:
         check_output(source, options.report)
         if target is not None and os.path.realpath(target) == os.path.realpath(options.report):
             raise UsageError(f"OUT and --report are one file, {printable(target)!r}; name two")
     with Progress(enabled=not (write.json or write.quiet)) as progress:
-        from tiered.cli.source_mark import write_mark
+        from tiered.cli.source_mark import PRECISION, write_mark
         from tiered.numerics.precision.narrowing import unmatched
         from tiered.numerics.quantization.verified import verified_ratio
         from tiered.pipeline.result import Statistics
@@ -219,7 +219,7 @@ def quantize(
         if mark is not None and goal.written is not None:
             progress.say(f"writing {printable(goal.written)}")
             write_mark(model, mark, _carried(settings, write.inputs))
-            goal.save(model, mark)
+            goal.save(model, mark, {PRECISION})
         after = Statistics.of(model)
         latency = None
         if options.latency:

@@ -34,8 +34,9 @@ from tiered.cli.options import BackendName, Html, Json, ModelFile, Names, Optimi
 from tiered.cli.output.tables import Number, print_table, size
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.pass_names import split_names
+from tiered.cli.prepared import Prepared
 from tiered.cli.shapes import parse_dims, parse_shapes
-from tiered.cli.writing import Goal, check_target
+from tiered.cli.writing import Goal, check_target, decided_by
 from tiered.runtime.opening import Clock
 from tiered.support.errors import TargetError, UsageError
 
@@ -199,7 +200,7 @@ def _write(tuned: Tuned, file: str, out: str, options: TuneOptions) -> None:
     else:
         model = marked(optimize_model(model, **form.settings), mark).model
     asked = OptimizeOptions(force=options.force, require=form.required)
-    Goal(out, (file,), asked).save(model, mark)
+    Goal(out, (file,), asked).save(model, mark, decided_by(Prepared.of(asked)))
 
 
 def _write_page(path: str, tuned: Tuned, file: str, out: str, options: TuneOptions) -> None:

@@ -25,14 +25,14 @@ def print_plan(prepared: Prepared) -> None:
     Raises:
         UsageError: a wrong name in an option.
     """
-    passes, ctx = prepared.options.passes, prepared.context()
+    passes, ctx = prepared.passes, prepared.context()
     from tiered.passes.interface.pass_info import Place
-    from tiered.pipeline import default_pipeline, edited, parse_pipeline, pipeline_diff
+    from tiered.pipeline import default_pipeline, edited, pipeline_diff
     from tiered.pipeline.edits import USER
-    from tiered.pipeline.optimize import shaped
+    from tiered.pipeline.optimize import pipeline_of, shaped
     from tiered.targets.pipeline_edits import edits_of
 
-    base: Pipeline = default_pipeline() if passes is None else parse_pipeline(passes)
+    base: Pipeline = default_pipeline() if passes is None else pipeline_of(passes)
     made = (*(ctx.backend.edits if passes is None else ()), *edits_of(prepared.edits, USER))
     pipeline = shaped(edited(base, made), prepared.shapes, prepared.dims)
     steps = pipeline.plan(ctx, Place(asked=passes is not None))

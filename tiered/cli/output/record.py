@@ -70,7 +70,7 @@ def record_of(outcome: Outcome) -> dict[str, Any]:
     return {
         "input": outcome.source,
         "output": outcome.target,
-        "opt_level": outcome.options.opt_level,
+        "opt_level": outcome.prepared.options.opt_level,
         **described,
         "versions": versions(),
         "peak_memory": peak_memory(),

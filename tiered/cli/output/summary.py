@@ -43,7 +43,7 @@ _BY = {
 
 def print_summary(console: Console, outcome: Outcome, result: OptimizeResult) -> None:
     """Print what changed, how long each pass took, and whether the result was verified."""
-    options = outcome.options
+    options = outcome.prepared.options
     console.print(_headline(outcome, result), soft_wrap=True)
     print_change(console, result.before, result.after)
     if changes := interface_changes(result.model):
@@ -151,8 +151,9 @@ def _count(placed: tuple[int, int]) -> str:
 def _headline(outcome: Outcome, result: OptimizeResult) -> str:
     source, target = printable(outcome.source), outcome.target
     goal = printable(target) if target is not None else "nothing written"
-    level = f"-O{outcome.options.opt_level}"
-    run = outcome.what or (f"--passes at {level}" if outcome.options.passes else level)
+    prepared = outcome.prepared
+    level = f"-O{prepared.options.opt_level}"
+    run = outcome.what or (f"--passes at {level}" if prepared.passes else level)
     return f"{source} -> {goal}  ({run}, {seconds(result.seconds)})"
 
 
