@@ -179,3 +179,40 @@ def test_a_key_that_no_option_has_is_an_error(cli: Cli, small: Path) -> None:
         config.write_text(f"{key}\n")
         ended = cli("optimize", small, "--dry-run", "--config", config)
         assert (ended.code, said in ended.err) == (2, True), ended.err
+
+
+LIVES = """
+from tiered import Graph, Value, op, rewrite, var
+
+
+@rewrite(op.Neg(op.Neg(var.x)), opt_level=1, life="preview")
+def early_neg(graph: Graph, x: Value) -> Value:
+    return x
+
+
+@rewrite(op.Abs(op.Abs(var.x)), opt_level=1, life="deprecated", replacement="early_neg")
+def late_abs(graph: Graph, x: Value) -> Value:
+    return graph.op.Abs(x)
+"""
+
+
+def test_loaded_passes_have_a_stage_of_life(cli: Cli, tmp_path: Path) -> None:
+    model, own, out = tmp_path / "m.onnx", tmp_path / "own.py", tmp_path / "out.onnx"
+    text = "(float[2] x) => (float[2] y) { a = Neg(x) b = Neg(a) c = Abs(b) y = Abs(c) }"
+    onnx.save(parse(text), model)
+    own.write_text(LIVES)
+    edit = ("--load", own, "--edit", "after inline: early_neg,late_abs", "--disable")
+    edit = (*edit, "eliminate_*,fuse_*")  # those of tiered
+    with passes_forgotten():
+        for stage, name in (("preview", "early_neg"), ("deprecated", "late_abs")):
+            shown = cli("passes", "--life", stage, "--load", own, "--json").out
+            assert [each["name"] for each in json.loads(shown)] == [name]
+        ended = cli(model, out, *edit)
+        assert (ended.code, ops(out)) == (0, ["Neg", "Neg", "Abs"])
+        assert ended.err == "tiered: note: late_abs: deprecated: use early_neg\n"
+        for asked in ("early_neg", "life:preview"):
+            ended = cli(model, out, *edit, "--require", asked)
+            assert (ended.code, ops(out)) == (0, ["Abs"])
+        ended = cli(model, out, "--load", own, "--passes", "early_neg")
+        assert (ended.code, ops(out)) == (0, ["Abs", "Abs"])
+        assert ended.err == ""
