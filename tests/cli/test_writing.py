@@ -17,11 +17,12 @@ from tiered.pipeline import get_pass
         ("convert_opset", {OPSET}),
         ("float_to_half", {PRECISION}),
         ("float_to_half:2", {PRECISION}),
-        ("float_to_half@main", {PRECISION}),
         ("fold_constants,convert_opset,float_to_half", {OPSET, PRECISION}),
         # A group or a pattern stands for passes of the pipeline, which decides by itself.
         ("convert_*", set()),
         ("cleanup/float_to_half", set()),
+        # Those in a stage of their life are required, each by its name.
+        ("life:stable", {OPSET, PRECISION}),
     ],
 )
 def test_required_passes_decide_what_they_change(require: str, expected: set[str]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Collection
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -173,14 +172,16 @@ def check_target(source: str, target: str, options: OptimizeOptions, *more: str)
 def decided_by(prepared: Prepared) -> set[str]:
     """Return the properties of models that the listed and required passes of a run decide."""
     from tiered.cli.source_mark import OPSET, PRECISION
-    from tiered.passes.interface.registry import is_glob
-    from tiered.pipeline import get_pass
+    from tiered.passes.interface.registry import registry
+    from tiered.passes.policy.selectors import Site, entries_of
     from tiered.pipeline.optimize import pipeline_of
     from tiered.support.numerics import Numerics
 
-    required = (re.split("[:@]", name)[0] for name in prepared.settings["required"])
-    passes = [get_pass(name) for name in required if not is_glob(name) and "/" not in name]
-    if prepared.passes is not None:
-        passes += pipeline_of(prepared.passes).leaves()
-    decided = {OPSET for each in passes if each.name == "convert_opset"}
-    return decided | {PRECISION for each in passes if each.info.numerics is Numerics.LOSSY}
+    infos = []
+    if prepared.passes is not None:  # its groups may be required
+        infos += [leaf.info for leaf in pipeline_of(prepared.passes).leaves()]
+    for entry in entries_of(prepared.settings["required"], "--require", Site("", 0)):
+        if not entry.group:
+            infos += [registry.named(name).info for name in entry.names if name in registry]
+    decided = {OPSET for info in infos if info.name == "convert_opset"}
+    return decided | {PRECISION for info in infos if info.numerics is Numerics.LOSSY}
