@@ -25,7 +25,7 @@ from onnx import ModelProto
 
 from docs.site.examples import rewrites_of
 from tests.certify.prove import instances, rules
-from tests.mutants import ROOT, Mutant, mutants_of
+from tests.mutants.sites import ROOT, Mutant, mutants_of
 from tiered import Model, Pass, PassContext, get_pass
 from tiered.certify import Certify
 from tiered.passes import PassInfo

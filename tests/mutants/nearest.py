@@ -1,0 +1,49 @@
+"""Which test files are near a module: its own, and those of its folder, the nearest first."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.mutants.sites import ROOT, Mutant
+
+
+def tests_for(mutant: Mutant, most: int) -> Iterator[tuple[str, list[str]]]:
+    """Yield how near tests are to a mutant, and their files.
+
+    Args:
+        mutant: the change.
+        most: how many files of the folder are taken; its own comes besides.
+
+    Yields:
+        ("file", [the test file that mirrors the module]), if there is one, then ("folder", files):
+        those that name the module or what is around the change first. A module whose folder has
+        no tests gets those of the next folder above that has some.
+    """
+    module = Path(mutant.path).relative_to("tiered")
+    folder = Path("tests") / module.parent
+    mirrored = folder / f"test_{module.stem.strip('_')}.py"
+    if (ROOT / mirrored).exists():
+        yield "file", [mirrored.as_posix()]
+    while folder != Path("tests"):
+        files = [path.relative_to(ROOT) for path in (ROOT / folder).glob("test_*.py")]
+        others = [path for path in files if path != mirrored]
+        if others:
+            others.sort(key=lambda path: (-_nearness(path, mutant), path))
+            yield "folder", [path.as_posix() for path in others[:most]]
+        if files:
+            return
+        folder = folder.parent
+
+
+def _nearness(test: Path, mutant: Mutant) -> int:
+    """Return how much a test file speaks of the module and of the scopes around the change."""
+    text = (ROOT / test).read_text(encoding="utf-8")
+    module = Path(mutant.path).with_suffix("")
+    stem = module.stem.strip("_")
+    names = [name.strip("_") for name in mutant.scopes if not name.startswith("__")]
+    found = sum(3 for name in names if re.search(rf"\b{re.escape(name)}\b", text))
+    found += 4 * (".".join(module.parts) in text)
+    found += 3 * (stem in test.stem)
+    return found + 2 * bool(re.search(rf"\b{re.escape(stem)}\b", text))
