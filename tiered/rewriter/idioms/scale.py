@@ -74,10 +74,12 @@ def scaling_of(node: Node) -> tuple[Value, Scale] | Skip | None:
     if array is None or s.dtype is None or not DataType(s.dtype).is_float:
         return Skip("the dtype is not a float")
     factors = array.astype(np.float64)
+    if node.op_type == "Div":
+        # The inverse of 0 or of a subnormal double is infinite.
+        with np.errstate(divide="ignore", over="ignore"):
+            factors = 1 / factors
     if not np.isfinite(factors).all() or not factors.all():
         return Skip("a factor is 0 or not finite")
-    if node.op_type == "Div":
-        factors = 1 / factors
     axis = varying_axis(x, array)
     return axis if isinstance(axis, Skip) else (x, Scale(factors.reshape(-1), axis))
 

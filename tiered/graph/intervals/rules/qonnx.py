@@ -22,6 +22,7 @@ from tiered.graph.intervals.rules.range_rule import Call, range_rule
 QONNX_DOMAINS = ("qonnx.custom_op.general", "onnx.brevitas")
 
 _MOST_BITS = 64
+_LOG_ERROR = 1e-3
 
 
 def quantized_integers(call: Call) -> Interval | None:
@@ -62,8 +63,7 @@ def _quantized(call: Call) -> Interval:
         return call.roughly(multiply(Interval(-1, 1), call.operand(1)))
     scale, zero = call.operand(1), call.operand(2)
     if len(call.node.inputs) == 7:
-        # The zero point is divided by the ratio of the scales.
-        zero, scale = divide(multiply(zero, scale), call.operand(4)), call.operand(4)
+        zero, scale = divide(zero, _steps(divide(call.operand(4), scale))), call.operand(4)
     result = multiply(add(found, negative(zero)), scale)
     return call.roughly(widened(result, 64 * call.eps, 64 * call.eps * result.magnitude))
 
@@ -90,6 +90,15 @@ def _shifted(call: Call) -> Interval:
     if math.isnan(found.low) or math.isnan(found.high):
         return ANY
     return widened(found, 4 * call.eps, 4 * call.eps * call.operand(2).magnitude)
+
+
+def _steps(ratio: Interval) -> Interval:
+    """Return the powers of two that are nearest to the ratios of two scales."""
+    if not (ratio.low > 0 and ratio.high < math.inf):
+        return ANY
+    # Halfway between two powers, errors of a logarithm decide.
+    low, high = math.log2(ratio.low) - _LOG_ERROR, math.log2(ratio.high) + _LOG_ERROR
+    return Interval(2.0 ** round(low), 2.0 ** round(high), ratio.may_be_nan)
 
 
 def _rounded(found: Interval) -> Interval:

@@ -282,7 +282,7 @@ def _why_no_width(value: Value | None) -> Skip | None:
     if value.shape is None or any(dim != 1 for dim in value.shape):
         return Skip("the bit width is not one number")
     number = value.number
-    if number is not None and not (number >= 1 and number == int(number)):
+    if number is not None and not (number >= 1 and float(number).is_integer()):
         return Skip("the bit width is {}", number)
     return None
 
