@@ -185,7 +185,7 @@ def depth_to_space(step: Step) -> Sequence[Expr | None]:
     """dx = SpaceToDepth of g, with the channels in the order of the mode"""
     block = int(step.node.attr("blocksize"))
     dx = step.g.call("SpaceToDepth", step.g, blocksize=block)
-    if str(step.node.attr("mode")) == "DCR":
+    if str(step.node.attr("mode") or "DCR") == "DCR":
         return (dx,)
     # SpaceToDepth puts the channels of a place side by side; CRD those of a channel.
     shape, square = step.x.shape(), block * block
