@@ -49,7 +49,7 @@ def power(step: Step) -> Sequence[Expr | None]:
         is_zero = a.equals(0.0).both(exponent.less(0.0).negated())
         # The logarithm of 1 in place of 0: an Inf would become NaN in the next gradient.
         base = is_zero.select(a.ones(), a)
-        db = g * step.y * a.call("Log", base)
+        db = (g * step.y * a.call("Log", base)).cast(b.dtype)
     return da, db
 
 
