@@ -113,7 +113,10 @@ def dropout(step: Step) -> Sequence[Expr | None]:
 
 @gradient_rule("Clip")
 def clip(step: Step) -> Sequence[Expr | None]:
-    """dx = g where min <= x <= max; dmin = sum g where x < min; dmax = sum g where x > max"""
+    """dx = g where min <= x <= max; dmin = sum g where x < min; dmax = sum g where x > max
+
+    Where min > max, every element of y is max.
+    """
     x, g = step.x, step.g
     below = x.less(step.operand(1)) if step.has(1) else None
     above = x.greater(step.operand(2)) if step.has(2) else None
@@ -121,6 +124,9 @@ def clip(step: Step) -> Sequence[Expr | None]:
     for outside in (below, above):
         if outside is not None:
             dx = outside.select(g.zeros(), dx)
+    if below is not None and above is not None:
+        is_crossed = step.operand(1).greater(step.operand(2))
+        below, above = below.both(is_crossed.negated()), above.either(is_crossed)
     result: list[Expr | None] = [dx]
     for place, outside in ((1, below), (2, above)):
         if outside is None or not step.wants(place):
