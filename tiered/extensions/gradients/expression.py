@@ -131,6 +131,11 @@ class Expr:
         exponent = other if isinstance(other, Expr) else np.array(other, self.dtype.numpy)
         return self.call("Pow", self, exponent)
 
+    def root(self, degree: float) -> Expr:
+        """Return the root of numbers from 0 on; the slope at 0, which is Inf, counts as 0."""
+        is_zero = self.equals(0.0)
+        return is_zero.select(self.zeros(), is_zero.select(self.ones(), self) ** (1 / degree))
+
     def __neg__(self) -> Expr:
         return self.call("Neg", self)
 
@@ -209,10 +214,15 @@ class Expr:
         dims = other.value.static_shape
         if dims is not None and dims == self.value.static_shape:
             return self
+        return self.reshape_exactly(other.shape())
+
+    def reshape_exactly(self, shape: Expr) -> Expr:
+        """Return the elements in a shape that may have empty axes; 0 and -1 have no meaning."""
+        dims = shape.value.const
         is_plain = dims is not None and 0 not in dims
         if is_plain or self.graph.opset() < _ALLOWZERO_SINCE:
-            return self.call("Reshape", self, other.shape())
-        return self.call("Reshape", self, other.shape(), allowzero=1)
+            return self.call("Reshape", self, shape)
+        return self.call("Reshape", self, shape, allowzero=1)
 
     def transpose(self, perm: Sequence[int]) -> Expr:
         """Return the axes in another order."""

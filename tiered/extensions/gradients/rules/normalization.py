@@ -115,7 +115,7 @@ def global_lp_pool(step: Step) -> Sequence[Expr | None]:
     """y = (the sum of |x| ^ p over the spatial axes) ^ (1 / p)"""
     x, power = step.x, float(step.node.attr("p"))
     total = (x.call("Abs", x) ** power).sum(range(2, x.rank))
-    return (total ** (1 / power),)
+    return (total.root(power),)
 
 
 def _count(x: Expr, reduced: Expr) -> Expr:

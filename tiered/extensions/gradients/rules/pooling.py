@@ -48,13 +48,15 @@ def lp_pool(step: Step) -> Sequence[Expr | None]:
     attributes, x = dict(step.node.attributes), step.x
     power = float(attributes.pop("p", 2))
     kernel = tuple(attributes["kernel_shape"])
-    # The padding of auto_pad is not counted by every AveragePool, written pads are.
+    # The padding of auto_pad and ceil_mode is not counted by every AveragePool, written pads are.
     window = window_of(step, kernel, x)
     attributes.pop("auto_pad", None)
+    if attributes.pop("ceil_mode", 0):
+        window = _up_to_last_window(step, window)
     attributes["pads"] = [*window.begins, *window.ends]
     powers = x.call("Abs", x) ** power
     mean = powers.call("AveragePool", powers, count_include_pad=1, **attributes)
-    return ((mean * float(np.prod(kernel))) ** (1 / power),)
+    return ((mean * float(np.prod(kernel))).root(power),)
 
 
 @gradient_rule("AveragePool")
