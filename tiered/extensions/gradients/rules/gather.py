@@ -20,8 +20,9 @@ def gather(step: Step) -> Sequence[Expr | None]:
     front = step.g.transpose([
         *range(axis, axis + depth), *range(axis), *range(axis + depth, rank + depth - 1)
     ])  # fmt: skip
-    sizes = [x.integers([-1]), *(x.dim(at) for at in others)]
-    rows = front.reshape(x.call("Concat", *sizes, axis=0)) if depth != 1 else front
+    count = x.call("Size", indices).unsqueeze([0])
+    sizes = x.call("Concat", count, *(x.dim(at) for at in others), axis=0)
+    rows = front.reshape_exactly(sizes) if depth != 1 else front
     sums = summed_at(indices.cast(DataType.INT64).reshape([-1]), rows, x.dim(axis))
     back = [others.index(at) + 1 if at != axis else 0 for at in range(rank)]
     return sums.transpose(back), None
