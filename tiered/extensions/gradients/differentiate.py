@@ -68,13 +68,17 @@ def add_gradients(
     Raises:
         NoGradient: a node between has no gradient rule that applies; with `again`, a new one.
         UsageError: a value is not floating-point, or has several elements and no seed, or both
-            names of a gradient are taken, or a name of `stop_at` fits nothing.
+            names of a gradient are taken, or a target is there twice, or a name of `stop_at` fits
+            nothing.
     """
     graph = model.main
     stop_at = tuple(stop_at)
     _check_stops(model, stop_at)
     for value in (*of, *targets):
         _check_float(value)
+    for at, value in enumerate(targets):
+        if value in targets[:at]:
+            raise UsageError(f"gradient: {value.name!r} is a target twice; name it once")
     names = [_free_name(graph, of, value) for value in targets]
     seeds = {value: _seed(graph, value, seed) for value in of}
     nodes = _between(graph, of)

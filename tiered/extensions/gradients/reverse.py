@@ -30,6 +30,7 @@ class ReverseMode:
     def __init__(self, model: Model, stop_at: Collection[str] = ()) -> None:
         self._model = model
         self._stop_at = frozenset(stop_at)
+        self._constants: set[Value] = set()
         self._functions = {function.id: function for function in model.functions}
         self._bodies: dict[bytes, Function] = {}
 
@@ -69,6 +70,17 @@ class ReverseMode:
         reached = [value for value in targets if value in parts]
         return {value: _sum(graph, parts[value], value.name) for value in reached}
 
+    def note_copies(self, copies: Mapping[Value, Value | None]) -> None:
+        """Treat copies of values that count as constants as constants too."""
+        for value, copy in copies.items():
+            if copy is not None and self._is_constant(value):
+                self._constants.add(copy)
+
+    def _is_constant(self, value: Value) -> bool:
+        node = value.producer
+        is_named = value.name in self._stop_at or (node is not None and node.label in self._stop_at)
+        return is_named or value in self._constants
+
     def check_rules(self, nodes: Sequence[Node], targets: Collection[Value]) -> None:
         """Raise if the gradient of some nodes needs a rule that does not exist.
 
@@ -89,12 +101,14 @@ class ReverseMode:
 
     def _active(self, nodes: Sequence[Node], targets: Collection[Value]) -> set[Value]:
         """Return the floating-point values that depend on a target, and the targets."""
-        active = {value for value in targets if value.name not in self._stop_at}
+        stopped = self._stop_at
+        active = {value for value in targets if value.name not in stopped}
+        active -= self._constants
         for node in nodes:
-            if node.label in self._stop_at or not any(value in active for value in _read(node)):
+            if node.label in stopped or not any(value in active for value in _read(node)):
                 continue
             for value in node.outputs:
-                if value is None or value.name in self._stop_at:
+                if value is None or value.name in stopped or value in self._constants:
                     continue
                 if value.dtype is None or DataType(value.dtype).is_float:
                     active.add(value)
@@ -145,7 +159,7 @@ class ReverseMode:
         node, graph = step.node, step.graph
         called = self._functions.get(node.callee)
         if called is not None:
-            return _copied(graph, node, called, step.name)
+            return self._copied(step, called)
         if not has_function_body(node):
             raise step.error("there is no rule for the operator")
         function = self._function_of(step)
@@ -154,7 +168,21 @@ class ReverseMode:
             reason = why_not_at(inner, own, there) if there else None
             if reason is not None:
                 raise step.error(f"its function body has {inner.op_type}, which {reason}")
-        return _copied(graph, node, function, step.name)
+        return self._copied(step, function)
+
+    def _copied(self, step: Step, function: Function) -> list[Value | None]:
+        """Copy the nodes of a function in the place of its call, and return its outputs."""
+        node = step.node
+        given = {proto.name: proto for proto in node.proto.attribute}
+        stands: dict[Value, Value | None] = {
+            value: node.input(at) for at, value in enumerate(function.inputs)
+        }
+        attributes, nodes = {**function.defaults, **given}, function.topological_order()
+        step.graph.copy_nodes(nodes, stands, prefix=step.name, attributes=attributes)
+        if function.id in self._functions:
+            # An operand keeps its own name: that of a parameter says nothing of it.
+            self.note_copies({value: stands[value] for value in stands if value.producer})
+        return [stands[value] for value in function.outputs]
 
     def _function_of(self, step: Step) -> Function:
         """Return the function body of an operator as a function, one for all nodes alike.
@@ -187,16 +215,6 @@ def _applied(rule: GradientRule, step: Step) -> Sequence[Expr | None]:
         raise step.error(f"{error}; convert_opset raises the opset") from error
     except ModelError as error:
         raise step.error(str(error)) from error
-
-
-def _copied(graph: Graph, node: Node, function: Function, prefix: str) -> list[Value | None]:
-    given = {proto.name: proto for proto in node.proto.attribute}
-    stands: dict[Value, Value | None] = {
-        value: node.input(at) for at, value in enumerate(function.inputs)
-    }
-    attributes = {**function.defaults, **given}
-    graph.copy_nodes(function.topological_order(), stands, prefix=prefix, attributes=attributes)
-    return [stands[value] for value in function.outputs]
 
 
 def _nodes_since(first: int, values: Iterable[Value | None]) -> Sequence[Node]:

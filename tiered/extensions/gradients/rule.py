@@ -26,6 +26,9 @@ class Differentiate(Protocol):
         targets: Collection[Value],
     ) -> dict[Value, Value]: ...
 
+    def note_copies(self, copies: Mapping[Value, Value | None]) -> None:
+        """Treat copies of values that count as constants as constants too."""
+
 
 class Step:
     """One node of the backward pass: its operands, its outputs, and their gradients.

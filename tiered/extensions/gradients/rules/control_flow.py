@@ -35,7 +35,7 @@ def if_(step: Step) -> Sequence[Expr | None]:
     grads = [None if grad is None else grad.value for grad in step.grads]
     for source, body in zip(node.bodies, made.bodies, strict=True):
         body.skeleton.name = f"{step.name}/{body.attribute}"
-        copy = _copied(source, body, {}, step.name)
+        copy = _copied(step, source, body, {})
         seeds = _seeds(copy.outputs, grads)
         found = step.differentiate(body, copy.nodes, seeds, wanted)
         for value in wanted:
@@ -194,7 +194,7 @@ def _reverse_iterations(step: Step, forward: _Iterated) -> Sequence[Expr | None]
         ).value
     sources = [stands[value] for value in forward.states]
     slices = [stands[each.inner] for each in scanned]
-    copy = _copied(forward.body, body, stands, step.name)
+    copy = _copied(step, forward.body, body, stands)
     results = copy.outputs[forward.shift :]
     inner: list[Value | None] = [None] * len(results)
     for at, total in zip(carried, sums, strict=False):
@@ -272,21 +272,22 @@ class _Copy(NamedTuple):
     outputs: list[Value]
 
 
-def _copied(source: Graph, body: Graph, known: Mapping[Value, Value], prefix: str) -> _Copy:
+def _copied(step: Step, source: Graph, body: Graph, known: Mapping[Value, Value]) -> _Copy:
     """Copy the contents of one body into another.
 
     Args:
+        step: the node of the body.
         source: the body of the forward pass.
         body: the body that gets the copies.
         known: the values there for the inputs of the source.
-        prefix: the prefix of the new names.
     """
     stands: dict[Value, Value | None] = dict(known)
     for value in source.initializers:
         assert value.default is not None
-        name = body.model.names.fresh(f"{prefix}/{value.name}")
+        name = body.model.names.fresh(f"{step.name}/{value.name}")
         stands[value] = body.add_constant(value.default, name)
-    nodes = body.copy_nodes(source.topological_order(), stands, prefix=prefix)
+    nodes = body.copy_nodes(source.topological_order(), stands, prefix=step.name)
+    step.differentiate.note_copies(stands)
     outputs = []
     for value in source.outputs:
         found = stands.get(value, value)
