@@ -159,3 +159,50 @@ def largest_error(
             error = np.abs(grad - quotients).max() / (np.abs(quotients).max() + 1e-3)
             errors.append(float(error))
     return max(errors)
+
+
+LIMIT = 3e-5
+"""The largest relative error of central differences in float64."""
+
+FLOAT_LIMIT = 3e-2
+"""The same in float32."""
+
+
+def check(text: str, **options: Any) -> None:
+    """Hold the gradients of a model against central differences.
+
+    Args:
+        text: a model in ONNX's text form, with operands of type double.
+        options: what `largest_error` takes.
+    """
+    assert largest_error(text, **options) < (FLOAT_LIMIT if options.get("in_float") else LIMIT)
+
+
+def gradients_of(
+    text: str, *, seed: Any = None, opset: int = 21, in_float: bool = False, **feeds: Any
+) -> dict[str, Any]:
+    """Return the gradient of each float input of a model with one output, by name.
+
+    Args:
+        text: a model in ONNX's text form.
+        seed: what the elements of the output are weighed by; ones by default.
+        opset: its opset.
+        in_float: use onnxruntime, for operators that onnx.reference lacks or gets wrong.
+        feeds: the inputs, by name.
+    """
+    proto = parse(text, opset=opset)
+    types = {info.name: info.type.tensor_type.elem_type for info in proto.graph.input}
+    own = {
+        name: np.asarray(each, onnx.helper.tensor_dtype_to_np_dtype(types[name]))
+        for name, each in feeds.items()
+    }
+    run = OnnxRuntime if in_float else Reference
+    output = proto.graph.output[0]
+    y = run(proto)(own)[output.name]
+    weights = np.ones_like(y) if seed is None else np.asarray(seed, y.dtype).reshape(y.shape)
+    found = run(with_gradients(proto))({**own, f"seed/{output.name}": weights})
+    return {
+        name.removeprefix("grad/"): each
+        for name, each in found.items()
+        if name.startswith("grad/")
+    }

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.extensions.gradients.differences import Reference, random_feeds
-from tests.extensions.gradients.test_rules import check
+from tests.extensions.gradients.differences import Reference, check, random_feeds
 from tiered import get_pass
 from tiered.extensions.gradients import NoGradient
 from tiered.testing import parse

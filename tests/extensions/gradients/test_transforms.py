@@ -3,56 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.extensions.gradients.test_rules import check
-
-TRANSFORMS = [
-    ("2,5,1", "2,5,2", "onesided = 0"),
-    ("2,5,2", "2,5,2", "inverse = 0"),
-    ("2,5,2", "2,5,2", "inverse = 1"),
-    ("2,5,1", "2,3,2", "onesided = 1"),
-    ("2,6,1", "2,4,2", "onesided = 1"),
-    ("2,4,2", "2,6,1", "onesided = 1, inverse = 1"),
-]
-
-
-@pytest.mark.parametrize(("x", "y", "settings"), TRANSFORMS)
-def test_dft(x: str, y: str, settings: str) -> None:
-    check(f"(double[{x}] x) => (double[{y}] y) {{ y = DFT <{settings}> (x) }}")
-
-
-@pytest.mark.parametrize("length", [4, 5, 7])
-@pytest.mark.parametrize(("width", "settings"), [
-    (1, "onesided = 1"), (2, "inverse = 1"), (2, "onesided = 1, inverse = 1"), (2, "inverse = 0")
-])  # fmt: skip
-def test_dft_with_a_length(length: int, width: int, settings: str) -> None:
-    check(
-        f"(double[5,2,{width}] x) => (double[M,N,K] y) <int64 n = {{{length}}}, int64 a = {{0}}> "
-        f"{{ y = DFT <{settings}> (x, n, a) }}"
-    )
-
-
-def test_dft_along_an_axis_that_is_an_operand() -> None:
-    check(
-        "(double[3,4,1] x, int64 a) => (double[M,N,2] y) {"
-        ' y = DFT <onesided = 1> (x, "", a) }', feeds={"a": np.array(1)},
-    )  # fmt: skip
-
-
-def test_dft_before_its_axis_was_an_operand() -> None:
-    check(
-        "(double[4,3,2] x) => (double[4,3,2] y) { y = DFT <axis = 0> (x) }", opset=17
-    )
-
-
-@pytest.mark.parametrize(
-    "operands", ['s, h, "", n', "s, h, w", "s, h, w, n"]
-)
-def test_stft(operands: str) -> None:
-    window = ", double[4] w" if "w" in operands else ""
-    check(
-        f"(double[2,11,1] s{window}) => (double[2,N,3,2] y) <int64 h = {{3}}, int64 n = {{4}}> "
-        f"{{ y = STFT <onesided = 1> ({operands}) }}"
-    )
+from tests.extensions.gradients.differences import check
 
 
 @pytest.mark.parametrize("exclusive", [0, 1])

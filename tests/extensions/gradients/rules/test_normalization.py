@@ -3,8 +3,13 @@
 import numpy as np
 import pytest
 
-from tests.extensions.gradients.differences import OnnxRuntime, Reference, in_double, with_gradients
-from tests.extensions.gradients.test_rules import check
+from tests.extensions.gradients.differences import (
+    OnnxRuntime,
+    Reference,
+    check,
+    in_double,
+    with_gradients,
+)
 from tiered.testing import parse
 
 NORMALIZATIONS = [

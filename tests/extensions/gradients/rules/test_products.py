@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.extensions.gradients.test_rules import check
+from tests.extensions.gradients.differences import check
 from tiered import get_pass
 from tiered.support.errors import TieredError
 from tiered.testing import parse
@@ -20,6 +20,8 @@ from tiered.testing import parse
         ("5,2,3", "3,4", "5,2,4"),
         ("5,1,2,3", "6,3,4", "5,6,2,4"),
         ("1,2,3", "6,3,4", "6,2,4"),
+        ("2,3,4", "2,4,5", "2,3,5"),
+        ("B,S,4", "4,5", "B,S,5"),
     ],
 )
 def test_matrix_products_of_vectors_and_stacks(a: str, b: str, y: str) -> None:
@@ -47,6 +49,9 @@ def test_a_gemm_in_all_its_forms(trans_a: int, trans_b: int, c: str, beta: str) 
         ("ij,jk->k", "2,3", "3,4", "4"),  # a label that is summed and only one operand has
         ("bij,bjk->bik", "5,2,3", "5,3,4", "5,2,4"),
         ("...ij,...jk->...ik", "5,2,3", "5,3,4", "5,2,4"),
+        ("ij,j", "3,4", "4", "3"),
+        ("ij,k->i", "3,4", "5", "3"),
+        ("i,j->ij", "3", "4", "3,4"),
         ("ii,ij->ij", "3,3", "3,4", "3,4"),  # a diagonal
     ],
 )

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.extensions.gradients.test_rules import check
+from tests.extensions.gradients.differences import check
 from tiered import get_pass
 from tiered.extensions.gradients import NoGradient
 from tiered.testing import parse

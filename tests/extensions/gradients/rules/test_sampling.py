@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.extensions.gradients.test_rules import check
+from tests.extensions.gradients.differences import check
 from tiered import get_pass
 from tiered.extensions.gradients import NoGradient
 from tiered.testing import parse
@@ -87,22 +87,3 @@ def test_roi_align_needs_a_number_of_points() -> None:
     )  # fmt: skip
     with pytest.raises(NoGradient, match="sampling_ratio=0"):
         get_pass("gradient", seed="ones")(proto)
-
-
-@pytest.mark.parametrize("policy", ["not_larger", "not_smaller"])
-@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
-def test_resize_with_one_scale_for_all_axes(mode: str, policy: str) -> None:
-    check(
-        "(double[1,1,3,4] x) => (double[1,1,P,Q] y) <int64[2] s = {7,5}> "
-        f'{{ y = Resize <mode = "{mode}", axes = [2,3], keep_aspect_ratio_policy = "{policy}"> '
-        '(x, "", "", s) }'
-    )  # fmt: skip
-
-
-def test_resize_of_a_region() -> None:
-    check(
-        "(double[1,1,4,5] x) => (double[1,1,3,4] y) "
-        "<float[4] r = {0.2,-0.3,0.8,1.1}, int64[2] s = {3,4}> "
-        '{ y = Resize <mode = "linear", axes = [2,3], extrapolation_value = 10.0, '
-        'coordinate_transformation_mode = "tf_crop_and_resize"> (x, r, "", s) }'
-    )
