@@ -70,7 +70,7 @@ def test_a_seed_chooses_the_same_mutants(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_the_nearest_tests_come_first() -> None:
     mutant = Mutant("tiered/analysis/layout/sizes.py", 1, 0, 0, "", ("static_elements",))
-    near = list(nearest.tests_for(mutant, 3))
+    near = list(nearest.tests_for(mutant, 3, sites.ROOT))
     assert near[0] == ("file", ["tests/analysis/layout/test_sizes.py"])
     assert [each for each, _ in near] == ["file", "folder"]
     assert len(near[1][1]) == 3
@@ -112,13 +112,12 @@ TREE = {
 
 
 @pytest.fixture
-def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def tree(tmp_path: Path) -> Path:
     """A copy with a module in a folder of two tests: one passes, one never does."""
     for name, text in TREE.items():
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(textwrap.dedent(text), encoding="utf-8")
-    monkeypatch.setattr(nearest, "ROOT", tmp_path)
     return tmp_path
 
 

@@ -26,7 +26,7 @@ from rich.table import Table
 
 from tests.mutants import trial
 from tests.mutants.nearest import tests_for
-from tests.mutants.sites import ROOT, Mutant, chosen
+from tests.mutants.sites import Mutant, chosen
 from tests.mutants.trial import Outcome
 
 NEAR: Final = ("file", "folder", "none")
@@ -48,7 +48,7 @@ class Trials:
 
     def fate(self, mutant: Mutant) -> dict[str, str]:
         """Return which tests notice a mutant: how near they are, which one, and how."""
-        for near, tests in tests_for(mutant, self._most):
+        for near, tests in tests_for(mutant, self._most, self._copy):
             outcome = self._noticed(mutant, tests)
             if outcome is not None:
                 return {"near": near, "test": outcome.test, "how": outcome.word}
@@ -117,9 +117,10 @@ def main(
     began = time.monotonic()
     trial.warm()
     with tempfile.TemporaryDirectory() as folder:
-        trials = Trials(trial.copied(folder), nearest)
+        copy = trial.copied(folder)
+        trials = Trials(copy, nearest)
         for at, mutant in enumerate(mutants, 1):
-            source = (ROOT / mutant.path).read_bytes()
+            source = (copy / mutant.path).read_bytes()
             place = mutant.place(source)
             key = f"{place} #{hashlib.sha256(source).hexdigest()[:12]}"
             if key not in known or (again and known[key]["near"] == "none"):

@@ -6,15 +6,16 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.mutants.sites import ROOT, Mutant
+from tests.mutants.sites import Mutant
 
 
-def tests_for(mutant: Mutant, most: int) -> Iterator[tuple[str, list[str]]]:
+def tests_for(mutant: Mutant, most: int, root: Path) -> Iterator[tuple[str, list[str]]]:
     """Yield how near tests are to a mutant, and their files.
 
     Args:
         mutant: the change.
         most: how many files of the folder are taken; its own comes besides.
+        root: the tree that the tests are in.
 
     Yields:
         ("file", [the test file that mirrors the module]), if there is one, then ("folder", files):
@@ -24,13 +25,13 @@ def tests_for(mutant: Mutant, most: int) -> Iterator[tuple[str, list[str]]]:
     module = Path(mutant.path).relative_to("tiered")
     folder = Path("tests") / module.parent
     mirrored = folder / f"test_{module.stem.strip('_')}.py"
-    if (ROOT / mirrored).exists():
+    if (root / mirrored).exists():
         yield "file", [mirrored.as_posix()]
     while folder != Path("tests"):
-        files = [path.relative_to(ROOT) for path in (ROOT / folder).glob("test_*.py")]
+        files = [path.relative_to(root) for path in (root / folder).glob("test_*.py")]
         others = [path for path in files if path != mirrored]
         if others:
-            others.sort(key=lambda path: (-_nearness(path, mutant), path))
+            others.sort(key=lambda path: (-_nearness(root / path, mutant), path))
             yield "folder", [path.as_posix() for path in others[:most]]
         if files:
             return
@@ -39,7 +40,7 @@ def tests_for(mutant: Mutant, most: int) -> Iterator[tuple[str, list[str]]]:
 
 def _nearness(test: Path, mutant: Mutant) -> int:
     """Return how much a test file speaks of the module and of the scopes around the change."""
-    text = (ROOT / test).read_text(encoding="utf-8")
+    text = test.read_text(encoding="utf-8")
     module = Path(mutant.path).with_suffix("")
     stem = module.stem.strip("_")
     names = [name.strip("_") for name in mutant.scopes if not name.startswith("__")]
