@@ -192,6 +192,12 @@ def test_an_interrupt_ends_the_trial_and_its_process(tree: Path) -> None:
         os.kill(int(process.read_text()), 0)
 
 
+@needs_fork
+def test_no_test_begins_after_the_time_of_all(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trial, "ALL_SECONDS", 0)
+    assert trial.run(["tests/room/test_another.py"], tree) == ("passes", "")
+
+
 def test_the_table_counts_the_rooms() -> None:
     table = summary({
         "tiered/graph/a.py:1+0 1 -> (2)": {"near": "file"},

@@ -3,9 +3,9 @@
     python -m tests.mutants --count 200 --seed 0
 
 Each mutant is made on a copy of the tree and tried by the test file that mirrors its module, then
-by the tests of its folder. A test that notices must pass without the change, else it is left out
-of the trial. A mutant that all of them pass is printed with its line: a test is missing, the line
-is not needed, or the change means the same.
+by the nearest tests of its folder, as far as they come in `ALL_SECONDS`. A test that notices must
+pass without the change, else it is left out of the trial. A mutant that all of them pass is
+printed with its line: a test is missing, the line is not needed, or the change means the same.
 """
 
 from __future__ import annotations

@@ -1,0 +1,101 @@
+"""Visitors see each expression once; a mutator leaves no node behind, and says what it cannot."""
+
+from typing import Any
+
+import pytest
+
+from tests.small import model
+from tiered.compat.tvm import relay
+from tiered.compat.tvm.expressions.functors import ExprFunctor, ExprMutator, ExprVisitor
+from tiered.graph import Model
+from tiered.support.errors import UsageError
+
+TEXT = "g (float[2] x) => (float[2] y) { a = Relu(x)  d = Neg(x)  b = Neg(a)  y = Add(a, b) }"
+
+
+class ReluIsAbs(ExprMutator):
+    def visit_call(self, call: Any) -> Any:
+        made = super().visit_call(call)
+        return relay.abs(made.args[0]) if call.op.name == "nn.relu" else made
+
+
+def kinds(of: Model) -> list[str]:
+    return sorted(node.op_type for node in of.main.nodes)
+
+
+def test_what_a_mutator_replaced_goes_and_what_nothing_read_before_stays() -> None:
+    before = model(TEXT)
+    made = ReluIsAbs().visit(before)
+    assert kinds(made.model) == ["Abs", "Add", "Neg", "Neg"]
+    assert kinds(before) == ["Add", "Neg", "Neg", "Relu"]
+
+
+def test_a_mutator_that_changes_nothing_returns_the_same_graph() -> None:
+    before = model(TEXT)
+    assert ExprMutator().visit(before) is before.main
+
+
+class Seen(ExprVisitor):
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+        self.others: list[str] = []
+
+    def visit_call(self, call: Any) -> None:
+        super().visit_call(call)
+        self.calls.append(call.op.name)
+
+    def visit_var(self, var: Any) -> None:
+        self.others.append(var.name_hint)
+
+    def visit_function(self, fn: Any) -> None:
+        self.others.append("function")
+        super().visit_function(fn)
+
+
+def test_each_expression_is_visited_once_after_its_operands() -> None:
+    seen = Seen()
+    assert seen.visit(model(TEXT)) is None
+    assert seen.calls == ["nn.relu", "negative", "add"]
+    assert seen.others == ["x", "function"]
+
+
+@pytest.mark.parametrize(
+    "kind", ["function", "call", "var", "constant", "tuple", "tuple_getitem", "op"]
+)
+def test_a_functor_without_a_method_says_which_one_it_lacks(kind: str) -> None:
+    with pytest.raises(NotImplementedError, match=f"ExprFunctor has no visit_{kind}$"):
+        getattr(ExprFunctor(), f"visit_{kind}")(None)
+
+
+def test_what_is_no_expression_is_not_visited() -> None:
+    with pytest.raises(UsageError, match="Seen visits a graph or an expression, not 3"):
+        Seen().visit(3)
+
+
+class Returns(ExprMutator):
+    """Returns something else for a function."""
+
+    def __init__(self, make: Any) -> None:
+        self.make = make
+
+    def visit_function(self, fn: Any) -> Any:
+        return self.make(fn)
+
+
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (lambda fn: 3, r"Returns\.visit_function returned 3"),
+        (
+            lambda fn: relay.Function(fn.params, relay.Tuple([fn.body, fn.body])),
+            r"Returns\.visit_function returned",
+        ),
+        (
+            lambda fn: relay.Function([relay.var("z", shape=(2,))], fn.body),
+            "Returns: the inputs of a graph keep their types",
+        ),
+    ],
+)
+def test_a_function_keeps_its_interface(make: Any, reason: str) -> None:
+    with pytest.raises(UsageError, match=reason):
+        Returns(make).visit(model(TEXT))
