@@ -53,20 +53,26 @@ def options_of(
     """Return options by their names here, with the defaults of PopRT.
 
     Raises:
-        UsageError: there are more arguments than options.
+        UsageError: there are more arguments than options, or two for one option.
     """
     own, accepted = _OPTIONS.get(pass_.name, {}), _ACCEPTED.get(pass_.name, {})
     for argument in accepted.keys() & kwargs.keys():
         if kwargs[argument] not in accepted[argument]:
             raise UsageError(f"{name}: {argument}={kwargs[argument]!r} has no equivalent")
     kwargs = {key: value for key, value in kwargs.items() if key not in accepted}
+    pairs = list[tuple[str, Any]]()
     if args and isinstance(args[0], Mapping) and pass_.name == "packed_transformer":
-        args, kwargs = args[1:], {**_packing(args[0]), **kwargs}
+        pairs, args = [*_packing(args[0]).items()], args[1:]
     order = list(own.values()) or option_names(pass_)
     if len(args) > len(order):
         raise UsageError(f"{name} takes {len(order)} arguments, not {len(args)}")
-    named = {own.get(key, key): value for key, value in kwargs.items()}
-    given = {**dict(zip(order, args, strict=False)), **named}
+    pairs += [*zip(order, args, strict=False), *kwargs.items()]
+    given: dict[str, Any] = {}
+    for key, value in pairs:
+        option = own.get(key, key)
+        if option in given:
+            raise UsageError(f"{name}: {key!r} is given twice")
+        given[option] = value
     for option in _BY_NODE & given.keys():
         if isinstance(given[option], Mapping):
             text = _split_entry if option == "split" else "{}={}".format

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import glob
+import re
 from collections.abc import Iterable, Mapping
+from numbers import Integral
 from typing import Any, Final
 
 import tiered
@@ -11,6 +13,7 @@ from tiered.support.errors import UsageError
 
 TO_FLOAT8: Final = ("float_to_fp8", "FloatToFP8", "Float2FP8")
 _FLOAT8: Final = ("format", "weight_format", "exponent", "weight_exponent")  # its fp8_params
+_INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 
 
 def float_to_fp8(
@@ -37,10 +40,14 @@ def float_to_fp8(
         more: other options of float_to_fp8 and fp8_weight.
 
     Raises:
-        UsageError: an argument that has no equivalent.
+        UsageError: an argument that has no equivalent, or is of another kind.
     """
     if not skip_op:
         raise UsageError("float_to_fp8: skip_op=False has no equivalent")
+    if isinstance(skip_op_names, str):
+        raise UsageError(f"float_to_fp8 takes a list of names, not the string {skip_op_names!r}")
+    if fp8_input_dict and convert_model == "fp8_weight":
+        raise UsageError("float_to_fp8: fp8_input_dict is for data, and fp8_weight converts none")
     parameters = fp8_params.split(",") if isinstance(fp8_params, str) else list(fp8_params)
     if len(parameters) > len(_FLOAT8) or convert_model not in ("fp8", "fp8_weight"):
         raise UsageError(
@@ -64,9 +71,9 @@ def float_to_fp8(
 
 
 def _number(given: str | int) -> str | int:
-    """Return an exponent that is written as a string as a number, others as they are."""
-    text = str(given).strip()
-    return int(text) if text.lstrip("+-").isdigit() else given
+    """Return an exponent that is written as a string as a number, others without spaces."""
+    text = given.strip() if isinstance(given, str) else given
+    return int(text) if isinstance(text, str) and _INTEGER.fullmatch(text) else text
 
 
 def _exponents(by_node: Mapping[str, Any], known: object) -> tuple[str, ...]:
@@ -77,8 +84,10 @@ def _exponents(by_node: Mapping[str, Any], known: object) -> tuple[str, ...]:
     """
     found = list[str]()
     for name, entry in by_node.items():
-        *formats, exponent = entry if isinstance(entry, list | tuple) else (entry,)
-        if formats not in ([], [known]) or not isinstance(exponent, int):
+        parts = entry if isinstance(entry, list | tuple) else (entry,)
+        *formats, exponent = parts or (None,)
+        is_number = isinstance(exponent, Integral) and not isinstance(exponent, bool)
+        if formats not in ([], [known]) or not is_number:
             raise UsageError(
                 f"float_to_fp8: {name!r} has {entry!r}: expected an exponent, or "
                 f"[{str(known)!r}, exponent]; all nodes have one format, that of fp8_params"

@@ -36,7 +36,7 @@ def const_input_shape(
         more: options of the pass.
 
     Raises:
-        UsageError: there is an axis without a size.
+        UsageError: there is an axis without a size; when it runs, that no input has the axis.
     """
     fixed = tiered.get_pass("const_input_shape", shape=dict(const_input_shape or {}), **more)
     if batch_size is None:
@@ -54,6 +54,8 @@ def const_input_shape(
                 continue
             shapes[value.name] = [-1] * rank
             shapes[value.name][axis] = size
+        if not shapes:
+            raise UsageError(f"const_input_shape: no input has an axis {axis}")
         model.set_input_shapes(shapes)
 
     passes = [fixed, set_axis] if const_input_shape or more else [set_axis]
@@ -68,7 +70,7 @@ def remove_outputs(outputs: Iterable[str] = ()) -> tiered.Pass:
     """
     if isinstance(outputs, str):
         raise UsageError(f"remove_outputs takes a list of names, not the string {outputs!r}")
-    names = list(outputs)
+    names = list(dict.fromkeys(outputs))
 
     @tiered.module_pass(opt_level=None, changes_interface=True, name="remove_outputs")
     def remove(model: Model, ctx: PassContext) -> None:

@@ -37,7 +37,7 @@ def layer_precision_compare(
     Args:
         origin_model: the model to compare with, or its file.
         data_preprocess: the inputs: arrays by name, or a .npz file. A pickle is refused.
-        options: `operators`, the operators to compare; arguments of `layer_precision_compare`.
+        options: `operators`, the operators to compare, or one; arguments of `layer_precision_compare`.
         output_dir: the folder for `layer_precision.json`: the difference of each layer, and
             1 - cosine, as PopRT has it.
     """
@@ -48,6 +48,7 @@ def layer_precision_compare(
         )
     settings = dict(options or {})
     operators = settings.pop("operators", ("Conv", "Gemm", "MatMul"))
+    kept = {operators} if isinstance(operators, str) else set(operators)
     inputs = [] if data_preprocess is None else [data_preprocess]
 
     @tiered.module_pass(opt_level=None, analysis=True, name="layer_precision_compare")
@@ -57,7 +58,7 @@ def layer_precision_compare(
             **{"inputs": inputs, "every": True, "numerics": "approximate", **settings},
         )  # fmt: skip
         kinds = _operators(origin_model)
-        rows = [layer for layer in found.layers if kinds.get(layer.first) in operators]
+        rows = [layer for layer in found.layers if kinds.get(layer.first) in kept]
         for layer in rows:
             ctx.remark(f"{kinds[layer.first]} {layer.second}: {layer}")
         os.makedirs(output_dir, exist_ok=True)
