@@ -1,10 +1,8 @@
 """PopRT's converter, its module paths, and the arguments of its newest version."""
 
-import importlib
 import logging
 from typing import Any
 
-import numpy as np
 import onnx
 import pytest
 
@@ -73,15 +71,6 @@ def test_a_precision_that_nothing_gets_is_an_error() -> None:
         poprt.Converter(**settings).convert(model)
 
 
-def test_the_batch_of_all_inputs_is_set() -> None:
-    made = poprt.Converter(batch_size=3, batch_axis=0).convert(parse(TEXT))
-    assert _types(made) == [[3, 4], [3, 4], [3, 4]]
-    by_pass = poprt.get_pass("const_input_shape", const_input_shape={}, batch_size=5)
-    assert _types(by_pass(parse(TEXT))) == [[5, 4], [5, 4], [5, 4]]
-    with pytest.raises(UsageError, match="batch_axis needs batch_size"):
-        poprt.get_pass("const_input_shape", {}, batch_axis=1)
-
-
 def test_the_opset_is_raised_and_lowered_only_if_that_is_asked_for() -> None:
     def version(model: onnx.ModelProto, **settings: Any) -> int:
         return poprt.Converter(**settings).convert(model).opset_import[0].version
@@ -105,15 +94,6 @@ def test_what_a_converter_does_not_do_is_named(settings: dict[str, Any], reason:
         poprt.Converter(**settings)
 
 
-def test_what_is_not_there_is_an_error() -> None:
-    with pytest.raises(UsageError, match="no output 'zz'; did you mean 'z'"):
-        poprt.get_pass("remove_outputs", outputs=["zz"]).run(parse(TEXT))
-    with pytest.raises(UsageError, match="takes a list of names, not the string 'z'"):
-        poprt.get_pass("remove_outputs", "z")
-    with pytest.raises(TargetError, match="is named 'n9'"):
-        poprt.Converter(serialize_matmul={"n9": "2/output_channels"}).convert(parse(TEXT))
-
-
 def test_a_conversion_is_checked() -> None:
     @poprt.register("wrong")
     class Wrong(poprt.Pass):
@@ -127,65 +107,6 @@ def test_a_conversion_is_checked() -> None:
     finally:
         poprt.passes._CLASSES.clear()
         registry.unregister("wrong")
-
-
-@pytest.mark.parametrize(
-    ("module", "name", "passes"),
-    [
-        ("apply_ir_pass", "fuse_bn_into_conv", ["fuse_bn_into_conv"]),
-        ("apply_ir_pass", "eliminate_nop_transpose", ["eliminate_nop_transpose"]),
-        ("workarounds", "BatchNormWorkaround", ["batchnorm_workaround"]),
-        ("workarounds", "IndicesWorkaround", ["legalize_indices"]),
-        ("manual_sharding", "ManualSharding", ["rewrite_annotated_ops"]),
-        ("replace_castlike", "ReplaceCastLike", ["replace_castlike_with_cast"]),
-        ("replace_clip_empty_inputs", "ReplaceClipInputs", ["replace_clip_empty_inputs"]),
-        ("replace_gemm_with_matmul", "ReplaceGemmWithMatMul", ["decompose_gemm"]),
-        ("replace_bn_with_mul_add", "ReplaceBNWithMulAdd", ["replace_bn_with_mul_add"]),
-        ("remove_outputs", "RemoveOutputs", ["remove_outputs", "eliminate_deadend"]),
-        ("float_to_fp8", "Float2FP8", ["float_to_fp8"]),
-        ("int64_to_int32", "Int64ToInt32", ["int64_to_int32"]),
-    ],
-)
-def test_classes_are_in_the_modules_of_poprt(module: str, name: str, passes: list[str]) -> None:
-    found = importlib.import_module(f"tiered.compat.poprt.passes.{module}")
-    made = getattr(found, name)().lifted()
-    assert [leaf.name for leaf in getattr(made, "leaves", lambda: [made])()][
-        -len(passes) :
-    ] == passes
-
-
-def test_a_module_of_several_has_passes_only() -> None:
-    found = importlib.import_module("tiered.compat.poprt.passes.workarounds")
-    with pytest.raises(AttributeError, match="has no attribute 'NoSuchWorkaround'"):
-        found.NoSuchWorkaround  # noqa: B018  # raises
-
-
-def test_arguments_without_an_effect(capsys: pytest.CaptureFixture[str]) -> None:
-    model = parse("(float[2] x) => (float[2] y) { y = Relu(x) }")
-    half = poprt.passes.Float2Half(skip_op_types=[], enable_avoid_overflow_patterns=True)
-    assert ops(half(model)) == ["Cast", "Relu", "Cast"]
-    poprt.passes.ModelOverview(use_print=True)(model)
-    assert "1 Relu" in capsys.readouterr().err
-    with pytest.raises(UsageError, match="use_print=False has no equivalent"):
-        poprt.passes.ModelOverview(use_print=False)
-
-
-def test_float8_has_scales_of_1_by_default() -> None:
-    options = poprt.get_pass("float_to_fp8").lifted().options
-    assert (options["exponent"], options["weight_exponent"]) == (0, 0)
-    as_text = poprt.get_pass("float_to_fp8", "F152,F143,-3,-1").lifted().options
-    assert [as_text[each] for each in ("format", "exponent", "weight_exponent")] == ["F152", -3, -1]
-    measured = poprt.get_pass("float_to_fp8", exponent=None, weight_exponent=None).lifted()
-    assert measured.options["exponent"] is None
-    text = "(float[2,2] x) => (float[2,2] y) <float[2,2] w = {0.1,2,3,4}> { y = MatMul(x, w) }"
-    made = poprt.get_pass("float_to_fp8")(parse(text, opset=21))
-    scales = [
-        onnx.numpy_helper.to_array(each)
-        for each in made.graph.initializer
-        if each.name in {node.input[1] for node in made.graph.node if "Linear" in node.op_type}
-    ]
-    assert scales
-    assert all(np.all(scale == 1) for scale in scales)
 
 
 def test_halves_are_checked_as_halves() -> None:

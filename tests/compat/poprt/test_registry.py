@@ -1,6 +1,5 @@
 """The registry of PopRT's passes: all names of its reference are keys, classes have modules."""
 
-import importlib
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -68,32 +67,6 @@ def test_all_names_of_the_reference_are_keys() -> None:
         assert known[name].apply(parse(TEXT)) == parse(TEXT)
 
 
-def test_each_name_has_its_module() -> None:
-    for name in NAMES + NEWER:
-        importlib.import_module(f"tiered.compat.poprt.passes.{name}")
-
-
-@pytest.mark.parametrize(
-    ("module", "name", "pass_name"),
-    [
-        ("double_to_float", "DoubleToFloat", "double_to_float"),
-        ("replace_isinf", "ReplaceIsInf", "replace_isinf"),
-        ("replace_round", "ReplaceRound", "replace_round"),
-        ("sort_graph", "SortGraph", "topological_sort"),
-        # PopRT's own names of these two classes.
-        ("shape_inference", "ReplacePow", "infer_shapes"),
-        ("replace_clip_empty_inputs", "ReplaceHardSwish", "replace_clip_empty_inputs"),
-        ("replace_pow", "ReplacePow", "replace_pow"),
-        ("replace_hardswish", "ReplaceHardSwish", "replace_hardswish"),
-        ("apply_ir_pass", "fuse_bn_into_conv", "fuse_bn_into_conv"),
-        ("workarounds", "TopKWorkaround", "normalize_axes"),
-    ],
-)
-def test_classes_of_modules(module: str, name: str, pass_name: str) -> None:
-    made = getattr(importlib.import_module(f"tiered.compat.poprt.passes.{module}"), name)()
-    assert made.name == pass_name
-
-
 def test_a_pass_is_registered_and_found_by_its_base_class() -> None:
     @poprt.Pass.register_pass("silent")
     class Silent(poprt.Pass):
@@ -128,12 +101,6 @@ def test_newer_arguments_of_the_converter(settings: dict[str, object], reason: s
     with pytest.raises(UsageError, match=f"Converter does not take {name} here: {reason}"):
         poprt.Converter(**settings)
     assert ops(poprt.Converter(**{name: None}).convert(parse(TEXT, opset=11))) == ["Round"]
-
-
-def test_float8_takes_the_last_argument_of_newer_versions() -> None:
-    assert poprt.get_pass("float_to_fp8", skip_op=True).name == "float_to_fp8"
-    with pytest.raises(UsageError, match="skip_op=False has no equivalent"):
-        poprt.get_pass("float_to_fp8", skip_op=False)
 
 
 @pytest.mark.parametrize(
