@@ -138,6 +138,8 @@ class _Reading:
         each, is_on = self.known[name]
         if each.is_switch:
             if text is not None and token[:2] != "--" and token[2:3] != "=":
+                if f"-{text[0]}" not in self.known:  # -q3 and -q- would be words and `--`
+                    raise self._unknown(f"-{text[0]}", f"-{text}")
                 pending.appendleft(f"-{text}")  # -ab is -a -b
                 text = None
             self._note(each, name, is_on if text is None else _switched(name, text) is is_on)

@@ -1,16 +1,10 @@
 """The reader of the command line: what each way to type an option comes to."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
-import onnx
 import pytest
 
-from tests.cli.test_main import environment
-from tiered.cli.commands import load_command
 from tiered.cli.line.declaration import Command, Flags, words_of
 from tiered.cli.line.reader import Line, WrongLine, read
 from tiered.cli.options import Verify
@@ -18,12 +12,17 @@ from tiered.support.errors import UsageError
 from tiered.support.records import Record
 
 
+def _check_level(level: int) -> None:
+    if level > 8:
+        raise WrongLine("too high")
+
+
 class Options(Record):
     """Options of each kind."""
 
     MADE: ClassVar = "no option"
     SAID: ClassVar[str] = "no option"
-    level: Annotated[int, Flags("--level", "-O")] = 2
+    level: Annotated[int, Flags("--level", "-O", check=_check_level)] = 2
     rate: float | None = None
     quiet: Annotated[bool, Flags("--quiet", "-q")] = False
     verbose: Annotated[bool, Flags("--verbose", "-v")] = False
@@ -33,6 +32,8 @@ class Options(Record):
     backend: str | None = None
     names: tuple[str, ...] = ()
     verify: Verify = None
+    needed: bool | None = None
+    parts: Annotated[tuple[str, ...], Flags("--parts", "-p", splits=True)] = ()
 
 
 def command(model: str, out: str | None = None, /, *more: str, options: Options) -> None:
@@ -41,16 +42,6 @@ def command(model: str, out: str | None = None, /, *more: str, options: Options)
 
 def line_of(text: str) -> Line:
     return read(Command("command", command), text.split())
-
-
-def test_class_variables_are_no_options() -> None:
-    names = {each.option.name for each in Command("command", command).options}
-    assert names.isdisjoint({"MADE", "SAID"})
-    assert "level" in names
-
-
-def test_what_a_command_declares_is_read_once_in_a_process() -> None:
-    assert load_command("optimize").options is load_command("optimize").options
 
 
 @pytest.mark.parametrize(
@@ -75,6 +66,24 @@ def test_what_a_command_declares_is_read_once_in_a_process() -> None:
         ("--verify=anything", {"verify": "anything"}),
         ("--verify ./final", {"verify": "each", "out": "./final"}),
         ("--verify b.onnx --quiet", {"verify": "each", "out": "b.onnx", "quiet": True}),
+        ("--verify - -q", {"verify": "each", "out": "-", "quiet": True}),
+        ("--verify= -q", {"verify": "", "quiet": True}),
+        ("-q=false", {}),
+        ("-vq", {"quiet": True, "verbose": True}),
+        ("-vO3", {"level": 3, "verbose": True}),
+        ("-vO=3", {"level": 3, "verbose": True}),
+        ("--quiet=YES", {"quiet": True}),
+        ("--quiet=1 --verbose=0", {"quiet": True}),
+        ("-O -3", {"level": -3}),
+        ("--level 8", {"level": 8}),
+        ("-3", {"out": "-3"}),
+        ("-.5x", {"out": "-.5x"}),
+        ("-", {"out": "-"}),
+        ("--names -", {"names": ("-",)}),
+        ("--kind none", {}),
+        ("--needed=false", {"needed": False}),
+        ("--needed", {"needed": True}),
+        ("-pa,,b -p c --parts=,", {"parts": ("a", "b", "c")}),
     ],
 )
 def test_options_are_read_in_all_their_forms(text: str, values: dict[str, object]) -> None:
@@ -88,6 +97,66 @@ def test_what_was_typed_is_known_also_with_its_default_value() -> None:
     line = line_of("a.onnx -O2 --no-in-place")
     assert line.given == {"level", "in_place"}
     assert line.typed == {"-O", "--no-in-place"}
+
+
+def test_a_file_that_exists_is_no_value(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "finl").touch()
+    assert line_of("a.onnx --verify finl").values["out"] == "finl"
+
+
+def test_an_unknown_option_is_named_as_it_was_typed() -> None:
+    for text, unknown in (("a --levle=3", "--levle=3"), ("a -qz9", "-z9"), ("a -q=maybe", "")):
+        with pytest.raises(WrongLine) as caught:
+            line_of(text)
+        assert caught.value.unknown == unknown
+
+
+def test_typed_options_take_precedence_over_those_of_the_file(tmp_path: Path) -> None:
+    class FromFile(Record):
+        """Options."""
+
+        config: str | None = None
+        level: int = 2
+        names: tuple[str, ...] = ()
+        quiet: bool = False
+
+    def some(model: str, /, *, options: FromFile) -> None:
+        """Do nothing."""
+
+    path = tmp_path / "options.toml"
+    path.write_text('level = 3\nnames = ["a", "b"]\nquiet = true\n')
+    known = Command("some", some)
+    values = read(known, ["m", "--config", str(path), "--names", "c"]).values
+    assert (values["level"], values["names"], values["quiet"]) == (3, ("c",), True)
+    line = read(known, ["m", "--config", str(path)])
+    assert line.values["names"] == ("a", "b")
+    assert line.given == {"config"}
+
+
+def test_a_line_calls_its_function_with_all_that_it_declares() -> None:
+    called: list[object] = []
+
+    def call(model: str, out: str | None = None, /, *more: str, plain: int = 1, of: Options) -> int:
+        """Do nothing."""
+        called.extend((model, out, more, plain, of))
+        return 7
+
+    known = Command("call", call)
+    assert read(known, ["m", "o", "p", "q", "--plain", "2", "-q"]).call() == 7
+    assert called == ["m", "o", ("p", "q"), 2, Options(quiet=True)]
+    called.clear()
+    read(known, ["m"]).call()
+    assert called == ["m", None, (), 1, Options()]
+
+
+def test_an_option_without_a_default_must_be_given() -> None:
+    def strict(*, count: int) -> None:
+        """Do nothing."""
+
+    assert read(Command("strict", strict), ["--count", "3"]).values == {"count": 3}
+    with pytest.raises(WrongLine, match='Command "strict" parameter --count requires an argument'):
+        read(Command("strict", strict), [])
 
 
 def test_words_without_a_flag_are_arguments_in_order() -> None:
@@ -111,6 +180,18 @@ def test_words_without_a_flag_are_arguments_in_order() -> None:
         ("a --no-quiet", "Unknown option: --no-quiet. Did you mean --quiet?"),
         ("a --levle=3", "Unknown option: --levle. Did you mean --level?"),
         ("a -z", "Unknown option: -z"),
+        ("a -qz", "Unknown option: -z"),
+        ("a -q3", "Unknown option: -3"),
+        ("a -q-", "Unknown option: --"),
+        ("a -q-level=3", "Unknown option: --level"),
+        ("a --quite=1", "Unknown option: --quite. Did you mean --quiet?"),
+        ("a -q=", 'Invalid value for -q: unable to convert "" into bool'),
+        ("a --level none", 'Invalid value for --level: unable to convert "none" into int'),
+        ("a --rate x", 'Invalid value for --rate: unable to convert "x" into float'),
+        ("a --level 9", "too high"),
+        ("a --level -- 9", 'Command "command" parameter --level requires an argument'),
+        ("a --names", 'Command "command" parameter --names requires an argument'),
+        ("a --in-place --no-in-place", "Parameter --no-in-place specified multiple times"),
         ("a --order x", 'Invalid value "x" for --order. Choose from: "auto", "error"'),
         (
             "a --kind int3",
@@ -149,62 +230,3 @@ def test_options_are_words_that_read_as_the_same_options() -> None:
     )
     assert words_of(options, ("names", "verify", "level")) == ("--quiet", "--no-in-place")
     assert words_of(Options()) == ()
-
-
-def _modules_of(*tokens: str | Path) -> set[str]:
-    program = (
-        "import sys, tiered.cli.run as r; code, own = r.run(sys.argv[1:]); "
-        "print(code, own, *sys.modules)"
-    )
-    command = [sys.executable, "-c", program, *map(str, tokens)]
-    ended = subprocess.run(
-        command, capture_output=True, text=True, env=environment(), timeout=300, check=True
-    )
-    code, own, *modules = ended.stdout.split()
-    assert (code, own) == ("0", "True")
-    return set(modules)
-
-
-def test_a_quiet_line_does_not_load_rich(small: Path) -> None:
-    modules = _modules_of("optimize", small, small.with_name("out.onnx"), "-O3", "-q")
-    assert not modules & {"rich", "rich.console", "tiered.cli.line.help", "difflib", "tomllib"}
-
-
-def test_a_quiet_line_loads_nothing_for_other_commands_and_targets(small: Path) -> None:
-    modules = _modules_of("optimize", small, small.with_name("out.onnx"), "-O3", "-q")
-    few_runs_need = {
-        "logging",
-        "tomllib",
-        "tiered.targets.backend",
-        "tiered.targets.rules",
-        "tiered.cli.facts",
-        "tiered.graph.edits.inline",
-        "tiered.graph.edits.opset",
-        "tiered.graph.edits.outline",
-        "tiered.graph.edits.unroll",
-        "tiered.graph.shape_inference.set_input_shapes",
-        "tiered.analysis.legalization.sources",
-    }
-    assert modules & few_runs_need == set()
-
-
-@pytest.mark.parametrize("out", ["out.onnx", "missing/out.onnx"])
-def test_a_process_that_ends_at_once_has_written_all(small: Path, out: str) -> None:
-    """Its output is a pipe, in which Python buffers; exit functions run, as of `--max-memory`."""
-    command = [sys.executable, "-m", "tiered", "optimize", str(small), str(small.parent / out)]
-    program = f"import atexit; atexit.register(print, 'exit function'); {_PROCESS}"
-    for line in (command, [sys.executable, "-c", program, *command[3:]]):
-        ended = subprocess.run(
-            line, capture_output=True, text=True, env=environment(), timeout=300, check=False
-        )
-        is_fine = out == "out.onnx"
-        assert ended.returncode == (0 if is_fine else 1)
-        assert ("out.onnx" in ended.stdout) is is_fine
-        assert ("exit function" in ended.stdout) is (line[1] == "-c")
-        assert bool(ended.stderr) is not is_fine
-        if is_fine:
-            onnx.load(small.parent / out)
-            os.remove(small.parent / out)
-
-
-_PROCESS = "from tiered.cli import process; process()"
