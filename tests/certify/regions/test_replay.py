@@ -146,6 +146,33 @@ def test_a_certificate_that_was_changed_is_refused(
     assert "is no certificate of these files" in capsys.readouterr().err
 
 
+MALFORMED: list[tuple[str, object]] = [
+    ("rewrites", None), ("rewrites", [None]), ("rewrites", [{}]), ("rewrites.0.number", None),
+    ("rewrites.0.proved", []), ("rewrites.0.pass", 3), ("rewrites.0.region", 3),
+    ("rewrites.0.region", []), ("rewrites.0.region", {}), ("rewrites.0.region", "#²"),
+    ("rewrites.0.region.before", None), ("rewrites.0.region.after", 3),
+    ("rewrites.0.region.constants", None), ("rewrites.0.region.constants", [{}]),
+    ("rewrites.0.region.constants", [{}, {"one": []}]), ("constants", None),
+    ("constants", {"a": 3}), ("counts", None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("place", "value"), MALFORMED)
+def test_a_certificate_of_another_form_is_refused(moved: Run, place: str, value: object) -> None:
+    *path, last = place.split(".")
+    held = copy.deepcopy(moved.certificate)
+    at: Any = held
+    for name in path:
+        at = at[int(name) if name.isdigit() else name]
+    at[last] = value
+    with pytest.raises(Tampered):
+        moved.checked(held)
+    if place != "constants":  # they are only a help
+        del at[last]
+        with pytest.raises(Tampered):
+            moved.checked(held)
+
+
 def test_counts_that_are_not_those_of_the_rewrites_are_refused(moved: Run) -> None:
     held = {**moved.certificate, "counts": {"bits": 99}}
     with pytest.raises(Tampered, match="its counts"):

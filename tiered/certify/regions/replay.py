@@ -137,7 +137,8 @@ class Replay:
         found: Mapping[str, Any] | str | None = rewrite["region"]
         number: int = rewrite["number"]
         if isinstance(found, str):
-            first = int(found.removeprefix("#")) if found.removeprefix("#").isdigit() else -1
+            digits = found.removeprefix("#")
+            first = int(digits) if digits.isdecimal() else -1
             if first not in self._regions:
                 raise Tampered(f"rewrite #{number} has the region of {found}, which has none")
             found = self._regions[first]
@@ -340,8 +341,11 @@ def _constants_of(certificate: Mapping[str, Any]) -> Mapping[str, Stored]:
     Raises:
         Tampered: one has another digest.
     """
+    held = certificate.get("constants", {})
+    if not _has_texts(held):
+        raise Tampered("its constants are not texts by digest")
     found = {}
-    for digest, text in certificate.get("constants", {}).items():
+    for digest, text in held.items():
         try:
             found[digest] = unpacked(text)
         except ValueError as error:
@@ -357,16 +361,35 @@ def _rewrites_of(certificate: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     Raises:
         Tampered: they have not the fields that rewrites have, or other counts than it says.
     """
-    try:
-        rewrites = list(certificate["rewrites"])
-        counts: dict[str, int] = {}
-        for each in rewrites:
-            counts[each["proved"]] = counts.get(each["proved"], 0) + 1
-            if each["proved"] not in WORDS or not isinstance(each["number"], int):
-                raise Tampered(f"rewrite #{each['number']} is {each['proved']}")
-            _ = each["pass"], each["region"]
-        if counts != certificate["counts"]:
-            raise Tampered("its counts are not those of its rewrites")
-    except (KeyError, TypeError) as error:
-        raise Tampered(f"it lacks {error}") from error
+    rewrites = certificate.get("rewrites")
+    if not isinstance(rewrites, list):
+        raise Tampered("it has no list of rewrites")
+    counts: dict[str, int] = {}
+    for place, each in enumerate(rewrites, 1):
+        if not isinstance(each, Mapping) or not isinstance(each.get("number"), int):
+            raise Tampered(f"rewrite {place} in its list has no number")
+        number, word = each["number"], each.get("proved")
+        if word not in WORDS:
+            raise Tampered(f"rewrite #{number} is {word}")
+        if not isinstance(each.get("pass"), str) or not _is_region(each.get("region", 0)):
+            raise Tampered(f"rewrite #{number} has not the pass and region of a rewrite")
+        counts[word] = counts.get(word, 0) + 1
+    if counts != certificate.get("counts"):
+        raise Tampered("its counts are not those of its rewrites")
     return rewrites
+
+
+def _is_region(region: object) -> bool:
+    """Return whether an entry has the fields of a region, is the number of one, or null."""
+    if region is None or isinstance(region, str):
+        return True
+    if not isinstance(region, Mapping):
+        return False
+    constants = region.get("constants")
+    sides = isinstance(constants, list) and len(constants) == 2 and all(map(_has_texts, constants))
+    return sides and all(isinstance(region.get(text), str) for text in ("before", "after"))
+
+
+def _has_texts(entries: object) -> bool:
+    """Return whether an object maps names to texts."""
+    return isinstance(entries, Mapping) and all(isinstance(text, str) for text in entries.values())

@@ -89,8 +89,9 @@ def certify(
     refuted = [reason for _, word, reason in left if word == "refuted"]
     if refuted:
         raise VerificationError(f"{printable(second)} computes something else: {refuted[0]}")
-    if any(word == "unproved" for _, word, _ in left):
-        raise TargetError(f"not certified: {printable(left[0][2])}")
+    unproved = [reason for _, word, reason in left if word == "unproved"]
+    if unproved:
+        raise TargetError(f"not certified: {printable(unproved[0])}")
 
 
 def _judged(models: tuple[Model, Model], steps: Sequence[Step]) -> list[tuple[Step, str, str]]:
