@@ -89,16 +89,6 @@ def test_small_constants_that_the_certificate_lacks_are_no_hindrance(moved: Run)
     assert all(each.proof is None or each.proof.is_proved for each in moved.checked(held))
 
 
-def test_the_command_prints_and_records_the_rewrites(
-    moved: Run, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert moved.command() == 0
-    assert "lead from the first file to the second" in capsys.readouterr().out
-    assert moved.command(None, "--json") == 0
-    rewrites = json.loads(capsys.readouterr().out)["rewrites"]
-    assert {each["proved"] for each in rewrites} == {"bits"}
-
-
 def _other_text(held: Certificate) -> None:
     region = next(region for region in regions(held) if "Sub" in region["before"])
     region["before"] = region["before"].replace("Sub", "Add")

@@ -1,18 +1,14 @@
-"""Two models without a trace, and `tiered certify`."""
+"""Two models without a trace."""
 
-import json
-from pathlib import Path
 from typing import Any
 
-import onnx
 import pytest
 
-from tiered import Model, optimize
+from tiered import Model
 from tiered.certify.checker import Checker, Proof
 from tiered.certify.evaluation.values import Unproved
 from tiered.certify.problem import Problem
 from tiered.certify.regions.sweep import DEPTHS, MOST_FAILED, Sweep, Swept
-from tiered.cli import main
 from tiered.testing import parse
 
 BEFORE = """(float[N,4] x) => (float[N,4] y, float[N,4] z) <float one = {1}, float two = {2},
@@ -133,66 +129,3 @@ def test_what_differs_for_empty_tensors_alone_is_named() -> None:
 def test_another_interface_is_not_compared() -> None:
     with pytest.raises(Unproved, match="inputs or outputs"):
         swept(BEFORE, "(float[N,4] x) => (float[N,4] y) { y = Relu(x) }")
-
-
-@pytest.fixture
-def files(tmp_path: Path) -> list[str]:
-    paths = []
-    for name, text in (("before", BEFORE), ("after", AFTER), ("wrong", WRONG)):
-        onnx.save(parse(text), path := tmp_path / f"{name}.onnx")
-        paths.append(str(path))
-    return paths
-
-
-def test_the_command_prints_what_is_proved(
-    files: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["certify", *files[:2]]) == 0
-    assert "certified: the outputs are the same bit for bit" in capsys.readouterr().out
-
-
-def test_the_command_fails_where_a_run_shows_a_difference(
-    files: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["certify", files[0], files[2]]) == 3
-    assert "computes something else" in capsys.readouterr().err
-
-
-def test_a_part_that_differs_for_values_that_it_never_gets_refutes_nothing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    paths = []
-    for name, nodes in (("a", "c = Sigmoid(x) y = Relu(c)"), ("b", "y = Sigmoid(x)")):
-        text = f"(float[N,4] x) => (float[N,4] y) {{ {nodes} }}"
-        onnx.save(parse(text), path := tmp_path / f"{name}.onnx")
-        paths.append(str(path))
-    assert main(["certify", *paths]) == 4
-    said = capsys.readouterr()
-    assert "y: unproved" in said.out
-    assert "for values that no run of the whole model had there" in said.err
-
-
-def test_the_record_has_each_region(files: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["certify", *files[:2], "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["proved"]
-    assert {region["proved"] for region in found["regions"]} == {"bits"}
-
-
-def test_a_certificate_must_be_of_the_files(
-    files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out, certificate = str(tmp_path / "out.onnx"), str(tmp_path / "c.json")
-    optimize(files[0], out, certify=certificate)
-    assert main(["certify", files[0], out, "--with", certificate]) == 0
-    assert main(["certify", *files[:2], "--with", certificate]) == 3
-    assert "of other files" in capsys.readouterr().err
-
-
-def test_an_optimised_file_is_certified_from_the_files_alone(
-    files: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    out = str(tmp_path / "out.onnx")
-    assert main(["optimize", files[0], out, "-O3", "--certify=strict"]) == 0
-    assert "certified:" in capsys.readouterr().out
-    assert main(["certify", files[0], out]) == 0
