@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from tiered.passes.interface.pass_info import PassInfo
 
-SHARED = "tiered.idioms."
+SHARED = "tiered.rewriter.idioms."
 """Where passes have common conditions."""
 
 
