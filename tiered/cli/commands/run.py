@@ -11,6 +11,7 @@ are null.
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 from collections.abc import Iterator
@@ -23,11 +24,12 @@ from tiered.cli.output.record import finite
 from tiered.cli.output.tables import Number, print_table
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.support.amounts import counted
-from tiered.support.errors import ModelError
+from tiered.support.errors import ModelError, UsageError
 from tiered.support.whole_files import whole_file, write_json
 
 if TYPE_CHECKING:
     from tiered.extensions.debug.all_values import AllValues, ValueStatistics
+    from tiered.graph import Model
 
 HEADERS = ("value", "operator", "type", "min", "max", "NaN", "Inf", "zeros")
 
@@ -47,7 +49,7 @@ def run(file: ModelFile, /, *, options: RunOptions) -> None:
 
     Raises:
         ModelError: a file cannot be read or written.
-        UsageError: an input belongs to no input of the model.
+        UsageError: an input belongs to no input of the model, or there are several sets of inputs.
         RuntimeFailure: onnxruntime does not run the model.
     """
     model = load_model(file)
@@ -55,11 +57,13 @@ def run(file: ModelFile, /, *, options: RunOptions) -> None:
     from tiered.runtime.inputs.samples import read_samples
 
     given = read_samples(options.inputs)
+    if len(given) > 1:
+        raise UsageError(f"tiered run takes one set of inputs; --inputs has {len(given)}")
     wanted = None if options.all_values else {value.name for value in model.main.outputs}
     with Progress(enabled=not options.json) as progress:
         progress.say(f"running {printable(file)}")
         values = run(model, given[0] if given else None, all_values=True, seed=options.seed)
-        rows = list(_rows(values, wanted, options.out))
+        rows = list(_rows(values, model, wanted, options.out))
     record = {"model": file, "values": rows}
     if options.out is not None:
         write_json(os.path.join(options.out, "values.json"), record)
@@ -71,7 +75,7 @@ def run(file: ModelFile, /, *, options: RunOptions) -> None:
 
 
 def _rows(
-    values: AllValues, wanted: set[str] | None, folder: str | None
+    values: AllValues, model: Model, wanted: set[str] | None, folder: str | None
 ) -> Iterator[dict[str, Any]]:
     """Yield the record of each value; its array is written at once, and not kept."""
     if folder is not None:
@@ -79,10 +83,20 @@ def _rows(
             os.makedirs(folder, exist_ok=True)
         except OSError as error:
             raise ModelError(f"cannot write into {folder}: {error.strerror or error}") from error
-    for number, (name, array) in enumerate(values):
+    uncomputed = _uncomputed(values, model)
+    for number, (name, array) in enumerate(itertools.chain(values, uncomputed)):
         if wanted is None or name in wanted:
             written = None if folder is None else _saved(folder, number, name, array)
             yield _record(values.describe(name, array), written)
+
+
+def _uncomputed(values: AllValues, model: Model) -> Iterator[tuple[str, Any]]:
+    """Yield the outputs that no node computes: inputs and constants."""
+    for value in dict.fromkeys(model.main.outputs):
+        if value.name in values.feeds:
+            yield value.name, values.feeds[value.name]
+        elif value.default is not None:
+            yield value.name, value.default.dense()
 
 
 def _saved(folder: str, number: int, name: str, array: Any) -> str | None:

@@ -27,7 +27,7 @@ class ValueStatistics:
 
     Attributes:
         name: of the value.
-        node, op_type: the node that computes it.
+        node, op_type: the node that computes it; "" for inputs and constants.
         dtype: of the elements; "sequence" or "optional" for what is no tensor.
         shape: None for what is no tensor.
         minimum, maximum: of the numbers that are no NaN; None where there are none.
@@ -72,7 +72,10 @@ class AllValues:
 
     def describe(self, name: str, value: Any) -> ValueStatistics:
         """Return the statistics of a value."""
-        node = self._part.nodes[self._part.producer[name]]
+        at = self._part.producer.get(name)
+        if at is None:
+            return _described(name, "", "", value)
+        node = self._part.nodes[at]
         return _described(name, node.name or node.output[0], node.op_type, value)
 
 
