@@ -1,6 +1,6 @@
 """`simplify` with the arguments and the results of onnxsim's.
 
-    model, check_ok = simplify(onnx.load("model.onnx"))
+model, check_ok = simplify(onnx.load("model.onnx"))
 """
 
 from __future__ import annotations
@@ -133,6 +133,10 @@ def simplify(
     view = Model.load(model) if isinstance(model, str | os.PathLike) else Model.from_proto(model)
     view = _rewritten(view, custom_rewriter, function_rewrite_rules or ())
     if target_opset_version is not None:
+        if not isinstance(target_opset_version, int) and target_opset_version != "latest":
+            raise UsageError(
+                f'target_opset_version is a number or "latest", not {target_opset_version!r}'
+            )
         newest = onnx.defs.onnx_opset_version()
         view.convert_opset(newest if target_opset_version == "latest" else target_opset_version)
     for name in unused_output or ():
@@ -166,7 +170,8 @@ def simplify(
     proto = made.to_proto()
     if output_path is not None:
         limit = size_in_bytes(external_data_threshold, made.nbytes)
-        made.save(output_path, storage=Storage(0) if made.nbytes >= limit else None)
+        storage = Storage(0) if made.nbytes >= limit else None
+        made.save(output_path, annotate=not skip_shape_inference, storage=storage)
     is_right = before is None or _agree(
         before,
         proto,

@@ -1,7 +1,7 @@
 """`slim` with the arguments and the results of onnxslim's.
 
-    model = slim(onnx.load("model.onnx"))
-    slim("model.onnx", "model.slim.onnx")
+model = slim(onnx.load("model.onnx"))
+slim("model.onnx", "model.slim.onnx")
 """
 
 from __future__ import annotations
@@ -77,7 +77,8 @@ def slim(
         verbose: print the summary on stderr.
 
     Raises:
-        UsageError: an unknown name, or an argument that is refused.
+        UsageError: an unknown name, or an argument that is refused or has no effect.
+        TargetError: nothing can be computed in halves.
         VerificationError: the outputs differ.
     """
     if inputs or outputs:
@@ -88,6 +89,10 @@ def slim(
         raise UsageError("slim writes no tables: `tiered inspect MODEL --json` prints the contents")
     if dtype is not None and dtype not in (*_HALVES, *_FLOATS):
         raise UsageError(f"slim takes {', '.join((*_HALVES, *_FLOATS))} as dtype, not {dtype!r}")
+    if save_as_external_data and output_model is None:
+        raise UsageError("slim: save_as_external_data needs output_model")
+    if model_check_inputs and not model_check:
+        raise UsageError("slim: model_check_inputs needs model_check=True")
     if inspect:
         tiered.get_pass("model_overview").apply(_loaded(model))
         return None
@@ -108,7 +113,8 @@ def slim(
     if verbose and sys.stderr is not None:
         sys.stderr.write(f"{result}\n")
     if dtype in _HALVES:
-        tiered.get_pass("float_to_half", keep_io_types=False).apply(result.model)
+        halves = tiered.get_pass("float_to_half", keep_io_types=False)
+        tiered.optimize_model(result.model, passes=[halves])
     annotate = not no_shape_infer
     if output_model is None:
         return result.model.to_proto(annotate=annotate)
