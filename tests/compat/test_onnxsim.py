@@ -9,6 +9,7 @@ import pytest
 
 from tests.small import ops, proto
 from tiered.compat import onnxsim
+from tiered.extensions.debug import compare_models
 from tiered.support.errors import UsageError, VerificationError
 
 TEXT = """g (float[n,2] x) => (float[n,2] y, float[n,2] z) <float[2] w = {1,2}> {
@@ -259,7 +260,7 @@ def test_inputs_of_the_check_are_filled(
     fill: str, feed: list[list[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fed: list[Any] = []
-    real = onnxsim.compare_models
+    real = compare_models
 
     def noted(before: Any, after: Any, **settings: Any) -> Any:
         fed.extend(settings["inputs"])

@@ -40,7 +40,7 @@ class Further(Options):
 
     quiet: bool = False
     """Print nothing."""
-    count: int
+    count: int  # type: ignore[misc]  # options have no order: it may be required
     """How many."""
 
 

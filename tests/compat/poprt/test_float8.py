@@ -1,5 +1,7 @@
 """float_to_fp8 with the arguments of PopRT."""
 
+from typing import Any
+
 import numpy as np
 import onnx
 import pytest
@@ -70,7 +72,7 @@ def test_float8_of_weights_only() -> None:
         ({"convert_model": "fp8_weight", "fp8_input_dict": {"n": 1}}, "fp8_input_dict is for data"),
     ],
 )
-def test_float8_without_an_equivalent(arguments: dict[str, object], reason: str) -> None:
+def test_float8_without_an_equivalent(arguments: dict[str, Any], reason: str) -> None:
     with pytest.raises(UsageError, match=reason):
         float_to_fp8(**{"fp8_params": ["F143", "F152"], **arguments})
 

@@ -9,6 +9,7 @@ import tiered
 from tests.small import ops, proto
 from tiered.compat import poprt
 from tiered.compat.poprt.own_passes import raising_ir
+from tiered.pipeline import Pipeline
 from tiered.support.errors import TargetError, UsageError
 from tiered.testing import parse
 
@@ -19,6 +20,12 @@ TEXT: Final = """(float[n,4] x) => (float[n,4] y, float[n,4] z) <float[4,4] w = 
 def _types(model: onnx.ModelProto) -> list[list[int | str]]:
     dims = [each.type.tensor_type.shape.dim for each in (*model.graph.input, *model.graph.output)]
     return [[dim.dim_param or dim.dim_value for dim in shape] for shape in dims]
+
+
+def _leaves(made: poprt.Pass) -> list[tiered.Pass]:
+    pipeline = made.lifted()
+    assert isinstance(pipeline, Pipeline)
+    return [*pipeline.leaves()]
 
 
 def test_ir_passes_are_applied_in_order() -> None:
@@ -127,12 +134,12 @@ def test_shapes_by_name_and_one_axis_of_all_go_together() -> None:
     text = "(float[n,m] a, float[n,m] b) => (float[n,m] y) { y = Add(a, b) }"
     pass_ = poprt.get_pass("ConstInputShape", {"a": [-1, 5]}, batch_size=2)
     assert _types(pass_.run(parse(text)))[0] == [2, 5]
-    assert [each.name for each in pass_.lifted().leaves()] == [
+    assert [each.name for each in _leaves(pass_)] == [
         "const_input_shape",
         "const_batch_axis",
     ]
-    alone = poprt.get_pass("const_input_shape", batch_size=2).lifted()
-    assert [each.name for each in alone.leaves()] == ["const_batch_axis"]
+    alone = poprt.get_pass("const_input_shape", batch_size=2)
+    assert [each.name for each in _leaves(alone)] == ["const_batch_axis"]
 
 
 def test_an_output_goes_with_what_only_it_needs() -> None:
@@ -146,7 +153,7 @@ def test_an_output_goes_with_what_only_it_needs() -> None:
 def test_no_output_goes_if_one_is_unknown() -> None:
     model = tiered.Model.from_proto(parse(TEXT))
     with pytest.raises(UsageError, match="remove_outputs: the model has no output 'u'"):
-        poprt.get_pass("remove_outputs", ["z", "u"]).run(model)
+        poprt.get_pass("remove_outputs", ["z", "u"])(model)
     assert [value.name for value in model.main.outputs] == ["y", "z"]
 
 

@@ -37,7 +37,8 @@ def layer_precision_compare(
     Args:
         origin_model: the model to compare with, or its file.
         data_preprocess: the inputs: arrays by name, or a .npz file. A pickle is refused.
-        options: `operators`, the operators to compare, or one; arguments of `layer_precision_compare`.
+        options: `operators`, the operators to compare, or one; what else
+            `layer_precision_compare` takes.
         output_dir: the folder for `layer_precision.json`: the difference of each layer, and
             1 - cosine, as PopRT has it.
     """
