@@ -2,15 +2,9 @@
 
 import pytest
 
-from tiered import Model, Skip
+from tests.analysis.axes.rules.maps import found
+from tiered import Skip
 from tiered.analysis.axes.axis_map import AxisMap, Kind
-from tiered.analysis.axes.rules import axis_map
-from tiered.testing import parse
-
-
-def found(text: str, opset: int = 21) -> AxisMap | Skip:
-    header = f'<ir_version: 10, opset_import: ["": {opset}, "com.microsoft": 1]> g '
-    return axis_map(Model.from_proto(parse(header + text)).main.nodes[0])
 
 
 def test_operands_broadcast_to_the_one_of_most_axes() -> None:
