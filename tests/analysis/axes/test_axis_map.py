@@ -63,8 +63,13 @@ def unary(op_type: str) -> Case:
     more = {"CastLike": ", other"}.get(op_type, "")
     attributes = "<to=1>" if op_type == "Cast" else ""
     made = "bool" if op_type in BOOLEAN else kind
-    return Case(f"a = {op_type}{attributes}(x{more})", f"{kind}[2,3] x", "float other = {1}"
-                if more else "", made, 24)
+    return Case(
+        f"a = {op_type}{attributes}(x{more})",
+        f"{kind}[2,3] x",
+        "float other = {1}" if more else "",
+        made,
+        24,
+    )
 
 
 def broadcasting(op_type: str) -> Case:
@@ -204,9 +209,7 @@ NOT_RUN = {("", "CumProd"), ("com.microsoft", "FusedConv")}
 
 def model_of(case: Case) -> tuple[Model, Node]:
     model = Model.from_proto(parse(case.text()))
-    return model, next(
-        node for node in model.main.nodes if (node.domain, node.op_type) == case.key
-    )
+    return model, next(node for node in model.main.nodes if (node.domain, node.op_type) == case.key)
 
 
 def feeds_of(model: Model, seed: int = 0) -> dict[str, Array]:

@@ -158,9 +158,13 @@ def test_a_local_function() -> None:
 def test_dynamic_dims_beside_the_batch() -> None:
     """The length stays dynamic; a Reshape that infers it gets the batch in another way."""
     made, *_ = changed(
-        """(float[1,S,8] x) => (float[1,S,2,4] y) <int64[4] s = {1,-1,2,4}> { y = Reshape(x, s) }""", "N"
+        """(float[1,S,8] x) => (float[1,S,2,4] y) <int64[4] s = {1,-1,2,4}> { y = Reshape(x, s) }""",
+        "N",
     )
-    assert [dim.dim_param for dim in made.graph.output[0].type.tensor_type.shape.dim[:2]] == ["N", "S"]
+    assert [dim.dim_param for dim in made.graph.output[0].type.tensor_type.shape.dim[:2]] == [
+        "N",
+        "S",
+    ]
     x = np.arange(48, dtype=np.float32).reshape(3, 2, 8)
     np.testing.assert_array_equal(Session(made).run({"x": x})["y"], x.reshape(3, 2, 2, 4))
 

@@ -100,7 +100,11 @@ def unpooled(seed: int) -> onnx.ModelProto:
     model = _Model(seed)
     channels, size, form = model.pick(1, 3), model.pick(4, 5), seed % 3
     batch = 1 if form else model.pick(1, 2)
-    window: dict[str, Any] = {"kernel_shape": [2, 2], "strides": [2, 2], "storage_order": model.pick(0, 1)}
+    window: dict[str, Any] = {
+        "kernel_shape": [2, 2],
+        "strides": [2, 2],
+        "storage_order": model.pick(0, 1),
+    }
     x = model.add("Relu", "x")
     y = model.add("MaxPool", x, outputs=2, **window)
     shape = [batch, channels, size + (size if form == 1 else 0), size]

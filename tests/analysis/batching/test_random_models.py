@@ -154,7 +154,9 @@ class RandomModel:
 
     def earlier(self) -> None:
         """Add an earlier value of the same shape, or of the same number of elements."""
-        others = [(name, shape) for name, shape in self.seen if math.prod(shape) == math.prod(self.shape)]
+        others = [
+            (name, shape) for name, shape in self.seen if math.prod(shape) == math.prod(self.shape)
+        ]
         name, shape = others[int(self.random.integers(len(others)))]
         here = self.name
         if shape != self.shape:

@@ -138,9 +138,7 @@ CASES = {
     "replace_div_by_sqrt_with_pow": Case(
         f"{VECTOR} {{ a = Abs(x) e = Exp(a) r = Sqrt(e) y = Div(x, r) }}", {}, {}
     ),
-    "replace_div_with_reciprocal": Case(
-        f"{VECTOR} <float c = {{3}}> {{ y = Div(x, c) }}", {}, {}
-    ),
+    "replace_div_with_reciprocal": Case(f"{VECTOR} <float c = {{3}}> {{ y = Div(x, c) }}", {}, {}),
     "replace_erf_with_erfv2": Case(f"{VECTOR} {{ y = Erf(x) }}", {}, {}),
     "replace_interleaved_rotary": Case(
         "(float[1,1,2,4] x) => (float[1,1,2,4] y) <float[1,2,2] c = {0.5,0.8,0.5,0.8}, "

@@ -7,8 +7,7 @@ from tests.analysis.layout.rules.writing import allows, known, node_of, written
 NORM = "(float[2,3,4,5] x, float{} s) => (y) {{ y = RMSNormalization<axis=2>(x, s) }}"
 SOFTMAX = "(float[2,3,4] x) => (y) {{ y = {}<axis=1>(x) }}"
 RESIZED = (
-    "(float[2,3,4,5] x) => (y) <float[4] s = {{1,1,{},2}}> "
-    '{{ y = Resize<mode="{}">(x, , s) }}'
+    '(float[2,3,4,5] x) => (y) <float[4] s = {{1,1,{},2}}> {{ y = Resize<mode="{}">(x, , s) }}'
 )
 
 

@@ -31,9 +31,7 @@ def order_of(node: Node, perm: tuple[int, ...], *, of_result: bool = False) -> L
     return propagation.in_order(own, tuple(range(len(own))), perm)
 
 
-def written(
-    text: str, perm: tuple[int, ...], opset: int = 21, *, of_result: bool = False
-) -> Node:
+def written(text: str, perm: tuple[int, ...], opset: int = 21, *, of_result: bool = False) -> Node:
     """Return an operator as it is written where its first operand, or result, is permuted."""
     node = node_of(text, opset)
     order, model, name = order_of(node, perm, of_result=of_result), node.owner.model, node.op_type
