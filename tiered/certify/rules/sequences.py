@@ -74,7 +74,13 @@ def length(call: Call) -> Results:
 
 def insert(call: Call) -> Results:
     items = [*_list(call).items]
-    items.insert(_place(call, 2, len(items) + 1), call.operand(1))
+    at = len(items)
+    if call.has(2):
+        (at,) = call.operand(2).integers("the place of SequenceInsert")
+    if not -len(items) <= at <= len(items):
+        raise NoRule
+    # As a list has it: the place of -1 is before the last tensor.
+    items.insert(at, call.operand(1))
     return [TensorList(call.operand(1).dtype, items)]
 
 
