@@ -89,6 +89,9 @@ def reduce(call: Call) -> Results:
     x = call.operand(0)
     axes = reduced_axes(call, x)
     if axes is None:
+        # The others compute something of each single element.
+        if call.op not in _PLAIN:
+            raise NoRule
         return [x]
     kept = keeps_dims(call)
     shape = reduced_shape(x.shape, axes, keeps=kept)
@@ -265,6 +268,8 @@ def batch_normalization(call: Call) -> Results:
     ]
 
 
+_PLAIN: Final = frozenset(("ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum"))
+"""Reductions that over no axes change nothing."""
 _REDUCTIONS: Final = (
     *("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean"),
     *("ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare"),
