@@ -46,7 +46,9 @@ def pool(call: Call) -> Results:
 
 def _pooled(call: Call, x: Tensor, windows: Windows, shape: Sequence[int]) -> Tensor:
     how = call.get("count_include_pad", 0), call.get("ceil_mode", 0), call.get("p", 2)
-    seed = seed_of(call.op, x.dtype, *how)
+    # A mean counts pads, but not what ceil_mode reads beyond them.
+    edges = tuple(windows.pads) if call.op == "AveragePool" and how[0] and how[1] else ()
+    seed = seed_of(call.op, x.dtype, *how, *edges)
 
     def make() -> Array:
         pad = mix(seed_of("pad"), np.zeros((), x.terms.dtype))

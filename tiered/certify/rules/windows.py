@@ -25,6 +25,7 @@ class Windows:
 
     Attributes:
         counts: how many places there are along each axis.
+        pads: how many elements are added before each axis, then after each.
     """
 
     def __init__(
@@ -39,6 +40,7 @@ class Windows:
     ) -> None:
         rank = len(sizes)
         self._sizes = sizes
+        self.pads = pads
         self.counts: list[int] = []
         self._axes = []
         for at, size in enumerate(sizes):
@@ -61,7 +63,7 @@ class Windows:
             one = flat[:, None, :, None] * size + index[None, :, None, :]
             outside = (flat[:, None, :, None] < 0) | (index[None, :, None, :] < 0)
             one = np.where(outside, -1, one)
-            flat = one.reshape(flat.shape[0] * len(index), -1)
+            flat = one.reshape(flat.shape[0] * len(index), flat.shape[1] * index.shape[1])
         return flat
 
     def rows(self, seed: Seed, terms: Array, filler: Array, group: int) -> Array:
