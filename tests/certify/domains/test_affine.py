@@ -195,3 +195,17 @@ def test_a_zero_has_every_scale(reals: Affine) -> None:
     assert scale.tolist() == [2, 2]
     image[0, 0, 1] = affine(NO_ATOM, NO_ATOM, 0.0, 4.0)
     assert by_channel(image, has_pads=True) == (None, None)
+
+
+@pytest.mark.parametrize("number", [np.inf, -np.inf, np.nan])
+def test_nothing_is_multiplied_by_what_is_no_finite_number(reals: Affine, number: float) -> None:
+    x, y, _ = three(reals)
+    with pytest.raises(Unproved, match="a factor that is not finite"):
+        reals.scaled(x, np.array([1.0, number, 1.0]))
+    weights = np.array([[number], [1.0], [number]])
+    with pytest.raises(Unproved, match="a factor that is not finite"):
+        reals.dots(x, reals.constant(weights), weights)
+    # As an element it is an unknown like others.
+    product = reals.mul(x, reals.constant(np.asarray(number)))
+    assert not is_number(product).any()
+    assert not are_same(product, reals.mul(y, reals.constant(np.asarray(number))))

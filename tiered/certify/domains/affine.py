@@ -146,8 +146,12 @@ class Affine:
         return without_zero(affine(term["a"], term["b"], first["s"], offset))
 
     def scaled(self, x: Array, factor: Array | float) -> Array:
-        """Return elements times numbers."""
-        factor = np.asarray(factor, np.float64)
+        """Return elements times numbers.
+
+        Raises:
+            Unproved: one is no finite number.
+        """
+        factor = finite(np.asarray(factor, np.float64))
         x, factor = np.broadcast_arrays(x, factor)
         return without_zero(affine(x["a"], x["b"], x["s"] * factor, x["o"] * factor))
 
@@ -205,6 +209,9 @@ class Affine:
             rows: elements.
             columns: elements.
             weights: the columns as numbers, if they are known.
+
+        Raises:
+            Unproved: one of them is not finite.
         """
         if rows.shape[-1] == 0:
             outer = np.broadcast_shapes(rows.shape[:-2], columns.shape[:-2])
@@ -216,7 +223,8 @@ class Affine:
             rows, scale = of_atoms(self.plain(rows)), np.ones(rows.shape[-1])
             offset = np.zeros(rows.shape[-1])
         left = listed(seed_of("row"), atoms_of(rows))[..., :, None]
-        wide = np.moveaxis(weights.astype(np.float64), -2, 0)[..., None, :]  # [k, ..., 1, n]
+        numbers = finite(weights.astype(np.float64))
+        wide = np.moveaxis(numbers, -2, 0)[..., None, :]  # [k, ..., 1, n]
         along = (-1, *[1] * (wide.ndim - 1))
         offsets = np.asarray((offset.reshape(along) * wide).sum(0))
         return self.products(left, scale.reshape(along) * wide, offsets)
@@ -303,6 +311,17 @@ class Affine:
             if distance <= NEAR and not names[at]:
                 self.bound = max(self.bound, float(distance))
                 names[at], norms[at] = name, factor
+
+
+def finite(numbers: Array) -> Array:
+    """Return numbers with which elements are multiplied.
+
+    Raises:
+        Unproved: one is an infinity or NaN, of which the laws of a field do not hold.
+    """
+    if not np.isfinite(numbers).all():
+        raise Unproved("a factor that is not finite")
+    return numbers
 
 
 def by_channel(x: Array, *, has_pads: bool) -> tuple[Array | None, Array | None]:

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from tiered.certify.domains.affine import Affine, by_channel
+from tiered.certify.domains.affine import Affine, by_channel, finite
 from tiered.certify.domains.bits import RULES as ON_BITS
 from tiered.certify.domains.elements import affine, atoms_of, of_atoms
 from tiered.certify.domains.terms import Array, seed_of
@@ -117,7 +117,8 @@ def conv(call: Call) -> Results:
     group, n, m = call.get("group", 1), x.shape[0], w.shape[0]
     windows = window_of(call, x.shape, w.shape[2:])
     shape = (n, m, *windows.counts)
-    weights = w.numbers("the weight of Conv").reshape(group, m // group, -1).astype(np.float64)
+    numbers = w.numbers("the weight of Conv").astype(np.float64)
+    weights = finite(numbers.reshape(group, m // group, -1))
     bias = call.operand(2) if call.has(2) else None
 
     def make() -> Array:
