@@ -36,10 +36,15 @@ _NAN: Final = np.float64("nan").view(_U64)
 Seed = tuple[np.uint64, np.uint64]
 
 
-@lru_cache(maxsize=8192)
 def seed_of(*parts: object) -> Seed:
     """Return the seed of an operator with its attributes, or of anything that has a repr."""
-    digest = hashlib.blake2b(repr(parts).encode(), digest_size=16).digest()
+    # By the text: 0.0, -0.0, 0 and False are equal as keys.
+    return _seed_of_text(repr(parts))
+
+
+@lru_cache(maxsize=8192)
+def _seed_of_text(text: str) -> Seed:
+    digest = hashlib.blake2b(text.encode(), digest_size=16).digest()
     return _U64(int.from_bytes(digest[:8], "little")), _U64(int.from_bytes(digest[8:], "little"))
 
 
@@ -106,7 +111,7 @@ def constants(array: Array) -> Array:
     kind = kind_of(array.dtype)
     if kind == "string":
         made = np.empty(array.shape, TERM)
-        made.reshape(-1)[:] = [seed_of("string", text) for text in array.reshape(-1)]
+        made.reshape(-1)[:] = [seed_of("string", text) for text in array.reshape(-1).tolist()]
         return made
     if kind == "complex":
         parts = array.astype(np.complex128)
@@ -125,7 +130,8 @@ def constants(array: Array) -> Array:
 
 
 def _numbers(array: Array) -> Array:
-    wide = np.asarray(array).astype(np.float64)
+    with np.errstate(invalid="ignore"):  # signalling NaNs
+        wide = np.asarray(array).astype(np.float64)
     bits = np.where(np.isnan(wide), _NAN, np.abs(wide).view(_U64))
     return negated(_of_bits("float", bits), np.signbit(wide) & ~np.isnan(wide))
 
