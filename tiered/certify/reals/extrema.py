@@ -88,6 +88,8 @@ def clip(call: Call) -> Results:
             ends.append(call.operand(at).numbers("a bound of Clip").astype(np.float64))
         else:
             ends.append(none)
+    if any(np.isnan(end).any() for end in ends):
+        raise NoRule
     return [bounded(call, x, *ends)]
 
 
@@ -102,6 +104,8 @@ def extremum(call: Call) -> Results:
     for x in tensors:
         if x.known is not None:
             bound = join(bound, x.known.astype(np.float64))
+    if np.isnan(bound).any():
+        raise NoRule
     low, high = _none()
     low, high = (bound, high) if call.op == "Max" else (low, bound)
     return [bounded(call, parts[0], *np.broadcast_arrays(low, high))]
