@@ -21,8 +21,9 @@ def _divided(x: Array, y: Array) -> Any:
         return x / y
     if (y == 0).any():
         raise NoRule  # an error is a function of the operands, too
-    quotient = np.abs(x) // np.abs(y)
-    return np.where((x < 0) != (y < 0), -quotient, quotient).astype(x.dtype)
+    # Towards zero; the least integer has no absolute value.
+    below, rest = np.floor_divide(x, y), np.remainder(x, y)
+    return (below + ((rest != 0) & ((x < 0) != (y < 0)))).astype(x.dtype)
 
 
 def _remainder(x: Array, y: Array) -> Any:
@@ -95,6 +96,8 @@ def cast(numbers: Array, dtype: np.dtype[Any]) -> Array | None:
         limits = np.iinfo(dtype)
         if wide.size and (wide.min() < limits.min or wide.max() >= float(limits.max)):
             return None
+    if numbers.dtype == np.float64 and dtype.itemsize == 2 and dtype.kind == "f":
+        return None  # onnxruntime rounds to 32 bits first
     if dtype.kind not in "fiub" or numbers.dtype.kind not in "fiub":
         return None
     with np.errstate(all="ignore"):
