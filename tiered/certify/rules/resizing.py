@@ -112,7 +112,9 @@ def _shape(call: Call, x: Tensor) -> list[int]:
     if call.has(3):
         wanted = call.operand(3).numbers("sizes of Resize")
         return [int(size) for size in _along(call, x, [*map(float, x.shape)], wanted)]
-    return [math.floor(size * by) for size, by in zip(x.shape, _scales(call, x), strict=True)]
+    # In floats of 32 bits: 10 by 0.7 are 7.
+    scales = np.asarray(_scales(call, x), np.float32)
+    return [math.floor(np.float32(size) * by) for size, by in zip(x.shape, scales, strict=True)]
 
 
 def _scales(call: Call, x: Tensor) -> list[float]:
