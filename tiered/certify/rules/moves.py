@@ -79,6 +79,8 @@ def unsqueeze(call: Call) -> Results:
     x, axes = call.operand(0), call.integers("axes", 1) or []
     rank = x.rank + len(axes)
     new = {axis_of(axis, rank) for axis in axes}
+    if len(new) < len(axes):
+        raise Unproved(f"Unsqueeze of axes {axes}")
     rest = iter(x.shape)
     return [_reshaped(call, x, [1 if at in new else next(rest) for at in range(rank)])]
 
