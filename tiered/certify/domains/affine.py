@@ -317,7 +317,7 @@ def finite(numbers: Array) -> Array:
     """Return numbers with which elements are multiplied.
 
     Raises:
-        Unproved: one is an infinity or NaN, of which the laws of a field do not hold.
+        Unproved: one is an infinity or NaN: the laws of a field do not hold for these.
     """
     if not np.isfinite(numbers).all():
         raise Unproved("a factor that is not finite")
