@@ -210,7 +210,9 @@ def _like_x(raw: Any, form: Form) -> np.ndarray[Any, Any]:
     data = form.operand(0)
     dtype = None if data is None else data.dtype
     numpy_dtype = onnx.helper.tensor_dtype_to_np_dtype(dtype or onnx.TensorProto.FLOAT)
-    return np.array(raw, numpy_dtype)
+    # As an element of a smaller dtype, the lowest float32 is -inf.
+    with np.errstate(over="ignore"):
+        return np.array(raw, numpy_dtype)
 
 
 _READERS: Final[Mapping[str, Callable[[Any, Form], np.ndarray[Any, Any]]]] = {
