@@ -1,8 +1,11 @@
 """What a match is, and what forbids to rewrite one."""
 
+import onnx
 import pytest
 
-from tests.small import made_by, named, parsed
+from tests.rewriter.patterns import TWO, X_TO_Y
+from tests.small import made_by, model, named, parsed, proto
+from tiered import Graph, Skip
 from tiered.graph import Model
 from tiered.rewriter import Match, Pattern, compile_pattern, find_matches, match_node, op, var
 from tiered.rewriter.match import (
@@ -118,3 +121,45 @@ def test_of_roots_with_a_common_operand_the_one_may_not_need_the_other(
     if isinstance(found, Match):
         assert [root.op_type for root in found.roots] == ["Neg", "Mul"]
         assert found.values == (named(model, "m"), named(model, "k"))
+
+
+def verdict(pattern: Pattern, text: str) -> str:
+    """Return why the last node of a graph, or of the body that it owns, is left alone."""
+    graph: Graph = model(text).main
+    programs = compile_pattern(pattern)
+    anchors = [node for node in graph.walk() if node.op_type == programs[0].op_type]
+    result = match_node(programs, anchors[-1])
+    return str(result) if isinstance(result, Skip) else ("" if result is None else "match")
+
+
+RELU_OF_NEG = op.Relu(op.Neg(var.a))
+
+
+def test_another_output_of_an_inner_node_counts_too() -> None:
+    pattern = op.Relu(op.Split(var.a, axis=0, num_outputs=2))
+    text = f"{TWO} {{ p, z = Split<axis=0, num_outputs=2>(x) y = Relu(p) }}"
+    assert verdict(pattern, text) == "an inner value is a graph output"
+
+
+def test_users_inside_of_the_match_are_fine() -> None:
+    inner = op.Neg(var.a)
+    pattern = op.Add(op.Relu(inner), op.Abs(inner))
+    text = f"{X_TO_Y} {{ n = Neg(x) r = Relu(n) a = Abs(n) y = Add(r, a) }}"
+    assert verdict(pattern, text) == "match"
+
+
+def test_what_is_said_to_be_shared_may_have_other_users() -> None:
+    pattern = op.Relu(op.Neg(var.a).shared())
+    assert verdict(pattern, f"{TWO} {{ z = Neg(x) y = Relu(z) }}") == "match"
+
+
+def test_a_value_that_an_annotation_names_stays() -> None:
+    given = proto(f"{X_TO_Y} {{ n = Neg(x) y = Relu(n) }}")
+    annotation = given.graph.quantization_annotation.add(tensor_name="x")
+    annotation.quant_parameter_tensor_names.append(
+        onnx.StringStringEntryProto(key="SCALE_TENSOR", value="n")
+    )
+    (relu,) = Model.from_proto(given).main.nodes_of("Relu")
+    assert str(match_node(compile_pattern(RELU_OF_NEG), relu)) == (
+        "training info or an annotation names an inner value"
+    )
