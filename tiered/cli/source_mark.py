@@ -293,14 +293,10 @@ def _read(path: str) -> onnx.ModelProto | None:
     import onnx
     from google.protobuf.message import DecodeError
 
-    from tiered.graph.io.protobuf_scan import read_skeleton
+    from tiered.graph.io.protobuf_scan import read_model_bytes
 
     try:
-        content = read_skeleton(path)
-        if content is None:
-            with open(path, "rb") as file:
-                content = file.read()
-        proto = onnx.ModelProto.FromString(content)
+        proto = onnx.ModelProto.FromString(read_model_bytes(path))
     except DecodeError:
         return None
     return proto if proto.HasField("graph") else None

@@ -13,7 +13,7 @@ from tiered.cli.options import Html, Names
 from tiered.cli.output.terminal import printable
 from tiered.cli.pass_names import split_names
 from tiered.passes.interface.report import Remark, RemarkKind
-from tiered.support.errors import ModelError, PassNotFoundError, UsageError, did_you_mean
+from tiered.support.errors import ModelError, UsageError, did_you_mean
 from tiered.support.records import Record
 
 if TYPE_CHECKING:
@@ -32,17 +32,10 @@ def _are_kinds(word: str) -> bool:
 
 def _are_passes(word: str) -> bool:
     """Return whether a word lists passes."""
-    return all(entry == ALL or "*" in entry or _is_pass(entry) for entry in word.split(","))
-
-
-def _is_pass(name: str) -> bool:
     from tiered.passes.interface.registry import registry
 
-    try:
-        registry.resolve(name)
-    except PassNotFoundError:
-        return False
-    return True
+    entries = word.split(",")
+    return all(entry == ALL or "*" in entry or registry.knows(entry) for entry in entries)
 
 
 WhichPasses = Annotated[str | None, Flags(alone=ALL, accepts=_are_passes, expected="a pass")]

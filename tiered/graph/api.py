@@ -25,7 +25,7 @@ from tiered.graph.edits.heirs import inherit_names
 from tiered.graph.edits.undo import undo_table
 from tiered.graph.io.export import export_model, inferred_declarations
 from tiered.graph.io.load import check_calls, load_function, load_model
-from tiered.graph.io.protobuf_scan import read_skeleton
+from tiered.graph.io.protobuf_scan import read_model_bytes
 from tiered.graph.io.save import save_model, tensors_of
 from tiered.graph.io.text_check import wrong_text
 from tiered.graph.opset.newest_form import operand_index, operands_of
@@ -114,12 +114,7 @@ class Model(ModelState):
         """
         path = os.fspath(path)
         try:
-            content = read_skeleton(path)
-            if content is None:
-                with open(path, "rb") as file:
-                    content = file.read()
-            proto = onnx.ModelProto.FromString(content)
-            del content
+            proto = onnx.ModelProto.FromString(read_model_bytes(path))
         except OSError as error:
             raise ModelError(f"cannot read {path}: {error.strerror or error}") from error
         except DecodeError as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tiered.context import PassContext
 from tiered.graph import Model
@@ -59,6 +59,15 @@ class Statistics(NamedTuple):
             parameters=sum(tensor.size for tensor in tensors),
             nbytes=nbytes,
         )
+
+    def record(self) -> dict[str, Any]:
+        """Return them as plain data."""
+        return {
+            "nodes": self.nodes,
+            "operators": self.operators,
+            "parameters": self.parameters,
+            "bytes": self.nbytes,
+        }
 
 
 def _operators(model: Model) -> dict[str, int]:

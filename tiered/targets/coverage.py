@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tiered.support.amounts import counted
 from tiered.targets.calls import judged_in_calls
@@ -80,6 +80,23 @@ class Coverage:
     def is_met(self) -> bool:
         """Whether the target takes the whole model."""
         return not self.gaps and not self.model
+
+    def record(self) -> dict[str, Any]:
+        """Return what the target takes, and why not the rest, as plain data."""
+        return {
+            "nodes": self.nodes,
+            "taken": self.nodes - self.refused.total(),
+            "model": [str(refusal) for refusal in self.model],
+            "gaps": [
+                {
+                    "operator": gap.operator,
+                    "reasons": list(gap.reasons),
+                    "count": len(gap.nodes),
+                    "nodes": [node.label for node in gap.nodes],
+                }
+                for gap in self.gaps
+            ],
+        }
 
     def __str__(self) -> str:
         taken = self.nodes - self.refused.total()

@@ -215,21 +215,8 @@ def _described(file: str, opt_level: int, check: TargetCheck, complaint: str) ->
 
 def _coverage(coverage: Coverage) -> dict[str, Any]:
     refused = coverage.refused
-    return {
-        "nodes": coverage.nodes,
-        "taken": coverage.nodes - refused.total(),
-        "operators": [
-            {"operator": name, "nodes": count, "taken": count - refused[name]}
-            for name, count in sorted(coverage.operators.items())
-        ],
-        "model": [str(refusal) for refusal in coverage.model],
-        "gaps": [
-            {
-                "operator": gap.operator,
-                "reasons": list(gap.reasons),
-                "count": len(gap.nodes),
-                "nodes": [node.label for node in gap.nodes],
-            }
-            for gap in coverage.gaps
-        ],
-    }
+    operators = [
+        {"operator": name, "nodes": count, "taken": count - refused[name]}
+        for name, count in sorted(coverage.operators.items())
+    ]
+    return {**coverage.record(), "operators": operators}

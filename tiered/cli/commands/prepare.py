@@ -22,7 +22,7 @@ With `--json`, and in the file of `--report`, one object:
     verified: whether each step that changed something was compared by runs.
     promise: of all steps together.
     error_of_whole: the error of the result against the original, in words; "" if not measured.
-    stays_float: [{pass, reason, count, op_type, nodes}].
+    stays_float: [{kind, pass, reason, count, op_type, nodes}].
     target: null without a target; {nodes, taken, model, gaps: [{operator, reasons, count, nodes}]}:
         what stays on the host.
     seconds, versions; error, exit_code: null and 0, or the refusal of the target (4).

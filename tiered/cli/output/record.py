@@ -54,8 +54,7 @@ import tiered
 if TYPE_CHECKING:
     from tiered.cli.outcome import Outcome
     from tiered.passes.interface.pass_info import PassResult
-    from tiered.passes.interface.report import Remark
-    from tiered.pipeline.result import OptimizeResult, Statistics
+    from tiered.pipeline.result import OptimizeResult
     from tiered.runtime import Comparison
     from tiered.runtime.inputs.samples import Sample
     from tiered.verify.methods import VerificationMethod
@@ -86,7 +85,7 @@ def _of_failure(outcome: Outcome) -> dict[str, Any]:
 
     passes = () if outcome.failed is None else outcome.failed.passes
     return {
-        "before": _statistics(Statistics.of(Model.load(outcome.source))),
+        "before": Statistics.of(Model.load(outcome.source)).record(),
         "after": None,
         "interface": [],
         "fused": {},
@@ -106,8 +105,8 @@ def _of_result(result: OptimizeResult) -> dict[str, Any]:
     from tiered.pipeline.interface import interface_changes
 
     return {
-        "before": _statistics(result.before),
-        "after": _statistics(result.after),
+        "before": result.before.record(),
+        "after": result.after.record(),
         "interface": interface_changes(result.model),
         "fused": fused_operators(result),
         "passes": [_pass(ran) for ran in result.report.results if ran.info.kind != "pipeline"],
@@ -118,7 +117,7 @@ def _of_result(result: OptimizeResult) -> dict[str, Any]:
         "ways": [_way(way) for way in (result.verify.ways if result.verify is not None else ())],
         "certified": _certified(result),
         "overridable": [value.name for value in result.model.overridable],
-        "remarks": [_remark(remark) for remark in result.remarks],
+        "remarks": [remark.record() for remark in result.remarks],
     }
 
 
@@ -143,15 +142,6 @@ def _grown(result: OptimizeResult, fusions: set[str]) -> Iterator[tuple[str, int
         more = count - before.get(op_type, 0)
         if more > 0 and fusions.intersection(makers_of(op_type, result.pipeline)):
             yield op_type, more
-
-
-def _statistics(statistics: Statistics) -> dict[str, Any]:
-    return {
-        "nodes": statistics.nodes,
-        "operators": statistics.operators,
-        "parameters": statistics.parameters,
-        "bytes": statistics.nbytes,
-    }
 
 
 def _pass(result: PassResult) -> dict[str, Any]:
@@ -203,17 +193,6 @@ def _certified(result: OptimizeResult) -> dict[str, Any] | None:
 def finite(number: float) -> float | None:
     """Return the number, None for what is not finite: JSON has no infinity and no NaN."""
     return float(number) if math.isfinite(number) else None
-
-
-def _remark(remark: Remark) -> dict[str, Any]:
-    return {
-        "kind": remark.kind,
-        "pass": remark.pass_name,
-        "reason": remark.reason,
-        "count": remark.count,
-        "op_type": remark.op_type,
-        "nodes": list(remark.nodes),
-    }
 
 
 def versions() -> dict[str, str]:

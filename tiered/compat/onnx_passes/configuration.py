@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from tiered.passes.interface.registry import registry
-from tiered.support.errors import PassNotFoundError, UsageError, did_you_mean
+from tiered.support.errors import UsageError, did_you_mean
 from tiered.support.toml_files import read_toml
 
 _KEYS: Final = (
@@ -76,7 +76,7 @@ def read_configuration(path: str) -> Configuration:
     for key, given in content.items():
         if key in _KEYS:
             continue
-        if not _is_pass(key) or not isinstance(given, Mapping):
+        if not registry.knows(key) or not isinstance(given, Mapping):
             known = f"expected {', '.join(_KEYS)}, or options of a pass"
             raise UsageError(f"{path}: {key!r} is unknown{did_you_mean(key, _KEYS)}; {known}")
         sections[key] = _options(path, key, given)
@@ -164,14 +164,6 @@ def _yaml() -> Any:
     except ImportError as error:
         hint = "`pip install pyyaml`, or write JSON or TOML"
         raise UsageError(f"YAML needs PyYAML: {hint}") from error
-
-
-def _is_pass(name: str) -> bool:
-    try:
-        registry.resolve(name)
-    except PassNotFoundError:
-        return False
-    return True
 
 
 def _part(

@@ -280,11 +280,8 @@ class PassManager:
 def _lifted(item: Pass | tiered.Pass | str) -> tiered.Pass | str:
     """Return an entry of a manager for a pipeline; the name of a pass has PopRT's defaults."""
     if isinstance(item, str):
-        if item not in _CLASSES and item not in OWN_PASSES:
-            try:
-                registry.resolve(item)
-            except PassNotFoundError:
-                return item  # a glob, or a pipeline as text
+        if item not in _CLASSES and item not in OWN_PASSES and not registry.knows(item):
+            return item  # a glob, or a pipeline as text
         item = get_pass(item)
     return item.lifted() if isinstance(item, Pass) else item
 

@@ -16,6 +16,7 @@ from networkx.utils import UnionFind
 from tiered.extensions.differences.matching import Matching, Side
 from tiered.graph import DataType, Tensor
 from tiered.graph.core.provenance import ORIGINS
+from tiered.graph.queries.structural_hash import content_key
 from tiered.pipeline.result import operator_name
 from tiered.support.pages.render import short
 
@@ -149,7 +150,7 @@ def _notes(found: Matching, first: Node, second: Node) -> Iterator[str]:
     """Yield how two nodes differ, in words."""
     for name in sorted({*first.settings, *second.settings}):
         raw = [node.attr(name) for node in (first, second)]
-        if _content(raw[0]) != _content(raw[1]):
+        if content_key(raw[0]) != content_key(raw[1]):
             yield f"attribute {name}: {_both(*map(_shown, raw))}"
     yield from _inputs(found, first, second)
     outputs = [[value is not None for value in node._outputs] for node in (first, second)]
@@ -198,17 +199,6 @@ def _dtype(node: Node) -> str | None:
     value = next((each for each in node._outputs if each is not None), None)
     dtype = None if value is None else value.dtype
     return None if dtype is None else DataType(dtype).name.lower()
-
-
-def _content(raw: Any) -> str:
-    """Return a string that is equal for attributes of equal content."""
-    if isinstance(raw, Tensor):
-        return repr(raw.key())
-    if isinstance(raw, tuple):
-        return repr([_content(element) for element in raw])
-    if hasattr(raw, "SerializeToString"):
-        return repr(raw.SerializeToString(deterministic=True))
-    return repr(raw)
 
 
 def _shown(raw: Any) -> str:

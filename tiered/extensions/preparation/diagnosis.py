@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tiered.extensions.preparation.options import prepare_line
-from tiered.extensions.preparation.record import coverage_record, statistics_record, step_record
 from tiered.extensions.preparation.remedies import Remedy
 from tiered.extensions.preparation.result import Prepared
 from tiered.pipeline.result import Statistics
@@ -99,7 +98,7 @@ class Diagnosis:
     def record(self) -> dict[str, Any]:
         """Return the diagnosis as plain data; `tiered.cli.commands.doctor` describes it."""
         coverages = self.coverage, self.made.coverage
-        target = [None if each is None else coverage_record(each) for each in coverages]
+        target = [None if each is None else each.record() for each in coverages]
         return {
             "model": self.source,
             "backend": self.backend or None,
@@ -108,12 +107,12 @@ class Diagnosis:
             "has_a_way": self.has_a_way,
             "complaint": self.complaint,
             "complaint_after": self.complaint_after,
-            "before": statistics_record(self.statistics),
-            "after": statistics_record(self.made.after),
+            "before": self.statistics.record(),
+            "after": self.made.after.record(),
             "target_before": target[0],
             "target_after": target[1],
             "remedies": [{"what": each.what, "why": each.why} for each in self.remedies],
-            "steps": [step_record(each) for each in self.made.done],
+            "steps": [each.record() for each in self.made.done],
             "commands": self.commands(),
             "command": self.line(),
             "failed": list(self.failed),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tiered.extensions.preparation.promise_mark import Carried, carried_by
 from tiered.extensions.preparation.steps import Step
@@ -89,6 +89,26 @@ class DoneStep:
     def found(self) -> list[str]:
         """What a conversion found: shares, errors, what a budget returned to float."""
         return [each.reason for each in self._said("analysis")]
+
+    def record(self) -> dict[str, Any]:
+        """Return the step as plain data."""
+        return {
+            "name": self.step.name,
+            "what": self.step.what,
+            "passes": self.step.text,
+            "opt_level": self.step.opt_level,
+            "backend": None if self.step.backend is None else str(self.step.backend),
+            "changed": self.changed,
+            "nodes": self.after.nodes,
+            "bytes": self.after.nbytes,
+            "taken": self.taken,
+            "refused": self.refused,
+            "verdict": self.verdict,
+            "promise": str(self.promise),
+            "largest_difference": self.largest,
+            "found": self.found,
+            "seconds": self.seconds,
+        }
 
     def _said(self, kind: str) -> list[Remark]:
         if not self.step.precision or self.step.passes is None:

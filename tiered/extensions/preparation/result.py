@@ -10,12 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 from tiered.extensions.preparation.done_step import DoneStep
 from tiered.extensions.preparation.options import PrepareOptions
 from tiered.extensions.preparation.promise_mark import Carried, together
-from tiered.extensions.preparation.record import (
-    coverage_record,
-    remark_record,
-    statistics_record,
-    step_record,
-)
 from tiered.extensions.preparation.steps import Step
 from tiered.passes.interface.report import Remark
 from tiered.pipeline.interface import interface_changes
@@ -158,17 +152,17 @@ class Prepared:
             "output": self.out or None,
             "opt_level": self.options.opt_level,
             "backend": None if backend is None else str(backend),
-            "before": statistics_record(self.before),
-            "after": statistics_record(self.after),
+            "before": self.before.record(),
+            "after": self.after.record(),
             "interface": list(self.interface),
-            "steps": [step_record(each) for each in self.done],
+            "steps": [each.record() for each in self.done],
             "pipeline": self.pipeline,
             "commands": self.commands(),
             "verified": self.is_verified,
             "promise": str(self.promise),
             "error_of_whole": self.error,
-            "stays_float": [remark_record(remark) for remark in self.stays_float],
-            "target": None if self.coverage is None else coverage_record(self.coverage),
+            "stays_float": [remark.record() for remark in self.stays_float],
+            "target": None if self.coverage is None else self.coverage.record(),
             "seconds": self.seconds,
         }
 

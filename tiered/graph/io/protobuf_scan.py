@@ -88,6 +88,19 @@ def read_skeleton(path: str) -> bytes | None:
             return None
 
 
+def read_model_bytes(path: str) -> bytes:
+    """Return the bytes of a model file, its large weights left out where they can be.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    content = read_skeleton(path)
+    if content is None:
+        with open(path, "rb") as file:
+            content = file.read()
+    return content
+
+
 class _Reader:
     def __init__(self, data: mmap, location: str) -> None:
         self.data = data

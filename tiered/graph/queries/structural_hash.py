@@ -152,7 +152,7 @@ class _Digests:
 
     def _attributes(self, node: Node) -> Any:
         if not self.exact:
-            return sorted((name, _content(raw)) for name, raw in node.settings.items())
+            return sorted((name, content_key(raw)) for name, raw in node.settings.items())
         protos = node.attribute_protos()
         if not protos:
             return ()
@@ -170,12 +170,12 @@ def _digest(*parts: Any, size: int = 16) -> str:
     return hashlib.blake2b(repr(parts).encode(), digest_size=size).hexdigest()
 
 
-def _content(raw: Any) -> str:
+def content_key(raw: Any) -> str:
     """Return a string that is equal for attributes of equal content."""
     if isinstance(raw, Tensor):
         return repr(raw.key())
     if isinstance(raw, tuple):
-        return repr([_content(element) for element in raw])
+        return repr([content_key(element) for element in raw])
     if hasattr(raw, "SerializeToString"):
         return repr(raw.SerializeToString(deterministic=True))
     return repr(raw)

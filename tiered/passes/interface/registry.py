@@ -262,6 +262,13 @@ class Registry:
                 self._depend(needed.info, (*path, needed.name), ordered)
                 ordered[needed.name] = needed
 
+    def knows(self, name: str) -> bool:
+        """Return whether a name, an alias included, is that of a pass."""
+        try:
+            return bool(self.resolve(name))
+        except PassNotFoundError:
+            return False
+
     def expects(self, name: str) -> bool:
         """Return whether the index has a pass of this name."""
         return name in self._expected

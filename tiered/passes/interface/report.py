@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from tiered.passes.interface.pass_info import NodeNote, PassInfo, PassResult
 from tiered.support.amounts import counted
@@ -48,6 +48,17 @@ class Remark(Record):
     def __str__(self) -> str:
         subject = f"{self.pass_name}: " if self.pass_name else ""
         return f"{subject}{self._counted}{self._examples}"
+
+    def record(self) -> dict[str, Any]:
+        """Return the remark as plain data."""
+        return {
+            "kind": self.kind,
+            "pass": self.pass_name,
+            "reason": self.reason,
+            "count": self.count,
+            "op_type": self.op_type,
+            "nodes": list(self.nodes),
+        }
 
     @property
     def _counted(self) -> str:
