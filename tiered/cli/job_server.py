@@ -29,8 +29,8 @@ from typing import Any, BinaryIO, Final
 from tiered.cli import main as run_command_line
 from tiered.cli.files import check_output
 from tiered.cli.outcome import Outcome, observed
+from tiered.cli.prepared import decided_by
 from tiered.cli.source_mark import PRECISION, check_kept_file, check_replaced
-from tiered.cli.writing import decided_by
 from tiered.extensions.fleet.digests import data_files, sha256_of
 from tiered.runtime.worker.frames import receive, send
 from tiered.runtime.worker.limits import LEAST, MemoryLimit, end_before_parent, load_libraries

@@ -13,10 +13,10 @@ from tiered.cli.load_passes import with_loads
 from tiered.cli.options import OptimizeOptions
 from tiered.cli.outcome import Failed, Outcome, note_outcome
 from tiered.cli.output.terminal import Progress, notes, print_json, printable, results
-from tiered.cli.prepared import Prepared
+from tiered.cli.prepared import Prepared, decided_by
 from tiered.cli.shapes import shapes_of_inputs
 from tiered.cli.watch import Watchers, WatchOptions, print_watched, watching
-from tiered.cli.writing import Goal, decided_by
+from tiered.cli.writing import Goal
 from tiered.support.errors import (
     PassError,
     PreconditionError,

@@ -115,3 +115,21 @@ class Prepared(Record):
         if self.passes is not None:
             pipeline_of(self.passes)  # The context may name its groups.
         return PassContext(**settings_with_shapes(self.settings, self.shapes, self.dims))
+
+
+def decided_by(prepared: Prepared) -> set[str]:
+    """Return the properties of models that the listed and required passes of a run decide."""
+    from tiered.cli.source_mark import OPSET, PRECISION
+    from tiered.passes.interface.registry import registry
+    from tiered.passes.policy.selectors import Site, entries_of
+    from tiered.pipeline.optimize import pipeline_of
+    from tiered.support.numerics import Numerics
+
+    infos = []
+    if prepared.passes is not None:  # its groups may be required
+        infos += [leaf.info for leaf in pipeline_of(prepared.passes).leaves()]
+    for entry in entries_of(prepared.settings["required"], "--require", Site("", 0)):
+        if not entry.group:
+            infos += [registry.named(name).info for name in entry.names if name in registry]
+    decided = {OPSET for info in infos if info.name == "convert_opset"}
+    return decided | {PRECISION for info in infos if info.numerics is Numerics.LOSSY}

@@ -13,7 +13,6 @@ from tiered.support.errors import UsageError
 from tiered.support.records import Record
 
 if TYPE_CHECKING:
-    from tiered.cli.prepared import Prepared
     from tiered.cli.source_mark import SourceMark
     from tiered.graph import Model
     from tiered.graph.io.save import Placed, Storage
@@ -111,7 +110,7 @@ class Goal(Record):
         Args:
             model: the result.
             mark: that of its model.
-            asked: the properties that it was asked to have: `decided_by` a run.
+            asked: the properties that it was asked to have: `prepared.decided_by` a run.
 
         Raises:
             UsageError: the file has a property that the result has not.
@@ -167,21 +166,3 @@ def check_target(source: str, target: str, options: OptimizeOptions, *more: str)
 
         hint = ", or --out-dir DIR if both are inputs"
         check_replaced(options.result_of or source, *more, target=target, hint=hint)
-
-
-def decided_by(prepared: Prepared) -> set[str]:
-    """Return the properties of models that the listed and required passes of a run decide."""
-    from tiered.cli.source_mark import OPSET, PRECISION
-    from tiered.passes.interface.registry import registry
-    from tiered.passes.policy.selectors import Site, entries_of
-    from tiered.pipeline.optimize import pipeline_of
-    from tiered.support.numerics import Numerics
-
-    infos = []
-    if prepared.passes is not None:  # its groups may be required
-        infos += [leaf.info for leaf in pipeline_of(prepared.passes).leaves()]
-    for entry in entries_of(prepared.settings["required"], "--require", Site("", 0)):
-        if not entry.group:
-            infos += [registry.named(name).info for name in entry.names if name in registry]
-    decided = {OPSET for info in infos if info.name == "convert_opset"}
-    return decided | {PRECISION for info in infos if info.numerics is Numerics.LOSSY}

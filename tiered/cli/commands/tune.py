@@ -34,9 +34,9 @@ from tiered.cli.options import BackendName, Html, Json, ModelFile, Names, Optimi
 from tiered.cli.output.tables import Number, print_table, size
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.pass_names import split_names
-from tiered.cli.prepared import Prepared
+from tiered.cli.prepared import Prepared, decided_by
 from tiered.cli.shapes import parse_dims, parse_shapes
-from tiered.cli.writing import Goal, check_target, decided_by
+from tiered.cli.writing import Goal, check_target
 from tiered.runtime.opening import Clock
 from tiered.support.errors import TargetError, UsageError
 
