@@ -13,6 +13,7 @@ from tiered.support.numerics import (
     Metric,
     Numerics,
     Promise,
+    decibels,
     is_within,
     loosest,
 )
@@ -103,3 +104,17 @@ def test_the_signal_to_noise_of_few_bits_is_in_decibels(
     assert FEW_BITS.metric is not None
     found = FEW_BITS.metric.function(*(np.array(each, np.float32) for each in (expected, actual)))
     assert found == pytest.approx(value)
+
+
+@pytest.mark.parametrize(
+    ("signal", "noise", "expected"),
+    [
+        (25, 0.25, 20), (0.25, 25, -20), (1, 0, math.inf), (0, 0, math.inf), (0, 1, -math.inf),
+        (1, math.inf, -math.inf), (1e-200, 1e200, -math.inf), (1, math.nan, -math.inf),
+        (math.inf, math.inf, -math.inf), (math.inf, 1, math.inf),
+    ],
+)  # fmt: skip
+def test_energies_beyond_numbers_have_decibels_too(
+    signal: float, noise: float, expected: float
+) -> None:
+    assert decibels(signal, noise) == pytest.approx(expected)

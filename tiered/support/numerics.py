@@ -124,9 +124,18 @@ def _signal_to_noise(expected: Any, actual: Any) -> float:
     a, b = (np.asarray(x, np.float64) for x in (expected, actual))
     numbers = np.isfinite(a) & np.isfinite(b)
     signal, noise = (float(np.square(x[numbers]).sum()) for x in (a, a - b))
+    return decibels(signal, noise)
+
+
+def decibels(signal: float, noise: float) -> float:
+    """Return the ratio of two energies in dB: inf without noise, -inf where it is not a number.
+
+    Also -inf where the signal is nothing beside the noise, as where the noise is infinite.
+    """
     if noise == 0:
         return math.inf
-    return 10 * math.log10(signal / noise) if signal > 0 else -math.inf
+    ratio = signal / noise
+    return 10 * math.log10(ratio) if ratio > 0 else -math.inf
 
 
 FEW_BITS = Promise(Numerics.LOSSY, metric=Metric("sqnr", _signal_to_noise, 20.0, math.inf), steps=8)

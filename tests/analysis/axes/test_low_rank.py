@@ -6,7 +6,8 @@ from random import Random
 import numpy as np
 import pytest
 
-from tiered.analysis.axes.low_rank import around, merged_broadcast, transposes
+from tests.small import content, parsed
+from tiered.analysis.axes.low_rank import around, lower_ranks, merged_broadcast, transposes
 
 
 @pytest.mark.parametrize("dims", [(2, 3, 4, 5, 6), (2, 1, 3, 1, 4), (2, 2, 2, 2, 2, 3), (1, 1, 1)])
@@ -44,3 +45,35 @@ def test_a_broadcast_of_merged_axes_is_the_same() -> None:
 
 def test_the_elements_around_an_axis() -> None:
     assert around((2, 3, 4, 5), 2) == (6, 4, 5)
+
+
+HIGH = """(float[32] x) => (float[U,4] y) <int64[5] s = {2,2,2,2,2}, int64[2] t = {-1,4},
+    int64[2] ends = {0,4}, int64[2] twins = {1,2}, int64[1] none = {0}> {
+    r = Reshape(x, s)  %s  y = Reshape(c, t) }"""
+
+
+@pytest.mark.parametrize(
+    ("node", "reason"),
+    [
+        ("c = ReduceMax(r, ends)", "the axes that it combines are no neighbours"),
+        ("c = Trilu(r)", "Trilu has no rule for lower ranks"),
+        ("c = ReduceMax(r, twins)", None),
+        ("c = Softmax<axis = 2>(r)", None),
+    ],
+)
+def test_operators_of_one_axis_have_a_lower_rank(node: str, reason: str | None) -> None:
+    model, said = parsed(HIGH % node), list[str]()
+    model.refresh_types()
+    before = content(model)
+    lower_ranks(model.main, lambda node, skip: said.append(str(skip)), 4)
+    assert said == ([] if reason is None else [reason])
+    assert (content(model) == before) is (reason is not None)
+    highest = max(value.rank or 0 for value in model.main.values.values())
+    assert highest <= 4 or reason is not None
+
+
+def test_a_rank_below_four_is_too_low() -> None:
+    model, said = parsed(HIGH % "c = Softmax(r)"), list[str]()
+    model.refresh_types()
+    lower_ranks(model.main, lambda node, skip: said.append(str(skip)), 3)
+    assert said == ["the highest rank is 3, under 4"]

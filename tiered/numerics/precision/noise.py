@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -14,6 +13,7 @@ from tiered.graph.core.dtypes import is_float
 from tiered.numerics.calibration.calibrate import SampledModel
 from tiered.numerics.precision.budget import Budget, budget_of
 from tiered.runtime import shared_worker
+from tiered.support.numerics import decibels
 from tiered.verify.random_values import random_values
 from tiered.verify.sliced_session import open_model
 
@@ -41,11 +41,7 @@ class Noise:
     @property
     def decibels(self) -> float:
         """The ratio in dB; infinite without an error."""
-        if math.isnan(self.error) or (self.error and not self.signal):
-            return -math.inf
-        if not self.error:
-            return math.inf
-        return 10 * math.log10(self.signal / self.error) if self.signal else -math.inf
+        return decibels(self.signal, self.error)
 
 
 class Reference:

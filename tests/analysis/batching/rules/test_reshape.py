@@ -58,6 +58,10 @@ def test_flatten_keeps_samples_on_their_side(axis: int, batch: int) -> None:
         ),
         (text("y = Unsqueeze(x, t)", y="A,B,C,D").replace("3] x)", "3] x, int64[1] t)"),
          "its axes are not constant"),
+        (
+            text("y = Reshape(x, all)", x="2,2,3").replace("{{6,2}}", "{{3,4}}").replace("{6,2}", "{3,4}"),
+            "which is baked into its constant 'all': no axis has whole samples",
+        ),
     ],
 )  # fmt: skip
 def test_what_cannot_follow_is_refused(model: str, because: str) -> None:

@@ -11,8 +11,14 @@ from tiered.extensions.measurement.profile.result import NodeTime, Profile
 from tiered.runtime.opening import Opening
 
 
-def node(op_type: str, milliseconds: float, **place: Sequence[str]) -> NodeTime:
-    where = Place(**{name: tuple(names) for name, names in place.items()})
+def node(
+    op_type: str,
+    milliseconds: float,
+    layer: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    inputs: Sequence[str] = (),
+) -> NodeTime:
+    where = Place(tuple(layer), tuple(outputs), tuple(inputs))
     return NodeTime(op_type, op_type, "CPU", where, milliseconds / 1e3, 1, (), (), 0, 0)
 
 

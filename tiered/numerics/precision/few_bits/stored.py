@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -11,6 +10,7 @@ from tiered.graph import Tensor, Value
 from tiered.numerics.precision.few_bits.formats import WeightFormat
 from tiered.numerics.precision.few_bits.operands import Operand
 from tiered.numerics.precision.few_bits.readers import Reader
+from tiered.support.numerics import decibels
 
 Array = np.ndarray[Any, Any]
 
@@ -86,8 +86,7 @@ def encoded(
         noise += float(np.square(found.numbers(block) - part, dtype=np.float64).sum())
     scales = np.concatenate(scale_parts)
     joined = np.concatenate(zero_parts) if zero_parts else None
-    quality = 10 * math.log10(signal / noise) if noise and signal else math.inf
-    judged = (quality, fitted is not None)
+    judged = (decibels(signal, noise), fitted is not None)
     if not form.block:
         return Stored(codes, scales[:, 0], joined, channel, None, *judged)
     if is_turned:
