@@ -91,3 +91,12 @@ def test_a_mask_of_the_keys_has_no_definition() -> None:
     masked = after.replace("(x, m, b)", "(x, m, b, z)").replace("x) =>", "x, int32[1,3] z) =>")
     plain = before.replace("x) =>", "x, int32[1,3] z) =>")
     assert not proof(plain, masked).is_proved
+
+
+@pytest.mark.parametrize(("shape", "is_proved"), [("1,2,4", True), ("1,2,2,2", False)])
+def test_keys_of_heads_have_no_biases(shape: str, is_proved: bool) -> None:
+    head = f"(float[1,2,4] q, float[{shape}] k, float[{shape}] v) => (float[1,2,4] y)"
+    zeros = "float[12] o = {0,0,0,0,0,0,0,0,0,0,0,0}"
+    made = "y = com.microsoft.MultiHeadAttention<num_heads = 2>(q, k, v, o)"
+    whole = f"{head} <{zeros}> {{ {made} }}"
+    assert proof(whole, whole.replace(", o)", ")")).is_proved is is_proved

@@ -134,6 +134,14 @@ def test_halves_side_by_side() -> None:
             graph(f"{ANGLES} {TURNED} {SUM}", "float[B,3,S,4] x, float[B,1,S,2] f"),
             "the cosines differ by batch entry",
         ),
+        (
+            # Numbers that are taken from a row of twins need not be twins.
+            f"(float[B,3,S,4] x, int64[S,4] p) => (float[B,3,S,4] y) <float[4] cs = {{1,2,1,2}},"
+            f" int64[1] zero = {{0}}, int64[1] two = {{2}}, int64[1] most = {{9223372036854775807}},"
+            f" int64[1] last = {{3}}, int64[1] one = {{1}}>"
+            f" {{ c = Gather<axis=0>(cs, p) s = Gather<axis=0>(cs, p) {TURNED} {SUM} }}",
+            "halves of cosines or sines may differ",
+        ),
     ],
 )
 def test_rotations_unsupported_by_the_operator_stay(text: str, because: str) -> None:
