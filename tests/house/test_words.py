@@ -31,6 +31,7 @@ BETTER = {
     r"says? of itself": "its attributes, its metadata",
     r"speak(?:s|ing)": "names, uses",
     r"strands?": "cost, tensor",
+    r"so many": "`count`, this number of, the number",
     r"who (?:else|reads)": "consumers, users",
     r"younger": "newer",
 }

@@ -39,7 +39,7 @@ from tiered.support.whole_files import whole_file, write_text
 Path = str | os.PathLike[str]
 MOST_SHOWN: Final = 1024
 MOST_KEPT: Final = 1024
-"""Constants up to so many bytes are in the certificate; others are found by their digest."""
+"""Constants of up to 1,024 bytes are in the certificate; others are found by their digest."""
 COLLISION: Final = "about n * n / 2**129 for n different terms, if the mixing is as good as random"
 
 

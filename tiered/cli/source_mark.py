@@ -43,9 +43,8 @@ PRECISION: Final = "precision"
 _WHOLE: Final = 1 << 22
 """Weights of up to this many bytes are hashed whole."""
 _SAMPLES: Final = 1024
-"""Larger ones are hashed at so many evenly spaced places, ..."""
+"""Larger ones are hashed at this number of evenly spaced places, `_SAMPLE` bytes at each."""
 _SAMPLE: Final = 4096
-"""... so many bytes at each."""
 
 
 class SourceMark(NamedTuple):

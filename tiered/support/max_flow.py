@@ -23,7 +23,7 @@ class Network:
     """A flow network: nodes are numbers, SOURCE and SINK are two of them."""
 
     def __init__(self, nodes: int = 2) -> None:
-        """Make a network of so many nodes, SOURCE and SINK included."""
+        """Make a network of `nodes` nodes, SOURCE and SINK included."""
         # Edge 2k and its reverse 2k+1 are neighbours; `_room` is the residual capacity.
         self._edges: list[list[int]] = [[] for _ in range(nodes)]
         self._targets: list[int] = []

@@ -18,7 +18,7 @@ Inside = tuple[frozenset[int], frozenset[int]]
 """The numbers of nodes before and after."""
 
 _SMALL = 1 << 14
-"""Weights up to so many bytes are compared by content, larger ones by identity."""
+"""Weights of up to 16 KiB are compared by content, larger ones by identity."""
 PREFIX = "border "
 
 

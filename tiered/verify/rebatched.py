@@ -174,7 +174,7 @@ def wanted_sizes(
 
 
 def stacked(fed: Sequence[Mapping[str, Any]], size: int, batch: BatchMap) -> Outputs:
-    """Return a batch of so many of the samples that the user gave for the former size.
+    """Return a batch of `size` of the samples that the user gave for the former size.
 
     Those of other sizes than the first ones are left out; they begin again if they are too few.
     """

@@ -220,7 +220,7 @@ def bare_types(values: Mapping[str, Any]) -> Types:
 
 
 def _slices(part: Part, most: int | None, alone: Container[Key] = ()) -> Iterator[list[int]]:
-    """Yield the nodes in order, in groups that read so many bytes of weights at most.
+    """Yield the nodes in order, in groups that read at most `most` bytes of weights.
 
     Nodes of some operators are each a group of their own.
     """
@@ -248,7 +248,7 @@ def _slices(part: Part, most: int | None, alone: Container[Key] = ()) -> Iterato
 
 
 def _grouped(part: Part, count: int, alone: Container[Key]) -> list[list[int]]:
-    """Return the nodes in order, so many in a group; nodes of some operators are alone."""
+    """Return the nodes in order, `count` in a group; nodes of some operators are alone."""
     groups: list[list[int]] = []
     is_open = False
     for at in part.in_order(part.nodes):

@@ -59,7 +59,7 @@ _TRANSPOSE_BOUND: Final = 1 << 24
 """More Transposes than a region has, so that one byte outweighs all of them."""
 
 _WORTH: Final = 8
-"""If only the time by the table is less, it must be less by one part in so many."""
+"""A gain in the time by the table alone must exceed an eighth."""
 
 _SHARES: Final = (4, 1)
 """If the fastest assignment has too many Transposes, each costs as much as a share of all more."""

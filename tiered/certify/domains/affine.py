@@ -37,7 +37,7 @@ from tiered.certify.evaluation.evaluate import free_terms
 from tiered.certify.evaluation.values import Tensor, Unproved
 
 NEAR: Final = 4.0
-"""Numbers up to so many ulps apart count as one."""
+"""Numbers up to four ulps apart count as one."""
 
 
 class Affine:

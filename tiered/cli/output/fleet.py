@@ -19,9 +19,8 @@ if TYPE_CHECKING:
     from tiered.extensions.fleet.result import Result
 
 _ROWS: Final = 50
-"""A table of more models lists only those that failed, ..."""
+"""A table of more models lists only those that failed, at most `_FAILURES` of them."""
 _FAILURES: Final = 200
-"""... and so many of them."""
 _HEADERS: Final = ("model", "status", "nodes", "bytes", "time", "peak", "verified", "reason")
 
 

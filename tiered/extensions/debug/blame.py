@@ -241,7 +241,7 @@ class Bisection:
         return next((number for number in later if self._verdict(number)), None)
 
     def model_at(self, number: int) -> Model:
-        """Return the model after so many rewrites: by undoing the later ones, where it has them.
+        """Return the model after `number` rewrites: by undoing the later ones, where it has them.
 
         Raises:
             TieredError: a pass raises.
@@ -258,7 +258,7 @@ class Bisection:
         return self._model
 
     def _verdict(self, number: int) -> str:
-        """Return the difference of the outputs after so many rewrites; "" if there is none."""
+        """Return the difference of the outputs after `number` rewrites; "" if there is none."""
         changed_by = tuple(dict.fromkeys(self.log.infos[self._start : number]))
 
         def failure() -> str:
@@ -275,11 +275,11 @@ class Bisection:
         return self._asked(f"rewrites up to #{number}{since}", failure)
 
     def _is_recorded(self, number: int) -> bool:
-        """Return whether only the history has the model after so many rewrites."""
+        """Return whether only the history has the model after `number` rewrites."""
         return self.history.is_whole and number < self._end and number != self._at
 
     def _contradiction(self, number: int) -> str:
-        """Return where the model contradicts itself after so many rewrites; "" if it does not."""
+        """Return where the model contradicts itself after `number` rewrites; "" if it does not."""
         try:
             self.model_at(number).check_view(types=True)
         except AssertionError as error:

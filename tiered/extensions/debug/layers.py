@@ -223,7 +223,7 @@ def _search(scope: _Scope, slice_size: int) -> None:
 
 
 def _spread(low: int, high: int, count: int) -> list[int]:
-    """Return so many places between two, evenly."""
+    """Return `count` places between two, evenly."""
     inside = high - low - 1
     count = min(count, inside)
     step = (inside + 1) / (count + 1)

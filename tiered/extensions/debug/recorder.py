@@ -139,7 +139,7 @@ class History:
         self._stamp: Stamp | None = None
         self._steps: list[Step] = []
         self._folder = ""
-        # The part after so many rewrites that was asked for last.
+        # The part that was asked for last, and the number of rewrites before it.
         self._asked: tuple[int, Part] | None = None
 
     def run_before_pass(self, model: Model, info: PassInfo) -> None:
@@ -162,7 +162,7 @@ class History:
         self._steps.append(step)
 
     def model_after(self, number: int) -> Runnable:
-        """Return the model after so many rewrites.
+        """Return the model after `number` rewrites.
 
         Raises:
             ModelError: a file of weights is not as it was.

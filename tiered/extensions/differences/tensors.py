@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tiered.graph import Graph, Tensor, Value
 
 TELLING: Final = 16
-"""Tensors of at least so many elements are identified by their contents before their names."""
+"""Tensors of this many elements or more are identified by their contents before their names."""
 
 
 class Constant(NamedTuple):

@@ -17,7 +17,7 @@ _SHOWN: Final = 200
 """Rows of a table; the others are in the file that `--results` writes as lines."""
 
 _OUTLIER: Final = 5.0
-"""A model stands out that takes so many times what the median of all takes."""
+"""A model stands out if it takes this multiple of the median of all."""
 
 
 def fleet_page(results: Sequence[Result]) -> str:

@@ -12,11 +12,9 @@ from typing import Final
 
 _LEAST: Final = 32 << 20
 _SMALL: Final = 16 << 20
-"""Up to so many bytes of a file, ..."""
+"""The bytes of a file that take `_PER_SMALL_BYTE` each; those beyond take `_PER_LARGE_BYTE`."""
 _PER_SMALL_BYTE: Final = 16
-"""... each takes so many bytes; those beyond ..."""
 _PER_LARGE_BYTE: Final = 2
-"""... take so many."""
 _RUNTIME: Final = 64 << 20
 _RUNTIME_PER_BYTE: Final = 4
 

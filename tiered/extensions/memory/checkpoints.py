@@ -283,7 +283,7 @@ def best_cuts(extents: Sequence[Extent], count: int) -> list[int]:
 
 
 def _cuts(inner: Sequence[int], crossing: Sequence[int], budget: float) -> list[int]:
-    """Return cuts such that each segment has about so many bytes, and few of them cross."""
+    """Return cuts into segments of about `budget` bytes each, where few bytes cross."""
     cuts = list[int]()
     start, held, narrow = 0, 0, None
     for at, nbytes in enumerate(inner):

@@ -239,7 +239,7 @@ def _last_uses(graph: Graph, order: Sequence[Node]) -> dict[Value, int]:
 
 
 def _alive(storages: Iterable[_Storage], count: int) -> list[int]:
-    """Return the bytes that are alive at each of so many nodes."""
+    """Return the bytes that are alive at each of `count` nodes."""
     change = [0] * (count + 1)
     for each in storages:
         change[max(each.first, 0)] += each.nbytes

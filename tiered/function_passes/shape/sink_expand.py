@@ -75,7 +75,7 @@ def _why_not(repeat: Node, f: Node) -> Skip | None:
 
 
 def _widens(repeat: Node, x: Value, result: Value) -> bool:
-    """Return whether the results have so many bytes more that fewer are moved if f comes last."""
+    """Return whether the results are so much larger that fewer bytes are moved if f comes last."""
     few, many = x.static_shape, repeat.output.static_shape
     if few is None or many is None or x.dtype is None or result.dtype is None:
         return False

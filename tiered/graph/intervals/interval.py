@@ -247,7 +247,7 @@ def clamp(a: Interval, low: float, high: float) -> Interval:
 
 
 def total(a: Interval, least: int, most: int, eps: float) -> Interval:
-    """Return the sums of at least and at most so many numbers, in any order.
+    """Return the sums of `least` to `most` numbers, in any order.
 
     Each addition has an error of at most half a unit in the last place, which is not more than the
     smaller operand; so the sum of all errors is limited for any number of terms. A partial sum may
@@ -279,5 +279,5 @@ _MOST_ERROR: Final = 3.0
 
 
 def sum_error(most: int, eps: float) -> float:
-    """Return the error of a sum of so many numbers, relative to the sum of their magnitudes."""
+    """Return the error of a sum of `most` numbers, relative to the sum of their magnitudes."""
     return min(math.expm1(min(most * eps, 2.0)), _MOST_ERROR)

@@ -29,7 +29,7 @@ from tiered.graph.queries.op_traits import VIEWS
 from tiered.graph.shape_inference.symbolic_dims import Poly
 
 _ROUNDS: Final = 3
-"""After so many iterations of a body, bounds that still move become those of the dtype."""
+"""Iterations of a body after which bounds that still move become those of the dtype."""
 
 _SAME_ELEMENTS: Final = frozenset({*VIEWS, "Transpose"})
 

@@ -32,7 +32,7 @@ _AT_ONCE: Final = 1 << 26
 
 
 class EqualTensors:
-    """Compares tensors, and reads at most so many bytes of files for all of them.
+    """Compares tensors, and reads a limited number of bytes of files for all of them.
 
     Attributes:
         uncompared: the tensors that begin alike and need more reading; they count as different.

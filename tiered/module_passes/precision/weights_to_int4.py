@@ -36,7 +36,7 @@ def weights_to_int4(
     others, and those that gain nothing by it, to nearest with the least squared error of a block.
 
     Args:
-        block_size: so many numbers share a scale and a zero point.
+        block_size: the numbers that share a scale and a zero point.
         min_elements: smaller weights stay.
         skip_op_types: operators whose weights stay.
         skip_nodes: globs of the names of nodes whose weights stay.

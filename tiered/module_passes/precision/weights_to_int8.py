@@ -28,7 +28,7 @@ def weights_to_int8(
     """Store weights in int8; Conv, Gather, Gemm and MatMul read them.
 
     Args:
-        block_size: 0 for a scale for each channel; else so many numbers share one.
+        block_size: the numbers that share a scale; 0 for a scale for each channel.
         min_elements: smaller weights stay.
         skip_op_types: operators whose weights stay.
         skip_nodes: globs of the names of nodes whose weights stay.

@@ -89,7 +89,7 @@ class SampledModel:
     def samples(
         self, given: Iterable[Source] = (), *, seed: int = 0, count: int = MADE
     ) -> list[dict[str, Any]]:
-        """Return the user's samples, each with all inputs; without any, so many made ones.
+        """Return the user's samples, each with all inputs; without any, `count` made ones.
 
         Raises:
             ModelError: a file cannot be read.

@@ -229,7 +229,7 @@ def entropy_range(histogram: Histogram) -> tuple[float, float]:
 
 
 def mse_range(histogram: Histogram, levels: int) -> tuple[float, float]:
-    """Return the range with the least squared error of numbers that are rounded to so many steps.
+    """Return the range with the least squared error of numbers that are rounded to `levels` steps.
 
     Numbers beyond the range become its ends. Both ends are tried independently.
     """

@@ -28,7 +28,7 @@ _SQUARES: Final = frozenset({"GroupNormalization", "InstanceNormalization", "LpN
 
 
 _FEW_DIGITS: Final = 8
-"""Numbers that are all so many times below the normal ones of a type have three digits fewer."""
+"""Numbers that are all below the normal ones of a type by this factor have three digits fewer."""
 
 
 class Beyond(NamedTuple):
@@ -63,7 +63,7 @@ def beyond_range(
         nodes: those that are to compute in the narrower type.
         feeds: the inputs of each run.
         low: the narrower type.
-        margin: for other inputs numbers may be so many times as large.
+        margin: the factor by which numbers may be larger for other inputs.
 
     Raises:
         RuntimeFailure: onnxruntime does not run the model.

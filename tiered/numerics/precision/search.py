@@ -35,7 +35,7 @@ _ROUNDED: Final = "onnxruntime"
 _REFERENCE: Final = "onnx.reference"
 
 _MARGIN: Final = 4
-"""Measured numbers may be so many times as large for other inputs."""
+"""The factor by which measured numbers may be larger for other inputs."""
 
 _ALL_WEIGHTS: Final = 100
 """What it costs that all bytes of weights are float, in Casts."""
@@ -53,7 +53,7 @@ _PART_WEIGHTS: Final = 25
 """What it costs that all bytes of weights are float, in Casts, where there are many."""
 
 _AMPLIFIED: Final = 4
-"""A local error of so many eps is no longer that of rounding the outputs."""
+"""A larger local error, in eps, is no longer that of rounding the outputs."""
 
 _SUSPECTS: Final = (
     (frozenset(REDUCTIONS) - {"ReduceMax", "ReduceMin"})  # they select

@@ -54,8 +54,7 @@ OnFound = Callable[[str], None]
 OnSkip = Callable[["Node | None", Skip], None]
 
 _UNSEEN: Final = 4
-"""Of so many samples of the user, one is kept for measuring; of made ones, as many more are made.
-"""
+"""One of four samples of the user is kept for measuring; made ones are half as many more."""
 
 
 def quantize_model(

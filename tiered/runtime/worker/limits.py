@@ -83,7 +83,7 @@ class MemoryLimit:
         self._watcher: threading.Thread | None = None
 
     def set(self, nbytes: int | None) -> None:
-        """Allow so many bytes; None sets no limit."""
+        """Allow `nbytes` bytes; None sets no limit."""
         most = None if nbytes is None else self._base + nbytes
         if most == self._most:
             return

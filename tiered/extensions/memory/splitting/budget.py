@@ -150,7 +150,7 @@ class _Split:
         return self._curve() if self.model.changed_since(mark) else None
 
     def _tried(self, value: Value, region: Region, parts: int) -> _Curve | None:
-        """Return the curve with a region in so many parts, and undo it."""
+        """Return the curve with a region in `parts` parts, and undo it."""
         self.work.spend(WRITTEN * parts * sum(len(node.inputs) for node in region.nodes))
         mark = self.model.mark()
         reason = write_parts(self.graph, region, parts)

@@ -27,7 +27,7 @@ _ROWS: Final = 1 << 20
 
 
 def _products(call: Call, a: Interval, b: Interval, count: Counts) -> Interval:
-    """Return the sums of so many products."""
+    """Return the sums of `count` products."""
     return call.total(multiply(a, b), count)
 
 

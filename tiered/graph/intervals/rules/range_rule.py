@@ -71,7 +71,7 @@ class Call(NamedTuple):
         return float(float_info(DataType(dtype).numpy).max)
 
     def total(self, terms: Interval, count: Counts) -> Interval:
-        """Return the sums of so many terms, in any order."""
+        """Return the sums of `count` terms, in any order."""
         found = total(terms, count.least, count.most, self.eps)
         return found.with_nan(found.low < -self.limit and found.high > self.limit)
 

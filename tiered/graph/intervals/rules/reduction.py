@@ -43,7 +43,7 @@ def _count(call: Call) -> Counts:
 
 
 def _mean(call: Call, count: Counts) -> Interval:
-    """Return the means of so many elements, whose sum may overflow."""
+    """Return the means of `count` elements; their sum may overflow."""
     x = call.x
     if is_integer(call.dtype):
         every, sums = whole(call.dtype), total(x, count.least, count.most, 0.0)

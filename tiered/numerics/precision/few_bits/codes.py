@@ -92,7 +92,7 @@ def float8_codes(
 
     Args:
         rows: the numbers.
-        block: so many numbers of a row share a scale.
+        block: the numbers of a row that share a scale.
         dtype: that of the scales.
         low: the type of float8.
         exponent: the scale is 2 to this power, if it is given.

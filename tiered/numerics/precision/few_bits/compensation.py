@@ -21,7 +21,7 @@ Array = np.ndarray[Any, Any]
 Encode = Callable[[Array, int, np.dtype[Any]], Codes]
 
 MOST_COLUMNS: Final = 4096
-"""The second moments of so many columns take 128 MiB, the work with them 0.9 GiB."""
+"""The second moments of 4,096 columns take 128 MiB, the work with them 0.9 GiB."""
 
 _DAMPINGS: Final = (10.0, 1.0, 0.1, 0.01)
 """Added to the second moments, in parts of their mean; the fewer the samples, the more pays."""
@@ -44,7 +44,7 @@ def four_bit_encoder(
 
     Args:
         weight: float [channels, columns].
-        block: so many columns share a scale and a zero point.
+        block: the columns that share a scale and a zero point.
         dtype: that of the scales.
         operand: what the weight is multiplied by.
     """
@@ -91,7 +91,7 @@ def _compensated(rows: Array, block: int, dtype: np.dtype[Any], factor: Array) -
 
     Args:
         rows: float32 [channels, columns].
-        block: so many columns share a scale and a zero point, those of the smallest squared error
+        block: the columns that share a scale and a zero point, those of the smallest squared error
             when the first of them is rounded.
         dtype: that of the scales.
         factor: U with U^T U the inverse of the second moments of the operand. Spreading the error

@@ -23,7 +23,7 @@ class WeightFormat(NamedTuple):
     Attributes:
         dtype: that of the codes.
         opset: the first one whose DequantizeLinear takes it.
-        block: so many numbers share a scale; 0 for a scale for each channel.
+        block: the numbers that share a scale; 0 for a scale for each channel.
         encode: returns what encodes the rows of a weight that a node reads.
         fit: returns what does so for rows that are multiplied by an operand; None for `encode`.
     """

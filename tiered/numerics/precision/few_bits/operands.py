@@ -33,7 +33,7 @@ _OTHER_SEEDS: Final = 1 << 16
 """Added to the seed of generated inputs: errors are measured on other ones."""
 
 _HELD: Final = 4
-"""One of so many samples is held back, to choose by."""
+"""One sample of four is held back, to choose by."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +86,7 @@ class _Read(NamedTuple):
     window: Window | None = None
 
     def rows(self, array: Array, most: int) -> Array:
-        """Return some rows of the value, at most so many."""
+        """Return some rows of the value, at most `most`."""
         return _some_rows(array, most) if self.window is None else self.window.rows(array, most)
 
 

@@ -33,7 +33,7 @@ Keep = Callable[[Node], str]
 """Returns why a node reads its weight as it is; empty if it may be stored otherwise."""
 
 _IN_MEMORY: Final = 1 << 20
-"""Scales of blocks of so many bytes go to disk: there are as many of them as weights."""
+"""Scales of more bytes go to disk: with blocks they grow with the weights."""
 
 _UNDILUTED: Final = "rounded to 8 bits, it would move the outputs most"
 

@@ -53,7 +53,7 @@ class Window(NamedTuple):
 
         Args:
             image: [batch, channels, *spatial].
-            most: so many rows, drawn with a fixed seed; all if there are not more.
+            most: the number of rows, drawn with a fixed seed; all if there are not more.
         """
         padded = np.pad(image.astype(np.float32), [(0, 0), (0, 0), *self.pads])
         axes = tuple(range(2, image.ndim))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def part_ranges(size: int, parts: int) -> list[tuple[int, int]]:
-    """Return the ranges of so many parts of an axis; the first ones are longer if any are."""
+    """Return the ranges of `parts` parts of an axis; the first ones are longer if any are."""
     lengths = (size // parts + (at < size % parts) for at in range(parts))
     return list(pairwise(accumulate(lengths, initial=0)))
 

@@ -59,7 +59,7 @@ def requested_cuts(split: Iterable[str], dim: Dim, owner: str) -> dict[str, Cut]
 
 
 def cut_by_bytes(product: Node, dim: Dim, max_bytes: int) -> Cut | None:
-    """Return a cut into parts of at most so many bytes; None if none is needed or known.
+    """Return a cut into parts of at most `max_bytes`; None if none is needed or known.
 
     The bytes are those of the second factor, by rows those of the result.
     """
