@@ -132,7 +132,7 @@ class Interpretation:
         if self.parts_of(dim) is not None:
             return Role.HEADS
         if self.mentions(dim):
-            raise Refusal(f"it makes a dim {dim} of the sizes of batch and sequences")
+            raise Refusal(f"it makes a dim {size} of the sizes of batch and sequences")
         return None
 
     def parts_of(self, dim: Dim) -> int | None:
@@ -239,10 +239,9 @@ class Interpretation:
         shape = value.shape
         if shape is None or len(shape) != len(roles):
             raise Refusal(f"the rank of {value.name!r} is unknown")
-        if not any(roles):
-            return
         for dim, role in zip(shape, roles, strict=True):
             if role is not None or dim in self.ones:
                 continue
-            if dim is None or is_invented(dim) or self.mentions(dim):
+            is_unknown = dim is None or is_invented(dim)
+            if self.mentions(dim) or (is_unknown and any(roles)):
                 raise Refusal(f"a dim of its result, {dim}, has no known relation to the tokens")

@@ -277,7 +277,7 @@ def slices(state: Interpretation, node: Node) -> AbstractTensor:
         elif roles[axis] is not None:
             if not (roles[axis] is Role.TOKEN and is_all):
                 raise Refusal("it takes some of the tokens or rows")
-        elif state.mentions(end):
+        elif any(map(state.mentions, (start, end, step))):
             if not (x.is_constant or x.is_positional) or start != 0 or step != 1:
                 raise Refusal("it takes some of the tokens or rows")
             if end != _length(state):
