@@ -15,11 +15,14 @@ from tiered.extensions.packing.abstract import (
     Sizes,
 )
 from tiered.extensions.packing.interpretation import PACKINGS, Interpretation
-from tiered.graph import Node
+from tiered.graph import DataType, Node
 from tiered.graph.queries.op_traits import BROADCASTING, UNARY
 from tiered.graph.shape_inference.symbolic_dims import Size, add, multiply
 
 _KEEPS_ZERO = frozenset({"Cast", "Identity", "Dropout"})
+
+_HOLDS_NUMBERS = frozenset({DataType.INT32, DataType.INT64})
+"""The dtypes that hold each number of a row or column."""
 
 
 @PACKINGS.rule(*UNARY)
@@ -27,7 +30,10 @@ def unary(state: Interpretation, node: Node) -> AbstractTensor | tuple[AbstractT
     """Elementwise operators of one tensor; other operands are the same in both runs."""
     value = node.input(0)
     found = state.facts.get(value) if value is not None else None
+    keeps_numbers = not node.is_op("Cast") or node.attr("to") in _HOLDS_NUMBERS
     if isinstance(found, AbstractTensor) and found.is_row_number and node.is_op("Cast"):
+        if not keeps_numbers:
+            raise Refusal("it computes with row numbers")
         return found
     x = state.tensor(node, 0)
     if node.is_op("Dropout") and node.input(2) is not None:
@@ -36,6 +42,8 @@ def unary(state: Interpretation, node: Node) -> AbstractTensor | tuple[AbstractT
         if not node.is_op("CastLike"):
             state.constant(node, slot, "second operand")
     made = x if node.op_type in _KEEPS_ZERO else x.plain()
+    if not keeps_numbers:
+        made = replace(x.plain(), zeros=x.zeros)
     return (made,) + (x.plain(),) * (len(node.outputs) - 1)
 
 
