@@ -123,9 +123,7 @@ def test_a_passive_bias_is_baked_and_restored() -> None:
         <float[3,2] w = {0.3,-1.1,0.25,0.7,-0.9,2.0}, float[2] b = {0.11,-0.23}> {
         y = Gemm(x, w, b) }""")
     most = 2**31 - 1
-    bias = TensorQuantizationConfig(
-        CHANNELS, 32, -most, most, channel_axis=0, state=S.PASSIVE_INIT
-    )
+    bias = TensorQuantizationConfig(CHANNELS, 32, -most, most, channel_axis=0, state=S.PASSIVE_INIT)
     weight = TensorQuantizationConfig(CHANNELS, channel_axis=1)
     configs = [TensorQuantizationConfig(WHOLE), weight, bias]
     (node,) = made.main.nodes

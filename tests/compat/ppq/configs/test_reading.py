@@ -55,9 +55,7 @@ def test_what_is_written_again_is_the_same() -> None:
     read_configs(made)
     write_configs(made)
     assert sorted(ops(made)) == sorted(node.op_type for node in before.graph.node)
-    np.testing.assert_array_equal(
-        _result(made.to_proto(), feeds)["y"], _result(before, feeds)["y"]
-    )
+    np.testing.assert_array_equal(_result(made.to_proto(), feeds)["y"], _result(before, feeds)["y"])
 
 
 @pytest.mark.parametrize("seed", range(8))

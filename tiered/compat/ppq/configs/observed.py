@@ -145,7 +145,8 @@ def _bias_scale(
     """Return the scale of a bias: the product of two others, or why there is none."""
     if data.scale is None or weight.scale is None:
         return "data or weight has no scale"
-    scale = np.maximum(data.scale * weight.scale, np.float32(LEAST))
+    with np.errstate(over="ignore"):
+        scale = np.maximum(data.scale * weight.scale, np.float32(LEAST))
     if scale.ndim != int(config.policy.is_per_channel):
         return "the bias needs one scale for each scale of the weight"
     if not np.isfinite(scale).all():

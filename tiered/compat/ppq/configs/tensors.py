@@ -142,13 +142,16 @@ class TensorQuantizationConfig:
             low, high: of the tensor; for each channel vectors.
 
         Raises:
-            UsageError: an end is not finite, or the config cannot be changed now.
+            UsageError: an end is not finite, the ends are in another order or number, or the config
+                cannot be changed now.
         """
         self._check_revisable("range")
         self._check_scheme()
         lows, highs = np.asarray(low, np.float64), np.asarray(high, np.float64)
         if not (np.isfinite(lows).all() and np.isfinite(highs).all()):
             raise UsageError(f"the range {low} to {high} is not finite")
+        if lows.shape != highs.shape or (lows > highs).any():
+            raise UsageError(f"a range has its least end first, not {low} to {high}")
         pairs = [self._affine(*ends) for ends in zip(lows.flat, highs.flat, strict=True)]
         scales = np.array([scale for scale, _ in pairs], np.float32).reshape(lows.shape)
         offsets = np.array([offset for _, offset in pairs], np.int64).reshape(lows.shape)
@@ -180,7 +183,8 @@ class TensorQuantizationConfig:
 
     def _checked_offset(self, offset: Array | int) -> Array:
         given = np.asarray(offset)
-        found = given.astype(np.int64)
+        with np.errstate(invalid="ignore"):
+            found = given.astype(np.int64)
         if not np.array_equal(found, given):
             raise UsageError(f"offsets are integers, not {offset}")
         self._check_form("offset", found)

@@ -359,3 +359,179 @@ def test_a_copy_has_the_same_dominator() -> None:
     assert made.copy().dominated_by is made.dominated_by
     whole = OperationQuantizationConfig([made], [ready()])
     assert [each.state for each in whole.copy()] == [S.OVERLAPPED, S.ACTIVATED]
+
+
+def numbers(of: TensorQuantizationConfig) -> tuple[float, int]:
+    """Return scale and offset of a config for the whole tensor."""
+    assert of.scale is not None
+    assert of.offset is not None
+    return float(of.scale), int(of.offset)
+
+
+# --- ends and limits ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [(1.0, -1.0), ([0.0, 1.0], [1.0, 0.5]), ([0.0], [1.0, 2.0]), (0.0, [1.0, 2.0])],
+)
+def test_a_range_has_its_ends_in_order(low: Any, high: Any) -> None:
+    made = config(CHANNELS, channel_axis=0) if isinstance(high, list) else config()
+    with pytest.raises(UsageError, match="a range has its least end first, not "):
+        made.set_range(low, high)
+    assert made.scale is None
+
+
+def test_a_range_may_be_one_number() -> None:
+    made = config()
+    made.set_range(12.7, 12.7)
+    assert made.scale == np.float32(0.1)
+
+
+@pytest.mark.parametrize("low", [0.0, -3.0])
+def test_symmetric_codes_from_0_count_positive_numbers_only(low: float) -> None:
+    made = config(quant_min=0, quant_max=255)
+    made.set_range(low, 51.0)
+    assert numbers(made) == (np.float32(0.2), 0)
+
+
+def test_the_greatest_power_of_two_is_2_to_127() -> None:
+    made = config(
+        QuantizationPolicy(P.PER_TENSOR + P.LINEAR + P.SYMMETRICAL + P.POWER_OF_2),
+        num_of_bits=2,
+        quant_min=-1,
+        quant_max=1,
+    )
+    made.set_range(0.0, 2.0**127 * 1.5)
+    assert made.scale == np.float32(2.0**127)
+    assert made.offset == 0
+
+
+def test_powers_of_two_hold_the_range_with_an_offset() -> None:
+    made = config(POWERS)
+    made.set_range(-60.0, 195.0)  # 255 of codes: a step of 1
+    assert numbers(made) == (1.0, -68)
+    made.set_range(-60.0, 196.0)  # one more: a step of 2
+    assert numbers(made) == (2.0, -98)
+    made.set_range(5.0, 255.0)
+    assert numbers(made) == (1.0, -128)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"num_of_bits": 2, "quant_min": -2, "quant_max": 1},
+        {"num_of_bits": 32, "quant_min": -(2**31), "quant_max": 2**31 - 1},
+        {"num_of_bits": 8, "quant_min": 0, "quant_max": 255},
+        {"quant_min": 0, "quant_max": 1},
+        {"scale": 2.0**-126},
+        {"policy": ASYMMETRIC, "offset": 127},
+        {"policy": ASYMMETRIC, "offset": -128},
+        {"policy": ASYMMETRIC, "quant_min": 3, "quant_max": 9, "offset": 3},
+        {"policy": POWERS, "scale": 0.25},
+        {"offset": 0.0},
+        {"policy": CHANNELS, "channel_axis": -1, "scale": [1.0], "offset": [0]},
+    ],
+)
+def test_what_goes_together_is_taken(options: dict[str, Any]) -> None:
+    TensorQuantizationConfig(options.pop("policy", SYMMETRIC), **options)
+
+
+@pytest.mark.parametrize("offset", [np.nan, np.inf, 2.0**70, [0]])
+def test_an_offset_is_an_integer_of_the_codes(offset: Any) -> None:
+    with pytest.raises(UsageError, match=r"offsets are integers, not|one number"):
+        config(ASYMMETRIC, offset=offset)
+
+
+def test_the_codes_are_eight_bits_and_halves_round_to_even_by_default() -> None:
+    made = config()
+    assert (made.num_of_bits, made.quant_min, made.quant_max) == (8, -128, 127)
+    assert made.rounding is RoundingPolicy.ROUND_HALF_EVEN
+    assert (made.observer_algorithm, made.state, made.channel_axis) == ("minmax", S.INITIAL, None)
+    assert (made.scale, made.offset, made.dominated_by) == (None, None, made)
+
+
+def test_numbers_are_kept_apart_and_read_only() -> None:
+    scale = np.array([1.0, 2.0], np.float32)
+    made = config(CHANNELS, channel_axis=0, scale=scale, offset=np.zeros(2, int))
+    scale[0] = 5
+    assert made.scale is not None
+    assert made.offset is not None
+    assert made.scale[0] == 1
+    for held in (made.scale, made.offset):
+        with pytest.raises(ValueError, match="read-only"):
+            held[0] = 3
+
+
+@pytest.mark.parametrize(("axis", "shape"), [(0, (2, 3)), (-1, (3, 2)), (1, (3, 2)), (-2, (2, 1))])
+def test_scales_belong_to_an_axis(axis: int, shape: tuple[int, ...]) -> None:
+    made = config(CHANNELS, channel_axis=axis, scale=[1.0, 2.0], offset=[0, 0])
+    array = np.full(shape, 4.0, np.float32)
+    codes = made.codes(array)
+    rows = np.moveaxis(codes, axis, 0)
+    np.testing.assert_array_equal(rows[0], np.full(rows[0].shape, 4))
+    np.testing.assert_array_equal(rows[1], np.full(rows[1].shape, 2))
+    np.testing.assert_array_equal(made.numbers(codes), array)
+
+
+@pytest.mark.parametrize(("axis", "shape"), [(2, (2, 2)), (-3, (2, 2)), (0, (3, 2)), (0, ())])
+def test_an_array_without_the_axis_has_no_codes(axis: int, shape: tuple[int, ...]) -> None:
+    made = config(CHANNELS, channel_axis=axis, scale=[1.0, 2.0], offset=[0, 0])
+    message = f"2 scales on axis {axis} of shape {list(shape)}"
+    with pytest.raises(UsageError, match=re.escape(message)):
+        made.codes(np.zeros(shape, np.float32))
+
+
+def test_an_offset_moves_the_codes_and_back() -> None:
+    made = config(ASYMMETRIC, scale=0.5, offset=-28, quant_min=-100, quant_max=100)
+    array = np.array([0.0, 1.0, -36.0, -36.5, 64.0, 64.5, 1.24], np.float32)
+    codes = made.codes(array)
+    np.testing.assert_array_equal(codes, [-28, -26, -100, -100, 100, 100, -26])
+    assert codes.dtype == np.int64
+    np.testing.assert_array_equal(made.numbers(codes), [0, 1, -36, -36, 64, 64, 1])
+    assert made.numbers(codes).dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"num_of_bits": 7, "quant_min": -64, "quant_max": 63},
+        {"quant_max": 100},
+        {"rounding": RoundingPolicy.ROUND_UP},
+        {"policy": ASYMMETRIC},
+    ],
+)
+def test_each_part_of_the_scheme_counts(other: dict[str, Any]) -> None:
+    assert not config(**other).is_same_scheme(config())
+    assert config(scale=1.0, offset=0, state=S.ACTIVATED, observer_algorithm="mse").is_same_scheme(
+        config()
+    )
+
+
+@pytest.mark.parametrize(
+    ("state", "can"), [(state, state not in (S.INITIAL, S.PASSIVE_INIT)) for state in S]
+)
+def test_a_file_has_what_is_decided(state: S, can: bool) -> None:
+    assert in_state(state).can_export() is can
+
+
+def test_what_is_unbaked_is_active_again() -> None:
+    for before, after in ((S.BAKED, S.ACTIVATED), (S.PASSIVE_BAKED, S.PASSIVE), (S.FP32, S.FP32)):
+        made = in_state(before)
+        made.unbake()
+        assert made.state is after
+
+
+def test_the_text_of_a_config_names_state_codes_and_scale() -> None:
+    assert repr(ready()) == "TensorQuantizationConfig(ACTIVATED, -128..127, scale=0.5)"
+
+
+def test_copies_of_some_configs_are_dominated_among_themselves() -> None:
+    first, second = ready(), ready()
+    second.dominated_by = first
+    copies: dict[TensorQuantizationConfig, TensorQuantizationConfig] = {}
+    made = second.copy_among(copies)
+    assert made.dominated_by is copies[first]
+    assert copies[first] is not first
+    assert first.copy_among(copies) is copies[first]
+    assert set(copies) == {first, second}
