@@ -170,7 +170,8 @@ class GraphReplacer(_Facade):
         if new.inputs or new.outputs:
             raise ModelError(f"operation {replace_to.name!r} has operands already")
         with graph.graph.model.transaction():
-            outputs = [surgery.new_value(graph.graph) for _ in old.outputs]
+            names = [f"{new.label}_output_{at}" for at in range(len(old.outputs))]
+            outputs = [surgery.new_value(graph.graph, name) for name in names]
             graph.graph.set_inputs(new, old.inputs)
             graph.graph.set_outputs(new, outputs)
             graph.graph.replace(old, outputs)

@@ -91,11 +91,16 @@ class BaseGraph:
         return Variable(self.graph.create_value(name, value, node_of(source_op), users))
 
     def append_operation(self, operation: Operation) -> None:
-        """Add an operation that was removed, copied, or made by its name and type."""
+        """Add an operation that was removed, copied, or made by its name and type.
+
+        Raises:
+            ModelError: it is in a graph already, or there is no such type.
+        """
         node = operation._node
         if node.graph is None or node.graph.name != NOWHERE:
             self.graph.append_node(node)
             return
+        check_type(self.graph, operation.name, node.op_type, node.domain)
         made = self.graph.add_node(
             node.op_type, (), (), node.attributes, domain=node.domain, name=node.label
         )
@@ -225,7 +230,12 @@ class BaseGraph:
         self.graph.connect(producer, node_of(B), value)
 
     def create_link_with_var(self, A: Variable, B: Variable) -> None:
-        self.graph.join(A._value, B._value)
+        """Let all that reads B, which has no source, read A.
+
+        Raises:
+            ModelError: an operation computes B.
+        """
+        sources.join(A._value, B._value)
 
     def get_upstream_operations(self, operation: Operation) -> list[Operation]:
         self._check(operation)

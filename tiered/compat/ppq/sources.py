@@ -72,6 +72,23 @@ def give(value: Value, node: Node) -> None:
             graph.remove_node(before)
 
 
+def join(value: Value, other: Value) -> None:
+    """Let all users of a value without a source read another one; it goes.
+
+    Raises:
+        ModelError: an operation computes it.
+    """
+    missing = other.producer if is_missing(other.producer) else None
+    if missing is None:
+        value.owner.join(value, other)
+        return
+    graph = missing.owner
+    with graph.model.transaction():
+        graph.replace_uses(other, value)
+        if missing.graph is not None:
+            graph.remove_node(missing)
+
+
 def exchange(node: Node, index: int, value: Value) -> None:
     """Let a node compute another value at one place; the former one has no source then.
 
