@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 import pytest
 
-from tests.compat.test_ppq import TEXT
+from tests.compat.ppq.small_graphs import TEXT
 from tiered import Model, UsageError
 from tiered.compat import ppq
 from tiered.compat.ppq import (

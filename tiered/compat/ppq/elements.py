@@ -67,6 +67,8 @@ class Variable(ValueHandle):
         self._value = free_value(name, value)
         if dtype is not None:
             surgery.retype(self._value, dtype=dtype, shape=None if shape is None else tuple(shape))
+        elif shape is not None:
+            self.shape = shape
 
     @property
     def name(self) -> str:

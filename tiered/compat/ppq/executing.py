@@ -48,9 +48,14 @@ class TorchExecutor:
         feeds = self._feeds(inputs)
         if output_names is None:
             return list(run(self._model, feeds).values())
-        found = {**feeds, **dict(run(self._model, feeds, all_values=True))}
+        defaults = {
+            name: value.default.dense()
+            for name, value in self._graph.graph.values.items()
+            if name in output_names and value.default is not None
+        }
+        found = {**defaults, **feeds, **dict(run(self._model, feeds, all_values=True))}
         if unknown := [name for name in output_names if name not in found]:
-            raise UsageError(f"no node of the main graph computes {unknown[0]!r}")
+            raise UsageError(f"the main graph has no value {unknown[0]!r}")
         return [found[name] for name in output_names]
 
     def tracing_operation_meta(self, inputs: Inputs) -> None:

@@ -10,6 +10,7 @@ from tiered.compat.ppq.elements import Operation, operation_of
 from tiered.compat.ppq.graph import BaseGraph
 from tiered.graph import Graph, Node
 from tiered.rewriter.subgraphs import graph_search
+from tiered.support.errors import UsageError
 
 Slots: TypeAlias = Mapping[tuple[int, int], tuple[int | None, int | None]]
 OperationTest: TypeAlias = str | Callable[[Operation], bool]
@@ -133,7 +134,7 @@ class GraphPattern:
         patterns: Sequence[OperationTest] = (),
     ) -> None:
         self.node_patterns = [*node_patterns, *patterns]
-        self.edges = [(tail, head) for tail, head in edges]
+        self.edges = [_edge(edge) for edge in edges]
         self.slots = dict(slots or {})
         graph_search.search_order(len(self.node_patterns), self.edges, self.slots)
 
@@ -152,6 +153,12 @@ class GraphPattern:
             max_candidates=max_candidates,
         )
         return [[operation_of(node) for node in match] for match in found]
+
+
+def _edge(edge: Sequence[int]) -> tuple[int, int]:
+    if len(edge) != 2:
+        raise UsageError(f"an edge has the numbers of two patterns, not {edge}")
+    return edge[0], edge[1]
 
 
 PatternTree = GraphPattern

@@ -392,7 +392,7 @@ def test_a_range_may_be_one_number() -> None:
 def test_symmetric_codes_from_0_count_positive_numbers_only(low: float) -> None:
     made = config(quant_min=0, quant_max=255)
     made.set_range(low, 51.0)
-    assert numbers(made) == (np.float32(0.2), 0)
+    assert numbers(made) == (float(np.float32(0.2)), 0)
 
 
 def test_the_greatest_power_of_two_is_2_to_127() -> None:

@@ -95,7 +95,8 @@ def _measured(
         for config, value in chosen:
             interval = found.interval(value.name)
             if interval is not None:
-                ends[config] = np.array(interval[0]), np.array(interval[1])
+                low, high = sorted(interval)  # ends of bins may cross if all numbers are in one
+                ends[config] = np.array(low), np.array(high)
     return ends
 
 
