@@ -129,7 +129,7 @@ REFUSED = {
     " m0 = MatMul(f, x) y = Add(x, m0)": "it repeats positions for each row",
     "y0 = Tile(x, l3) f = Slice(y0, l0, s, l1) y = Add(x, f)": "it repeats tokens or rows",
     "o = Concat<axis=0>(l1, s, l1) f = Tile(by_head, o) z = ReduceSum(f) y = Add(x, z)":
-        "makes a dim =2[*]S of the sizes|it repeats an axis for each token",
+        "makes a dim 2[*]S of the sizes|it repeats an axis for each token",
     "y = Add(x, table)": "it joins an axis of tokens with one of 6",
     "s6 = MatMul(tables, fixed) y = Add(x, s6)": "it joins an axis of tokens with one of",
 }  # fmt: skip
