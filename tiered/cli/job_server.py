@@ -44,6 +44,9 @@ _COLLECTED: Final = 64 << 20
 _RETIRED: Final = 128 << 20
 """Bytes that an idle process may hold beyond those of its start."""
 
+_LOADED: Final = 16
+"""Jobs after which most code is loaded: what lives then is left out of later collections."""
+
 
 class Server:
     """Answers requests, within a limit of memory."""
@@ -52,12 +55,17 @@ class Server:
         self.idle = held_by()
         self._settled = self.idle
         self._limit = MemoryLimit()
+        self._jobs = 0
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
         """Serve one request."""
         memory = request["memory"]
         self._limit.set(None if memory is None else max(LEAST, memory - self.idle))
         done = self._do(request)
+        self._jobs += request["do"] == "run"
+        if self._jobs == _LOADED and request["do"] == "run":
+            gc.collect()
+            gc.freeze()
         most = self.idle + _RETIRED
         if held_by() > min(most, self._settled + _COLLECTED):  # it takes long, so not each time
             gc.collect()

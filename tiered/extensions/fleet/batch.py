@@ -2,7 +2,7 @@
 
 A job is skipped if the manifest says that it was done with the same input, command and versions,
 and its result is still the one that was written. Models of equal content are done once: files of
-equal size are digested first, and a job waits for an equal one that runs.
+equal size are digested first, small ones together, and a job waits for an equal one that runs.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, replace
-from typing import Any, Final, Protocol
+from itertools import chain
+from typing import Any, Final, NamedTuple, Protocol
 
 from tiered.extensions.fleet import storage
 from tiered.extensions.fleet.engine import Engine
@@ -26,6 +27,10 @@ from tiered.support.errors import TieredError
 
 _OVERTAKEN: Final = 20
 """So many smaller jobs may start before one that does not fit yet."""
+
+_DIGESTED_JOBS: Final = 64
+_DIGESTED_BYTES: Final = 16 << 20
+"""The most jobs, and bytes of their models, that are digested together."""
 
 
 class Report(Protocol):
@@ -57,6 +62,13 @@ class Settings:
     limits: Limits
     scratch: str | None
     fail_fast: bool
+
+
+class _Turn(NamedTuple):
+    """A job that waits, and its task; None if it may have to be digested first."""
+
+    job: Job
+    task: Task | None = None
 
 
 def run_batch(
@@ -96,9 +108,9 @@ class _Batch:
         self._manifest, self._report = manifest, report
         self._identity = settings.command.identity()
         self._versions = text_of(versions())
-        self._waiting = deque(jobs)
+        self._waiting: deque[_Turn] = deque(_Turn(job) for job in jobs)
         self._alone: deque[Job] = deque()
-        self._running: dict[Future[Any], Job] = {}
+        self._running: dict[Future[Any], tuple[Job, ...]] = {}
         self._sizes = Counter(job.source.nbytes for job in jobs)
         self._digests: dict[str, str] = {}
         self._first: dict[str, Job] = {}
@@ -120,7 +132,8 @@ class _Batch:
                 break
             done, _ = wait(self._running, return_when=FIRST_COMPLETED)
             self._finish([(self._running.pop(future), future) for future in done])
-        for job in (*self._waiting, *self._alone):
+        waiting = (turn.job for turn in self._waiting)
+        for job in (*waiting, *self._alone, *chain.from_iterable(self._equal.values())):
             self._note(self._not_run(job))
 
     # --- submitting -----------------------------------------------------------------------
@@ -133,12 +146,12 @@ class _Batch:
             at = self._fitting()
             if at is None:
                 return
-            job = self._waiting[at]
+            turn = self._waiting[at]
             del self._waiting[at]
-            self._start(job)
+            self._start(turn)
         if not self._waiting and not self._running and self._alone:
             job = self._alone.popleft()
-            self._send(job, self._run_of(job), is_alone=True)
+            self._send((job,), self._run_of(job), is_alone=True)
 
     def _has_failed(self) -> bool:
         return self._settings.fail_fast and any(not each.ok for each in self.results.values())
@@ -148,22 +161,49 @@ class _Batch:
         room = self._engine.room()
         if room is None or not self._running:
             return 0
-        room -= sum(self._engine.peak_of(job) for job in self._running.values())
-        for at, job in enumerate(self._waiting):
-            if self._engine.peak_of(job) <= room:
+        for jobs in self._running.values():
+            room -= max(map(self._engine.peak_of, jobs))
+        for at, turn in enumerate(self._waiting):
+            if self._engine.peak_of(turn.job) <= room:
                 self._overtaken = self._overtaken + 1 if at else 0
                 return at if self._overtaken <= _OVERTAKEN else None
         return None
 
-    def _start(self, job: Job) -> None:
-        """Digest the input of a job if that may show that it is done, else run the job."""
+    def _start(self, turn: _Turn) -> None:
+        """Send the task of a job; where there is none yet, a digest may show that it is done."""
+        job = turn.job
+        if turn.task is not None:
+            self._send((job,), turn.task)
+        elif (files := self._digested(job)) is None:
+            self._send((job,), self._run_of(job))
+        else:
+            jobs, groups = self._grouped(job, files)
+            self._send(jobs, Digest(groups))
+
+    def _digested(self, job: Job) -> tuple[str, ...] | None:
+        """Return the files of a job to digest first, None if it is to run at once."""
         before = self._manifest.before.get(job.target)
         if before is not None and before.ok:
-            self._send(job, Digest((*job.inputs, job.target)))
-        elif self._sizes[job.source.nbytes] > 1 or self._manifest.before:
-            self._send(job, Digest(job.inputs))
-        else:
-            self._send(job, self._run_of(job))
+            return (*job.inputs, job.target)
+        if self._sizes[job.source.nbytes] > 1 or self._manifest.before:
+            return job.inputs
+        return None
+
+    def _grouped(
+        self, first: Job, files: tuple[str, ...]
+    ) -> tuple[tuple[Job, ...], tuple[tuple[str, ...], ...]]:
+        """Return a job and the small ones that wait behind it, with their files to digest."""
+        jobs, groups, nbytes = [first], [files], first.source.nbytes
+        while self._waiting and len(jobs) < _DIGESTED_JOBS:
+            turn = self._waiting[0]
+            found = None if turn.task is not None else self._digested(turn.job)
+            nbytes += turn.job.source.nbytes
+            if found is None or nbytes > _DIGESTED_BYTES or any(map(storage.is_remote, found)):
+                break
+            self._waiting.popleft()
+            jobs.append(turn.job)
+            groups.append(found)
+        return tuple(jobs), tuple(groups)
 
     def _run_of(self, job: Job) -> Run:
         settings = self._settings
@@ -180,37 +220,47 @@ class _Batch:
         may_replace = job.target in self._own or "--force" in self._settings.command.options
         return Copy(job, result, self._settings.scratch, replaces=may_replace)
 
-    def _send(self, job: Job, task: Task, *, is_alone: bool = False) -> None:
+    def _send(self, jobs: tuple[Job, ...], task: Task, *, is_alone: bool = False) -> None:
         if isinstance(task, Run):
-            self._report.on_start(job)
-        self._running[self._engine.submit(task, is_alone=is_alone)] = job
+            self._report.on_start(task.job)
+        self._running[self._engine.submit(task, is_alone=is_alone)] = jobs
 
     # --- finishing ------------------------------------------------------------------------
 
-    def _finish(self, done: list[tuple[Job, Future[Any]]]) -> None:
+    def _finish(self, done: list[tuple[tuple[Job, ...], Future[Any]]]) -> None:
         """Take the answers of tasks; results are in the manifest when this returns."""
         results: list[Result] = []
-        for job, future in done:
+        turns: list[_Turn] = []
+        for jobs, future in done:
             try:
                 answer = future.result()
             except Evicted:
-                self._alone.append(job)
+                if len(jobs) == 1:
+                    self._alone += jobs
+                else:  # small models that were digested: another process took the memory
+                    turns += [_Turn(job, self._run_of(job)) for job in jobs]
                 continue
             except TieredError:
                 self._manifest.append(results)
                 raise
             if isinstance(answer, tuple):
-                self._decide(job, answer)
-            elif answer is None:
-                self._send(job, self._run_of(job))  # the result of the equal job is gone
+                for job, digests in zip(jobs, answer, strict=True):
+                    turns += self._decided(job, digests)
+                continue
+            (job,) = jobs
+            if answer is None:  # the result of the equal job is gone
+                turns.append(_Turn(job, self._run_of(job)))
             else:
-                results += self._completed(job, _confirmed(answer))
+                ended, started = self._completed(job, _confirmed(answer))
+                results += ended
+                turns += started
+        self._waiting.extendleft(reversed(turns))
         self._manifest.append(result for result in results if result.status != "skipped")
         for result in results:
             self._note(result)
 
-    def _decide(self, job: Job, digests: tuple[str, ...]) -> None:
-        """Skip a job that is done, copy the result of an equal one, or run it."""
+    def _decided(self, job: Job, digests: tuple[str, ...]) -> list[_Turn]:
+        """Skip a job that is done, wait for an equal one, or return a task: to copy, or to run."""
         count = len(job.inputs)
         digest = joined(digests[:count])
         before = self._manifest.before.get(job.target)
@@ -220,42 +270,38 @@ class _Batch:
                 self._own.add(job.target)
             if is_there and before.key == (digest, self._identity, self._versions):
                 self._note(replace(before, status="skipped", reason="", source=job.source.path))
-                return
+                return []
         self._digests[job.target] = digest
         known = self._known.get((digest, self._identity, self._versions))
-        if not digest:
-            self._send(job, self._run_of(job))
-        elif known is not None and known.target != job.target and self._may_copy(known):
-            self._send(job, self._copy_of(job, known))
-        elif digest in self._first:
+        if digest and known is not None and known.target != job.target and self._may_copy(known):
+            return [_Turn(job, self._copy_of(job, known))]
+        if digest in self._first:
             self._equal[digest].append(job)
-        else:
+            return []
+        if digest:
             self._first[digest] = job
-            self._send(job, self._run_of(job))
+        return [_Turn(job, self._run_of(job))]
 
     def _may_copy(self, result: Result) -> bool:
         """Return whether a copy is the result: not with the names of files in it."""
         has_data = any(storage.size_of(name) is not None for name in data_files(result.target))
         return self._settings.command.writes_model and not has_data and result.nbytes is not None
 
-    def _completed(self, job: Job, result: Result) -> list[Result]:
-        """Return a result, with those of equal jobs that need no work; start the others."""
+    def _completed(self, job: Job, result: Result) -> tuple[list[Result], list[_Turn]]:
+        """Return a result, with those of equal jobs that need no work, and tasks of the others."""
         digest = self._digests.get(job.target, "")
         if result.status == "done":
             self._known[result.key] = result
         if self._first.get(digest) is not job:
-            return [result]
+            return [result], []
         del self._first[digest]
         waiting = self._equal.pop(digest, [])
         if result.status == "failed":  # an equal input comes to the same
             failed = [self._as_equal(each, result) for each in waiting]
-            return [result, *failed]
-        for each in waiting:
-            if result.ok and self._may_copy(result):
-                self._send(each, self._copy_of(each, result))
-            else:
-                self._send(each, self._run_of(each))
-        return [result]
+            return [result, *failed], []
+        may_copy = result.ok and self._may_copy(result)
+        task_of = (lambda each: self._copy_of(each, result)) if may_copy else self._run_of
+        return [result], [_Turn(each, task_of(each)) for each in waiting]
 
     def _as_equal(self, job: Job, result: Result) -> Result:
         reason = result.reason.replace(result.source, job.source.path)

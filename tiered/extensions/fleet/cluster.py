@@ -174,10 +174,10 @@ def _lost_scheduler() -> FleetError:
     )
 
 
-def _lost(task: Task, error: Exception) -> Result | tuple[str, ...] | None:
+def _lost(task: Task, error: Exception) -> Result | tuple[tuple[str, ...], ...] | None:
     """Return the answer to a task after each of its attempts lost the worker."""
     if isinstance(task, Digest):
-        return ("",) * len(task.paths)
+        return tuple(("",) * len(group) for group in task.groups)
     if not isinstance(task, Run):
         return None
     reason = f"its worker was lost: {type(error).__name__}: {' '.join(str(error).split())[:300]}"

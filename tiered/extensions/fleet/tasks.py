@@ -35,6 +35,7 @@ from tiered.support.whole_files import write_text
 SCRATCH: Final = ".tiered-batch"
 """The folder for unfinished files, in the folder of the results."""
 
+_STAGED: Final = "out"
 _REPRODUCED: Final = frozenset({3, 5})
 """The exit codes of failures that a bundle shows."""
 _LONGEST_REASON: Final = 400
@@ -52,24 +53,29 @@ class Limits:
 
 @dataclass(frozen=True)
 class Digest:
-    """Find the sha256 of models."""
+    """Find the sha256 of the files of several jobs."""
 
-    paths: tuple[str, ...]
+    groups: tuple[tuple[str, ...], ...]
 
-    def perform(self, process: JobProcess) -> tuple[str, ...]:
-        """Return the digests, "" for what cannot be read."""
-        is_remote = any(map(storage.is_remote, self.paths))
+    def perform(self, process: JobProcess) -> tuple[tuple[str, ...], ...]:
+        """Return the digests of each group, "" for what cannot be read."""
+        paths = list(dict.fromkeys(path for group in self.groups for path in group))
+        found = self._found(paths, process)
+        if found is None:  # which one it is that ends the process, only each alone can tell
+            found = [(self._found([path], process) or [""])[0] for path in paths]
+        digests = dict(zip(paths, found, strict=True))
+        return tuple(tuple(digests[path] for path in group) for group in self.groups)
+
+    def _found(self, paths: Sequence[str], process: JobProcess) -> list[str] | None:
+        """Return the digests of files; None if one of them cannot be fetched or read at all."""
+        is_remote = any(map(storage.is_remote, paths))
         with _scratch(None) if is_remote else contextlib.nullcontext("") as folder:
-            return tuple(self._one(path, process, folder) for path in self.paths)
-
-    def _one(self, path: str, process: JobProcess, folder: str) -> str:
-        try:
-            local = _fetched(path, os.path.join(folder, hashlib.md5(path.encode()).hexdigest()),
-                             process)
-            (found,) = process.ask({"do": "digest", "paths": [local]}, f"reading {path}")
-        except (ModelError, RuntimeFailure):
-            return ""  # the run of the job reports it
-        return str(found)
+            try:
+                local = [_fetched(path, _own_folder(folder, path), process) for path in paths]
+                doing = f"reading {paths[0]}"
+                return [str(each) for each in process.ask({"do": "digest", "paths": local}, doing)]
+            except (ModelError, RuntimeFailure):
+                return None  # the run of the job reports it
 
 
 @dataclass(frozen=True)
@@ -202,7 +208,6 @@ class Run:
             if record is None:
                 return result
             text = self._renamed(record, files)
-            os.makedirs(os.path.dirname(staged), exist_ok=True)
             write_text(staged, text)
             digest = hashlib.sha256(text.encode()).hexdigest()
             result = replace(result, sha256_out=digest)
@@ -322,21 +327,25 @@ def joined(digests: Sequence[str]) -> str:
 
 @contextlib.contextmanager
 def _scratch(folder: str | None) -> Iterator[str]:
-    """Make a folder for unfinished files, and remove it."""
+    """Make a folder for unfinished files, with one for the result in it, and remove it."""
     if folder is not None:
         os.makedirs(folder, exist_ok=True)
     made = tempfile.mkdtemp(prefix="tiered-", dir=folder)
     try:
+        os.mkdir(os.path.join(made, _STAGED))
         yield made
     finally:
         shutil.rmtree(made, ignore_errors=True)
 
 
+def _own_folder(folder: str, path: str) -> str:
+    """Return a folder for a file of any name, within another one."""
+    return os.path.join(folder, hashlib.md5(path.encode()).hexdigest())
+
+
 def _staged(job: Job, folder: str) -> str:
     """Return the file that the command writes: its name is that of the target."""
-    staged = os.path.join(folder, "out")
-    os.makedirs(staged, exist_ok=True)
-    return os.path.join(staged, job.target.replace(os.sep, "/").rpartition("/")[2])
+    return os.path.join(folder, _STAGED, job.target.replace(os.sep, "/").rpartition("/")[2])
 
 
 def _fetched(path: str, folder: str, process: JobProcess) -> str:
