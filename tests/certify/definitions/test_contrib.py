@@ -23,6 +23,13 @@ EQUAL = {
         """(float[1,2,4,4] x) => (float[1,2,4,4] y) <float[2,2,1,1] w = {1,2,3,4}> {
             y = com.microsoft.FusedConv<activation = "Relu">(x, w) }""",
     ),
+    "FusedConv with limits": (
+        """(float[1,2,4,4] x) => (float[1,2,4,4] y) <float[2,2,1,1] w = {1,2,3,4},
+            float l = {-1}, float h = {6}> { c = Conv(x, w)  y = Clip(c, l, h) }""",
+        """(float[1,2,4,4] x) => (float[1,2,4,4] y) <float[2,2,1,1] w = {1,2,3,4}> {
+            y = com.microsoft.FusedConv<activation = "Clip", activation_params = [-1.0, 6.0]>(x, w)
+        }""",
+    ),
     "RotaryEmbedding": (
         """(float[1,2,3,4] x) => (float[1,2,3,4] y) <int64[1,3] p = {0,1,2},
             float[5,2] c = {1,2,3,4,5,6,7,8,9,10}, float[5,2] s = {10,9,8,7,6,5,4,3,2,1},
@@ -73,6 +80,8 @@ def test_a_fused_operator_is_its_definition(name: str) -> None:
     [
         ("FusedMatMul", "alpha = 0.3", "alpha = 0.31"),
         ("FusedConv", '"Relu"', '"Tanh"'),
+        ("FusedConv with limits", "6.0", "5.0"),
+        ("FusedConv with limits", '"Clip"', '"Softplus"'),
         ("QuickGelu", "QuickGelu(x)", "QuickGelu<alpha = 1.7>(x)"),
         ("RotaryEmbedding", "(x, p, c, s)", "(x, p, s, c)"),
         ("MultiHeadAttention", "scale = 0.25", "scale = 0.3"),

@@ -6,7 +6,7 @@ import pytest
 from onnx import TensorAnnotation
 
 from tests.small import loaded_apart
-from tiered import Model, get_pass
+from tiered import Model, PassContext, get_pass
 from tiered.testing import assert_rewrites, assert_unchanged, parse
 
 PASS = "eliminate_duplicate_initializer"
@@ -98,6 +98,30 @@ def test_external_data_is_compared_by_its_bytes(tmp_path: Path) -> None:
     view = loaded_apart(model, tmp_path)
     get_pass(PASS).apply(view)
     assert [value.name for value in view.main.initializers] == ["a", "c"]
+
+
+LARGE = 3 << 16  # float32: the first and last bytes of it are compared before all
+
+
+def _large(folder: Path, **how: str) -> tuple[list[str], list[str]]:
+    """Return the constants that are left of two large ones, and what is said."""
+    proto = parse(f"(float[{LARGE}] x) => (float[{LARGE}] y) {{ h = Add(x, a) y = Mul(h, b) }}")
+    ones = np.ones(LARGE, np.float32)
+    proto.graph.initializer.extend(onnx.numpy_helper.from_array(ones, name) for name in "ab")
+    view, ctx = loaded_apart(proto, folder), PassContext.isolated()
+    with ctx:
+        get_pass(PASS, **how)(view)
+    said = [each.reason for each in ctx.report.remarks(1) if "start alike" in each.reason]
+    return [value.name for value in view.main.initializers], said
+
+
+def test_large_constants_are_compared_as_far_as_may_be_read(tmp_path: Path) -> None:
+    assert _large(tmp_path) == (["a"], [])
+    left, said = _large(tmp_path, max_read="0")
+    assert left == ["a", "b"]
+    assert said == [
+        f"2 constants that start alike, {8 * LARGE} bytes, were not compared to the end: max_read=0"
+    ]
 
 
 def test_a_constant_that_must_stay_replaces_the_others() -> None:

@@ -248,3 +248,12 @@ def test_text_that_is_not_read_at_first_is_the_model_s_fault() -> None:
     spoiled = made.SerializeToString().replace(b"nXd", b"n\xb0d")
     with pytest.raises(PreconditionError, match=r"graph.node\[0\].metadata_props\[0\].value is n"):
         optimize(onnx.ModelProto.FromString(spoiled))
+
+
+def test_an_annotation_that_names_no_value_is_left_out() -> None:
+    made = proto()
+    for scale in ("c", "nowhere"):
+        annotation = made.graph.quantization_annotation.add(tensor_name="a")
+        annotation.quant_parameter_tensor_names.add(key="SCALE_TENSOR", value=scale)
+    found = Model.from_proto(made).to_proto().graph.quantization_annotation
+    assert [each.quant_parameter_tensor_names[0].value for each in found] == ["c"]

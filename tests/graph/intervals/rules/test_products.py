@@ -42,6 +42,11 @@ def test_an_equation_that_is_not_followed_has_no_bound() -> None:
         assert interval_of(nodes, (0, 1), dims="2,3", more=W).high == INF
 
 
+def test_a_product_with_nothing_is_zero_or_has_no_elements() -> None:
+    empty = interval_of("y = MatMul(a, w)", (0, 1), dims="2,0", more="float[0,2] w = {},")
+    assert (empty.low, empty.high) == (0, 0)
+
+
 K = "float[2,1,3] k = {1,-2,3,4,5,-6}, float[1,2,2] q = {1,-2,3,4}, float[2] b = {10,20},"
 
 
