@@ -137,6 +137,12 @@ def test_a_command_that_fails_has_its_code_and_message(small: Path) -> None:
     assert (unread["code"], unread["figures"], unread["sha256_in"]) == (1, {}, [""])
 
 
+def test_a_file_of_an_earlier_run_is_no_result_of_one_that_fails(small: Path) -> None:
+    small.with_name("out.onnx").write_bytes(b"earlier")
+    done = _ran(small, "--expect", "nodes<=0")
+    assert (done["code"], done["sha256_out"]) == (4, "")
+
+
 def test_a_model_that_is_no_earlier_result_stays(small: Path) -> None:
     target = small.with_name("target.onnx")
     target.write_bytes(small.read_bytes().replace(b"unused", b"unuser"))

@@ -92,6 +92,28 @@ def test_branches_of_different_shapes_stay() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("inputs", "line", "because"),
+    [
+        ("bool c, float[2] x", "z = own.Any(x) h = Cast<to = 1>(z) k = Identity(c)",
+         "the shapes of the branches differ or are not known"),
+        ("bool c, float[2] x", "h = Identity(x) z = own.Any(c) k = Cast<to = 9>(z)",
+         "the condition is not known to be one element"),
+        ("bool[M] c, float[2] x", "h = Identity(x) k = Identity(c)",
+         "the condition is not known to be one element"),
+    ],
+)  # fmt: skip
+def test_what_has_no_known_shape_stays(inputs: str, line: str, because: str) -> None:
+    assert_unchanged(
+        NAME,
+        '<ir_version: 10, opset_import: ["" : 21, "own" : 1]> '
+        f"g ({inputs}) => (y) {{ {line} y = If(k) <"
+        "then_branch = g1 () => (t) { t = Neg(h) },"
+        " else_branch = g2 () => (e) { e = Abs(h) }> }",
+        because=because,
+    )
+
+
 def test_branches_of_unknown_dtype_stay() -> None:
     assert_unchanged(
         NAME,

@@ -43,6 +43,9 @@ def test_only_dense_tensors_count() -> None:
     assert schema is not None
     assert DataType.FLOAT in formal_of(schema, 0).dtypes
     assert dtype_names(output_formal_of(schema, 0)) == "no dense tensor"
+    dropout = schema_of("Dropout", "", 21)
+    assert dropout is not None
+    assert [output_formal_of(dropout, place).parameter for place in (0, 1)] == ["T", "T2"]
     equal = schema_of("Equal", "", 21)
     assert equal is not None
     assert dtype_names(output_formal_of(equal, 0)) == "bool"

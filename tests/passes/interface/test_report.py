@@ -1,15 +1,11 @@
 """Remarks: equal ones are counted together."""
 
-
-
 import tiered
-from tests.small import (
-    keep_abs,
-    model,
-)
+from tests.small import fuse_relu, keep_abs, look, model
 from tiered import (
     Graph,
     PassContext,
+    Sequential,
     Skip,
     Value,
     op,
@@ -63,3 +59,12 @@ def test_a_function_pass_says_what_it_leaves_and_what_it_finds() -> None:
 def test_nobody_needs_to_listen_to_a_pass_that_talks() -> None:
     PassContext().skip(None, Skip("outside"))
     PassContext().remark("outside")
+
+
+def test_the_results_of_a_pass_are_those_of_its_name() -> None:
+    ctx = PassContext.isolated()
+    with ctx:
+        Sequential([look, fuse_relu, look])(model())
+    assert [result.name for result in ctx.report.of("look")] == ["look", "look"]
+    assert ctx.report.of("nothing") == []
+    assert [result.name for result in ctx.report.ran()] == ["look", "fuse_relu", "look"]
