@@ -271,9 +271,7 @@ class Rewriting:
             offsets = op.Cast(offsets, to=index.dtype)
         if data.is_whole:
             # The only row of a sample is 0, or -1.
-            kept = (
-                np.ones(()) if column is None or columns is None else np.arange(columns) != column
-            )
+            kept = np.zeros(()) if columns is None else np.arange(columns) != column
             assert index.dtype is not None
             index = op.Mul(index, kept.astype(DataType(index.dtype).numpy))
         self.set_input(node, 1, op.Add(offsets, index))
