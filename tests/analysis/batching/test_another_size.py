@@ -5,6 +5,10 @@ import onnx
 import pytest
 
 from tests.analysis.batching.by_sample import assert_each_by_itself, changed
+from tests.small import named, parsed
+from tiered import Model, ShapeError, UsageError
+from tiered.analysis.batching.another_size import rebatch
+from tiered.graph.core.interface_map import ListMap
 from tiered.runtime import Session
 
 
@@ -183,3 +187,110 @@ def test_a_computed_index_of_rows(op_type: str) -> None:
     made, *_ = changed(text, "N")
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     np.testing.assert_array_equal(Session(made).run({"x": x})["y"], x)
+
+
+# --- the interface --------------------------------------------------------------------------------
+
+
+def rebatched(text: str, size: int | str, **axes: int) -> Model:
+    model = parsed(text)
+    rebatch(model, {named(model, name): axis for name, axis in (axes or {"x": 0}).items()}, size)
+    model.check_view(types=True)
+    return model
+
+
+def shapes(model: Model) -> list[list[int | str]]:
+    proto = model.to_proto()
+    infos = (*proto.graph.input, *proto.graph.output)
+    dims = [info.type.tensor_type.shape.dim for info in infos]
+    return [
+        [d.dim_value if d.HasField("dim_value") else d.dim_param for d in each] for each in dims
+    ]
+
+
+def test_inputs_and_outputs_have_the_new_size() -> None:
+    text = "(float[2,3] x, float[3,2] z, float[2] w) => (float[2,3] y) { t = Transpose(z)  y = Add(x, t) }"
+    assert shapes(rebatched(text, 5, x=0, z=1)) == [[5, 3], [3, 5], [2], [5, 3]]
+    assert shapes(rebatched(text, "N", x=0, z=1)) == [
+        ["N", 3],
+        ["N" if at else 3 for at in (0, 1)],
+        [2],
+        ["N", 3],
+    ]
+
+
+def test_an_axis_with_neighbours_is_open() -> None:
+    text = "(float[2,3] x) => (float[6] y) <int64[1] s = {-1}> { y = Reshape(x, s) }"
+    assert shapes(rebatched(text, "N"))[1] == [""]
+    assert shapes(rebatched(text, 4))[1] == [12]
+
+
+def test_the_name_of_the_new_batch_may_be_that_of_no_other_dim() -> None:
+    text = "(float[2,batch] x) => (float[2,batch] y) { y = Relu(x) }"
+    assert shapes(rebatched(text, 4)) == [[4, "batch"]] * 2
+    assert shapes(rebatched(text, "batch_1")) == [["batch_1", "batch"]] * 2
+    text = "(float[2,batch,batch_1] x) => (float[2,batch,batch_1] y) { y = Relu(x) }"
+    assert shapes(rebatched(text, "N")) == [["N", "batch", "batch_1"]] * 2
+
+
+@pytest.mark.parametrize("size", [0, "1N", True, "nan"])
+def test_a_size_is_a_number_or_a_name(size: int | str) -> None:
+    with pytest.raises(UsageError) as caught:
+        rebatched("(float[2,3] x) => (float[2,3] y) { y = Relu(x) }", size)
+    assert str(caught.value).startswith(
+        f"change_batch: {size!r} is no size; expected a size from 1"
+    )
+
+
+def test_an_empty_batch_has_no_samples() -> None:
+    with pytest.raises(UsageError, match="change_batch: the batch of 'x' is empty"):
+        rebatched("(float[0,3] x) => (float[0,3] y) { y = Relu(x) }", 2)
+
+
+@pytest.mark.parametrize(
+    ("output", "nodes", "place"),
+    [
+        ("float[2,3] y", "y = Relu(x)", (0, 1, 1)),
+        ("float[3,2] y", "y = Transpose(x)", (1, 1, 1)),
+        ("float[6] y", "y = Reshape(x, s)", (0, 1, 3)),
+        ("float[3] y", "y = Relu(z)", None),
+    ],
+)
+def test_where_the_samples_are_is_noted(
+    output: str, nodes: str, place: tuple[int, int, int] | None
+) -> None:
+    model = parsed(f"(float[2,3] x, float[3] z) => ({output}) <int64[1] s = {{-1}}> {{ {nodes} }}")
+    stamp = model.journal.stamp()
+    rebatch(model, {named(model, "x"): 0}, 4)
+    batch = model.interface_since(stamp).batch
+    assert batch is not None
+    assert (batch.old, dict(batch.inputs), dict(batch.outputs)) == (2, {"x": 0}, {"y": place})
+
+
+def test_a_factor_that_is_not_known_is_noted_so() -> None:
+    model = parsed("(float[1,S,3] x) => (float[K,3] y) <int64[2] s = {-1,3}> { y = Reshape(x, s) }")
+    stamp = model.journal.stamp()
+    rebatch(model, {named(model, "x"): 0}, "N")
+    batch = model.interface_since(stamp).batch
+    assert batch is not None
+    assert batch.outputs["y"] == (0, 1, -1)
+
+
+def test_a_list_has_a_step_for_each_column() -> None:
+    model = parsed(
+        """(float[1,5,4] x, float[1,2,5] z) => (int64[K,3] y) <int64 m = {2}>
+        { y = NonMaxSuppression(x, z, m) }"""
+    )
+    stamp = model.journal.stamp()
+    rebatch(model, {named(model, "x"): 0, named(model, "z"): 0}, 2)
+    batch = model.interface_since(stamp).batch
+    assert batch is not None
+    assert batch.outputs["y"] == ListMap(0, (1, 0, 0))
+
+
+def test_a_model_that_is_refused_stays() -> None:
+    model = parsed("(float[2,3] x) => (float[2,3] y) { a = Relu(x)  y = Softmax<axis=0>(a) }")
+    before = model.to_proto().SerializeToString(deterministic=True)
+    with pytest.raises(ShapeError, match="change_batch: Softmax 'y': it computes a result"):
+        rebatch(model, {named(model, "x"): 0}, 4)
+    assert model.to_proto().SerializeToString(deterministic=True) == before

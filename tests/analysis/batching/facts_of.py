@@ -1,0 +1,52 @@
+"""What the analysis of a batch knows of the tensors of a model, by their names."""
+
+import contextlib
+from collections.abc import Mapping
+
+from tests.small import named, parsed
+from tiered.analysis.batching.facts import Fact, Refused
+from tiered.analysis.batching.following import Following
+from tiered.analysis.batching.rules import rule_of
+from tiered.support.errors import ShapeError
+
+X = {"x": 0}
+
+
+def facts_of(
+    text: str, places: Mapping[str, int] = X, *, opset: int = 21
+) -> tuple[dict[str, Fact], Following]:
+    """Return the facts of all values, of refused ones too, and the analysis.
+
+    Args:
+        text: of the model; inputs named in `places` carry the samples on these axes.
+        places: the axis of the batch, by input.
+        opset: of the model.
+    """
+    model = parsed(text, opset=opset)
+    axes = {named(model, name): axis for name, axis in places.items()}
+    value, axis = next(iter(axes.items()))
+    old = value.dim(axis)
+    assert isinstance(old, int)
+    state = Following(model, axes, old, "batch", rule_of)
+    with contextlib.closing(state), contextlib.suppress(ShapeError):
+        state.run()
+    return {value.name: fact for value, fact in state.facts.items()}, state
+
+
+def fact_of(
+    text: str, places: Mapping[str, int] = X, *, of: str = "y", opset: int = 21
+) -> Fact | None:
+    """Return what is known of a value; None if it is the same for every batch."""
+    return facts_of(text, places, opset=opset)[0].get(of)
+
+
+def why_not(text: str, places: Mapping[str, int] = X, *, of: str = "y", opset: int = 21) -> str:
+    """Return why a value does not follow from single samples."""
+    fact = fact_of(text, places, of=of, opset=opset)
+    assert isinstance(fact, Refused), f"{of} is {fact}"
+    return fact.reason
+
+
+def edits_of(text: str, places: Mapping[str, int] = X) -> int:
+    """Return how many edits make the model right for any batch."""
+    return len(facts_of(text, places)[1].edits)
