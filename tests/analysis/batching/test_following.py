@@ -315,7 +315,7 @@ def test_sizes_of_a_value_are_the_present_ones_or_those_of_any_batch() -> None:
     assert state.sizes_now(a) == (2, multiply(3, state.batch))
     state.learn(a, None)
     assert state.sizes_now(a) == (2, 3)
-    with pytest.raises(Refusal, match="the rank of  is not known"):
+    with pytest.raises(Refusal, match="the rank of '' is not known"):
         state.sizes(None)
 
 
