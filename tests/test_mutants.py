@@ -72,9 +72,11 @@ def test_the_nearest_tests_come_first() -> None:
     mutant = Mutant("tiered/analysis/layout/sizes.py", 1, 0, 0, "", ("static_elements",))
     near = list(nearest.tests_for(mutant, 3, sites.ROOT))
     assert near[0] == ("file", ["tests/analysis/layout/test_sizes.py"])
-    assert [each for each, _ in near] == ["file", "folder"]
+    assert [each for each, _ in near] == ["file", "folder", "room"]
     assert len(near[1][1]) == 3
     assert "tests/analysis/layout/test_sizes.py" not in near[1][1]
+    assert {str(Path(each).parent) for each in near[1][1]} == {"tests/analysis/layout"}
+    assert {str(Path(each).parent) for each in near[2][1]} == {"tests/analysis"}
 
 
 TREE = {
@@ -202,9 +204,10 @@ def test_the_table_counts_the_rooms() -> None:
     table = summary({
         "tiered/graph/a.py:1+0 1 -> (2)": {"near": "file"},
         "tiered/graph/b.py:1+0 1 -> (2)": {"near": "none"},
+        "tiered/graph/c.py:1+0 1 -> (2)": {"near": "room"},
         "tiered/extensions/memory/c.py:1+0 1 -> (2)": {"near": "folder"},
     })  # fmt: skip
     columns = [list(column.cells) for column in table.columns]
     assert columns[0] == ["extensions/memory", "graph", "all"]
-    assert columns[1] == ["1", "2", "3"]
-    assert columns[-1] == ["100.0 %", "50.0 %", "66.7 %"]
+    assert columns[1] == ["1", "3", "4"]
+    assert columns[-1] == ["100.0 %", "33.3 %", "50.0 %"]

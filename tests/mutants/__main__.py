@@ -3,9 +3,10 @@
     python -m tests.mutants --count 200 --seed 0
 
 Each mutant is made on a copy of the tree and tried by the test file that mirrors its module, then
-by the nearest tests of its folder, as far as they come in `ALL_SECONDS`. A test that notices must
-pass without the change, else it is left out of the trial. A mutant that all of them pass is
-printed with its line: a test is missing, the line is not needed, or the change means the same.
+by the nearest tests of its folder and of the folders above in its room, as far as they come in
+`ALL_SECONDS`. A test that notices must pass without the change, else it is left out of the trial.
+Of a mutant that its file and folder pass, the line is printed: a test is missing or too far away,
+the line is not needed, or the change means the same.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from tests.mutants.nearest import tests_for
 from tests.mutants.sites import Mutant, chosen
 from tests.mutants.trial import Outcome
 
-NEAR: Final = ("file", "folder", "none")
+NEAR: Final = ("file", "folder", "room", "none")
 
 
 class Trials:
@@ -127,7 +128,8 @@ def main(
                 known[key] = trials.fate(mutant)
                 state.write_text(json.dumps(known, indent=1), encoding="utf-8")
             fates[place] = known[key]
-            word = "survives" if known[key]["near"] == "none" else known[key]["near"]
+            near = known[key]["near"]
+            word = {"none": "survives", "room": "survives its folder"}.get(near, near)
             console.print(
                 f"{at}/{count} {time.monotonic() - began:.0f} s {word}: {place}",
                 markup=False,

@@ -1,4 +1,4 @@
-"""Which test files are near a module: its own, and those of its folder, the nearest first."""
+"""Which test files are near a module: its own, those of its folder, and of its room."""
 
 from __future__ import annotations
 
@@ -18,24 +18,36 @@ def tests_for(mutant: Mutant, most: int, root: Path) -> Iterator[tuple[str, list
         root: the tree that the tests are in.
 
     Yields:
-        ("file", [the test file that mirrors the module]), if there is one, then ("folder", files):
-        those that name the module or what is around the change first. A module whose folder has
-        no tests gets those of the next folder above that has some.
+        ("file", [the test file that mirrors the module]), if there is one; ("folder", files) of the
+        nearest folder with tests; ("room", files) of the folders above it in the same room. Those
+        that name the module or what is around the change come first.
     """
     module = Path(mutant.path).relative_to("tiered")
     folder = Path("tests") / module.parent
     mirrored = folder / f"test_{module.stem.strip('_')}.py"
     if (root / mirrored).exists():
         yield "file", [mirrored.as_posix()]
+    near = "folder"
+    above = list[Path]()
     while folder != Path("tests"):
         files = [path.relative_to(root) for path in (root / folder).glob("test_*.py")]
-        others = [path for path in files if path != mirrored]
-        if others:
-            others.sort(key=lambda path: (-_nearness(root / path, mutant), path))
-            yield "folder", [path.as_posix() for path in others[:most]]
-        if files:
-            return
+        if near == "room":
+            above += files
+        elif files:
+            near = "room"
+            yield from _sorted(
+                "folder", [path for path in files if path != mirrored], mutant, most, root
+            )
         folder = folder.parent
+    yield from _sorted("room", above, mutant, most, root)
+
+
+def _sorted(
+    near: str, files: list[Path], mutant: Mutant, most: int, root: Path
+) -> Iterator[tuple[str, list[str]]]:
+    files.sort(key=lambda path: (-_nearness(root / path, mutant), path))
+    if files:
+        yield near, [path.as_posix() for path in files[:most]]
 
 
 def _nearness(test: Path, mutant: Mutant) -> int:

@@ -26,9 +26,9 @@ from tests.mutants.sites import ROOT
 
 COPIED: Final = ("tiered", "tests", "examples", "docs", "benchmarks", "pyproject.toml", "README.md")
 
-CPU_SECONDS: Final = 30
+CPU_SECONDS: Final = 20
 """Processor time that a test may take, and the import of the test files."""
-ALL_SECONDS: Final = 60
+ALL_SECONDS: Final = 30
 """Processor time after which no further test begins: those that ran have passed."""
 SILENT_SECONDS: Final = 300
 """Time in which a process must have begun or ended a test."""
