@@ -118,3 +118,20 @@ def test_states_of_a_recurrent_operator_are_between_minus_1_and_1() -> None:
         "hidden_size = 1", 'hidden_size = 1, activations = ["Relu","Relu","Relu"]'
     )
     assert interval_of(other, (-9, 9), dims="2,1,3", more=weights).high == INF
+
+
+@pytest.mark.parametrize(
+    ("attributes", "expected"),
+    [
+        # x / (bias + ...) ** beta
+        ("bias = 4.0, alpha = 1.0, beta = 0.5", (-4.5, 4.5)),
+        ("bias = 4.0, alpha = 0.0, beta = 0.5", (-4.5, 4.5)),
+        ("bias = 4.0, alpha = 1.0, beta = 0.0", (-9, 9)),
+        ("bias = 4.0, alpha = -1.0, beta = 0.5", (-INF, INF)),
+        ("bias = 4.0, alpha = 1.0, beta = -0.5", (-INF, INF)),
+        ("bias = 0.0, alpha = 1.0, beta = 0.5", (-INF, INF)),
+    ],
+)
+def test_neighbours_only_lower_a_number(attributes: str, expected: tuple[float, float]) -> None:
+    found = interval_of(f"y = LRN<size = 3, {attributes}>(a)", (-9, 9), dims="1,3,4,3")
+    assert (found.low, found.high) == pytest.approx(expected, rel=1e-3)
