@@ -27,11 +27,10 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 def test_a_table_is_given_or_returned_by_a_function(registered: list[str]) -> None:
     assert register_pattern_table("first", ROWS) is ROWS
 
-    @register_pattern_table("second")
     def table() -> list[Any]:
         return ROWS
 
-    assert table() is ROWS
+    assert register_pattern_table("second")(table) is table
     assert get_pattern_table("first") == get_pattern_table("second") == ROWS
     assert registered == ["first", "second"]
 
