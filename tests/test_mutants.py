@@ -66,6 +66,9 @@ def test_a_seed_chooses_the_same_mutants(tmp_path: Path, monkeypatch: pytest.Mon
     (tmp_path / "tiered").mkdir()
     (tmp_path / "tiered" / "module.py").write_text(SOURCE, encoding="utf-8")
     assert sites.chosen(4, 0) == sites.chosen(4, 0) != sites.chosen(4, 1)
+    assert len(sites.chosen(99, 0)) == len(EXPECTED)
+    assert sites.chosen(4, 0, "tiered/module.py") == sites.chosen(4, 0)
+    assert sites.chosen(4, 0, "tiered/room") == []
 
 
 def test_the_nearest_tests_come_first() -> None:

@@ -96,6 +96,7 @@ def main(
     *,
     count: int = 200,
     seed: int = 0,
+    under: str = "tiered",
     nearest: int = 6,
     again: bool = False,
     state: Path = Path("build/mutants.json"),
@@ -105,6 +106,7 @@ def main(
     Args:
         count: how many mutants.
         seed: of their choice.
+        under: the folder or module that they are of.
         nearest: how many test files of the folder are tried, beside the module's own.
         again: try once more those that survived by the state file.
         state: a JSON file with the fate of each; a killed run goes on there.
@@ -113,7 +115,7 @@ def main(
     known: dict[str, Any] = json.loads(state.read_text("utf-8")) if state.exists() else {}
     state.parent.mkdir(parents=True, exist_ok=True)
     console = Console(highlight=False)
-    mutants = chosen(count, seed)
+    mutants = chosen(count, seed, under)
     fates: dict[str, dict[str, str]] = {}
     began = time.monotonic()
     trial.warm()
@@ -131,7 +133,7 @@ def main(
             near = known[key]["near"]
             word = {"none": "survives", "room": "survives its folder"}.get(near, near)
             console.print(
-                f"{at}/{count} {time.monotonic() - began:.0f} s {word}: {place}",
+                f"{at}/{len(mutants)} {time.monotonic() - began:.0f} s {word}: {place}",
                 markup=False,
                 soft_wrap=True,
             )

@@ -124,9 +124,16 @@ def _changes(node: ast.AST) -> Iterator[tuple[ast.expr, str]]:
             yield node, f"({value + 1})"
 
 
-def chosen(count: int, seed: int) -> list[Mutant]:
-    """Return random mutants of the package, as many for a module as it has places."""
-    modules = sorted((ROOT / "tiered").rglob("*.py"))
+def chosen(count: int, seed: int, under: str = "tiered") -> list[Mutant]:
+    """Return random mutants of the package, as many for a module as it has places.
+
+    Args:
+        count: how many; fewer where there are not as many places.
+        seed: of the choice.
+        under: a folder of the project, or one module.
+    """
+    top = ROOT / under
+    modules = [top] if top.is_file() else sorted(top.rglob("*.py"))
     apart = {ROOT / "tiered" / "passes" / "index" / "table.py"}
     places = [each for path in modules if path not in apart for each in mutants_of(path)]
-    return random.Random(seed).sample(places, count)
+    return random.Random(seed).sample(places, min(count, len(places)))

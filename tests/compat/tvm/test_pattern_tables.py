@@ -1,7 +1,6 @@
 """Tables of patterns, by the target that they are registered for."""
 
-from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -10,11 +9,11 @@ from tiered.compat.tvm.pattern_tables import get_pattern_table, register_pattern
 from tiered.compat.tvm.patterns.dataflow_pattern import is_op, wildcard
 from tiered.support.errors import UsageError
 
-ROWS = [("npu.relu", is_op("nn.relu")(wildcard()))]
+ROWS: Final[list[Any]] = [("npu.relu", is_op("nn.relu")(wildcard()))]
 
 
 @pytest.fixture(autouse=True)
-def registered(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+def registered(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The targets whose table partitions know; none is left behind."""
     monkeypatch.setattr(pattern_tables, "_TABLES", {})
     found: list[str] = []
