@@ -26,7 +26,7 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_a_table_is_given_or_returned_by_a_function(registered: list[str]) -> None:
     assert register_pattern_table("first", ROWS) is ROWS
 
-    def table() -> list[Any]:
+    def table() -> Any:
         return ROWS
 
     assert register_pattern_table("second")(table) is table
