@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tiered.graph.core.types import read_type
 from tiered.graph.core.value import NOT_INFERRED
+from tiered.graph.edits.interface import declared_type
 from tiered.graph.shape_inference import data_propagation, infer
-from tiered.graph.shape_inference.symbolic_dims import Dims
 from tiered.support.records import Record
 
 if TYPE_CHECKING:
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from tiered.graph.core.node import Node
     from tiered.graph.core.types import ValueType
     from tiered.graph.core.value import Elements, Value
+    from tiered.graph.shape_inference.symbolic_dims import Dims
 
 
 class Known(Record):
@@ -78,8 +78,8 @@ class ShapeInference:
             for value, info in zip(graph._inputs, graph._input_infos, strict=True):
                 # Of the inputs of bodies, only what the file declares is known.
                 if not value.is_initializer:
-                    value._type = read_type(info.type)
-        model.dims, self._is_inferred, self._stamp = Dims(), False, None
+                    value._type = declared_type(graph, info)
+        model.dims, self._is_inferred, self._stamp = model.dims.renewed(), False, None
 
     def restore(self, model: ModelState, known: Known) -> None:
         """Set everything inferred to an earlier state."""

@@ -210,6 +210,15 @@ class Dims:
             self._given.add(name)
         return name
 
+    def renewed(self) -> Dims:
+        """Return the dims of a model of which nothing is inferred: inputs keep their names.
+
+        No name is invented a second time: two dims would be taken for equal.
+        """
+        fresh = Dims()
+        fresh._invented, fresh._given = self._invented, set(self._given)
+        return fresh
+
     def is_given(self, dim: Dim) -> bool:
         """Return whether a dim has a name that was invented for a graph input."""
         return dim in self._given
