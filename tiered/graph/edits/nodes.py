@@ -14,7 +14,7 @@ from tiered.graph.core.schema import check_safe, encode_attribute, schema_of
 from tiered.graph.core.topological_sort import producers
 from tiered.graph.core.value import NOT_INFERRED, Value
 from tiered.graph.edits.invalidate import invalidate_partial_elements
-from tiered.graph.edits.transactions import check_free, check_node, undone_on_error
+from tiered.graph.edits.transactions import check_free, check_node, check_place, undone_on_error
 from tiered.support.errors import ModelError
 
 if TYPE_CHECKING:
@@ -197,10 +197,11 @@ def fold_to_initializer(graph: Graph, node: Node, index: int, tensor: Tensor) ->
     The users of the value do not change, so that constant folding costs one edit.
 
     Raises:
-        ModelError: another output is used, the output is a graph output, or the graph can have no
-            initializers.
+        ModelError: there is no such output, another one is used, the output is a graph output, or
+            the graph can have no initializers.
     """
     check_node(graph, node)
+    check_place(node, index, "output")
     value, reason = node._outputs[index], why_not_foldable(node, index)
     if value is None or reason is not None:
         raise ModelError(

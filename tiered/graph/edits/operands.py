@@ -18,6 +18,7 @@ from tiered.graph.edits.transactions import (
     check_free,
     check_node,
     check_node_within,
+    check_place,
     undone_on_error,
 )
 from tiered.support.errors import ModelError
@@ -28,8 +29,13 @@ if TYPE_CHECKING:
 
 
 def set_input(graph: Graph, node: Node, index: int, value: Value | None) -> None:
-    """Make input `index` read another value; None leaves it absent."""
+    """Make input `index` read another value; None leaves it absent.
+
+    Raises:
+        ModelError: the node has no such input, or does not see the value.
+    """
     check_node_within(graph, node)
+    check_place(node, index, "input")
     before = node._inputs[index]
     if before is value:
         return
@@ -87,10 +93,11 @@ def drop_outputs(graph: Graph, node: Node, indices: Iterable[int]) -> None:
     """Make unused outputs absent; those at the end are removed.
 
     Raises:
-        ModelError: one of them is still read.
+        ModelError: one of them is still read, or there is no such output.
     """
     outputs = list(node._outputs)
     for index in indices:
+        check_place(node, index, "output")
         outputs[index] = None
     while outputs and outputs[-1] is None:
         outputs.pop()
@@ -144,6 +151,7 @@ def exchange_outputs(graph: Graph, one: Node, index: int, other: Node, place: in
         ModelError: a node is not in the graph, or has no such output.
     """
     for node, at in ((one, index), (other, place)):
+        check_place(node, at, "output")
         if node.graph is not graph or node._outputs[at] is None:
             raise ModelError(f"node {node.label!r} has no output {at} to exchange")
     if one._outputs[index] is other._outputs[place]:

@@ -17,6 +17,7 @@ from tiered.graph.edits.nodes import insert
 from tiered.graph.edits.transactions import (
     check_node,
     check_node_within,
+    check_place,
     check_value,
     undone_on_error,
 )
@@ -74,9 +75,10 @@ def insert_before(graph: Graph, new: Node, node: Node, index: int = 0) -> Value:
     """
     check_node(graph, node)
     _check_bare(graph, new)
+    check_place(node, index, "input")
     before = node.input(index)
     if before is None:
-        raise ModelError(f"node {node.label!r} has no input {index} to insert a node before")
+        raise ModelError(f"input {index} of node {node.label!r} is absent: nothing is before it")
     output = new_value(graph, f"{new.label}_output")
     graph.set_inputs(new, [before])
     graph.set_outputs(new, [output])
@@ -96,8 +98,9 @@ def insert_after(graph: Graph, new: Node, node: Node, index: int = 0) -> Value:
     """
     check_node(graph, node)
     _check_bare(graph, new)
-    if index >= len(node._outputs) or node._outputs[index] is None:
-        raise ModelError(f"node {node.label!r} has no output {index} to insert a node after")
+    check_place(node, index, "output")
+    if node._outputs[index] is None:
+        raise ModelError(f"output {index} of node {node.label!r} is absent: nothing is after it")
     between = new_value(graph, f"{node.label}_output")
     graph.set_outputs(new, [between])
     graph.exchange_outputs(node, index, new, 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Concatenate, Literal, ParamSpec, TypeVar
 
 from tiered.support.errors import ModelError
 
@@ -55,6 +55,17 @@ def check_node_within(graph: Graph, node: Node) -> None:
     """
     if node.graph is not graph and not node.owner.is_within(graph):
         check_node(graph, node)
+
+
+def check_place(node: Node, index: int, kind: Literal["input", "output"]) -> None:
+    """Raise if a node has no operand, or no output, of this index; it may be absent.
+
+    Raises:
+        ModelError: it has none; a negative index counts nothing.
+    """
+    places = node._inputs if kind == "input" else node._outputs
+    if not 0 <= index < len(places):
+        raise ModelError(f"node {node.label!r} has no {kind} {index}; it has {len(places)}")
 
 
 def check_value(graph: Graph, value: Value) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 import pytest
 
+from tests.small import content
 from tiered import (
     Graph,
     Model,
@@ -22,6 +23,7 @@ from tiered import (
     optimize,
     proto_pass,
 )
+from tiered.graph.edits.content import exchange_content
 from tiered.testing import parse
 
 MODEL = (
@@ -133,3 +135,24 @@ def test_a_pass_that_keeps_its_model_must_copy_it() -> None:
     with pytest.raises(ModelError, match="the model was closed"):
         seen[0].to_proto()
     assert len(seen[1].main) == 4
+
+
+def test_exchanged_content_is_a_new_view_with_the_same_history() -> None:
+    model = Model.from_proto(parse(MODEL))
+    fresh = Model.from_proto(parse(MODEL.replace("Identity(x)", "Abs(x)")))
+    main, old, before = model.main, model.main.nodes[0], content(model)
+    wanted, held = content(fresh), fresh.main
+    exchange_content(model, fresh)
+    assert model.main is held
+    assert content(model) == wanted
+    assert not old.is_live
+    new = model.main.nodes[0]
+    assert (new.op_type, new.is_live, new.sources) == ("Abs", True, (old,))
+    assert all(graph.model is model for graph in model.graphs())
+    assert len(model.journal) == 1
+    model.check_view()
+    model.undo_to(0)
+    assert model.main is main
+    assert (old.is_live, new.is_live) == (True, False)
+    assert content(model) == before
+    model.check_view()
