@@ -57,22 +57,23 @@ def mark_devices(
     count = 0
     if propagate:
         devices = _between(graph, devices)
-    for node in graph.topological_order():
-        if node.is_op("Constant"):
-            continue
-        before = node.metadata
-        marks = dict(before)
-        device = devices.get(node) or before.get(DEVICE) or fallback_device
-        if device:
-            marks[DEVICE] = device
-        stage = stages.get(node, rest)
-        if stage is not None:
-            marks[STAGE] = str(stage)
-        if marks != before:
-            with graph.rewrite("a node  =>  the node, marked with its device", node):
-                graph.set_metadata(node, marks)
-            count += 1
-    check_stages(graph)
+    with model.transaction():
+        for node in graph.topological_order():
+            if node.is_op("Constant"):
+                continue
+            before = node.metadata
+            marks = dict(before)
+            device = devices.get(node) or before.get(DEVICE) or fallback_device
+            if device:
+                marks[DEVICE] = device
+            stage = stages.get(node, rest)
+            if stage is not None:
+                marks[STAGE] = str(stage)
+            if marks != before:
+                with graph.rewrite("a node  =>  the node, marked with its device", node):
+                    graph.set_metadata(node, marks)
+                count += 1
+        check_stages(graph)
     return count
 
 
@@ -139,7 +140,7 @@ def check_stages(graph: Graph) -> None:
         most = max(before, key=lambda pair: pair[0], default=None)
         text = node.metadata.get(STAGE)
         if text is not None:
-            if not text.lstrip("-").isdecimal():
+            if not text.removeprefix("-").isdecimal():
                 raise ModelError(
                     f"node {node.label!r} has {STAGE} {text!r}; expected a whole number"
                 )
@@ -179,7 +180,7 @@ def device_proto(model: Model) -> onnx.ModelProto:
     pipeline stage, and the device of each of its outputs.
 
     Raises:
-        ModelError: the IR version is older than 11.
+        ModelError: the IR version is older than 11, or a stage is no number or reads a later one.
     """
     if model.ir_version < CONFIGURATIONS_SINCE:
         raise ModelError(
@@ -187,6 +188,7 @@ def device_proto(model: Model) -> onnx.ModelProto:
             f"{CONFIGURATIONS_SINCE}: `model.set_ir_version({CONFIGURATIONS_SINCE})` or "
             f"`tiered convert --ir {CONFIGURATIONS_SINCE}`"
         )
+    check_stages(model.main)
     proto = model.to_proto()
     marks = [{entry.key: entry.value for entry in n.metadata_props} for n in proto.graph.node]
     names = list(dict.fromkeys(mark[DEVICE] for mark in marks if mark.get(DEVICE)))
