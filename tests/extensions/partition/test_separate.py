@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from tests.conformance.regions import faults
 from tests.extensions.partition.graphs import assert_same_bits, model, random_models
 from tests.small import loaded_apart
-from tiered import Model, ModelError, UsageError
+from tiered import Model, ModelError
 from tiered.extensions.partition import OperatorSupport, Plan, as_models, propose_partitions
 from tiered.runtime import Session, make_inputs
 
@@ -55,15 +55,6 @@ def test_a_plan_says_who_feeds_whom(tmp_path: Path) -> None:
         ("003_host", {"c": "002_npu"}),
     ]
     assert [part.file for part in plan.parts][:2] == ["part_000_npu.onnx", "part_001_host.onnx"]
-
-
-def test_a_saved_plan_loads_and_runs(tmp_path: Path) -> None:
-    of = model(SANDWICH)
-    plan = _check(of, tmp_path)
-    again = Plan.load(tmp_path)
-    assert again.described() == plan.described()
-    feeds = make_inputs(of.to_proto()).feeds
-    assert_same_bits(plan.run(feeds), again.run(feeds))
 
 
 def test_each_part_has_the_weights_that_it_reads(tmp_path: Path) -> None:
@@ -163,24 +154,6 @@ def test_partitions_of_bodies_are_refused() -> None:
     (body, _) = of.main.body_nodes[0].bodies
     with pytest.raises(ModelError, match="bodies and functions cannot become models"):
         as_models(of, propose_partitions(body, NEG))
-
-
-def test_missing_and_unknown_inputs_are_errors() -> None:
-    plan = as_models(model(SANDWICH), [])
-    with pytest.raises(UsageError, match="'x' is missing"):
-        plan.run({})
-    with pytest.raises(UsageError, match="no input 'z'"):
-        plan.run({"x": np.array([1, 2], np.float32), "z": 1})
-
-
-def test_a_folder_without_a_plan_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="cannot read"):
-        Plan.load(tmp_path)
-    malformed = {"{": "is no plan", '{"format": 7}': "format 7", '{"format": 1}': "parts"}
-    for text, reason in malformed.items():
-        (tmp_path / "plan.json").write_text(text)
-        with pytest.raises(ModelError, match=reason):
-            Plan.load(tmp_path)
 
 
 def test_training_info_and_dead_nodes_belong_to_no_part() -> None:

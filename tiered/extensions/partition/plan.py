@@ -179,6 +179,9 @@ class Plan:
         if found != _FORMAT:
             raise ModelError(f"{path} has the format {found!r}; expected {_FORMAT}")
         try:
+            for part in read["parts"]:
+                if not _PART_FILE.fullmatch(f"part_{part['name']}.onnx"):
+                    raise ModelError(f"{path} is no plan: a part has the name {part['name']!r}")
             parts = tuple(
                 Part(
                     name=part["name"],
