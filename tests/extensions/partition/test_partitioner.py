@@ -13,20 +13,14 @@ from tests.extensions.partition.graphs import (
     model,
     random_models,
 )
-from tiered import Backend, Graph, Model, ModelError, Node, UsageError, get_pass
+from tiered import Model, ModelError, UsageError, get_pass
 from tiered.extensions.partition import (
-    BackendSupport,
     CapabilityBasedPartitioner,
     OperatorSupport,
-    any_chain,
-    chain,
-    create_op_support,
-    create_pattern_support,
     fuse_partitions,
     generate_pattern_op_partitions,
     propose_partitions,
 )
-from tiered.extensions.partition.contraction import grouped
 
 
 def takes(*operators: str) -> OperatorSupport:
@@ -203,62 +197,6 @@ def test_a_partitioner_needs_a_view() -> None:
         CapabilityBasedPartitioner(model(DIAMOND).to_proto(), takes("Neg"))  # type: ignore[arg-type]  # on purpose
 
 
-# --- supports -------------------------------------------------------------------------------------
-
-
-def _supported(of: Model, support: OperatorSupport) -> list[str]:
-    return [n.label for n in of.main.nodes if support.is_node_supported(of.main, n)]
-
-
-def test_an_empty_chain_takes_all_and_an_empty_any_chain_none() -> None:
-    of = model(DIAMOND)
-    assert _supported(of, chain()) == ["a", "b", "y"]
-    assert _supported(of, any_chain()) == []
-
-
-def test_supports_are_classes_functions_tables_and_patterns() -> None:
-    class OnlyNeg(OperatorSupport):
-        def is_node_supported(self, graph: Graph, node: Node) -> bool:
-            return node.op_type == "Neg"
-
-    of = model(DIAMOND)
-    named = create_op_support(lambda graph, node: node.label in "ab")
-    assert _supported(of, OnlyNeg()) == ["a"]
-    assert _supported(of, chain(named, takes("Sin", "Add"))) == ["b"]
-    assert _supported(of, any_chain(OnlyNeg(), takes("Add"))) == ["a", "y"]
-    pattern = create_pattern_support(["(p, q) => (r) { s = Sin(q)  r = Add(p, s) }"])
-    assert _supported(of, pattern) == ["b", "y"]
-
-
-def test_a_table_may_name_dtypes() -> None:
-    of = model("g (float[2] x, int64[2] i) => (float[2] y, int64[2] j) { y = Neg(x)  j = Neg(i) }")
-    assert _supported(of, OperatorSupport({"Neg": [[7]]})) == ["j"]
-    assert _supported(of, OperatorSupport({"Neg": [[1, 7]]})) == ["y", "j"]
-    assert _supported(of, OperatorSupport({"Neg": [None]})) == ["y", "j"]
-
-
-def test_pattern_support_follows_edits() -> None:
-    of = model("g (float[2] x) => (float[2] y) { a = Neg(x)  y = Abs(a) }")
-    support = create_pattern_support(["(p) => (r) { q = Neg(p)  r = Abs(q) }"])
-    assert _supported(of, support) == ["a", "y"]
-    of.main.set_operator(of.main.nodes[0], "Sin")
-    assert _supported(of, support) == []
-
-
-def test_the_table_of_a_backend_is_a_support() -> None:
-    of = model(
-        "g (float[2] x) => (float[2] y) { a = Neg(x)  b = f.twice(a)  c = f.odd(b)  y = Abs(c) }\n"
-        '<opset_import: ["" : 21], domain: "f"> twice (p) => (q) { q = Add(p, p) }\n'
-        '<opset_import: ["" : 21, "u" : 1], domain: "f"> odd (p) => (q) { q = u.Unknown(p) }',
-        '<ir_version: 10, opset_import: ["" : 21, "f" : 1, "u" : 1]>\n',
-    )
-    backend = Backend(name="npu", unlisted="standard")
-    assert _supported(of, BackendSupport(backend)) == ["a", "b", "y"]
-    assert _supported(of, BackendSupport(backend, ["Add", "Abs"])) == ["a"]
-    with pytest.raises(UsageError, match="list of operators"):
-        BackendSupport(backend, "Add")
-
-
 def test_pattern_partitions_are_the_union_of_patterns_and_support() -> None:
     of = model(DIAMOND)
     text = "(p, q) => (r) { s = Sin(q)  r = Add(p, s) }"
@@ -316,8 +254,3 @@ def test_the_partitioner_returns_the_graph_with_calls() -> None:
     ]
 
 
-def test_fixed_groups_stay_as_they_are() -> None:
-    of = model("g (float[2] x) => (float[2] y) { a = Neg(x)  b = Sin(a)  c = Sin(b)  y = Neg(c) }")
-    a, b, c, y = of.main.nodes
-    found = grouped(of.main, {a: "t", y: "t"}, fixed=[[b, c]])
-    assert [labels(group.nodes) for group in found] == [["a"], ["y"]]
