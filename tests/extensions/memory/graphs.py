@@ -1,6 +1,14 @@
 """Random graphs of tensors of several sizes, for tests of memory plans and orders."""
 
+from collections.abc import Iterator
+
 from hypothesis import strategies as st
+
+from tiered import Model
+from tiered.analysis.layout.sizes import LayoutSizes
+from tiered.extensions.memory.order_problem import Stretch, stretch_of
+from tiered.extensions.memory.plan import Planner
+from tiered.testing import parse
 
 
 @st.composite
@@ -33,3 +41,33 @@ def sized_graphs(draw: st.DrawFn, nodes: int = 8) -> str:
         f"(float[2] x) => ({shown}) <int64[1] zero = {{0}}, int64[1] all = {{-1}}> "
         f"{{ {' '.join(lines)} }}"
     )
+
+
+def fan_out(users: int) -> Model:
+    """Return a model that reads one tensor so many times, and adds the results up."""
+    made = [f"m{at}" for at in range(users)]
+    lines = " ".join(f"{name} = Mul(a, c)" for name in made)
+    return Model.from_proto(parse(
+        "(float[8,4] x) => (float[8,4] y) <float c = {2}>"
+        f" {{ a = Relu(x) {lines} y = Sum({', '.join(made)}) }}"
+    ))  # fmt: skip
+
+
+ATTENTION = """(float[8,4] q, float[4,64] k, float[64,4] v) => (float[8,4] y)
+    { s = MatMul(q, k)  p = Softmax<axis=-1>(s)  y = MatMul(p, v) }"""
+
+
+def stretch(model: Model) -> Stretch:
+    """Return the main graph of a model as a stretch, with views and in-place operators."""
+    order = model.main.topological_order()
+    planner = Planner(LayoutSizes(), views=True, in_place=True)
+    return stretch_of(model.main, order, planner)
+
+
+def orders(whole: Stretch, done: tuple[int, ...] = ()) -> Iterator[tuple[int, ...]]:
+    """Yield all topological orders."""
+    if len(done) == len(whole):
+        yield done
+    for at, step in enumerate(whole.steps):
+        if at not in done and all(each in done for each in step.before):
+            yield from orders(whole, (*done, at))

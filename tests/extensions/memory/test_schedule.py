@@ -1,32 +1,12 @@
 """Orders of low peak: against all orders, and what they never do."""
 
-from collections.abc import Iterator
 
 from hypothesis import given, settings
 
-from tests.extensions.memory.graphs import sized_graphs
+from tests.extensions.memory.graphs import orders, sized_graphs, stretch
 from tiered import Model
-from tiered.analysis.layout.sizes import LayoutSizes
 from tiered.extensions.memory import memory_plan, schedule_model
-from tiered.extensions.memory.order_problem import Stretch, stretch_of
-from tiered.extensions.memory.order_search import backward_order, forward_order
-from tiered.extensions.memory.plan import Planner
 from tiered.testing import parse
-
-
-def stretch(model: Model) -> Stretch:
-    order = model.main.topological_order()
-    planner = Planner(LayoutSizes(), views=True, in_place=True)
-    return stretch_of(model.main, order, planner)
-
-
-def orders(whole: Stretch, done: tuple[int, ...] = ()) -> Iterator[tuple[int, ...]]:
-    """Yield all topological orders."""
-    if len(done) == len(whole):
-        yield done
-    for at, step in enumerate(whole.steps):
-        if at not in done and all(each in done for each in step.before):
-            yield from orders(whole, (*done, at))
 
 
 def branches(count: int) -> str:
@@ -55,17 +35,6 @@ def test_the_peak_is_the_lowest_of_all_orders(text: str) -> None:
     reloaded = Model.from_proto(model.to_proto())
     assert memory_plan(reloaded).peak == lowest
     assert not schedule_model(reloaded)
-
-
-@given(sized_graphs())
-@settings(max_examples=60, deadline=None)
-def test_every_order_has_the_curve_of_its_plan(text: str) -> None:
-    model = Model.from_proto(parse(text))
-    whole, nodes = stretch(model), model.main.topological_order()
-    for order in (range(len(whole)), forward_order(whole), backward_order(whole)):
-        model.main.order_nodes([nodes[at] for at in order])
-        assert whole.curve(order) == [step.nbytes for step in memory_plan(model).steps]
-        assert whole.permuted(list(order)).curve(range(len(whole))) == whole.curve(order)
 
 
 @given(sized_graphs(nodes=24))

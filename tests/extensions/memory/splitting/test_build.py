@@ -1,14 +1,15 @@
-"""Parts of nodes: each operator along each axis, and regions around a tensor."""
+"""Regions in parts: each operator along each axis, and what their kernels share."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from tests.extensions.memory.graphs import ATTENTION
 from tiered import Model
 from tiered.analysis.layout.sizes import LayoutSizes
 from tiered.extensions.memory import memory_plan, split_model
 from tiered.extensions.memory.splitting.build import shortest_axis, write_parts
-from tiered.extensions.memory.splitting.region import Region, Work, region_around
+from tiered.extensions.memory.splitting.region import region_around
 from tiered.rewriter import Skip
 from tiered.runtime import Session, make_inputs
 from tiered.testing import parse
@@ -145,8 +146,6 @@ def test_rows_of_images_have_what_their_kernels_share(
         assert isinstance(made, Model) or str(made) == "a part would be empty"
 
 
-ATTENTION = """(float[8,4] q, float[4,64] k, float[64,4] v) => (float[8,4] y)
-    { s = MatMul(q, k)  p = Softmax<axis=-1>(s)  y = MatMul(p, v) }"""
 
 
 def test_attention_is_computed_by_blocks_of_queries() -> None:
@@ -160,44 +159,6 @@ def test_attention_is_computed_by_blocks_of_queries() -> None:
     assert kinds[:4] == ["Slice", "MatMul", "Softmax", "MatMul"]
     assert kinds[-1] == "Concat"
     assert isinstance(in_parts(ATTENTION, "s", 0, 4), Model)
-
-
-def test_a_residual_is_cut_with_what_it_skips() -> None:
-    text = """(float[64,4] x, float[4,32] w, float[32,4] v) => (float[64,1] y)
-        <int64[1] one = {1}> {
-        a = MatMul(x, w) b = Tanh(a) c = MatMul(b, v) d = Add(c, x) y = ReduceMean(d, one) }"""
-    model = Model.from_proto(parse(text))
-    before = memory_plan(model).peak
-    assert split_model(model, before // 2).peak <= before // 2
-
-
-@pytest.mark.parametrize(
-    ("text", "name", "axis", "because"),
-    [
-        (ATTENTION, "q", 0, "it is an input"),
-        (ATTENTION, "y", 0, "it is an output"),
-        (ATTENTION, "s", 1, "p (Softmax) needs all of it"),
-        (ATTENTION, "p", 1, "p (Softmax) has no parts along axis 1"),
-        (ATTENTION.replace("MatMul(p, v)", "Softmax<axis=0>(p)").replace("8,4] y", "8,64] y"),
-         "p", 0, "needs all of it"),
-        (
-            "(float[4,4] x) => (float[4,4] y) { a = Tanh(x) b = Softmax<axis=0>(a) y = Add(a, b) }",
-            "a", 0, "needs all of it",
-        ),
-        (
-            "(float[4] x, bool c) => (float[4] y) { a = Tanh(x) y = If(c) <"
-            "then_branch = t () => (float[4] p) { p = Sin(a) }, "
-            "else_branch = f () => (float[4] q) { q = Cos(a) }> }",
-            "a", 0, "a body reads it",
-        ),
-    ],
-)  # fmt: skip
-def test_what_cannot_be_inside_has_a_reason(
-    text: str, name: str, axis: int, because: str
-) -> None:
-    found = region_around(Model.from_proto(parse(text)).main.values[name], axis, SIZES)
-    assert not isinstance(found, Region)
-    assert because in str(found)
 
 
 @pytest.mark.parametrize(
@@ -215,37 +176,3 @@ def test_operands_that_are_attributes_of_an_old_opset_stay_attributes(line: str)
     assert isinstance(in_parts(text, "t", 0, 3), Model)
 
 
-@pytest.mark.parametrize("dtype", ["int4", "float8e4m3fn"])
-def test_a_dtype_that_slices_do_not_take_stays_whole(dtype: str) -> None:
-    text = f"""({dtype}[64,8] q) => (float[64,1] y) <float s = {{0.5}}, int64[1] one = {{1}}> {{
-        d = DequantizeLinear(q, s)  e = Sin(d)  y = ReduceMean(e, one) }}"""
-    done = split_model(Model.from_proto(parse(text)), 1)
-    assert done.regions == 0
-    said = {value.name: str(reason) for value, reason in done.kept}
-    assert said["e"] == f"Slice and Concat do not take {dtype}"
-
-
-def fan_out(users: int) -> Model:
-    """Return a model that reads one tensor so many times, and adds the results up."""
-    made = [f"m{at}" for at in range(users)]
-    lines = " ".join(f"{name} = Mul(a, c)" for name in made)
-    return Model.from_proto(parse(
-        "(float[8,4] x) => (float[8,4] y) <float c = {2}>"
-        f" {{ a = Relu(x) {lines} y = Sum({', '.join(made)}) }}"
-    ))  # fmt: skip
-
-
-def test_the_work_around_a_tensor_is_linear_in_the_readers_of_its_neighbour() -> None:
-    used = []
-    for users in (200, 400):
-        work = Work(1 << 40)
-        region_around(fan_out(users).main.values["m0"], 0, SIZES, work)
-        used.append((1 << 40) - work.left)
-    assert used[1] < 2.5 * used[0]
-
-
-def test_a_search_ends_when_its_work_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tiered.extensions.memory.splitting.budget.TRIED", 30_000)
-    done = split_model(fan_out(300), 1)
-    assert done.regions == 0
-    assert any(str(reason) == "the search was long" for _, reason in done.kept)
