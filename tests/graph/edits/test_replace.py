@@ -80,7 +80,8 @@ def test_an_output_of_a_body_may_become_an_outer_value(model: Model) -> None:
 def test_an_output_keeps_dtype_and_rank(model: Model) -> None:
     shape = model.main.op.Shape(named(model, "x"))
     flat = model.main.op.Reshape(named(model, "x"), np.array([-1]))
-    for wrong in (shape, flat):
+    half = model.main.op.Cast(named(model, "x"), to=10)
+    for wrong in (shape, flat, half):
         with pytest.raises(OperatorError, match="dtype and rank of an output must not change"):
             model.main.replace_uses(named(model, "z"), wrong)
     with pytest.raises(

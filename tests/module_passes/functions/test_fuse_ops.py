@@ -24,47 +24,6 @@ def test_a_chain_of_elementwise_operators_is_one_group() -> None:
     )
 
 
-def test_a_conv_takes_in_what_follows_elementwise() -> None:
-    text = "(float[1,2,8,8] x, float[2,2,3,3] w, float[1,2,6,6] s) => (float[1,2,6,6] y) { e = Exp(x) c = Conv(e, w) d = Add(c, s) y = Relu(d) }"
-    assert groups(text) == ["Conv Add Relu"]
-
-
-def test_two_convolutions_are_never_one_group() -> None:
-    text = "(float[1,2,8,8] x, float[2,2,3,3] w) => (float[1,2,4,4] y) { c = Conv(x, w) d = Relu(c) e = Conv(d, w) y = Relu(e) }"
-    assert groups(text) == ["Conv Relu", "Conv Relu"]
-
-
-def test_a_broadcast_that_changes_the_shape_ends_a_convolution() -> None:
-    text = "(float[1,2,8,8] x, float[2,2,3,3] w, float[4,2,6,6] s) => (float[4,2,6,6] y) { c = Conv(x, w) d = Add(c, s) y = Relu(d) }"
-    assert groups(text) == ["Add Relu"]
-
-
-def test_a_diamond_meets_at_its_post_dominator() -> None:
-    text = "(float[2] x) => (float[2] y) { a = Neg(x) b = Exp(a) c = Abs(a) y = Add(b, c) }"
-    assert groups(text) == ["Neg Exp Abs Add"]
-
-
-def test_a_path_through_an_opaque_operator_is_not_entered_again() -> None:
-    text = "(float[2,2] x) => (float[2,2] y) { a = Neg(x) s = Softmax(a) b = Exp(a) t = Add(s, b) y = Relu(t) }"
-    assert groups(text) == ["Exp Add Relu"]
-
-
-def test_a_reduction_ends_a_group_at_level_2() -> None:
-    text = "(float[2,3] x) => (float[2,1] y) <int64[1] k = {1}> { a = Neg(x) b = Exp(a) s = ReduceSum(b, k) y = Sqrt(s) }"
-    assert groups(text) == ["Neg Exp ReduceSum"]
-    assert groups(text, level=1) == ["Neg Exp"]
-
-
-def test_data_movement_is_fused_in_the_second_phase() -> None:
-    text = "(float[2,3] x) => (float[3,2,1] y) <int64[1] k = {2}> { a = Neg(x) t = Transpose(a) y = Unsqueeze(t, k) }"
-    assert groups(text) == ["Neg Transpose Unsqueeze"]
-
-
-def test_a_graph_output_and_a_capture_end_a_group() -> None:
-    text = "(float[2] x, bool c) => (float[2] a, float[2] y) { a = Neg(x) b = Exp(a) d = Abs(b) e = Relu(d) y = If(c) <then_branch = t () => (float[2] p) { p = Add(d, e) }, else_branch = s () => (float[2] q) { q0 = Neg(e) q = Exp(q0) }> }"
-    assert groups(text) == ["Exp Abs", "Neg Exp"]
-
-
 def test_the_most_nodes_of_a_group() -> None:
     text = "(float[2] x) => (float[2] y) { a = Neg(x) b = Exp(a) c = Abs(b) d = Relu(c) y = Sqrt(d) }"
     assert groups(text, max_depth=2) == ["Neg Exp", "Abs Relu"]

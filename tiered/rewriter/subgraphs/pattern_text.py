@@ -1,8 +1,8 @@
 """Patterns from functions, from `onnx.parser` text and from ONNX graphs.
 
-    lambda x, y: op.Add(x, y)
-    "(x, y) => (z) { z = Add(x, y) }"
-    "(float[N] x) => (float[N] y) <float s> { y = Mul(x, s) }"
+lambda x, y: op.Add(x, y)
+"(x, y) => (z) { z = Add(x, y) }"
+"(float[N] x) => (float[N] y) <float s> { y = Mul(x, s) }"
 """
 
 from __future__ import annotations
@@ -110,9 +110,7 @@ class _Text:
         if node.op_type == "Constant" and not node.domain:
             ((name, value),) = settings.items()
             is_tensor = isinstance(value, Tensor)
-            self.known[node.output[0]] = (
-                _constant(value, exact=True) if is_tensor else const(value)
-            )
+            self.known[node.output[0]] = _constant(value, exact=True) if is_tensor else const(value)
             return
         unknown = [name for name in node.input if name not in self.known]
         if unknown:
@@ -126,7 +124,7 @@ class _Text:
 
 
 def _parsed(text: str) -> onnx.GraphProto | onnx.FunctionProto:
-    head = text.split(")", 1)[0].strip().lstrip("(")
+    head = _inputs_text(text)
     is_typed = any(len(part.split()) > 1 for part in head.split(",") if part.strip())
     try:
         if is_typed or not head:
@@ -136,6 +134,16 @@ def _parsed(text: str) -> onnx.GraphProto | onnx.FunctionProto:
         return parser.parse_function(f"{header} f {text}")
     except parser.ParseError as error:
         raise UsageError(f"the pattern does not parse: {error}") from error
+
+
+def _inputs_text(text: str) -> str:
+    """Return the text of the inputs, inside of the first parentheses; types have some too."""
+    depth = 0
+    for at, letter in enumerate(text):
+        depth += (letter == "(") - (letter == ")")
+        if letter == ")" and depth <= 0:
+            return text[:at].strip().removeprefix("(").strip()
+    return text.strip()
 
 
 def _proto_of(source: object) -> onnx.GraphProto | onnx.FunctionProto | None:

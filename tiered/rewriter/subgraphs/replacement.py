@@ -6,11 +6,11 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import onnx
 
-from tiered.graph.core.schema import schema_of
+from tiered.graph.edits.literals import as_operands
 from tiered.rewriter.pattern import Const, Op, Opt, Pattern, PatternError, Var
 from tiered.rewriter.skip import Skip
+from tiered.support.errors import OperatorError
 
 if TYPE_CHECKING:
     from tiered.graph.core.graph import Graph
@@ -29,8 +29,13 @@ def check_buildable(outputs: Sequence[Pattern], known: Collection[str]) -> None:
     """Check that patterns determine the nodes to build.
 
     Raises:
-        PatternError: a node or an attribute is not determined.
+        PatternError: a node, an attribute or the dtype of an output is not determined.
     """
+    for output in outputs:
+        if isinstance(output, Const) and not output.dtype:
+            raise PatternError(
+                f"nothing determines the dtype of {output}; write const(np.array(...))"
+            )
     for part in (part for output in outputs for part in output.walk()):
         if isinstance(part, Var | Opt):
             if part.name not in known:
@@ -57,7 +62,7 @@ def build(graph: Graph, outputs: Sequence[Pattern], known: Mapping[str, Any]) ->
         known: the values of the variables.
 
     Raises:
-        Unbuildable: a number has operands of unknown dtype beside it.
+        Unbuildable: a number does not fit the dtype that operands beside it have, or none has one.
     """
     builder = _Builder(graph, outputs, known)
     return tuple(builder.value(output) for output in outputs)
@@ -87,14 +92,17 @@ class _Builder:
         return self.built[id(same)][pattern.output]
 
     def node(self, pattern: Op) -> tuple[Value, ...]:
-        operands = [
-            None if isinstance(operand, Const) and not operand.dtype else self.value(operand)
+        given = [
+            operand.expected
+            if isinstance(operand, Const) and not operand.dtype
+            else self.value(operand)
             for operand in pattern.operands
         ]
-        for index, operand in enumerate(pattern.operands):
-            if isinstance(operand, Const) and not operand.dtype:
-                dtype = self.dtype_beside(pattern, index, operands)
-                operands[index] = self.graph.constant(np.asarray(operand.expected, dtype))
+        given = [np.array(each) if isinstance(each, tuple) else each for each in given]
+        try:
+            operands = as_operands(self.graph, pattern.op_type, pattern.domain, given)
+        except OperatorError as error:
+            raise Unbuildable(Skip("{}", error)) from error
         attributes = {
             name: self.known[value.name] if isinstance(value, Var) else value
             for name, value in pattern.attributes
@@ -103,17 +111,3 @@ class _Builder:
         count = self.widths[id(pattern)]
         made = operator(*operands, outputs=count, **attributes)
         return (made,) if count == 1 else made
-
-    def dtype_beside(self, pattern: Op, index: int, operands: Sequence[Value | None]) -> Any:
-        """Return the dtype that a number must have, which other operands have."""
-        schema = schema_of(pattern.op_type, pattern.domain)
-        formals = [] if schema is None else list(schema.inputs)
-        kinds = [formals[min(at, len(formals) - 1)].type_str for at in range(len(operands))]
-        if formals and kinds[index].startswith("tensor("):
-            return onnx.helper.tensor_dtype_to_np_dtype(
-                onnx.TensorProto.DataType.Value(kinds[index][len("tensor(") : -1].upper())
-            )
-        for operand, kind in zip(operands, kinds, strict=True):
-            if operand is not None and kind == kinds[index] and operand.dtype is not None:
-                return onnx.helper.tensor_dtype_to_np_dtype(operand.dtype)
-        raise Unbuildable(Skip("the dtype beside {} is not known", pattern.operands[index]))

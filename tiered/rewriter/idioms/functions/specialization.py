@@ -81,10 +81,13 @@ class Specializer:
     def _specialize(self, node: Node, function: Function) -> Function | None:
         """Return the new function of a call; None if the call stays."""
         constants, attributes = self._given(node, function)
-        if reason := self._refusal(node, function, constants, attributes):
+        graph, key = node.owner, (function, *_key(constants, attributes))
+        reason = self._refusal(node, function, is_given=bool(constants or attributes))
+        if reason is None and key not in self._made and len(self._made) >= MOST:
+            reason = Skip("{} functions were made, more are not", MOST)
+        if reason is not None:
             self.on_skip(node, reason)
             return None
-        graph, key = node.owner, (function, *_key(constants, attributes))
         with graph.rewrite("a call with constants => a call of a special function", node):
             if key not in self._made:
                 name = self._free(function)
@@ -102,16 +105,12 @@ class Specializer:
         defaults = {name: each for name, each in function.defaults.items() if name not in own}
         return {}, {**_attributes(node), **defaults}
 
-    def _refusal(
-        self, node: Node, function: Function, constants: Constants, attributes: Attributes
-    ) -> Skip | None:
-        """Return why a call stays; None if it gets a function of its own."""
-        if not constants and not attributes:
+    def _refusal(self, node: Node, function: Function, *, is_given: bool) -> Skip | None:
+        """Return why a call stays; None if it may get a function of its own."""
+        if not is_given:
             return Skip("no attribute or operand is constant")
         if KEPT in node.metadata or is_left_alone(node.owner) or is_left_alone(function):
             return Skip("the call or its function is marked")
-        if len(self._made) >= MOST:
-            return Skip("{} functions were made, more are not", MOST)
         return None
 
     def _free(self, function: Function) -> str:
