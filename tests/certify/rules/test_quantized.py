@@ -210,6 +210,7 @@ def test_signed_and_unsigned_integers_are_no_round_trip() -> None:
 def test_only_integers_of_float_numbers_are_remembered() -> None:
     assert isinstance(dequantized(Q, HALF, zero(3)).form, Dequantized)
     assert dequantized(Q, free("scale"), zero(3)).form is None
+    assert dequantized(Q, HALF, free("point", dtype=UINT8)).form is None
     assert dequantized(Q, known(0.5, np.float16), zero(3)).form is None
     assert dequantized(free("i", 2, dtype=INT32), HALF, known(0, np.int32)).form is None
     small = free("small", 2, dtype=FLOAT8)
