@@ -14,7 +14,12 @@ from tiered.support.errors import OutOfMemory, RuntimeFailure
 from tiered.targets.custom import CustomOperator
 from tiered.verify import sliced_session
 from tiered.verify.extract import Part
-from tiered.verify.sliced_session import SlicedSession, bare_types, open_model
+from tiered.verify.sliced_session import (
+    SlicedSession,
+    bare_types,
+    feeds_for,
+    open_model,
+)
 
 TEXT = """g (float[2] x) => (float[2] y, float[2] s) <float[2] w = {1, 2}, float[2] v = {3, 4},
     float[2] u = {5, 6}> {
@@ -238,3 +243,11 @@ def test_types_have_no_shapes() -> None:
     assert found["l"].HasField("sequence_type")
     with pytest.raises(RuntimeFailure, match="cannot run with 'x' as an input: "):
         bare_types({"x": object()})
+
+
+def test_a_model_takes_its_inputs_and_defaults() -> None:
+    held = {"x": X, "w": X, "y": X, "other": X}
+    assert set(feeds_for(defaulted(4), held)) == {"x", "w"}
+    assert set(feeds_for(defaulted(3), held)) == {"x"}
+    assert set(feeds_for(defaulted(4), {"w": X})) == {"w"}
+    assert set(feeds_for(proto(TEXT), held)) == {"x"}

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from tiered.graph.io.export import export_model
 from tiered.runtime.compare.outputs import Comparison, compare
-from tiered.runtime.external_data import with_files
 from tiered.runtime.inputs.samples import Source, Wanted, read_samples, samples_for
 from tiered.runtime.worker.client import shared_worker
 from tiered.support.errors import VerificationError
+from tiered.verify.baseline import Runnable
 from tiered.verify.random_values import random_outputs
-from tiered.verify.sliced_session import open_model
+from tiered.verify.sliced_session import feeds_for, open_model
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
+
+    import onnx
 
     from tiered.graph import Model
     from tiered.runtime.session import Runner
@@ -41,15 +42,16 @@ def check_merged(
         RuntimeFailure: onnxruntime does not run one of the models.
     """
     found = []
-    proto = export_model(merged, is_bare=True)
+    runnable, *others = [Runnable.of(each) for each in (merged, *models)]
+    proto = runnable.proto
     wanted = Wanted(given=read_samples(inputs))
     with ExitStack() as opened:
-        whole, *parts = [opened.enter_context(_opened(each)) for each in (merged, *models)]
+        whole, *parts = [opened.enter_context(_opened(each)) for each in (runnable, *others)]
         for sample in samples_for(proto, whole, wanted):
             feeds = sample.inputs.feeds
             values = dict(feeds)
-            for part, named in zip(parts, ({}, *names), strict=True):
-                made = part.run({name: values[named.get(name, name)] for name in part.inputs})
+            for part, one, named in zip(parts, others, ({}, *names), strict=True):
+                made = part.run(_feeds_of(one.proto, values, named))
                 values |= {named.get(name, name): value for name, value in made.items()}
             results = whole.run(feeds)
             random = random_outputs(proto, whole, [feeds], [results])
@@ -78,15 +80,16 @@ def check_split(
         RuntimeFailure: onnxruntime does not run the model or a part.
     """
     found = []
-    proto = export_model(whole, is_bare=True)
+    runnable = Runnable.of(whole)
+    proto = runnable.proto
     wanted = Wanted(given=read_samples(inputs))
-    with _opened(whole) as session:
+    with _opened(runnable) as session:
         for sample in samples_for(proto, session, wanted):
             expected = session.run(sample.inputs.feeds)
             values = dict(sample.inputs.feeds)
-            for part in parts:
+            for part in map(Runnable.of, parts):
                 with _opened(part) as one:
-                    values |= one.run({name: values[name] for name in one.inputs})
+                    values |= one.run(feeds_for(part.proto, values))
             random = random_outputs(proto, session, [sample.inputs.feeds], [expected])
             made = {name: values[name] for name in expected}
             found.append(compare(expected, made, random=random))
@@ -98,7 +101,13 @@ def check_split(
     return found
 
 
-def _opened(model: Model) -> AbstractContextManager[Runner]:
-    proto = export_model(model, is_bare=True)
-    folder = with_files(proto, model.folder)
-    return open_model(shared_worker(), proto, folder=folder)
+def _feeds_of(
+    proto: onnx.ModelProto, values: Mapping[str, Any], named: Mapping[str, str]
+) -> dict[str, Any]:
+    """Return what a model takes of values of the merged one, by its own names."""
+    pairs = ((info.name, named.get(info.name, info.name)) for info in proto.graph.input)
+    return feeds_for(proto, {own: values[name] for own, name in pairs if name in values})
+
+
+def _opened(model: Runnable) -> AbstractContextManager[Runner]:
+    return open_model(shared_worker(), model.proto, folder=model.folder)

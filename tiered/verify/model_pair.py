@@ -12,7 +12,7 @@ from tiered.runtime.compare.outputs import Comparison, compare
 from tiered.support.numerics import Promise
 from tiered.verify.baseline import Runnable
 from tiered.verify.changed_region import PREFIX, changed_region, with_outputs, with_types
-from tiered.verify.sliced_session import open_model
+from tiered.verify.sliced_session import feeds_for, open_model
 
 if TYPE_CHECKING:
     from tiered.runtime import Worker
@@ -94,7 +94,7 @@ class ModelPair:
 
     def _run(self, model: Runnable, **how: Any) -> Outputs:
         with open_model(self.worker, model.proto, folder=model.folder, **how) as session:
-            return unprefixed(session.run({name: self.feeds[name] for name in session.inputs}))
+            return unprefixed(session.run(feeds_for(model.proto, self.feeds)))
 
     def _values(self, names: tuple[str, ...]) -> Outputs:
         """Return values of the model before."""
@@ -103,7 +103,7 @@ class ModelPair:
         if inner:
             probe = with_outputs(self.before.proto, inner)
             with open_model(self.worker, probe, folder=self.before.folder) as session:
-                found |= session.run(self.feeds, inner)
+                found |= session.run(feeds_for(probe, self.feeds), inner)
         return {name: found[name] for name in names}
 
 

@@ -15,7 +15,7 @@ from tiered.runtime.external_data import MOST_READ, bytes_on_disk
 from tiered.support.errors import ModelError, RuntimeFailure
 from tiered.support.numerics import Numerics, Promise
 from tiered.verify.model_pair import ModelPair, Outputs
-from tiered.verify.sliced_session import open_model
+from tiered.verify.sliced_session import feeds_for, open_model
 
 if TYPE_CHECKING:
     import onnx
@@ -177,7 +177,7 @@ def ruling_on_refitted(
             return _NOT_ASKED
         whole = after.inlined()
         with open_model(worker, whole.proto, folder=whole.folder, reference=True) as session:
-            outputs = session.run({name: feeds[name] for name in session.inputs})
+            outputs = session.run(feeds_for(whole.proto, feeds))
     except (RuntimeFailure, ModelError, TypeError):
         return _NOT_ASKED
     expected = {name: before[name] for name in known}

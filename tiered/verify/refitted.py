@@ -21,7 +21,7 @@ from tiered.verify.changed_region import with_outputs
 from tiered.verify.extract import Part
 from tiered.verify.packed import feeds_of, joined as joined_sequences, sequences_of
 from tiered.verify.rebatched import batch_size, joined, part_of, parts, stacked, wanted_sizes
-from tiered.verify.sliced_session import open_model
+from tiered.verify.sliced_session import feeds_for, open_model
 
 if TYPE_CHECKING:
     import onnx
@@ -254,6 +254,5 @@ class Refitting:
         found = []
         with open_model(self._worker, probe, folder=folder, reference=reference) as session:
             for each in fed:
-                given = {name: each[name] for name in session.inputs if name in each}
-                found.append({**each, **session.run(given, inner)})
+                found.append({**each, **session.run(feeds_for(probe, each), inner)})
         return found

@@ -24,7 +24,7 @@ from tiered.runtime.compare.outputs import Comparison, OutputDifference, compare
 from tiered.support.errors import ModelError, RuntimeFailure
 from tiered.support.numerics import Numerics, Promise
 from tiered.verify.model_pair import ModelPair, unprefixed
-from tiered.verify.sliced_session import open_model
+from tiered.verify.sliced_session import feeds_for, open_model
 
 _PROBES: Final = 2
 """How often inputs and constants are moved, each time in other directions."""
@@ -119,7 +119,7 @@ def _probed(models: ModelPair) -> Iterator[_Probe]:
     worker, model, feeds, promise = models.worker, models.before, models.feeds, models.promise
     move_ulp = partial(_moved, narrow=_narrowest(promise))
     with open_model(worker, model.proto, folder=model.folder) as session:
-        fed = {name: feeds[name] for name in session.inputs if name in feeds}
+        fed = feeds_for(model.proto, feeds)
         expected = unprefixed(session.run(fed))
         by_steps = ((_STEPPED, _stepped),) if promise.steps else ()
         for what, move in (*by_steps, (_MOVED, move_ulp)):

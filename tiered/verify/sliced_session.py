@@ -271,6 +271,14 @@ def _last_reads(part: Part, slices: Iterable[Sequence[int]]) -> dict[str, int]:
     }
 
 
+def feeds_for(proto: onnx.ModelProto, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those of some values that a model takes as inputs, also in place of defaults."""
+    is_old = proto.ir_version < _OVERRIDABLE_SINCE
+    fixed = {tensor.name for tensor in proto.graph.initializer} if is_old else ()
+    names = (info.name for info in proto.graph.input if info.name not in fixed)
+    return {name: values[name] for name in names if name in values}
+
+
 @contextmanager
 def open_model(
     worker: Worker, model: ModelLike, *, folder: str = "", **how: Any
