@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.certify.call import FLOAT, call, free, known, only
+from tests.certify.test_checker import proof
 from tiered.certify.evaluation.call import NoRule
 from tiered.certify.evaluation.values import Tensor, Unproved
 from tiered.certify.rules.resizing import RESIZING, resize
@@ -77,6 +78,29 @@ def test_older_opsets_have_the_scales_elsewhere() -> None:
     assert (nearest(X, numbers, op="Upsample", opset=9).terms == expected).all()
     assert (nearest(X, op="Upsample", opset=7, scales=[1.0, 2.0]).terms == expected).all()
     assert (nearest(X, numbers, opset=10).terms == expected).all()
+
+
+@pytest.mark.parametrize("opset", [11, 12, 13])
+def test_operands_that_older_opsets_need_are_empty(opset: int) -> None:
+    expected, none = X.terms[:, [0, 0, 1, 1, 2, 2]], known(np.zeros(0), np.float32)
+    numbers = known([1, 2], np.float32)
+    assert (nearest(X, none, numbers, opset=opset).terms == expected).all()
+    assert (nearest(X, none, none, known([2, 6]), opset=opset).terms == expected).all()
+
+
+def test_a_scale_that_keeps_the_size_of_an_axis_has_no_rule() -> None:
+    """onnxruntime copies a tensor of which all sizes stay; with another size it moves elements."""
+    for numbers in ((1.1, 1), (1.1, 2)):
+        with pytest.raises(NoRule):
+            nearest(X, *scales(*numbers), nearest_mode="floor")
+    head = "(float[3,2] x) => (float[3,4] y)"
+    how = 'mode = "nearest", coordinate_transformation_mode = "asymmetric", nearest_mode = "floor"'
+    one, other = (
+        f'{head} <float[2] s = {{{first}, 2}}> {{ y = Resize<{how}>(x, "", s) }}'
+        for first in (1.1, 1)
+    )
+    assert not proof(one, other).is_proved
+    assert proof(other, other).domain == "bits"
 
 
 @pytest.mark.parametrize(

@@ -44,8 +44,13 @@ def nearest(call: Call) -> Results:
         raise NoRule
     needs_runtime(call, "constants-by-runtime")
     scales, shape = _scales(call, x), _shape(call, x)
+    if any(
+        scale != 1 and new == size for size, scale, new in zip(x.shape, scales, shape, strict=True)
+    ):
+        # onnxruntime copies the tensor if all sizes stay, else it moves elements along that axis.
+        raise NoRule
     places = [
-        np.arange(size) if scale == 1 and new == size else _places(call, size, scale, new)
+        np.arange(size) if new == size else _places(call, size, scale, new)
         for size, scale, new in zip(x.shape, scales, shape, strict=True)
     ]
     return [call.moved(x, lambda a: a[np.ix_(*places)], shape)]
@@ -60,12 +65,15 @@ def _places(call: Call, size: int, scale: float, new: int) -> Array:
             node.attribute.remove(each)
     numbers = np.asarray([scale], np.float32)
     inputs: list[Tensor | None] = [call.constant(np.arange(size, dtype=np.float32), FLOAT)]
+    absent = None
+    if call.opset < 13:  # where no operand is optional
+        absent = call.constant(np.zeros(0, np.float32), FLOAT)
     if call.has(3):
-        inputs += [None, None, call.constant(np.asarray([new], np.int64), INT64)]
+        inputs += [absent, absent, call.constant(np.asarray([new], np.int64), INT64)]
     elif "scales" in call.attributes:
         node.attribute.append(onnx.helper.make_attribute("scales", [scale]))
     else:
-        inputs += [None] * (call.op == "Resize" and call.opset >= 11)
+        inputs += [absent] * (call.op == "Resize" and call.opset >= 11)
         inputs.append(call.constant(numbers, FLOAT))
     inner = Call(node, inputs, call.opset, call.domain, call.scope)
     inner.axioms = call.axioms
