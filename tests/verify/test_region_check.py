@@ -13,7 +13,6 @@ from tiered import (
     Graph,
     Model,
     PassContext,
-    PassInfo,
     Sequential,
     Value,
     VerificationError,
@@ -22,14 +21,10 @@ from tiered import (
     rewrite,
     var,
 )
-from tiered.graph import Stamp
 from tiered.pipeline.instruments import Verify
 from tiered.runtime import Worker
 from tiered.support.errors import OutOfMemory
 from tiered.verify.baseline import Runnable
-from tiered.verify.extract import Part
-from tiered.verify.live_extract import part_after, part_of
-from tiered.verify.sliced_session import SlicedSession
 
 LONG = """g (float[N,3] x) => (float[N,3] y) <float[3] w = {1, 2, 3}, float[3] v = {1, -2, 3}> {
     a = Exp(x)  b = Identity(a)  c = Mul(b, w)  d = Neg(c)  e = Relu(d)
@@ -141,19 +136,6 @@ def _too_large(*_: object) -> None:
     raise OutOfMemory("too large for a test")
 
 
-def test_slices_compute_the_outputs_of_the_model(worker: Worker) -> None:
-    whole = proto(LONG)
-    feeds = {"x": np.array([[1, -2, 0.5]], np.float32)}
-    sliced = SlicedSession(Part.of(whole), "", worker, 12)
-    assert len(sliced._slices) == 2
-    expected = worker.run(whole, feeds)["y"]
-    found = sliced.run(feeds, ["y", "d", "w"])
-    assert np.array_equal(found["y"], expected)
-    assert found["w"].tolist() == [1, 2, 3]
-    with pytest.raises(OutOfMemory, match="a single node reads"):
-        SlicedSession(Part.of(whole), "", worker, 8)
-
-
 def test_weights_stay_in_their_files(tmp_path: Path, worker: Worker) -> None:
     text = "g (float[N] x) => (float[N] y) { a = Identity(x)  b = Add(a, w)  y = Add(b, v) }"
     given = proto(text)
@@ -173,51 +155,3 @@ def test_weights_stay_in_their_files(tmp_path: Path, worker: Worker) -> None:
         with PassContext(instruments=[verify]):
             Sequential(["eliminate_identity"])(loaded.copy())
         assert verify.runs == 1
-
-
-NESTED = """<ir_version: 10, opset_import: ["": 21, "f": 1]>
-    g (bool c, float[2] x) => (float[2] y) { a = Neg(x)  i = Identity(a)
-        b = If(c) <then_branch = t () => (float[2] p) { q = Identity(i)  p = f.twice(q) },
-                   else_branch = e () => (float[2] r) { s = Relu(x)  r = Relu(s) }>
-        d = f.twice(b)  y = Identity(d) }
-    <domain: "f", opset_import: ["": 21]> twice (x) => (y) {
-        z = Identity(x)  v = Relu(z)  w = Relu(v)  y = Add(w, w) }"""
-
-
-class Follows:
-    """An instrument that holds what the journal says of a part against the model as it is."""
-
-    def __init__(self) -> None:
-        self.part: Part | None = None
-        self.stamp: Stamp | None = None
-        self.compared = 0
-
-    def run_before_pass(self, model: Model, info: PassInfo) -> None:
-        if self.stamp is None or model.journal.kept_since(self.stamp) < self.stamp.length:
-            self.part, self.stamp = part_of(model), model.journal.stamp()
-
-    def run_after_pass(self, model: Model, info: PassInfo) -> None:
-        assert self.part is not None
-        assert self.stamp is not None
-        if not model.journal.moved_since(self.stamp):
-            return
-        found, _ = part_after(self.part, model, model.journal.since(self.stamp.length))
-        wanted = part_of(model)
-        assert _said(found) == _said(wanted), info.name
-        self.part, self.stamp = found, model.journal.stamp()
-        self.compared += 1
-
-
-def _said(part: Part) -> tuple[object, ...]:
-    nodes = {at: node.SerializeToString(deterministic=True) for at, node in part.nodes.items()}
-    readers = {name: at for name, at in part.consumers.items() if at}
-    ends = tuple(part.inputs), tuple(part.outputs), set(part.weights)
-    return nodes, part.reads, part.producer, readers, ends, part.frame.SerializeToString()
-
-
-def test_the_journal_keeps_a_part_as_the_model_is() -> None:
-    path = Path(__file__).parents[2] / "examples" / "models" / "bert.ts.onnx"
-    for given in (onnx.load(path), onnx.parser.parse_model(NESTED)):
-        follows = Follows()
-        optimize_model(given, opt_level=3, instruments=[follows])
-        assert follows.compared > 2
