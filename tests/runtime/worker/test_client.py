@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import subprocess
 import sys
@@ -23,8 +22,6 @@ from tiered import Model, get_pass
 from tiered.runtime import Session, Worker, feasible_inputs, shared_worker
 from tiered.runtime.compare.outputs import compare
 from tiered.runtime.opening import Opening
-from tiered.runtime.worker.frames import pack, receive, send, unpack
-from tiered.runtime.worker.limits import OUT_OF_MEMORY, MemoryLimit
 from tiered.support.errors import Crashed, HelperError, OutOfMemory, RuntimeFailure, TimedOut
 from tiered.testing import parse
 
@@ -105,50 +102,6 @@ def test_the_process_is_reused_and_closed(worker: Worker) -> None:
     assert other.pid is None
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        *(f32([[1, -0.0], [np.nan, np.inf]]), f32(3), f32([]).reshape(0, 2), np.float32(2)),
-        np.array([1, -1], ml_dtypes.bfloat16),
-        np.array([1, -1, 7], ml_dtypes.int4),
-        np.array([True, False]),
-        np.array([1 + 2j]),
-        np.array([["a", "né"]], object),
-        np.array([], object),
-        f32([[1, 2], [3, 4]]).T,
-        f32([1, 2]).astype(">f4"),
-        *(None, [], [f32([1]), None, [i64([2])]], {"a": 1.0, "b": -0.0}, {1: f32([2])}, 5, "t"),
-    ],
-    ids=repr,
-)
-def test_every_kind_of_value_crosses(value: Any) -> None:
-    stream, blobs = io.BytesIO(), list[Any]()
-    send(stream, pack(value, blobs), blobs)
-    stream.seek(0)
-    back = unpack(*receive(stream))
-    assert compare({"v": value if value is None else _native(value)}, {"v": back}).ok
-    if isinstance(back, np.ndarray):
-        assert back.shape == np.shape(value)
-        assert back.flags.writeable
-
-
-def _native(value: Any) -> Any:
-    return value.astype("=f4") if getattr(value, "dtype", None) == np.dtype(">f4") else value
-
-
-def test_byte_strings_cross_as_texts() -> None:
-    blobs: list[Any] = []
-    assert unpack(pack(np.array([b"a"]), blobs), []).tolist() == ["a"]
-
-
-@pytest.mark.parametrize(
-    "value", [object(), np.array([object()]), {(1, 2): f32([1])}, b"bytes"], ids=type
-)
-def test_a_value_of_no_onnx_type_is_an_error(value: Any) -> None:
-    with pytest.raises(RuntimeFailure, match=r"no model takes|must hold texts"):
-        pack(value, [])
-
-
 def test_refusals_are_those_of_a_session(worker: Worker) -> None:
     wrong: list[dict[str, Any]] = [{}, {"x": [1.0]}, {"x": i64([1])}]
     for feeds in wrong:
@@ -197,28 +150,6 @@ def test_a_limit_of_memory_holds() -> None:
         assert worker.run(LARGE, {"s": i64([2**20])})["y"].size == 2**20
         with pytest.raises(OutOfMemory):
             worker.run(LARGE, {"s": i64([2**27])})
-
-
-def test_without_a_kernel_that_refuses_the_process_ends_itself() -> None:
-    code = (
-        "import numpy, re, sys, time\n"
-        "from tiered.runtime.worker import limits\n"
-        "status = lambda: open('/proc/self/status').read()\n"
-        "limits._allocated = lambda: int(re.search(r'VmRSS:\\s+(\\d+)', status())[1]) * 1024\n"
-        "sys.platform = 'win32'\n"
-        "limit = limits.MemoryLimit()\n"
-        "limit.set(50 * 2**20)\n"
-        "kept = numpy.ones(100 * 2**20, numpy.uint8)\n"
-        "time.sleep(600)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], check=False, timeout=300)
-    assert done.returncode == OUT_OF_MEMORY
-
-
-def test_no_limit_can_be_set_twice() -> None:
-    limit = MemoryLimit()
-    limit.set(None)
-    limit.set(None)
 
 
 def test_a_process_that_was_killed_is_replaced(worker: Worker) -> None:
