@@ -169,7 +169,7 @@ def test_elsewhere_one_thread_watches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits.sys, "platform", "darwin")
     monkeypatch.setattr(limits, "_allocated", lambda: 100)
     watched: list[MemoryLimit] = []
-    monkeypatch.setattr(MemoryLimit, "watch", lambda limit: watched.append(limit))  # noqa: PLW0108 - a method
+    monkeypatch.setattr(MemoryLimit, "watch", lambda limit: watched.append(limit))
     limit = MemoryLimit()
     limit.set(None)
     assert watched == []
