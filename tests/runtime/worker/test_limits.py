@@ -169,7 +169,11 @@ def test_elsewhere_one_thread_watches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits.sys, "platform", "darwin")
     monkeypatch.setattr(limits, "_allocated", lambda: 100)
     watched: list[MemoryLimit] = []
-    monkeypatch.setattr(MemoryLimit, "watch", lambda limit: watched.append(limit))
+
+    def watch(limit: MemoryLimit) -> None:
+        watched.append(limit)
+
+    monkeypatch.setattr(MemoryLimit, "watch", watch)
     limit = MemoryLimit()
     limit.set(None)
     assert watched == []
