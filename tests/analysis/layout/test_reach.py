@@ -1,0 +1,188 @@
+"""Which operators a permutation can be moved to, and the tensors that it meets."""
+
+import pytest
+
+from tests.small import made_by, named, parsed
+from tiered import Model, Skip
+from tiered.analysis.layout.convert import reach_of
+from tiered.analysis.layout.reach import MAX_ORDERS, Reach, open_graphs, transposes
+
+TO, BACK = "Transpose<perm=[2,0,1]>", "Transpose<perm=[1,2,0]>"
+
+
+def reached(text: str, opset: int = 21, **wanted: str) -> dict[str, int]:
+    """Return the number of candidates of each operator that is free, by its output."""
+    reach = reach_of(parsed(text, opset=opset), wanted)
+    return {each.node.output.name: len(each.candidates) for each in reach.free}
+
+
+def test_a_permutation_is_moved_in_both_directions_until_an_operator_fixes_its_axes() -> None:
+    text = f"""(float[2,3,4] x) => (float[4,2,3] y) {{
+        a = acme.Any(x)  b = Abs(x)  c = Neg(b)  t = {TO}(c)  d = Relu(t)  e = Exp(d)
+        f = Cast<to=1>(e)  y = acme.Other(f) }}"""
+    assert reached(text) == {"b": 2, "c": 2, "d": 2, "e": 2, "f": 2}
+
+
+def test_without_a_transpose_no_operator_is_reached() -> None:
+    assert reached("(float[2,3] x) => (float[2,3] y) { y = Relu(x) }") == {}
+
+
+def test_operators_that_are_asked_for_are_starts_too() -> None:
+    text = """(float[1,2,4,4] x) => (float[1,2,2,2] y) {
+        r = Relu(x)  y = MaxPool<kernel_shape=[2,2], strides=[2,2]>(r) }"""
+    assert reached(text) == {}
+    assert reached(text, MaxPool="NHWC") == {"r": 2, "y": 2}
+    assert reached(text, MaxPool="NCHW") == {}
+
+
+# --- tensors --------------------------------------------------------------------------------------
+
+
+def test_a_tensor_is_found_from_each_of_its_views() -> None:
+    model = parsed(f"(float[2,3,4] x) => (float[2,3,4] y) {{ t = {TO}(x)  y = {BACK}(t) }}")
+    reach = Reach(model)
+    found = reach.tensor_of(named(model, "y"))
+    assert found is not None
+    assert found.root is named(model, "x")
+    assert reach.tensor_of(named(model, "t")) is found
+    assert reach.tensor_of(named(model, "x")) is found
+
+
+def test_constants_and_values_of_unknown_rank_are_no_tensors() -> None:
+    model = parsed(
+        f"""(float[2,3,4] x) => (float[A,B,C] y) <float[2,3,4] k = {{{",".join("1" * 24)}}}> {{
+        c = {TO}(k)  u = acme.Any(x)  t = {TO}(u)  y = Add(t, c) }}"""
+    )
+    reach = Reach(model)
+    assert reach.tensor_of(named(model, "k")) is None
+    assert reach.tensor_of(named(model, "c")) is None
+    assert reach.tensor_of(named(model, "u")) is None
+
+
+def test_a_transpose_of_unknown_order_is_an_operator() -> None:
+    model = parsed("(float x) => (float y) { a = acme.Any(x)  t = Transpose(a)  y = acme.Any(t) }")
+    assert list(transposes(model.main)) == []
+    assert Reach(model).tensor_of(named(model, "t")) is None
+
+
+# --- operators ------------------------------------------------------------------------------------
+
+
+def test_what_fixes_its_axes_is_no_operator() -> None:
+    model = parsed("(float[2,3] x) => (float[2,3] y) { a = acme.Any(x)  y = Relu(x) }")
+    reach = Reach(model)
+    assert reach.operator(made_by(model, "a")) is None
+    assert isinstance(reach.propagation(made_by(model, "a")), Skip)
+    operator = reach.operator(made_by(model, "y"))
+    assert operator is not None
+    assert reach.operator(made_by(model, "y")) is operator
+    assert operator.candidates == [0]
+
+
+def test_a_result_of_unknown_rank_ends() -> None:
+    model = parsed("(float[2,3] x, int64[N] s) => (float y) { e = Expand(x, s)  y = acme.Any(e) }")
+    reach = Reach(model)
+    assert isinstance(reach.propagation(made_by(model, "e")), Skip)
+
+
+def test_equal_operators_share_a_propagation_and_a_table() -> None:
+    model = parsed(
+        f"""(float[2,3,4] x, float[2,3,4] v) => (float[4,2,3] y, float[4,2,3] z) {{
+        t = {TO}(x)  u = {TO}(v)  y = Relu(t)  z = Relu(u) }}"""
+    )
+    reach = reach_of(model)
+    one, other = (reach.operators[made_by(model, name)] for name in "yz")
+    assert one.table is other.table
+    assert one.propagation is other.propagation
+
+
+def test_operands_that_are_constant_have_no_port() -> None:
+    model = parsed(
+        f"""(float[2,3,4] x) => (float[4,2,3] y) <float[3] k = {{1,2,3}}> {{
+        t = {TO}(x)  y = Add(t, k) }}"""
+    )
+    operator = reach_of(model).operators[made_by(model, "y")]
+    assert [(port.slot, port.is_output) for port in operator.ports] == [(0, False), (0, True)]
+
+
+def test_a_preferred_layout_is_that_of_images() -> None:
+    text = """(float[1,2,4,4] x) => (float[1,2,2,2] y) <float[2,2,1,1] w = {1,2,3,4}> {
+        c = Conv(x, w)  y = MaxPool<kernel_shape=[2,2], strides=[2,2]>(c) }"""
+    model = parsed(text)
+    reach = Reach(model, {"Conv": "NHWC"})
+    conv, pool = (reach.operator(made_by(model, name)) for name in "cy")
+    assert conv is not None
+    assert pool is not None
+    assert conv.wanted == 1
+    assert conv.choices[1].orders[0] == (0, 2, 3, 1)
+    assert pool.wanted is None
+    starts = list(reach.wanted_starts(conv.node))
+    assert {order for _, order in starts} == {(0, 2, 3, 1)}
+    assert not list(reach.wanted_starts(pool.node))
+
+
+def test_an_operator_that_may_have_any_order_has_no_preferred_one() -> None:
+    model = parsed(
+        """(float[1,2,4,4] x) => (float[1,2,8,8] y) <float[4] s = {1,1,2,2}>
+        { y = Resize<mode="nearest">(x, , s) }"""
+    )
+    operator = Reach(model, {"Resize": "NHWC"}).operator(made_by(model, "y"))
+    assert operator is not None
+    assert operator.wanted is None
+
+
+# --- the search -----------------------------------------------------------------------------------
+
+
+def test_orders_of_a_tensor_are_bounded() -> None:
+    """Eight orders are there; further ones come from six of them at most."""
+    orders = [[0, 1, 3, 2], [0, 2, 1, 3], [0, 2, 3, 1], [0, 3, 1, 2], [0, 3, 2, 1], [1, 0, 2, 3],
+              [1, 0, 3, 2]]  # fmt: skip
+    lines = " ".join(
+        f"t{at} = Transpose<perm={order}>(r)  y{at} = acme.Any(t{at})"
+        for at, order in enumerate(orders)
+    )
+    outputs = ", ".join(f"float y{at}" for at in range(len(orders)))
+    model = parsed(f"(float[2,3,4,5] x) => ({outputs}) {{ r = Relu(x)  {lines} }}")
+    reach = reach_of(model)
+    assert len(reach.free) == 1
+    tensor = reach.tensor_of(named(model, "x"))
+    assert tensor is not None
+    assert len(tensor.orders) == MAX_ORDERS == 6
+    views = reach.tensor_of(named(model, "r"))
+    assert views is not None
+    assert len(views.orders) == len(orders) + 1
+
+
+def test_a_search_ends_some_operators_behind_one_that_it_may_not_pass_far() -> None:
+    model = parsed(f"(float[2,3,4] x) => (float[4,2,3] y) {{ t = {TO}(x)  y = Relu(t) }}")
+    reach = reach_of(model)
+    tensor = reach.tensor_of(named(model, "x"))
+    assert tensor is not None
+    assert set(tensor.orders) == {(0, 1, 2), (2, 0, 1)}
+    assert all(steps > 0 for steps in tensor.orders.values())
+
+
+def test_left_out_transposes_are_no_starts() -> None:
+    model = parsed(f"(float[2,3,4] x) => (float[4,2,3] y) {{ t = {TO}(x)  y = Relu(t) }}")
+    assert reach_of(model, without={named(model, "t")}).free == []
+    assert len(reach_of(model).free) == 1
+
+
+# --- graphs ---------------------------------------------------------------------------------------
+
+
+def test_bodies_of_channels_last_functions_are_left_out() -> None:
+    model = Model.from_proto(parsed(
+        """<ir_version: 10, opset_import: ["" : 21, "tiered.nhwc" : 1, "own" : 1]>
+        g (float[1,4,4,2] x) => (float[1,4,4,2] y) { a = tiered.nhwc.F(x)  y = own.G(a) }
+        <domain: "tiered.nhwc", opset_import: ["" : 21]> F (v) => (w) { w = Relu(v) }
+        <domain: "own", opset_import: ["" : 21]> G (v) => (w) { w = Relu(v) }"""
+    ).to_proto())  # fmt: skip
+    assert [graph.name for graph in open_graphs(model)] == ["g", "G"]
+
+
+@pytest.mark.parametrize(("line", "count"), [(TO, 1), ("Transpose", 1), ("Relu", 0)])
+def test_transposes_of_a_graph_have_a_known_order(line: str, count: int) -> None:
+    model = parsed(f"(float[2,3,4] x) => (float[A,B,C] y) {{ y = {line}(x) }}")
+    assert len(list(transposes(model.main))) == count
