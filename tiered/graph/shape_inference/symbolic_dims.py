@@ -211,7 +211,7 @@ class Dims:
         return name
 
     def renewed(self) -> Dims:
-        """Return the dims of a model of which nothing is inferred: inputs keep their names.
+        """Return the dims of a model before inference: inputs keep their names.
 
         No name is invented a second time: two dims would be taken for equal.
         """
