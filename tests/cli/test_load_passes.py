@@ -201,8 +201,8 @@ def test_loaded_passes_have_a_stage_of_life(cli: Cli, tmp_path: Path) -> None:
     text = "(float[2] x) => (float[2] y) { a = Neg(x) b = Neg(a) c = Abs(b) y = Abs(c) }"
     onnx.save(parse(text), model)
     own.write_text(LIVES)
-    edit = ("--load", own, "--edit", "after inline: early_neg,late_abs", "--disable")
-    edit = (*edit, "eliminate_*,fuse_*")  # those of tiered
+    edit: tuple[object, ...] = ("--load", own, "--edit", "after inline: early_neg,late_abs")
+    edit += ("--disable", "eliminate_*,fuse_*")  # those of tiered
     with passes_forgotten():
         for stage, name in (("preview", "early_neg"), ("deprecated", "late_abs")):
             shown = cli("passes", "--life", stage, "--load", own, "--json").out

@@ -1,6 +1,7 @@
 """What a command writes: options that contradict each other, and where the weights go."""
 
 from pathlib import Path
+from typing import Any
 
 import onnx
 import pytest
@@ -38,7 +39,8 @@ def test_options_that_contradict_each_other_are_errors(
 
 @pytest.mark.parametrize("name", ["quiet", "verbose", "single_file", "safetensors"])
 def test_each_of_them_alone_is_none(name: str) -> None:
-    check_writing(OptimizeOptions(**{name: True}))
+    options: dict[str, Any] = {name: True}
+    check_writing(OptimizeOptions(**options))
 
 
 @pytest.mark.parametrize(
@@ -72,7 +74,7 @@ def test_a_goal_names_its_files(model: str) -> None:
 
 @pytest.mark.parametrize("options", [{"dry_run": True}, {"json": True}])
 def test_a_file_may_be_missing_where_nothing_is_written(
-    model: str, options: dict[str, bool]
+    model: str, options: dict[str, Any]
 ) -> None:
     goal = Goal.of(model, None, OptimizeOptions(**options))
     assert (goal.path, goal.mark()) == (None, None)

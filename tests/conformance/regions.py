@@ -32,7 +32,6 @@ from tiered.extensions.partition import (
     propose_partitions,
 )
 from tiered.runtime.session import Session
-from tiered.targets.coverage import operator_name
 
 BACKEND = "onnxruntime_cpu"
 DENIED = 3
@@ -82,7 +81,7 @@ def models_fault(model: onnx.ModelProto, feeds: Outputs, expected: Outputs, seed
     """Return what is wrong with the regions of a backend as models; "" if nothing."""
     view, draw = Model.from_proto(model), random.Random(seed)
     get_pass("infer_shapes").apply(view)
-    counts = Counter(operator_name(node) for node in view.main.nodes)
+    counts = Counter(node.operator for node in view.main.nodes)
     del counts["Constant"]
     denied = draw.sample(sorted(counts), min(DENIED, len(counts) // 2))
     support = BackendSupport(get_backend(BACKEND), denied)

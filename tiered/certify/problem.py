@@ -15,6 +15,7 @@ from tiered.certify.domains.terms import Array
 from tiered.certify.sizes import Sizes, assignments
 from tiered.graph.core.tensor import Tensor as Stored
 from tiered.graph.shape_inference.symbolic_dims import Poly, Size
+from tiered.support.operator_name import operator_name
 from tiered.verify.extract import names_read
 
 ASSUMED: Final = 8
@@ -246,7 +247,7 @@ class Problem:
         found: set[str] = set()
         while nodes:
             node = nodes.pop()
-            found.add(f"{node.domain}::{node.op_type}" if node.domain else node.op_type)
+            found.add(operator_name(node.domain, node.op_type))
             nodes += [inner for each in node.attribute for inner in each.g.node]
         return frozenset(found)
 

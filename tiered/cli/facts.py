@@ -15,7 +15,6 @@ from tiered.graph.core.types import TensorType, read_type
 from tiered.graph.queries.stored_tensors import stored_tensors
 from tiered.graph.shape_inference.symbolic_dims import is_invented
 from tiered.pipeline.leftovers import fixing_options
-from tiered.pipeline.result import operator_name
 
 if TYPE_CHECKING:
     from tiered.graph import Graph, Model, Value
@@ -199,7 +198,7 @@ def _operators(graphs: Iterable[Graph]) -> dict[str, dict[str, int]]:
     }
     for graph in graphs:
         kind = "main" if graph.is_main else "functions" if graph.is_function else "bodies"
-        counts[kind].update(operator_name(node) for node in graph.nodes)
+        counts[kind].update(node.operator for node in graph.nodes)
     return {kind: dict(sorted(found.items(), key=_most_first)) for kind, found in counts.items()}
 
 

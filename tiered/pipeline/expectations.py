@@ -7,8 +7,9 @@ import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from tiered.pipeline.result import Statistics, operator_name
+from tiered.pipeline.result import Statistics
 from tiered.support.errors import OptionError, TargetError, UsageError, did_you_mean
+from tiered.support.operator_name import operator_name
 from tiered.support.options import size_in_bytes
 
 if TYPE_CHECKING:
@@ -144,23 +145,19 @@ def _listed(*backends: Backend) -> set[str]:
 
     from tiered.targets.known import built_in_backends
 
-    known = {_name(schema.domain, schema.name) for schema in onnx.defs.get_all_schemas()}
+    known = {operator_name(schema.domain, schema.name) for schema in onnx.defs.get_all_schemas()}
     for target in (*backends, *built_in_backends()):
-        known.update(_name(*key) for key in target.operators)
+        known.update(operator_name(*key) for key in target.operators)
     return known
 
 
 def _at_hand(model: Model, pipeline: Pipeline) -> set[str]:
     """Return the operators of the model, and those that passes declare to make."""
-    known = {operator_name(node) for graph in model.graphs() for node in graph.nodes}
-    known.update(_name(*function.id[:2]) for function in model.functions)
+    known = {node.operator for graph in model.graphs() for node in graph.nodes}
+    known.update(operator_name(*function.id[:2]) for function in model.functions)
     for leaf in pipeline.leaves():
         known.update((*leaf.info.needs, *leaf.info.offers))
     return known
-
-
-def _name(domain: str, op_type: str) -> str:
-    return f"{domain}::{op_type}" if domain else op_type
 
 
 # --- the result -----------------------------------------------------------------------------------

@@ -11,17 +11,12 @@ from tiered.graph.queries.stored_tensors import stored_tensors
 from tiered.passes.interface.report import Remark, Report
 from tiered.pipeline.base import Pipeline
 from tiered.support.amounts import change, counted, size
+from tiered.support.operator_name import operator_name
 
 if TYPE_CHECKING:
     from tiered.certify.instrument import Certify
-    from tiered.graph import Node
     from tiered.runtime import Comparison
     from tiered.verify.instrument import Verify
-
-
-def operator_name(node: Node) -> str:
-    """Return the operator as people write it: Conv, com.microsoft::Gelu."""
-    return f"{node.domain}::{node.op_type}" if node.domain else node.op_type
 
 
 class Statistics(NamedTuple):
@@ -75,7 +70,7 @@ def _operators(model: Model) -> dict[str, int]:
     counts: Counter[tuple[str, str]] = Counter()
     for graph in model.graphs():
         counts.update({key: len(alike) for key, alike in graph._by_op.items() if alike})
-    named = {f"{domain}::{name}" if domain else name: n for (domain, name), n in counts.items()}
+    named = {operator_name(domain, name): n for (domain, name), n in counts.items()}
     return dict(sorted(named.items(), key=lambda item: (-item[1], item[0])))
 
 

@@ -16,7 +16,6 @@ from tiered.pipeline.base import Pipeline
 from tiered.pipeline.edits import edited, pipeline_for
 from tiered.pipeline.integers import choose_form
 from tiered.targets import Coverage
-from tiered.targets.coverage import operator_name
 
 if TYPE_CHECKING:
     from tiered.targets.pipeline_edits import PipelineEdit
@@ -132,7 +131,7 @@ class _Resolving:
             if edit is not Edit.ADD_NODE or not node.is_live or node in self._pending:
                 continue
             if not node.is_op("Constant") and not self._takes(node):
-                made.setdefault(operator_name(node), []).append(node)
+                made.setdefault(node.operator, []).append(node)
         return made
 
     def found(self, after: Coverage) -> tuple[ResolvedRefusal, ...]:

@@ -369,7 +369,7 @@ def _wanted(wanted: Any) -> str:
 
 
 def _shown(node: Node) -> str:
-    operator = f"{node.domain}::{node.op_type}" if node.domain else node.op_type
+    operator = node.operator
     return f"{operator} {node.label!r}"
 
 

@@ -123,7 +123,7 @@ def coverage_of(model: Model, backend: Target) -> Coverage:
         for node in graph.nodes:
             if called_function(node, backend) is not None or node.is_op("Constant"):
                 continue
-            name = operator_name(node)
+            name = node.operator
             operators[name] += 1
             refused = in_calls.get(node)
             if refused is None:
@@ -133,11 +133,6 @@ def coverage_of(model: Model, backend: Target) -> Coverage:
     found = [Gap(name, reasons, tuple(nodes)) for (name, reasons), nodes in gaps.items()]
     found.sort(key=lambda gap: (-len(gap.nodes), gap.operator, gap.reasons))
     return Coverage(backend, operators, tuple(found), tuple(_against_model(model, backend)))
-
-
-def operator_name(node: Node) -> str:
-    """Return the operator of a node as text: Conv, com.microsoft::BiasGelu."""
-    return f"{node.domain}::{node.op_type}" if node.domain else node.op_type
 
 
 def called_function(node: Node, backend: Target) -> Function | None:

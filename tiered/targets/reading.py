@@ -10,6 +10,7 @@ from typing import Any, Final
 from tiered.graph.core.dtypes import DataType, integer_info
 from tiered.graph.core.schema import operators_of
 from tiered.support.errors import BackendError, TieredError, did_you_mean
+from tiered.support.operator_name import operator_name
 from tiered.support.toml_files import read_toml
 from tiered.targets.backend import (
     API_VERSION,
@@ -83,7 +84,7 @@ def with_known_types(backend: Backend, where: str) -> Backend:
         known = type_keys(op_type, domain)
         for key in (key for rule in rules for key in rule.types):
             if known and key not in known and not any(rule.signature != ((), ()) for rule in rules):
-                named = f"{domain}::{op_type}" if domain else op_type
+                named = operator_name(domain, op_type)
                 raise BackendError(
                     f"{where}: operators.{named}.types: no version of {named} has an operand or "
                     f"type parameter {key!r}{did_you_mean(key, known)} "
@@ -103,7 +104,7 @@ def _check_operands(domain: str, op_type: str, rules: Sequence[OperatorRule], wh
         for key, names in (("constant", rule.constant), ("elements", tuple(rule.elements))):
             for name in names:
                 if known and name not in known:
-                    named = f"{domain}::{op_type}" if domain else op_type
+                    named = operator_name(domain, op_type)
                     raise BackendError(
                         f"{where}: operators.{named}.{key}: {named} has no input {name!r}"
                         f"{did_you_mean(name, known)} (there are {', '.join(known)})"
@@ -215,7 +216,7 @@ def _check_operators(backend: Backend, where: str) -> None:
 def _check_operator(domain: str, op_type: str, where: str) -> None:
     known = operators_of(domain)
     if known and op_type not in known:
-        named = f"{domain}::{op_type}" if domain else op_type
+        named = operator_name(domain, op_type)
         raise BackendError(
             f"{where}: onnx has no operator {named!r}{did_you_mean(op_type, known)} "
             "(the names of inputs and outputs of one of your own make it known)"
@@ -266,7 +267,7 @@ def _check_substitutes(backend: Backend, where: str) -> None:
     for choices in backend.substitutes.values():
         for domain, op_type in (substitute.key for substitute in choices):
             if not backend.rules(op_type, domain):
-                name = f"{domain}::{op_type}" if domain else op_type
+                name = operator_name(domain, op_type)
                 raise BackendError(
                     f"{where}: substitute: the target has no operator {name} in [operators]"
                 )

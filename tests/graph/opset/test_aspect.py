@@ -1,7 +1,7 @@
 import pytest
 
 from tiered import Model, UsageError
-from tiered.graph.opset.aspect import Aspect, qualified
+from tiered.graph.opset.aspect import Aspect
 from tiered.testing import parse
 
 
@@ -52,7 +52,3 @@ def test_a_rule_is_removed() -> None:
     colours.remove("Relu")
     colours.rule("Relu")(_second)
     assert colours.find(("", "Relu")) is _second
-
-
-def test_an_operator_is_named_with_its_domain() -> None:
-    assert [qualified("Relu", ""), qualified("Scale", "acme")] == ["Relu", "acme::Scale"]

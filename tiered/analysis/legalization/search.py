@@ -10,7 +10,7 @@ from tiered.graph import DataType, Edit, Mark, Model, Node, Tensor, is_determini
 from tiered.rewriter import Skip
 from tiered.runtime import evaluate
 from tiered.support.numerics import Numerics, is_within
-from tiered.targets.coverage import checked_graphs, operator_name
+from tiered.targets.coverage import checked_graphs
 from tiered.targets.standard import check_operator
 
 if TYPE_CHECKING:
@@ -61,10 +61,10 @@ def legalize_nodes(
             refused = backend.refusals(node)
             if not refused:
                 continue
-            if operator_name(node) in leave:
+            if node.operator in leave:
                 on_skip(node, Skip("{}; it is to stay as it is", refused[0]))
                 continue
-            law = f"{operator_name(node)}  =>  operators that {backend.name} takes"
+            law = f"{node.operator}  =>  operators that {backend.name} takes"
             with graph.rewrite(law, node):
                 reason = search.legalize(node, frozenset())
             if reason is not None:
@@ -81,7 +81,7 @@ class _Search:
         """Replace a refused node; return why no source has nodes that the target takes."""
         model, reasons = node.owner.model, list[str]()
         for source in sources_of(node, self.backend, self.maps):
-            step = source.name, operator_name(node)
+            step = source.name, node.operator
             if step in path:
                 continue
             if not is_within(source.numerics, self.numerics):
@@ -106,7 +106,7 @@ class _Search:
         left: list[tuple[Node, str]] = []
         for added in _added(model, mark):
             if added.is_live and (refused := self.backend.refusals(added)):
-                reason = f"{operator_name(added)} in it is refused: {refused[0]}"
+                reason = f"{added.operator} in it is refused: {refused[0]}"
                 if self.legalize(added, path) is not None:
                     left.append((added, reason))
         # A consumer's replacement may read past a node: Div(x, Sqrt(v)) past the Sqrt.

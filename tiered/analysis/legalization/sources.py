@@ -79,7 +79,7 @@ def check_maps(maps: tuple[str, ...]) -> None:
 
 def _registered(node: Node, maps: tuple[str, ...]) -> Iterator[Any]:
     """Yield the infos of the legalizations that name the operator of a node, by their names."""
-    wanted = f"{node.domain}::{node.op_type}" if node.domain else node.op_type
+    wanted = node.operator
     for name in registry.legalizations():
         info = registry.named(name).info
         if info.legalizes in maps and wanted in info.acts_on:

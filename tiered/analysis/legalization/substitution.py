@@ -11,6 +11,7 @@ from tiered.graph import Function, Model, Node
 from tiered.graph.edits.outline import FUNCTIONS_SINCE, OVERLOADS_SINCE
 from tiered.rewriter import Skip
 from tiered.support.numerics import Numerics
+from tiered.support.operator_name import operator_name
 
 if TYPE_CHECKING:
     from tiered.graph import Value
@@ -28,7 +29,7 @@ class Substitution(NamedTuple):
     @property
     def name(self) -> str:
         """The operator as text."""
-        return f"{self.domain}::{self.op_type}" if self.domain else self.op_type
+        return operator_name(self.domain, self.op_type)
 
     def apply(self, node: Node) -> Skip | None:
         """Call the other operator with the operands and attributes of the node.

@@ -24,6 +24,7 @@ from tiered.certify.problem import content_of
 from tiered.graph.core.schema import schema_of
 from tiered.graph.core.types import TensorType, read_type, tensor_type, write_type
 from tiered.graph.queries.op_traits import RANDOM
+from tiered.support.operator_name import operator_name
 
 FunctionKey = tuple[str, str, str]
 Rule = Callable[[Call], Results]
@@ -207,7 +208,7 @@ class Scope:
         call = Call(node, inputs, setting.opsets.get(node.domain, 1), setting.domain, self)
         # Terms are made later, and their rules add axioms then.
         self.axioms[key] = call.axioms
-        name = node.op_type if not node.domain else f"{node.domain}::{node.op_type}"
+        name = operator_name(node.domain, node.op_type)
         rule = setting.rules.get(name)
         if rule is not None:
             try:
@@ -386,7 +387,8 @@ def types_of_results(call: Call, key: tuple[object, ...]) -> list[TensorType | N
         proto = found.get(name)
         kind = None if proto is None else read_type(proto)
         if not isinstance(kind, TensorType) or kind.shape is None:
-            raise Unproved(f"no rule for {_label(call.node)}, and no shape of its results")
+            of = operator_name(call.node.domain, call.node.op_type)
+            raise Unproved(f"no rule for {of}, and no shape of its results")
         shape = [
             size if isinstance(size, int) else call.scope.size((*key, name_of(size, len(made), at)))
             for at, size in enumerate(kind.shape)
@@ -398,10 +400,6 @@ def types_of_results(call: Call, key: tuple[object, ...]) -> list[TensorType | N
 def name_of(dim: object, index: int, axis: int) -> object:
     """Return what identifies a dim that depends on data: results may share one by name."""
     return dim if isinstance(dim, str) else (index, axis)
-
-
-def _label(node: onnx.NodeProto) -> str:
-    return f"{node.domain}::{node.op_type}" if node.domain else str(node.op_type)
 
 
 def _inferred(call: Call) -> Mapping[str, Any]:
@@ -422,4 +420,5 @@ def _inferred(call: Call) -> Mapping[str, Any]:
     try:
         return shape_inference.infer_node_outputs(schema, bare, types, data, opset_imports=imports)
     except Exception as error:  # onnx raises what its C++ raises
-        raise Unproved(f"onnx infers no shape of {_label(call.node)}") from error
+        name = operator_name(call.node.domain, call.node.op_type)
+        raise Unproved(f"onnx infers no shape of {name}") from error

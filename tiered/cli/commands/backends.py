@@ -25,6 +25,7 @@ from tiered.cli.output.tables import Cell, print_table
 from tiered.cli.output.terminal import print_json, printable, results
 from tiered.support.amounts import counted
 from tiered.support.errors import BackendError
+from tiered.support.operator_name import operator_name
 
 if TYPE_CHECKING:
     from tiered.runtime.byte_products import ByteProducts
@@ -99,7 +100,7 @@ def _described(backend: Backend) -> dict[str, Any]:
         "ir_version": list(backend.ir_version),
         "edits": [described_edit(edit) for edit in backend.edits],
         "operators": {
-            f"{domain}::{op_type}" if domain else op_type: [str(rule) for rule in rules]
+            operator_name(domain, op_type): [str(rule) for rule in rules]
             for (domain, op_type), rules in backend.operators.items()
         },
     }
@@ -141,7 +142,7 @@ def _print_one(console: Console, backend: Backend, *, verbose: bool) -> None:
             console.print(printable(f"  {label + ':' if at == 0 else '':<12} {text}"))
     print_edits(backend.edits)
     rows = [
-        (f"{domain}::{op_type}" if domain else op_type, str(rule))
+        (operator_name(domain, op_type), str(rule))
         for (domain, op_type), rules in backend.operators.items()
         for rule in rules
     ]

@@ -25,6 +25,7 @@ from tiered.cli.output.tables import Cell, print_table
 from tiered.cli.output.terminal import print_json, printable, results
 from tiered.support.amounts import counted
 from tiered.support.errors import BackendError, UsageError, did_you_mean
+from tiered.support.operator_name import operator_name
 
 if TYPE_CHECKING:
     from tiered.graph.opset.aspect import Key
@@ -86,11 +87,10 @@ def _summaries(missing: str | None) -> list[dict[str, Any]]:
 def _print_all(
     console: Console, summaries: Sequence[Mapping[str, Any]], missing: str | None
 ) -> None:
-    from tiered.graph.opset.aspect import qualified
 
     rows: list[tuple[Cell, ...]] = [
         (
-            qualified(each["name"], each["domain"]),
+            operator_name(each["domain"], each["name"]),
             len(each["aspects"]),
             "all" if not each["missing"] else ", ".join(each["missing"]),
         )
@@ -107,9 +107,8 @@ def _key_of(name: str) -> Key:
         UsageError: nothing is known of it.
     """
     from tiered.analysis.aspects import known_operators
-    from tiered.graph.opset.aspect import qualified
 
-    known = {qualified(op_type, domain): (domain, op_type) for domain, op_type in known_operators()}
+    known = {operator_name(*key): key for key in known_operators()}
     wanted = name.removeprefix("ai.onnx::")
     if wanted not in known:
         raise UsageError(f"nothing is known of an operator {name!r}{did_you_mean(wanted, known)}")
@@ -161,10 +160,9 @@ def _is_lowered(key: Key) -> bool:
 
 
 def _legalizations_of(key: Key) -> list[str]:
-    from tiered.graph.opset.aspect import qualified
     from tiered.passes.interface.registry import registry
 
-    wanted = qualified(key[1], key[0])
+    wanted = operator_name(*key)
     infos = {name: registry.named(name).info for name in registry.legalizations()}
     return sorted(name for name, info in infos.items() if wanted in info.acts_on)
 
@@ -187,9 +185,8 @@ def _backends_with(key: Key) -> list[str]:
 
 def _print_one(console: Console, described: Mapping[str, Any]) -> None:
     from tiered.analysis.aspects import ASPECTS
-    from tiered.graph.opset.aspect import qualified
 
-    name = qualified(described["name"], described["domain"])
+    name = operator_name(described["domain"], described["name"])
     console.print(Text(name, style="bold"))
     facts = {
         "traits": described["traits"],

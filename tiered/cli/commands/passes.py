@@ -32,6 +32,7 @@ from tiered.passes.interface.registry import registry
 from tiered.support.aliases import ALIASES
 from tiered.support.amounts import counted
 from tiered.support.errors import PassNotFoundError, UsageError, did_you_mean
+from tiered.support.operator_name import operator_name
 from tiered.support.option_text import format_value
 
 if TYPE_CHECKING:
@@ -160,7 +161,7 @@ def _check_operator(name: str) -> None:
 
     keys = {(schema.domain, schema.name) for schema in onnx.defs.get_all_schemas()}
     keys.update(key for backend in built_in_backends() for key in backend.operators)
-    known = {f"{domain}::{op_type}" if domain else op_type for domain, op_type in keys}
+    known = {operator_name(domain, op_type) for domain, op_type in keys}
     if name not in known and ("::" not in name or name.rpartition("::")[0] in dict(keys)):
         raise UsageError(f"--op: there is no operator {name!r}{did_you_mean(name, sorted(known))}")
 

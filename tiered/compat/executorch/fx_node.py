@@ -199,7 +199,7 @@ class FxNode:
         """The operator, or the name of an input or a weight."""
         if isinstance(self.subject, OnnxNode):
             node = self.subject
-            return Target(f"{node.domain}::{node.op_type}" if node.domain else node.op_type)
+            return Target(node.operator)
         return operator.getitem if self.op == CALL else self.name
 
     @target.setter

@@ -15,7 +15,6 @@ from tiered.extensions.partition import OperatorSupport, create_op_support
 from tiered.extensions.partition.supports import COMPOSITES
 from tiered.graph import Graph, Node
 from tiered.support.errors import UsageError
-from tiered.targets.coverage import operator_name
 
 __all__ = ["annotation", "contrib", "get", "register", "register_op_attr", "registered_support"]
 
@@ -78,7 +77,7 @@ def registered_support(target: str) -> OperatorSupport | None:
     def takes(graph: Graph, node: Node) -> bool:
         if node.domain == COMPOSITES:
             return node.op_type.startswith(f"{target}.")
-        predicate = table.get(operator_name(node), False)
+        predicate = table.get(node.operator, False)
         if isinstance(predicate, bool):
             return predicate
         if len(inspect.signature(predicate).parameters) == 2:

@@ -14,7 +14,6 @@ from tiered.pipeline.instruments.run_page.rewrites import Words, rewrites_data
 from tiered.pipeline.instruments.tracing.changes import Change, NodeState
 from tiered.pipeline.instruments.tracing.events import Rewrite
 from tiered.pipeline.instruments.tracing.surroundings import Surroundings, ValueState
-from tiered.pipeline.result import operator_name
 from tiered.support.amounts import change
 from tiered.support.pages.render import page, short
 from tiered.support.pages.sections import Cell, Section, Table, tables
@@ -210,7 +209,7 @@ class _Drawing:
         """Return a node as data."""
         return NodeState(
             self.numbers[side, node],
-            operator_name(node),
+            node.operator,
             node.label,
             tuple("" if value is None else self.name(side, value) for value in node._inputs),
             tuple("" if value is None else self.name(side, value) for value in node._outputs),

@@ -17,7 +17,6 @@ from tiered.extensions.differences.matching import Matching, Side
 from tiered.graph import DataType, Tensor
 from tiered.graph.core.provenance import ORIGINS
 from tiered.graph.queries.structural_hash import content_key
-from tiered.pipeline.result import operator_name
 from tiered.support.pages.render import short
 
 if TYPE_CHECKING:
@@ -217,6 +216,6 @@ def _shown(raw: Any) -> str:
 
 def operators_of(nodes: Sequence[Node]) -> str:
     """Return the operators of nodes as text: `MatMul, 2 Add`; `nothing` for none."""
-    counts = Counter(operator_name(node) for node in nodes)
+    counts = Counter(node.operator for node in nodes)
     named = (f"{count} {name}" if count > 1 else name for name, count in counts.items())
     return ", ".join(named) or "nothing"

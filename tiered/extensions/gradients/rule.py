@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, Protocol, TypeVar
 
 from tiered.extensions.gradients.expression import Expr
 from tiered.graph import Graph, Node, Value
-from tiered.graph.opset.aspect import Aspect, qualified
+from tiered.graph.opset.aspect import Aspect
 from tiered.support.errors import ModelError
 
 
@@ -117,7 +117,7 @@ class Step:
     def error(self, reason: str) -> NoGradient:
         """Return an error that names the node, and why it has no gradient."""
         node = self.node
-        name = qualified(node.op_type, node.domain)
+        name = node.operator
         return NoGradient(
             f"gradient: node {node.label!r} ({name}) has no gradient: {reason}; "
             "name it in stop_at to treat its outputs as constants"

@@ -14,7 +14,6 @@ from tiered.graph import Model, Node
 from tiered.support.amounts import counted
 from tiered.support.pages.diagram import places_of
 from tiered.support.pages.svg import svg_file, text
-from tiered.targets.coverage import operator_name
 
 _COLOURS: Final = ("lightblue", "palegreen", "khaki", "lightpink", "plum", "lightsalmon")
 _GREY: Final = "whitesmoke"
@@ -84,7 +83,7 @@ def _boxes(model: Model, partitions: Sequence[Partition]) -> list[Box]:
 
 
 def _box(name: str, nodes: tuple[Node, ...], target: str, part: int | None) -> Box:
-    counts = Counter(map(operator_name, nodes)).most_common(4)
+    counts = Counter(node.operator for node in nodes).most_common(4)
     detail = ", ".join(f"{count} {operator}" for operator, count in counts)
     return Box(f"{name}: {counted(len(nodes), 'node')}", detail, nodes, target, part)
 

@@ -24,7 +24,6 @@ from tiered.graph.queries.op_traits import VIEWS
 from tiered.rewriter.subgraphs.pattern_text import PatternLike
 from tiered.support.errors import ModelError, UsageError
 from tiered.support.loading import paused_collector
-from tiered.targets.coverage import operator_name
 
 NON_COMPUTE: Final = frozenset(VIEWS)
 """Operators that move no data: a partition of these alone is not worth a call."""
@@ -133,10 +132,10 @@ class CapabilityBasedPartitioner:
         return [Partition(at, *_whole(group)) for at, group in enumerate(kept)]
 
     def _is_kept(self, nodes: Sequence[Node]) -> bool:
-        compute = [node for node in nodes if operator_name(node) not in self.non_compute_ops]
+        compute = [node for node in nodes if node.operator not in self.non_compute_ops]
         if self.allows_single_node_partition or len(compute) > 1:
             return bool(compute)
-        return any(operator_name(node) in self.allowed_alone for node in nodes)
+        return any(node.operator in self.allowed_alone for node in nodes)
 
     def remove_bookend_non_compute_ops(self, partitions: Iterable[Partition]) -> list[Partition]:
         """Return the partitions without non-compute nodes at their inputs and outputs."""
@@ -152,7 +151,7 @@ class CapabilityBasedPartitioner:
         left = dict.fromkeys(nodes)
         for node in nodes if forward else reversed(nodes):
             near = node.predecessors if forward else node.successors
-            is_free = operator_name(node) in self.non_compute_ops or node.is_op("Constant")
+            is_free = node.operator in self.non_compute_ops or node.is_op("Constant")
             if is_free and not any(other in left for other in near):
                 del left[node]
         return tuple(left)

@@ -12,7 +12,6 @@ from tiered.extensions.partition.partitioner import Partition
 from tiered.extensions.partition.separate import HOST
 from tiered.graph import Model, Node, Value
 from tiered.graph.queries.multiply_adds import multiply_adds
-from tiered.targets.coverage import operator_name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +64,7 @@ def _row(name: str, target: str, nodes: Sequence[Node], sizes: LayoutSizes) -> R
         name=name,
         target=target,
         nodes=len(nodes),
-        operators=Counter(map(operator_name, nodes)),
+        operators=Counter(node.operator for node in nodes),
         bytes_in=sum(_bytes(value, sizes) for value in edge.variables),
         bytes_out=sum(_bytes(value, sizes) for value in edge.outputs),
         multiply_adds=sum(multiply_adds(node, sizes.known_dims) for node in nodes),

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tiered.rewriter import SubgraphMatcher
 from tiered.support.errors import UsageError
-from tiered.targets.coverage import operator_name
 from tiered.targets.standard import check_operator
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ class OperatorSupport:
 
     def is_node_supported(self, graph: Graph, node: Node) -> bool:
         """Return whether the target takes a node of the graph."""
-        name = operator_name(node)
+        name = node.operator
         if name not in self.table:
             return False
         wanted = self.table[name]
@@ -135,7 +134,7 @@ class BackendSupport(OperatorSupport):
         return self._takes(node, frozenset())
 
     def _takes(self, node: Node, around: frozenset[tuple[str, str, str]]) -> bool:
-        if operator_name(node) in self.denied or not self.backend.takes(node):
+        if node.operator in self.denied or not self.backend.takes(node):
             return False
         if self.backend.rules(node.op_type, node.domain) or node.callee in around:
             return True

@@ -115,11 +115,7 @@ class ModelState(ABC):
         name = os.path.basename(self.label)
         if self._main is None:
             return fragment(f"{short(name)} (closed)")
-        counts = Counter(
-            f"{node.domain}::{node.op_type}" if node.domain else node.op_type
-            for graph in self.graphs()
-            for node in graph.nodes
-        )
+        counts = Counter(node.operator for graph in self.graphs() for node in graph.nodes)
         ports = [
             (kind, short(value.name), str(value.type or "unknown type"))
             for kind, values in (("input", self.main.inputs), ("output", self.main.outputs))

@@ -21,6 +21,7 @@ from tiered.graph.core.schema import (
 from tiered.graph.core.tensor import Tensor
 from tiered.graph.core.value import refuse_copy
 from tiered.support.errors import ModelError
+from tiered.support.operator_name import operator_name
 
 if TYPE_CHECKING:
     from tiered.graph.core.graph import Graph
@@ -110,6 +111,11 @@ class Node:
     def name(self) -> str:
         """Return the name in the file, "" for a nameless node; `label` is never empty."""
         return self.proto.name
+
+    @property
+    def operator(self) -> str:
+        """Return the operator as people write it: Conv, com.microsoft::Gelu."""
+        return operator_name(self.domain, self.op_type)
 
     @property
     def label(self) -> str:

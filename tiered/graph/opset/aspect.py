@@ -13,6 +13,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 
 from tiered.support.errors import UsageError
+from tiered.support.operator_name import operator_name
 
 if TYPE_CHECKING:
     from tiered.graph.core.node import Node
@@ -89,7 +90,7 @@ class Aspect(Generic[T]):
         keys = [(each, op_type) for each in domains for op_type in op_types]
         for key in keys:
             if key in self.rules:
-                name = qualified(key[1], key[0])
+                name = operator_name(*key)
                 raise UsageError(f"there is a {self.name} rule for {name} already")
         self.rules.update(dict.fromkeys(keys, entry))
         REGISTERED_IN.update(function.__module__ for function in functions_of(entry))
@@ -108,8 +109,3 @@ def functions_of(entry: object) -> Iterator[FunctionType]:
     elif isinstance(entry, tuple):
         for part in entry:
             yield from functions_of(part)
-
-
-def qualified(op_type: str, domain: str) -> str:
-    """Return the name of an operator with its domain, if it is not onnx's own."""
-    return f"{domain}::{op_type}" if domain else op_type

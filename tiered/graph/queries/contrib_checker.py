@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from tiered.graph.opset.aspect import Aspect, qualified
+from tiered.graph.opset.aspect import Aspect
 from tiered.graph.shape_inference.rules.contrib import matrix_factors
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def _faults(model: ModelState) -> Iterator[str]:
                 continue
             fault = rule(node)
             if fault is not None:
-                yield f"{qualified(node.op_type, node.domain)} {node.label!r}: {fault}"
+                yield f"{node.operator} {node.label!r}: {fault}"
 
 
 def _rule(*op_types: str) -> Callable[[Rule], Rule]:

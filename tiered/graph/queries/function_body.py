@@ -48,7 +48,7 @@ def function_body(node: Node) -> onnx.FunctionProto:
     """
     version = node.owner.opset(node.domain)
     schema = schema_of(node.op_type, node.domain, version)
-    name = f"{node.domain}::{node.op_type}" if node.domain else node.op_type
+    name = node.operator
     if schema is None:
         raise ModelError(f"{name} is not an operator of opset {version}")
     if node.bodies:

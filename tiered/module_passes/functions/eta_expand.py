@@ -50,7 +50,7 @@ def eta_expand(
 def _is_chosen(node: Node, ops: tuple[str, ...], is_call: bool, domain: str) -> bool:
     if node.domain == domain:
         return False
-    name = f"{node.domain}::{node.op_type}" if node.domain else node.op_type
+    name = node.operator
     return is_call or name in ops or "*" in ops
 
 

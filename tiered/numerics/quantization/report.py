@@ -14,7 +14,6 @@ from tiered.numerics.quantization.result import QuantizationResult
 from tiered.support.amounts import counted
 from tiered.support.pages.charts import BOTTOM, HEIGHT, LEFT, RIGHT, WIDTH, x_at, y_at
 from tiered.support.pages.svg import svg_file, text
-from tiered.targets.coverage import operator_name
 
 Shapes = Mapping[str, tuple[int, ...]]
 
@@ -152,7 +151,7 @@ def report_of(found: QuantizationResult, shapes: Shapes) -> Report:
     order = {name: at for at, name in enumerate(shapes)}
     rows.sort(key=lambda row: order.get(row.output, len(order)))
     measured = found.calibration
-    counts = Counter((operator_name(node), reason) for node, reason in found.plan.floating)
+    counts = Counter((node.operator, reason) for node, reason in found.plan.floating)
     return Report(
         tuple(rows),
         found.sqnr,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from functools import cached_property
+from itertools import starmap
 from typing import Any, Final
 
 from tiered.passes.interface.pass_info import PassInfo
@@ -13,6 +14,7 @@ from tiered.passes.kinds.calling_pass import FunctionPass, ModulePass
 from tiered.passes.kinds.decorators import defaults_of
 from tiered.passes.kinds.rewrite_pass import RewritePass
 from tiered.support.errors import UsageError
+from tiered.support.operator_name import operator_name
 
 PACKAGE: Final = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
 """The folder of tiered."""
@@ -73,12 +75,7 @@ def operators_as_text(found: Operators | None) -> tuple[str, ...] | None:
     if found is None:
         return None
     least = {needed for needed in found if not any(other < needed for other in found)}
-    return tuple(sorted(" ".join(sorted(map(_name_of, needed))) for needed in least))
-
-
-def _name_of(key: tuple[str, str]) -> str:
-    domain, op_type = key
-    return f"{domain}::{op_type}" if domain else op_type
+    return tuple(sorted(" ".join(sorted(starmap(operator_name, needed))) for needed in least))
 
 
 def _without_prose(info: PassInfo) -> PassInfo:

@@ -19,6 +19,7 @@ from tiered.rewriter import Pattern, Rule
 from tiered.support.errors import UsageError
 from tiered.support.loading import is_plain
 from tiered.support.numerics import Numerics, Promise
+from tiered.support.operator_name import operator_name
 from tiered.support.options import Option, checked_options, options_of
 
 DEFAULT_MAP = "default"
@@ -311,7 +312,7 @@ def _acts_on(
     declared: Declared, name: str, operators: Iterable[tuple[str, str]]
 ) -> tuple[str, ...]:
     """Return the operators that a pass rewrites or moves."""
-    found = {f"{domain}::{op_type}" if domain else op_type for domain, op_type in operators}
+    found = {operator_name(domain, op_type) for domain, op_type in operators}
     found.update(_names(declared, "acts_on", name), _names(declared, "looks_for", name))
     found -= {FUNCTION, BODY}
     return ("*",) if "*" in found else tuple(sorted(found))

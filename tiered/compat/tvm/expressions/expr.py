@@ -49,7 +49,7 @@ class Op:
     @staticmethod
     def of(node: Node) -> Op:
         """Return the operator of a node."""
-        own = f"{node.domain}::{node.op_type}" if node.domain else node.op_type
+        own = node.operator
         return Op(relay_name(node), (own,), len(node.outputs))
 
     def __eq__(self, other: object) -> bool:

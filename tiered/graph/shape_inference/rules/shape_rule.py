@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar, overload
 
 from tiered.graph.core.schema import schema_of
-from tiered.graph.opset.aspect import Aspect, qualified
+from tiered.graph.opset.aspect import Aspect
 from tiered.support.errors import UsageError
 from tiered.support.loading import is_plain
+from tiered.support.operator_name import operator_name
 
 if TYPE_CHECKING:
     from tiered.graph.core.node import Node
@@ -124,7 +125,8 @@ def register_type_rule(op_type: str, domain: str, rule: TypeRule) -> None:
         UsageError: onnx infers the operator itself, or it has a type rule already.
     """
     if not domain or schema_of(op_type, domain) is not None:
-        raise UsageError(f"onnx knows the types of {qualified(op_type, domain)}: it takes no rule")
+        name = operator_name(domain, op_type)
+        raise UsageError(f"onnx knows the types of {name}: it takes no rule")
     shape_rule(op_type, domain=domain)(rule)
 
 

@@ -247,7 +247,7 @@ def _untouched(model: Model, encoder: _Encoder) -> list[list[int]]:
         for node in graph.nodes:
             if node.id in known or encoder.size >= limit:
                 continue
-            operator = f"{node.domain}::{node.op_type}" if node.domain else node.op_type
+            operator = node.operator
             rows.append([node.id, encoder.string(operator), encoder.string(node.label)])
             encoder.size += 20
     return rows
