@@ -73,13 +73,14 @@ def test_a_seed_chooses_the_same_mutants(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_the_nearest_tests_come_first() -> None:
     mutant = Mutant("tiered/analysis/layout/sizes.py", 1, 0, 0, "", ("static_elements",))
-    near = list(nearest.tests_for(mutant, 3, sites.ROOT))
+    near = list(nearest.tests_for(mutant, 3, sites.ROOT, room=True))
     assert near[0] == ("file", ["tests/analysis/layout/test_sizes.py"])
     assert [each for each, _ in near] == ["file", "folder", "room"]
     assert len(near[1][1]) == 3
     assert "tests/analysis/layout/test_sizes.py" not in near[1][1]
     assert {str(Path(each).parent) for each in near[1][1]} == {"tests/analysis/layout"}
     assert {str(Path(each).parent) for each in near[2][1]} == {"tests/analysis"}
+    assert list(nearest.tests_for(mutant, 3, sites.ROOT, room=False)) == near[:2]
 
 
 TREE = {

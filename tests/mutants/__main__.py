@@ -3,10 +3,9 @@
     python -m tests.mutants --count 200 --seed 0
 
 Each mutant is made on a copy of the tree and tried by the test file that mirrors its module, then
-by the nearest tests of its folder and of the folders above in its room, as far as they come in
-`ALL_SECONDS`. A test that notices must pass without the change, else it is left out of the trial.
-Of a mutant that its file and folder pass, the line is printed: a test is missing or too far away,
-the line is not needed, or the change means the same.
+by the nearest tests of its folder, as far as they come in `ALL_SECONDS`. A test that notices must
+pass without the change, else it is left out of the trial. Of a mutant that they pass, the line is
+printed: a test is missing or too far away, the line is not needed, or the change means the same.
 """
 
 from __future__ import annotations
@@ -40,16 +39,17 @@ class Trials:
         broken: the ids of tests that fail without any change.
     """
 
-    def __init__(self, copy: Path, most: int) -> None:
+    def __init__(self, copy: Path, most: int, *, room: bool = False) -> None:
         self.broken: set[str] = set()
         self._copy = copy
         self._most = most
+        self._room = room
         self._sound: set[str] = set()
         self._tried = 0
 
     def fate(self, mutant: Mutant) -> dict[str, str]:
         """Return which tests notice a mutant: how near they are, which one, and how."""
-        for near, tests in tests_for(mutant, self._most, self._copy):
+        for near, tests in tests_for(mutant, self._most, self._copy, room=self._room):
             outcome = self._noticed(mutant, tests)
             if outcome is not None:
                 return {"near": near, "test": outcome.test, "how": outcome.word}
@@ -98,6 +98,7 @@ def main(
     seed: int = 0,
     under: str = "tiered",
     nearest: int = 6,
+    room: bool = False,
     again: bool = False,
     state: Path = Path("build/mutants.json"),
 ) -> None:
@@ -108,6 +109,7 @@ def main(
         seed: of their choice.
         under: the folder or module that they are of.
         nearest: how many test files of the folder are tried, beside the module's own.
+        room: go on with those of the folders above in its room, which are counted apart.
         again: try once more those that survived by the state file.
         state: a JSON file with the fate of each; a killed run goes on there.
     """
@@ -121,12 +123,12 @@ def main(
     trial.warm()
     with tempfile.TemporaryDirectory() as folder:
         copy = trial.copied(folder)
-        trials = Trials(copy, nearest)
+        trials = Trials(copy, nearest, room=room)
         for at, mutant in enumerate(mutants, 1):
             source = (copy / mutant.path).read_bytes()
             place = mutant.place(source)
             key = f"{place} #{hashlib.sha256(source).hexdigest()[:12]}"
-            if key not in known or (again and known[key]["near"] == "none"):
+            if key not in known or (again and known[key]["near"] in ("none", "room")):
                 known[key] = trials.fate(mutant)
                 state.write_text(json.dumps(known, indent=1), encoding="utf-8")
             fates[place] = known[key]

@@ -9,13 +9,16 @@ from pathlib import Path
 from tests.mutants.sites import Mutant
 
 
-def tests_for(mutant: Mutant, most: int, root: Path) -> Iterator[tuple[str, list[str]]]:
+def tests_for(
+    mutant: Mutant, most: int, root: Path, *, room: bool
+) -> Iterator[tuple[str, list[str]]]:
     """Yield how near tests are to a mutant, and their files.
 
     Args:
         mutant: the change.
         most: how many files of the folder are taken; its own comes besides.
         root: the tree that the tests are in.
+        room: go on with as many files of the folders above.
 
     Yields:
         ("file", [the test file that mirrors the module]), if there is one; ("folder", files) of the
@@ -27,27 +30,17 @@ def tests_for(mutant: Mutant, most: int, root: Path) -> Iterator[tuple[str, list
     mirrored = folder / f"test_{module.stem.strip('_')}.py"
     if (root / mirrored).exists():
         yield "file", [mirrored.as_posix()]
+    found: dict[str, list[Path]] = {"folder": [], "room": []}
     near = "folder"
-    above = list[Path]()
     while folder != Path("tests"):
         files = [path.relative_to(root) for path in (root / folder).glob("test_*.py")]
-        if near == "room":
-            above += files
-        elif files:
-            near = "room"
-            yield from _sorted(
-                "folder", [path for path in files if path != mirrored], mutant, most, root
-            )
+        found[near] += [path for path in files if path != mirrored]
+        near = "room" if files else near
         folder = folder.parent
-    yield from _sorted("room", above, mutant, most, root)
-
-
-def _sorted(
-    near: str, files: list[Path], mutant: Mutant, most: int, root: Path
-) -> Iterator[tuple[str, list[str]]]:
-    files.sort(key=lambda path: (-_nearness(root / path, mutant), path))
-    if files:
-        yield near, [path.as_posix() for path in files[:most]]
+    for near, paths in found.items():
+        paths.sort(key=lambda path: (-_nearness(root / path, mutant), path))
+        if paths and (near == "folder" or room):
+            yield near, [path.as_posix() for path in paths[:most]]
 
 
 def _nearness(test: Path, mutant: Mutant) -> int:

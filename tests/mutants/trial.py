@@ -28,7 +28,7 @@ COPIED: Final = ("tiered", "tests", "examples", "docs", "benchmarks", "pyproject
 
 CPU_SECONDS: Final = 20
 """Processor time that a test may take, and the import of the test files."""
-ALL_SECONDS: Final = 30
+ALL_SECONDS: Final = 15
 """Processor time after which no further test begins: those that ran have passed."""
 SILENT_SECONDS: Final = 300
 """Time in which a process must have begun or ended a test."""
