@@ -11,7 +11,8 @@ from tiered.graph.shape_inference.rules.control_flow import BODY_DECIDES
 from tiered.runtime.fold.trip_count import trip_count_of
 
 CONSTANTS = """int64 one = {1}, int64 two = {2}, int64 five = {5}, float half = {0.5},
-    float f = {1}, bool yes = {1}, bool no = {0}, int64[2] pair = {1,2}, uint8 byte = {250}, uint8 step = {3}"""
+    float f = {1}, bool yes = {1}, bool no = {0}, int64[2] pair = {1,2}, uint8 byte = {250},
+    uint8 step = {3}"""
 
 
 def loop(
