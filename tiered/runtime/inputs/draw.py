@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -166,11 +166,14 @@ def _positions(request: Request, index: Fact | None) -> tuple[Array, str]:
     low, high = (0, None) if index is None else (index.low, index.high)
     count = np.arange(request.shape[-1], dtype=np.int64)
     if high is not None:
-        count = low + count % max(1, high - low)
+        count %= max(1, high - low)
+    count += max(low, _range(request.dtype)[0])
     return np.broadcast_to(count, request.shape).astype(request.dtype), "positions in order"
 
 
 def _indices(request: Request, index: Fact) -> tuple[Array, str]:
+    # Arithmetic on the way may allow numbers that the dtype does not have.
+    index = replace(index, low=max(index.low, _range(request.dtype)[0]))
     high = index.low + 2 if index.high is None else max(index.high, index.low + 1)
     text = f"{index.low} <= x < {high} ({index.why})"
     if index.high is None:
