@@ -3,7 +3,6 @@
 import importlib
 import json
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +11,11 @@ import onnx
 import pytest
 
 import tiered
-from tests.registered import passes_forgotten
 from tiered.compat import onnx_passes
 from tiered.compat.onnx_passes.command_line import main
 from tiered.testing import parse
 
 TEXT = "(float[2] x) => (float[2] y) { a = Identity(x) b = Relu(a) y = Relu(b) }"
-
-
-@pytest.fixture(autouse=True)
-def _clean() -> Iterator[None]:
-    with passes_forgotten():
-        yield
 
 
 @pytest.fixture
@@ -326,3 +318,27 @@ def test_a_group_has_no_name_of_a_pass() -> None:
             onnx_passes.register(group)(own)
     assert "OwnRule" not in tiered.pass_names()
     assert onnx_passes.register("own-rule")(own) is own
+
+
+def test_a_pass_of_an_imported_module_has_options_of_the_file(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = '''"""A pass of a module."""
+import tiered
+
+@tiered.module_pass(opt_level=None, name="rename_of_test")
+def rename(model, ctx, *, to: str = "none"):
+    """Rename the first node."""
+    model.main.rename_node(model.main.nodes[0], to)
+
+tiered.register(rename, replace=True)
+'''
+    (folder / "renaming_of_test.py").write_text(source, encoding="utf-8")
+    monkeypatch.syspath_prepend(folder)
+    config = {"imports": "renaming_of_test", "passes": ["rename_of_test"]}
+    for section, code in (({"rename_of_test": {"to": "mine"}}, 0), ({"rename_of_tset": {}}, 2)):
+        (folder / "c.json").write_text(json.dumps({**config, **section}), encoding="utf-8")
+        assert main(["-c", "c.json", "-o", "out.onnx", "model.onnx"]) == code
+    sys.modules.pop("renaming_of_test")
+    assert onnx.load(folder / "out.onnx").graph.node[0].name == "mine"
+    assert "no pass named 'rename_of_tset'" in capsys.readouterr().err

@@ -72,13 +72,17 @@ def read_configuration(path: str) -> Configuration:
         UsageError: it cannot be read, or says something unknown.
     """
     content = _content(path)
+    imports = _listed(path, content, "imports")
     sections: dict[str, dict[str, Any]] = {}
     for key, given in content.items():
         if key in _KEYS:
             continue
-        if not registry.knows(key) or not isinstance(given, Mapping):
+        # What a module registers is known when it is imported.
+        is_known = isinstance(key, str) and (registry.knows(key) or bool(imports))
+        if not is_known or not isinstance(given, Mapping):
             known = f"expected {', '.join(_KEYS)}, or options of a pass"
-            raise UsageError(f"{path}: {key!r} is unknown{did_you_mean(key, _KEYS)}; {known}")
+            hint = did_you_mean(str(key), _KEYS)
+            raise UsageError(f"{path}: {key!r} is unknown{hint}; {known}")
         sections[key] = _options(path, key, given)
     reference = _part(path, content, "reference", ("inp", "out"))
     logging = _part(path, content, "logging", ("checkpoint", "keep_intermediates", "verbose"))
@@ -88,19 +92,25 @@ def read_configuration(path: str) -> Configuration:
     limits = (
         {} if isinstance(verify, bool) else _part(path, content, "verify", ("metrics", "tolerance"))
     )
-    tolerance = limits.get("tolerance") or {}
+    tolerance = _part(path, limits, "tolerance", ("atol", "rtol"))
+    for name, limit in tolerance.items():
+        if isinstance(limit, bool) or not isinstance(limit, int | float) or not limit >= 0:
+            raise UsageError(f"{path}: tolerance.{name} is a number from 0 on, not {limit!r}")
+    checkpoint = logging.get("checkpoint") or logging.get("keep_intermediates") or ""
+    if not isinstance(checkpoint, str):
+        raise UsageError(f"{path}: the folder of logging is a text, not {checkpoint!r}")
     return Configuration(
-        imports=_listed(path, content, "imports"),
+        imports=imports,
         passes=_listed(path, content, "passes"),
-        exhaustive=bool(content.get("exhaustive", False)),
+        exhaustive=_flag(path, content, "exhaustive"),
         verify=bool(verify),
         tolerance={"rtol": 1e-5, "atol": 1e-8, **tolerance} if tolerance else {},
         metrics=_ranges(path, limits.get("metrics") or {}),
         reference_inputs=_listed(path, reference, "inp"),
         reference_outputs=_listed(path, reference, "out"),
-        verbose=bool(logging.get("verbose", False)),
-        checkpoint=str(logging.get("checkpoint") or logging.get("keep_intermediates") or ""),
-        all_values=bool(runtime.get("full_context_dump", False)),
+        verbose=_flag(path, logging, "verbose"),
+        checkpoint=checkpoint,
+        all_values=_flag(path, runtime, "full_context_dump"),
         sections=sections,
     )
 
@@ -108,7 +118,7 @@ def read_configuration(path: str) -> Configuration:
 def _options(path: str, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of a section, without those that have no effect here."""
     accepted: dict[str, tuple[bool, ...]] = {}
-    for each in registry.resolve(name):
+    for each in registry.resolve(name) if registry.knows(name) else ():
         accepted |= _WITHOUT_EFFECT.get(each, {})
     for option in accepted.keys() & given.keys():
         if given[option] not in accepted[option]:
@@ -137,7 +147,7 @@ def _ranges(path: str, metrics: object) -> dict[str, tuple[float, float]]:
     return found
 
 
-def _content(path: str) -> Mapping[str, Any]:
+def _content(path: str) -> Mapping[Any, Any]:
     """Return the content of the file, by its suffix."""
     suffix = os.path.splitext(path)[1].lower()
     if suffix == ".toml":
@@ -177,6 +187,14 @@ def _part(
         if key not in known:
             raise UsageError(f"{path}: {name}.{key} is unknown{did_you_mean(key, known)}")
     return part
+
+
+def _flag(path: str, content: Mapping[str, Any], name: str) -> bool:
+    """Return a switch; one that is missing or null is off."""
+    given = content.get(name)
+    if given is not None and not isinstance(given, bool):
+        raise UsageError(f"{path}: {name} is true or false, not {given!r}")
+    return bool(given)
 
 
 def _listed(path: str, content: Mapping[str, Any], name: str) -> tuple[str, ...]:

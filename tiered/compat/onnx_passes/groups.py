@@ -68,12 +68,12 @@ def register(name_or_group: str | None = None) -> Callable[[AnyClass], AnyClass]
 
 
 def collect(names: Iterable[str | type[PassKind] | Pass]) -> list[Pass]:
-    """Return the passes of names, groups, classes and passes, in that order.
+    """Return the passes of names, groups, classes and passes, in that order, or of one name.
 
     The groups of onnx-passes are pipelines of tiered's passes; your own groups come first.
     """
     passes: list[Pass] = []
-    for item in names:
+    for item in [names] if isinstance(names, str) else names:
         if isinstance(item, Pass):
             passes.append(item)
         elif isinstance(item, type):

@@ -131,10 +131,13 @@ class RewriteRuleSetPass(PassKind):
         raise self._lacks("rewrite()")
 
     def _pass_of_kind(self) -> Pass:
-        patterns = self.pattern()
+        patterns, rewrites = self.pattern(), self.rewrite()
         checks = self.check() or [None] * len(patterns)
+        if not len(patterns) == len(checks) == len(rewrites):
+            counts = f"{len(patterns)} patterns, {len(checks)} checks and {len(rewrites)} rewrites"
+            raise UsageError(f"{type(self).__name__} has {counts}")
         rules = []
-        for number, parts in enumerate(zip(patterns, checks, self.rewrite(), strict=True), 1):
+        for number, parts in enumerate(zip(patterns, checks, rewrites, strict=True), 1):
             declared = self._declared(name=f"{type(self).__name__}.{number}")
             rules.append(rule_of(declared, parts[0], parts[1] or (lambda op: True), parts[2]))
         return tiered.Sequential(rules, name=type(self).__name__)

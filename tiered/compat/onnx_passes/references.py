@@ -111,9 +111,15 @@ class Reference:
                     f"{name} is not as the reference output: {metric.name} is {found:g}, and not "
                     f"in [{metric.low:g}, {metric.high:g}]"
                 )
-        limits = self.config.tolerance or {"rtol": 0.0, "atol": 0.0}
-        if not self.metrics and not np.allclose(actual, right, equal_nan=True, **limits):
+        if not self.metrics and not self._is_near(right, actual):
             raise VerificationError(f"{name} is not as the reference output")
+
+    def _is_near(self, right: Array, actual: Array) -> bool:
+        limits = self.config.tolerance
+        if limits and right.dtype.kind in "fciub":
+            return np.allclose(actual, right, equal_nan=True, **limits)
+        # np.allclose takes large integers as floats.
+        return np.array_equal(actual, right, equal_nan=right.dtype.kind in "fc")
 
     def _promises(self) -> list[Promise]:
         if self.metrics:

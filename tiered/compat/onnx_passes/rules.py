@@ -12,6 +12,8 @@ from tiered.compat.onnx_passes.rule_values import bare, wrapped
 from tiered.compat.signatures import with_parameters
 from tiered.passes import Pass
 from tiered.rewriter import Skip, op, var
+from tiered.rewriter.pattern import Op
+from tiered.support.errors import UsageError
 
 
 class _Calls:
@@ -66,12 +68,16 @@ def rule_of(
     check: Callable[..., object],
     rewrite: Callable[..., Any],
 ) -> Pass:
-    """Return the pass of a rule, which visits each node once: its own result may match again."""
+    """Return the pass of a rule, which visits each node once: its own result may match again.
+
+    Raises:
+        UsageError: the pattern has several values, which are not the outputs of one node in order.
+    """
     variables = {name: getattr(var, name) for name in _names(pattern)}
     outputs: dict[str, tuple[str, int]] = {}
     made = pattern(_Calls(op, outputs), **variables)
-    if isinstance(made, tuple):  # all outputs of one node
-        made = made[0]
+    if isinstance(made, tuple):
+        made = _node_of(made, declared["name"])
     asked = dict.fromkeys((*_names(check), *_names(rewrite)))
     parameters = dict.fromkeys(outputs[name][0] if name in outputs else name for name in asked)
 
@@ -88,6 +94,20 @@ def rule_of(
     rule = tiered.rewrite(made, **declared)(with_parameters(function, ["graph", *parameters]))
     rule.rule.once = True
     return rule
+
+
+def _node_of(made: tuple[Any, ...], name: str) -> Op:
+    """Return the pattern of the node whose outputs a pattern has.
+
+    Raises:
+        UsageError: they are of several nodes, or in another order.
+    """
+    outputs = [each for each in made if isinstance(each, Op)]
+    numbers = [each.output for each in outputs]
+    nodes = {id(each.identity) for each in outputs}
+    if len(outputs) < len(made) or len(nodes) != 1 or numbers != [*range(len(made))]:
+        raise UsageError(f"{name}: a pattern of several values has the outputs of one node")
+    return outputs[0]
 
 
 def _names(function: Callable[..., Any]) -> list[str]:
