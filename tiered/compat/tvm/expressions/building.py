@@ -144,6 +144,9 @@ class Builder:
             call.bodies_of.owner.set_inputs(call.bodies_of, inputs)
             return call.bodies_of.outputs
         domain, _, op_type = call.op.operators[0].rpartition("::")
+        if call.is_newest and not domain:
+            value: Value = self.graph.op.named(op_type)(*inputs, **call.attrs)
+            return (value,)
         made = self.graph.add_node(
             op_type, inputs, call.op.outputs, dict(call.attrs), domain=domain
         )

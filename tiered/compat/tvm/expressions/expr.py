@@ -148,6 +148,8 @@ class Call(Expr):
 
     Attributes:
         bodies_of: the node with the bodies of a new call; it gets the new operands.
+        is_newest: whether operands and attributes are those of the operator's newest form, as the
+            functions of relay have them; a graph of an older opset gets the form that it has.
     """
 
     def __init__(
@@ -167,6 +169,7 @@ class Call(Expr):
         self.attrs = Attrs(attrs or {})
         self.node = node
         self.bodies_of: Node | None = None
+        self.is_newest = False
         self.values = () if node is None else tuple(node.outputs)
 
     span: ClassVar[None] = None

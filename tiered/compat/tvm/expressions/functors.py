@@ -188,6 +188,7 @@ class ExprMutator(ExprFunctor):
         if op is call.op and all(a is b for a, b in zip(args, call.args, strict=True)):
             return call
         made = Call(op, args, call.attrs)
+        made.is_newest = call.is_newest
         if call.node is not None and call.node.bodies:
             made.bodies_of = call.node
         return made

@@ -8,7 +8,16 @@ from typing import Any, Final
 import numpy as np
 
 from tiered.compat.tvm.expressions.building import Builder
-from tiered.compat.tvm.expressions.expr import Call, Op, Tuple, as_expr, const, elem_type
+from tiered.compat.tvm.expressions.expr import (
+    Call,
+    Constant,
+    Op,
+    Tuple,
+    Var,
+    as_expr,
+    const,
+    elem_type,
+)
 from tiered.compat.tvm.patterns.operator_names import OPERATORS
 from tiered.graph import Value
 from tiered.support.errors import UsageError, did_you_mean
@@ -16,8 +25,8 @@ from tiered.support.errors import UsageError, did_you_mean
 _SAME_OPERANDS: Final = frozenset((
     "abs", "add", "ceil", "copy", "cos", "divide", "equal", "erf", "exp", "floor", "greater",
     "less", "log", "logical_and", "logical_not", "logical_or", "maximum", "minimum", "multiply",
-    "negative", "nn.global_avg_pool2d", "nn.global_max_pool2d", "nn.prelu", "nn.relu", "power",
-    "round", "sigmoid", "sign", "sin", "sqrt", "subtract", "tanh", "where",
+    "negative", "nn.global_avg_pool2d", "nn.global_max_pool2d", "nn.relu", "power", "round",
+    "sigmoid", "sign", "sin", "sqrt", "subtract", "tanh", "where",
 ))  # fmt: skip
 """The functions of TVM with the operands of ONNX's operator, and no attributes."""
 
@@ -38,6 +47,7 @@ def function_of(name: str) -> Callable[..., Any]:
 
     def make(*args: Any, **attrs: Any) -> Any:
         call = _call(name, args, attrs)
+        call.is_newest = True
         values = [each for each in _flat(args) if isinstance(each, Value)]
         return Builder(values[0].owner).value(call) if values else call
 
@@ -92,6 +102,8 @@ def _ints(given: Any) -> list[int]:
 def _both_ends(padding: Any) -> list[int]:
     """Return paddings of both axes at both ends: one number, one for each axis, or all."""
     given = _ints(padding)
+    if len(given) not in (1, 2, 4):
+        raise UsageError(f"padding is one number, one for each axis or all four, not {padding!r}")
     return given * (4 // len(given))
 
 
@@ -108,6 +120,7 @@ def _conv2d(
     _check_layout("data_layout", data_layout, "NCHW")
     _check_layout("kernel_layout", kernel_layout, "OIHW")
     _check_layout("out_layout", out_layout, "NCHW")
+    _check_dtype("conv2d", out_dtype)
     attrs: dict[str, Any] = {
         "strides": _pair(strides), "pads": _both_ends(padding), "dilations": _pair(dilation),
         "group": groups,
@@ -120,6 +133,11 @@ def _conv2d(
 def _check_layout(name: str, given: str, wanted: str) -> None:
     if given not in ("", wanted):
         raise UsageError(f"{name} is {wanted} in ONNX, not {given!r}")
+
+
+def _check_dtype(name: str, given: str) -> None:
+    if given:
+        raise UsageError(f"relay.nn.{name}: out_dtype={given!r} has no equivalent; cast the result")
 
 
 def _pair(given: Any) -> list[int]:
@@ -137,8 +155,10 @@ def _pool(name: str, more: dict[str, Any]) -> Callable[..., Call]:
         _check_layout("out_layout", out_layout, "NCHW")
         attrs = {
             "kernel_shape": _pair(pool_size), "strides": _pair(strides),
-            "pads": _both_ends(padding), "dilations": _pair(dilation), "ceil_mode": int(ceil_mode),
+            "pads": _both_ends(padding), "ceil_mode": int(ceil_mode),
         }  # fmt: skip
+        if (steps := _pair(dilation)) != [1, 1]:  # an AveragePool has none before opset 19
+            attrs["dilations"] = steps
         for key, given in {**more, **other}.items():
             if key not in more:
                 raise UsageError(f"relay.{name} takes no {key}")
@@ -149,6 +169,7 @@ def _pool(name: str, more: dict[str, Any]) -> Callable[..., Call]:
 
 
 def _dense(data: Any, weight: Any, units: int | None = None, out_dtype: str = "") -> Call:
+    _check_dtype("dense", out_dtype)
     return Call(Op("nn.dense", ("Gemm",)), (data, weight), {"transB": 1})
 
 
@@ -187,6 +208,40 @@ def _take(data: Any, indices: Any, axis: int | None = None, **more: Any) -> Call
     return Call(Op("take"), (data, indices), {"axis": axis})
 
 
+def _rank(of: Any) -> int | None:
+    """Return the rank of an operand, as far as it is known."""
+    if isinstance(of, Value):
+        return of.rank
+    if isinstance(of, Constant):
+        return of.data.numpy().ndim
+    known = of.type_annotation if isinstance(of, Var) else of.checked_type
+    return None if known is None else len(known.shape)
+
+
+def _prelu(data: Any, alpha: Any, axis: int = 1) -> Call:
+    """Return a PRelu with a slope for each index of an axis.
+
+    ONNX aligns slopes to the last axes: those of TVM get axes of 1 behind them.
+    """
+    data, alpha = as_expr(data), as_expr(alpha)
+    rank = _rank(data)
+    if rank is None:
+        raise UsageError("relay.nn.prelu needs data of a known rank")
+    if not -rank <= axis < rank:
+        raise UsageError(f"relay.nn.prelu: data of {rank} dims has no axis {axis}")
+    behind = rank - 1 - axis % rank
+    if behind and _rank(alpha) in (None, 1):
+        alpha = Call(Op("expand_dims"), (alpha, _axes(range(1, behind + 1))))
+        alpha.is_newest = True
+    return Call(Op("nn.prelu"), (data, alpha))
+
+
+def _reshape(data: Any, newshape: Any) -> Call:
+    if any(dim < -1 for dim in _ints(newshape)):
+        raise UsageError(f"relay.reshape takes dims, 0 and -1, not {newshape}")
+    return Call(Op("reshape"), (data, _axes(newshape)))
+
+
 def _transpose(data: Any, axes: Any = None) -> Call:
     return Call(Op("transpose"), (data,), {} if axes is None else {"perm": _ints(axes)})
 
@@ -217,7 +272,8 @@ _ADAPTED: Final[dict[str, Callable[..., Call]]] = {
     "log_softmax": lambda data, axis=-1: Call(Op("nn.log_softmax"), (data,), {"axis": axis}),
     "matmul": lambda tensor_a, tensor_b: Call(Op("nn.matmul"), (tensor_a, tensor_b)),
     "max_pool2d": _pool("nn.max_pool2d", {}),
-    "reshape": lambda data, newshape: Call(Op("reshape"), (data, _axes(newshape))),
+    "prelu": _prelu,
+    "reshape": _reshape,
     "softmax": lambda data, axis=-1: Call(Op("nn.softmax"), (data,), {"axis": axis}),
     "squeeze": _squeeze,
     "take": _take,
