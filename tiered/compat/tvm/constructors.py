@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 import tiered
+from tiered.compat.tvm.newer_passes import listed
 from tiered.compat.tvm.op_attributes import registered_support
 from tiered.compat.tvm.patterns.dataflow_pattern import as_entry
 from tiered.compat.tvm.running.devices import Device, name_of_device
@@ -70,7 +71,10 @@ def constructor(name: str) -> Callable[..., Pass]:
         names = option_names(pass_)
         if len(values) > len(names):
             raise UsageError(f"{name} takes {len(names)} options, not {len(values)}")
-        return tiered.get_pass(name, **dict(zip(names, values, strict=False)), **options)
+        named = dict(zip(names, values, strict=False))
+        if twice := named.keys() & options.keys():
+            raise UsageError(f"{name}: {min(twice)!r} is given twice")
+        return tiered.get_pass(name, **named, **options)
 
     construct.__name__ = name
     return construct
@@ -257,9 +261,8 @@ def RemoveUnusedFunctions(entry_functions: Iterable[str] | None = None) -> Pass:
     Raises:
         UsageError: it is one string.
     """
-    if isinstance(entry_functions, str):
-        raise UsageError(f"entry_functions is a list of names, not the string {entry_functions!r}")
-    entries = [name for name in entry_functions or () if name != "main"]
+    given = listed("entry_functions", entry_functions or ())
+    entries = [name for name in given if name != "main"]
     return tiered.get_pass("remove_unused_functions", entry_functions=entries or None)
 
 
@@ -323,16 +326,20 @@ def SimplifyFCTranspose(target_weight_name: Iterable[str] | None = None) -> Pass
     Args:
         target_weight_name: the names of the weights, as from `search_fc_transpose`; all constants
             are folded without it.
+
+    Raises:
+        UsageError: it is one string; when the pass runs, that the model has no such constant.
     """
     if target_weight_name is None:
         return tiered.get_pass("fold_constant")
-    wanted = tuple(target_weight_name)
+    wanted = listed("target_weight_name", target_weight_name)
 
     @tiered.module_pass(opt_level=2, name="simplify_fc_transpose", looks_for=["Transpose"])
     def simplify(model: Model, ctx: PassContext) -> None:
-        known = {value.name for graph in model.graphs() for value in graph.initializers}
+        weights = (value for graph in model.graphs() for value in graph.initializers)
+        known = {value.name for value in weights if value.is_constant}
         if missing := [name for name in wanted if name not in known]:
-            raise UsageError(f"the model has no weight {', '.join(map(repr, missing))}")
+            raise UsageError(f"the model has no constant {', '.join(map(repr, missing))}")
         for graph in model.graphs():
             for node in graph.nodes_of("Transpose"):
                 value = node.inputs[0]
@@ -360,7 +367,7 @@ def DenseToSparse(
         UsageError: there are other numbers of names and shapes, or, when the pass runs, the model
             has no such weight or other blocks.
     """
-    names, shapes = list(weight_name), [list(shape) for shape in weight_shape]
+    names, shapes = listed("weight_name", weight_name), [list(shape) for shape in weight_shape]
     if shapes and len(shapes) != len(names):
         raise UsageError(f"DenseToSparse got {len(names)} names and {len(shapes)} shapes")
     store = tiered.get_pass("dense_to_sparse")

@@ -109,11 +109,19 @@ def FoldConstant(*values: Any, fold_qnn: bool = False, **options: Any) -> Pass:
         fold_qnn: accepted, and without effect: QuantizeLinear of constants is folded by
             `fold_quantize`, and DequantizeLinear of weights stays.
         options: options of the pass.
+
+    Raises:
+        UsageError: there are more values than options, or two for one option.
     """
     given = values[1:] if values and isinstance(values[0], bool) else values
     pass_ = tiered.get_pass("fold_constant")
-    named = {**dict(zip(option_names(pass_), given, strict=False)), **options}
-    return pass_.with_options(**{"max_growth": _GROWTH, **named})
+    names = option_names(pass_)
+    if len(given) > len(names):
+        raise UsageError(f"FoldConstant takes {len(names)} options, not {len(given)}")
+    named = dict(zip(names, given, strict=False))
+    if twice := named.keys() & options.keys():
+        raise UsageError(f"FoldConstant: {min(twice)!r} is given twice")
+    return pass_.with_options(**{"max_growth": _GROWTH, **named, **options})
 
 
 def Conv2dToSparse(
@@ -127,5 +135,20 @@ def Conv2dToSparse(
     Args:
         weight_name: the names of the weights.
         weight_shape, layout, kernel_size: accepted, and without effect: ONNX stores coordinates.
+
+    Raises:
+        UsageError: `weight_name` is one string.
     """
-    return tiered.get_pass("dense_to_sparse", tensors=list(weight_name), threshold=1.0)
+    names = listed("weight_name", weight_name)
+    return tiered.get_pass("dense_to_sparse", tensors=names, threshold=1.0)
+
+
+def listed(argument: str, names: Iterable[str]) -> list[str]:
+    """Return a list of names.
+
+    Raises:
+        UsageError: it is one string.
+    """
+    if isinstance(names, str):
+        raise UsageError(f"{argument} is a list of names, not the string {names!r}")
+    return list(names)

@@ -72,6 +72,12 @@ def function_pass(
     return _decorated(pass_func, opt_level, name, required, of_graphs, "transform_function")
 
 
+def _name_of(given: Any) -> str:
+    """Return the name of a function or class; one without a name is a function."""
+    name = str(getattr(given, "__name__", ""))
+    return name if name.isidentifier() else "function"
+
+
 def _decorated(
     pass_func: Any,
     opt_level: int | None,
@@ -86,7 +92,7 @@ def _decorated(
     def decorate(given: Any) -> Any:
         declared = {
             "opt_level": opt_level,
-            "name": name or ("function" if given.__name__ == "<lambda>" else given.__name__),
+            "name": name or _name_of(given),
             "required": tuple(required or ()),
         }
         if not isinstance(given, type):

@@ -145,6 +145,8 @@ def _listed(node: Node, name: str, found: Any, wanted: tuple[Any, ...]) -> bool:
     if found is None and name in _ONES:
         found = (1,) * len(wanted)
     elif found is None and name == "pads":
+        if node.attr("auto_pad", "NOTSET") in ("SAME_UPPER", "SAME_LOWER"):
+            return False  # they depend on the sizes of the input
         found = (0,) * len(wanted)
     elif found is None and name == "kernel_shape":
         weight = node.input(1)

@@ -132,5 +132,6 @@ def _bind(model: Model, params: Mapping[str, Any]) -> None:
             raise UsageError(f"build: {name!r} is computed by a node, so it is no parameter")
         array = np.asarray(given)
         before = value.default.numpy()
-        if array.dtype != before.dtype or array.tobytes() != before.tobytes():
+        is_alike = (array.dtype, array.shape) == (before.dtype, before.shape)
+        if not is_alike or array.tobytes() != before.tobytes():
             model.main.assign(value, array)
