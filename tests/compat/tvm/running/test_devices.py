@@ -5,9 +5,12 @@ from typing import Any
 import pytest
 
 from tests.small import parsed
+from tiered import Model
+from tiered.compat import tvm
 from tiered.compat.tvm.running import devices
 from tiered.compat.tvm.running.devices import Device, name_of_device, on_device
 from tiered.support.errors import ModelError, UsageError
+from tiered.testing import parse
 
 
 @pytest.mark.parametrize(
@@ -99,3 +102,27 @@ def test_annotations_that_are_no_nodes_say_what_does_the_same(name: str, instead
         refuse("x", compiler="npu")
     with pytest.raises(AttributeError, match="has no attribute 'stop_fusions'"):
         devices.stop_fusions  # noqa: B018  # raises
+
+
+def test_devices_are_annotated_and_propagate() -> None:
+    text = """(float[2] x) => (float[2] y, float[2] z) {
+        a = Neg(x) b = Abs(a) c = Sin(b) y = Cos(c) z = Exp(x) }"""
+
+    def devices(**options: Any) -> list[str]:
+        model = Model.from_proto(parse(text))
+        first, third = model.main.nodes[0], model.main.nodes[2]
+        value = first.output
+        assert tvm.relay.annotation.on_device(value, tvm.cuda(0)) is value
+        tvm.relay.annotation.on_device(third, tvm.device("cuda"))
+        tvm.transform.RewriteAnnotatedOps(tvm.cpu(), **options)(model)
+        return [node.metadata["tiered.device"] for node in model.main.nodes]
+
+    assert devices() == ["cuda", "cuda", "cuda", "cpu", "cpu"]
+    assert devices(propagate=False) == ["cuda", "cpu", "cuda", "cpu", "cpu"]
+    assert tvm.Device(2, 1) == tvm.gpu(1)
+    with pytest.raises(UsageError, match="no device type 99"):
+        tvm.device(99)
+    with pytest.raises(UsageError, match="no device 'tpu'"):
+        tvm.device("tpu")
+    with pytest.raises(UsageError, match="no node computes"):
+        tvm.relay.annotation.on_device(Model.from_proto(parse(text)).main.inputs[0], "cpu")
