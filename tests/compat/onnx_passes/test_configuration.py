@@ -84,8 +84,8 @@ def test_the_checkpoint_comes_before_its_older_name(tmp_path: Path) -> None:
         ({"exhaustive": 1}, "exhaustive is true or false, not 1"),
         ({"logging": {"verbose": "no"}}, "verbose is true or false, not 'no'"),
         ({"onnxruntime": {"full_context_dump": "x"}}, "full_context_dump is true or false"),
-        ({"logging": {"checkpoint": True}}, "the folder of logging is a text, not True"),
-        ({"logging": {"keep_intermediates": 3}}, "the folder of logging is a text, not 3"),
+        ({"logging": {"checkpoint": True}}, "the folder of logging is a string, not True"),
+        ({"logging": {"keep_intermediates": 3}}, "the folder of logging is a string, not 3"),
         ({"verify": "yes"}, "verify is a table of metrics, tolerance, not 'yes'"),
         ({"verify": {"tolerance": 3}}, "tolerance is a table of atol, rtol, not 3"),
         (

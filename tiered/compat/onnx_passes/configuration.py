@@ -98,7 +98,7 @@ def read_configuration(path: str) -> Configuration:
             raise UsageError(f"{path}: tolerance.{name} is a number from 0 on, not {limit!r}")
     checkpoint = logging.get("checkpoint") or logging.get("keep_intermediates") or ""
     if not isinstance(checkpoint, str):
-        raise UsageError(f"{path}: the folder of logging is a text, not {checkpoint!r}")
+        raise UsageError(f"{path}: the folder of logging is a string, not {checkpoint!r}")
     return Configuration(
         imports=imports,
         passes=_listed(path, content, "passes"),
