@@ -54,7 +54,10 @@ def unmet(nodes: str, *required: str) -> list[str]:
         ("y = Abs(x)", "the model has nothing that it rewrites"),
         ("y = Neg(x)", "y: it is a minus"),
         ("a = Neg(x)  y = Neg(a)", "a: it is a minus, and 1 more nodes stay as they are"),
-        ("a = Neg(x)  b = Neg(a)  y = Neg(b)", "a: it is a minus, and 2 more nodes stay as they are"),
+        (
+            "a = Neg(x)  b = Neg(a)  y = Neg(b)",
+            "a: it is a minus, and 2 more nodes stay as they are",
+        ),
     ],
 )
 def test_a_required_pass_says_why_it_changed_nothing(nodes: str, reasons: str) -> None:
@@ -78,5 +81,5 @@ def test_what_no_pass_of_the_run_is_cannot_be_required() -> None:
 
 def test_a_rule_whose_operator_is_newer_than_the_model_is_an_error() -> None:
     old = parse("(float[2] x) => (float[2] y) { y = Relu(x) }", opset=13)
-    with pytest.raises(TargetError, match=r"fuse_gelu.* cannot do what it is asked for: ONNX has Gelu"):
+    with pytest.raises(TargetError, match=r"fuse_gelu.* is asked for: ONNX has Gelu from opset 20"):
         optimize_model(old, required=["fuse_gelu"])
