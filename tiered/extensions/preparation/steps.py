@@ -131,7 +131,7 @@ def _steps(options: PrepareOptions) -> Iterator[Step]:
         yield _versions(options)
     if to or options.backend is None:
         yield _optimize(options)
-    if to and _legalizes_floats(options.backend):
+    if to and _legalizes_floats(options.backend) and options.opt_level >= min(_LEGALISING):
         yield _legalize(options)
     for name in to:
         yield _precision(name, options)
