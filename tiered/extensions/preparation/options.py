@@ -116,10 +116,17 @@ def prepare_line(
     ]
     given = options.precision
     for option, value in (
-        ("--for", options.backend), ("--opset", options.opset), ("--ir", options.ir),
-        ("--budget", given.budget or None),
+        ("--for", given.processor if options.backend is None else options.backend),
+        ("--opset", options.opset), ("--ir", options.ir), ("--budget", given.budget or None),
+        ("--order", None if given.order == "auto" else given.order),
     ):  # fmt: skip
         words += [] if value is None else [option, str(value)]
+    words += [
+        *repeated("--keep-ops", given.keep_ops),
+        *repeated("--keep-nodes", given.keep_nodes),
+        *repeated("--bounds", given.bounds),
+    ]
+    words += [] if given.keep_io else ["--no-keep-io"]
     words += ["--expand"] if options.expand else []
     words += [] if options.opt_level == LEVEL else [f"-O{options.opt_level}"]
     words += [*repeated("--strip", options.strip), *repeated("--inputs", map(str, given.inputs))]
