@@ -114,7 +114,7 @@ class _Doctor:
             remedies=remedies,
             made=replace(made, source=self.source),
             complaint_after=self._complaint(made.model),
-            failed=tuple(self.failed),
+            failed=tuple(dict.fromkeys(self.failed)),
             suggestions=tuple(self._suggestions(made)),
         )
 
