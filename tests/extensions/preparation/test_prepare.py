@@ -9,7 +9,6 @@ from onnx import numpy_helper
 
 import tiered
 from tiered import TargetError, UsageError, VerificationError
-from tiered.extensions.preparation.precisions import PRECISIONS, ordered
 from tiered.testing import parse
 
 TEXT = """(float[N,40] x) => (float[N,40] y) {
@@ -80,17 +79,3 @@ def test_a_model_that_nothing_changes_is_verified_as_that(proto: onnx.ModelProto
     assert made.is_verified
     assert len(made.commands()) == 1
     assert str(made.promise) == "exact"
-
-
-def test_the_order_of_conversions_does_not_depend_on_how_they_are_given() -> None:
-    assert ordered(["fp16", "int8", "int32"]) == ("int32", "int8", "fp16")
-    assert ordered(["fp16,int32", "fp16"]) == ("int32", "fp16")
-    assert all(ordered([name]) == (name,) for name in PRECISIONS)
-
-
-@pytest.mark.parametrize(
-    "pair", [("mixed", "fp16"), ("int8", "int8-dynamic"), ("fp8", "int4-weights")]
-)
-def test_two_of_a_kind_are_refused(pair: tuple[str, str]) -> None:
-    with pytest.raises(UsageError, match="use one of them"):
-        ordered(pair)
