@@ -6,10 +6,14 @@ from pathlib import Path
 
 from tests.house.tree import PACKAGE
 
+OTHER = "quantis"
+
 
 def _identifiers(path: Path) -> set[str]:
-    text = io.StringIO(path.read_text(encoding="utf-8"))
-    tokens = tokenize.generate_tokens(text.readline)
+    text = path.read_text(encoding="utf-8")
+    if OTHER not in text.lower():  # to read tokens takes long
+        return set()
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
     return {token.string for token in tokens if token.type == tokenize.NAME}
 
 
@@ -19,6 +23,6 @@ def test_identifiers_have_the_spelling_of_onnx() -> None:
         f"{path.relative_to(PACKAGE)}: {name}"
         for path in sorted(files)
         for name in _identifiers(path)
-        if "quantis" in name.lower()
+        if OTHER in name.lower()
     }
     assert found == set()

@@ -88,7 +88,8 @@ def test_level_4_is_done_after_one_run(name: str, backend: str | None) -> None:
 
 @pytest.mark.parametrize("name", EXPORTERS)
 def test_each_pass_of_levels_3_and_4_can_be_switched_off_alone(name: str) -> None:
-    for pass_ in {leaf.name: None for leaf in LEAVES if leaf.info.opt_level in (3, 4)}:
+    passes = list({leaf.name: None for leaf in LEAVES if leaf.info.opt_level in (3, 4)})
+    for pass_ in passes[list(EXPORTERS).index(name) % 4 :: 4]:  # each on two exporters
         result = optimize_model(
             exported(name), opt_level=4, backend="onnxruntime_cpu", disabled=[pass_]
         )

@@ -10,11 +10,12 @@ from onnx import numpy_helper
 
 from tests import qonnx
 from tiered import Model, PassContext, get_pass, optimize_model
-from tiered.runtime import run, run_reference
+from tiered.runtime import Reference, Session, run, run_reference
 from tiered.runtime.deviations import DEVIATIONS, installed
 
 DOMAIN = "qonnx.custom_op.general"
 RUNTIMES = (run, run_reference)
+OPENED = (Session, Reference)
 
 
 def parsed(text: str, opset: int = 17, ir: int = 8, domain: str = DOMAIN) -> onnx.ModelProto:
@@ -65,16 +66,17 @@ def test_quant_on_the_whole_grid_of_parameters(opset: int) -> None:
     made, _ = imported(parsed(text, opset))
     assert len({tuple(call.attribute) for call in made.functions}) == 1
     scales = [qonnx.floats([[[0.25]]]), qonnx.floats([[[0.1], [1.0], [3.0]]])]
+    runtimes = [opened(made) for opened in OPENED]
     bits = [1, 2, 3, 4, 5, 6, 7, 8, 16, 25, 32] if opset == 17 else [1, 5, 25]
     for scale, zero, width in product(scales, (0.0, 3.0, -0.5), bits):
         x = grid_of(scale)
         feeds = {"x": x, "s": scale, "z": np.float32(zero), "b": qonnx.floats([width])}
-        for runtime in RUNTIMES:
-            found = runtime(made, feeds)
-            with np.errstate(all="ignore"):
-                for at, each in enumerate(ATTRIBUTES):
-                    expected = qonnx.quant(x, scale, np.float32(zero), width, *each)
-                    assert qonnx.same_bits(found[f"y{at}"], expected), (runtime, width, zero, each)
+        with np.errstate(all="ignore"):
+            wanted = [qonnx.quant(x, scale, np.float32(zero), width, *each) for each in ATTRIBUTES]
+        for runtime in runtimes:
+            found = runtime.run(feeds)
+            for at, each in enumerate(ATTRIBUTES):
+                assert qonnx.same_bits(found[f"y{at}"], wanted[at]), (runtime, width, zero, each)
 
 
 def test_trunc_by_bits() -> None:
