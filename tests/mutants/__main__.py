@@ -64,6 +64,7 @@ class Trials:
             blamed = [outcome.test] if outcome.test else left
             if self._pass_unchanged(blamed):
                 return outcome
+            print(f"fails without any change: {' '.join(blamed)}", flush=True)
             self.broken.update(blamed)
 
     def _outcome(self, mutant: Mutant, tests: list[str]) -> Outcome:
@@ -139,8 +140,6 @@ def main(
                 markup=False,
                 soft_wrap=True,
             )
-    for test in sorted(trials.broken):
-        console.print(f"fails without any change: {test}", markup=False, soft_wrap=True)
     console.print(summary(fates))
 
 

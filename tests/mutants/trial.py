@@ -24,7 +24,8 @@ import pytest
 
 from tests.mutants.sites import ROOT
 
-COPIED: Final = ("tiered", "tests", "examples", "docs", "benchmarks", "pyproject.toml", "README.md")
+_BUILT: Final = ("build", "dist")
+"""What is made in the tree; what is hidden is not copied either."""
 
 CPU_SECONDS: Final = 20
 """Processor time that a test may take, and the import of the test files."""
@@ -59,10 +60,11 @@ class Outcome(NamedTuple):
 def copied(folder: str) -> Path:
     """Copy the tree to a folder, and return it."""
     ignored = shutil.ignore_patterns("__pycache__")
-    for name in COPIED:
-        source = ROOT / name
+    for source in sorted(ROOT.iterdir()):
+        if source.name.startswith(".") or source.name in _BUILT:
+            continue
         if source.is_dir():
-            shutil.copytree(source, Path(folder) / name, ignore=ignored)
+            shutil.copytree(source, Path(folder) / source.name, ignore=ignored)
         else:
             shutil.copy(source, folder)
     return Path(folder)
