@@ -186,33 +186,6 @@ def test_a_node_is_one_object() -> None:
     assert ops(gm) == ["Add", "Relu", "Relu"]
 
 
-def test_supports_are_chained_over_nodes_of_torch_fx() -> None:
-    class AddSupport(executorch.OperatorSupportBase):
-        def is_node_supported(self, submodules: Any, node: Any) -> bool:
-            return node.op == "call_function" and node.target in [Overload("add.Tensor")]
-
-    relu = executorch.create_op_support(
-        lambda submodules, node: node.op == "call_function" and node.target == Function("relu")
-    )
-    proto = parse(TEXT)
-    for support, expected in (
-        (executorch.any_chain(AddSupport(), relu), [["Add", "Relu"]]),
-        (executorch.any_chain(relu), [["Relu"]]),
-        (executorch.chain(AddSupport(), relu), []),
-        (executorch.chain(executorch.any_chain(AddSupport(), relu), AddSupport()), [["Add"]]),
-        ({"npu": AddSupport()}, [["Add"]]),
-    ):
-        partitioner = executorch.CapabilityBasedPartitioner(
-            proto, support, allows_single_node_partition=True
-        )
-        found = partitioner.propose_partitions()
-        assert [sorted(node.op_type for node in each.nodes) for each in found] == expected
-    found = executorch.generate_pattern_op_partitions(
-        proto, patterns=["(x) => (y) { y = Neg(x) }"], op_support=AddSupport()
-    )
-    assert [[node.op_type for node in each.nodes] for each in found] == [["Add"]]
-
-
 def test_a_pattern_is_replaced_in_the_proto_that_is_given() -> None:
     proto = parse(TEXT)
     before, after = "(x) => (y) { y = Relu(x) }", "(x) => (y) { y = Tanh(x) }"

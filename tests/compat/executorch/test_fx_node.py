@@ -4,12 +4,11 @@ import operator
 from typing import Any
 
 import numpy as np
-import onnx
 import pytest
 
 from tests.small import content
 from tiered import Model
-from tiered.compat.executorch import FxNode, GraphModule, PassBase, PassManager, PassResult
+from tiered.compat.executorch import GraphModule, PassBase, PassManager, PassResult
 from tiered.runtime import run
 from tiered.support.errors import ModelError, PassError, UsageError
 from tiered.testing import parse
@@ -152,123 +151,6 @@ def test_operands_and_attributes_are_set() -> None:
         b.args = ("x",)
 
 
-def test_uses_are_replaced_where_a_function_says_so() -> None:
-    gm = module("(float[2] x) => (float[2] y, float[2] z) { a = Neg(x) y = Abs(a) z = Exp(a) }")
-    a = by_target(gm, "Neg")
-    with gm.graph.inserting_after(a):
-        new = gm.graph.call_function("Sin", (a,))
-    a.meta["from"] = "here"
-    users = a.replace_all_uses_with(new, lambda user: user.target == "Exp", propagate_meta=True)
-    assert [user.name for user in users] == ["z"]
-    assert new.meta["from"] == "here"
-    assert by_target(gm, "Abs").args == (a,)
-    y, output = by_target(gm, "Abs"), gm.graph.output_node()
-    assert y.replace_all_uses_with(new, lambda user: user != output) == []
-    other = gm.graph.call_function("Cos", (y,))
-    assert y.replace_all_uses_with(other, lambda user: user != other) == [output]
-    assert [value.name for value in gm.main.outputs] == ["y", "z"]
-    gm.graph.lint()
-    assert sorted(ops(gm)) == ["Abs", "Cos", "Exp", "Neg", "Sin"]
-
-
-def test_uses_in_a_body_are_replaced_with_the_others() -> None:
-    gm = module(
-        """(float[2] x, bool c) => (float[2] y) { a = Neg(x) y = If (c) <
-            then_branch = t () => (float[2] u) { u = Exp(a) },
-            else_branch = e () => (float[2] v) { v = Abs(a) }> }"""
-    )
-    a = by_target(gm, "Neg")
-    with gm.graph.inserting_before(a):
-        new = gm.graph.call_function("Sin", (a.args[0],))
-    a.replace_all_uses_with(new)
-    gm.graph.erase_node(a)
-    gm.graph.lint()
-    assert sorted(ops(gm)) == ["If", "Sin"]
-
-
-def test_an_output_may_become_an_input_of_the_graph() -> None:
-    gm = module()
-    x = next(iter(gm.graph.nodes))
-    gm.graph.output((x,))
-    gm.graph.eliminate_dead_code()
-    assert ops(gm) == ["Identity"]
-    onnx.checker.check_model(gm.to_proto(), full_check=True)
-    with pytest.raises(UsageError, match="the graph has 1 outputs, not 2"):
-        gm.graph.output((x, x))
-    with pytest.raises(UsageError, match="a value, not None"):
-        gm.graph.output((None,))
-
-
-def test_several_outputs_are_items() -> None:
-    gm = module("(float[4] x) => (float[2] y) { a, b = Split<num_outputs=2>(x) y = Add(a, b) }")
-    split = by_target(gm, "Split")
-    first, second = split.users
-    assert [(item.op, item.target, item.args) for item in (first, second)] == [
-        ("call_function", operator.getitem, (split, 0)),
-        ("call_function", operator.getitem, (split, 1)),
-    ]
-    assert by_target(gm, "Add").args == (first, second)
-    assert list(second.users) == [by_target(gm, "Add")]
-    assert len(split.meta["val"]) == 2
-    second.replace_all_uses_with(first)
-    assert by_target(gm, "Add").args == (first, first)
-    with pytest.raises(UsageError, match="has 2 outputs: take one of its users"):
-        gm.graph.call_function("Neg", (split,))
-
-
-def test_nodes_are_made_copied_and_erased() -> None:
-    gm = module()
-    x, z, w, a, b, _, output = gm.graph.nodes
-    named = gm.graph.create_node("call_function", "Neg", (a,), name="new")
-    assert named.name == "new"
-    copied = gm.graph.node_copy(b, lambda arg: x)
-    assert copied.args == (x, x)
-    assert gm.graph.create_node("get_attr", "w") == w
-    for node in (named, copied):
-        gm.graph.erase_node(node)
-    with pytest.raises(ModelError, match="node 'new' was erased"), gm.graph.inserting_before(named):
-        pass
-    with pytest.raises(ModelError, match="'a' is used"):
-        gm.graph.erase_node(a)
-    with pytest.raises(ModelError, match="'output' cannot be erased"):
-        gm.graph.erase_node(output)
-    a.args, b.args = (x, x), (a, a)
-    gm.graph.erase_node(z)
-    gm.graph.erase_node(w)
-    assert [node.name for node in gm.graph.nodes] == ["x", "a", "b", "y", "output"]
-    with pytest.raises(UsageError, match="has no weight 'w'"):
-        gm.graph.get_attr("w")
-    with pytest.raises(UsageError, match="create_node makes call_function and get_attr"):
-        gm.graph.create_node("call_module", "m")
-    with pytest.raises(UsageError, match="an input needs a type"):
-        gm.graph.placeholder("q")
-    with pytest.raises(UsageError, match="cannot be copied"):
-        gm.graph.node_copy(x)
-    assert isinstance(x, FxNode)
-
-
-def test_a_new_node_gets_the_notes_of_the_old_one() -> None:
-    class ToSub(PassBase):
-        def call(self, graph_module: Any) -> PassResult:
-            for module in graph_module.modules():
-                for node in module.graph.nodes:
-                    if node.op == "call_function" and node.target == "Relu":
-                        node.meta["note"] = 3
-                        with module.graph.inserting_after(node):
-                            new = module.graph.create_node("call_function", "Abs", args=node.args)
-                        new.meta = node.meta
-                        assert new.meta["note"] == 3
-                        node.meta = node.meta
-                        assert node.meta["note"] == 3
-                        node.replace_all_uses_with(new)
-                        module.graph.erase_node(node)
-                module.recompile()
-            return PassResult(graph_module, True)
-
-    made = ToSub()(parse("(float[2] x) => (float[2] y) { a = Relu(x) y = Neg(a) }"))
-    assert [node.op_type for node in made.graph_module.graph.node] == ["Abs", "Neg"]
-
-
 def test_a_node_has_what_the_view_has() -> None:
     view = GraphModule.of(Model.from_proto(parse("(float[2] x) => (float[2] y) { y = Relu(x) }")))
     (relu,) = view.graph.find_nodes(op="call_function")
@@ -285,27 +167,3 @@ def test_attributes_are_set_together() -> None:
         node.kwargs["axis"] = 0
     node.kwargs = {**node.kwargs, "axis": 0}
     assert node.kwargs == {"axis": 0}
-
-
-def test_a_list_of_nodes_stands_for_several_operands() -> None:
-    gm = module("(float[2] x, float[2] z) => (float[4] y) { y = Concat<axis=0>(x, z) }")
-    old = by_target(gm, "Concat")
-    new = gm.graph.call_function("Concat", ([old.args[1], old.args[0]],), {"axis": 0})
-    old.replace_all_uses_with(new)
-    gm.graph.erase_node(old)
-    gm.graph.lint()
-    feeds = {"x": np.array([1, 2], "f"), "z": np.array([3, 4], "f")}
-    assert run(gm.to_proto(), feeds)["y"].tolist() == [3, 4, 1, 2]
-    for given in (["a"], [], [new, "a"]):
-        with pytest.raises(UsageError, match="an operand is a node"):
-            gm.graph.call_function("Concat", (new, given), {"axis": 0})
-
-
-def test_getitem_is_the_node_of_an_output() -> None:
-    gm = module("(float[4] x) => (float[2] y) { a, b = Split<num_outputs=2>(x) y = Sub(a, b) }")
-    split, sub = by_target(gm, "Split"), by_target(gm, "Sub")
-    items = [gm.graph.call_function(operator.getitem, (split, at)) for at in (0, 1)]
-    assert items == list(sub.args)
-    for args in ((split, 2), (split, -1), (sub, 0), (split,), ()):
-        with pytest.raises(UsageError, match="getitem takes an operator with several outputs"):
-            gm.graph.call_function(operator.getitem, args)

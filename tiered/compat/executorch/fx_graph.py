@@ -228,6 +228,9 @@ class FxGraph:
         """Remove the operators and weights without users, and return whether there were some."""
         before = self.model.mark()
         self.owner.prune([node for node in self.owner.nodes if not node.is_used])
+        for value in list(self.owner.initializers):
+            if not value.is_used and not value.is_graph_input and not value.is_graph_output:
+                self.owner.remove_constant(value)
         return bool(self.model.changed_since(before))
 
     def lint(self) -> None:
@@ -325,8 +328,14 @@ class FxGraph:
         return users
 
     def return_instead(self, old: Value, new: Value) -> None:
-        """Return another value from the graph; the output keeps its name."""
+        """Return another value from the graph; the output keeps its name.
+
+        Raises:
+            UsageError: it is an input too, so that only one of both keeps the name.
+        """
         graph, name = self.owner, old.name
+        if old.is_graph_input:
+            raise UsageError(f"output {name!r} is an input of the graph: it stays that input")
         new = output_of(graph, new)
         graph.exchange_output(old, new)
         graph.rename_value(old, self.model.names.fresh(name))

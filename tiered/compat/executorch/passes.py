@@ -110,8 +110,8 @@ class ScalarToTensorPass(_BuiltInPass):
 class ExportPass(NodeMapPass, PassBase):
     """`NodeMapPass` with one method, `call_operator`, for `map_node` and `emit`.
 
-    `op` is the name of an operator, which is equal to a function of torch of its name:
-    `op == torch.ops.aten.relu.default`.
+    `op` is the name of an operator, `Relu` or `com.microsoft::Gelu`. It is equal to a function of
+    torch of its name: `op == torch.ops.aten.relu.default`.
     """
 
     def as_pass(self) -> Pass:
@@ -127,7 +127,7 @@ class ExportPass(NodeMapPass, PassBase):
         return PassResult(graph_module, graph_module.journal.moved_since(before))
 
     def map_node(self, node: Node, inputs: tuple[Value | None, ...]) -> Any:
-        return self.call_operator(Target(node.op_type), inputs, node.attributes, node.metadata)
+        return self.call_operator(Target(node.operator), inputs, node.attributes, node.metadata)
 
     def call_operator(
         self,
@@ -141,12 +141,15 @@ class ExportPass(NodeMapPass, PassBase):
         Raises:
             UsageError: `op` is no operator, or a function with other operands.
         """
-        node, op = self.node, needed_operator(op)
-        is_same = op == node.op_type and tuple(args) == node.inputs and kwargs == node.attributes
+        node, target = self.node, Target(needed_operator(op))
+        is_kept = target == node.operator
+        is_same = is_kept and tuple(args) == node.inputs and kwargs == node.attributes
         if is_same and meta == node.metadata:
             return node.outputs
-        count = len(node.outputs) if op == node.op_type else 1
-        return self.emit(op, args, kwargs, domain=node.domain, outputs=count, metadata=meta)
+        count = len(node.outputs) if is_kept else 1
+        return self.emit(
+            target.op_type, args, kwargs, domain=target.domain, outputs=count, metadata=meta
+        )
 
 
 class PassManager:

@@ -180,15 +180,6 @@ def test_a_matcher_takes_flags_by_place_and_protos() -> None:
         matcher.match("model.onnx")  # type: ignore[arg-type]  # on purpose
 
 
-def test_a_partitioner_takes_a_graph_module() -> None:
-    proto = parse("(float[2] x) => (float[2] y) { a = Neg(x) b = Abs(a) y = Sin(b) }")
-    support = executorch.create_op_support(lambda graph, node: node.op_type != "Sin")
-    partitioner = executorch.CapabilityBasedPartitioner(
-        graph_module=proto, operator_support=support, allows_single_node_partition=True
-    )
-    assert [len(partition) for partition in partitioner.propose_partitions()] == [2]
-
-
 def test_its_own_passes_have_its_names() -> None:
     text = "(float[2] x) => (float[2] y) { a = Identity(x) y = Neg(a) }"
     result = executorch.RemoveDetachPass()(Model.from_proto(parse(text)))
@@ -197,27 +188,6 @@ def test_its_own_passes_have_its_names() -> None:
     old = parse("(float[2] x) => (float[2] y) { y = Clip<max = 2.0, min = 0.0>(x) }", opset=9)
     passes = executorch.PassManager([executorch.ScalarToTensorPass()])
     assert len(passes(old).graph_module.graph.node[0].input) == 3
-
-
-def test_the_graph_of_a_module_is_searched_and_partitioned() -> None:
-    """The examples of the reference give `graph_module.graph`."""
-    gm = executorch.GraphModule.of(Model.from_proto(parse(TEXT)))
-    matches = executorch.SubgraphMatcher("(x) => (y) { y = Neg(x) }").match(gm.graph)
-    assert len(matches) == 2
-    support = executorch.create_op_support(lambda graph, node: True)
-    (found,) = executorch.CapabilityBasedPartitioner(gm.graph, support).propose_partitions()
-    assert len(found) == 2
-
-
-def test_source_partitions_are_filtered() -> None:
-    view = Model.from_proto(parse(TEXT))
-    for node, name in zip(view.main.nodes, ("layer1/a", "layer2/b"), strict=True):
-        view.main.rename_node(node, name)
-    wanted = ["layer1", "layer2"]
-    assert list(executorch.get_source_partitions(view, wanted)) == wanted
-    assert list(executorch.get_source_partitions(
-        graph=view, wanted_sources=wanted, filter_fn=lambda node: node.name == "layer2/b"
-    )) == ["layer2"]  # fmt: skip
 
 
 class NegToAbs(ExportPass):
@@ -248,3 +218,140 @@ def test_a_manager_takes_one_pass_and_none(given: Any) -> None:
     made = PassManager(passes=given, constraints=None)
     assert len(made.passes) == (given is not None)
     made(parse(TEXT))
+
+
+OTHER_DOMAIN = """<ir_version: 10, opset_import: ["" : 21, "d" : 1]>
+    g (float[2] x) => (float[2] y) { a = d.Neg(x)  b = Neg(a)  y = Abs(b) }"""
+
+
+def test_an_operator_of_another_domain_has_another_name() -> None:
+    seen: list[str] = []
+
+    class NegToRelu(ExportPass):
+        def call_operator(self, op: Any, args: Any, kwargs: Any, meta: Any) -> Any:
+            seen.append(str(op))
+            return super().call_operator("Relu" if op == "Neg" else op, args, kwargs, meta)
+
+    made = NegToRelu().call(onnx.parser.parse_model(OTHER_DOMAIN)).graph_module
+    assert seen == ["d::Neg", "Neg", "Abs"]
+    assert [(node.domain, node.op_type) for node in made.graph.node] == [
+        ("d", "Neg"), ("", "Relu"), ("", "Abs"),
+    ]  # fmt: skip
+
+
+def test_an_operator_may_become_one_of_another_domain_and_back() -> None:
+    class Turn(ExportPass):
+        def call_operator(self, op: Any, args: Any, kwargs: Any, meta: Any) -> Any:
+            turned = {"d::Neg": "Exp", "Abs": "com.microsoft::Gelu"}.get(op, op)
+            return super().call_operator(turned, args, kwargs, meta)
+
+    made = Turn().call(onnx.parser.parse_model(OTHER_DOMAIN)).graph_module
+    assert [(node.domain, node.op_type) for node in made.graph.node] == [
+        ("", "Exp"), ("", "Neg"), ("com.microsoft", "Gelu"),
+    ]  # fmt: skip
+
+
+def test_an_unchanged_node_is_kept_and_a_changed_one_is_new() -> None:
+    class Changes(ExportPass):
+        def __init__(self, change: str) -> None:
+            self.change = change
+
+        def call_operator(self, op: Any, args: Any, kwargs: Any, meta: Any) -> Any:
+            if op == "Softmax" and self.change == "attributes":
+                kwargs = {**kwargs, "axis": 0}
+            if op == "Softmax" and self.change == "metadata":
+                meta = {**meta, "note": "new"}
+            if op == "Softmax" and self.change == "operands":
+                args = (self.node.owner.inputs[0],)
+            return super().call_operator(op, args, kwargs, meta)
+
+    text = "(float[2,2] x) => (float[2,2] y) { a = Neg(x)  y = Softmax<axis=1>(a) }"
+    for change in ("nothing", "attributes", "metadata", "operands"):
+        view = Model.from_proto(parse(text))
+        result = Changes(change).call(view)
+        assert result.graph_module is view
+        assert result.modified is (change != "nothing")
+
+
+def test_operators_of_several_outputs_keep_them() -> None:
+    class Same(ExportPass):
+        def call_operator(self, op: Any, args: Any, kwargs: Any, meta: Any) -> Any:
+            return super().call_operator(op, args, {**kwargs}, {**meta, "seen": "1"})
+
+    text = "(float[2] x) => (float[1] y, float[1] z) { y, z = Split<num_outputs=2>(x) }"
+    made = Same().call(parse(text)).graph_module
+    assert [list(node.output) for node in made.graph.node] == [["y", "z"]]
+
+
+def test_a_check_takes_one_argument() -> None:
+    manager = PassManager(["eliminate_identity"])
+    wrongs: list[Any] = [lambda: None, lambda first, second: None]
+    for wrong in wrongs:
+        with pytest.raises(TypeError, match="a check takes one argument, the module"):
+            manager.add_checks(wrong)
+        with pytest.raises(UsageError, match="a check takes one argument"):
+            manager.set_checks(wrong)
+    manager.add_checks(lambda module: None)
+
+    def with_default(module: Any, level: int = 2) -> None:
+        """Find nothing wrong."""
+
+    manager.add_checks(with_default)
+    assert len(manager.checks) == 2
+    manager.set_checks(lambda module: None)
+    assert len(manager.checks) == 1
+
+
+def test_checks_are_run_at_the_end_or_after_each_pass() -> None:
+    for after_each, count in ((False, 1), (True, 2)):
+        seen: list[Any] = []
+        manager = PassManager(["eliminate_identity", "eliminate_deadend"], after_each)
+        manager.add_checks(seen.append)
+        manager(parse("(float[2] x) => (float[2] y) { d = Abs(x) i = Identity(x) y = Neg(i) }"))
+        assert len(seen) >= count
+        assert all(isinstance(each, executorch.GraphModule) for each in seen)
+
+    def wrong(module: Any) -> None:
+        raise ValueError("it is wrong")
+
+    strict, lenient = (
+        PassManager(["eliminate_deadend"]),
+        PassManager(["eliminate_deadend"], suppress_check_failures=True),
+    )
+    for each in (strict, lenient):
+        each.add_checks(wrong)
+    with pytest.raises(TieredError, match="it is wrong"):
+        strict(parse(TEXT))
+    assert lenient(parse(TEXT)).graph_module == parse(TEXT)
+
+
+def test_an_order_is_demanded_of_passes_by_name() -> None:
+    def last(module: Any) -> None:
+        """Do nothing."""
+
+    before = executorch.this_before_that_pass_constraint
+    assert before("a", last) == ("a", "last")
+    assert before(partial(last), lambda module: None) == ("last", "function")
+    assert before(Rename("x"), Rename) == ("Rename", "Rename")
+    manager = PassManager([last, "eliminate_deadend"])
+    assert [each.name for each in manager.pipeline.passes] == ["last", "eliminate_deadend"]
+    manager.add_constraint(before("eliminate_deadend", last))
+    assert [each.name for each in manager.pipeline.passes] == ["eliminate_deadend", "last"]
+    PassManager(["eliminate_deadend", last], constraints=[before("eliminate_deadend", last)])(
+        parse(TEXT)
+    )
+
+
+def test_formal_parameters_are_those_of_the_schema() -> None:
+    def named(value: Any, schema: Any) -> str:
+        return f"{value}:{getattr(schema, 'name', None)}"
+
+    assert args_map("Concat", named, ["a", "b", None], {"axis": 0}) == (
+        ("a:inputs", "b:inputs", None), {"axis": "0:axis"},
+    )  # fmt: skip
+    assert args_map("Gemm", named, ["a", "b", "c"], {"other": 1}) == (
+        ("a:A", "b:B", "c:C"),
+        {"other": "1:None"},
+    )
+    assert args_map("Own", named, ["a"], {"k": 1}, "d") == (("a:None",), {"k": "1:None"})
+    assert args_map("ConstantOfShape", named, [], {}) == ((), {})
