@@ -139,19 +139,19 @@ def _missed(*reasons: str, name: str = "fuse_gelu", kind: str = "missed") -> lis
 
 
 def test_the_passes_that_make_an_operator_say_why_they_did_not() -> None:
-    with_pass = {"passes": ["fuse_gelu", "fuse_bn_into_conv"]}
-    assert failure("Gelu>2", **with_pass).endswith("(fuse_gelu found nothing to fuse)")
+    passes = ["fuse_gelu", "fuse_bn_into_conv"]
+    assert failure("Gelu>2", passes=passes).endswith("(fuse_gelu found nothing to fuse)")
     others = [
         *_missed("of another", name="fuse_bn_into_conv"),
         *_missed("is said", kind="analysis"),
     ]
-    assert "found nothing to fuse" in failure("Gelu>2", remarks=others, **with_pass)
-    three = failure("Gelu>2", remarks=_missed("one", "two", "three"), **with_pass)
+    assert "found nothing to fuse" in failure("Gelu>2", remarks=others, passes=passes)
+    three = failure("Gelu>2", remarks=_missed("one", "two", "three"), passes=passes)
     assert [word in three for word in ("one", "two", "three", "...")] == [True, True, True, False]
-    four = failure("Gelu>2", remarks=_missed("one", "two", "three", "four"), **with_pass)
+    four = failure("Gelu>2", remarks=_missed("one", "two", "three", "four"), passes=passes)
     assert [word in four for word in ("three", "four", "...")] == [True, False, True]
     for kind in ("skipped", "failed"):
-        assert "reason" in failure("Gelu>2", remarks=_missed("reason", kind=kind), **with_pass)
+        assert "reason" in failure("Gelu>2", remarks=_missed("reason", kind=kind), passes=passes)
 
 
 def test_what_holds_is_no_error_unless_nothing_has_the_name() -> None:
