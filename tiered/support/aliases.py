@@ -83,7 +83,6 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "rewrite_input_dtype": ("eight_bits_io",),
     # PPQ
     "format_int64_constant": ("int64_to_int32",),
-    "Int64ToInt32": ("int64_to_int32",),
     "convert_to_tensor": ("attribute_to_input",),
     "format_pad": ("attribute_to_input",),
     "format_slice": ("attribute_to_input",),

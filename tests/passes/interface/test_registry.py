@@ -14,7 +14,6 @@ import pytest
 import tiered
 from tests.small import fuse_relu, look, registered
 from tiered.passes.interface.registry import Registry, registry as of_package
-from tiered.support.aliases import ALIASES
 from tiered.support.errors import OptionError, PassError, PassNotFoundError, UsageError
 
 PASS = """
@@ -221,12 +220,6 @@ def test_a_glob_that_fits_nothing_is_an_error() -> None:
         Registry().expand("fold_everything_*")
 
 
-def test_no_alias_hides_a_pass_or_stands_for_two_things() -> None:
-    squashed = [alias.replace("_", "").replace("-", "").lower() for alias in ALIASES]
-    assert len(set(squashed)) == len(squashed)
-    assert not set(ALIASES) & set(tiered.pass_names())
-
-
 def test_dependencies_are_transitive_and_in_order(folder: Folder) -> None:
     package, root = folder
     write(root, "a.py", required="['b', 'c']")
@@ -261,12 +254,6 @@ def test_importing_tiered_imports_no_pass() -> None:
     script = "import sys, tiered; tiered.pass_names(); print(*sys.modules)"
     loaded = subprocess.check_output([sys.executable, "-c", script], text=True).split()
     assert not [module for module in loaded if "_passes." in module]
-
-
-@pytest.mark.parametrize("alias", ALIASES)
-def test_no_alias_names_a_pass_that_does_not_exist(alias: str) -> None:
-    assert [target for target in ALIASES[alias] if target not in tiered.pass_names()] == []
-    assert of_package.resolve(alias) == ALIASES[alias]
 
 
 def test_an_alias_is_no_name_of_another_pass() -> None:

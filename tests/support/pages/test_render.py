@@ -5,7 +5,6 @@ import pytest
 
 from tests.support.pages.reader import read
 from tiered.support.errors import ModelError
-from tiered.support.pages.charts import count_ticks, error_share
 from tiered.support.pages.render import check_page, page, script_json, short, visible, write_page
 from tiered.support.pages.sections import Table, tables
 
@@ -48,18 +47,6 @@ def test_cells_are_marked_by_what_they_hold(cell: str | int | None, mark: str) -
     mark = f' class="{mark}"' if mark else ""
     shown = "" if cell is None else cell
     assert f"<td{mark}>{shown}</td>" in html
-
-
-def test_ticks_are_round_and_few() -> None:
-    for largest in (0, 1, 3, 9, 10, 47, 100, 3753, 29_001):
-        assert 1 <= len(count_ticks(largest)) <= 6, largest
-
-
-@pytest.mark.parametrize(
-    ("error", "share"), [(0.0, 0.0), (1e-30, 0.0), (1e-3, 0.5), (1e9, 1.0), (float("nan"), 1.0)]
-)
-def test_errors_are_drawn_by_powers_of_ten(error: float, share: float) -> None:
-    assert error_share(error) == share
 
 
 def test_a_page_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
