@@ -113,7 +113,8 @@ def test_a_function_is_unknown_but_one_for_each_operator() -> None:
     assert (made.shape, made.dtype) == ((3,), FLOAT)
     assert (made.terms == ran(function, X, op="Exp").terms).all()
     others = [ran(function, X, op="Sin"), ran(function, Z, op="Exp"),
-              ran(function, X, op="Elu", alpha=2.0), ran(function, X, op="Elu"), ran(function, X, None, op="Any"),
+              ran(function, X, op="Elu", alpha=2.0), ran(function, X, op="Elu"),
+              ran(function, X, None, op="Any"),
               ran(function, None, X, op="Any")]  # fmt: skip
     assert len({int(each.terms["a"][0]) for each in (made, *others)}) == 7
     assert (made.terms["s"] == 1).all()
