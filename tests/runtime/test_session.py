@@ -16,7 +16,8 @@ from onnx import TensorProto, helper, parser
 
 from tiered.runtime import Session, run, run_reference
 from tiered.runtime.compare.outputs import compare
-from tiered.support.errors import RuntimeFailure
+from tiered.runtime.session import as_proto
+from tiered.support.errors import ModelError, RuntimeFailure
 
 f32 = partial(np.array, dtype=np.float32)
 f64 = partial(np.array, dtype=np.float64)
@@ -208,6 +209,18 @@ def test_a_path_and_bytes_are_models_too(tmp_path: Path) -> None:
     onnx.save(proto, path)
     for source in (path, str(path), proto.SerializeToString(), proto):
         assert run(source, {"x": f32([1, 2])})["y"].tolist() == [-1, -2]
+
+
+def test_a_proto_is_read_from_bytes_and_files(tmp_path: Path) -> None:
+    proto, path = model("g (float[2] x) => (float[2] y) { y = Neg(x) }"), tmp_path / "model.onnx"
+    onnx.save(proto, path)
+    assert as_proto(proto) is proto
+    assert as_proto(proto.SerializeToString()) == as_proto(path) == as_proto(str(path)) == proto
+    with pytest.raises(ModelError, match="cannot read a model from the bytes: "):
+        as_proto(b"no model")
+    for wrong in (tmp_path / "none.onnx", tmp_path):
+        with pytest.raises(ModelError, match=f"cannot read a model from {str(wrong)!r}: "):
+            as_proto(wrong)
 
 
 def test_external_data_is_found_from_the_path(tmp_path: Path) -> None:
