@@ -8,7 +8,7 @@ import pytest
 from tests.extensions.gradients.differences import OnnxRuntime, Reference
 from tiered import Model, UsageError, add_gradients
 from tiered.extensions.gradients import NoGradient, are_outputs_already, float_values
-from tiered.extensions.gradients.differentiate import Gradients, Seed, is_float
+from tiered.extensions.gradients.differentiate import Gradients, Seed
 from tiered.graph import Value
 from tiered.testing import parse
 
@@ -108,8 +108,8 @@ def test_a_value_of_an_unknown_type_is_refused() -> None:
     model = model_of("(float x) => (float y) { h = com.acme.F(x)  y = Neg(h) }")
     with pytest.raises(UsageError, match="'h' is of an unknown type; expected"):
         differentiated(model, "y", "h")
-    assert not is_float(model.main.values["h"])
-    assert is_float(model.main.values["x"])
+    assert not model.main.values["h"].is_float
+    assert model.main.values["x"].is_float
 
 
 def test_the_gradient_of_a_gradient_has_one_prefix_more() -> None:

@@ -1,8 +1,10 @@
 """Properties of a Node."""
 
+import pytest
 from onnx import parser
 
 from tiered.graph import Model, Node
+from tiered.testing import parse
 
 TEXT = """<ir_version: 10, opset_import: ["": 21, "com.microsoft": 1, "ai.onnx": 21]>
     g (float[2] x) => (float[2] a, float[2] b, float[2] c) {
@@ -61,3 +63,32 @@ def test_a_value_has_the_rank_of_another_only_if_both_are_known() -> None:
     assert not unknown.has_rank_of(x)
     assert not x.has_rank_of(unknown)
     assert not unknown.has_rank_of(unknown)
+
+
+def test_inputs_are_asked_for_as_they_are_known() -> None:
+    text = "(float[2] x) => (float[2] y) <float c = {1}> { h = Neg(x) y = Clip(h, , c) }"
+    graph = Model.from_proto(parse(text)).main
+    node = graph.outputs[0].producer
+    assert node is not None
+    assert node.given(0) is node.inputs[0]
+    with pytest.raises(AssertionError, match="Clip 'y'> has no input 1"):
+        node.given(1)
+    assert [node.const(at) is None for at in range(4)] == [True, True, False, True]
+    makers = [node.producer(at) for at in range(4)]
+    assert [None if each is None else each.op_type for each in makers] == ["Neg", None, None, None]
+
+
+def test_an_operator_is_named_with_its_domain() -> None:
+    header = '<ir_version: 10, opset_import: ["": 21, "com.microsoft": 1]> g '
+    text = "(float[2] x) => (float[2] y) { h = Neg(x) y = com.microsoft.Gelu(h) }"
+    graph = Model.from_proto(parser.parse_model(header + text)).main
+    assert [node.operator for node in graph.nodes] == ["Neg", "com.microsoft::Gelu"]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "expected"),
+    [("float", True), ("float16", True), ("double", True), ("int64", False), ("bool", False)],
+)
+def test_a_value_is_known_to_be_a_float(dtype: str, expected: bool) -> None:
+    graph = Model.from_proto(parse(f"({dtype}[2] x) => ({dtype}[2] y) {{ y = Identity(x) }}")).main
+    assert graph.inputs[0].is_float is expected

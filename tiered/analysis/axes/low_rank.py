@@ -338,8 +338,7 @@ def _along_one(to: Lowering, node: Node) -> list[Value] | Skip:
 
 @RANKS.rule("Expand")
 def _expand(to: Lowering, node: Node) -> list[Value] | Skip:
-    x = node.inputs[0]
-    assert x is not None
+    x = node.given(0)
     found = _broadcast(to, [x], _dims(node.output))
     if isinstance(found, Skip):
         return found
@@ -371,8 +370,7 @@ def _gather_nd(to: Lowering, node: Node) -> list[Value] | Skip:
 
 @RANKS.rule("Split")
 def _split(to: Lowering, node: Node) -> list[Value]:
-    x = node.inputs[0]
-    assert x is not None
+    x = node.given(0)
     axis = node.attr("axis", 0) % len(_dims(x))
     sizes = np.array([_dims(value)[axis] for value in node.outputs], np.int64)
     whole = to.shaped(x, around(_dims(x), axis))

@@ -376,8 +376,7 @@ class Following:
         Raises:
             Refusal: the operand differs between the samples of the present batch.
         """
-        value = node.inputs[slot]
-        assert value is not None
+        value = node.given(slot)
         self.check_uniform(value, rows)
         self.edits.append(lambda to: to.set_input(node, slot, to.spread(node.owner, value, rows)))
 

@@ -119,8 +119,7 @@ class Rewriting:
         self.replace(node, lambda: self._moved(node, rows, made))
 
     def _moved(self, node: Node, rows: Rows, made: Rows) -> Value:
-        op, value, shape = node.owner.op, node.inputs[0], list(node.output.static_shape or ())
-        assert value is not None
+        op, value, shape = node.owner.op, node.given(0), list(node.output.static_shape or ())
         split = op.Reshape(value, np.array(self._split(value, rows, -1), np.int64))
         rank = (value.rank or 0) + 2
         others = [axis for axis in range(rank) if axis != rows.axis + 1]
@@ -257,9 +256,7 @@ class Rewriting:
             column: which of the last indices counts along the batch; None for all.
             columns: how many there are.
         """
-        op, source, index = node.owner.op, node.inputs[0], node.inputs[1]
-        assert source is not None
-        assert index is not None
+        op, source, index = node.owner.op, node.given(0), node.given(1)
         offsets = self._samples(node.owner, index.rank or 0, rows.axis, rows.inner)
         if not data.is_whole:
             total = op.Gather(op.Shape(source), np.array([data.axis], np.int64), axis=0)
@@ -305,8 +302,7 @@ class Rewriting:
             step: what each further sample adds.
             start: the numbers of the first sample, of size 1 along the axis.
         """
-        op, value = node.owner.op, node.inputs[slot]
-        assert value is not None
+        op, value = node.owner.op, node.given(slot)
         offsets = op.Mul(self._samples(node.owner, start.ndim, axis), np.int64(step))
         self.set_input(node, slot, op.Add(op.Cast(offsets, to=int(value.dtype or 0)), start))
 
@@ -318,8 +314,7 @@ class Rewriting:
             slot: the operand, int64.
             step: what each further sample adds.
         """
-        value = node.inputs[slot]
-        assert value is not None
+        value = node.given(slot)
         self.set_input(node, slot, self._shifted(value, step))
 
     def shift_output(self, node: Node, place: int, step: int) -> None:
@@ -338,8 +333,7 @@ class Rewriting:
 
     def take_places(self, node: Node) -> None:
         """Let a Gather along axis 1 take a place for each sample: a GatherND."""
-        op, index = node.owner.op, node.inputs[1]
-        assert index is not None
+        op, index = node.owner.op, node.given(1)
 
         def build() -> Value:
             columns = op.Unsqueeze(index, np.array([-1], np.int64))
@@ -359,9 +353,7 @@ class Rewriting:
             group: how many groups each sample has.
             x: the samples of the image: its axis 0, or channels of each along axis 1.
         """
-        graph, image, weight = node.owner, node.inputs[0], node.inputs[1]
-        assert image is not None
-        assert weight is not None
+        graph, image, weight = node.owner, node.given(0), node.given(1)
         sizes = [axis.size for axis in windows.axes]
         channels = weight.dim(1)
         assert isinstance(channels, int)

@@ -89,8 +89,7 @@ class Uniformity:
 
     def _gathers(self, node: Node, data: Value, rows: Rows) -> bool:
         """Return whether a Gather takes equal elements for each sample."""
-        indices = node.inputs[1]
-        assert indices is not None
+        indices = node.given(1)
         start = node.attr("axis") % max(1, len(self.sizes(data)))
         among = rows.axis - start
         count = len(self.sizes(indices))

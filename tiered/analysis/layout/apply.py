@@ -92,8 +92,7 @@ class Writer:
         def fetch(op: Permuted, slot: int) -> Value:
             if slot in inputs:
                 return self.fetch(*inputs[slot])
-            value = operator.node.inputs[slot]
-            assert value is not None
+            value = operator.node.given(slot)
             return self._moved(operator.node.owner, value, op.perm(operator.propagation.own(slot)))
 
         propagation = operator.propagation

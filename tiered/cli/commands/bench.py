@@ -31,7 +31,7 @@ from tiered.cli.files import check_input
 from tiered.cli.line.declaration import Flags
 from tiered.cli.measuring import Runs
 from tiered.cli.options import Json, Names
-from tiered.cli.output.tables import Number, print_table, seconds, size
+from tiered.cli.output.tables import Number, print_table, seconds, short_time, size
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.shapes import parse_dims, parse_shapes
 from tiered.runtime.opening import Clock
@@ -114,7 +114,7 @@ def _print(found: Bench, options: BenchOptions, claims: Sequence[Claim]) -> None
     console = results()
     print_table(console, _title(found), MODELS, [
         (
-            each.letter, each.name, _time(each.latency.median), _span(each.latency), each.runs,
+            each.letter, each.name, short_time(each.latency.median), _span(each.latency), each.runs,
             seconds(each.start.median), None if each.memory is None else size(each.memory),
             size(each.file_bytes),
         )
@@ -153,12 +153,7 @@ def _title(found: Bench) -> str:
 
 
 def _span(found: Interval) -> str:
-    return f"{_time(found.low)} to {_time(found.high)}"
-
-
-def _time(amount: float) -> Number:
-    """Return a latency with its unit: also a short one has three digits."""
-    return seconds(amount) if amount >= 1e-3 else Number(f"{amount * 1e6:.3g} us")
+    return f"{short_time(found.low)} to {short_time(found.high)}"
 
 
 def _record(found: Bench, claims: Sequence[Claim]) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from tiered.cli.options import (
     PassSelection,
     Sampled,
 )
-from tiered.cli.output.terminal import notes, print_json, printable, results
+from tiered.cli.output.terminal import print_json, printable, results, say
 from tiered.cli.prepared import Prepared
 from tiered.cli.shapes import shapes_of_inputs
 from tiered.cli.watch import WatchOptions
@@ -95,7 +95,7 @@ def bisect(source: ModelFile, /, *, options: BisectOptions) -> None:
     with using(subject.context().backend):
         oracle = _oracle(subject, options)
         memory = ResumeFile.of(options.resume, subject, oracle)
-        blame = Bisection(subject, oracle, memory, _say).blame(interactions=options.interactions)
+        blame = Bisection(subject, oracle, memory, say).blame(interactions=options.interactions)
         if blame is not None and options.reproducer is not None:
             folder = _write(subject, options, blame, oracle)
     if options.json:
@@ -129,16 +129,12 @@ def _oracle(subject: Subject, options: BisectOptions) -> Oracle:
     )
 
 
-def _say(text: str) -> None:
-    notes().print(f"tiered: {printable(text)}", soft_wrap=True)
-
-
 def _write(subject: Subject, options: BisectOptions, blame: Blame, oracle: Oracle) -> str:
     from tiered.extensions.debug import reproduce
     from tiered.extensions.debug.reproducers import sample_of
 
     assert options.reproducer is not None
-    _say("extracting the part of the model that fails")
+    say("extracting the part of the model that fails")
     feeds = sample_of(oracle, subject, options.seed)
     return reproduce(subject, blame, feeds).save(options.reproducer)
 

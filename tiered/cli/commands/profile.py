@@ -29,7 +29,7 @@ from tiered.cli.files import check_input
 from tiered.cli.line.declaration import Flags
 from tiered.cli.measuring import Runs
 from tiered.cli.options import Html, Json, Verbose
-from tiered.cli.output.tables import Number, print_table, seconds
+from tiered.cli.output.tables import Number, print_table, short_time
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.shapes import parse_dims, parse_shapes
 from tiered.support.amounts import counted
@@ -151,7 +151,7 @@ def _print_head(console: Console, letter: str, model: Profile) -> None:
     opening = model.opening
     console.print(
         printable(
-            f"{letter}{model.name}: {_time(model.in_nodes)} in "
+            f"{letter}{model.name}: {short_time(model.in_nodes)} in "
             f"{counted(len(model.nodes), 'node')}, the median of {counted(model.runs, 'run')}; "
             f"onnxruntime {onnxruntime.__version__}, {opening.provider}, "
             f"threads {opening.threads}, "
@@ -180,40 +180,35 @@ def _print_both(
         both.append((name, a, b))
     both.sort(key=lambda row: (-abs(row[2] - row[1]), row[0]))
     print_table(console, "By operator", ("operator", "A", "B", "B - A"), [
-        (name, _time(a), _time(b), _change(b - a)) for name, a, b in both[:limit]
+        (name, short_time(a), short_time(b), _change(b - a)) for name, a, b in both[:limit]
     ])  # fmt: skip
     layers = found.layers(options.depth)
     if len(layers) > 1:
         print_table(console, "By layer", ("layer", "A", "B", "B - A"), [
-            (each.name, *(None if part is None else _time(part.seconds)
+            (each.name, *(None if part is None else short_time(part.seconds)
                           for part in (each.first, each.second)), _change(each.change))
             for each in layers[:limit]
         ])  # fmt: skip
     print_table(console, "The same work", ("up to the tensor", "layer", "A", "B", "B - A",
                 "operators of A", "operators of B"), [
-        (pair.name, text_of(pair.layer), _time(pair.seconds[0]), _time(pair.seconds[1]),
+        (pair.name, text_of(pair.layer), short_time(pair.seconds[0]), short_time(pair.seconds[1]),
          _change(pair.change), operators_of(pair.first), operators_of(pair.second))
         for pair in found.pairs
     ], limit=limit)  # fmt: skip
 
 
 def _part(part: Part) -> tuple[object, ...]:
-    return part.name, part.count, _time(part.seconds), Number(f"{part.share:.1%}")
+    return part.name, part.count, short_time(part.seconds), Number(f"{part.share:.1%}")
 
 
 def _node(model: Profile, node: NodeTime) -> tuple[object, ...]:
     share = Number(f"{model.share(node.seconds):.1%}")
-    row = (node.name, node.op_type, _time(node.seconds), share, node.calls, node.shapes)
+    row = (node.name, node.op_type, short_time(node.seconds), share, node.calls, node.shapes)
     if node.least is None:
         return row
     reached = node.least / node.seconds if node.seconds else 0.0
-    return (*row, node.multiply_adds, node.nbytes, _time(node.least), Number(f"{reached:.0%}"))
-
-
-def _time(amount: float) -> Number:
-    """Return a time with its unit: also a short one has three digits."""
-    return seconds(amount) if amount >= 1e-3 else Number(f"{amount * 1e6:.3g} us")
+    return (*row, node.multiply_adds, node.nbytes, short_time(node.least), Number(f"{reached:.0%}"))
 
 
 def _change(amount: float) -> Number:
-    return Number(f"{'-' if amount < 0 else '+'}{_time(abs(amount))}")
+    return Number(f"{'-' if amount < 0 else '+'}{short_time(abs(amount))}")

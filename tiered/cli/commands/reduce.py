@@ -11,7 +11,7 @@ from typing import Annotated
 from tiered.cli.files import check_input, check_output
 from tiered.cli.line.declaration import Flags
 from tiered.cli.options import ModelFile
-from tiered.cli.output.terminal import notes, printable, results
+from tiered.cli.output.terminal import printable, results, say
 from tiered.cli.source_mark import check_replaced
 from tiered.support.amounts import counted
 from tiered.support.errors import ModelError
@@ -47,11 +47,7 @@ def reduce(
         model = onnx.load(source)
     except OSError as error:
         raise ModelError(f"cannot read the weights of {source}: {error}") from error
-    made = reduce_model(model, SameEnd(check), _say)
+    made = reduce_model(model, SameEnd(check), say)
     Model.from_proto(made).save(target)
     before, after = len(model.graph.node), len(made.graph.node)
     results().print(printable(f"{target}: {after} of {counted(before, 'node')}"), soft_wrap=True)
-
-
-def _say(text: str) -> None:
-    notes().print(f"tiered: {printable(text)}", soft_wrap=True)

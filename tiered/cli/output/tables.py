@@ -82,6 +82,11 @@ def seconds(amount: float) -> Number:
     return Number(f"{amount:.2f} s" if amount >= 1 else f"{amount * 1e3:.2f} ms")
 
 
+def short_time(amount: float) -> Number:
+    """Return a time with its unit: also a short one has three digits."""
+    return seconds(amount) if amount >= 1e-3 else Number(f"{amount * 1e6:.3g} us")
+
+
 def change(before: int, after: int) -> Number:
     """Return the difference with its sign and share; an empty string if there is none."""
     return Number(amounts.change(before, after))

@@ -54,6 +54,11 @@ def notes() -> Console:
     return _console(sys.stderr)
 
 
+def say(text: str) -> None:
+    """Print a line on stderr: what a long command does now."""
+    notes().print(f"tiered: {printable(text)}", soft_wrap=True)
+
+
 def _console(stream: IO[str] | None) -> Console:
     if isinstance(stream, io.TextIOWrapper):
         stream.reconfigure(errors="backslashreplace")

@@ -12,7 +12,6 @@ import onnx
 from tiered.extensions.debug.all_values import run
 from tiered.extensions.debug.runs import ModelLike
 from tiered.extensions.gradients import add_gradients, float_values
-from tiered.extensions.gradients.differentiate import is_float
 from tiered.graph import Model
 from tiered.pipeline import Sequential
 from tiered.support.errors import UsageError
@@ -73,12 +72,12 @@ def sensitivity(
     """
     view = model.copy() if isinstance(model, Model) else _loaded(model)
     Sequential(["inline", "infer_shapes"])(view)
-    outputs = [value for value in view.main.outputs if is_float(value)]
+    outputs = [value for value in view.main.outputs if value.is_float]
     if weights:
         named = float_values(view, weights, "sensitivity")
         chosen = [value for value in named if value.is_initializer]
     else:
-        floats = (value for value in view.main.initializers if is_float(value))
+        floats = (value for value in view.main.initializers if value.is_float)
         chosen = [value for value in floats if (value.rank or 0) >= MATRIX]
     if not outputs or not chosen:
         raise UsageError(

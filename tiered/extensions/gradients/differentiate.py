@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 from tiered.extensions.gradients.expression import Expr
 from tiered.extensions.gradients.reverse import ReverseMode
 from tiered.extensions.gradients.rule import NoGradient
-from tiered.graph import DataType, Graph, Model, Node, Value
+from tiered.graph import Graph, Model, Node, Value
 from tiered.graph.opset.adapter import NoEquivalentForm
 from tiered.graph.queries.structural_hash import value_digests
 from tiered.support.errors import UsageError, did_you_mean
@@ -163,7 +163,7 @@ def float_values(
     """
     graph = model.main
     known = [*graph.inputs, *(graph.initializers if weights else ())]
-    names = {value.name: value for value in known if is_float(value)}
+    names = {value.name: value for value in known if value.is_float}
     found: dict[Value, None] = {}
     for pattern in patterns:
         named = graph.values.get(pattern)
@@ -173,11 +173,6 @@ def float_values(
             raise UsageError(f"{owner}: no float input or initializer matches {pattern!r}{hint}")
         found.update(dict.fromkeys([named] if named is not None else matches))
     return list(found)
-
-
-def is_float(value: Value) -> bool:
-    """Return whether a value is a floating-point tensor."""
-    return value.dtype is not None and DataType(value.dtype).is_float
 
 
 def _check_stops(model: Model, names: Sequence[str]) -> None:
@@ -192,7 +187,7 @@ def _check_stops(model: Model, names: Sequence[str]) -> None:
 
 
 def _check_float(value: Value) -> None:
-    if not is_float(value):
+    if not value.is_float:
         kind = value.type or "of an unknown type"
         raise UsageError(f"gradient: {value.name!r} is {kind}; expected a floating-point tensor")
 

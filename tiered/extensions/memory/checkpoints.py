@@ -17,7 +17,7 @@ from math import isqrt
 from typing import Final, NamedTuple
 
 from tiered.analysis.layout.sizes import LayoutSizes
-from tiered.extensions.memory.copies import copy_marked, first_free_mark, why_not_copied
+from tiered.extensions.memory.copies import copy_marked, first_free_mark, maker_of, why_not_copied
 from tiered.extensions.memory.plan import Planner, view_source
 from tiered.extensions.memory.recompute import Recomputed
 from tiered.graph import Model, Node, Value
@@ -76,7 +76,7 @@ class _Checkpoints:
     def run(self, stay: Sequence[str]) -> Recomputed:
         if stay:
             named = self._named(stay)
-            last = max((self.place[_producer(value)] for value in named), default=-1)
+            last = max((self.place[maker_of(value)] for value in named), default=-1)
             return self._copy(named.__contains__, last)
         before, mark = self._peak(), self.model.mark()
         cuts = best_cuts(self._extents(), len(self.order))
@@ -154,7 +154,7 @@ class _Checkpoints:
         roots: dict[Value, Value] = {}
         is_read: set[Value] = set()
         for value in self._tensors():
-            source = view_source(_producer(value))
+            source = view_source(maker_of(value))
             roots[value] = value if source is None else roots.get(source, source)
             if value in read:
                 is_read.add(roots[value])
@@ -177,7 +177,7 @@ class _Checkpoints:
         return defaultdict(lambda: -1, last)
 
     def _crosses(self, value: Value, cuts: Sequence[int]) -> bool:
-        segment = bisect_right(cuts, self.place[_producer(value)])
+        segment = bisect_right(cuts, self.place[maker_of(value)])
         return segment < len(cuts) and cuts[segment] <= self.last[value]
 
     # --- copies -----------------------------------------------------------------------------------
@@ -202,7 +202,7 @@ class _Checkpoints:
         chain: set[Node] = set()
         pending: list[Value] = list(again)
         while pending:
-            producer = _producer(pending.pop())
+            producer = maker_of(pending.pop())
             if producer not in chain:
                 chain.add(producer)
                 pending += [each for each in filter(None, producer.inputs) if not is_kept(each)]
@@ -226,11 +226,6 @@ class _Checkpoints:
             for user in list(value.users):
                 if self._outer(user.node) not in self.place:
                     user.node.owner.set_input(user.node, user.slot, stands[value])
-
-
-def _producer(value: Value) -> Node:
-    assert value.producer is not None
-    return value.producer
 
 
 # --- Where a forward pass is cut into segments, so that little memory is alive in the backward pass

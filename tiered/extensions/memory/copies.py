@@ -47,3 +47,9 @@ def copy_marked(
         for node in copies:
             graph.set_metadata(node, {**node.metadata, RECOMPUTED: str(mark)})
     return copies
+
+
+def maker_of(value: Value) -> Node:
+    """Return the node that makes a value, which the caller knows to be there."""
+    assert value.producer is not None
+    return value.producer

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from tiered.analysis.layout.sizes import LayoutSizes
-from tiered.extensions.memory.copies import copy_marked, first_free_mark, why_not_copied
+from tiered.extensions.memory.copies import copy_marked, first_free_mark, maker_of, why_not_copied
 from tiered.extensions.memory.plan import Planner, view_source
 from tiered.graph import Model, Node, Value
 from tiered.graph.queries.multiply_adds import multiply_adds
@@ -162,7 +162,7 @@ class _Recomputation:
         whole = self._whole_chain(value, at, at.place[late[0]])
         if whole is not None:
             yield whole
-        producer = _producer(value)
+        producer = maker_of(value)
         if whole is None or len(whole) > 1:
             yield [producer]
 
@@ -204,7 +204,7 @@ class _Recomputation:
 
     def _why_kept(self, value: Value, at: _Place) -> Skip | None:
         """Return why a tensor is not computed again; None if nothing forbids it."""
-        producer = _producer(value)
+        producer = maker_of(value)
         if any(other.is_graph_output for other in at.views(value)):
             return Skip("'{}' is an output of the graph", value.name)
         if any(user.node.graph is not self.graph for user in value.users):
@@ -221,7 +221,7 @@ class _Recomputation:
             found = self._why_kept(value, at)
             if found is None:
                 found = Skip("the peak is no lower without '{}'", value.name)
-            yield _producer(value), found
+            yield maker_of(value), found
 
 
 class _Place:
@@ -274,11 +274,6 @@ class _Place:
     def is_read_from(self, value: Value, place: int) -> bool:
         """Return whether the last reader of a value, or of a view of it, is at a place or after."""
         return self._last.get(value, -1) >= place
-
-
-def _producer(value: Value) -> Node:
-    assert value.producer is not None
-    return value.producer
 
 
 def _stored_as(value: Value) -> Value:

@@ -81,8 +81,7 @@ class Interpretation:
         Raises:
             Refusal: it is a size, or a row number.
         """
-        value = node.input(slot)
-        assert value is not None
+        value = node.given(slot)
         found = self.fact(value)
         if isinstance(found, Sizes):
             raise Refusal("it computes with a size of the batch or of sequences")
@@ -196,8 +195,7 @@ class Interpretation:
         return made
 
     def _shape(self, node: Node) -> Abstract:
-        value = node.inputs[0]
-        assert value is not None
+        value = node.given(0)
         found = self.facts.get(value)
         elements = node.output.elements
         if elements is not None and not any(

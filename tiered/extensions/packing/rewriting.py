@@ -111,8 +111,7 @@ class PackingRewrite:
 
     def _place(self, edit: PositionEdit) -> None:
         """Gather an operand by the positions of the tokens of each row."""
-        value = edit.node.inputs[edit.slot]
-        assert value is not None
+        value = edit.node.given(edit.slot)
         roles = self._tensor(value).roles
         shift = edit.rank - len(roles)
         made = self._once(
@@ -124,8 +123,7 @@ class PackingRewrite:
 
     def _extend_term(self, edit: TermEdit) -> None:
         """Gather an operand of an Einsum by the positions of each row."""
-        value, graph = edit.node.inputs[edit.slot], self.graph
-        assert value is not None
+        value, graph = edit.node.given(edit.slot), self.graph
         made = self._once((value, 1, 0), lambda: self._placed(value, 1, 0))
         made = self._once((made, 0, edit.parts), lambda: self._repeated(made, 0, edit.parts))
         own = self._terms.setdefault(edit.node, list(edit.terms[:-1]))
@@ -198,8 +196,7 @@ class PackingRewrite:
     def _mask(self, edit: MaskEdit) -> None:
         """Make the scores of keys of other sequences -inf, in the mask if the scores have one."""
         node = edit.node
-        scores = node.inputs[0]
-        assert scores is not None
+        scores = node.given(0)
         fact = self._tensor(scores)
         axis = node.attr("axis", -1) % len(fact.roles)
         adder = scores.producer
@@ -251,8 +248,7 @@ class PackingRewrite:
 
     def _sum(self, node: Node) -> None:
         """Subtract from a sum over a row what it is before the sequence of each token."""
-        op, value, total = self.graph.op, node.inputs[0], node.output
-        assert value is not None
+        op, value, total = self.graph.op, node.given(0), node.output
         own = op.like(node, *node.inputs)
         before = own if node.attr("exclusive", 0) else op.Sub(own, value)
         first = self._once(("first",), self._first_columns)
@@ -276,8 +272,7 @@ class PackingRewrite:
 
     def _pool(self, node: Node) -> None:
         """Take the first token of each sequence, or reduce over its tokens."""
-        graph, value = self.graph, node.inputs[0]
-        assert value is not None
+        graph, value = self.graph, node.given(0)
         fact = self._tensor(value)
         (batch,), (token,) = fact.places(Role.BATCH), fact.places(Role.TOKEN)
         order = [axis for axis in range(len(fact.roles)) if axis != token]
@@ -319,9 +314,7 @@ class PackingRewrite:
 
     def _choose(self, edit: ChoiceEdit) -> None:
         """Take the token of each sequence whose number is the largest of its sequence."""
-        op, value, numbers = self.graph.op, edit.node.inputs[0], edit.chooser.inputs[0]
-        assert value is not None
-        assert numbers is not None
+        op, value, numbers = self.graph.op, edit.node.given(0), edit.chooser.given(0)
         assert numbers.dtype is not None
         own = self._once(("is member",), self._is_member)
         flat = op.Reshape(numbers, np.array([1, -1], np.int64))

@@ -70,8 +70,7 @@ def _why_not_scores_still(node: Node, scores: Value) -> Skip | None:
     is_binary = not node.domain and node.op_type in ("Add", "Div", "Mul")
     if not is_binary or node.graph is not scores.graph or node.output.rank != scores.rank:
         return Skip("no Softmax follows")
-    other = node.input(int(node.inputs[0] is scores))
-    assert other is not None
+    other = node.given(int(node.inputs[0] is scores))
     if node.op_type == "Add":
         numbers = _numbers(other)
         if numbers is None:

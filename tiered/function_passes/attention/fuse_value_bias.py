@@ -67,8 +67,7 @@ def _why_not_average(values: Addend, product: Node) -> Skip | None:
 
 def _moved_into(graph: Graph, results: Addend, projection: Node) -> Skip | None:
     """Add to the bias of a projection what its operand lacks; return why not, if it has none."""
-    weight = projection.input(1)
-    matrix = None if weight is None else weight.const
+    matrix = projection.const(1)
     after, slot = projection, 2
     if projection.is_op("MatMul") and projection.output.has_one_user:
         after = projection.output.users[0].node

@@ -115,9 +115,7 @@ def _hoist_tail(graph: Graph, node: Node) -> bool:
         at = _difference(node, index, first, second)
         if at is None:
             continue
-        a, b = first.inputs[at], second.inputs[at]
-        assert a is not None
-        assert b is not None
+        a, b = first.given(at), second.given(at)
         one.add_output(a)
         other.add_output(b)
         chosen = graph.new_value(output.name)

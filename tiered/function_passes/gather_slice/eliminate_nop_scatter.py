@@ -36,8 +36,7 @@ def _is_range_over(indices: Value, x: Value) -> bool:
     column = indices.producer
     if column is None or not (column.is_op("Unsqueeze") or column.is_op("Reshape")):
         return False
-    numbers = column.input(0)
-    counted = None if numbers is None else numbers.producer
+    counted = column.producer(0)
     if counted is None or not counted.is_op("Range") or indices.rank != 2 or indices.dim(1) != 1:
         return False
     start, limit, delta = counted.inputs

@@ -37,8 +37,7 @@ def _replace(
     graph: Graph, ctx: PassContext, node: Node, find: Callable[[Node, Node], _Tensor | Skip]
 ) -> None:
     """Replace a node that reads a sequence by the tensor that it gives."""
-    sequence = node.input(0)
-    maker = None if sequence is None else sequence.producer
+    maker = node.producer(0)
     if maker is None or maker.domain:
         return
     found = find(node, maker)

@@ -26,8 +26,7 @@ def fuse_slices_into_split(graph: Graph, ctx: PassContext) -> None:
         found.setdefault((x, axis), {}).setdefault((start, end), []).append(node)
     for (_, axis), cuts in found.items():
         # What is cut again here may be a part of a new Split by now.
-        source = next(iter(cuts.values()))[0].inputs[0]
-        assert source is not None
+        source = next(iter(cuts.values()))[0].given(0)
         size = source.dim(axis)
         assert isinstance(size, int)
         tiles = _tiles(cuts, size)

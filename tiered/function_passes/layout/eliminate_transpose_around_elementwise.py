@@ -8,6 +8,7 @@ import numpy as np
 from tiered import Graph, Node, PassContext, Skip, Value, function_pass
 from tiered.analysis.layout.permutation import Permutation, inverse
 from tiered.graph.queries.op_traits import ARITHMETIC, COMPARISONS, LOGIC, ROUNDINGS
+from tiered.rewriter.idioms.tensors import is_one_element
 
 # Elementwise operators whose results do not depend on an element's position, bit for bit: level 2
 # is exact. onnxruntime's kernels compute the last elements of a tensor by another method for
@@ -87,7 +88,7 @@ def _region(start: Node, graph: Graph) -> _Region:
             continue
         region.nodes[node] = None
         for value in node.inputs:
-            if value is None or _is_number(value, len(shape)):
+            if value is None or is_one_element(value, len(shape)):
                 continue
             producer = value.producer
             if value.shape == shape and producer is not None and _fits(producer, graph):
@@ -111,12 +112,6 @@ def _source(value: Value) -> Node | None:
     transpose = value.producer
     operand = transpose.input(0) if transpose is not None and _perm(transpose) else None
     return None if operand is None else operand.producer
-
-
-def _is_number(value: Value, rank: int) -> bool:
-    """Return whether a value is a single element that does not raise the rank."""
-    shape = value.static_shape
-    return shape is not None and len(shape) <= rank and all(size == 1 for size in shape)
 
 
 def _is_own(value: Value, region: _Region, rank: int) -> bool:

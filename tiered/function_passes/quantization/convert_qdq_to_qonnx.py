@@ -48,8 +48,7 @@ def convert_qdq_to_qonnx(
     if reason := _why_not_at_once(unit, node, quantize):
         return reason
     grid = _grid(unit, low, high)
-    x = quantize.input(0)
-    assert x is not None
+    x = quantize.given(0)
     return grid if isinstance(grid, Skip) else _quant(graph, x, unit, grid)
 
 

@@ -2,6 +2,7 @@
 
 from tiered import DataType, Graph, Node, Skip, Value, op, opt, rewrite, var
 from tiered.rewriter.idioms.quantization import is_number_or_column, why_sums_nothing
+from tiered.rewriter.idioms.quantization_parts import is_one
 
 _scaled = op.Mul(
     op.Cast(
@@ -42,19 +43,15 @@ def fuse_scale_into_matmul_integer(
     if (empty := why_sums_nothing(a, b)) is not None:
         return empty
     columns = b.dim(-1)
-    if product is None and not _is_one(s):
+    if product is None and not is_one(s):
         s, r = r, s
-    if not _is_one(s) or not (a_zero is None or _is_one(a_zero)):
+    if not is_one(s) or not (a_zero is None or is_one(a_zero)):
         return Skip("data has several scales or zero points")
     for what in (r, b_zero):
-        if what is None or _is_one(what):
+        if what is None or is_one(what):
             continue
         if b.rank > 2 or not is_number_or_column(what, columns):
             return Skip("a weight scale is not per column")
     if bias is not None and (columns is None or bias.shape != (columns,)):
         return Skip("the bias is not one number per column")
     return graph.op("com.microsoft").MatMulIntegerToFloat(a, b, s, r, a_zero, b_zero, bias)
-
-
-def _is_one(value: Value) -> bool:
-    return value.shape in ((), (1,))

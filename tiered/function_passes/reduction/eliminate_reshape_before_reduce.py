@@ -3,7 +3,7 @@
 import functools
 import operator
 
-from tiered import DataType, Graph, Node, Skip, Value, non_negative_axes, op, opt, rewrite, var
+from tiered import Graph, Node, Skip, Value, non_negative_axes, op, opt, rewrite, var
 from tiered.graph.queries.op_traits import REDUCTIONS
 
 _moved = (
@@ -32,7 +32,7 @@ def eliminate_reshape_before_reduce(
     node: Node,
 ) -> Value | Skip:
     """Reduce all elements as they are: neither their dims nor their order count."""
-    is_float = x.dtype is not None and DataType(x.dtype).is_float
+    is_float = x.is_float
     if node.op_type == "ReduceLogSumExp" and not is_float:
         return Skip("newer forms take no integers")
     if axes is not None and axes.const is None:
@@ -40,8 +40,7 @@ def eliminate_reshape_before_reduce(
     given = [] if axes is None or axes.const is None else axes.const.ravel().tolist()
     if noop and not given:
         return Skip("empty axes reduce nothing")
-    moved = node.inputs[0]
-    assert moved is not None
+    moved = node.given(0)
     if moved.rank is None or x.rank is None:
         return Skip("a rank is not known")
     if given and len({*(non_negative_axes(given, moved.rank) or ())}) < moved.rank:

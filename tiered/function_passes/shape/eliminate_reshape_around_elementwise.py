@@ -5,6 +5,7 @@ from typing import Final
 
 from tiered import Graph, Node, PassContext, Skip, Value, function_pass
 from tiered.graph.queries.op_traits import ELEMENTWISE, VIEWS
+from tiered.rewriter.idioms.tensors import is_one_element
 
 Shape = tuple[int | str | None, ...]
 
@@ -55,7 +56,7 @@ def _region(end: Node, between: Value) -> set[Node] | Skip:
         if node is not None and _leads(node, outside, inside):
             is_entered = True
             continue
-        if value is not between and _is_number(value, min(len(inside), len(outside))):
+        if value is not between and is_one_element(value, min(len(inside), len(outside))):
             continue
         if node is None or node.graph is not end.graph or not _is_elementwise(node):
             return Skip("it is computed from another shape")
@@ -91,12 +92,6 @@ def _leads_out(node: Node, value: Value, after: Shape) -> bool:
     """Return whether a node reshapes a value, and does not only use it as a shape."""
     is_operand = node.input(0) is value and node.input(1) is not value
     return is_operand and _leads(node, value.shape or (), after)
-
-
-def _is_number(value: Value, rank: int) -> bool:
-    """Return whether a value is one number that adds no dims to the other operands."""
-    shape = value.static_shape
-    return shape is not None and len(shape) <= rank and all(size == 1 for size in shape)
 
 
 def _users(value: Value) -> Iterator[Node]:

@@ -54,8 +54,7 @@ def fuse_squeeze_into_reshape(
 
 def _kept(node: Node, sizes: list[int]) -> list[int | None] | Skip:
     """Return the places in the target that a Squeeze keeps."""
-    middle = node.inputs[0]
-    assert middle is not None
+    middle = node.given(0)
     axes = node.operands[1] if len(node.operands) > 1 else None
     known = [size if size > 0 else middle.dim(axis) for axis, size in enumerate(sizes)]
     if axes is None:

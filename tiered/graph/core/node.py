@@ -155,6 +155,22 @@ class Node:
         """Return input `index` in the model's opset form; None if it is absent or past the end."""
         return self._inputs[index] if index < len(self._inputs) else None
 
+    def given(self, index: int) -> Value:
+        """Return input `index`, which the caller knows to be there."""
+        value = self._inputs[index]
+        assert value is not None, f"{self!r} has no input {index}"
+        return value
+
+    def const(self, index: int) -> np.ndarray[Any, Any] | None:
+        """Return the numbers of constant input `index`; None if it is absent or no constant."""
+        value = self.input(index)
+        return None if value is None else value.const
+
+    def producer(self, index: int) -> Node | None:
+        """Return the node that makes input `index`; None if it is absent or none does."""
+        value = self.input(index)
+        return None if value is None else value.producer
+
     @property
     def captured(self) -> tuple[Value, ...]:
         """Return the values of the graphs above that the bodies read, by serial number."""

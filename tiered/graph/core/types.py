@@ -125,6 +125,19 @@ def says_no_more(stated: ValueType | None, known: ValueType | None) -> bool:
     return all(dim is None or dim == other for dim, other in pairs)
 
 
+@lru_cache(maxsize=64)
+def tensor_text(dtype: int) -> str:
+    """Return the type of a tensor as schemas write it: tensor(float)."""
+    return f"tensor({onnx.TensorProto.DataType.Name(dtype).lower()})"
+
+
+def contradict(one: object, other: object) -> bool:
+    """Return whether both are types of tensors, and no tensor has both."""
+    if not isinstance(one, TensorType) or not isinstance(other, TensorType):
+        return False
+    return not is_compatible(one, other)
+
+
 def is_compatible(one: ValueType | None, other: ValueType | None) -> bool:
     """Return whether a tensor can be of both types: no dtype, rank or size differs."""
     if one is None or other is None or one == other:

@@ -192,6 +192,11 @@ class Value:
     # --- what it is -------------------------------------------------------------------------------
 
     @property
+    def is_float(self) -> bool:
+        """Return whether it is known to be a tensor of floats of 16 bits or more."""
+        return self.dtype is not None and DataType(self.dtype).is_float
+
+    @property
     def is_graph_input(self) -> bool:
         """Return whether it is an input of its graph, overridable initializers included."""
         return self.input_of is not None

@@ -8,8 +8,8 @@ import onnx
 
 from tiered.graph.core.types import (
     OpaqueType,
-    TensorType,
     ValueType,
+    contradict,
     is_compatible,
     read_type,
     tensor_type,
@@ -102,7 +102,7 @@ def drop_contradicted(graph: Graph) -> list[str]:
     dropped: list[str] = []
     for value, info in graph.declarations:
         stated = read_type(info.type)
-        if value is None or not _contradict(stated, value.type):
+        if value is None or not contradict(stated, value.type):
             kept.append((value, info))
         else:
             dropped.append(f"{value.name!r}: {stated}, and it is {value.type}")
@@ -128,7 +128,7 @@ def _forget_false_sizes(body: Graph) -> list[str]:
     infos, dropped = list(body.output_infos), list[str]()
     for at, (value, info) in enumerate(zip(body.outputs, infos, strict=True)):
         stated, found = read_type(info.type), value.type
-        if _contradict(stated, found):
+        if contradict(stated, found):
             infos[at] = onnx.ValueInfoProto()
             infos[at].CopyFrom(info)
             infos[at].type.tensor_type.ClearField("shape")
@@ -136,9 +136,3 @@ def _forget_false_sizes(body: Graph) -> list[str]:
     if dropped:
         body.set_graph_outputs(body.outputs, infos)
     return dropped
-
-
-def _contradict(stated: ValueType | None, inferred: ValueType | None) -> bool:
-    if not isinstance(stated, TensorType) or not isinstance(inferred, TensorType):
-        return False
-    return not is_compatible(stated, inferred)

@@ -220,8 +220,7 @@ class Propagation:
             producer = found.producer
             if producer is None or producer.domain or producer.op_type not in _SAME_ELEMENTS:
                 return
-            source = producer.input(0)
-            assert source is not None
+            source = producer.given(0)
             found = source
 
     # --- nodes ------------------------------------------------------------------------------------

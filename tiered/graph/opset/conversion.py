@@ -22,7 +22,7 @@ from tiered.graph.core.schema import (
     schema_in_use,
     schema_of,
 )
-from tiered.graph.core.types import OpaqueType, TensorType
+from tiered.graph.core.types import OpaqueType, TensorType, tensor_text
 from tiered.graph.opset.adapter import Change, Form, NoEquivalentForm
 from tiered.graph.opset.adapters import CHANGES
 from tiered.graph.opset.earliest import EARLIEST
@@ -244,16 +244,11 @@ def _types(formal: OpSchema.FormalParameter) -> frozenset[str]:
 def type_text(value: Value) -> str | None:
     """Return the type of a value as schemas write it: tensor(float), seq(tensor(int64))."""
     if value.graph is None and value.default is not None:
-        return _tensor_text(value.default.dtype)
+        return tensor_text(value.default.dtype)
     kind = value.type
     if isinstance(kind, TensorType):
-        return _tensor_text(kind.dtype)
+        return tensor_text(kind.dtype)
     return _proto_text(kind.serialized) if isinstance(kind, OpaqueType) else None
-
-
-@lru_cache(maxsize=64)
-def _tensor_text(dtype: int) -> str:
-    return f"tensor({onnx.TensorProto.DataType.Name(dtype).lower()})"
 
 
 @lru_cache(maxsize=256)
@@ -264,9 +259,9 @@ def _proto_text(serialized: bytes) -> str | None:
 def _text(proto: onnx.TypeProto) -> str | None:
     kind = proto.WhichOneof("value")
     if kind == "tensor_type":
-        return _tensor_text(proto.tensor_type.elem_type)
+        return tensor_text(proto.tensor_type.elem_type)
     if kind == "sparse_tensor_type":
-        return f"sparse_{_tensor_text(proto.sparse_tensor_type.elem_type)}"
+        return f"sparse_{tensor_text(proto.sparse_tensor_type.elem_type)}"
     if kind == "sequence_type":
         inner = _text(proto.sequence_type.elem_type)
         return None if inner is None else f"seq({inner})"

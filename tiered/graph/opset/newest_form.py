@@ -11,8 +11,6 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-import onnx
-
 from tiered.graph.core.schema import (
     Schema,
     attributes_of,
@@ -21,7 +19,7 @@ from tiered.graph.core.schema import (
     input_names,
     schema_of,
 )
-from tiered.graph.core.types import TensorType
+from tiered.graph.core.types import TensorType, tensor_text
 from tiered.graph.core.value import Value
 from tiered.graph.opset.adapter import Change, Form, NoEquivalentForm, detached, says_the_same
 from tiered.graph.opset.adapters import CHANGES, READ_ANEW
@@ -189,8 +187,8 @@ def _check_operands(form: Form, schema: Schema, newest: Schema) -> None:
         refused = _refused_types(schema, newest, place)
         # Most operators never changed their dtypes; for them the dtype is not needed.
         kind = value.type if value is not None and refused else None
-        if isinstance(kind, TensorType) and _type_text(kind.dtype) in refused:
-            raise form.declines(f"does not take {_type_text(kind.dtype)} as operand {place}")
+        if isinstance(kind, TensorType) and tensor_text(kind.dtype) in refused:
+            raise form.declines(f"does not take {tensor_text(kind.dtype)} as operand {place}")
 
 
 @lru_cache(maxsize=4096)
@@ -201,11 +199,6 @@ def _refused_types(schema: Schema, newest: Schema, place: int) -> frozenset[str]
     formal = schema.inputs[min(place, len(schema.inputs) - 1)]
     now = newest.inputs[min(place, len(newest.inputs) - 1)]
     return _COMMON_TYPES & (now.types - formal.types)
-
-
-@lru_cache(maxsize=64)
-def _type_text(dtype: int) -> str:
-    return f"tensor({onnx.TensorProto.DataType.Name(dtype).lower()})"
 
 
 def _check_attributes(form: Form, schema: Schema, newest: Schema) -> None:

@@ -10,6 +10,7 @@ from tiered.graph.core.topological_sort import producers, sort_nodes
 from tiered.graph.core.types import (
     TensorType,
     ValueType,
+    contradict,
     is_compatible,
     says_no_more,
     tensor_type,
@@ -76,14 +77,8 @@ def type_violations(model: ModelState) -> Iterator[str]:
             for output, now in zip(node._outputs, found, strict=False):
                 if output is None or output.declared is not None:
                     continue
-                if _contradict(output._type, now):
+                if contradict(output._type, now):
                     yield f"output {output.name!r} of {node.label!r} is {now}, not {output._type}"
-
-
-def _contradict(one: object, other: object) -> bool:
-    if not isinstance(one, TensorType) or not isinstance(other, TensorType):
-        return False
-    return not is_compatible(one, other)
 
 
 def _check_stated(value: Value) -> Iterator[str]:

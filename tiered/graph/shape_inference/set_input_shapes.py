@@ -253,18 +253,19 @@ def _renamed(
     for shape in shapes_of_type(copy.type):
         for dim in shape.dim:
             if dim.dim_param in names:
-                _write(dim, names[dim.dim_param])
+                write_dim(dim, names[dim.dim_param])
     if own is not None:
         dims = copy.type.tensor_type.shape.dim
         while len(dims) < len(own):
             dims.add()
         for dim, size in zip(dims, own, strict=True):
-            _write(dim, size)
+            write_dim(dim, size)
         copy.type.tensor_type.shape.SetInParent()
     return info if copy == info else copy
 
 
-def _write(dim: onnx.TensorShapeProto.Dimension, size: Dim) -> None:
+def write_dim(dim: onnx.TensorShapeProto.Dimension, size: Dim) -> None:
+    """Write the size or the name of a dim; nothing if neither is known."""
     if isinstance(size, int):
         dim.dim_value = size
     elif size is not None:
@@ -306,7 +307,7 @@ def _sized(info: onnx.ValueInfoProto, value: Value | None) -> onnx.ValueInfoProt
     copy = onnx.ValueInfoProto()
     copy.CopyFrom(info)
     for dim, size in zip(copy.type.tensor_type.shape.dim, sizes, strict=True):
-        _write(dim, size)
+        write_dim(dim, size)
     return copy
 
 

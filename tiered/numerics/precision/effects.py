@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from tiered.analysis.roles.masks import LARGEST
-from tiered.graph import DataType, Model, Node, Value
+from tiered.graph import Model, Node
 from tiered.numerics.calibration.calibrate import Feeds, SampledModel
 from tiered.support.errors import RuntimeFailure, UsageError
 from tiered.support.loading import extension
@@ -64,10 +64,10 @@ def output_effects(
         UsageError: a node between has no gradient rule that applies.
         RuntimeFailure: onnxruntime does not run the model or its gradients.
     """
-    chosen = [node for node in nodes if node.owner.is_main and is_float(node.output)]
+    chosen = [node for node in nodes if node.owner.is_main and node.output.is_float]
     view = model.copy()
     view.refresh_types()
-    outputs = [value for value in view.main.outputs if is_float(value)]
+    outputs = [value for value in view.main.outputs if value.is_float]
     targets = [view.main.values[node.output.name] for node in chosen]
     if not outputs or not targets:
         return {}
@@ -94,11 +94,6 @@ def output_effects(
                 sums[target.name] += norms[target.name] * sums.pop(gradient)
     count = len(feeds[:_SAMPLES])
     return {node: sums[node.output.name] / count for node in chosen}
-
-
-def is_float(value: Value) -> bool:
-    """Return whether a value is a tensor of floats of 16 bits or more."""
-    return value.dtype is not None and DataType(value.dtype).is_float
 
 
 def _seed(output: Array, source: np.random.Generator) -> Array:

@@ -44,8 +44,7 @@ def emulate(model: Model) -> None:
     wide = dict[Value, Value]()
     for node, operands, _ in planned:
         for place in operands:
-            value = node.inputs[place]
-            assert value is not None
+            value = node.given(place)
             if value not in wide:
                 wide[value] = value.owner.op.Cast(value, to=int(DataType.FLOAT))
             node.owner.set_input(node, place, wide[value])

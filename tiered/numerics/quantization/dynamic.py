@@ -139,9 +139,7 @@ def _refusal(node: Node) -> str:
     """Return why a product stays float; empty if it has an integer form."""
     if node.parameter_reason is not None:
         return node.parameter_reason
-    x, weight = node.inputs[0], node.inputs[1]
-    assert x is not None
-    assert weight is not None
+    x, weight = node.given(0), node.given(1)
     if node.op_type == "ConvTranspose":
         return "there is no integer ConvTranspose"
     if x.dtype != DataType.FLOAT or weight.dtype != DataType.FLOAT:
@@ -203,9 +201,7 @@ class _Rewriter:
 
         Return whether the weight is on the left.
         """
-        x, weight = node.inputs[0], node.inputs[1]
-        assert x is not None
-        assert weight is not None
+        x, weight = node.given(0), node.given(1)
         is_left = x.is_constant
         x, weight = (weight, x) if is_left else (x, weight)
         graph, data = node.owner, self._data(x)

@@ -132,8 +132,7 @@ class _Placement:
         for slot, role in unit.roles.items():
             if role == "data":
                 continue
-            value = node.inputs[slot]
-            assert value is not None
+            value = node.given(slot)
             x, weight = self._weight(node, slot, value, self._least(unit))
             node.owner.set_input(node, slot, x)
             scales = tuple(weight.scales.reshape(-1).tolist())
@@ -185,8 +184,7 @@ class _Placement:
     def _set_bias(self, unit: Unit, weight: Weight) -> None:
         node, slot = unit.node, unit.bias
         assert slot is not None
-        bias, data = node.inputs[slot], node.inputs[0]
-        assert bias is not None
+        bias, data = node.given(slot), node.inputs[0]
         assert bias.tensor is not None
         assert data is not None
         codes, steps = bias_of(

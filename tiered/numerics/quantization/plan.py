@@ -205,8 +205,7 @@ def _unit(node: Node, scheme: Scheme, known: Roles) -> Unit | str:
         return str(known[node])
     roles: dict[int, Role] = {}
     for slot in (0, 1):
-        value = node.inputs[slot]
-        assert value is not None
+        value = node.given(slot)
         if value.dtype != DataType.FLOAT:
             return operand_refusal(value)
         if is_dequantized(value):
@@ -390,8 +389,7 @@ def _place_inside(plan: Plan, integer: set[Value], scheme: Scheme) -> None:
 
 def _place_around(plan: Plan, node: Node, values: Sequence[Value], scheme: Scheme) -> None:
     """Quantise the operands and results of an operator, unless it is a part of its producer's."""
-    first = node.inputs[0]
-    producer = None if first is None else first.producer
+    producer = node.producer(0)
     if producer is not None and activated(producer.output) is node.output:
         return
     for value in values:

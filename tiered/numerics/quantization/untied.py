@@ -27,8 +27,7 @@ def untie(model: Model) -> Mapping[Value, Value]:
     made: dict[Value, Value] = {}
     for node, slot, moved in list(_moved(model)):
         assert moved.producer is not None
-        table = moved.producer.input(0)
-        assert table is not None
+        table = moved.producer.given(0)
         assert table.tensor is not None
         known = [weight for weight, old in made.items() if old is moved]
         if not known:

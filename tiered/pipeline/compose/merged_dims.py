@@ -10,6 +10,7 @@ import onnx
 from tiered.graph import TensorType
 from tiered.graph.core.types import Dim
 from tiered.graph.io.protos import graphs_of, shapes_of_type
+from tiered.graph.shape_inference.set_input_shapes import write_dim
 from tiered.pipeline.compose.connections import Joints, Pairs
 from tiered.support.errors import ModelError
 
@@ -171,14 +172,7 @@ def _write(proto: onnx.ModelProto, names: Mapping[str, Dim]) -> None:
         for shape in shapes_of_type(info.type):
             for dim in shape.dim:
                 if dim.dim_param:
-                    _set(dim, names[dim.dim_param])
-
-
-def _set(dim: onnx.TensorShapeProto.Dimension, size: Dim) -> None:
-    if isinstance(size, int):
-        dim.dim_value = size
-    elif size is not None:
-        dim.dim_param = size
+                    write_dim(dim, names[dim.dim_param])
 
 
 def _input(proto: onnx.ModelProto, name: str) -> onnx.ValueInfoProto:

@@ -171,8 +171,7 @@ def attention_of_heads(
 
 def _source(transpose: Node) -> Value | None:
     """Return the input of the Reshape before a Transpose."""
-    split = transpose.inputs[0]
-    reshape = None if split is None else split.producer
+    reshape = transpose.producer(0)
     return None if reshape is None else reshape.inputs[0]
 
 

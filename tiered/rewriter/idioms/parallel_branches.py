@@ -75,7 +75,7 @@ def combine_branches(
         first = branches[0]
         if len(branches) < min_num_branches:
             skip(first, Skip("there are {} parallel branches", len(branches)))
-        elif any(not _operand(node, 1).has_one_user for node in branches):
+        elif any(not node.given(1).has_one_user for node in branches):
             skip(first, Skip("a weight has other consumers"))
         elif (depth := _depth(first)) < min_depth:
             skip(first, Skip("sums of length {} are too short", depth))
@@ -94,20 +94,20 @@ def _weight_axis(node: Node) -> int:
 
 def _depth(node: Node) -> int:
     """Return the number of products in the sum of each element of the result."""
-    tensor = _operand(node, 1).tensor
+    tensor = node.given(1).tensor
     assert tensor is not None
     return math.prod(tensor.shape[1:]) if _weight_axis(node) == 0 else tensor.shape[-2]
 
 
 def _combine(graph: Graph, branches: Sequence[Node]) -> None:
     first, axis = branches[0], _weight_axis(branches[0])
-    weights = [_const(node, 1) for node in branches]
+    weights: list[Any] = [node.const(1) for node in branches]
     sizes = [weight.shape[axis] for weight in weights]
-    operands = [graph.constant(np.concatenate(weights, axis), _operand(first, 1).name)]
-    biases = [_const(node, 2) for node in branches]
+    operands = [graph.constant(np.concatenate(weights, axis), first.given(1).name)]
+    biases = [node.const(2) for node in branches]
     if any(bias is not None for bias in biases):
         operands.append(graph.constant(_vectors(biases, sizes, weights[0])))
-    joined = graph.op.like(first, _operand(first, 0), *operands)
+    joined = graph.op.like(first, first.given(0), *operands)
     added = [_bias_after(node, size) for node, size in zip(branches, sizes, strict=True)]
     adds = [only_reader(node) for node in branches]
     if first.op_type == "MatMul" and all(bias is not None for bias in added):
@@ -165,14 +165,3 @@ def _is_sparse(node: Node) -> bool:
     """Return whether an operand is a sparse constant."""
     tensors = (value.tensor for value in node.inputs[1:] if value is not None)
     return any(tensor is not None and tensor.is_sparse for tensor in tensors)
-
-
-def _const(node: Node, slot: int) -> Any:
-    value = node.input(slot)
-    return None if value is None else value.const
-
-
-def _operand(node: Node, slot: int) -> Value:
-    value = node.inputs[slot]
-    assert value is not None
-    return value

@@ -100,8 +100,7 @@ def dequantized(x: Value | None, dtypes: Collection[DataType] = _BYTES) -> Quant
     node = None if x is None else x.producer
     if node is None or (node.op_type, node.domain) != ("DequantizeLinear", ""):
         return Skip("an operand has no DequantizeLinear")
-    q = node.inputs[0]
-    assert q is not None
+    q = node.given(0)
     return _unit(node, q, dtypes)
 
 

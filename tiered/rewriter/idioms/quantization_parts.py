@@ -62,8 +62,7 @@ def axis_behind(
     Returns:
         None for one scale.
     """
-    scale = unit.input(1)
-    assert scale is not None
+    scale = unit.given(1)
     if is_one(scale):
         return None
     axis = int(unit.attr("axis", 1))
@@ -95,8 +94,7 @@ def _bytes_of(array: NDArray[Any]) -> tuple[object, ...]:
 
 def is_along(unit: Node, axis: int, rank: int | None) -> bool:
     """Return whether the scales of a unit may vary along an axis of its data."""
-    scale = unit.input(1)
-    assert scale is not None
+    scale = unit.given(1)
     if is_one(scale):
         return False
     return rank is None or int(unit.attr("axis", 1)) % rank == axis % rank

@@ -176,7 +176,7 @@ def write_rescaled(graph: Graph, node: Node, x: Value, rescaled: Rescaled) -> No
 
 def absorb_after(node: Node, scale: Scale) -> Rescaled | Skip | None:
     """Return the constants with which a node computes its output scaled."""
-    axis, weight = scale.axis, _constant(node, 1)
+    axis, weight = scale.axis, node.const(1)
     if node.domain or node.has_references:
         return None
     if node.op_type == "MatMul":
@@ -200,7 +200,7 @@ def absorb_after(node: Node, scale: Scale) -> Rescaled | Skip | None:
 
 def _absorb_before(node: Node, slot: int, scale: Scale) -> Rescaled | Skip | None:
     """Return the constants with which a node scales one of its inputs itself."""
-    axis, weight = scale.axis, _constant(node, 1)
+    axis, weight = scale.axis, node.const(1)
     if node.domain or node.has_references:
         return None
     if node.op_type == "MatMul":
@@ -220,7 +220,7 @@ def _absorb_before(node: Node, slot: int, scale: Scale) -> Rescaled | Skip | Non
 def _matmul_after(node: Node, scale: Scale) -> Rescaled | Skip | None:
     rank = node.output.rank
     for slot, from_end in ((1, 1), (0, 2)):
-        weight, other = _constant(node, slot), node.input(1 - slot)
+        weight, other = node.const(slot), node.input(1 - slot)
         if weight is None or weight.ndim < 2:
             continue
         if scale.axis is None or (rank is not None and scale.axis == rank - from_end):
@@ -232,7 +232,7 @@ def _matmul_after(node: Node, scale: Scale) -> Rescaled | Skip | None:
 
 
 def _matmul_before(node: Node, slot: int, scale: Scale) -> Rescaled | Skip | None:
-    x, weight = node.input(slot), _constant(node, 1 - slot)
+    x, weight = node.input(slot), node.const(1 - slot)
     if x is None or weight is None or weight.ndim < 2 or x.rank is None or x.rank < 2:
         return None
     # A product contracts the last axis of the left operand and the last but one of the right.
@@ -255,11 +255,6 @@ def refusal(node: Node, passed: Scale | Skip) -> Skip:
     if isinstance(passed, Skip) and not node.domain and node.op_type in _PASS:
         return passed
     return Skip("{} does not absorb a scale", node.op_type)
-
-
-def _constant(node: Node, slot: int) -> NDArray[Any] | None:
-    value = node.input(slot)
-    return None if value is None else value.const
 
 
 def loses_digits(

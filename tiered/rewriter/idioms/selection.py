@@ -35,8 +35,7 @@ class Selection(Record):
 
         False for one that broadcasts along all axes, None if that is unclear.
         """
-        whole = self.node.inputs[0]
-        assert whole is not None
+        whole = self.node.given(0)
         shape, full = value.shape, whole.shape
         if shape is None or full is None:
             return None
@@ -71,8 +70,7 @@ def selection_of(node: Node) -> Selection | Skip:
     if axes is None:
         return Skip("the axes or the indices are not constant")
     if node.op_type == "Gather":
-        indices = node.inputs[1]
-        assert indices is not None
+        indices = node.given(1)
         drops = indices.rank == 0
         if indices.rank not in (0, 1):
             return Skip("the indices have several dims")

@@ -194,7 +194,7 @@ def is_never_negative(value: Value, *, no_minus_zero: bool = False, depth: int =
     node = value.producer
     if node is None or node.domain or not depth or node.has_references:
         return False
-    is_float = value.dtype is not None and DataType(value.dtype).is_float
+    is_float = value.is_float
     floats = [each for each in node.inputs if each is not None and each.dtype == value.dtype]
 
     def keeps(each: Value) -> bool:

@@ -169,3 +169,9 @@ def drop_unused(graph: Graph, keep: Collection[Value] = ()) -> None:
     for value in graph.initializers:
         if not value.is_used and not value.is_graph_input:
             graph.remove_constant(value)
+
+
+def is_one_element(value: Value, rank: int) -> bool:
+    """Return whether a value is one element, and of no higher rank than another one."""
+    shape = value.static_shape
+    return shape is not None and len(shape) <= rank and all(size == 1 for size in shape)

@@ -198,8 +198,7 @@ def _max_iterations(node: Node) -> int | None:
     if node.op_type == "If":
         return 1
     if node.op_type == "Loop":
-        most = node.input(0)
-        known = None if most is None else most.const
+        known = node.const(0)
         return None if known is None or known.size != 1 else max(int(known.item()), 1)
     if node.has_references:
         return None

@@ -162,8 +162,7 @@ def _inputs(node: Node, part: _Part) -> Iterator[tuple[Value, TensorType]]:
     yield counter, tensor_type(onnx.TensorProto.INT64, counter.shape or ())
     yield condition, tensor_type(onnx.TensorProto.BOOL, condition.shape or ())
     for at in part.carried:
-        initial = node.inputs[2 + at]
-        assert initial is not None
+        initial = node.given(2 + at)
         assert initial.tensor is not None
         yield carried[at], tensor_type(initial.tensor.dtype, None)
 

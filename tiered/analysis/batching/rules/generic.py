@@ -118,8 +118,7 @@ def _check_liftable(state: Following, node: Node, rows: Rows) -> None:
 
 
 def _take_first(state: Following, node: Node, slot: int, rows: Rows) -> None:
-    value = node.inputs[slot]
-    assert value is not None
+    value = node.given(slot)
     state.edits.append(lambda to: to.set_input(node, slot, to.first(node.owner, value, rows)))
 
 

@@ -25,9 +25,7 @@ def conv(state: Following, node: Node) -> Made:
     if 0 not in carried or 1 not in carried:
         return followed(state, node)
     x, weight, bias = carried[0], carried[1], carried.get(2)
-    image, kernel = node.inputs[0], node.inputs[1]
-    assert image is not None
-    assert kernel is not None
+    image, kernel = node.given(0), node.given(1)
     sizes, group = state.sizes(kernel), int(node.attr("group"))
     # All that follows counts by sample: the kernels, and the groups unless the image has a batch.
     of_each = group // state.old if x.axis else group
@@ -103,8 +101,7 @@ def roi_align(state: Following, node: Node) -> Fact:
     image, regions = state.rows(node, 0), state.rows(node, 1)
     if image is not None and image != Rows(0):
         raise mixes(node, 0, image)
-    indices = node.inputs[2]
-    assert indices is not None
+    indices = node.given(2)
     numbers = indices.const
     if image is None:
         raise Refusal("the regions of each sample are of images that all share")

@@ -36,8 +36,7 @@ def gather(state: Following, node: Node) -> Made:
 def _of_each(state: Following, node: Node, carried: Mapping[int, Rows], axis: int) -> Fact:
     """A place for each sample, in a batch of 1: along the rows of a sample, or another axis."""
     data, index = carried[0], carried[1]
-    value = node.inputs[1]
-    assert value is not None
+    value = node.given(1)
     if state.old != 1 or data.outer != 1 or index.outer != 1:
         raise Refusal(_OTHERS)
     if data.axis == axis and isinstance(index.inner, int):
@@ -83,8 +82,7 @@ def _column_of_each(
     state: Following, node: Node, data: Rows, index: Rows, depth: Size | None
 ) -> Fact:
     """A GatherND of places of each sample in a batch of 1, one of them along the rows of it."""
-    column, value = data.axis - node.attr("batch_dims", 0), node.inputs[1]
-    assert value is not None
+    column, value = data.axis - node.attr("batch_dims", 0), node.given(1)
     if state.old != 1 or data.outer != 1 or index.outer != 1 or not isinstance(index.inner, int):
         raise Refusal(_OTHERS)
     if not isinstance(depth, int) or column >= depth:

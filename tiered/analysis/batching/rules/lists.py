@@ -85,8 +85,7 @@ _NUMERIC: Final = (DataType.FLOAT, DataType.DOUBLE, DataType.INT32, DataType.INT
 @LISTS.rule("Gather")
 def gather(state: Following, node: Node) -> Fact:
     """Gather of columns of a list, or of entries at the places that a list names."""
-    value, rank = node.inputs[1], state.rank(node.inputs[0])
-    assert value is not None
+    value, rank = node.given(1), state.rank(node.inputs[0])
     axis = node.attr("axis", 0) % rank
     if isinstance(state.facts.get(value), Listed):
         return _places(state, node, axis)

@@ -136,8 +136,7 @@ def _columns_data(state: Following, node: Node, steps: Step) -> Rows | None:
 
 
 def _check_index(state: Following, node: Node, step: Step, inner: Size) -> None:
-    value = node.inputs[1]
-    assert value is not None
+    value = node.given(1)
     if step != inner:
         raise Refusal(SOME.format(value.name))
     check_non_negative(state, value)
@@ -171,8 +170,7 @@ def constant_index(
     Raises:
         Refusal: it takes other rows than those of each sample.
     """
-    value = node.inputs[1]
-    assert value is not None
+    value = node.given(1)
     array, inner = value.const, data.inner
     if array is None and state.old == 1 and data.outer == 1:
         return _computed_index(state, node, value, data, axes, column)

@@ -94,8 +94,7 @@ def _source(output: Value, read: _Read) -> Value:
 
 def _read(node: Node) -> _Read | str:
     """Return what a DequantizeLinear stands for, or why no config does."""
-    output, codes = node.output, node.inputs[0]
-    assert codes is not None
+    output, codes = node.output, node.given(0)
     if node.has_references:
         return str(node.parameter_reason)
     if output.is_graph_output:
@@ -118,8 +117,7 @@ def _read(node: Node) -> _Read | str:
     other = _config(before)
     if isinstance(other, str):
         return other
-    value = before.inputs[0]
-    assert value is not None
+    value = before.given(0)
     if value.dtype != DataType.FLOAT:
         return "the quantised data is not float32"
     is_pair = key_of(config) == key_of(other)

@@ -154,7 +154,7 @@ def _reverse_iterations(step: Step, forward: _Iterated) -> Sequence[Expr | None]
     node, graph = step.node, step.graph
     # The initial states have types; the inputs of a body need not.
     initial = [step.operand(forward.first + at) for at in range(len(forward.states))]
-    carried = [at for at, state in enumerate(initial) if _is_float(state.value)]
+    carried = [at for at, state in enumerate(initial) if state.value.is_float]
     captured = [value for value in node.captured if value in step.wanted]
     scanned = [each for each in forward.scans if step.wants(each.place)]
     grads = [None if grad is None else grad.value for grad in step.grads]
@@ -320,7 +320,3 @@ def _of_captured(step: Step, grads: Mapping[Value, Value | None]) -> list[Expr |
     """Return the gradients of the captured values in their order."""
     found = [grads.get(value) for value in step.node.captured]
     return [None if grad is None else step.of(grad) for grad in found]
-
-
-def _is_float(value: Value) -> bool:
-    return value.dtype is not None and DataType(value.dtype).is_float

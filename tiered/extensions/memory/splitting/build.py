@@ -8,6 +8,7 @@ import numpy as np
 
 from tiered.analysis.axes.copies import copy_of
 from tiered.analysis.axes.node_cut import NodeCut, Window, shape_of
+from tiered.extensions.memory.copies import maker_of
 from tiered.extensions.memory.splitting.region import Region
 from tiered.graph import Graph, Node, Value
 from tiered.graph.core.schema import NEWEST, schema_of
@@ -20,7 +21,7 @@ Range = tuple[int, int]
 
 def shortest_axis(region: Region) -> int:
     """Return the size of the shortest axis that the results of a region are cut along."""
-    return min(shape_of(value)[region.nodes[_producer(value)].axis] for value in region.results())
+    return min(shape_of(value)[region.nodes[maker_of(value)].axis] for value in region.results())
 
 
 def write_parts(graph: Graph, region: Region, parts: int) -> Skip | None:
@@ -34,7 +35,7 @@ def write_parts(graph: Graph, region: Region, parts: int) -> Skip | None:
     for at in range(parts):
         wanted = {}
         for value in results:
-            size = shape_of(value)[region.nodes[_producer(value)].axis]
+            size = shape_of(value)[region.nodes[maker_of(value)].axis]
             wanted[value] = part_ranges(size, parts)[at]
         ranges = _demands(region, order, wanted)
         if any(begin >= end for begin, end in ranges.values()):
@@ -43,10 +44,10 @@ def write_parts(graph: Graph, region: Region, parts: int) -> Skip | None:
         for node in order:
             part.add(node)
         for value in results:
-            made[value].append(part.of(value, region.nodes[_producer(value)].axis, wanted[value]))
+            made[value].append(part.of(value, region.nodes[maker_of(value)].axis, wanted[value]))
     for value in results:
-        axis = region.nodes[_producer(value)].axis
-        graph.replace(_producer(value), (graph.op.Concat(*made[value], axis=axis),))
+        axis = region.nodes[maker_of(value)].axis
+        graph.replace(maker_of(value), (graph.op.Concat(*made[value], axis=axis),))
     return None
 
 
@@ -138,8 +139,3 @@ def _written_outputs(node: Node) -> int:
         return 1
     formals = [output_formal_of(schema, place) for place in range(1, len(node.outputs))]
     return 1 + sum(not formal.is_optional for formal in formals)
-
-
-def _producer(value: Value) -> Node:
-    assert value.producer is not None
-    return value.producer

@@ -50,8 +50,7 @@ def _moved(x: AbstractTensor, sources: Sequence[int | None]) -> AbstractTensor:
 @PACKINGS.rule("Flatten", "Reshape", "Squeeze", "Unsqueeze")
 def reshaping(state: Interpretation, node: Node) -> AbstractTensor:
     """Reshape, Flatten, Squeeze and Unsqueeze: axes with a role stay whole."""
-    value = node.inputs[0]
-    assert value is not None
+    value = node.given(0)
     x = state.fact(value)
     assert isinstance(x, AbstractTensor)
     _check_target(state, node, x)
@@ -198,8 +197,7 @@ def split(state: Interpretation, node: Node) -> tuple[AbstractTensor, ...]:
 @PACKINGS.rule("Gather")
 def gather(state: Interpretation, node: Node) -> AbstractTensor:
     x = state.tensor(node, 0)
-    indices = node.inputs[1]
-    assert indices is not None
+    indices = node.given(1)
     fact = state.fact(indices)
     if not isinstance(fact, AbstractTensor):
         raise Refusal("it takes places that depend on sizes")

@@ -289,8 +289,7 @@ def _why_no_width(value: Value | None) -> Skip | None:
 
 def _why_no_channels(node: Node, layout: str) -> Skip | None:
     """Return why the axis of the channels of a MultiThreshold is not known."""
-    x = node.input(0)
-    assert x is not None
+    x = node.given(0)
     if layout not in _ALIGNED:
         return Skip("the data layout {!r} is not known", layout)
     if layout == "NHWC" and x.rank not in (None, 2, 4):
