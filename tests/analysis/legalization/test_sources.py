@@ -165,8 +165,8 @@ def test_a_body_with_mixed_dtypes_is_declined(dtype: str) -> None:
     """The epsilon in ONNX's body of MeanVarianceNormalization is a float, whatever x is."""
     text = f"({dtype}[2,3,4] x) => ({dtype}[2,3,4] y) {{ y = MeanVarianceNormalization(x) }}"
     declined = FunctionBody(Numerics.REASSOCIATING).apply(node_of(text))
-    expected = f"its body is not valid: Add: operand 1 (B) is float, and A is {dtype}"
-    assert str(declined) == expected
+    told = str(declined).replace(dtype, "T")
+    assert told == "its body is not valid: Add: operand 1 (B) is float, and A is T"
 
 
 def test_a_body_of_an_opset_with_other_meanings_is_declined(
