@@ -218,7 +218,6 @@ def test_follow_ups_that_follow_each_other_come_to_an_end() -> None:
 # --- rewrites are counted -------------------------------------------------------------------------
 
 
-
 @pytest.mark.parametrize("limit", range(6))
 @pytest.mark.parametrize("pass_", [neg_to_abs, negs_to_relus])
 def test_the_limit_lets_the_first_rewrites_through(pass_: Pass, limit: int) -> None:

@@ -136,7 +136,7 @@ def docstring_in(source: str, name: str) -> str:
     """Return the docstring of a function of a file; "" without one."""
     import ast  # few ask for prose
 
-    with open(source.partition(".py:")[0], encoding="utf-8") as file:
+    with open(source, encoding="utf-8") as file:
         statements = ast.parse(file.read()).body
     functions = (each for each in statements if isinstance(each, ast.FunctionDef | ast.ClassDef))
     found = next((each for each in functions if each.name == name), None)

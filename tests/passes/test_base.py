@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,6 @@ import pytest
 
 import tiered
 from tests.small import (
-    content,
     drop_neg,
     fuse_relu,
     look,
@@ -30,7 +28,8 @@ from tiered import (
     Skip,
 )
 from tiered.passes import ModulePass
-from tiered.support.errors import OptionError, PassError, UsageError
+from tiered.support.errors import OptionError, UsageError
+from tiered.support.numerics import Numerics, Promise
 
 # --- what a pass is -------------------------------------------------------------------------------
 
@@ -84,66 +83,6 @@ def test_wrong_options_name_the_field_and_what_it_takes() -> None:
         rename_graph.with_options(times="x")
     with pytest.raises(OptionError, match="has no option 'time'; did you mean 'times'"):
         rename_graph.with_options(time=2)
-
-
-def test_the_info_says_what_was_declared() -> None:
-    @tiered.module_pass(
-        opt_level=3, required=["infer_shapes"], followed_by=["look"], numerics="reassociating"
-    )
-    def declared(model: Model, ctx: PassContext, *, size: int = 4) -> None:
-        """Of no meaning."""
-
-    info = declared.info
-    assert (info.name, info.opt_level, info.kind) == ("declared", 3, "module")
-    assert (info.required, info.followed_by) == (("infer_shapes",), ("look",))
-    assert info.numerics is tiered.Numerics.REASSOCIATING
-    assert info.doc == "Of no meaning."
-    assert info.source.startswith(f"{__file__}:")
-    assert [option.name for option in info.options] == ["size"]
-
-
-def test_every_info_has_a_hash() -> None:
-    group = Sequential([fuse_relu], name="group", checks=["final_check"])
-    infos = [pass_.info for pass_ in (*tiered.get_registered_passes().values(), group)]
-    assert len({*infos, *infos}) == len(infos)
-
-
-def test_the_law_is_the_first_line_of_the_file_of_the_pass() -> None:
-    assert tiered.get_pass("eliminate_identity").info.law == "Identity(x)  =>  x"
-    assert look.info.law == ""
-
-
-@pytest.mark.parametrize(
-    ("declared", "message"),
-    [
-        ({"opt_level": "2"}, "opt_level takes an integer from 0, or None"),
-        ({"opt_level": True}, "opt_level takes an integer from 0, or None"),
-        ({"opt_level": -1}, "opt_level takes an integer from 0, or None"),
-        ({"opt_level": 0, "required": "infer_shapes"}, "required takes a list of names"),
-        ({"opt_level": 0, "numerics": "close"}, "numerics is one of exact, "),
-        ({"opt_level": 4, "numerics": "lossy"}, "is lossy, so no level may imply it"),
-        ({"opt_level": 4, "changes_interface": True}, "changes the interface, so no level"),
-    ],
-)
-def test_a_declaration_that_does_not_fit_is_refused(declared: Any, message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        tiered.function_pass(**declared, name="named")(lambda graph, ctx: None)
-
-
-def test_the_level_must_be_said() -> None:
-    with pytest.raises(TypeError, match="opt_level"):
-        tiered.function_pass()  # type: ignore[call-arg]  # the point
-
-
-@pytest.mark.parametrize("thing", [lambda graph, ctx: None, 3, type("1", (), {})])
-def test_a_pass_needs_a_name_that_text_can_hold(thing: Any) -> None:
-    with pytest.raises(UsageError, match=r"is no name of a pass|is made of a function"):
-        tiered.function_pass(opt_level=0)(thing)
-
-
-def test_a_pass_function_takes_a_context() -> None:
-    with pytest.raises(UsageError, match="takes two arguments"):
-        tiered.module_pass(opt_level=0, name="short")(lambda model: None)
 
 
 # --- what a pass is called with -------------------------------------------------------------------
@@ -210,60 +149,59 @@ def test_apply_can_be_given_the_context_that_the_pass_sees() -> None:
     assert [result.name for result in ctx.report.results] == ["see"]
 
 
-# --- the kinds ------------------------------------------------------------------------------------
+# --- running --------------------------------------------------------------------------------------
 
 
-def test_a_function_pass_sees_every_graph() -> None:
-    nested = """g (float[2] x, bool c) => (float[2] y) {
-        y = If (c) <then_branch = t () => (float[2] a) { a = Relu(x) },
-                    else_branch = e () => (float[2] b) { b = Neg(x) }>
-    }"""
-    seen: list[str] = []
-
-    @tiered.function_pass(opt_level=0)
-    def name_graphs(graph: Graph, ctx: PassContext) -> None:
-        seen.append(graph.name)
-
-    name_graphs(model(nested))
-    assert sorted(seen) == ["e", "g", "t"]
+def test_a_pass_over_nodes_may_be_bound_to_a_part() -> None:
+    bound = fuse_relu.on("a*")
+    assert str(bound) == "fuse_relu@'a*'"
+    assert bound != fuse_relu
+    assert bound.on("*b") != bound
+    assert str(bound.scope) == "@'a*'"
+    with pytest.raises(UsageError, match="rename_graph is a module pass: only"):
+        rename_graph.on("a*")
 
 
-def test_a_graph_that_went_with_its_node_is_not_visited() -> None:
-    nested = """g (float[2] x, bool c) => (float[2] y) {
-        u = If (c) <then_branch = t () => (float[2] a) { a = Relu(x) },
-                    else_branch = e () => (float[2] b) { b = Neg(x) }>
-        y = Abs(x)
-    }"""
-    seen: list[str] = []
-
-    @tiered.function_pass(opt_level=0)
-    def drop_ifs(graph: Graph, ctx: PassContext) -> None:
-        seen.append(graph.name)
-        for node in graph.nodes_of("If"):
-            graph.remove_node(node)
-
-    drop_ifs(model(nested))
-    assert seen == ["g"]
+def test_a_pass_may_promise_something_else() -> None:
+    promise = Promise(Numerics.REASSOCIATING, rtol=1e-3)
+    made = fuse_relu.promising(promise)
+    assert (made.info.numerics, made.info.promise) == (Numerics.REASSOCIATING, promise)
+    assert fuse_relu.info.promise == Promise(Numerics.EXACT)
+    with pytest.raises(UsageError, match="fuse_relu is lossy, so no level may imply it"):
+        fuse_relu.promising(Promise(Numerics.LOSSY))
+    assert rename_graph.promising(Promise(Numerics.LOSSY)).info.numerics is Numerics.LOSSY
 
 
-def test_a_class_is_made_anew_for_each_graph() -> None:
-    @dataclass
-    class CountGraphs:
-        limit: int = 2
-        seen: int = field(init=False, default=0)
-
-        def transform_graph(self, graph: Graph, ctx: PassContext) -> None:
-            self.seen += 1
-            assert (self.seen, self.limit) == (1, 3)
-
-    pass_ = tiered.function_pass(opt_level=0)(CountGraphs)
-    assert str(pass_.with_options(limit=3)) == "count_graphs{limit=3}"
-    pass_.with_options(limit=3)(model())
+def test_passes_are_equal_by_their_text_and_to_nothing_else() -> None:
+    assert fuse_relu == fuse_relu.with_options()
+    assert hash(fuse_relu) == hash("fuse_relu")
+    assert fuse_relu != "fuse_relu"
+    assert repr(rename_graph.with_options(times=2)) == "<ModulePass rename_graph{times=2}>"
 
 
-def test_a_class_without_the_method_is_refused() -> None:
-    with pytest.raises(UsageError, match="has a method transform_module"):
-        tiered.module_pass(opt_level=0)(type("Empty", (), {}))
+def test_notes_of_a_model_that_the_caller_does_not_see_are_said(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    @tiered.module_pass(opt_level=0)
+    def noting(model: Model, ctx: PassContext) -> None:
+        model.note("look at this")
+
+    with caplog.at_level(logging.WARNING, "tiered"):
+        noting(proto())
+        noting(model())
+    assert [record.message for record in caplog.records] == ["look at this"]
+
+
+# --- sharing --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("call", [lambda p: p(model()), lambda p: p.apply(model())])
+def test_a_pass_may_call_another(call: Callable[[Pass], Any]) -> None:
+    @tiered.module_pass(opt_level=0)
+    def outer(model: Model, ctx: PassContext) -> None:
+        fuse_relu(model)
+
+    assert ops(call(outer)) == ["Relu", "Neg", "Abs"]
 
 
 @pytest.mark.parametrize("result", [1, proto()])
@@ -279,28 +217,3 @@ def test_a_pass_may_return_its_model_or_a_skip() -> None:
     with PassContext() as ctx:
         skip(same(model()))
     assert [str(remark) for remark in ctx.remarks] == ["skip: unchanged: not now"]
-
-
-def test_an_analysis_must_not_edit() -> None:
-    def edit(model: Model, ctx: PassContext) -> None:
-        ctx.remark("nothing to see")
-        model.main.rename_node(model.main.nodes[0], "edited")
-
-    given = model()
-    before = content(given)
-    analysis = tiered.module_pass(opt_level=0, analysis=True, name="analysis")(edit)
-    with pytest.raises(PassError, match="analysis is an analysis, but it edited the model"):
-        analysis(given)
-    assert content(given) == before
-
-
-# --- sharing --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("call", [lambda p: p(model()), lambda p: p.apply(model())])
-def test_a_pass_may_call_another(call: Callable[[Pass], Any]) -> None:
-    @tiered.module_pass(opt_level=0)
-    def outer(model: Model, ctx: PassContext) -> None:
-        fuse_relu(model)
-
-    assert ops(call(outer)) == ["Relu", "Neg", "Abs"]
