@@ -313,6 +313,15 @@ def test_keys_that_were_not_split_here_have_no_source() -> None:
     assert found.before_split is None
 
 
+def test_keys_that_were_more_than_split_have_no_source() -> None:
+    # 6 rows of 4 become 3 rows of 2 heads of 4.
+    inputs = "float[1,4,8] q, float[1,6,4] k, float[1,3,8] v"
+    nodes = f"{Q} {K.replace('heads', 'other')} {V} {SCORES} {END}"
+    found = heads(nodes, inputs, ", int64[4] other = {1,3,2,4}")
+    assert isinstance(found, AttentionOfHeads)
+    assert found.before_split is None
+
+
 def test_the_axis_of_the_softmax_is_the_last() -> None:
     for axis, expected in ((-1, True), (3, True), (2, False), (1, False)):
         model = of(f"s = MatMul(q, k) y = Softmax<axis={axis}>(s)",
