@@ -61,7 +61,7 @@ def current_complaint(model: ModelState, *, early: bool = False) -> str | None:
         early: whether to accept operators that ONNX has only at later opsets, but runtimes
             already here (`Node.is_early`).
     """
-    proto = _checkable(model)
+    proto = _checkable(model, early=early)
     if early:
         _make_custom(proto)
     complaint = _complaint(proto, full=is_inferable(model))
@@ -160,14 +160,17 @@ def _clear_negative_dims(proto: onnx.ModelProto) -> None:
                 dim.Clear()
 
 
-def _checkable(model: ModelState) -> onnx.ModelProto:
-    """Return a model without its weights and without operators that onnx does not define."""
+def _checkable(model: ModelState, *, early: bool = False) -> onnx.ModelProto:
+    """Return a model without its weights and without operators that onnx does not define.
+
+    With `early`, those that it defines only at later opsets are left out as well.
+    """
     proto = export_model(model, max_elements=_SMALL)
     # The checker parses all that it gets, and in exports of torch.export most is metadata.
     for made in proto.graph.node:
         made.ClearField("metadata_props")
     _clear_negative_dims(proto)
-    _make_inputs_of_undefined(model, proto)
+    _make_inputs_of_undefined(model, proto, early=early)
     if not model.has_stored_constants:
         return proto
     for node in nodes_of(proto):
@@ -179,7 +182,7 @@ def _checkable(model: ModelState) -> onnx.ModelProto:
     return proto
 
 
-def _make_inputs_of_undefined(model: ModelState, proto: onnx.ModelProto) -> None:
+def _make_inputs_of_undefined(model: ModelState, proto: onnx.ModelProto, *, early: bool) -> None:
     """Make the outputs of operators that onnx does not define inputs of the main graph.
 
     After a node that it does not know, onnx's inference reports no error of any other node.
@@ -189,6 +192,8 @@ def _make_inputs_of_undefined(model: ModelState, proto: onnx.ModelProto) -> None
     for node in model.main.nodes:
         is_call = (node.domain, node.op_type) in functions
         is_defined = not node.domain or operators_of(node.domain)
+        if early and node.is_early:
+            is_defined = False
         if is_defined or node.bodies or is_call:
             continue
         infos = [_info(value) for value in node.outputs if value is not None]

@@ -1,0 +1,158 @@
+"""The function that ONNX defines an operator by, in a sound form for one node."""
+
+import onnx
+import pytest
+
+from tests.small import made_by, named, parsed
+from tiered.graph import Model, Node
+from tiered.graph.queries.function_body import (
+    DOMAIN,
+    EXACT_BODIES,
+    function_body,
+    has_function_body,
+)
+from tiered.support.errors import ModelError
+
+
+def node_of(call: str, inputs: str = "float[2,3] x", *, opset: int = 21, out: str = "y") -> Node:
+    text = f"({inputs}) => (float[?,?] y) {{ {out} = {call} }}"
+    return made_by(parsed(text, opset=opset), "y")
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ("Celu(x)", True),  # for all dtypes
+        ("Clip(x)", True),  # for the dtypes of a node
+        ("Relu(x)", True),
+        ("Conv(x, x)", False),
+        ("com.microsoft.Odd(x)", False),
+    ],
+)
+def test_some_operators_are_defined_by_a_function(call: str, expected: bool) -> None:
+    assert has_function_body(node_of(call)) is expected
+
+
+def test_the_opset_decides_whether_there_is_a_function() -> None:
+    assert not has_function_body(node_of("GreaterOrEqual(x, x)", opset=11))
+    assert has_function_body(node_of("GreaterOrEqual(x, x)", opset=12))
+
+
+def test_operators_with_bodies_have_none() -> None:
+    text = """(seq(float[2]) s) => (seq(float[2]) y) { y = SequenceMap(s) <
+        body = b (float[2] e) => (float[2] f) { f = Neg(e) }> }"""
+    node = made_by(parsed(text), "y")
+    assert not has_function_body(node)
+    with pytest.raises(ModelError, match="SequenceMap has bodies"):
+        function_body(node)
+
+
+def test_a_body_is_a_function_of_the_operands_of_the_node() -> None:
+    body = function_body(node_of("Celu<alpha=2.0>(x)"))
+    assert (body.domain, body.name) == (DOMAIN, "Celu")
+    assert (list(body.input), list(body.output)) == (["X"], ["Y"])
+    assert [each.domain for each in body.opset_import] == [""]
+    # What the node writes is given by the call; the others are defaults of the function.
+    assert not body.attribute_proto
+    default = function_body(node_of("Celu(x)"))
+    assert [(each.name, each.f) for each in default.attribute_proto] == [("alpha", 1.0)]
+
+
+def test_the_newest_body_up_to_the_opset_is_taken() -> None:
+    versions = [
+        function_body(node_of("GreaterOrEqual(x, x)", opset=opset)).opset_import[0].version
+        for opset in (12, 15, 16, 21)
+    ]
+    assert versions == sorted(versions)
+    assert versions[0] <= 12
+    assert versions[-1] <= 21
+
+
+def test_absent_operands_are_kept_and_outputs_that_the_node_lacks_are_not() -> None:
+    clip = function_body(node_of("Clip(x, , h)", "float[2,3] x, float h"))
+    assert len(clip.input) == 3
+    one = function_body(node_of("LayerNormalization(x, s)", "float[2,3] x, float[3] s"))
+    assert len(one.output) == 1
+    several = function_body(
+        node_of("LayerNormalization(x, s)", "float[2,3] x, float[3] s", out="y, m, d")
+    )
+    assert len(several.output) == 3
+
+
+def test_an_absent_output_repeats_another() -> None:
+    node = node_of("LayerNormalization(x, s)", "float[2,3] x, float[3] s", out="y, , d")
+    body = function_body(node)
+    assert len(body.output) == 3
+    assert body.output[1] == body.output[0] != body.output[2]
+
+
+@pytest.mark.parametrize(
+    ("node", "because"),
+    [
+        (node_of("Conv(x, x)"), "ONNX defines no function body of Conv in opset 21"),
+        (node_of("com.microsoft.Odd(x)"), "com.microsoft::Odd is not an operator of opset 1"),
+        (
+            node_of("GreaterOrEqual(x, x)", opset=11),
+            "GreaterOrEqual is not an operator of opset 11",
+        ),
+    ],
+)
+def test_an_operator_without_a_body_is_an_error(node: Node, because: str) -> None:
+    with pytest.raises(ModelError) as caught:
+        function_body(node)
+    assert str(caught.value) == because
+
+
+def test_a_dtype_that_is_not_known_is_an_error_where_it_decides() -> None:
+    node = node_of("Clip(x, h)", "float[2,3] x, float h")
+    graph = node.owner
+    odd = graph.add_node("Odd", (named(graph, "x"),), domain="com.microsoft")
+    graph.set_input(node, 0, odd.output)
+    with pytest.raises(ModelError, match="the dtype of 'Odd_output_0' is unknown"):
+        function_body(node)
+
+
+FUNCTION = """<ir_version: 10, opset_import: ["": 21, "f": 1]>
+    g (float[2,3] x) => (float[2,3] y) {{ y = f.F<a = 2.0>(x) }}
+    <domain: "f", opset_import: ["": 21]> F <{}> (v) => (u) {{
+        s = Shape(v)  u = Elu<alpha: float = @a>(v) }}"""
+
+
+def test_a_parameter_with_a_default_may_be_an_attribute_of_a_body() -> None:
+    for declared, is_defined in (("a", False), ("a: float = 1.0", True)):
+        model = Model.from_proto(onnx.parser.parse_model(FUNCTION.format(declared)))
+        node = model.functions[0].nodes_of("Elu")[0]
+        if is_defined:
+            assert function_body(node).name == "Elu"
+        else:
+            with pytest.raises(ModelError, match="Elu has the parameter 'a', which a call may"):
+                function_body(node)
+
+
+def test_an_attribute_that_a_call_decides_is_an_error_where_the_body_depends_on_it() -> None:
+    text = FUNCTION.format("a: int = 1").replace("a = 2.0", "a = 2")
+    text = text.replace("Elu<alpha: float = @a>(v)", "Softmax<axis: int = @a>(v)")
+    model = Model.from_proto(onnx.parser.parse_model(text))
+    node = model.functions[0].nodes_of("Softmax")[0]
+    with pytest.raises(
+        ModelError, match="the call of the function decides an attribute of Softmax"
+    ):
+        function_body(node)
+
+
+@pytest.mark.parametrize("op_type", sorted(EXACT_BODIES))
+def test_exact_bodies_only_compare_convert_or_move(op_type: str) -> None:
+    schema = onnx.defs.get_schema(op_type)
+    assert schema.has_function or schema.has_context_dependent_function
+
+
+def test_a_grid_of_one_batch_keeps_its_axis() -> None:
+    node = node_of("AffineGrid(t, s)", "float[1,2,3] t, int64[4] s")
+    body = function_body(node)
+    pending, squeezes = list(body.node), []
+    while pending:
+        inner = pending.pop()
+        squeezes += [inner] if inner.op_type == "Squeeze" else []
+        pending += [each for attribute in inner.attribute for each in attribute.g.node]
+    assert squeezes
+    assert all(len(squeeze.input) == 2 for squeeze in squeezes)
