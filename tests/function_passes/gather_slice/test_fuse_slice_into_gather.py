@@ -31,6 +31,14 @@ def test_the_index_is_one_of_x(cut: str, operands: str, index: int) -> None:
     )
 
 
+def test_a_gather_without_an_axis_takes_from_the_first_one() -> None:
+    assert_rewrites(
+        PASS,
+        _text("4,N", "[N]", CUT, "b, e").replace("<axis=0>(h", "(h"),
+        "(float[4,N] x) => (float[N] y) <int64 i = {2}> { y = Gather<axis=0>(x, i) }",
+    )
+
+
 def test_a_list_of_indices_is_one_of_x() -> None:
     assert_rewrites(
         PASS,

@@ -52,6 +52,7 @@ def fused(weight: str, zero: str = "") -> str:
         (graph(), fused(COLUMNS, ", uint8[2,1] z = {0, 0}")),
         (graph(zero=zeros("uint4", 8, 8, 8, 8)), fused(COLUMNS)),
         (graph("int4"), fused(SHIFTED)),
+        (graph(x="N,32"), fused(COLUMNS, ", uint8[2,1] z = {0, 0}").replace("[N,3,", "[N,")),
         (
             graph("int4", zeros("int4", -8, 1, 2, 7)),
             fused(SHIFTED, f", uint8[2,1] z = {{{halves(0, 10, 9, 15)}}}"),

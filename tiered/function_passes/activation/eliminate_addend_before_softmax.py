@@ -33,15 +33,14 @@ _shifted = op.Add(var.x, const(name="c")) | op.Sub(var.x, const(name="c"))
     numerics="reassociating",
 )
 def eliminate_addend_before_softmax(
-    graph: Graph, x: Value, c: Constant, axis: int | None, node: Node
+    graph: Graph, x: Value, c: Constant, axis: int, node: Node
 ) -> Value | Skip:
     """Drop what is added to all exponents of a sum: it cancels in the quotient."""
     if not broadcasts_into(c.tensor.shape, x.shape):
         return Skip("the addend may make x larger")
-    rank, place = x.rank, -1 if axis is None else axis
-    if rank is None:
+    if x.rank is None:
         return Skip("the rank of x is not known")
-    from_end = rank - place if place >= 0 else -place
+    from_end = x.rank - axis if axis >= 0 else -axis
     if from_end <= c.const.ndim and c.const.shape[-from_end] != 1:
         return Skip("the addend may differ along the axis")
     is_wide = x.dtype in (DataType.FLOAT, DataType.DOUBLE)

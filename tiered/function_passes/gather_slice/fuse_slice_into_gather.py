@@ -22,7 +22,7 @@ def fuse_slice_into_gather(
     axes: Value | None,
     steps: Value | None,
     indices: Constant,
-    axis: int | None,
+    axis: int,
 ) -> Value | Skip:
     """Take from x what the Gather takes of a part of it."""
     if any(value is not None and value.const is None for value in (axes, steps)):
@@ -30,8 +30,7 @@ def fuse_slice_into_gather(
     if starts.const.size != 1:
         return Skip("the Slice cuts several axes")
     place = 0 if axes is None or axes.const is None else int(axes.const.item())
-    taken_along = axis or 0
-    if x.rank is None or place % x.rank != taken_along % x.rank:
+    if x.rank is None or place % x.rank != axis % x.rank:
         return Skip("the Slice cuts another axis, or the rank is not known")
     size = x.dim(place)
     if not isinstance(size, int):
@@ -45,4 +44,4 @@ def fuse_slice_into_gather(
     if places.size and not -len(taken) <= places.min() <= places.max() < len(taken):
         return Skip("an index is out of range")
     found = np.asarray(taken[places], np.int64)
-    return graph.op.Gather(x, graph.constant(found, indices.name), axis=taken_along)
+    return graph.op.Gather(x, graph.constant(found, indices.name), axis=axis)

@@ -9,7 +9,7 @@ from tiered import Graph, Skip, Value, op, rewrite, var
     required=("infer_shapes",),
 )
 def fuse_transpose_into_gather(
-    graph: Graph, x: Value, perm: tuple[int, ...] | None, index: Value, axis: int | None
+    graph: Graph, x: Value, perm: tuple[int, ...] | None, index: Value, axis: int
 ) -> Value | Skip:
     """Take one index of the axis where it was: the Transpose only brought that axis there."""
     if index.rank != 0:
@@ -19,7 +19,7 @@ def fuse_transpose_into_gather(
     order = tuple(perm) if perm else tuple(reversed(range(x.rank)))
     if len(order) != x.rank:
         return Skip("perm does not have the rank of x")
-    place = (axis or 0) % x.rank
+    place = axis % x.rank
     others = [each for at, each in enumerate(order) if at != place]
     if others != sorted(others):
         return Skip("the other axes change their order")
