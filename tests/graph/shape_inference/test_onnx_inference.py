@@ -9,8 +9,13 @@ import onnx
 import pytest
 
 from tiered import optimize
-from tiered.graph import Model
-from tiered.graph.shape_inference.onnx_inference import MOST_PROPAGATED, propagation_is_bounded
+from tiered.graph import Model, TensorType
+from tiered.graph.shape_inference.onnx_inference import (
+    MOST_PROPAGATED,
+    node_complaint,
+    onnx_types,
+    propagation_is_bounded,
+)
 from tiered.runtime import run
 from tiered.support.errors import RuntimeFailure
 
@@ -296,3 +301,17 @@ def test_a_declared_shape_counts_where_nothing_follows_in_a_body() -> None:
     model.refresh_types()
     (body,) = (graph for graph in model.graphs() if graph is not model.main)
     assert [body.values[name].shape for name in "uvz"] == [(3, 4)] * 3
+
+
+def test_an_attribute_that_a_call_decides_leaves_types_open() -> None:
+    text = """<ir_version: 10, opset_import: ["" : 21, "d" : 1]>
+    g (float[2] x) => (y) { y = d.f<e = 2>(x) }
+    <domain: "d", opset_import: ["" : 21]> f <e> (x) => (y) {
+        c = Constant<value = float[2,3,1] {1,2,3,4,5,6}>()  y = Flatten<axis: int = @e>(c)
+        z = Flatten(c) }"""
+    (function,) = Model.from_proto(onnx.parser.parse_model(text)).functions
+    open_node, closed = function.nodes_of("Flatten")
+    assert onnx_types(open_node) == ()
+    assert node_complaint(open_node) is None
+    (found,) = onnx_types(closed)
+    assert found == TensorType(1, (2, 3))
