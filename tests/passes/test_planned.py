@@ -1,16 +1,18 @@
-"""A pass at its place: which nodes it may rewrite, and what determines the outcome of a run."""
+"""A pass at its place, decided once: what it requires, which nodes it may edit, and its key."""
 
 import pytest
 
-from tests.small import drop_neg, fuse_relu, look, model, rename_graph
-from tiered import Pass, function_pass
+from tests.small import fuse_relu, look, made_by, model, rename_graph
+from tiered import Node, Pass, get_pass
 from tiered.passes.interface.pass_info import Decision, NodeRules, Place
 from tiered.passes.planned import PlannedPass, Settings
 from tiered.passes.policy.node_scope import Scope
 from tiered.passes.run import Memory
 
-RUNS = Decision(True, "it runs")
-SETTINGS = Settings(2, "", ())
+RUNS = Decision(True, "asked")
+SETTINGS = Settings(1, "npu", (("debug", "1"),))
+OTHER = Settings(2, "npu", (("debug", "1"),))
+TARGET = Settings(1, "cpu", (("debug", "1"),))
 
 
 def planned(
@@ -20,78 +22,72 @@ def planned(
 
 
 def test_a_pass_that_does_not_run_needs_nothing() -> None:
-    pass_ = function_pass(opt_level=0, name="f", required=["infer_shapes"])(lambda g, c: None)
-    plan = planned(pass_, Decision(False, "no"))
-    assert (plan.required, plan.followers, plan.allows, plan.key) == ((), (), None, None)
-    assert plan.decision.reason == "no"
+    found = planned(get_pass("fuse_consecutive_squeeze"), Decision(False, "disabled"))
+    assert (found.required, found.followers, found.allows, found.key) == ((), (), None, None)
+    assert found.decision.reason == "disabled"
 
 
 def test_what_a_pass_requires_is_beside_it() -> None:
-    pass_ = function_pass(
-        opt_level=0, name="f", required=["infer_shapes"], followed_by=["eliminate_deadend"]
-    )(lambda g, c: None)
-    plan = planned(pass_)
-    ((first, place),) = plan.required
-    assert (first.name, place.needed_by, place.occurrence) == ("infer_shapes", "f", 0)
-    assert [follower.name for follower, _ in plan.followers] == ["eliminate_deadend"]
+    pass_ = get_pass("fuse_blocks_into_matmul")
+    place = Place(occurrence=3)
+    found = PlannedPass.of(pass_, place, RUNS, SETTINGS)
+    beside = place.beside(pass_.name)
+    assert [(each.name, at) for each, at in found.required] == [("infer_shapes", beside)]
+    assert [(each.name, at) for each, at in found.followers] == [
+        ("eliminate_unused_initializer", beside)
+    ]
+    assert beside.occurrence == 0
+    assert beside.needed_by == pass_.name
     assert (planned().required, planned().followers) == ((), ())
 
 
-def test_scope_and_rules_both_have_to_allow_a_node() -> None:
-    nodes = model().main.topological_order()
-    names = [node.name for node in nodes]
-    rules = Decision(True, "", NodeRules(((Scope.of("node_b"), False),), True))
-    assert planned().allows is None
-    for pass_, decision, expected in (
-        (fuse_relu.on("node_[ab]"), RUNS, ["node_a", "node_b"]),
-        (fuse_relu, rules, [name for name in names if name != "node_b"]),
-        (fuse_relu.on("node_[ab]"), rules, ["node_a"]),
-    ):
-        allows = planned(pass_, decision).allows
-        assert allows is not None
-        assert [node.name for node in nodes if allows(node)] == expected
-
-
-def test_runs_of_the_same_pass_under_the_same_settings_have_one_outcome() -> None:
-    key = planned().key
-    assert key == planned().key
-    assert key is not None
-    rules = NodeRules(((Scope.of("node_b"), False),), True)
-    others = [
-        planned(drop_neg).key,
-        planned(fuse_relu.on("a")).key,
-        planned(decision=Decision(True, "", rules)).key,
-        planned(settings=Settings(2, "target", ())).key,
-    ]
-    assert len({hash(each) for each in (key, *others)}) == 5
-    assert planned(decision=Decision(True, "another reason")).key == key
-
-
-def test_a_module_pass_always_runs() -> None:
+def test_only_passes_that_go_node_by_node_are_not_repeated_in_vain() -> None:
     assert planned(rename_graph).key is None
+    assert planned().key is not None
+    assert planned().key == planned().key
+    assert planned(look).key != planned().key
 
 
 @pytest.mark.parametrize(
-    "settings", [Settings(3, "", ()), Settings(2, "", (("k", "v"),)), Settings(2, "t", ())]
+    ("pass_", "sees_level"),
+    [(fuse_relu, False), (look, True)],
 )
-def test_a_function_pass_sees_all_settings_and_a_rule_only_the_target(settings: Settings) -> None:
-    assert planned(look, settings=settings).key != planned(look).key
-    is_same = planned(settings=settings).key == planned().key
-    assert is_same is not bool(settings.backend)
+def test_the_target_decides_for_a_rule_and_all_settings_for_a_function(
+    pass_: Pass, sees_level: bool
+) -> None:
+    assert (planned(pass_, settings=OTHER).key != planned(pass_).key) is sees_level
+    assert planned(pass_, settings=TARGET).key != planned(pass_).key
 
 
-def test_a_result_has_the_reason_of_the_decision_unless_another_is_given() -> None:
-    memory = Memory()
-    plan = PlannedPass.of(fuse_relu, Place(needed_by="x"), RUNS, SETTINGS)
-    result = plan.result(memory, changed=True, edits=3)
-    assert (result.name, result.ran, result.reason) == ("fuse_relu", True, "it runs")
-    assert (result.needed_by, result.model) == ("x", memory.serial)
-    assert (result.changed, result.edits) == (True, 3)
-    other = plan.result(memory, ran=False, reason="vetoed")
-    assert (other.ran, other.reason, other.changed) == (False, "vetoed", False)
+def rules(*names: str) -> Decision:
+    scopes = tuple((Scope.of(name), False) for name in names)
+    return Decision(True, "asked", NodeRules(scopes, otherwise=True))
 
 
-def test_an_idle_run_is_a_result_without_a_change() -> None:
-    memory = Memory()
-    plan = PlannedPass.of(fuse_relu, Place(needed_by="x"), RUNS, SETTINGS)
-    assert plan.idle(memory, 0.25) == plan.result(memory, seconds=0.25)
+def allowed(found: PlannedPass) -> list[str]:
+    nodes: list[Node] = [made_by(model(), name) for name in "abcy"]
+    assert found.allows is not None
+    return [node.name for node in nodes if found.allows(node)]
+
+
+def test_scopes_of_the_pass_and_rules_of_the_context_both_count() -> None:
+    assert planned().allows is None
+    assert allowed(planned(fuse_relu.on("node_a"))) == ["node_a"]
+    assert allowed(planned(decision=rules("node_a"))) == ["node_b", "node_c", "node_y"]
+    assert allowed(planned(fuse_relu.on("node_?"), rules("node_a", "node_b"))) == [
+        "node_c", "node_y",
+    ]  # fmt: skip
+    assert allowed(planned(fuse_relu.on("node_a"), rules("node_a"))) == []
+    assert planned(decision=rules("node_a")).key != planned().key
+    assert planned(fuse_relu.on("node_a")).key != planned().key
+
+
+def test_a_result_has_the_place_and_the_reason() -> None:
+    found, memory = planned()._replace(place=Place(needed_by="another")), Memory()
+    result = found.result(memory, rewrites=3)
+    assert (result.ran, result.reason, result.rewrites) == (True, "asked", 3)
+    assert (result.needed_by, result.model) == ("another", memory.serial)
+    assert found.result(memory, ran=False, reason="vetoed").reason == "vetoed"
+    assert not found.result(memory, ran=False).ran
+    idle = found.idle(memory, 0.5)
+    assert idle == found.result(memory, changed=False, seconds=0.5)
