@@ -29,7 +29,7 @@ import numpy as np
 import onnx
 
 from tiered.certify.axioms import AXIOMS, RUNTIME
-from tiered.certify.domains.terms import Array
+from tiered.certify.domains.terms import Array, kind_of
 from tiered.certify.problem import Problem
 from tiered.certify.records import Certified, Findings
 from tiered.certify.regions.text import digest_of, packed, text_of
@@ -129,12 +129,17 @@ def _plain(array: Array) -> Array:
 
 
 def shown(array: Array) -> dict[str, Any]:
-    """Return an array as plain data; large ones without their numbers."""
-    if array.dtype.kind == "f" and not np.isfinite(array).all():
-        values = array.astype(str).tolist()  # JSON has no NaN and no infinities
-    else:
-        values = array.tolist()
-    values = values if array.size <= MOST_SHOWN else None
+    """Return an array as plain data; large ones without their numbers, complex ones as pairs."""
+    values: Any = None
+    if array.size <= MOST_SHOWN:
+        numbers = array
+        if array.dtype.kind == "c":
+            numbers = np.stack([array.real, array.imag], axis=-1)
+        if kind_of(numbers.dtype) == "float":
+            numbers = numbers.astype(np.float64)
+            if not np.isfinite(numbers).all():
+                numbers = numbers.astype(str)  # JSON has no NaN and no infinities
+        values = numbers.tolist()
     return {"dtype": array.dtype.name, "shape": [*array.shape], "values": values}
 
 
