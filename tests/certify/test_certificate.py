@@ -86,8 +86,8 @@ def test_a_rewrite_with_its_proof_and_its_region() -> None:
 
 
 def test_equal_regions_are_written_once_if_their_names_are_equal_too() -> None:
-    rewrites = [certified(number, problem=given) for number, given in
-                ((1, problem()), (2, problem()), (3, problem(4)), (4, problem(name="w")))]  # fmt: skip
+    given = ((1, problem()), (2, problem()), (3, problem(4)), (4, problem(name="w")))
+    rewrites = [certified(number, problem=each) for number, each in given]
     regions = [each["region"] for each in found(*rewrites)["rewrites"]]
     assert regions[1] == "#1"
     assert all(isinstance(each, dict) for each in (regions[0], regions[2], regions[3]))
