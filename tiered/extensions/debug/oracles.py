@@ -229,9 +229,12 @@ def ended(command: str, path: str, seconds: float | None = None) -> int | str:
     """Run a command on a model and return its exit code, or that it took too long.
 
     Raises:
-        UsageError: there is no such command.
+        UsageError: there is no such command, or it is no line of a shell.
     """
-    words = shlex.split(command)
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise UsageError(f"cannot read the check {command!r}: {error}") from error
     filled = [word.replace("{}", path) for word in words]
     if filled == words:
         filled.append(path)

@@ -51,7 +51,8 @@ class ResumeFile:
         except (OSError, ValueError) as error:
             raise ModelError(f"cannot read {name} to resume from: {error}") from error
         is_same = isinstance(known, dict) and known.get("subject") == about
-        return cls(name, about, dict(known["verdicts"]) if is_same else {})
+        verdicts = known.get("verdicts") if is_same else None
+        return cls(name, about, verdicts if isinstance(verdicts, dict) else {})
 
     def keep(self, question: str, verdict: str) -> None:
         """Add a verdict, and write the file.
