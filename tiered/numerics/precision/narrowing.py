@@ -163,9 +163,4 @@ def _narrow(array: Array, low: DataType) -> tuple[Array, bool]:
     is_beyond = np.isfinite(array) & (np.abs(array) > limit)
     with np.errstate(over="ignore", invalid="ignore"):
         narrowed = np.where(is_beyond, np.copysign(limit, array), array).astype(low.numpy)
-        # The largest numbers that are in range round to Inf as well.
-        is_rounded_up = np.isfinite(array) & ~np.isfinite(narrowed.astype(np.float32))
-        if is_rounded_up.any():
-            largest = np.copysign(limit, array).astype(low.numpy)
-            narrowed = np.where(is_rounded_up, largest, narrowed)
-    return narrowed, bool(is_beyond.any() or is_rounded_up.any())
+    return narrowed, bool(is_beyond.any())
