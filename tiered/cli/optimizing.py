@@ -7,6 +7,7 @@ import sys
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from tiered.cli.bounded import within
 from tiered.cli.files import load_model
 from tiered.cli.html import run_page_for
 from tiered.cli.load_passes import with_loads
@@ -22,11 +23,10 @@ from tiered.support.errors import (
     PreconditionError,
     TargetError,
     TieredError,
-    UsageError,
     VerificationError,
 )
 from tiered.support.loading import paused_collector
-from tiered.support.memory_limit import check_memory, limited
+from tiered.support.memory_limit import check_memory
 
 if TYPE_CHECKING:
     from tiered.cli.source_mark import SourceMark
@@ -172,22 +172,14 @@ def _write_certificate(source: str, target: str | None, result: OptimizeResult) 
         write_certificate(result.certify.file, result.certify.findings, source, target)
 
 
-@contextlib.contextmanager
-def _bounded(prepared: Prepared) -> Iterator[None]:
+def _bounded(prepared: Prepared) -> contextlib.AbstractContextManager[None]:
     """Limit the memory to --max-memory."""
     config = prepared.settings["config"]
     if not config:
-        with limited(None):  # forgets the peak of an earlier run in this process
-            yield
-        return
+        return within(None, "memory.max")
     from tiered.context import PassContext
-    from tiered.runtime.worker.limits import LEAST
 
-    nbytes = PassContext(config=config).max_memory
-    if nbytes is not None and nbytes < LEAST:
-        raise UsageError(f"memory.max: {nbytes:,} bytes are too few to run; at least {LEAST:,}")
-    with limited(nbytes):
-        yield
+    return within(PassContext(config=config).max_memory, "memory.max")
 
 
 @contextlib.contextmanager

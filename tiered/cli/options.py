@@ -120,6 +120,13 @@ class Sampled(Record):
     EFFECTS: ClassVar[tuple[Effect, ...]] = (Effect(("seed",), MADE, _are_made),)
 
 
+class Bounded(Record):
+    """The limit of the memory."""
+
+    max_memory: str | None = None
+    """Limit of the memory of the run, without mapped weights: 2GB, 50%."""
+
+
 class Destination(Record):
     """Where a command writes its model."""
 
@@ -177,7 +184,7 @@ class PassSelection(Record):
     """Change the pipeline: 'drop a', 'after a: b,c', 'set a{x=1}'. Repeatable."""
 
 
-class _Passes(PassSelection):
+class _Passes(PassSelection, Bounded):
     """What `tiered optimize` removes beside, and what it demands of the result."""
 
     out_dir: str | None = None
@@ -190,8 +197,6 @@ class _Passes(PassSelection):
     bytes<=90MB, parameters<1000. Repeatable."""
     strict: bool = False
     """Fail if an entry matches no pass, or if the backend does not take the result."""
-    max_memory: str | None = None
-    """Limit of the memory of the run, without mapped weights: 2GB, 50%."""
     annotate: bool = False
     """Write the inferred types into the model."""
     verify: Verify = None

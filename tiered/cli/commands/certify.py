@@ -24,6 +24,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
+from tiered.cli.bounded import MemoryBound
 from tiered.cli.certificates import check_again
 from tiered.cli.files import check_input, load_model
 from tiered.cli.line.declaration import Flags
@@ -51,6 +52,7 @@ def certify(
     /,
     *,
     options: CertifyOptions,
+    bound: MemoryBound,
     as_json: AsJson = False,
 ) -> None:
     """Prove that the models of two files compute the same, and print what was proved.

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from rich.console import Console
 
+from tiered.cli.bounded import MemoryBound
 from tiered.cli.line.candidates import complete_backend
 from tiered.cli.line.declaration import Flags
 from tiered.cli.options import Html, Level, ModelFile, Names, ReadOptions
@@ -55,7 +56,9 @@ class CheckOptions(Record):
     """Write the report as a page, with all rows."""
 
 
-def check(file: ModelFile, /, *, target: CheckOptions, options: ReadOptions) -> None:
+def check(
+    file: ModelFile, /, *, target: CheckOptions, options: ReadOptions, bound: MemoryBound
+) -> None:
     """Print which nodes of a model a target takes.
 
     Raises:

@@ -23,6 +23,7 @@ from tiered.cli.line.pass_options import PassOptions
 from tiered.cli.optimizing import write_result
 from tiered.cli.options import (
     BackendName,
+    Bounded,
     Html,
     ModelFile,
     Names,
@@ -68,7 +69,7 @@ def _reads_inputs(of: Callable[[str], Any]) -> bool:
     return is_read or (_is_lossy(of) and of("measure"))
 
 
-class ConvertOptions(ConversionOptions):
+class ConvertOptions(ConversionOptions, Bounded):
     """The options of `tiered convert` that no pass has."""
 
     to: Names = ()
@@ -83,8 +84,6 @@ class ConvertOptions(ConversionOptions):
     measure: bool = True
     """With --to: run the model and the result on --inputs, or on generated ones, and print the
     error; models of up to 256 MiB."""
-    max_memory: str | None = None
-    """Limit of the memory of the run, without mapped weights: 2GB, 50%."""
 
     EFFECTS = (
         Effect(("expand",), "--opset", lambda of: of("versions.to")),

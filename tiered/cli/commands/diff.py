@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Final
 
+from tiered.cli.bounded import MemoryBound
 from tiered.cli.files import check_input
 from tiered.cli.line.declaration import Flags
 from tiered.cli.options import Html, Json, Names, Verbose
@@ -68,6 +69,7 @@ def diff(
     /,
     *,
     options: DiffOptions,
+    bound: MemoryBound,
 ) -> None:
     """Print what changed between the models of two files.
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from rich.console import Console
 
+from tiered.cli.bounded import MemoryBound
 from tiered.cli.files import run_first
 from tiered.cli.line.candidates import complete_pass
 from tiered.cli.line.declaration import Flags
@@ -56,6 +57,7 @@ def explain(
     opt_level: Level = 2,
     backend: BackendName = None,
     options: ReadOptions,
+    bound: MemoryBound,
 ) -> None:
     """Print the verdict of a pass on the nodes of a model, at a level and for a target.
 

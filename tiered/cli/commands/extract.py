@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from tiered.cli.bounded import MemoryBound
 from tiered.cli.line.declaration import Flags
 from tiered.cli.line.pass_options import OfPass, PassOptions
 from tiered.cli.optimizing import write_result
@@ -26,7 +27,13 @@ Extract = Annotated[
 
 
 def extract(
-    source: ModelFile, out: OutFile = None, /, *, options: Extract, write: ResultOptions
+    source: ModelFile,
+    out: OutFile = None,
+    /,
+    *,
+    options: Extract,
+    bound: MemoryBound,
+    write: ResultOptions,
 ) -> None:
     """Extract a part of the model of a file: the pass `extract`.
 

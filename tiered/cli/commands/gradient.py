@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from tiered.cli.bounded import MemoryBound
 from tiered.cli.effects import Effect
 from tiered.cli.line.declaration import Flags
 from tiered.cli.line.pass_options import OfPass, PassOptions
@@ -38,7 +39,13 @@ Gradient = Annotated[
 
 
 def gradient(
-    source: ModelFile, out: OutFile = None, /, *, options: Gradient, write: ResultOptions
+    source: ModelFile,
+    out: OutFile = None,
+    /,
+    *,
+    options: Gradient,
+    bound: MemoryBound,
+    write: ResultOptions,
 ) -> None:
     """Append gradients to the model of a file: the pass `gradient`.
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from rich.console import Console
 
+from tiered.cli.bounded import MemoryBound
 from tiered.cli.facts import ModelFacts, gather_facts
 from tiered.cli.line.declaration import Flags
 from tiered.cli.options import BackendName, Html, ModelFile, ReadOptions
@@ -47,7 +48,9 @@ class InspectOptions(Record):
     """Write the report as a page, with all rows."""
 
 
-def inspect(file: ModelFile, /, *, target: InspectOptions, options: ReadOptions) -> None:
+def inspect(
+    file: ModelFile, /, *, target: InspectOptions, options: ReadOptions, bound: MemoryBound
+) -> None:
     """Print the contents of the model of a file.
 
     Raises:

@@ -20,6 +20,7 @@ from tiered import (
     parse_pipeline,
     pipeline_for,
 )
+from tiered.cli.bounded import MemoryBound
 from tiered.cli.files import run_first
 from tiered.cli.options import BackendName, Html, ModelFile, ReadOptions
 from tiered.cli.output.tables import print_table, size
@@ -39,6 +40,7 @@ def layout(
     backend: BackendName = None,
     html: Html = None,
     options: ReadOptions,
+    bound: MemoryBound,
 ) -> None:
     """Print the report on the model of a file.
 

@@ -17,6 +17,7 @@ import os
 from rich.console import Console
 
 from tiered import get_pass
+from tiered.cli.bounded import MemoryBound
 from tiered.cli.files import check_output
 from tiered.cli.options import Html, ModelFile, ReadOptions
 from tiered.cli.output.report_page import write_report
@@ -39,6 +40,7 @@ def memory(
     svg: str | None = None,
     html: Html = None,
     options: ReadOptions,
+    bound: MemoryBound,
 ) -> None:
     """Print the memory plan of the model of a file.
 

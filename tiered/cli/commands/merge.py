@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
+from tiered.cli.bounded import MemoryBound
 from tiered.cli.files import load_model
 from tiered.cli.line.declaration import Flags
 from tiered.cli.options import WHOLE, Names, ResultOptions, runs_model
@@ -48,6 +49,7 @@ def merge(
     /,
     *more: Annotated[str, Flags("OUT")],
     options: MergeOptions,
+    bound: MemoryBound,
     write: ResultOptions,
 ) -> None:
     """Merge the models of files.

@@ -19,6 +19,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+from tiered.cli.bounded import MemoryBound
 from tiered.cli.effects import Effect
 from tiered.cli.files import check_data_files, check_output
 from tiered.cli.options import BackendName, Html, ModelFile, Names, OutFile, ReadOptions
@@ -88,6 +89,7 @@ def partition(
     backend: BackendName = None,
     chosen: PartitionOptions,
     options: ReadOptions,
+    bound: MemoryBound,
 ) -> None:
     """Print the regions of a model that a target takes, and write what is asked for.
 

@@ -33,6 +33,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
+from tiered.cli.bounded import MemoryBound
 from tiered.cli.conversions import Bounds, ConversionOptions, Narrowing, Versions
 from tiered.cli.files import check_output, load_model
 from tiered.cli.line.candidates import complete_backend
@@ -79,6 +80,7 @@ def prepare(
     versions: Versions,
     narrowing: Narrowing,
     bounds: Bounds,
+    bound: MemoryBound,
     write: WriteOptions,
 ) -> None:
     """Prepare the model of a file.

@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from rich.console import Console
 
+from tiered.cli.bounded import MemoryBound
 from tiered.cli.effects import Effect
 from tiered.cli.files import (
     check_output,
@@ -169,6 +170,7 @@ def quantize(
     *,
     options: QuantizeOptions,
     settings: QuantizeSettings,
+    bound: MemoryBound,
     write: WriteOptions,
 ) -> None:
     """Quantise the model of a file.

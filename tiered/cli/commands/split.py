@@ -17,6 +17,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from tiered.cli.bounded import MemoryBound
 from tiered.cli.effects import Effect
 from tiered.cli.files import check_data_files, check_output, load_model
 from tiered.cli.options import RUNS, WHOLE, Json, ModelFile, Names, Verify, runs_model
@@ -51,7 +52,7 @@ class SplitOptions(Record):
     EFFECTS = (WHOLE, Effect(("inputs",), RUNS, lambda of: runs_model(of("verify"))))
 
 
-def split(file: ModelFile, /, *, options: SplitOptions) -> None:
+def split(file: ModelFile, /, *, options: SplitOptions, bound: MemoryBound) -> None:
     """Split the model of a file.
 
     Raises:

@@ -25,6 +25,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
+from tiered.cli.bounded import MemoryBound
 from tiered.cli.files import check_input, check_output
 from tiered.cli.line.declaration import Flags
 from tiered.cli.options import AsJson, Html, Sampled
@@ -82,6 +83,7 @@ def verify(
     /,
     *,
     options: CompareOptions,
+    bound: MemoryBound,
     as_json: AsJson = False,
 ) -> None:
     """Compare the models of two files, print the comparison, and raise if they differ.

@@ -8,11 +8,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Protocol, runtime_checkable
 
 from tiered.cli.effects import check_effects
 from tiered.cli.line.declaration import Command, Declared
@@ -37,6 +38,14 @@ class WrongLine(Exception):
     def __init__(self, text: str, unknown: str = "") -> None:
         super().__init__(text)
         self.unknown = unknown
+
+
+@runtime_checkable
+class Surrounding(Protocol):
+    """A group of options that says what the command runs in."""
+
+    def around(self) -> contextlib.AbstractContextManager[None]:
+        """Return it."""
 
 
 class Line(Record):
@@ -72,7 +81,11 @@ class Line(Record):
             named[of] = group(**named[of])
         if self.command.takes_rest:
             arguments.pop()
-        return self.command.function(*arguments, *self.rest, **named)
+        with contextlib.ExitStack() as around:
+            for group in named.values():
+                if isinstance(group, Surrounding):
+                    around.enter_context(group.around())
+            return self.command.function(*arguments, *self.rest, **named)
 
 
 def read(command: Command, tokens: Sequence[str]) -> Line:
