@@ -8,20 +8,18 @@ from types import MappingProxyType
 import pytest
 
 import tiered
-from tests.small import fuse_relu, look, model, ops
+from tests.small import look, model
 from tiered import (
     Model,
     Pass,
     PassContext,
     PassInfo,
     Sequential,
-    Skip,
     function_pass,
     module_pass,
     rewrite,
 )
 from tiered.passes import FunctionPass, ModulePass, PassResult
-from tiered.passes.index.entry import Indexed
 from tiered.passes.index.table import INDEX
 from tiered.passes.interface.registry import Registry, registry
 from tiered.passes.kinds.body import Body, BodyPass
@@ -146,45 +144,6 @@ def test_what_has_none_of_the_operators_that_it_looks_for_does_nothing(path: Pat
             always.apply(given, context)
         (result,) = context.report.of(pass_.name)
         assert (result.changed, result.missed, result.found) == (False, (), ()), pass_
-
-
-def _refusing(graph: tiered.Graph) -> Skip:
-    return Skip("not now")
-
-
-@rewrite(tiered.op.Relu(tiered.op.Relu(tiered.var.x)), opt_level=1, requires=_refusing)
-def fuse_relu_later(graph: tiered.Graph, x: tiered.Value) -> tiered.Value:
-    """Two Relus are one, but not now."""
-    once: tiered.Value = graph.op.Relu(x)
-    return once
-
-
-GELU = INDEX["fuse_gelu"]
-
-
-@pytest.mark.parametrize(
-    ("listed", "loaded"),
-    [
-        (GELU._replace(info=GELU.info._replace(opt_level=4)), registry.load("fuse_gelu")),
-        (GELU._replace(operators=("Relu",)), registry.load("fuse_gelu")),
-        (Indexed("", fuse_relu_later.info, ("Relu",)), fuse_relu_later),
-        (Indexed("", fuse_relu_later.info, None), fuse_relu_later),
-    ],
-)
-def test_an_index_that_is_out_of_date_is_an_error(
-    listed: Indexed, loaded: Pass, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(registry, "load_file", lambda module, path: loaded)
-    given = model("g (float[2] x) => (float[2] y) { e = Erf(x)  a = Mul(e, x)  y = Relu(a) }")
-    with pytest.raises(UsageError, match=r"\.py(:\d+)? differs from the index .* `make index`"):
-        listed.made().apply(given)
-
-
-def test_the_files_may_be_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "load_file", lambda module, path: fuse_relu)
-    listed = Indexed("function_passes", fuse_relu.info, ("Relu",)).made()
-    assert listed.info.source != fuse_relu.info.source
-    assert ops(listed.apply(model())) == ["Relu", "Neg", "Abs"]
 
 
 def test_a_pass_that_is_in_no_index_is_loaded_when_it_is_listed() -> None:
