@@ -7,8 +7,17 @@ import pytest
 from tiered.cli.options import OptimizeOptions
 from tiered.cli.prepared import Prepared, decided_by
 from tiered.cli.source_mark import OPSET, PRECISION
+from tiered.cli.watch import WatchOptions
 from tiered.pipeline import get_pass
-from tiered.support.errors import TieredError
+from tiered.support.errors import (
+    ConfigError,
+    ModelError,
+    OptionError,
+    PassNotFoundError,
+    PipelineSyntaxError,
+    TieredError,
+    UsageError,
+)
 
 
 @pytest.mark.parametrize(
@@ -92,3 +101,46 @@ def test_the_context_requires_the_passes_that_set_shapes() -> None:
     context = Prepared.of(OptimizeOptions(dim=("batch=2",))).context()
     required = {name for entry in context.required for name in entry.names}
     assert required == {"const_input_shape", "const_output_shape"}
+
+
+@pytest.mark.parametrize(
+    ("options", "watch", "kind", "message"),
+    [
+        ({"quiet": True, "verbose": True}, {}, UsageError, "-q and -v are opposites"),
+        ({"passes": ""}, {}, UsageError, "--passes lists no pass"),
+        ({"require": ("",)}, {}, UsageError, "--require: an empty pass name"),
+        ({"input_shape": ("x",)}, {}, UsageError, "--input-shape 'x'"),
+        ({"dim": ("n",)}, {}, UsageError, "--dim"),
+        ({"test_input_shape": ("x",)}, {}, UsageError, "'x'"),
+        ({"expect": ("nodes<>5",)}, {}, UsageError, "nodes<>5"),
+        ({"certify": "stric"}, {}, UsageError, "stric"),
+        ({"external_data": "big"}, {}, UsageError, "--external-data: 'big' is not a size"),
+        ({"load": ("none.py",)}, {}, UsageError, "none.py"),
+        ({}, {"limit": -1}, UsageError, "--limit takes a number from 0, not -1"),
+        ({}, {"remarks": "mised"}, UsageError, "did you mean 'missed'"),
+        ({}, {"trace": "t.txt"}, UsageError, "the suffix says the form"),
+        ({}, {"trace": "none/t.json"}, ModelError, "no directory 'none'"),
+        ({}, {"set": ("verify.seed",)}, UsageError, "--set takes NAME=VALUE"),
+        ({}, {"set": ("no.name=3",)}, ConfigError, "no.name"),
+    ],
+)
+def test_wrong_options_are_refused_before_any_file(
+    options: Any, watch: Any, kind: Any, message: str
+) -> None:
+    with pytest.raises(kind, match=message):
+        Prepared.of(OptimizeOptions(**options), WatchOptions(**watch))
+
+
+@pytest.mark.parametrize(
+    ("options", "kind"),
+    [
+        ({"passes": "inline,("}, PipelineSyntaxError),
+        ({"passes": "inlin"}, PassNotFoundError),
+        ({"require": ("inlin",)}, PassNotFoundError),
+        ({"passes": "inline{depth=3}"}, OptionError),
+    ],
+)
+def test_wrong_names_are_refused_by_the_context(options: Any, kind: Any) -> None:
+    made = Prepared.of(OptimizeOptions(**options))
+    with pytest.raises(kind):
+        made.context()
