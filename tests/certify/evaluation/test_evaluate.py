@@ -1,0 +1,314 @@
+"""A walk over a graph: names, bodies and functions, and operators without a rule."""
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+from tests.certify.call import FLOAT, INT64, call, free, known
+from tiered.certify.domains.bits import RULES, Bits
+from tiered.certify.domains.terms import leaf, seed_of
+from tiered.certify.evaluation.evaluate import (
+    Scope,
+    Setting,
+    free as free_tensor,
+    free_terms,
+    is_known_function,
+    opaque,
+    types_of_results,
+)
+from tiered.certify.evaluation.values import Tensor, Unproved
+from tiered.graph.core.types import tensor_type
+
+HEADER = '<ir_version: 10, opset_import: ["": 21, "own": 1]>'
+
+
+def setting(opset: int = 21, **held: Any) -> Setting:
+    given = {"trusts_runtime": True, "functions": {}, **held}
+    return Setting(Bits(), RULES, {"": opset, "own": 1}, **given)
+
+
+def ran(text: str, *, given: Setting | None = None, head: str = "float[2] x, float[2] z",
+        functions: str = "") -> Scope:  # fmt: skip
+    """Evaluate the nodes of a graph on unknowns."""
+    model = onnx.parser.parse_model(f"{HEADER} g ({head}) => (float y) {{ {text} }} {functions}")
+    own = {(f.domain, f.name, f.overload): f for f in model.functions}
+    scope = Scope(given or setting(functions=own))
+    for info in model.graph.input:
+        dtype = info.type.tensor_type.elem_type
+        shape = [dim.dim_value for dim in info.type.tensor_type.shape.dim]
+        scope.values[info.name] = free(info.name, *shape, dtype=dtype)
+    scope.run(model.graph.node)
+    return scope
+
+
+def found(scope: Scope, name: str = "y") -> Tensor:
+    made = scope.find(name)
+    assert made is not None
+    return made
+
+
+def are_same(one: Tensor, other: Tensor) -> bool:
+    return one.shape == other.shape and bool((one.terms == other.terms).all())
+
+
+# --- names ----------------------------------------------------------------------------------------
+
+
+def test_each_value_has_a_name() -> None:
+    scope = ran("a = Add(x, z)  y = Neg(a)")
+    assert are_same(found(scope), found(ran("b = Add(z, x)  y = Neg(b)")))
+    with pytest.raises(Unproved, match="no value 'nowhere' is known"):
+        scope.find("nowhere")
+
+
+def test_inner_names_hide_outer_ones() -> None:
+    outer = Scope(setting())
+    outer.values.update(x=free("x", 2), z=free("z", 2))
+    inner = Scope(outer.setting, outer)
+    inner.values["x"] = free("other", 2)
+    assert inner.find("x") is inner.values["x"]
+    assert inner.find("z") is outer.values["z"]
+    assert inner.axioms is outer.axioms
+
+
+def test_equal_nodes_on_equal_operands_are_evaluated_once() -> None:
+    given = setting()
+    first = ran("y = Exp(x)", given=given)
+    scope = Scope(given)
+    scope.values["x"] = first.values["x"]
+    node = onnx.helper.make_node("Exp", ["x"], ["other"])
+    scope.run([node])
+    assert scope.find("other") is first.find("y")
+    scope.run([onnx.helper.make_node("Sin", ["x"], ["sin"])])
+    assert not are_same(found(scope, "sin"), found(first))
+
+
+def test_small_equal_constants_are_one_object() -> None:
+    given = setting()
+    one, two = known([1, 2]), known([1, 2])
+    assert given.shared(one) is one
+    assert given.shared(two) is one
+    assert given.shared(known([2, 1])) is not one
+    large = known(np.zeros(1025, np.int64))
+    assert given.shared(large) is large
+    assert given.shared(known(np.zeros(1025, np.int64))) is not large
+    x = free("x", 2)
+    assert given.shared(x) is x
+
+
+def test_axioms_are_kept_with_the_node_that_used_them() -> None:
+    given = setting()
+    scope = ran("y = Add(x, z)", given=given)
+    assert found(scope).terms is not None
+    assert {name for each in scope.axioms.values() for name in each} == {"add-commutes"}
+
+
+# --- dims that depend on data ---------------------------------------------------------------------
+
+
+def test_a_size_that_depends_on_data_is_one_for_each_key() -> None:
+    scope = Scope(setting())
+    with pytest.raises(Unproved, match="a shape depends on data"):
+        scope.size(("key",))
+    sizes = {"data 0": 4, "data 1": 5}
+    tried = Scope(setting(sizes=sizes))
+    assert [tried.size(("a",)), tried.size(("b",)), tried.size(("a",))] == [4, 5, 4]
+
+
+def test_what_was_asked_is_noted() -> None:
+    given = setting(trusts_runtime=False)
+    scope = Scope(given)
+    assert given.asked == set()
+    assert scope.trusts_runtime is False
+    assert given.asked == {"trusts_runtime"}
+    assert Scope(setting(unrolls=True)).unrolls
+    assert not scope.unrolls
+
+
+# --- bodies and functions -------------------------------------------------------------------------
+
+FUNCTION = """<domain: "own", opset_import: ["": 21, "own": 1]>
+    F <alpha, beta: float = 0.5> (p, q) => (r) {
+        s = Elu<alpha: float = @alpha>(p)  r = Add(s, q) }"""
+
+
+def test_a_call_computes_what_its_nodes_compute() -> None:
+    scope = ran("y = own.F<alpha = 2.0>(x, z)", functions=FUNCTION)
+    plain = ran("s = Elu<alpha = 2.0>(x)  y = Add(s, z)")
+    assert are_same(found(scope), found(plain))
+    other = ran("y = own.F<alpha = 3.0>(x, z)", functions=FUNCTION)
+    assert not are_same(found(scope), found(other))
+    default = ran("y = own.F(x, z)", functions=FUNCTION)
+    assert are_same(found(default), found(ran("s = Elu(x)  y = Add(s, z)")))
+
+
+def test_a_default_of_a_function_is_used_where_the_call_has_none() -> None:
+    function = FUNCTION.replace("@alpha", "@beta")
+    made = ran("y = own.F(x, z)", functions=function)
+    assert are_same(found(made), found(ran("s = Elu<alpha = 0.5>(x)  y = Add(s, z)")))
+    given = ran("y = own.F<beta = 0.25>(x, z)", functions=function)
+    assert are_same(found(given), found(ran("s = Elu<alpha = 0.25>(x)  y = Add(s, z)")))
+
+
+def test_attributes_reach_the_bodies_of_a_function() -> None:
+    function = """<domain: "own", opset_import: ["": 21, "own": 1]>
+        F <alpha> (c, p) => (r) { r = If(c)<
+            then_branch = t () => (float[2] u) { u = Elu<alpha: float = @alpha>(p) },
+            else_branch = e () => (float[2] v) { v = Identity(p) }> }"""
+    head = "bool c, float[2] x"
+    made = ran("y = own.F<alpha = 2.0>(c, x)", functions=function, head=head)
+    plain = ran(
+        """y = If(c)<then_branch = t () => (float[2] u) { u = Elu<alpha = 2.0>(x) },
+                     else_branch = e () => (float[2] v) { v = Identity(x) }>""",
+        head=head,
+    )
+    assert are_same(found(made), found(plain))
+
+
+def test_functions_without_an_end_are_too_deep() -> None:
+    function = """<domain: "own", opset_import: ["": 21, "own": 1]>
+        F (p, q) => (r) { r = own.F(p, q) }"""
+    with pytest.raises(Unproved, match="bodies or functions nested too deep"):
+        ran("y = own.F(x, z)", functions=function)
+
+
+def body(text: str) -> onnx.GraphProto:
+    return onnx.parser.parse_graph(text)
+
+
+def test_a_body_reads_its_inputs_constants_and_what_is_around_it() -> None:
+    scope = ran("y = Neg(x)")
+    made = scope.body(
+        body("b (float[2] p) => (float[2] q, float[2] x) <float[2] k = {1,2}> {"
+             " s = Add(p, k)  q = Mul(s, z) }"),
+        [free("p", 2)],
+    )  # fmt: skip
+    assert len(made) == 2
+    assert made[1] is scope.find("x")
+    assert len(np.unique(made[0].terms)) == 2
+    with pytest.raises(Unproved, match="no value 'q' is known"):
+        scope.find("q")
+
+
+def test_bodies_that_have_no_terms() -> None:
+    scope = ran("y = Neg(x)")
+    sparse = body("b () => (float[2] q) { q = Neg(x) }")
+    sparse.sparse_initializer.add()
+    with pytest.raises(Unproved, match="a body has sparse constants"):
+        scope.body(sparse, [])
+    scope.values["none"] = None
+    with pytest.raises(Unproved, match="a body has an output that is no tensor"):
+        scope.body(body("b () => (float[2] none) { q = Neg(x) }"), [])
+
+
+# --- operators without a rule ---------------------------------------------------------------------
+
+X = free("x", 4)
+
+
+def one(made: Any) -> Tensor:
+    (result,) = made
+    assert result is not None
+    return result  # type: ignore[no-any-return]  # a tensor
+
+
+def test_an_operator_without_a_rule_is_a_function_of_all_that_it_reads() -> None:
+    made = one(opaque(call("LpNormalization", X)))
+    assert (made.dtype, made.shape) == (FLOAT, (4,))
+    assert made.key == one(opaque(call("LpNormalization", X))).key
+    nodes = [call("LpNormalization", X, p=1), call("Hardmax", X),
+             call("LpNormalization", free("z", 4))]  # fmt: skip
+    others = [one(opaque(each)).key for each in nodes]
+    assert len({made.key, *others}) == 4
+    x = free("m", 2, 2)
+    assert one(opaque(call("Hardmax", x, opset=11))).key != one(opaque(call("Hardmax", x))).key
+
+
+def test_a_negative_axis_is_counted_from_the_front() -> None:
+    x = free("x", 2, 3)
+    for op in ("Hardmax", "LpNormalization"):
+        assert one(opaque(call(op, x, axis=-1))).key == one(opaque(call(op, x, axis=1))).key
+        assert one(opaque(call(op, x, axis=-2))).key != one(opaque(call(op, x, axis=1))).key
+
+
+def test_zeros_that_may_be_absent_are_absent() -> None:
+    x, w, r = free("x", 5, 1, 3), free("w", 1, 4, 3), free("r", 1, 4, 4)
+    zero = known(np.zeros((1, 8)), np.float32)
+    plain = call("RNN", x, w, r, hidden_size=4)
+    with_bias = call("RNN", x, w, r, zero, hidden_size=4)
+    other = call("RNN", x, w, r, known(-np.zeros((1, 8)), np.float32), hidden_size=4)
+    lengths = call("RNN", x, w, r, None, known([0], np.int32), hidden_size=4)
+    keys = [one(opaque(each)).key for each in (plain, with_bias, other, lengths)]
+    assert keys[0] == keys[1]
+    assert len(set(keys)) == 3
+
+
+def test_known_operands_are_computed_by_the_runtime() -> None:
+    made = one(opaque(call("Hardmax", known([1, 5, 2], np.float32))))
+    assert made.known is not None
+    assert made.known.tolist() == [0, 1, 0]
+
+
+def test_two_random_operators_are_never_equal() -> None:
+    first, second = (
+        one(opaque(call("RandomUniformLike", X, outputs=(name,)))) for name in ("a", "b")
+    )
+    assert first.key != second.key
+    assert first.key == one(opaque(call("RandomUniformLike", X, outputs=("a",)))).key
+    scope = ran("a = RandomUniformLike(x)  b = RandomUniformLike(x)  y = Sub(a, b)")
+    assert not are_same(found(scope, "a"), found(scope, "b"))
+
+
+@pytest.mark.parametrize(
+    ("op", "domain", "is_known"),
+    [
+        ("Add", "", True), ("RandomNormal", "", False),
+        ("Bernoulli", "", False), ("Multinomial", "", False), ("Nothing", "", False),
+        ("Add", "own", False),
+    ],
+)  # fmt: skip
+def test_which_operators_give_equal_results_for_equal_operands(
+    op: str, domain: str, is_known: bool
+) -> None:
+    assert is_known_function(op, domain, 21) is is_known
+
+
+@pytest.mark.parametrize("op", ["If", "Loop", "Scan", "SequenceMap"])
+def test_bodies_are_no_functions_of_operands(op: str) -> None:
+    with pytest.raises(Unproved, match=f"{op} has no rule"):
+        opaque(call(op, X))
+
+
+def test_types_of_results_are_inferred_from_sizes_and_numbers() -> None:
+    pool = call("MaxPool", free("x", 1, 1, 4), outputs=("y", ""), kernel_shape=[2])
+    assert types_of_results(pool, ("key",)) == [tensor_type(FLOAT, (1, 1, 3)), None]
+    both = types_of_results(call("TopK", X, known([3]), outputs=("v", "i")), ("key",))
+    assert both == [tensor_type(FLOAT, (3,)), tensor_type(INT64, (3,))]
+    with pytest.raises(Unproved, match="a shape depends on data"):
+        types_of_results(call("Unique", X), ("key",))
+    for op, label in (("Nothing", "Nothing"), ("own::Nothing", "own::Nothing")):
+        with pytest.raises(Unproved, match=f"no rule for {label}, and no shape of its results"):
+            types_of_results(call(op, X), ("key",))
+    with pytest.raises(Unproved, match="onnx infers no shape of MatMul"):
+        types_of_results(call("MatMul", free("a", 2, 3), free("b", 4, 5)), ("key",))
+
+
+def test_rules_that_do_not_fit_are_not_proved() -> None:
+    scope = Scope(setting())
+    scope.values.update(x=free("x", 2), k=known([1, 2]))
+    with pytest.raises(Unproved, match="Tile does not fit its operands: "):
+        scope.run([onnx.helper.make_node("Tile", ["x", "k"], ["y"])])
+
+
+def test_unknowns_are_those_of_their_key() -> None:
+    kind = tensor_type(FLOAT, (2, 3))
+    made = free_tensor(Bits(), kind, ("a", 1))
+    assert made.key == (FLOAT, (2, 3), ("a", 1))
+    assert (made.terms == free_terms(("a", 1), (2, 3))).all()
+    assert (made.terms == leaf(seed_of("free", ("a", 1)), (2, 3))).all()
+    given = setting()
+    assert given.free(kind, ("a",)) is given.free(kind, ("a",))
+    assert given.free(kind, ("a",)) is not given.free(kind, ("b",))
+    assert given.free(tensor_type(INT64, (2, 3)), ("a",)) is not given.free(kind, ("a",))
