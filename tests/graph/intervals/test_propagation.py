@@ -143,3 +143,17 @@ def test_edits_of_types_take_a_new_run(runs: Sequence[str]) -> None:
     model.forget_types()
     model.analysis(ranges)
     assert runs == ["run"] * 2
+
+
+def test_another_output_of_a_body_reaches_the_node_around_it(runs: Sequence[str]) -> None:
+    text = """(float[2] x, bool c) => (float[2] y) { i = If(c) <
+        then_branch = t () => (float[2] p) { r = Tanh(x)  p = Sigmoid(r) },
+        else_branch = e () => (float[2] q) { q = Sigmoid(x) }>  y = Neg(i) }"""
+    model = Model.from_proto(parse(text))
+    assert model.analysis(ranges)[model.main.outputs[0]].high < 0.1
+    body = node_of(model, "i").bodies[0]
+    first, last = body.topological_order()
+    body.replace(last, [first.output])
+    assert model.analysis(ranges)[model.main.outputs[0]].high > 0.9
+    assert runs == ["run"]
+    assert differences(model) == []
