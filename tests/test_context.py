@@ -20,7 +20,7 @@ from tests.small import (
     registered,
     rename_graph,
 )
-from tiered import Graph, Model, Pass, PassContext, Sequential, module_pass
+from tiered import Graph, Model, Pass, PassContext, Sequential, Skip, function_pass, module_pass
 from tiered.passes.interface.pass_info import Place
 from tiered.support.errors import (
     ConfigError,
@@ -371,3 +371,31 @@ def test_an_unknown_setting_suggests_a_similar_one() -> None:
     settings: dict[str, Any] = {"instrument": []}
     with pytest.raises(UsageError, match="did you mean 'instruments'"):
         PassContext(**settings)
+
+
+@function_pass(opt_level=0)
+def talks(graph: Graph, ctx: PassContext) -> None:
+    """Say something of a node, and of none."""
+    (node, *_) = graph.nodes
+    ctx.remark("it is the first", node)
+    ctx.skip(node, "it stays")
+    ctx.remark(Skip("there are {}", len(graph)))
+    ctx.skip(None, "all stays")
+
+
+def test_what_a_pass_says_is_in_the_report() -> None:
+    ctx = PassContext.isolated()
+    with ctx:
+        talks(model())
+    said = [(each.kind, each.reason, each.op_type) for each in ctx.remarks]
+    assert sorted(said) == [
+        ("analysis", "it is the first", "Relu"), ("analysis", "there are 4", ""),
+        ("missed", "all stays", ""), ("missed", "it stays", "Relu"),
+    ]  # fmt: skip
+
+
+def test_outside_of_passes_nobody_listens() -> None:
+    ctx = PassContext.isolated()
+    ctx.remark("nothing")
+    ctx.skip(None, "nothing")
+    assert ctx.remarks == []

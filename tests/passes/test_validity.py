@@ -6,9 +6,9 @@ from collections.abc import Callable
 import onnx
 import pytest
 
-from tests.small import made_by, model, parsed
+from tests.small import made_by, model, named, parsed
 from tiered import Model, ModelError, PassContext, ShapeError, get_pass
-from tiered.passes.validity import check_result
+from tiered.passes.validity import check_result, is_contrib_complaint_new
 
 PAIR = "(float[N,2] x, float[M,2] z) => (float[N,2] y) { a = Add(x, z)  y = Relu(a) }"
 
@@ -100,3 +100,24 @@ def test_a_valid_model_has_no_note() -> None:
     for node in of.main.nodes:
         of.main.rename_node(node, "")  # no name is no name twice
     assert checked(of) == []
+
+
+BIASED = """(float[3,4] x, float[4] b) => (float[3,4] y) <float[3] c = {1, 2, 3}> {
+    a = com.microsoft.BiasGelu(x, %s)  y = Relu(a) }"""
+
+
+def test_operands_that_never_fit_are_a_note_and_those_of_a_pass_an_error() -> None:
+    (note,) = checked(parsed(BIASED % "c"))
+    assert note.startswith("operands do not fit in the model as it was loaded: ")
+    with pytest.raises(ModelError, match="operands do not fit in the model as it was loaded"):
+        checked(parsed(BIASED % "c"), strict=True)
+    of = parsed(BIASED % "b")
+    of.main.set_input(made_by(of, "a"), 1, named(of, "c"))
+    with pytest.raises(ModelError, match="operands do not fit in the result: "):
+        checked(of)
+
+
+def test_a_model_that_no_file_holds_has_no_earlier_fault() -> None:
+    of = parsed(BIASED % "c")
+    of.origin = None
+    assert not is_contrib_complaint_new(of)
