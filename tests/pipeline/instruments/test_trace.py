@@ -1,8 +1,6 @@
 """Trace: it records everything, and answers questions."""
 
 import gc
-import json
-import re
 import weakref
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -22,7 +20,6 @@ from tiered import (
     Value,
     function_pass,
     op,
-    optimize,
     rewrite,
     var,
 )
@@ -186,61 +183,6 @@ def test_which_rewrites_touched_a_node() -> None:
     assert trace.touching("node_y") == []
 
 
-def test_where_a_node_came_from() -> None:
-    given, trace = model(), Trace()
-    with PassContext(instruments=[trace]):
-        Sequential([fuse_relu, relu_to_clip, drop_neg], opt_level=0)(given)
-    for asked in ("node_b", given.main.nodes_of("Abs")[1]):
-        origin = trace.origin(asked)
-        assert (origin.op_type, origin.label) == ("Abs", "node_b")
-        assert origin.roots() == ["node_a", "node_b"]
-        assert [r.pass_name for r in origin.rewrites()] == ["fuse_relu", "relu_to_clip"]
-    assert str(trace.origin("node_b")).splitlines() == [
-        "Abs 'node_b': made by relu_to_clip, #2 op.Relu(var.x) at 'node_b'",
-        "  Relu 'node_b': made by fuse_relu, #1 op.Relu(op.Relu(var.x)) at 'node_b'",
-        "    Relu 'node_a': of the file",
-        "    Relu 'node_b': of the file",
-    ]
-    assert str(trace.origin("node_y")) == "'node_y': of the file"
-    gone = trace.origin("node_a")
-    assert gone.removed_by is trace.changes("fuse_relu")[0]
-    assert str(gone) == (
-        "Relu 'node_a': of the file; removed by fuse_relu, #1 op.Relu(op.Relu(var.x)) at 'node_b'"
-    )
-
-
-def test_where_a_node_came_from_in_a_pass_that_numbers_nothing() -> None:
-    @function_pass(opt_level=0)
-    def all_at_once(graph: Graph, ctx: PassContext) -> None:
-        for node in graph.nodes_of("Relu"):
-            graph.replace(node, [graph.op.Abs(node.inputs[0])], since=graph.model.peek_serial() - 2)
-
-    given, trace = model(), Trace()
-    with PassContext(instruments=[trace]):
-        all_at_once(given)
-    first = next(node for node in given.main.nodes if node.output.name == "a")
-    assert trace.origin(first).roots() == ["node_a"]
-
-
-def test_a_node_with_another_operator_is_of_the_one_before() -> None:
-    @function_pass(opt_level=0)
-    def change_operator(graph: Graph, ctx: PassContext) -> None:
-        for node in list(graph.nodes_of("Relu")):
-            graph.set_operator(node, "Exp" if node.label == "node_a" else "Neg")
-
-    given, trace = model(), Trace()
-    with PassContext(instruments=[trace]):
-        change_operator(given)
-    line = "#1 change_operator of 'node_a', 'node_b'"
-    assert str(trace.changes("change_operator")[0]) == line
-    first = next(iter(given.main.nodes_of("Exp")))
-    for asked in ("node_a", first):
-        assert str(trace.origin(asked)).splitlines() == [
-            f"Exp 'node_a': made by change_operator, {line}",
-            "  Relu 'node_a': of the file",
-        ]
-
-
 def test_what_a_pass_changed() -> None:
     trace = traced(Sequential([fuse_relu, relu_to_clip]))
     (change,) = trace.changes("relu_to_clip")
@@ -249,60 +191,6 @@ def test_what_a_pass_changed() -> None:
 
 
 # --- forms ----------------------------------------------------------------------------------------
-
-
-def test_it_prints_as_a_tree() -> None:
-    lines = [re.sub(r"  \d+\.\d\d ms", "", line) for line in str(traced()).splitlines()]
-    assert lines == [
-        "two(fuse_relu,drop_neg,keep_abs)  4 -> 3 nodes",
-        "├─ fuse_relu  1 rewrite  4 -> 3 nodes",
-        "│       #1 op.Relu(op.Relu(var.x)) at 'node_b'",
-        "├─ drop_neg  skipped: needs opt_level 3; it is 2, the default",
-        "└─ keep_abs",
-    ]
-
-
-def test_passes_that_did_nothing_share_a_line_unless_asked_for() -> None:
-    trace = traced(Sequential([look, keep_abs, fuse_relu, drop_neg]))
-    assert "2 passes that changed nothing" in trace.tree()
-    assert "look" in trace.tree(idle=True)
-    assert "skipped" not in trace.tree(skipped=False)
-    assert "#1" not in trace.tree(rewrites=0)
-    assert "1 Abs unchanged: it is Abs after all" in trace.tree(remarks=True)
-
-
-def test_opt_in_passes_that_were_not_asked_for_share_a_line() -> None:
-    trace = Trace()
-    optimize(model().to_proto(), instruments=[trace])
-    lines = str(trace).splitlines()
-    assert sum("opt-in" in line for line in lines) * 5 < str(trace.tree(idle=True)).count("opt-in")
-    shared = re.compile(r"passes that changed nothing .* ms; \d+ opt-in passes$")
-    assert any(map(shared.search, lines))
-    assert "opt-in" not in trace.tree(skipped=False)
-
-
-def test_json_lines_hold_all_of_it(tmp_path: Path) -> None:
-    file = tmp_path / "trace.jsonl"
-    traced().save(file)
-    entries = [json.loads(line) for line in file.read_text().splitlines()]
-    assert [entry["event"] for entry in entries] == ["pass", "pass", "rewrite", "pass", "pass"]
-    whole, fused, made, dropped, kept = entries
-    assert [entry.get("parent") for entry in (whole, fused, dropped, kept)] == [None, 1, 1, 1]
-    assert made["pass"] == fused["id"]
-    assert [c["after"] and c["after"]["name"] for c in made["changes"]] == [None, None, "node_b"]
-    assert dropped["outcome"] == "skipped"
-    assert kept["missed"][0]["reason"] == "it is Abs after all"
-
-
-def test_the_chrome_form_nests_by_time(tmp_path: Path) -> None:
-    file = tmp_path / "trace.json"
-    traced().save(file)
-    events = json.loads(file.read_text())["traceEvents"]
-    whole, fused, made, skipped, _ = events
-    assert [event["ph"] for event in events] == ["X", "X", "i", "i", "X"]
-    assert whole["ts"] <= fused["ts"] <= made["ts"] <= fused["ts"] + fused["dur"]
-    assert fused["ts"] + fused["dur"] <= whole["ts"] + whole["dur"]
-    assert skipped["name"] == "skipped drop_neg"
 
 
 def test_an_unknown_suffix_or_folder_is_an_error(tmp_path: Path) -> None:

@@ -124,7 +124,8 @@ class Rewind:
             past.proto = entry[2]
         elif edit is Edit.EXCHANGE_OUTPUTS:
             other, index, place = self._past(entry[3]), entry[2], entry[4]
-            mine, theirs = list(past.outputs), list(other.outputs)
+            mine = list(past.outputs)
+            theirs = mine if other is past else list(other.outputs)
             mine[index], theirs[place] = theirs[place], mine[index]
             past.outputs, other.outputs = mine, theirs
         # MOVE_NODE: the graph of a node is no part of its state.

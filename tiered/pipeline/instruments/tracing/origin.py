@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, NamedTuple
 
 from tiered.pipeline.instruments.tracing.events import Rewrite
 
@@ -26,39 +26,55 @@ class Origin:
     label: str
     op_type: str
     rewrite: Rewrite | None = None
-    sources: tuple[Origin, ...] = ()
+    sources: tuple[Origin, ...] = field(default=(), repr=False)
     removed_by: Rewrite | None = None
 
     def roots(self) -> list[str]:
         """Return the names of the nodes of the file that it came from, each once."""
-        if not self.sources:
-            return [self.label] if self.rewrite is None else []
-        return list(dict.fromkeys(name for source in self.sources for name in source.roots()))
+        files = (each for each in self._walk() if each.rewrite is None)
+        return list(dict.fromkeys(each.label for each in files))
 
     def rewrites(self) -> list[Rewrite]:
         """Return the rewrites on the way, the first one first."""
-        found = {rewrite.number: rewrite for rewrite in self._rewrites()}
+        made = (each.rewrite for each in self._walk())
+        found = {rewrite.number: rewrite for rewrite in made if rewrite is not None}
         return [found[number] for number in sorted(found)]
 
-    def _rewrites(self) -> Iterator[Rewrite]:
-        for source in self.sources:
-            yield from source._rewrites()
-        if self.rewrite is not None:
-            yield self.rewrite
+    def _walk(self) -> Iterator[Origin]:
+        """Yield this one and all sources, each once; the way may be longer than Python's stack."""
+        seen: set[int] = set()
+        pending = [self]
+        while pending:
+            origin = pending.pop()
+            if id(origin) not in seen:
+                seen.add(id(origin))
+                yield origin
+                pending += reversed(origin.sources)
 
     def __str__(self) -> str:
-        return "\n".join(self._lines(0))
+        return "\n".join(self._lines())
 
-    def _lines(self, depth: int) -> Iterator[str]:
+    def _lines(self) -> Iterator[str]:
+        """Yield a line for each node, its sources below it; those of one node only once."""
+        shown: set[int] = set()
+        pending = [(self, 0)]
+        while pending:
+            origin, depth = pending.pop()
+            line = f"{'  ' * depth}{origin._line()}"
+            if origin.sources and id(origin) in shown:
+                yield f"{line} (as above)"
+                continue
+            yield line
+            shown.add(id(origin))
+            pending += [(source, depth + 1) for source in reversed(origin.sources)]
+
+    def _line(self) -> str:
         what = f"{self.op_type} {self.label!r}".strip()
         gone = self.removed_by
         end = f"; removed by {gone.pass_name}, {gone}" if gone is not None else ""
         if self.rewrite is None:
-            yield f"{'  ' * depth}{what}: of the file{end}"
-            return
-        yield f"{'  ' * depth}{what}: made by {self.rewrite.pass_name}, {self.rewrite}{end}"
-        for source in self.sources:
-            yield from source._lines(depth + 1)
+            return f"{what}: of the file{end}"
+        return f"{what}: made by {self.rewrite.pass_name}, {self.rewrite}{end}"
 
 
 def origin_of(node: Node | str, rewrites: Sequence[Rewrite]) -> Origin:
@@ -93,6 +109,15 @@ def _is_other(change: Change) -> bool:
     return before is None or (after is not None and before.op_type != after.op_type)
 
 
+class _Asked(NamedTuple):
+    """A node of which the origin is asked, as rewrites older than one that used it made it."""
+
+    number: int
+    label: str
+    op_type: str
+    before: int | None
+
+
 def _origin(
     number: int,
     label: str,
@@ -101,15 +126,38 @@ def _origin(
     before: int | None,
 ) -> Origin:
     """Return the origin of a node, by rewrites older than one that used it."""
-    found = [m for m in makers.get(number, ()) if before is None or m[0].number < before]
-    if not found:
-        return Origin(label, op_type)
-    rewrite, change = found[-1]
-    sources = tuple(
-        _origin(state.id, state.label, state.op_type, makers, rewrite.number)
-        for state in _sources(rewrite, change)
-    )
-    return Origin(label, op_type, rewrite, sources)
+    first = _Asked(number, label, op_type, before)
+    known: dict[_Asked, Origin] = {}
+    # A stack: each of thousands of rewrites may be of what the one before made.
+    pending = [first]
+    while pending:
+        asked = pending[-1]
+        if asked in known:
+            pending.pop()
+            continue
+        made = _made(asked, makers)
+        if made is None:
+            known[asked] = Origin(asked.label, asked.op_type)
+            continue
+        rewrite, change = made
+        sources = [
+            _Asked(state.id, state.label, state.op_type, rewrite.number)
+            for state in _sources(rewrite, change)
+        ]
+        unknown = [source for source in sources if source not in known]
+        if unknown:
+            pending += unknown
+            continue
+        of = tuple(known[source] for source in sources)
+        known[asked] = Origin(asked.label, asked.op_type, rewrite, of)
+    return known[first]
+
+
+def _made(asked: _Asked, makers: _Makers) -> tuple[Rewrite, Change] | None:
+    """Return the last rewrite that made a node; None if it is of the file."""
+    found = makers.get(asked.number, ())
+    older = [made for made in found if asked.before is None or made[0].number < asked.before]
+    return older[-1] if older else None
 
 
 def _sources(rewrite: Rewrite, made: Change) -> list[NodeState]:

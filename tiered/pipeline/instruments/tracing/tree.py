@@ -84,7 +84,8 @@ def _head(span: Span) -> str:
     if span.needed_by:
         parts.append(f"needed by {span.needed_by}")
     if span.outcome == "failed":
-        parts.append(f"failed and undone: {span.error.splitlines()[0]}")
+        first, *_ = span.error.splitlines() or [""]
+        parts.append(f"failed and undone: {first}")
     elif span.undone:
         parts.append("undone")
     elif span.outcome == "running":
