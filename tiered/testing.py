@@ -215,8 +215,8 @@ def _canonical_graph(graph: Graph, outer: dict[Value, str]) -> str:
         for at, value in enumerate(graph.inputs)
     ]
     for node in _from_outputs(graph):
-        for read in (*node.inputs, *node.captured):
-            if read is not None and read not in names:
+        for read in node.reads:
+            if read not in names:
                 names[read] = f"c{depth}.{len(names)}"
                 lines.append(f"{names[read]} ={_contents(read.default)}")
         for made in node.outputs:
@@ -251,8 +251,8 @@ def _from_outputs(graph: Graph) -> list[Node]:
                 order[node] = None
                 continue
             stack.append((node, True))
-            for value in reversed((*node.inputs, *node.captured)):
-                if value is not None and value.producer is not None and value.graph is graph:
+            for value in reversed(node.reads):
+                if value.producer is not None and value.graph is graph:
                     stack.append((value.producer, False))
     return list(order)
 

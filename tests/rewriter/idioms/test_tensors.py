@@ -14,7 +14,6 @@ from tiered.rewriter.idioms.tensors import (
     output_named,
     take_name,
     tensor_named,
-    values_read,
 )
 from tiered.support.errors import UsageError
 
@@ -81,7 +80,7 @@ def test_a_pattern_that_meets_nothing_is_an_error(model: Model, pattern: str) ->
 def test_what_an_output_needs_are_nodes_and_what_their_bodies_read(model: Model) -> None:
     needed = needed_nodes([named(model, "y")])
     assert {node.output.name for node in needed} == {"a", "b", "y"}
-    assert {value.name for value in values_read(made_by(model, "y"))} == {"p", "b", "data"}
+    assert {value.name for value in made_by(model, "y").reads} == {"p", "b", "data"}
     known = needed_nodes([named(model, "y")], [named(model, "b")])
     assert {node.output.name for node in known} == {"y"}
     assert needed_nodes([named(model, "y")], [named(model, "y")]) == set()

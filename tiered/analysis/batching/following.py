@@ -216,7 +216,7 @@ class Following:
             self._twin.state(value, self.sizes_now(value))
 
     def _outputs(self, node: Node) -> Sequence[Fact | None]:
-        reads = [value for value in (*node.inputs, *node.captured) if value is not None]
+        reads = node.reads
         facts = [self.facts[value] for value in reads if value in self.facts]
         count = len(node.outputs)
         if not facts:
@@ -425,7 +425,7 @@ def _ancestors(node: Node) -> set[Node]:
     found, pending = {node}, [node]
     while pending:
         each = pending.pop()
-        reads = [value for value in (*each.inputs, *each.captured) if value is not None]
+        reads = each.reads
         above = [value.producer for value in reads]
         above += [each.owner.parent_node]
         above += [inner.producer for body in each.bodies for inner in body.outputs]

@@ -112,7 +112,7 @@ def _computed(value: Value) -> Array | None:
         return None
     nodes, constants = ancestors([value])
     made = [each for node in nodes for each in node.outputs if each is not None]
-    reads = [each for node in nodes for each in (*node.inputs, *node.captured) if each is not None]
+    reads = [each for node in nodes for each in node.reads]
     is_closed = all(each.is_constant or each.producer is not None for each in reads)
     if not is_closed or not all(is_deterministic(node) and not node.bodies for node in nodes):
         return None

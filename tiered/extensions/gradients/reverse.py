@@ -16,7 +16,6 @@ from tiered.graph.core.topological_sort import sort_part
 from tiered.graph.opset.adapter import NoEquivalentForm
 from tiered.graph.opset.same_meaning import why_not_at
 from tiered.graph.queries.function_body import function_body, has_function_body
-from tiered.rewriter.idioms.tensors import values_read
 from tiered.support.errors import ModelError
 
 
@@ -62,7 +61,7 @@ class ReverseMode:
         active = self._active(nodes, targets)
         parts: dict[Value, list[Value]] = {value: [seed] for value, seed in seeds.items()}
         for node in reversed(nodes):
-            if not any(value in active for value in values_read(node)):
+            if not any(value in active for value in node.reads):
                 continue
             grads = [_total(graph, node, parts, value) for value in node.outputs]
             if any(value is not None for value in grads) and self._is_differentiated(node, active):
@@ -90,7 +89,7 @@ class ReverseMode:
         """
         active = self._active(nodes, targets)
         for node in nodes:
-            if not any(value in active for value in values_read(node)):
+            if not any(value in active for value in node.reads):
                 continue
             if self._is_differentiated(node, active) and not self._has_rule(node):
                 step = Step(node, node.owner, [None] * len(node.outputs), active, self)
@@ -106,7 +105,7 @@ class ReverseMode:
         active = {value for value in targets if value.name not in stopped}
         active -= self._constants
         for node in nodes:
-            if node.label in stopped or not any(value in active for value in values_read(node)):
+            if node.label in stopped or not any(value in active for value in node.reads):
                 continue
             for value in node.outputs:
                 if value is None or value.name in stopped or value in self._constants:
@@ -152,7 +151,7 @@ class ReverseMode:
         for value, grad in zip(made, step.grads, strict=False):
             if value is not None and grad is not None:
                 seeds[value] = grad.value
-        wanted = [value for value in dict.fromkeys(values_read(node)) if value in step.wanted]
+        wanted = [value for value in dict.fromkeys(node.reads) if value in step.wanted]
         yield from self(graph, nodes, seeds, wanted).items()
 
     def _body_of(self, step: Step) -> list[Value | None]:
@@ -226,7 +225,7 @@ def _nodes_since(first: int, values: Iterable[Value | None]) -> Sequence[Node]:
         node = pending.pop()
         if node is not None and node.id > first and node not in found:
             found.add(node)
-            pending += [value.producer for value in values_read(node)]
+            pending += [value.producer for value in node.reads]
     return sort_part(found)
 
 

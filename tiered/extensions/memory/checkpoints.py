@@ -170,7 +170,7 @@ class _Checkpoints:
         last: dict[Value, int] = {}
         for node in reversed(self.order):
             source = view_source(node)
-            for value in filter(None, (*node.inputs, *node.captured)):
+            for value in node.reads:
                 last[value] = max(last.get(value, -1), self.place[node])
             if source is not None:
                 last[source] = max(last[source], last.get(node.output, -1))

@@ -170,7 +170,7 @@ class _Reading:
 
     def _step(self, node: Node, at: int, place: dict[Node, int]) -> Step:
         step = Step()
-        read = [value for value in (*node.inputs, *node.captured) if value is not None]
+        read = node.reads
         step.before = [place[each.producer] for each in read if each.producer in place]
         step.reads = sorted({self.of[value] for value in read if value in self.of})
         for buffer in step.reads:

@@ -230,9 +230,7 @@ def _last_uses(graph: Graph, order: Sequence[Node]) -> dict[Value, int]:
     """Return the index of the last node that reads each value, in its bodies too."""
     last: dict[Value, int] = {}
     for at, node in enumerate(order):
-        for value in (*node.inputs, *node.captured):
-            if value is not None:
-                last[value] = at
+        last.update(dict.fromkeys(node.reads, at))
     for value in graph.outputs:
         last[value] = len(order)
     return last

@@ -91,8 +91,8 @@ class _Recomputation:
         The operands of a node are alive together while it runs, and all outputs at the end.
         """
         inputs = {value for value in self.graph.inputs if not value.is_constant}
-        together = (self.graph.outputs, *((*n.inputs, *n.captured) for n in self.graph.nodes))
-        needed = [{_stored_as(v) for v in values if v is not None} - inputs for values in together]
+        together = (self.graph.outputs, *(node.reads for node in self.graph.nodes))
+        needed = [set(map(_stored_as, values)) - inputs for values in together]
         return sum(map(self.planner.nbytes, inputs)) + max(
             sum(self.planner.nbytes(value) for value in values if value.producer is not None)
             for values in needed
@@ -238,9 +238,8 @@ class _Place:
         for place in reversed(range(len(order))):
             node = order[place]
             source = view_source(node)
-            for value in (*node.inputs, *node.captured):
-                if value is not None:
-                    self._last[value] = max(self._last.get(value, 0), place)
+            for value in node.reads:
+                self._last[value] = max(self._last.get(value, 0), place)
             if source is not None:
                 self._last[source] = max(self._last[source], self._last.get(node.output, 0))
 

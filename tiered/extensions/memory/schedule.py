@@ -85,8 +85,8 @@ def _with_constants(whole: Sequence[Node], order: Sequence[Node]) -> list[Node]:
     """Return an order with each Constant directly before its first consumer."""
     placed: dict[Node, None] = {}
     for node in order:
-        for value in (*node.inputs, *node.captured):
-            producer = None if value is None or value.graph is not node.graph else value.producer
+        for value in node.reads:
+            producer = value.producer if value.graph is node.graph else None
             if producer is not None and producer.is_op("Constant"):
                 placed.setdefault(producer)
         placed[node] = None

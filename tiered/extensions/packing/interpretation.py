@@ -177,7 +177,7 @@ class Interpretation:
         try:
             if node.is_op("Shape") or node.is_op("Size"):
                 return (self._shape(node),)
-            reads = [value for value in (*node.inputs, *node.captured) if value is not None]
+            reads = node.reads
             facts = [self.fact(value) for value in reads]
             for fact in facts:
                 if isinstance(fact, Refused):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from tiered.graph import Graph, Node, Value
@@ -37,17 +37,11 @@ def boundary_of(nodes: Sequence[Node]) -> Boundary:
     """Return the boundary of nodes of one graph, producers first."""
     inside = set(nodes)
     inputs = dict.fromkeys(
-        value for node in nodes for value in values_read(node) if value.producer not in inside
+        value for node in nodes for value in node.reads if value.producer not in inside
     )
     made = [value for node in nodes for value in node.outputs if value is not None]
     outputs = (value for value in made if is_used_outside(value, inside))
     return Boundary(tuple(inputs), tuple(outputs))
-
-
-def values_read(node: Node) -> Iterator[Value]:
-    """Yield the values that a node reads: its operands, and what its bodies capture."""
-    yield from (value for value in node.inputs if value is not None)
-    yield from node.captured
 
 
 def is_used_outside(value: Value, inside: Collection[Node]) -> bool:

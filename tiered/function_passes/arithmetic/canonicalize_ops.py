@@ -4,7 +4,7 @@ from typing import Final, Literal
 
 import numpy as np
 
-from tiered import DataType, Graph, Node, PassContext, Skip, Value, function_pass
+from tiered import Graph, Node, PassContext, Skip, Value, function_pass
 from tiered.graph.queries.op_traits import BITWISE, LOGIC
 
 # Max and Min keep the order of their operands, which decides between two zeros.
@@ -91,6 +91,6 @@ def _why_not_split(node: Node, x: Value) -> Skip | None:
         return Skip("Gemm needs a bias before opset 11")
     if node.attr("beta") == 0:
         return Skip("beta is 0, which hides NaN of the bias")
-    if node.attr("beta") != 1 and (x.dtype is None or not DataType(x.dtype).is_float):
+    if node.attr("beta") != 1 and not x.is_float:
         return Skip("beta scales a bias that is not float")
     return None

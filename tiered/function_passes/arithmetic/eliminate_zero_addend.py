@@ -6,7 +6,6 @@ import numpy as np
 
 from tiered import (
     Constant,
-    DataType,
     Graph,
     Node,
     Skip,
@@ -45,6 +44,6 @@ def eliminate_zero_addend(graph: Graph, node: Node, x: Value, zero: Constant) ->
         return Skip("a consumer reads the sign of a zero")
     if node.inputs[1] is not x or node.op_type == "Add":
         return x
-    if x.dtype is None or not DataType(x.dtype).is_float:
+    if not x.is_float:
         return Skip("not all integers have a negative")
     return graph.op.Neg(x)

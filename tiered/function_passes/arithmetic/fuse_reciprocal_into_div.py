@@ -1,6 +1,6 @@
 """(1 / x) * y  =>  y / x, also of Reciprocal"""
 
-from tiered import DataType, Graph, Node, Skip, Value, const, op, rewrite, var
+from tiered import Graph, Node, Skip, Value, const, op, rewrite, var
 
 
 @rewrite(
@@ -15,7 +15,7 @@ def fuse_reciprocal_into_div(graph: Graph, node: Node, x: Value, y: Value) -> Va
     If x is smaller, a few reciprocals and many products are cheaper than many quotients. Roots are
     those of norms, and runtimes know norms in the form y / Sqrt(x).
     """
-    if x.dtype is None or not DataType(x.dtype).is_float:
+    if not x.is_float:
         return Skip("the dividend is not a float")
     is_root = x.producer is not None and x.producer.is_op("Sqrt")
     if not is_root and (x.shape is None or None in x.shape or x.shape != node.output.shape):

@@ -5,7 +5,6 @@ from numpy.typing import NDArray
 
 from tiered import (
     Constant,
-    DataType,
     Graph,
     Node,
     Skip,
@@ -44,7 +43,7 @@ def fuse_bias_add(
     Shapes align from the right: for an image, an addend per channel is [C, 1, 1]. One of shape [C]
     is added along its rows, or after a Squeeze of the two spatial axes to its channels.
     """
-    if weight.dtype is None or not DataType(weight.dtype).is_float:
+    if not weight.is_float:
         return Skip("the dtype is not a float")
     shape = weight.static_shape
     if shape is None or len(shape) < 3:

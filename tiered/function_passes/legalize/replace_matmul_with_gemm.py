@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from tiered import DataType, Graph, Skip, Value, op, rewrite, var
+from tiered import Graph, Skip, Value, op, rewrite, var
 
 _NO_BIAS_SINCE: Final = 11
 """The first opset at which Gemm needs no bias."""
@@ -23,7 +23,7 @@ def replace_matmul_with_gemm(graph: Graph, a: Value, b: Value) -> Value | Skip:
     """
     if (a.rank, b.rank) != (2, 2):
         return Skip("an operand is not known to be a matrix")
-    if a.dtype is None or not DataType(a.dtype).is_float:
+    if not a.is_float:
         return Skip("the factors are not floats")
     if graph.opset() < _NO_BIAS_SINCE:
         return Skip("before opset {} a Gemm has a bias", _NO_BIAS_SINCE)

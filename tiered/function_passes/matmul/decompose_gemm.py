@@ -23,7 +23,7 @@ def decompose_gemm(
 
     Opt-in: for targets that have no Gemm, or that fuse the parts in their own way.
     """
-    if a.dtype is None or not DataType(a.dtype).is_float:
+    if a.dtype is None or not a.is_float:
         return Skip("the factors are not floats")
     factors = [
         graph.op.Transpose(value, perm=[1, 0]) if node.attr(name) else value

@@ -123,7 +123,7 @@ def _is_circular(products: Sequence[Node], branches: Sequence[_Branch]) -> bool:
         if node in products:
             return True
         seen.add(node)
-        pending += [value for value in (*node.inputs, *node.captured) if value is not None]
+        pending += node.reads
     return False
 
 

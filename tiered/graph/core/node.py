@@ -172,6 +172,11 @@ class Node:
         return None if value is None else value.producer
 
     @property
+    def reads(self) -> list[Value]:
+        """Return the values that the node or its bodies read, in the order of its inputs."""
+        return [value for value in (*self._inputs, *self.captured) if value is not None]
+
+    @property
     def captured(self) -> tuple[Value, ...]:
         """Return the values of the graphs above that the bodies read, by serial number."""
         return tuple(sorted(self._captured, key=lambda value: value.id)) if self._captured else ()

@@ -9,7 +9,6 @@ from tiered.rewriter.idioms.tensors import (
     needed_nodes,
     take_name,
     tensor_named,
-    values_read,
 )
 
 
@@ -62,7 +61,7 @@ def _dependent(graph: Graph, first: list[Value]) -> list[Value]:
     """Return the outputs of the graph that depend on some values."""
     found = []
     for output in dict.fromkeys(graph.outputs):
-        read = {value for node in needed_nodes([output], first) for value in values_read(node)}
+        read = {value for node in needed_nodes([output], first) for value in node.reads}
         if not read.isdisjoint(first):
             found.append(output)
     if not found:
@@ -76,7 +75,7 @@ def _check(first: list[Value], last: list[Value]) -> None:
     both = next((value for value in last if value in given and value.producer is not None), None)
     if both is not None:
         raise UsageError(f"extract: {both.name!r} is both an input and an output")
-    used = {value for node in needed_nodes(last, first) for value in values_read(node)}
+    used = {value for node in needed_nodes(last, first) for value in node.reads}
     used.update(last)
     unused = [value.name for value in first if value not in used]
     if unused:
@@ -89,7 +88,7 @@ def _check(first: list[Value], last: list[Value]) -> None:
 def _is_done(graph: Graph, first: list[Value], last: list[Value]) -> bool:
     """Return whether a graph has these inputs and outputs, and nothing that they do not need."""
     nodes = needed_nodes(last)
-    used = {*last, *(value for node in nodes for value in values_read(node))}
+    used = {*last, *(value for node in nodes for value in node.reads)}
     return (
         list(graph.outputs) == last
         and list(graph.inputs[: len(first)]) == first

@@ -11,7 +11,7 @@ from tiered.graph import Model, Node, Value
 from tiered.graph.core.types import read_type
 from tiered.pipeline.compose.split_mark import mark_text, write_marks
 from tiered.pipeline.lookup import get_pass
-from tiered.rewriter.idioms.tensors import needed_nodes, tensor_named, values_read
+from tiered.rewriter.idioms.tensors import needed_nodes, tensor_named
 from tiered.support.errors import UsageError
 
 AnyModel = str | os.PathLike[str] | onnx.ModelProto | Model
@@ -141,11 +141,11 @@ def _borders(
     order = {node: place for place, node in enumerate(model.main.topological_order())}
     for at, stage in enumerate(stages):
         later = set[Value]().union(
-            *(values_read(node) for other in stages[at + 1 :] for node in other)
+            *(node.reads for other in stages[at + 1 :] for node in other)
         )
         nodes = sorted(stage, key=order.__getitem__)
         made = [value for node in nodes for value in node.outputs if value is not None]
-        read = dict.fromkeys(value for node in nodes for value in values_read(node))
+        read = dict.fromkeys(value for node in nodes for value in node.reads)
         own = [value for value in outputs if value in made]
         if at == len(stages) - 1:
             own = [value for value in outputs if value in made or _is_given(value)]

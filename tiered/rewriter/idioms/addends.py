@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tiered.graph.core.dtypes import DataType
 from tiered.rewriter.skip import Skip
 
 if TYPE_CHECKING:
@@ -39,7 +38,7 @@ def addend_of(node: Node, x: Value, bias: Value) -> Addend | Skip:
     """Return what an Add of x and a constant adds, if the result has the shape of x."""
     array, rank = bias.const, x.rank
     assert array is not None
-    if x.dtype is None or not DataType(x.dtype).is_float:
+    if not x.is_float:
         return Skip("the dtype is not a float")
     if rank is None or array.ndim > rank or x.shape != node.output.shape or None in (x.shape or ()):
         return Skip("the addend may change the shape")

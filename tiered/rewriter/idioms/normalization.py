@@ -164,7 +164,7 @@ def norm_over_last_dims(
     added = norm_epsilon(epsilon)
     if isinstance(added, Skip):
         return added
-    if x.dtype is None or not DataType(x.dtype).is_float:
+    if x.dtype is None or not x.is_float:
         return Skip("x is no float")
     sizes = tuple(size for size in x.shape[-len(over) :] if isinstance(size, int))
     if len(sizes) < len(over):

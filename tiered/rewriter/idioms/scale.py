@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tiered.graph.core.dtypes import DataType, float_info
+from tiered.graph.core.dtypes import float_info
 from tiered.graph.queries.op_traits import AVERAGE_POOLS, MAX_POOLS, MOVES_FIRST
 from tiered.rewriter.idioms.elementwise.affine import varying_axis
 from tiered.rewriter.skip import Skip
@@ -71,7 +71,7 @@ def scaling_of(node: Node) -> tuple[Value, Scale] | Skip | None:
     if along is not None:
         return along
     array = s.const
-    if array is None or s.dtype is None or not DataType(s.dtype).is_float:
+    if array is None or not s.is_float:
         return Skip("the dtype is not a float")
     factors = array.astype(np.float64)
     if node.op_type == "Div":

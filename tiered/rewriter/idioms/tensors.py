@@ -97,13 +97,8 @@ def needed_nodes(outputs: Iterable[Value], known: Collection[Value] = ()) -> set
         if node is None or node in found:
             continue
         found.add(node)
-        pending += [value for value in values_read(node) if value not in known]
+        pending += [value for value in node.reads if value not in known]
     return found
-
-
-def values_read(node: Node) -> list[Value]:
-    """Return the values that a node or its bodies read."""
-    return [value for value in (*node.inputs, *node.captured) if value is not None]
 
 
 def cut_at(graph: Graph, value: Value) -> Value:

@@ -109,7 +109,7 @@ def needs_of(
         return Skip("it is random, or nothing is known of it")
     if node.is_pinned:
         return Skip("training info or an annotation names the result")
-    inputs = [value for value in (*node.inputs, *node.captured) if value is not None]
+    inputs = node.reads
     outputs = [value for value in node.outputs if value is not None]
     if not _dtypes(node) <= _EVALUATED:
         return Skip("a dtype cannot be computed")

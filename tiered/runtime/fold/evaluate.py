@@ -171,9 +171,7 @@ def ancestors(wanted: Iterable[Value]) -> tuple[list[Node], list[Value]]:
             nodes[node] = None
             continue
         stack.append((node, True))
-        for value in reversed((*node.inputs, *node.captured)):
-            if value is None:
-                continue
+        for value in reversed(node.reads):
             if value.tensor is not None:
                 constants[value] = None
             elif value.producer is not None:

@@ -276,7 +276,7 @@ def _decides_a_size(value: Value, nodes: Set[Node], refused: dict[Node, Skip]) -
 
 def _bytes_of(nodes: Iterable[Node], sizes: Sizes) -> int:
     """Return the most that folding nodes can free: the nodes and all constants they read."""
-    read = {v for node in nodes for v in (*node.inputs, *node.captured) if v and v.is_constant}
+    read = {value for node in nodes for value in node.reads if value.is_constant}
     return sum(sizes[value] for value in read) + sum(node.proto.ByteSize() for node in nodes)
 
 

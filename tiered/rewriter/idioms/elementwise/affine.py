@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tiered.graph.core.dtypes import DataType
 from tiered.rewriter.language import const, op, var
 from tiered.rewriter.skip import Skip
 from tiered.support.records import Record
@@ -62,7 +61,7 @@ def placed(graph: Graph, c: Value, axis: int | None, rank: int | None) -> Value:
 
 def why_no_factor(c: Value) -> Skip | None:
     """Return why a float tensor times a constant does not keep Inf, NaN and what is not 0."""
-    if c.dtype is None or not DataType(c.dtype).is_float:
+    if not c.is_float:
         return Skip("the constant is not a float")
     assert c.const is not None
     numbers = c.const.astype(np.float64)
