@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import tiered
+from tiered.compat.abstract import Abstract
 from tiered.compat.onnx_passes.rules import rule_of
 from tiered.passes import Pass
 from tiered.support.errors import PassError, UsageError
 from tiered.support.numerics import Numerics, Promise
 
 
-class PassKind:
+class PassKind(Abstract):
     """The base of all classes: a promise about the outputs, and conditions on the model."""
 
     numerics: ClassVar[Promise | Numerics] = Numerics.EXACT
@@ -41,9 +42,6 @@ class PassKind:
         conditions = {"requires": self.requires, "ensures": self.ensures}
         name = type(self).__name__
         return {"opt_level": None, "name": name, "numerics": self.numerics, **conditions, **more}
-
-    def _lacks(self, method: str) -> NotImplementedError:
-        return NotImplementedError(f"{type(self).__name__} has no {method}")
 
     def _pass_of_kind(self) -> Pass:
         expected = "a subclass of Transformation, RewriteRulePass or ComposePass"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tiered.compat.abstract import Abstract
 from tiered.compat.returned_model import output_of
 from tiered.compat.tvm.expressions.building import Builder, Reader
 from tiered.compat.tvm.expressions.expr import (
@@ -21,7 +22,7 @@ from tiered.graph import Function as LocalFunction, Graph, Model
 from tiered.support.errors import UsageError
 
 
-class ExprFunctor:
+class ExprFunctor(Abstract):
     """Calls the method of the kind of an expression, once for each."""
 
     memo_map: dict[int, tuple[Any, Any]]
@@ -56,9 +57,6 @@ class ExprFunctor:
             case Op():
                 return self.visit_op
         raise UsageError(f"{type(self).__name__} visits a graph or an expression, not {expr!r}")
-
-    def _lacks(self, method: str) -> NotImplementedError:
-        return NotImplementedError(f"{type(self).__name__} has no {method}")
 
     def visit_function(self, fn: Function) -> Any:
         raise self._lacks("visit_function")

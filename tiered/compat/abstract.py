@@ -1,0 +1,10 @@
+"""Classes whose methods a subclass writes."""
+
+from __future__ import annotations
+
+
+class Abstract:
+    """The base of classes that say which method a subclass lacks."""
+
+    def _lacks(self, method: str) -> NotImplementedError:
+        return NotImplementedError(f"{type(self).__name__} has no {method}")
