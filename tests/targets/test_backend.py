@@ -15,8 +15,8 @@ from tiered.targets import (
     unregister_backend,
 )
 from tiered.targets.any_runtime import AnyRuntime
-from tiered.targets.known import built_in_backends, table_of
-from tiered.targets.reading import backend_of, with_known_types
+from tiered.targets.known import table_of
+from tiered.targets.reading import backend_of
 from tiered.testing import parse
 
 FLOAT, FLOAT16, DOUBLE = DataType.FLOAT, DataType.FLOAT16, DataType.DOUBLE
@@ -254,67 +254,6 @@ def test_equal_profiles_have_equal_digests() -> None:
     assert backend("[operators]\nRelu = true").digest != backend("[operators]\nRelu = false").digest
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ('name = "npu"', "api_version: expected 1 to 1, found none"),
-        ('api_version = 2\nname = "npu"', "api_version: expected 1 to 1, found 2"),
-        ("api_version = 1", "name: expected the name of the backend"),
-        ('api_version = 1\nname = "npu"\nshape = "static"', "unknown key 'shape'; did you mean"),
-        ('api_version = 1\nname = "npu"\nshapes = "a"', "shapes: expected one of dynamic, static"),
-        ('api_version = 1\nname = "npu"\nopset = "13"', r"opset: expected \[low, high\]"),
-        ('api_version = 1\nname = "npu"\nopset = [14, 13]', "opset: expected the lower end first"),
-        ('api_version = 1\nname = "npu"\nextends = "acme"', "no profile named 'acme' to extend"),
-        (
-            'api_version = 1\nname = "npu"\n[dtypes]\nactivations = ["float32"]',
-            "ONNX calls float32 'float'",
-        ),
-        (
-            'api_version = 1\nname = "npu"\n[operators.Relu]\ntypes = { T = ["flaot"] }',
-            r"operators.Relu.types.T: no dtype 'flaot'; did you mean 'float'",
-        ),
-        (
-            'api_version = 1\nname = "npu"\n[operators.Relu]\nconst = ["X"]',
-            "operators.Relu: unknown key 'const'; did you mean 'constant'",
-        ),
-        (
-            'api_version = 1\nname = "npu"\n[operators]\nRelu = 3',
-            "operators.Relu: expected true, false, a table or a list of them, not 3",
-        ),
-        (
-            'api_version = 1\nname = "npu"\n[[pipeline]]\nedit = "insert x"',
-            r"pipeline\[0\]: 'insert x' is no edit",
-        ),
-        (
-            'api_version = 1\nname = "npu"\n[quantization.fixed_results]\nTanh = { scale = 0.5 }',
-            "fixed_results: expected Tanh = { scale = above 0, zero_point = an integer }, not",
-        ),
-        (
-            'api_version = 1\nname = "npu"\n[quantization.fixed_results]\n'
-            "Tanh = { scale = nan, zero_point = 0 }",
-            "fixed_results: expected Tanh = { scale = above 0",
-        ),
-        (
-            'api_version = 1\nname = "npu"\n[quantization]\nactivations = "int8"\n'
-            "fixed_results = { Tanh = { scale = 0.5, zero_point = 128 } }",
-            "zero_point 128 of Tanh is no int8",
-        ),
-        ("api_version = ", "is not TOML"),
-    ],
-)
-def test_a_wrong_profile_says_where_it_is_wrong(tmp_path: Path, text: str, message: str) -> None:
-    file = tmp_path / "npu.toml"
-    file.write_text(text)
-    with pytest.raises(UsageError, match=message) as caught:
-        get_backend(str(file))
-    assert "npu.toml" in str(caught.value) or "to extend" in message
-
-
-def test_a_profile_that_is_not_there_is_an_error() -> None:
-    with pytest.raises(BackendError, match=r"cannot read nowhere.toml: No such file"):
-        get_backend("nowhere.toml")
-
-
 # --- constants that are quantised, and names of type parameters -----------------------------------
 
 QUANTIZED = """(float[2,4] x) => (float[2,3] y)
@@ -363,60 +302,3 @@ def test_a_type_parameter_counts_whatever_a_version_calls_it(opset: int) -> None
     text = "(float[2] x, float[2] e) => (float[2] y) { y = Pow(x, e) }"
     target = backend("[operators]\nPow = { types = { T1 = ['int32'] } }")
     assert said(target, text, opset) == ["Y is float; it takes int32"]
-
-
-def test_a_type_key_that_no_version_has_is_an_error(tmp_path: Path) -> None:
-    profile = tmp_path / "npu.toml"
-    profile.write_text(
-        "api_version = 1\nname = 'npu'\n[operators]\nPow = { types = { T9 = ['int32'] } }"
-    )
-    message = r"operators\.Pow\.types: no version of Pow has .* 'T9'.*\(there are T, T1, X"
-    with pytest.raises(BackendError, match=message):
-        get_backend(profile)
-    with pytest.raises(BackendError, match="'T9'"):
-        register_backend(profile)
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("[operators]\nConvv = true", r"operators: onnx has no operator 'Convv'; did you mean 'Co"),
-        ("[operators]\n'Conv,Gemmm' = true", "onnx has no operator 'Gemmm'; did you mean 'Gemm'"),
-        ("[operators]\n'ai.onnx.ml::Scalerr' = true", "'ai.onnx.ml::Scalerr'; did you mean 'Sca"),
-        ("[layouts]\nConvv = 'NHWC'\n[operators]\nConv = true", "layouts: onnx has no operator"),
-        ("[quantization]\nper_tensor = ['Convv']\n[operators]\nConv = true", "per_tensor: onnx ha"),
-        (
-            "[operators]\nConv = { constant = ['W', 'bias'] }",
-            r"operators.Conv.constant: Conv has no input 'bias' \(there are X, W, B\)",
-        ),
-        (
-            "[operators]\nClip = { elements = { mim = [0, 1] } }",
-            "operators.Clip.elements: Clip has no input 'mim'; did you mean 'min'",
-        ),
-        ("opset = [13]", r"opset: expected \[low, high\] or {min = low, max = high}, not \[13\]"),
-        ("opset = 0", "opset: expected numbers from 1, not 0"),
-        ("ir_version = [-1, 8]", "ir_version: expected numbers from 1"),
-        ("max_rank = -1", "max_rank: expected an integer from 0, not -1"),
-        ("[operators]\nConv = { rank = -4 }", "operators.Conv: rank: expected numbers from 0"),
-    ],
-)
-def test_what_does_not_exist_names_the_file(tmp_path: Path, text: str, message: str) -> None:
-    profile = tmp_path / "npu.toml"
-    profile.write_text(f"api_version = 1\nname = 'npu'\n{text}")
-    with pytest.raises(BackendError, match=rf"npu\.toml: .*{message}") as caught:
-        get_backend(profile)
-    assert caught.value.exit_code == 2
-
-
-def test_operators_of_ones_own_are_known(tmp_path: Path) -> None:
-    profile = tmp_path / "npu.toml"
-    profile.write_text(
-        "api_version = 1\nname = 'npu'\nopset = { min = 13 }\n[operators]\n"
-        "EfficientNMS = { inputs = ['boxes:T'], outputs = ['found:T'] }\n'vendor::Gate' = true\n"
-    )
-    assert get_backend(profile).rules("EfficientNMS")
-
-
-def test_the_types_of_all_profiles_name_something() -> None:
-    for known in built_in_backends():
-        assert with_known_types(known, known.name) is known
