@@ -92,6 +92,7 @@ def test_a_function_and_the_model_import_a_new_domain() -> None:
         (lambda g: g.remove_node(g.nodes[3]), "cannot be removed: 'z' is used"),
         (lambda g: g.order_nodes(g.nodes[1:]), "needs each of its 4 nodes once; found 3 in 3"),
         (lambda g: g.order_nodes([*g.nodes[:3], g.nodes[0]]), "found 3 in 4 places"),
+        (lambda g: g.order_nodes([*g.nodes, g.nodes[0]]), "found 4 in 5 places"),
         (
             lambda g: g.order_nodes(g.nodes[::-1]),
             "node 'node_z' is before its producer 'node_b'",

@@ -116,3 +116,10 @@ def test_the_nodes_are_in_the_order_of_the_file_afterwards() -> None:
     done = split_model(model, memory_plan(model).peak - 1)
     again = Model.from_proto(model.to_proto())
     assert memory_plan(again).peak == done.peak
+
+
+def test_an_output_that_is_absent_takes_no_memory() -> None:
+    text = """(float[4,1,3] x) => (float[1,1,2] y) <float[1,2,3] w = {1,2,3,4,5,6},
+        float[1,2,2] r = {1,2,3,4}> { , h = RNN<hidden_size = 2>(x, w, r)  y = Neg(h) }"""
+    model = Model.from_proto(parse(text))
+    assert split_model(model, 1).peak == memory_plan(model).peak
