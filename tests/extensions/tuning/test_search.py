@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from tests.extensions.tuning.fakes import (
-    O2,
     O3,
     ORIGINAL,
     STARTS,
@@ -17,14 +16,12 @@ from tests.extensions.tuning.fakes import (
     searched,
     without,
 )
-from tiered.extensions.measurement.statistics import Interval
 from tiered.extensions.tuning.cache import Cache
 from tiered.extensions.tuning.forms import Choice, Form, Made
 from tiered.extensions.tuning.found import Found
 from tiered.extensions.tuning.log import Log
-from tiered.extensions.tuning.race import Gain, width_for
 from tiered.extensions.tuning.search import Search
-from tiered.support.errors import ModelError, RuntimeFailure, UsageError
+from tiered.support.errors import RuntimeFailure
 
 EFFECTS = {"good": -0.05, "bad": 0.05}
 GOOD, BAD, IDLE = without("good"), without("bad"), without("idle")
@@ -256,11 +253,6 @@ def test_without_time_the_result_is_the_reference() -> None:
     assert len(machine.rounds) == 10
 
 
-@pytest.mark.parametrize(("nbytes", "width"), [(0, 6), (1 << 20, 6), (1 << 29, 3), (1 << 33, 1)])
-def test_of_large_forms_few_are_open_together(nbytes: int, width: int) -> None:
-    assert width_for(Made(O3, "a.onnx", "a", nbytes, 1)) == width
-
-
 def test_costs_without_noise_take_one_round() -> None:
     class Exact(FakeMachine):
         is_exact = True
@@ -328,37 +320,6 @@ def test_a_resumed_search_measures_only_what_is_new(tmp_path: Path) -> None:
     assert not path.exists()
 
 
-def test_a_drift_of_the_machine_is_known() -> None:
-    class Slowing(FakeMachine):
-        def costs(self, forms: Sequence[Made], number: int, *, apart: bool) -> list[float]:
-            drifted = 0.02 * len(self.rounds)
-            costs = super().costs(forms, number, apart=apart)
-            return [cost + drifted for cost in costs]
-
-    for kind, drifts in ((Slowing, True), (FakeMachine, False)):
-        log = Log(kind(cost_of(EFFECTS), 0.001), None, {})
-        Search(FakeWorkshop([GOOD, BAD]), log, STARTS, O3, lambda: 0.0).run()
-        found = log.drift()
-        assert (found is not None and found > 1.1) == drifts
-
-
-def test_a_log_of_something_else_is_not_taken(tmp_path: Path) -> None:
-    path = tmp_path / "log.json"
-    interrupted(path, 5)
-    machine = FakeMachine(cost_of({}))
-    with pytest.raises(UsageError, match="another search: model was 'm', not 'other'"):
-        Log(machine, str(path), {"model": "other"}, resume=True)
-    with pytest.raises(ModelError, match="no file"):
-        Log(machine, str(tmp_path / "none.json"), {}, resume=True)
-    for text in ("[]", '{"format": 1}', '{"format": 1, "key": {}, "rounds": {"a": [null]}}'):
-        path.write_text(text)
-        with pytest.raises(ModelError, match="no log of a search"):
-            Log(machine, str(path), {}, resume=True)
-    path.write_text("{")
-    with pytest.raises(ModelError, match="cannot read"):
-        Log(machine, str(path), {}, resume=True)
-
-
 def test_a_cache_saves_the_measurement_of_equal_blocks(tmp_path: Path) -> None:
     good, bad = without("good", "h1"), without("bad", "h2")
     effects = {"good": -0.05, "bad": 0.05}
@@ -377,51 +338,3 @@ def test_a_cache_saves_the_measurement_of_equal_blocks(tmp_path: Path) -> None:
     assert (unused.hits, used.hits) == (0, 2)
     assert len(fast.rounds) < len(slow.rounds)
     assert reasons(second.found)["without bad"] == "measured before, on equal blocks"
-
-
-def test_a_cache_knows_machine_form_blocks_and_decision(tmp_path: Path) -> None:
-    cache = Cache(str(tmp_path), "here")
-    machine = FakeMachine(cost_of({"good": -0.05}))
-    search = Search(
-        FakeWorkshop([without("good", "h1")]),
-        Log(machine, None, {}),
-        STARTS,
-        O3,
-        lambda: 0.0,
-        cache,
-    )
-    search.run()
-    cache.save()
-    assert Cache(str(tmp_path), "here").gain(O3, without("good", "h1")) is not None
-    for form, choice, where in (
-        (O2, without("good", "h1"), "here"),
-        (O3, without("good", "h2"), "here"),
-        (O3, without("good"), "here"),
-        (O3, Choice("with good", required=("good",), blocks=("h1",)), "here"),
-        (O3, without("good", "h1"), "elsewhere"),
-    ):
-        assert Cache(str(tmp_path), where).gain(form, choice) is None
-
-
-def test_searches_at_the_same_time_keep_each_others_gains(tmp_path: Path) -> None:
-    gain = Gain(Interval(0.9, 0.9, 0.9, 1.0), 4, "better")
-    one, two = Cache(str(tmp_path), "here"), Cache(str(tmp_path), "here")
-    one.keep(O3, without("a", "h1"), gain)
-    two.keep(O3, without("b", "h1"), gain)
-    one.save()
-    two.save()
-    after = Cache(str(tmp_path), "here")
-    assert [after.gain(O3, without(name, "h1")) for name in "ab"] == [gain, gain]
-
-
-def test_a_cache_that_is_none_is_an_error(tmp_path: Path) -> None:
-    cache = Cache(str(tmp_path), "here")
-    cache.save()
-    (path,) = tmp_path.iterdir()
-    for text in ("{", "[]", '{"format": 1, "gains": {"a": [1, 1]}}',
-                 '{"format": 1, "gains": {"a": ["x", 1, 1, 1, 4, "better"]}}'):  # fmt: skip
-        path.write_text(text)
-        with pytest.raises(ModelError, match="no cache of tiered; delete it"):
-            Cache(str(tmp_path), "here")
-    with pytest.raises(ModelError, match="--cache"):
-        Cache(str(path / "below"), "here")
