@@ -231,9 +231,7 @@ def _proofs(certify: Certify | None) -> dict[int, str]:
     """Return how each rewrite was proved, by its number."""
     if certify is None:
         return {}
-    return {
-        each.number: short(each.how, 1000) for each in certify.findings.rewrites if each.number
-    }
+    return {each.number: short(each.how, 1000) for each in certify.findings.rewrites if each.number}
 
 
 def _certificate(findings: Findings) -> Section:

@@ -47,14 +47,15 @@ def runs_of(spans: Iterable[Span], number: int = 0, group: str = "") -> Iterator
     for span in spans:
         if not span.is_pipeline:
             yield Run(span, number, group)
-        inside = 0 if not span.is_pipeline else number
+        is_fixed = span.is_pipeline and span.name == "fix"
+        inside = 1 if is_fixed else number if span.is_pipeline else 0
         seen: set[str] = set()
         for child in span.children:
-            if span.is_pipeline and span.name == "fix":
+            if is_fixed:
                 if child.text in seen and not child.needed_by:
                     inside, seen = inside + 1, set()
                 seen.add(child.text)
-                yield from runs_of([child], max(inside, 1), span.text)
+                yield from runs_of([child], inside, span.text)
             else:
                 yield from runs_of([child], inside, group)
 

@@ -1,16 +1,16 @@
 """The rewrites of a run as compact data, which the script of the page draws.
 
-    strings: all names and other text, each once; numbers below are places in this list.
-    states: [id, operator, name, [inputs], [outputs]], the nodes at one moment, each once.
-    types: {value: type}; a type ends in " const" if the contents are known.
-    rewrites: [number, pass, law, graph, anchor, undone, before, after, left_out, types that differ
-        from `types`, initializers added, removed]. `before` and `after` are the items of a diagram:
-        [kind, state or value, layer, column]; kinds: 0 untouched, 1 changed, 2 removed or new,
-        3 a value that no node of the diagram computes or reads.
-    reasons: {pass: why its rewrites are right}.
-    proofs: {number of a rewrite: how it was proved}.
-    nodes: [id, operator, name], nodes of the result that no rewrite touched.
-    total: how many rewrites there were; `rewrites` may be the first part.
+strings: all names and other text, each once; numbers below are places in this list.
+states: [id, operator, name, [inputs], [outputs]], the nodes at one moment, each once.
+types: {value: type}; a type ends in " const" if the contents are known.
+rewrites: [number, pass, law, graph, anchor, undone, before, after, left_out, types that differ
+    from `types`, initializers added, removed]. `before` and `after` are the items of a diagram:
+    [kind, state or value, layer, column]; kinds: 0 untouched, 1 changed, 2 removed or new,
+    3 a value that no node of the diagram computes or reads.
+reasons: {pass: why its rewrites are right}.
+proofs: {number of a rewrite: how it was proved}.
+nodes: [id, operator, name], nodes of the result that no rewrite touched.
+total: how many rewrites there were; `rewrites` may be the first part.
 """
 
 from __future__ import annotations
@@ -170,19 +170,13 @@ class _Encoder:
         around = touched or others[:MOST_NODES]
         inner = [name for state in around for name in (*state.inputs, *state.outputs) if name]
         names = set(inner)
-        beside = [
-            state
-            for state in near
-            if not names.isdisjoint((*state.inputs, *state.outputs))
-        ][:MOST_NEAR]
+        beside = [state for state in near if not names.isdisjoint((*state.inputs, *state.outputs))][
+            :MOST_NEAR
+        ]
         shown = [*touched, *beside]
         producer = {name: state for state in shown for name in state.outputs if name}
         read = {name for state in shown for name in state.inputs}
-        values = [
-            name
-            for name in dict.fromkeys(inner)
-            if (name in producer) != (name in read)
-        ]
+        values = [name for name in dict.fromkeys(inner) if (name in producer) != (name in read)]
         values = values[: MOST_NODES * 2]
         at = {state: place for place, state in enumerate(shown)}
         beyond = {name: place for place, name in enumerate(values, len(shown))}
