@@ -225,6 +225,16 @@ def test_an_axis_with_neighbours_is_open() -> None:
     assert shapes(rebatched(text, 4))[1] == [12]
 
 
+def test_dims_beside_an_open_one_are_declared() -> None:
+    text = "(float[2,3,4] x) => (float[6,4] y) <int64[2] s = {-1,4}> { y = Reshape(x, s) }"
+    assert shapes(rebatched(text, "N"))[1] == ["", 4]
+
+
+def test_an_input_of_unknown_rank_has_no_names() -> None:
+    text = "(float[2,3] x, float[] u) => (float[2,3] y, float[] v) { y = Relu(x)  v = Neg(u) }"
+    assert shapes(rebatched(text, "N"))[0] == ["N", 3]
+
+
 def test_the_name_of_the_new_batch_may_be_that_of_no_other_dim() -> None:
     text = "(float[2,batch] x) => (float[2,batch] y) { y = Relu(x) }"
     assert shapes(rebatched(text, 4)) == [[4, "batch"]] * 2

@@ -357,6 +357,23 @@ def test_a_batch_that_only_a_dynamic_shape_decides_is_refused() -> None:
     assert isinstance(fact_of(text), Refused)
 
 
+LISTED = """(float[1,5,4] x, float[1,2,5] z) => (int64[A,B] y) <int64 m = {2}> {
+    n = NonMaxSuppression(x, z, m)  y = LINE }"""
+
+
+def test_lists_of_what_is_found_have_rules_of_their_own() -> None:
+    places = {"x": 0, "z": 0}
+    reason = "how many entries a sample has in its list is known in a run only"
+    assert why_not(LISTED.replace("LINE", "acme.Any(n)"), places) == reason
+    assert isinstance(fact_of(LISTED.replace("LINE", "Identity(n)"), places), Listed)
+
+
+def test_a_rank_that_is_not_known_is_named() -> None:
+    state = analysis("(float[2,3] x, float[] u) => (float[2,3] y) { y = Relu(x) }")
+    with pytest.raises(Refusal, match="the rank of 'u' is not known"):
+        state.sizes(named(state.model, "u"))
+
+
 def analysis(text: str) -> Following:
     """Return the analysis of a batch of two, before its run."""
     model = parsed(text)

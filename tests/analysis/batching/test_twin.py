@@ -74,3 +74,20 @@ def test_sizes_that_the_file_declares_of_other_values_are_forgotten() -> None:
     twin = Twin(model, {named(model, "x"): 0}, "batch")
     assert twin.inferred(made_by(model, "y")) == [(N, 3)]
     twin.close()
+
+
+def test_a_result_of_unknown_rank_has_no_sizes() -> None:
+    model = parsed("(float[2,3] x) => (float[] y) { a = acme.Any(x)  y = Neg(a) }")
+    twin = Twin(model, {named(model, "x"): 0}, "batch")
+    assert twin.inferred(made_by(model, "y")) == [None]
+    twin.close()
+
+
+def test_inputs_of_the_main_graph_keep_other_dims() -> None:
+    model = parsed("(float[2,3] x, float[4,5] z) => (float[5,4] y, float[2] v) "
+                   "{ y = Transpose(z)  a = Transpose(x)  b = Identity(x)  v = ReduceSum<keepdims=0>"
+                   "(x, k)  k = Constant<value_ints=[1]>() }")  # fmt: skip
+    twin = Twin(model, {named(model, "x"): 0}, "batch")
+    assert twin.inferred(made_by(model, "y")) == [(5, 4)]
+    assert twin.inferred(made_by(model, "v")) == [(N,)]
+    twin.close()

@@ -6,6 +6,7 @@ import pytest
 from tests.analysis.batching.by_sample import assert_each_by_itself, changed
 from tests.small import named, parsed
 from tiered import ShapeError, Value
+from tiered.analysis.batching import uniform
 from tiered.analysis.batching.facts import Rows, Sizes
 from tiered.analysis.batching.uniform import Uniformity, by_sample
 
@@ -85,7 +86,7 @@ def holds(text: str, rows: Rows, old: int = 2, of: str = "v") -> bool:
 HEAD = """(float[3] a, float[1,3] b, float[2,3] c, float[3,2] d, bool[2,3] q) => (float[A,B] y)
     <float[2,3] same = {1,2,3,1,2,3}, float[2,3] other = {1,2,3,1,2,4}, float[3,2] columns = {1,1,2,2,3,3},
     float[6] flat = {1,2,3,1,2,3}, int64[2] s = {2,3}, int64[2] once = {0,0}, int64[2] twice = {0,1},
-    int64[1] zero = {0}, int64 first = {0}> """
+    int64[1] six = {6}, int64[2,2] square = {0,1,1,0}> """
 
 
 @pytest.mark.parametrize(
@@ -122,6 +123,21 @@ HEAD = """(float[3] a, float[1,3] b, float[2,3] c, float[3,2] d, bool[2,3] q) =>
         ("Gather<axis=-1>(c, once)", Rows(1), True),
         ("Gather(columns, once)", Rows(1), True),
         ("Gather(d, once)", Rows(1), False),
+        # of an input that is repeated
+        ("Neg(e)", Rows(0), True),
+        ("Cast<to=10>(e)", Rows(0), True),
+        ("Transpose(e)", Rows(1), True),
+        ("Transpose(c)", Rows(1), False),
+        ("Flatten<axis=0>(e)", Rows(1, 1, 3), True),
+        ("Reshape(e, six)", Rows(0, 1, 3), True),
+        ("Reshape(c, six)", Rows(0, 1, 3), False),
+        ("Gather<axis=1>(e, twice)", Rows(0), True),
+        ("Gather(u, twice)", Rows(1), True),
+        ("Gather(d, twice)", Rows(1), False),
+        ("Gather(u, square)", Rows(2), True),
+        ("Gather(c, square)", Rows(1), False),
+        ("Add(e, a)", Rows(0), True),
+        ("Tile(c, s)", Rows(0, 2, 1), False),
         # others
         ("acme.Neg(same)", Rows(0), False),
         ("Softmax(same)", Rows(0), True),
@@ -130,8 +146,16 @@ HEAD = """(float[3] a, float[1,3] b, float[2,3] c, float[3,2] d, bool[2,3] q) =>
     ],
 )
 def test_what_is_equal_for_each_sample(line: str, rows: Rows, is_equal: bool) -> None:
-    text = f"{HEAD.replace('float[A,B] y', 'float[A,B] v')}{{ v = {line} }}"
+    given = "e = Expand(a, s)  u = Transpose(e)"
+    text = f"{HEAD.replace('float[A,B] y', 'float[A,B] v')}{{ {given}  v = {line} }}"
     assert holds(text, rows) == is_equal
+
+
+def test_only_small_constants_are_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = f"{HEAD.replace('float[A,B] y', 'float[A,B] v')}{{ v = Softmax(same) }}"
+    for largest, is_known in ((6, True), (5, False)):
+        monkeypatch.setattr(uniform, "_LARGEST", largest)
+        assert holds(text, Rows(0)) == is_known
 
 
 def test_the_only_sample_is_equal_to_itself() -> None:

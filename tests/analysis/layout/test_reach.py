@@ -6,6 +6,7 @@ from tests.small import made_by, named, parsed
 from tiered import Model, Skip
 from tiered.analysis.layout.convert import reach_of
 from tiered.analysis.layout.reach import MAX_ORDERS, Reach, open_graphs, transposes
+from tiered.analysis.layout.rules.products import MAX_DISTANCE
 
 TO, BACK = "Transpose<perm=[2,0,1]>", "Transpose<perm=[1,2,0]>"
 
@@ -161,6 +162,34 @@ def test_a_search_ends_some_operators_behind_one_that_it_may_not_pass_far() -> N
     assert tensor is not None
     assert set(tensor.orders) == {(0, 1, 2), (2, 0, 1)}
     assert all(steps > 0 for steps in tensor.orders.values())
+
+
+def test_an_order_goes_through_a_product_and_one_operator_more() -> None:
+    text = f"""(float[3,4] x) => (float y) <float[3,5] w = {{{",".join("1" * 15)}}}> {{
+        t = Transpose<perm=[1,0]>(x)  m = MatMul(t, w)  a = Relu(m)  b = Abs(a)  c = Neg(b)
+        y = acme.Any(c) }}"""
+    assert MAX_DISTANCE == 2
+    assert reached(text) == {"m": 2, "a": 2}
+
+
+def test_an_operator_is_reached_from_its_result_too() -> None:
+    text = """(float[2,3,4,5] x) => (float y) <int64[1] a = {0}> {
+        r = ReduceMax<keepdims=0>(x, a)  t = Transpose<perm=[2,0,1]>(r)  y = acme.Any(t) }"""
+    assert reached(text) == {"r": 2}
+
+
+def test_a_full_tensor_does_not_end_the_search_for_others() -> None:
+    orders = [[0, 1, 3, 2], [0, 2, 1, 3], [0, 2, 3, 1], [0, 3, 1, 2], [0, 3, 2, 1], [1, 0, 2, 3],
+              [1, 0, 3, 2]]  # fmt: skip
+    lines = " ".join(
+        f"t{at} = Transpose<perm={order}>(r)  y{at} = acme.Any(t{at})"
+        for at, order in enumerate(orders)
+    )
+    outputs = ", ".join(f"float y{at}" for at in range(len(orders)))
+    text = f"""(float[2,3,4,5] x, float[2,3] z) => ({outputs}, float w) {{
+        r = Relu(x)  {lines}
+        a = Abs(z)  b = Neg(a)  c = Exp(b)  t = Transpose(c)  w = acme.Any(t) }}"""
+    assert {"a", "b", "c"} <= reached(text).keys()
 
 
 def test_left_out_transposes_are_no_starts() -> None:

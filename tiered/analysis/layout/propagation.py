@@ -53,7 +53,8 @@ class Propagation(NamedTuple):
         allows: returns whether the operator exists in an order.
         ties: labels of operands and labels of outputs that are adjacent in every allowed order, as
             where a Reshape splits one dim into several.
-        max_distance: how many operators further an order is propagated; None for no limit.
+        max_distance: through how many operators an order goes, this one included; None for no
+            limit.
         kernel: what its time depends on; None if it takes as long in every order.
     """
 
