@@ -134,6 +134,24 @@ def test_trips_and_conditions_are_the_same_for_every_sample() -> None:
     assert fact_of(text, of="n") == Counted()
 
 
+def test_each_state_has_its_own_samples() -> None:
+    text = """(float[1,3] x, float[3,1] v) => (float[1,3] y, float[3,1] z)
+        <float[1,3] k = {0,0,0}, float[3,1] l = {0,0,0}, int64 n = {3}, bool c = {1}> {
+        y, z = Loop(n, c, k, l) <body = b (int64 i, bool g, float[1,3] s, float[3,1] t)
+            => (bool h, float[1,3] o, float[3,1] p) { h = Identity(g)  o = Add(s, x)  p = Add(t, v) }>
+        }"""
+    facts, state = facts_of(text, {"x": 0, "v": 1})
+    assert (facts["y"], facts["z"]) == (Rows(0), Rows(1))
+    assert len(state.edits) == 2
+    # What all samples share in the end is repeated behind the last iteration too.
+    text = text.replace("p = Add(t, v)", "p = Identity(l)").replace("k, l)", "k, v)")
+    facts, state = facts_of(text, {"x": 0, "v": 1})
+    assert facts["z"] == Rows(1)
+    assert {(graph.name, at) for graph, at in state.outputs if graph.name == "b"} == {
+        ("b", 1), ("b", 2),
+    }  # fmt: skip
+
+
 # --- Scan -----------------------------------------------------------------------------------------
 
 SCAN = """(float[4,1,3] x, float[1,3] k) => (float[A,B] y, float[C,D,E] z) {
@@ -176,6 +194,17 @@ def test_an_axis_before_that_of_the_scan_keeps_its_place() -> None:
 def test_a_scan_along_the_batch_is_refused() -> None:
     text = scan(state="Identity(s)").replace("float[4,1,3] x", "float[2,1,3] x")
     assert why_not(text) == "it goes from sample to sample"
+
+
+@pytest.mark.parametrize("opset", [9, 21])
+def test_each_scanned_operand_has_its_own_samples(opset: int) -> None:
+    text = """(float[4,1,3] x, float[1,4,3] v, float[1,3] k) => (float[1,3] y, float[4,1,3] z) {
+        y, z = Scan<num_scan_inputs=2, scan_input_axes=[0, 1],
+            body = b (float[A1,A2] s, float[B1,B2] e, float[C1,C2] f)
+            => (float[A1,A2] o, float[B1,B2] p) { o = Add(s, e)  p = Add(e, f) }>(k, x, v) }"""
+    facts, _ = facts_of(text, {"x": 1, "v": 0}, opset=opset)
+    assert (facts["e"], facts["f"]) == (Rows(0), Rows(0))
+    assert (facts["y"], facts["z"]) == (Rows(0), Rows(1))
 
 
 def test_a_scan_of_opset_8_has_a_batch_of_its_own() -> None:

@@ -33,6 +33,12 @@ def test_a_constant_that_counts_the_samples_is_a_column_of_their_numbers(
     assert len(state.edits) == 1
 
 
+def test_a_constant_beside_one_that_counts_is_not_followed() -> None:
+    text = """(int64[2,1] x) => (int64[2,N] y) <int64[2,1] c = {0,1}, int64[2,1] k = {4,4}> {
+        y = Concat<axis=1>(c, k, x) }"""
+    assert why_not(text).startswith("its constant 'c' bakes the batch of 2")
+
+
 def test_a_constant_that_is_equal_for_each_sample_is_repeated() -> None:
     facts, state = facts_of(INDICES.replace("COUNT", "4,4").replace("AXIS", "1"))
     assert facts["y"] == Rows(0)
@@ -94,6 +100,12 @@ def test_all_of_the_batch_is_taken(operands: str, edits: int) -> None:
 def test_some_of_the_batch_is_refused(operands: str, bounds: str) -> None:
     reason = f"it takes some of the samples: elements {bounds} of a batch of 2"
     assert why_not(SLICE.replace("LIST", operands)) == reason
+
+
+def test_every_axis_of_a_slice_is_looked_at() -> None:
+    text = """(float[2,3] x) => (float[A,B] y) <int64[2] starts = {0,1}, int64[2] ends = {1,2},
+        int64[2] axes = {1,0}> { y = Slice(x, starts, ends, axes) }"""
+    assert why_not(text) == "it takes some of the samples: elements 1 to 2 of a batch of 2"
 
 
 def test_all_of_a_batch_of_one_is_no_end() -> None:
