@@ -113,6 +113,23 @@ def test_without_ratios_no_product_contributes() -> None:
     assert [(row.sqnr, row.contribution) for row in rows] == [(None, 0.0)] * 3
 
 
+@pytest.mark.parametrize(
+    ("alone", "parts"),
+    [
+        ({"a": -math.inf, "b": 30.0}, [1.0, 0.0]),
+        ({"a": -math.inf, "b": -math.inf}, [0.5, 0.5]),
+        ({"a": math.inf, "b": 30.0}, [0.0, 1.0]),
+        ({"a": math.inf, "b": math.inf}, [0.0, 0.0]),
+    ],
+)
+def test_results_that_are_no_numbers_are_the_whole_error(
+    alone: dict[str, float], parts: list[float]
+) -> None:
+    found = report_of(quantised(alone=alone), SHAPES)
+    assert [row.contribution for row in found.rows[:2]] == parts
+    json.dumps(found.record(), allow_nan=False)
+
+
 def test_a_report_has_what_was_measured() -> None:
     found = report_of(quantised(deployed=18.0, differing=0.5, is_saturated=True), SHAPES)
     assert (found.sqnr, found.deployed, found.differing) == (19.0, 18.0, 0.5)

@@ -124,8 +124,7 @@ def report_of(found: QuantizationResult, shapes: Shapes) -> Report:
         found: what was done.
         shapes: of the outputs and operands of products, by name.
     """
-    noise = {name: 10 ** (-each / 10) for name, each in found.alone.items()}
-    whole = sum(noise.values())
+    contributions = _contributions(found.alone)
     rows = []
     for unit in found.plan.units:
         name = found.outputs[unit.node]
@@ -139,7 +138,7 @@ def report_of(found: QuantizationResult, shapes: Shapes) -> Report:
                 stored.data[0].scale,
                 len(stored.scales),
                 found.alone.get(name),
-                noise.get(name, 0.0) / whole if whole else 0.0,
+                contributions.get(name, 0.0),
                 multiply_adds(unit.node, lambda value: _shape(value, shapes, found.outputs)),
             )
         )
@@ -164,6 +163,19 @@ def report_of(found: QuantizationResult, shapes: Shapes) -> Report:
         found.differing,
         tuple((name, count, reason) for (name, reason), count in counts.most_common()),
     )
+
+
+def _contributions(alone: Mapping[str, float]) -> dict[str, float]:
+    """Return the part of each product in the errors of all, by their ratios in dB.
+
+    Products whose results are no numbers, -inf dB, have the same part each, and others none.
+    """
+    lost = [name for name, ratio in alone.items() if ratio == -math.inf]
+    if lost:
+        return dict.fromkeys(lost, 1 / len(lost))
+    noise = {name: 10 ** (-ratio / 10) for name, ratio in alone.items()}
+    whole = sum(noise.values())
+    return {name: each / whole for name, each in noise.items()} if whole else {}
 
 
 def _shape(
