@@ -30,12 +30,12 @@ def points(text: str) -> list[tuple[float, float]]:
 
 def test_layers_are_from_left_to_right_by_their_place() -> None:
     text = chart(layer(0, 0.0), layer(5, 0.0), layer(10, 0.0))
-    # From the margin of 60 to 20 before the width of 960.
-    assert [x for x, _ in points(text)] == [60, 500, 940]
+    # From 72 to 16 before the width of 960.
+    assert [x for x, _ in points(text)] == [72, 508, 944]
 
 
 def test_one_layer_is_in_the_middle() -> None:
-    assert points(chart(layer(0, 0.0))) == [(500, 320)]
+    assert points(chart(layer(0, 0.0))) == [(508, 224)]
     assert points(chart()) == []
 
 
@@ -45,22 +45,22 @@ def test_one_layer_is_in_the_middle() -> None:
      (np.inf, 3), (np.nan, 3)],
 )  # fmt: skip
 def test_errors_are_drawn_by_their_power_of_ten(max_abs: float, power: float) -> None:
-    # From 320 at 1e-9 up to 50 at 1e3.
+    # From 224 at 1e-9 up to 24 at 1e3.
     ((_, y),) = points(chart(layer(0, max_abs)))
-    assert y == pytest.approx(320 - 270 * (power + 9) / 12, abs=0.06)
+    assert y == pytest.approx(224 - 200 * (power + 9) / 12, abs=0.06)
 
 
 def test_what_cannot_be_compared_is_at_the_top() -> None:
     ((_, top),) = points(chart(layer(0, 0.0, ok=False, reason="shapes differ")))
-    assert top == 50
+    assert top == 24
 
 
 def test_the_grid_has_a_line_for_each_thousandfold() -> None:
     text = chart()
     labels = re.findall(r'text-anchor="end">([^<]+)</text>', text)
     assert labels == ["0", "1e-6", "1e-3", "1e0", "1e3"]
-    lines = re.findall(r'class="grid" x1="60" y1="([\d.]+)"', text)
-    assert [float(y) for y in lines] == [320, 252.5, 185, 117.5, 50]
+    lines = re.findall(r'class="grid" x1="72" y1="([\d.]+)"', text)
+    assert [float(y) for y in lines] == [224, 174, 124, 74, 24]
 
 
 def test_wrong_layers_are_red_and_say_why() -> None:
@@ -73,14 +73,14 @@ def test_wrong_layers_are_red_and_say_why() -> None:
 
 
 @pytest.mark.parametrize(
-    ("place", "x", "anchor"), [(0, "68.0", "start"), (2, "932.0", "end"), (1, "492.0", "end")]
+    ("place", "x", "anchor"), [(0, "80.0", "start"), (2, "936.0", "end"), (1, "500.0", "end")]
 )
 def test_the_first_wrong_one_has_its_name_on_the_side_with_room(
     place: int, x: str, anchor: str
 ) -> None:
     layers = [layer(at, 1.0, ok=at != place) for at in range(3)]
     text = chart(*layers, first=layers[place])
-    assert f'<text class="bad" x="{x}" y="109.5" text-anchor="{anchor}">n{place}</text>' in text
+    assert f'<text class="bad" x="{x}" y="78.0" text-anchor="{anchor}">n{place}</text>' in text
     assert text.count('<text class="bad"') == 1
 
 

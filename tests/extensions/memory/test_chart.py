@@ -85,22 +85,26 @@ def test_the_grid_has_powers_of_two_and_seven_lines_at_most(peak: int, labels: l
 
 def test_the_curve_has_a_step_for_each_node() -> None:
     text = memory_svg(plan_of(2, 4))
-    # From 70 to 940 in two steps; from 280 down at 0 bytes to 50 at the peak of 4.
+    # From 72 to 944 in two steps; from 224 down at 0 bytes to 24 at the peak of 4.
     (points,) = re.findall(r'class="area" points="([^"]+)"', text)
-    assert points == "70.0,280.0 70.0,165.0 505.0,165.0 505.0,50.0 940.0,50.0 940.0,280.0"
+    assert points == "72,224 72,124 508,124 508,24 944,24 944,224"
 
 
 @pytest.mark.parametrize(
-    ("sizes", "x", "anchor"),
-    [((4, 1), "287.5", "start"), ((1, 4), "722.5", "end"), ((4,), "505.0", "end")],
+    ("sizes", "x", "beside", "anchor"),
+    [
+        ((4, 1), 290.0, 298.0, "start"),
+        ((1, 4), 726.0, 718.0, "end"),
+        ((4,), 508.0, 500.0, "end"),
+    ],
 )
 def test_the_first_peak_is_named_on_the_side_with_room(
-    sizes: tuple[int, ...], x: str, anchor: str
+    sizes: tuple[int, ...], x: float, beside: float, anchor: str
 ) -> None:
     text = memory_svg(plan_of(*sizes))
-    assert f'<circle class="bad" cx="{x}" cy="50.0" r="3.5"/>' in text
+    assert f'<circle class="bad" cx="{x}" cy="24.0" r="3.5"/>' in text
     name = f"n{sizes.index(4)} (Neg): 4 B"
-    assert f'<text class="bad" x="{x}" y="42.0" text-anchor="{anchor}">{name}' in text
+    assert f'<text class="bad" x="{beside}" y="28.0" text-anchor="{anchor}">{name}' in text
 
 
 def test_a_title_and_the_number_of_nodes_are_written() -> None:
@@ -114,4 +118,4 @@ def test_a_title_and_the_number_of_nodes_are_written() -> None:
 def test_a_plan_without_nodes_has_no_peak() -> None:
     text = memory_svg(plan_of())
     assert "<circle" not in text
-    assert 'points="70.0,280.0 70.0,280.0"' in text
+    assert 'points="72,224 72,224"' in text

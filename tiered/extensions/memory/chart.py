@@ -7,11 +7,9 @@ from typing import Final
 
 from tiered.extensions.memory.plan import MemoryPlan
 from tiered.support.amounts import counted, size
-from tiered.support.pages.svg import svg_file, text
+from tiered.support.pages.charts import HEIGHT, WIDTH, Tick, line, x_at, y_at
+from tiered.support.pages.svg import framed, named_point, svg_file, text
 
-WIDTH: Final = 960
-HEIGHT: Final = 320
-MARGIN: Final = 70
 BLOCKS: Final = "▁▂▃▄▅▆▇█"
 
 
@@ -37,45 +35,21 @@ def _columns(sizes: Sequence[int], width: int) -> Iterator[int]:
 
 
 def _lines(plan: MemoryPlan, title: str) -> Iterator[str]:
-    yield f'<text x="{MARGIN}" y="24" font-size="14">{text(title)}</text>'
     count, top = max(len(plan.steps), 1), plan.peak or 1
-    inner, base = WIDTH - MARGIN - 20, HEIGHT - 40
-
-    def x(at: float) -> float:
-        return MARGIN + inner * at / count
-
-    def y(nbytes: int) -> float:
-        return base - (base - 50) * nbytes / top
-
-    for nbytes in range(0, top + 1, _tick(top)):
-        yield (
-            f'<line class="grid" x1="{MARGIN}" y1="{y(nbytes):.1f}" '
-            f'x2="{WIDTH - 20}" y2="{y(nbytes):.1f}"/>'
-        )
-        yield (
-            f'<text class="soft" x="{MARGIN - 8}" y="{y(nbytes) + 4:.1f}" '
-            f'text-anchor="end">{size(nbytes)}</text>'
-        )
-    corners = [(x(0), y(0))]
+    grid = range(0, top + 1, _tick(top))
+    ticks = (Tick(y_at(nbytes / top), size(nbytes)) for nbytes in grid)
+    yield from framed(title, ticks, f"{counted(len(plan.steps), 'node')} in the order of the file")
+    corners = [(x_at(0, count), y_at(0))]
     for at, step in enumerate(plan.steps):
-        corners += [(x(at), y(step.nbytes)), (x(at + 1), y(step.nbytes))]
-    corners.append((x(len(plan.steps)), y(0)))
-    path = " ".join(f"{left:.1f},{up:.1f}" for left, up in corners)
-    yield f'<polygon class="area" points="{path}"/>'
+        y = y_at(step.nbytes / top)
+        corners += [(x_at(at, count), y), (x_at(at + 1, count), y)]
+    corners.append((x_at(len(plan.steps), count), y_at(0)))
+    yield f'<polygon class="area" points="{line(corners)}"/>'
     if plan.steps:
         peak = plan.steps[plan.peak_at]
-        where = x(plan.peak_at + 0.5)
-        anchor = "end" if where > WIDTH / 2 else "start"
-        name = f"{text(peak.node)} ({text(peak.op_type)}): {size(peak.nbytes)}"
-        yield f'<circle class="bad" cx="{where:.1f}" cy="{y(peak.nbytes):.1f}" r="3.5"/>'
-        yield (
-            f'<text class="bad" x="{where:.1f}" y="{y(peak.nbytes) - 8:.1f}" '
-            f'text-anchor="{anchor}">{name}</text>'
-        )
-    yield (
-        f'<text class="soft" x="{WIDTH // 2}" y="{HEIGHT - 14}" text-anchor="middle">'
-        f"{counted(len(plan.steps), 'node')} in the order of the file</text>"
-    )
+        x, y = x_at(plan.peak_at + 0.5, count), y_at(peak.nbytes / top)
+        yield f'<circle class="bad" cx="{x}" cy="{y}" r="3.5"/>'
+        yield named_point(x, y, f"{text(peak.node)} ({text(peak.op_type)}): {size(peak.nbytes)}")
 
 
 def _tick(top: int) -> int:

@@ -191,7 +191,7 @@ def _make_inputs_of_undefined(model: ModelState, proto: onnx.ModelProto, *, earl
     inputs: dict[str, onnx.ValueInfoProto] = {}
     for node in model.main.nodes:
         is_call = (node.domain, node.op_type) in functions
-        is_defined = not node.domain or operators_of(node.domain)
+        is_defined = not node.domain or bool(operators_of(node.domain))
         if early and node.is_early:
             is_defined = False
         if is_defined or node.bodies or is_call:

@@ -12,8 +12,8 @@ from tiered.graph import Node, Value
 from tiered.graph.queries.multiply_adds import multiply_adds
 from tiered.numerics.quantization.result import QuantizationResult
 from tiered.support.amounts import counted
-from tiered.support.pages.charts import BOTTOM, HEIGHT, LEFT, RIGHT, WIDTH, x_at, y_at
-from tiered.support.pages.svg import svg_file, text
+from tiered.support.pages.charts import BOTTOM, HEIGHT, LEFT, RIGHT, WIDTH, Tick, x_at, y_at
+from tiered.support.pages.svg import framed, svg_file, text
 
 Shapes = Mapping[str, tuple[int, ...]]
 
@@ -206,11 +206,12 @@ def report_svg(report: Report, title: str = "") -> str:
 
 
 def _lines(rows: Sequence[Row], title: str) -> Iterator[str]:
-    yield f'<text x="{LEFT}" y="16" font-size="14">{text(title)}</text>'
-    for ratio in range(0, int(_TOP) + 1, 20):
-        y = y_at(ratio / _TOP)
-        yield f'<line class="grid" x1="{LEFT}" y1="{y}" x2="{WIDTH - RIGHT}" y2="{y}"/>'
-        yield f'<text class="soft" x="{LEFT - 8}" y="{y + 4}" text-anchor="end">{ratio} dB</text>'
+    kept = sum(bool(row.reason) for row in rows)
+    left = f"; {kept:,} stay float (marks at the bottom)" if kept else ""
+    ticks = (Tick(y_at(ratio / _TOP), f"{ratio} dB") for ratio in range(0, int(_TOP) + 1, 20))
+    yield from framed(
+        title, ticks, f"{counted(len(rows), 'product')} in the order of the model{left}"
+    )
     width = max(1.0, 0.7 * (WIDTH - LEFT - RIGHT) / max(len(rows), 1))
     for at, row in enumerate(rows):
         x = x_at(at + 0.5, len(rows)) - width / 2
@@ -223,9 +224,3 @@ def _lines(rows: Sequence[Row], title: str) -> Iterator[str]:
             f'y="{HEIGHT - BOTTOM - height:.1f}" width="{width:.1f}" height="{height:.1f}">'
             f"<title>{about}</title></rect>"
         )
-    kept = sum(bool(row.reason) for row in rows)
-    note = f"; {kept:,} stay float (marks at the bottom)" if kept else ""
-    yield (
-        f'<text class="soft" x="{WIDTH // 2}" y="{HEIGHT - 12}" text-anchor="middle">'
-        f"{counted(len(rows), 'product')} in the order of the model{note}</text>"
-    )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
+from tiered.support.pages.charts import HEIGHT, LEFT, RIGHT, WIDTH, Tick
 from tiered.support.pages.render import short
 
 LONGEST: Final = 90
@@ -39,6 +40,26 @@ def svg_file(width: float, height: float, title: str, lines: Iterable[str]) -> s
     )
     back = f'<rect class="back" width="{width:g}" height="{height:g}"/>'
     return "\n".join([head, f"<style>{_STYLE}</style>", back, *lines, "</svg>"]) + "\n"
+
+
+def framed(title: str, ticks: Iterable[Tick], note: str) -> Iterator[str]:
+    """Yield the title of a chart, its grid with labels, and the note below."""
+    yield f'<text x="{LEFT}" y="16" font-size="14">{text(title)}</text>'
+    for at, label in ticks:
+        yield f'<line class="grid" x1="{LEFT}" y1="{at}" x2="{WIDTH - RIGHT}" y2="{at}"/>'
+        yield (
+            f'<text class="soft" x="{LEFT - 8}" y="{at + 4:.1f}" text-anchor="end">{label}</text>'
+        )
+    yield (
+        f'<text class="soft" x="{WIDTH // 2}" y="{HEIGHT - 12}" text-anchor="middle">{note}</text>'
+    )
+
+
+def named_point(x: float, y: float, name: str) -> str:
+    """Return the name of a point, on the side with room."""
+    anchor, shift = ("end", -8) if x > WIDTH / 2 else ("start", 8)
+    place = f'x="{x + shift:.1f}" y="{y + 4:.1f}" text-anchor="{anchor}"'
+    return f'<text class="bad" {place}>{name}</text>'
 
 
 def text(value: str, longest: int = LONGEST) -> str:
