@@ -127,6 +127,28 @@ def test_numbers_index_no_data_of_another_size() -> None:
         )
 
 
+OUTER = "v = Transpose(x)  d = Reshape(v, flat)  m = Mul(r, three)  u = Unsqueeze(m, after)  "
+"""`d` has three groups of both samples."""
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        # along another axis than the samples of the data
+        "u = Unsqueeze(r, after)  i = Mul(u, three)  g = Gather<axis=1>(x, i)",
+        f"{OUTER} i = Add(u, places)  g = Gather(d, i)",
+        f"{OUTER} w = Add(u, places)  i = Unsqueeze(w, two)  g = GatherND(d, i)",
+        # the only column of the index is not that of the samples
+        "v = Transpose(x)  u = Unsqueeze(r, after)  w = Add(u, places)  i = Unsqueeze(w, two)"
+        "  g = GatherND(v, i)",
+    ],
+)
+def test_rows_of_other_data_are_not_followed(nodes: str) -> None:
+    nodes = f"{nodes}  k = Identity(g)".replace("w = ", "o = ").replace("(w, ", "(o, ")
+    reason = why_not(HEAD.replace("NODES", nodes), of="g")
+    assert reason == "it computes with the numbers of samples"
+
+
 def test_data_that_all_samples_share_has_rows_for_each() -> None:
     reason = why_not(rows(data="f"), of="g")
     assert reason.startswith("its value 'f' bakes the batch of 2: it may have other numbers")
