@@ -209,7 +209,7 @@ def perform_on_worker(task: Task, expected: dict[str, str], memory: int | None) 
         process = processes.get_nowait()
     except queue.Empty:
         process = JobProcess(share)
-        atexit.register(process.close)
+        atexit.register(process.end)
     try:
         if isinstance(task, Run):
             task = replace(task, limits=replace(task.limits, memory=share))

@@ -86,7 +86,7 @@ class LocalEngine:
             process.close()
         self._threads.shutdown(wait=True, cancel_futures=True)
         for process in self._processes:
-            process.close()
+            process.end()
 
     def _perform(self, task: Task) -> Any:
         process = self._idle.get()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Any, Final
 
+from tiered.extensions.fleet.scratch import Scratch
 from tiered.extensions.fleet.usage import held_by_tree
 from tiered.runtime.worker.child import Child, Ended
 from tiered.support.errors import OutOfMemory
@@ -25,12 +26,14 @@ class JobProcess:
     Attributes:
         peak: the most bytes that the process and its children were seen to hold in this job.
         idle: the bytes that it held when it had started.
+        scratch: its folders for unfinished files.
     """
 
     def __init__(self, memory: int | None = None) -> None:
         self.memory = memory
         self.peak = 0
         self.idle = 0
+        self.scratch = Scratch()
         self._child: Child | None = None
         self._stopped: Exception | None = None
         self._lock = threading.Lock()
@@ -112,8 +115,13 @@ class JobProcess:
         if child is not None:
             child.kill()
 
+    def end(self) -> None:
+        """End the process for good, and remove its unfinished files."""
+        self.close()
+        self.scratch.remove()
+
     def close(self) -> None:
-        """End the process, whatever it does."""
+        """End the process, whatever it does; a further task starts it again."""
         with self._lock:
             child, self._child = self._child, None
         if child is not None:

@@ -131,9 +131,11 @@ def place(file: str, target: str) -> None:
         target = local_path(target)
         with open(file, "rb") as written:
             os.fsync(written.fileno())
-        os.makedirs(os.path.dirname(target) or ".", exist_ok=True)
+        folder = os.path.dirname(target) or "."
+        if not os.path.isdir(folder):
+            os.makedirs(folder, exist_ok=True)
         os.replace(file, target)
-        _sync_folder(os.path.dirname(target) or ".")
+        _sync_folder(folder)
     except OSError as error:
         raise ModelError(f"cannot write {target!r}: {error.strerror or error}") from error
 

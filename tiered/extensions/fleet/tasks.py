@@ -10,9 +10,7 @@ import contextlib
 import hashlib
 import json
 import os
-import shutil
-import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -21,6 +19,7 @@ from tiered.extensions.fleet.crash_bundle import OUT, CrashBundle
 from tiered.extensions.fleet.job import Command, Job
 from tiered.extensions.fleet.process import JobProcess
 from tiered.extensions.fleet.result import Result, Status
+from tiered.extensions.fleet.scratch import STAGED
 from tiered.extensions.fleet.versions import text_of, versions
 from tiered.support.errors import (
     Crashed,
@@ -35,7 +34,6 @@ from tiered.support.whole_files import write_text
 SCRATCH: Final = ".tiered-batch"
 """The folder for unfinished files, in the folder of the results."""
 
-_STAGED: Final = "out"
 _REPRODUCED: Final = frozenset({3, 5})
 """The exit codes of failures that a bundle shows."""
 _LONGEST_REASON: Final = 400
@@ -69,7 +67,7 @@ class Digest:
     def _found(self, paths: Sequence[str], process: JobProcess) -> list[str] | None:
         """Return the digests of files; None if one of them cannot be fetched or read at all."""
         is_remote = any(map(storage.is_remote, paths))
-        with _scratch(None) if is_remote else contextlib.nullcontext("") as folder:
+        with process.scratch.within(None) if is_remote else contextlib.nullcontext("") as folder:
             try:
                 local = [_fetched(path, _own_folder(folder, path), process) for path in paths]
                 doing = f"reading {paths[0]}"
@@ -96,7 +94,7 @@ class Copy:
     def perform(self, process: JobProcess) -> Result | None:
         """Return the result of the copy; None if there is no whole result to copy."""
         job, of = self.job, self.of
-        with _scratch(self.scratch) as folder:
+        with process.scratch.within(self.scratch) as folder:
             staged = _staged(job, folder)
             try:
                 storage.copy(of.target, staged)
@@ -145,7 +143,7 @@ class Run:
             Evicted: the process was killed for the memory of others.
             HelperError: the process cannot start.
         """
-        with _scratch(self.scratch) as folder:
+        with process.scratch.within(self.scratch) as folder:
             try:
                 files = self._files(process, folder)
                 answer = self._answer(process, files, folder)
@@ -176,8 +174,8 @@ class Run:
         if with_reproducer and job.reproducer is not None:
             words += ["--reproducer", job.reproducer]
         is_local = not storage.is_remote(job.target)
-        if is_local:
-            os.makedirs(os.path.dirname(job.target) or ".", exist_ok=True)
+        if is_local and not os.path.isdir(place := os.path.dirname(job.target) or "."):
+            os.makedirs(place, exist_ok=True)
         request = {
             "do": "run",
             "words": words,
@@ -325,19 +323,6 @@ def joined(digests: Sequence[str]) -> str:
 # --- files ----------------------------------------------------------------------------------------
 
 
-@contextlib.contextmanager
-def _scratch(folder: str | None) -> Iterator[str]:
-    """Make a folder for unfinished files, with one for the result in it, and remove it."""
-    if folder is not None:
-        os.makedirs(folder, exist_ok=True)
-    made = tempfile.mkdtemp(prefix="tiered-", dir=folder)
-    try:
-        os.mkdir(os.path.join(made, _STAGED))
-        yield made
-    finally:
-        shutil.rmtree(made, ignore_errors=True)
-
-
 def _own_folder(folder: str, path: str) -> str:
     """Return a folder for a file of any name, within another one."""
     return os.path.join(folder, hashlib.md5(path.encode()).hexdigest())
@@ -345,7 +330,7 @@ def _own_folder(folder: str, path: str) -> str:
 
 def _staged(job: Job, folder: str) -> str:
     """Return the file that the command writes: its name is that of the target."""
-    return os.path.join(folder, _STAGED, job.target.replace(os.sep, "/").rpartition("/")[2])
+    return os.path.join(folder, STAGED, job.target.replace(os.sep, "/").rpartition("/")[2])
 
 
 def _fetched(path: str, folder: str, process: JobProcess) -> str:
