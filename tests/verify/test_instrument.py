@@ -14,7 +14,6 @@ from tiered import (
     Graph,
     Model,
     PassContext,
-    PassInfo,
     Sequential,
     Value,
     VerificationError,
@@ -29,8 +28,6 @@ from tiered.pipeline.instruments import Verify
 from tiered.runtime import Worker
 from tiered.runtime.worker.child import Child
 from tiered.support.errors import RuntimeFailure, UsageError
-from tiered.verify.methods import Subject
-from tiered.verify.model_check import failure_of
 
 CHAIN = """g (float[N,3] x) => (float[N,3] y) {
     a = Identity(x)  b = Relu(a)  c = Relu(b)  y = Identity(c) }"""
@@ -255,9 +252,7 @@ VAST = """g (float[1] x, int64[2] s) => (float[n, m] y) <int64[2] k = {160000, 1
         ("final", VAST, "emory"),
     ],
 )
-def test_a_model_without_end_or_bounds_is_an_error(
-    how: str, text: str, says: str
-) -> None:
+def test_a_model_without_end_or_bounds_is_an_error(how: str, text: str, says: str) -> None:
     # The model without bounds fails at once, which may be late on a busy machine.
     limits = {"verify.seconds": 60.0 if text == VAST else 1.0, "verify.memory": "2GiB"}
     inputs = {"x": np.ones(1, np.float32)}
@@ -297,15 +292,6 @@ def test_an_instrument_serves_many_models(worker: Worker) -> None:
         for _ in range(2):
             Sequential(["eliminate_identity"])(model(CHAIN))
     assert verify.runs == 2
-
-
-def test_of_many_passes_a_failure_names_some() -> None:
-    infos = tuple(PassInfo(name=f"pass_{n}", opt_level=1) for n in range(8))
-    said = str(failure_of(Subject(infos), "the model", "wrong"))
-    first = "pass_0, pass_1, pass_2, pass_3, pass_4, pass_5"
-    assert said.endswith(
-        f"  changed by  {first} and 2 more passes; `tiered bisect` names the one that is wrong"
-    )
 
 
 def test_the_same_remark_of_several_passes_and_samples_is_made_once() -> None:
