@@ -109,16 +109,20 @@ def test_constants_of_up_to_1024_bytes_are_kept(size: int, is_kept: bool) -> Non
 @pytest.mark.parametrize(
     ("array", "dtype", "values"),
     [
-        (np.float32([[1.5, -2]]), "float32", [[1.5, -2.0]]),
-        (np.float32([np.nan, np.inf, -np.inf, 1]), "float32", ["nan", "inf", "-inf", "1.0"]),
+        (np.array([[1.5, -2]], np.float32), "float32", [[1.5, -2.0]]),
+        (
+            np.array([np.nan, np.inf, -np.inf, 1], np.float32),
+            "float32",
+            ["nan", "inf", "-inf", "1.0"],
+        ),
         (np.array([np.nan, 1], ml_dtypes.bfloat16), "bfloat16", ["nan", "1.0"]),
         (np.array([0.5, 1], ml_dtypes.bfloat16), "bfloat16", [0.5, 1.0]),
         (np.array([np.inf], ml_dtypes.float8_e5m2), "float8_e5m2", ["inf"]),
         (np.array([1, -2], ml_dtypes.int4), "int4", [1, -2]),
         (np.array(7), "int64", 7),
         (np.array([True]), "bool", [True]),
-        (np.complex64([1 + 2j]), "complex64", [[1.0, 2.0]]),
-        (np.complex64([complex(np.nan, 2)]), "complex64", [["nan", "2.0"]]),
+        (np.array([1 + 2j], np.complex64), "complex64", [[1.0, 2.0]]),
+        (np.array([complex(np.nan, 2)], np.complex64), "complex64", [["nan", "2.0"]]),
         (np.array(["a", "b"], object), "object", ["a", "b"]),
         (np.zeros((0, 2), np.float32), "float32", []),
     ],
@@ -150,7 +154,7 @@ def test_the_models_are_named_by_file_and_digest(tmp_path: Path) -> None:
 
 def test_inputs_that_refute_are_in_a_file_beside(tmp_path: Path) -> None:
     path = tmp_path / "c.json"
-    inputs = {"x": np.float32([1, 2]), "t": np.array(["a", "bc"], object)}
+    inputs = {"x": np.array([1, 2], np.float32), "t": np.array(["a", "bc"], object)}
     findings = Findings([certified(12, word="refuted", inputs=inputs), certified(13)])
     write_certificate(str(path), findings, parse(f"{HEAD} {{ y = Add(x, z) }}"), None)
     text = path.read_text()

@@ -64,7 +64,7 @@ class Known(Given):
     """The first border is known."""
 
     def at(self, sizes: Sizes) -> dict[str, np.ndarray]:  # type: ignore[type-arg]  # of a test
-        return {"x": np.float32([7, 8])}
+        return {"x": np.array([7, 8], np.float32)}
 
 
 def test_known_borders_have_their_values() -> None:
@@ -86,14 +86,14 @@ def test_a_side_is_a_model_of_its_own() -> None:
     assert [tensor.name for tensor in made.graph.initializer] == ["k"]
     assert [info.name for info in made.graph.output] == ["result y"]
     assert [(each.domain, each.version) for each in made.opset_import] == [("", 21)]
-    feeds = {info.name: np.float32([1, 2, 3, 4]) for info in made.graph.input}
+    feeds = {info.name: np.array([1, 2, 3, 4], np.float32) for info in made.graph.input}
     assert run(made, feeds)["result y"].tolist() == [3, 6, 9, 12]
 
 
 def test_an_output_may_be_a_border_or_a_constant() -> None:
     given = replace(problem("y = Add(x, z)", "y = Add(z, x)"), outputs=("x", "y"))
     made = model_of(given, given.sides[0], Sizes((1,), 3))
-    found = run(made, {"x": np.float32([2]), "z": np.float32([3])})
+    found = run(made, {"x": np.array([2], np.float32), "z": np.array([3], np.float32)})
     assert (found["result x"], found["result y"]) == (2, 5)
 
 

@@ -33,7 +33,7 @@ from tiered.verify.baseline import (
 TEXT = """g (float[N] x) => (float[N] y) <float[1] w = {2}> {
     a = Mul(x, w)  b = Exp(a)  y = Neg(b) }"""
 HALF = "g (float16[2] x) => (float16[2] y) { y = Neg(x) }"
-FEEDS = [{"x": np.float32([1, 2])}]
+FEEDS = [{"x": np.array([1, 2], np.float32)}]
 
 
 def given(**held: Any) -> Wanted:
@@ -90,13 +90,13 @@ def test_results_of_a_search_are_kept() -> None:
     here, worker = in_process()
     session = Remembering(worker.open(proto(TEXT)))
     assert (session.inputs, session.outputs) == (("x",), ("y",))
-    feeds = {"x": np.float32([1])}
+    feeds = {"x": np.array([1], np.float32)}
     made = session.run(feeds)
     assert session.outputs_for(feeds) is made
     again = session.run(feeds)
     assert session.outputs_for(feeds) is again
     runs = here.runs
-    session.outputs_for({"x": np.float32([1])})
+    session.outputs_for({"x": np.array([1], np.float32)})
     assert here.runs == runs + 1
 
 
@@ -136,7 +136,7 @@ def test_halves_are_opened_on_the_reference_at_once() -> None:
     here.refuses["onnxruntime"] = RuntimeFailure("no kernel")
     made = Baseline.of(model(HALF))
     with made.opened(worker) as session:
-        assert session.run({"x": np.float16([1, 2])})["y"].tolist() == [-1, -2]
+        assert session.run({"x": np.array([1, 2], np.float16)})["y"].tolist() == [-1, -2]
     assert made.is_referred
     assert made.refused == ""
     here.refuses["reference"] = RuntimeFailure("neither")

@@ -117,9 +117,9 @@ EDITS: dict[str, tuple[Callable[[Model], object], set[str] | None]] = {
     "another name of an output": (lambda m: m.main.rename_value(named(m, "y"), "e"), {"y"}),
     "another name of a weight": (lambda m: m.main.rename_value(named(m, "v"), "e"), {"p"}),
     "other numbers": (
-        lambda m: m.main.set_constant(named(m, "v"), Tensor.of(np.float32([9, 9]))), {"p"}
+        lambda m: m.main.set_constant(named(m, "v"), Tensor.of(np.array([9, 9], np.float32))), {"p"}
     ),
-    "a weight more": (lambda m: m.main.constant(np.float32([1])), set()),
+    "a weight more": (lambda m: m.main.constant(np.array([1], np.float32)), set()),
     "a weight less": (
         lambda m: (m.main.set_input(producer(m, "p"), 1, named(m, "x")),
                    m.main.discard(named(m, "v"))),
@@ -127,7 +127,7 @@ EDITS: dict[str, tuple[Callable[[Model], object], set[str] | None]] = {
     ),
     "a Constant as a weight": (
         lambda m: m.main.fold_to_initializer(
-            producer(m, "m"), 0, Tensor.of(np.float32([7, 8]))
+            producer(m, "m"), 0, Tensor.of(np.array([7, 8], np.float32))
         ), {"m"}
     ),
     "an input more": (
@@ -140,11 +140,13 @@ EDITS: dict[str, tuple[Callable[[Model], object], set[str] | None]] = {
         lambda m: body(m, 1).set_operator(producer(body(m, 1), "r"), "Abs"), {"b"}
     ),
     "a weight of a body": (
-        lambda m: body(m, 0).set_constant(named(body(m, 0), "k"), Tensor.of(np.float32([0, 0]))),
+        lambda m: body(m, 0).set_constant(
+            named(body(m, 0), "k"), Tensor.of(np.array([0, 0], np.float32))
+        ),
         {"b"},
     ),
     "a weight that a body captures": (
-        lambda m: m.main.set_constant(named(m, "w"), Tensor.of(np.float32([0, 0]))), {"b"}
+        lambda m: m.main.set_constant(named(m, "w"), Tensor.of(np.array([0, 0], np.float32))), {"b"}
     ),
     "another version": (lambda m: m.convert_opset(22), None),
     "a function more": (_add_function, set()),

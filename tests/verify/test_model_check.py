@@ -33,7 +33,7 @@ BEFORE = "g (float[2] x) => (float[2] y) { a = Relu(x)  y = Neg(a) }"
 RIGHT = "g (float[2] x) => (float[2] y) { a = Relu(x)  b = Relu(a)  y = Neg(b) }"
 WRONG = "g (float[2] x) => (float[2] y) { a = Abs(x)  y = Neg(a) }"
 INFO = PassInfo("a_pass", opt_level=1)
-FEEDS = ({"x": np.float32([1, -2])},)
+FEEDS = ({"x": np.array([1, -2], np.float32)},)
 
 
 def case_of(

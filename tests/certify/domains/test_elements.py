@@ -20,7 +20,7 @@ from tiered.certify.domains.terms import TERM, Array, leaf, seed_of
 
 
 def one(a: int, b: int, scale: float, offset: float = 0.0) -> Array:
-    return affine(np.uint64(a), np.uint64(b), scale, offset)
+    return affine(np.array(a, np.uint64), np.array(b, np.uint64), scale, offset)
 
 
 def parts(element: Array) -> tuple[int, int, float, float]:
@@ -28,7 +28,7 @@ def parts(element: Array) -> tuple[int, int, float, float]:
 
 
 def test_elements_broadcast_their_parts() -> None:
-    made = affine(np.zeros((2, 1), np.uint64), np.uint64(7), np.ones(3), 5.0)
+    made = affine(np.zeros((2, 1), np.uint64), np.array(7, np.uint64), np.ones(3), 5.0)
     assert (made.shape, made.dtype) == ((2, 3), AFFINE)
     assert parts(made[1, 2]) == (0, 7, 1.0, 5.0)
 

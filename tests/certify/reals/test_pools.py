@@ -120,7 +120,7 @@ def test_a_window_of_pads_alone_reads_them() -> None:
 
 def test_quantised_numbers_keep_their_own_rule() -> None:
     x = unknown("q", 1, 1, 4)
-    x.form = Dequantized(X, np.float32([1]), np.uint8([0]), 1)
+    x.form = Dequantized(X, np.array([1], np.float32), np.array([0], np.uint8), 1)
     with pytest.raises(NoRule):
         POOLS["MaxPool"](call("MaxPool", x, kernel_shape=[2], domain=DOMAIN))
 

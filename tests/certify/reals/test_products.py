@@ -168,7 +168,7 @@ def test_windows_say_the_shape(held: dict[str, Any], size: int) -> None:
 
 def test_factors_and_offsets_of_channels_go_into_weights() -> None:
     """With scales [2, 3] and offsets [1, 5] of the channels."""
-    scale, offset = np.float32([2, 3]), np.float32([1, 5])
+    scale, offset = np.array([2, 3], np.float32), np.array([1, 5], np.float32)
     inside = ran("Add", ran("Mul", IMAGE, number(scale[:, None])), number(offset[:, None]))
     weights = np.array(KERNEL.known)
     folded = ran("Conv", IMAGE, number(weights * scale[:, None]))

@@ -106,7 +106,7 @@ def test_nodes_between_changed_ones_are_part_of_the_region() -> None:
 
 def test_a_change_of_numbers_is_one_of_their_readers() -> None:
     def other(model: Model) -> None:
-        model.main.set_constant(named(model, "w"), Tensor.of(np.float32([3])))
+        model.main.set_constant(named(model, "w"), Tensor.of(np.array([3], np.float32)))
 
     found = regions(changes(other))
     assert found[0].problem is not None

@@ -1,6 +1,7 @@
 """Lists of elements: pools, reductions and rows read what they should, and no more is assumed."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ def dependence(x: Tensor, rule: Callable[[Tensor], Tensor]) -> Array:
     for at in range(terms.size):
         changed = terms.copy()
         changed[at] = other[at]
-        given = Tensor(x.dtype, x.shape, lambda held=changed: held.reshape(x.shape))
+        given = Tensor(x.dtype, x.shape, partial(changed.reshape, x.shape))
         found[:, at] = rule(given).terms.reshape(-1) != base
     return found
 
@@ -68,11 +69,15 @@ def test_each_element_depends_on_its_own_lane(
     assert [set(np.flatnonzero(row)) for row in found] == where
 
 
+def _reversed(x: Tensor) -> Array:
+    return x.terms[::-1]
+
+
 @pytest.mark.parametrize("op", ["ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd"])
 def test_integers_are_reduced_in_any_order_and_floats_in_theirs(op: str) -> None:
     for dtype in (INT32, INT64, FLOAT):
         x = free("x", 4, dtype=dtype)
-        turned = Tensor(dtype, (4,), lambda held=x: held.terms[::-1])
+        turned = Tensor(dtype, (4,), partial(_reversed, x))
         is_same = bool((ran(op, x).terms == ran(op, turned).terms).all())
         assert is_same == (dtype != FLOAT)
 
@@ -310,7 +315,7 @@ def test_the_largest_number_is_that_of_the_largest_integer(
 ) -> None:
     x = free("numbers", 1, 2, 4)
     integers = free("integers", 1, 2, 4, dtype=UINT8)
-    x.form = Dequantized(integers, np.float32(scale), np.uint8([3]), 1)
+    x.form = Dequantized(integers, np.float32(scale), np.array([3], np.uint8), 1)
     made = ran("MaxPool", x, kernel_shape=[2], pads=pads)
     if not is_kept:
         assert made.form is None

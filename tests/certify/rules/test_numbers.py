@@ -96,7 +96,7 @@ def test_bools_are_combined(op: str, expected: list[bool]) -> None:
 
 
 def test_a_condition_chooses() -> None:
-    numbers = [np.array([True, False]), np.float32([1, 2]), np.float32([3, 4])]
+    numbers = [np.array([True, False]), np.array([1, 2], np.float32), np.array([3, 4], np.float32)]
     found = computed("Where", numbers, np.dtype(np.float32))
     assert found is not None
     assert found.tolist() == [1, 4]
@@ -134,17 +134,17 @@ def test_what_is_not_exact_is_left_to_the_runtime() -> None:
 @pytest.mark.parametrize(
     ("numbers", "to", "expected"),
     [
-        (np.float32([1.9, -1.9, 0.5, -0.0]), np.int8, [1, -1, 0, 0]),
-        (np.float32([126.9, -128]), np.int8, [126, -128]),
-        (np.float64([254.5]), np.uint8, [254]),
-        (np.int32([300, -1]), np.uint8, [44, 255]),
-        (np.int64([2**33 + 5]), np.int32, [5]),
-        (np.float32([0, -0.0, 0.5, NAN]), np.bool_, [False, False, True, True]),
+        (np.array([1.9, -1.9, 0.5, -0.0], np.float32), np.int8, [1, -1, 0, 0]),
+        (np.array([126.9, -128], np.float32), np.int8, [126, -128]),
+        (np.array([254.5], np.float64), np.uint8, [254]),
+        (np.array([300, -1], np.int32), np.uint8, [44, 255]),
+        (np.array([2**33 + 5], np.int64), np.int32, [5]),
+        (np.array([0, -0.0, 0.5, NAN], np.float32), np.bool_, [False, False, True, True]),
         (np.array([True, False]), np.float16, [1, 0]),
-        (np.int64([2**24 + 1, 2**24 + 3]), np.float32, [2**24, 2**24 + 4]),
-        (np.float64([1 + 2.0**-24, 1 + 3 * 2.0**-24]), np.float32, [1, 1 + 2.0**-22]),
-        (np.float32([1 + 2.0**-11, 1e6]), np.float16, [1, np.inf]),
-        (np.float64([]), np.int8, []),
+        (np.array([2**24 + 1, 2**24 + 3], np.int64), np.float32, [2**24, 2**24 + 4]),
+        (np.array([1 + 2.0**-24, 1 + 3 * 2.0**-24], np.float64), np.float32, [1, 1 + 2.0**-22]),
+        (np.array([1 + 2.0**-11, 1e6], np.float32), np.float16, [1, np.inf]),
+        (np.array([], np.float64), np.int8, []),
     ],
 )
 def test_casts_are_exact_or_round_to_the_nearest(numbers: Array, to: Any, expected: Any) -> None:
@@ -157,19 +157,19 @@ def test_casts_are_exact_or_round_to_the_nearest(numbers: Array, to: Any, expect
 @pytest.mark.parametrize(
     ("numbers", "to"),
     [
-        (np.float32([127]), np.int8),  # a bound that floats may not hold is left out
-        (np.float32([128]), np.int8),
-        (np.float32([-128.5]), np.int8),
-        (np.float32([2**31]), np.int32),
-        (np.float32([-1]), np.uint8),
-        (np.float32([np.inf]), np.int32),
-        (np.float32([NAN]), np.int64),
-        (np.float32([1]), ml_dtypes.int4),
-        (np.float32([1]), ml_dtypes.bfloat16),
+        (np.array([127], np.float32), np.int8),  # a bound that floats may not hold is left out
+        (np.array([128], np.float32), np.int8),
+        (np.array([-128.5], np.float32), np.int8),
+        (np.array([2**31], np.float32), np.int32),
+        (np.array([-1], np.float32), np.uint8),
+        (np.array([np.inf], np.float32), np.int32),
+        (np.array([NAN], np.float32), np.int64),
+        (np.array([1], np.float32), ml_dtypes.int4),
+        (np.array([1], np.float32), ml_dtypes.bfloat16),
         (np.ones(1, ml_dtypes.bfloat16), np.float32),
-        (np.complex64([1]), np.float32),
+        (np.array([1], np.complex64), np.float32),
         (np.array(["1"], object), np.float32),
-        (np.float32([1]), object),
+        (np.array([1], np.float32), object),
     ],
 )
 def test_casts_that_runtimes_do_in_their_own_way_are_left_to_them(numbers: Array, to: Any) -> None:
@@ -178,7 +178,7 @@ def test_casts_that_runtimes_do_in_their_own_way_are_left_to_them(numbers: Array
 
 def test_a_double_becomes_a_half_by_way_of_32_bits() -> None:
     """1 + 2**-11 + 2**-30 rounds to 1 + 2**-10; onnxruntime makes 1 + 2**-11 of it, and then 1."""
-    assert cast(np.float64([1.0]), np.dtype(np.float16)) is None
+    assert cast(np.array([1.0], np.float64), np.dtype(np.float16)) is None
     number = 1 + 2.0**-11 + 2.0**-30
     head = f"(float16[2] x) => (float16[2] y) <double a = {{{number!r}}}"
     folded = f"{head}, float16 h = {{{int(np.float16(1).view(np.uint16))}}}> {{ y = Add(x, h) }}"

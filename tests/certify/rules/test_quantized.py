@@ -156,13 +156,17 @@ def test_unsigned_is_known_where_signed_is() -> None:
 )  # fmt: skip
 def test_quotients_are_rounded_to_even_and_saturated(number: float, expected: int) -> None:
     """By 0.5 with a zero point of 3: 0.25 is 0.5 steps, which is rounded to 0."""
-    assert rounded(np.float32(number), np.float32(0.5), np.uint8(3)) == expected
+    assert rounded(np.float32(number), np.array(0.5), np.array(3, np.uint8)) == expected
 
 
 def test_quotients_are_those_of_floats_of_32_bits() -> None:
-    made = rounded(np.float64([0.15]), np.float64([0.1]), np.int8([0]))
+    made = rounded(
+        np.array([0.15], np.float64), np.array([0.1], np.float64), np.array([0], np.int8)
+    )
     assert made == np.rint(np.float32(0.15) / np.float32(0.1))
-    assert rounded(np.float32([-129, -128.5]), np.float32([1]), np.int8([0])).tolist() == [
+    assert rounded(
+        np.array([-129, -128.5], np.float32), np.array([1], np.float32), np.array([0], np.int8)
+    ).tolist() == [
         -128,
         -128,
     ]

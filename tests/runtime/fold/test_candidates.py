@@ -70,7 +70,7 @@ def test_known_nodes_are_in_topological_order_one_step_deep() -> None:
 
 def test_an_overridable_default_is_no_constant() -> None:
     proto = parse("(float[2] x, float[2] w) => (float[2] y) { a = Neg(w)  y = Add(x, a) }")
-    proto.graph.initializer.append(numpy_helper.from_array(np.float32([1, 2]), "w"))
+    proto.graph.initializer.append(numpy_helper.from_array(np.array([1, 2], np.float32), "w"))
     assert known_nodes(Model.from_proto(proto).main) == []
 
 
@@ -138,7 +138,7 @@ def test_constants_that_are_never_computed_have_a_reason(text: str, reason: str 
 def test_sparse_operands_have_a_reason() -> None:
     proto = parse("(float[2] x) => (float[2] y) <float[2] w = {1,2}> {"
                   " a = Neg(s)  b = Add(x, s)  c = Neg(w)  y = Neg(x) }")  # fmt: skip
-    values = numpy_helper.from_array(np.float32([5]), "s")
+    values = numpy_helper.from_array(np.array([5], np.float32), "s")
     indices = numpy_helper.from_array(np.array([1]))
     proto.graph.sparse_initializer.append(onnx.helper.make_sparse_tensor(values, indices, [2]))
     model = Model.from_proto(proto)

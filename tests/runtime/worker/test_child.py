@@ -1,7 +1,9 @@
 """A process that answers frames: how it is started, bounded and ended, and what its end means."""
 
+import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -39,10 +41,10 @@ def ended(given: Child, seconds: float | None = 20) -> Ended:
 def test_requests_are_answered(started: Start) -> None:
     given = started()
     assert given.is_alive
-    assert given.exchange({"do": "run"}, [b"ab"], 20) == ({"do": "run"}, [b"ab"])
+    assert given.exchange({"do": "run"}, [b"ab"], 20) == ({"do": "run"}, [bytearray(b"ab")])
     assert given.exchange({"more": 1}, [], None) == ({"more": 1}, [])
     given.end()
-    assert not given.is_alive
+    assert given.process.poll() is not None
     given.end()
 
 
@@ -132,7 +134,7 @@ def test_a_process_that_answered_in_time_is_left_alone(
         def cancel(self) -> None:
             timers.append(("cancel", self.seconds))
 
-    monkeypatch.setattr(child.threading, "Timer", Timer)
+    monkeypatch.setattr(threading, "Timer", Timer)
     given = started()
     given.exchange({}, [], 5)
     given.exchange({}, [], None)
@@ -152,7 +154,12 @@ def test_a_process_that_ignores_the_end_of_its_input_is_killed(
     assert started("cat; exit 4").wait() == 4
     monkeypatch.setattr(child, "_END_SECONDS", 0.05)
     given = started("exec sleep 600")
-    monkeypatch.setattr(given, "kill", lambda: (given.process.kill(), given.process.wait()))
+
+    def kill() -> None:
+        given.process.kill()
+        given.process.wait()
+
+    monkeypatch.setattr(given, "kill", kill)
     assert given.wait() == -signal.SIGKILL
 
 
@@ -174,7 +181,7 @@ def test_the_last_words_are_the_end_in_one_line(started: Start) -> None:
 def test_a_fork_has_no_process_of_its_own(started: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     given = started()
     with monkeypatch.context() as patch:
-        patch.setattr(child.os, "getpid", lambda: given._owner + 1)
+        patch.setattr(os, "getpid", lambda: given._owner + 1)
         assert not given.is_alive
     assert given.is_alive
 
@@ -194,8 +201,8 @@ def test_ends_have_reasons(code: int | None, text: str) -> None:
 def test_what_python_needs_comes_first_on_the_path(
     started: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    own = child.os.path.dirname(child.os.__file__)
-    monkeypatch.setattr(child.sys, "path", ["", "/a", own, "/b"])
+    own = os.path.dirname(os.__file__)
+    monkeypatch.setattr(sys, "path", ["", "/a", own, "/b"])
     given = started('printf %s "$PYTHONPATH" >&2')
     given.wait()
     assert given.last_words() == f"{own}:/a:/b"

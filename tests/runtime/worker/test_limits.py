@@ -5,6 +5,7 @@ import io
 import os
 import subprocess
 import sys
+import time
 from typing import Any
 
 import pytest
@@ -55,14 +56,14 @@ def test_the_memory_is_the_least_of_machine_group_and_process(
     monkeypatch: pytest.MonkeyPatch, limit: list[int], group: str | None, expected: int
 ) -> None:
     sizes = {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 100}
-    monkeypatch.setattr(limits.os, "sysconf", sizes.__getitem__, raising=False)
+    monkeypatch.setattr(os, "sysconf", sizes.__getitem__, raising=False)
     monkeypatch.setattr(limits, "_limit_of_data", lambda: list(limit))
     files(monkeypatch, {} if group is None else {"memory.max": group})
     assert physical_memory() == expected
 
 
 def test_where_nothing_says_it_the_memory_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(limits.os, "sysconf", raising=False)
+    monkeypatch.delattr(os, "sysconf", raising=False)
     monkeypatch.setattr(limits, "_limit_of_data", list)
     files(monkeypatch, {})
     assert physical_memory() is None
@@ -75,7 +76,7 @@ def test_the_limit_of_a_process_counts_if_it_has_one(monkeypatch: pytest.MonkeyP
     for found, expected in (((123, 456), [123]), ((resource.RLIM_INFINITY, 456), [])):
         monkeypatch.setattr(resource, "getrlimit", lambda _, found=found: found)
         assert limits._limit_of_data() == expected
-    monkeypatch.setattr(limits.sys, "platform", "darwin")
+    monkeypatch.setattr(sys, "platform", "darwin")
     assert limits._limit_of_data() == []
 
 
@@ -111,7 +112,7 @@ def test_the_process_gets_the_score_of_its_parent_and_a_margin(
     parent = f"/proc/{os.getppid()}"
     held = {"oom_score_adj": f"{score}\n", "statm": f"9999 {resident} 5 1 0 1 0\n"}
     opened = files(monkeypatch, held)
-    monkeypatch.setattr(limits.os, "sysconf", {"SC_PHYS_PAGES": pages}.__getitem__, raising=False)
+    monkeypatch.setattr(os, "sysconf", {"SC_PHYS_PAGES": pages}.__getitem__, raising=False)
     end_before_parent()
     assert set(opened) == {
         f"{parent}/oom_score_adj", f"{parent}/statm", "/proc/self/oom_score_adj"
@@ -166,7 +167,7 @@ def test_no_limit_is_above_the_hard_one(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_elsewhere_one_thread_watches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits.sys, "platform", "darwin")
+    monkeypatch.setattr(sys, "platform", "darwin")
     monkeypatch.setattr(limits, "_allocated", lambda: 100)
     watched: list[MemoryLimit] = []
 
@@ -188,14 +189,14 @@ def test_elsewhere_one_thread_watches(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_watcher_ends_the_process_beyond_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     taken = iter([100, 150, 151])
     slept: list[float] = []
-    monkeypatch.setattr(limits.sys, "platform", "darwin")
+    monkeypatch.setattr(sys, "platform", "darwin")
     monkeypatch.setattr(limits, "_allocated", lambda: next(taken))
-    monkeypatch.setattr(limits.time, "sleep", slept.append)
+    monkeypatch.setattr(time, "sleep", slept.append)
 
     def ended(code: int) -> None:
         raise SystemExit(code)
 
-    monkeypatch.setattr(limits.os, "_exit", ended)
+    monkeypatch.setattr(os, "_exit", ended)
     limit = MemoryLimit()
     limit._most = 150
     with pytest.raises(SystemExit) as found:
@@ -225,7 +226,7 @@ def test_what_is_allocated_is_the_data_of_the_process(monkeypatch: pytest.Monkey
     said = "Name:\tpython\nVmSize:\t 999 kB\nVmData:\t  12 kB\nVmStk:\t 5 kB\n"
     files(monkeypatch, {"status": said})
     assert limits._allocated() == 12 * 1024
-    monkeypatch.setattr(limits.sys, "platform", "darwin")
+    monkeypatch.setattr(sys, "platform", "darwin")
     assert limits._allocated() > MIB / 1024
 
 

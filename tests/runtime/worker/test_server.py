@@ -1,6 +1,7 @@
 """The server of the worker: what each request does, and which failures are of memory."""
 
 import io
+import os
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from tiered.runtime.worker.server import Server, serve
 from tiered.support.errors import RuntimeFailure
 
 MODEL = proto("g (float[2] x) => (float[2] y, float[2] z) { y = Neg(x)  z = Abs(x) }")
-X = np.float32([1, -2])
+X = np.array([1, -2], np.float32)
 
 
 def opening(number: int = 1, **held: Any) -> dict[str, Any]:
@@ -159,7 +160,7 @@ def test_requests_are_answered_within_their_limits_until_there_are_no_more(
     requests.seek(0)
     serve(requests, answers)
     answers.seek(0)
-    assert receive(answers)[0] == {"done": server.os.getpid()}
+    assert receive(answers)[0] == {"done": os.getpid()}
     assert receive(answers)[0] == {"done": {"inputs": ["x"], "outputs": ["y", "z"]}}
     assert receive(answers)[0] == {"done": None}
     with pytest.raises(EOFError):

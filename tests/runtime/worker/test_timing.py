@@ -1,6 +1,7 @@
 """The clock of the worker: as many runs as were asked for, each with its seconds."""
 
 import gc
+import time
 from collections.abc import Iterator
 from typing import Any, cast
 
@@ -45,8 +46,8 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
     made = Clock()
-    monkeypatch.setattr(timing.time, "perf_counter", lambda: made.wall)
-    monkeypatch.setattr(timing.time, "thread_time", lambda: made.processor)
+    monkeypatch.setattr(time, "perf_counter", lambda: made.wall)
+    monkeypatch.setattr(time, "thread_time", lambda: made.processor)
     yield made
     monkeypatch.undo()
 

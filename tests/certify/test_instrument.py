@@ -9,23 +9,32 @@ import onnx
 import pytest
 
 from tests.extensions.debug.wrong_passes import WRONG, Wrong
+from tests.small import named
 from tiered import (
     Graph,
     Model,
     PassContext,
+    Skip,
+    Value,
     VerificationError,
     function_pass,
+    module_pass,
+    op,
     optimize,
     optimize_model,
+    rewrite,
+    var,
 )
 from tiered.certify import Certify
 from tiered.certify.certificate import write_certificate
 from tiered.certify.checker import Checker, Proof
+from tiered.certify.instrument import certify_of
 from tiered.certify.problem import Problem
-from tiered.certify.runs import model_of
+from tiered.certify.runs import Ran, model_of, run_both
 from tiered.runtime.compare.outputs import compare
 from tiered.runtime.session import Session
 from tiered.support.errors import UsageError
+from tiered.support.numerics import Promise
 from tiered.testing import parse
 
 TEXT = """(float[N,4] x) => (float[N,4] y) <float one = {1}, int64[2] s = {-1, 4}> {
@@ -211,15 +220,136 @@ def test_the_same_run_gives_the_same_certificate(tmp_path: Path) -> None:
     assert texts[0] == texts[1]
 
 
-@pytest.mark.parametrize("how", ["stict", "file.txt", "strict,file.txt"])
-def test_a_wrong_value_is_an_error(how: str) -> None:
-    with pytest.raises(UsageError, match="certify takes"):
-        optimize_model(parse(TEXT), certify=how)
-
-
 def test_a_pass_that_fails_leaves_no_finding() -> None:
     case = next(case for case in WRONG if case.name == "raise_in_the_middle")
     certify = Certify()
     with PassContext.isolated(instruments=[certify], on_error="skip"):
         case.pass_(Model.from_proto(parse(case.model)))
     assert certify.findings.rewrites == []
+
+
+@pytest.mark.parametrize(
+    ("how", "strict", "file"),
+    [
+        (True, False, None), ("on", False, None), ("strict", True, None),
+        ("c.json", False, "c.json"), ("strict,c.json", True, "c.json"),
+        ("a,b.json", False, "b.json"), ("strict,a,b.json", True, "a,b.json"),
+    ],
+)  # fmt: skip
+def test_the_value_of_certify_has_words_and_a_file(
+    how: bool | str, strict: bool, file: str | None
+) -> None:
+    made = certify_of(how)
+    assert (made.strict, made.file) == (strict, file)
+
+
+@pytest.mark.parametrize("how", ["", "stict", "strict,", "file.txt"])
+def test_a_word_that_is_none_is_named(how: str) -> None:
+    with pytest.raises(UsageError) as failed:
+        certify_of(how)
+    file = how.removeprefix("strict,")
+    assert str(failed.value) == f"certify takes strict, or a file that ends in .json, not {file!r}"
+
+
+# --- what is recorded -----------------------------------------------------------------------------
+
+
+@rewrite(op.Sub(var.x, var.z), opt_level=2)
+def swapped(graph: Graph, x: Value, z: Value) -> Value | Skip:
+    """Wrong: x - z for z - x, once."""
+    if x.name != "x":
+        return Skip("it was done")
+    result: Value = graph.op.Sub(z, x)
+    return result
+
+
+@rewrite(op.Sub(var.x, var.z), opt_level=3)
+def above(graph: Graph, x: Value, z: Value) -> Value | Skip:
+    """Wrong, at a level of which `strict` demands no proof."""
+    if x.name != "x":
+        return Skip("it was done")
+    result: Value = graph.op.Add(graph.op.Neg(z), graph.op.Exp(x))
+    return result
+
+
+@rewrite(op.Sub(var.x, var.z), opt_level=2)
+def right(graph: Graph, x: Value, z: Value) -> Value:
+    """Right."""
+    result: Value = graph.op.Add(x, graph.op.Neg(z))
+    return result
+
+
+SUB = "(float[N] x, float[N] z) => (float[N] y) { y = Sub(x, z) }"
+
+
+def certified(pass_: Any, text: str = SUB, **how: Any) -> Certify:
+    certify = Certify(**how)
+    with PassContext.isolated(opt_level=3, instruments=[certify]):
+        pass_(Model.from_proto(parse(text)))
+    return certify
+
+
+def test_a_rewrite_is_named_and_its_region_is_kept_for_a_file_only() -> None:
+    for file, is_kept in ((None, False), ("c.json", True)):
+        (found,) = certified(right, file=file).findings.rewrites
+        assert (found.number, found.pass_name, found.level) == (1, "right", 2)
+        assert (found.word, found.reason) == ("bits", "")
+        assert found.law == "op.Sub(var.x, var.z)"
+        assert found.proof is not None
+        assert (found.problem is not None) is is_kept
+
+
+def test_without_runs_what_is_not_proved_is_not_refuted() -> None:
+    (found,) = certified(swapped, runs=False).findings.rewrites
+    assert found.word == "unproved"
+    assert found.proof is not None
+    assert found.reason == found.proof.reason
+    (ran,) = certified(swapped).findings.rewrites
+    assert ran.word == "refuted"
+    assert set(ran.inputs) == {"x", "z"}
+
+
+def test_strict_is_about_levels_up_to_two_and_about_refutations() -> None:
+    for pass_ in (swapped, above):
+        with pytest.raises(VerificationError, match=f"{pass_.name} is not certified: "):
+            certified(pass_, strict=True)
+    with pytest.raises(VerificationError, match="swapped is not certified"):
+        certified(swapped, strict=True, runs=False)
+    assert certified(above, strict=True, runs=False).findings.rewrites[0].word == "unproved"
+    assert certified(right, strict=True).findings.rewrites[0].word == "bits"
+
+
+def test_the_error_names_the_rewrite() -> None:
+    with pytest.raises(VerificationError) as failed:
+        certified(swapped, strict=True)
+    assert "\n  rewrite   #1 of the run, at " in str(failed.value)
+
+
+def test_a_pass_that_changes_the_interface_is_said_to() -> None:
+    @module_pass(opt_level=None, changes_interface=True)
+    def more(model: Model, ctx: PassContext) -> None:
+        with model.main.rewrite("one output more", model.main.nodes[0]):
+            model.main.add_output(named(model, "a"))
+
+    text = "(float[N] x) => (float[N] y) { a = Neg(x)  y = Exp(a) }"
+    certify = Certify()
+    with PassContext.isolated(required=[more], instruments=[certify]):
+        more(Model.from_proto(parse(text)))
+    (found,) = certify.findings.rewrites
+    assert (found.word, found.reason) == ("interface", "the interface changed")
+
+
+def test_a_run_of_a_region_is_no_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Checker, "prove", lambda *_, **__: Proof("", reason="no rule for Sub"))
+    tried: list[Problem] = []
+
+    def ran(problem: Problem, promise: Promise) -> Ran:
+        tried.append(problem)
+        return run_both(problem, promise)
+
+    monkeypatch.setattr("tiered.certify.instrument.run_both", ran)
+    (found,) = certified(right).findings.rewrites
+    assert (found.word, found.reason) == ("run", "no rule for Sub")
+    assert len(tried) == 1
+    (wrong,) = certified(swapped).findings.rewrites
+    assert wrong.word == "refuted"
