@@ -10,6 +10,7 @@ import pytest
 from tests.small import named
 from tiered import Model, PassInfo, optimize_model
 from tiered.graph import Edit, Graph, Node, Stamp
+from tiered.graph.core.graph import Function
 from tiered.graph.core.tensor import Tensor
 from tiered.graph.core.types import tensor_type
 from tiered.verify.extract import Part
@@ -94,9 +95,19 @@ def body(model: Model, at: int) -> Graph:
     return producer(model, "b").bodies[at]
 
 
-def _function(model: Model) -> Graph:
+def _function(model: Model) -> Function:
     (function,) = model.functions
     return function
+
+
+def _drop_weight(model: Model) -> None:
+    model.main.set_input(producer(model, "p"), 1, named(model, "x"))
+    model.main.discard(named(model, "v"))
+
+
+def _drop_function(model: Model) -> None:
+    model.main.replace(producer(model, "d"), [named(model, "b")])
+    model.remove(_function(model))
 
 
 def _add_function(model: Model) -> None:
@@ -120,11 +131,7 @@ EDITS: dict[str, tuple[Callable[[Model], object], set[str] | None]] = {
         lambda m: m.main.set_constant(named(m, "v"), Tensor.of(np.array([9, 9], np.float32))), {"p"}
     ),
     "a weight more": (lambda m: m.main.constant(np.array([1], np.float32)), set()),
-    "a weight less": (
-        lambda m: (m.main.set_input(producer(m, "p"), 1, named(m, "x")),
-                   m.main.discard(named(m, "v"))),
-        {"p"},
-    ),
+    "a weight less": (_drop_weight, {"p"}),
     "a Constant as a weight": (
         lambda m: m.main.fold_to_initializer(
             producer(m, "m"), 0, Tensor.of(np.array([7, 8], np.float32))
@@ -150,10 +157,7 @@ EDITS: dict[str, tuple[Callable[[Model], object], set[str] | None]] = {
     ),
     "another version": (lambda m: m.convert_opset(22), None),
     "a function more": (_add_function, set()),
-    "a function less": (
-        lambda m: (m.main.replace(producer(m, "d"), [named(m, "b")]), m.remove(_function(m))),
-        {"d", "p"},
-    ),
+    "a function less": (_drop_function, {"d", "p"}),
     "a node of a function": (
         lambda m: _function(m).set_operator(producer(_function(m), "t"), "Abs"), set()
     ),

@@ -78,8 +78,8 @@ def test_truths_are_seen_at_each_place() -> None:
     conjunction, disjunction = ran("And", A, row), ran("Or", row, A)
     assert conjunction.terms[0] == A.terms[0]
     assert disjunction.terms[1] == A.terms[1]
-    assert conjunction.terms[1] == constants(np.array(False, np.array))
-    assert disjunction.terms[2] == constants(np.array(True, np.array))
+    assert conjunction.terms[1] == constants(np.array(False))
+    assert disjunction.terms[2] == constants(np.array(True))
     column = known([[True], [False]], np.bool_)
     assert ran("And", A, column).shape == (2, 3)
     assert not (ran("Xor", A, TRUE).terms == A.terms).any()

@@ -58,7 +58,7 @@ def values(model: Model, names: str) -> list[Value]:
     return [named(model, name) for name in names]
 
 
-def numbers(found: Mapping[Value, Any]) -> dict[str, list[float]]:
+def numbers(found: Mapping[Value, Any]) -> dict[str, Any]:
     return {value.name: array.tolist() for value, array in found.items()}
 
 
