@@ -175,7 +175,7 @@ class Model(ModelState):
             function = load_function(self, source)
             self.functions.append(function)
             try:
-                check_calls(self)
+                check_calls(self, function)
             finally:
                 self.functions.pop()
             self.main._log(Edit.ADD_FUNCTION, function)

@@ -76,8 +76,12 @@ def load_model(model: ModelState, proto: onnx.ModelProto) -> None:
     check_calls(model)
 
 
-def check_calls(model: ModelState) -> None:
+def check_calls(model: ModelState, new: Function | None = None) -> None:
     """Raise if the main graph reaches a local function that calls itself: it would not terminate.
+
+    Args:
+        model: the model; a file may have such functions that nothing calls.
+        new: a function that may not call itself even though nothing calls it yet.
 
     Raises:
         ModelError: it does.
@@ -88,6 +92,8 @@ def check_calls(model: ModelState) -> None:
 
     recursive = recursive_functions(model)
     reached = nx.descendants(call_graph(model), model.main) if recursive else set()
+    if new is not None:
+        reached.add(new.id)
     found = min(recursive & reached, default=None)
     if found is not None:
         name = ".".join(part for part in found[:2] if part)
