@@ -1,15 +1,13 @@
 """What could still go in a model."""
 
 import numpy as np
-import onnx
 import pytest
 
 from tiered.extensions.discovery.applying import apply_findings, check_same
 from tiered.extensions.discovery.mining import Mined, cuts, mine
-from tiered.extensions.discovery.skeleton import model_text, pass_text, proof_text
 from tiered.graph import Model
 from tiered.runtime import Session
-from tiered.support.errors import ModelError, TargetError
+from tiered.support.errors import TargetError
 from tiered.testing import parse
 
 FOUND = (
@@ -129,24 +127,3 @@ def test_what_is_not_proved_is_an_error() -> None:
     )
     with pytest.raises(TargetError, match="not certified"):
         check_same(one, other)
-
-
-def test_a_finding_is_a_pass_and_its_test() -> None:
-    _, mined = _mined()
-    first = mined.findings[0]
-    texts = [model_text(each, first.source) for each in (first.source, first.target)]
-    for text in texts:
-        onnx.checker.check_model(parse(text))
-    code = pass_text("fuse_tile", first.law, *texts)
-    scope: dict[str, object] = {}
-    exec(compile(code, "fuse_tile.py", "exec"), scope)
-    made = scope["fuse_tile"]
-    model = Model.from_proto(parse(texts[0]))
-    made(model)  # type: ignore[operator]  # it is a pass
-    assert [node.op_type for node in model.main.nodes] == ["Gather"]
-    assert texts[1] in proof_text("fuse_tile", *texts)
-
-
-def test_a_text_that_is_no_model_is_an_error() -> None:
-    with pytest.raises(ModelError, match="no model"):
-        pass_text("f", "law", "nothing", "nothing")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -92,11 +93,12 @@ def pass_text(name: str, law: str, before: str, after: str) -> str:
     arguments = [f"{name}: Value" for name in inputs]
     arguments += [f"{name}: Constant" for name in constants]
     guards = "".join(
-        f"    if {name}.const.tolist() != {array.tolist()!r}:\n"
+        f"    same = {_literal(array)}\n"
+        f"    if {name}.const.shape != same.shape or {name}.const.tobytes() != same.tobytes():\n"
         f'        return Skip("constant {name} is another one")\n'
         for name, array in constants.items()
     )
-    numpy = "import numpy as np\n\n" if "np." in body else ""
+    numpy = "import numpy as np\n\n" if "np." in body + guards else ""
     needed = ["Constant", "Skip", "const"] if constants else []
     public = ", ".join(sorted([*needed, "Graph", "Value", "op", "rewrite", "var"], key=_order))
     result = "Value | Skip" if constants else "Value"
@@ -141,7 +143,8 @@ def _bytes(tensor: onnx.TensorProto) -> bytes:
 
 
 def _literal(array: Array) -> str:
-    return f"np.array({array.tolist()!r}, np.{array.dtype.name})"
+    numbers = re.sub(r"\b(inf|nan)\b", r"np.\1", repr(array.tolist()))
+    return f"np.array({numbers}, np.{array.dtype.name})"
 
 
 def _built(graph: onnx.GraphProto, start: str, values: Mapping[str, str]) -> str:
