@@ -14,7 +14,6 @@ from tiered.extensions.discovery.expressions import Table
 from tiered.extensions.discovery.grammar import BASES
 from tiered.extensions.discovery.judging import Judge, model_of
 from tiered.extensions.discovery.laws import canonical
-from tiered.extensions.discovery.neighbours import reach
 from tiered.extensions.discovery.tasks import (
     Missing,
     Spelling,
@@ -28,6 +27,32 @@ from tiered.extensions.discovery.tasks import (
 from tiered.runtime import Session
 
 SMALL = Task("matrix", 2, operators=2, most=250)
+
+
+def test_a_task_has_a_file_of_its_own() -> None:
+    tasks = [Task("a", 2), Task("b", 2), Task("a", 3), Task("a", 2, 3), Task("a", 2, most=9),
+             Task("a", 2, seed=1)]  # fmt: skip
+    assert tasks[0].file == "a-2-2-20000-0.json"
+    assert len({task.file for task in tasks}) == len(tasks)
+
+
+def test_the_tasks_are_all_bases_of_each_level() -> None:
+    assert len(tasks_of()) == 2 * len(BASES)
+    assert {task.level for task in tasks_of()} == {2, 3}
+    (only,) = tasks_of(BASES[:1], (3,), 4, 5, 6)
+    assert only == Task(BASES[0].name, 3, 4, 5, 6)
+
+
+def test_the_keys_of_a_record_in_json_are_strings() -> None:
+    found = Surveyed(
+        Task("matrix", 2), members={1: 3, 2: 4}, cheapest={1: 2}, fewest={2: 1}, classes=5,
+        confluent=4, failed=["no"], missing=[Missing("l", 1, 2, 3, "m", "a", "b", ["v"])],
+        spellings=[Spelling("l", 1, "a", "b")],
+    )  # fmt: skip
+    record = json.loads(json.dumps(asdict(found)))
+    assert read_surveyed(record) == found
+    del record["spellings"]
+    assert read_surveyed(record).spellings == []
 
 
 def test_the_short_name_is_the_package() -> None:
@@ -67,30 +92,12 @@ def test_results_are_kept_and_read_again(tmp_path: Path) -> None:
     assert again[0][0] == first[0][0] == read_surveyed(asdict(first[0][0]))
 
 
-def test_a_missing_rule_has_its_reach() -> None:
-    made = enumerated(BASES[0], "bits", 1, most=400)
-    meaning = made.meaning
-    (x, *_) = BASES[0].leaves(meaning.table)
-    (mirrored,) = meaning.applied("Trilu", [x], (("upper", 1),))
-    (twice,) = meaning.applied("Trilu", [mirrored], (("upper", 1),))
-    # Level 0 has no such rule.
-    assert {"the dim 2 of x", "the dim 3 of x"} <= {*reach(twice, mirrored, 0, "bits")}
-
-
 def test_the_report_names_each_level(capsys: pytest.CaptureFixture[str]) -> None:
     assert [task.base for task in tasks_of(levels=(2,))] == [base.name for base in BASES]
     main(operators=1, levels=(2,), bases=("matrix",))
     out = capsys.readouterr().out
     assert "-O2 matrix" in out
     assert "-O2 all" in out
-
-
-def test_operators_are_changed_only_where_they_read_as_many_values() -> None:
-    meaning = enumerated(BASES[0], "reals", 0, most=1).meaning
-    (x, *_) = BASES[0].leaves(meaning.table)
-    (one,) = meaning.applied("Max", [x], ())
-    (two,) = meaning.applied("Max", [one, x], ())
-    assert not [each for each in reach(two, one, 0, "reals") if each.startswith("Max")]
 
 
 def test_spellings_of_equal_cost_are_counted() -> None:

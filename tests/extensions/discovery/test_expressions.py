@@ -1,0 +1,159 @@
+"""Expressions: each structure once, with its cost, its text and its node."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.extensions.discovery.making import Maker
+from tiered.extensions.discovery.expressions import (
+    BORDER,
+    CONSTANT,
+    Expr,
+    Table,
+    node_of,
+    outputs_of,
+)
+from tiered.extensions.discovery.grammar import FLOAT, INT64
+
+
+def test_attributes_with_their_default_are_not_written() -> None:
+    make = Maker()
+    assert make("Softmax", make.x, axis=-1) is make("Softmax", make.x)
+
+
+def test_the_cost_counts_shared_nodes_once_and_no_views() -> None:
+    make = Maker()
+    flat = make("Reshape", make("Relu", make.x), [6])
+    assert make("Add", flat, flat).cost == (3, 4 * 6 * 2 + 4 * 6 * 2)
+    deep = make("Reshape", flat, [1, 6])
+    assert make("Add", deep, flat).cost == (4, 4 * 6 * 2 + 4 * 6 * 2)
+
+
+KIND = (FLOAT, (2, 3))
+
+
+@pytest.fixture
+def table() -> Table:
+    return Table()
+
+
+@pytest.fixture
+def x(table: Table) -> Expr:
+    return table.border("x", FLOAT, [2, 3])
+
+
+def apply(table: Table, op: str, *operands: Expr | None, **attributes: Any) -> Expr:
+    return table.apply(op, operands, attributes, kind=KIND)
+
+
+def test_equal_structures_are_one_object(table: Table, x: Expr) -> None:
+    assert table.border("x", FLOAT, (2, 3)) is x
+    assert apply(table, "Relu", x) is apply(table, "Relu", x)
+    assert apply(table, "Concat", x, x, axis=1) is table.apply(
+        "Concat", [x, x], (("axis", 1),), kind=KIND
+    )
+
+
+@pytest.mark.parametrize("what", ["op", "name", "dtype", "shape", "attribute", "output", "domain"])
+def test_another_structure_is_another_one(table: Table, x: Expr, what: str) -> None:
+    y = table.border("y", FLOAT, (2, 3))
+    first = table.apply("Softmax", [x], {"axis": 0}, kind=KIND)
+    others = {
+        "op": table.apply("LogSoftmax", [x], {"axis": 0}, kind=KIND),
+        "name": table.apply("Softmax", [y], {"axis": 0}, kind=KIND),
+        "dtype": table.apply("Softmax", [x], {"axis": 0}, kind=(INT64, (2, 3))),
+        "shape": table.apply("Softmax", [x], {"axis": 0}, kind=(FLOAT, (3, 2))),
+        "attribute": table.apply("Softmax", [x], {"axis": 1}, kind=KIND),
+        "output": table.apply("Softmax", [x], {"axis": 0}, kind=KIND, output=1),
+        "domain": table.apply("Softmax", [x], {"axis": 0}, kind=KIND, domain="com.microsoft"),
+    }
+    assert others[what] is not first
+    assert others[what].number != first.number
+
+
+def test_constants_are_one_by_their_bits(table: Table) -> None:
+    one = table.constant(np.array([0.0, 1], np.float32))
+    assert table.constant(np.array([0.0, 1], np.float32)) is one
+    assert table.constant(np.array([-0.0, 1], np.float32)) is not one
+    assert table.constant(np.array([0.0, 1], np.float64)) is not one
+    assert table.constant(np.array([[0.0, 1]], np.float32)) is not one
+    assert (one.op, one.shape, one.nbytes) == (CONSTANT, (2,), 8)
+
+
+def test_lists_and_numpy_numbers_are_plain_attributes(table: Table, x: Expr) -> None:
+    first = apply(table, "Transpose", x, perm=[1, 0])
+    assert first is apply(table, "Transpose", x, perm=np.array([1, 0]))
+    assert first.attributes == (("perm", (1, 0)),)
+    leaky = apply(table, "LeakyRelu", x, alpha=0.1)
+    assert leaky is apply(table, "LeakyRelu", x, alpha=np.float32(0.1))
+    assert apply(table, "LeakyRelu", x, alpha=0.01) is apply(table, "LeakyRelu", x)
+
+
+def test_a_border_is_no_operator(table: Table, x: Expr) -> None:
+    assert not x.is_operator
+    assert not table.constant(np.float32(1)[None]).is_operator
+    assert apply(table, "Relu", x).is_operator
+    assert (x.op, str(x), x.nbytes) == (BORDER, "x", 24)
+
+
+def test_expressions_are_walked_operands_first_and_once(table: Table, x: Expr) -> None:
+    a = apply(table, "Relu", x)
+    b = apply(table, "Clip", a, None, table.constant(np.array(1, np.float32)))
+    y = apply(table, "Add", a, b)
+    assert [each.op for each in y.walk()] == ["border", "Relu", "constant", "Clip", "Add"]
+    assert [each.op for each in y.nodes().values()] == ["Relu", "Clip", "Add"]
+
+
+def test_results_of_one_node_are_one_node(table: Table, x: Expr) -> None:
+    parts = [table.apply("Split", [x], {"num_outputs": 2}, kind=(FLOAT, (1, 3)), output=at)
+             for at in (0, 1)]  # fmt: skip
+    assert parts[0].node_key == parts[1].node_key
+    y = table.apply("Add", parts, kind=(FLOAT, (1, 3)))
+    assert len(y.nodes()) == 2
+
+
+def test_what_a_node_moves() -> None:
+    make = Maker()
+    x = make.x  # 24 bytes
+    assert make("Relu", x).cost == (1, 48)
+    assert make("Add", x, x).cost == (1, 48)
+    assert make("Reshape", x, [6]).cost == (1, 0)
+    assert make("Add", x, 1.0).cost == (1, 48)  # a small constant is a parameter
+    assert make("Gather", x, [0], axis=0).cost == (1, 2 * 12)
+    assert make("Transpose", x, perm=[1, 0]).cost == (1, 48)
+    large = make.meaning.table.constant(np.ones((65, 1, 1), np.float32))
+    wide = make.meaning.applied("Add", [x, large], ())[0]
+    assert wide.cost == (1, 65 * 24 + 24 + 65 * 4)
+    small = make.meaning.table.constant(np.ones((64, 1, 1), np.float32))
+    assert make.meaning.applied("Add", [x, small], ())[0].cost == (1, 64 * 24 + 24)
+
+
+def test_text_is_short(table: Table, x: Expr) -> None:
+    clip = apply(table, "Clip", x, None, table.constant(np.array(1.5, np.float32)))
+    assert str(clip) == "Clip(x, _, 1.5)"
+    assert str(apply(table, "Transpose", x, perm=[1, 0])) == "Transpose<perm=[1, 0]>(x)"
+    second = table.apply("Split", [x], {"num_outputs": 2}, kind=KIND, output=1)
+    assert str(second) == "Split<num_outputs=2, result=1>(x)"
+    assert str(table.constant(np.arange(3))) == "[0,1,2]"
+    assert "..." in str(table.constant(np.arange(99)))
+
+
+def test_a_node_has_names_attributes_and_absent_operands(table: Table, x: Expr) -> None:
+    top = table.constant(np.array(1.5, np.float32))
+    node = node_of(apply(table, "Clip", x, None, top), {x.number: "a", top.number: "b"}, ["y"])
+    assert (node.op_type, [*node.input], [*node.output]) == ("Clip", ["a", "", "b"], ["y"])
+    moved = node_of(apply(table, "Transpose", x, perm=[1, 0]), {x.number: "a"}, ["y"])
+    assert (moved.attribute[0].name, [*moved.attribute[0].ints]) == ("perm", [1, 0])
+    assert node_of(
+        table.apply("Gelu", [x], kind=KIND, domain="com.microsoft"), {x.number: "a"}, ["y"]
+    ).domain == "com.microsoft"
+
+
+def test_how_many_results_an_operator_has(table: Table, x: Expr) -> None:
+    assert outputs_of(apply(table, "Relu", x)) == 1
+    assert outputs_of(table.apply("TopK", [x], kind=KIND, output=1)) == 2
+    sizes = table.constant(np.array([1, 1, 1]))
+    assert outputs_of(table.apply("Split", [x, sizes], kind=KIND)) == 3
+    assert outputs_of(table.apply("Split", [x], {"num_outputs": 4}, kind=KIND)) == 4
+    assert outputs_of(table.apply("Split", [x], kind=KIND, output=1)) == 2
