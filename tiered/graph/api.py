@@ -240,7 +240,7 @@ class Model(ModelState):
         check_import(root, domain, version)
 
     def check_callee(self, graph: Graph, callee: tuple[str, str, str]) -> None:
-        """Raise if a call in a local function would make the function call itself.
+        """Raise if a call would make a function call itself, or the graph reach one that does.
 
         Raises:
             ModelError: it would.

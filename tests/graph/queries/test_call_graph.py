@@ -78,6 +78,24 @@ def test_a_call_that_would_close_a_circle_is_refused() -> None:
     check_callee(model.main, f)
 
 
+def test_the_main_graph_may_not_come_to_reach_a_function_that_calls_itself() -> None:
+    """A file may have such functions where nothing calls them, and others that call those."""
+    loops = {"F": "b = local.G(a)", "G": "b = local.F(a)", "Over": "b = local.F(a)"}
+    model = calling("y = local.Used(x)", **loops, Used="b = Neg(a)", Unused="b = Abs(a)")
+    used, unused = model.function("local", "Used"), model.function("local", "Unused")
+    assert used is not None
+    assert unused is not None
+    for name in loops:
+        message = rf"through 'local\.{name}', the graph would reach a function that calls itself"
+        for graph in (model.main, used):
+            with pytest.raises(ModelError, match=message):
+                check_callee(graph, ("local", name, ""))
+        check_callee(unused, ("local", name, ""))
+    check_callee(model.main, unused.id)
+    with pytest.raises(ModelError, match="the graph would reach a function"):
+        model.main.add_node("F", [model.main.inputs[0]], domain="local")
+
+
 def test_the_size_is_that_after_inlining() -> None:
     model = calling("m = local.F(x)  y = local.G(m)", **NESTED)
     assert expanded_size(model, ()) == 4 + 2

@@ -314,7 +314,7 @@ class ModelState(ABC):
 
     @abstractmethod
     def check_callee(self, graph: Graph, callee: tuple[str, str, str]) -> None:
-        """Raise if a call in a local function would make the function call itself."""
+        """Raise if a call would make a function call itself, or the graph reach one that does."""
 
     @abstractmethod
     def complaint_as_loaded(self) -> str | None:

@@ -42,21 +42,41 @@ def call_graph(model: ModelState) -> nx.DiGraph[Any]:
 
 
 def check_callee(graph: Graph, callee: Id) -> None:
-    """Raise if a node of a local function would make the function call itself.
+    """Raise if a call would make a function call itself, or the graph reach one that does.
 
     Raises:
         ModelError: it would.
     """
     model, root = graph.model, graph.root
-    if not model.functions or not root.is_function or model.function(*callee) is None:
+    if not model.functions or model.function(*callee) is None:
         return
     import networkx as nx
 
-    own = _caller(graph)
-    calls = call_graph(model)
-    if callee == own or (own in calls and nx.has_path(calls, callee, own)):
-        name = ".".join(part for part in callee[:2] if part)
+    caller, calls = _caller(graph), _calls_from(model, callee)
+    name = ".".join(part for part in callee[:2] if part)
+    if caller in calls:
         raise ModelError(f"a call of {name!r} would make the function {root!r} call itself")
+    if nx.is_directed_acyclic_graph(calls):
+        return
+    if not root.is_function or nx.has_path(call_graph(model), model.main, caller):
+        raise ModelError(f"through {name!r}, the graph would reach a function that calls itself")
+
+
+def _calls_from(model: ModelState, callee: Id) -> nx.DiGraph[Any]:
+    """Return the part of the call graph that a function reaches; the other graphs are not read."""
+    import networkx as nx
+
+    functions = {function.id: function for function in model.functions}
+    calls: nx.DiGraph[Any] = nx.DiGraph()
+    calls.add_node(callee)
+    pending, seen = [callee], {callee}
+    while pending:
+        caller = pending.pop()
+        callees = {node.callee for node in functions[caller].walk()} & functions.keys()
+        calls.add_edges_from((caller, found) for found in callees)
+        pending += callees - seen
+        seen |= callees
+    return calls
 
 
 def recursive_functions(model: ModelState) -> set[Id]:
