@@ -149,6 +149,6 @@ def test_a_value_captured_by_a_body_is_known_by_the_graph_around() -> None:
     one, two = (Model.from_proto(parse(text.replace("a = Relu", name).replace(
         "(a)", f"({name[0]})"))).main for name in ("a = Relu", "z = Relu"))  # fmt: skip
     outer = Matching(one, two).match()
-    bodies = (graph.nodes_of("If")[0].bodies[0] for graph in (one, two))
-    inner = Matching(*bodies, "then", outer).match()
+    first, second = (graph.nodes_of("If")[0].bodies[0] for graph in (one, two))
+    inner = Matching(first, second, "then", outer).match()
     assert len(inner.partners[0]) == 1

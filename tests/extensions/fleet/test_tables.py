@@ -72,10 +72,3 @@ def test_a_page_says_what_fails_stands_out_and_fires(tmp_path: Path) -> None:
     assert has_row("a.onnx", "5", "2", "40 %")
     titles = [text.find(f">{title}</h2>") for title in ("Summary", "What failed", "Slow models")]
     assert 0 < titles[0] < titles[1] < titles[2]
-
-
-def test_the_passes_of_a_line_are_read_again() -> None:
-    read = Result.of_line(RESULTS[0].line())
-    assert read is not None
-    assert read.rewrites() == {"fold_constant": 3, "fuse_gelu": 1}
-    assert RESULTS[1].rewrites() == {}
