@@ -46,6 +46,11 @@ def test_what_does_not_fit_is_named(keys: list[str], because: str) -> None:
         placed(dict.fromkeys(keys, A), ["x", "z"], "sample", overridable=["w"])
 
 
+def test_a_model_without_inputs_has_none() -> None:
+    with pytest.raises(UsageError, match="it has none"):
+        placed({"x": A}, [], "sample")
+
+
 def test_some_inputs_may_be_left_out() -> None:
     assert list(placed({"x": A}, ["x", "z"], "sample", may_lack=["z"])) == ["x"]
     assert list(placed({"x": A, "z": A}, ["x", "z"], "sample", may_lack=["z"])) == ["x", "z"]
