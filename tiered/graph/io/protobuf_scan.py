@@ -18,6 +18,8 @@ from tiered.graph.core.lazy_bytes import location_of, span_of_stored, stored_pre
 if TYPE_CHECKING:
     from mmap import mmap
 
+    from google.protobuf.message import Message
+
     Buffer = bytes | mmap
 
 SCANNED: Final = 1 << 22
@@ -29,30 +31,51 @@ _LARGE: Final = 1 << 16
 _DEPTH: Final = 90
 """How deep messages may be nested; protobuf itself stops at 100."""
 
-_RAW_DATA: Final = 9
-_EXTERNAL: Final = (13, 14)
+
+def _numbers(message: type[Message], **kinds: str) -> dict[int, str]:
+    """Return fields of a message by their numbers: what each of them is."""
+    fields = message.DESCRIPTOR.fields_by_name
+    return {fields[name].number: kind for name, kind in kinds.items()}
+
+
+def _number(message: type[Message], name: str) -> int:
+    return int(message.DESCRIPTOR.fields_by_name[name].number)
+
+
+_RAW_DATA: Final = _number(onnx.TensorProto, "raw_data")
+_EXTERNAL: Final = tuple(
+    _number(onnx.TensorProto, name) for name in ("external_data", "data_location")
+)
 _STRING: Final = onnx.TensorProto.STRING
 
-# For each message, the numbers of the fields that may hold weights, and their kind. Tensors in
-# attributes count only in Constants: elsewhere their meaning is unknown.
+# For each message, the fields that may hold weights, and their kind. Tensors in attributes count
+# only in Constants: elsewhere their meaning is unknown.
 _FIELDS: Final[dict[str, dict[int, str]]] = {
-    "model": {7: "graph", 20: "training", 25: "function"},
-    "training": {1: "graph", 2: "graph"},
-    "function": {7: "node"},
-    "graph": {1: "node", 5: "tensor"},
-    "node": {5: "attribute"},
-    "attribute": {6: "graph", 11: "graph"},
-    "constant": {5: "value"},
-    "value": {5: "tensor"},
+    "model": _numbers(
+        onnx.ModelProto, graph="graph", training_info="training", functions="function"
+    ),
+    "training": _numbers(onnx.TrainingInfoProto, initialization="graph", algorithm="graph"),
+    "function": _numbers(onnx.FunctionProto, node="node"),
+    "graph": _numbers(onnx.GraphProto, node="node", initializer="tensor"),
+    "node": _numbers(onnx.NodeProto, attribute="attribute"),
+    "attribute": _numbers(onnx.AttributeProto, g="graph", graphs="graph"),
+    "constant": _numbers(onnx.NodeProto, attribute="value"),
+    "value": _numbers(onnx.AttributeProto, t="tensor"),
 }
-_OP_TYPE: Final = 4
+_OP_TYPE: Final = _number(onnx.NodeProto, "op_type")
 
 # Lists of numbers and strings, with one field for each element. An attribute or tensor with such a
 # list is parsed whole, so that the scan need not visit its many fields.
+_OF_ATTRIBUTES: Final = frozenset(
+    _number(onnx.AttributeProto, name) for name in ("floats", "ints", "strings")
+)
 _LISTS: Final[dict[str, frozenset[int]]] = {
-    "attribute": frozenset({7, 8, 9}),
-    "value": frozenset({7, 8, 9}),
-    "tensor": frozenset({4, 5, 6, 7, 10, 11}),
+    "attribute": _OF_ATTRIBUTES,
+    "value": _OF_ATTRIBUTES,
+    "tensor": frozenset(
+        _number(onnx.TensorProto, f"{kind}_data")
+        for kind in ("float", "int32", "string", "int64", "double", "uint64")
+    ),
 }
 
 _MOST_FIELDS: Final = 1 << 20
