@@ -21,6 +21,7 @@ from tiered.extensions.partition import (
 )
 from tiered.extensions.partition.partitioner import Supports
 from tiered.extensions.partition.sources import Source
+from tiered.extensions.partition.supports import FunctionSupport
 from tiered.graph import Graph, Model, Node
 from tiered.rewriter.subgraphs.pattern_text import PatternLike
 from tiered.support.errors import UsageError
@@ -59,13 +60,8 @@ class OperatorSupportBase(OperatorSupport):
         return super().is_node_supported(graph, node)
 
 
-class _Of(OperatorSupportBase):
-    def __init__(self, function: Callable[[Any, Any], bool]) -> None:
-        super().__init__()
-        self._function = function
-
-    def is_node_supported(self, graph: Any, node: Any) -> bool:
-        return self._function(graph, node)
+class _Of(FunctionSupport, OperatorSupportBase):
+    """The support of the nodes of torch.fx for which a function returns True."""
 
 
 def create_op_support(is_node_supported: Callable[[Any, Any], bool]) -> OperatorSupport:

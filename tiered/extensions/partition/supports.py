@@ -45,8 +45,8 @@ class OperatorSupport:
         )
 
 
-class _Of(OperatorSupport):
-    """A support that calls a function."""
+class FunctionSupport(OperatorSupport):
+    """The support of the nodes for which a function returns True."""
 
     def __init__(self, function: Callable[[Graph, Node], bool]) -> None:
         super().__init__()
@@ -58,17 +58,21 @@ class _Of(OperatorSupport):
 
 def create_op_support(function: Callable[[Graph, Node], bool]) -> OperatorSupport:
     """Return the support of the nodes for which `function(graph, node)` returns True."""
-    return _Of(function)
+    return FunctionSupport(function)
 
 
 def chain(*supports: OperatorSupport) -> OperatorSupport:
     """Return the support of the nodes that all supports take; of all nodes if there is none."""
-    return _Of(lambda graph, node: all(s.is_node_supported(graph, node) for s in supports))
+    return FunctionSupport(
+        lambda graph, node: all(s.is_node_supported(graph, node) for s in supports)
+    )
 
 
 def any_chain(*supports: OperatorSupport) -> OperatorSupport:
     """Return the support of the nodes that one of the supports takes; of none if there is none."""
-    return _Of(lambda graph, node: any(s.is_node_supported(graph, node) for s in supports))
+    return FunctionSupport(
+        lambda graph, node: any(s.is_node_supported(graph, node) for s in supports)
+    )
 
 
 class PatternSupport(OperatorSupport):

@@ -305,3 +305,11 @@ def negative_axes(attribute: str) -> Change:
         form.attributes[attribute] = counted if isinstance(raw, Sequence) else counted[0]
 
     return Change(11, write=write)
+
+
+def drop_empty(form: Form, *places: int) -> None:
+    """Leave operands out that are known to be empty tensors."""
+    for place in places:
+        value = form.operand(place)
+        if value is not None and value.static_shape == (0,):
+            form.set_operand(place, None)

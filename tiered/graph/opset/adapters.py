@@ -19,6 +19,7 @@ from tiered.graph.opset.adapter import (
     Form,
     absent,
     detached,
+    drop_empty,
     moved,
     negative_axes,
     never,
@@ -211,10 +212,7 @@ def _write_first_resize(form: Form) -> None:
 
 def _read_required_resize(form: Form) -> None:
     """Resize-11 has an empty tensor for an absent operand."""
-    for place in (1, 2):
-        value = form.operand(place)
-        if value is not None and value.static_shape == (0,):
-            form.set_operand(place, None)
+    drop_empty(form, 1, 2)
 
 
 def _write_required_resize(form: Form) -> None:

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 import onnx
 
-from tiered.graph.opset.adapter import Change, Form, contents, detached, negative_axes
+from tiered.graph.opset.adapter import Change, Form, contents, detached, drop_empty, negative_axes
 
 _UNSIGNED: Final = frozenset(
     onnx.TensorProto.DataType.Value(f"UINT{bits}") for bits in (8, 16, 32, 64)
@@ -254,10 +254,7 @@ def _read_roi(form: Form) -> None:
 
 def _write_no_roi(form: Form) -> None:
     """Resize-10 takes scales alone; an empty roi is none."""
-    for place in (1, 2):
-        value = form.operand(place)
-        if value is not None and value.static_shape == (0,):
-            form.set_operand(place, None)
+    drop_empty(form, 1, 2)
 
 
 _OPTIONAL_ROI: Final = 13
