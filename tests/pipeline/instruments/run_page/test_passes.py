@@ -177,7 +177,7 @@ def test_the_time_of_a_pass_is_without_those_that_it_needed() -> None:
 
 
 def rows(*runs: Run, times: bool = True) -> tuple[list[Any], list[Any]]:
-    made = passes(list(runs), lambda text: text.replace("/home/me/", ""), times=times)
+    made = passes(list(runs), lambda text: text.replace("/data/me/", ""), times=times)
     return made.data["active"], made.data["idle"]
 
 
@@ -205,8 +205,8 @@ def test_the_effect_on_the_number_of_nodes_has_a_sign(before: int, after: int, t
     [
         ({}, False),
         ({"changed": True}, True),
-        ({"error": "died in /home/me/model.onnx"}, True),
-        ({"found": (NodeNote("", "", "in /home/me/x", ""),)}, True),
+        ({"error": "died in /data/me/model.onnx"}, True),
+        ({"found": (NodeNote("", "", "in /data/me/x", ""),)}, True),
         ({"missed": (NodeNote("", "", "m", "m"),)}, False),
     ],
 )
@@ -214,7 +214,7 @@ def test_passes_with_news_are_active(fields: dict[str, Any], is_active: bool) ->
     active, idle = rows(ran(1, 1, **fields))
     assert (len(active), len(idle)) == (int(is_active), int(not is_active))
     for row in active:
-        assert "/home/me" not in str(row)
+        assert "/data/me" not in str(row)
 
 
 @pytest.mark.parametrize(

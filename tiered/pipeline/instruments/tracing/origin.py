@@ -110,7 +110,7 @@ def _is_other(change: Change) -> bool:
 
 
 class _Asked(NamedTuple):
-    """A node of which the origin is asked, as rewrites older than one that used it made it."""
+    """A node whose origin is asked for: older rewrites than one that used it made it."""
 
     number: int
     label: str
