@@ -14,6 +14,7 @@ from tiered.numerics.quantization.plan import Plan, Unit
 from tiered.numerics.quantization.report import Report, Row, report_of, report_svg
 from tiered.numerics.quantization.result import QuantizationResult
 from tiered.numerics.quantization.scales import Parameters
+from tiered.support.pages.charts import LEFT as LEFT_EDGE, RIGHT, WIDTH, x_at
 
 DATA = Parameters(0.5, 0, DataType.UINT8)
 DONE = Row("a", "MatMul", "a", "uint8 x int8", 0.5, 4, 30.0, 1.0, 30)
@@ -136,8 +137,24 @@ def test_a_report_has_what_was_measured() -> None:
     assert (found.samples, found.made_inputs, found.returned) == (3, True, ("last",))
     assert (found.others, found.is_saturated) == (0, True)
     assert found.floating == (("Exp", 1, "no kernel"),)
+    given = report_of(quantised(calibration=Calibration({}, 3)), SHAPES)
+    assert (given.samples, given.made_inputs) == (3, False)
     none = report_of(quantised(calibration=None), SHAPES)
     assert (none.samples, none.made_inputs) == (0, False)
+
+
+def test_operands_have_the_shapes_of_what_is_quantised() -> None:
+    """Of what is computed for a sample, behind a QuantizeLinear and a DequantizeLinear too."""
+    model = parsed(
+        """(float[N,3] x) => (float[N,4] y) <float[3,4] w = {1,2,3,4,5,6,7,8,9,1,2,3},
+        float s = {1}> { q = QuantizeLinear(x, s)  d = DequantizeLinear(q, s)  y = MatMul(d, w) }"""
+    )
+    node = made_by(model, "y")
+    plan = Plan([], [(node, "why")])
+    (row,) = report_of(QuantizationResult(plan), {"x": (2, 3), "y": (2, 4)}).rows
+    assert row.macs == 2 * 3 * 4
+    (row,) = report_of(QuantizationResult(plan), {}).rows
+    assert row.macs == 0
 
 
 # --- the chart ------------------------------------------------------------------------------------
@@ -157,10 +174,21 @@ def test_a_bar_is_as_high_as_the_ratio() -> None:
     found = bars(report_svg(report(*rows)), "bar")
     none, half, whole, above, below, unknown = map(height, found)
     assert (none, below, unknown) == (0, 0, 0)
-    assert whole == above
+    assert whole == above > 100
     assert half == pytest.approx(whole / 2, abs=0.1)
     assert "n1 (MatMul): 40.0 dB" in found[1]
     assert "n5 (MatMul): not measured" in found[5]
+
+
+def test_bars_are_side_by_side_in_the_order_of_the_rows() -> None:
+    found = bars(report_svg(report(*[DONE] * 4)), "bar")
+    width = 0.7 * (WIDTH - LEFT_EDGE - RIGHT) / 4
+    for at, bar in enumerate(found):
+        x, wide = (
+            float(bar.partition(f'{name}="')[2].partition('"')[0]) for name in ("x", "width")
+        )
+        assert wide == pytest.approx(width, abs=0.06)
+        assert x + wide / 2 == pytest.approx(x_at(at + 0.5, 4), abs=0.2)
 
 
 def test_a_product_that_stays_float_is_a_mark_with_its_reason() -> None:
