@@ -1,10 +1,18 @@
 """The protos that a view is written as: whole, for inference, or without large weights."""
 
-import onnx
-import pytest
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
 
-from tests.small import made_by, named, parsed
+import numpy as np
+import onnx
+import onnx.parser
+import pytest
+from onnx import numpy_helper
+
+from tests.small import made_by, named, parsed, proto as unchecked
 from tiered.graph import Model
+from tiered.graph.io import protobuf_scan
 from tiered.graph.io.export import (
     export_function,
     export_model,
@@ -150,7 +158,7 @@ def test_a_domain_is_spelt_as_in_the_file() -> None:
     assert not export_model(Model.from_proto(proto)).opset_import[0].HasField("domain")
 
 
-def test_annotations_of_values_that_are_gone_are_not_written() -> None:
+def test_annotations_follow_the_names_of_their_values() -> None:
     proto = parsed(TEXT).to_proto()
     annotation = proto.graph.quantization_annotation.add(tensor_name="a")
     annotation.quant_parameter_tensor_names.append(
@@ -172,3 +180,87 @@ def test_sparse_initializers_are_written_unless_only_types_matter() -> None:
     small = export_model(model, max_elements=10)
     assert not small.graph.sparse_initializer
     assert [info.name for info in small.graph.input] == ["x", "w"]
+
+
+def test_annotations_of_values_that_are_gone_are_not_written() -> None:
+    proto = parsed(TEXT).to_proto()
+    proto.graph.quantization_annotation.add(tensor_name="b")
+    proto.graph.quantization_annotation.add(tensor_name="a")
+    model = Model.from_proto(proto)
+    model.main.set_input(made_by(model, "y"), 0, named(model, "a"))
+    model.main.remove_node(made_by(model, "b"))
+    made = export_model(model).graph.quantization_annotation
+    assert [annotation.tensor_name for annotation in made] == ["a"]
+
+
+def test_lists_of_bodies_are_written_in_their_order() -> None:
+    """Only operators that onnx does not know have them."""
+    proto = parsed("(float[2] x) => (float[2] y) { y = com.microsoft.Odd(x) }").to_proto()
+    bodies = [
+        onnx.parser.parse_graph(f"{op} () => (float[2] b) {{ b = {op}(x) }}")
+        for op in ("Neg", "Abs", "Exp", "Log")
+    ]
+    attributes = proto.graph.node[0].attribute
+    attributes.append(onnx.helper.make_attribute("first", bodies[:2]))
+    attributes.append(onnx.helper.make_attribute("alone", bodies[2]))
+    attributes.append(onnx.helper.make_attribute("last", bodies[3:]))
+    (node,) = export_model(Model.from_proto(proto)).graph.node
+    first, alone, last = node.attribute
+    assert [body.node[0].op_type for body in first.graphs] == ["Neg", "Abs"]
+    assert alone.g.node[0].op_type == "Exp"
+    assert [body.node[0].op_type for body in last.graphs] == ["Log"]
+
+
+def test_contents_in_the_file_of_the_model_are_read_unless_bare(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(protobuf_scan, "SCANNED", 0)
+    proto = unchecked(
+        "g (float[30000] x) => (float[30000] y) {"
+        " c = Constant<value = float {1}>()  a = Add(x, w)  y = Add(a, c) }"
+    )
+    numbers = np.arange(30000, dtype=np.float32)
+    proto.graph.initializer.append(numpy_helper.from_array(numbers, "w"))
+    proto.graph.node[0].attribute[0].t.CopyFrom(numpy_helper.from_array(-numbers))
+    onnx.save(proto, tmp_path / "m.onnx")
+    model = Model.load(tmp_path / "m.onnx")
+
+    def lengths(tensors: Iterable[onnx.TensorProto]) -> list[int]:
+        return [len(tensor.raw_data) for tensor in tensors]
+
+    cases: list[tuple[dict[str, Any], list[int]]]
+    cases = [({}, [120000]), ({"is_bare": True}, [0]), ({"max_elements": 30000}, [])]
+    for options, weights in cases:
+        made = export_model(model, **options)
+        node = export_node(made_by(model, "c"), **options)
+        constant = 0 if options else 120000
+        assert lengths(made.graph.initializer) == weights
+        assert lengths(each.attribute[0].t for each in (made.graph.node[0], node)) == [constant] * 2
+    whole = export_model(model).graph
+    for tensor, expected in (
+        (whole.initializer[0], numbers),
+        (whole.node[0].attribute[0].t, -numbers),
+    ):
+        assert np.array_equal(numpy_helper.to_array(tensor), expected)
+
+
+def test_long_lists_are_written_unless_only_types_matter() -> None:
+    proto = parsed("(float[1,2] x) => (float[1,1] y) { y = ai.onnx.ml.SVMRegressor(x) }").to_proto()
+    numbers = onnx.helper.make_attribute("support_vectors", [0.5] * 2000)
+    proto.graph.node[0].attribute.append(numbers)
+    model = Model.from_proto(proto)
+    node = made_by(model, "y")
+    for most, length in ((None, 2000), (10, 1)):
+        for made in (export_model(model, max_elements=most).graph.node[0],
+                     export_node(node, max_elements=most)):  # fmt: skip
+            assert len(made.attribute[0].floats) == length
+
+
+def test_for_inference_what_onnx_cannot_infer_stays_declared() -> None:
+    proto = parsed(
+        "(float[2] x) => (float[2] y) { a = com.microsoft.Odd(x)  b = Neg(a)  y = Abs(b) }"
+    ).to_proto()
+    for name in ("a", "b"):
+        proto.graph.value_info.append(onnx.helper.make_tensor_value_info(name, 1, [2]))
+    made = export_model(Model.from_proto(proto), for_inference=True)
+    assert [info.name for info in made.graph.value_info] == ["a"]

@@ -49,6 +49,15 @@ def test_calls_in_bodies_count() -> None:
     assert (model.main, *ids("G")) in call_graph(model).edges
 
 
+def test_calls_of_the_training_graphs_are_those_of_the_main_graph() -> None:
+    proto = calling("y = local.F(x)", **NESTED).to_proto()
+    nodes = proto.training_info.add().algorithm.node
+    nodes.add(op_type="H", domain="local", input=["x"], output=["h"])
+    nodes.add(op_type="Neg", input=["x"], output=["n"])
+    model = Model.from_proto(proto)
+    assert set(call_graph(model).successors(model.main)) == ids("F", "H")
+
+
 @pytest.mark.parametrize(
     ("functions", "expected"),
     [
