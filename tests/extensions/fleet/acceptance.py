@@ -28,8 +28,8 @@ from benchmarks.fleet import one_process
 from tests.extensions.fleet.fleet_models import make_fleet
 from tiered.extensions.fleet import read_manifest
 from tiered.extensions.fleet.manifest import NAME
+from tiered.extensions.fleet.process import held_by_tree
 from tiered.extensions.fleet.tasks import SCRATCH
-from tiered.extensions.fleet.usage import held_by_tree
 
 TIERED = (sys.executable, "-m", "tiered")
 OPTIONS = ("-O3",)

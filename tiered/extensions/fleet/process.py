@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import threading
 from typing import Any, Final
 
 from tiered.extensions.fleet.scratch import Scratch
-from tiered.extensions.fleet.usage import held_by_tree
 from tiered.runtime.worker.child import Child, Ended
 from tiered.support.errors import OutOfMemory
+from tiered.support.memory_limit import held_by
 
 _SERVER: Final = "tiered.cli.job_server"
 
@@ -126,3 +128,17 @@ class JobProcess:
             child, self._child = self._child, None
         if child is not None:
             child.end()
+
+
+def held_by_tree(pid: int) -> int:
+    """Return the bytes that a process and all processes below it hold."""
+    return held_by(pid) + sum(held_by_tree(child) for child in _children(pid))
+
+
+def _children(pid: int) -> list[int]:
+    found: list[int] = []
+    with contextlib.suppress(OSError):
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{thread}/children", "rb") as file:
+                found += map(int, file.read().split())
+    return found

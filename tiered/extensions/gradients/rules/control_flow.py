@@ -12,9 +12,10 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from tiered.extensions.gradients.expression import Expr
-from tiered.extensions.gradients.loop_states import shapes_of_states
 from tiered.extensions.gradients.rule import Step, gradient_rule
-from tiered.graph import DataType, Graph, Node, TensorType, Value
+from tiered.graph import DataType, Graph, Model, Node, TensorType, Value
+from tiered.graph.core.types import Shape
+from tiered.graph.io.export import export_model
 
 _BEFORE_FIRST: Final = int(np.iinfo(np.int64).min)
 """The end of a Slice that goes backwards through all elements."""
@@ -139,7 +140,7 @@ class _Iterated:
         for state in self.states:
             if state.type is not None and not isinstance(state.type, TensorType):
                 raise step.error(f"state {state.name!r} is no tensor, but {state.type}")
-        shapes = shapes_of_states(self.node, self.first, len(self.states))
+        shapes = _shapes_of_states(self.node, self.first, len(self.states))
         for state, (before, after) in zip(self.states, shapes, strict=True):
             if before is None or before != after:
                 kinds = ["unknown" if shape is None else str([*shape]) for shape in (before, after)]
@@ -238,9 +239,7 @@ def _collected(
             grad = _reversed(grad)
         if each.axis:
             rank = step.operand(each.place).rank
-            grad = grad.transpose(
-                [*range(1, each.axis + 1), 0, *range(each.axis + 1, rank)]
-            )
+            grad = grad.transpose([*range(1, each.axis + 1), 0, *range(each.axis + 1, rank)])
         result[each.place] = grad
     by_value = dict(zip(captured, outputs[len(carried) :], strict=False))
     return [*result, *_of_captured(step, by_value)]
@@ -320,3 +319,39 @@ def _of_captured(step: Step, grads: Mapping[Value, Value | None]) -> list[Expr |
     """Return the gradients of the captured values in their order."""
     found = [grads.get(value) for value in step.node.captured]
     return [None if grad is None else step.of(grad) for grad in found]
+
+
+def _shapes_of_states(
+    node: Node, first: int, count: int
+) -> list[tuple[Shape | None, Shape | None]]:
+    """Return the shapes of the states before an iteration, and after it, of a Loop or Scan.
+
+    Before it, each has the shape of its initial value; if it has it afterwards too, no iteration
+    changes it. What follows from this assumption holds nowhere else: it is inferred in a copy.
+    """
+    model = Model.from_proto(export_model(node.owner.model, is_bare=True))
+    model.refresh_types()
+    twin = _same_node(model, node)
+    body = twin.bodies[0]
+    before: list[Shape | None] = []
+    states = body.inputs[first : first + count]
+    for initial, value in zip(twin.inputs[first:], states, strict=False):
+        shape = None if initial is None else initial.shape
+        if shape is not None and initial is not None and initial.dtype is not None:
+            shape = tuple(model.dims.invent() if dim is None else dim for dim in shape)
+            body.set_type(value, TensorType(initial.dtype, shape))
+        before.append(shape)
+    model.refresh_types()
+    results = body.outputs[1:] if node.op_type == "Loop" else body.outputs
+    return [(shape, value.shape) for shape, value in zip(before, results, strict=False)]
+
+
+def _same_node(model: Model, node: Node) -> Node:
+    """Return the node of a copy of a model that is a node of the model."""
+    graph, owner = model.main, node.owner.parent_node
+    if owner is not None:
+        bodies = {body.attribute: body for body in _same_node(model, owner).bodies}
+        graph = bodies[node.owner.attribute]
+    found = next(graph.values[value.name].producer for value in node.outputs if value is not None)
+    assert found is not None
+    return found
