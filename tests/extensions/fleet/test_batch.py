@@ -197,6 +197,26 @@ def test_what_waits_for_an_equal_model_fails_with_it_under_its_own_name(tmp_path
     assert engine.said() == ["digest a b", "run a"]
 
 
+@pytest.mark.parametrize(
+    ("reason", "more"),
+    [("in the way", {"exit_code": 2}), ("cannot write OUT", {}), ("of 3 bytes", {"nbytes": 3})],
+)
+def test_what_waits_for_a_model_whose_target_fails_runs_itself(
+    tmp_path: Path, reason: str, more: dict[str, Any]
+) -> None:
+    def answer(task: Task) -> Any:
+        if isinstance(task, Run) and task.job.source.name == "a":
+            job = task.job
+            return Result(
+                job.source.path, job.target, "failed", reason.replace("OUT", job.target), **more
+            )
+        return None
+
+    engine = Engine(answer=answer)
+    assert run(tmp_path, {"a": b"x", "b": b"x"}, engine) == ["failed", "done"]
+    assert engine.said() == ["digest a b", "run a", "run b"]
+
+
 def test_what_waits_for_a_process_that_was_lost_runs_itself(tmp_path: Path) -> None:
     def answer(task: Task) -> Any:
         if isinstance(task, Run) and task.job.source.name == "a":

@@ -182,6 +182,21 @@ def test_no_other_model_is_replaced(models: Path, make: Make, tmp_path: Path) ->
     assert batch(models, out)["b.onnx"].status == "done"  # its own result
 
 
+def test_a_model_in_the_way_of_one_fails_no_equal_one(
+    models: Path, make: Make, tmp_path: Path
+) -> None:
+    for name in ("a", "b"):
+        make(name)
+    out = tmp_path / "out"
+    out.mkdir()
+    onnx.save(onnx.load(make("c", number=2)), out / "a.onnx")
+    (models / "c.onnx").unlink()
+    found = batch(models, out)
+    assert {name: each.status for name, each in found.items()} == {
+        "a.onnx": "failed", "b.onnx": "done"
+    }  # fmt: skip
+
+
 def test_reports_have_the_paths_of_the_models(models: Path, make: Make, tmp_path: Path) -> None:
     make("a")
     command = Command("inspect")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -141,7 +142,7 @@ def _check(options: FleetOptions) -> None:
     """
     if options.jobs is not None and options.jobs < 1:
         raise UsageError(f"--jobs takes a number from 1, not {options.jobs}")
-    if options.timeout is not None and options.timeout <= 0:
+    if options.timeout is not None and not (math.isfinite(options.timeout) and options.timeout > 0):
         raise UsageError(f"--timeout takes seconds above 0, not {options.timeout:g}")
 
 

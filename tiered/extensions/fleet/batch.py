@@ -23,7 +23,7 @@ from tiered.extensions.fleet.result import Result
 from tiered.extensions.fleet.tasks import Copy, Digest, Limits, Run, Task, joined
 from tiered.extensions.fleet.versions import text_of, versions
 from tiered.graph.io.save import data_files
-from tiered.support.errors import TieredError
+from tiered.support.errors import TieredError, UsageError
 
 _OVERTAKEN: Final = 20
 """So many smaller jobs may start before one that does not fit yet."""
@@ -296,7 +296,7 @@ class _Batch:
             return [result], []
         del self._first[digest]
         waiting = self._equal.pop(digest, [])
-        if result.status == "failed":  # an equal input comes to the same
+        if result.status == "failed" and not _is_of_target(result):  # equal inputs come to the same
             failed = [self._as_equal(each, result) for each in waiting]
             return [result, *failed], []
         may_copy = result.ok and self._may_copy(result)
@@ -314,6 +314,12 @@ class _Batch:
     def _not_run(self, job: Job) -> Result:
         reason = "another model failed before, and --fail-fast ends the batch"
         return Result(job.source.path, job.target, "not run", reason)
+
+
+def _is_of_target(result: Result) -> bool:
+    """Return whether a failure may be due to the place of the result, not to the input."""
+    is_named = result.target in result.reason
+    return is_named or result.exit_code == UsageError.exit_code or result.nbytes is not None
 
 
 def _confirmed(result: Result) -> Result:

@@ -121,11 +121,13 @@ class LocalEngine:
         self.window = min(self.window, fitting)
 
     def _end_idle(self) -> None:
-        """End the processes that have nothing to do, but one."""
+        """End the processes that have nothing to do, but the one that takes the next task."""
         with self._lock:
             idle = [each for each in self._processes if each not in self._running]
-        for process in idle[1:]:
-            process.close()
+        following = self._idle.queue[-1:]
+        for process in idle:
+            if process not in following:
+                process.close()
 
     def _watch(self) -> None:
         """Stop a process when all of them hold too much."""
