@@ -7,6 +7,7 @@ import numpy as np
 import onnx
 import pytest
 
+import tiered
 from tests.compat.test_onnxsim import NORM, TEXT, dims
 from tests.small import ops, proto
 from tiered.compat import onnxslim
@@ -158,3 +159,17 @@ def test_the_model_stays_and_a_check_takes_inputs(tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", np.ones((3, 4), np.float32))
     with pytest.raises(UsageError, match="the model takes float32"):
         onnxslim.slim(given, model_check=True, model_check_inputs=files)
+
+
+@pytest.mark.parametrize(("check", "verify"), [(True, "final"), (False, "off")])
+def test_only_a_check_verifies(check: bool, verify: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+    real = tiered.optimize_model
+
+    def noted(model: Any, **settings: Any) -> Any:
+        asked.append(settings["verify"])
+        return real(model, **settings)
+
+    monkeypatch.setattr(tiered, "optimize_model", noted)
+    onnxslim.slim(proto(TEXT), model_check=check)
+    assert asked == [verify]

@@ -311,15 +311,6 @@ def test_a_reference_that_cannot_be_read_is_named(
     assert not (folder / "out.onnx").exists()
 
 
-def test_a_group_has_no_name_of_a_pass() -> None:
-    own = type("OwnRule", (onnx_passes.RewriteRulePass,), {})
-    for group in ("eliminate-identity", "fuse_gemm"):
-        with pytest.raises(tiered.UsageError, match="there is a pass"):
-            onnx_passes.register(group)(own)
-    assert "OwnRule" not in tiered.pass_names()
-    assert onnx_passes.register("own-rule")(own) is own
-
-
 def test_a_pass_of_an_imported_module_has_options_of_the_file(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -102,3 +102,12 @@ def test_a_pipeline_as_text_is_the_passes_of_it() -> None:
     found = collect(["eliminate_identity,fold_constant{max_growth=1%}", "strip"])
     assert [pass_.name for pass_ in found] == ["eliminate_identity", "fold_constant", "strip"]
     assert collect([]) == []
+
+
+def test_a_group_has_no_name_of_a_pass() -> None:
+    own = type("OwnRule", (RewriteRulePass,), {})
+    for group in ("eliminate-identity", "fuse_gemm"):
+        with pytest.raises(UsageError, match="there is a pass"):
+            register(group)(own)
+    assert "OwnRule" not in tiered.pass_names()
+    assert register("own-rule")(own) is own

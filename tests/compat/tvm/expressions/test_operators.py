@@ -136,6 +136,10 @@ def test_pools_are_those_of_tvm(opset: int) -> None:
         lambda x: relay.nn.avg_pool2d(x, 2, 2, padding=1, count_include_pad=True), opset
     )
     assert counted[0, 0, 0, 0] == X[0, 0, 0, 0] / 4
+    plain = {"kernel_shape": [1, 1], "strides": [1, 1], "pads": [0, 0, 0, 0], "ceil_mode": 0}
+    assert relay.nn.max_pool2d(relay.var("x", shape=X.shape)).attrs == plain
+    average = relay.nn.avg_pool2d(relay.var("x", shape=X.shape))
+    assert average.attrs == {**plain, "count_include_pad": 0}
     wide = relay.nn.max_pool2d(relay.var("x", shape=X.shape), 2, dilation=2, ceil_mode=True)
     assert (wide.attrs["dilations"], wide.attrs["ceil_mode"]) == ([2, 2], 1)
     with pytest.raises(UsageError, match=r"relay.nn.max_pool2d takes no count_include_pad"):
