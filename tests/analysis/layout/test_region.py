@@ -244,6 +244,21 @@ def test_a_choice_whose_work_costs_more_than_it_saves_goes() -> None:
     assert operator.candidates == [0, 1]
 
 
+@pytest.mark.parametrize("order", ["xv", "vx"])
+def test_operators_of_other_parts_are_looked_at_too(order: str) -> None:
+    parts = {"x": f"t = {TO}(x)  r = Relu(t)  y = {BACK}(r)", "v": f"u = {TO}(v)  z = Relu(u)"}
+    nodes = "  ".join(parts[name] for name in order)
+    text = f"(float[2,3,4] x, float[2,3,4] v) => (float[2,3,4] y, float[4,2,3] z) {{ {nodes} }}"
+    assert pruned(text) == {"r": [0, 1], "z": [0]}
+    assert [names(region) for region in regions(reach_of(parsed(text)), SIZES)] == [["r"]]
+
+
+def test_a_region_has_proposals_of_its_operators() -> None:
+    region = whole(FORK)
+    assert region.proposals is region.proposals
+    assert {each for proposal in region.proposals for each in proposal} == set(region.operators)
+
+
 def test_what_goes_lets_others_go() -> None:
     """Neg alone saves nothing where Relu keeps its order."""
     text = f"""(float[2,3,4] x) => (float[4,2,3] y) {{ t = {TO}(x)  r = Relu(t)  y = Neg(r) }}"""

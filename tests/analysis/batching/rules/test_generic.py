@@ -58,6 +58,12 @@ def test_what_mixes_samples_is_refused(text: str, places: dict[str, int], reason
     assert why_not(text, places) == reason
 
 
+def test_an_output_without_axes_that_is_not_used_is_none() -> None:
+    text = """(float[2,3,4] x, int64 a) => (float[2,3,2] y) {
+        y, i = MaxPool<kernel_shape=[2], strides=[2]>(x) }"""
+    assert fact_of(text) == Rows(0)
+
+
 def test_samples_in_different_orders_are_refused() -> None:
     text = """(float[2,3] x, float[6] z) => (float[6] y) <int64[1] flat = {-1}> {
         a = Reshape(x, flat)  y = Add(a, z) }"""
