@@ -92,4 +92,5 @@ def test_the_options_of_a_report_are_those_of_the_single_command(cli: Cli, name:
 
     single, batch = options(name), options(f"batch {name}")
     assert len(single) > 3
+    assert single.pop("--max-memory") != batch["--max-memory"]  # of one process, or of all
     assert single.items() <= batch.items()

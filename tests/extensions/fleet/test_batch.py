@@ -32,6 +32,8 @@ class Engine:
         limit: the bytes that jobs may take together; each takes those of its model.
     """
 
+    is_here = True
+
     def __init__(
         self,
         window: int = 1,

@@ -141,3 +141,14 @@ def test_a_file_is_placed_whole(tmp_path: Path) -> None:
     storage.place(str(tmp_path / "new"), str(tmp_path / "old"))
     assert (tmp_path / "old").read_bytes() == b"new"
     assert os.listdir(tmp_path) == ["old"]
+
+
+def test_files_are_synced_and_those_that_are_not_there_left_out(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"1")
+    storage.sync_files([str(tmp_path / "a"), str(tmp_path / "b"), f"file://{tmp_path}/a"])
+    storage.sync_folders([str(tmp_path / "a"), str(tmp_path / "b")])
+
+
+def test_what_cannot_be_synced_is_an_error_with_its_name(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="cannot write"):
+        storage.sync_files([str(tmp_path)])

@@ -15,6 +15,7 @@ from itertools import chain
 from typing import Any, Final, NamedTuple, Protocol
 
 from tiered.extensions.fleet import storage
+from tiered.extensions.fleet.committing import Committer
 from tiered.extensions.fleet.engine import Engine
 from tiered.extensions.fleet.job import Command, Job
 from tiered.extensions.fleet.manifest import Manifest
@@ -23,10 +24,13 @@ from tiered.extensions.fleet.result import Result
 from tiered.extensions.fleet.tasks import Copy, Digest, Limits, Run, Task, joined
 from tiered.extensions.fleet.versions import text_of, versions
 from tiered.graph.io.save import data_files
-from tiered.support.errors import TieredError, UsageError
+from tiered.support.errors import UsageError
 
 _OVERTAKEN: Final = 20
 """So many smaller jobs may start before one that does not fit yet."""
+
+_SOON: Final = 0.05
+"""Seconds after which results are looked for that are in the manifest meanwhile."""
 
 _DIGESTED_JOBS: Final = 64
 _DIGESTED_BYTES: Final = 16 << 20
@@ -106,6 +110,7 @@ class _Batch:
         self.results: dict[str, Result] = {}
         self._settings, self._engine = settings, engine
         self._manifest, self._report = manifest, report
+        self._committer = Committer(manifest, syncs=engine.is_here)
         self._identity = settings.command.identity()
         self._versions = text_of(versions())
         self._waiting: deque[_Turn] = deque(_Turn(job) for job in jobs)
@@ -123,15 +128,22 @@ class _Batch:
         self._own: set[str] = set()
         """Targets that hold what the manifest says: results of this batch, which it may replace."""
         self._overtaken = 0
+        self._failed = False
 
     def run(self) -> None:
         """Run until nothing is left."""
-        while True:
-            self._submit()
-            if not self._running:
-                break
-            done, _ = wait(self._running, return_when=FIRST_COMPLETED)
-            self._finish([(self._running.pop(future), future) for future in done])
+        try:
+            while True:
+                self._submit()
+                if not self._running:
+                    break
+                timeout = _SOON if self._committer.is_busy else None
+                done, _ = wait(self._running, timeout, FIRST_COMPLETED)
+                self._finish([(self._running.pop(future), future) for future in done])
+                self._note_committed()
+        finally:
+            self._committer.close()
+        self._note_committed()
         waiting = (turn.job for turn in self._waiting)
         for job in (*waiting, *self._alone, *chain.from_iterable(self._equal.values())):
             self._note(self._not_run(job))
@@ -154,7 +166,7 @@ class _Batch:
             self._send((job,), self._run_of(job), is_alone=True)
 
     def _has_failed(self) -> bool:
-        return self._settings.fail_fast and any(not each.ok for each in self.results.values())
+        return self._settings.fail_fast and self._failed
 
     def _fitting(self) -> int | None:
         """Return the index of the first job with a predicted peak within the free memory."""
@@ -214,11 +226,13 @@ class _Batch:
             settings.limits,
             settings.scratch,
             replaces=job.target in self._own,
+            syncs=not self._engine.is_here,
         )
 
     def _copy_of(self, job: Job, result: Result) -> Copy:
         may_replace = job.target in self._own or "--force" in self._settings.command.options
-        return Copy(job, result, self._settings.scratch, replaces=may_replace)
+        syncs = not self._engine.is_here
+        return Copy(job, result, self._settings.scratch, replaces=may_replace, syncs=syncs)
 
     def _send(self, jobs: tuple[Job, ...], task: Task, *, is_alone: bool = False) -> None:
         if isinstance(task, Run):
@@ -228,8 +242,7 @@ class _Batch:
     # --- finishing ------------------------------------------------------------------------
 
     def _finish(self, done: list[tuple[tuple[Job, ...], Future[Any]]]) -> None:
-        """Take the answers of tasks; results are in the manifest when this returns."""
-        results: list[Result] = []
+        """Take the answers of tasks, and give results to who commits them."""
         turns: list[_Turn] = []
         for jobs, future in done:
             try:
@@ -240,9 +253,6 @@ class _Batch:
                 else:  # small models that were digested: another process took the memory
                     turns += [_Turn(job, self._run_of(job)) for job in jobs]
                 continue
-            except TieredError:
-                self._manifest.append(results)
-                raise
             if isinstance(answer, tuple):
                 for job, digests in zip(jobs, answer, strict=True):
                     turns += self._decided(job, digests)
@@ -252,12 +262,11 @@ class _Batch:
                 turns.append(_Turn(job, self._run_of(job)))
             else:
                 ended, started = self._completed(job, _confirmed(answer))
-                results += ended
                 turns += started
+                for result in ended:
+                    self._failed |= not result.ok
+                    self._committer.put(result)
         self._waiting.extendleft(reversed(turns))
-        self._manifest.append(result for result in results if result.status != "skipped")
-        for result in results:
-            self._note(result)
 
     def _decided(self, job: Job, digests: tuple[str, ...]) -> list[_Turn]:
         """Skip a job that is done, wait for an equal one, or return a task: to copy, or to run."""
@@ -306,6 +315,10 @@ class _Batch:
     def _as_equal(self, job: Job, result: Result) -> Result:
         reason = result.reason.replace(result.source, job.source.path)
         return replace(result, source=job.source.path, target=job.target, reason=reason)
+
+    def _note_committed(self) -> None:
+        for result in self._committer.taken():
+            self._note(result)
 
     def _note(self, result: Result) -> None:
         self.results[result.target] = result

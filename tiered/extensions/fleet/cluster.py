@@ -95,6 +95,8 @@ class DaskEngine:
         for address, its in found.items():
             check_versions(str(address), its, self._expected)
 
+    is_here = False
+
     @property
     def window(self) -> int:
         """How many tasks may be submitted and not done: workers may come and go.

@@ -13,6 +13,10 @@ class Engine(Protocol):
     """Runs tasks, several at once."""
 
     @property
+    def is_here(self) -> bool:
+        """Whether tasks write on this machine, and leave it to the batch to sync their files."""
+
+    @property
     def window(self) -> int:
         """How many tasks may be submitted and not done."""
 

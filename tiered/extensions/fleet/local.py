@@ -44,6 +44,8 @@ class LocalEngine:
         HelperError: a process cannot start.
     """
 
+    is_here = True
+
     def __init__(self, jobs: int | None, memory: int | None, *, runs: bool) -> None:
         self.window = jobs or processors()
         self.memory = memory

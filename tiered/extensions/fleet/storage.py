@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+from collections.abc import Iterable
 from typing import Any, Final
 
 from tiered.support.errors import FleetError, ModelError
@@ -115,8 +116,12 @@ def fetch(path: str, target: str) -> None:
         raise ModelError(f"cannot read {path!r}: {error}") from error
 
 
-def place(file: str, target: str) -> None:
+def place(file: str, target: str, *, syncs: bool = True) -> None:
     """Move a complete local file to its place, whole or not at all.
+
+    Args:
+        file, target: from where to where.
+        syncs: whether it is on the disk afterwards, if the place is on this machine.
 
     Raises:
         ModelError: the place cannot be written.
@@ -129,15 +134,38 @@ def place(file: str, target: str) -> None:
             os.unlink(file)
             return
         target = local_path(target)
-        with open(file, "rb") as written:
-            os.fsync(written.fileno())
         folder = os.path.dirname(target) or "."
         if not os.path.isdir(folder):
             os.makedirs(folder, exist_ok=True)
+        if syncs:
+            sync_files([file])
         os.replace(file, target)
-        _sync_folder(folder)
+        if syncs:
+            sync_folders([target])
     except OSError as error:
         raise ModelError(f"cannot write {target!r}: {error.strerror or error}") from error
+
+
+def sync_files(paths: Iterable[str]) -> None:
+    """Return when the content of files is on the disk; those that are not there are left out.
+
+    Raises:
+        ModelError: the disk does not take one.
+    """
+    for path in map(local_path, paths):
+        try:
+            with open(path, "r+b") as file:
+                os.fsync(file.fileno())
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise ModelError(f"cannot write {path!r}: {error.strerror or error}") from error
+
+
+def sync_folders(targets: Iterable[str]) -> None:
+    """Return when the names of files of this machine are on the disk."""
+    for folder in sorted({os.path.dirname(local_path(target)) or "." for target in targets}):
+        _sync_folder(folder)
 
 
 def copy(source: str, scratch: str) -> None:

@@ -84,12 +84,14 @@ class Copy:
         job, of: what to do, and the result of the equal input.
         scratch: the folder for unfinished files.
         replaces: whether the target holds a result of this batch, or any may be replaced.
+        syncs: whether the target is on the disk afterwards, if it is on this machine.
     """
 
     job: Job
     of: Result
     scratch: str | None
     replaces: bool = False
+    syncs: bool = True
 
     def perform(self, process: JobProcess) -> Result | None:
         """Return the result of the copy; None if there is no whole result to copy."""
@@ -105,7 +107,7 @@ class Copy:
             is_local = not storage.is_remote(job.target)
             if is_local and not self.replaces and os.path.exists(job.target):
                 return None  # a run checks whether it may be replaced
-            storage.place(staged, job.target)
+            storage.place(staged, job.target, syncs=self.syncs)
         return replace(
             of,
             source=job.source.path,
@@ -127,6 +129,7 @@ class Run:
         limits: of the command.
         scratch: the folder for unfinished files.
         replaces: whether the target holds a result of this batch.
+        syncs: whether the target is on the disk afterwards, if it is on this machine.
     """
 
     job: Job
@@ -135,6 +138,7 @@ class Run:
     limits: Limits
     scratch: str | None
     replaces: bool = False
+    syncs: bool = True
 
     def perform(self, process: JobProcess) -> Result:
         """Return what became of the job; errors of the model are part of it.
@@ -226,8 +230,10 @@ class Run:
             storage.remove(target)  # it would have the weights of the new one
         for other in beside:
             place = storage.join(storage.parent(target), other)
-            storage.place(os.path.join(os.path.dirname(staged), other), place)
-        storage.place(staged, target)
+            storage.place(
+                os.path.join(os.path.dirname(staged), other), place, syncs=self.syncs
+            )
+        storage.place(staged, target, syncs=self.syncs)
 
     def _reproduce(self, process: JobProcess, files: list[str], folder: str) -> None:
         """Run a command that failed once more, so that it writes a bundle."""
