@@ -10,6 +10,8 @@ import tiered
 from tests.cli.conftest import SMALL
 from tests.small import parsed
 from tiered import Graph, function_pass
+from tiered.certify.instrument import Certify
+from tiered.certify.records import Certified, Word
 from tiered.cli.options import OptimizeOptions
 from tiered.cli.outcome import Outcome
 from tiered.cli.output.summary import (
@@ -25,6 +27,7 @@ from tiered.cli.prepared import Prepared
 from tiered.context import PassContext
 from tiered.graph.io.save import Placed
 from tiered.pipeline.result import OptimizeResult, Statistics
+from tiered.support.amounts import counted
 
 
 def run(text: str = SMALL, **settings: Any) -> OptimizeResult:
@@ -177,6 +180,44 @@ def test_a_verified_run_says_by_what_and_how_far() -> None:
     assert verdict(summary(run("(float[2] x) => (float[2] y) { y = Neg(x) }", verify=True))) == (
         "verified: nothing to verify (no pass changed anything)"
     )
+
+
+def certified(*words: Word, verbose: bool = False) -> list[str]:
+    """Return what a summary says of rewrites that were proved in these ways."""
+    certify = Certify()
+    certify.findings.rewrites += [
+        Certified(number, "dce", "law", "Add", 1, word, reason="because")
+        for number, word in enumerate(words, start=1)
+    ]
+    lines = summary(run()._replace(certify=certify), verbose=verbose)
+    return [line for line in lines if line.startswith(("certified:", "  #"))]
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (("bits",), ""),
+        (("bits", "unproved"), " (-v names it)"),
+        (("run", "unproved"), " (-v names them)"),
+    ],
+)
+def test_summary_says_how_to_name_the_rewrites_without_a_proof(
+    words: Sequence[Word], hint: str
+) -> None:
+    (line,) = certified(*words)
+    assert line.startswith(f"certified: {counted(len(words), 'rewrite')}: ")
+    assert line.endswith(hint or "bit for bit")
+    assert ("(-v" in line) == bool(hint)
+    assert "(-v" not in certified(*words, verbose=True)[0]
+
+
+def test_summary_names_refuted_rewrites_always_and_unproved_ones_when_verbose() -> None:
+    words: list[Word] = ["bits", "refuted", "unproved"]
+    assert certified(*words)[1:] == ["  #2 dce: REFUTED: because"]
+    assert certified(*words, verbose=True)[1:] == [
+        "  #2 dce: REFUTED: because",
+        "  #3 dce: not proved: because",
+    ]
 
 
 # --- remarks --------------------------------------------------------------------------------------
