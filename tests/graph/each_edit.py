@@ -12,6 +12,13 @@ from tiered.graph.edits.content import exchange_content
 
 SMALL = Tensor.of(np.zeros(3, np.float32))
 
+
+def _exchange(graph: Graph) -> None:
+    """Exchange both outputs of a node."""
+    node = graph.values["dead"].producer
+    assert node is not None
+    graph.exchange_outputs(node, 0, node, 1)
+
 EDITS: dict[Edit, Callable[[Model, Graph], object]] = {
     Edit.ADD_NODE: lambda m, g: g.add_node("Neg", (g.inputs[0],)),
     Edit.REMOVE_NODE: lambda m, g: g.remove_node(g.nodes_of("Split")[0]),
@@ -31,9 +38,7 @@ EDITS: dict[Edit, Callable[[Model, Graph], object]] = {
     Edit.ADD_FUNCTION: lambda m, g: m.add(ONE),
     Edit.REMOVE_FUNCTION: lambda m, g: m.remove(m.functions[1]),
     Edit.SET_OPSET: lambda m, g: m.set_opset("new", 1),
-    Edit.EXCHANGE_OUTPUTS: lambda m, g: g.exchange_outputs(
-        g.values["dead"].producer, 0, g.values["dead"].producer, 1
-    ),
+    Edit.EXCHANGE_OUTPUTS: lambda m, g: _exchange(g),
     Edit.FOLD_TO_INITIALIZER: lambda m, g: g.fold_to_initializer(g.nodes[0], 0, SMALL),
     Edit.SET_ORDER: lambda m, g: g.order_nodes(g.topological_order()),
     Edit.SET_DECLARATIONS: lambda m, g: g.set_declarations([]),

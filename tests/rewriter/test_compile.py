@@ -171,7 +171,7 @@ def test_a_root_is_found_among_several_readers() -> None:
     constants = "<float one = {1}, float two = {2}>"
     text = "{ y = Relu(x) p = Add(x, one) u = Neg(p) q = Add(x, two) z = Neg(q) }"
     (match,) = found(pattern, f"{TWO} {constants} {text}")
-    assert [value.name for value in match.values] == ["y", "z"]
+    assert [value and value.name for value in match.values] == ["y", "z"]
 
 
 def test_a_root_is_not_sought_in_bodies() -> None:

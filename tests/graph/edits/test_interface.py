@@ -257,11 +257,11 @@ def test_an_input_has_the_type_of_its_new_declaration(graph: Graph) -> None:
 def test_a_default_is_a_constant_of_its_contents_once_it_is_no_input() -> None:
     model = parsed("(float[N] w) => (float[N] y) <float[2] w = {1,2}> { y = Relu(w) }")
     w = named(model, "w")
-    assert w.shape == ("N",)
+    shapes = [w.shape]
     model.main.remove_input(w)
-    assert w.shape == (2,)
+    shapes.append(w.shape)
     model.undo_to(0)
-    assert w.shape == ("N",)
+    assert [*shapes, w.shape] == [("N",), (2,), ("N",)]
 
 
 def test_several_inputs_go_in_one_edit() -> None:
@@ -277,9 +277,9 @@ def test_a_value_that_is_returned_twice_keeps_its_declarations_in_each_order() -
     first, second, third = graph.output_infos
     y, z = graph.values["y"], graph.values["z"]
     graph.order_outputs([y, y, z])
-    assert graph.output_infos == (first, third, second)
+    assert list(graph.output_infos) == [first, third, second]
     graph.replace_outputs([z, y])
-    assert graph.output_infos == (second, first)
+    assert list(graph.output_infos) == [second, first]
 
 
 def test_a_declaration_of_no_value_keeps_its_name_for_itself(graph: Graph) -> None:
@@ -296,16 +296,18 @@ def test_declarations_after_the_first_ones_are_exchanged(graph: Graph) -> None:
     graph.set_declarations([(a, one), (b, two)])
     graph.set_declarations([(b, three)], keep=1)
     assert [info for _, info in graph.declarations] == [one, three]
-    assert a.declared is one
-    assert b.declared is three
+    declared = [a.declared, b.declared]
     graph.set_declarations([])
-    assert a.declared is None
+    declared.append(a.declared)
+    assert [*map(id, declared)] == [id(one), id(three), id(None)]
     assert graph.values["y"].declared is graph.output_infos[0]
 
 
 def test_an_output_without_a_value_info_is_declared_by_itself(graph: Graph) -> None:
     y, a = graph.values["y"], graph.values["a"]
-    assert y.declared is graph.output_infos[0]
-    graph.set_graph_outputs([a], [graph.output_infos[0]])
-    assert y.declared is None
-    assert a.declared is graph.output_infos[0]
+    before = y.declared, a.declared
+    info = graph.output_infos[0]
+    graph.set_graph_outputs([a], [info])
+    after = y.declared, a.declared
+    assert before == (info, None)
+    assert after == (None, info)

@@ -37,7 +37,8 @@ def low(model: Model, *, numerics: Numerics = Numerics.EXACT) -> list[str] | Non
 
 
 def results(model: Model, **feeds: np.ndarray) -> Any:
-    return ReferenceEvaluator(model.to_proto()).run(None, feeds)[0]
+    found: Any = ReferenceEvaluator(model.to_proto()).run(None, feeds)
+    return found[0]
 
 
 # --- Softmax --------------------------------------------------------------------------------------

@@ -21,9 +21,8 @@ def test_an_undo_brings_back_the_same_objects_and_bytes(kind: Edit, has_dag: boo
     model.refresh_types()
     values = {value: value.type for graph in model.graphs() for value in graph.values.values()}
     nodes = [node for graph in model.graphs() for node in graph.nodes]
-    before = serialized(model)
-    if kind is Edit.SET_ANNOTATIONS:
-        before = None  # the annotation itself is added by hand
+    # The annotation itself is added by hand.
+    before = None if kind is Edit.SET_ANNOTATIONS else serialized(model)
     EDITS[kind](model, model.main)
     assert kind in {entry[0] for entry in model.journal.entries}
     model.check_view()

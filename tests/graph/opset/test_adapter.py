@@ -262,18 +262,25 @@ def test_a_new_attribute_with_the_older_behaviour_as_a_value() -> None:
     assert made.attributes == {"round": 1}
     row.write(made)
     assert made.attributes == {}
-    for attributes in ({}, {"round": 0}):
+    unlike: list[dict[str, Any]] = [{}, {"round": 0}]
+    for attributes in unlike:
         because = "Op means round=1 before opset 12 (opset 9)"
         assert declined(row, form(**attributes)) == because
 
 
 def test_values_of_an_attribute_have_new_names() -> None:
     row = renamed("mode", {"old": "new", "b": "B"}, 11)
-    for older, newer in (({}, "new"), ({"mode": "b"}, "B"), ({"mode": "other"}, "other")):
+    read: list[tuple[dict[str, Any], str]] = [
+        ({}, "new"), ({"mode": "b"}, "B"), ({"mode": "other"}, "other")
+    ]  # fmt: skip
+    for older, newer in read:
         made = form(**older)
         row.read(made)
         assert made.attributes == {"mode": newer}
-    for newest, oldest in (({}, "old"), ({"mode": "B"}, "b"), ({"mode": "other"}, "other")):
+    written: list[tuple[dict[str, Any], str]] = [
+        ({}, "old"), ({"mode": "B"}, "b"), ({"mode": "other"}, "other")
+    ]  # fmt: skip
+    for newest, oldest in written:
         made = form(**newest)
         row.write(made)
         assert made.attributes == {"mode": oldest}

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.small import parsed
+from tiered.graph import TensorType
 from tiered.pipeline.instruments.run_page import rewrites as module
 from tiered.pipeline.instruments.run_page.rewrites import OF_RUN, rewrites_data
 from tiered.pipeline.instruments.tracing.changes import Change, NodeState
@@ -16,6 +17,7 @@ def state(number: int, name: str, inputs: str = "x", op_type: str = "Relu") -> N
     return NodeState(number, op_type, name, tuple(inputs), (name,))
 
 
+FLOATS = TensorType(1, (2,))
 A, B, N = state(1, "a"), state(2, "b", "a"), state(3, "n")
 
 
@@ -94,9 +96,9 @@ def test_absent_operands_have_no_name() -> None:
 
 def test_types_that_differ_from_those_on_record_are_beside_the_rewrite() -> None:
     one = rewrite(
-        (A, None), values={"x": ValueState("float[2]", True), "y": ValueState(None, False)}
+        (A, None), values={"x": ValueState(FLOATS, True), "y": ValueState(None, False)}
     )
-    two = rewrite((A, None), number=2, values={"x": ValueState("float[2]", False)})
+    two = rewrite((A, None), number=2, values={"x": ValueState(FLOATS, False)})
     data = data_of(one, two, rewrite((A, None), number=3, values=one.around.values))
     strings = data["strings"]
     types = {strings[int(value)]: strings[kind] for value, kind in data["types"].items()}
