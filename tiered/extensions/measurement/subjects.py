@@ -51,6 +51,7 @@ class Subject(NamedTuple):
         named = {
             entry.value
             for tensor in tensors_of(self.proto)
+            if tensor.data_location == onnx.TensorProto.EXTERNAL
             for entry in tensor.external_data
             if entry.key == "location"
         }

@@ -33,7 +33,7 @@ from tiered.runtime.inputs.given_inputs import Given
 from tiered.runtime.inputs.samples import Source
 from tiered.runtime.opening import CPU, Opening, RuntimeLevel
 from tiered.runtime.worker.client import SECONDS, Worker, WorkerSession
-from tiered.support.errors import RuntimeFailure, UsageError
+from tiered.support.errors import ModelError, RuntimeFailure, UsageError
 
 RUNS: Final = 30
 """The default: medians of a node's times are steady from about there on."""
@@ -133,7 +133,7 @@ def profiled(
     with tempfile.TemporaryDirectory(prefix="tiered-profile-") as folder:
         traced = _traced(subjects, opening, feeds, runs, folder, say)
         if perfetto is not None:
-            shutil.copyfile(traced[0].file, perfetto)
+            _save(traced[0].file, perfetto)
         machine = None
         if roofline:
             say("measuring the machine")
@@ -158,6 +158,18 @@ def check(count: int, runs: int, perfetto: str | None) -> None:
         raise UsageError(f"a trace for Perfetto ends in .json, not {perfetto!r}")
     if perfetto is not None and not os.path.isdir(os.path.dirname(perfetto) or "."):
         raise UsageError(f"cannot write {perfetto!r}: no such folder")
+
+
+def _save(trace: str, path: str) -> None:
+    """Copy the trace to its place.
+
+    Raises:
+        ModelError: it cannot be written.
+    """
+    try:
+        shutil.copyfile(trace, path)
+    except OSError as error:
+        raise ModelError(f"cannot write {path!r}: {error.strerror or error}") from error
 
 
 def _with_names(each: Subject) -> Subject:
