@@ -137,3 +137,19 @@ def test_the_deepest_layers_that_fit_are_boxes() -> None:
     assert [each for each in texts(svg) if "ms" not in each] == ["m/l0", "m/l1"]
     even = graph_svg(profile(*(node("Neg", 1, layer=[str(at)]) for at in range(301))))
     assert set(texts(even)[::2]) == {"2 nodes", "3 nodes"}
+
+
+def test_the_flame_chart_has_a_box_for_each_layer() -> None:
+    svg = flame_svg(profile(node("MatMul", 750, ["m", "<one>"]), node("Add", 250, ["m"])))
+    assert svg.count("<rect") == 1 + 5  # the background; all nodes, m, <one>, MatMul, Add
+    assert "&lt;one&gt; 750 ms (75%)" in svg
+    assert flame_svg(profile()).startswith("<svg")
+
+
+def test_a_graph_has_at_most_a_number_of_blocks() -> None:
+    few = profile(node("Add", 1, outputs=["p"], inputs=["x"]), node("Neg", 1, (), ["q"], ["p"]))
+    assert graph_svg(few).count('class="edge"') == 1
+    for layer in (lambda at: ("m", f"layer.{at // 10}"), lambda at: ()):
+        nodes = (node("Add", 1, layer(at), [f"t{at}"], [f"t{at - 1}"]) for at in range(1000))
+        assert graph_svg(profile(*nodes)).count('class="bar"') <= MOST_BLOCKS
+    assert graph_svg(profile()).startswith("<svg")

@@ -1,10 +1,9 @@
-"""Where nodes that were executed are from: names, layers, and what onnxruntime inserted."""
+"""Where nodes that were executed are from: names, and what onnxruntime inserted."""
 
 import onnx
 import pytest
 
 from tiered.extensions.measurement.profile.executed import Places, all_nodes, named
-from tiered.extensions.measurement.profile.layers import depth_for, layer_of, text_of
 from tiered.testing import parse
 
 CHAIN = "(float[2] x) => (float[2] y) { a = Relu(x)  b = Exp(a)  y = Tanh(b) }"
@@ -32,31 +31,6 @@ def test_nodes_of_bodies_are_named_too() -> None:
     )
     assert all(node.name for node in all_nodes(named(model).graph))
     assert len([*all_nodes(model.graph)]) == 3
-
-
-def test_the_metadata_of_an_exporter_decide_the_layer() -> None:
-    node = onnx.NodeProto(name="/other/Add")
-    scopes = "['', 'm', 'm.vit', 'm.vit.layers.0', 'add']; ['', 'm', 'add_1']"
-    node.metadata_props.add(key="pkg.torch.onnx.name_scopes", value=scopes)
-    assert layer_of(node) == ("m", "vit", "layers", "0")
-    node.metadata_props[0].value = "no list"
-    assert layer_of(node) == ()
-
-
-def test_a_path_in_the_name_or_of_an_output_is_the_layer() -> None:
-    assert layer_of(onnx.NodeProto(name="/m/layers.0/MatMul")) == ("m", "layers.0")
-    assert layer_of(onnx.NodeProto(name="token_3"), ["/m/head/Add_output_0"]) == ("m", "head")
-    assert layer_of(onnx.NodeProto(name="Add_7"), ["y"]) == ()
-    assert layer_of(None) == ()
-
-
-def test_the_depth_makes_few_layers() -> None:
-    paths = [("m", f"layer.{at}", part) for at in range(8) for part in ("q", "k", "v")]
-    assert depth_for(paths) == 3
-    assert depth_for(paths, 10) == 2
-    assert depth_for(paths, 2) == 1
-    assert depth_for([()]) == 1
-    assert text_of(()) == "(no layer)"
 
 
 def test_what_no_file_has_was_inserted() -> None:
@@ -99,3 +73,28 @@ def test_a_node_in_the_blocked_layout_belongs_to_the_tensor_that_its_name_has() 
     assert places.of("b_nchwc", "Relu").layer == ("two",)
     assert places.of("y_nchwc_1", "Exp").layer == ("three",)
     assert places.of("c_nchwc", "Tanh").layer == ("three",)  # it computes y; there is no c
+
+
+def test_a_new_name_is_none_that_another_node_has() -> None:
+    model = with_names(parse(CHAIN), "", "a", "a")
+    assert [node.name for node in named(model).graph.node] == ["a_1", "a", "a_2"]
+    nameless = parse("(float[2] x) => (float[2] y) { y = Op(x) }")
+    nameless.graph.node[0].ClearField("output")
+    assert [node.name for node in named(nameless).graph.node] == ["Op_0"]
+
+
+def test_a_node_of_a_name_with_another_operator_is_that_of_the_file() -> None:
+    file = with_names(parse(CHAIN), "/l/a", "/l/b", "/l/y")
+    executed = with_names(parse("(float[2] x) => (float[2] z) { z = Gelu(x) }"), "/l/b")
+    place = Places(file, executed).of("/l/b", "Exp")
+    assert (place.inputs, place.outputs, place.layer) == (("a",), ("b",), ("l",))
+    assert Places(file, executed).of("/l/b", "Gelu").outputs == ("z",)
+
+
+def test_operators_of_local_functions_were_not_inserted() -> None:
+    file = parse("(float[2,3] x) => (float[3,2] y) { y = Transpose(x) }")
+    inner = onnx.helper.make_node("Cast", ["a"], ["b"], name="inner", to=1)
+    opsets = [onnx.helper.make_opsetid("", 17)]
+    file.functions.append(onnx.helper.make_function("own", "f", ["a"], ["b"], [inner], opsets))
+    assert not Places(file, None).of("inner", "Cast").is_inserted
+    assert Places(file, None).of("other", "Cast").is_inserted
