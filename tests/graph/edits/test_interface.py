@@ -248,6 +248,47 @@ def test_dims_of_what_a_loop_carries_may_differ_in_each_iteration() -> None:
     assert carried.shape == (None, 3)
 
 
+def test_what_a_loop_carries_may_have_no_rank() -> None:
+    model = parsed(
+        """(int64 n, bool c, float[] v) => (float[] y) { y = Loop(n, c, v) <
+        body = l (int64 i, bool g, float[] p) => (bool g2, float[] q) {
+            g2 = Identity(g)  q = Relu(p) }> }"""
+    )
+    body = model.main.nodes[0].bodies[0]
+    body.set_graph_inputs(
+        body.inputs,
+        [*body.input_infos[:2], onnx.helper.make_tensor_value_info("p", 1, None)],
+    )
+    assert body.inputs[2].dtype == 1
+    assert body.inputs[2].shape is None
+
+
+def test_the_numbers_of_a_default_are_known_only_while_it_is_no_input() -> None:
+    model = parsed("(float[6] x) => (float[N,M] y) <int64[2] s = {2,3}> { y = Reshape(x, s) }")
+    s, y = named(model, "s"), named(model, "y")
+
+    def known() -> tuple[bool, bool]:
+        return s.elements is not None, y.shape == (2, 3)
+
+    assert known() == (True, True)
+    model.main.mark_input(s)
+    assert known() == (False, False)
+    assert y.rank == 2
+    model.main.remove_input(s)
+    assert known()[0]
+    model.undo_to(0)
+    assert known() == (True, True)
+
+
+def test_a_function_may_return_an_input_in_the_place_of_a_result() -> None:
+    function = fresh().functions[0]
+    (value,), before = function.inputs, function.outputs
+    function.exchange_output(before[0], value)
+    assert function.outputs == (value, *before[1:])
+    function.model.undo_to(0)
+    assert function.outputs == before
+
+
 def test_an_input_has_the_type_of_its_new_declaration(graph: Graph) -> None:
     info = onnx.helper.make_tensor_value_info("x", 1, [2, "K"])
     graph.set_graph_inputs(graph.inputs, [info])

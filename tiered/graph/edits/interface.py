@@ -136,7 +136,16 @@ def mark_input(graph: Graph, value: Value, *, index: int | None = None) -> None:
     if value.input_of is graph:
         return
     shown = _Shown(graph._inputs, graph._input_infos)
+    was_constant = value._tensor is not None
     graph.set_graph_inputs(*shown.with_one(graph, value, index))
+    if was_constant and _has_types_below(value):
+        # They may follow from the contents, which callers may replace now.
+        graph.model.forget_types()
+
+
+def _has_types_below(value: Value) -> bool:
+    outputs = (output for reader in value._users.values() for output in reader._outputs)
+    return any(output is not None and output._type is not NOT_INFERRED for output in outputs)
 
 
 def remove_input(graph: Graph, value: Value) -> None:
