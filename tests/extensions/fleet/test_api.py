@@ -30,8 +30,9 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     found: dict[str, Any] = {}
 
     def engine(jobs: int | None, memory: int | None, *, runs: bool) -> Engine:
-        found["engine"], found["is made with"] = Engine(), (jobs, memory, runs)
-        return found["engine"]  # type: ignore[no-any-return]
+        made = Engine()
+        found["engine"], found["is made with"] = made, (jobs, memory, runs)
+        return made
 
     def batch(jobs: list[Job], settings: Any, engine: Any, lines: Any, report: Any) -> list[Result]:
         found.update(jobs=jobs, settings=settings, report=report)
