@@ -154,8 +154,7 @@ def sync_files(paths: Iterable[str]) -> None:
     """
     for path in map(local_path, paths):
         try:
-            with open(path, "r+b") as file:
-                os.fsync(file.fileno())
+            _sync(path, os.O_RDWR)  # Windows syncs no file that is only read
         except FileNotFoundError:
             continue
         except OSError as error:
@@ -165,7 +164,8 @@ def sync_files(paths: Iterable[str]) -> None:
 def sync_folders(targets: Iterable[str]) -> None:
     """Return when the names of files of this machine are on the disk."""
     for folder in sorted({os.path.dirname(local_path(target)) or "." for target in targets}):
-        _sync_folder(folder)
+        if os.name != "nt":  # which opens no folders
+            _sync(folder, os.O_RDONLY)
 
 
 def copy(source: str, scratch: str) -> None:
@@ -189,10 +189,8 @@ def remove(path: str) -> None:
         return
 
 
-def _sync_folder(folder: str) -> None:
-    if os.name == "nt":  # Windows opens no folders
-        return
-    handle = os.open(folder, os.O_RDONLY)
+def _sync(path: str, flags: int) -> None:
+    handle = os.open(path, flags)
     try:
         os.fsync(handle)
     finally:
