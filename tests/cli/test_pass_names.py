@@ -55,9 +55,9 @@ def test_a_quote_must_end() -> None:
 
 
 def test_parts_to_strip_are_options_of_one_pass() -> None:
-    assert strip_pass(["docs"]) == "strip{what=[docs]}"
-    assert strip_pass(["names,docs", "marks", "names"]) == "strip{what=[names,docs,marks]}"
-    assert strip_pass(["metadata", "all"]) == "strip{what=[metadata,all]}"
+    assert str(strip_pass(["docs"])) == "strip{what=[docs]}"
+    assert str(strip_pass(["names,docs", "marks", "names"])) == "strip{what=[names,docs,marks]}"
+    assert str(strip_pass(["metadata", "all"])) == "strip{what=[metadata,all]}"
 
 
 def test_an_unknown_part_is_named() -> None:
