@@ -105,6 +105,14 @@ def test_unknown_inputs_and_dims_are_refused() -> None:
 # --- samples --------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("sizes", [[3], [3, 8, 3], []])
+def test_an_input_keeps_its_rank(sizes: list[int]) -> None:
+    model, count = subject(parse(RELU)), len(sizes)
+    with pytest.raises(UsageError, match=rf"input 'x' has 2 dims \(float\[n,8\]\), not {count}"):
+        sizes_of_inputs([model], {"x": sizes}, {})
+    assert sizes_of_inputs([model], {"x": [3, 8]}, {}) == {"x": [3, 8]}
+
+
 def test_inputs_are_made_once_in_the_dtype_of_each_model() -> None:
     half = made(RELU.replace("float[", "float16["), "half")
     shapes, dtypes = samples(made(RELU, "free"), half, sizes={"x": [5, 8]})

@@ -85,7 +85,7 @@ def sizes_of_inputs(
     """Return the dims of the inputs that are made: those that are given or that a model fixes.
 
     Raises:
-        UsageError: the first model has no such dim or input.
+        UsageError: the first model has no such dim or input, or an input has another rank.
         ModelError: the file holds no model.
     """
     first = subjects[0].proto
@@ -93,11 +93,17 @@ def sizes_of_inputs(
     if shapes or dims:
         model = Model.from_proto(first)
         found = with_dims(model, shapes, dims)
-        names = [value.name for value in model.main.inputs]
-        unknown = [name for name in found if name not in names]
+        inputs = {value.name: value for value in model.main.inputs}
+        unknown = [name for name in found if name not in inputs]
         if unknown:
-            there = f"it has {', '.join(names) or 'none'}"
+            there = f"it has {', '.join(inputs) or 'none'}"
             raise UsageError(f"{subjects[0].name} has no input {unknown[0]!r}; {there}")
+        for name, given in found.items():
+            if inputs[name].rank not in (None, len(given)):
+                raise UsageError(
+                    f"{subjects[0].name}: input {name!r} has {inputs[name].rank} dims "
+                    f"({inputs[name].type}), not {len(given)}"
+                )
     fixed: dict[str, list[int]] = {}
     for each in subjects[1:]:
         for info in each.proto.graph.input:
