@@ -25,6 +25,7 @@ from tiered.extensions.discovery.tasks import (
     tasks_of,
 )
 from tiered.runtime import Session
+from tiered.support.errors import ModelError
 
 SMALL = Task("matrix", 2, operators=2, most=250)
 
@@ -90,6 +91,13 @@ def test_results_are_kept_and_read_again(tmp_path: Path) -> None:
     again = list(survey([SMALL], state=str(tmp_path)))
     assert [was_known for _, was_known in (*first, *again)] == [False, True]
     assert again[0][0] == first[0][0] == read_surveyed(asdict(first[0][0]))
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "{}", '{"members": 1}', '{"members": {"a": 1}}'])
+def test_a_file_that_holds_no_result_is_named(text: str, tmp_path: Path) -> None:
+    (tmp_path / SMALL.file).write_text(text)
+    with pytest.raises(ModelError, match="holds no result of a task"):
+        list(survey([SMALL], state=str(tmp_path)))
 
 
 def test_the_report_names_each_level(capsys: pytest.CaptureFixture[str]) -> None:

@@ -78,9 +78,12 @@ def test_a_bundle_without_its_model_is_an_error(
     assert "has no copy of" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("files", [None, [], {"model.onnx": 3}])
 def test_a_file_that_is_no_bundle_is_an_error(
-    bundle: Path, capsys: pytest.CaptureFixture[str]
+    files: object, bundle: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (bundle / "crash.json").write_text("{}")
+    crash = bundle / "crash.json"
+    record = {} if files is None else {**json.loads(crash.read_text()), "files": files}
+    crash.write_text(json.dumps(record))
     assert main(["replay", str(bundle)]) == 1
     assert "is no bundle that can be read" in capsys.readouterr().err

@@ -1,5 +1,7 @@
 """The mark of a part says what the whole model is, and goes when all parts are there."""
 
+import json
+
 import pytest
 
 from tests.small import parsed
@@ -40,11 +42,22 @@ def test_a_mark_is_read_as_it_is_written() -> None:
     assert mark_text(marked("")) == ""
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"inputs": []}', '{"odd": 1}', "3"])
+OTHERS: list[dict[str, object]] = [
+    {"inputs": 1}, {"inputs": [1]}, {"inputs": "x"}, {"outputs": [None]}, {"outer": 1},
+    {"readers": []}, {"readers": {"a": 1}}, {"readers": {"a": ["b"]}},
+    {"parts": ["0"]}, {"parts": 0}, {"total": "2"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("{", "[]", '{"inputs": []}', '{"odd": 1}', "3"),
+        *(json.dumps({**MARK._asdict(), **other}) for other in OTHERS),
+    ],
+)
 def test_a_mark_that_nobody_wrote_is_an_error(text: str) -> None:
-    with pytest.raises(
-        ModelError, match=r"entry 'tiered\.split' is not one that split writes"
-    ):
+    with pytest.raises(ModelError, match=r"entry 'tiered\.split' is not one that split writes"):
         mark_of(marked(text))
 
 

@@ -22,6 +22,7 @@ from tiered.extensions.discovery.judging import Judge, Judged
 from tiered.extensions.discovery.laws import canonical, law_of
 from tiered.extensions.discovery.meaning import domain_at
 from tiered.extensions.discovery.neighbours import reach
+from tiered.support.errors import ModelError
 from tiered.support.whole_files import write_json
 
 LEVELS: Final = (2, 3)
@@ -222,13 +223,23 @@ def _done(task: Task, state: str | None) -> Surveyed:
 
 
 def _known(task: Task, state: str | None) -> Surveyed | None:
+    """Return the result of a task that an earlier run has kept; None if there is none.
+
+    Raises:
+        ModelError: its file holds none.
+    """
     if state is None:
         return None
+    path = os.path.join(state, task.file)
     try:
-        with open(os.path.join(state, task.file), encoding="utf-8") as file:
+        with open(path, encoding="utf-8") as file:
             return read_surveyed(json.load(file))
     except FileNotFoundError:
         return None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ModelError(
+            f"{path!r} holds no result of a task ({error}); remove it, and the task runs again"
+        ) from error
 
 
 def read_surveyed(record: Mapping[str, Any]) -> Surveyed:

@@ -101,10 +101,12 @@ class CrashBundle:
         try:
             with open(os.path.join(folder, CRASH), encoding="utf-8") as file:
                 bundle = cls(**json.load(file))
-        except (OSError, ValueError, TypeError) as error:
+            copies = {path: os.path.join(folder, name) for path, name in bundle.files.items()}
+        except (OSError, ValueError, TypeError, AttributeError) as error:
             raise ModelError(f"{folder} is no bundle that can be read: {error}") from error
-        for path, name in bundle.files.items():
-            if not os.path.exists(os.path.join(folder, name)):
+        for path, copy in copies.items():
+            if not os.path.exists(copy):
+                name = bundle.files[path]
                 raise ModelError(f"{folder} has no copy of {path!r}: expected {name!r} in it")
         return bundle
 

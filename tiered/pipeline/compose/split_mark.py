@@ -59,11 +59,30 @@ def mark_of(model: Model) -> SplitMark | None:
         return None
     try:
         found: dict[str, Any] = json.loads(text)
-        return SplitMark(**found)
+        return _checked(SplitMark(**found))
     except (ValueError, TypeError) as error:
         raise ModelError(
             f"the metadata entry {KEY!r} is not one that split writes: {error}; remove it"
         ) from error
+
+
+def _checked(mark: SplitMark) -> SplitMark:
+    """Return a mark that was read.
+
+    Raises:
+        TypeError: a field is of another type.
+    """
+    numbers = [mark.parts, *dict(mark.readers).values()]
+    is_right = (
+        all(isinstance(each, list) for each in (mark.inputs, mark.outputs, *numbers))
+        and all(isinstance(name, str) for name in (*mark.inputs, *mark.outputs, mark.outer))
+        and all(isinstance(number, int) for each in numbers for number in each)
+        and isinstance(mark.readers, dict)
+        and isinstance(mark.total, int)
+    )
+    if not is_right:
+        raise TypeError("a field is of another type")
+    return mark
 
 
 def joined(first: SplitMark | None, second: SplitMark | None) -> SplitMark | None:
