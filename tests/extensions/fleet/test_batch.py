@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -325,3 +326,31 @@ def test_smaller_models_overtake_one_that_does_not_fit_20_times(tmp_path: Path) 
     assert set(run(tmp_path, contents, engine)) == {"done"}
     overtook = [f"run {at}" for at in range(20)]
     assert engine.said()[:22] == ["run a", *overtook, "run b"]
+
+
+def test_fail_fast_ends_also_at_a_result_that_the_disk_refuses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Refusing:
+        """Commits at once, and nothing fits on the disk."""
+
+        is_busy = False
+
+        def __init__(self, manifest: Manifest, *, syncs: bool) -> None:
+            self.refused: list[Result] = []
+
+        def put(self, result: Result) -> None:
+            self.refused.append(replace(result, status="failed"))
+
+        def taken(self) -> list[Result]:
+            found, self.refused = self.refused, []
+            return found
+
+        def close(self) -> None:
+            """Nothing waits."""
+
+    monkeypatch.setattr("tiered.extensions.fleet.batch.Committer", Refusing)
+    engine = Engine()
+    contents = {"a": b"123", "b": b"12"}
+    assert run(tmp_path, contents, engine, fail_fast=True) == ["failed", "not run"]
+    assert engine.said() == ["run a"]

@@ -263,9 +263,9 @@ class _Batch:
             else:
                 ended, started = self._completed(job, _confirmed(answer))
                 turns += started
-                for result in ended:
-                    self._failed |= not result.ok
-                    self._committer.put(result)
+                self._failed |= not all(each.ok for each in ended)
+                for each in ended:
+                    self._committer.put(each)
         self._waiting.extendleft(reversed(turns))
 
     def _decided(self, job: Job, digests: tuple[str, ...]) -> list[_Turn]:
@@ -322,6 +322,7 @@ class _Batch:
 
     def _note(self, result: Result) -> None:
         self.results[result.target] = result
+        self._failed |= not result.ok  # the disk may have refused it
         self._report.on_result(result)
 
     def _not_run(self, job: Job) -> Result:
