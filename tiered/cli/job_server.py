@@ -62,10 +62,11 @@ class Server:
         memory = request["memory"]
         self._limit.set(None if memory is None else max(LEAST, memory - self.idle))
         done = self._do(request)
-        self._jobs += request["do"] == "run"
-        if self._jobs == _LOADED and request["do"] == "run":
-            gc.collect()
-            gc.freeze()
+        if request["do"] == "run":
+            self._jobs += 1
+            if self._jobs == _LOADED:
+                gc.collect()
+                gc.freeze()
         most = self.idle + _RETIRED
         if held_by() > min(most, self._settled + _COLLECTED):  # it takes long, so not each time
             gc.collect()
