@@ -32,7 +32,7 @@ def within(nbytes: int | None, name: str) -> Iterator[None]:
 
 
 class MemoryBound(Bounded):
-    """The limit of a command whose run is not that of a pipeline with settings."""
+    """The limit of a command that has no settings of a pipeline: it limits the whole command."""
 
     def around(self) -> contextlib.AbstractContextManager[None]:
         """Return what the command runs in.

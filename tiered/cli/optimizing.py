@@ -247,7 +247,7 @@ def _optimize(
 
     # Report a wrong name before a large model is read.
     how = _how(options.verify)
-    # Made before the context, whose entries may name its groups.
+    # Made before the context: entries of the context may name groups of the pipeline.
     passes = None if prepared.passes is None else pipeline_of(prepared.passes)
     context = PassContext(**prepared.settings)
     pipeline = pipeline_of(passes, context.target, prepared.edits)

@@ -1,4 +1,4 @@
-"""Classes whose methods a subclass writes."""
+"""Classes that leave methods to their subclasses."""
 
 from __future__ import annotations
 

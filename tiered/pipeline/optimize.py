@@ -200,7 +200,7 @@ def _run(model: Model, settings: Settings) -> _Run:
     certify = _certify(context_settings.pop("certify", False))
     if certify is not None:
         context_settings["instruments"] = (*context_settings.get("instruments", ()), certify)
-    # Made before the context, whose entries may name its groups.
+    # Made before the context: entries of the context may name groups of the pipeline.
     asked = None if passes is None else _listed(passes)
     made_settings = settings_with_shapes(context_settings, shapes, dims)
     context = PassContext(**made_settings)

@@ -97,7 +97,7 @@ def rule_of(
 
 
 def _node_of(made: tuple[Any, ...], name: str) -> Op:
-    """Return the pattern of the node whose outputs a pattern has.
+    """Return the pattern of the node that makes all values of a pattern.
 
     Raises:
         UsageError: they are of several nodes, or in another order.

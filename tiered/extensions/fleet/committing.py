@@ -48,7 +48,7 @@ class Committer:
         return self._count > 0
 
     def put(self, result: Result) -> None:
-        """Give a result whose files are in their places."""
+        """Take a result after its files were moved to their places."""
         self._count += 1
         self._given.put(result)
 

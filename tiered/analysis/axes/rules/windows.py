@@ -180,7 +180,7 @@ def _upsample(node: Node) -> AxisMap:
 
 
 def _scaled(node: Node, axes: Labels) -> Labels:
-    """Return the axes whose scale is not known to be 1."""
+    """Return the axes that may be scaled: all but those with a constant scale of 1."""
     value = node.operand("scales")
     scales = None if value is None else value.const
     if scales is None or scales.size != len(axes):

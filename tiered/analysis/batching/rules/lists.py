@@ -61,7 +61,7 @@ def _merged(steps: Sequence[Size]) -> Size | Columns:
 
 
 def _without(listed: Listed) -> Listed:
-    """Return a list each of whose elements depends on one sample alone.
+    """Return a list if each of its elements depends on one sample alone.
 
     Raises:
         Refusal: they count the samples.

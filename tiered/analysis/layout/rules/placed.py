@@ -164,7 +164,7 @@ def resize(node: Node) -> Propagation | Skip:
 
 
 def _resized(node: Node, labels: Labels) -> Labels:
-    """Return the axes that may be resized, of those whose scale is not known to be 1.
+    """Return the axes that may be resized: all but those with a constant scale of 1.
 
     With scales, an axis is unchanged only if its scale is 1: a scale of 1.2 maps 3 elements to 3
     different ones. So do a crop and a policy that keeps the aspect ratio.
