@@ -1,6 +1,6 @@
 """Random edits of a model that has a bit of everything, for the tests of the view."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -65,6 +65,17 @@ def fresh() -> Model:
 
 def serialized(model: Model) -> bytes:
     return bytes(model.to_proto().SerializeToString(deterministic=True))
+
+
+def wound_back(model: Model) -> Iterator[Graph]:
+    """Yield the main graph; after the edits, check the view and that undo restores the bytes."""
+    assert model.main.dag is not None
+    first = serialized(model)
+    yield model.main
+    model.check_view()
+    model.undo_to(0)
+    model.check_view()
+    assert serialized(model) == first
 
 
 def structure(model: Model) -> list[Any]:

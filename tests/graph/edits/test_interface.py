@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import onnx
 import pytest
 
-from tests.graph.editor import fresh, serialized
+from tests.graph.editor import fresh, serialized, wound_back
 from tests.small import model as small, named, parsed
 from tiered import ModelError
 from tiered.graph import Graph, Model, TensorType
@@ -92,14 +92,7 @@ CHAIN = """g (float[2,3] x) => (float[2,3] y, float[2,3] z) <float[3] w = {1, 2,
 
 @pytest.fixture
 def graph() -> Iterator[Graph]:
-    model = small(CHAIN)
-    assert model.main.dag is not None
-    first = serialized(model)
-    yield model.main
-    model.check_view()
-    model.undo_to(0)
-    model.check_view()
-    assert serialized(model) == first
+    yield from wound_back(small(CHAIN))
 
 
 def test_inputs_and_outputs_come_go_and_change_places(graph: Graph) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 import pytest
 
-from tests.graph.editor import fresh, serialized
+from tests.graph.editor import fresh, serialized, wound_back
 from tests.small import made_by, model as small, named, parsed
 from tiered.graph import Graph, Model, Tensor
 from tiered.support.errors import ModelError
@@ -20,14 +20,7 @@ TEXT = """g (float[2,3] x, bool c) => (float[2,3] y, float[2,3] z) <float[3] w =
 
 @pytest.fixture
 def graph() -> Iterator[Graph]:
-    model = small(TEXT)
-    assert model.main.dag is not None
-    first = serialized(model)
-    yield model.main
-    model.check_view()
-    model.undo_to(0)
-    model.check_view()
-    assert serialized(model) == first
+    yield from wound_back(small(TEXT))
 
 
 def test_a_node_has_the_outputs_that_are_asked_for(graph: Graph) -> None:
