@@ -5,20 +5,9 @@ from dataclasses import replace
 
 import pytest
 
+from tests.extensions.measurement.profile.timed import profile_of, timed
 from tiered.extensions.measurement.profile.events import Shape
-from tiered.extensions.measurement.profile.executed import Place
-from tiered.extensions.measurement.profile.result import Machine, NodeTime, Part, Profile
-from tiered.runtime.opening import Opening
-
-
-def timed(name: str, op_type: str = "Add", seconds: float = 1.0, **place: object) -> NodeTime:
-    shape = (Shape("float", (2,)),)
-    where = Place(**place)  # type: ignore[arg-type]  # its fields, by name
-    return NodeTime(name, op_type, "CPU", where, seconds, 1, shape, shape, 16, 0)
-
-
-def profile_of(*nodes: NodeTime) -> Profile:
-    return Profile("m", nodes, sum(node.seconds for node in nodes), 1, Opening())
+from tiered.extensions.measurement.profile.result import Machine, Part
 
 
 def test_what_onnxruntime_inserted_has_its_share() -> None:
