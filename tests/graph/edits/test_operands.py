@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.graph.editor import serialized
+from tests.graph.editor import wound_back
 from tests.small import model as small
 from tiered.graph import Graph
 from tiered.support.errors import ModelError
@@ -17,14 +17,7 @@ SPLIT = """g (float[4] x) => (float[2] y, float[2] z)
 
 @pytest.fixture
 def graph(request: pytest.FixtureRequest) -> Iterator[Graph]:
-    model = small(getattr(request, "param", CHAIN))
-    assert model.main.dag is not None
-    first = serialized(model)
-    yield model.main
-    model.check_view()
-    model.undo_to(0)
-    model.check_view()
-    assert serialized(model) == first
+    yield from wound_back(small(getattr(request, "param", CHAIN)))
 
 
 on_split = pytest.mark.parametrize("graph", [SPLIT], indirect=True)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pytest
 
-from tests.graph.editor import fresh, serialized
+from tests.graph.editor import fresh, serialized, wound_back
 from tests.small import model as small
 from tiered import optimize
 from tiered.compat.ppq import BaseGraph, Variable
@@ -18,14 +18,7 @@ CHAIN = """g (float[2,3] x) => (float[2,3] y, float[2,3] z) <float[3] w = {1, 2,
 
 @pytest.fixture(params=[CHAIN])
 def graph(request: pytest.FixtureRequest) -> Iterator[Graph]:
-    model = small(request.param)
-    assert model.main.dag is not None
-    first = serialized(model)
-    yield model.main
-    model.check_view()
-    model.undo_to(0)
-    model.check_view()
-    assert serialized(model) == first
+    yield from wound_back(small(request.param))
 
 
 def lines(graph: Graph) -> list[str]:
