@@ -57,6 +57,11 @@ def test_an_opset_that_lacks_an_operator_is_an_error_with_the_node(text: str) ->
         get_pass("gradient", seed="input")(parse(text, opset=7))
 
 
+def test_a_sum_of_exponentials_has_a_gradient_in_opset_7() -> None:
+    text = "(float[2,3] x) => (float[2,1] y) { y = ReduceLogSumExp <axes = [1]> (x) }"
+    assert largest_error(text, opset=7, in_float=True) < 1e-2
+
+
 def test_products_have_gradients_in_opset_7() -> None:
     assert largest_error("(float[2,3] x, float[3,2] b) => (float[2,2] y) { h = MatMul(x, b) "
                          "y = Tanh(h) }", opset=7, in_float=True) < 1e-2  # fmt: skip

@@ -93,6 +93,14 @@ def test_the_norm_of_zeros_has_the_gradient_zero() -> None:
     np.testing.assert_allclose(found, np.array([[0, 0, 0], [0.6, 0, 0.8]]))
 
 
+def test_minus_infinities_alone_have_the_gradient_zero() -> None:
+    text = """(float[3,2] x) => (float[3] y) <int64[1] a = {1}> {
+        y = ReduceLogSumExp <keepdims = 0> (x, a) }"""
+    x = [[-np.inf, -np.inf], [-np.inf, 1], [0, 0]]
+    found = gradients_of(text, x=x, seed=[1, 10, 100], in_float=True)["x"]
+    np.testing.assert_allclose(found, [[0, 0], [0, 10], [50, 50]], rtol=1e-6)
+
+
 def test_a_nan_leaves_no_nan_in_the_gradient_of_a_maximum() -> None:
     text = """(double[2,2] x) => (double[2] y) <int64[1] a = {1}> {
         y = ReduceMax <keepdims = 0> (x, a) }"""

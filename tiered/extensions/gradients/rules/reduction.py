@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from tiered.extensions.gradients.expression import Expr
 from tiered.extensions.gradients.factors import without_each
 from tiered.extensions.gradients.rule import Step, gradient_rule
+from tiered.graph.core.dtypes import float_info
+
+_MAX_BROADCASTS_SINCE = 8
 
 
 class _Reduced:
@@ -105,9 +108,13 @@ def reduce_log_sum(step: Step) -> Sequence[Expr | None]:
 
 @gradient_rule("ReduceLogSumExp")
 def reduce_log_sum_exp(step: Step) -> Sequence[Expr | None]:
-    """dx = g exp(x - y)"""
+    """dx = g exp(x - y), and 0 where all operands are -Inf (from opset 8 on)"""
     reduced = _Reduced(step)
-    return (reduced.g * step.x.call("Exp", step.x - reduced.y),)
+    y = reduced.y
+    if y.graph.opset() >= _MAX_BROADCASTS_SINCE:
+        # -Inf - -Inf is NaN; no finite number is below the least.
+        y = y.call("Max", y, float(float_info(y.dtype.numpy).min))
+    return (reduced.g * step.x.call("Exp", step.x - y),)
 
 
 @gradient_rule("ReduceMax", "ReduceMin")
