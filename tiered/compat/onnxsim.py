@@ -152,7 +152,7 @@ def simplify(
     if not skip_constant_folding:
         limit = size_in_bytes(tensor_size_threshold, view.nbytes)
         edits.append(f"set fold_constant{{max_tensor_size={limit}}}")
-    variable = [] if initializers_as_constants else _as_inputs(view)
+    variable = set() if initializers_as_constants else _as_inputs(view)
     frees = perform_optimization and not (mutable_initializer or variable)
     required = ["remove_initializer_from_input"] if frees else []
     made = tiered.optimize_model(
@@ -164,9 +164,8 @@ def simplify(
         edits=edits,
         input_shapes=shapes,
     ).model
-    for weight in made.main.initializers:
-        if weight.name in variable:
-            made.main.remove_input(weight)
+    weights = made.main.initializers
+    made.main.remove_inputs([weight for weight in weights if weight.name in variable])
     proto = made.to_proto()
     if output_path is not None:
         limit = size_in_bytes(external_data_threshold, made.nbytes)
@@ -199,12 +198,11 @@ def _rewritten(
     return model
 
 
-def _as_inputs(model: Model) -> list[str]:
+def _as_inputs(model: Model) -> set[str]:
     """Make inputs of all initializers, and return the names of those that were none."""
     values = [value for value in model.main.initializers if not value.is_graph_input]
-    for value in values:
-        model.main.mark_input(value)
-    return [value.name for value in values]
+    model.main.mark_inputs(values)
+    return {value.name for value in values}
 
 
 _FILLS: Final[Mapping[str, Callable[[Any], Any] | None]] = {

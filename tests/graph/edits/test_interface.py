@@ -298,6 +298,18 @@ def test_a_default_is_a_constant_of_its_contents_once_it_is_no_input() -> None:
     assert [*shapes, w.shape] == [("N",), (2,), ("N",)]
 
 
+def test_several_inputs_come_in_one_edit() -> None:
+    model = parsed("(float[2] x) => (float[2] y) <float[2] a = {1,2}, float[1] b = {3}> { "
+                   "s = Add(x, a) y = Add(s, b) }")  # fmt: skip
+    a, b = named(model, "a"), named(model, "b")
+    model.main.mark_inputs([b, a, named(model, "x"), b])
+    assert [value.name for value in model.main.inputs] == ["x", "b", "a"]
+    assert [info.name for info in model.main.input_infos] == ["x", "b", "a"]
+    assert (a.const, b.const) == (None, None)
+    model.main.mark_inputs([a, b])
+    assert len(model.journal) == 1
+
+
 def test_several_inputs_go_in_one_edit() -> None:
     model = parsed("(float[2] a, float[2] x, float[2] b) => (float[2] y) { y = Relu(x) }")
     model.main.remove_inputs([named(model, "a"), named(model, "b")])

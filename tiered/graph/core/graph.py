@@ -370,6 +370,7 @@ class Graph:
     set_graph_inputs = edit_interface.set_graph_inputs
     add_input = edit_interface.add_input
     mark_input = edit_interface.mark_input
+    mark_inputs = edit_interface.mark_inputs
     remove_input = edit_interface.remove_input
     remove_inputs = edit_interface.remove_inputs
     order_inputs = edit_interface.order_inputs

@@ -133,12 +133,22 @@ def mark_input(graph: Graph, value: Value, *, index: int | None = None) -> None:
     Raises:
         ModelError: a node computes it, or its dtype is unknown.
     """
-    if value.input_of is graph:
+    mark_inputs(graph, [value], index=index)
+
+
+def mark_inputs(graph: Graph, values: Iterable[Value], *, index: int | None = None) -> None:
+    """Make values inputs, as `mark_input` does each, in one edit.
+
+    Raises:
+        ModelError: a node computes one, or its dtype is unknown.
+    """
+    new = [value for value in dict.fromkeys(values) if value.input_of is not graph]
+    if not new:
         return
     shown = _Shown(graph._inputs, graph._input_infos)
-    was_constant = value._tensor is not None
-    graph.set_graph_inputs(*shown.with_one(graph, value, index))
-    if was_constant and _has_types_below(value):
+    constants = [value for value in new if value._tensor is not None]
+    graph.set_graph_inputs(*shown.with_more(graph, new, index))
+    if any(map(_has_types_below, constants)):
         # They may follow from the contents, which callers may replace now.
         graph.model.forget_types()
 
@@ -190,7 +200,7 @@ def add_output(graph: Graph, value: Value, *, index: int | None = None) -> None:
     if graph in value.output_of:
         return
     shown = _Shown(graph._outputs, graph._output_infos)
-    graph.set_graph_outputs(*shown.with_one(graph, value, index))
+    graph.set_graph_outputs(*shown.with_more(graph, [value], index))
 
 
 def remove_output(graph: Graph, value: Value) -> None:
@@ -246,13 +256,13 @@ class _Shown(NamedTuple):
     values: list[Value]
     infos: list[onnx.ValueInfoProto]
 
-    def with_one(self, graph: Graph, value: Value, index: int | None) -> _Shown:
-        """Return the items with one more, last or at an index."""
+    def with_more(self, graph: Graph, more: Sequence[Value], index: int | None) -> _Shown:
+        """Return the items with more of them, last or at an index."""
         at = len(self.values) if index is None else index
         values, infos = list(self.values), list(self.infos)
-        values.insert(at, value)
+        values[at:at] = more
         if not graph.is_function:
-            infos.insert(at, _declared(graph, value))
+            infos[at:at] = [_declared(graph, value) for value in more]
         return _Shown(values, infos)
 
     def without(self, value: Value, what: str) -> _Shown:
