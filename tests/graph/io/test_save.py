@@ -143,6 +143,18 @@ def test_the_weights_of_a_replaced_model_are_replaced_under_another_name(tmp_pat
         assert proto.graph.initializer[0].external_data[0].value == expected
 
 
+def test_a_file_whose_name_is_part_of_that_of_the_weights_is_not_theirs(tmp_path: Path) -> None:
+    """A model reads `old.m.onnx.data`, and says `m.onnx.data` in words."""
+    replaced, other = tmp_path / "m.onnx", tmp_path / "m.onnx.1.data"
+    proto = onnx.load(external_model(tmp_path), load_external_data=False)
+    proto.doc_string = f"not {other.name}"
+    proto.graph.initializer[0].external_data[0].value = "old.m.onnx.1.data"
+    replaced.write_bytes(proto.SerializeToString())
+    other.write_bytes(b"of another model")
+    saved(Model.load(tmp_path / "model.onnx"), str(replaced), storage=Storage(external=1))
+    assert other.read_bytes() == b"of another model"
+
+
 def test_weights_for_safetensors_have_its_suffix(tmp_path: Path) -> None:
     storage = Storage(external=1, safetensors=True)
     assert storage.suffix == ".safetensors"

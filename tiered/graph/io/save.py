@@ -315,9 +315,21 @@ def _referenced(path: str) -> set[str]:
             open(path, "rb") as file,
             mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content,
         ):
-            return {name for name in names if content.find(os.path.basename(name).encode()) >= 0}
+            return {
+                name
+                for name in names
+                if any(content.find(entry) >= 0 for entry in _locations(os.path.basename(name)))
+            }
     except (OSError, ValueError):  # no file, or an empty one
         return set()
+
+
+def _locations(name: str) -> list[bytes]:
+    """Return the entries by which a tensor names a file of the folder of its model."""
+    return [
+        onnx.StringStringEntryProto(key="location", value=value).SerializeToString()
+        for value in (name, f"./{name}")
+    ]
 
 
 @contextlib.contextmanager
