@@ -127,6 +127,13 @@ def reconciled(first: str, second: str, prefix: str = "") -> tuple[Any, Any]:
         ("(float[n] x) => (float[n] h) { h = Neg(x) }",
          "(float[m] h, float[n] z) => (float[n] y) { y = Abs(z) }", "",
          ([["n"], ["n"]], [["n"], ["n_1"], ["n_1"]])),
+        # A name of the first model that stands for a size now, or for a linked dim.
+        ("(float[n] x) => (float[n] h) { h = Neg(x) }",
+         "(float[2] h, float[n] z) => (float[n] y) { y = Abs(z) }", "",
+         ([[2], [2]], [[2], ["n"], ["n"]])),
+        ("(float[k] x, float[n] w) => (float[k] h, float[n] i) { h = Neg(x) i = Neg(w) }",
+         "(float[m] h, float[m] i, float[n] z) => (float[n] y) { y = Abs(z) }", "",
+         ([["k"]] * 4, [["k"], ["k"], ["n"], ["n"]])),
         # Shared inputs have the dims that either declares.
         ("(float[n,?] x) => (float[n,?] u) { u = Neg(x) }",
          "(float[m,3] x) => (float[m,3] y) { y = Abs(x) }", "",

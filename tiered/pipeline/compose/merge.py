@@ -41,9 +41,10 @@ def merge(
     The inputs of the result are those that are not connected; inputs of equal name and type are one
     input. Its outputs are those that are not connected, the first model's first. Names of inner
     tensors, nodes and functions that are taken become new ones; weights of equal name and content
-    are one. Dims of equal name are the same dim, and so are those of tensors that become one. The
-    model of the lower opset is converted to the higher one; where that is impossible, the other one
-    to the lower. Parts of one `split` are the model again: its outputs at a cut stay outputs.
+    are one. Dims of tensors that become one are the same dim, and so are others of equal name, but
+    where such a tensor gives the dim of the first model a size or another name. The model of the
+    lower opset is converted to the higher one; where that is impossible, the other one to the
+    lower. Parts of one `split` are the model again: its outputs at a cut stay outputs.
 
     Args:
         models: two or more files, ModelProtos or Models, which are not changed.
@@ -197,9 +198,7 @@ def _add_functions(first: onnx.ModelProto, second: onnx.ModelProto) -> None:
                 domain_of(key[0]), key[1], key[2]
             ):  # fmt: skip
                 node.op_type = name
-    first.functions.extend(
-        f for f in second.functions if (f.domain, f.name, f.overload) not in own
-    )
+    first.functions.extend(f for f in second.functions if (f.domain, f.name, f.overload) not in own)
 
 
 def _bytes(proto: onnx.FunctionProto) -> bytes:
@@ -259,4 +258,3 @@ def _locate_weights(proto: onnx.ModelProto, folder: str) -> None:
         place = location_of(path, os.stat(path))
         for key, value in (("location", place), ("offset", offset), ("length", length)):
             tensor.external_data.add(key=key, value=str(value))
-

@@ -133,8 +133,10 @@ def _unlinked(
         # A dim with a name that a linked dim has now is another one.
         if wanted in used or (prefix and wanted in names):
             found[name] = free_name(wanted, {*names, *own})
-        else:
-            found[name] = names.get(wanted, wanted)
+            continue
+        known = names.get(wanted, wanted)
+        # So is one whose namesake has a size or the name of a linked dim: its name is free now.
+        found[name] = known if isinstance(known, str) and known not in used else wanted
     return found
 
 
