@@ -159,7 +159,7 @@ def test_a_pass_that_is_in_no_index_is_loaded_when_it_is_listed() -> None:
 def test_a_pass_of_a_script_says_what_it_looks_for() -> None:
     seen = []
 
-    @function_pass(opt_level=0, looks_for=["Relu", "com.microsoft::Gelu"])
+    @function_pass(opt_level=0, matches=["Relu", "com.microsoft::Gelu"])
     def note(graph: tiered.Graph, ctx: PassContext) -> None:
         """Note the graphs."""
         seen.append(graph.name)
@@ -194,12 +194,12 @@ def test_a_pass_looks_for_functions_or_bodies(text: str, words: list[str]) -> No
     def called(word: str) -> bool:
         seen: list[Model] = []
 
-        @module_pass(opt_level=0, looks_for=[word])
+        @module_pass(opt_level=0, matches=[word])
         def note(model: Model, ctx: PassContext) -> None:
             """Note the model."""
             seen.append(model)
 
-        assert note.info.acts_on == ()
+        assert note.info.touches == ()
         note(Model.from_proto(parse(text)))
         return bool(seen)
 
@@ -207,9 +207,9 @@ def test_a_pass_looks_for_functions_or_bodies(text: str, words: list[str]) -> No
 
 
 def test_what_a_rule_looks_for_its_pattern_says() -> None:
-    with pytest.raises(UsageError, match="fuse: a rule takes looks_for from its pattern"):
+    with pytest.raises(UsageError, match="fuse: a rule takes `matches` from its pattern"):
 
-        @rewrite(tiered.op.Relu(tiered.var.x), opt_level=0, looks_for=["Relu"])
+        @rewrite(tiered.op.Relu(tiered.var.x), opt_level=0, matches=["Relu"])
         def fuse(graph: tiered.Graph, x: tiered.Value) -> tiered.Value:
             """Drop it."""
             return x

@@ -21,7 +21,7 @@ def index_pages(infos: Iterable[PassInfo]) -> Iterator[tuple[str, str]]:
     levels = _grouped((level_of(info), info) for info in passes)
     parts = [f"## Level {level}\n\n{_table(levels[level])}" for level in sorted(levels)]
     yield "by_level.md", _page("Passes by level", parts)
-    operators = _grouped((name, info) for info in passes for name in info.acts_on)
+    operators = _grouped((name, info) for info in passes for name in info.touches)
     parts = [
         f"## {text(OTHERS.get(name, name))}\n\n{_table(operators[name])}"
         for name in sorted(operators, key=lambda name: (name in OTHERS, name.lower()))

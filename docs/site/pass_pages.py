@@ -84,14 +84,14 @@ def pass_page(info: PassInfo) -> str:
 
 def _facts(info: PassInfo) -> str:
     level = level_of(info)
-    acts_on = ("any operator" if name == "*" else code(name) for name in info.acts_on)
+    touches = ("any operator" if name == "*" else code(name) for name in info.touches)
     rows = {
         "level": "opt-in: runs only when required" if level == "opt-in" else level,
         "numeric class": "changes nothing" if info.analysis else CLASSES[info.numerics.value],
         "interface": "may change names, dims or dtypes" if info.changes_interface else "",
         "kind": info.kind,
         "group": f"[{group_of(info)}](groups/{group_of(info)}.md)",
-        "acts on": ", ".join(acts_on),
+        "touches": ", ".join(touches),
         "file": code(_relative(info.source)),
         "tests": code(own_tests(info).relative_to(ROOT).as_posix()),
     }
@@ -117,8 +117,8 @@ def _place(info: PassInfo, required_by: Iterable[str], places: Iterable[str]) ->
         "runs after it": _linked(info.followed_by),
         "required by": _linked(required_by),
         "conflicts with": _linked(info.conflicts),
-        "needs the operators": " or ".join(map(code, info.needs)),
-        "writes, if the backend has them": " or ".join(map(code, info.offers)),
+        "needs the operators": " or ".join(map(code, info.makes)),
+        "writes, if the backend has them": " or ".join(map(code, info.may_make)),
         "needs quantised models of the form": code(info.quantization),
         "groups of the default pipeline": in_order or "none: it runs only if a pipeline lists it",
     }

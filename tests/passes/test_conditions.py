@@ -1,4 +1,4 @@
-"""requires and ensures: what a pass needs, and what it promises, checked around each run."""
+"""Preconditions and postconditions, checked around each run of a pass."""
 
 from collections.abc import Callable
 from typing import Any
@@ -44,8 +44,10 @@ def test_what_is_required_is_asked_before_the_pass_and_named() -> None:
     given = model()
     before = content(given)
     with pytest.raises(PreconditionError) as caught:
-        renames(requires=refuse)(given)
-    assert str(caught.value) == "renames requires refuse of graph 'g': ValueError: no Neg wanted"
+        renames(precondition=refuse)(given)
+    assert (
+        str(caught.value) == "renames: precondition refuse of graph 'g': ValueError: no Neg wanted"
+    )
     assert isinstance(caught.value.__cause__, ValueError)
     assert caught.value.__notes__ == ["in pass renames"]
     assert content(given) == before
@@ -53,22 +55,26 @@ def test_what_is_required_is_asked_before_the_pass_and_named() -> None:
 
 @pytest.mark.parametrize("verdict", [False, 0, []])
 def test_a_condition_may_return_false(verdict: object) -> None:
-    with pytest.raises(PreconditionError, match="requires condition of graph 'g', which returned"):
-        renames(requires=says(verdict))(model())
-    with pytest.raises(PostconditionError, match="ensures condition of graph 'g', which returned"):
-        renames(ensures=says(verdict))(model())
+    with pytest.raises(
+        PreconditionError, match="renames: precondition condition of graph 'g', which returned"
+    ):
+        renames(precondition=says(verdict))(model())
+    with pytest.raises(
+        PostconditionError, match="renames: postcondition condition of graph 'g', which returned"
+    ):
+        renames(postcondition=says(verdict))(model())
 
 
 @pytest.mark.parametrize("verdict", [None, True, 1])
 def test_anything_else_is_fine(verdict: object) -> None:
-    given = renames(requires=says(verdict), ensures=says(verdict))(model())
+    given = renames(precondition=says(verdict), postcondition=says(verdict))(model())
     assert given.main.nodes[0].name == "renamed"
 
 
 def test_a_skip_means_that_there_is_nothing_to_do() -> None:
     given = model()
     with PassContext() as ctx:
-        renames(requires=lambda graph: Skip("no {} here", "Conv"))(given)
+        renames(precondition=lambda graph: Skip("no {} here", "Conv"))(given)
     assert given.main.nodes[0].name == "node_a"
     assert [str(remark) for remark in ctx.remarks] == ["renames: unchanged: no Conv here"]
 
@@ -78,7 +84,7 @@ def test_each_graph_is_asked_for_itself() -> None:
         return None if graph.nodes_of("Abs") else Skip("no Abs")
 
     given = model(NESTED)
-    renames(requires=has_abs)(given)
+    renames(precondition=has_abs)(given)
     assert [graph.nodes[0].name == "renamed" for graph in given.graphs()] == [False, False, True]
 
 
@@ -88,26 +94,28 @@ def test_each_graph_is_asked_for_itself() -> None:
 def test_what_is_ensured_is_asked_after_it_and_undoes_it() -> None:
     given = model()
     before = content(given)
-    with pytest.raises(PostconditionError, match="renames ensures refuse") as caught:
-        renames(ensures=refuse)(given)
+    with pytest.raises(PostconditionError, match="renames: postcondition refuse") as caught:
+        renames(postcondition=refuse)(given)
     assert isinstance(caught.value, PassError)
     assert content(given) == before
     with PassContext(on_error="skip") as ctx:
-        Sequential([fuse_relu, renames(ensures=refuse)])(given)
+        Sequential([fuse_relu, renames(postcondition=refuse)])(given)
     assert ops(given) == ["Relu", "Neg", "Abs"]
     assert [result.name for result in ctx.report.failed()] == ["renames"]
 
 
 def test_a_skip_does_not_say_what_holds() -> None:
-    with pytest.raises(PostconditionError, match="renames ensures condition: not now"):
-        renames(ensures=says(Skip("not now")))(model())
+    with pytest.raises(
+        PostconditionError, match=r"renames: postcondition condition of .*: not now"
+    ):
+        renames(postcondition=says(Skip("not now")))(model())
 
 
 def test_a_condition_cannot_edit_the_model() -> None:
     given = model()
     before = content(given)
     with pytest.raises(PreconditionError, match="may not be edited now: rename_first is checking"):
-        renames(requires=rename_first)(given)
+        renames(precondition=rename_first)(given)
     assert content(given) == before
     fuse_relu(given)
 
@@ -119,7 +127,7 @@ def test_an_interrupt_in_a_condition_goes_on() -> None:
     given = model()
     before = content(given)
     with pytest.raises(KeyboardInterrupt):
-        renames(ensures=interrupt)(given)
+        renames(postcondition=interrupt)(given)
     assert content(given) == before
 
 
@@ -129,10 +137,15 @@ def test_an_interrupt_in_a_condition_goes_on() -> None:
 def test_a_module_pass_is_asked_about_the_model() -> None:
     asked: list[Model] = []
     pass_ = tiered.module_pass(
-        opt_level=0, name="module", requires=asked.append, ensures=lambda model, ctx: False
+        opt_level=0,
+        name="module",
+        precondition=asked.append,
+        postcondition=lambda model, ctx: False,
     )
     given = model()
-    with pytest.raises(PostconditionError, match=r"module ensures <lambda> of the model, which"):
+    with pytest.raises(
+        PostconditionError, match=r"module: postcondition <lambda> of the model, which"
+    ):
         pass_(lambda model, ctx: None)(given)
     assert asked == [given]
 
@@ -141,7 +154,12 @@ def test_a_rewrite_is_asked_about_each_graph() -> None:
     def has_abs(graph: Graph) -> Skip | None:
         return None if graph.nodes_of("Abs") else Skip("no Abs")
 
-    @rewrite(op.Abs(var.x), opt_level=0, requires=has_abs, ensures=lambda g: not g.nodes_of("Abs"))
+    @rewrite(
+        op.Abs(var.x),
+        opt_level=0,
+        precondition=has_abs,
+        postcondition=lambda g: not g.nodes_of("Abs"),
+    )
     def drop_abs(graph: Graph, x: Value) -> Value:
         """Of no meaning."""
         return graph.op.Relu(x)
@@ -156,7 +174,9 @@ def test_a_rewrite_is_asked_about_each_graph() -> None:
 def test_a_rewrite_looks_again_at_a_graph_that_was_not_ready() -> None:
     ready: list[bool] = [False]
 
-    @rewrite(op.Neg(var.x), opt_level=0, requires=lambda g: None if ready[0] else Skip("not yet"))
+    @rewrite(
+        op.Neg(var.x), opt_level=0, precondition=lambda g: None if ready[0] else Skip("not yet")
+    )
     def negs(graph: Graph, x: Value) -> Value:
         """Of no meaning."""
         return graph.op.Abs(x)
@@ -175,17 +195,17 @@ def test_a_class_has_them_as_methods() -> None:
             self.allow = allow
             self.done = False
 
-        def requires(self, graph: Graph, ctx: PassContext) -> bool:
+        def precondition(self, graph: Graph, ctx: PassContext) -> bool:
             return self.allow
 
         def transform_graph(self, graph: Graph, ctx: PassContext) -> None:
             self.done = True
 
-        def ensures(self, graph: Graph) -> bool:
+        def postcondition(self, graph: Graph) -> bool:
             return self.done
 
     pass_ = tiered.function_pass(opt_level=0)(Renames)
-    with pytest.raises(PreconditionError, match=r"renames\.requires of"):
+    with pytest.raises(PreconditionError, match=r"renames\.precondition of"):
         pass_(model())
     pass_.with_options(allow=True)(model())
 
@@ -193,10 +213,13 @@ def test_a_class_has_them_as_methods() -> None:
 @pytest.mark.parametrize(
     ("declared", "message"),
     [
-        ({"requires": ["infer_shapes"]}, "requires takes a function .*; required= takes names"),
-        ({"ensures": 3}, "ensures takes a function"),
-        ({"ensures": lambda a, b, c: None}, "ensures takes a function"),
-        ({"requires": lambda: None}, "requires takes a function"),
+        (
+            {"precondition": ["infer_shapes"]},
+            "precondition takes a function .*; required= takes names",
+        ),
+        ({"postcondition": 3}, "postcondition takes a function"),
+        ({"postcondition": lambda a, b, c: None}, "postcondition takes a function"),
+        ({"precondition": lambda: None}, "precondition takes a function"),
     ],
 )
 def test_what_is_no_condition_is_refused(declared: Any, message: str) -> None:

@@ -89,7 +89,7 @@ def test_a_cycle_in_the_file_is_the_model_s(tmp_path: Path, cli: Cli) -> None:
 
 
 def test_a_condition_that_calls_exit_is_named() -> None:
-    @module_pass(opt_level=None, requires=lambda model, ctx: sys.exit(3))
+    @module_pass(opt_level=None, precondition=lambda model, ctx: sys.exit(3))
     def checked(model: Model, ctx: PassContext) -> None:
         """Do nothing."""
 

@@ -16,7 +16,7 @@ SILU = "({dtype}[2] x) => ({dtype}[2] y) {{ s = Sigmoid(x) y = Mul(x, s) }}"
 @rewrite(
     op.Mul(var.x, op.Sigmoid(var.x)),
     opt_level=3,
-    needs=["com.microsoft::QuickGelu"],
+    makes=["com.microsoft::QuickGelu"],
     numerics="reassociating",
 )
 def fuse_silu_for_a_target(graph: Graph, x: Value) -> Value:

@@ -83,7 +83,7 @@ def test_they_stand_in_checks_and_conditions() -> None:
     pipeline = Sequential(["eliminate_identity"], checks=[verify.connected])
     assert len(pipeline.apply(model()).main) == 4
 
-    @module_pass(opt_level=None, ensures=verify.isomorphic_to(proto(RELUS)))
+    @module_pass(opt_level=None, postcondition=verify.isomorphic_to(proto(RELUS)))
     def drop(model: Any, ctx: Any) -> None:
         (neg,) = model.main.nodes_of("Neg")
         model.main.bypass(neg)

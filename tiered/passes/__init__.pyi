@@ -6,8 +6,8 @@ from tiered.passes.kinds.class_pass import (
     PassBase as PassBase,
     PassLike as PassLike,
 )
+from tiered.passes.kinds.declared import Declared as Declared
 from tiered.passes.kinds.decorators import (
-    Declared as Declared,
     function_pass as function_pass,
     module_pass as module_pass,
     rewrite as rewrite,

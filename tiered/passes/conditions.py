@@ -1,10 +1,10 @@
-"""Preconditions and postconditions of passes: `requires` and `ensures`."""
+"""Preconditions and postconditions of passes."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from tiered.graph import Graph
 from tiered.passes.interface.hooks import ReadOnly
@@ -28,24 +28,24 @@ Condition = Callable[[Any, "PassContext"], object]
 class Conditions(Record):
     """Functions (graph, ctx) of a pass, of a module pass (model, ctx).
 
-    A condition fails by raising, or by returning False; None and True are fine. `requires` may also
-    return a `Skip`: there is nothing to do here, which is no error.
+    A condition fails by raising, or by returning False; None and True are fine. A precondition may
+    also return a `Skip`: there is nothing to do here, which is no error.
     """
 
-    requires: Condition | None = None
-    ensures: Condition | None = None
+    precondition: Condition | None = None
+    postcondition: Condition | None = None
 
     def __bool__(self) -> bool:
-        return self.requires is not None or self.ensures is not None
+        return self.precondition is not None or self.postcondition is not None
 
     def around(
         self, run: Callable[[], object], subject: Graph | Model, ctx: PassContext, name: str
     ) -> object:
-        """Return the result of `run()` between the two conditions, or the Skip of `requires`.
+        """Return the result of `run()` between the two conditions, or the Skip of the first.
 
         Raises:
-            PreconditionError: `requires` does not hold.
-            PostconditionError: `ensures` does not hold.
+            PreconditionError: the precondition does not hold.
+            PostconditionError: the postcondition does not hold.
         """
         if (skip := self.skip_of(subject, ctx, name)) is not None:
             return skip
@@ -54,22 +54,26 @@ class Conditions(Record):
         return outcome
 
     def skip_of(self, subject: Graph | Model, ctx: PassContext, name: str) -> Skip | None:
-        """Return the Skip of `requires`, None if the pass may start; raises as above."""
-        if self.requires is None:
+        """Return the Skip of the precondition, None if the pass may start; raises as above."""
+        if self.precondition is None:
             return None
-        verdict = _verdict(self.requires, subject, ctx, PreconditionError, f"{name} requires")
+        verdict = _verdict(self.precondition, subject, ctx, PreconditionError, name)
         return verdict if isinstance(verdict, Skip) else None
 
     def hold_after(self, subject: Graph | Model, ctx: PassContext, name: str) -> None:
-        """Check `ensures`; raises as above."""
-        if self.ensures is None:
+        """Check the postcondition; raises as above."""
+        if self.postcondition is None:
             return
-        verdict = _verdict(self.ensures, subject, ctx, PostconditionError, f"{name} ensures")
+        verdict = _verdict(self.postcondition, subject, ctx, PostconditionError, name)
         if isinstance(verdict, Skip):
-            raise PostconditionError(f"{name} ensures {label_of(self.ensures)}: {verdict}")
+            what = _what(self.postcondition, PostconditionError, name)
+            raise PostconditionError(f"{what} of {_named(subject)}: {verdict}")
 
 
 NO_CONDITIONS = Conditions()
+
+_METHODS: Final = ("precondition", "postcondition", "requires", "ensures")
+"""Names of methods that are conditions: here, and in torch.fx and onnx-passes."""
 
 
 def _verdict(
@@ -77,11 +81,9 @@ def _verdict(
     subject: Graph | Model,
     ctx: PassContext,
     kind: type[PassError],
-    promise: str,
+    name: str,
 ) -> object:
-    name, _, verb = promise.rpartition(" ")
-    label = label_of(condition)
-    what = f"{name}.{label}" if label == verb else f"{promise} {label}"
+    what = _what(condition, kind, name)
     model: Any = getattr(subject, "model", subject)
     try:
         with ReadOnly(model, f"{label_of(condition)} is checking it"):
@@ -92,6 +94,13 @@ def _verdict(
     if not holds:
         raise kind(f"{what} of {_named(subject)}, which returned {verdict!r}")
     return verdict
+
+
+def _what(condition: Condition, kind: type[PassError], name: str) -> str:
+    """Return the name of a condition in messages: "MyPass.precondition", if it is a method."""
+    label = label_of(condition)
+    word = "precondition" if kind is PreconditionError else "postcondition"
+    return f"{name}.{label}" if label in _METHODS else f"{name}: {word} {label}"
 
 
 def _named(subject: Graph | Model) -> str:
@@ -113,7 +122,7 @@ def condition_of(given: object, argument: str, name: str) -> Condition | None:
     if given is None:
         return None
     if not callable(given):
-        hint = "; required= takes names of passes" if argument == "requires" else ""
+        hint = "; required= takes names of passes" if argument == "precondition" else ""
         raise UsageError(f"{name}: {argument} takes a function (graph, ctx), not {given!r}{hint}")
     return takes_context(given, f"{name}: {argument}")
 

@@ -123,9 +123,7 @@ def check_names(
     listed = _listed(backend)
     domains = {name.rpartition("::")[0] for name in listed}
     known = listed | _at_hand(model, pipeline)
-    unjudged = frozenset(
-        name for name in names - known if name.rpartition("::")[0] not in domains
-    )
+    unjudged = frozenset(name for name in names - known if name.rpartition("::")[0] not in domains)
     for name in sorted(names - known - unjudged):
         raise _unknown(name, known)
     return unjudged
@@ -156,7 +154,7 @@ def _at_hand(model: Model, pipeline: Pipeline) -> set[str]:
     known = {node.operator for graph in model.graphs() for node in graph.nodes}
     known.update(operator_name(*function.id[:2]) for function in model.functions)
     for leaf in pipeline.leaves():
-        known.update((*leaf.info.needs, *leaf.info.offers))
+        known.update((*leaf.info.makes, *leaf.info.may_make))
     return known
 
 
@@ -227,7 +225,7 @@ def makers_of(name: str, pipeline: Pipeline) -> list[str]:
     return [
         key
         for key, info in infos.items()
-        if name in (*info.needs, *info.offers) or call.search(_results(info.law))
+        if name in (*info.makes, *info.may_make) or call.search(_results(info.law))
     ]
 
 

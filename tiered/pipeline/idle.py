@@ -105,15 +105,15 @@ def _too_early(info: PassInfo, context: PassContext, model: Model) -> str:
     from tiered.targets.standard import in_newer_opset
 
     made = _RESULT.findall(info.law)
-    if info.kind != "rewrite" or info.needs or len(made) != info.law.count("=>"):
+    if info.kind != "rewrite" or info.makes or len(made) != info.law.count("=>"):
         return ""
     opset = max(model.opset(), *(each.opset() for each in model.functions), 0)
     refusals = [in_newer_opset(name, opset) for name in made]
     if not made or not all(refusals):
         return ""
-    offers = [entry.rpartition("::") for entry in info.offers]
+    allowed = [entry.rpartition("::") for entry in info.may_make]
     is_known = context.names_backend and context.target.supports
-    if is_known and any(is_known(name, domain) for domain, _, name in offers):
+    if is_known and any(is_known(name, domain) for domain, _, name in allowed):
         return ""
     return f"{refusals[0]}; `tiered convert --opset` raises it"
 

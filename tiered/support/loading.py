@@ -83,13 +83,18 @@ class LoadedLater:
 
 def _moved(old: str, new: str) -> Any:
     """Return the object of a name that moved, with a warning that names the new place."""
+    warn_of_move(old, new, stacklevel=4)
+    module, _, name = new.rpartition(".")
+    return getattr(importlib.import_module(module), name)
+
+
+def warn_of_move(old: str, new: str, *, stacklevel: int) -> None:
+    """Warn of an old name; `stacklevel` as of `warnings.warn`, with 1 for this function."""
     warnings.warn(
         f"{old} is {new} now; the old name goes with the next release",
         DeprecationWarning,
-        stacklevel=3,
+        stacklevel=stacklevel,
     )
-    module, _, name = new.rpartition(".")
-    return getattr(importlib.import_module(module), name)
 
 
 def extension(name: str) -> Any:
@@ -151,11 +156,7 @@ class _OtherName:
         """Give the module the names of the other one."""
         other = importlib.import_module(self._new)
         if self._is_old:
-            warnings.warn(
-                f"{module.__name__} is {self._new} now; the old name goes with the next release",
-                DeprecationWarning,
-                stacklevel=2,
-            )
+            warn_of_move(module.__name__, self._new, stacklevel=3)
         vars(module).update(__getattr__=lambda name: getattr(other, name), __doc__=other.__doc__)
 
 

@@ -118,6 +118,16 @@ MOVED: Final[Mapping[str, str]] = {
     "model_text": "tiered.pipeline.instruments.onnx_text.model_text",
 }
 
+DECLARATIONS: Final[Mapping[str, str]] = {
+    "needs": "makes",
+    "offers": "may_make",
+    "looks_for": "matches",
+    "acts_on": "touches",
+    "requires": "precondition",
+    "ensures": "postcondition",
+}
+"""The new word of a declaration of passes, of a method that is a condition, of a `PassInfo`."""
+
 MOVED_PACKAGES: Final[Mapping[str, str]] = {
     "backends": "targets",
     "batching": "analysis.batching",

@@ -1,7 +1,7 @@
 """Properties of a model that need no run: acyclic, connected, isomorphic to another model.
 
-Each takes a `Model` or a `Graph`, so it can be used in `Sequential(checks=[...])`, `requires=` and
-`ensures=`. It returns True, or raises with what is wrong.
+Each takes a `Model` or a `Graph`, so it can be used in `Sequential(checks=[...])`, `precondition=`
+and `postcondition=`. It returns True, or raises with what is wrong.
 """
 
 from __future__ import annotations
@@ -45,15 +45,11 @@ def connected(subject: Subject, ctx: object = None) -> bool:
     for graph in _graphs(subject):
         links: nx.Graph[Hashable] = nx.Graph()
         links.add_nodes_from(node for node in graph.nodes if node.op_type != "Constant")
-        links.add_edges_from(
-            edge for edge in graph.dag.edges if edge[0].op_type != "Constant"
-        )
+        links.add_edges_from(edge for edge in graph.dag.edges if edge[0].op_type != "Constant")
         for value in graph.inputs:
             if not value.is_initializer:
                 links.add_edges_from((value, reader) for reader in value.readers)
-        parts = [
-            part for part in nx.connected_components(links) if any(map(_is_node, part))
-        ]
+        parts = [part for part in nx.connected_components(links) if any(map(_is_node, part))]
         if len(parts) > 1:
             least = min(parts, key=len)
             first = min((item for item in least if _is_node(item)), key=lambda node: node.id)

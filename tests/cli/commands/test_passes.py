@@ -47,11 +47,11 @@ def test_other_names_find_the_pass(cli: Cli, name: str) -> None:
 
 
 def test_operators_beyond_onnx_are_named(cli: Cli) -> None:
-    needs = cli("passes", "fuse_quick_gelu").out
-    assert "needs:       com.microsoft::QuickGelu" in needs
-    offers = cli("passes", "fuse_gelu").out
-    assert "offers:      com.microsoft::Gelu" in offers
-    assert "needs:" not in offers
+    made = cli("passes", "fuse_quick_gelu").out
+    assert "makes:       com.microsoft::QuickGelu" in made
+    perhaps = cli("passes", "fuse_gelu").out
+    assert "may make:    com.microsoft::Gelu" in perhaps
+    assert "makes:" not in perhaps
 
 
 def test_an_unknown_pass_is_a_usage_error_with_a_suggestion(cli: Cli) -> None:
@@ -64,7 +64,7 @@ def test_json_describes_all_passes_alike(cli: Cli) -> None:
     described = json.loads(cli("passes", "--json").out)
     assert [entry["name"] for entry in described] == list(pass_names())
     fields = "name kind opt_level numerics changes_interface analysis law doc options required"
-    fields += " followed_by conflicts needs offers acts_on quantization aliases life replacement"
+    fields += " followed_by conflicts makes may_make touches quantization aliases life replacement"
     fields += " source"
     expected = {*fields.split()}
     assert all(entry.keys() == expected for entry in described)
@@ -144,7 +144,7 @@ INITIALIZERS_AND_INTERFACE = {
 
 def test_each_pass_says_what_it_acts_on(cli: Cli) -> None:
     silent = {
-        entry["name"] for entry in json.loads(cli("passes", "--json").out) if not entry["acts_on"]
+        entry["name"] for entry in json.loads(cli("passes", "--json").out) if not entry["touches"]
     }
     assert silent == INITIALIZERS_AND_INTERFACE
 

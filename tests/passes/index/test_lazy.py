@@ -19,7 +19,7 @@ def _refusing(graph: tiered.Graph) -> Skip:
     return Skip("not now")
 
 
-@rewrite(tiered.op.Relu(tiered.op.Relu(tiered.var.x)), opt_level=1, requires=_refusing)
+@rewrite(tiered.op.Relu(tiered.op.Relu(tiered.var.x)), opt_level=1, precondition=_refusing)
 def fuse_relu_later(graph: tiered.Graph, x: tiered.Value) -> tiered.Value:
     """Two Relus are one, but not now."""
     once: tiered.Value = graph.op.Relu(x)

@@ -68,7 +68,7 @@ def test_a_docstring_is_found_by_the_name_of_its_function(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(
     ("declared", "expected"),
-    [({}, False), ({"needs": ("d::N",)}, True), ({"offers": ("d::N",)}, True),
+    [({}, False), ({"makes": ("d::N",)}, True), ({"may_make": ("d::N",)}, True),
      ({"quantization": "qdq"}, True)],
 )  # fmt: skip
 def test_what_depends_on_the_target(declared: Any, expected: bool) -> None:

@@ -23,7 +23,7 @@ def test_operators_are_those_of_bodies_and_functions_too() -> None:
 
 
 @pytest.mark.parametrize(
-    ("looks_for", "found"),
+    ("matches", "found"),
     [
         (["Relu"], [True, False, False]),
         (["Relu", "Abs"], [True, True, False]),
@@ -35,8 +35,8 @@ def test_operators_are_those_of_bodies_and_functions_too() -> None:
         ([], [True, True, True]),
     ],
 )
-def test_one_of_the_operators_is_enough(looks_for: list[str], found: list[bool]) -> None:
-    body = Body(work=None, looks_for=looks_for)
+def test_one_of_the_operators_is_enough(matches: list[str], found: list[bool]) -> None:
+    body = Body(work=None, matches=matches)
     assert [body.may_act(parsed(text)) for text in (RELU, IF, CALL)] == found
 
 
@@ -51,7 +51,7 @@ def test_a_rule_needs_all_operators_of_its_pattern() -> None:
 
 
 def test_conditions_are_always_checked() -> None:
-    conditions = Conditions(requires=lambda graph, ctx: True)
+    conditions = Conditions(precondition=lambda graph, ctx: True)
     assert Body(None, conditions, ["Relu"]).operators is None
     assert Body(None, conditions, ["Relu"]).may_act(parsed(IF))
 

@@ -26,7 +26,7 @@ class ReplaceAdd(PassBase):
         self.to = to
         self.ran = 0
 
-    def requires(self, model: Model) -> object:
+    def precondition(self, model: Model) -> object:
         if not model.main.nodes_of("Add"):
             return Skip("there is no Add")
         return None
@@ -37,7 +37,7 @@ class ReplaceAdd(PassBase):
         for node in graph.nodes_of("Add"):
             graph.replace(node, [getattr(graph.op, self.to)(*node.inputs)], model.peek_serial())
 
-    def ensures(self, model: Model) -> None:
+    def postcondition(self, model: Model) -> None:
         if model.main.nodes_of("Add"):
             raise ValueError("an Add is left")
 
@@ -87,7 +87,7 @@ def test_nothing_to_do_is_no_error() -> None:
 
 def test_what_is_required_is_said_with_the_name_of_the_pass() -> None:
     class NeedsRelu(PassBase):
-        def requires(self, model: Model) -> object:
+        def precondition(self, model: Model) -> object:
             return bool(model.main.nodes_of("Relu"))
 
         def call(self, model: Model) -> None:

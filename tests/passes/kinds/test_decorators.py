@@ -88,7 +88,7 @@ def info_of(**declared: Any) -> PassInfo:
 def test_what_is_not_declared_is_empty() -> None:
     info = info_of()
     empty = (
-        info.required, info.followed_by, info.conflicts, info.needs, info.offers, info.acts_on,
+        info.required, info.followed_by, info.conflicts, info.makes, info.may_make, info.touches,
         info.interface_options, info.options,
     )  # fmt: skip
     assert empty == ((),) * 8
@@ -99,16 +99,16 @@ def test_what_is_not_declared_is_empty() -> None:
 
 def test_declarations_are_those_of_the_info() -> None:
     info = info_of(
-        opt_level=None, conflicts=["a"], needs=["d::N"], offers=["d::O"], quantization="qdq",
+        opt_level=None, conflicts=["a"], makes=["d::N"], may_make=["d::O"], quantization="qdq",
         changes_interface=True, interface_options={"k": 1}, analysis=True, life="preview",
-        numerics_option="k", looks_for=["Conv", "function", "body"], acts_on=["Relu", "Add"],
+        numerics_option="k", matches=["Conv", "function", "body"], touches=["Relu", "Add"],
     )  # fmt: skip
-    assert (info.conflicts, info.needs, info.offers) == (("a",), ("d::N",), ("d::O",))
+    assert (info.conflicts, info.makes, info.may_make) == (("a",), ("d::N",), ("d::O",))
     assert (info.quantization, info.changes_interface, info.analysis) == ("qdq", True, True)
     assert (info.interface_options, info.numerics_option) == ((("k", 1),), "k")
-    assert info.acts_on == ("Add", "Conv", "Relu")
+    assert info.touches == ("Add", "Conv", "Relu")
     assert (info.opt_level, info.life) == (None, "preview")
-    assert info_of(acts_on=["Relu", "*"]).acts_on == ("*",)
+    assert info_of(touches=["Relu", "*"]).touches == ("*",)
 
 
 def test_a_promise_has_its_own_limits() -> None:
@@ -122,7 +122,7 @@ def test_a_promise_has_its_own_limits() -> None:
     [
         ({"opt_level": 2.0}, "named: opt_level takes an integer from 0, or None, not 2.0"),
         ({"conflicts": [1]}, r"named: conflicts takes a list of names, not \[1\]"),
-        ({"looks_for": "Conv"}, "named: looks_for takes a list of names, not 'Conv'"),
+        ({"matches": "Conv"}, "named: matches takes a list of names, not 'Conv'"),
         ({"legalizes": True}, "named: legalizes= is for rules, made with @rewrite"),
         ({"life": "old"}, "named: life is one of preview, stable, deprecated, not 'old'"),
         ({"life": "deprecated"}, "named: a deprecated pass has a replacement"),
@@ -146,18 +146,18 @@ def test_a_name_may_have_dots_and_dashes() -> None:
 )
 def test_a_rule_has_the_operators_of_its_pattern(declared: Any, legalizes: str) -> None:
     pattern = op.Relu(op("d").F(var.x) | op.Neg(var.x))
-    pass_ = tiered.rewrite(pattern, opt_level=1, name="named", acts_on=["Add"], **declared)(
+    pass_ = tiered.rewrite(pattern, opt_level=1, name="named", touches=["Add"], **declared)(
         lambda graph, x: x
     )
-    assert pass_.info.acts_on == ("Add", "Neg", "Relu", "d::F")
+    assert pass_.info.touches == ("Add", "Neg", "Relu", "d::F")
     assert (pass_.info.kind, pass_.info.legalizes) == ("rewrite", legalizes)
     assert pass_.rule.pattern is pattern
     assert pass_.rule.law == str(pattern)
 
 
 def test_a_rule_takes_what_it_looks_for_from_its_pattern() -> None:
-    with pytest.raises(UsageError, match="named: a rule takes looks_for from its pattern"):
-        tiered.rewrite(op.Relu(var.x), opt_level=1, name="named", looks_for=["Relu"])(
+    with pytest.raises(UsageError, match="named: a rule takes `matches` from its pattern"):
+        tiered.rewrite(op.Relu(var.x), opt_level=1, name="named", matches=["Relu"])(
             lambda graph, x: x
         )
 
@@ -175,17 +175,17 @@ def test_the_conditions_of_a_class_are_its_methods() -> None:
     asked: list[str] = []
 
     class Checked:
-        def requires(self, model: Model, ctx: PassContext) -> None:
-            asked.append("requires")
+        def precondition(self, model: Model, ctx: PassContext) -> None:
+            asked.append("precondition")
 
-        def ensures(self, model: Model, ctx: PassContext) -> None:
-            asked.append("ensures")
+        def postcondition(self, model: Model, ctx: PassContext) -> None:
+            asked.append("postcondition")
 
         def transform_module(self, model: Model, ctx: PassContext) -> None:
             asked.append("runs")
 
     tiered.module_pass(opt_level=0)(Checked)(model())
-    assert asked == ["requires", "runs", "ensures"]
+    assert asked == ["precondition", "runs", "postcondition"]
 
 
 def test_options_of_a_function_without_a_signature_that_fits_are_refused() -> None:

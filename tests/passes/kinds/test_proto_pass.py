@@ -239,6 +239,6 @@ def test_conditions_and_declarations_are_those_of_any_pass() -> None:
     def has_relu(view: Model) -> bool:
         return bool(view.main.nodes_of("Relu"))
 
-    guarded = proto_pass(copied, requires=has_relu, opt_level=1)
-    with pytest.raises(PassError, match="copied requires has_relu"):
+    guarded = proto_pass(copied, precondition=has_relu, opt_level=1)
+    with pytest.raises(PassError, match="copied: precondition has_relu"):
         guarded(model("g (float[2] x) => (float[2] y) { y = Abs(x) }"))

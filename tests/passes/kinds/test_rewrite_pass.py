@@ -88,7 +88,7 @@ def test_a_local_function_is_taken_by_every_target() -> None:
 
 
 def test_a_pass_that_declares_needs_is_asked_even_without_a_named_target() -> None:
-    pass_ = rewrite(op.Neg(var.x), opt_level=0, name="needing", needs=["com.microsoft::QuickGelu"])(
+    pass_ = rewrite(op.Neg(var.x), opt_level=0, name="needing", makes=["com.microsoft::QuickGelu"])(
         lambda graph, x: graph.op("com.microsoft").QuickGelu(x)
     )
     assert pass_.approval(PassContext.current()) is not None
@@ -104,7 +104,7 @@ def test_graphs_that_do_not_meet_a_condition_are_left_alone() -> None:
         y = If (c) <then_branch = t () => (float[2] p) { a = Relu(k)  p = Relu(a) },
                     else_branch = e () => (float[2] q) { q = Neg(k) }> }"""
     given = model(text)
-    pass_ = rewrite(op.Relu(op.Relu(var.x)), opt_level=1, name="mine", requires=is_main)(
+    pass_ = rewrite(op.Relu(op.Relu(var.x)), opt_level=1, name="mine", precondition=is_main)(
         lambda graph, x: graph.op.Relu(x)
     )
     assert set(reasons(pass_, given)) == {"a body"}
@@ -118,7 +118,7 @@ def test_what_is_ensured_of_each_graph_undoes_the_pass() -> None:
         return False
 
     given = model(RELUS)
-    pass_ = rewrite(op.Relu(op.Relu(var.x)), opt_level=1, name="mine", ensures=never)(
+    pass_ = rewrite(op.Relu(op.Relu(var.x)), opt_level=1, name="mine", postcondition=never)(
         lambda graph, x: graph.op.Relu(x)
     )
     with pytest.raises(Exception, match="mine"):

@@ -82,7 +82,7 @@ def _registered(node: Node, maps: tuple[str, ...]) -> Iterator[Any]:
     wanted = node.operator
     for name in registry.legalizations():
         info = registry.named(name).info
-        if info.legalizes in maps and wanted in info.acts_on:
+        if info.legalizes in maps and wanted in info.touches:
             yield info
 
 

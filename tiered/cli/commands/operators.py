@@ -164,7 +164,7 @@ def _legalizations_of(key: Key) -> list[str]:
 
     wanted = operator_name(*key)
     infos = {name: registry.named(name).info for name in registry.legalizations()}
-    return sorted(name for name, info in infos.items() if wanted in info.acts_on)
+    return sorted(name for name, info in infos.items() if wanted in info.touches)
 
 
 def _backends_with(key: Key) -> list[str]:

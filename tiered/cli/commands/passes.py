@@ -8,7 +8,7 @@ Examples:
 `--json` prints an array of objects, for NAME one object (an array if NAME is an alias of several
 or a glob, and with --op and --search): name, kind, opt_level (null is opt-in), numerics,
 changes_interface, analysis, law, doc, options [{name, takes, default, doc}], required, followed_by,
-conflicts, needs, offers, acts_on, quantization, aliases, life, replacement, source.
+conflicts, makes, may_make, touches, quantization, aliases, life, replacement, source.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 ANY, ELEMENTWISE = "*", "elementwise"
-"""Entries of `acts_on` for any operator, and for all elementwise operators."""
+"""Entries of `touches` for any operator, and for all elementwise operators."""
 
 
 def passes(
@@ -92,7 +92,7 @@ def passes(
         for info in infos:
             print_pass(results(), info)
     else:
-        general = [info for info in infos if op is not None and ANY in info.acts_on]
+        general = [info for info in infos if op is not None and ANY in info.touches]
         _print_list([info for info in infos if info not in general], f"act on {op}" if op else "")
         _print_list(general, "act on any operator")
 
@@ -137,9 +137,9 @@ def _acting_on(infos: Sequence[PassInfo], op: str) -> list[PassInfo]:
     wanted = {name, ANY, *([ELEMENTWISE] if name in SUCH else [])}
     call = re.compile(rf"(?<![\w:]){re.escape(name.rpartition('::')[2])}(?!\w)")
     found = [
-        info for info in infos if wanted.intersection(info.acts_on) or call.search(_read(info))
+        info for info in infos if wanted.intersection(info.touches) or call.search(_read(info))
     ]
-    if all(ANY in info.acts_on for info in found):
+    if all(ANY in info.touches for info in found):
         _check_operator(name)
     return found
 
@@ -187,9 +187,9 @@ def describe(info: PassInfo) -> dict[str, Any]:
         "required": list(info.required),
         "followed_by": list(info.followed_by),
         "conflicts": list(info.conflicts),
-        "needs": list(info.needs),
-        "offers": list(info.offers),
-        "acts_on": list(info.acts_on),
+        "makes": list(info.makes),
+        "may_make": list(info.may_make),
+        "touches": list(info.touches),
         "quantization": info.quantization,
         "aliases": _aliases(info),
         "life": info.life,
@@ -247,9 +247,9 @@ def print_pass(console: Console, info: PassInfo) -> None:
         "required": ", ".join(info.required),
         "followed by": ", ".join(info.followed_by),
         "conflicts": ", ".join(info.conflicts),
-        "needs": " or ".join(info.needs),
-        "offers": " or ".join(info.offers),
-        "acts on": ", ".join("any operator" if n == ANY else n for n in info.acts_on),
+        "makes": " or ".join(info.makes),
+        "may make": " or ".join(info.may_make),
+        "touches": ", ".join("any operator" if n == ANY else n for n in info.touches),
         "quantization": info.quantization,
         "aliases": ", ".join(_aliases(info)),
         "use": info.replacement,

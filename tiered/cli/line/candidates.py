@@ -45,5 +45,5 @@ def complete_operator(word: str) -> Candidates:
     from tiered.passes.interface.registry import registry
 
     infos = [registry.named(name).info for name in registry.names()]
-    names = {name for info in infos for name in info.acts_on}
+    names = {name for info in infos for name in info.touches}
     return named(sorted(names - {"*", "elementwise"}))

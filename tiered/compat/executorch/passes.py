@@ -32,7 +32,7 @@ from tiered.compat.returned_model import checked, take_over
 from tiered.context import PassContext
 from tiered.graph import Model, Node, Value
 from tiered.passes import NodeMapPass, Pass, PassLike, module_pass
-from tiered.passes.kinds.decorators import Declared
+from tiered.passes.kinds.declared import Declared
 from tiered.pipeline import Sequential, get_pass
 from tiered.pipeline.pass_order import Constraint
 from tiered.support.errors import UsageError
@@ -53,14 +53,23 @@ class PassResult(NamedTuple):
 
 
 class PassBase(passes.PassBase):
-    """`tiered.PassBase`, called as in torch.fx: the result has the model in `graph_module`."""
+    """`tiered.PassBase`, called as in torch.fx: the result has the model in `graph_module`.
+
+    `requires` and `ensures` are the precondition and the postcondition.
+    """
+
+    def requires(self, graph_module: Any) -> object:
+        """Check the model before the pass."""
+
+    def ensures(self, graph_module: Any) -> object:
+        """Check the model after the pass."""
 
     def as_pass(self) -> Pass:
         """Return the pass that calls this object; a model that it returns replaces the content."""
         declared: Declared = {
             "name": type(self).__name__,
-            "requires": _of_module(self.requires),
-            "ensures": _of_module(self.ensures),
+            "precondition": _of_module(self.requires),
+            "postcondition": _of_module(self.ensures),
             **self.declared,
         }
 

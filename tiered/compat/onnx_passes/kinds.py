@@ -39,7 +39,7 @@ class PassKind(Abstract):
         return made
 
     def _declared(self, **more: Any) -> dict[str, Any]:
-        conditions = {"requires": self.requires, "ensures": self.ensures}
+        conditions = {"precondition": self.requires, "postcondition": self.ensures}
         name = type(self).__name__
         return {"opt_level": None, "name": name, "numerics": self.numerics, **conditions, **more}
 

@@ -334,7 +334,7 @@ def SimplifyFCTranspose(target_weight_name: Iterable[str] | None = None) -> Pass
         return tiered.get_pass("fold_constant")
     wanted = listed("target_weight_name", target_weight_name)
 
-    @tiered.module_pass(opt_level=2, name="simplify_fc_transpose", looks_for=["Transpose"])
+    @tiered.module_pass(opt_level=2, name="simplify_fc_transpose", matches=["Transpose"])
     def simplify(model: Model, ctx: PassContext) -> None:
         weights = (value for graph in model.graphs() for value in graph.initializers)
         known = {value.name for value in weights if value.is_constant}

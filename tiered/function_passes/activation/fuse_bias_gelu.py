@@ -11,7 +11,7 @@ _biased = op.Add(var.x, var.bias)
     | op("com.microsoft").FastGelu(_biased),
     opt_level=3,
     required=("infer_shapes",),
-    needs=["com.microsoft::BiasGelu", "com.microsoft::FastGelu"],
+    makes=["com.microsoft::BiasGelu", "com.microsoft::FastGelu"],
     numerics="reassociating",
 )
 def fuse_bias_gelu(graph: Graph, node: Node, x: Value, bias: Value) -> Value | Skip:

@@ -60,7 +60,7 @@ _tanh_forms = _gated(op.Add(_tanh, 1.0)) | op.Mul(var.x, op.Add(op.Mul(_tanh, 0.
 @rewrite(
     _gated(_erf_gate) | _tanh_forms,
     opt_level=3,
-    offers=["com.microsoft::Gelu", "com.microsoft::FastGelu"],
+    may_make=["com.microsoft::Gelu", "com.microsoft::FastGelu"],
     numerics="reassociating",
 )
 def fuse_gelu(graph: Graph, x: Value, tanh: Node | None, node: Node) -> Value | Skip:

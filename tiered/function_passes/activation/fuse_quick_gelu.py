@@ -7,7 +7,7 @@ from tiered.rewriter.idioms.activation import swish_factor, swish_pattern
 @rewrite(
     swish_pattern(var.x),
     opt_level=3,
-    needs=["com.microsoft::QuickGelu"],
+    makes=["com.microsoft::QuickGelu"],
     numerics="reassociating",
 )
 def fuse_quick_gelu(graph: Graph, x: Value, alpha: Value | None, node: Node) -> Value | Skip:

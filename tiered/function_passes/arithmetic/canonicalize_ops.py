@@ -15,7 +15,7 @@ _BIASED: Final = ("Conv", "ConvTranspose", "Gemm")
 @function_pass(
     opt_level=3,
     required=("infer_shapes",),
-    looks_for=("Sum", *_COMMUTATIVE, "Transpose", *_BIASED),
+    matches=("Sum", *_COMMUTATIVE, "Transpose", *_BIASED),
     numerics_option="bias",
 )
 def canonicalize_ops(graph: Graph, ctx: PassContext, *, bias: Literal["", "split"] = "") -> None:
@@ -67,9 +67,7 @@ def _split_biases(graph: Graph, ctx: PassContext) -> None:
                 continue
             with graph.rewrite(f"{op_type}(x, w, bias) => Add({op_type}(x, w), bias)", node):
                 like = graph.op.like
-                product = (
-                    like(node, x, w, beta=None) if op_type == "Gemm" else like(node, x, w)
-                )
+                product = like(node, x, w, beta=None) if op_type == "Gemm" else like(node, x, w)
                 graph.replace(node, (graph.op.Add(product, _summand(graph, node, x, bias)),))
 
 

@@ -15,7 +15,7 @@ _MOST: Final = 1024
 """Larger constants are left alone: others may read them, and would keep them alive."""
 
 
-@function_pass(opt_level=2, looks_for=("Neg", *ARITHMETIC))
+@function_pass(opt_level=2, matches=("Neg", *ARITHMETIC))
 def fuse_neg(graph: Graph, ctx: PassContext) -> None:
     """Take a minus into the constant or the operator beside it: the sign of a product is exact.
 

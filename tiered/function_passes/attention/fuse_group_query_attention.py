@@ -29,7 +29,7 @@ _attended = op.MatMul(_weights, var.v) | op.MatMul(_seen, var.v)
     op.Reshape(op.Transpose(_attended, perm=(0, 2, 1, 3)) | _attended, var.shape),
     opt_level=3,
     required=("infer_shapes",),
-    needs=["com.microsoft::GroupQueryAttention"],
+    makes=["com.microsoft::GroupQueryAttention"],
     numerics="reassociating",
 )
 def fuse_group_query_attention(

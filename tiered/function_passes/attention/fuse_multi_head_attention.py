@@ -8,7 +8,7 @@ from tiered.rewriter.idioms.attention import attention_of_heads, heads_pattern, 
     heads_pattern(),
     opt_level=3,
     required=("infer_shapes",),
-    needs=["com.microsoft::MultiHeadAttention"],
+    makes=["com.microsoft::MultiHeadAttention"],
     numerics="reassociating",
 )
 def fuse_multi_head_attention(

@@ -23,7 +23,7 @@ _attended = op.MatMul(op.Softmax(_hidden, attrs=...).bind("softmax"), var.v)
     op.Reshape(op.Transpose(_attended, perm=_HEADS_FIRST), var.shape),
     opt_level=3,
     required=("infer_shapes",),
-    needs=["com.microsoft::Attention"],
+    makes=["com.microsoft::Attention"],
     numerics="reassociating",
 )
 def fuse_past_into_attention(

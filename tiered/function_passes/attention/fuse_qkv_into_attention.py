@@ -26,7 +26,7 @@ class _Projection(NamedTuple):
     opt_level=3,
     required=("infer_shapes",),
     followed_by=("eliminate_unused_initializer",),
-    needs=["com.microsoft::Attention"],
+    makes=["com.microsoft::Attention"],
     numerics="reassociating",
 )
 def fuse_qkv_into_attention(

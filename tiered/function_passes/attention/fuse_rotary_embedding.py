@@ -23,7 +23,7 @@ _of_halves = op.Concat(
     | _of_halves.bind("joined"),
     opt_level=3,
     required=("infer_shapes",),
-    offers=["com.microsoft::RotaryEmbedding"],
+    may_make=["com.microsoft::RotaryEmbedding"],
     numerics="reassociating",
 )
 def fuse_rotary_embedding(

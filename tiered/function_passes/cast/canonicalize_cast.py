@@ -4,9 +4,7 @@ from tiered import DataType, Graph, Node, PassContext, Skip, function_pass
 from tiered.rewriter.idioms.functions.fusion_groups import Kind, kind_of
 
 
-@function_pass(
-    opt_level=None, conflicts=("eliminate_common_subexpr",), looks_for=("Cast",)
-)
+@function_pass(opt_level=None, conflicts=("eliminate_common_subexpr",), matches=("Cast",))
 def canonicalize_cast(graph: Graph, ctx: PassContext) -> None:
     """Give each elementwise reader of a Cast to a wider dtype one of its own.
 

@@ -24,7 +24,7 @@ _MARKS: Final = (
 
 
 @function_pass(
-    opt_level=3, required=("infer_shapes",), conflicts=("canonicalize_cast",), acts_on=("*",)
+    opt_level=3, required=("infer_shapes",), conflicts=("canonicalize_cast",), touches=("*",)
 )
 def eliminate_common_subexpr(graph: Graph, ctx: PassContext) -> None:
     """Compute each expression once; a body may use values of its outer graphs."""

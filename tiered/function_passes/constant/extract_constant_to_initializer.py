@@ -3,7 +3,7 @@
 from tiered import Graph, Node, PassContext, Skip, Tensor, function_pass
 
 
-@function_pass(opt_level=1, looks_for=("Constant",))
+@function_pass(opt_level=1, matches=("Constant",))
 def extract_constant_to_initializer(graph: Graph, ctx: PassContext) -> None:
     """Replace Constant nodes by initializers, the form that all tools treat as constant."""
     refusal = _refusal(graph)

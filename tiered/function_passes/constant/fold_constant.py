@@ -8,7 +8,7 @@ from tiered.runtime.fold.fold_constants import fold_constants
     opt_level=2,
     required=("infer_shapes",),
     followed_by=("eliminate_unused_initializer",),
-    acts_on=("*",),
+    touches=("*",),
 )
 def fold_constant(
     graph: Graph, ctx: PassContext, *, max_growth: Size = Size("1%"), max_tensor_size: int = -1

@@ -9,7 +9,7 @@ CONSTANT = "If(constant) => the nodes of the branch that is taken"
 ALIKE = "If(c) {a} {a} => the nodes of a"
 
 
-@function_pass(opt_level=1, looks_for=("If",), acts_on=("*",))
+@function_pass(opt_level=1, matches=("If",), touches=("*",))
 def eliminate_nop_if(graph: Graph, ctx: PassContext) -> None:
     """Do without an If whose condition is known, or whose branches compute the same.
 

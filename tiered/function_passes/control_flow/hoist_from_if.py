@@ -6,7 +6,7 @@ from tiered import Graph, Node, PassContext, Skip, Value, function_pass, is_dete
 from tiered.rewriter.idioms.functions.branches import drop_unused_outputs, replace_outputs
 
 
-@function_pass(opt_level=None, looks_for=("If",), conflicts=("sink_into_if",), acts_on=("*",))
+@function_pass(opt_level=None, matches=("If",), conflicts=("sink_into_if",), touches=("*",))
 def hoist_from_if(graph: Graph, ctx: PassContext) -> None:
     """Move equal nodes of both branches before the If, or behind it.
 

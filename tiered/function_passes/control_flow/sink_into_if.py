@@ -6,7 +6,7 @@ from tiered import Graph, Node, PassContext, Skip, Value, function_pass, is_dete
 from tiered.rewriter.idioms.functions.branches import drop_unused_outputs
 
 
-@function_pass(opt_level=None, looks_for=("If",), conflicts=("hoist_from_if",), acts_on=("*",))
+@function_pass(opt_level=None, matches=("If",), conflicts=("hoist_from_if",), touches=("*",))
 def sink_into_if(graph: Graph, ctx: PassContext, *, max_nodes: int = 100) -> None:
     """Move nodes behind an If into both branches, where other passes may simplify them.
 

@@ -5,7 +5,7 @@ from tiered import Graph, PassContext, Skip, function_pass
 _BIAS = 8
 
 
-@function_pass(opt_level=1, looks_for=("QLinearConv",))
+@function_pass(opt_level=1, matches=("QLinearConv",))
 def eliminate_zero_bias(graph: Graph, ctx: PassContext) -> None:
     """Drop a bias of zeros from an integer convolution.
 

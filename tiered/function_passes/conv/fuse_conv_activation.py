@@ -11,7 +11,7 @@ _conv = op.Conv(var.x, var.weight, opt.bias, attrs=...).bind("conv")
     | op.Clip(_conv, const(name="low"), const(name="high")),
     opt_level=3,
     required=("infer_shapes",),
-    needs=["com.microsoft::FusedConv"],
+    makes=["com.microsoft::FusedConv"],
     numerics="reassociating",
 )
 def fuse_conv_activation(

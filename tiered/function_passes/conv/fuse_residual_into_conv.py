@@ -10,7 +10,7 @@ _fused = op("com.microsoft").FusedConv(var.x, var.weight, opt.bias, opt.z, attrs
     op.Add(_conv, var.z) | op.Relu(_fused),
     opt_level=None,
     required=("infer_shapes",),
-    needs=["com.microsoft::FusedConv"],
+    makes=["com.microsoft::FusedConv"],
     numerics="reassociating",
 )
 def fuse_residual_into_conv(

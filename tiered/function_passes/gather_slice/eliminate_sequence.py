@@ -16,7 +16,7 @@ _MOST: Final = 64
 _LAW: Final = "a sequence that is read at known places => its tensors"
 
 
-@function_pass(opt_level=1, looks_for=("SequenceAt", "ConcatFromSequence"))
+@function_pass(opt_level=1, matches=("SequenceAt", "ConcatFromSequence"))
 def eliminate_sequence(graph: Graph, ctx: PassContext) -> None:
     """Read tensors from where a sequence has them: runtimes copy them in and out of it.
 

@@ -5,7 +5,7 @@ import numpy as np
 from tiered import Graph, Node, PassContext, Skip, Value, function_pass
 
 
-@function_pass(opt_level=1, required=("infer_shapes",), looks_for=("Concat",))
+@function_pass(opt_level=1, required=("infer_shapes",), matches=("Concat",))
 def fuse_concat_into_slice(graph: Graph, ctx: PassContext) -> None:
     """Select from the part that has all of the elements; the Concat may have other consumers."""
     for concat in graph.nodes_of("Concat"):

@@ -10,7 +10,7 @@ Cut = tuple[int, int]
 Cuts = dict[Cut, list[Node]]
 
 
-@function_pass(opt_level=3, required=("infer_shapes",), looks_for=("Slice",))
+@function_pass(opt_level=3, required=("infer_shapes",), matches=("Slice",))
 def fuse_slices_into_split(graph: Graph, ctx: PassContext) -> None:
     """Cut an axis once where slices side by side are all of it.
 

@@ -12,7 +12,7 @@ _HOISTED: Final = SAME_AT_ALL_PLACES | {"Where"}  # it selects, as the Slice doe
 
 
 @function_pass(
-    opt_level=2, required=("infer_shapes",), looks_for=("Gather", "Slice"), acts_on=("elementwise",)
+    opt_level=2, required=("infer_shapes",), matches=("Gather", "Slice"), touches=("elementwise",)
 )
 def hoist_slice(graph: Graph, ctx: PassContext) -> None:
     """Select elements before an elementwise operator, which then computes no others.

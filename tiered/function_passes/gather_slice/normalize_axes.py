@@ -19,7 +19,7 @@ _BY_OPERAND: Final = (*REDUCTIONS, "Squeeze", "Unsqueeze")
 _LAW: Final = "an axis that counts from the end => the same axis counted from the front"
 
 
-@function_pass(opt_level=1, looks_for=(*_BY_ATTRIBUTE, *_BY_OPERAND))
+@function_pass(opt_level=1, matches=(*_BY_ATTRIBUTE, *_BY_OPERAND))
 def normalize_axes(graph: Graph, ctx: PassContext) -> None:
     """Write axes in one form, so that equal operators look equal; defaults stay unwritten."""
     for op_type in _BY_ATTRIBUTE:

@@ -5,7 +5,7 @@ import numpy as np
 from tiered import DataType, Graph, Node, PassContext, Skip, Value, function_pass
 
 
-@function_pass(opt_level=1, required=("infer_shapes",), looks_for=("Split",))
+@function_pass(opt_level=1, required=("infer_shapes",), matches=("Split",))
 def replace_lone_split_with_slice(graph: Graph, ctx: PassContext) -> None:
     """Cut out the one part that is read, by the operator that other passes hoist and fuse."""
     for node in graph.nodes_of("Split"):

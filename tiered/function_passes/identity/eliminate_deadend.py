@@ -11,7 +11,7 @@ from tiered import Graph, Node, PassContext, Skip, function_pass
 _ALL_OR_NONE: Final = frozenset({"Attention", "BatchNormalization", "MaxPool"})
 
 
-@function_pass(opt_level=0, acts_on=("*",))
+@function_pass(opt_level=0, touches=("*",))
 def eliminate_deadend(graph: Graph, ctx: PassContext) -> None:
     """Remove what reaches no output, and optional outputs without users.
 

@@ -17,7 +17,7 @@ _NORMS: Final[Mapping[str, str]] = {
 """The passes whose rules expand the norms."""
 
 
-@function_pass(opt_level=0, looks_for=("Dropout", *_NORMS), numerics_option="expand_norms")
+@function_pass(opt_level=0, matches=("Dropout", *_NORMS), numerics_option="expand_norms")
 def simplify_inference(graph: Graph, ctx: PassContext, *, expand_norms: bool = False) -> None:
     """Drop what only training needs: a Dropout outside of it, or one with the ratio 0.
 

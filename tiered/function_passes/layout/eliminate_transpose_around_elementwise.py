@@ -24,7 +24,7 @@ _OLDEST: Final = 7
 
 
 @function_pass(
-    opt_level=2, required=("infer_shapes",), looks_for=("Transpose",), acts_on=("elementwise",)
+    opt_level=2, required=("infer_shapes",), matches=("Transpose",), touches=("elementwise",)
 )
 def eliminate_transpose_around_elementwise(graph: Graph, ctx: PassContext) -> None:
     """Permute a region of elementwise operators if that leaves fewer Transposes.

@@ -3,7 +3,7 @@
 from tiered import Graph, PassContext, function_pass
 
 
-@function_pass(opt_level=1, required=("infer_shapes",), acts_on=("*",))
+@function_pass(opt_level=1, required=("infer_shapes",), touches=("*",))
 def legalize_rank(graph: Graph, ctx: PassContext, *, max_rank: int = 0) -> None:
     """Merge neighbouring axes, and split Transposes into several, where the target needs it.
 

@@ -11,7 +11,7 @@ from tiered.rewriter.idioms.parallel_branches import combine_branches
     required=("infer_shapes",),
     followed_by=("eliminate_unused_initializer",),
     numerics="reassociating",
-    looks_for=("Gemm", "MatMul"),
+    matches=("Gemm", "MatMul"),
 )
 def combine_parallel_dense(
     graph: Graph, ctx: PassContext, *, min_num_branches: int = 3, min_depth: int = 16
@@ -25,9 +25,7 @@ def combine_parallel_dense(
         min_num_branches: fewer are left alone.
         min_depth: the length of the sums; less is left alone.
     """
-    combine_branches(
-        graph, _key, ctx.skip, min_num_branches=min_num_branches, min_depth=min_depth
-    )
+    combine_branches(graph, _key, ctx.skip, min_num_branches=min_num_branches, min_depth=min_depth)
 
 
 def _key(node: Node) -> Hashable | None:

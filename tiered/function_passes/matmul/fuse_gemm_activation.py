@@ -9,7 +9,7 @@ _gemm = op.Gemm(var.a, var.b, opt.c, attrs=...).bind("gemm")
     (op.Relu | op.Sigmoid | op.Tanh)(_gemm) | op.LeakyRelu(_gemm, attrs=...),
     opt_level=3,
     required=("infer_shapes",),
-    needs=["com.microsoft::FusedGemm"],
+    makes=["com.microsoft::FusedGemm"],
     numerics="reassociating",
 )
 def fuse_gemm_activation(

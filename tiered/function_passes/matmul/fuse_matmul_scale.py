@@ -35,7 +35,7 @@ _plain = _of(var.a, var.b)
     | _of(_turned(var.a), var.b),
     opt_level=3,
     required=("infer_shapes",),
-    needs=["com.microsoft::FusedMatMul"],
+    makes=["com.microsoft::FusedMatMul"],
     numerics="reassociating",
 )
 def fuse_matmul_scale(

@@ -21,7 +21,7 @@ class _Branch(NamedTuple):
     required=("infer_shapes",),
     followed_by=("fold_constant", "eliminate_unused_initializer"),
     numerics="reassociating",
-    looks_for=("MatMul",),
+    matches=("MatMul",),
 )
 def fuse_qkv(graph: Graph, ctx: PassContext) -> None:
     """Project queries, keys and values by one product, and share out its heads.

@@ -3,7 +3,7 @@
 from tiered import Graph, Node, PassContext, Skip, function_pass
 
 
-@function_pass(opt_level=0, looks_for=("BatchNormalization",))
+@function_pass(opt_level=0, matches=("BatchNormalization",))
 def batchnorm_workaround(graph: Graph, ctx: PassContext) -> None:
     """Remove outputs and attributes that only training needs.
 

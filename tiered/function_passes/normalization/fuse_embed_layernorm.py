@@ -19,7 +19,7 @@ _added = op.Add(_two, _lookup("third")) | _two
     op.LayerNormalization(_added.shared().bind("added"), var.scale, opt.bias, attrs=...),
     opt_level=None,
     required=("infer_shapes",),
-    needs=["com.microsoft::EmbedLayerNormalization"],
+    makes=["com.microsoft::EmbedLayerNormalization"],
     numerics="reassociating",
 )
 def fuse_embed_layernorm(

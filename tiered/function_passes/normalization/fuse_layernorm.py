@@ -10,7 +10,7 @@ from tiered.rewriter.idioms.signs import zero_sign_matters
     opt_level=3,
     required=("infer_shapes",),
     followed_by=("fuse_affine_into_layernorm",),
-    offers=["LayerNormalization"],
+    may_make=["LayerNormalization"],
     numerics="reassociating",
 )
 def fuse_layernorm(

@@ -10,7 +10,7 @@ from tiered.rewriter.idioms.normalization import split_bias
     ),
     opt_level=None,
     required=("infer_shapes",),
-    needs=["com.microsoft::SkipLayerNormalization"],
+    makes=["com.microsoft::SkipLayerNormalization"],
     numerics="reassociating",
 )
 def fuse_skip_layernorm(

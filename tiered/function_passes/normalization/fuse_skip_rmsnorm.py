@@ -8,7 +8,7 @@ from tiered.rewriter.idioms.normalization import norm_epsilon, rms_norm_pattern,
     op.Mul(rms_norm_pattern(var.x), var.scale),
     opt_level=3,
     required=("infer_shapes",),
-    needs=["com.microsoft::SkipSimplifiedLayerNormalization"],
+    makes=["com.microsoft::SkipSimplifiedLayerNormalization"],
     numerics="reassociating",
 )
 def fuse_skip_rmsnorm(

@@ -24,7 +24,7 @@ _MIDDLE: Final = 8
     opt_level=None,
     required=("infer_shapes",),
     followed_by=("eliminate_unused_initializer",),
-    needs=["com.microsoft::MatMulNBits"],
+    makes=["com.microsoft::MatMulNBits"],
     quantization="operators",
     numerics="reassociating",
 )

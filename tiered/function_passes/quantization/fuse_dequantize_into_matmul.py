@@ -8,7 +8,7 @@ from tiered.rewriter.idioms.quantization import dequantized, weight_unit, why_ma
     op.MatMul(var.a, var.b),
     opt_level=3,
     required=("infer_shapes",),
-    needs=["com.microsoft::MatMulIntegerToFloat"],
+    makes=["com.microsoft::MatMulIntegerToFloat"],
     quantization="operators",
     numerics="reassociating",
 )

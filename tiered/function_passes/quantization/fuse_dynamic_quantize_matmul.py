@@ -6,18 +6,14 @@ from tiered.rewriter.idioms.quantization import is_number_or_column, why_sums_no
 _data = op.DynamicQuantizeLinear(var.x)
 _scaled = op.Mul(
     op.Cast(
-        op.MatMulInteger(
-            _data.shared(), var.weight, _data.shared().out(2), opt.weight_zero
-        ),
+        op.MatMulInteger(_data.shared(), var.weight, _data.shared().out(2), opt.weight_zero),
         to=DataType.FLOAT,
         attrs="ignored",
     ),
     op.Mul(_data.shared().out(1), var.weight_scale),
 )
 _biased = op.Add(
-    op("com.microsoft").DynamicQuantizeMatMul(
-        var.x, var.weight, var.weight_scale, opt.weight_zero
-    ),
+    op("com.microsoft").DynamicQuantizeMatMul(var.x, var.weight, var.weight_scale, opt.weight_zero),
     var.bias,
 )
 
@@ -26,7 +22,7 @@ _biased = op.Add(
     _scaled | _biased,
     opt_level=3,
     required=("infer_shapes",),
-    needs=["com.microsoft::DynamicQuantizeMatMul"],
+    makes=["com.microsoft::DynamicQuantizeMatMul"],
     quantization="operators",
     numerics="reassociating",
 )

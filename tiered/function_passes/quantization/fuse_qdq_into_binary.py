@@ -8,7 +8,7 @@ from tiered.rewriter.idioms.quantization import quantized_unit
     op.QuantizeLinear((op.Add | op.Mul)(var.a, var.b).bind("binary"), ..., attrs=...),
     opt_level=3,
     required=("infer_shapes",),
-    needs=["com.microsoft::QLinearAdd", "com.microsoft::QLinearMul"],
+    makes=["com.microsoft::QLinearAdd", "com.microsoft::QLinearMul"],
     quantization="operators",
     numerics=QUANTIZED,
 )

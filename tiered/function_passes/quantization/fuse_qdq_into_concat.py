@@ -10,7 +10,7 @@ from tiered.rewriter.idioms.quantization import quantized_unit
     op.QuantizeLinear(op.Concat(rest.parts, axis=var.axis), ..., attrs=...),
     opt_level=3,
     required=("infer_shapes",),
-    needs=["com.microsoft::QLinearConcat"],
+    makes=["com.microsoft::QLinearConcat"],
     quantization="operators",
     numerics=QUANTIZED,
 )
@@ -25,6 +25,4 @@ def fuse_qdq_into_concat(
     if all(source.has_parameters_of(result) for source in sources):
         return graph.op.Concat(*(source.q for source in sources), axis=axis)
     operands = [operand for source in sources for operand in source.operands(graph)]
-    return graph.op("com.microsoft").QLinearConcat(
-        *result.parameters(graph), *operands, axis=axis
-    )
+    return graph.op("com.microsoft").QLinearConcat(*result.parameters(graph), *operands, axis=axis)

@@ -8,7 +8,7 @@ from tiered.rewriter.idioms.quantization import integer_bias, kernel_unit, why_m
     op.QuantizeLinear(op.Gemm(var.a, var.b, opt.c, attrs=...).bind("gemm"), ..., attrs=...),
     opt_level=3,
     required=("infer_shapes",),
-    needs=["com.microsoft::QGemm"],
+    makes=["com.microsoft::QGemm"],
     quantization="operators",
     numerics=QUANTIZED,
 )

@@ -22,7 +22,7 @@ _TAKEN = ("auto_pad", "ceil_mode", "count_include_pad", "kernel_shape", "pads", 
     ),
     opt_level=3,
     required=("infer_shapes",),
-    needs=[
+    makes=[
         "com.microsoft::QLinearAveragePool",
         "com.microsoft::QLinearGlobalAveragePool",
     ],
@@ -81,9 +81,7 @@ def _without_miscount(
     before, after = pads[: len(kernel)], pads[len(kernel) :]
     axes = zip(shape[2:], before, after, kernel, strides, strict=True)
     for dim, low, high, size, stride in axes:
-        is_whole = stride == 1 or (
-            isinstance(dim, int) and (dim + low + high - size) % stride == 0
-        )
+        is_whole = stride == 1 or (isinstance(dim, int) and (dim + low + high - size) % stride == 0)
         if not is_whole:
             return Skip("onnxruntime miscounts windows beyond the padding")
     return {**settings, "ceil_mode": 0}

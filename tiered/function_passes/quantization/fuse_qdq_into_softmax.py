@@ -11,7 +11,7 @@ _FIRST_OPSET = 13
     op.QuantizeLinear(op.Softmax(var.x, axis=var.axis), ..., attrs=...),
     opt_level=None,
     required=("infer_shapes",),
-    needs=["com.microsoft::QLinearSoftmax"],
+    makes=["com.microsoft::QLinearSoftmax"],
     quantization="operators",
     numerics=QUANTIZED,
 )

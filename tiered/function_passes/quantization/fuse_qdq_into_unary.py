@@ -5,12 +5,10 @@ from tiered.rewriter.idioms.quantization import quantized_unit
 
 
 @rewrite(
-    op.QuantizeLinear(
-        (op.LeakyRelu | op.Sigmoid)(var.x, attrs=...).bind("unary"), ..., attrs=...
-    ),
+    op.QuantizeLinear((op.LeakyRelu | op.Sigmoid)(var.x, attrs=...).bind("unary"), ..., attrs=...),
     opt_level=3,
     required=("infer_shapes",),
-    needs=["com.microsoft::QLinearLeakyRelu", "com.microsoft::QLinearSigmoid"],
+    makes=["com.microsoft::QLinearLeakyRelu", "com.microsoft::QLinearSigmoid"],
     quantization="operators",
     numerics=QUANTIZED,
 )

@@ -8,7 +8,7 @@ from tiered.rewriter.idioms.quantization import quantized_unit
     op.QuantizeLinear(op.Where(var.condition, var.a, var.b), ..., attrs=...),
     opt_level=None,
     required=("infer_shapes",),
-    needs=["com.microsoft::QLinearWhere"],
+    makes=["com.microsoft::QLinearWhere"],
     quantization="operators",
     numerics=QUANTIZED,
 )

@@ -19,7 +19,7 @@ _product = op("com.microsoft").MatMulIntegerToFloat(
     _scaled | op.Add(_product.bind("product"), var.bias),
     opt_level=3,
     required=("infer_shapes",),
-    needs=["com.microsoft::MatMulIntegerToFloat"],
+    makes=["com.microsoft::MatMulIntegerToFloat"],
     quantization="operators",
     numerics="reassociating",
 )

@@ -7,8 +7,8 @@ from tiered.rewriter.idioms.quantization_parts import is_along, settings_of, why
 @function_pass(
     opt_level=None,
     required=("infer_shapes",),
-    looks_for=("Split",),
-    acts_on=("QuantizeLinear", "com.microsoft::QuantizeLinear"),
+    matches=("Split",),
+    touches=("QuantizeLinear", "com.microsoft::QuantizeLinear"),
 )
 def hoist_quantize_past_split(graph: Graph, ctx: PassContext) -> None:
     """Quantise once, and split integers instead of floats."""

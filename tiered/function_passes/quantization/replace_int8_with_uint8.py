@@ -15,7 +15,7 @@ _WITH_CONSTANTS: Final = frozenset(("Add", "Concat", "Mul", "Where"))
     opt_level=3,
     required=("infer_shapes",),
     quantization="operators",
-    looks_for=("DequantizeLinear",),
+    matches=("DequantizeLinear",),
 )
 def replace_int8_with_uint8(graph: Graph, ctx: PassContext) -> None:
     """Quantise data as uint8 for targets that multiply int8 slowly.

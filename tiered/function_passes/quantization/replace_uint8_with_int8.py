@@ -7,7 +7,7 @@ from tiered.rewriter.idioms.signedness import TO_SIGNED, change_signedness, quan
 @function_pass(
     opt_level=1,
     required=("infer_shapes",),
-    looks_for=("DequantizeLinear",),
+    matches=("DequantizeLinear",),
 )
 def replace_uint8_with_int8(graph: Graph, ctx: PassContext) -> None:
     """Quantise as int8 for targets that take no uint8.

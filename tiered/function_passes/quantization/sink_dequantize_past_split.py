@@ -7,8 +7,8 @@ from tiered.rewriter.idioms.quantization_parts import is_along, why_not_moved
 @function_pass(
     opt_level=None,
     required=("infer_shapes",),
-    looks_for=("Split",),
-    acts_on=("DequantizeLinear", "com.microsoft::DequantizeLinear"),
+    matches=("Split",),
+    touches=("DequantizeLinear", "com.microsoft::DequantizeLinear"),
 )
 def sink_dequantize_past_split(graph: Graph, ctx: PassContext) -> None:
     """Split integers instead of floats, and dequantise each part as before."""

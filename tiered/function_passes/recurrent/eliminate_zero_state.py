@@ -12,7 +12,7 @@ _MOVES: Final = REARRANGES | {"Cast", "Concat", "Split"}
 """Operators whose results have the elements of the first operand; of Concat those of all."""
 
 
-@function_pass(opt_level=1, looks_for=_OPERATORS)
+@function_pass(opt_level=1, matches=_OPERATORS)
 def eliminate_zero_state(graph: Graph, ctx: PassContext) -> None:
     """Leave initial states of zeros out, which is what absent ones are.
 

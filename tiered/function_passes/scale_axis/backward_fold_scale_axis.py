@@ -13,8 +13,8 @@ from tiered.rewriter.idioms.signs import zero_sign_matters
     required=("infer_shapes",),
     followed_by=("eliminate_unused_initializer",),
     numerics="reassociating",
-    looks_for=("Div", "Mul"),
-    acts_on=("Conv", "ConvTranspose", "Gemm", "MatMul"),
+    matches=("Div", "Mul"),
+    touches=("Conv", "ConvTranspose", "Gemm", "MatMul"),
 )
 def backward_fold_scale_axis(graph: Graph, ctx: PassContext) -> None:
     """Push factors back into the weights that made a tensor, through what commutes with them.

@@ -16,8 +16,8 @@ _DEPTH: Final = 4
     required=("infer_shapes",),
     followed_by=("eliminate_unused_initializer",),
     numerics="reassociating",
-    looks_for=("Div", "Mul"),
-    acts_on=("Conv", "ConvTranspose", "Gemm", "MatMul"),
+    matches=("Div", "Mul"),
+    touches=("Conv", "ConvTranspose", "Gemm", "MatMul"),
 )
 def forward_fold_scale_axis(graph: Graph, ctx: PassContext) -> None:
     """Push factors on into the weights that a tensor meets, through what commutes with them."""

@@ -4,7 +4,7 @@ from tiered import Graph, PassContext, function_pass
 from tiered.rewriter.idioms.target_shape import dims_beside_minus_one, may_have_zero
 
 
-@function_pass(opt_level=None, required=("infer_shapes",), looks_for=("Reshape",))
+@function_pass(opt_level=None, required=("infer_shapes",), matches=("Reshape",))
 def eliminate_allowzero(graph: Graph, ctx: PassContext) -> None:
     """Drop `allowzero`, which opsets below 14 lack, where no size can be 0.
 

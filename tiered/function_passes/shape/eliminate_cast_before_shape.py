@@ -9,7 +9,7 @@ from tiered.graph.queries.shape_sources import shape_source
 _READ: Final = frozenset(dtype for dtype in DataType if dtype < DataType.BFLOAT16)
 
 
-@function_pass(opt_level=1, looks_for=("Shape", "Size"))
+@function_pass(opt_level=1, matches=("Shape", "Size"))
 def eliminate_cast_before_shape(graph: Graph, ctx: PassContext) -> None:
     """Read the shape of the first value that has it, so that equal shapes are one value."""
     for node in (*graph.nodes_of("Shape"), *graph.nodes_of("Size")):

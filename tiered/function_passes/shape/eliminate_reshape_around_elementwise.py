@@ -19,7 +19,7 @@ _OLDEST: Final = 7
 _VIEWS: Final = tuple(op_type for op_type in VIEWS if op_type != "Identity")
 
 
-@function_pass(opt_level=2, required=("infer_shapes",), looks_for=_VIEWS, acts_on=("elementwise",))
+@function_pass(opt_level=2, required=("infer_shapes",), matches=_VIEWS, touches=("elementwise",))
 def eliminate_reshape_around_elementwise(graph: Graph, ctx: PassContext) -> None:
     """Compute in the original shape instead of a temporary one.
 

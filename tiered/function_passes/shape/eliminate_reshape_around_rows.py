@@ -16,7 +16,7 @@ _OLDEST: Final = 7
 """Before this opset, operands broadcast only if an attribute is set."""
 
 
-@function_pass(opt_level=2, required=("infer_shapes",), looks_for=("Reshape",))
+@function_pass(opt_level=2, required=("infer_shapes",), matches=("Reshape",))
 def eliminate_reshape_around_rows(graph: Graph, ctx: PassContext) -> None:
     """Compute rows [n, size] instead of [..., size], where that needs fewer Reshapes.
 

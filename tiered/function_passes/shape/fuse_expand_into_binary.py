@@ -4,7 +4,7 @@ from tiered import Graph, PassContext, Skip, Value, function_pass
 from tiered.rewriter.idioms.elementwise.broadcasting import BROADCASTS, has_size
 
 
-@function_pass(opt_level=2, looks_for=("Expand",), acts_on=("elementwise",))
+@function_pass(opt_level=2, matches=("Expand",), touches=("elementwise",))
 def fuse_expand_into_binary(graph: Graph, ctx: PassContext) -> None:
     """Use the broadcasting of the operator, if the result surely has the same shape."""
     law = "Op(Expand(x, shape), y) => Op(x, y)"

@@ -15,7 +15,7 @@ _OLDEST: Final = 7
 _VIEWS: Final = tuple(op_type for op_type in VIEWS if op_type != "Identity")
 
 
-@function_pass(opt_level=2, required=("infer_shapes",), looks_for=_VIEWS, acts_on=("elementwise",))
+@function_pass(opt_level=2, required=("infer_shapes",), matches=_VIEWS, touches=("elementwise",))
 def fuse_view_into_binary(graph: Graph, ctx: PassContext) -> None:
     """Leave dims of 1 in front of all others to the broadcasting of the operator.
 

@@ -13,7 +13,7 @@ _OLDEST: Final = 7
 
 
 @function_pass(
-    opt_level=2, required=("infer_shapes",), looks_for=("Expand", "Tile"), acts_on=("elementwise",)
+    opt_level=2, required=("infer_shapes",), matches=("Expand", "Tile"), touches=("elementwise",)
 )
 def sink_expand(graph: Graph, ctx: PassContext) -> None:
     """Compute before elements are repeated, and repeat the results.

@@ -27,7 +27,7 @@ _NUMBERS: Final = frozenset({bool, int})
     opt_level=2,
     required=("infer_shapes",),
     followed_by=("eliminate_unused_initializer",),
-    acts_on=("*",),
+    touches=("*",),
 )
 def trace_folding(graph: Graph, ctx: PassContext) -> None:
     """Fold traced shape arithmetic as far as the declared input shapes determine it.

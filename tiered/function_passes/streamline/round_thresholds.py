@@ -24,7 +24,7 @@ _EXACT: Final = 1 << 24
     opt_level=None,
     required=("infer_shapes",),
     followed_by=("eliminate_unused_initializer",),
-    looks_for=tuple(f"{domain}::MultiThreshold" for domain in DOMAINS),
+    matches=tuple(f"{domain}::MultiThreshold" for domain in DOMAINS),
 )
 def round_thresholds(graph: Graph, ctx: PassContext) -> None:
     """Round thresholds of integers up, and limit them to the integers that there are.

@@ -8,8 +8,8 @@ from tiered.rewriter.idioms.elementwise.affine import Step, placed, step_of
     opt_level=None,
     required=("infer_shapes",),
     followed_by=("eliminate_unused_initializer",),
-    looks_for=("Split",),
-    acts_on=("Add", "Div", "Mul", "Sub"),
+    matches=("Split",),
+    touches=("Add", "Div", "Mul", "Sub"),
 )
 def sink_affine_past_split(graph: Graph, ctx: PassContext) -> None:
     """Compute in the parts, as many elements as before, where the steps may move on."""

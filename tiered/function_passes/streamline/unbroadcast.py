@@ -13,7 +13,7 @@ from tiered.rewriter.idioms.elementwise.broadcasting import BROADCASTS, has_size
     opt_level=None,
     required=("infer_shapes",),
     followed_by=("eliminate_unused_initializer",),
-    looks_for=tuple(sorted(BROADCASTS)),
+    matches=tuple(sorted(BROADCASTS)),
 )
 def unbroadcast(graph: Graph, ctx: PassContext) -> None:
     """Store equal elements of a constant once, where the operator repeats them."""

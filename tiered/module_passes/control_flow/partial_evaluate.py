@@ -13,7 +13,7 @@ _AXES_AND_DIRECTIONS: Final = (
 )  # fmt: skip
 
 
-@module_pass(opt_level=2, looks_for=_UNROLLED, acts_on=("*",))
+@module_pass(opt_level=2, matches=_UNROLLED, touches=("*",))
 def partial_evaluate(
     model: Model, ctx: PassContext, *, max_iterations: int = 0, max_nodes: int = 10_000
 ) -> None:

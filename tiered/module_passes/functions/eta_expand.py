@@ -5,7 +5,7 @@ from tiered.numerics.precision.narrowing import unmatched
 from tiered.rewriter.idioms.functions.outlining import FunctionNames, why_not_outlined
 
 
-@module_pass(opt_level=None, conflicts=("inline",), acts_on=("*",))
+@module_pass(opt_level=None, conflicts=("inline",), touches=("*",))
 def eta_expand(
     model: Model,
     ctx: PassContext,

@@ -5,7 +5,7 @@ from tiered.rewriter.idioms.functions.fusion_groups import fusion_groups
 from tiered.rewriter.idioms.functions.outlining import FunctionNames, why_not_outlined
 
 
-@module_pass(opt_level=None, required=("infer_shapes",), conflicts=("inline",), acts_on=("*",))
+@module_pass(opt_level=None, required=("infer_shapes",), conflicts=("inline",), touches=("*",))
 def fuse_ops(
     model: Model,
     ctx: PassContext,

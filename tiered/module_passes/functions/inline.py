@@ -25,8 +25,8 @@ Id = tuple[str, str, str]
 @module_pass(
     opt_level=1,
     followed_by=("remove_unused_functions", "remove_unused_opsets"),
-    looks_for=("function",),
-    acts_on=("*",),
+    matches=("function",),
+    touches=("*",),
 )
 def inline(
     model: Model,

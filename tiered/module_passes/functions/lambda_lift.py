@@ -8,7 +8,7 @@ from tiered.rewriter.idioms.functions.outlining import FunctionNames, why_not_ou
 _OWNERS: Final = ("If", "Loop", "Scan")
 
 
-@module_pass(opt_level=None, conflicts=("inline",), looks_for=_OWNERS, acts_on=("*",))
+@module_pass(opt_level=None, conflicts=("inline",), matches=_OWNERS, touches=("*",))
 def lambda_lift(
     model: Model, ctx: PassContext, *, min_nodes: int = 1, domain: str = "tiered.lifted"
 ) -> None:

@@ -3,7 +3,7 @@
 from tiered import Function, Model, PassContext, UsageError, module_pass
 
 
-@module_pass(opt_level=0, looks_for=("function",), acts_on=("*",))
+@module_pass(opt_level=0, matches=("function",), touches=("*",))
 def remove_unused_functions(
     model: Model, ctx: PassContext, *, entry_functions: list[str] | None = None
 ) -> None:

@@ -4,7 +4,7 @@ from tiered import Model, PassContext, module_pass
 from tiered.rewriter.idioms.functions.specialization import Specializer
 
 
-@module_pass(opt_level=None, conflicts=("inline",), acts_on=("*",))
+@module_pass(opt_level=None, conflicts=("inline",), touches=("*",))
 def specialize_functions(model: Model, ctx: PassContext) -> None:
     """Bind constants of calls, up to 1 KiB each, inside of copies of their local functions.
 

@@ -23,7 +23,7 @@ from tiered.rewriter.idioms.tensors import tensor_named
 
 
 @module_pass(
-    opt_level=None, required=("inline", "infer_shapes"), acts_on=("*",), changes_interface=True
+    opt_level=None, required=("inline", "infer_shapes"), touches=("*",), changes_interface=True
 )
 def gradient(
     model: Model,

@@ -8,7 +8,7 @@ CAPTURING: Final = frozenset({"If", "Loop", "Scan"})
 """The operators whose bodies can capture values of the enclosing graphs."""
 
 
-@module_pass(opt_level=1, looks_for=("body",))
+@module_pass(opt_level=1, matches=("body",))
 def move_subgraph_initializer(model: Model, ctx: PassContext) -> None:
     """Move all constants to the main graph, where every body can capture them.
 

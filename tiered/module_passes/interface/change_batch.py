@@ -8,7 +8,7 @@ from tiered.rewriter.idioms.tensors import input_named
 @module_pass(
     opt_level=None,
     required=("inline", "infer_shapes"),
-    acts_on=("*",),
+    touches=("*",),
     numerics="reassociating",
     changes_interface=True,
 )

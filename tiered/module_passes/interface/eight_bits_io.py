@@ -20,7 +20,7 @@ from tiered import (
 from tiered.rewriter.idioms.tensors import input_named
 
 
-@module_pass(opt_level=None, required=("infer_shapes",), acts_on=("*",), changes_interface=True)
+@module_pass(opt_level=None, required=("infer_shapes",), touches=("*",), changes_interface=True)
 def eight_bits_io(
     model: Model,
     ctx: PassContext,

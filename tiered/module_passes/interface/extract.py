@@ -16,7 +16,7 @@ from tiered.rewriter.idioms.tensors import (
     opt_level=None,
     required=("infer_shapes",),
     followed_by=("remove_unused_functions", "remove_unused_opsets"),
-    acts_on=("*",),
+    touches=("*",),
     changes_interface=True,
 )
 def extract(

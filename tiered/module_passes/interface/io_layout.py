@@ -22,7 +22,7 @@ Relations = dict[str, tuple[str, Callable[[Any], Any] | None]]
 
 
 @module_pass(
-    opt_level=None, required=("infer_shapes",), acts_on=("Transpose",), changes_interface=True
+    opt_level=None, required=("infer_shapes",), touches=("Transpose",), changes_interface=True
 )
 def io_layout(
     model: Model,

@@ -4,7 +4,7 @@ from tiered import InterfaceMap, Model, PassContext, Skip, Unable, merge, module
 from tiered.pipeline.compose.merge import has_merged
 
 
-@module_pass(opt_level=None, acts_on=("*",), changes_interface=True)
+@module_pass(opt_level=None, touches=("*",), changes_interface=True)
 def merge_models(
     model: Model,
     ctx: PassContext,

@@ -21,7 +21,7 @@ from tiered.rewriter.idioms.tensors import input_named
 Convert = Callable[[Any], Any]
 
 
-@module_pass(opt_level=None, required=("infer_shapes",), acts_on=("Cast",), changes_interface=True)
+@module_pass(opt_level=None, required=("infer_shapes",), touches=("Cast",), changes_interface=True)
 def remove_input_cast(
     model: Model, ctx: PassContext, *, inputs: tuple[str, ...] = ()
 ) -> Skip | None:

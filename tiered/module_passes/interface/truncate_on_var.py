@@ -3,7 +3,7 @@
 from tiered import Model, Node, PassContext, Skip, Unable, UsageError, Value, module_pass
 
 
-@module_pass(opt_level=None, changes_interface=True, acts_on=("*",))
+@module_pass(opt_level=None, changes_interface=True, touches=("*",))
 def truncate_on_var(
     model: Model, ctx: PassContext, *, var: str = "", mark_as_output: bool = True
 ) -> Skip | None:

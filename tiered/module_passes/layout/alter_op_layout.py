@@ -3,7 +3,7 @@
 from tiered import Model, PassContext, Skip, module_pass
 
 
-@module_pass(opt_level=3, numerics="reassociating", acts_on=("*",))
+@module_pass(opt_level=3, numerics="reassociating", touches=("*",))
 def alter_op_layout(model: Model, ctx: PassContext, *, default_dim: int = 16) -> None:
     """Convert image operators to the layouts that the backend prefers, as `convert_layout` does.
 

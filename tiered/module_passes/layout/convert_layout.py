@@ -9,7 +9,7 @@ from tiered import Model, PassContext, module_pass
     opt_level=3,
     numerics="reassociating",
     interface_options={"io_layout": "convert"},
-    acts_on=("*",),
+    touches=("*",),
 )
 def convert_layout(
     model: Model,

@@ -19,7 +19,7 @@ from tiered import Model, Numerics, PassContext, module_pass
         "eliminate_unused_initializer",
         "remove_unused_functions",
     ),
-    acts_on=("*",),
+    touches=("*",),
     numerics_option="numerics",
 )
 def legalize(

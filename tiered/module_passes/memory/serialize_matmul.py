@@ -15,7 +15,7 @@ from tiered.rewriter.idioms.parts.product import (
     opt_level=None,
     required=("infer_shapes",),
     numerics="reassociating",
-    looks_for=("MatMul",),
+    matches=("MatMul",),
 )
 def serialize_matmul(
     model: Model,

@@ -8,7 +8,7 @@ from tiered.graph.core.marks import METADATA_SINCE
 _KEY: Final = "tiered.dtype"
 
 
-@module_pass(opt_level=None, required=("infer_shapes",), acts_on=("*",))
+@module_pass(opt_level=None, required=("infer_shapes",), touches=("*",))
 def range_annotation(model: Model, ctx: PassContext, *, remove: bool = False) -> None:
     """Write the integer type of each first result: `tiered.dtype` is "int3", "uint5", "bipolar".
 

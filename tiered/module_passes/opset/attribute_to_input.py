@@ -6,7 +6,7 @@ from tiered import Model, Node, PassContext, Skip, Unable, module_pass
 from tiered.numerics.precision.narrowing import unmatched
 
 
-@module_pass(opt_level=None, required=("infer_shapes",), acts_on=("*",), changes_interface=True)
+@module_pass(opt_level=None, required=("infer_shapes",), touches=("*",), changes_interface=True)
 def attribute_to_input(model: Model, ctx: PassContext, *, op: tuple[str, ...] = ()) -> Skip | None:
     """Raise the opset until attributes are constant inputs, as those of Clip, Pad and Slice.
 

@@ -11,7 +11,7 @@ from tiered.targets.lost_kernels import noting_lost_kernels
 @module_pass(
     opt_level=None,
     required=("infer_shapes",),
-    acts_on=("*",),
+    touches=("*",),
     changes_interface=True,
     numerics_option="numerics",
 )

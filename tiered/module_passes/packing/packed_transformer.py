@@ -14,7 +14,7 @@ from tiered.extensions.packing.transform import pack_rows
         "fold_constant",
         "eliminate_nop_arithmetic",
     ),
-    acts_on=("*",),
+    touches=("*",),
     numerics="reassociating",
     changes_interface=True,
 )

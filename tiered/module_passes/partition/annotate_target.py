@@ -5,7 +5,7 @@ from tiered.extensions.partition.regions import mark_targets
 from tiered.extensions.partition.supports import BackendSupport
 
 
-@module_pass(opt_level=None, acts_on=("*",))
+@module_pass(opt_level=None, touches=("*",))
 def annotate_target(model: Model, ctx: PassContext, *, targets: tuple[str, ...] = ()) -> None:
     """Mark each node with the first target that takes it: metadata `tiered.compiler`.
 

@@ -6,7 +6,7 @@ from tiered import Model, PassContext, Skip, module_pass
 from tiered.extensions.partition.hints import mark_remaps
 
 
-@module_pass(opt_level=None, acts_on=("MatMul", "Slice", "Add"))
+@module_pass(opt_level=None, touches=("MatMul", "Slice", "Add"))
 def auto_insert_remap(
     model: Model,
     ctx: PassContext,

@@ -4,7 +4,7 @@ from tiered import Model, PassContext, module_pass
 from tiered.extensions.partition.regions import merge_regions
 
 
-@module_pass(opt_level=None, acts_on=("*",))
+@module_pass(opt_level=None, touches=("*",))
 def merge_compiler_regions(model: Model, ctx: PassContext) -> None:
     """Merge the nodes that `annotate_target` marked to regions: metadata `tiered.region`.
 

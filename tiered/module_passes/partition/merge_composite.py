@@ -4,7 +4,7 @@ from tiered import Model, PassContext, module_pass
 from tiered.extensions.partition.composite import merge_composites, named_tables, pattern_table
 
 
-@module_pass(opt_level=None, acts_on=("*",))
+@module_pass(opt_level=None, touches=("*",))
 def merge_composite(model: Model, ctx: PassContext, *, tables: tuple[str, ...] = ()) -> None:
     """Outline the matches of pattern tables: functions of the domain `tiered.composite`.
 

@@ -4,7 +4,7 @@ from tiered import Model, PassContext, module_pass
 from tiered.extensions.partition.regions import cut_out_regions
 
 
-@module_pass(opt_level=None, followed_by=("topological_sort",), acts_on=("*",))
+@module_pass(opt_level=None, followed_by=("topological_sort",), touches=("*",))
 def partition_graph(model: Model, ctx: PassContext) -> None:
     """Outline each region that `merge_compiler_regions` marked: domain `tiered.<target>`.
 

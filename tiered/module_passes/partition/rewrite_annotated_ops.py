@@ -4,7 +4,7 @@ from tiered import Model, PassContext, UsageError, module_pass
 from tiered.extensions.partition.devices import mark_devices
 
 
-@module_pass(opt_level=None, acts_on=("*",))
+@module_pass(opt_level=None, touches=("*",))
 def rewrite_annotated_ops(
     model: Model,
     ctx: PassContext,

@@ -8,7 +8,7 @@ import onnx
 from tiered import Graph, Model, PassContext, Skip, Value, module_pass
 
 
-@module_pass(opt_level=None, acts_on=("*",), numerics="lossy")
+@module_pass(opt_level=None, touches=("*",), numerics="lossy")
 def double_to_float(model: Model, ctx: PassContext) -> Skip | None:
     """Keep the double initializers as floats, in half the bytes: PopRT's double_to_float.
 

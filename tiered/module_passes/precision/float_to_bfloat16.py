@@ -8,7 +8,7 @@ from tiered.numerics.precision.lower import PrecisionRules, lower_precision
     opt_level=None,
     required=("inline", "eliminate_deadend"),
     followed_by=("eliminate_nop_cast", "eliminate_unused_initializer", "eliminate_deadend"),
-    acts_on=("*",),
+    touches=("*",),
     numerics="lossy",
     interface_options={"keep_io_types": False},
 )

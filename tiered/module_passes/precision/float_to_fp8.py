@@ -13,7 +13,7 @@ Format = Literal["E4M3FN", "E4M3FNUZ", "E5M2", "E5M2FNUZ", "F143", "F152"]
     opt_level=None,
     required=("inline",),
     followed_by=("eliminate_unused_initializer",),
-    acts_on=("Conv", "ConvTranspose", "Gemm", "MatMul"),
+    touches=("Conv", "ConvTranspose", "Gemm", "MatMul"),
     numerics="lossy",
 )
 def float_to_fp8(

@@ -11,7 +11,7 @@ from tiered.numerics.precision.mixed import mixed_precision
     opt_level=None,
     required=("inline", "eliminate_deadend"),
     followed_by=("eliminate_nop_cast", "eliminate_unused_initializer", "eliminate_deadend"),
-    acts_on=("*",),
+    touches=("*",),
     numerics="lossy",
     interface_options={"keep_io_types": False},
 )

@@ -8,7 +8,7 @@ from tiered.numerics.precision.integers import narrow_integers
     opt_level=None,
     required=("inline", "eliminate_deadend"),
     followed_by=("eliminate_nop_cast", "eliminate_unused_initializer", "eliminate_deadend"),
-    acts_on=("*",),
+    touches=("*",),
 )
 def int64_to_int32(
     model: Model,

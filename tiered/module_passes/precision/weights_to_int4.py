@@ -12,7 +12,7 @@ from tiered.numerics.precision.few_bits.weights import quantize_weights
 @module_pass(
     opt_level=None,
     followed_by=("eliminate_unused_initializer",),
-    acts_on=("Conv", "Gather", "Gemm", "MatMul"),
+    touches=("Conv", "Gather", "Gemm", "MatMul"),
     numerics="lossy",
 )
 def weights_to_int4(

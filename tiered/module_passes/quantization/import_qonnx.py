@@ -9,7 +9,7 @@ from tiered.rewriter.idioms.qonnx.bodies import DEFAULTS, DOMAINS, Form, form_of
 @module_pass(
     opt_level=None,
     conflicts=("inline",),
-    looks_for=tuple(f"{domain}::{name}" for domain in DOMAINS for name in DEFAULTS),
+    matches=tuple(f"{domain}::{name}" for domain in DOMAINS for name in DEFAULTS),
 )
 def import_qonnx(model: Model, ctx: PassContext) -> None:
     """Define the operators of QONNX by local functions, so that any runtime computes them.

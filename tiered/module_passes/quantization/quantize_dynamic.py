@@ -12,7 +12,7 @@ from tiered.support.numerics import FEW_BITS
     opt_level=None,
     required=("inline", "eliminate_deadend", "fold_constant"),
     followed_by=("eliminate_unused_initializer", "eliminate_deadend"),
-    acts_on=("Conv", "ConvTranspose", "Gemm", "MatMul"),
+    touches=("Conv", "ConvTranspose", "Gemm", "MatMul"),
     numerics=FEW_BITS,
 )
 def quantize_dynamic(

@@ -35,9 +35,9 @@ class _PassInfo(NamedTuple):
     required: tuple[str, ...] = ()
     followed_by: tuple[str, ...] = ()
     conflicts: tuple[str, ...] = ()
-    needs: tuple[str, ...] = ()
-    offers: tuple[str, ...] = ()
-    acts_on: tuple[str, ...] = ()
+    makes: tuple[str, ...] = ()
+    may_make: tuple[str, ...] = ()
+    touches: tuple[str, ...] = ()
     quantization: str = ""
     numerics: Numerics = Numerics.EXACT
     numerics_option: str = ""
@@ -59,10 +59,10 @@ class PassInfo(_PassInfo):
 
     `opt_level` None is opt-in; `kind` is one of rewrite, function, module, proto and pipeline;
     `law` is the first line of the pass's file, `source` its path; `prose` is the docstring of a
-    pass without a file of its own in tiered: `doc` is that of any. `needs` are the operators beyond
-    the standard that it makes, as "com.microsoft::BiasGelu", `offers` those that it makes where the
-    opset lacks a standard one. `acts_on` are the operators that it rewrites or moves, "elementwise"
-    for all such, "*" for any. `interface_options` are options with the values that
+    pass without a file of its own in tiered: `doc` is that of any. `makes` are the operators beyond
+    the standard that it makes, as "com.microsoft::BiasGelu", `may_make` those that it makes where
+    the opset lacks a standard one. `touches` are the operators that it rewrites or moves,
+    "elementwise" for all such, "*" for any. `interface_options` are options with the values that
     make it change the interface. `numerics_option` is the option that sets the numeric class, and
     with it the lowest level: a class, or else what makes the pass reassociating unless it is false
     or empty. `legalizes` is the map of legalizations that a rule belongs to.
@@ -89,6 +89,16 @@ class PassInfo(_PassInfo):
         def __getnewargs_ex__(self) -> tuple[tuple[()], dict[str, Any]]:
             return (), self._asdict()
 
+        def __getattr__(self, name: str) -> Any:
+            """Return the field of an older word, with a warning."""
+            from tiered.support.loading import warn_of_move
+            from tiered.support.moved import DECLARATIONS
+
+            if (new := DECLARATIONS.get(name)) not in self._fields:
+                raise AttributeError(f"a PassInfo has no {name!r}", name=name, obj=self)
+            warn_of_move(f"PassInfo.{name}", new, stacklevel=3)
+            return getattr(self, new)
+
     @property
     def is_built_in(self) -> bool:
         """Return whether the file of the pass is one of tiered."""
@@ -112,7 +122,7 @@ class PassInfo(_PassInfo):
     @property
     def asks_target(self) -> bool:
         """Whether the operators that the pass may make depend on the target."""
-        return bool(self.needs or self.offers or self.quantization)
+        return bool(self.makes or self.may_make or self.quantization)
 
     def with_options(self, options: Mapping[str, Any]) -> PassInfo:
         """Return the info of the pass with these values of its options."""

@@ -18,7 +18,7 @@ Operators = tuple[frozenset[tuple[str, str]], ...]
 """Sets of operators as (domain, op type)."""
 
 FUNCTION: Final = "function"
-"""The word of `looks_for` for a local function, which takes the place of an operator."""
+"""The word of `matches` for a local function, which takes the place of an operator."""
 
 BODY: Final = "body"
 """The word for a body: of If, Loop and Scan, or of an operator that only a runtime knows."""
@@ -30,7 +30,7 @@ class Body:
     Args:
         work: the rule or the function.
         conditions: its preconditions and postconditions.
-        looks_for: operators, as "Conv" and "com.microsoft::BiasGelu", "function" or "body": a
+        matches: operators, as "Conv" and "com.microsoft::BiasGelu", "function" or "body": a
             model without any of them has no work for the function. Empty if that is not known.
     """
 
@@ -38,11 +38,11 @@ class Body:
         self,
         work: Any,
         conditions: Conditions = NO_CONDITIONS,
-        looks_for: Iterable[str] = (),
+        matches: Iterable[str] = (),
     ) -> None:
         self._work = work
         self.conditions = conditions
-        self._looks_for = tuple(looks_for)
+        self._matches = tuple(matches)
 
     @property
     def work(self) -> Any:
@@ -59,7 +59,7 @@ class Body:
             return None
         if isinstance(self.work, Rule):
             return self.work.operators
-        return tuple(frozenset({key_of(name)}) for name in self._looks_for) or None
+        return tuple(frozenset({key_of(name)}) for name in self._matches) or None
 
     def may_act(self, model: Model) -> bool:
         """Return whether a model, its bodies and local functions may have work for the pass."""

@@ -1,4 +1,4 @@
-"""Passes as objects: `PassBase` with call, requires and ensures; `NodeMapPass`, the interpreter."""
+"""Passes as objects: `PassBase`, with conditions; `NodeMapPass`, the interpreter."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from tiered.context import PassContext
 from tiered.graph import Graph, Model, Node, Value
 from tiered.graph.opset.newest_form import NoEquivalentForm
 from tiered.passes.base import AnyModel, Pass
-from tiered.passes.kinds.decorators import Declared, module_pass
+from tiered.passes.kinds.declared import Declared, method_of
+from tiered.passes.kinds.decorators import module_pass
 from tiered.passes.run import edited_by
 from tiered.rewriter import Skip
 from tiered.rewriter.driver import why_not_replaceable
@@ -28,8 +29,8 @@ PassLike: TypeAlias = "Pass | PassBase | str"
 class PassBase:
     """A pass as an object with state: called with a model, or a member of a pipeline.
 
-    `requires` and `ensures` check the model before and after: they raise or return False if it is
-    not as required; `requires` may return a Skip if there is nothing to do.
+    `precondition` and `postcondition` check the model: they raise or return False if it is not as
+    required; `precondition` may return a Skip if there is nothing to do.
     """
 
     opt_level: ClassVar[int | None] = None
@@ -39,10 +40,10 @@ class PassBase:
         """Edit the model in place."""
         raise NotImplementedError(f"{type(self).__name__} has no call(model)")
 
-    def requires(self, model: Model) -> object:
+    def precondition(self, model: Model) -> object:
         """Check the model before the pass."""
 
-    def ensures(self, model: Model) -> object:
+    def postcondition(self, model: Model) -> object:
         """Check the model after the pass."""
 
     def as_pass(self) -> Pass:
@@ -57,8 +58,8 @@ class PassBase:
         call.__module__ = type(self).__module__
         declared: Declared = {
             "name": type(self).__name__,
-            "requires": self.requires,
-            "ensures": self.ensures,
+            "precondition": method_of(self, "precondition"),
+            "postcondition": method_of(self, "postcondition"),
             **self.declared,
         }
         return module_pass(opt_level=self.opt_level, **declared)(call)

@@ -6,14 +6,15 @@ import inspect
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any, TypedDict, Unpack
+from typing import Any, Unpack
 
 from tiered.passes.conditions import Conditions, condition_of
 from tiered.passes.interface.pass_info import LIVES, PassInfo
 from tiered.passes.kinds.body import BODY, FUNCTION, Body
 from tiered.passes.kinds.calling_pass import FunctionPass, ModulePass
+from tiered.passes.kinds.declared import Declared, in_current_words, method_of
 from tiered.passes.kinds.rewrite_pass import RewritePass
 from tiered.rewriter import Pattern, Rule
 from tiered.support.errors import UsageError
@@ -30,58 +31,6 @@ _POSITIONAL = 2
 
 # Names that entries and pipeline text can contain.
 _NAME = r"[A-Za-z_][\w.-]*"
-
-
-class Declared(TypedDict, total=False):
-    """The declarations of a pass besides its level; each is empty or false by default."""
-
-    name: str
-    """The name, if it is not the function's."""
-    required: Iterable[str]
-    """Passes that must have run since the last edit."""
-    followed_by: Iterable[str]
-    """Passes that run after this one when it changed something."""
-    conflicts: Iterable[str]
-    """Passes that must never be in one fixed point with this one."""
-    needs: Iterable[str]
-    """Operators beyond ONNX's own that it makes, "com.microsoft::BiasGelu": it runs only for a
-    backend that has one of them; a rule's rewrite is undone where the backend does not take it."""
-    offers: Iterable[str]
-    """Operators beyond ONNX's own that a rule makes where the model's opset has none that does: it
-    runs for every backend, and is undone where the backend does not take one."""
-    quantization: str
-    """The form of quantised models that it makes, "operators" or "qdq": it runs only for a backend
-    that wants that form, and a rule's rewrite is undone where the backend lacks the operator."""
-    numerics: Promise | Numerics | str
-    """Its promise about the outputs; `exact` by default. `tiered.verify` makes promises."""
-    numerics_option: str
-    """The option that sets the promise, and with it the lowest level: a `Numerics`, or a mode. A
-    mode is reassociating unless it is false or empty."""
-    legalizes: str | bool
-    """Whether `legalize` may apply the rule to nodes that a target refuses; as a string, the name
-    of the map of such rules that it belongs to, if it is not the default one."""
-    changes_interface: bool
-    """Whether it changes inputs, outputs or their types."""
-    interface_options: Mapping[str, Any]
-    """Options and their values with which it changes the interface; no level sets these values."""
-    looks_for: Iterable[str]
-    """Operators, "Conv" or "com.microsoft::BiasGelu", "function" for a local function, "body" for
-    one of If, Loop and Scan: the function, or the class, is called only if the model has one of
-    them. A rule takes them from its pattern."""
-    acts_on: Iterable[str]
-    """More operators that it rewrites or moves than it looks for: names, "elementwise" for all that
-    compute element by element, "*" for any. `tiered passes --op` goes by it."""
-    analysis: bool
-    """Whether it edits nothing: the journal must stay empty."""
-    life: str
-    """`preview`, `stable` (the default) or `deprecated`. No level runs a pass in preview: it runs
-    if it is required, by name or as `life:preview`."""
-    replacement: str
-    """What to use instead of a deprecated pass."""
-    requires: Callable[..., object] | None
-    """A function `(graph, ctx)`, of a module pass `(model, ctx)`, that must hold before it runs."""
-    ensures: Callable[..., object] | None
-    """The same, for after it; if it does not hold, the pass is undone."""
 
 
 def rewrite(
@@ -101,12 +50,13 @@ def rewrite(
     Raises:
         UsageError: the pass does not fit together.
     """
+    declared = in_current_words(declared)
 
     def decorate(function: Callable[..., Any]) -> RewritePass:
         info = info_of(function, "rewrite", opt_level, declared, pattern.mentioned)
         rule = Rule(info.name, pattern, function, info.law or str(pattern))
-        if "looks_for" in declared:
-            raise UsageError(f"{info.name}: a rule takes looks_for from its pattern")
+        if "matches" in declared:
+            raise UsageError(f"{info.name}: a rule takes `matches` from its pattern")
         body = Body(rule, conditions_of(declared, info.name))
         return RewritePass(info=info, options=defaults_of(info), body=body)
 
@@ -119,8 +69,8 @@ def function_pass(
     """Make a pass of a function `(graph, ctx, *, options)`, which is called with each graph.
 
     It edits the graph in place and returns None, or a `Skip`. A class with `transform_graph(graph,
-    ctx)`, and `requires` and `ensures` of the same arguments if it likes, will do too: its
-    constructor's parameters are the options, and each graph gets a new one.
+    ctx)`, and `precondition` and `postcondition` of the same arguments if it likes, will do
+    too: its constructor's parameters are the options, and each graph gets a new one.
 
     Args:
         opt_level: the level from which on it runs; None is opt-in.
@@ -129,6 +79,7 @@ def function_pass(
     Raises:
         UsageError: the pass does not fit together.
     """
+    declared = in_current_words(declared)
 
     def decorate(function: Callable[..., Any]) -> FunctionPass:
         return FunctionPass(**_made(function, "function", "transform_graph", opt_level, declared))
@@ -150,6 +101,7 @@ def module_pass(
     Raises:
         UsageError: the pass does not fit together.
     """
+    declared = in_current_words(declared)
 
     def decorate(function: Callable[..., Any]) -> ModulePass:
         return ModulePass(**_made(function, "module", "transform_module", opt_level, declared))
@@ -172,7 +124,7 @@ def _made(
         "body": Body(
             _called(function, method, info.name),
             conditions_of(declared, info.name),
-            looks_for_of(declared, info.name),
+            matches_of(declared, info.name),
         ),
     }
 
@@ -183,14 +135,14 @@ def _made(
 def conditions_of(declared: Declared, name: str) -> Conditions:
     """Return the declared conditions of a pass."""
     return Conditions(
-        condition_of(declared.get("requires"), "requires", name),
-        condition_of(declared.get("ensures"), "ensures", name),
+        condition_of(declared.get("precondition"), "precondition", name),
+        condition_of(declared.get("postcondition"), "postcondition", name),
     )
 
 
-def looks_for_of(declared: Declared, name: str) -> tuple[str, ...]:
+def matches_of(declared: Declared, name: str) -> tuple[str, ...]:
     """Return the operators that a pass declares to look for."""
-    return _names(declared, "looks_for", name)
+    return _names(declared, "matches", name)
 
 
 def defaults_of(info: PassInfo) -> dict[str, Any]:
@@ -227,9 +179,9 @@ def info_of(
         required=_names(declared, "required", name),
         followed_by=_names(declared, "followed_by", name),
         conflicts=_names(declared, "conflicts", name),
-        needs=_names(declared, "needs", name),
-        offers=_names(declared, "offers", name),
-        acts_on=_acts_on(declared, name, operators),
+        makes=_names(declared, "makes", name),
+        may_make=_names(declared, "may_make", name),
+        touches=_touched(declared, name, operators),
         quantization=declared.get("quantization", ""),
         numerics=limits.numerics if limits else _numerics(promised, name),
         numerics_option=declared.get("numerics_option", ""),
@@ -308,12 +260,12 @@ def _map_of(declared: Declared, kind: str, name: str) -> str:
     return DEFAULT_MAP if given is True else given or ""
 
 
-def _acts_on(
+def _touched(
     declared: Declared, name: str, operators: Iterable[tuple[str, str]]
 ) -> tuple[str, ...]:
     """Return the operators that a pass rewrites or moves."""
     found = {operator_name(domain, op_type) for domain, op_type in operators}
-    found.update(_names(declared, "acts_on", name), _names(declared, "looks_for", name))
+    found.update(_names(declared, "touches", name), _names(declared, "matches", name))
     found -= {FUNCTION, BODY}
     return ("*",) if "*" in found else tuple(sorted(found))
 
@@ -359,8 +311,8 @@ def _called(function: Callable[..., Any], method: str, name: str) -> Callable[..
     def body(subject: Any, ctx: Any, **options: Any) -> Any:
         instance = function(**options)
         conditions = Conditions(
-            condition_of(getattr(instance, "requires", None), "requires", name),
-            condition_of(getattr(instance, "ensures", None), "ensures", name),
+            condition_of(method_of(instance, "precondition"), "precondition", name),
+            condition_of(method_of(instance, "postcondition"), "postcondition", name),
         )
         return conditions.around(
             partial(getattr(instance, method), subject, ctx), subject, ctx, name

@@ -11,12 +11,12 @@ import onnx
 from tiered.graph import Model
 from tiered.passes.kinds.body import Body
 from tiered.passes.kinds.calling_pass import CallingPass, as_single_rewrite
+from tiered.passes.kinds.declared import Declared, in_current_words
 from tiered.passes.kinds.decorators import (
-    Declared,
     conditions_of,
     defaults_of,
     info_of,
-    looks_for_of,
+    matches_of,
 )
 from tiered.passes.run import PassRun
 from tiered.support.errors import PassError, UsageError
@@ -81,15 +81,14 @@ def proto_pass(
     Raises:
         UsageError: the pass does not fit together.
     """
+    declared = in_current_words(declared)
 
     def decorate(lifted: ProtoFunction) -> ProtoPass:
         info = info_of(lifted, "proto", opt_level, declared)
         return ProtoPass(
             info=info,
             options=defaults_of(info),
-            body=Body(
-                lifted, conditions_of(declared, info.name), looks_for_of(declared, info.name)
-            ),
+            body=Body(lifted, conditions_of(declared, info.name), matches_of(declared, info.name)),
         )
 
     return decorate if function is None else decorate(function)
@@ -108,9 +107,7 @@ def _model_in(result: object, given: onnx.ModelProto, name: str) -> onnx.ModelPr
     return result
 
 
-def _with_interface(
-    made: onnx.ModelProto, before: onnx.ModelProto, name: str
-) -> onnx.ModelProto:
+def _with_interface(made: onnx.ModelProto, before: onnx.ModelProto, name: str) -> onnx.ModelProto:
     """Return a model with its inputs and outputs declared as they were.
 
     Raises:

@@ -68,7 +68,7 @@ def decide(chain: Sequence[Rules], pass_: Runnable, place: Place) -> Decision:
         final = _by_level(chain, pass_, place)
     scoped = [rule for rule in rules[: _index(rules, final)] if rule.scope is not None]
     decision = _combined(scoped, final) if scoped else Decision(final.run, final.reason)
-    if decision.run and pass_.info.needs:
+    if decision.run and pass_.info.makes:
         decision = _with_operators(chain[-1].target, pass_, decision)
     if decision.run and pass_.info.quantization:
         decision = _with_form(chain[-1].target, pass_, decision)
@@ -127,11 +127,11 @@ def _combined(scoped: Sequence[_Rule], final: _Rule) -> Decision:
 
 def _with_operators(backend: Backend | AnyRuntime, pass_: Runnable, decision: Decision) -> Decision:
     """Return the decision; negative if the target has none of the operators that the pass makes."""
-    for name in pass_.info.needs:
+    for name in pass_.info.makes:
         domain, _, op_type = name.rpartition("::")
         if backend.supports(op_type, domain):
             return decision
-    needed = " or ".join(pass_.info.needs)
+    needed = " or ".join(pass_.info.makes)
     return Decision(False, f"needs {needed}, which the backend {backend} does not have")
 
 

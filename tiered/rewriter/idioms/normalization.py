@@ -83,7 +83,7 @@ def batch_norm_of(node: Node) -> BatchNorm | Skip:
 def layer_norm(graph: Graph, x: Value, *operands: Value | None, **attributes: Any) -> Value:
     """Return a LayerNormalization, also at an opset before 17 (`Node.is_early`).
 
-    A pass that makes one from other operators declares `offers=["LayerNormalization"]`, so that
+    A pass that makes one from other operators declares `may_make=["LayerNormalization"]`, so that
     only targets with that kernel get it.
     """
     if graph.opset() >= EARLY_OPERATORS["LayerNormalization"]:
