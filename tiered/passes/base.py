@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -14,7 +14,7 @@ import onnx
 
 from tiered.context import PassContext
 from tiered.graph import Model
-from tiered.passes.interface.pass_info import Member, PassInfo, Place
+from tiered.passes.interface.pass_info import Members, PassInfo, Place
 from tiered.support.errors import UsageError
 from tiered.support.numerics import Numerics, Promise
 from tiered.support.option_text import format_value
@@ -165,13 +165,11 @@ class Pass(ABC):
         return True
 
     @abstractmethod
-    def run(
-        self, model: Model, execution: Execution, run: PassRun
-    ) -> Iterator[Member] | None:
+    def run(self, model: Model, execution: Execution, run: PassRun) -> Members | None:
         """Edit the model in place, or yield the passes to run; new kinds of passes implement it.
 
-        A pipeline yields each pass with its place, and finds in `run.made` the names of the passes
-        that changed the model during it.
+        A pipeline yields each pass with its place, and is sent the names of the passes that changed
+        the model during it.
         """
 
     # --- text -------------------------------------------------------------------------------------

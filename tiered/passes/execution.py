@@ -21,7 +21,7 @@ from tiered.passes.transaction import NOTHING, EditScope, RunState, Transaction,
 from tiered.support.errors import CycleError, PassError, PostconditionError
 
 if TYPE_CHECKING:
-    from tiered.passes.interface.pass_info import Member, Runnable
+    from tiered.passes.interface.pass_info import Members, Runnable
 
 
 class Places(Protocol):
@@ -53,6 +53,14 @@ def execute(pass_: Runnable, model: Model, ctx: PassContext, place: Place) -> No
     if is_bare and not (last := ctx.report.results[-1]).ran:
         # The context is the call's own, so the caller cannot read the reason from it.
         warn("%s did not run: %s (`.apply` runs it anyway)", last.text, last.reason)
+
+
+def _sent(members: Members, made: tuple[str, ...] | None) -> Member | None:
+    """Send a pipeline what its last member made, and return the next one; None at the end."""
+    try:
+        return next(members) if made is None else members.send(made)
+    except StopIteration:
+        return None
 
 
 def warn(text: str, *told: object) -> None:
@@ -143,8 +151,10 @@ class Execution(RunState):
         try:
             transaction.begin()
             if pass_.info.kind == "pipeline":
-                for member, where in pass_.run(self.model, self, run):
-                    run.made = self.execute(member, where)
+                members: Members = pass_.run(self.model, self, run)
+                made: tuple[str, ...] | None = None
+                while (member := _sent(members, made)) is not None:
+                    made = self.execute(*member)
             elif not is_watched or not self._is_idle(planned):
                 with EditScope(self, planned, run) as scope:
                     pass_.run(self.model, self, run)

@@ -31,7 +31,6 @@ class PassRun:
         looked: the stamp of its last complete look at the model; None looks everywhere.
         allows: which nodes it may rewrite; None for all.
         changed: the names of the passes that changed something: those in a pipeline, or itself.
-        made: the names that the last member of a pipeline added to `changed`.
         applied: the node and the law of each rewrite.
     """
 
@@ -41,7 +40,6 @@ class PassRun:
         self.looked: Stamp | None = None
         self.allows = allows
         self.changed: list[str] = []
-        self.made: tuple[str, ...] = ()
         self.applied: list[tuple[str, str]] = []
         self._missed: dict[Node, Skip] = {}
         self._notes: list[tuple[NoteKind, Node | None, Skip | str]] = []

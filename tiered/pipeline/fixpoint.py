@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -15,7 +15,7 @@ from tiered.support.options import Option
 if TYPE_CHECKING:
     from tiered.passes import PassLike
     from tiered.passes.execution import Execution
-    from tiered.passes.interface.pass_info import Member
+    from tiered.passes.interface.pass_info import Members
     from tiered.passes.run import PassRun
 
 
@@ -62,7 +62,7 @@ class Fixpoint(Pipeline):
     def _made_of(self, passes: Iterable[PassLike], **options: Any) -> Self:
         return type(self)(passes, **options)
 
-    def run(self, model: Model, execution: Execution, run: PassRun) -> Iterator[Member]:
+    def run(self, model: Model, execution: Execution, run: PassRun) -> Members:
         """Yield the passes until none changes anything any more, or until they form a cycle.
 
         The end is when each has run once since the last change, wherever in a round that was. In
@@ -76,8 +76,7 @@ class Fixpoint(Pipeline):
         for number in range(rounds):
             changed = []
             for pass_, place in places:
-                yield pass_, place
-                made = run.made
+                made = yield pass_, place
                 unchanged = 0 if made else unchanged + 1
                 if unchanged == len(places):
                     run.changed += changed

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from tiered.graph import Model
 from tiered.passes import Pass
-from tiered.passes.interface.pass_info import Member, Place
+from tiered.passes.interface.pass_info import Members, Place
 from tiered.passes.policy.pipeline_checks import Check, checks_of
 from tiered.pipeline.base import GROUPS, Pipeline
 from tiered.pipeline.pass_order import Constraint, ordered
@@ -89,13 +89,13 @@ class Sequential(Pipeline):
         each = self.checks if self._options["check_after_each"] else ()
         return super().places(place._replace(checks=place.checks + each))
 
-    def run(self, model: Model, execution: Execution, run: PassRun) -> Iterator[Member]:
+    def run(self, model: Model, execution: Execution, run: PassRun) -> Members:
         """Yield each pass in order."""
         checks = self.checks
         execution.check(checks, PreconditionError, f"before {self.name}")
         for pass_, place in execution.places(self, run.place):
-            yield pass_, place
-            run.changed += run.made
+            made = yield pass_, place
+            run.changed += made
         if run.changed and not self._options["check_after_each"]:
             execution.check(checks, PostconditionError, f"after {self.name}")
 

@@ -6,7 +6,7 @@ This module imports none of those modules, so that none of them needs to import 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, Self
 
@@ -219,6 +219,10 @@ class Place(NamedTuple):
 
 Member = tuple[Runnable, Place]
 """A pass of a pipeline, and its place."""
+
+Members = Generator[Member, tuple[str, ...], None]
+"""The members of a pipeline, one after the other; for each, it is sent the names of the passes that
+changed the model meanwhile."""
 
 
 class NodeRules(Record):
