@@ -69,7 +69,7 @@ def test_a_class_may_have_conditions_under_their_older_names() -> None:
 def test_an_info_has_its_fields_under_their_older_names() -> None:
     info = PassInfo("a", touches=("Relu",))
     with pytest.warns(DeprecationWarning, match=r"PassInfo\.acts_on is touches now"):
-        assert info.acts_on == ("Relu",)  # type: ignore[attr-defined]
+        assert info.acts_on == ("Relu",)  # type: ignore[attr-defined]  # an older word
     for name in ("requires", "nothing"):
         with pytest.raises(AttributeError, match=f"a PassInfo has no '{name}'"):
             getattr(info, name)
@@ -77,4 +77,4 @@ def test_an_info_has_its_fields_under_their_older_names() -> None:
 
 def test_a_word_that_declares_nothing_is_an_error() -> None:
     with pytest.raises(UsageError, match="a pass declares no 'reqired'; did you mean 'required'"):
-        tiered.function_pass(opt_level=0, reqired=["infer_shapes"])  # type: ignore[call-arg]
+        tiered.function_pass(opt_level=0, reqired=["infer_shapes"])  # type: ignore[call-arg]  # a typo
