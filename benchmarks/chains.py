@@ -21,7 +21,7 @@ from onnx import helper, numpy_helper
 
 import tiered
 from benchmarks.in_process import opened, seconds_in_turn
-from tiered.extensions.measurement.statistics import median_interval
+from tiered.extensions.measurement.medians import median_interval
 from tiered.runtime import make_inputs
 
 LIMIT: Final = 1.02

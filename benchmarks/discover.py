@@ -17,7 +17,7 @@ from pathlib import Path
 import cyclopts
 
 from tiered.extensions.discovery.grammar import BASES
-from tiered.extensions.discovery.tasks import (
+from tiered.extensions.discovery.rule_convergence import (
     LEVELS,
     Missing,
     Spelling,

@@ -28,7 +28,7 @@ from tiered import Model, Node, Tensor, Value
 from tiered.numerics.calibration.calibrate import SampledModel
 from tiered.numerics.precision.few_bits.codes import four_bit_codes
 from tiered.numerics.precision.few_bits.compensation import four_bit_encoder
-from tiered.numerics.precision.few_bits.operands import Operand, Operands, Sampling
+from tiered.numerics.precision.few_bits.sampled_operands import Operand, Operands, Sampling
 
 Array = np.ndarray[Any, Any]
 
@@ -116,9 +116,7 @@ def layers_of(model: Model, samples: int = 8, *, nearest: bool = False) -> Itera
         yield Layer(own / asymmetric, own / symmetric)
 
 
-def _products(
-    model: Model, op_types: Sequence[str] = ("MatMul", "Gemm")
-) -> Iterator[_Product]:
+def _products(model: Model, op_types: Sequence[str] = ("MatMul", "Gemm")) -> Iterator[_Product]:
     """Yield the layers of the main graph."""
     for node in model.main.topological_order():
         if node.domain or node.op_type not in op_types or node.attr("transA", 0):

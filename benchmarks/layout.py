@@ -18,8 +18,8 @@ from pathlib import Path
 
 from benchmarks.worker import TOOLS
 from tiered import Model
-from tiered.analysis.layout.convert import reach_of
 from tiered.analysis.layout.cost import Cost, transpose_cost
+from tiered.analysis.layout.layout_conversion import reach_of
 from tiered.analysis.layout.sizes import LayoutSizes
 
 PEERS = ("ort-basic", "onnxslim", "onnxsim")

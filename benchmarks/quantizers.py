@@ -17,7 +17,6 @@ Tool = Callable[[str, str, str], dict[str, Any]]
 """
 
 
-
 def _samples(folder: str) -> list[dict[str, Any]]:
     import numpy as np
 
@@ -43,7 +42,7 @@ def _calibration(source: str, folder: str) -> dict[str, float]:
     """Return the processor time and the memory of a calibration of all products' data."""
     from tiered import Model
     from tiered.numerics.calibration.calibrate import calibrate
-    from tiered.numerics.quantization.plan import plan_of
+    from tiered.numerics.quantization.quantization_plan import plan_of
     from tiered.numerics.quantization.scheme import Scheme
 
     model = Model.load(source)

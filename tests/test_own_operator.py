@@ -20,7 +20,7 @@ from tiered import (
 )
 from tiered.analysis.aspects import ASPECTS, aspect, rules_of
 from tiered.analysis.batching.another_size import rebatch
-from tiered.extensions.memory.splitting.budget import split_model
+from tiered.extensions.memory.splitting.peak_budget import split_model
 from tiered.extensions.packing.transform import pack_rows
 from tiered.graph.intervals.interval import Interval
 from tiered.graph.queries.contrib_checker import contrib_complaint

@@ -1,27 +1,27 @@
-from tiered.analysis.layout.propagation import Propagation as Propagation
+from tiered.analysis.layout.axis_propagation import Propagation as Propagation
 from tiered.analysis.layout.rules import layout_rule as layout_rule
 from tiered.analysis.layout.transpose_report import (
     LayoutReport as LayoutReport,
     layout_report as layout_report,
 )
-from tiered.analysis.legalization.sources import legalize_by as legalize_by
+from tiered.analysis.legalization.legalization_sources import legalize_by as legalize_by
 from tiered.analysis.legalization.substitution import substitute as substitute
 from tiered.context import PassContext as PassContext
 from tiered.extensions.debug.all_values import run as run
-from tiered.extensions.differences.diff import diff as diff
+from tiered.extensions.differences.model_diff import diff as diff
 from tiered.extensions.gradients import (
     Expr as Expr,
     Step as Step,
     add_gradients as add_gradients,
     gradient_rule as gradient_rule,
 )
-from tiered.extensions.measurement.bench import bench as bench
-from tiered.extensions.measurement.profile.run import profile as profile
-from tiered.extensions.memory.plan import memory_plan as memory_plan
-from tiered.extensions.preparation.doctor import doctor as doctor
-from tiered.extensions.preparation.prepare import prepare as prepare
-from tiered.extensions.preparation.result import Prepared as Prepared
-from tiered.extensions.tuning.tune import tune as tune
+from tiered.extensions.measurement.latency_bench import bench as bench
+from tiered.extensions.measurement.profile.profiling import profile as profile
+from tiered.extensions.memory.liveness import memory_plan as memory_plan
+from tiered.extensions.preparation.advice import doctor as doctor
+from tiered.extensions.preparation.preparation_result import Prepared as Prepared
+from tiered.extensions.preparation.preparing import prepare as prepare
+from tiered.extensions.tuning.tuning import tune as tune
 from tiered.graph import (
     Constant as Constant,
     DataType as DataType,
@@ -43,19 +43,19 @@ from tiered.graph import (
     same_axes as same_axes,
     shape_rule as shape_rule,
 )
-from tiered.graph.intervals.analysis import (
+from tiered.graph.intervals.integer_analysis import (
+    IntegerAnalysis as IntegerAnalysis,
+    integer_types as integer_types,
+)
+from tiered.graph.intervals.integer_type import IntegerType as IntegerType
+from tiered.graph.intervals.interval import Interval as Interval
+from tiered.graph.intervals.range_analysis import (
     RangeAnalysis as RangeAnalysis,
     Ranges as Ranges,
     ranges as ranges,
 )
-from tiered.graph.intervals.integer_type import IntegerType as IntegerType
-from tiered.graph.intervals.integers import (
-    IntegerAnalysis as IntegerAnalysis,
-    integer_types as integer_types,
-)
-from tiered.graph.intervals.interval import Interval as Interval
-from tiered.numerics.quantization.quantize import quantize_model as quantize_model
 from tiered.numerics.quantization.settings import QuantizationSettings as QuantizationSettings
+from tiered.numerics.quantization.static_quantization import quantize_model as quantize_model
 from tiered.passes import (
     NodeMapPass as NodeMapPass,
     Pass as Pass,
@@ -80,8 +80,8 @@ from tiered.pipeline import (
     parse_pipeline as parse_pipeline,
     pipeline_for as pipeline_for,
 )
-from tiered.pipeline.compose.merge import merge as merge
-from tiered.pipeline.compose.parts import extract as extract, split as split
+from tiered.pipeline.compose.extraction import extract as extract, split as split
+from tiered.pipeline.compose.merging import merge as merge
 from tiered.pipeline.optimize import optimize as optimize, optimize_model as optimize_model
 from tiered.pipeline.result import (
     OptimizeResult as OptimizeResult,
@@ -117,7 +117,7 @@ from tiered.support.errors import (
     UsageError as UsageError,
     VerificationError as VerificationError,
 )
-from tiered.support.options import Size as Size, size_in_bytes as size_in_bytes
+from tiered.support.typed_options import Size as Size, size_in_bytes as size_in_bytes
 from tiered.targets import (
     Backend as Backend,
     backend_names as backend_names,

@@ -17,9 +17,9 @@ from tiered.passes.policy.decide import decide
 from tiered.passes.policy.selectors import Entry, caller, check_disjoint, entries_of
 from tiered.support.config_options import checked_config, config_options
 from tiered.support.errors import TieredError, UsageError
-from tiered.support.options import size_in_bytes
 from tiered.support.records import Record
-from tiered.support.settings import unknown_setting
+from tiered.support.setting_names import unknown_setting
+from tiered.support.typed_options import size_in_bytes
 from tiered.targets.any_runtime import ANY_RUNTIME, DEFAULT, REGISTERED, AnyRuntime
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from benchmarks.llama import little
 from benchmarks.regions import blocks
 from benchmarks.repetition import main
 from tiered import optimize
-from tiered.analysis.layout.memory import LayoutMemory
-from tiered.analysis.layout.region import Region
+from tiered.analysis.layout.layout_region import Region
+from tiered.analysis.layout.search_memory import LayoutMemory
 
 
 @pytest.mark.parametrize("model", [little(3), blocks(10)], ids=["llama", "heads"])

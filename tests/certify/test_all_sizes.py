@@ -10,7 +10,7 @@ from tiered import Model
 from tiered.certify.checker import Checker
 from tiered.certify.problem import Problem
 from tiered.certify.regions.whole import whole_problem
-from tiered.certify.sizes import Sizes
+from tiered.certify.trial_sizes import Sizes
 from tiered.testing import parse
 
 NK = "(float[N,6] x, float[6] z) => (y)"
@@ -74,7 +74,7 @@ FOR_ALL = {
     "pools": (
         f"{IMAGES} {{ n = Neg(x)  m = Neg(n)  a = MaxPool<kernel_shape = [2,2]>(m)"
         "  b = GlobalAveragePool(a)  y = Relu(b) }",
-        f"{IMAGES} {{ a = MaxPool<kernel_shape = [2,2], auto_pad = \"VALID\">(x)"
+        f'{IMAGES} {{ a = MaxPool<kernel_shape = [2,2], auto_pad = "VALID">(x)'
         "  b = GlobalAveragePool(a)  y = Relu(b) }",
     ),
     "an If": (

@@ -13,9 +13,9 @@ from tiered import Model, __version__
 from tiered.certify.certificate import COLLISION, certificate, shown, write_certificate
 from tiered.certify.checker import Checker
 from tiered.certify.problem import Problem
-from tiered.certify.records import Certified, Findings
-from tiered.certify.regions.text import digest_of, packed
+from tiered.certify.regions.region_text import digest_of, packed
 from tiered.certify.regions.whole import whole_problem
+from tiered.certify.rewrite_records import Certified, Findings
 from tiered.support.errors import ModelError
 from tiered.testing import parse
 

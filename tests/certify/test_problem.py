@@ -20,7 +20,7 @@ from tiered.certify.problem import (
     size_at,
 )
 from tiered.certify.regions.whole import whole_problem
-from tiered.certify.sizes import Sizes
+from tiered.certify.trial_sizes import Sizes
 from tiered.graph.core.tensor import Tensor
 from tiered.graph.shape_inference.symbolic_dims import add, multiply, size_of_dim
 from tiered.testing import parse

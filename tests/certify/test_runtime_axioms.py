@@ -90,7 +90,7 @@ def test_zero_sign_unread(op: str) -> None:
 
 def test_quantized_again() -> None:
     """The definition of QuantizeLinear that the checker computes with is onnxruntime's."""
-    from tiered.certify.rules.quantized import rounded
+    from tiered.certify.rules.quantized_bits import rounded
 
     source = np.random.default_rng(1)
     for _ in range(20):

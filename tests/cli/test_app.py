@@ -9,7 +9,7 @@ import pytest
 from tests.cli.conftest import Cli
 from tests.saturation import products_that
 from tiered import __version__
-from tiered.cli import run, version
+from tiered.cli import command_run, version
 from tiered.cli.commands import command_names, optimize as command
 from tiered.cli.version import processor
 from tiered.cli.watch import KINDS
@@ -200,4 +200,4 @@ def test_an_error_keeps_its_exit_code_when_stderr_is_closed(
             raise OSError
 
     monkeypatch.setattr(sys, "stderr", Closed())
-    assert run.run(["inspect", str(tmp_path / "none.onnx")]) == (1, False)
+    assert command_run.run(["inspect", str(tmp_path / "none.onnx")]) == (1, False)

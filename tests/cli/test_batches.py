@@ -16,7 +16,7 @@ from tiered.cli.batches import (
     optimized,
     run_batch,
 )
-from tiered.cli.options import OptimizeOptions
+from tiered.cli.shared_options import OptimizeOptions
 from tiered.cli.watch import WatchOptions
 from tiered.extensions import fleet
 from tiered.extensions.fleet import Command, FleetOptions, Result

@@ -7,7 +7,7 @@ from typing import Any
 import onnx
 import pytest
 
-from tests.certify.regions.test_replay import FOLDED, MOVED, Certificate, Run, changed
+from tests.certify.regions.test_certificate_replay import FOLDED, MOVED, Certificate, Run, changed
 from tests.cli.conftest import Cli
 from tiered.cli.certificates import check_again
 from tiered.support.errors import ModelError, TargetError, VerificationError

@@ -12,9 +12,9 @@ from tests.small import failing, registered
 from tiered import Graph, Value, get_pass, op, rewrite, var
 from tiered.cli import optimizing
 from tiered.cli.optimizing import optimize_file, run_prepared, write_result
-from tiered.cli.options import OptimizeOptions
 from tiered.cli.outcome import Outcome, observed
 from tiered.cli.prepared import Prepared
+from tiered.cli.shared_options import OptimizeOptions
 from tiered.cli.watch import WatchOptions
 from tiered.cli.writing import Goal
 from tiered.support.errors import (

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from tiered.cli.options import OptimizeOptions
 from tiered.cli.prepared import Prepared, decided_by
+from tiered.cli.shared_options import OptimizeOptions
 from tiered.cli.source_mark import OPSET, PRECISION
 from tiered.cli.watch import WatchOptions
 from tiered.pipeline import get_pass

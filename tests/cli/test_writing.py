@@ -6,7 +6,7 @@ from typing import Any
 import onnx
 import pytest
 
-from tiered.cli.options import OptimizeOptions
+from tiered.cli.shared_options import OptimizeOptions
 from tiered.cli.writing import Goal, check_writing
 from tiered.graph.io.save import Storage
 from tiered.support.errors import OptionError, UsageError

@@ -26,7 +26,7 @@ from tests.conformance.inputs import feeds_for
 from tests.conformance.models import model_paths
 from tests.extensions.gradients.differences import OnnxRuntime, Reference, in_double
 from tiered import Model, Sequential, UsageError, add_gradients, get_pass
-from tiered.extensions.gradients.rule import NoGradient
+from tiered.extensions.gradients.rule_registry import NoGradient
 from tiered.runtime.session import Session
 from tiered.support.errors import TieredError
 
@@ -74,9 +74,7 @@ def judge_case(name: str) -> Verdict | None:
         if (node.op_type, place) in PARAMETERS
     }
     inputs = [
-        info.name
-        for info in model.graph.input
-        if _is_float(info) and info.name not in parameters
+        info.name for info in model.graph.input if _is_float(info) and info.name not in parameters
     ]
     outputs = [info.name for info in model.graph.output if _is_float(info)]
     operators = {node.op_type for node in model.graph.node}
@@ -125,9 +123,7 @@ def _error(
     """Return the largest error along some directions, relative to the quotient."""
     random = np.random.default_rng(0)
     results = forward(feeds)
-    seeds = {
-        f"seed/{name}": _normal(random, results[name]) for name in outputs
-    }
+    seeds = {f"seed/{name}": _normal(random, results[name]) for name in outputs}
     found = backward({**feeds, **seeds})
 
     def loss(changed: Mapping[str, Array]) -> float:

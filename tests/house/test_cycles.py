@@ -4,11 +4,11 @@ from tests.house.import_graph import Import, cycles
 
 CORE_NOUNS = """
     graph.core.gate graph.core.graph graph.core.journal graph.core.marks graph.core.model
-    graph.core.node graph.core.operators graph.core.provenance graph.core.topological_sort
-    graph.core.use_lists graph.core.value graph.edits.declared_types graph.edits.inline
-    graph.edits.interface graph.edits.invalidate graph.edits.nodes graph.edits.operands
+    graph.core.node graph.core.operator_calls graph.core.provenance graph.core.topological_order
+    graph.core.use_lists graph.core.value graph.edits.declared_types graph.edits.inlining
+    graph.edits.interface_edits graph.edits.invalidate graph.edits.nodes graph.edits.operand_edits
     graph.edits.replace graph.edits.surgery graph.edits.transactions graph.edits.unroll
-    graph.edits.values
+    graph.edits.value_edits
 """
 """Graph, Node, Value, the state of a model, and the edits that are methods of Graph.
 

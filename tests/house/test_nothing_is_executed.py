@@ -10,7 +10,7 @@ FORBIDDEN = {"marshal", "pickle", "shelve", "dill", "cloudpickle"}
 RUNS = {"eval", "exec", "compile", "__import__"}
 ALLOWED = {
     # The annotations of a pass function, which are code of whoever wrote the pass.
-    ("tiered/support/options.py", "eval"),
+    ("tiered/support/typed_options.py", "eval"),
 }
 
 

@@ -45,7 +45,7 @@ def _bound(call: Callable[[Any], FrameType], inner: Callable[[], FrameType]) -> 
         (["tiered.graph", "tiered.graph.intervals"], False),
         (["tiered.passes.base"], False),
         (["tiered.context"], False),
-        (["tiered.pipeline.base"], False),
+        (["tiered.pipeline.pipeline_base"], False),
         (["contextlib"], False),
         (["tiered.passes.base", "script"], True),  # a pass of the user
         (["tiered.passes.base", "json.decoder"], False),  # the library works for its caller

@@ -5,9 +5,9 @@ import pytest
 from tests.small import fuse_relu, look, made_by, model, rename_graph
 from tiered import Node, Pass, get_pass
 from tiered.passes.interface.pass_info import Decision, NodeRules, Place
+from tiered.passes.pass_run import Memory
 from tiered.passes.planned import PlannedPass, Settings
 from tiered.passes.policy.node_scope import Scope
-from tiered.passes.run import Memory
 
 RUNS = Decision(True, "asked")
 SETTINGS = Settings(1, "npu", (("debug", "1"),))

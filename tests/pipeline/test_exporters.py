@@ -16,7 +16,7 @@ from tiered import (
     optimize,
     optimize_model,
 )
-from tiered.pipeline.base import Pipeline
+from tiered.pipeline.pipeline_base import Pipeline
 
 LEAVES = [leaf for leaf in default_pipeline().leaves() if leaf.info.opt_level is not None]
 

@@ -42,9 +42,9 @@ def test_a_package_that_moved_is_still_there_with_a_warning(old: str) -> None:
 
 
 def test_a_name_of_a_module_that_moved_is_the_same_object() -> None:
-    with pytest.warns(DeprecationWarning, match=r"tiered\.backends\.rules is"):
-        module = importlib.import_module("tiered.backends.rules")
-    assert module.OperatorRule is importlib.import_module("tiered.targets.rules").OperatorRule
+    with pytest.warns(DeprecationWarning, match=r"tiered\.backends\.coverage is"):
+        module = importlib.import_module("tiered.backends.coverage")
+    assert module.Coverage is importlib.import_module("tiered.targets.coverage").Coverage
 
 
 @pytest.mark.parametrize("short", SHORT_NAMES)

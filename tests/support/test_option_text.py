@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 
 from tiered.support.errors import PipelineSyntaxError
 from tiered.support.option_text import Scanner, Word, format_value, parse_value
-from tiered.support.options import convert
+from tiered.support.typed_options import convert
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
 VALUES = st.recursive(

@@ -7,7 +7,7 @@ from tiered import Model, Node
 from tiered.graph import Function
 from tiered.targets import calls
 from tiered.targets.calls import judged_in_calls
-from tiered.targets.standard import Refusal
+from tiered.targets.shared_rules import Refusal
 from tiered.testing import parse
 
 TEXT = """<ir_version: 10, opset_import: ["" : 21, "d" : 1]>

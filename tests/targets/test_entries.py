@@ -25,7 +25,7 @@ from tiered.targets.entries import (
     string,
     strings,
 )
-from tiered.targets.rules import Bounds
+from tiered.targets.operator_rule import Bounds
 
 FLOAT, HALF, BYTE = (int(DataType[name]) for name in ("FLOAT", "FLOAT16", "UINT8"))
 GROUPS = {"floats": frozenset({FLOAT, HALF})}

@@ -12,7 +12,7 @@ from tests.targets.tiny import OPENED, TINY, WHOLE, model_text
 from tiered import Model, ModelError, get_backend
 from tiered.runtime import Session, make_inputs
 from tiered.support.errors import RuntimeFailure
-from tiered.targets.rules import dtype_name
+from tiered.targets.operator_rule import dtype_name
 from tiered.testing import parse
 
 TARGET = get_backend("onnxruntime_cpu")

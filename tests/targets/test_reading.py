@@ -13,6 +13,7 @@ from tiered.targets import Backend, get_backend, register_backend
 from tiered.targets.backend import Verification
 from tiered.targets.custom import CustomOperator
 from tiered.targets.known import built_in_backends
+from tiered.targets.operator_rule import ANY, AttributeRule, Bounds, OperatorRule, Substitute
 from tiered.targets.pipeline_edits import PipelineEdit
 from tiered.targets.quantized import FixedScale, Quantization
 from tiered.targets.reading import (
@@ -22,7 +23,6 @@ from tiered.targets.reading import (
     read_table,
     with_known_types,
 )
-from tiered.targets.rules import ANY, AttributeRule, Bounds, OperatorRule, Substitute
 
 FLOAT, HALF, BYTE = (int(DataType[name]) for name in ("FLOAT", "FLOAT16", "UINT8"))
 

@@ -22,7 +22,7 @@ from tiered.verify.changed_region import (
     with_types,
     with_unchanged,
 )
-from tiered.verify.extract import Part
+from tiered.verify.part_extraction import Part
 
 HEAD = "g (float[2] x) => (float[2] y) <float[2] w = {1, 2}, float[2] v = {3, 4}>"
 # 0: a, 1: b, 2: c, 3: y

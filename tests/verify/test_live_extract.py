@@ -13,7 +13,6 @@ from tiered.graph import Edit, Graph, Node, Stamp
 from tiered.graph.core.graph import Function
 from tiered.graph.core.tensor import Tensor
 from tiered.graph.core.types import tensor_type
-from tiered.verify.extract import Part
 from tiered.verify.live_extract import (
     Step,
     advance,
@@ -22,6 +21,7 @@ from tiered.verify.live_extract import (
     part_of,
     types_of,
 )
+from tiered.verify.part_extraction import Part
 
 NESTED = """<ir_version: 10, opset_import: ["": 21, "f": 1]>
     g (bool c, float[2] x) => (float[2] y) { a = Neg(x)  i = Identity(a)

@@ -16,8 +16,8 @@ from tiered import (
 )
 from tiered.graph.core.interface_map import BatchMap
 from tiered.testing import parse
-from tiered.verify.instrument import Verify
 from tiered.verify.rebatched import joined, parts, stacked
+from tiered.verify.verify_instrument import Verify
 
 MODEL = """(float[1,6,8] x) => (float[1,6,8] y) <int64[4] s = {1,6,2,4}, int64[3] u = {1,6,8}> {
     h = Reshape(x, s)  t = Transpose<perm = [0,2,1,3]>(h)  p = Softmax<axis = 2>(t)

@@ -85,7 +85,7 @@ def test_nodes_after_a_change_may_undo_its_effect(worker: Worker) -> None:
 
 
 def test_each_picks_it_for_large_models(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tiered.verify.instrument.LARGE", 4)
+    monkeypatch.setattr("tiered.verify.verify_instrument.LARGE", 4)
     result = optimize_model(proto(LONG), passes=["eliminate_identity"], verify=True)
     assert result.verify is not None
     assert [way.by for way in result.verify.ways] == ["region"]
@@ -122,7 +122,7 @@ def test_where_the_model_does_not_run_values_are_made(
 def test_a_region_that_cannot_run_is_remarked(
     worker: Worker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tiered.verify.instrument._budget", lambda: 20)
+    monkeypatch.setattr("tiered.verify.verify_instrument._budget", lambda: 20)
     with PassContext() as context:
         verify = run([wrong], model(LONG), worker)
     # The model's own inputs do not show it, and what the made ones show may not occur there.

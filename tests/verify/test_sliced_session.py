@@ -13,7 +13,7 @@ from tiered.runtime import Worker
 from tiered.support.errors import OutOfMemory, RuntimeFailure
 from tiered.targets.custom import CustomOperator
 from tiered.verify import sliced_session
-from tiered.verify.extract import Part
+from tiered.verify.part_extraction import Part
 from tiered.verify.sliced_session import (
     SlicedSession,
     bare_types,

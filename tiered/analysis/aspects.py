@@ -63,7 +63,7 @@ ASPECTS: Final[Mapping[str, Place]] = {
         "interval of its outputs", "any number", is_open=True,
     ),
     "integer": Place(
-        "tiered.graph.intervals.integers", "INTEGERS",
+        "tiered.graph.intervals.integer_analysis", "INTEGERS",
         "whether floats are of integers", "they are not",
     ),
     "gradient": Place(
@@ -114,7 +114,7 @@ ASPECTS: Final[Mapping[str, Place]] = {
         "multiplications to compute it", "one for each element",
     ),
     "move": Place(
-        "tiered.runtime.fold.moves", "MOVES",
+        "tiered.runtime.fold.numpy_moves", "MOVES",
         "how numpy moves its elements", "onnxruntime computes it",
     ),
 }  # fmt: skip
@@ -170,4 +170,3 @@ def place_of(rule: object) -> str:
     if function is None:
         return str(rule)
     return f"{function.__module__}:{function.__code__.co_firstlineno}"
-

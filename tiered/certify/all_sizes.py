@@ -20,7 +20,7 @@ from typing import Final
 import onnx
 
 from tiered.certify.problem import Border, Problem, Side, size_at
-from tiered.certify.rules.uniform import (
+from tiered.certify.rules.named_sizes import (
     MOST_INTEGERS,
     RULES,
     Dependent,
@@ -30,7 +30,7 @@ from tiered.certify.rules.uniform import (
     of_integers,
     sizes_of,
 )
-from tiered.certify.sizes import Sizes
+from tiered.certify.trial_sizes import Sizes
 from tiered.graph.shape_inference.symbolic_dims import Poly
 
 _LEAST: Final = 2

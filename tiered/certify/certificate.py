@@ -31,8 +31,8 @@ import onnx
 from tiered.certify.axioms import AXIOMS, RUNTIME
 from tiered.certify.domains.terms import Array, kind_of
 from tiered.certify.problem import Problem
-from tiered.certify.records import Certified, Findings
-from tiered.certify.regions.text import digest_of, packed, text_of
+from tiered.certify.regions.region_text import digest_of, packed, text_of
+from tiered.certify.rewrite_records import Certified, Findings
 from tiered.support.errors import ModelError
 from tiered.support.whole_files import whole_file, write_text
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from tiered.certify.all_sizes import why_not_for_all
 from tiered.certify.axioms import RUNTIME
-from tiered.certify.definitions.contrib import BY_DEFINITION, REALS_AND_CONTRIB
-from tiered.certify.domains.affine import Affine
+from tiered.certify.definitions.contrib_definitions import BY_DEFINITION, REALS_AND_CONTRIB
+from tiered.certify.domains.affine_elements import Affine
 from tiered.certify.domains.bits import RULES, Bits
 from tiered.certify.domains.terms import Array
 from tiered.certify.evaluation.call import Call, Domain, Results, constant
@@ -30,7 +30,7 @@ from tiered.certify.evaluation.values import (
     numpy_dtype,
 )
 from tiered.certify.problem import Problem, Side
-from tiered.certify.sizes import Sizes
+from tiered.certify.trial_sizes import Sizes
 from tiered.graph.core.dtypes import float_info
 from tiered.graph.core.types import TensorType
 

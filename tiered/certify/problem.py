@@ -12,11 +12,11 @@ import numpy as np
 import onnx
 
 from tiered.certify.domains.terms import Array
-from tiered.certify.sizes import Sizes, assignments
+from tiered.certify.trial_sizes import Sizes, assignments
 from tiered.graph.core.tensor import Tensor as Stored
 from tiered.graph.shape_inference.symbolic_dims import Poly, Size
 from tiered.support.operator_name import operator_name
-from tiered.verify.extract import names_read
+from tiered.verify.part_extraction import names_read
 
 ASSUMED: Final = 8
 """Tensors of more integers are not assumed to be shapes."""

@@ -51,7 +51,7 @@ def _main(tokens: list[str]) -> tuple[int, bool]:
     """Run a command line; return the exit code, and whether only code of tiered ran."""
     with _sigterm_as_interrupt():
         try:
-            from tiered.cli.run import run
+            from tiered.cli.command_run import run
 
             return run(tokens)
         except BrokenPipeError:

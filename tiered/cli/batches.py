@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from tiered.cli.line.declaration import Flags, words_of
 from tiered.cli.optimizing import run_prepared
-from tiered.cli.options import OptimizeOptions, Quiet, size_option
 from tiered.cli.output.fleet import BatchReport, print_results
 from tiered.cli.output.terminal import printable
 from tiered.cli.prepared import Prepared
+from tiered.cli.shared_options import OptimizeOptions, Quiet, size_option
 from tiered.cli.watch import WatchOptions
 from tiered.support.errors import ModelError, UsageError
 from tiered.support.records import Record
@@ -122,14 +122,14 @@ def optimized(
     prepared = Prepared.of(options, watch)
     options = prepared.options
     if watch.print_pipeline:
-        from tiered.cli.output.plan import print_plan
+        from tiered.cli.output.printed_pipeline import print_plan
 
         print_plan(prepared)
         return []
     check_batch_options(options, _ONE_MODEL)
     check_batch_options(watch, _ONE_MODEL_WATCH)
     if options.certify is not None:
-        from tiered.certify.instrument import certify_of
+        from tiered.certify.certify_instrument import certify_of
 
         if certify_of(options.certify).file is not None:
             raise UsageError(
@@ -183,7 +183,7 @@ def _results(
 ) -> list[Result]:
     """Run a batch, print its results, and return them."""
     from tiered.extensions.fleet import FleetOptions, run, submit
-    from tiered.extensions.fleet.tables import check_table, write_table
+    from tiered.extensions.fleet.result_tables import check_table, write_table
 
     if folder.out_dir is None:
         raise UsageError("a batch needs a folder for its results: --out-dir DIR")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-from tiered.cli.options import Bounded, size_option
+from tiered.cli.shared_options import Bounded, size_option
 from tiered.support.errors import UsageError
 from tiered.support.memory_limit import limited
 

@@ -14,8 +14,8 @@ from tiered.support.amounts import counted
 from tiered.support.errors import ModelError, TargetError, VerificationError
 
 if TYPE_CHECKING:
-    from tiered.certify.records import Word
-    from tiered.certify.regions.replay import Checked
+    from tiered.certify.regions.certificate_replay import Checked
+    from tiered.certify.rewrite_records import Word
 
 
 def check_again(path: str, first: str, second: str, *, as_json: bool) -> None:
@@ -31,7 +31,7 @@ def check_again(path: str, first: str, second: str, *, as_json: bool) -> None:
     with Progress() as progress:
         progress.say(f"checking {printable(path)}")
         from tiered.certify.evaluation.values import Unproved
-        from tiered.certify.regions.replay import Replay, Tampered
+        from tiered.certify.regions.certificate_replay import Replay, Tampered
 
         try:
             replay = Replay(load_model(first), load_model(second), held)
@@ -66,7 +66,7 @@ def _judged(each: Checked) -> tuple[Word, str]:
     if each.proof.is_proved:
         return each.proof.word, ""
     from tiered.certify.evaluation.values import Unproved
-    from tiered.certify.runs import run_both
+    from tiered.certify.trial_runs import run_both
     from tiered.support.numerics import Numerics, Promise
 
     reason = each.proof.reason
@@ -83,7 +83,7 @@ def _judged(each: Checked) -> tuple[Word, str]:
 
 def _said_of_rewrites(path: str, found: Sequence[tuple[Checked, Word, str]]) -> list[str]:
     from tiered.certify.axioms import RUNTIME
-    from tiered.certify.records import SAID
+    from tiered.certify.rewrite_records import SAID
 
     counts = Counter(word for _, word, _ in found)
     how = ", ".join(f"{counts[word]:,} {SAID[word]}" for word in SAID if counts[word])

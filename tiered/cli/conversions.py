@@ -6,7 +6,7 @@ from typing import Annotated
 
 from tiered.cli.line.declaration import Flags
 from tiered.cli.line.pass_options import OfPass, PassOptions
-from tiered.cli.options import InputShapes, Names
+from tiered.cli.shared_options import InputShapes, Names
 from tiered.support.records import Record
 
 _NARROWING = {

@@ -160,7 +160,7 @@ def _taken(model: Model, backend: Backend) -> Taken:
 
 
 def _integers(model: Model) -> list[IntegerTensor]:
-    from tiered.graph.intervals.integers import integer_types
+    from tiered.graph.intervals.integer_analysis import integer_types
 
     types, found = model.analysis(integer_types), []
     for value in model.main.values.values():

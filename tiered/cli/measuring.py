@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 from tiered.cli.effects import Effect
 from tiered.cli.line.candidates import complete_provider
 from tiered.cli.line.declaration import Flags
-from tiered.cli.options import MADE, InputShapes, Names, Sampled
+from tiered.cli.shared_options import MADE, InputShapes, Names, Sampled
 from tiered.runtime.opening import CPU, RuntimeLevel
 
 

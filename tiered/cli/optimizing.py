@@ -11,11 +11,11 @@ from tiered.cli.bounded import within
 from tiered.cli.files import load_model
 from tiered.cli.html import run_page_for
 from tiered.cli.load_passes import with_loads
-from tiered.cli.options import OptimizeOptions
 from tiered.cli.outcome import Failed, Outcome, note_outcome
 from tiered.cli.output.terminal import Progress, notes, print_json, printable, results
 from tiered.cli.prepared import Prepared, decided_by
 from tiered.cli.shapes import shapes_of_inputs
+from tiered.cli.shared_options import OptimizeOptions
 from tiered.cli.watch import Watchers, WatchOptions, print_watched, watching
 from tiered.cli.writing import Goal
 from tiered.support.errors import (
@@ -52,7 +52,7 @@ def run_prepared(prepared: Prepared, source: str, out: str | None) -> None:
         TargetError: the result does not meet an expectation; nothing is written.
     """
     if prepared.watch.print_pipeline:
-        from tiered.cli.output.plan import print_plan
+        from tiered.cli.output.printed_pipeline import print_plan
 
         print_plan(prepared)
     else:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tiered.cli.load_passes import load_passes
-from tiered.cli.options import OptimizeOptions, size_option
 from tiered.cli.pass_names import Required, level_set, split_names, split_required, strip_pass
 from tiered.cli.shapes import Dims, Shapes, parse_dims, parse_shapes
+from tiered.cli.shared_options import OptimizeOptions, size_option
 from tiered.cli.watch import WatchOptions, check_watch, config_of
 from tiered.cli.writing import check_writing
 from tiered.support.errors import UsageError
@@ -63,7 +63,7 @@ class Prepared(Record):
         expectations = parse_expectations(options.expect)
         check_watch(watch)
         if options.certify is not None:
-            from tiered.certify.instrument import certify_of
+            from tiered.certify.certify_instrument import certify_of
 
             certify_of(options.certify)
         check_writing(options)

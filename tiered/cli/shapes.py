@@ -11,7 +11,7 @@ from tiered.cli.output.terminal import Progress, printable
 from tiered.support.errors import UsageError
 
 if TYPE_CHECKING:
-    from tiered.cli.options import ReadOptions
+    from tiered.cli.shared_options import ReadOptions
     from tiered.graph import Model
 
 EXAMPLE = "x:1,3,224,224"

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 from tiered.cli.effects import Effect
 from tiered.cli.line.declaration import Flags
-from tiered.cli.options import Html, Names
 from tiered.cli.output.terminal import printable
 from tiered.cli.pass_names import split_names
+from tiered.cli.shared_options import Html, Names
 from tiered.passes.interface.report import Remark, RemarkKind
 from tiered.support.errors import ModelError, UsageError, did_you_mean
 from tiered.support.records import Record
@@ -84,8 +84,21 @@ class WatchOptions(Record):
         Effect(("dump_weights",), "--dump DIR", lambda of: of("dump") is not None),
         Effect(("html_without_times",), "--html FILE", lambda of: of("html") is not None),
         Effect(
-            ("remarks", "time", "statistics", "trace", "html", "dump", "print_before",
-             "print_after", "diff", "limit", "verify", "certify", "reproducer"),
+            (
+                "remarks",
+                "time",
+                "statistics",
+                "trace",
+                "html",
+                "dump",
+                "print_before",
+                "print_after",
+                "diff",
+                "limit",
+                "verify",
+                "certify",
+                "reproducer",
+            ),
             "a run of the passes, without --print-pipeline",
             lambda of: not of("print_pipeline"),
             typed=True,

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tiered.cli.files import check_data_files, check_input, check_output, choose_output
-from tiered.cli.options import LEAST_EXTERNAL, OptimizeOptions, size_option
+from tiered.cli.shared_options import LEAST_EXTERNAL, OptimizeOptions, size_option
 from tiered.support.errors import UsageError
 from tiered.support.records import Record
 

@@ -18,7 +18,7 @@ from tiered.graph import Model
 from tiered.graph.io.save import Storage
 from tiered.runtime import make_inputs
 from tiered.support.errors import UsageError, VerificationError
-from tiered.support.options import size_in_bytes
+from tiered.support.typed_options import size_in_bytes
 
 __all__ = ["simplify"]
 

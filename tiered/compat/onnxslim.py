@@ -18,7 +18,7 @@ from tiered.cli.shapes import parse_shapes
 from tiered.graph import Model
 from tiered.graph.io.save import Storage
 from tiered.support.errors import UsageError
-from tiered.support.options import size_in_bytes
+from tiered.support.typed_options import size_in_bytes
 
 __all__ = ["slim"]
 

@@ -9,7 +9,7 @@ import onnx
 import tiered
 from tiered.context import PassContext
 from tiered.graph import Graph, Model, Value
-from tiered.passes.run import edited_by
+from tiered.passes.pass_run import edited_by
 from tiered.passes.validity import check_result
 from tiered.support.errors import UsageError
 

@@ -29,7 +29,7 @@ from tiered.graph.queries.shape_sources import (
     shape_source as shape_source,
 )
 from tiered.graph.queries.spatial_pads import spatial_pads as spatial_pads
-from tiered.graph.shape_inference.rules.control_flow import loop_turns as loop_turns
+from tiered.graph.shape_inference.rules.control_flow_types import loop_turns as loop_turns
 from tiered.graph.shape_inference.rules.shape_rule import (
     TypeRule as TypeRule,
     register_type_rule as register_type_rule,

@@ -31,8 +31,8 @@ from tiered.graph.io.text_check import wrong_text
 from tiered.graph.opset.newest_form import operand_index, operands_of
 from tiered.graph.queries import call_graph as calls, onnx_checker
 from tiered.graph.queries.schema_check import check_operators
-from tiered.graph.shape_inference.engine import ShapeInference
 from tiered.graph.shape_inference.symbolic_dims import Dims
+from tiered.graph.shape_inference.type_engine import ShapeInference
 from tiered.support.errors import ModelError
 from tiered.support.loading import LoadedLater, paused_collector
 from tiered.support.numerics import Numerics
@@ -295,7 +295,7 @@ class Model(ModelState):
 
     def strip(self, what: Collection[str]) -> list[str]:
         """Remove metadata, docs or names; return a line for each kind, with number and bytes."""
-        from tiered.graph.edits.strip import strip
+        from tiered.graph.edits.stripping import strip
 
         return strip(self, what)
 
@@ -350,11 +350,11 @@ class Model(ModelState):
         Raises:
             AssertionError: an invariant does not hold, which is a bug in tiered.
         """
-        from tiered.graph.queries import invariants
+        from tiered.graph.queries import view_invariants
 
-        broken = list(invariants.violations(self))
+        broken = list(view_invariants.violations(self))
         if types and not broken:
-            broken = list(invariants.type_violations(self))
+            broken = list(view_invariants.type_violations(self))
         assert not broken, "; ".join(broken)
 
     def copy(self, *, deep: bool = False) -> Model:

@@ -18,12 +18,12 @@ from tiered.passes.interface.pass_info import Members, PassInfo, Place
 from tiered.support.errors import UsageError
 from tiered.support.numerics import Numerics, Promise
 from tiered.support.option_text import format_value
-from tiered.support.options import checked_options
+from tiered.support.typed_options import checked_options
 
 if TYPE_CHECKING:
     from tiered.passes.execution import Execution
+    from tiered.passes.pass_run import PassRun
     from tiered.passes.policy.node_scope import Scope
-    from tiered.passes.run import PassRun
 
 AnyModel = TypeVar("AnyModel", Model, onnx.ModelProto)
 

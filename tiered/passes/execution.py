@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Protocol
 from tiered.context import PassContext
 from tiered.graph import Model, Stamp
 from tiered.graph.core.provenance import write_origins
+from tiered.passes.decisions import plan_of
 from tiered.passes.interface.pass_info import Decision, HeldCheck, Member, PassResult, Place
 from tiered.passes.interrupts import interrupted_between_edits
-from tiered.passes.plan import plan_of
 from tiered.passes.planned import PlannedPass, Settings
 from tiered.passes.transaction import NOTHING, EditScope, RunState, Transaction, check_acyclic
 from tiered.support.errors import CycleError, PassError, PostconditionError

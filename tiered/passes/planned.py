@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from tiered.graph import Node
 from tiered.passes.interface.pass_info import Decision, Member, PassResult, Place, Runnable
 from tiered.passes.interface.registry import registry
-from tiered.passes.run import Allows, Memory
+from tiered.passes.pass_run import Allows, Memory
 from tiered.support.records import Record
 
 
@@ -76,9 +76,7 @@ class PlannedPass(NamedTuple):
         return cls(pass_, place, decision, required, followers, _allows(pass_, decision), key)
 
 
-def _beside(
-    pass_: Runnable, place: Place, *names: Iterable[str]
-) -> list[tuple[Member, ...]]:
+def _beside(pass_: Runnable, place: Place, *names: Iterable[str]) -> list[tuple[Member, ...]]:
     """Return the passes of each list of names, at the place beside a pass."""
     if not any(names):
         return [() for _ in names]

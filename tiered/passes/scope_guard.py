@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from tiered.graph import Edit, Model, Node, Value
 from tiered.graph.core.edit import NODE_EDITS, Entry
-from tiered.passes.run import Allows, PassRun
+from tiered.passes.pass_run import Allows, PassRun
 from tiered.rewriter import Skip
 
 OUTSIDE = Skip("not wholly inside the scope")
@@ -21,9 +21,7 @@ class Inside:
 
     def __init__(self, model: Model, allows: Allows) -> None:
         self._first_new = model.peek_serial()
-        self._nodes = {
-            node.id for graph in model.graphs() for node in graph.nodes if allows(node)
-        }
+        self._nodes = {node.id for graph in model.graphs() for node in graph.nodes if allows(node)}
 
     def holds(self, node: Node) -> bool:
         """Return whether the run may touch a node."""

@@ -10,8 +10,8 @@ from tiered.context import LISTENER, PassContext
 from tiered.graph import Model, RewriteRecord
 from tiered.passes.interface.hooks import Watch, Watcher
 from tiered.passes.interface.pass_info import PassResult
+from tiered.passes.pass_run import PassRun, memory_of
 from tiered.passes.planned import PlannedPass
-from tiered.passes.run import PassRun, memory_of
 from tiered.support.errors import (
     CycleError,
     OperatorError,

@@ -1,4 +1,3 @@
-from tiered.pipeline.base import Pipeline as Pipeline, Step as Step
 from tiered.pipeline.default import default_pipeline as default_pipeline
 from tiered.pipeline.edits import (
     edited as edited,
@@ -6,7 +5,8 @@ from tiered.pipeline.edits import (
     pipeline_for as pipeline_for,
 )
 from tiered.pipeline.fixpoint import Fixpoint as Fixpoint
-from tiered.pipeline.lookup import get_pass as get_pass
+from tiered.pipeline.named_passes import get_pass as get_pass
+from tiered.pipeline.pipeline_base import Pipeline as Pipeline, Step as Step
 from tiered.pipeline.sequential import Sequential as Sequential, parse_pipeline as parse_pipeline
 
 __all__: list[str]

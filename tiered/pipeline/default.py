@@ -10,8 +10,8 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING
 
-from tiered.pipeline.base import NAMED
 from tiered.pipeline.fixpoint import Fixpoint
+from tiered.pipeline.pipeline_base import NAMED
 from tiered.pipeline.sequential import Sequential
 
 if TYPE_CHECKING:

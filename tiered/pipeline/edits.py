@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
-from tiered.pipeline.base import Pipeline, PipelineT
 from tiered.pipeline.default import default_pipeline
+from tiered.pipeline.pipeline_base import Pipeline, PipelineT
 from tiered.pipeline.sequential import Sequential
 from tiered.pipeline.text import parse_elements, parse_options
 from tiered.support.errors import TieredError

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from tiered.pipeline.result import Statistics
 from tiered.support.errors import OptionError, TargetError, UsageError, did_you_mean
 from tiered.support.operator_name import operator_name
-from tiered.support.options import size_in_bytes
+from tiered.support.typed_options import size_in_bytes
 
 if TYPE_CHECKING:
     from tiered.graph import Model
     from tiered.passes.interface.report import Remark
-    from tiered.pipeline.base import Pipeline
+    from tiered.pipeline.pipeline_base import Pipeline
     from tiered.targets import Backend
 
 TOTALS: Final = ("nodes", "bytes", "parameters")

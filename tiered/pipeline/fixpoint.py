@@ -7,16 +7,16 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from tiered.graph import Model
-from tiered.pipeline.base import GROUPS, Pipeline
+from tiered.pipeline.pipeline_base import GROUPS, Pipeline
 from tiered.pipeline.text import passes_of
 from tiered.support.errors import UsageError
-from tiered.support.options import Option
+from tiered.support.typed_options import Option
 
 if TYPE_CHECKING:
     from tiered.passes import PassLike
     from tiered.passes.execution import Execution
     from tiered.passes.interface.pass_info import Members
-    from tiered.passes.run import PassRun
+    from tiered.passes.pass_run import PassRun
 
 
 _UNWATCHED_ROUNDS: Final = 2

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tiered.context import PassContext
     from tiered.graph import Model
     from tiered.passes.interface.pass_info import NodeNote, PassInfo
-    from tiered.pipeline.base import Pipeline
+    from tiered.pipeline.pipeline_base import Pipeline
     from tiered.targets.pipeline_edits import PipelineEdit
 
 _RESULT: Final = re.compile(r"=>\s*([A-Z]\w*)\(")
@@ -102,7 +102,7 @@ def _exact(entries: Pass | str | Iterable[Pass | str] | None) -> set[str]:
 
 def _too_early(info: PassInfo, context: PassContext, model: Model) -> str:
     """Return why a rule can rewrite nothing at the opset of a model: its operators are newer."""
-    from tiered.targets.standard import in_newer_opset
+    from tiered.targets.shared_rules import in_newer_opset
 
     made = _RESULT.findall(info.law)
     if info.kind != "rewrite" or info.makes or len(made) != info.law.count("=>"):

@@ -17,26 +17,26 @@ from tiered.passes.interface.hooks import TraceHook
 from tiered.passes.interface.pass_info import Place
 from tiered.passes.lookup import pass_named
 from tiered.passes.validity import check_result
-from tiered.pipeline.base import Pipeline
 from tiered.pipeline.edits import edited, pipeline_for
 from tiered.pipeline.idle import check_asked, check_met, note_idle
-from tiered.pipeline.lookup import get_pass
+from tiered.pipeline.named_passes import get_pass
+from tiered.pipeline.pipeline_base import Pipeline
 from tiered.pipeline.result import OptimizeResult, OptimizeSummary, Statistics, summary_of
 from tiered.pipeline.sequential import Sequential, parse_pipeline
 from tiered.support.errors import UsageError
 from tiered.support.loading import paused_collector
 from tiered.support.records import Record
-from tiered.support.settings import unknown_setting
+from tiered.support.setting_names import unknown_setting
 
 if TYPE_CHECKING:
-    from tiered.certify.instrument import Certify
+    from tiered.certify.certify_instrument import Certify
     from tiered.pipeline.expectations import Expectation
     from tiered.runtime.inputs.samples import Source
     from tiered.targets import Backend
     from tiered.targets.any_runtime import AnyRuntime
     from tiered.targets.pipeline_edits import PipelineEdit
-    from tiered.verify.instrument import Verify
     from tiered.verify.methods import How
+    from tiered.verify.verify_instrument import Verify
 
 Path = str | os.PathLike[str]
 
@@ -206,7 +206,7 @@ def _run(model: Model, settings: Settings) -> _Run:
     context = PassContext(**made_settings)
     pipeline = shaped(pipeline_of(asked, context.target, edits), shapes, dims)
     if asked is None and context.names_backend:
-        from tiered.pipeline.integers import choose_form
+        from tiered.pipeline.quantized_models import choose_form
 
         pipeline = choose_form(model, pipeline, context, made_settings)
     unjudged = frozenset[str]()
@@ -283,7 +283,7 @@ def _certify(how: bool | str) -> Certify | None:
     """
     if how is False:
         return None
-    from tiered.certify.instrument import certify_of
+    from tiered.certify.certify_instrument import certify_of
 
     return certify_of(how)
 

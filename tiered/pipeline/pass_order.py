@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from tiered.passes import Pass
 from tiered.passes.interface.registry import registry
-from tiered.pipeline.base import names_in
+from tiered.pipeline.pipeline_base import names_in
 from tiered.support.errors import UsageError
 
 Constraint = tuple[str, str]
@@ -32,9 +32,7 @@ def ordered(passes: Sequence[Pass], constraints: Iterable[Constraint]) -> tuple[
     order.add_nodes_from(range(len(passes)))
     for pair in pairs:
         before, after = (_places(name, held) for name in pair)
-        order.add_edges_from(
-            (one, other) for one in before for other in after if one != other
-        )
+        order.add_edges_from((one, other) for one in before for other in after if one != other)
     try:
         places = list(nx.lexicographical_topological_sort(order))
     except nx.NetworkXUnfeasible:

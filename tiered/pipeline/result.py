@@ -9,14 +9,14 @@ from tiered.context import PassContext
 from tiered.graph import Model
 from tiered.graph.queries.stored_tensors import stored_tensors
 from tiered.passes.interface.report import Remark, Report
-from tiered.pipeline.base import Pipeline
+from tiered.pipeline.pipeline_base import Pipeline
 from tiered.support.amounts import change, counted, size
 from tiered.support.operator_name import operator_name
 
 if TYPE_CHECKING:
-    from tiered.certify.instrument import Certify
+    from tiered.certify.certify_instrument import Certify
     from tiered.runtime import Comparison
-    from tiered.verify.instrument import Verify
+    from tiered.verify.verify_instrument import Verify
 
 
 class Statistics(NamedTuple):

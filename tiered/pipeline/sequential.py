@@ -10,16 +10,16 @@ from tiered.graph import Model
 from tiered.passes import Pass
 from tiered.passes.interface.pass_info import Members, Place
 from tiered.passes.policy.pipeline_checks import Check, checks_of
-from tiered.pipeline.base import GROUPS, Pipeline
 from tiered.pipeline.pass_order import Constraint, ordered
+from tiered.pipeline.pipeline_base import GROUPS, Pipeline
 from tiered.pipeline.text import parse_elements, passes_of
 from tiered.support.errors import PostconditionError, PreconditionError
-from tiered.support.options import Option
+from tiered.support.typed_options import Option
 
 if TYPE_CHECKING:
     from tiered.passes import PassLike
     from tiered.passes.execution import Execution
-    from tiered.passes.run import PassRun
+    from tiered.passes.pass_run import PassRun
 
 OptIns = Literal["run", "parked", "wanted"]
 

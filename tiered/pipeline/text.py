@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tiered.passes import Pass
 from tiered.passes.interface.registry import is_glob, registry
 from tiered.passes.lookup import pass_named
-from tiered.pipeline.base import GROUPS, NAMED
+from tiered.pipeline.pipeline_base import GROUPS, NAMED
 from tiered.pipeline.pipeline_names import pipeline_text
 from tiered.support.errors import OptionError, PipelineSyntaxError, UsageError
 from tiered.support.option_text import Scanner

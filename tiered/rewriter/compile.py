@@ -28,7 +28,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tiered.graph.opset.adapters import READ_ANEW
-from tiered.rewriter.attributes import attributes_fit
+from tiered.rewriter.attribute_conditions import attributes_fit
 from tiered.rewriter.pattern import (
     Alternatives,
     Chain,

@@ -8,12 +8,12 @@ from tiered.runtime.fold.compute_cost import (
     waits_for_operands as waits_for_operands,
     work_of as work_of,
 )
-from tiered.runtime.fold.evaluate import (
+from tiered.runtime.fold.fold_constants import fold_constants as fold_constants
+from tiered.runtime.fold.node_evaluation import (
     ancestors as ancestors,
     evaluate as evaluate,
     freed_bytes as freed_bytes,
 )
-from tiered.runtime.fold.fold_constants import fold_constants as fold_constants
 from tiered.runtime.fold.trip_count import trip_count_of as trip_count_of
 from tiered.runtime.inputs.make import (
     Inputs as Inputs,

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from tiered.support.errors import ConfigError, OptionError, did_you_mean
-from tiered.support.options import Option, Size
+from tiered.support.typed_options import Option, Size
 
 _OPTIONS: dict[str, Option] = {}
 

@@ -16,12 +16,12 @@ from tiered.targets.lost_kernels import (
     note_float_weights as note_float_weights,
     noting_lost_kernels as noting_lost_kernels,
 )
-from tiered.targets.quantized import Quantization as Quantization
-from tiered.targets.rules import (
+from tiered.targets.operator_rule import (
     AttributeRule as AttributeRule,
     Bounds as Bounds,
     OperatorRule as OperatorRule,
 )
-from tiered.targets.standard import Refusal as Refusal
+from tiered.targets.quantized import Quantization as Quantization
+from tiered.targets.shared_rules import Refusal as Refusal
 
 __all__: list[str]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from tiered.targets.standard import (
+from tiered.targets.shared_rules import (
     NO_OPERATOR,
     Refusal,
     is_no_operator,
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tiered.graph import Node
     from tiered.targets.backend import Backend
     from tiered.targets.pipeline_edits import PipelineEdit
-    from tiered.targets.standard import Layout, QuantizationForm
+    from tiered.targets.shared_rules import Layout, QuantizationForm
 
 DEFAULT: Final = "portable"
 """The name of the target of a run that names none."""

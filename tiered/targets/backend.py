@@ -12,14 +12,7 @@ from tiered.graph.core.dtypes import DataType
 from tiered.graph.core.types import TensorType
 from tiered.targets.coverage import Coverage, coverage_of
 from tiered.targets.custom import CustomOperator
-from tiered.targets.pipeline_edits import PipelineEdit
-from tiered.targets.quantized import (
-    Quantization,
-    QuantizedDtypes,
-    integers_of,
-    quantized_dtype,
-)
-from tiered.targets.rules import (
+from tiered.targets.operator_rule import (
     ANY,
     NO_DTYPES,
     Bounds,
@@ -32,7 +25,14 @@ from tiered.targets.rules import (
     operands_of,
     refusals,
 )
-from tiered.targets.standard import (
+from tiered.targets.pipeline_edits import PipelineEdit
+from tiered.targets.quantized import (
+    Quantization,
+    QuantizedDtypes,
+    integers_of,
+    quantized_dtype,
+)
+from tiered.targets.shared_rules import (
     NO_OPERATOR,
     Layout,
     QuantizationForm,
@@ -162,9 +162,7 @@ class Backend:
             (version is None or rule.versions.holds(version))
             and (
                 dtype is None
-                or self._may_be(
-                    dtype, rule.data_dtypes() or self.activations, exact=rule.exact
-                )
+                or self._may_be(dtype, rule.data_dtypes() or self.activations, exact=rule.exact)
             )
             for rule in self.rules(op_type, domain)
         )

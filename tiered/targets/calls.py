@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from tiered.graph.edits.inline import copied_nodes
+from tiered.graph.edits.inlining import copied_nodes
 from tiered.graph.queries.call_graph import expanded_size, recursive_functions
 from tiered.graph.shape_inference.onnx_inference import MOST_EXPANDED
 
 if TYPE_CHECKING:
     from tiered.graph import Graph, Model, Node
     from tiered.graph.core.graph import Function
-    from tiered.targets.standard import Refusal
+    from tiered.targets.shared_rules import Refusal
 
 Judge = Callable[["Node"], "tuple[Refusal, ...]"]
 

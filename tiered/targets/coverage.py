@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from tiered.support.amounts import counted
 from tiered.targets.calls import judged_in_calls
-from tiered.targets.rules import Bounds, OperatorRule
-from tiered.targets.standard import Refusal
+from tiered.targets.operator_rule import Bounds, OperatorRule
+from tiered.targets.shared_rules import Refusal
 
 if TYPE_CHECKING:
     from tiered.graph import Graph, Model, Node

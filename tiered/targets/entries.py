@@ -7,7 +7,7 @@ from typing import Any, Final, get_args
 
 from tiered.graph.core.dtypes import DataType
 from tiered.support.errors import BackendError, did_you_mean
-from tiered.targets.rules import Bounds
+from tiered.targets.operator_rule import Bounds
 
 _DTYPES: Final = {dtype.name.lower(): int(dtype) for dtype in DataType}
 _OTHER_NAMES: Final = {"float32": "float", "fp32": "float", "float64": "double", "fp16": "float16"}

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from tiered.graph.core.dtypes import DataType
-from tiered.targets.rules import OperatorRule
-from tiered.targets.standard import QuantizationForm
+from tiered.targets.operator_rule import OperatorRule
+from tiered.targets.shared_rules import QuantizationForm
 
 if TYPE_CHECKING:
     from tiered.graph import Node, Value

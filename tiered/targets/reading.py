@@ -40,9 +40,7 @@ from tiered.targets.entries import (
     string,
     strings,
 )
-from tiered.targets.pipeline_edits import PipelineEdit
-from tiered.targets.quantized import FixedScale, Quantization
-from tiered.targets.rules import (
+from tiered.targets.operator_rule import (
     ANY,
     AttributeRule,
     OperatorRule,
@@ -50,7 +48,9 @@ from tiered.targets.rules import (
     operand_names,
     type_keys,
 )
-from tiered.targets.standard import Layout, QuantizationForm
+from tiered.targets.pipeline_edits import PipelineEdit
+from tiered.targets.quantized import FixedScale, Quantization
+from tiered.targets.shared_rules import Layout, QuantizationForm
 
 _OWN_DOMAINS: Final = ("ai.onnx", "com.microsoft")
 """The domains of onnxruntime's own operators."""

@@ -1,6 +1,5 @@
 from tiered.verify.custom_ops import register_operator as register_operator
-from tiered.verify.instrument import Verify as Verify
-from tiered.verify.promises import (
+from tiered.verify.pass_promises import (
     METRICS as METRICS,
     equality as equality,
     metric as metric,
@@ -11,5 +10,6 @@ from tiered.verify.static_properties import (
     connected as connected,
     isomorphic_to as isomorphic_to,
 )
+from tiered.verify.verify_instrument import Verify as Verify
 
 __all__: list[str]

@@ -18,8 +18,8 @@ from tiered.runtime.external_data import MOST_READ, bytes_on_disk, take_in, with
 from tiered.runtime.inputs.samples import Sample, Wanted, samples_for
 from tiered.runtime.session import label_of
 from tiered.support.errors import Crashed, MissingOperator, OutOfMemory, RuntimeFailure, TimedOut
-from tiered.verify.extract import Part
 from tiered.verify.live_extract import part_of
+from tiered.verify.part_extraction import Part
 from tiered.verify.random_values import random_outputs
 from tiered.verify.sliced_session import SlicedSession, open_model
 

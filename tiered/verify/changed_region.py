@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import onnx
 
 from tiered.graph.core.tensor import Tensor
-from tiered.verify.extract import FunctionKey, Part, Types, Weight, calls, cut
+from tiered.verify.part_extraction import FunctionKey, Part, Types, Weight, calls, cut
 
 Inside = tuple[frozenset[int], frozenset[int]]
 """The numbers of nodes before and after."""
@@ -84,9 +84,7 @@ def changed_nodes(
     versions = [{(each.domain, each.version) for each in part.frame.opset_import} for part in sides]
     if versions[0] != versions[1]:
         return frozenset(before.nodes), frozenset(after.nodes)
-    looked = [
-        {*part.nodes} if touched is None else part.nodes.keys() & touched for part in sides
-    ]
+    looked = [{*part.nodes} if touched is None else part.nodes.keys() & touched for part in sides]
     keys_of = [
         {at: _key(part.nodes[at]) for at in some} for part, some in zip(sides, looked, strict=True)
     ]
@@ -133,9 +131,7 @@ def region_of(
 
 def grown(sides: tuple[Part, Part], inside: Inside, steps: int) -> Inside:
     """Return the nodes with the unchanged ones up to some steps around them."""
-    around = [
-        part.grown(nodes, steps) - nodes for part, nodes in zip(sides, inside, strict=True)
-    ]
+    around = [part.grown(nodes, steps) - nodes for part, nodes in zip(sides, inside, strict=True)]
     return with_unchanged(sides, inside, around[0] | around[1])
 
 
@@ -202,8 +198,7 @@ def with_types(model: onnx.ModelProto, feeds: dict[str, object]) -> onnx.ModelPr
 
 
 def with_outputs(model: onnx.ModelProto, names: Sequence[str]) -> onnx.ModelProto:
-    """Return a model with inner values as additional outputs.
-    """
+    """Return a model with inner values as additional outputs."""
     probe = onnx.ModelProto()
     probe.CopyFrom(model)
     known = {value.name for value in probe.graph.output}
@@ -239,9 +234,7 @@ def _key(node: onnx.NodeProto) -> bytes:
     return bytes(bare.SerializeToString(deterministic=True))
 
 
-def _changed_constants(
-    before: Part, after: Part, names: Collection[str] | None = None
-) -> set[str]:
+def _changed_constants(before: Part, after: Part, names: Collection[str] | None = None) -> set[str]:
     """Return the constants that are on both sides with different contents.
 
     Args:

@@ -15,7 +15,7 @@ from tiered.graph import Edit, Graph, Model, Node
 from tiered.graph.core.edit import INTERFACE_EDITS, NODE_EDITS, Entry
 from tiered.graph.core.types import write_type
 from tiered.graph.io.export import export_function, export_node
-from tiered.verify.extract import Part, Types, Weight
+from tiered.verify.part_extraction import Part, Types, Weight
 
 _HARMLESS = frozenset(
     {

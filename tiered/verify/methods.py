@@ -15,7 +15,7 @@ from tiered.support.errors import UsageError, did_you_mean
 from tiered.support.numerics import Promise, loosest
 from tiered.targets import Verification
 from tiered.verify.changed_region import PREFIX
-from tiered.verify.promises import held_to
+from tiered.verify.pass_promises import held_to
 
 if TYPE_CHECKING:
     from tiered.graph import Model, RewriteRecord

@@ -19,6 +19,7 @@ from tiered.support.errors import (
     VerificationError,
 )
 from tiered.verify.baseline import Baseline, Outputs, Runnable, without
+from tiered.verify.last_bits import amplification
 from tiered.verify.methods import Case, Judge, Subject
 from tiered.verify.model_pair import ModelPair
 from tiered.verify.reference_check import (
@@ -28,7 +29,6 @@ from tiered.verify.reference_check import (
     ruling_on_refitted,
 )
 from tiered.verify.refitted import Refitting
-from tiered.verify.sensitivity import amplification
 from tiered.verify.verdict import why_empty
 
 if TYPE_CHECKING:

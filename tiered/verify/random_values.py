@@ -10,7 +10,7 @@ import onnx
 from tiered.graph.io.protos import nodes_of
 from tiered.graph.queries.op_traits import RANDOM
 from tiered.runtime.compare.outputs import compare
-from tiered.verify.extract import Part, calls
+from tiered.verify.part_extraction import Part, calls
 
 if TYPE_CHECKING:
     from tiered.runtime.session import Runner

@@ -18,8 +18,8 @@ from tiered.runtime.inputs.make import Inputs
 from tiered.runtime.inputs.samples import Sample, samples_for
 from tiered.support.errors import RuntimeFailure
 from tiered.verify.changed_region import with_outputs
-from tiered.verify.extract import Part
 from tiered.verify.packed import feeds_of, joined as joined_sequences, sequences_of
+from tiered.verify.part_extraction import Part
 from tiered.verify.rebatched import batch_size, joined, part_of, parts, stacked, wanted_sizes
 from tiered.verify.sliced_session import feeds_for, open_model
 

@@ -21,7 +21,7 @@ from tiered.support.errors import RAISED, OutOfMemory, RuntimeFailure
 from tiered.targets.custom import Key
 from tiered.verify.changed_region import bytes_read
 from tiered.verify.custom_ops import known, open_defined, references
-from tiered.verify.extract import Part, Types, cut
+from tiered.verify.part_extraction import Part, Types, cut
 
 if TYPE_CHECKING:
     from tiered.runtime import Worker, WorkerSession
@@ -93,9 +93,7 @@ class SlicedSession:
         values: dict[str, Any] = {**feeds, **self._defaults(feeds)}
         for at, nodes in enumerate(self._slices):
             made = {name for number in nodes for name in self._part.nodes[number].output}
-            results = [
-                name for name in made if name in wanted or self._last.get(name, -1) > at
-            ]
+            results = [name for name in made if name in wanted or self._last.get(name, -1) > at]
             if results:
                 values.update(self._run_slice(nodes, sorted(results), values))
             for name in [n for n in values if self._last.get(n, -1) <= at and n not in wanted]:

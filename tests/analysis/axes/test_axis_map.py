@@ -12,8 +12,8 @@ from tiered import Model
 from tiered.analysis.axes.axis_map import AXES, AxisMap, Kind
 from tiered.analysis.axes.node_cut import node_cut
 from tiered.analysis.axes.rules import axis_map
-from tiered.extensions.memory.splitting.build import write_parts
-from tiered.extensions.memory.splitting.region import Region
+from tiered.extensions.memory.splitting.split_region import Region
+from tiered.extensions.memory.splitting.split_writer import write_parts
 from tiered.graph import Node
 from tiered.graph.queries.op_traits import BROADCASTING, REDUCTIONS, SOFTMAXES, UNARY
 from tiered.rewriter import Skip

@@ -4,9 +4,9 @@ import contextlib
 from collections.abc import Mapping
 
 from tests.small import named, parsed
-from tiered.analysis.batching.facts import Fact, Refused
 from tiered.analysis.batching.following import Following
 from tiered.analysis.batching.rules import rule_of
+from tiered.analysis.batching.sample_facts import Fact, Refused
 from tiered.support.errors import ShapeError
 
 X = {"x": 0}

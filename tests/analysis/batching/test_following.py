@@ -7,9 +7,9 @@ from tests.analysis.batching.facts_of import fact_of, facts_of, why_not
 from tests.small import named, parsed
 from tiered import Model, ShapeError, get_pass
 from tiered.analysis.batching.another_size import rebatch
-from tiered.analysis.batching.facts import Counted, Listed, Refusal, Refused, Rows
 from tiered.analysis.batching.following import Following
 from tiered.analysis.batching.rules import rule_of
+from tiered.analysis.batching.sample_facts import Counted, Listed, Refusal, Refused, Rows
 from tiered.graph.shape_inference.symbolic_dims import multiply
 from tiered.testing import parse
 

@@ -8,9 +8,9 @@ import pytest
 from tests.small import made_by, named, ops, parsed
 from tiered import Model
 from tiered.analysis.layout.apply import Writer, positions
-from tiered.analysis.layout.convert import reach_of
 from tiered.analysis.layout.cost import tensor_costs_of
-from tiered.analysis.layout.region import Region
+from tiered.analysis.layout.layout_conversion import reach_of
+from tiered.analysis.layout.layout_region import Region
 from tiered.analysis.layout.sizes import LayoutSizes
 from tiered.runtime import Session
 

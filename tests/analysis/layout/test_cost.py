@@ -4,9 +4,9 @@ import pytest
 
 from benchmarks import chains
 from tiered import Model, get_pass
-from tiered.analysis.layout.convert import reach_of
 from tiered.analysis.layout.cost import tensor_costs_of
 from tiered.analysis.layout.kernel_times import TRANSPOSE_START
+from tiered.analysis.layout.layout_conversion import reach_of
 from tiered.analysis.layout.sizes import LayoutSizes
 from tiered.testing import parse
 

@@ -4,7 +4,7 @@ import pytest
 
 from tests.small import made_by, named, parsed
 from tiered import Model
-from tiered.analysis.layout.convert import reach_of
+from tiered.analysis.layout.axis_propagation import Labels, Propagation
 from tiered.analysis.layout.equivalence import (
     Choice,
     ChoiceTable,
@@ -13,7 +13,7 @@ from tiered.analysis.layout.equivalence import (
     TensorClass,
     is_live,
 )
-from tiered.analysis.layout.propagation import Labels, Propagation
+from tiered.analysis.layout.layout_conversion import reach_of
 
 TEXT = """(float[2,3,4] x) => (float[2,3,4] y, float[4,2,3] z, float[3,4,2] w) {
     t = Transpose<perm=[2,0,1]>(x)  b = Transpose<perm=[1,2,0]>(t)  u = Transpose<perm=[2,0,1]>(t)

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 import pytest
 
 from tests.small import named, parsed
-from tiered.analysis.layout.convert import reach_of
 from tiered.analysis.layout.cost import FREE, Cost, TensorCost, tensor_costs_of, total
 from tiered.analysis.layout.equivalence import Operator, TensorClass
 from tiered.analysis.layout.expansion_cut import FIRST_OPERATOR, MAX_PROPOSALS, TensorCut
+from tiered.analysis.layout.layout_conversion import reach_of
+from tiered.analysis.layout.layout_region import Region, regions
 from tiered.analysis.layout.permutation import Permutation
-from tiered.analysis.layout.region import Region, regions
 from tiered.analysis.layout.sizes import LayoutSizes
 from tiered.support.max_flow import SINK, SOURCE
 

@@ -6,6 +6,7 @@ import pytest
 
 from tests.small import made_by, named, parsed
 from tiered import Model, Node, Skip, UsageError
+from tiered.analysis.layout.axis_propagation import Permuted, Propagation
 from tiered.analysis.layout.nhwc import (
     DOMAIN,
     IMAGE_OPERATORS,
@@ -18,7 +19,6 @@ from tiered.analysis.layout.nhwc import (
     standard_only,
     with_channels_last,
 )
-from tiered.analysis.layout.propagation import Permuted, Propagation
 from tiered.analysis.layout.rules import propagation_of
 from tiered.runtime import Session
 

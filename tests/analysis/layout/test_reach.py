@@ -4,9 +4,9 @@ import pytest
 
 from tests.small import made_by, named, parsed
 from tiered import Model, Skip
-from tiered.analysis.layout.convert import reach_of
+from tiered.analysis.layout.layout_conversion import reach_of
 from tiered.analysis.layout.reach import MAX_ORDERS, Reach, open_graphs, transposes
-from tiered.analysis.layout.rules.products import MAX_DISTANCE
+from tiered.analysis.layout.rules.product_layouts import MAX_DISTANCE
 
 TO, BACK = "Transpose<perm=[2,0,1]>", "Transpose<perm=[1,2,0]>"
 

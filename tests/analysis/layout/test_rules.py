@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
 from tiered import Model, Node, Skip, Value
+from tiered.analysis.layout.axis_propagation import Permuted, Propagation
 from tiered.analysis.layout.permutation import inverse
-from tiered.analysis.layout.propagation import Permuted, Propagation
 from tiered.analysis.layout.rules import propagation_of
 from tiered.graph import DataType
 from tiered.graph.queries.op_traits import BROADCASTING, UNARY

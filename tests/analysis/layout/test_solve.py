@@ -11,10 +11,10 @@ from hypothesis import given, settings, strategies as st
 
 from tests.conformance.random_networks import random_network
 from tiered import Model, get_pass
-from tiered.analysis.layout.convert import reach_of
 from tiered.analysis.layout.cost import tensor_costs_of
-from tiered.analysis.layout.memory import Solutions
-from tiered.analysis.layout.region import Region, regions
+from tiered.analysis.layout.layout_conversion import reach_of
+from tiered.analysis.layout.layout_region import Region, regions
+from tiered.analysis.layout.search_memory import Solutions
 from tiered.analysis.layout.sizes import LayoutSizes
 from tiered.analysis.layout.solve import by_time, cheapest, is_allowed, solve
 from tiered.analysis.layout.work import estimate_work

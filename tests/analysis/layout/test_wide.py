@@ -10,8 +10,8 @@ import pytest
 
 from benchmarks.chains import Chain
 from tiered import Model
-from tiered.analysis.layout.convert import reach_of
-from tiered.analysis.layout.region import regions
+from tiered.analysis.layout.layout_conversion import reach_of
+from tiered.analysis.layout.layout_region import regions
 from tiered.analysis.layout.sizes import LayoutSizes
 from tiered.testing import parse
 

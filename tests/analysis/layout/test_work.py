@@ -5,7 +5,7 @@ import pytest
 
 from benchmarks import chains
 from tiered import Model, get_pass
-from tiered.analysis.layout.convert import reach_of
+from tiered.analysis.layout.layout_conversion import reach_of
 from tiered.analysis.layout.sizes import LayoutSizes
 from tiered.analysis.layout.work import estimate_work, transpose_time
 from tiered.testing import parse

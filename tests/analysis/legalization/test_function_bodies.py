@@ -11,8 +11,8 @@ from onnx.backend.test.case.node import collect_testcases
 from onnx.backend.test.case.test_case import TestCase
 
 from tiered import Model, Skip
-from tiered.analysis.legalization.search import simplify
-from tiered.analysis.legalization.sources import FunctionBody
+from tiered.analysis.legalization.legalization_search import simplify
+from tiered.analysis.legalization.legalization_sources import FunctionBody
 from tiered.graph.queries.function_body import EXACT_BODIES, has_function_body
 from tiered.runtime import run
 from tiered.runtime.deviations import NEWEST, installed

@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tiered.certify.domains.elements import affine
+from tiered.certify.domains.element_arrays import affine
 from tiered.certify.domains.terms import (
     NEGATIVE,
     Array,

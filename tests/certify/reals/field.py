@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 
 from tests.certify.call import FLOAT, call, free, known, only
-from tiered.certify.domains.affine import Affine
-from tiered.certify.domains.elements import AFFINE
+from tiered.certify.domains.affine_elements import Affine
+from tiered.certify.domains.element_arrays import AFFINE
 from tiered.certify.evaluation.values import Tensor
-from tiered.certify.reals.table import REALS
+from tiered.certify.reals.real_meanings import REALS
 
 DOMAIN = Affine(2.0**-23)
 

@@ -7,8 +7,8 @@ import pytest
 
 from tests.certify.call import FLOAT, INT64, call, known, only
 from tests.certify.reals.field import DOMAIN, number, unknown
-from tiered.certify.domains.affine import Affine
-from tiered.certify.domains.elements import AFFINE, of_atoms
+from tiered.certify.domains.affine_elements import Affine
+from tiered.certify.domains.element_arrays import AFFINE, of_atoms
 from tiered.certify.domains.terms import TERM, constants, mix, seed_of
 from tiered.certify.evaluation.call import Call, NoRule, Results
 from tiered.certify.evaluation.forms import Fixed

@@ -10,7 +10,7 @@ from tests.certify.reals.field import DOMAIN, are_same, number, ran, unknown
 from tiered.certify.evaluation.call import NoRule
 from tiered.certify.evaluation.values import Tensor
 from tiered.certify.reals.means import gelu, layer_normalization, reduce
-from tiered.certify.reals.table import REALS
+from tiered.certify.reals.real_meanings import REALS
 
 X = unknown("x", 2, 3, 4)
 

@@ -13,12 +13,12 @@ from tiered import Model
 from tiered.certify.evaluation.values import Unproved
 from tiered.certify.problem import Border
 from tiered.certify.regions.problems import KnownSizes, problem_of, side_of, stored
-from tiered.certify.regions.watch import border_of
-from tiered.certify.sizes import Sizes
+from tiered.certify.regions.watched_rewrites import border_of
+from tiered.certify.trial_sizes import Sizes
 from tiered.graph.core.tensor import Tensor
 from tiered.testing import parse
 from tiered.verify.changed_region import Region, changed_nodes, region_of
-from tiered.verify.extract import Part
+from tiered.verify.part_extraction import Part
 
 FLOAT, INT64 = int(onnx.TensorProto.FLOAT), int(onnx.TensorProto.INT64)
 HEAD = "(float[N,3] x) => (float[?] y)"

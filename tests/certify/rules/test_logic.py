@@ -10,7 +10,7 @@ from tests.certify.call import FLOAT, INT64, call, free, known, only
 from tiered.certify.domains.terms import Array, constants, negated
 from tiered.certify.evaluation.forms import Choice
 from tiered.certify.evaluation.values import Tensor, Unproved
-from tiered.certify.rules.elementwise import BOOL
+from tiered.certify.rules.bit_elementwise import BOOL
 from tiered.certify.rules.logic import LOGIC, chosen_terms
 
 X, Z = free("x", 3), free("z", 3)

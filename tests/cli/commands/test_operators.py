@@ -15,7 +15,7 @@ EXAMPLE = Path(__file__).parents[3] / "examples" / "own_operator.py"
 def test_it_says_where_each_rule_of_an_operator_is(cli: Cli) -> None:
     said = " ".join(cli("operators", "Gather").out.split())
     assert said.startswith("Gather traits: moves elements, moves first, rearranges")
-    assert "range interval of its outputs tiered.graph.intervals.rules.movement:" in said
+    assert "range interval of its outputs tiered.graph.intervals.rules.movement_ranges:" in said
     assert "check what it demands of the dims of its operands none: what its schema says" in said
     assert "its form changes in the opsets: 11" in said
 
@@ -23,7 +23,9 @@ def test_it_says_where_each_rule_of_an_operator_is(cli: Cli) -> None:
 def test_json_has_the_same(cli: Cli) -> None:
     found = json.loads(cli("operators", "ai.onnx::GRU", "--json").out)
     assert (found["name"], found["domain"]) == ("GRU", "")
-    assert found["aspects"]["gradient"].startswith("tiered.extensions.gradients.rules.recurrent:")
+    assert found["aspects"]["gradient"].startswith(
+        "tiered.extensions.gradients.rules.recurrent_gradients:"
+    )
     assert found["aspects"]["layout"] is None
     assert "layout" in found["missing"]
     assert "onnxruntime_cpu" in found["backends"]

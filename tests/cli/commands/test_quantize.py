@@ -8,8 +8,8 @@ from onnx import numpy_helper
 
 from tests.cli.conftest import Cli
 from tests.saturation import products_that
-from tiered.extensions.measurement.result import Ratio
-from tiered.extensions.measurement.statistics import Interval
+from tiered.extensions.measurement.latency_result import Ratio
+from tiered.extensions.measurement.medians import Interval
 from tiered.numerics.quantization.deployed import SATURATION
 from tiered.runtime.byte_products import ByteProducts
 from tiered.testing import parse
@@ -449,7 +449,7 @@ def test_the_latency_is_measured_on_request(
         assert ["QuantizeLinear" in kind for kind in kinds] == [False, True]
         return Found()
 
-    monkeypatch.setattr("tiered.extensions.measurement.bench.bench", bench)
+    monkeypatch.setattr("tiered.extensions.measurement.latency_bench.bench", bench)
     how = ("quantize", products, "--dry-run", "--inputs", products.with_name("samples"))
     ended = cli(*how)
     assert "latency: not measured (--latency compares with the original)" in ended.out

@@ -12,8 +12,8 @@ import pytest
 from onnx import numpy_helper
 
 from tests.cli.conftest import Cli
-from tiered.extensions.tuning.forms import Made
 from tiered.extensions.tuning.judges import SizeJudge
+from tiered.extensions.tuning.model_forms import Made
 from tiered.testing import parse
 
 NET = """(float[2,8] x) => (float[2,8] y) <float w, float b> {

@@ -15,8 +15,8 @@ from tiered.cli.line.declaration import (
     words_of,
 )
 from tiered.cli.line.pass_options import OfPass, PassOptions
-from tiered.support.options import Option
 from tiered.support.records import Record
+from tiered.support.typed_options import Option
 
 
 class Options(Record):

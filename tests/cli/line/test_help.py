@@ -12,10 +12,10 @@ from tests.cli.conftest import Cli
 from tests.cli.test_main import environment
 from tiered import pass_names
 from tiered.cli.commands import command_in, command_names, load_command, summary_of
-from tiered.cli.line.completion import SCRIPTS
 from tiered.cli.line.foreign import from_others
 from tiered.cli.line.help import FIRST
 from tiered.cli.line.reader import read
+from tiered.cli.line.word_completion import SCRIPTS
 
 BELOW = [name for each in command_names() for name in command_names(each)]
 COMMANDS = (*command_names(), *BELOW)

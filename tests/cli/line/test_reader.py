@@ -7,7 +7,7 @@ import pytest
 
 from tiered.cli.line.declaration import Command, Flags, words_of
 from tiered.cli.line.reader import Line, WrongLine, read
-from tiered.cli.options import Verify
+from tiered.cli.shared_options import Verify
 from tiered.support.errors import UsageError
 from tiered.support.records import Record
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tiered.cli.output.fleet import BatchReport, print_results
-from tiered.extensions.fleet.result import Result
+from tiered.extensions.fleet.result_line import Result
 
 
 def done(source: str = "a.onnx", **more: Any) -> Result:

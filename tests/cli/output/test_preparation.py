@@ -8,10 +8,10 @@ from rich.console import Console
 from tests.small import parsed
 from tiered.cli.output.preparation import FEW, print_prepared
 from tiered.extensions.preparation.done_step import DoneStep
-from tiered.extensions.preparation.options import PrepareOptions
+from tiered.extensions.preparation.preparation_options import PrepareOptions
+from tiered.extensions.preparation.preparation_result import Prepared
+from tiered.extensions.preparation.preparation_steps import Step
 from tiered.extensions.preparation.promise_mark import Carried
-from tiered.extensions.preparation.result import Prepared
-from tiered.extensions.preparation.steps import Step
 from tiered.passes.interface.report import Remark
 from tiered.pipeline import Sequential
 from tiered.pipeline.result import Statistics

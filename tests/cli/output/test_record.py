@@ -15,7 +15,6 @@ import tiered
 from tests.cli.conftest import SMALL
 from tests.small import parsed
 from tiered import Graph, Value, function_pass, op, rewrite, var
-from tiered.cli.options import OptimizeOptions
 from tiered.cli.outcome import Failed, Outcome
 from tiered.cli.output.record import (
     PACKAGES,
@@ -26,6 +25,7 @@ from tiered.cli.output.record import (
     versions,
 )
 from tiered.cli.prepared import Prepared
+from tiered.cli.shared_options import OptimizeOptions
 from tiered.context import PassContext
 from tiered.support import memory_limit
 from tiered.testing import parse

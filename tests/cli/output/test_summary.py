@@ -10,9 +10,8 @@ import tiered
 from tests.cli.conftest import SMALL
 from tests.small import parsed
 from tiered import Graph, function_pass
-from tiered.certify.instrument import Certify
-from tiered.certify.records import Certified, Word
-from tiered.cli.options import OptimizeOptions
+from tiered.certify.certify_instrument import Certify
+from tiered.certify.rewrite_records import Certified, Word
 from tiered.cli.outcome import Outcome
 from tiered.cli.output.summary import (
     FEW_PASSES,
@@ -24,6 +23,7 @@ from tiered.cli.output.summary import (
     warnings_of,
 )
 from tiered.cli.prepared import Prepared
+from tiered.cli.shared_options import OptimizeOptions
 from tiered.context import PassContext
 from tiered.graph.io.save import Placed
 from tiered.pipeline.result import OptimizeResult, Statistics

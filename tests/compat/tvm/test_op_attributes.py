@@ -9,7 +9,7 @@ import pytest
 import tiered
 from tests.small import named, parsed
 from tiered import Model
-from tiered.analysis.layout.propagation import LAYOUTS
+from tiered.analysis.layout.axis_propagation import LAYOUTS
 from tiered.compat import tvm
 from tiered.compat.tvm import op_attributes, relay
 from tiered.compat.tvm.op_attributes import register_op_attr, registered_support

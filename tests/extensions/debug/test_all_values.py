@@ -11,7 +11,7 @@ from tests.small import loaded_apart
 from tiered import Model, UsageError
 from tiered.runtime import Session
 from tiered.testing import parse
-from tiered.verify.extract import tapped
+from tiered.verify.part_extraction import tapped
 
 TEXT = """(float[N,4] x, bool c) => (float[N,4] y) <float[4] w = {1,2,3,4}> {
     a = Mul(x, w)

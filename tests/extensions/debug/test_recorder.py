@@ -4,8 +4,8 @@ import pytest
 
 from tests.small import FOUR, drop_neg, neg_to_abs, ops, proto
 from tiered import Graph, Model, Pass, PassContext, Sequential, function_pass
+from tiered.extensions.debug.pipeline_runs import Subject
 from tiered.extensions.debug.recorder import History, Recorder
-from tiered.extensions.debug.runs import Subject
 from tiered.testing import parse
 
 

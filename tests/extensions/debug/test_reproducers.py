@@ -12,7 +12,7 @@ from tiered import Backend, Graph, PassContext, Value, function_pass, op, rewrit
 from tiered.extensions.debug import OutputOracle, Subject, bisect, reproduce, write_reproducer
 from tiered.extensions.debug.reproducers import STEPS, _kinds, _parts, _plain, sample_of
 from tiered.testing import parse
-from tiered.verify.extract import Part
+from tiered.verify.part_extraction import Part
 
 CHAIN = "(float[4] x) => (float[4] y) { %s y = Neg(v11) }" % " ".join(  # noqa: UP031  # braces
     f"v{at} = {'Cos' if at == 6 else 'Sin'}({f'v{at - 1}' if at else 'x'})" for at in range(12)

@@ -9,8 +9,8 @@ import onnx
 import pytest
 
 from tests.small import FOUR, drop_neg, neg_to_abs, proto
+from tiered.extensions.debug.pipeline_runs import Subject
 from tiered.extensions.debug.resume_file import ResumeFile
-from tiered.extensions.debug.runs import Subject
 from tiered.support.errors import ModelError
 
 ORACLE: Any = SimpleNamespace(name="outputs")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[3]
-OTHER = "import tiered.extensions.fleet.versions as v\nv.__version__ = '0.0.9'\n"
+OTHER = "import tiered.extensions.fleet.result_versions as v\nv.__version__ = '0.0.9'\n"
 """A file that `dask worker --preload` runs: the worker is one of another version."""
 
 

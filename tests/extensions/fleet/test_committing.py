@@ -8,7 +8,7 @@ import pytest
 from tiered.extensions.fleet import storage
 from tiered.extensions.fleet.committing import Committer
 from tiered.extensions.fleet.manifest import Manifest, read_manifest
-from tiered.extensions.fleet.result import Result, Status
+from tiered.extensions.fleet.result_line import Result, Status
 from tiered.support.errors import ModelError
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tiered.extensions.fleet.manifest import Manifest, read_manifest
-from tiered.extensions.fleet.result import Result
+from tiered.extensions.fleet.result_line import Result
 from tiered.support.errors import ModelError, UsageError
 
 A, B = Result("a.onnx", "out/a.onnx", "done"), Result("b.onnx", "out/b.onnx", "failed", "line\n2")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tiered.extensions.fleet.job import Command, Job
-from tiered.extensions.fleet.result import Result
+from tiered.extensions.fleet.result_line import Result
 from tiered.extensions.fleet.scratch import Scratch
 from tiered.extensions.fleet.sources import Source
 from tiered.extensions.fleet.tasks import Copy, Digest, Limits, Run, joined
@@ -49,9 +49,7 @@ class Process:
         }  # fmt: skip
 
 
-def task(
-    folder: Path, command: Command | None = None, limits: Limits | None = None
-) -> Run:
+def task(folder: Path, command: Command | None = None, limits: Limits | None = None) -> Run:
     job = Job(Source(str(folder / "in.onnx"), "in.onnx", 1), str(folder / "out" / "m.onnx"))
     scratch = str(folder / "scratch")
     return Run(job, command or Command("optimize"), "id", limits or Limits(), scratch)

@@ -10,8 +10,8 @@ from onnx.reference import ReferenceEvaluator
 
 from tests.extensions.gradients.kernels import Erf, Gelu, Pad
 from tiered import DataType, Model, Node, get_pass
-from tiered.numerics.precision.convert import convert_precision
 from tiered.numerics.precision.narrowing import Narrowing
+from tiered.numerics.precision.plan_rewrite import convert_precision
 from tiered.testing import parse
 
 Array = np.ndarray[Any, Any]
@@ -202,7 +202,5 @@ def gradients_of(
     weights = np.ones_like(y) if seed is None else np.asarray(seed, y.dtype).reshape(y.shape)
     found = run(with_gradients(proto))({**own, f"seed/{output.name}": weights})
     return {
-        name.removeprefix("grad/"): each
-        for name, each in found.items()
-        if name.startswith("grad/")
+        name.removeprefix("grad/"): each for name, each in found.items() if name.startswith("grad/")
     }

@@ -1,7 +1,7 @@
 import pytest
 
 from tiered.extensions.measurement.claims import Claim, parse_claim
-from tiered.extensions.measurement.statistics import Interval
+from tiered.extensions.measurement.medians import Interval
 from tiered.support.errors import UsageError
 
 

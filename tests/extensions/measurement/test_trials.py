@@ -3,7 +3,7 @@
 import pytest
 
 from tests.extensions.measurement.fakes import Machine
-from tiered.extensions.measurement.result import Bench
+from tiered.extensions.measurement.latency_result import Bench
 from tiered.extensions.measurement.trials import Plan, Trials, measure, order
 from tiered.runtime.opening import Opening
 
@@ -111,7 +111,9 @@ def test_three_per_cent_are_found_on_a_machine_that_drifts(factor: float, verdic
             Machine([0.004, 0.004 * factor], seed=seed, process=0.008, noise=0.05, drift=0.02),
             2,
             plan,
-        ).ratios[0].verdict
+        )
+        .ratios[0]
+        .verdict
         for seed in range(20)
     ]
     assert verdicts.count(verdict) >= 19

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from tiered import Model
 from tiered.analysis.layout.sizes import LayoutSizes
+from tiered.extensions.memory.liveness import Planner
 from tiered.extensions.memory.order_problem import Stretch, stretch_of
-from tiered.extensions.memory.plan import Planner
 from tiered.testing import parse
 
 

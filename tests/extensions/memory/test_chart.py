@@ -7,7 +7,7 @@ import pytest
 
 from tiered import Model
 from tiered.extensions.memory import MemoryPlan, memory_line, memory_plan, memory_svg
-from tiered.extensions.memory.plan import Step
+from tiered.extensions.memory.liveness import Step
 from tiered.testing import parse
 
 DIAMOND = "(float[4] x) => (float[4] y) { a = Relu(x) b = Sin(a) c = Cos(a) y = Add(b, c) }"

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from tiered import Model
-from tiered.extensions.packing.abstract import AbstractTensor, Refused, Role, Sizes
 from tiered.extensions.packing.interpretation import Interpretation
+from tiered.extensions.packing.packed_values import AbstractTensor, Refused, Role, Sizes
 from tiered.extensions.packing.rules import rule_of
 from tiered.testing import parse
 
@@ -60,10 +60,14 @@ def edits(state: Interpretation) -> list[str]:
     return [type(edit).__name__.removesuffix("Edit") for edit in state.edits]
 
 
-CONSTANTS = """int64 zero = {0}, int64 one = {1}, int64[1] l0 = {0}, int64[1] l1 = {1},
+CONSTANTS = (
+    """int64 zero = {0}, int64 one = {1}, int64[1] l0 = {0}, int64[1] l1 = {1},
     int64[1] l2 = {2}, int64[1] m1 = {-1}, int64[1] end = {9223372036854775807}, float f0 = {0},
     float f1 = {1}, float[4] w = {1,1,1,1}, float[4,4] ww = {1,2,3,4,5,6,7,8,9,1,2,3,4,5,6,7},
-    float[16,4] table = {""" + ",".join(["1"] * 64) + "}"
+    float[16,4] table = {"""
+    + ",".join(["1"] * 64)
+    + "}"
+)
 """Constants that the nodes of a test may read."""
 
 PLACES = """s = Shape(x) b0 = Gather(s, zero) n0 = Gather(s, one) at = Range(zero, n0, one)

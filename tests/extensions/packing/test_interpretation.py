@@ -10,8 +10,8 @@ from tests.extensions.packing.relations import (
     relation_of,
     state_of,
 )
-from tiered.extensions.packing.abstract import AbstractTensor, Refusal, Refused, Role, Sizes
 from tiered.extensions.packing.interpretation import PACKINGS, Interpretation
+from tiered.extensions.packing.packed_values import AbstractTensor, Refusal, Refused, Role, Sizes
 from tiered.graph import Node
 from tiered.graph.core.types import Dim
 

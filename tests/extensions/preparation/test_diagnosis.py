@@ -8,14 +8,14 @@ from tests.extensions.preparation.test_done_step import NONE, done
 from tests.small import parsed
 from tiered import Backend
 from tiered.extensions.preparation.diagnosis import Diagnosis, Suggestion, partition_line
-from tiered.extensions.preparation.options import PrepareOptions
+from tiered.extensions.preparation.preparation_options import PrepareOptions
+from tiered.extensions.preparation.preparation_result import Prepared
+from tiered.extensions.preparation.preparation_steps import Step
 from tiered.extensions.preparation.remedies import Remedy
-from tiered.extensions.preparation.result import Prepared
-from tiered.extensions.preparation.steps import Step
 from tiered.graph import Model
 from tiered.pipeline.result import Statistics
 from tiered.targets import Coverage
-from tiered.targets.rules import Bounds, OperatorRule
+from tiered.targets.operator_rule import Bounds, OperatorRule
 
 STEP = Step(name="target", what="", command="optimize", words=("--backend", "npu"))
 MODEL = "(float[2] x) => (float[2] y) { a = Relu(x)  y = Erf(a) }"
@@ -34,9 +34,7 @@ def coverage(*operators: str, opset: Bounds | None = None) -> Coverage:
 ALL, SOME, NOTHING = ("Relu", "Erf"), ("Relu",), ("Sin",)
 
 
-def diagnosis(
-    before: Coverage | None, after: Coverage | None, **more: Any
-) -> Diagnosis:
+def diagnosis(before: Coverage | None, after: Coverage | None, **more: Any) -> Diagnosis:
     made = Prepared(
         model=model(), options=PrepareOptions(backend="npu", opset=17), done=(done(STEP),),
         before=NONE, after=Statistics(2, {}, 0, 9), seconds=0.0, coverage=after,

@@ -8,8 +8,8 @@ from tests.small import parsed
 from tiered import Backend
 from tiered.extensions.preparation.done_step import DoneStep
 from tiered.extensions.preparation.precisions import PrecisionOptions, precision_pass
+from tiered.extensions.preparation.preparation_steps import Step
 from tiered.extensions.preparation.promise_mark import Carried
-from tiered.extensions.preparation.steps import Step
 from tiered.passes.interface.report import Remark
 from tiered.pipeline.optimize import optimize_model
 from tiered.pipeline.result import Statistics
@@ -70,7 +70,7 @@ def test_a_run_that_changed_nothing_has_nothing_to_prove() -> None:
 def test_the_nodes_that_the_target_takes_are_counted(
     operators: tuple[str, ...], taken: int
 ) -> None:
-    from tiered.targets.rules import OperatorRule
+    from tiered.targets.operator_rule import OperatorRule
 
     model = parsed(TEXT)
     result = optimize_model(model, passes=CLEAN.passes, verify="off")

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import pytest
 
 from tests.small import parsed
-from tiered.extensions.preparation.options import PrepareOptions
+from tiered.extensions.preparation.preparation_options import PrepareOptions
 from tiered.extensions.preparation.remedies import (
     Remedy,
     fixing,
@@ -15,8 +15,8 @@ from tiered.extensions.preparation.remedies import (
 )
 from tiered.graph import DataType, Model
 from tiered.targets import Backend
+from tiered.targets.operator_rule import Bounds
 from tiered.targets.quantized import Quantization
-from tiered.targets.rules import Bounds
 
 TEXT = "(float[N,2] x) => (float[N,2] y) { y = Relu(x) }"
 FIXED = TEXT.replace("N", "1")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping, Sequence
 
-from tiered.extensions.tuning.forms import Choice, Form, Made
 from tiered.extensions.tuning.found import Found
 from tiered.extensions.tuning.log import Log
+from tiered.extensions.tuning.model_forms import Choice, Form, Made
 from tiered.extensions.tuning.search import Search
 from tiered.support.errors import RuntimeFailure
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from tests.extensions.tuning.fakes import O2, O3, without
-from tiered.extensions.measurement.statistics import Interval
+from tiered.extensions.measurement.medians import Interval
 from tiered.extensions.tuning.cache import Cache
-from tiered.extensions.tuning.forms import Choice, Form
+from tiered.extensions.tuning.model_forms import Choice, Form
 from tiered.extensions.tuning.race import Gain
 from tiered.support.errors import ModelError
 

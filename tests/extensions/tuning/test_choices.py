@@ -1,9 +1,9 @@
 """The decisions that are offered: which, in which order."""
 
 from tiered.extensions.tuning.blocks import blocks_of
-from tiered.extensions.tuning.budget import parse_budget
 from tiered.extensions.tuning.choices import LOWERING, NOT_TRIED, Probe, choices_of
-from tiered.extensions.tuning.forms import Form
+from tiered.extensions.tuning.model_forms import Form
+from tiered.extensions.tuning.output_tolerance import parse_budget
 from tiered.graph import Model
 from tiered.passes.interface.registry import registry
 from tiered.pipeline.instruments import Trace

@@ -1,8 +1,8 @@
 """What a search has come to: only what is proved is the best."""
 
 from tests.extensions.tuning.fakes import O2, O3, without
-from tiered.extensions.tuning.forms import Form
 from tiered.extensions.tuning.found import Found
+from tiered.extensions.tuning.model_forms import Form
 
 
 def test_decisions_add_up() -> None:

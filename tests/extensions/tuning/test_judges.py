@@ -10,8 +10,8 @@ import pytest
 
 from tests.fake_worker import FakeSession
 from tiered.extensions.measurement.subjects import samples_of, subject
-from tiered.extensions.tuning.forms import Form, Made
 from tiered.extensions.tuning.judges import CommandJudge, RuntimeJudge, SizeJudge, objective_of
+from tiered.extensions.tuning.model_forms import Form, Made
 from tiered.runtime.opening import Opening
 from tiered.runtime.worker.client import Timing
 from tiered.support.errors import RuntimeFailure, UsageError
@@ -151,8 +151,6 @@ def test_a_system_that_does_not_know_its_peak_says_so(
     tmp_path: Path, fake_worker: type[FakeSession], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     judge, forms = judge_of_memory(tmp_path)
-    monkeypatch.setattr(
-        FakeSession, "time", lambda *args: Timing([0.1], [0.1], 0.1, None, {})
-    )
+    monkeypatch.setattr(FakeSession, "time", lambda *args: Timing([0.1], [0.1], 0.1, None, {}))
     with pytest.raises(RuntimeFailure, match="the peak of memory of a process is not known"):
         judge.costs(forms, 0, apart=False)

@@ -17,8 +17,8 @@ from tests.extensions.tuning.fakes import (
     cost_of,
     without,
 )
-from tiered.extensions.tuning.forms import Form, Made
 from tiered.extensions.tuning.log import Log
+from tiered.extensions.tuning.model_forms import Form, Made
 from tiered.extensions.tuning.search import Search
 from tiered.support.errors import ModelError, RuntimeFailure, UsageError
 

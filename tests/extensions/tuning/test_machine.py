@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tiered.extensions.measurement.bench import How
+from tiered.extensions.measurement.latency_bench import How
 from tiered.extensions.tuning.machine import digest_of_arrays, machine_text, sizes_text
 from tiered.testing import parse
 

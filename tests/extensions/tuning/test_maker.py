@@ -7,9 +7,9 @@ import pytest
 
 from tests.small import proto
 from tiered import Model
-from tiered.extensions.tuning.forms import Form
+from tiered.extensions.tuning.decision_text import pipeline_text
 from tiered.extensions.tuning.maker import Maker, check_candidates, digest_of
-from tiered.extensions.tuning.replay import pipeline_text
+from tiered.extensions.tuning.model_forms import Form
 from tiered.pipeline.instruments import Trace
 from tiered.support.errors import TieredError, UsageError
 from tiered.testing import parse

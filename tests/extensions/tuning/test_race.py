@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from tests.extensions.tuning.fakes import O2, O3, FakeMachine, cost_of
-from tiered.extensions.measurement.statistics import Interval
-from tiered.extensions.tuning.forms import Form, Made
+from tiered.extensions.measurement.medians import Interval
 from tiered.extensions.tuning.log import Log
+from tiered.extensions.tuning.model_forms import Form, Made
 from tiered.extensions.tuning.race import (
     FASTER,
     FEWEST,

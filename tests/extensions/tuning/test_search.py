@@ -17,9 +17,9 @@ from tests.extensions.tuning.fakes import (
     without,
 )
 from tiered.extensions.tuning.cache import Cache
-from tiered.extensions.tuning.forms import Choice, Form, Made
 from tiered.extensions.tuning.found import Found
 from tiered.extensions.tuning.log import Log
+from tiered.extensions.tuning.model_forms import Choice, Form, Made
 from tiered.extensions.tuning.search import Search
 from tiered.support.errors import RuntimeFailure
 

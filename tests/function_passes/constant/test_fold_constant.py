@@ -10,8 +10,8 @@ from onnx import TensorAnnotation, numpy_helper
 from tests.small import loaded_apart
 from tiered import Model, PassContext, PassInfo, Value, get_pass
 from tiered.runtime import Session, evaluate
-from tiered.runtime.fold import batch, evaluate as folding, fold_constants
-from tiered.runtime.fold.evaluate import OnFailure
+from tiered.runtime.fold import fold_constants, node_evaluation as folding, session_batches
+from tiered.runtime.fold.node_evaluation import OnFailure
 from tiered.testing import assert_rewrites, assert_unchanged, parse
 
 PASS = "fold_constant"
@@ -735,8 +735,8 @@ def test_to_find_the_kernels_that_trust_takes_linear_time(monkeypatch: pytest.Mo
 
 
 def test_all_that_takes_long_is_computed_or_none_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batch, "_MOST_WORK", 100)
-    monkeypatch.setattr(batch, "_LITTLE_WORK", 10)
+    monkeypatch.setattr(session_batches, "_MOST_WORK", 100)
+    monkeypatch.setattr(session_batches, "_LITTLE_WORK", 10)
     products = "b = MatMul(a, a) c = MatMul(a, k) d = Neg(e)"
     model = parse(
         "(float[4,4] x) => (float[4,4] y) <float[4,4] a, float[4,4] k, float e = {1}>"
@@ -746,14 +746,14 @@ def test_all_that_takes_long_is_computed_or_none_of_it(monkeypatch: pytest.Monke
         numbers = np.arange(16, dtype=np.float32).reshape(4, 4) + len(name)
         model.graph.initializer.append(numpy_helper.from_array(numbers, name))
     assert _ops(model) == ["MatMul", "MatMul", "Add", "Add", "Mul"]
-    monkeypatch.setattr(batch, "_MOST_WORK", 200)
+    monkeypatch.setattr(session_batches, "_MOST_WORK", 200)
     assert _ops(model) == ["Add", "Mul"]
 
 
 def test_many_little_products_that_take_long_together_are_left_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(batch, "_MOST_WORK", 40)
+    monkeypatch.setattr(session_batches, "_MOST_WORK", 40)
     assert_unchanged(
         PASS,
         "(float[2,2] x) => (float[2,2] y) <float[2,2] a = {1,2,3,4}> { "
@@ -804,7 +804,8 @@ def test_the_cost_of_a_scan_with_a_parameter_as_axes_is_unknown() -> None:
 
 
 @pytest.mark.parametrize(
-    "inner", ["o = LeakyRelu<alpha: float=@p>(k)", "w = Constant<value_float: float=@p>() o = Mul(k, w)"]
+    "inner",
+    ["o = LeakyRelu<alpha: float=@p>(k)", "w = Constant<value_float: float=@p>() o = Mul(k, w)"],
 )
 def test_function_parameters_in_a_body_are_unknown(inner: str) -> None:
     assert_unchanged(
@@ -821,10 +822,10 @@ def test_function_parameters_in_a_body_are_unknown(inner: str) -> None:
 
 
 def test_a_limit_of_bytes_is_one_of_each_constant() -> None:
-    text = "(float[8] x) => (float[8] y) <float[8] w = {1,2,3,4,5,6,7,8}> { a = Neg(w) y = Add(x, a) }"
-    assert_unchanged(
-        PASS, text, because="the constant exceeds max_tensor_size", max_tensor_size=31
+    text = (
+        "(float[8] x) => (float[8] y) <float[8] w = {1,2,3,4,5,6,7,8}> { a = Neg(w) y = Add(x, a) }"
     )
+    assert_unchanged(PASS, text, because="the constant exceeds max_tensor_size", max_tensor_size=31)
     assert _ops(parse(text), max_tensor_size=32) == ["Add"]
 
 

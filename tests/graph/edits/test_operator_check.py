@@ -10,7 +10,7 @@ from ml_dtypes import bfloat16
 
 from tiered import Graph, Model, OperatorError, Skip, Value, get_pass, op, rewrite, var
 from tiered.context import PassContext
-from tiered.graph.core.operators import Operators
+from tiered.graph.core.operator_calls import Operators
 from tiered.pipeline.optimize import optimize
 from tiered.testing import parse
 

@@ -8,7 +8,7 @@ import onnx
 import pytest
 
 from tiered import Model, optimize
-from tiered.analysis.legalization.sources import FunctionBody
+from tiered.analysis.legalization.legalization_sources import FunctionBody
 from tiered.graph.queries.function_body import function_body
 from tiered.runtime import run
 from tiered.support.numerics import Numerics

@@ -13,7 +13,7 @@ from tests.extensions.gradients.differences import (
 )
 from tests.rollback import assert_undone
 from tiered import Expr, Model, Step, UsageError, get_pass, gradient_rule
-from tiered.extensions.gradients.rule import GRADIENTS, NoGradient
+from tiered.extensions.gradients.rule_registry import GRADIENTS, NoGradient
 from tiered.testing import assert_rewrites, assert_unchanged, parse
 
 PASS = "gradient"

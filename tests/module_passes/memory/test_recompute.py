@@ -175,7 +175,7 @@ def test_a_peak_of_the_operands_of_one_node_is_not_searched(
     def tried(*_: object) -> None:
         raise AssertionError("a copy was tried")
 
-    monkeypatch.setattr("tiered.extensions.memory.recompute._Recomputation._better", tried)
+    monkeypatch.setattr("tiered.extensions.memory.recomputation._Recomputation._better", tried)
     with pytest.raises(PassError, match="a copy was tried"):
         get_pass(PASS)(parse(TEXT))
     assert_unchanged(PASS, text, because="the peak is no lower without 'm0'")

@@ -7,7 +7,7 @@ import onnx
 
 from tiered import Backend, register_backend
 from tiered.targets import unregister_backend
-from tiered.targets.rules import OperatorRule
+from tiered.targets.operator_rule import OperatorRule
 
 
 def target(name: str, *operators: str) -> Backend:

@@ -8,7 +8,7 @@ import onnx
 import pytest
 
 from tiered import DataType, Model, PassContext, get_pass
-from tiered.numerics.precision.trials import Outputs, Trials
+from tiered.numerics.precision.narrowed_runs import Outputs, Trials
 from tiered.runtime import run
 from tiered.support.errors import RuntimeFailure, UsageError, VerificationError
 from tiered.targets.reading import backend_of

@@ -8,7 +8,7 @@ import pytest
 from onnx import numpy_helper
 
 from tiered import Model, PassContext, get_pass
-from tiered.numerics.precision import search
+from tiered.numerics.precision import float_search
 from tiered.runtime import run
 from tiered.testing import parse
 
@@ -51,8 +51,8 @@ def test_one_end_is_float_where_that_saves_casts(monkeypatch: pytest.MonkeyPatch
     many, share, error = mixed(proto)
     assert many > 8, "as few as are not worth it"
     assert share < 0.1
-    monkeypatch.setattr(search, "_MANY", 4)
-    monkeypatch.setattr(search, "_PART_WEIGHTS", 1)
+    monkeypatch.setattr(float_search, "_MANY", 4)
+    monkeypatch.setattr(float_search, "_PART_WEIGHTS", 1)
     few, share, error = mixed(proto)
     assert few < many
     assert 0.1 <= share <= 0.45

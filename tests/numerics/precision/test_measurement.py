@@ -45,9 +45,9 @@ def test_a_small_model_of_halves_runs_on_onnx_reference() -> None:
 def test_a_larger_model_or_an_operator_that_it_lacks_runs_on_onnxruntime(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from tiered.numerics.precision import trials
+    from tiered.numerics.precision import narrowed_runs
 
-    monkeypatch.setattr(trials, "_MOST_REFERRED", 0)
+    monkeypatch.setattr(narrowed_runs, "_MOST_REFERRED", 0)
     assert said(halves(), (1, 2)).startswith("error on 1 given input by onnxruntime: cosine")
 
 

@@ -7,9 +7,9 @@ import pytest
 
 from tests.small import ops, parsed
 from tiered import DataType, Model, Node, UsageError
-from tiered.numerics.precision.convert import Conversion
 from tiered.numerics.precision.lower import PrecisionRules
 from tiered.numerics.precision.mixed import in_range, mixed_precision
+from tiered.numerics.precision.plan_rewrite import Conversion
 from tiered.rewriter import Skip
 from tiered.support.errors import RuntimeFailure
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.module_passes.precision.weights import with_weight
 from tiered import Model
-from tiered.numerics.precision.few_bits.windows import Window
+from tiered.numerics.precision.few_bits.convolution_rows import Window
 from tiered.runtime import run
 
 Array = np.ndarray[Any, Any]

@@ -7,7 +7,7 @@ from onnx import numpy_helper
 
 from tiered import Model, PassContext, QuantizationSettings, get_pass, quantize_model
 from tiered.graph.queries.multiply_adds import multiply_adds
-from tiered.numerics.quantization.report import report_of
+from tiered.numerics.quantization.quantization_report import report_of
 from tiered.targets import get_backend
 from tiered.testing import parse
 

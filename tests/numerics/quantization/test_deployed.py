@@ -12,8 +12,8 @@ from tiered import Model, QuantizationSettings, quantize_model
 from tiered.numerics.precision.budget import budget_of
 from tiered.numerics.precision.noise import Reference
 from tiered.numerics.quantization.deployed import SATURATION, deviation
-from tiered.numerics.quantization.report import report_of
-from tiered.numerics.quantization.result import QuantizationResult
+from tiered.numerics.quantization.quantization_report import report_of
+from tiered.numerics.quantization.quantization_result import QuantizationResult
 from tiered.runtime.byte_products import ByteProducts
 from tiered.support.errors import RuntimeFailure
 from tiered.testing import parse

@@ -14,7 +14,7 @@ from tiered import (
     pipeline_for,
     quantize_model,
 )
-from tiered.numerics.quantization.report import report_of
+from tiered.numerics.quantization.quantization_report import report_of
 from tiered.runtime import run
 from tiered.testing import parse
 

@@ -4,7 +4,7 @@ import pytest
 
 from tiered import DataType, Model
 from tiered.numerics.quantization.parameters import parameters_of_plan
-from tiered.numerics.quantization.plan import Plan
+from tiered.numerics.quantization.quantization_plan import Plan
 from tiered.numerics.quantization.scales import Parameters
 from tiered.numerics.quantization.scheme import Scheme
 from tiered.targets.quantized import FixedScale

@@ -17,7 +17,7 @@ from tiered.numerics.quantization.placement import (
     insert_pair_before_output,
     place,
 )
-from tiered.numerics.quantization.plan import Plan, Unit, plan_of
+from tiered.numerics.quantization.quantization_plan import Plan, Unit, plan_of
 from tiered.numerics.quantization.scales import Parameters, Weight
 from tiered.numerics.quantization.scheme import Scheme
 from tiered.runtime import Session

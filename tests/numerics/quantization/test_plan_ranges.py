@@ -10,8 +10,8 @@ from tiered import DataType, Model
 from tiered.graph.intervals.interval import Interval
 from tiered.numerics.calibration.calibrate import Calibration
 from tiered.numerics.calibration.observers import Range
-from tiered.numerics.quantization.plan import Plan, plan_of
 from tiered.numerics.quantization.plan_ranges import PlanRanges, masked
+from tiered.numerics.quantization.quantization_plan import Plan, plan_of
 from tiered.numerics.quantization.scheme import Scheme
 
 PRODUCT = """(float[2,3] x) => (float[2,4] y) <float[3,4] w = {1,2,3,4,5,6,7,8,9,1,2,3}> {

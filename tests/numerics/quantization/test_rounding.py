@@ -9,11 +9,11 @@ from hypothesis import given, settings, strategies as st
 from onnx import numpy_helper
 
 from tiered import Model, QuantizationSettings, quantize_model
-from tiered.numerics.precision.few_bits.operands import Operand
+from tiered.numerics.precision.few_bits.sampled_operands import Operand
 from tiered.numerics.quantization import rounding
-from tiered.numerics.quantization.pairs import Order, neighbours_of, within_pairs
 from tiered.numerics.quantization.rounding import Rows, compensated
 from tiered.numerics.quantization.settings import RoundingMode
+from tiered.numerics.quantization.weight_pairs import Order, neighbours_of, within_pairs
 from tiered.runtime import run
 from tiered.testing import parse
 

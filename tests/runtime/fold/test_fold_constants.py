@@ -12,9 +12,9 @@ from tiered import Model, Node
 from tiered.graph.core.types import tensor_type
 from tiered.rewriter.skip import Skip
 from tiered.runtime.fold import fold_constants as folding
-from tiered.runtime.fold.candidates import outputs_of
 from tiered.runtime.fold.compute_cost import needs_of
 from tiered.runtime.fold.fold_constants import admissible_growth, fold_constants
+from tiered.runtime.fold.foldable_nodes import outputs_of
 
 FLOATS = "(float[n] x) => (float[m] y)"
 BIG = f"{FLOATS} <int64[1] k = {{2000}}> {{ a = ConstantOfShape(k)  y = Add(x, a) }}"  # 8,000 bytes

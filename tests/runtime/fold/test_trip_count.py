@@ -7,7 +7,7 @@ from onnx import numpy_helper
 
 from tests.small import parsed
 from tiered import Model, Node
-from tiered.graph.shape_inference.rules.control_flow import BODY_DECIDES
+from tiered.graph.shape_inference.rules.control_flow_types import BODY_DECIDES
 from tiered.runtime.fold.trip_count import trip_count_of
 
 CONSTANTS = """int64 one = {1}, int64 two = {2}, int64 five = {5}, float half = {0.5},

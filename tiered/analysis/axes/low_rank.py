@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tiered.analysis.axes.copies import copy_of
+from tiered.analysis.axes.partial_copies import copy_of
 from tiered.analysis.axes.rules import axis_map
 from tiered.graph import Graph, Node, Tensor, Value
 from tiered.graph.opset.aspect import Aspect

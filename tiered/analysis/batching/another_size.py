@@ -7,10 +7,10 @@ from typing import Final
 
 import onnx
 
-from tiered.analysis.batching.facts import Columns, Fact, Listed, Rows
+from tiered.analysis.batching.batch_edits import Rewriting
 from tiered.analysis.batching.following import Following
-from tiered.analysis.batching.rewriting import Rewriting
 from tiered.analysis.batching.rules import rule_of
+from tiered.analysis.batching.sample_facts import Columns, Fact, Listed, Rows
 from tiered.graph import InterfaceMap, Model, TensorType, Value
 from tiered.graph.core.dim_names import EXPECTED, is_dim
 from tiered.graph.core.interface_map import BatchMap, ListMap

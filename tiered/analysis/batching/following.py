@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
 
-from tiered.analysis.batching.facts import (
+from tiered.analysis.batching.sample_facts import (
     Counted,
     Fact,
     Listed,
@@ -23,16 +23,16 @@ from tiered.analysis.batching.facts import (
     mentions,
 )
 from tiered.analysis.batching.twin import Twin
-from tiered.analysis.batching.uniform import Uniformity
+from tiered.analysis.batching.uniform_values import Uniformity
 from tiered.graph import Graph, Model, Node, Value, is_deterministic
-from tiered.graph.intervals.analysis import ranges
+from tiered.graph.intervals.range_analysis import ranges
 from tiered.graph.opset.aspect import Aspect
 from tiered.graph.queries.op_traits import RANDOM
 from tiered.graph.shape_inference.symbolic_dims import Poly, Size, size_of_dim
 from tiered.support.errors import ShapeError
 
 if TYPE_CHECKING:
-    from tiered.analysis.batching.rewriting import Rewriting
+    from tiered.analysis.batching.batch_edits import Rewriting
 
 Made = Fact | None | list[Fact | None]
 """The facts of the outputs of a node: one for all of them, or one each."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tiered.analysis.batching.facts import Rows, Sizes, product
+from tiered.analysis.batching.sample_facts import Rows, Sizes, product
 from tiered.graph.shape_inference.symbolic_dims import Size, divide, multiply
 
 

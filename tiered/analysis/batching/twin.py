@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import onnx
 
-from tiered.analysis.batching.facts import Sizes
+from tiered.analysis.batching.sample_facts import Sizes
 from tiered.graph import Elements, Graph, Model, Node, TensorType, Value
 from tiered.graph.edits.invalidate import forget_elements_of
 from tiered.graph.io.protos import shapes_of_type

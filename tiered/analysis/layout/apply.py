@@ -6,7 +6,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from tiered.analysis.layout.axis_propagation import Permuted
 from tiered.analysis.layout.equivalence import Operator, Port, TensorClass, is_live
+from tiered.analysis.layout.layout_region import Assignment, Region
 from tiered.analysis.layout.permutation import (
     Permutation,
     between,
@@ -14,10 +16,8 @@ from tiered.analysis.layout.permutation import (
     keeps_the_data,
     permuted,
 )
-from tiered.analysis.layout.propagation import Permuted
-from tiered.analysis.layout.region import Assignment, Region
 from tiered.graph import Graph, Model, Node, TensorType, Value
-from tiered.graph.edits.operands import has_node_named
+from tiered.graph.edits.operand_edits import has_node_named
 
 
 def positions(model: Model) -> dict[Node, int]:

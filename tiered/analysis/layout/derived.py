@@ -13,7 +13,7 @@ from typing import NamedTuple, cast
 
 from tiered.analysis.axes.axis_map import OWN_DOMAINS, Axes, AxisMap, map_of
 from tiered.analysis.axes.rules import AXES
-from tiered.analysis.layout.propagation import (
+from tiered.analysis.layout.axis_propagation import (
     FIXED,
     LAYOUTS,
     Kernel,

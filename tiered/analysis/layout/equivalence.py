@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from tiered.analysis.layout.axis_propagation import Labels, Propagation
 from tiered.analysis.layout.permutation import Permutation, compose
-from tiered.analysis.layout.propagation import Labels, Propagation
 from tiered.graph import Node, Value
 from tiered.graph.core.types import Shape
 from tiered.graph.core.value import Use

@@ -16,8 +16,8 @@ from typing import Any, Final
 import onnx
 
 from tiered.analysis.axes.axis_map import whole
+from tiered.analysis.layout.axis_propagation import Labels, Permuted, Propagation, rank_of
 from tiered.analysis.layout.permutation import Permutation, inverse, permuted
-from tiered.analysis.layout.propagation import Labels, Permuted, Propagation, rank_of
 from tiered.graph import Graph, Model, Node, Value
 from tiered.graph.core.schema import operators_of
 from tiered.rewriter import Skip

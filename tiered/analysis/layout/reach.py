@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Final
 
+from tiered.analysis.layout.axis_propagation import Labels, Propagation, rank_of
 from tiered.analysis.layout.equivalence import ChoiceTable, Operator, Port, TensorClass
 from tiered.analysis.layout.nhwc import (
     DOMAIN,
@@ -22,7 +23,6 @@ from tiered.analysis.layout.nhwc import (
     with_channels_last,
 )
 from tiered.analysis.layout.permutation import Permutation
-from tiered.analysis.layout.propagation import Labels, Propagation, rank_of
 from tiered.analysis.layout.rules import propagation_of
 from tiered.graph import Function, Graph, Model, Node, Value
 from tiered.rewriter import Skip

@@ -38,12 +38,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
 from tiered.analysis.layout.cost import Cost
+from tiered.analysis.layout.cost_terms import Objective, Term, Weights
 from tiered.analysis.layout.equivalence import Operator
 from tiered.analysis.layout.expansion_cut import FIRST_OPERATOR, Proposal, TensorCut
 from tiered.analysis.layout.kernel_times import TRANSPOSE_START
-from tiered.analysis.layout.memory import Solutions
-from tiered.analysis.layout.region import PREFERENCE_PENALTY, Assignment, Region
-from tiered.analysis.layout.terms import Objective, Term, Weights
+from tiered.analysis.layout.layout_region import PREFERENCE_PENALTY, Assignment, Region
+from tiered.analysis.layout.search_memory import Solutions
 from tiered.support.max_flow import SINK, SOURCE, Network
 
 ENUMERATED: Final = 64

@@ -6,7 +6,6 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from tiered.analysis.layout.convert import place_transposes, reach_of
 from tiered.analysis.layout.cost import (
     Cost,
     moved_bytes,
@@ -15,9 +14,10 @@ from tiered.analysis.layout.cost import (
     transposes_of,
 )
 from tiered.analysis.layout.equivalence import Operator, TensorClass
+from tiered.analysis.layout.layout_conversion import place_transposes, reach_of
+from tiered.analysis.layout.layout_region import Region
 from tiered.analysis.layout.permutation import Permutation
 from tiered.analysis.layout.reach import Reach
-from tiered.analysis.layout.region import Region
 from tiered.analysis.layout.sizes import LayoutSizes
 from tiered.analysis.layout.work import estimate_work
 from tiered.graph import Model, Node

@@ -14,9 +14,9 @@ from itertools import groupby, pairwise
 from typing import Final
 
 from tiered.analysis.layout import kernel_times as times
+from tiered.analysis.layout.axis_propagation import Kernel, Labels
 from tiered.analysis.layout.equivalence import Operator, Port
 from tiered.analysis.layout.permutation import Permutation, is_identity
-from tiered.analysis.layout.propagation import Kernel, Labels
 from tiered.analysis.layout.reach import Reach
 from tiered.analysis.layout.sizes import LayoutSizes
 from tiered.graph import Node

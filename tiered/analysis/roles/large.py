@@ -17,7 +17,7 @@ from tiered.analysis.roles.role import (
     readers_of,
 )
 from tiered.graph import Model, Node, Value
-from tiered.graph.intervals.analysis import ranges
+from tiered.graph.intervals.range_analysis import ranges
 from tiered.graph.queries.op_traits import CLAMPS, MOVES_ELEMENTS, RING
 
 _BOUNDS: Final = CLAMPS

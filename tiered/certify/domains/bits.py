@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from tiered.certify.definitions.types import CONTRIB_ON_BITS
+from tiered.certify.definitions.contrib_functions import CONTRIB_ON_BITS
 from tiered.certify.domains.terms import Array, constants
 from tiered.certify.evaluation.call import Call, Results
 from tiered.certify.evaluation.evaluate import free_terms
-from tiered.certify.rules.arithmetic import ARITHMETIC
+from tiered.certify.rules.bit_arithmetic import ARITHMETIC
+from tiered.certify.rules.bit_elementwise import PLAIN
+from tiered.certify.rules.bit_extrema import EXTREMA
 from tiered.certify.rules.casts import CASTS
 from tiered.certify.rules.constant import CONSTANTS
-from tiered.certify.rules.elementwise import PLAIN
-from tiered.certify.rules.extrema import EXTREMA
+from tiered.certify.rules.element_lists import LISTS
 from tiered.certify.rules.flow import FLOW
-from tiered.certify.rules.lists import LISTS
+from tiered.certify.rules.known_sequences import SEQUENCES
 from tiered.certify.rules.logic import LOGIC
 from tiered.certify.rules.moves import MOVES
-from tiered.certify.rules.products import PRODUCTS
-from tiered.certify.rules.quantized import QUANTIZED
+from tiered.certify.rules.product_terms import PRODUCTS
+from tiered.certify.rules.quantized_bits import QUANTIZED
 from tiered.certify.rules.resizing import RESIZING
-from tiered.certify.rules.sequences import SEQUENCES
 
 Rule = Callable[[Call], Results]
 RULES: Final[dict[str, Rule]] = {

@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tiered.certify.domains.affine import Affine
+from tiered.certify.domains.affine_elements import Affine
 from tiered.certify.domains.bits import Bits
-from tiered.certify.domains.elements import AFFINE, of_atoms
+from tiered.certify.domains.element_arrays import AFFINE, of_atoms
 from tiered.certify.domains.terms import Array, kind_of
 from tiered.certify.evaluation.call import Call, NoRule, Results
 from tiered.certify.evaluation.values import Tensor
-from tiered.certify.rules.elementwise import broadcast, dtype_of_result, known, seed_for
+from tiered.certify.rules.bit_elementwise import broadcast, dtype_of_result, known, seed_for
 
 Rule = Callable[[Call], Results]
 

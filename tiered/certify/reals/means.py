@@ -8,9 +8,9 @@ from tiered.certify.domains.bits import RULES as ON_BITS
 from tiered.certify.domains.terms import Array, seed_of
 from tiered.certify.evaluation.call import Call, NoRule, Results, axis_of
 from tiered.certify.evaluation.values import class_of
-from tiered.certify.reals.arithmetic import powered
 from tiered.certify.reals.lifting import domain_of, function, lifted
-from tiered.certify.rules.lists import keeps_dims, lanes, reduced_axes, reduced_shape
+from tiered.certify.reals.real_arithmetic import powered
+from tiered.certify.rules.element_lists import keeps_dims, lanes, reduced_axes, reduced_shape
 
 
 def reduce(call: Call) -> Results:

@@ -7,15 +7,15 @@ from typing import Final
 
 import numpy as np
 
-from tiered.certify.domains.elements import of_atoms
+from tiered.certify.domains.element_arrays import of_atoms
 from tiered.certify.domains.terms import Array, listed, mix, seed_of
 from tiered.certify.evaluation.call import Call, NoRule, Results
 from tiered.certify.evaluation.forms import Dequantized
 from tiered.certify.evaluation.values import MOST_ELEMENTS, Tensor, class_of
-from tiered.certify.reals.extrema import Bounded
 from tiered.certify.reals.lifting import Rule, domain_of
+from tiered.certify.reals.real_extrema import Bounded
+from tiered.certify.rules.kernel_windows import Windows, window_of
 from tiered.certify.rules.moves import MOVES, widths_of
-from tiered.certify.rules.windows import Windows, window_of
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ import numpy as np
 from tiered.certify.evaluation.call import Call, Results, axis_of
 from tiered.certify.evaluation.forms import SumsToOne
 from tiered.certify.evaluation.values import numpy_dtype
-from tiered.certify.reals.arithmetic import Summands, total
 from tiered.certify.reals.lifting import Rule
+from tiered.certify.reals.real_arithmetic import Summands, total
 
 
 def without_shifts(rule: Rule) -> Rule:

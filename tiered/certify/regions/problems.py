@@ -14,11 +14,11 @@ from tiered.certify.evaluation.call import constant
 from tiered.certify.evaluation.evaluate import Scope, Setting, free
 from tiered.certify.evaluation.values import Tensor, Unproved
 from tiered.certify.problem import Border, Given, Problem, Side
-from tiered.certify.sizes import Sizes, assignments
+from tiered.certify.trial_sizes import Sizes, assignments
 from tiered.graph.core.tensor import Tensor as Stored
 from tiered.graph.core.types import TensorType
 from tiered.verify.changed_region import Region
-from tiered.verify.extract import Part
+from tiered.verify.part_extraction import Part
 
 TypeOf = Callable[[str], Border | None]
 """The type of a value of the main graph, by its name."""

@@ -23,12 +23,12 @@ from tiered.certify.evaluation.evaluate import is_known_function
 from tiered.certify.evaluation.values import Unproved
 from tiered.certify.problem import Border, Given, Problem, Side, content_of
 from tiered.certify.regions.problems import KnownSizes, side_of, stored
-from tiered.certify.regions.watch import border_of
-from tiered.certify.sizes import Sizes
+from tiered.certify.regions.watched_rewrites import border_of
+from tiered.certify.trial_sizes import Sizes
 from tiered.graph import Model
 from tiered.graph.queries.equal_tensors import EqualTensors
-from tiered.verify.extract import Part, calls
 from tiered.verify.live_extract import part_of
+from tiered.verify.part_extraction import Part, calls
 
 DEPTHS: Final = (0, 2, 6, 16)
 """How many nodes before a value are part of its region even if they are common."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tiered.certify.evaluation.values import Unproved
 from tiered.certify.problem import Problem
 from tiered.certify.regions.problems import KnownSizes, side_of
-from tiered.certify.regions.watch import border_of
+from tiered.certify.regions.watched_rewrites import border_of
 from tiered.graph import Model
 from tiered.verify.live_extract import part_of
 

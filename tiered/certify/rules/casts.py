@@ -9,7 +9,7 @@ from tiered.certify.domains.terms import mix, seed_of
 from tiered.certify.evaluation.call import Call, Results
 from tiered.certify.evaluation.forms import Choice
 from tiered.certify.evaluation.values import Tensor, class_of, holds, numpy_dtype
-from tiered.certify.rules import numbers as exact_numbers
+from tiered.certify.rules import known_numbers as exact_numbers
 from tiered.certify.rules.logic import chosen_terms
 from tiered.graph.core.dtypes import DataType
 

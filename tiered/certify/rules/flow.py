@@ -14,7 +14,7 @@ import onnx
 from tiered.certify.domains.terms import Array
 from tiered.certify.evaluation.call import Call, Results, axis_of
 from tiered.certify.evaluation.values import Tensor, TensorList, Unproved
-from tiered.certify.rules.elementwise import BOOL
+from tiered.certify.rules.bit_elementwise import BOOL
 from tiered.certify.rules.logic import chosen_terms
 from tiered.graph.core.types import TensorType, tensor_type
 

@@ -22,7 +22,7 @@ from tiered.certify.evaluation.call import Call, Results, axis_of
 from tiered.certify.evaluation.constants import run_node
 from tiered.certify.evaluation.forms import Choice
 from tiered.certify.evaluation.values import Tensor, class_of
-from tiered.certify.rules.elementwise import BOOL, elementwise
+from tiered.certify.rules.bit_elementwise import BOOL, elementwise
 
 Rule = Callable[[Call], Results]
 

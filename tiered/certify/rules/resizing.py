@@ -17,7 +17,7 @@ from tiered.certify.domains.terms import Array, leaf, listed, mix, seed_of
 from tiered.certify.evaluation.call import Call, NoRule, Results, axis_of
 from tiered.certify.evaluation.constants import run_node
 from tiered.certify.evaluation.values import Tensor
-from tiered.certify.rules.products import needs_runtime
+from tiered.certify.rules.product_terms import needs_runtime
 
 Rule = Callable[[Call], Results]
 FLOAT: Final = int(onnx.TensorProto.FLOAT)

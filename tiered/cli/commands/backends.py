@@ -19,10 +19,10 @@ from rich.text import Text
 
 from tiered.cli.line.candidates import complete_backend
 from tiered.cli.line.declaration import Flags
-from tiered.cli.options import AsJson, Verbose
-from tiered.cli.output.plan import described_edit, print_edits
+from tiered.cli.output.printed_pipeline import described_edit, print_edits
 from tiered.cli.output.tables import Cell, print_table
 from tiered.cli.output.terminal import print_json, printable, results
+from tiered.cli.shared_options import AsJson, Verbose
 from tiered.support.amounts import counted
 from tiered.support.errors import BackendError
 from tiered.support.operator_name import operator_name
@@ -115,7 +115,7 @@ def _byte_products(backend: Backend) -> dict[str, ByteProducts]:
 
 def _print_one(console: Console, backend: Backend, *, verbose: bool) -> None:
     from tiered.runtime.byte_products import WORDS
-    from tiered.targets.rules import dtype_names
+    from tiered.targets.operator_rule import dtype_names
 
     console.print(Text(backend.name, style="bold"))
     console.print(f"  {printable(backend.doc)}")

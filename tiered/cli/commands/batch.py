@@ -9,7 +9,7 @@ Examples:
     tiered batch list.txt --out-dir shared/out -O3 --cluster tcp://head:8786
 
 Exit codes: 0 all done, 1 a model failed, 2 usage. `--json` prints a JSON object a line, with the
-fields of `tiered.extensions.fleet.result.Result`; the file of --results has the same.
+fields of `tiered.extensions.fleet.result_line.Result`; the file of --results has the same.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Annotated
 
 from tiered.cli.batches import BatchOptions, optimized
 from tiered.cli.line.declaration import Flags
-from tiered.cli.options import OptimizeOptions
+from tiered.cli.shared_options import OptimizeOptions
 from tiered.cli.watch import WatchOptions
 
 

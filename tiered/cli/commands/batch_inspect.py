@@ -11,7 +11,7 @@ from typing import Annotated
 from tiered.cli.batches import BatchOptions, FolderOptions, check_batch_options, run_batch
 from tiered.cli.commands.inspect import InspectOptions
 from tiered.cli.line.declaration import Flags, words_of
-from tiered.cli.options import ReadOptions
+from tiered.cli.shared_options import ReadOptions
 
 
 def batch_inspect(

@@ -11,7 +11,7 @@ from typing import Annotated
 from tiered.cli.batches import OWN, BatchOptions, FolderOptions, check_batch_options, run_batch
 from tiered.cli.commands.quantize import QuantizeOptions, QuantizeSettings
 from tiered.cli.line.declaration import Flags, words_of
-from tiered.cli.options import WriteOptions
+from tiered.cli.shared_options import WriteOptions
 
 
 def batch_quantize(

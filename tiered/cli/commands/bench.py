@@ -30,18 +30,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from tiered.cli.files import check_input
 from tiered.cli.line.declaration import Flags
 from tiered.cli.measuring import Runs
-from tiered.cli.options import Json, Names
 from tiered.cli.output.tables import Number, print_table, seconds, short_time, size
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.shapes import parse_dims, parse_shapes
+from tiered.cli.shared_options import Json, Names
 from tiered.runtime.opening import Clock
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from tiered.extensions.measurement.claims import Claim
-    from tiered.extensions.measurement.result import Bench
-    from tiered.extensions.measurement.statistics import Interval
+    from tiered.extensions.measurement.latency_result import Bench
+    from tiered.extensions.measurement.medians import Interval
 
 MODELS: Final = ("", "model", "latency", "interval", "runs", "start", "memory", "file")
 RATIOS: Final = ("", "model", "ratio to A", "interval", "verdict")
@@ -82,7 +82,7 @@ def bench(
     shapes, dims = parse_shapes(options.input_shape), parse_dims(options.dim)
     for file in files:
         check_input(file)
-    from tiered.extensions.measurement.bench import How, claims_of, prepare
+    from tiered.extensions.measurement.latency_bench import How, claims_of, prepare
     from tiered.extensions.measurement.trials import Trials
 
     claims = claims_of(options.expect, len(files))

@@ -15,7 +15,10 @@ from tiered.cli.commands.verify import NumericClass
 from tiered.cli.effects import Effect
 from tiered.cli.files import check_input, load_model
 from tiered.cli.load_passes import with_loads
-from tiered.cli.options import (
+from tiered.cli.output.terminal import print_json, printable, results, say
+from tiered.cli.prepared import Prepared
+from tiered.cli.shapes import shapes_of_inputs
+from tiered.cli.shared_options import (
     Json,
     ModelFile,
     Names,
@@ -23,9 +26,6 @@ from tiered.cli.options import (
     PassSelection,
     Sampled,
 )
-from tiered.cli.output.terminal import print_json, printable, results, say
-from tiered.cli.prepared import Prepared
-from tiered.cli.shapes import shapes_of_inputs
 from tiered.cli.watch import WatchOptions
 from tiered.support.errors import VerificationError
 
@@ -83,8 +83,8 @@ def bisect(source: ModelFile, /, *, options: BisectOptions) -> None:
     settings |= {name: prepared.settings[name] for name in _SETTINGS}
     check_input(source)
     from tiered.extensions.debug import Bisection, Subject
+    from tiered.extensions.debug.pipeline_runs import shaped
     from tiered.extensions.debug.resume_file import ResumeFile
-    from tiered.extensions.debug.runs import shaped
     from tiered.verify.custom_ops import using
 
     given = options.input_shape, options.dim

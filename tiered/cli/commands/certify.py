@@ -28,8 +28,8 @@ from tiered.cli.bounded import MemoryBound
 from tiered.cli.certificates import check_again
 from tiered.cli.files import check_input, load_model
 from tiered.cli.line.declaration import Flags
-from tiered.cli.options import AsJson
 from tiered.cli.output.terminal import Progress, print_json, printable, results
+from tiered.cli.shared_options import AsJson
 from tiered.support.amounts import counted
 from tiered.support.errors import TargetError, VerificationError
 from tiered.support.records import Record
@@ -119,7 +119,7 @@ def _difference(before: Model, after: Model) -> str:
     """Return how whole models differ in a run; "" if they do not, or do not run."""
     from tiered.certify.evaluation.values import Unproved
     from tiered.certify.regions.whole import whole_problem
-    from tiered.certify.runs import run_both
+    from tiered.certify.trial_runs import run_both
     from tiered.support.numerics import Numerics, Promise
 
     try:
@@ -132,7 +132,7 @@ def _difference(before: Model, after: Model) -> str:
 def _ran(step: Step) -> tuple[str, str]:
     """Return what a run shows of an output that is not proved, and why it is not."""
     from tiered.certify.evaluation.values import Unproved
-    from tiered.certify.runs import run_both
+    from tiered.certify.trial_runs import run_both
     from tiered.support.numerics import Numerics, Promise
 
     if step.problem is None:

@@ -23,19 +23,19 @@ from rich.console import Console
 from tiered.cli.bounded import MemoryBound
 from tiered.cli.line.candidates import complete_backend
 from tiered.cli.line.declaration import Flags
-from tiered.cli.options import Html, Level, ModelFile, Names, ReadOptions
 from tiered.cli.output.report_page import write_report
 from tiered.cli.output.summary import complaint_note
 from tiered.cli.output.tables import print_table
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.shapes import load_shaped
+from tiered.cli.shared_options import Html, Level, ModelFile, Names, ReadOptions
 from tiered.pipeline.leftovers import fixing_options
 from tiered.support.amounts import counted
 from tiered.support.errors import TargetError
 from tiered.support.records import Record
 
 if TYPE_CHECKING:
-    from tiered.pipeline.target import TargetCheck
+    from tiered.pipeline.target_check import TargetCheck
     from tiered.targets import Coverage, Gap
 
 FEW = 10
@@ -69,7 +69,7 @@ def check(
     backend, opt_level, edits = target.backend, target.opt_level, target.edit
     from tiered.context import PassContext
     from tiered.pipeline import pipeline_for
-    from tiered.pipeline.target import check_target
+    from tiered.pipeline.target_check import check_target
 
     # Report a wrong name before a large model is read.
     pipeline_for(PassContext(backend=backend).backend, edits)

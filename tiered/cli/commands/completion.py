@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 
-from tiered.cli.line.completion import SCRIPTS, Shell
+from tiered.cli.line.word_completion import SCRIPTS, Shell
 
 
 def completion(shell: Shell, /) -> None:

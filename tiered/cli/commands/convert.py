@@ -21,7 +21,8 @@ from tiered.cli.conversions import Bounds, ConversionOptions, NarrowingWithPorts
 from tiered.cli.effects import Effect
 from tiered.cli.line.pass_options import PassOptions
 from tiered.cli.optimizing import write_result
-from tiered.cli.options import (
+from tiered.cli.pass_names import strip_pass
+from tiered.cli.shared_options import (
     BackendName,
     Bounded,
     Html,
@@ -31,7 +32,6 @@ from tiered.cli.options import (
     WriteOptions,
     runs_model,
 )
-from tiered.cli.pass_names import strip_pass
 from tiered.support.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:

@@ -30,9 +30,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 from tiered.cli.bounded import MemoryBound
 from tiered.cli.files import check_input
 from tiered.cli.line.declaration import Flags
-from tiered.cli.options import Html, Json, Names, Verbose
 from tiered.cli.output.tables import print_table
 from tiered.cli.output.terminal import Progress, print_json, printable, results
+from tiered.cli.shared_options import Html, Json, Names, Verbose
 from tiered.support.amounts import counted
 from tiered.support.errors import TargetError, UsageError, did_you_mean
 from tiered.support.records import Record
@@ -40,7 +40,7 @@ from tiered.support.records import Record
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tiered.extensions.differences.result import Difference
+    from tiered.extensions.differences.model_difference import Difference
 
 FEW: Final = 10
 """Rows of a table without -v."""
@@ -86,8 +86,8 @@ def diff(
     check_input(second)
     with Progress(enabled=not options.json) as progress:
         progress.say(f"reading {printable(first)} and {printable(second)}")
-        from tiered.extensions.differences.diff import diff as difference_of
-        from tiered.extensions.differences.result import PARTS
+        from tiered.extensions.differences.model_diff import diff as difference_of
+        from tiered.extensions.differences.model_difference import PARTS
 
         ignored = [part.strip() for entry in options.ignore for part in entry.split(",")]
         for part in ignored:
@@ -96,7 +96,7 @@ def diff(
                 raise UsageError(f"--ignore: no part {part!r}{hint}")
         found = difference_of(first, second)
     if options.html is not None:
-        from tiered.extensions.differences.page import difference_page
+        from tiered.extensions.differences.difference_page import difference_page
         from tiered.support.pages.render import write_page
 
         write_page(options.html, difference_page(found))
@@ -110,7 +110,7 @@ def diff(
 
 
 def _print(console: Console, found: Difference, limit: int | None) -> None:
-    from tiered.extensions.differences.page import table_rows
+    from tiered.extensions.differences.difference_page import table_rows
 
     for title, headers, rows, totals in table_rows(found):
         shown = [

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from tiered.cli.files import check_input, check_output
 from tiered.cli.line.declaration import Flags
-from tiered.cli.options import AsJson
 from tiered.cli.output.terminal import Progress, print_json, printable, results
+from tiered.cli.shared_options import AsJson
 from tiered.support.amounts import counted
 from tiered.support.errors import TargetError
 

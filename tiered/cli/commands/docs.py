@@ -24,8 +24,8 @@ from tiered.cli.commands.passes import describe, names_of, print_pass
 from tiered.cli.line.candidates import complete_pass
 from tiered.cli.line.declaration import Flags
 from tiered.cli.load_passes import load_passes
-from tiered.cli.options import AsJson, Load
 from tiered.cli.output.terminal import print_json, printable, results
+from tiered.cli.shared_options import AsJson, Load
 from tiered.passes.index.proofs import PROOFS, Proved
 from tiered.passes.interface.registry import registry
 from tiered.support.errors import ModelError

@@ -26,9 +26,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tiered.cli.files import check_input, load_model
-from tiered.cli.options import BackendName, Json, Level, ModelFile, Names, Verbose
 from tiered.cli.output.tables import Number, change, print_table, size
 from tiered.cli.output.terminal import Progress, print_json, printable, results
+from tiered.cli.shared_options import BackendName, Json, Level, ModelFile, Names, Verbose
 from tiered.support.amounts import counted
 from tiered.support.errors import TargetError
 from tiered.support.records import Record
@@ -70,8 +70,8 @@ def doctor(file: ModelFile, /, *, options: DoctorOptions) -> None:
     """
     check_input(file)
     with Progress(enabled=not options.json) as progress:
-        from tiered.extensions.preparation.doctor import diagnose
-        from tiered.extensions.preparation.options import target_of
+        from tiered.extensions.preparation.advice import diagnose
+        from tiered.extensions.preparation.preparation_options import target_of
 
         if options.backend is not None:
             target_of(options.backend)  # reports a wrong name before a large model is read

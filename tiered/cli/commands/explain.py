@@ -24,10 +24,10 @@ from tiered.cli.files import run_first
 from tiered.cli.line.candidates import complete_pass
 from tiered.cli.line.declaration import Flags
 from tiered.cli.load_passes import load_passes
-from tiered.cli.options import BackendName, Level, Load, ModelFile, ReadOptions
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.pass_names import level_set
 from tiered.cli.shapes import load_shaped
+from tiered.cli.shared_options import BackendName, Level, Load, ModelFile, ReadOptions
 from tiered.support.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from tiered.graph import Model
     from tiered.passes import Pass, RewritePass
     from tiered.passes.interface.pass_info import Decision
-    from tiered.rewriter.explain import Explanation
+    from tiered.rewriter.furthest_match import Explanation
     from tiered.rewriter.match import Match
     from tiered.rewriter.skip import Skip
 
@@ -143,7 +143,7 @@ def _explanations(pass_: Pass, model: Model, context: PassContext) -> list[Expla
 
 def _by_rule(pass_: RewritePass, model: Model, context: PassContext) -> list[Explanation]:
     from tiered.passes.scope_guard import OUTSIDE
-    from tiered.rewriter.explain import explain_rule
+    from tiered.rewriter.furthest_match import explain_rule
 
     scope = pass_.scope
 
@@ -157,7 +157,7 @@ def _by_rule(pass_: RewritePass, model: Model, context: PassContext) -> list[Exp
 
 def _by_run(pass_: Pass, model: Model, context: PassContext) -> list[Explanation]:
     """Explain a pass without a pattern by its remarks during a run."""
-    from tiered.rewriter.explain import Explanation
+    from tiered.rewriter.furthest_match import Explanation
 
     operators = {node.label: node.op_type for graph in model.graphs() for node in graph.nodes}
     pass_.apply(model, context)

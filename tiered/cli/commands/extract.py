@@ -15,7 +15,7 @@ from tiered.cli.bounded import MemoryBound
 from tiered.cli.line.declaration import Flags
 from tiered.cli.line.pass_options import OfPass, PassOptions
 from tiered.cli.optimizing import write_result
-from tiered.cli.options import ModelFile, OutFile, ResultOptions
+from tiered.cli.shared_options import ModelFile, OutFile, ResultOptions
 from tiered.support.errors import UsageError
 
 FROM = ("--from", "--inputs-from", "--input-names", "--in-names")

@@ -16,7 +16,7 @@ from tiered.cli.effects import Effect
 from tiered.cli.line.declaration import Flags
 from tiered.cli.line.pass_options import OfPass, PassOptions
 from tiered.cli.optimizing import write_result
-from tiered.cli.options import ModelFile, OutFile, ResultOptions
+from tiered.cli.shared_options import ModelFile, OutFile, ResultOptions
 
 Gradient = Annotated[
     PassOptions,

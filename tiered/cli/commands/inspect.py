@@ -18,12 +18,12 @@ from rich.console import Console
 from tiered.cli.bounded import MemoryBound
 from tiered.cli.facts import ModelFacts, gather_facts
 from tiered.cli.line.declaration import Flags
-from tiered.cli.options import BackendName, Html, ModelFile, ReadOptions
 from tiered.cli.output.report_page import write_report
 from tiered.cli.output.summary import complaint_note, overridable_note
 from tiered.cli.output.tables import print_table, size
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.shapes import load_shaped
+from tiered.cli.shared_options import BackendName, Html, ModelFile, ReadOptions
 from tiered.pipeline.leftovers import fixing_hint
 from tiered.support.amounts import counted
 from tiered.support.records import Record

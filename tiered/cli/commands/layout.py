@@ -22,10 +22,10 @@ from tiered import (
 )
 from tiered.cli.bounded import MemoryBound
 from tiered.cli.files import run_first
-from tiered.cli.options import BackendName, Html, ModelFile, ReadOptions
 from tiered.cli.output.tables import print_table, size
 from tiered.cli.output.terminal import Progress, print_json, results
 from tiered.cli.shapes import load_shaped
+from tiered.cli.shared_options import BackendName, Html, ModelFile, ReadOptions
 from tiered.support.pages.render import write_page
 
 FEW = 20
@@ -64,7 +64,7 @@ def layout(
         progress.say("placing Transposes")
         report = layout_report(model)
     if html is not None:
-        from tiered.analysis.layout.page import layout_page
+        from tiered.analysis.layout.layout_page import layout_page
 
         write_page(html, layout_page(report, os.path.basename(file)))
     if options.json:

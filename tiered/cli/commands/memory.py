@@ -19,11 +19,11 @@ from rich.console import Console
 from tiered import get_pass
 from tiered.cli.bounded import MemoryBound
 from tiered.cli.files import check_output
-from tiered.cli.options import Html, ModelFile, ReadOptions
 from tiered.cli.output.report_page import write_report
 from tiered.cli.output.tables import print_table, size
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.shapes import load_shaped
+from tiered.cli.shared_options import Html, ModelFile, ReadOptions
 from tiered.extensions.memory import MemoryPlan, memory_line, memory_plan, memory_svg, peak_formula
 from tiered.support.whole_files import write_text
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from tiered.cli.bounded import MemoryBound
 from tiered.cli.files import load_model
 from tiered.cli.line.declaration import Flags
-from tiered.cli.options import WHOLE, Names, ResultOptions, runs_model
 from tiered.cli.output.terminal import Progress, print_json, printable, results
+from tiered.cli.shared_options import WHOLE, Names, ResultOptions, runs_model
 from tiered.cli.source_mark import write_mark
 from tiered.cli.writing import Goal
 from tiered.support.amounts import counted
@@ -76,7 +76,7 @@ def merge(
         raise UsageError("--map OUT=IN and --prefix are for two models; merge them two by two")
     models = [load_model(file) for file in sources]
     mark = goal.mark(*models)
-    from tiered.pipeline.compose.merge import merged_model
+    from tiered.pipeline.compose.merging import merged_model
 
     with Progress(enabled=not write.quiet) as progress:
         progress.say(f"merging {' and '.join(map(printable, sources))}")

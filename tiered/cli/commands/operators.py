@@ -20,9 +20,9 @@ from rich.text import Text
 from tiered.cli.line.candidates import complete_operator
 from tiered.cli.line.declaration import Flags
 from tiered.cli.load_passes import load_passes
-from tiered.cli.options import AsJson, Load
 from tiered.cli.output.tables import Cell, print_table
 from tiered.cli.output.terminal import print_json, printable, results
+from tiered.cli.shared_options import AsJson, Load
 from tiered.support.amounts import counted
 from tiered.support.errors import BackendError, UsageError, did_you_mean
 from tiered.support.operator_name import operator_name

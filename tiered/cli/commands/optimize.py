@@ -10,8 +10,8 @@ Examples:
 from __future__ import annotations
 
 from tiered.cli.optimizing import run_prepared
-from tiered.cli.options import ModelFile, OptimizeOptions
 from tiered.cli.prepared import Prepared
+from tiered.cli.shared_options import ModelFile, OptimizeOptions
 from tiered.cli.watch import WatchOptions
 
 

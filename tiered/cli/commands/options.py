@@ -8,9 +8,9 @@ Examples:
 
 from __future__ import annotations
 
-from tiered.cli.options import AsJson
 from tiered.cli.output.tables import print_table
 from tiered.cli.output.terminal import print_json, results
+from tiered.cli.shared_options import AsJson
 from tiered.support.config_options import config_options
 from tiered.support.option_text import format_value
 

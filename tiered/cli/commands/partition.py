@@ -22,11 +22,11 @@ from typing import TYPE_CHECKING, Any
 from tiered.cli.bounded import MemoryBound
 from tiered.cli.effects import Effect
 from tiered.cli.files import check_data_files, check_output
-from tiered.cli.options import BackendName, Html, ModelFile, Names, OutFile, ReadOptions
 from tiered.cli.output.report_page import write_report
 from tiered.cli.output.tables import Number, print_table, size
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.shapes import load_shaped
+from tiered.cli.shared_options import BackendName, Html, ModelFile, Names, OutFile, ReadOptions
 from tiered.cli.source_mark import check_replaced, source_mark, write_mark
 from tiered.support.amounts import counted
 from tiered.support.errors import UsageError

@@ -24,9 +24,9 @@ from rich.text import Text
 from tiered.cli.line.candidates import complete_operator, complete_pass
 from tiered.cli.line.declaration import Flags
 from tiered.cli.load_passes import load_passes
-from tiered.cli.options import AsJson, Load
 from tiered.cli.output.tables import print_table
 from tiered.cli.output.terminal import print_json, printable, results
+from tiered.cli.shared_options import AsJson, Load
 from tiered.passes.interface.pass_info import PassInfo
 from tiered.passes.interface.registry import registry
 from tiered.support.aliases import ALIASES
@@ -36,7 +36,7 @@ from tiered.support.operator_name import operator_name
 from tiered.support.option_text import format_value
 
 if TYPE_CHECKING:
-    from tiered.support.options import Option
+    from tiered.support.typed_options import Option
 
 
 ANY, ELEMENTWISE = "*", "elementwise"
@@ -107,7 +107,7 @@ def names_of(name: str) -> tuple[str, ...]:
         return registry.resolve(name)
     except PassNotFoundError:
         from tiered.pipeline import parse_pipeline
-        from tiered.pipeline.base import NAMED
+        from tiered.pipeline.pipeline_base import NAMED
         from tiered.pipeline.pipeline_names import pipeline_text
 
         if pipeline_text(name) is None and name.lower() not in NAMED:

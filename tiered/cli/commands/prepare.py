@@ -39,19 +39,19 @@ from tiered.cli.files import check_output, load_model
 from tiered.cli.line.candidates import complete_backend
 from tiered.cli.line.declaration import Flags
 from tiered.cli.line.pass_options import PassOptions
-from tiered.cli.options import Level, ModelFile, Names, OutFile, WriteOptions
 from tiered.cli.output.preparation import print_prepared
 from tiered.cli.output.terminal import Progress, notes, print_json, printable, results
 from tiered.cli.pass_names import stripped_parts
 from tiered.cli.shapes import parse_dims, parse_shapes
+from tiered.cli.shared_options import Level, ModelFile, Names, OutFile, WriteOptions
 from tiered.cli.writing import Goal
 from tiered.support.errors import TargetError, UsageError
 from tiered.support.whole_files import write_json
 
 if TYPE_CHECKING:
     from tiered.cli.source_mark import SourceMark
-    from tiered.extensions.preparation.options import PrepareOptions
-    from tiered.extensions.preparation.result import Prepared
+    from tiered.extensions.preparation.preparation_options import PrepareOptions
+    from tiered.extensions.preparation.preparation_result import Prepared
 
 
 class PreparationOptions(ConversionOptions):
@@ -100,8 +100,8 @@ def prepare(
             check_output(known, options.report)
     placed = None
     with Progress(enabled=not (write.json or write.quiet)) as progress:
-        from tiered.extensions.preparation.prepare import prepare_model
-        from tiered.extensions.preparation.steps import steps_of
+        from tiered.extensions.preparation.preparation_steps import steps_of
+        from tiered.extensions.preparation.preparing import prepare_model
         from tiered.verify.methods import how_of
 
         steps_of(wanted)  # reports a wrong name before a large model is read
@@ -135,8 +135,8 @@ def _wanted(
     Raises:
         UsageError: a wrong value of an option, or options that do not go together.
     """
-    from tiered.extensions.preparation.options import PrepareOptions, processor_in
     from tiered.extensions.preparation.precisions import PrecisionOptions
+    from tiered.extensions.preparation.preparation_options import PrepareOptions, processor_in
 
     if options.report is not None and not options.report.endswith(".json"):
         raise UsageError(f"--report {options.report!r}: expected a file .json")

@@ -28,18 +28,18 @@ from typing import TYPE_CHECKING, Annotated, Final
 from tiered.cli.files import check_input
 from tiered.cli.line.declaration import Flags
 from tiered.cli.measuring import Runs
-from tiered.cli.options import Html, Json, Verbose
 from tiered.cli.output.tables import Number, print_table, short_time
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.shapes import parse_dims, parse_shapes
+from tiered.cli.shared_options import Html, Json, Verbose
 from tiered.support.amounts import counted
 from tiered.support.errors import UsageError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from tiered.extensions.measurement.profile.model_profile import NodeTime, Part, Profile
     from tiered.extensions.measurement.profile.pairs import Profiles
-    from tiered.extensions.measurement.profile.result import NodeTime, Part, Profile
 
 FEW: Final = 10
 """Rows of a table without -v."""
@@ -85,8 +85,8 @@ def profile(
         raise UsageError(f"--depth is 1 or more, not {options.depth}")
     for file in files:
         check_input(file)
-    from tiered.extensions.measurement.bench import How
-    from tiered.extensions.measurement.profile.run import profiled
+    from tiered.extensions.measurement.latency_bench import How
+    from tiered.extensions.measurement.profile.profiling import profiled
 
     how = How(options.provider, options.threads, options.runtime_level)
     with Progress(enabled=not options.json) as progress:
@@ -112,7 +112,7 @@ def profile(
 
 def _write_page(path: str, files: Sequence[str], found: Profiles, options: ProfileOptions) -> None:
     from tiered.cli.output.report_page import write_report
-    from tiered.extensions.measurement.profile.charts import flame_svg, graph_svg
+    from tiered.extensions.measurement.profile.profile_charts import flame_svg, graph_svg
 
     charts = {}
     for letter, model in zip("AB", found.models, strict=False):

@@ -40,9 +40,16 @@ from tiered.cli.files import (
 from tiered.cli.line.declaration import Flags
 from tiered.cli.line.pass_options import OfPass, PassOptions
 from tiered.cli.optimizing import write_result
-from tiered.cli.options import BackendName, Html, ModelFile, OutFile, WriteOptions, runs_model
 from tiered.cli.output.tables import Number, print_table, seconds
 from tiered.cli.output.terminal import Progress, notes, print_json, printable, results
+from tiered.cli.shared_options import (
+    BackendName,
+    Html,
+    ModelFile,
+    OutFile,
+    WriteOptions,
+    runs_model,
+)
 from tiered.cli.writing import Goal
 from tiered.support.errors import UsageError
 from tiered.support.records import Record
@@ -51,11 +58,11 @@ from tiered.support.whole_files import write_json, write_text
 if TYPE_CHECKING:
     import onnx
 
-    from tiered.extensions.measurement.result import Ratio
+    from tiered.extensions.measurement.latency_result import Ratio
     from tiered.extensions.preparation.promise_mark import Carried
     from tiered.graph import Model
-    from tiered.numerics.quantization.report import Report
-    from tiered.numerics.quantization.result import QuantizationResult
+    from tiered.numerics.quantization.quantization_report import Report
+    from tiered.numerics.quantization.quantization_result import QuantizationResult
     from tiered.passes import Pass
 
 HEADERS = ("layer", "operator", "dtype", "scale", "dB alone", "share of error", "multiply-adds")
@@ -272,7 +279,7 @@ def _quantized(
     model: Model, pass_: Pass, backend: str | None, progress: Progress
 ) -> tuple[QuantizationResult, Report]:
     """Run the pass, as `tiered optimize --passes` does, and return what it did."""
-    from tiered.numerics.quantization.report import report_of
+    from tiered.numerics.quantization.quantization_report import report_of
     from tiered.numerics.quantization.watching import QuantizationWatcher, watching_quantization
     from tiered.pipeline.optimize import optimize_model
 
@@ -288,7 +295,7 @@ def _quantized(
 
 def _latency(source: str, model: Model) -> Ratio:
     """Return the latency of the quantised model by that of the original, on this processor."""
-    from tiered.extensions.measurement.bench import bench
+    from tiered.extensions.measurement.latency_bench import bench
 
     with TemporaryDirectory() as folder:
         made = os.path.join(folder, os.path.basename(source))
@@ -344,7 +351,7 @@ def _carried(settings: PassOptions, inputs: Sequence[str]) -> Carried:
 
 def _write(path: str, report: Report, source: str) -> None:
     """Write the report in the form of the suffix of a file."""
-    from tiered.numerics.quantization.report import report_svg
+    from tiered.numerics.quantization.quantization_report import report_svg
 
     name = os.path.basename(source)
     if path.endswith(".svg"):
@@ -356,7 +363,7 @@ def _write(path: str, report: Report, source: str) -> None:
 def _write_html(path: str, report: Report, source: str) -> None:
     """Write the report as a page."""
     from tiered.cli.output.report_page import write_report
-    from tiered.numerics.quantization.report import report_svg
+    from tiered.numerics.quantization.quantization_report import report_svg
 
     write_report(
         path,

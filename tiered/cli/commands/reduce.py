@@ -10,8 +10,8 @@ from typing import Annotated
 
 from tiered.cli.files import check_input, check_output
 from tiered.cli.line.declaration import Flags
-from tiered.cli.options import ModelFile
 from tiered.cli.output.terminal import printable, results, say
+from tiered.cli.shared_options import ModelFile
 from tiered.cli.source_mark import check_replaced
 from tiered.support.amounts import counted
 from tiered.support.errors import ModelError

@@ -11,8 +11,8 @@ from typing import Annotated
 
 from tiered.cli.line.declaration import Flags
 from tiered.cli.load_passes import load_passes
-from tiered.cli.options import Load
 from tiered.cli.output.terminal import printable, results
+from tiered.cli.shared_options import Load
 from tiered.support.errors import PassNotFoundError, UsageError, VerificationError
 
 

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from tiered.cli.files import load_model
 from tiered.cli.line.declaration import Flags
-from tiered.cli.options import Json, ModelFile, Sampled
 from tiered.cli.output.record import finite
 from tiered.cli.output.tables import Number, print_table
 from tiered.cli.output.terminal import Progress, print_json, printable, results
+from tiered.cli.shared_options import Json, ModelFile, Sampled
 from tiered.support.amounts import counted
 from tiered.support.errors import ModelError, UsageError
 from tiered.support.whole_files import whole_file, write_json

@@ -12,9 +12,9 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from tiered.cli.files import load_model
-from tiered.cli.options import Json, ModelFile, Names, Sampled, Verbose
 from tiered.cli.output.tables import Number, print_table
 from tiered.cli.output.terminal import Progress, print_json, results
+from tiered.cli.shared_options import Json, ModelFile, Names, Sampled, Verbose
 
 FEW = 20
 """Rows of the table without -v."""

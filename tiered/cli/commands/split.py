@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 from tiered.cli.bounded import MemoryBound
 from tiered.cli.effects import Effect
 from tiered.cli.files import check_data_files, check_output, load_model
-from tiered.cli.options import RUNS, WHOLE, Json, ModelFile, Names, Verify, runs_model
 from tiered.cli.output.terminal import Progress, print_json, printable, results
+from tiered.cli.shared_options import RUNS, WHOLE, Json, ModelFile, Names, Verify, runs_model
 from tiered.cli.source_mark import check_replaced, source_mark, write_mark
 from tiered.support.amounts import counted
 from tiered.support.errors import ModelError, UsageError
@@ -67,8 +67,8 @@ def split(file: ModelFile, /, *, options: SplitOptions, bound: MemoryBound) -> N
         raise UsageError("no folder to write to: type --out-dir DIR")
     with Progress() as progress:
         model = load_model(file)
-        from tiered.pipeline.compose.parts import split_models
-        from tiered.rewriter.idioms.tensors import needed_nodes
+        from tiered.pipeline.compose.extraction import split_models
+        from tiered.rewriter.idioms.main_tensors import needed_nodes
 
         progress.say(f"splitting {printable(file)}")
         parts = split_models(model.copy(), cuts)

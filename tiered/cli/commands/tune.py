@@ -30,12 +30,20 @@ from typing import TYPE_CHECKING, Final
 from tiered.cli.effects import Effect
 from tiered.cli.files import check_input, check_output, load_model
 from tiered.cli.measuring import Runs
-from tiered.cli.options import BackendName, Html, Json, ModelFile, Names, OptimizeOptions, Verbose
 from tiered.cli.output.tables import Number, print_table, size
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.pass_names import split_names
 from tiered.cli.prepared import Prepared, decided_by
 from tiered.cli.shapes import parse_dims, parse_shapes
+from tiered.cli.shared_options import (
+    BackendName,
+    Html,
+    Json,
+    ModelFile,
+    Names,
+    OptimizeOptions,
+    Verbose,
+)
 from tiered.cli.writing import Goal, check_target
 from tiered.runtime.opening import Clock
 from tiered.support.errors import TargetError, UsageError
@@ -46,8 +54,8 @@ if TYPE_CHECKING:
     from tiered.extensions.tuning.found import Tried
     from tiered.extensions.tuning.judges import Objective
     from tiered.extensions.tuning.race import Gain
-    from tiered.extensions.tuning.result import Tuned
-    from tiered.extensions.tuning.tune import Task
+    from tiered.extensions.tuning.tuning import Task
+    from tiered.extensions.tuning.tuning_result import Tuned
 
 LOG: Final = ".tune.json"
 """What is added to the name of OUT for the log of the search."""
@@ -110,7 +118,7 @@ def tune(file: ModelFile, out: str, /, *, options: TuneOptions) -> None:
     _check_files(file, out, options)
     task = _task(file, out, options)
     task.check()
-    from tiered.extensions.tuning.tune import tuning
+    from tiered.extensions.tuning.tuning import tuning
 
     with (
         Progress(enabled=not options.json) as progress,
@@ -147,10 +155,10 @@ def _check_files(file: str, out: str, options: TuneOptions) -> None:
 
 
 def _task(file: str, out: str, options: TuneOptions) -> Task:
-    from tiered.extensions.measurement.bench import How
-    from tiered.extensions.tuning.budget import parse_budget
+    from tiered.extensions.measurement.latency_bench import How
     from tiered.extensions.tuning.judges import objective_of
-    from tiered.extensions.tuning.tune import Task
+    from tiered.extensions.tuning.output_tolerance import parse_budget
+    from tiered.extensions.tuning.tuning import Task
 
     objective: Objective = objective_of(options.objective)
     return Task(
@@ -205,7 +213,7 @@ def _write(tuned: Tuned, file: str, out: str, options: TuneOptions) -> None:
 
 def _write_page(path: str, tuned: Tuned, file: str, out: str, options: TuneOptions) -> None:
     from tiered.cli.output.report_page import write_report
-    from tiered.extensions.tuning.chart import search_svg
+    from tiered.extensions.tuning.search_chart import search_svg
 
     name, whole = os.path.basename(file), options.changed(verbose=True)
     write_report(

@@ -28,10 +28,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 from tiered.cli.bounded import MemoryBound
 from tiered.cli.files import check_input, check_output
 from tiered.cli.line.declaration import Flags
-from tiered.cli.options import AsJson, Html, Sampled
 from tiered.cli.output.record import finite
 from tiered.cli.output.tables import Number, print_table
 from tiered.cli.output.terminal import Progress, print_json, printable, results
+from tiered.cli.shared_options import AsJson, Html, Sampled
 from tiered.support.amounts import counted
 from tiered.support.errors import (
     Crashed,
@@ -205,7 +205,7 @@ def _promised(first: str, second: str, options: CompareOptions) -> _Promised:
 def _like_calibration(file: str, seed: int) -> list[Mapping[str, Any]]:
     """Return inputs of the kind that ranges were measured on, and none of those."""
     from tiered.cli.files import load_model
-    from tiered.extensions.preparation.prepare import inputs_like_calibration
+    from tiered.extensions.preparation.preparing import inputs_like_calibration
 
     return inputs_like_calibration(load_model(file), seed)
 

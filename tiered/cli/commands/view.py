@@ -47,8 +47,8 @@ def _view_both(model: str, after: str, *, browse: bool) -> None:
     check_input(after)
     with Progress() as progress:
         progress.say(f"reading {printable(model)} and {printable(after)}")
-        from tiered.extensions.differences.diff import diff
-        from tiered.extensions.differences.page import difference_page
+        from tiered.extensions.differences.difference_page import difference_page
+        from tiered.extensions.differences.model_diff import diff
         from tiered.support.pages.render import write_page
 
         page = difference_page(diff(model, after))

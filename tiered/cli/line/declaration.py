@@ -19,8 +19,8 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from typing import Annotated, Any, Final, Literal, NamedTuple
 
-from tiered.support.options import Option, documented
 from tiered.support.records import Record
+from tiered.support.typed_options import Option, documented
 
 Completer = Callable[[str], Iterable[tuple[str, str]]]
 """Returns the candidates for a word that is begun, each with a description."""

@@ -19,8 +19,8 @@ from tiered.cli.effects import check_effects
 from tiered.cli.line.declaration import Command, Declared
 from tiered.support.errors import UsageError
 from tiered.support.option_text import Word
-from tiered.support.options import convert
 from tiered.support.records import Record
+from tiered.support.typed_options import convert
 
 _NUMBER: Final = re.compile(r"-\.?[0-9].*")
 _SWITCHED: Final = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}

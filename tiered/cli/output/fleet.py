@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Final, Self, get_args
 
 from tiered.cli.output.tables import Number, print_table, seconds, size
 from tiered.cli.output.terminal import notes, printable, results as stdout
-from tiered.extensions.fleet.result import Status
+from tiered.extensions.fleet.result_line import Status
 from tiered.support.amounts import counted
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
     from tiered.extensions.fleet.job import Job
-    from tiered.extensions.fleet.result import Result
+    from tiered.extensions.fleet.result_line import Result
 
 _ROWS: Final = 50
 """A table of more models lists only those that failed, at most `_FAILURES` of them."""

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from tiered.extensions.preparation.done_step import DoneStep
-    from tiered.extensions.preparation.result import Prepared
+    from tiered.extensions.preparation.preparation_result import Prepared
 
 FEW: Final = 10
 """Rows of a table without -v."""

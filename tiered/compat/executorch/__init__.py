@@ -15,6 +15,16 @@ class ReluToSigmoid(PassBase):
 import sys
 
 from tiered.compat.executorch import matching as subgraph_rewriter
+from tiered.compat.executorch.class_passes import (
+    ExportPass,
+    PassBase,
+    PassManager,
+    PassResult,
+    RemoveDetachPass,
+    ScalarToTensorPass,
+    args_map,
+    this_before_that_pass_constraint,
+)
 from tiered.compat.executorch.fx_graph import FxGraph, GraphModule
 from tiered.compat.executorch.fx_node import FxNode
 from tiered.compat.executorch.matching import (
@@ -33,16 +43,6 @@ from tiered.compat.executorch.partitioning import (
     generate_partitions_from_list_of_nodes,
     generate_pattern_op_partitions,
     get_source_partitions,
-)
-from tiered.compat.executorch.passes import (
-    ExportPass,
-    PassBase,
-    PassManager,
-    PassResult,
-    RemoveDetachPass,
-    ScalarToTensorPass,
-    args_map,
-    this_before_that_pass_constraint,
 )
 from tiered.context import PassContext
 from tiered.extensions.partition import (

@@ -20,7 +20,7 @@ from tiered.extensions.partition import (
     get_source_partitions as _source_partitions,
 )
 from tiered.extensions.partition.partitioner import Supports
-from tiered.extensions.partition.sources import Source
+from tiered.extensions.partition.source_partitions import Source
 from tiered.extensions.partition.supports import FunctionSupport
 from tiered.graph import Graph, Model, Node
 from tiered.rewriter.subgraphs.pattern_text import PatternLike

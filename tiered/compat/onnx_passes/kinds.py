@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import tiered
-from tiered.compat.abstract import Abstract
+from tiered.compat.abstract_class import Abstract
 from tiered.compat.onnx_passes.rules import rule_of
 from tiered.passes import Pass
 from tiered.support.errors import PassError, UsageError

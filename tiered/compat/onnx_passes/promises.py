@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar
 from tiered.compat.onnx_passes.kinds import PassKind
 from tiered.support.errors import UsageError
 from tiered.support.numerics import Metric, Numerics, Promise
-from tiered.verify import promises
+from tiered.verify import pass_promises
 
 AnyClass = TypeVar("AnyClass", bound="type[PassKind]")
 
@@ -31,7 +31,7 @@ class verify:
     @staticmethod
     def tolerance(kind: Any = None, **limits: Any) -> Any:
         """Promise outputs within float tolerance; `@verify.tolerance(rtol=1e-3)` states it."""
-        numerics = promises.tolerance(**limits) if limits else Numerics.REASSOCIATING
+        numerics = pass_promises.tolerance(**limits) if limits else Numerics.REASSOCIATING
         return _promising(kind, numerics)
 
     @staticmethod
@@ -63,7 +63,7 @@ def metric_of(name: Any, limits: tuple[float, float]) -> Promise:
     Raises:
         UsageError: there is no such metric, or its range is empty.
     """
-    return promises.metric(_METRICS.get(name, name), limits)
+    return pass_promises.metric(_METRICS.get(name, name), limits)
 
 
 def _all_of(promised: list[Promise]) -> Promise:

@@ -18,7 +18,7 @@ from tiered.passes import Pass
 from tiered.runtime import Session
 from tiered.support.errors import UsageError, VerificationError
 from tiered.support.numerics import EXACT, Promise
-from tiered.verify import promises
+from tiered.verify import pass_promises
 
 Array = np.ndarray[Any, Any]
 
@@ -125,7 +125,7 @@ class Reference:
         if self.metrics:
             return self.metrics
         limits = self.config.tolerance
-        return [promises.tolerance(limits["rtol"], limits["atol"]) if limits else EXACT]
+        return [pass_promises.tolerance(limits["rtol"], limits["atol"]) if limits else EXACT]
 
 
 def _loaded(file: str) -> Array:

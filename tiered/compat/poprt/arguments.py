@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from tiered.passes import Pass
-from tiered.pipeline.lookup import option_names
+from tiered.pipeline.named_passes import option_names
 from tiered.support.errors import UsageError, did_you_mean
 
 _OPTIONS: Final[dict[str, dict[str, str]]] = {

@@ -12,7 +12,7 @@ import onnx
 
 import tiered
 from tiered.compat.poprt.arguments import options_of
-from tiered.compat.poprt.float8 import TO_FLOAT8, float_to_fp8
+from tiered.compat.poprt.fp8_arguments import TO_FLOAT8, float_to_fp8
 from tiered.compat.poprt.own_passes import MARKING, OWN_PASSES, raising_ir
 from tiered.compat.poprt.pass_modules import add_modules, class_of
 from tiered.compat.poprt.with_models import WITH_MODELS

@@ -8,7 +8,7 @@ from tiered.compat.ppq.configs.policies import (
     RoundingPolicy as RoundingPolicy,
 )
 from tiered.compat.ppq.configs.states import QuantizationStates as QuantizationStates
-from tiered.compat.ppq.configs.tensors import (
+from tiered.compat.ppq.configs.tensor_configs import (
     TensorQuantizationConfig as TensorQuantizationConfig,
 )
 from tiered.compat.ppq.elements import (
@@ -19,10 +19,6 @@ from tiered.compat.ppq.elements import (
     Variable as Variable,
 )
 from tiered.compat.ppq.executing import TorchExecutor as TorchExecutor
-from tiered.compat.ppq.files import (
-    export_ppq_graph as export_ppq_graph,
-    load_onnx_graph as load_onnx_graph,
-)
 from tiered.compat.ppq.formatting import (
     GraphDecomposer as GraphDecomposer,
     GraphFormatter as GraphFormatter,
@@ -32,6 +28,10 @@ from tiered.compat.ppq.formatting import (
     format_graph as format_graph,
 )
 from tiered.compat.ppq.graph import BaseGraph as BaseGraph
+from tiered.compat.ppq.graph_files import (
+    export_ppq_graph as export_ppq_graph,
+    load_onnx_graph as load_onnx_graph,
+)
 from tiered.compat.ppq.opsets import (
     Opset as Opset,
     OpSocker as OpSocker,

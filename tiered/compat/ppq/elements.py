@@ -19,7 +19,7 @@ from tiered.compat.ppq.configs.quantable import (
     quantable_of,
     quantized_numbers,
 )
-from tiered.compat.ppq.configs.tensors import TensorQuantizationConfig
+from tiered.compat.ppq.configs.tensor_configs import TensorQuantizationConfig
 from tiered.compat.ppq.detached import free_node, free_value
 from tiered.compat.ppq.handles import (
     NodeHandle,

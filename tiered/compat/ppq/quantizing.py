@@ -7,6 +7,7 @@ from enum import Enum
 from typing import Final
 
 from tiered.compat.argument_types import checks_arguments
+from tiered.compat.ppq.configs.config_reading import read_configs
 from tiered.compat.ppq.configs.observed import Unknown, activate_configs
 from tiered.compat.ppq.configs.operations import OperationQuantizationConfig
 from tiered.compat.ppq.configs.policies import QuantizationPolicy, RoundingPolicy
@@ -18,9 +19,8 @@ from tiered.compat.ppq.configs.quantable import (
     quantized_numbers,
     restore_model,
 )
-from tiered.compat.ppq.configs.reading import read_configs
 from tiered.compat.ppq.configs.states import QuantizationStates
-from tiered.compat.ppq.configs.tensors import TensorQuantizationConfig
+from tiered.compat.ppq.configs.tensor_configs import TensorQuantizationConfig
 from tiered.compat.ppq.elements import Operation, QuantableOperation
 from tiered.compat.ppq.graph import BaseGraph
 from tiered.graph import Model

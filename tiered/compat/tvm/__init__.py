@@ -48,7 +48,7 @@ def __getattr__(name: str) -> Any:
             raise
     if name in _MODULES:
         return importlib.import_module(f"{__name__}.{_MODULES[name]}")
-    operators = importlib.import_module(f"{__name__}.expressions.operators")
+    operators = importlib.import_module(f"{__name__}.expressions.relay_operators")
     if name in operators.PREFIXES:
         return operators.Namespace(name)
     if name in operators.OPERATORS:

@@ -49,6 +49,10 @@ from tiered.compat.tvm.expressions.functors import (
     free_vars as free_vars,
     post_order_visit as post_order_visit,
 )
+from tiered.compat.tvm.function_passes import (
+    function_pass as function_pass,
+    module_pass as module_pass,
+)
 from tiered.compat.tvm.instruments import (
     DumpIR as DumpIR,
     PassInstrument as PassInstrument,
@@ -70,10 +74,6 @@ from tiered.compat.tvm.newer_passes import (
     ToMixedPrecision as ToMixedPrecision,
 )
 from tiered.compat.tvm.op_attributes import register_op_attr as register_op_attr
-from tiered.compat.tvm.own_passes import (
-    function_pass as function_pass,
-    module_pass as module_pass,
-)
 from tiered.compat.tvm.pattern_tables import (
     get_pattern_table as get_pattern_table,
     register_pattern_table as register_pattern_table,

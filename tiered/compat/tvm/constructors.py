@@ -21,7 +21,7 @@ from tiered.extensions.partition.composite import merge_composites, parsed
 from tiered.graph import Model, Node
 from tiered.passes import Pass
 from tiered.passes.interface.registry import registry
-from tiered.pipeline.lookup import option_names
+from tiered.pipeline.named_passes import option_names
 from tiered.rewriter.idioms.sparsity import block_sparsity
 from tiered.support.aliases import ALIASES, NO_EQUIVALENT, no_equivalent
 from tiered.support.errors import BackendNotFoundError, UsageError

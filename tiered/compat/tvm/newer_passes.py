@@ -10,7 +10,7 @@ from tiered.context import PassContext
 from tiered.extensions.partition.supports import COMPOSITES
 from tiered.graph import Model
 from tiered.passes import Pass
-from tiered.pipeline.lookup import option_names
+from tiered.pipeline.named_passes import option_names
 from tiered.support.errors import UsageError, did_you_mean
 
 _FUSED: Final = "tiered.fused"

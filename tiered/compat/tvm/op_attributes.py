@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from tiered.analysis.layout.rules import layout_rule
 from tiered.compat.tvm import pattern_tables as contrib
-from tiered.compat.tvm.expressions.operators import PREFIXES, Namespace, function_of, get
+from tiered.compat.tvm.expressions.relay_operators import PREFIXES, Namespace, function_of, get
 from tiered.compat.tvm.patterns.operator_names import operators_of
 from tiered.compat.tvm.running import devices as annotation
 from tiered.extensions.partition import OperatorSupport, create_op_support

@@ -11,11 +11,12 @@ from tiered.extensions.debug.bundle import (
     replay as replay,
 )
 from tiered.extensions.debug.layer_chart import layers_svg as layers_svg
-from tiered.extensions.debug.layers import (
+from tiered.extensions.debug.layer_differences import (
     Layer as Layer,
     LayerComparison as LayerComparison,
     layer_precision_compare as layer_precision_compare,
 )
+from tiered.extensions.debug.model_reduction import reduce_model as reduce_model
 from tiered.extensions.debug.models import (
     ModelComparison as ModelComparison,
     OutputRow as OutputRow,
@@ -28,12 +29,11 @@ from tiered.extensions.debug.oracles import (
     OutputOracle as OutputOracle,
     SameEnd as SameEnd,
 )
-from tiered.extensions.debug.reduction import reduce_model as reduce_model
+from tiered.extensions.debug.pipeline_runs import Subject as Subject
 from tiered.extensions.debug.reproducers import (
     reproduce as reproduce,
     write_reproducer as write_reproducer,
 )
-from tiered.extensions.debug.runs import Subject as Subject
 from tiered.extensions.debug.weight_effects import (
     Sensitivity as Sensitivity,
     sensitivity as sensitivity,

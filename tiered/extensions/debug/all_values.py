@@ -9,12 +9,12 @@ from typing import Any, Literal, overload
 import numpy as np
 import onnx
 
-from tiered.extensions.debug.runs import ModelLike, samples_of
+from tiered.extensions.debug.pipeline_runs import ModelLike, samples_of
 from tiered.graph import Model
 from tiered.graph.io.export import export_model
 from tiered.runtime import shared_worker
 from tiered.support.errors import UsageError
-from tiered.verify.extract import Part
+from tiered.verify.part_extraction import Part
 from tiered.verify.sliced_session import SlicedSession
 
 SLICE = 16

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tiered.extensions.debug.layers import LayerComparison, layer_precision_compare
+from tiered.extensions.debug.layer_differences import LayerComparison, layer_precision_compare
 from tiered.extensions.debug.models import ModelComparison, compare_models
 from tiered.support.numerics import Numerics, Promise
-from tiered.verify.promises import metric as promise_of
+from tiered.verify.pass_promises import metric as promise_of
 
 if TYPE_CHECKING:
-    from tiered.extensions.debug.runs import ModelLike
+    from tiered.extensions.debug.pipeline_runs import ModelLike
     from tiered.graph import Model
 
 

@@ -16,10 +16,10 @@ from typing import Any, Final, Literal
 import onnx
 
 from tiered.extensions.debug.oracles import Oracle, OutputOracle
+from tiered.extensions.debug.pipeline_runs import Key, ModelLike, Subject, shaped
 from tiered.extensions.debug.recorder import History, Recorder, RewriteFacts
 from tiered.extensions.debug.resume_file import ResumeFile
-from tiered.extensions.debug.runs import Key, ModelLike, Subject, shaped
-from tiered.extensions.debug.search import fewest, first_wrong
+from tiered.extensions.debug.rewrite_search import fewest, first_wrong
 from tiered.graph import Model, RewriteRecord
 from tiered.passes.interface.pass_info import PassInfo, PassResult
 from tiered.runtime.inputs.samples import Source

@@ -25,7 +25,7 @@ import onnx
 
 from tiered import __version__
 from tiered.context import PassContext
-from tiered.extensions.debug.runs import opened
+from tiered.extensions.debug.pipeline_runs import opened
 from tiered.extensions.debug.time_limit import TimeLimit
 from tiered.graph import Model
 from tiered.passes import Pass
@@ -142,9 +142,7 @@ def load_bundle(folder: str | os.PathLike[str]) -> Bundle:
         after = os.path.join(name, "after.onnx")
         with np.load(os.path.join(name, "inputs.npz")) as arrays:
             feeds = _unpacked(dict(arrays), failure.dtypes)
-        return Bundle(
-            failure, before, onnx.load(after) if os.path.exists(after) else None, feeds
-        )
+        return Bundle(failure, before, onnx.load(after) if os.path.exists(after) else None, feeds)
     except (OSError, ValueError, TypeError, AttributeError) as error:
         raise ModelError(f"{name} is no bundle that can be read: {error}") from error
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 
-from tiered.extensions.debug.layers import Layer, LayerComparison
+from tiered.extensions.debug.layer_differences import Layer, LayerComparison
 from tiered.extensions.debug.models import ModelComparison, OutputRow
 from tiered.support.amounts import counted
 from tiered.support.pages import charts

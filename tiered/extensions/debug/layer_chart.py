@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tiered.extensions.debug.layers import Layer, LayerComparison
+from tiered.extensions.debug.layer_differences import Layer, LayerComparison
 from tiered.support.pages.charts import (
     HEIGHT,
     WIDTH,

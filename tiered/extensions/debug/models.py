@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import onnx
 
-from tiered.extensions.debug.runs import ModelLike, load, samples_of
+from tiered.extensions.debug.pipeline_runs import ModelLike, load, samples_of
 from tiered.extensions.debug.runtimes import Referee, refereed
 from tiered.graph.core.dtypes import is_float
 from tiered.runtime.compare.outputs import Comparison, OutputDifference, compare
@@ -145,9 +145,7 @@ def compare_models(
     def compared(referee: Referee) -> ModelComparison:
         with referee.open(first) as original, _second(second, referee) as other:
             _check_inputs(original, other, as_proto(second))
-            samples = samples_of(
-                first, original, sources, seed, varied=is_close, shapes=sizes
-            )
+            samples = samples_of(first, original, sources, seed, varied=is_close, shapes=sizes)
             fed = [sample.feeds for sample in samples]
             pairs = [_run(original, other, feeds, retyped) for feeds in fed]
             random = random_outputs(as_proto(first), original, fed, [one for one, _ in pairs])

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import onnx
 
-from tiered.extensions.debug.runs import ModelLike, load, opened, samples_of
+from tiered.extensions.debug.pipeline_runs import ModelLike, load, opened, samples_of
 from tiered.graph import Model
 from tiered.passes.interface.pass_info import PassInfo
 from tiered.runtime.compare.outputs import compare
@@ -25,12 +25,12 @@ from tiered.support.errors import TieredError, UsageError
 from tiered.support.numerics import Numerics, Promise, loosest
 from tiered.targets import Verification
 from tiered.verify.baseline import Runnable
+from tiered.verify.last_bits import amplification
 from tiered.verify.methods import UNLIMITED, computed_in
 from tiered.verify.model_pair import ModelPair
-from tiered.verify.promises import held_to
+from tiered.verify.pass_promises import held_to
 from tiered.verify.random_values import random_outputs
 from tiered.verify.reference_check import reference_opinion
-from tiered.verify.sensitivity import amplification
 from tiered.verify.sliced_session import open_model
 
 

@@ -12,12 +12,13 @@ from tiered.passes.interface.pass_info import PassInfo
 from tiered.pipeline.instruments.tracing.changes import Rewind
 from tiered.runtime.external_data import with_files
 from tiered.verify.baseline import Runnable
-from tiered.verify.extract import Part, cut
 from tiered.verify.live_extract import Step, advance, part_of
+from tiered.verify.part_extraction import Part, cut
 
 if TYPE_CHECKING:
     from tiered.graph import Graph, Model, Node, RewriteRecord
     from tiered.passes.interface.pass_info import PassInfo, PassResult
+
 
 class RewriteFacts:
     """The record of the rewrite with one number.
@@ -115,15 +116,11 @@ def _owner_outputs(graph: Graph) -> Iterator[str]:
 
 def _calls(function: Graph) -> list[Node]:
     id_ = getattr(function, "id", None)
-    return [
-        node
-        for graph in function.model.graphs()
-        for node in graph.nodes
-        if node.callee == id_
-    ]
+    return [node for graph in function.model.graphs() for node in graph.nodes if node.callee == id_]
 
 
 # --- The edits of each rewrite of a run, to rebuild the model after any rewrite without a new run -
+
 
 class History:
     """An instrument that records the edits of a model, rewrite by rewrite.

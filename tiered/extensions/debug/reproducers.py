@@ -17,10 +17,10 @@ import onnx
 
 from tiered.extensions.debug.blame import Bisection, Blame, FirstFailure
 from tiered.extensions.debug.bundle import Bundle, Failure, symptom_of, versions
+from tiered.extensions.debug.model_reduction import reduce_model
 from tiered.extensions.debug.oracles import OutputOracle
-from tiered.extensions.debug.reduction import reduce_model
+from tiered.extensions.debug.pipeline_runs import ModelLike, Subject, opened, shaped
 from tiered.extensions.debug.resume_file import ResumeFile
-from tiered.extensions.debug.runs import ModelLike, Subject, opened, shaped
 from tiered.graph.io.export import export_model
 from tiered.passes import Pass
 from tiered.pipeline.optimize import pipeline_of
@@ -29,7 +29,7 @@ from tiered.runtime.inputs.samples import Source
 from tiered.support.errors import TieredError
 from tiered.targets import Backend
 from tiered.verify.custom_ops import using
-from tiered.verify.extract import Part, cut
+from tiered.verify.part_extraction import Part, cut
 from tiered.verify.sliced_session import bare_types
 
 _SETTINGS = ("opt_level", "required", "disabled", "backend", "strict", "config")

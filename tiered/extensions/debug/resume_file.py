@@ -11,7 +11,7 @@ import onnx
 
 from tiered import __version__
 from tiered.extensions.debug.oracles import Oracle
-from tiered.extensions.debug.runs import Subject
+from tiered.extensions.debug.pipeline_runs import Subject
 from tiered.support.errors import ModelError
 from tiered.support.whole_files import write_json
 

@@ -17,7 +17,7 @@ from typing import Final, TypeVar
 
 import onnx
 
-from tiered.extensions.debug.runs import ModelLike, folder_of, opened
+from tiered.extensions.debug.pipeline_runs import ModelLike, folder_of, opened
 from tiered.runtime.deviations import has_halves, has_narrow_floats
 from tiered.runtime.external_data import MOST_READ, bytes_on_disk, take_in
 from tiered.runtime.session import Runner, as_proto
@@ -31,7 +31,7 @@ from tiered.support.errors import (
     TimedOut,
     VerificationError,
 )
-from tiered.verify.extract import Part, cut
+from tiered.verify.part_extraction import Part, cut
 from tiered.verify.sliced_session import SlicedSession, open_model
 
 R = TypeVar("R")

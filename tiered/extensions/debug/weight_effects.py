@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 
 from tiered.extensions.debug.all_values import run
-from tiered.extensions.debug.runs import ModelLike
+from tiered.extensions.debug.pipeline_runs import ModelLike
 from tiered.extensions.gradients import add_gradients, float_values
 from tiered.graph import Model
 from tiered.pipeline import Sequential

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from networkx.utils import UnionFind
 
-from tiered.extensions.differences.matching import Matching, Side
+from tiered.extensions.differences.node_matching import Matching, Side
 from tiered.graph import DataType, Tensor
 from tiered.graph.core.provenance import ORIGINS
 from tiered.graph.queries.structural_hash import content_key

@@ -1,6 +1,6 @@
 from tiered.extensions.discovery.enumeration import enumerated as enumerated
 from tiered.extensions.discovery.grammar import BASES as BASES, Base as Base
-from tiered.extensions.discovery.tasks import (
+from tiered.extensions.discovery.rule_convergence import (
     Missing as Missing,
     Surveyed as Surveyed,
     Task as Task,

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import Final, Literal
 
-from tiered.certify.definitions.contrib import REALS_AND_CONTRIB
-from tiered.certify.domains.affine import Affine
+from tiered.certify.definitions.contrib_definitions import REALS_AND_CONTRIB
+from tiered.certify.domains.affine_elements import Affine
 from tiered.certify.domains.bits import RULES, Bits
-from tiered.certify.domains.elements import is_number
+from tiered.certify.domains.element_arrays import is_number
 from tiered.certify.domains.terms import Array, digest, leaf, mix, seed_of
 from tiered.certify.evaluation.call import Call, Domain, Results, constant
 from tiered.certify.evaluation.evaluate import Scope, Setting

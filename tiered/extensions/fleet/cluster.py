@@ -18,11 +18,11 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from tiered.extensions.fleet.job import Job
-from tiered.extensions.fleet.peak import predicted_peak
+from tiered.extensions.fleet.predicted_peak import predicted_peak
 from tiered.extensions.fleet.process import JobProcess
-from tiered.extensions.fleet.result import Result
+from tiered.extensions.fleet.result_line import Result
+from tiered.extensions.fleet.result_versions import check_versions, text_of, versions
 from tiered.extensions.fleet.tasks import Digest, Run, Task
-from tiered.extensions.fleet.versions import check_versions, text_of, versions
 from tiered.support.errors import FleetError, TieredError
 
 if TYPE_CHECKING:

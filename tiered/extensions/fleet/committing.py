@@ -16,7 +16,7 @@ from typing import Final
 
 from tiered.extensions.fleet import storage
 from tiered.extensions.fleet.manifest import Manifest
-from tiered.extensions.fleet.result import Result
+from tiered.extensions.fleet.result_line import Result
 from tiered.graph.io.save import data_files
 from tiered.support.errors import ModelError
 

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple, Self
 
 from tiered.extensions.fleet import storage
 from tiered.extensions.fleet.process import JobProcess
-from tiered.extensions.fleet.versions import versions
+from tiered.extensions.fleet.result_versions import versions
 from tiered.support.errors import Crashed, ModelError, OutOfMemory, TimedOut
 from tiered.support.whole_files import write_json
 

@@ -14,7 +14,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Final
 
 from tiered.extensions.fleet.job import Job
-from tiered.extensions.fleet.peak import predicted_peak
+from tiered.extensions.fleet.predicted_peak import predicted_peak
 from tiered.extensions.fleet.process import JobProcess
 from tiered.extensions.fleet.tasks import Digest, Task
 from tiered.runtime.worker.limits import physical_memory

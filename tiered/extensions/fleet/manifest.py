@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import Final, Self
 
-from tiered.extensions.fleet.result import Result
+from tiered.extensions.fleet.result_line import Result
 from tiered.support.errors import ModelError, UsageError
 
 NAME: Final = "tiered-batch.jsonl"

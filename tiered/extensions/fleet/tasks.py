@@ -18,9 +18,9 @@ from tiered.extensions.fleet import storage
 from tiered.extensions.fleet.crash_bundle import OUT, CrashBundle
 from tiered.extensions.fleet.job import Command, Job
 from tiered.extensions.fleet.process import JobProcess
-from tiered.extensions.fleet.result import Result, Status
+from tiered.extensions.fleet.result_line import Result, Status
+from tiered.extensions.fleet.result_versions import text_of, versions
 from tiered.extensions.fleet.scratch import STAGED
-from tiered.extensions.fleet.versions import text_of, versions
 from tiered.support.errors import (
     Crashed,
     ModelError,
@@ -230,9 +230,7 @@ class Run:
             storage.remove(target)  # it would have the weights of the new one
         for other in beside:
             place = storage.join(storage.parent(target), other)
-            storage.place(
-                os.path.join(os.path.dirname(staged), other), place, syncs=self.syncs
-            )
+            storage.place(os.path.join(os.path.dirname(staged), other), place, syncs=self.syncs)
         storage.place(staged, target, syncs=self.syncs)
 
     def _reproduce(self, process: JobProcess, files: list[str], folder: str) -> None:

@@ -4,7 +4,7 @@ from tiered.extensions.gradients.differentiate import (
     float_values as float_values,
 )
 from tiered.extensions.gradients.expression import Expr as Expr
-from tiered.extensions.gradients.rule import (
+from tiered.extensions.gradients.rule_registry import (
     NoGradient as NoGradient,
     Step as Step,
 )

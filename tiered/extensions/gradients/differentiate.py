@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 from tiered.extensions.gradients.expression import Expr
 from tiered.extensions.gradients.reverse import ReverseMode
-from tiered.extensions.gradients.rule import NoGradient
+from tiered.extensions.gradients.rule_registry import NoGradient
 from tiered.graph import Graph, Model, Node, Value
 from tiered.graph.opset.adapter import NoEquivalentForm
 from tiered.graph.queries.structural_hash import value_digests

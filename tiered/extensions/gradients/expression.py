@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from tiered.graph import DataType, Graph, Tensor, Value
-from tiered.rewriter.idioms.dtypes import holds
+from tiered.rewriter.idioms.dtype_ranges import holds
 from tiered.support.errors import ModelError
 
 if TYPE_CHECKING:
-    from tiered.graph.core.operators import Operand
+    from tiered.graph.core.operator_calls import Operand
 
 Term: TypeAlias = "Expr | float"
 """An operand of arithmetic: another expression, or a number of the same dtype."""

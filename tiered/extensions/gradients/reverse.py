@@ -9,10 +9,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from tiered.extensions.gradients.broadcast import reduced_to
 from tiered.extensions.gradients.expression import Expr
-from tiered.extensions.gradients.rule import GradientRule, NoGradient, Step
+from tiered.extensions.gradients.rule_registry import GradientRule, NoGradient, Step
 from tiered.extensions.gradients.rules import GRADIENTS
 from tiered.graph import DataType, Function, Graph, Model, Node, Value
-from tiered.graph.core.topological_sort import sort_part
+from tiered.graph.core.topological_order import sort_part
 from tiered.graph.opset.adapter import NoEquivalentForm
 from tiered.graph.opset.same_meaning import why_not_at
 from tiered.graph.queries.function_body import function_body, has_function_body

@@ -6,7 +6,7 @@ import re
 import string
 from typing import Final, NamedTuple
 
-from tiered.extensions.measurement.statistics import Interval
+from tiered.extensions.measurement.medians import Interval
 from tiered.support.errors import UsageError
 
 LETTERS: Final = string.ascii_uppercase

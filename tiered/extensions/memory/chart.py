@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from tiered.extensions.memory.plan import MemoryPlan
+from tiered.extensions.memory.liveness import MemoryPlan
 from tiered.support.amounts import counted, size
 from tiered.support.pages.charts import HEIGHT, WIDTH, Tick, line, x_at, y_at
 from tiered.support.pages.svg import framed, named_point, svg_file, text

@@ -17,9 +17,14 @@ from math import isqrt
 from typing import Final, NamedTuple
 
 from tiered.analysis.layout.sizes import LayoutSizes
-from tiered.extensions.memory.copies import copy_marked, first_free_mark, maker_of, why_not_copied
-from tiered.extensions.memory.plan import Planner, view_source
-from tiered.extensions.memory.recompute import Recomputed
+from tiered.extensions.memory.liveness import Planner, view_source
+from tiered.extensions.memory.recomputation import Recomputed
+from tiered.extensions.memory.recomputed_copies import (
+    copy_marked,
+    first_free_mark,
+    maker_of,
+    why_not_copied,
+)
 from tiered.graph import Model, Node, Value
 from tiered.graph.queries.multiply_adds import multiply_adds
 from tiered.rewriter import Skip
@@ -286,8 +291,10 @@ def _cuts(inner: Sequence[int], crossing: Sequence[int], budget: float) -> list[
             cuts.append(narrow)
             held = sum(inner[narrow:at])
             start, narrow = narrow, None
-        if at > start and held >= budget / 2 and (
-            narrow is None or crossing[at] <= crossing[narrow]
+        if (
+            at > start
+            and held >= budget / 2
+            and (narrow is None or crossing[at] <= crossing[narrow])
         ):
             narrow = at
         held += nbytes

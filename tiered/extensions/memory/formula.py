@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tiered.extensions.memory.plan import MemoryPlan
+from tiered.extensions.memory.liveness import MemoryPlan
 from tiered.graph import Model, Value
 from tiered.graph.core.dtypes import bits_of
 from tiered.graph.shape_inference.symbolic_dims import Size, add, divide, is_invented, multiply

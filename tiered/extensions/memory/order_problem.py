@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from tiered.extensions.memory.plan import Planner, may_write_over, view_source
+from tiered.extensions.memory.liveness import Planner, may_write_over, view_source
 from tiered.graph import Graph, Node, Value, is_deterministic
 
 
@@ -51,9 +51,7 @@ class Step:
     written_over: int = 0
     targets: list[int] = field(default_factory=list)
 
-    def mapped(
-        self, nodes: Callable[[list[int]], list[int]], buffer: Callable[[int], int]
-    ) -> Step:
+    def mapped(self, nodes: Callable[[list[int]], list[int]], buffer: Callable[[int], int]) -> Step:
         """Return the step with other numbers of nodes and buffers."""
         return Step(
             before=nodes(self.before),

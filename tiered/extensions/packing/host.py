@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tiered.extensions.packing.names import POSITIONS, SEGMENTS, STARTS
+from tiered.extensions.packing.packed_inputs import POSITIONS, SEGMENTS, STARTS
 from tiered.support.errors import UsageError
 
 Array = np.ndarray[Any, Any]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from tiered.extensions.packing.abstract import (
+from tiered.extensions.packing.packed_values import (
     Abstract,
     AbstractTensor,
     Edit,
@@ -166,9 +166,7 @@ class Interpretation:
 
     # --- nodes --------------------------------------------------------------------------------
 
-    def _outputs(
-        self, node: Node, rule_of: Callable[[Node], Rule | None]
-    ) -> tuple[Abstract, ...]:
+    def _outputs(self, node: Node, rule_of: Callable[[Node], Rule | None]) -> tuple[Abstract, ...]:
         """Return what is known of the outputs of a node."""
         if node.is_op("Constant"):
             return (AbstractTensor((None,) * (node.output.rank or 0)),)

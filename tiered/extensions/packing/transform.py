@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from tiered.extensions.packing.abstract import (
+from tiered.extensions.packing.interpretation import Interpretation
+from tiered.extensions.packing.packed_inputs import SEQUENCES
+from tiered.extensions.packing.packed_values import (
     AbstractTensor,
     MaskEdit,
     PoolEdit,
@@ -13,14 +15,12 @@ from tiered.extensions.packing.abstract import (
     Refused,
     Role,
 )
-from tiered.extensions.packing.interpretation import Interpretation
-from tiered.extensions.packing.names import SEQUENCES
-from tiered.extensions.packing.rewriting import PackingRewrite
+from tiered.extensions.packing.packing_edits import PackingRewrite
 from tiered.extensions.packing.rules import rule_of
 from tiered.graph import Graph, InterfaceMap, Model, TensorType, Value
 from tiered.graph.core.interface_map import PackMap
 from tiered.graph.core.types import Dim
-from tiered.rewriter.idioms.tensors import input_named
+from tiered.rewriter.idioms.main_tensors import input_named
 from tiered.support.errors import ModelError, UsageError
 
 _PASS = "packed_transformer"

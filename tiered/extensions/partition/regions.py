@@ -13,13 +13,13 @@ from typing import Literal, overload
 from tiered.extensions.partition.composite import is_composite
 from tiered.extensions.partition.contraction import grouped, order_of_groups
 from tiered.extensions.partition.outside import graphs_outside_of_regions
+from tiered.extensions.partition.partition_plan import Plan
 from tiered.extensions.partition.partitioner import (
     Partition,
     with_constants,
     with_place,
     without_place,
 )
-from tiered.extensions.partition.plan import Plan
 from tiered.extensions.partition.separate import as_models as separate
 from tiered.extensions.partition.supports import OperatorSupport, is_taken_whole
 from tiered.extensions.partition.versions import FunctionIds, check_metadata, outlined
@@ -208,4 +208,3 @@ def _is_cut_out(node: Node) -> bool:
     if function is None:
         return False
     return any(entry.key == COMPILER for entry in function.skeleton.metadata_props)
-

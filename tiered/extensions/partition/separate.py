@@ -10,8 +10,8 @@ import onnx
 
 from tiered.extensions.partition.boundary import Boundary, boundary_of, is_used_outside
 from tiered.extensions.partition.contraction import grouped, order_of_groups
+from tiered.extensions.partition.partition_plan import Part, Plan
 from tiered.extensions.partition.partitioner import Partition, checked
-from tiered.extensions.partition.plan import Part, Plan
 from tiered.graph import Graph, Model, Node, Value
 from tiered.graph.core.marks import METADATA_SINCE
 from tiered.graph.core.types import write_type
@@ -251,5 +251,3 @@ def _host_of(model: Model, pieces: Sequence[_Piece]) -> Model:
     graph.output.extend(map(_info, main.outputs, main.output_infos))
     _write_functions(proto, model, [node for piece in mine for node in piece.nodes])
     return Model.from_proto(proto, folder=model.folder, source="the host model")
-
-

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tiered.rewriter import SubgraphMatcher
 from tiered.support.errors import UsageError
-from tiered.targets.standard import check_operator
+from tiered.targets.shared_rules import check_operator
 
 if TYPE_CHECKING:
     from tiered.graph import Graph, Node

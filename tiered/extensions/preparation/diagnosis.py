@@ -7,9 +7,9 @@ import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tiered.extensions.preparation.options import prepare_line
+from tiered.extensions.preparation.preparation_options import prepare_line
+from tiered.extensions.preparation.preparation_result import Prepared
 from tiered.extensions.preparation.remedies import Remedy
-from tiered.extensions.preparation.result import Prepared
 from tiered.pipeline.result import Statistics
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tiered.extensions.preparation.preparation_steps import Step
 from tiered.extensions.preparation.promise_mark import Carried, carried_by
-from tiered.extensions.preparation.steps import Step
 from tiered.passes.interface.report import Remark
 from tiered.pipeline.result import Statistics
 from tiered.support.numerics import Promise

@@ -105,7 +105,7 @@ def _metric(name: str | None, low: float, high: float) -> Metric | None:
             return known
     from tiered.extensions.preparation.precisions import budget_promise
     from tiered.numerics.precision.budget import METRICS as BUDGETS, budget_of
-    from tiered.verify.promises import METRICS
+    from tiered.verify.pass_promises import METRICS
 
     if name in BUDGETS:
         limit = low if BUDGETS[name].is_least else high

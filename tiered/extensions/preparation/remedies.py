@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from tiered.extensions.preparation.options import PrepareOptions
+from tiered.extensions.preparation.preparation_options import PrepareOptions
 from tiered.graph.core.dtypes import DataType
 from tiered.pipeline.leftovers import fixing_sizes
 

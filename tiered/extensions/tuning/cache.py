@@ -12,9 +12,9 @@ import json
 import os
 from typing import Any, Final
 
-from tiered.extensions.measurement.result import NO_DIFFERENCE
-from tiered.extensions.measurement.statistics import Interval
-from tiered.extensions.tuning.forms import Choice, Form
+from tiered.extensions.measurement.latency_result import NO_DIFFERENCE
+from tiered.extensions.measurement.medians import Interval
+from tiered.extensions.tuning.model_forms import Choice, Form
 from tiered.extensions.tuning.race import FASTER, SLOWER, UNDECIDED, Gain
 from tiered.support.errors import ModelError
 from tiered.support.whole_files import write_json

@@ -8,14 +8,14 @@ from typing import Any, Final, Literal
 
 from tiered.context import PassContext
 from tiered.extensions.tuning.blocks import blocks_of, joined
-from tiered.extensions.tuning.budget import Budget
-from tiered.extensions.tuning.forms import Choice, Form
+from tiered.extensions.tuning.model_forms import Choice, Form
+from tiered.extensions.tuning.output_tolerance import Budget
 from tiered.graph import Model
 from tiered.passes import Pass
 from tiered.passes.policy.node_scope import name_scope
-from tiered.pipeline.base import Step
 from tiered.pipeline.edits import pipeline_for
 from tiered.pipeline.instruments import Trace
+from tiered.pipeline.pipeline_base import Step
 from tiered.pipeline.result import OptimizeResult
 from tiered.support.errors import TieredError
 from tiered.support.option_text import format_value

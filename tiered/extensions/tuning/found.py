@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from tiered.extensions.tuning.forms import Choice, Form
+from tiered.extensions.tuning.model_forms import Choice, Form
 from tiered.extensions.tuning.race import Gain
 
 Stage = Literal["start", "decision", "together", "confirmation"]

@@ -16,7 +16,7 @@ from typing import Final, Literal, Protocol, get_args
 
 from tiered.extensions.measurement.subjects import Subject, open_subject, opened, subject
 from tiered.extensions.measurement.trials import Plan, Timed, Trials, measure, order
-from tiered.extensions.tuning.forms import Made
+from tiered.extensions.tuning.model_forms import Made
 from tiered.runtime.inputs.given_inputs import Given
 from tiered.runtime.inputs.samples import Sample, in_dtypes_of
 from tiered.runtime.opening import Clock, Opening
@@ -237,9 +237,7 @@ class CommandJudge:
                 check=False, text=True, errors="replace",
             )  # fmt: skip
         except OSError as error:
-            raise UsageError(
-                f"{self._shown}: cannot run {words[0]!r}: {error.strerror}"
-            ) from error
+            raise UsageError(f"{self._shown}: cannot run {words[0]!r}: {error.strerror}") from error
         except subprocess.TimeoutExpired as error:
             raise RuntimeFailure(f"{self._shown} took more than {self._seconds:g} s") from error
 

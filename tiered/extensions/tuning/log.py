@@ -13,9 +13,9 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from tiered.extensions.measurement.statistics import drift
-from tiered.extensions.tuning.forms import Made
+from tiered.extensions.measurement.medians import drift
 from tiered.extensions.tuning.judges import Judge
+from tiered.extensions.tuning.model_forms import Made
 from tiered.support.errors import ModelError, UsageError
 from tiered.support.whole_files import write_json
 

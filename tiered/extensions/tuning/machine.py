@@ -12,7 +12,7 @@ import numpy as np
 import onnx
 
 from tiered import __version__
-from tiered.extensions.measurement.bench import How
+from tiered.extensions.measurement.latency_bench import How
 
 
 def machine_text(how: How, objective: str, judge: str | None) -> str:

@@ -11,7 +11,7 @@ from typing import Final
 import onnx
 
 from tiered.extensions.measurement.subjects import ModelLike, Subject, subject
-from tiered.extensions.tuning.forms import Form, Made
+from tiered.extensions.tuning.model_forms import Form, Made
 from tiered.graph import Model
 from tiered.pipeline.instruments import Trace
 from tiered.pipeline.optimize import optimize_model

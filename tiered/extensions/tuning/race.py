@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from tiered.extensions.measurement.result import NO_DIFFERENCE
-from tiered.extensions.measurement.statistics import Interval, ratio_interval
-from tiered.extensions.tuning.forms import Made
+from tiered.extensions.measurement.latency_result import NO_DIFFERENCE
+from tiered.extensions.measurement.medians import Interval, ratio_interval
 from tiered.extensions.tuning.log import Log
+from tiered.extensions.tuning.model_forms import Made
 from tiered.support.errors import RuntimeFailure
 
 TOGETHER: Final = 6

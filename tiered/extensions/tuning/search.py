@@ -20,9 +20,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, Protocol
 
 from tiered.extensions.tuning.cache import Cache
-from tiered.extensions.tuning.forms import Choice, Form, Made, compatible, with_choices
 from tiered.extensions.tuning.found import Found
 from tiered.extensions.tuning.log import Log
+from tiered.extensions.tuning.model_forms import Choice, Form, Made, compatible, with_choices
 from tiered.extensions.tuning.race import (
     SLOWER,
     UNDECIDED,

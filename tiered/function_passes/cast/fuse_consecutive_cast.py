@@ -1,7 +1,7 @@
 """Cast(Cast(x, to=b), to=c)  =>  Cast(x, to=c), where b holds every x exactly"""
 
 from tiered import DataType, Graph, Skip, Value, op, rewrite, var
-from tiered.rewriter.idioms.dtypes import FLOATS, INTEGERS, holds
+from tiered.rewriter.idioms.dtype_ranges import FLOATS, INTEGERS, holds
 
 _inner = op.Cast(var.x, to=var.middle, attrs="ignored").shared()
 

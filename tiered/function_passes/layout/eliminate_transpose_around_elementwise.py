@@ -8,7 +8,7 @@ import numpy as np
 from tiered import Graph, Node, PassContext, Skip, Value, function_pass
 from tiered.analysis.layout.permutation import Permutation, inverse
 from tiered.graph.queries.op_traits import ARITHMETIC, COMPARISONS, LOGIC, ROUNDINGS
-from tiered.rewriter.idioms.tensors import is_one_element
+from tiered.rewriter.idioms.main_tensors import is_one_element
 
 # Elementwise operators whose results do not depend on an element's position, bit for bit: level 2
 # is exact. onnxruntime's kernels compute the last elements of a tensor by another method for

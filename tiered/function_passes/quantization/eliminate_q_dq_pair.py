@@ -5,8 +5,8 @@ from typing import Final
 import numpy as np
 
 from tiered import DataType, Graph, Node, Skip, Value, opt, rewrite, var
-from tiered.rewriter.idioms.quantization import INTEGER_SPAN
 from tiered.rewriter.idioms.quantization_parts import DEQUANTIZE, QUANTIZE
+from tiered.rewriter.idioms.quantized_tensors import INTEGER_SPAN
 
 # A graph output of fewer bits would need an Identity, for which onnxruntime has no kernel.
 _INTEGERS: Final = (DataType.INT16, DataType.INT8, DataType.UINT16, DataType.UINT8)

@@ -1,7 +1,7 @@
 """MatMul(DequantizeLinear(a), DequantizeLinear(b))  =>  MatMulIntegerToFloat(a, b)"""
 
 from tiered import Graph, Skip, Value, op, rewrite, var
-from tiered.rewriter.idioms.quantization import dequantized, weight_unit, why_may_overflow
+from tiered.rewriter.idioms.quantized_tensors import dequantized, weight_unit, why_may_overflow
 
 
 @rewrite(

@@ -1,7 +1,7 @@
 """Cast(MatMulInteger(DynamicQuantizeLinear(x), w)) * scales  =>  DynamicQuantizeMatMul(x, w)"""
 
 from tiered import DataType, Graph, Skip, Value, op, opt, rewrite, var
-from tiered.rewriter.idioms.quantization import is_number_or_column, why_sums_nothing
+from tiered.rewriter.idioms.quantized_tensors import is_number_or_column, why_sums_nothing
 
 _data = op.DynamicQuantizeLinear(var.x)
 _scaled = op.Mul(

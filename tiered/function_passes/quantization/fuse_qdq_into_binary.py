@@ -1,7 +1,7 @@
 """QuantizeLinear(Add(DequantizeLinear(a), DequantizeLinear(b)))  =>  QLinearAdd(a, b), Mul too"""
 
 from tiered import QUANTIZED, Graph, Node, Skip, Value, op, rewrite, var
-from tiered.rewriter.idioms.quantization import quantized_unit
+from tiered.rewriter.idioms.quantized_tensors import quantized_unit
 
 
 @rewrite(

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from tiered import QUANTIZED, Graph, Node, Skip, Value, op, rest, rewrite, var
-from tiered.rewriter.idioms.quantization import quantized_unit
+from tiered.rewriter.idioms.quantized_tensors import quantized_unit
 
 
 @rewrite(

@@ -1,13 +1,11 @@
 """QuantizeLinear(Conv(DequantizeLinear(x), DequantizeLinear(w), b))  =>  QLinearConv(x, w, b)"""
 
 from tiered import QUANTIZED, Graph, Node, Skip, Value, op, opt, rewrite, var
-from tiered.rewriter.idioms.quantization import integer_bias, kernel_unit, why_may_overflow
+from tiered.rewriter.idioms.quantized_tensors import integer_bias, kernel_unit, why_may_overflow
 
 
 @rewrite(
-    op.QuantizeLinear(
-        op.Conv(var.x, var.weight, opt.bias, attrs=...).bind("conv"), ..., attrs=...
-    ),
+    op.QuantizeLinear(op.Conv(var.x, var.weight, opt.bias, attrs=...).bind("conv"), ..., attrs=...),
     opt_level=3,
     required=("infer_shapes",),
     quantization="operators",

@@ -1,7 +1,7 @@
 """QuantizeLinear(Gemm(DequantizeLinear(a), DequantizeLinear(b), c))  =>  QGemm(a, b, c)"""
 
 from tiered import QUANTIZED, Graph, Node, Skip, Value, op, opt, rewrite, var
-from tiered.rewriter.idioms.quantization import integer_bias, kernel_unit, why_may_overflow
+from tiered.rewriter.idioms.quantized_tensors import integer_bias, kernel_unit, why_may_overflow
 
 
 @rewrite(

@@ -1,7 +1,7 @@
 """QuantizeLinear(MatMul(DequantizeLinear(a), DequantizeLinear(b)))  =>  QLinearMatMul(a, b)"""
 
 from tiered import QUANTIZED, Graph, Node, Skip, Value, op, rewrite, var
-from tiered.rewriter.idioms.quantization import kernel_unit, why_may_overflow
+from tiered.rewriter.idioms.quantized_tensors import kernel_unit, why_may_overflow
 
 
 @rewrite(

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from tiered import Graph, Node, Skip, Value, op, rest, rewrite, var
-from tiered.rewriter.idioms.quantization import dequantized, quantized_by
 from tiered.rewriter.idioms.quantization_parts import MOVE_ATTRIBUTES, MOVES, MOVES_ALONE
+from tiered.rewriter.idioms.quantized_tensors import dequantized, quantized_by
 
 
 @rewrite(
@@ -48,4 +48,3 @@ def fuse_qdq_into_move(
         return Skip("scale or zero point changes")
     moved: Value = graph.op.like(move, before.q, *(others or ()), **MOVE_ATTRIBUTES)
     return moved
-

@@ -5,7 +5,7 @@ from math import prod
 from typing import Any, Final
 
 from tiered import QUANTIZED, Graph, Node, Skip, Value, op, rewrite, var
-from tiered.rewriter.idioms.quantization import quantized_unit
+from tiered.rewriter.idioms.quantized_tensors import quantized_unit
 
 _RANK = 4
 _LARGE: Final = 1 << 24

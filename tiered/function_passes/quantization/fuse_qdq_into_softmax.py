@@ -1,7 +1,7 @@
 """QuantizeLinear(Softmax(DequantizeLinear(x)))  =>  QLinearSoftmax(x)"""
 
 from tiered import QUANTIZED, Graph, Node, Skip, Value, op, rewrite, var
-from tiered.rewriter.idioms.quantization import quantized_unit
+from tiered.rewriter.idioms.quantized_tensors import quantized_unit
 
 _FIRST_OPSET = 13
 """Before this opset, a Softmax is over all axes from `axis` on."""

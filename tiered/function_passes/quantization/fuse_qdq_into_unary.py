@@ -1,7 +1,7 @@
 """QuantizeLinear(Sigmoid(DequantizeLinear(x)))  =>  QLinearSigmoid(x), LeakyRelu too"""
 
 from tiered import QUANTIZED, Graph, Node, Skip, Value, op, rewrite, var
-from tiered.rewriter.idioms.quantization import quantized_unit
+from tiered.rewriter.idioms.quantized_tensors import quantized_unit
 
 
 @rewrite(

@@ -1,8 +1,8 @@
 """Cast(MatMulInteger(a, b)) * (s * r) + bias  =>  MatMulIntegerToFloat(a, b, s, r, bias)"""
 
 from tiered import DataType, Graph, Node, Skip, Value, op, opt, rewrite, var
-from tiered.rewriter.idioms.quantization import is_number_or_column, why_sums_nothing
 from tiered.rewriter.idioms.quantization_parts import is_one
+from tiered.rewriter.idioms.quantized_tensors import is_number_or_column, why_sums_nothing
 
 _scaled = op.Mul(
     op.Cast(

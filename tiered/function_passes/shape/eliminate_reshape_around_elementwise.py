@@ -5,7 +5,7 @@ from typing import Final
 
 from tiered import Graph, Node, PassContext, Skip, Value, function_pass
 from tiered.graph.queries.op_traits import ELEMENTWISE, VIEWS
-from tiered.rewriter.idioms.tensors import is_one_element
+from tiered.rewriter.idioms.main_tensors import is_one_element
 
 Shape = tuple[int | str | None, ...]
 

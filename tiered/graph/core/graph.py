@@ -15,16 +15,16 @@ import onnx
 from tiered.graph.core import live_dag, use_lists
 from tiered.graph.core.gate import RewriteBlock
 from tiered.graph.core.node import Node, domain_of
-from tiered.graph.core.topological_sort import sort_nodes, sort_part
+from tiered.graph.core.topological_order import sort_nodes, sort_part
 from tiered.graph.core.value import Value, refuse_copy
 from tiered.graph.edits import (
     declared_types as edit_declared_types,
-    interface as edit_interface,
+    interface_edits as edit_interface,
     nodes as edit_nodes,
-    operands as edit_operands,
+    operand_edits as edit_operands,
     replace as edit_replace,
     surgery as edit_surgery,
-    values as edit_values,
+    value_edits as edit_values,
 )
 from tiered.support.errors import ModelError
 from tiered.support.loading import LoadedLater
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
     from tiered.graph.core.edit import Entry
     from tiered.graph.core.model import ModelState
-    from tiered.graph.core.operators import Operators
-    from tiered.graph.edits import inline as edit_inline, unroll as edit_unroll
+    from tiered.graph.core.operator_calls import Operators
+    from tiered.graph.edits import inlining as edit_inline, unroll as edit_unroll
 
 _BY_PLACE: Final = ("If", "Loop", "Scan")
 
@@ -413,9 +413,9 @@ class Graph:
         unroll = edit_unroll.unroll
         unroll_scan = edit_unroll.unroll_scan
     else:
-        dissolve = LoadedLater("tiered.graph.edits.inline", "dissolve")
-        copy_nodes = LoadedLater("tiered.graph.edits.inline", "copy_nodes")
-        inline_call = LoadedLater("tiered.graph.edits.inline", "inline_call")
+        dissolve = LoadedLater("tiered.graph.edits.inlining", "dissolve")
+        copy_nodes = LoadedLater("tiered.graph.edits.inlining", "copy_nodes")
+        inline_call = LoadedLater("tiered.graph.edits.inlining", "inline_call")
         unroll = LoadedLater("tiered.graph.edits.unroll", "unroll")
         unroll_scan = LoadedLater("tiered.graph.edits.unroll", "unroll_scan")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tiered.graph.core.operators import Operators
+from tiered.graph.core.operator_calls import Operators
 from tiered.graph.edits.literals import as_operands
 from tiered.graph.edits.operator_check import call_error, check_call
 from tiered.graph.opset.newest_form import newest_form, to_model_form
@@ -12,7 +12,7 @@ from tiered.graph.opset.newest_form import newest_form, to_model_form
 if TYPE_CHECKING:
     from tiered.graph.core.graph import Graph
     from tiered.graph.core.node import Node
-    from tiered.graph.core.operators import Build, Operand
+    from tiered.graph.core.operator_calls import Build, Operand
 
 
 class OpBuilder(Operators):

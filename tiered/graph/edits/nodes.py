@@ -11,7 +11,7 @@ from tiered.graph.core import live_dag, use_lists
 from tiered.graph.core.edit import Edit
 from tiered.graph.core.node import Node, domain_of
 from tiered.graph.core.schema import check_safe, encode_attribute, schema_of
-from tiered.graph.core.topological_sort import producers
+from tiered.graph.core.topological_order import producers
 from tiered.graph.core.value import NOT_INFERRED, Value
 from tiered.graph.edits.invalidate import invalidate_partial_elements
 from tiered.graph.edits.transactions import check_free, check_node, check_place, undone_on_error

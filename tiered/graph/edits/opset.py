@@ -15,7 +15,7 @@ from onnx import TensorProto
 
 from tiered.graph.core.edit import Edit
 from tiered.graph.core.schema import encode_attribute, schema_of
-from tiered.graph.edits import operands as edit_operands
+from tiered.graph.edits import operand_edits as edit_operands
 from tiered.graph.edits.lowerings import lowered
 from tiered.graph.opset.adapter import Form, NoEquivalentForm
 from tiered.graph.opset.conversion import form_between, type_text
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tiered.graph.core.model import ModelState
     from tiered.graph.core.node import Node
     from tiered.graph.core.value import Value
+
 
 class Blocked(NamedTuple):
     """A node that has no form at an opset."""

@@ -15,7 +15,7 @@ from tiered.graph.core.edit import Edit
 from tiered.graph.core.graph import Function
 from tiered.graph.core.marks import COMPILER
 from tiered.graph.core.node import domain_of
-from tiered.graph.core.topological_sort import sort_part
+from tiered.graph.core.topological_order import sort_part
 from tiered.graph.core.types import without_symbols
 from tiered.graph.edits.nodes import insert
 from tiered.graph.edits.transactions import check_node, undone_on_error

@@ -10,7 +10,7 @@ from tiered.graph.core.tensor import Tensor
 from tiered.graph.core.types import TensorType, ValueType
 from tiered.graph.core.value import SLOT_MASK, NotInferred, Value
 from tiered.graph.edits.nodes import why_not_foldable, write_folded
-from tiered.graph.edits.operands import has_node_named
+from tiered.graph.edits.operand_edits import has_node_named
 from tiered.graph.edits.transactions import check_model, check_node, is_hidden, undone_on_error
 from tiered.support.errors import OperatorError
 

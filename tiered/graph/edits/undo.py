@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tiered.graph.core.edit import Edit
 from tiered.graph.core.use_lists import enter_function, leave_function
-from tiered.graph.edits import interface, nodes, operands, values
+from tiered.graph.edits import interface_edits, nodes, operand_edits, value_edits
 from tiered.graph.edits.content import write_content
 from tiered.graph.edits.invalidate import forget_elements_of
 
@@ -38,20 +38,20 @@ def undo_table(model: ModelState) -> dict[Edit, Callable[..., None]]:
         Edit.FOLD_TO_INITIALIZER: nodes.unfold,
         Edit.SET_INPUT: _set_input,
         Edit.SET_INPUTS: _set_inputs,
-        Edit.SET_OUTPUTS: operands.write_outputs,
-        Edit.EXCHANGE_OUTPUTS: operands.write_exchanged,
-        Edit.SET_PROTO: operands.write_proto,
-        Edit.RENAME_NODE: operands.write_named,
+        Edit.SET_OUTPUTS: operand_edits.write_outputs,
+        Edit.EXCHANGE_OUTPUTS: operand_edits.write_exchanged,
+        Edit.SET_PROTO: operand_edits.write_proto,
+        Edit.RENAME_NODE: operand_edits.write_named,
         Edit.MOVE_NODE: nodes.write_graph,
-        Edit.ADD_CONSTANT: values.leave_constant,
+        Edit.ADD_CONSTANT: value_edits.leave_constant,
         Edit.REMOVE_CONSTANT: _remove_constant,
-        Edit.SET_CONSTANT: values.write_tensor,
-        Edit.MOVE_CONSTANT: values.write_constant_graph,
+        Edit.SET_CONSTANT: value_edits.write_tensor,
+        Edit.MOVE_CONSTANT: value_edits.write_constant_graph,
         Edit.SET_TYPE: _set_type,
-        Edit.RENAME_VALUE: values.write_name,
+        Edit.RENAME_VALUE: value_edits.write_name,
         Edit.SET_GRAPH_INPUTS: _set_graph_inputs,
-        Edit.SET_GRAPH_OUTPUTS: interface.write_graph_outputs,
-        Edit.EXCHANGE_GRAPH_OUTPUT: interface.write_exchanged_output,
+        Edit.SET_GRAPH_OUTPUTS: interface_edits.write_graph_outputs,
+        Edit.EXCHANGE_GRAPH_OUTPUT: interface_edits.write_exchanged_output,
         Edit.SET_DECLARATIONS: _set_declarations,
         Edit.SET_ANNOTATIONS: _set_annotations,
         Edit.ADD_FUNCTION: add_function,
@@ -70,17 +70,17 @@ def _remove_node(node: Node, graph: Graph) -> None:
 
 
 def _set_input(node: Node, index: int, before: Value | None, _after: Value | None) -> None:
-    operands.write_input(node, index, before)
+    operand_edits.write_input(node, index, before)
     forget_elements_of(node)
 
 
 def _set_inputs(node: Node, before: list[Value | None], proto: onnx.NodeProto) -> None:
-    operands.write_inputs(node, before, proto)
+    operand_edits.write_inputs(node, before, proto)
     forget_elements_of(node)
 
 
 def _remove_constant(value: Value, graph: Graph) -> None:
-    values.enter_constant(graph, value)
+    value_edits.enter_constant(graph, value)
 
 
 def _set_type(value: Value, before: ValueType | None) -> None:
@@ -90,13 +90,13 @@ def _set_type(value: Value, before: ValueType | None) -> None:
 def _set_graph_inputs(
     graph: Graph, before: list[Value], infos: list[Any], types: list[tuple[Value, Any]]
 ) -> None:
-    interface.write_graph_inputs(graph, before, infos)
+    interface_edits.write_graph_inputs(graph, before, infos)
     for value, value_type in types:
         value._type = value_type
 
 
 def _set_declarations(graph: Graph, keep: int, before: list[Any], spoken: list[Any]) -> None:
-    interface.write_declarations(graph, keep, before)
+    interface_edits.write_declarations(graph, keep, before)
     for value, info in spoken:
         value.declared = info
 

@@ -17,7 +17,7 @@ from tiered.graph.core.node import Node, domain_of
 from tiered.graph.core.schema import check_safe
 from tiered.graph.core.tensor import Tensor
 from tiered.graph.core.value import NOT_INFERRED, SLOT_BITS, Value
-from tiered.graph.edits.interface import check_declared_alike, input_type
+from tiered.graph.edits.interface_edits import check_declared_alike, input_type
 from tiered.graph.io.copies import own_copies, without
 from tiered.graph.io.text_check import wrong_header
 from tiered.graph.queries.call_graph import call_graph, recursive_functions

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from tiered.graph.opset.aspect import Aspect
-from tiered.graph.shape_inference.rules.contrib import matrix_factors
+from tiered.graph.shape_inference.rules.contrib_types import matrix_factors
 
 if TYPE_CHECKING:
     from tiered.graph.core.model import ModelState

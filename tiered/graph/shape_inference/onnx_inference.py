@@ -20,7 +20,7 @@ from tiered.graph.opset.aspect import Aspect
 from tiered.graph.queries.call_graph import expanded_size, recursive_functions
 from tiered.graph.queries.long_lists import shortened
 from tiered.graph.queries.onnx_errors import first_cause
-from tiered.graph.shape_inference.rules.contrib import types_by_signature
+from tiered.graph.shape_inference.rules.contrib_types import types_by_signature
 
 if TYPE_CHECKING:
     from tiered.graph.core.model import ModelState

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from tiered.graph.core.types import Dim, Shape, TensorType, ValueType, tensor_type
 from tiered.graph.core.value import ELEMENT_DTYPES, NOT_INFERRED, Value
 from tiered.graph.edits.invalidate import forget_elements
-from tiered.graph.shape_inference.rules.control_flow import body_inputs
+from tiered.graph.shape_inference.rules.control_flow_types import body_inputs
 from tiered.graph.shape_inference.symbolic_dims import is_invented
 
 if TYPE_CHECKING:

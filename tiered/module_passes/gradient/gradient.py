@@ -17,9 +17,9 @@ from tiered import (
 from tiered.analysis.layout.sizes import LayoutSizes
 from tiered.extensions.gradients.differentiate import are_outputs_already, float_values
 from tiered.extensions.memory.checkpoints import recompute_forward
-from tiered.extensions.memory.plan import peak_change
+from tiered.extensions.memory.liveness import peak_change
 from tiered.graph.core.marks import METADATA_SINCE
-from tiered.rewriter.idioms.tensors import tensor_named
+from tiered.rewriter.idioms.main_tensors import tensor_named
 
 
 @module_pass(

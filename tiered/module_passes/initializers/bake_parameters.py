@@ -1,7 +1,7 @@
 """A weight in external data  =>  the same weight in the model file"""
 
 from tiered import Model, PassContext, Size, Skip, module_pass, size_in_bytes
-from tiered.rewriter.idioms.tensors import initializers_matching
+from tiered.rewriter.idioms.main_tensors import initializers_matching
 
 
 @module_pass(opt_level=None, conflicts=("unbake",))

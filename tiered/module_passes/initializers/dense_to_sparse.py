@@ -17,8 +17,8 @@ from tiered import (
     Value,
     module_pass,
 )
+from tiered.rewriter.idioms.main_tensors import initializers_matching
 from tiered.rewriter.idioms.sparsity import block_sparsity
-from tiered.rewriter.idioms.tensors import initializers_matching
 
 _SMALLEST = 64
 

@@ -1,7 +1,7 @@
 """A weight in the model file  =>  the same weight in external data"""
 
 from tiered import Model, PassContext, Size, Skip, module_pass, size_in_bytes
-from tiered.rewriter.idioms.tensors import initializers_matching
+from tiered.rewriter.idioms.main_tensors import initializers_matching
 
 
 @module_pass(opt_level=None, conflicts=("bake_parameters",))

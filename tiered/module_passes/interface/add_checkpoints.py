@@ -1,7 +1,7 @@
 """A tensor of the main graph  =>  the same tensor, and it is also an output"""
 
 from tiered import Model, PassContext, Skip, Unable, UsageError, module_pass
-from tiered.rewriter.idioms.tensors import tensor_named
+from tiered.rewriter.idioms.main_tensors import tensor_named
 
 
 @module_pass(opt_level=None, required=("infer_shapes",), changes_interface=True)

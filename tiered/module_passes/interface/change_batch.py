@@ -2,7 +2,7 @@
 
 from tiered import Model, PassContext, Skip, UsageError, Value, module_pass
 from tiered.analysis.batching.another_size import rebatch
-from tiered.rewriter.idioms.tensors import input_named
+from tiered.rewriter.idioms.main_tensors import input_named
 
 
 @module_pass(

@@ -1,7 +1,7 @@
 """A graph input that no node reads  =>  nothing"""
 
 from tiered import Model, PassContext, Skip, module_pass
-from tiered.rewriter.idioms.tensors import input_named
+from tiered.rewriter.idioms.main_tensors import input_named
 
 
 @module_pass(opt_level=None, changes_interface=True)

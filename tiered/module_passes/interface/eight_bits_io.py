@@ -17,7 +17,7 @@ from tiered import (
     Value,
     module_pass,
 )
-from tiered.rewriter.idioms.tensors import input_named
+from tiered.rewriter.idioms.main_tensors import input_named
 
 
 @module_pass(opt_level=None, required=("infer_shapes",), touches=("*",), changes_interface=True)

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 
 from tiered import Graph, Model, PassContext, Skip, Unable, UsageError, Value, module_pass
-from tiered.rewriter.idioms.tensors import (
+from tiered.rewriter.idioms.main_tensors import (
     cut_at,
     drop_unused,
     needed_nodes,

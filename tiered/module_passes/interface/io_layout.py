@@ -16,7 +16,7 @@ from tiered import (
     Value,
     module_pass,
 )
-from tiered.rewriter.idioms.tensors import input_named, output_named
+from tiered.rewriter.idioms.main_tensors import input_named, output_named
 
 Relations = dict[str, tuple[str, Callable[[Any], Any] | None]]
 

@@ -1,7 +1,7 @@
 """A model, and the model of a file that reads its outputs  =>  one model"""
 
 from tiered import InterfaceMap, Model, PassContext, Skip, Unable, merge, module_pass
-from tiered.pipeline.compose.merge import has_merged
+from tiered.pipeline.compose.merging import has_merged
 
 
 @module_pass(opt_level=None, touches=("*",), changes_interface=True)

@@ -15,8 +15,8 @@ from tiered import (
     Value,
     module_pass,
 )
-from tiered.rewriter.idioms.dtypes import holds
-from tiered.rewriter.idioms.tensors import input_named
+from tiered.rewriter.idioms.dtype_ranges import holds
+from tiered.rewriter.idioms.main_tensors import input_named
 
 Convert = Callable[[Any], Any]
 

@@ -13,7 +13,7 @@ from tiered import (
     Value,
     module_pass,
 )
-from tiered.rewriter.idioms.tensors import make_room, tensor_named
+from tiered.rewriter.idioms.main_tensors import make_room, tensor_named
 
 
 @module_pass(opt_level=None, changes_interface=True)

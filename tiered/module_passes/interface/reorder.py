@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from tiered import Model, PassContext, Skip, UsageError, Value, module_pass
-from tiered.rewriter.idioms.tensors import input_named, output_named
+from tiered.rewriter.idioms.main_tensors import input_named, output_named
 
 Find = Callable[[Model, str, str], Value]
 

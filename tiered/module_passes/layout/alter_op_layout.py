@@ -14,7 +14,7 @@ def alter_op_layout(model: Model, ctx: PassContext, *, default_dim: int = 16) ->
     """
     if "NHWC" not in (ctx.target.layout, *ctx.target.layouts.values()):
         return ctx.skip(None, Skip("the backend prefers no operator channels last"))
-    from tiered.analysis.layout.convert import place_transposes
+    from tiered.analysis.layout.layout_conversion import place_transposes
     from tiered.analysis.layout.nhwc import IMAGE_OPERATORS
     from tiered.analysis.layout.sizes import LayoutSizes
 

@@ -47,7 +47,7 @@ def convert_layout(
     if not (has_transposes or converts) and {"NCHW"}.issuperset(desired_layouts.values()):
         return
     # Models without Transposes do not load the solver.
-    from tiered.analysis.layout.convert import place_transposes
+    from tiered.analysis.layout.layout_conversion import place_transposes
     from tiered.analysis.layout.sizes import LayoutSizes
 
     sizes, supports = LayoutSizes(default=default_dim), ctx.target.supports

@@ -47,7 +47,7 @@ def legalize(
         UsageError: no legalization is registered in one of the maps, or there is no such operator.
     """
     if ctx.names_backend:
-        from tiered.analysis.legalization.search import legalize_nodes
+        from tiered.analysis.legalization.legalization_search import legalize_nodes
 
         legalize_nodes(
             model, ctx.backend, ctx.skip, numerics=Numerics(numerics), maps=maps, leave=leave
@@ -55,10 +55,10 @@ def legalize(
         return
     # Few runs name others, or operators, and check them.
     if maps != ("default",):
-        from tiered.analysis.legalization.sources import check_maps
+        from tiered.analysis.legalization.legalization_sources import check_maps
 
         check_maps(maps)
     for name in leave:
-        from tiered.targets.standard import check_operator
+        from tiered.targets.shared_rules import check_operator
 
         check_operator(name, ())

@@ -2,8 +2,8 @@
 
 from tiered import Model, PassContext, UsageError, memory_plan, module_pass
 from tiered.analysis.layout.sizes import LayoutSizes
-from tiered.extensions.memory.plan import peak_change
-from tiered.extensions.memory.recompute import recompute_values
+from tiered.extensions.memory.liveness import peak_change
+from tiered.extensions.memory.recomputation import recompute_values
 from tiered.graph.core.marks import METADATA_SINCE
 
 

@@ -4,8 +4,8 @@ from typing import Literal
 
 from tiered import Model, PassContext, Skip, memory_plan, module_pass
 from tiered.analysis.layout.sizes import LayoutSizes
-from tiered.extensions.memory.plan import peak_change
-from tiered.extensions.memory.schedule import schedule_model
+from tiered.extensions.memory.liveness import peak_change
+from tiered.extensions.memory.node_orders import schedule_model
 
 
 @module_pass(opt_level=None, required=("infer_shapes",))

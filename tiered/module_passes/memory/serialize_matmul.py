@@ -1,7 +1,7 @@
 """MatMul(x, w)  =>  Concat(MatMul(x, w[:, :k]), MatMul(x, w[:, k:]), ...), or by rows or sums"""
 
 from tiered import Model, Node, PassContext, Skip, Unable, memory_plan, module_pass
-from tiered.extensions.memory.plan import peak_change
+from tiered.extensions.memory.liveness import peak_change
 from tiered.rewriter.idioms.parts.product import (
     Cut,
     Dim,

@@ -1,7 +1,7 @@
 """Add(MatMul(x, w), b)  =>  Concat(Add(MatMul(x, w[:, :k]), b[:k]), ...), or by rows or sums"""
 
 from tiered import Model, Node, PassContext, Skip, Unable, Value, memory_plan, module_pass
-from tiered.extensions.memory.plan import peak_change
+from tiered.extensions.memory.liveness import peak_change
 from tiered.rewriter.idioms.parts.product import (
     Cut,
     Dim,

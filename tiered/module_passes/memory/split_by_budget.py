@@ -2,8 +2,8 @@
 
 from tiered import Model, PassContext, Skip, Unable, UsageError, Value, memory_plan, module_pass
 from tiered.analysis.layout.sizes import LayoutSizes
-from tiered.extensions.memory.plan import peak_change
-from tiered.extensions.memory.splitting.budget import split_model
+from tiered.extensions.memory.liveness import peak_change
+from tiered.extensions.memory.splitting.peak_budget import split_model
 
 _NAMED = 5
 """How many tensors over the budget have a remark of their own."""

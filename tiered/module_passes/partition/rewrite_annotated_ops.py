@@ -1,7 +1,7 @@
 """A node  =>  the node, marked with its device and its pipeline stage"""
 
 from tiered import Model, PassContext, UsageError, module_pass
-from tiered.extensions.partition.devices import mark_devices
+from tiered.extensions.partition.device_marks import mark_devices
 
 
 @module_pass(opt_level=None, touches=("*",))

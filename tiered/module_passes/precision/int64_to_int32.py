@@ -1,7 +1,7 @@
 """Tensors of int64  =>  tensors of int32, where every number is proven to fit"""
 
 from tiered import Model, PassContext, module_pass
-from tiered.numerics.precision.integers import narrow_integers
+from tiered.numerics.precision.narrow_integers import narrow_integers
 
 
 @module_pass(

@@ -4,8 +4,8 @@ from typing import Literal
 
 from tiered import Model, PassContext, module_pass
 from tiered.numerics.precision.few_bits.formats import int4_format, int8_format
-from tiered.numerics.precision.few_bits.operands import Sampling
 from tiered.numerics.precision.few_bits.returning import OutputBudget
+from tiered.numerics.precision.few_bits.sampled_operands import Sampling
 from tiered.numerics.precision.few_bits.weights import quantize_weights
 
 

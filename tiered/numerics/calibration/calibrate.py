@@ -11,14 +11,14 @@ import onnx
 
 from tiered.analysis.roles.masks import LARGEST, mask_limits
 from tiered.graph import Model, Value
-from tiered.graph.intervals.analysis import Ranges, ranges
 from tiered.graph.intervals.interval import Interval
+from tiered.graph.intervals.range_analysis import Ranges, ranges
 from tiered.graph.io.export import export_model
 from tiered.numerics.calibration.observers import Method, Range, Seen, observer_of, ranges_of
 from tiered.runtime import shared_worker
 from tiered.runtime.inputs.bound_model import BoundModel
 from tiered.runtime.inputs.samples import Source, Wanted, read_samples, samples_for
-from tiered.verify.extract import Part
+from tiered.verify.part_extraction import Part
 from tiered.verify.sliced_session import SlicedSession
 
 SLICE: Final = 128

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tiered.analysis.roles.analysis import roles_of
+from tiered.analysis.roles.model_roles import roles_of
 from tiered.analysis.roles.role import Roles, graphs_of
 from tiered.graph import DataType, InterfaceMap, Model, Node, Value
-from tiered.numerics.precision.convert import Conversion, convert_precision
 from tiered.numerics.precision.narrowing import (
     FloatNarrowing,
     is_chosen,
@@ -24,6 +23,7 @@ from tiered.numerics.precision.narrowing import (
     why_skipped,
 )
 from tiered.numerics.precision.nothing import nothing_converted
+from tiered.numerics.precision.plan_rewrite import Conversion, convert_precision
 from tiered.rewriter import Skip, Unable
 from tiered.support.amounts import counted
 from tiered.targets import noting_lost_kernels

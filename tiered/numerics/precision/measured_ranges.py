@@ -12,7 +12,7 @@ from tiered.analysis.roles.masks import LARGEST, mask_limits
 from tiered.analysis.roles.role import Narrow
 from tiered.graph import DataType, Model, Node, Value
 from tiered.graph.core.dtypes import float_info
-from tiered.graph.intervals.analysis import ranges
+from tiered.graph.intervals.range_analysis import ranges
 from tiered.numerics.calibration.calibrate import Feeds, SampledModel
 from tiered.numerics.calibration.observers import MinMax, Seen
 

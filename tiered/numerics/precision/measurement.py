@@ -10,7 +10,7 @@ from tiered.graph import Model
 from tiered.graph.io.export import export_model
 from tiered.graph.shape_inference.set_input_shapes import declared_dims
 from tiered.numerics.precision.budget import Budget
-from tiered.numerics.precision.trials import ITSELF, Outputs, Trials
+from tiered.numerics.precision.narrowed_runs import ITSELF, Outputs, Trials
 from tiered.runtime.deviations import has_narrow_floats
 from tiered.runtime.inputs.samples import Source
 from tiered.support.errors import RuntimeFailure, VerificationError

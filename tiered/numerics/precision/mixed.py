@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from tiered.graph import DataType, Model
 from tiered.numerics.calibration.calibrate import SampledModel
 from tiered.numerics.precision.budget import budget_of
-from tiered.numerics.precision.convert import Conversion
-from tiered.numerics.precision.effects import Order
+from tiered.numerics.precision.cast_plan import Plan
+from tiered.numerics.precision.float_search import Search
 from tiered.numerics.precision.lower import (
     OnFound,
     OnSkip,
@@ -20,9 +20,9 @@ from tiered.numerics.precision.lower import (
     report,
 )
 from tiered.numerics.precision.measurement import MOST_MEASURED
-from tiered.numerics.precision.plan import Plan
-from tiered.numerics.precision.search import Search
-from tiered.numerics.precision.trials import Trials
+from tiered.numerics.precision.narrowed_runs import Trials
+from tiered.numerics.precision.node_effects import Order
+from tiered.numerics.precision.plan_rewrite import Conversion
 from tiered.rewriter import Skip
 from tiered.runtime.inputs.samples import Source
 from tiered.support.errors import RuntimeFailure

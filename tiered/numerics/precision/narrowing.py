@@ -13,7 +13,7 @@ from tiered.graph import DataType, Model, Node, Value
 from tiered.graph.core.dtypes import float_info
 from tiered.graph.queries.op_traits import RANDOM
 from tiered.support.errors import UsageError, did_you_mean
-from tiered.targets.standard import check_operator
+from tiered.targets.shared_rules import check_operator
 
 Array = np.ndarray[Any, Any]
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from tiered.analysis.roles.role import graphs_of
 from tiered.graph import DataType, Model, Node
-from tiered.numerics.precision.convert import convert_precision
 from tiered.numerics.precision.narrowing import Narrowing, is_in_unit
+from tiered.numerics.precision.plan_rewrite import convert_precision
 from tiered.support.amounts import counted
 
 Array = np.ndarray[Any, Any]

@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from tiered.analysis.roles.analysis import few_bit_roles
 from tiered.analysis.roles.masks import MASKED, mask_limits
+from tiered.analysis.roles.model_roles import few_bit_roles
 from tiered.analysis.roles.role import graphs_of
 from tiered.graph import DataType, Graph, Model, Node, Tensor, Value
 from tiered.graph.queries.multiply_adds import LAYERS
@@ -16,8 +16,7 @@ from tiered.numerics.precision.few_bits.returning import OutputBudget, convert_w
 from tiered.numerics.precision.narrowing import is_chosen, unmatched, why_no_weight
 from tiered.numerics.precision.widening import widen_products
 from tiered.numerics.quantization.deployed import SATURATION, Processor, saturates, scheme_for
-from tiered.numerics.quantization.pairs import Order
-from tiered.numerics.quantization.plan import (
+from tiered.numerics.quantization.quantization_plan import (
     NO_PRODUCTS,
     is_dequantized,
     is_layer,
@@ -28,6 +27,7 @@ from tiered.numerics.quantization.plan import (
 from tiered.numerics.quantization.scales import Array, Weight, weight_of
 from tiered.numerics.quantization.scheme import PRODUCTS, Scheme
 from tiered.numerics.quantization.untied import tie_again, untie
+from tiered.numerics.quantization.weight_pairs import Order
 from tiered.rewriter import Skip
 from tiered.support.amounts import counted
 

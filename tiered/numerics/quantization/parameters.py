@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tiered.graph import Value
-from tiered.numerics.quantization.plan import Plan
+from tiered.numerics.quantization.quantization_plan import Plan
 from tiered.numerics.quantization.scales import Parameters, parameters_of
 from tiered.numerics.quantization.scheme import Scheme
 

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tiered.graph import Graph, Model, Node, Tensor, Use, Value
-from tiered.numerics.quantization.pairs import orders_of
-from tiered.numerics.quantization.plan import Plan, Unit
+from tiered.numerics.quantization.quantization_plan import Plan, Unit
 from tiered.numerics.quantization.rounding import Rounding
 from tiered.numerics.quantization.scales import (
     Array,
@@ -20,6 +19,7 @@ from tiered.numerics.quantization.scales import (
     weight_of,
 )
 from tiered.numerics.quantization.scheme import Scheme
+from tiered.numerics.quantization.weight_pairs import orders_of
 
 
 class Placed(NamedTuple):

@@ -12,12 +12,18 @@ from tiered.analysis.roles.probabilities import probability_roles
 from tiered.analysis.roles.role import Narrow
 from tiered.analysis.roles.zeros import lost_numbers, zero_roles
 from tiered.graph import DataType, Model, Node, Value
-from tiered.graph.intervals.analysis import ranges
 from tiered.graph.intervals.interval import Interval
+from tiered.graph.intervals.range_analysis import ranges
 from tiered.numerics.calibration.calibrate import Calibration
 from tiered.numerics.precision.noise import Feeds
 from tiered.numerics.quantization.parameters import parameters_of_plan
-from tiered.numerics.quantization.plan import Plan, Unit, activated, range_of_constant, without
+from tiered.numerics.quantization.quantization_plan import (
+    Plan,
+    Unit,
+    activated,
+    range_of_constant,
+    without,
+)
 from tiered.numerics.quantization.scales import Parameters
 from tiered.numerics.quantization.scheme import Scheme
 

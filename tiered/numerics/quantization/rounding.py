@@ -16,9 +16,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from tiered.graph import Model, Node, Value
-from tiered.numerics.precision.few_bits.operands import Operand, Operands, Sampling
-from tiered.numerics.quantization.pairs import LARGEST_SUM, Neighbours, Order, neighbours_of
+from tiered.numerics.precision.few_bits.sampled_operands import Operand, Operands, Sampling
 from tiered.numerics.quantization.scales import Weight
+from tiered.numerics.quantization.weight_pairs import LARGEST_SUM, Neighbours, Order, neighbours_of
 
 Array = np.ndarray[Any, Any]
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from tiered.graph import DataType
 from tiered.graph.core.dtypes import integer_info
-from tiered.numerics.quantization.pairs import Neighbours, Order, neighbours_of, within_pairs
 from tiered.numerics.quantization.scheme import Scheme
+from tiered.numerics.quantization.weight_pairs import Neighbours, Order, neighbours_of, within_pairs
 
 Array = np.ndarray[Any, Any]
 

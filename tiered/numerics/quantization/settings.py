@@ -9,8 +9,8 @@ from typing import Literal
 from tiered.graph import Node
 from tiered.numerics.calibration.calibrate import MADE
 from tiered.numerics.precision.budget import Budget
-from tiered.numerics.precision.effects import Order
 from tiered.numerics.precision.narrowing import why_skipped
+from tiered.numerics.precision.node_effects import Order
 from tiered.numerics.quantization.choice import Choice
 from tiered.numerics.quantization.deployed import Processor
 from tiered.runtime.inputs.samples import Source

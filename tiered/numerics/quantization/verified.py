@@ -10,7 +10,7 @@ from tiered.graph import Model
 from tiered.graph.io.export import export_model
 from tiered.numerics.precision.budget import Budget
 from tiered.numerics.precision.noise import Reference
-from tiered.numerics.quantization.result import QuantizationResult
+from tiered.numerics.quantization.quantization_result import QuantizationResult
 from tiered.support.errors import TargetError, VerificationError
 from tiered.verify.verdict import Verdict
 

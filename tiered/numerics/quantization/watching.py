@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from tiered.support.records import Record
 
 if TYPE_CHECKING:
-    from tiered.numerics.quantization.result import QuantizationResult
+    from tiered.numerics.quantization.quantization_result import QuantizationResult
 
 
 class QuantizationWatcher(Record):

@@ -10,7 +10,7 @@ from tiered.passes.interface.pass_info import PassInfo
 from tiered.passes.interface.registry import PACKAGES, Registry
 from tiered.passes.kinds.body import BodyPass
 from tiered.support.numerics import FEW_BITS, QUANTIZED, Numerics, Promise
-from tiered.support.options import Option
+from tiered.support.typed_options import Option
 from tiered.support.whole_files import write_text
 
 _APART: Final = "\n"
@@ -23,7 +23,7 @@ from typing import Final, Literal
 from tiered.passes.index.entry import Indexed
 from tiered.passes.interface.pass_info import PassInfo
 from tiered.support.numerics import FEW_BITS, QUANTIZED, Numerics
-from tiered.support.options import Option, Size
+from tiered.support.typed_options import Option, Size
 
 INDEX: Final[dict[str, Indexed]] = {
 '''
@@ -69,7 +69,7 @@ def _written(value: Any) -> str:
 
 def _type(kind: Any) -> str:
     text = kind.__name__ if isinstance(kind, type) and not hasattr(kind, "__args__") else repr(kind)
-    return text.replace("typing.", "").replace("tiered.support.options.", "")
+    return text.replace("typing.", "").replace("tiered.support.typed_options.", "")
 
 
 if __name__ == "__main__":

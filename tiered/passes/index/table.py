@@ -5,7 +5,7 @@ from typing import Final, Literal
 from tiered.passes.index.entry import Indexed
 from tiered.passes.interface.pass_info import PassInfo
 from tiered.support.numerics import FEW_BITS, QUANTIZED, Numerics
-from tiered.support.options import Option, Size
+from tiered.support.typed_options import Option, Size
 
 INDEX: Final[dict[str, Indexed]] = {
     "add_checkpoints": Indexed("module_passes/interface", PassInfo(name='add_checkpoints', opt_level=None, required=('infer_shapes',), changes_interface=True, law='A tensor of the main graph  =>  the same tensor, and it is also an output', options=(Option('tensors', tuple[str, ...], (), 'the names of the tensors, in the order of the new outputs.'),)), None),

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, Self
 
 from tiered.support.errors import PassError, UsageError
 from tiered.support.numerics import LEVEL_OF, Numerics, Promise
-from tiered.support.options import Option
 from tiered.support.records import Record
+from tiered.support.typed_options import Option
 
 if TYPE_CHECKING:
     from tiered.graph import Model, Node

@@ -12,7 +12,7 @@ from tiered.graph.core.marks import is_left_alone, mark_against_edits
 from tiered.graph.queries.attached import is_attached
 from tiered.passes.base import Pass
 from tiered.passes.kinds.body import BodyPass
-from tiered.passes.run import PassRun
+from tiered.passes.pass_run import PassRun
 from tiered.passes.scope_guard import OUTSIDE, Inside, scoped
 from tiered.rewriter import Skip
 

@@ -11,7 +11,7 @@ from tiered.graph.opset.newest_form import NoEquivalentForm
 from tiered.passes.base import AnyModel, Pass
 from tiered.passes.kinds.declared import Declared, method_of
 from tiered.passes.kinds.decorators import module_pass
-from tiered.passes.run import edited_by
+from tiered.passes.pass_run import edited_by
 from tiered.rewriter import Skip
 from tiered.rewriter.driver import why_not_replaceable
 from tiered.support.errors import UsageError

@@ -21,7 +21,7 @@ from tiered.support.errors import UsageError
 from tiered.support.loading import is_plain
 from tiered.support.numerics import Numerics, Promise
 from tiered.support.operator_name import operator_name
-from tiered.support.options import Option, checked_options, options_of
+from tiered.support.typed_options import Option, checked_options, options_of
 
 DEFAULT_MAP = "default"
 """The map of legalizations of a rule that names none."""

@@ -18,7 +18,7 @@ from tiered.passes.kinds.decorators import (
     info_of,
     matches_of,
 )
-from tiered.passes.run import PassRun
+from tiered.passes.pass_run import PassRun
 from tiered.support.errors import PassError, UsageError
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from tiered.graph import Graph, Model, Node
 from tiered.graph.core.edit import Edit, Entry
 from tiered.graph.queries.attached import is_attached
 from tiered.passes.kinds.body import BodyPass
-from tiered.passes.run import Allows, PassRun
+from tiered.passes.pass_run import Allows, PassRun
 from tiered.passes.scope_guard import OUTSIDE
 from tiered.rewriter import Match, Rule, Skip, apply_rule
-from tiered.targets.standard import NO_OPERATOR, in_newer_opset, newer_operator
+from tiered.targets.shared_rules import NO_OPERATOR, in_newer_opset, newer_operator
 
 if TYPE_CHECKING:
     from tiered.context import PassContext
@@ -76,9 +76,7 @@ def _filter(allows: Allows) -> Callable[[Match], Skip | None]:
     return lambda match: None if all(map(allows, match.nodes)) else OUTSIDE
 
 
-def _refusal(
-    backend: Backend | AnyRuntime, graph: Graph, op_type: str, domain: str
-) -> str | None:
+def _refusal(backend: Backend | AnyRuntime, graph: Graph, op_type: str, domain: str) -> str | None:
     """Return why a target has no operator, in the words of `_approval`; None if it may have it."""
     if backend.supports(op_type, domain):
         return None

@@ -10,7 +10,7 @@ from tiered.graph import Model, Value
 from tiered.graph.io.protos import nodes_of
 from tiered.pipeline.compose.connections import Joints
 from tiered.pipeline.compose.merged_dims import free_name
-from tiered.rewriter.idioms.tensors import make_room
+from tiered.rewriter.idioms.main_tensors import make_room
 from tiered.support.errors import ModelError
 
 

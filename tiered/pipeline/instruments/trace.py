@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tiered.passes.run import memory_of
+from tiered.passes.pass_run import memory_of
 from tiered.pipeline.instruments.stacks import Stacks
 from tiered.pipeline.instruments.statistics import count_nodes
 from tiered.pipeline.instruments.tracing import trace_file

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from tiered.graph.core.dtypes import DataType, float_info
-from tiered.graph.intervals.analysis import LARGEST_DIM, ranges
+from tiered.graph.intervals.range_analysis import LARGEST_DIM, ranges
 
 if TYPE_CHECKING:
     from tiered.graph import Value

@@ -1,8 +1,8 @@
 """Constant folding of a whole model: round after round, until a round finds nothing to fold.
 
 A round folds all constants that do not make the model grow, a batch at a time, then those that do,
-if they fit together. The bounds: bytes and work of a batch (`batch.py`), work of a model (here),
-growth (`growth.py`).
+if they fit together. The bounds: bytes and work of a batch (`session_batches.py`), work of a model
+(here), growth (`growth.py`).
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final
 
 from tiered.graph.core.tensor import Tensor
 from tiered.rewriter.skip import Skip
-from tiered.runtime.fold.batch import TOO_LONG, Batches, Sizes
-from tiered.runtime.fold.candidates import (
+from tiered.runtime.fold.compute_cost import waits_for_operands, work_of
+from tiered.runtime.fold.foldable_nodes import (
     is_known,
     known_nodes,
     never_computed,
@@ -22,9 +22,9 @@ from tiered.runtime.fold.candidates import (
     outputs_of,
     outputs_used_elsewhere,
 )
-from tiered.runtime.fold.compute_cost import waits_for_operands, work_of
-from tiered.runtime.fold.evaluate import evaluate_in_sessions, freed_bytes
-from tiered.support.options import Size, size_in_bytes
+from tiered.runtime.fold.node_evaluation import evaluate_in_sessions, freed_bytes
+from tiered.runtime.fold.session_batches import TOO_LONG, Batches, Sizes
+from tiered.support.typed_options import Size, size_in_bytes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from tiered.graph.core.model import ModelState
     from tiered.graph.core.node import Node
     from tiered.graph.core.value import Value
-    from tiered.runtime.fold.batch import Sizes
+    from tiered.runtime.fold.session_batches import Sizes
 
 # Multiplications in all, as one result may decide what is computed next.
 _MOST_WORK_OF_ALL: Final = 1 << 36
@@ -225,6 +225,7 @@ def _is_as_declared(value: Value, array: NDArray[np.generic]) -> bool:
 
 
 # --- Growth: which constants may take more bytes than the nodes that they replace -----------------
+
 
 def admissible_growth(
     nodes: Set[Node], sizes: Sizes, limit: int, refused: dict[Node, Skip]

@@ -10,7 +10,7 @@ import onnx
 from tiered.graph.core.types import TensorType, tensor_type, write_type
 from tiered.graph.io.export import export_node
 from tiered.graph.queries.op_traits import CLAMPS, COMPARISONS, LOGIC, RING
-from tiered.graph.shape_inference.rules.control_flow import BODY_DECIDES, loop_turns
+from tiered.graph.shape_inference.rules.control_flow_types import BODY_DECIDES, loop_turns
 from tiered.support.errors import RuntimeFailure
 
 if TYPE_CHECKING:

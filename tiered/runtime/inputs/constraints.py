@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from tiered.graph.queries.op_traits import COMPARISONS
 from tiered.runtime.inputs.graph_facts import Fact, Place, numbers_of
-from tiered.runtime.inputs.rules.operators import demands
+from tiered.runtime.inputs.rules.value_demands import demands
 
 if TYPE_CHECKING:
     from tiered.graph import Graph, Node, Use, Value

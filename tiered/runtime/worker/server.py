@@ -30,7 +30,7 @@ from tiered.runtime.opening import setting_of
 from tiered.runtime.session import Reference, Session
 from tiered.runtime.worker.frames import Blob, pack, receive, send, unpack
 from tiered.runtime.worker.limits import MemoryLimit, die_after, end_before_parent
-from tiered.runtime.worker.timing import TimedModel, timed
+from tiered.runtime.worker.worker_clock import TimedModel, timed
 from tiered.support.errors import RuntimeFailure
 
 _MEMORY_WORDS = ("Failed to allocate memory", "bad_alloc", "bad allocation", "Unable to allocate")

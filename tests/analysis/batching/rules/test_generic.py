@@ -3,7 +3,7 @@
 import pytest
 
 from tests.analysis.batching.facts_of import edits_of, fact_of, facts_of, why_not
-from tiered.analysis.batching.facts import Rows
+from tiered.analysis.batching.sample_facts import Rows
 
 MIXES = "it computes a result from several samples: axis {} of '{}' is the batch"
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.analysis.layout.rules.writing import known, node_of, written
-from tiered.analysis.layout.propagation import Kernel
+from tiered.analysis.layout.axis_propagation import Kernel
 
 TURNED = (2, 0, 1)
 

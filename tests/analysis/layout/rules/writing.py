@@ -2,7 +2,7 @@
 
 from tests.analysis.layout.test_rules import write_in_order
 from tiered import Model, Node, Skip
-from tiered.analysis.layout.propagation import Labels, Propagation
+from tiered.analysis.layout.axis_propagation import Labels, Propagation
 from tiered.analysis.layout.rules import propagation_of
 from tiered.testing import parse
 

@@ -24,7 +24,7 @@ from tiered.compat.ppq.configs.observed import Unknown, activate_configs
 from tiered.compat.ppq.configs.operations import OperationQuantizationConfig
 from tiered.compat.ppq.configs.quantable import quantize_node
 from tiered.compat.ppq.configs.states import QuantizationStates as S
-from tiered.compat.ppq.configs.tensors import TensorQuantizationConfig
+from tiered.compat.ppq.configs.tensor_configs import TensorQuantizationConfig
 
 
 def test_ranges_are_measured_and_a_bias_follows() -> None:

@@ -16,7 +16,7 @@ from tiered.compat.ppq.configs.policies import (
 from tiered.compat.ppq.configs.qdq import key_of, write_configs
 from tiered.compat.ppq.configs.quantable import quantize_node
 from tiered.compat.ppq.configs.states import QuantizationStates as S
-from tiered.compat.ppq.configs.tensors import TensorQuantizationConfig
+from tiered.compat.ppq.configs.tensor_configs import TensorQuantizationConfig
 from tiered.support.errors import ModelError
 
 TENSOR = QuantizationPolicy(P.PER_TENSOR + P.LINEAR + P.ASYMMETRICAL)

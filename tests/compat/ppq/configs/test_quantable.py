@@ -27,7 +27,7 @@ from tiered.compat.ppq.configs.quantable import (
     restore_model,
 )
 from tiered.compat.ppq.configs.states import QuantizationStates as S
-from tiered.compat.ppq.configs.tensors import TensorQuantizationConfig
+from tiered.compat.ppq.configs.tensor_configs import TensorQuantizationConfig
 from tiered.support.errors import ModelError
 
 GEMM = """g (float[N,3] x) => (float[N,2] y)

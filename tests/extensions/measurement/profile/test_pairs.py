@@ -3,8 +3,8 @@
 import json
 
 from tests.extensions.measurement.profile.timed import profile_of, timed
+from tiered.extensions.measurement.profile.model_profile import Profile
 from tiered.extensions.measurement.profile.pairs import Pair, Profiles, layer_name, operators_of
-from tiered.extensions.measurement.profile.result import Profile
 
 
 def test_parts_of_a_decomposed_operator_stand_beside_the_fused_one() -> None:

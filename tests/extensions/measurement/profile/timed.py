@@ -1,8 +1,8 @@
 """Profiles of nodes that took made times."""
 
-from tiered.extensions.measurement.profile.events import Shape
 from tiered.extensions.measurement.profile.executed import Place
-from tiered.extensions.measurement.profile.result import NodeTime, Profile
+from tiered.extensions.measurement.profile.kernel_events import Shape
+from tiered.extensions.measurement.profile.model_profile import NodeTime, Profile
 from tiered.runtime.opening import Opening
 
 

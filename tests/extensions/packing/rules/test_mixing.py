@@ -10,7 +10,7 @@ from tests.extensions.packing.relations import (
     relation,
     relation_of,
 )
-from tiered.extensions.packing.abstract import MaskEdit, TermEdit
+from tiered.extensions.packing.packed_values import MaskEdit, TermEdit
 
 SCORES = "k = Transpose<perm=[0,2,1]>(x) s = MatMul(x, k) "
 WEIGHTS = SCORES + "p = Softmax(s) "

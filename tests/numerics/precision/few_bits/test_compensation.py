@@ -8,7 +8,7 @@ import pytest
 from tiered.numerics.precision.few_bits import compensation
 from tiered.numerics.precision.few_bits.codes import four_bit_codes
 from tiered.numerics.precision.few_bits.compensation import four_bit_encoder
-from tiered.numerics.precision.few_bits.operands import Operand
+from tiered.numerics.precision.few_bits.sampled_operands import Operand
 
 Array = np.ndarray[Any, Any]
 FLOAT = np.dtype(np.float32)

@@ -14,7 +14,7 @@ from tiered import Model, Sequential, Skip, Value, op, rewrite, var
 from tiered.pipeline.instruments import Trace
 from tiered.pipeline.instruments.run_page import (
     page as page_module,
-    passes as passes_module,
+    pass_sections as passes_module,
     rewrites as rewrites_module,
 )
 from tiered.pipeline.instruments.run_page.page import run_page

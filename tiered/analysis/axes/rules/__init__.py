@@ -2,11 +2,11 @@
 
 from tiered.analysis.axes.axis_map import AXES as AXES, axes_rule as axes_rule, axis_map as axis_map
 from tiered.analysis.axes.rules import (
-    along as along,
-    contrib as contrib,
-    indexing as indexing,
-    pointwise as pointwise,
-    products as products,
-    shapes as shapes,
-    windows as windows,
+    contrib_axes as contrib_axes,
+    indexed_axes as indexed_axes,
+    pointwise_axes as pointwise_axes,
+    product_axes as product_axes,
+    reduced_axes as reduced_axes,
+    reshaped_axes as reshaped_axes,
+    window_axes as window_axes,
 )

@@ -8,18 +8,18 @@ from typing import Final
 from tiered.analysis.axes.rules import AXES
 from tiered.analysis.batching.following import BATCHES as BATCHES, COUNTS as COUNTS, Rule
 from tiered.analysis.batching.rules import (
-    contrib as contrib,
-    control_flow as control_flow,
+    contrib_samples as contrib_samples,
+    control_flow_samples as control_flow_samples,
+    found_lists as found_lists,
     generic,
     images as images,
-    indexing as indexing,
-    lists as lists,
-    numbers,
-    parts as parts,
-    recurrent as recurrent,
+    indexed_samples as indexed_samples,
+    recurrent_samples as recurrent_samples,
     reshape as reshape,
-    sequences as sequences,
-    sizes as sizes,
+    sample_numbers,
+    sample_parts as sample_parts,
+    sample_sequences as sample_sequences,
+    size_operands as size_operands,
 )
 from tiered.graph import Node
 from tiered.graph.queries.op_traits import VIEWS
@@ -28,7 +28,7 @@ _KEEPING: Final = (*VIEWS, "Cast", "Expand", "Slice", "Transpose")
 """Operators that leave the distance of the numbers of neighbouring samples as it is."""
 
 for _op_type in _KEEPING:
-    COUNTS.rule(_op_type)(numbers.kept(BATCHES.rules.get(("", _op_type), generic.followed)))
+    COUNTS.rule(_op_type)(sample_numbers.kept(BATCHES.rules.get(("", _op_type), generic.followed)))
 
 batch_rule = BATCHES.rule
 """Registers a function that follows samples through operators."""

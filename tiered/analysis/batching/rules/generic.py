@@ -7,8 +7,8 @@ from typing import Final
 
 from tiered.analysis.axes.axis_map import AxisMap
 from tiered.analysis.axes.rules import axis_map
-from tiered.analysis.batching.facts import Fact, Refusal, Rows
 from tiered.analysis.batching.following import BATCHES, Following, Made
+from tiered.analysis.batching.sample_facts import Fact, Refusal, Rows
 from tiered.graph import Node
 from tiered.graph.queries.op_traits import BROADCASTING
 from tiered.rewriter import Skip

@@ -7,9 +7,9 @@ from typing import Final
 
 import numpy as np
 
-from tiered.analysis.batching.facts import Fact, Refusal, Rows, product
 from tiered.analysis.batching.following import BATCHES, COUNTS, Following, Made
 from tiered.analysis.batching.rules.generic import common, followed, mixes
+from tiered.analysis.batching.sample_facts import Fact, Refusal, Rows, product
 from tiered.graph import Node
 from tiered.rewriter import Skip
 from tiered.rewriter.idioms.windows import windows_of

@@ -7,11 +7,11 @@ from typing import Final
 
 import numpy as np
 
-from tiered.analysis.batching.facts import Fact, Refusal, Rows, Sizes, mentions, product
 from tiered.analysis.batching.following import BATCHES, Following, Made
 from tiered.analysis.batching.placements import moves, placements
-from tiered.analysis.batching.rules.operands import named_axes, shown
-from tiered.analysis.batching.rules.sizes import made_of_sizes
+from tiered.analysis.batching.rules.size_operands import made_of_sizes
+from tiered.analysis.batching.rules.small_operands import named_axes, shown
+from tiered.analysis.batching.sample_facts import Fact, Refusal, Rows, Sizes, mentions, product
 from tiered.graph import Node
 from tiered.graph.shape_inference.symbolic_dims import Size, divide
 

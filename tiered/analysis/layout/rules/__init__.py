@@ -9,13 +9,13 @@ places are fixed, and what an operator is written as in another order.
 from __future__ import annotations
 
 from tiered.analysis.axes.axis_map import NoMap, unknown
+from tiered.analysis.layout.axis_propagation import FIXED, LAYOUTS as LAYOUTS, Propagation
 from tiered.analysis.layout.derived import elementwise, may_be_elementwise
-from tiered.analysis.layout.propagation import FIXED, LAYOUTS as LAYOUTS, Propagation
 from tiered.analysis.layout.rules import (
     named as named,
     placed as placed,
-    products as products,
-    structure as structure,
+    product_layouts as product_layouts,
+    structural_layouts as structural_layouts,
 )
 from tiered.graph import Node
 from tiered.graph.opset.adapter import NoEquivalentForm

@@ -11,14 +11,14 @@ from typing import Any, Final
 import numpy as np
 
 from tiered.analysis.axes.axis_map import whole
-from tiered.analysis.layout.derived import derived, write_axis, write_vector, written
-from tiered.analysis.layout.propagation import (
+from tiered.analysis.layout.axis_propagation import (
     LAYOUTS,
     Labels,
     Permuted,
     Propagation,
     constant_operand,
 )
+from tiered.analysis.layout.derived import derived, write_axis, write_vector, written
 from tiered.graph import DataType, Node, Value
 from tiered.graph.queries.op_traits import ARG_REDUCTIONS, REDUCTIONS
 from tiered.rewriter import Skip

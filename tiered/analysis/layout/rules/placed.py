@@ -13,6 +13,13 @@ from typing import Any, Final
 import numpy as np
 
 from tiered.analysis.axes.axis_map import map_of
+from tiered.analysis.layout.axis_propagation import (
+    LAYOUTS,
+    Labels,
+    Permuted,
+    Propagation,
+    any_order,
+)
 from tiered.analysis.layout.derived import (
     Allows,
     combined,
@@ -21,13 +28,6 @@ from tiered.analysis.layout.derived import (
     write_axis,
     write_vector,
     written,
-)
-from tiered.analysis.layout.propagation import (
-    LAYOUTS,
-    Labels,
-    Permuted,
-    Propagation,
-    any_order,
 )
 from tiered.graph import Node, Value
 from tiered.graph.opset.newest_form import newest_attribute

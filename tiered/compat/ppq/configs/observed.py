@@ -9,11 +9,11 @@ import numpy as np
 
 from tiered.compat.ppq.configs.quantable import QuantableNode, quantable_nodes
 from tiered.compat.ppq.configs.states import QuantizationStates
-from tiered.compat.ppq.configs.tensors import TensorQuantizationConfig
+from tiered.compat.ppq.configs.tensor_configs import TensorQuantizationConfig
 from tiered.graph import Model, Value
 from tiered.numerics.calibration.calibrate import calibrate
 from tiered.numerics.calibration.observers import Method
-from tiered.numerics.quantization.plan import weight_refusal
+from tiered.numerics.quantization.quantization_plan import weight_refusal
 from tiered.numerics.quantization.scales import LEAST
 from tiered.runtime.inputs.samples import Source
 

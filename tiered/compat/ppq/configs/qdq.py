@@ -15,7 +15,7 @@ from tiered.compat.ppq.configs.quantable import (
     quantized_numbers,
 )
 from tiered.compat.ppq.configs.states import QuantizationStates
-from tiered.compat.ppq.configs.tensors import TensorQuantizationConfig
+from tiered.compat.ppq.configs.tensor_configs import TensorQuantizationConfig
 from tiered.graph import DataType, Model, Tensor, Use, Value
 from tiered.graph.core.dtypes import integer_info
 from tiered.numerics.quantization.placement import axis_attribute, dequantized, insert_pair

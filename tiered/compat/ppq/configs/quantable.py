@@ -11,9 +11,9 @@ import numpy as np
 from tiered.analysis.roles.role import graphs_of
 from tiered.compat.ppq.configs.operations import OperationQuantizationConfig
 from tiered.compat.ppq.configs.states import QuantizationStates
-from tiered.compat.ppq.configs.tensors import TensorQuantizationConfig
+from tiered.compat.ppq.configs.tensor_configs import TensorQuantizationConfig
 from tiered.graph import DataType, Model, Node, Tensor, Value
-from tiered.numerics.quantization.plan import weight_refusal
+from tiered.numerics.quantization.quantization_plan import weight_refusal
 from tiered.support.errors import ModelError
 
 Array = np.ndarray[Any, Any]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tiered.compat.abstract import Abstract
+from tiered.compat.abstract_class import Abstract
 from tiered.compat.returned_model import output_of
 from tiered.compat.tvm.expressions.building import Builder, Reader
 from tiered.compat.tvm.expressions.expr import (

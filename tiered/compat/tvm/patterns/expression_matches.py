@@ -11,7 +11,7 @@ from tiered.compat.signatures import with_parameters
 from tiered.extensions.partition.versions import DOMAIN, FunctionIds, outlined
 from tiered.graph import Graph, Model, Node, Value
 from tiered.graph.core.marks import METADATA_SINCE, mark_against
-from tiered.passes.run import edited_by
+from tiered.passes.pass_run import edited_by
 from tiered.rewriter import (
     Match,
     Pattern,

@@ -5,28 +5,28 @@ under `@gradient_rule("Operator")`, or `@expansion("Operator")` where an operato
 as others that compute the same.
 """
 
-from tiered.extensions.gradients.rule import (
+from tiered.extensions.gradients.rule_registry import (
     GRADIENTS as GRADIENTS,
     expansion as expansion,
     gradient_rule as gradient_rule,
 )
 from tiered.extensions.gradients.rules import (
-    activation as activation,
-    arithmetic as arithmetic,
-    control_flow as control_flow,
-    conv as conv,
-    cumulative as cumulative,
-    elementwise as elementwise,
-    gather as gather,
-    movement as movement,
-    normalization as normalization,
-    pooling as pooling,
-    products as products,
-    quantization as quantization,
-    recurrent as recurrent,
-    reduction as reduction,
-    resize as resize,
-    sampling as sampling,
-    scatter as scatter,
-    signal as signal,
+    activation_gradients as activation_gradients,
+    arithmetic_gradients as arithmetic_gradients,
+    control_flow_gradients as control_flow_gradients,
+    conv_gradients as conv_gradients,
+    cumulative_gradients as cumulative_gradients,
+    elementwise_gradients as elementwise_gradients,
+    gather_gradients as gather_gradients,
+    movement_gradients as movement_gradients,
+    normalization_gradients as normalization_gradients,
+    pooling_gradients as pooling_gradients,
+    product_gradients as product_gradients,
+    quantization_gradients as quantization_gradients,
+    recurrent_gradients as recurrent_gradients,
+    reduction_gradients as reduction_gradients,
+    resize_gradients as resize_gradients,
+    sampling_gradients as sampling_gradients,
+    scatter_gradients as scatter_gradients,
+    signal_gradients as signal_gradients,
 )

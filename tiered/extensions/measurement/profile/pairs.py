@@ -16,7 +16,7 @@ from typing import Any
 from networkx.utils import UnionFind
 
 from tiered.extensions.measurement.profile.layers import text_of
-from tiered.extensions.measurement.profile.result import NodeTime, Part, Profile
+from tiered.extensions.measurement.profile.model_profile import NodeTime, Part, Profile
 
 _Member = tuple[int, int]
 """The place of the model, and that of the node."""

@@ -7,11 +7,11 @@ all its operands are constant.
 from tiered.analysis.axes.rules import AXES
 from tiered.extensions.packing.interpretation import PACKINGS as PACKINGS, Rule
 from tiered.extensions.packing.rules import (
-    indexing as indexing,
     mapped,
     mixing as mixing,
-    pointwise as pointwise,
-    structure as structure,
+    packed_axes as packed_axes,
+    packed_elements as packed_elements,
+    packed_indices as packed_indices,
 )
 from tiered.graph import Node
 

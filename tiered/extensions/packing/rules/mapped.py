@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from tiered.analysis.axes.axis_map import Axes, AxisMap, Kind
 from tiered.analysis.axes.rules import axis_map
-from tiered.extensions.packing.abstract import AbstractTensor, Refusal, Role, Roles
 from tiered.extensions.packing.interpretation import Interpretation
-from tiered.extensions.packing.rules.pointwise import are_pooled
+from tiered.extensions.packing.packed_values import AbstractTensor, Refusal, Role, Roles
+from tiered.extensions.packing.rules.packed_elements import are_pooled
 from tiered.graph import Node
 from tiered.rewriter import Skip
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tiered.analysis.axes.axis_map import AxisMap
-from tiered.analysis.axes.reading import reduced_axes, terms_of
-from tiered.extensions.packing.abstract import (
+from tiered.analysis.axes.axis_reading import reduced_axes, terms_of
+from tiered.extensions.packing.interpretation import PACKINGS, Interpretation
+from tiered.extensions.packing.packed_values import (
     AbstractTensor,
     MaskEdit,
     Refusal,
@@ -15,10 +16,9 @@ from tiered.extensions.packing.abstract import (
     SumEdit,
     TermEdit,
 )
-from tiered.extensions.packing.interpretation import PACKINGS, Interpretation
 from tiered.extensions.packing.rules.mapped import known_map, mapped, result_roles, roles_of
-from tiered.extensions.packing.rules.pointwise import are_pooled, placed
-from tiered.extensions.packing.rules.structure import pooled
+from tiered.extensions.packing.rules.packed_axes import pooled
+from tiered.extensions.packing.rules.packed_elements import are_pooled, placed
 from tiered.graph import DataType, Node
 from tiered.graph.queries.op_traits import SOFTMAXES
 from tiered.rewriter import Skip
@@ -131,9 +131,7 @@ def product(state: Interpretation, node: Node) -> AbstractTensor:
     return placed(state, node, operands, made)
 
 
-def _check_sum(
-    axes: AxisMap, operands: Sequence[AbstractTensor], label: int, role: Role
-) -> None:
+def _check_sum(axes: AxisMap, operands: Sequence[AbstractTensor], label: int, role: Role) -> None:
     """Check that a product sums over no tokens, but keys under attention weights."""
     users = [
         (own, each)

@@ -4,15 +4,15 @@ A rule is a function under `@range_rule("Operator")`; a new one needs no other l
 """
 
 from tiered.graph.intervals.rules import (
-    arithmetic as arithmetic,
-    elementwise as elementwise,
-    movement as movement,
-    normalization as normalization,
-    products as products,
-    qonnx as qonnx,
-    reduction as reduction,
+    arithmetic_ranges as arithmetic_ranges,
+    elementwise_ranges as elementwise_ranges,
+    movement_ranges as movement_ranges,
+    normalization_ranges as normalization_ranges,
+    product_ranges as product_ranges,
+    qonnx_ranges as qonnx_ranges,
+    reduction_ranges as reduction_ranges,
 )
-from tiered.graph.intervals.rules.qonnx import (
+from tiered.graph.intervals.rules.qonnx_ranges import (
     QONNX_DOMAINS as QONNX_DOMAINS,
     quantized_integers as quantized_integers,
 )

@@ -4,11 +4,11 @@ A rule is a function under `@shape_rule("Operator")`; a new one needs no other l
 """
 
 from tiered.graph.shape_inference.rules import (
-    contrib as contrib,
-    control_flow as control_flow,
+    contrib_types as contrib_types,
+    control_flow_types as control_flow_types,
     data as data,
-    qonnx as qonnx,
-    reshaping as reshaping,
-    standard as standard,
-    windows as windows,
+    qonnx_types as qonnx_types,
+    reshaped_types as reshaped_types,
+    standard_types as standard_types,
+    window_types as window_types,
 )

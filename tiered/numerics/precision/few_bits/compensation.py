@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from tiered.numerics.precision.few_bits.codes import Codes, FourBits, four_bit_codes
-from tiered.numerics.precision.few_bits.operands import Operand
+from tiered.numerics.precision.few_bits.sampled_operands import Operand
 
 Array = np.ndarray[Any, Any]
 Encode = Callable[[Array, int, np.dtype[Any]], Codes]

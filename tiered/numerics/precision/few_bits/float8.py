@@ -8,8 +8,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from tiered.analysis.roles.analysis import few_bit_roles
 from tiered.analysis.roles.masks import MASKED, mask_limits
+from tiered.analysis.roles.model_roles import few_bit_roles
 from tiered.graph import DataType, Model, Node, Tensor, Value
 from tiered.graph.core.dtypes import float_info
 from tiered.numerics.calibration.calibrate import calibrate

@@ -12,7 +12,7 @@ from tiered.graph import DataType, Node
 from tiered.numerics.precision.few_bits.codes import float8_codes, four_bit_codes, signed_codes
 from tiered.numerics.precision.few_bits.compensation import Encode, four_bit_encoder
 from tiered.numerics.precision.few_bits.exponents import MEASURED, Exponents
-from tiered.numerics.precision.few_bits.operands import Operand
+from tiered.numerics.precision.few_bits.sampled_operands import Operand
 
 Array = np.ndarray[Any, Any]
 

@@ -12,11 +12,11 @@ from tiered.graph import DataType, Model, Node
 from tiered.graph.io.export import export_model
 from tiered.numerics.calibration.calibrate import SampledModel
 from tiered.numerics.precision.budget import Budget, budget_of, meet
-from tiered.numerics.precision.effects import effects_for
 from tiered.numerics.precision.lower import OnFound, OnSkip
+from tiered.numerics.precision.narrowed_runs import input_count
+from tiered.numerics.precision.node_effects import effects_for
 from tiered.numerics.precision.noise import Reference
 from tiered.numerics.precision.nothing import nothing_converted
-from tiered.numerics.precision.trials import input_count
 from tiered.rewriter import Skip, Unable
 from tiered.runtime.inputs.samples import Source
 from tiered.support.errors import UsageError

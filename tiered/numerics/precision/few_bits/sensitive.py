@@ -9,8 +9,8 @@ import networkx as nx
 
 from tiered.graph import Model, Node
 from tiered.graph.queries.multiply_adds import LAYERS
-from tiered.numerics.precision.effects import effects_for
 from tiered.numerics.precision.few_bits.readers import WEIGHTS, nodes_of, readers_in
+from tiered.numerics.precision.node_effects import effects_for
 
 Chooser = Callable[[Sequence[Node]], bool]
 """Returns whether a weight that some nodes read is stored in a format."""

@@ -8,8 +8,8 @@ import numpy as np
 
 from tiered.graph import Tensor, Value
 from tiered.numerics.precision.few_bits.formats import WeightFormat
-from tiered.numerics.precision.few_bits.operands import Operand
 from tiered.numerics.precision.few_bits.readers import Reader
+from tiered.numerics.precision.few_bits.sampled_operands import Operand
 from tiered.support.numerics import decibels
 
 Array = np.ndarray[Any, Any]

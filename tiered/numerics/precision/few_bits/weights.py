@@ -9,13 +9,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from tiered.analysis.roles.analysis import few_bit_roles
 from tiered.analysis.roles.masks import MASKED, mask_limits
+from tiered.analysis.roles.model_roles import few_bit_roles
 from tiered.graph import DataType, Graph, Model, Node, Tensor, Value
 from tiered.numerics.precision.few_bits.formats import WeightFormat
-from tiered.numerics.precision.few_bits.operands import Operands, Sampling
 from tiered.numerics.precision.few_bits.readers import Reader, nodes_of, readers_in, refusal_of
 from tiered.numerics.precision.few_bits.returning import OutputBudget, convert_within
+from tiered.numerics.precision.few_bits.sampled_operands import Operands, Sampling
 from tiered.numerics.precision.few_bits.sensitive import (
     Chooser,
     chooser_of,

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from tiered.pipeline.instruments.run_page import passes
+from tiered.pipeline.instruments.run_page import pass_sections
 from tiered.pipeline.instruments.run_page.rewrites import OF_RUN, rewrites_data
 from tiered.pipeline.instruments.tracing.events import Span
 from tiered.support.amounts import change, counted
@@ -16,12 +16,12 @@ from tiered.support.pages.render import page, short
 from tiered.support.pages.sections import Section, Table, tables
 
 if TYPE_CHECKING:
-    from tiered.certify.instrument import Certify
-    from tiered.certify.records import Findings
+    from tiered.certify.certify_instrument import Certify
+    from tiered.certify.rewrite_records import Findings
     from tiered.graph import Model
     from tiered.pipeline.result import OptimizeResult
-    from tiered.verify.instrument import Verify
     from tiered.verify.methods import VerificationMethod
+    from tiered.verify.verify_instrument import Verify
 
 
 _NO_FACTS: Final[Mapping[str, str]] = {}
@@ -60,7 +60,7 @@ def _run_page(
     error: str,
     facts: Mapping[str, str],
 ) -> str:
-    runs = list(passes.runs_of(spans))
+    runs = list(pass_sections.runs_of(spans))
     hide = _Folders([span.model for span in spans]).hide
     made = (rewrite for span in spans for inner in span.walk() for rewrite in inner.rewrites)
     rewrites = sorted(made, key=lambda rewrite: rewrite.at)
@@ -74,16 +74,16 @@ def _run_page(
             {name: short(hide(text), 1000) for name, text in facts.items() if text},
             times=times,
         ),
-        passes.timeline(runs, times=times),
-        passes.passes(runs, hide, times=times),
+        pass_sections.timeline(runs, times=times),
+        pass_sections.passes(runs, hide, times=times),
         OF_RUN.section("Rewrites", len(rewrites)),
-        passes.skipped(runs),
-        passes.declined(runs),
+        pass_sections.skipped(runs),
+        pass_sections.declined(runs),
         None if result is None else _transposes(result.model),
         None if result is None or result.verify is None else _verification(result.verify),
         None if result is None or result.certify is None else _certificate(result.certify.findings),
     ]
-    reasons = {span.name: passes.reason_of(span) for span, *_ in runs}
+    reasons = {span.name: pass_sections.reason_of(span) for span, *_ in runs}
     if result is None:
         payload = rewrites_data(rewrites, reasons)
     else:
@@ -130,7 +130,7 @@ def _summary(
         "Summary",
         Table("The run", ("", ""), [*said.items(), *_result_facts(result, times=times)]),
         Table("The model", ("", "before", "after", "change"), rows),
-        passes.operators(was.operators, now.operators),
+        pass_sections.operators(was.operators, now.operators),
         notes=notes,
     )
 
@@ -143,14 +143,14 @@ def _interface(result: OptimizeResult) -> Iterator[str]:
 
 
 def _span_facts(spans: Sequence[Span], *, times: bool) -> Iterator[tuple[str, str]]:
-    ran = [run.span for run in passes.runs_of(spans) if run.span.outcome != "skipped"]
+    ran = [run.span for run in pass_sections.runs_of(spans) if run.span.outcome != "skipped"]
     yield "runs of passes", f"{len(ran):,}"
     yield "rewrites", f"{sum(len(span.rewrites) for span in ran):,}"
     if spans:
         yield "nodes before", f"{spans[0].nodes_before:,}"
         yield "nodes after", f"{spans[-1].nodes_after:,}"
     if times:
-        yield "time", passes.milliseconds(sum(span.seconds for span in spans))
+        yield "time", pass_sections.milliseconds(sum(span.seconds for span in spans))
 
 
 def _result_facts(result: OptimizeResult, *, times: bool) -> Iterator[tuple[str, str]]:
@@ -161,7 +161,7 @@ def _result_facts(result: OptimizeResult, *, times: bool) -> Iterator[tuple[str,
     yield "verified", _verified(result)
     yield "versions", _versions()
     if times:
-        yield "time of all passes", passes.milliseconds(summary.seconds)
+        yield "time of all passes", pass_sections.milliseconds(summary.seconds)
 
 
 def _versions() -> str:
@@ -182,7 +182,7 @@ def _transposes(model: Model) -> Section | None:
     """Return the Transposes of the result, with what blocks each; None if there are none."""
     if not any(graph.nodes_of("Transpose") for graph in model.graphs()):
         return None
-    from tiered.analysis.layout.page import left_section
+    from tiered.analysis.layout.layout_page import left_section
     from tiered.analysis.layout.transpose_report import left_transposes
 
     left = left_transposes(model)
@@ -235,7 +235,7 @@ def _proofs(certify: Certify | None) -> dict[int, str]:
 
 
 def _certificate(findings: Findings) -> Section:
-    from tiered.certify.records import SAID
+    from tiered.certify.rewrite_records import SAID
 
     counts = [(SAID[word], f"{count:,}") for word, count in findings.counts().items()]
     left = [

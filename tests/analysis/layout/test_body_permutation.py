@@ -1,0 +1,125 @@
+"""Permutations of the tensors that If, Loop and Scan pass into and out of their bodies."""
+
+import numpy as np
+import onnx
+import pytest
+
+from tiered import Model, get_pass
+from tiered.analysis.layout.cost import transpose_cost
+from tiered.analysis.layout.layout_conversion import reach_of
+from tiered.analysis.layout.sizes import LayoutSizes
+from tiered.runtime import Session, make_inputs
+from tiered.testing import parse
+
+FIRST, LAST = "Transpose<perm=[0,3,1,2]>", "Transpose<perm=[0,2,3,1]>"
+
+
+BRANCHES = f"""(float[1,3,4,5] x, bool c) => (float[1,3,2,3] y) {{
+    z = If(c) <
+        then_branch = g () => (float[1,3,4,3] a) {{
+            p = MaxPool<kernel_shape=[2,2]>(x)  a = {LAST}(p)
+        }},
+        else_branch = h () => (float[1,3,4,3] b) {{
+            q = AveragePool<kernel_shape=[2,2]>(x)  b = {LAST}(q)
+        }}
+    >
+    r = Relu(z)
+    t = {FIRST}(r)
+    y = MaxPool<kernel_shape=[2,2]>(t)
+}}"""
+
+CARRIED = f"""(float[1,3,4,4] x, int64 n) => (float[1,3,4,4] y) {{
+    u = MaxPool<kernel_shape=[1,1]>(x)
+    v = {LAST}(u)
+    w = Loop(n, , v) <body = b (int64 i, bool k, float[1,4,4,3] s) => (bool o, float[1,4,4,3] r) {{
+        o = Identity(k)
+        a = {FIRST}(s)
+        m = MaxPool<kernel_shape=[3,3], pads=[1,1,1,1]>(a)
+        e = {LAST}(m)
+        r = Relu(e)
+    }}>
+    t = {FIRST}(w)
+    y = MaxPool<kernel_shape=[1,1]>(t)
+}}"""
+
+STACKED = f"""(float[1,3,4,4] x, int64 n) => (float[n,1,3,4,4] y) {{
+    z, w = Loop(n, , x) <
+        body = b (int64 i, bool k, float[1,3,4,4] s)
+            => (bool o, float[1,3,4,4] r, float[1,4,4,3] q)
+        {{ o = Identity(k)  r = MaxPool<kernel_shape=[3,3], pads=[1,1,1,1]>(s)  q = {LAST}(r) }}
+    >
+    y = Transpose<perm=[0,1,4,2,3]>(w)
+}}"""
+
+SCANNED = f"""(float[1,3,5,4,4] x, float[1,4,4,3] s) => (float[1,4,4,3] z, float[1,3,5,4,4] y) {{
+    t = Transpose<perm=[0,2,3,4,1]>(x)
+    z, w = Scan<num_scan_inputs=1, scan_input_axes=[1], scan_output_axes=[-1],
+        body = b (float[1,4,4,3] p, float[1,4,4,3] q) => (float[1,4,4,3] r, float[1,4,4,3] o) {{
+            r = Relu(p)
+            f = {FIRST}(q)
+            m = MaxPool<kernel_shape=[3,3], pads=[1,1,1,1]>(f)
+            o = {LAST}(m)
+        }}
+    >(s, t)
+    y = Transpose<perm=[0,3,4,1,2]>(w)
+}}"""
+
+
+def counted(model: Model) -> int:
+    return transpose_cost(reach_of(model), LayoutSizes()).transposes
+
+
+def converted(text: str, feeds: dict[str, np.ndarray]) -> Model:
+    """Return a model after the pass, which computes the same as before."""
+    proto = parse(text)
+    model = get_pass("convert_layout").apply(Model.from_proto(proto))
+    model.check_view()
+    result = model.to_proto()
+    onnx.checker.check_model(result, full_check=True)
+    feeds = {**make_inputs(proto, seed=1).feeds, **feeds}
+    before, after = (Session(each).run(feeds) for each in (proto, result))
+    for name, array in before.items():
+        assert np.array_equal(array, after[name]), name
+    return model
+
+
+@pytest.mark.parametrize("taken", [True, False])
+def test_both_branches_of_an_if_are_permuted(taken: bool) -> None:
+    assert counted(converted(BRANCHES, {"c": np.array(taken)})) == 0
+
+
+def test_a_carried_value_of_a_loop_is_permuted() -> None:
+    assert counted(converted(CARRIED, {"n": np.array(3)})) == 0
+
+
+def test_a_stacked_output_of_a_loop_is_permuted() -> None:
+    assert counted(converted(STACKED, {"n": np.array(2)})) == 0
+
+
+def test_scan_inputs_and_outputs_are_permuted() -> None:
+    model = converted(SCANNED, {})
+    assert counted(model) == 0
+    (node,) = model.main.nodes_of("Scan")
+    assert (node.attr("scan_input_axes"), node.attr("scan_output_axes")) == ((2,), (2,))
+
+
+def test_a_permutation_that_saves_nothing_is_undone() -> None:
+    text = BRANCHES.replace(f"t = {FIRST}(r)", "t = Identity(r)")
+    text = text.replace(f"a = {LAST}(p)", "a = Reshape(p, s)")
+    text = text.replace("bool c)", "bool c, int64[4] s)")
+    model = Model.from_proto(parse(text.replace("float[1,3,2,3] y", "float[1,3,3,2] y")))
+    mark = model.mark()
+    get_pass("convert_layout").apply(model)
+    assert not model.changed_since(mark)
+
+
+def test_a_duplicate_output_of_a_body_is_not_permuted() -> None:
+    text = BRANCHES.replace("z = If", "z, other = If")
+    text = text.replace("=> (float[1,3,2,3] y)", "=> (float[1,3,2,3] y, float[1,3,4,3] other)")
+    for name in "ab":
+        one = f"float[1,3,4,3] {name}"
+        text = text.replace(f"({one})", f"({one}, {one})")
+    model = Model.from_proto(parse(text))
+    mark = model.mark()
+    get_pass("convert_layout").apply(model)
+    assert not model.changed_since(mark)

@@ -1,0 +1,211 @@
+"""Elements over the reals obey the laws of a field, up to the rounding of their numbers."""
+
+import numpy as np
+import pytest
+
+from tiered.certify.domains.affine_elements import Affine, by_channel
+from tiered.certify.domains.element_arrays import affine, is_number
+from tiered.certify.domains.terms import Array, seed_of
+from tiered.certify.evaluation.values import Unproved
+
+EPSILON = 2.0**-23
+NO_ATOM = np.zeros((), np.uint64)
+
+
+@pytest.fixture
+def reals() -> Affine:
+    return Affine(EPSILON)
+
+
+def are_same(one: Array, other: Array) -> bool:
+    """Return whether elements have the same atoms, and numbers that are near."""
+    return bool(
+        (one["a"] == other["a"]).all()
+        and (one["b"] == other["b"]).all()
+        and np.allclose(one["s"], other["s"], rtol=1e-12)
+        and np.allclose(one["o"], other["o"], rtol=1e-12)
+    )
+
+
+def three(reals: Affine) -> tuple[Array, Array, Array]:
+    x, y, z = (reals.free((name,), (2, 3)) for name in "xyz")
+    return x, y, z
+
+
+def test_unknowns_are_different_elements(reals: Affine) -> None:
+    x, y, _ = three(reals)
+    assert len(np.unique(np.concatenate([x.ravel(), y.ravel()]))) == 12
+    assert are_same(x, reals.free(("x",), (2, 3)))
+
+
+def test_summands_have_no_order_and_cancel(reals: Affine) -> None:
+    x, y, z = three(reals)
+    assert are_same(reals.add(x, y, z), reals.add(z, x, y))
+    assert are_same(reals.add(x, y, reals.scaled(y, -1)), x)
+    assert are_same(reals.add(x, x), reals.scaled(x, 2))
+    assert is_number(reals.add(x, reals.scaled(x, -1))).all()
+    assert not are_same(reals.add(x, y), reals.add(x, z))
+
+
+def test_a_factor_of_a_sum_is_one_of_its_summands(reals: Affine) -> None:
+    x, y, _ = three(reals)
+    whole = reals.scaled(reals.add(x, y), 3)
+    assert are_same(whole, reals.add(reals.scaled(x, 3), reals.scaled(y, 3)))
+    assert not are_same(whole, reals.add(reals.scaled(x, 3), reals.scaled(y, 2)))
+
+
+def test_numbers_are_computed_with(reals: Affine) -> None:
+    x, _, _ = three(reals)
+    two, five = (reals.constant(np.full((2, 3), number)) for number in (2.0, 5.0))
+    assert are_same(reals.add(two, five), reals.constant(np.full((2, 3), 7.0)))
+    assert are_same(reals.mul(two, five), reals.constant(np.full((2, 3), 10.0)))
+    assert are_same(reals.mul(two, x), reals.scaled(x, 2))
+    assert are_same(reals.mul(x, two), reals.scaled(x, 2))
+    assert are_same(reals.inverse(two), reals.constant(np.full((2, 3), 0.5)))
+
+
+def test_a_product_of_sums_is_the_sum_of_products(reals: Affine) -> None:
+    x, y, _ = three(reals)
+    m, n = (reals.constant(np.full((2, 3), number)) for number in (2.0, 5.0))
+    whole = reals.mul(reals.add(reals.scaled(x, 3), m), reals.add(reals.scaled(y, 7), n))
+    parts = reals.add(
+        reals.scaled(reals.mul(x, y), 21), reals.scaled(x, 15), reals.scaled(y, 14),
+        reals.constant(np.full((2, 3), 10.0)),
+    )  # fmt: skip
+    assert are_same(whole, parts)
+    assert are_same(reals.mul(reals.add(x, m), y), reals.add(reals.mul(x, y), reals.scaled(y, 2)))
+    assert are_same(reals.mul(y, reals.add(x, m)), reals.mul(reals.add(x, m), y))
+
+
+def test_numbers_beside_products_of_one_array_stay_numbers(reals: Affine) -> None:
+    x = np.concatenate([reals.free(("x",), (2,)), reals.constant(np.array([4.0]))])
+    y = reals.add(x, reals.constant(np.array([0.0, 1.0, 0.0])))
+    product = reals.mul(x, y)
+    assert is_number(product).tolist() == [False, False, True]
+    assert product["o"][2] == 16
+
+
+def test_the_reciprocal_of_a_multiple_and_of_zero(reals: Affine) -> None:
+    x, _, _ = three(reals)
+    assert are_same(reals.inverse(reals.scaled(x, 4)), reals.scaled(reals.inverse(x), 0.25))
+    with pytest.raises(Unproved, match="a division by zero"):
+        reals.inverse(reals.constant(np.array([1.0, 0.0])))
+    moved = reals.add(x, reals.constant(np.ones((2, 3))))
+    assert not are_same(reals.inverse(moved), reals.inverse(x))
+
+
+def test_what_is_no_number_is_unknown(reals: Affine) -> None:
+    made = reals.constant(np.array([1.0, np.inf, np.nan]))
+    assert is_number(made).tolist() == [True, False, False]
+    with pytest.raises(Unproved, match="string constants are no reals"):
+        reals.constant(np.array(["a"], object))
+
+
+def test_numbers_within_four_ulps_count_as_one_and_the_distance_is_kept(reals: Affine) -> None:
+    first = reals.canonical(np.array([1.0, 3.0]))
+    near = reals.canonical(np.array([1.0 + 3 * EPSILON, 3.0]))
+    assert near.tolist() == first.tolist()
+    assert reals.bound == pytest.approx(3, rel=1e-3)
+    far = reals.canonical(np.array([1.0 + 9 * EPSILON]))
+    assert far.tolist() != [1.0]
+    assert reals.bound == pytest.approx(3, rel=1e-3)
+    assert reals.canonical(np.array([-0.0])).view(np.uint64).tolist() == [0]
+    assert reals.canonical(np.array([np.inf])).tolist() == [np.inf]
+
+
+def test_functions_of_equal_elements_are_equal(reals: Affine) -> None:
+    x, y, _ = three(reals)
+    near = reals.scaled(x, 3 * (1 + EPSILON))
+    assert are_same(reals.hashed(seed_of(1), reals.scaled(x, 3)), reals.hashed(seed_of(1), near))
+    assert not are_same(reals.hashed(seed_of(1), x), reals.hashed(seed_of(2), x))
+    assert not are_same(reals.hashed(seed_of(1), x), reals.hashed(seed_of(1), y))
+    assert not are_same(reals.hashed(seed_of(1), x), reals.hashed(seed_of(1), reals.scaled(x, 2)))
+
+
+def test_totals_are_in_any_order_and_take_scales_out(reals: Affine) -> None:
+    x, _, _ = three(reals)
+    assert are_same(reals.total(x), reals.total(x[:, ::-1]))
+    assert are_same(reals.total(reals.scaled(x, 3)), reals.scaled(reals.total(x), 3))
+    moved = reals.add(x, reals.constant(np.full((2, 3), 2.0)))
+    assert are_same(reals.total(moved), reals.add(reals.total(x), reals.constant(np.full(2, 6.0))))
+    numbers = reals.constant(np.arange(6.0).reshape(2, 3))
+    assert are_same(reals.total(numbers), reals.constant(np.array([3.0, 12.0])))
+    assert are_same(reals.total(x[:, :0]), reals.constant(np.zeros(2)))
+    mixed = reals.scaled(x, np.array([1.0, 2.0, 3.0]))
+    assert not are_same(reals.total(mixed), reals.total(x))
+    assert are_same(reals.total(mixed), reals.total(mixed[:, ::-1]))
+
+
+WEIGHTS = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 7.0]])
+
+
+def test_scales_and_offsets_of_rows_go_into_the_columns(reals: Affine) -> None:
+    x, _, _ = three(reals)
+    plain = reals.dots(x, reals.constant(WEIGHTS), WEIGHTS)
+    by_column = np.array([2.0, 3.0, 4.0])
+    scaled = reals.dots(reals.scaled(x, by_column), reals.constant(WEIGHTS), WEIGHTS)
+    folded = WEIGHTS * by_column[:, None]
+    assert are_same(scaled, reals.dots(x, reals.constant(folded), folded))
+    assert not are_same(scaled, plain)
+    moved = reals.add(x, reals.constant(np.broadcast_to(by_column, (2, 3))))
+    found = reals.dots(moved, reals.constant(WEIGHTS), WEIGHTS)
+    more = reals.constant(np.broadcast_to(by_column @ WEIGHTS, (2, 2)))
+    assert are_same(found, reals.add(plain, more))
+    assert are_same(reals.dots(x, reals.constant(3 * WEIGHTS), 3 * WEIGHTS), reals.scaled(plain, 3))
+    empty = reals.dots(x[:, :0], reals.constant(WEIGHTS[:0]), WEIGHTS[:0])
+    assert are_same(empty, reals.constant(np.zeros((2, 2))))
+
+
+def test_products_of_unknowns_take_the_scale_of_each_row_out(reals: Affine) -> None:
+    x, y, _ = three(reals)
+    columns = np.swapaxes(y, 0, 1)
+    plain = reals.dots(x, columns, None)
+    assert plain.shape == (2, 2)
+    assert are_same(reals.dots(reals.scaled(x, 3), columns, None), reals.scaled(plain, 3))
+    assert are_same(reals.dots(x, reals.scaled(columns, 5), None), reals.scaled(plain, 5))
+    assert are_same(reals.dots(y, np.swapaxes(x, 0, 1), None), plain.T)
+    zeros = reals.constant(np.zeros((2, 3)))
+    assert are_same(reals.dots(zeros, columns, None), reals.constant(np.zeros((2, 2))))
+
+
+def test_each_channel_has_a_scale_and_an_offset_or_none(reals: Affine) -> None:
+    image = reals.free(("x",), (1, 2, 3))
+    scales = np.array([2.0, 3.0]).reshape(1, 2, 1)
+    scale, offset = by_channel(reals.scaled(image, scales), has_pads=True)
+    assert scale is not None
+    assert offset is not None
+    assert (scale.tolist(), offset.tolist()) == ([2, 3], [0, 0])
+    moved = reals.add(image, reals.constant(np.broadcast_to(scales, image.shape)))
+    scale, offset = by_channel(moved, has_pads=False)
+    assert offset is not None
+    assert offset.tolist() == [2, 3]
+    assert by_channel(moved, has_pads=True) == (None, None)
+    uneven = reals.scaled(image, np.array([1.0, 2.0, 3.0]))
+    assert by_channel(uneven, has_pads=False) == (None, None)
+    scale, _ = by_channel(image[:0], has_pads=True)
+    assert scale is not None
+    assert scale.tolist() == [1, 1]
+
+
+def test_a_zero_has_every_scale(reals: Affine) -> None:
+    image = reals.scaled(reals.free(("x",), (1, 2, 3)), 2)
+    image[0, 0, 1] = affine(NO_ATOM, NO_ATOM, 0.0, 0.0)
+    scale, _ = by_channel(image, has_pads=True)
+    assert scale is not None
+    assert scale.tolist() == [2, 2]
+    image[0, 0, 1] = affine(NO_ATOM, NO_ATOM, 0.0, 4.0)
+    assert by_channel(image, has_pads=True) == (None, None)
+
+
+@pytest.mark.parametrize("number", [np.inf, -np.inf, np.nan])
+def test_nothing_is_multiplied_by_what_is_no_finite_number(reals: Affine, number: float) -> None:
+    x, y, _ = three(reals)
+    with pytest.raises(Unproved, match="a factor that is not finite"):
+        reals.scaled(x, np.array([1.0, number, 1.0]))
+    weights = np.array([[number], [1.0], [number]])
+    with pytest.raises(Unproved, match="a factor that is not finite"):
+        reals.dots(x, reals.constant(weights), weights)
+    # As an element it is an unknown like others.
+    product = reals.mul(x, reals.constant(np.asarray(number)))
+    assert not is_number(product).any()
+    assert not are_same(product, reals.mul(y, reals.constant(np.asarray(number))))

@@ -1,0 +1,236 @@
+"""A certificate is checked again from the two files; one that was changed proves nothing."""
+
+import copy
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import onnx
+import pytest
+
+from tiered import Model, optimize
+from tiered.certify.evaluation.values import Unproved
+from tiered.certify.regions.certificate_replay import Checked, Replay, Tampered
+from tiered.cli import main
+from tiered.testing import parse
+
+WEIGHTS = ",".join(str(at % 7 + 1) for at in range(8 * 8 * 3 * 3))
+EIGHT = "1,2,3,4,5,6,7,8"
+FOLDED = f"""(float[N,8,6,6] x) => (float[N,8,4,4] y) <float[8,8,3,3] w = {{{WEIGHTS}}},
+    float[8] s = {{{EIGHT}}}, float[8] b = {{{EIGHT}}}, float[8] m = {{{EIGHT}}},
+    float[8] v = {{{EIGHT}}}, float k = {{3}}> {{
+    c = Conv(x, w)  d = BatchNormalization(c, s, b, m, v)  e = Mul(d, k)  y = Relu(e) }}"""
+MOVED = """(float[N,4] x, float[4] z) => (float[N,4] y) <float one = {1}, int64[2] s = {-1, 4}> {
+    a = Mul(x, one)  b = Reshape(a, s)  c = Sub(b, z)  d = Relu(c)  y = Identity(d) }"""
+Certificate = dict[str, Any]
+
+
+class Run:
+    """A model, what became of it, and its certificate."""
+
+    def __init__(self, folder: Path, text: str, level: int) -> None:
+        self.before, self.after = folder / "in.onnx", folder / "out.onnx"
+        self.file = folder / "c.json"
+        onnx.save(parse(text), self.before)
+        optimize(self.before, self.after, opt_level=level, certify=str(self.file))
+        self.certificate: Certificate = json.loads(self.file.read_text())
+
+    def checked(self, certificate: Certificate | None = None) -> list[Checked]:
+        before, after = (Model.from_proto(onnx.load(path)) for path in (self.before, self.after))
+        return list(Replay(before, after, certificate or self.certificate).run())
+
+    def command(self, certificate: Certificate | None = None, *options: str) -> int:
+        """Return the exit code of the command, with the digests of the files as they are."""
+        held = copy.deepcopy(certificate or self.certificate)
+        for name, path in (("before", self.before), ("after", self.after)):
+            held[name]["sha256"] = hashlib.sha256(path.read_bytes()).hexdigest()
+        self.file.write_text(json.dumps(held))
+        files = [str(path) for path in (self.before, self.after, self.file)]
+        return main(["certify", *files[:2], "--with", files[2], *options])
+
+
+@pytest.fixture
+def moved(tmp_path: Path) -> Run:
+    return Run(tmp_path, MOVED, 2)
+
+
+def changed(run: Run, change: Callable[[Certificate], object]) -> Certificate:
+    """Return a certificate after a change, with counts that agree with it."""
+    held = copy.deepcopy(run.certificate)
+    change(held)
+    held["counts"] = dict(Counter(each["proved"] for each in held["rewrites"]))
+    return held
+
+
+def regions(held: Certificate) -> list[dict[str, Any]]:
+    return [each["region"] for each in held["rewrites"] if isinstance(each["region"], dict)]
+
+
+def test_each_rewrite_is_proved_again(moved: Run) -> None:
+    found = moved.checked()
+    assert len(found) == len(moved.certificate["rewrites"])
+    assert all(each.proof is None or each.proof.domain == "bits" for each in found)
+    assert any(each.proof is not None for each in found)
+
+
+def test_rewrites_whose_constants_are_in_neither_file_are_checked_together(tmp_path: Path) -> None:
+    run = Run(tmp_path, FOLDED, 3)
+    found = run.checked()
+    assert any(len(each.numbers) > 1 for each in found)
+    assert {each.proof.domain for each in found if each.proof is not None} == {"bits", "reals"}
+    assert run.command() == 0
+
+
+def test_small_constants_that_the_certificate_lacks_are_no_hindrance(moved: Run) -> None:
+    held = changed(moved, lambda held: held.pop("constants"))
+    assert all(each.proof is None or each.proof.is_proved for each in moved.checked(held))
+
+
+def _other_text(held: Certificate) -> None:
+    region = next(region for region in regions(held) if "Sub" in region["before"])
+    region["before"] = region["before"].replace("Sub", "Add")
+
+
+def _no_text(held: Certificate) -> None:
+    regions(held)[0]["after"] = "neither"
+
+
+def _other_value(held: Certificate) -> None:
+    digests = list(held["constants"])
+    held["constants"][digests[0]] = held["constants"][digests[1]]
+
+
+def _no_value(held: Certificate) -> None:
+    held["constants"][next(iter(held["constants"]))] = "neither"
+
+
+def _none_of_a_region(held: Certificate) -> None:
+    next(each for each in held["rewrites"] if each["region"] is not None)["region"] = None
+
+
+def _of_a_later_one(held: Certificate) -> None:
+    held["rewrites"][0]["region"] = "#99"
+
+
+CHANGES = {
+    "a rewrite is missing": lambda held: held["rewrites"].pop(0),
+    "rewrites in another order": lambda held: held["rewrites"].reverse(),
+    "a rewrite twice": lambda held: held["rewrites"].append(held["rewrites"][0]),
+    "nodes that are not there": _other_text,
+    "no nodes": _no_text,
+    "a constant of another digest": _other_value,
+    "no constant": _no_value,
+    "no region": _none_of_a_region,
+    "a region of a later rewrite": _of_a_later_one,
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_certificate_that_was_changed_is_refused(
+    moved: Run, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert moved.command(changed(moved, CHANGES[name])) == 3
+    assert "is no certificate of these files" in capsys.readouterr().err
+
+
+MALFORMED: list[tuple[str, object]] = [
+    ("rewrites", None), ("rewrites", [None]), ("rewrites", [{}]), ("rewrites.0.number", None),
+    ("rewrites.0.proved", []), ("rewrites.0.pass", 3), ("rewrites.0.region", 3),
+    ("rewrites.0.region", []), ("rewrites.0.region", {}), ("rewrites.0.region", "#²"),
+    ("rewrites.0.region.before", None), ("rewrites.0.region.after", 3),
+    ("rewrites.0.region.constants", None), ("rewrites.0.region.constants", [{}]),
+    ("rewrites.0.region.constants", [{}, {"one": []}]), ("constants", None),
+    ("constants", {"a": 3}), ("counts", None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("place", "value"), MALFORMED)
+def test_a_certificate_of_another_form_is_refused(moved: Run, place: str, value: object) -> None:
+    *path, last = place.split(".")
+    held = copy.deepcopy(moved.certificate)
+    at: Any = held
+    for name in path:
+        at = at[int(name) if name.isdigit() else name]
+    at[last] = value
+    with pytest.raises(Tampered):
+        moved.checked(held)
+    if place != "constants":  # they are only a help
+        del at[last]
+        with pytest.raises(Tampered):
+            moved.checked(held)
+
+
+def test_counts_that_are_not_those_of_the_rewrites_are_refused(moved: Run) -> None:
+    held = {**moved.certificate, "counts": {"bits": 99}}
+    with pytest.raises(Tampered, match="its counts"):
+        moved.checked(held)
+
+
+def test_another_file_is_refused(moved: Run) -> None:
+    model = onnx.load(moved.after)
+    model.graph.node[0].op_type = "Add"
+    onnx.save(model, moved.after)
+    with pytest.raises(Tampered, match="do not end in the second model"):
+        moved.checked()
+    assert moved.command() == 3
+
+
+def test_another_weight_of_the_second_file_is_refused(tmp_path: Path) -> None:
+    run = Run(tmp_path, FOLDED, 3)
+    model = onnx.load(run.after)
+    weight = next(each for each in model.graph.initializer if len(each.dims) == 4)
+    array = onnx.numpy_helper.to_array(weight).copy()
+    array.flat[0] += 1
+    weight.CopyFrom(onnx.numpy_helper.from_array(array, weight.name))
+    onnx.save(model, run.after)
+    with pytest.raises(Tampered, match="another constant"):
+        run.checked()
+
+
+@pytest.mark.parametrize("word", ["bits", "reals", "run"])
+def test_a_lie_that_agrees_with_the_files_is_not_proved(moved: Run, word: str) -> None:
+    """The second file computes z - b, and the certificate has a rewrite that says so."""
+    model = onnx.load(moved.after)
+    node = next(node for node in model.graph.node if node.op_type == "Sub")
+    old = f"{node.output[0]} = Sub ({node.input[0]}, {node.input[1]})"
+    node.input[:] = reversed(node.input)
+    onnx.save(model, moved.after)
+    new = f"{node.output[0]} = Sub ({node.input[0]}, {node.input[1]})"
+    text = "region (x, z) => (y) {{ {} }}"
+
+    def lie(held: Certificate) -> None:
+        region = {
+            "before": text.format(old), "after": text.format(new), "constants": [{}, {}],
+            "borders": {}, "outputs": [],
+        }  # fmt: skip
+        held["rewrites"].append(
+            {**held["rewrites"][0], "number": 99, "proved": word, "region": region, "pass": "lie"}
+        )
+
+    held = changed(moved, lie)
+    last = moved.checked(held)[-1]
+    assert last.proof is not None
+    assert not last.proof.is_proved
+    assert moved.command(held) == 4
+
+
+def test_what_is_proved_over_the_reals_is_not_the_same_bits(tmp_path: Path) -> None:
+    run = Run(tmp_path, FOLDED, 3)
+
+    def claim(held: Certificate) -> None:
+        for each in held["rewrites"]:
+            each["proved"] = "bits"
+
+    found = run.checked(changed(run, claim))
+    assert [each for each in found if each.proof is not None and not each.proof.is_proved]
+
+
+def test_a_rewrite_without_a_proof_and_a_region_cannot_be_checked(moved: Run) -> None:
+    def take(held: Certificate) -> None:
+        held["rewrites"][-1] |= {"proved": "interface", "region": None}
+
+    with pytest.raises(Unproved, match="has no region"):
+        moved.checked(changed(moved, take))

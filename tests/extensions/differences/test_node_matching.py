@@ -1,0 +1,154 @@
+"""Nodes of two graphs, paired: by what they compute, their neighbours, weights and names."""
+
+import pytest
+
+from tiered import Model
+from tiered.extensions.differences.node_matching import Matching
+from tiered.testing import parse
+
+
+def matching(first: str, second: str) -> Matching:
+    one, two = (Model.from_proto(parse(text)).main for text in (first, second))
+    return Matching(one, two).match()
+
+
+def pairs(first: str, second: str) -> dict[str, str]:
+    """Return the pairs by the names of their first outputs."""
+    found = matching(first, second)
+    assert {two: one for one, two in found.partners[0].items()} == found.partners[1]
+    return {one.output.name: two.output.name for one, two in found.partners[0].items()}
+
+
+BASE = "(float[4] x) => (float[4] y) { a = Relu(x)  b = Neg(a)  c = Abs(b)  y = Sin(c) }"
+
+
+def test_what_computes_the_same_is_paired_whatever_its_name() -> None:
+    other = "(float[4] x) => (float[4] y) { p = Relu(x)  q = Neg(p)  r = Abs(q)  y = Sin(r) }"
+    assert pairs(BASE, other) == {"a": "p", "b": "q", "c": "r", "y": "y"}
+
+
+def test_equal_nodes_are_paired_by_their_labels() -> None:
+    text = "(float[4] x) => (float[4] y) { [%s] a = Relu(x)  [%s] b = Relu(x)  y = Sub(a, b) }"
+    assert pairs(text % ("n", "m"), text % ("m", "n"))["a"] in {"a", "b"}
+    found = matching(text % ("n", "m"), text % ("m", "n"))
+    labels = {one.label: two.label for one, two in found.partners[0].items()}
+    assert labels["n"] == "n"
+    assert labels["m"] == "m"
+
+
+def test_an_inserted_node_has_no_partner_and_its_neighbours_have() -> None:
+    other = BASE.replace("c = Abs(b)", "z = Exp(b)  c = Abs(z)")
+    found = matching(BASE, other)
+    assert pairs(BASE, other) == {"a": "a", "b": "b", "c": "c", "y": "y"}
+    assert [node.output.name for node in found.free(1)] == ["z"]
+    assert [*found.free(0)] == []
+
+
+def test_attributes_may_differ() -> None:
+    text = "(float[2,2] x) => (float[2,2] y) { a = Softmax<axis=%d>(x)  y = Neg(a) }"
+    assert pairs(text % 0, text % 1) == {"a": "a", "y": "y"}
+
+
+def test_another_operator_is_no_partner() -> None:
+    other = BASE.replace("b = Neg(a)", "b = Exp(a)")
+    assert pairs(BASE, other) == {"a": "a", "c": "c", "y": "y"}
+
+
+def test_operands_of_a_sum_may_be_exchanged_and_others_not() -> None:
+    text = """(float[4] x) => (float[4] y) <float[4] w = {1,2,3,4}> {
+        a = Relu(x)  b = %s  c = Exp(b)  y = Neg(c) }"""
+    sums = matching(text % "Add(a, w)", text % "Add(w, a)")
+    (add,) = [node for node in sums.nodes[0] if node.op_type == "Add"]
+    other = sums.partners[0][add]
+    assert sums.ids_of(0, add) == sums.ids_of(1, other)
+    differences = matching(text % "Sub(a, w)", text % "Sub(w, a)")
+    (sub,) = [node for node in differences.nodes[0] if node.op_type == "Sub"]
+    other = differences.partners[0][sub]
+    assert differences.ids_of(0, sub) != differences.ids_of(1, other)
+
+
+WEIGHTS = ",".join(map(str, range(16)))
+LAYERS = """(float[4,4] x) => (float[4,4] y) <float[4,4] v = {%s}, float[4,4] w = {%s}> {
+    %s }"""
+
+
+def test_nodes_that_read_the_same_weights_are_one_layer() -> None:
+    other = ",".join(map(str, range(1, 17)))
+    one = LAYERS % (WEIGHTS, other, "a = MatMul(x, v)  b = Relu(a)  c = MatMul(b, w)  y = Neg(c)")
+    # The layers are exchanged, with other names and operators around.
+    two = LAYERS % (WEIGHTS, other, "p = MatMul(x, w)  q = Exp(p)  r = MatMul(q, v)  y = Neg(r)")
+    found = pairs(one, two)
+    assert (found["a"], found["c"]) == ("r", "p")
+
+
+def test_names_join_what_is_left_if_both_sides_use_the_same() -> None:
+    one = """(float[4] x) => (float[4] y) { a = Relu(x)  b = Neg(a)  c = Abs(b)  d = Exp(c)
+        e = Sin(d)  y = Cos(e) }"""
+    other = one.replace("e = Sin(d)", "z = Tanh(d)  w = Sqrt(z)  e = Sin(w)")
+    assert pairs(one, other)["e"] == "e"
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [("float[4] x", "float[4] x"), ("float[4] x, float[4] z", "float[4] z, float[4] x")],
+)
+def test_inputs_are_those_of_one_name(one: str, two: str) -> None:
+    body = "=> (float[4] y) { y = Neg(x) }"
+    found = matching(f"({one}) {body}", f"({two}) {body}")
+    assert all(mine is not None and theirs is not None and mine.name == theirs.name
+               for mine, theirs in found.input_pairs)  # fmt: skip
+
+
+def test_renamed_inputs_of_equal_types_are_paired_in_order() -> None:
+    one = "(float[4] a, int64[4] b, float[4] c) => (float[4] y) { y = Neg(a) }"
+    two = "(float[4] p, int64[4] q, float[4] c) => (float[4] y) { y = Neg(p) }"
+    found = [(mine.name if mine else "", other.name if other else "")
+             for mine, other in matching(one, two).input_pairs]  # fmt: skip
+    assert found == [("a", "p"), ("b", "q"), ("c", "c")]
+    three = "(float[9] p, float[4] c) => (float[4] y) { y = Neg(c) }"
+    found = [(mine.name if mine else "", other.name if other else "")
+             for mine, other in matching(one, three).input_pairs]  # fmt: skip
+    assert found == [("a", ""), ("b", ""), ("c", "c"), ("", "p")]
+
+
+def test_inputs_of_bodies_are_paired_by_their_place() -> None:
+    text = """(float[4] x, int64 n, bool t) => (float[4] y) {
+        y = Loop(n, t, x) <body = b (int64 %s, bool c, float[4] h) => (bool d, float[4] z) {
+            d = Identity(c)  z = Neg(h) }> }"""
+    one, two = (Model.from_proto(parse(text % name)).main for name in ("i", "j"))
+    outer = Matching(one, two).match()
+    first, second = one.nodes[0].bodies[0], two.nodes[0].bodies[0]
+    inner = Matching(first, second, "body", outer).match()
+    assert [(a.name, b.name) for a, b in inner.input_pairs if a and b] == [
+        ("i", "j"), ("c", "c"), ("h", "h")
+    ]  # fmt: skip
+    assert len(inner.partners[0]) == 2
+
+
+def test_ids_are_equal_for_the_same_value_of_both_sides_alone() -> None:
+    found = matching(BASE, BASE.replace("c = Abs(b)", "z = Exp(b)  c = Abs(z)"))
+    one, two = found.graphs
+    assert found.id_of(0, one.values["a"]) == found.id_of(1, two.values["a"])
+    assert found.id_of(0, one.values["a"]) != found.id_of(0, one.values["b"])
+    assert found.id_of(0, None) == ""
+    assert found.is_shared(0, one.values["x"])
+    assert not found.is_shared(1, two.values["z"])
+
+
+def test_constant_nodes_are_no_nodes_here() -> None:
+    text = "(float[1] x) => (float[1] y) { k = Constant<value_float=1.0>()  y = Add(x, k) }"
+    found = matching(text, text)
+    assert [[node.op_type for node in side] for side in found.nodes] == [["Add"], ["Add"]]
+    assert len(found.constants) == 1
+
+
+def test_a_value_captured_by_a_body_is_known_by_the_graph_around() -> None:
+    text = """(float[4] x, bool c) => (float[4] y) { a = Relu(x)
+        y = If(c) <then_branch = t () => (float[4] p) { p = Neg(a) },
+                   else_branch = e () => (float[4] q) { q = Abs(x) }> }"""
+    one, two = (Model.from_proto(parse(text.replace("a = Relu", name).replace(
+        "(a)", f"({name[0]})"))).main for name in ("a = Relu", "z = Relu"))  # fmt: skip
+    outer = Matching(one, two).match()
+    first, second = (graph.nodes_of("If")[0].bodies[0] for graph in (one, two))
+    inner = Matching(first, second, "then", outer).match()
+    assert len(inner.partners[0]) == 1

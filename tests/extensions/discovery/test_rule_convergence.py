@@ -1,0 +1,139 @@
+"""The pipeline, judged by small graphs."""
+
+import importlib
+import json
+import re
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from benchmarks.discover import exceptions, main
+from tiered.extensions.discovery.enumeration import enumerated
+from tiered.extensions.discovery.expressions import Table
+from tiered.extensions.discovery.grammar import BASES
+from tiered.extensions.discovery.judging import Judge, model_of
+from tiered.extensions.discovery.laws import canonical
+from tiered.extensions.discovery.rule_convergence import (
+    Missing,
+    Spelling,
+    Surveyed,
+    Task,
+    read_surveyed,
+    survey,
+    surveyed,
+    tasks_of,
+)
+from tiered.runtime import Session
+from tiered.support.errors import ModelError
+
+SMALL = Task("matrix", 2, operators=2, most=250)
+
+
+def test_a_task_has_a_file_of_its_own() -> None:
+    tasks = [Task("a", 2), Task("b", 2), Task("a", 3), Task("a", 2, 3), Task("a", 2, most=9),
+             Task("a", 2, seed=1)]  # fmt: skip
+    assert tasks[0].file == "a-2-2-20000-0.json"
+    assert len({task.file for task in tasks}) == len(tasks)
+
+
+def test_the_tasks_are_all_bases_of_each_level() -> None:
+    assert len(tasks_of()) == 2 * len(BASES)
+    assert {task.level for task in tasks_of()} == {2, 3}
+    (only,) = tasks_of(BASES[:1], (3,), 4, 5, 6)
+    assert only == Task(BASES[0].name, 3, 4, 5, 6)
+
+
+def test_the_keys_of_a_record_in_json_are_strings() -> None:
+    found = Surveyed(
+        Task("matrix", 2), members={1: 3, 2: 4}, cheapest={1: 2}, fewest={2: 1}, classes=5,
+        confluent=4, failed=["no"], missing=[Missing("l", 1, 2, 3, "m", "a", "b", ["v"])],
+        spellings=[Spelling("l", 1, "a", "b")],
+    )  # fmt: skip
+    record = json.loads(json.dumps(asdict(found)))
+    assert read_surveyed(record) == found
+    del record["spellings"]
+    assert read_surveyed(record).spellings == []
+
+
+def test_the_short_name_is_the_package() -> None:
+    assert importlib.import_module("tiered.discovery").surveyed is surveyed
+
+
+def test_every_graph_that_is_enumerated_is_valid() -> None:
+    made = enumerated(BASES[0], "bits", 1, most=300)
+    members = [member for _, member in made.members()]
+    assert members
+    Session(model_of(members))
+
+
+def test_the_pipeline_keeps_what_graphs_compute() -> None:
+    made = enumerated(BASES[0], "bits", 2, most=250)
+    members = [member for _, member in made.members()]
+    for judged in Judge(made.meaning.table, 2).judged(members):
+        assert judged.form is not None, judged.error
+        assert made.meaning.key(judged.form) == made.meaning.key(judged.member), judged.member
+
+
+def test_a_survey_counts_members_that_end_in_the_cheapest_graph() -> None:
+    found = surveyed(SMALL)
+    assert found.failed == []
+    assert sum(found.members.values()) > 100
+    short = sum(each.count for each in found.missing)
+    assert sum(found.cheapest.values()) == sum(found.members.values()) - short
+    assert 0 < found.confluent <= found.classes
+
+
+def test_results_are_kept_and_read_again(tmp_path: Path) -> None:
+    first = list(survey([SMALL], state=str(tmp_path)))
+    (file,) = tmp_path.iterdir()
+    assert json.loads(file.read_text()) == json.loads(json.dumps(asdict(first[0][0])))
+    again = list(survey([SMALL], state=str(tmp_path)))
+    assert [was_known for _, was_known in (*first, *again)] == [False, True]
+    assert again[0][0] == first[0][0] == read_surveyed(asdict(first[0][0]))
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "{}", '{"members": 1}', '{"members": {"a": 1}}'])
+def test_a_file_that_holds_no_result_is_named(text: str, tmp_path: Path) -> None:
+    (tmp_path / SMALL.file).write_text(text)
+    with pytest.raises(ModelError, match="holds no result of a task"):
+        list(survey([SMALL], state=str(tmp_path)))
+
+
+def test_the_report_names_each_level(capsys: pytest.CaptureFixture[str]) -> None:
+    assert [task.base for task in tasks_of(levels=(2,))] == [base.name for base in BASES]
+    main(operators=1, levels=(2,), bases=("matrix",))
+    out = capsys.readouterr().out
+    assert "-O2 matrix" in out
+    assert "-O2 all" in out
+
+
+def test_spellings_of_equal_cost_are_counted() -> None:
+    found = surveyed(SMALL)
+    counts = [each.count for each in found.spellings]
+    assert 0 < sum(counts) <= found.classes - found.confluent
+    assert counts == sorted(counts, reverse=True)
+    assert any({"Add", "Sub"} <= {*re.findall(r"\w+", each.law)} for each in found.spellings)
+
+
+def test_the_page_lists_what_does_not_converge() -> None:
+    found = Surveyed(
+        Task("matrix", 2),
+        members={2: 10}, cheapest={2: 9}, fewest={2: 9}, classes=4, confluent=3,
+        missing=[Missing("Abs(Add(x, c))  =>  Abs(x)", 1, 1, 48, "m", "Abs(Add(x, 0.))", "Abs(x)")],
+        spellings=[Spelling("Add(x, c)  =>  Sub(x)", 3, "Add(x, 1.)", "Sub(x, -1.)")],
+    )  # fmt: skip
+    page = exceptions([found, found])
+    assert "## -O2: matrix, matrix" in page
+    assert "| 2 | 1 | 48 | `Abs(Add(x, 0.))` | `Abs(x)` |  |" in page
+    assert "| 6 | `Add(x, 1.)` | `Sub(x, -1.)` |" in page
+
+
+def test_absent_operands_at_the_end_make_no_other_form() -> None:
+    table = Table()
+    x = table.border("x", 1, (2, 3))
+    forms = [
+        canonical(table, table.apply("ReduceMax", operands, kind=(1, (1, 1))))
+        for operands in ((x, None), (x,))
+    ]
+    assert forms[0] is forms[1]

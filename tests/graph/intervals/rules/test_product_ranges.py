@@ -1,0 +1,122 @@
+"""Ranges of sums of products: exact for weights, and for as many terms as there are."""
+
+import math
+
+import numpy as np
+import pytest
+
+from tests.graph.intervals.rules.of_integers import Limits, assert_bounds, interval_of
+from tiered.graph.intervals.rules.product_ranges import _signed_sums
+
+INF = math.inf
+W = "float[3,2] w = {1,-2,3,4,-5,6}, float[2,3] t = {1,3,-5,-2,4,6}, float[2] c = {10,20},"
+
+
+@pytest.mark.parametrize(
+    ("nodes", "limits", "expected"),
+    [
+        # the columns are 1, 3, -5 and -2, 4, 6
+        ("y = MatMul(a, w)", [(0, 1)], (-5, 10)),
+        ("y = MatMul(a, w)", [(-1, 2)], (-14, 22)),
+        ("y = MatMul(t, d)", [(0, 1)], (-5, 10)),
+        ("y = Gemm(a, w)", [(0, 1)], (-5, 10)),
+        ("y = Gemm<transB = 1>(a, t)", [(0, 1)], (-5, 10)),
+        ("y = Gemm<alpha = 2.0>(a, w, c)", [(0, 1)], (0, 40)),
+        ("y = Gemm<beta = 0.5>(a, w, c)", [(0, 1)], (0, 20)),
+        ("y = Gemm<beta = 0.0>(a, w, c)", [(0, 1)], (-5, 10)),
+        ("e = Transpose(a)  y = MatMul(a, e)", [(-1, 2)], (-6, 12)),
+        ('y = Einsum<equation = "ij,kj->ik">(a, a)', [(-1, 2)], (-6, 12)),
+        ('y = Einsum<equation = "ij,jk->k">(a, w)', [(0, 1)], (-30, 36)),
+    ],
+)
+def test_the_bounds_of_matrix_products(
+    nodes: str, limits: list[Limits], expected: tuple[float, float]
+) -> None:
+    nodes = nodes.replace("y = MatMul(t, d)", "d = Transpose(a)  y = MatMul(t, d)")
+    assert_bounds(interval_of(nodes, *limits, dims="2,3", more=W), expected, error=1e-3)
+
+
+def test_an_equation_that_is_not_followed_has_no_bound() -> None:
+    for equation in ("ij,jk", "...j,jk->...k"):
+        nodes = f'y = Einsum<equation = "{equation}">(a, w)'
+        assert interval_of(nodes, (0, 1), dims="2,3", more=W).high == INF
+
+
+def test_a_product_with_nothing_is_zero_or_has_no_elements() -> None:
+    empty = interval_of("y = MatMul(a, w)", (0, 1), dims="2,0", more="float[0,2] w = {},")
+    assert (empty.low, empty.high) == (0, 0)
+
+
+K = "float[2,1,3] k = {1,-2,3,4,5,-6}, float[1,2,2] q = {1,-2,3,4}, float[2] b = {10,20},"
+
+
+@pytest.mark.parametrize(
+    ("nodes", "limits", "expected"),
+    [
+        ("y = Conv(a, k)", (0, 1), (-6, 9)),
+        ("y = Conv(a, k)", (1, 2), (-12, 18)),  # padding is 0, so a term may lack
+        ("y = Conv(a, k, b)", (0, 1), (4, 29)),
+        ("y = ConvTranspose(a, q)", (0, 1), (-2, 7)),
+    ],
+)
+def test_the_bounds_of_convolutions(
+    nodes: str, limits: Limits, expected: tuple[float, float]
+) -> None:
+    assert_bounds(interval_of(nodes, limits, dims="1,1,6", more=K), expected, error=1e-3)
+
+
+def test_a_kernel_that_is_computed_counts_its_elements() -> None:
+    found = interval_of("y = Conv(a, b)", (0, 1), (-1, 2), dims="1,2,3")
+    assert (found.low, found.high) == pytest.approx((-6, 12), rel=1e-3)
+
+
+def test_sums_that_overflow_have_no_bound() -> None:
+    more = "float[3,1] w = {3e38,3e38,-3e38},"
+    assert interval_of("y = MatMul(a, w)", (0, 1), dims="2,3", more=more) == (-INF, INF, True)
+
+
+def test_an_infinite_operand_is_multiplied_without_its_weight() -> None:
+    assert interval_of("l = Log(a)  y = MatMul(l, w)", (0, 1), dims="2,3", more=W).may_be_nan
+
+
+BYTES = "uint8[3,2] v = {1,2,3,4,5,6}, uint8 z = {3}, uint8 o = {10},"
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ("MatMulInteger(a, v)", (0, 3 * 5 * 6)),
+        ("MatMulInteger(a, v, o)", (-3 * 10 * 6, -3 * 5)),
+        ("MatMulInteger(a, v, , z)", (-3 * 5 * 2, 3 * 5 * 3)),
+    ],
+)
+def test_zero_points_are_taken_from_integers(call: str, expected: Limits) -> None:
+    found = interval_of(f"y = {call}", (0, 5), dims="2,3", dtype=2, more=BYTES)
+    assert found.low <= expected[0]
+    assert found.high >= expected[1]
+    wide = 1.7 * max(map(abs, expected))
+    assert -wide <= found.low
+    assert found.high <= wide
+
+
+def test_numbers_and_integers_become_each_other() -> None:
+    more = "float s = {0.5}, uint8 z = {10}, uint8 wide = {200},"
+    found = interval_of("y = DequantizeLinear(a, s, z)", (0, 30), dtype=2, more=more)
+    assert_bounds(found, (-5, 10))
+    found = interval_of("y = DequantizeLinear(a, s)", (0, 30), dtype=2, more=more)
+    assert_bounds(found, (0, 15))
+    found = interval_of("y = QuantizeLinear(a, s, z)", (-2, 30), more=more)
+    assert found.low <= 6 <= found.low + 2
+    assert found.high - 2 <= 70 <= found.high
+    found = interval_of("y = QuantizeLinear(a, s, wide)", (-999, 999), more=more)
+    assert (found.low, found.high) == (0, 255)
+    found = interval_of("l = Log(a)  y = QuantizeLinear(l, s, z)", (0, 1), more=more)
+    assert (found.low, found.high) == (0, 255)
+
+
+def test_weights_are_summed_by_sign_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    weight = np.arange(-12, 12, dtype=np.float32).reshape(4, 3, 2)
+    expected = [np.maximum(weight, 0).sum((0, 1)), -np.minimum(weight, 0).sum((0, 1))]
+    for rows in (1 << 20, 4, 1):
+        monkeypatch.setattr("tiered.graph.intervals.rules.product_ranges._ROWS", rows)
+        np.testing.assert_allclose(_signed_sums(weight, [0, 1]), expected)

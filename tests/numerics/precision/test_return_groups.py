@@ -1,0 +1,56 @@
+"""Groups of nodes that return to float: each node once, and neighbours together."""
+
+import numpy as np
+import pytest
+
+from tiered import DataType, Model, Node
+from tiered.numerics.precision.cast_plan import Price, plan_of
+from tiered.numerics.precision.lower import PrecisionRules, RuledNarrowing
+from tiered.numerics.precision.return_groups import rankings_of
+from tiered.numerics.precision.variables import Variable, variables_of
+from tiered.testing import parse
+
+
+def _chain(length: int) -> tuple[list[Variable], list[Node]]:
+    steps = " ".join(f"v{at + 1} = Sin(v{at})" for at in range(length))
+    text = f"(float[4] v0) => (float[4] v{length}) {{ {steps} }}"
+    model = Model.from_proto(parse(text))
+    model.refresh_types()
+    narrowing = RuledNarrowing(DataType.FLOAT16, PrecisionRules(), {})
+    return variables_of(model, narrowing, keeps_io=True), list(model.main.topological_order())
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_each_ranking_has_each_node_once(seed: int) -> None:
+    source = np.random.default_rng(seed)
+    variables, nodes = _chain(int(source.integers(1, 12)))
+    noise = {node: float(source.uniform(0, 1)) ** 4 for node in nodes}
+    for groups in rankings_of(variables, nodes, noise):
+        assert all(groups)
+        flat = [node for group in groups for node in group]
+        assert sorted(flat, key=lambda node: node.id) == nodes
+
+
+def test_the_node_with_the_noise_is_the_first() -> None:
+    variables, nodes = _chain(9)
+    noise = dict.fromkeys(nodes, 1e-6) | {nodes[4]: 1.0}
+    assert rankings_of(variables, nodes, noise)[0][0] == (nodes[4],)
+
+
+def test_a_node_between_two_is_returned_with_them() -> None:
+    """Two Casts cost more than the node does in float."""
+    variables, nodes = _chain(9)
+    noise = dict.fromkeys(nodes, 1e-6) | {nodes[3]: 1.0, nodes[5]: 1.0}
+    assert nodes[4] in rankings_of(variables, nodes, noise)[-1][0]
+
+
+def test_without_noise_all_nodes_are_one_group() -> None:
+    variables, nodes = _chain(3)
+    assert rankings_of(variables, nodes, {}) == [[tuple(nodes)]]
+
+
+def test_a_price_decides_the_type_of_a_node() -> None:
+    variables, nodes = _chain(3)
+    price = {nodes[1]: Price(wide=0, low=10_000)}
+    low = {each.node for each in plan_of(variables, price).low}
+    assert low == {nodes[0], nodes[2]}

@@ -1,0 +1,143 @@
+"""Data movement by numpy gives the bits of onnxruntime, and the rest is left to it."""
+
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import numpy_helper
+
+from tiered import Model, Value
+from tiered.runtime.fold import node_evaluation as evaluation
+from tiered.runtime.fold.numpy_moves import moved
+from tiered.support.errors import RuntimeFailure
+from tiered.testing import parse
+
+ODD = np.array([-0.0, np.nan, np.inf, -np.nan, 1e-42, 3], np.float32).reshape(2, 1, 3)
+
+HEAD = (
+    "(float x) => (float y) <float[2,1,3] w = {1,2,3,4,5,6}, int64[4] n = {-1, 0, 255, 256}, "
+    "bool[2] b = {0, 1}, float[2,1,3] v = {1,2,3,4,5,6}, float[0,3] none = {}, "
+    "int64[1] zero = {0}, int64[1] one = {1}, int64[0] empty = {}, int64[2] flat = {0,-1}, "
+    "int64[2] outer = {0,-1}, int64[3] wide = {2,4,1}, int64[2] wrong = {3,-2}> { y = Neg(x) "
+)
+
+MOVES = [
+    "r = Identity(w)",
+    "r = Transpose(w)",
+    "r = Transpose<perm=[1,2,0]>(w)",
+    "r = Reshape(w, flat)",
+    "r = Reshape<allowzero=1>(none, zero)",
+    "r = Flatten<axis=2>(w)",
+    "r = Flatten<axis=-1>(w)",
+    "r = Squeeze(w)",
+    "r = Squeeze(w, one)",
+    "r = Unsqueeze(w, outer)",
+    "r = Expand(w, one)",
+    "r = Expand(w, two)",
+    "r = Concat<axis=1>(w, v, w)",
+    "r = Concat<axis=-1>(w, v)",
+    "r = Cast<to=2>(n)",
+    "r = Cast<to=9>(n)",
+    "r = Cast<to=1>(n)",
+    "r = Cast<to=11>(b)",
+    "r = Cast<to=9>(w)",
+    "c = Cast<to=9>(w)  r = Where(c, w, v)",
+    "r = ConstantOfShape(wide)",
+    "r = ConstantOfShape<value = int64[1] {7}>(empty)",
+    "a = Transpose<perm=[2,1,0]>(w)  r = Reshape(a, flat)",
+]
+
+LEFT = [
+    "r = Add(w, v)",  # no movement
+    "a = Neg(w)  r = Transpose(a)",  # of what onnxruntime computes
+    "r = Cast<to=7>(w)",  # rounds
+    "r = Cast<to=10>(w)",  # 16 bits
+    "r = Squeeze(w, empty)",  # numpy removes no dim, onnxruntime all of size 1
+    "r = Reshape(w, wrong)",  # numpy takes -2 for -1
+    "r = Reshape(w, wide)",  # 8 elements of 6
+    "r = Transpose<perm=[-1,0,1]>(w)",  # numpy counts from the end
+    "r = Transpose<perm=[0,0,1]>(w)",
+    "r = Flatten<axis=4>(w)",
+    "r = Unsqueeze(w, empty)",
+    "r = Concat<axis=3>(w, v)",
+]
+
+
+def model(text: str, opset: int = 18) -> onnx.ModelProto:
+    head = HEAD.replace("int64[0] empty", "int64[3] two = {2,4,3}, int64[0] empty")
+    proto = parse(f"{head}{text} }}", opset=opset)
+    for tensor in proto.graph.initializer:
+        if tensor.name == "w":
+            tensor.CopyFrom(numpy_helper.from_array(ODD, "w"))
+    return proto
+
+
+def value(text: str, opset: int = 18) -> Value:
+    """Return the value `r`."""
+    return Model.from_proto(model(text, opset)).main.values["r"]
+
+
+def by_numpy(wanted: Value) -> np.ndarray[Any, Any] | None:
+    return moved([wanted], evaluation.ancestors([wanted])[0]).get(wanted)
+
+
+def fail(value: Value, error: RuntimeFailure) -> None:
+    raise error
+
+
+@pytest.mark.parametrize("text", MOVES)
+def test_the_bits_are_those_of_onnxruntime(text: str) -> None:
+    wanted = value(text)
+    found = by_numpy(wanted)
+    assert found is not None
+    (expected,) = evaluation._computed([wanted], fail).values()
+    assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+    assert found.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("text", LEFT)
+def test_what_is_left_to_onnxruntime(text: str) -> None:
+    assert by_numpy(value(text)) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "opset"),
+    [
+        ("r = Squeeze<axes=[1]>(w)", 11),
+        ("r = Unsqueeze<axes=[0,4]>(w)", 11),
+    ],
+)
+def test_attributes_of_old_opsets_count(text: str, opset: int) -> None:
+    found = by_numpy(value(text, opset))
+    assert found is not None
+    assert found.tobytes() == ODD.tobytes()
+
+
+def test_the_result_is_not_a_part_of_the_operand() -> None:
+    found = by_numpy(value("r = Identity(w)"))
+    assert found is not None
+    assert found.flags.owndata
+    assert found.flags.writeable
+
+
+def test_a_constant_of_too_few_bytes_is_left_to_onnxruntime() -> None:
+    proto = model("r = Transpose(w)")
+    for tensor in proto.graph.initializer:
+        if tensor.name == "w":
+            tensor.raw_data = b"short"
+    assert by_numpy(Model.from_proto(proto).main.values["r"]) is None
+
+
+def test_a_model_with_transposed_weights_needs_no_runtime() -> None:
+    script = (
+        "import sys, tiered; from tiered.testing import parse\n"
+        "model = parse('(float[N,2] x) => (float[N,3] y) <float[3,2] w = {1,2,3,4,5,6}> "
+        "{ t = Transpose(w)  y = MatMul(x, t) }')\n"
+        "result = tiered.optimize(model)\n"
+        "assert len(result.graph.node) == 1, result\n"
+        "assert 'onnxruntime' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
