@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import SMALL
-from tests.small import loaded_apart
+from tests.small import loaded_apart, registered
+from tiered import Model, PassContext, module_pass
 from tiered.cli import job_server
 from tiered.runtime.worker.limits import LEAST
 from tiered.testing import parse
@@ -135,6 +136,18 @@ def test_a_command_that_fails_has_its_code_and_message(small: Path) -> None:
     assert done["figures"] == {}
     unread = _ran(small.with_name("none.onnx"))
     assert (unread["code"], unread["figures"], unread["sha256_in"]) == (1, {}, [""])
+
+
+@module_pass(opt_level=None)
+def raise_for_memory(model: Model, ctx: PassContext) -> None:
+    raise MemoryError
+
+
+def test_a_command_that_fails_says_whether_it_is_for_want_of_memory(small: Path) -> None:
+    with registered(raise_for_memory):
+        done = _ran(small, "--passes", "raise_for_memory")
+    assert (done["code"], done["is_memory"]) == (1, True)
+    assert _ran(small, "--expect", "nodes<=0")["is_memory"] is False
 
 
 def test_a_file_of_an_earlier_run_is_no_result_of_one_that_fails(small: Path) -> None:

@@ -13,6 +13,7 @@ from tiered.cli.commands import command_in, command_names
 from tiered.cli.line.foreign import HELP, VERSION, answer_to, answer_to_command, from_others
 from tiered.cli.line.reader import WrongLine, read
 from tiered.cli.line.typed import typing
+from tiered.cli.outcome import note_outcome
 from tiered.cli.output.failures import (
     BUG,
     Failure,
@@ -59,6 +60,7 @@ def run(tokens: Sequence[str]) -> tuple[int, bool]:
     except WrongLine as error:
         found = _wrong(error, tokens)
     except Exception as error:  # noqa: BLE001 - each becomes an exit code and a message
+        note_outcome(error)
         found = failure(error, None if call is None else call.subject)
         if found.exit_code == BUG and not {"-v", "--verbose"}.isdisjoint(tokens):
             found = Failure(BUG, f"{found.text}\n{short_traceback(error)}".rstrip())

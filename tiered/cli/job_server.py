@@ -9,7 +9,8 @@ the worker that runs models. First it sends the bytes that it holds. The request
     {"do": "data", "path": path}
 
 each with "memory", the most bytes that it may hold, or null. An answer is {"done": ..., "retire":
-whether the process holds so much that another one should take its place}. When the process that
+whether the process holds so much that another one should take its place}; that of a run says with
+"is_memory" whether an error was for want of memory. When the process that
 asks is gone, this one ends with all processes that it has started.
 """
 
@@ -29,6 +30,7 @@ from typing import Any, BinaryIO, Final
 from tiered.cli import main as run_command_line
 from tiered.cli.files import check_output
 from tiered.cli.outcome import Outcome, observed
+from tiered.cli.output.failures import ran_out_of_memory
 from tiered.cli.prepared import decided_by
 from tiered.cli.source_mark import PRECISION, check_kept_file, check_replaced
 from tiered.extensions.fleet.digests import data_files, sha256_of
@@ -96,7 +98,7 @@ def _run(request: dict[str, Any]) -> dict[str, Any]:
     reset_peak()
     start = time.perf_counter()
     out, err = io.StringIO(), io.StringIO()
-    outcomes: list[Outcome] = []
+    seen: list[Outcome | Exception] = []
     words, target = request["words"], request["target"]
     source = request["files"][-1]
     try:
@@ -105,15 +107,17 @@ def _run(request: dict[str, Any]) -> dict[str, Any]:
             if not request["force"] and os.path.exists(target):
                 check_replaced(source, target=target)
         printed = contextlib.redirect_stdout(out), contextlib.redirect_stderr(err)
-        with printed[0], printed[1], observed(outcomes.append):
+        with printed[0], printed[1], observed(seen.append):
             code = run_command_line(words)
         said = err.getvalue()
         is_written = code == 0 and request["out"] is not None and os.path.exists(request["out"])
         if is_written and target is not None and not request["force"]:
-            asked = decided_by(outcomes[-1].prepared) if outcomes else {PRECISION}
+            last = _last(seen)
+            asked = {PRECISION} if last is None else decided_by(last.prepared)
             check_kept_file(source, target, request["out"], asked)
     except TieredError as error:
         code, said = error.exit_code, str(error)
+        seen.append(error)
     seconds = time.perf_counter() - start
     written = request["out"]
     is_written = written is not None and code == 0
@@ -122,16 +126,21 @@ def _run(request: dict[str, Any]) -> dict[str, Any]:
         "out": out.getvalue(),
         "err": said,
         "seconds": seconds,
-        "figures": _figures(outcomes[-1]) if outcomes else {},
+        "is_memory": any(isinstance(each, Exception) and ran_out_of_memory(each) for each in seen),
+        "figures": _figures(_last(seen)),
         "peak": peak_since_reset(),
         "sha256_in": [_digest(path) for path in request["files"]],
         "sha256_out": _digest(written) if is_written else "",
     }
 
 
-def _figures(outcome: Outcome) -> dict[str, Any]:
+def _last(seen: list[Outcome | Exception]) -> Outcome | None:
+    return next((each for each in reversed(seen) if isinstance(each, Outcome)), None)
+
+
+def _figures(outcome: Outcome | None) -> dict[str, Any]:
     """Return the figures of a model that was rewritten."""
-    result = outcome.result
+    result = None if outcome is None else outcome.result
     if result is None:
         return {}
     fired = Counter[str]()

@@ -1,4 +1,4 @@
-"""The outcome of `tiered optimize`, which the summary and the JSON describe."""
+"""The outcome of a command: an error, or of `tiered optimize` what summary and JSON describe."""
 
 from __future__ import annotations
 
@@ -35,12 +35,14 @@ class Outcome(NamedTuple):
     what: str = ""
 
 
-_OBSERVERS: list[Callable[[Outcome], None]] = []
+Observer = Callable[[Outcome | Exception], None]
+
+_OBSERVERS: list[Observer] = []
 
 
 @contextmanager
-def observed(observer: Callable[[Outcome], None]) -> Iterator[None]:
-    """Call a function with each outcome of the commands that run in the block."""
+def observed(observer: Observer) -> Iterator[None]:
+    """Call a function with each outcome of the commands in the block, and the error of each."""
     _OBSERVERS.append(observer)
     try:
         yield
@@ -48,7 +50,7 @@ def observed(observer: Callable[[Outcome], None]) -> Iterator[None]:
         _OBSERVERS.remove(observer)
 
 
-def note_outcome(outcome: Outcome) -> None:
+def note_outcome(outcome: Outcome | Exception) -> None:
     """Pass an outcome on to the functions that observe them."""
     for observer in _OBSERVERS:
         observer(outcome)

@@ -4,7 +4,7 @@ import os
 import pytest
 
 from tiered import parse_pipeline
-from tiered.cli.output.failures import failure, short_traceback
+from tiered.cli.output.failures import failure, ran_out_of_memory, short_traceback
 from tiered.support import errors
 
 
@@ -49,6 +49,22 @@ def test_a_file_is_not_taken_as_named_because_a_longer_word_holds_its_name() -> 
 def test_an_error_of_the_operating_system_says_which_file_and_why() -> None:
     error = PermissionError(errno.EACCES, os.strerror(errno.EACCES), "/x/out.onnx")
     assert failure(error, "m.onnx").text == "m.onnx: /x/out.onnx: permission denied"
+
+
+@pytest.mark.parametrize(
+    ("cause", "is_memory"),
+    [
+        (MemoryError("x"), True), (SystemError("x"), True), (errors.OutOfMemory("x"), True),
+        (ImportError("a.so: failed to map segment from shared object"), True),
+        (ImportError("out of memory"), False), (errors.Crashed("SIGKILL"), False),
+        (RecursionError("x"), False), (errors.MemoryLimitError("x"), False),
+    ],
+)  # fmt: skip
+def test_want_of_memory_is_found_among_the_causes(cause: Exception, is_memory: bool) -> None:
+    error = errors.PassError("fold_constant raised")
+    error.__cause__ = cause
+    assert ran_out_of_memory(error) is is_memory
+    assert ran_out_of_memory(cause) is is_memory
 
 
 @pytest.mark.parametrize("cause", [RecursionError("x"), MemoryError("x")])

@@ -23,12 +23,19 @@ class Process:
     Args:
         code, err, out: what the command printed, and its exit code.
         writes: files that the command writes beside its result, by name.
+        is_memory: whether it failed for want of memory.
     """
 
     def __init__(
-        self, code: int = 0, err: str = "", out: str = "", writes: dict[str, str] | None = None
+        self,
+        code: int = 0,
+        err: str = "",
+        out: str = "",
+        writes: dict[str, str] | None = None,
+        is_memory: bool = False,
     ) -> None:
         self.code, self.err, self.out, self.writes = code, err, out, writes
+        self.is_memory = is_memory
         self.memory, self.peak, self.scratch = None, 7, Scratch()
         self.asked: list[dict[str, Any]] = []
 
@@ -46,6 +53,7 @@ class Process:
             "code": self.code, "err": self.err.replace("OUT", request["out"] or ""),
             "out": self.out.replace("IN", request["files"][0]), "figures": {"nodes_before": 3},
             "peak": 5, "seconds": 0.5, "sha256_in": ["i"], "sha256_out": "o",
+            "is_memory": self.is_memory,
         }  # fmt: skip
 
 
@@ -92,20 +100,21 @@ def test_a_result_is_placed_with_its_weights_and_has_its_figures(tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("limit", "err", "code", "status"),
+    ("limit", "is_memory", "code", "status"),
     [
-        (None, "out of memory", 1, "failed"), (9, "out of memory", 1, "memory"),
-        (9, "out of memory", 2, "failed"), (9, "wrong", 5, "failed"),
+        (None, True, 1, "failed"), (9, True, 1, "memory"), (9, True, 5, "memory"),
+        (9, True, 2, "failed"), (9, False, 5, "failed"),
     ],
 )  # fmt: skip
 def test_a_command_that_fails_leaves_no_result(
-    tmp_path: Path, limit: int | None, err: str, code: int, status: str
+    tmp_path: Path, limit: int | None, is_memory: bool, code: int, status: str
 ) -> None:
-    process = Process(code, f"tiered: error: OUT:\n {err}", writes={"m.onnx": "half"})
+    said = "tiered: error: OUT:\n out of memory"
+    process = Process(code, said, writes={"m.onnx": "half"}, is_memory=is_memory)
     run = task(tmp_path, limits=Limits(None, limit))
     found = done(run, process)
     assert (found.status, found.exit_code, found.nbytes) == (status, code, None)
-    assert found.reason == f"{run.job.target}: {err}"
+    assert found.reason == f"{run.job.target}: out of memory"
     assert not Path(run.job.target).exists()
 
 

@@ -11,7 +11,7 @@ from textwrap import dedent
 from typing import NamedTuple
 
 from tiered.cli.output.terminal import notes, printable
-from tiered.support.errors import PassError, TieredError
+from tiered.support.errors import OutOfMemory, PassError, TieredError
 
 MODEL, USAGE, BUG = 1, 2, 5
 
@@ -66,6 +66,15 @@ def print_failure(found: Failure) -> int:
 def short_traceback(error: Exception) -> str:
     """Return the innermost frames of the exception and of its causes."""
     return "".join(traceback.format_exception(error, limit=-TRACEBACK_FRAMES))
+
+
+def ran_out_of_memory(error: Exception) -> bool:
+    """Return whether an exception, or one in the chain of its causes, is for want of memory.
+
+    A function of C that gets no memory may report no error of its own: that is a SystemError.
+    """
+    kinds = MemoryError | OutOfMemory | SystemError
+    return any(isinstance(cause, kinds) or _is_no_room(cause) for cause in _causes(error))
 
 
 def _exhaustion(error: Exception) -> str | None:

@@ -36,9 +36,10 @@ SCRATCH: Final = ".tiered-batch"
 
 _REPRODUCED: Final = frozenset({3, 5})
 """The exit codes of failures that a bundle shows."""
+_ENDED_BY_MEMORY: Final = frozenset({1, 5})
+"""The exit codes that want of memory may have."""
 _LONGEST_REASON: Final = 400
 _FILE_FIELDS: Final = ("input", "output", "model", "file", "first", "second")
-_OUT_OF_MEMORY: Final = ("out of memory", "more memory than", "SystemError")
 
 
 @dataclass(frozen=True)
@@ -202,7 +203,7 @@ class Run:
         code = int(answer["code"])
         if code:
             text = self._shown(str(answer["err"]), folder)
-            is_memory = code in (1, 5) and any(words in text for words in _OUT_OF_MEMORY)
+            is_memory = answer["is_memory"] and code in _ENDED_BY_MEMORY
             status: Status = "memory" if is_memory and self.limits.memory else "failed"
             result = replace(result, status=status, reason=_reason(text), exit_code=code)
         staged = _staged(self.job, folder)
