@@ -21,22 +21,40 @@ OUT = "=> (float y)"
         ("float[4,3] x, float[2,2] u", "ScatterElements<axis = 1>(x, i, u)", 3),
         ("float[2,5] x", "NegativeLogLikelihoodLoss(x, i)", 5),
         ("float[1,1,2,2] x, int64[5] s", "MaxUnpool<kernel_shape = [2,2]>(x, i, s)", 4),
+        ("float x, int64[5] s", "MaxUnpool<kernel_shape = [2,2]>(x, i, s)", None),
+        ("float x", "GatherND(x, i)", None),
+        ("float[4,3] x", "ai.onnx.ml.ArrayFeatureExtractor(x, i)", 3),
     ],
 )
 def test_an_index_is_below_the_size_of_its_axis(inputs: str, call: str, high: int | None) -> None:
     dims = "2,2" if "ND" in call or "Elements" in call else "2"
     found = only(f"({inputs}, int64[{dims}] i) {OUT} {{ y = {call} }}")
     assert (found.kind, found.low, found.high) == ("index", 0, high)
-    assert call.partition("(")[0].partition("<")[0] in found.why
+    assert call.partition("(")[0].partition("<")[0].rpartition(".")[2] in found.why
 
 
 @pytest.mark.parametrize(
     ("call", "dims"),
-    [("ScatterND(x, i, u)", (4, 3)), ("GatherND(x, i)", (4, 3)), ("Gather(x, i)", ())],
+    [
+        *(("ScatterND(x, i, u)", (4, 3)), ("GatherND(x, i)", (4, 3)), ("Gather(x, i)", ())),
+        *(("ScatterElements<axis = 1>(x, i, u)", (1,)), ("ScatterElements(n, i, u)", ())),
+    ],
 )
 def test_tuples_address_several_axes(call: str, dims: tuple[int, ...]) -> None:
-    found = only(f"(float[4,3] x, float[2] u, int64[2,2] i) {OUT} {{ y = {call} }}")
+    inputs = "float[4,3] x, float[N,3] n, float[2] u, int64[2,2] i"
+    found = only(f"({inputs}) {OUT} {{ y = {call} }}")
     assert found.dims == dims
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        *("GatherND(i, e)", "RotaryEmbedding(i, e, e, e)", "MaxUnpool<kernel_shape = [2]>(i, e)"),
+        *("ai.onnx.ml.ArrayFeatureExtractor(i, e)", "OneHot(e, e, i)", "Attention(i, e, e)"),
+    ],
+)
+def test_data_is_no_index(call: str) -> None:
+    assert facts_of(f"(float[1] i) {OUT} <int64[1] e = {{1}}> {{ y = {call} }}", opset=23) == []
 
 
 def test_an_unknown_number_of_addressed_axes_has_no_bound() -> None:
@@ -71,6 +89,10 @@ def test_of_an_index_that_an_unknown_number_moves_the_first_two_are_taken() -> N
     )
     index = next(each for each in found if each.kind == "index")
     assert (index.low, index.high) == (0, 2)
+    found = facts_of(
+        f"(float[N,3] x, int64[2] i, int64 k) {OUT} {{ c = Add(i, k)  y = Gather(x, c) }}"
+    )
+    assert ("index", None) in [(each.kind, each.high) for each in found]
 
 
 def test_a_count_that_is_an_index_is_a_mask() -> None:
@@ -101,11 +123,16 @@ def test_the_depth_of_one_hot_is_a_value() -> None:
         ("ReverseSequence<time_axis = 1, batch_axis = 0>(x, i)", 3),
         ("GRU<hidden_size = 1>(x, w, r, , i)", 5),
         ("GRU<hidden_size = 1, layout = 1>(x, w, r, , i)", 3),
+        ("ReverseSequence(n, i)", 2),
+        ("Attention(x, x, x, , , , i)", 3),
+        ("Attention(x, n, x, , , , i)", 2),
     ],
 )
 def test_a_length_is_at_least_1_and_the_axis_of_time_at_most(call: str, high: int) -> None:
     found = only(
-        f"(float[4,2,2] x, float[1,3,2] w, float[1,3,1] r, int32[2] i) {OUT} {{ y = {call} }}"
+        f"""(float[4,2,2] x, float[1,3,2] w, float[1,3,1] r, float n, int32[2] i) {OUT}
+        {{ y = {call} }}""",
+        opset=24,
     )
     assert (found.kind, found.low, found.high) == ("length", 1, high)
 
@@ -119,12 +146,17 @@ def test_regions_have_corners_within_the_image() -> None:
     moved = text.replace("{ y = RoiAlign<spatial_scale = 0.5>(x, c, i)",
                          "{ n = Neg(c)  y = RoiAlign(x, n, i)")  # fmt: skip
     assert facts_of(moved, "c") == []
+    added = moved.replace("n = Neg(c)", "n = Add(c, k)").replace(
+        "int64[2] i)", "int64[2] i, float k)"
+    )
+    assert [each.kind for each in facts_of(added, "c")] == ["addend"]
 
 
 def test_positions_are_rows_of_the_caches() -> None:
     standard = f"""(float[1,2,3,4] x, float[5,2] c, float[5,2] s, int64[1,3] i) {OUT}
         {{ y = RotaryEmbedding(x, c, s, i) }}"""
     assert only(standard, opset=23).high == 5
+    assert only(standard.replace("int64[1,3] i", "int64 i"), opset=23).high == 5
     own = f"""(float[1,2,3,4] x, int64[1,3] i, float[6,2] c, float[6,2] s) {OUT}
         {{ y = com.microsoft.RotaryEmbedding(x, i, c, s) }}"""
     assert only(own).high == 6
@@ -144,3 +176,20 @@ def test_lengths_of_grouped_queries_are_whole() -> None:
         int32[1] a, int32 b) {OUT} {{ y = com.microsoft.GroupQueryAttention
         <num_heads = 2, kv_num_heads = 2>(q, k, v, p, r, a, b) }}"""
     assert (only(text, "a").values, only(text, "b").values) == ((4,), (5,))
+    first = text.replace("v, p, r, a", "v, , , a")
+    assert (only(first, "a").values, only(first, "b").values) == ((1,), (2,))
+    free = text.replace("float[1,2,8] q", "float[1,N,8] q")
+    assert (only(free, "a").values, only(free, "b").values) == ((3,), (4,))
+
+
+def test_the_result_of_an_unpool_is_twice_as_large() -> None:
+    text = f"""(float[3,1,2,4] x, int64[4] i) {OUT} <int64[1] e = {{0}}>
+        {{ y = MaxUnpool<kernel_shape = [2,2]>(x, e, i) }}"""
+    assert only(text).values == (3, 1, 4, 8)
+    assert only(text.replace("float[3,1,2,4] x", "float x")).values == (2,)
+    assert only(text.replace("float[3,1,2,4] x", "float[3] x")).values == (3,)
+
+
+def test_a_mask_of_an_attention_is_one() -> None:
+    text = f"(float[1,2,2] x, bool[2,2] i) {OUT} {{ y = Attention(x, x, x, i) }}"
+    assert only(text, opset=23).kind == "mask"

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.runtime.inputs.facts_of import facts_of, only
+from tiered.runtime.inputs.graph_facts import Fact
 
 OUT = "=> (float[2,?] y)"
 
@@ -30,13 +31,61 @@ OUT = "=> (float[2,?] y)"
     ],
 )
 def test_values_fit_the_operand(call: str, values: tuple[float, ...]) -> None:
-    outputs = "y, z" if call.startswith(("Split", "TopK")) and "Seq" not in call else "y"
-    dims = "2" if call.startswith("Split") else "K"
-    found = only(
-        f"(float[4,3,1] x, int64[{dims}] i) {OUT} <int64[1] e = {{1}}> {{ {outputs} = {call} }}"
-    )
+    found = _of_call(call, "float[4,3,1] x", "int64[2] i" if "Split" in call else "int64[K] i")
     assert found.kind == "values"
     assert found.values == values
+
+
+def _of_call(call: str, x: str, i: str, opset: int = 21) -> Fact:
+    outputs = "y, z" if call.startswith(("Split(", "Split<", "TopK")) else "y"
+    text = f"({x}, {i}) {OUT} <int64[1] e = {{1}}> {{ {outputs} = {call} }}"
+    return only(text, opset=opset)
+
+
+@pytest.mark.parametrize(
+    ("call", "values"),
+    [
+        *(("Pad(x, i)", (0,)), ("Slice(x, e, i)", (1,)), ("Slice(x, e, e, i)", (0,))),
+        *(("Squeeze(x, i)", (0,)), ("Unsqueeze(x, i)", (0,)), ("Resize(x, , , i)", (2,))),
+        *(("TopK(x, i)", (1,)), ("AffineGrid(x, i)", (1, 2, 5, 4, 3)), ("Split(x, i)", (1,))),
+    ],
+)
+def test_an_operand_of_unknown_rank_leaves_the_usual_values(
+    call: str, values: tuple[float, ...]
+) -> None:
+    assert _of_call(call, "float x", "int64[K] i").values == values
+
+
+@pytest.mark.parametrize(
+    ("call", "x", "i", "values"),
+    [
+        ("Resize(x, , , i)", "float[N,3,5] x", "int64[K] i", (2, 3, 10)),
+        ("Pad(x, i)", "float[N,2,1] x", "int64[K] i", (0, 1, 0) * 2),
+        ("TopK(x, i)", "float[0] x", "int64[1] i", (1,)),
+        ("Split(x, i)", "float[4] x", "int64[K] i", (2, 2)),
+        ("SplitToSequence(x, i)", "float[4] x", "int64 i", (4,)),
+    ],
+)
+def test_unknown_sizes_and_empty_axes_count_as_small(
+    call: str, x: str, i: str, values: tuple[float, ...]
+) -> None:
+    assert _of_call(call, x, i).values == values
+
+
+def test_upsample_has_its_scales_as_second_operand() -> None:
+    assert _of_call("Upsample(x, i)", "float[1,1,2] x", "float[3] i", opset=9).values == (1, 1, 2)
+
+
+@pytest.mark.parametrize("call", ["Squeeze(i, e)", "Resize(e, i, e)", "Upsample(i, e)"])
+def test_operands_that_size_nothing_are_free(call: str) -> None:
+    text = f"(float[1] i) {OUT} <float[1] e = {{1}}> {{ y = {call} }}"
+    assert facts_of(text, opset=9 if "Up" in call else 21) == []
+
+
+def test_a_target_of_unknown_rank_is_one_that_fits() -> None:
+    for operator, values in (("Reshape", (-1, 1)), ("Expand", (1,))):
+        text = f"(float[3,1] x, int64[K] i) => (float y) {{ y = {operator}(x, i) }}"
+        assert only(text).values == values, operator
 
 
 @pytest.mark.parametrize("operator", ["Reshape", "Expand"])

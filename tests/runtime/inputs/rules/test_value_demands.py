@@ -56,3 +56,22 @@ def test_operators_want_values_of_a_kind(nodes: str, expected: str) -> None:
 def test_some_operands_have_one_good_value(call: str, value: float) -> None:
     (found,) = facts_of(f"(float[2] x, float i) {OUT} {{ y = {call} }}")
     assert (found.kind, found.values) == ("values", (value,))
+
+
+@pytest.mark.parametrize(
+    ("nodes", "kinds"),
+    [
+        ("c = Less(i, x)  y = Where(c, x, x)", ["mask"]),
+        ("c = Less(i, x)  y = Gather(x, c)", []),
+        ("c = CumSum(i, a)  y = Gather(x, c)", ["mask"]),
+        ("c = CumSum(i, a)  y = Add(c, x)", ["addend"]),
+        ("y = Sub(one, i)", ["mask"]),
+        ("y = Sub(a, i)", []),
+        ("y = Sub(ones, i)", []),
+        ("y = Sub(x, i)", []),
+    ],
+)
+def test_comparisons_counts_and_one_minus_a_value_are_masks(nodes: str, kinds: list[str]) -> None:
+    text = f"""(float[2] x, float i) {OUT} <int64 a = {{0}}, float one = {{1}},
+        float[2] ones = {{1,1}}> {{ {nodes} }}"""
+    assert [each.kind for each in facts_of(text)] == kinds

@@ -35,7 +35,7 @@ def scatter_elements(place: Place, node: Node, slot: int) -> Iterator[Fact]:
     if slot == 1:
         axis = node.attr("axis", 0)
         size = axis_size(node.input(0), axis)
-        yield index(place, size, f"{node.op_type} index", dims=() if size is None else (axis,))
+        yield index(place, size, f"{node.op_type} index", dims=(axis,))
 
 
 @DEMANDS.rule("GatherND", domain=OWN_AND_MICROSOFT)
@@ -49,9 +49,7 @@ def gather_nd(place: Place, node: Node, slot: int) -> Iterator[Fact]:
     addressed = () if data is None or depth is None else data[first : first + depth]
     sizes = tuple(d for d in addressed if d is not None)
     known = bool(sizes) and len(sizes) == len(addressed)
-    yield index(
-        place, min(sizes) if known else None, f"{node.op_type} index", dims=sizes if known else ()
-    )
+    yield index(place, min(sizes) if known else None, f"{node.op_type} index", dims=sizes)
 
 
 @DEMANDS.rule("OneHot")
@@ -90,7 +88,7 @@ def attention(place: Place, node: Node, slot: int) -> Iterator[Fact]:
 def embed(place: Place, node: Node, slot: int) -> Iterator[Fact]:
     """com.microsoft.EmbedLayerNormalization: ids, segments, three tables, ..., mask, positions."""
     tables = {0: 2, 1: 4, 8: 3}
-    if slot in tables and len(node.inputs) > tables[slot]:
+    if slot in tables:
         size = axis_size(node.input(tables[slot]), 0)
         yield index(place, size, f"{node.op_type} table")
     elif slot == 7:
@@ -123,9 +121,8 @@ def rois(place: Place, node: Node, slot: int) -> Iterator[Fact]:
 def rotary(place: Place, node: Node, slot: int) -> Iterator[Fact]:
     """Positions are rows of the caches; com.microsoft.RotaryEmbedding has them before these."""
     positions, cache = (1, 2) if node.domain else (3, 1)
-    value = node.input(slot)
     # A single one of com.microsoft is that of the first token.
-    if slot == positions and value is not None and not (node.domain and value.rank != 2):
+    if slot == positions and not (node.domain and place.value.rank != 2):
         yield index(place, axis_size(node.input(cache), 0), f"{node.op_type} position")
 
 

@@ -66,7 +66,7 @@ def resize(place: Place, node: Node, slot: int) -> Iterator[Fact]:
     is_upsample = node.op_type == "Upsample"
     if slot == (1 if is_upsample else 2):
         yield Fact("values", f"{node.op_type} scale", values=(1, 1, 2))
-    elif slot == 3 and not is_upsample:
+    elif slot == 3:
         sizes = tuple(float((d or 2) * (1 if i < 2 else 2)) for i, d in enumerate(shape))
         yield Fact("values", "Resize size", values=sizes or (2,))
 
@@ -88,7 +88,7 @@ def split(place: Place, node: Node, slot: int) -> Iterator[Fact]:
     if slot == 1:
         size = axis_size(node.input(0), node.attr("axis", 0))
         counts = shape_of(node.input(1))
-        parts = (counts[0] if counts else 1) or max(1, len(node.outputs))
+        parts = (counts[0] if counts else 1) or len(node.outputs)
         if size is None:
             yield Fact("values", f"{node.op_type} size", values=(1,))
         else:
