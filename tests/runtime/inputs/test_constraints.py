@@ -56,6 +56,10 @@ def test_a_comparison_makes_a_mask_of_what_follows() -> None:
     assert kinds(f"(float[2] x, bool[2] i) {OUT} {{ y = Where(i, x, x) }}") == ["chooser"]
 
 
+def test_nothing_is_known_of_an_input_that_is_not_there() -> None:
+    assert kinds(f"(float[2] x) {OUT} {{ y = Neg(x) }}", "other") == []
+
+
 def test_one_minus_a_value_is_a_mask() -> None:
     text = f"(float[2] i) {OUT} <float one = {{1}}> {{ y = Sub(one, i) }}"
     assert kinds(text) == ["mask"]

@@ -7,9 +7,10 @@ from math import prod
 import pytest
 from onnx import parser
 
+from tests.small import parsed
 from tiered.runtime import make_inputs
 from tiered.runtime.inputs.dim_expression import Expression
-from tiered.runtime.inputs.dims import Binder, Slot, candidates
+from tiered.runtime.inputs.dims import Binder, Slot, candidates, smallest_sizes, weight_dims
 
 HEADER = '<ir_version: 10, opset_import: ["": 21]>'
 
@@ -119,6 +120,12 @@ def test_sums_of_names_are_computed(binding: int) -> None:
 def test_a_sum_of_names_that_stand_nowhere_else_binds_them() -> None:
     found = named(["past_len + 1"])
     assert found == {"past_len": 8, "past_len + 1": 9}
+    assert named(["foo + 1"]) == {"foo": 8, "foo + 1": 9}
+
+
+def test_an_expression_may_be_zero_and_one_without_a_value_is_a_name() -> None:
+    assert named(["(foo - foo)"])["(foo - foo)"] == 0
+    assert named(["foo // (foo - foo)"])["foo // (foo - foo)"] == 7
 
 
 def test_a_hyphen_in_a_name_is_no_subtraction() -> None:
@@ -193,6 +200,10 @@ def test_minus_one_is_unknown_and_zero_is_zero() -> None:
         ("float[N, C, H, W] x", "float[7, 5, 3, 3] w", "y = ConvTranspose(x, w)", "C", 7),
         ("float[A, B] x", "float[11, 4] w", "y = MatMul(x, w)", "B", 11),
         ("float[A, B] x", "float[4, 11] w", "y = MatMul(w, x)", "A", 11),
+        ("float[A, B] x", "float[11] w", "y = MatMul(x, w)", "B", 11),
+        ("float[A] x", "float[4, 11] w", "y = MatMul(w, x)", "A", 11),
+        ("float[N, C] x", "float[7] w", "y = BatchNormalization(x, w, w, w, w)", "C", 7),
+        ("float[S, N, F] x", "float[1, 3, 5] w", "y = GRU<hidden_size=1>(x, w, w)", "F", 5),
         ("float[A, B] x", "float[11, 4] w", "y = Gemm(x, w)", "B", 11),
         ("float[A, B] x", "float[11, 4] w", "y = Gemm<transA=1, transB=1>(x, w)", "A", 4),
         ("float[A, B] x", "float[4, 11] w", "y = Gemm(w, x)", "A", 11),
@@ -234,3 +245,105 @@ def test_no_candidate_has_two_long_axes_of_sound() -> None:
     usual = Binder(0, {}, {})
     usual.bind(wave)
     assert {"samples": 16000} in [sizes for _, sizes, _ in candidates(wave, usual)]
+
+
+@pytest.mark.parametrize(
+    ("name", "is_integer", "dims", "roles"),
+    [
+        ("h0", False, "???", "other:0 batch other:2"),
+        ("h0", False, "??", "batch other:1"),
+        ("h0", True, "???", "batch seq seq"),
+        ("past", False, "???", "batch past past"),
+        ("past", False, "??", "batch other:1"),
+        ("mask", False, "??", "batch total"),
+        ("mask", False, "????", "batch seq seq total"),
+        ("encoder_mask", False, "??", "batch seq:encoder"),
+        ("decoder_of_encoder_mask", False, "??", "batch total"),
+        ("x", False, "??", "batch other:1"),
+        ("x", False, "???", "batch seq other:2"),
+        ("x", False, "????", "batch channel height width"),
+        ("x", False, "?????", "batch channel depth height width"),
+        ("x", False, "??????", "batch other:1 other:2 other:3 other:4 other:5"),
+        ("x", False, "???1", "batch height width"),
+        ("x", False, "???2", "batch channel height"),
+        ("x", False, "???4", "batch height width"),
+        ("x", False, "???5", "batch channel height"),
+        ("x", False, "????3", "batch depth height width"),
+    ],
+)
+def test_an_unnamed_dim_has_a_role_by_name_rank_and_axis(
+    name: str, is_integer: bool, dims: str, roles: str
+) -> None:
+    slots = [
+        Slot(name, axis, len(dims), int(dim) if dim.isdigit() else None, is_integer)
+        for axis, dim in enumerate(dims)
+    ]
+    binder = Binder(0, {}, {})
+    binder.bind([*slots, Slot("past_key", 2, 4, "past", False)])
+    assert [binder.roles[s.key] for s in slots if s.dim is None] == roles.split()
+
+
+def test_the_smallest_sizes_are_ones_and_what_follows() -> None:
+    slots = [
+        Slot("p", 2, 4, "past", False),
+        Slot("m", 1, 2, "past + 1", True),
+        Slot("x", 1, 2, "C", False),
+        Slot("x", 0, 2, "batch", False),
+    ]
+    found = smallest_sizes(slots, {"x[1]": 7})
+    assert found == {"past": 1, "past + 1": 2, "C": 7, "batch": 1}
+
+
+def words_of(slots: list[Slot]) -> list[str]:
+    usual = Binder(0, {}, {})
+    usual.bind(slots)
+    return [words for words, _, _ in candidates(slots, usual)]
+
+
+def test_relations_are_tried_between_few_names() -> None:
+    found = [
+        words_of([Slot(f"x{n}", 0, 1, n, False) for n in "abcdefg"[:size]]) for size in range(8)
+    ]
+    assert ["b = a" in words for words in found] == [False, False, *[True] * 5, False]
+    assert ["c = a + b" in words for words in found] == [
+        False,
+        False,
+        False,
+        True,
+        True,
+        *[False] * 3,
+    ]
+
+
+def test_sounds_are_floats_of_few_axes_and_elements() -> None:
+    def is_tried(size: int, *dims: int | str, is_integer: bool = False) -> bool:
+        slots = [Slot("x", at, len(dims), dim, is_integer) for at, dim in enumerate(dims)]
+        return f"{size} samples or frames of sound" in words_of(slots)
+
+    assert is_tried(512, "m")
+    assert is_tried(512, 1, 1, "m")
+    assert not is_tried(512, 1, 1, 1, "m")
+    assert not is_tried(512, "m", is_integer=True)
+    assert is_tried(512, 8192, "m")  # 1 << 22 elements
+    assert not is_tried(576, 8192, "m")
+
+
+@pytest.mark.parametrize(
+    ("x", "weight", "call"),
+    [
+        ("float[A]", "float w = {1}", "MatMul(x, w)"),
+        ("float[A,B,C]", "float[1,1] w = {1}", "Gemm(x, w)"),
+        ("float[A,B]", "float[1] w = {1}", "Gemm(x, w)"),
+        ("float[A]", "float[1,1,1] w = {1}", "Conv(x, w)"),
+        ("float[A,B,C]", "float[1] w = {1}", "Conv(x, w)"),
+        ("float[A]", "float[1,1,1] w = {1}", "ConvTranspose(x, w)"),
+        ("float[A,B,C]", "float w = {1}", "ConvTranspose(x, w)"),
+        ("float[A,B]", "float[1,1,1] w = {1}", "RNN<hidden_size = 1>(x, w, w)"),
+        ("float[A,B,C]", "float[1,1] w = {1}", "RNN<hidden_size = 1>(x, w, w)"),
+        ("float[A,B,C]", "float[1,1,1] w = {1}", "Add(x, w)"),
+        ("float[]", "float[1,1] w = {1}", "MatMul(x, w)"),
+    ],
+)
+def test_a_weight_of_another_rank_decides_nothing(x: str, weight: str, call: str) -> None:
+    model = parsed(f"({x} x) => (float[K] y) <{weight}> {{ y = {call} }}")
+    assert weight_dims(model.main) == {}

@@ -133,6 +133,13 @@ def test_masks_are_ones_and_the_last_row_is_padded_in_odd_bindings(
     array, rule = drawn(*facts, dtype=dtype, name=name, shape=(2, 8), binding=1)
     assert array.astype(int).tolist() == [[1] * 8, [1] * 6 + [0] * 2]
     assert rule == "mask of ones, the last row padded by 2"
+    for binding, padded in ((2, False), (3, True)):
+        _, rule = drawn(*facts, dtype=dtype, name=name, shape=(2, 8), binding=binding)
+        assert rule.endswith("padded by 2") == padded, binding
+
+
+def test_a_mask_that_is_an_index_stays_in_its_table() -> None:
+    assert drawn(index(0, 3), name="mask")[1] == "index: 0 <= x < 3 (Gather)"
 
 
 @pytest.mark.parametrize("shape", [(8,), (2, 3), (0, 8), (2, 4, 8), ()])
@@ -196,6 +203,7 @@ def test_varied_indices_reach_both_ends() -> None:
     array, _ = drawn(index(-4, 1000), varied=True, shape=(2, 3))
     assert (array[0, 0], array[-1, -1]) == (-4, 999)
     assert drawn(index(-4, 1000), varied=True, shape=(1,))[0].shape == (1,)
+    assert drawn(index(-4, 1000), varied=True, shape=(2,))[0].tolist() == [-4, 999]
 
 
 def test_a_float_index_is_a_whole_number() -> None:
@@ -203,6 +211,7 @@ def test_a_float_index_is_a_whole_number() -> None:
     assert np.array_equal(array, np.floor(array))
     assert span(array) == (0, 4)
     assert rule == "index: 0 <= x < 5 (Gather)"
+    assert span(drawn(index(0, 5), dtype=np.complex64)[0].real) == (0, 4)
 
 
 def test_scatters_of_elements_hit_no_place_twice() -> None:
@@ -212,6 +221,7 @@ def test_scatters_of_elements_hit_no_place_twice() -> None:
     assert rule == "index, no place twice (ScatterElements)"
     array, rule = drawn(index(0, 5, "ScatterElements", dims=(1,)), shape=(2, 6))
     assert rule == "index: 0 <= x < 5 (ScatterElements)"
+    assert drawn(fact, shape=())[1].startswith("index: ")
     for other in (index(1, 6, "ScatterElements", dims=(1,)), index(0, 6, "ScatterElements"),
                   index(0, 6, "Gather", dims=(1,))):  # fmt: skip
         assert drawn(other, shape=(2, 6))[1].startswith("index: ")
@@ -223,7 +233,7 @@ def test_scatters_of_tuples_hit_no_place_twice() -> None:
     tuples = {tuple(each) for each in array.reshape(-1, 2).tolist()}
     assert tuples == {(i, j) for i in range(2) for j in range(3)}
     assert rule == "index, no place twice (ScatterND)"
-    for other in ((7, 2), (4, 3)):
+    for other in ((7, 2), (4, 3), ()):
         assert drawn(fact, shape=other)[1].startswith("index: ")
     assert drawn(index(1, 3, "ScatterND", dims=(2, 3)), shape=(3, 2))[1].startswith("index: ")
     assert drawn(index(0, 3, "ScatterND"), shape=(1, 2))[1].startswith("index: ")
@@ -267,6 +277,7 @@ def test_a_known_length_bounds_it() -> None:
     [
         ((), {"name": "sr"}, (16000, 16000), "sampling rate of 16000"),
         ((), {"name": "sample_rate", "binding": 1}, (8000, 8000), "sampling rate of 8000"),
+        ((), {"name": "sr", "dtype": np.int32}, (16000, 16000), "sampling rate of 16000"),
         ((), {"name": "sr", "dtype": np.int16}, (-10, 10), "integers from -10 to 10"),
         ((Fact("size", "Tile"),), {}, (2, 2), "small size (Tile)"),
         ((Fact("divisor", "Div"),), {}, (1, 5), "divisor: 1 to 5"),
@@ -366,6 +377,9 @@ def test_varied_floats_are_of_other_kinds() -> None:
     plain, _ = drawn(dtype=np.float32, shape=(40, 8))
     assert not np.array_equal(array, plain)
     assert rule != "normal distribution"
+    for shape, is_varied in (((0,), False), ((5,), False), ((6,), True), ((2, 2), True)):
+        _, rule = drawn(dtype=np.float32, shape=shape, varied=True)
+        assert (rule != "normal distribution") == is_varied, shape
     domain, rule = drawn(Fact("domain", "Log"), dtype=np.float32, shape=(40, 8), varied=True)
     assert domain.min() >= 0.5
     assert rule == "positive (Log)"

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tiered.graph import DataType
 from tiered.runtime.inputs.given_inputs import check_fits, placed
 from tiered.support.errors import UsageError
 from tiered.testing import parse
@@ -39,11 +40,21 @@ def test_arrays_find_their_inputs(keys: list[str], inputs: list[str], expected: 
         (["x", "z", "other"], "the model has no input 'other'; it has x, z"),
         (["x", "z", "#2"], "the model has no input '#2'"),
         (["x", "z", "other.npy"], "the model has no input 'other.npy'"),
+        (["x", "z", "x1"], "the model has no input 'x1'"),
+        (["x", "z", "#z"], "the model has no input '#z'"),
+        (["any.npy"], "the model has no input 'any.npy'"),
     ],
 )
 def test_what_does_not_fit_is_named(keys: list[str], because: str) -> None:
     with pytest.raises(UsageError, match=f"sample: {because}"):
         placed(dict.fromkeys(keys, A), ["x", "z"], "sample", overridable=["w"])
+
+
+def test_only_the_only_file_may_have_any_name() -> None:
+    with pytest.raises(UsageError, match="no input 'any'"):
+        placed({"any": A}, ["x"], "sample")
+    with pytest.raises(UsageError, match=r"no input 'any\.npy'"):
+        placed({"any.npy": A, "w": A}, ["x"], "sample", overridable=["w"])
 
 
 def test_a_model_without_inputs_has_none() -> None:
@@ -71,11 +82,18 @@ def checked(declared: str, array: Any) -> None:
         ("float[N,2]", np.zeros((7, 2), np.float32)),
         ("string[2]", np.array(["a", "b"])),
         ("bfloat16[2]", A),
+        ("float[2]", A.astype(DataType.BFLOAT16.numpy)),
         ("float[2]", [1.0]),
     ],
 )
 def test_arrays_of_the_declared_type_fit(declared: str, array: Any) -> None:
     checked(declared, array)
+
+
+def test_an_input_without_a_dtype_takes_any() -> None:
+    proto = parse("(float[2] x) => (float[2] y) { y = Neg(x) }")
+    proto.graph.input[0].type.tensor_type.ClearField("elem_type")
+    check_fits(proto.graph.input, {"x": np.zeros(3, np.int64)}, "sample")
 
 
 def test_an_input_without_a_shape_takes_any_rank() -> None:
@@ -92,6 +110,8 @@ def test_an_input_without_a_shape_takes_any_rank() -> None:
         ("float[2]", np.zeros(2, np.float64), r"float64 \[2\]; the model takes float32 \[2\]"),
         ("float[2]", np.zeros(3, np.float32), r"float32 \[3\]; the model takes float32 \[2\]"),
         ("float[N,2]", A, r"float32 \[2\]; the model takes float32 \[N, 2\]"),
+        ("float[1]", A, r"float32 \[2\]; the model takes float32 \[1\]"),
+        ("float[?,2]", A, r"float32 \[2\]; the model takes float32 \[\?, 2\]"),
         ("int64[2]", np.zeros(2, np.int32), r"int32 \[2\]; the model takes int64 \[2\]"),
     ],
 )

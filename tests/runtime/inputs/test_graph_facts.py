@@ -18,6 +18,13 @@ def test_sizes_follow_or_are_declared() -> None:
     assert [shape_of(named(model, name)) for name in "xaw"] == [(2, None), (2, None), (2,)]
     assert shape_of(named(model, "y")) == (2, 5)
     assert shape_of(None) is None
+    assert shape_of(named(parsed("(float[] x) => (float[] y) { y = Neg(x) }"), "x")) is None
+
+
+def test_a_declared_size_below_zero_is_none() -> None:
+    proto = parse("(float[0,1] x) => (float y) { y = Neg(x) }")
+    proto.graph.input[0].type.tensor_type.shape.dim[1].dim_value = -1
+    assert shape_of(named(Model.from_proto(proto), "x")) == (0, None)
 
 
 def test_a_declared_size_fills_what_does_not_follow() -> None:

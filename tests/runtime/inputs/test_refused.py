@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from onnx import numpy_helper
 
+from tests.small import parsed
 from tiered import optimize_model
 from tiered.runtime import feasible_inputs
-from tiered.runtime.inputs.refused import learned_sizes
+from tiered.runtime.inputs.refused import learned_sizes, sizes_of_constants
 from tiered.support.errors import RuntimeFailure
 from tiered.testing import parse
 
@@ -37,6 +38,34 @@ def test_the_numbers_of_a_message_are_tried_in_the_place_of_others() -> None:
     shifted = [*learned_sizes("Status Message: 8 by 22", {"length": 24})]
     assert shifted[0] == {"length": 10}
     assert [*learned_sizes("no number", {"length": 24})] == []
+
+
+@pytest.mark.parametrize(
+    ("status", "size", "first"),
+    [
+        ("8 by 6", 2, [4]),
+        ("{24,4} {3,8,4}", 7, [7]),
+        ("{48} {24}", 2, [1]),
+        ("{48}", 2, []),
+        ("{0,3} {4}", 3, [4]),
+        ("{24} {0}", 2, []),
+        ("{24} {-24}", 24, []),
+    ],
+)
+def test_a_size_stays_above_zero(status: str, size: int, first: list[int]) -> None:
+    found = [each["n"] for each in learned_sizes(f"Status Message: {status}", {"n": size})]
+    assert found[: len(first)] == first
+    assert all(each > 0 for each in found)
+
+
+def test_the_sizes_of_constants_are_dims_and_a_few_integers() -> None:
+    text = """(float[N] x) => (float[M] y) <float[1,3] w = {1,1,1}, float[2] f = {9,9},
+        int64[6] s = {1,11,12,13,14,15}, int64[7] t = {21,21,21,21,21,21,21}> {
+        a = Add(x, w)  b = Add(a, f)  c = Reshape(b, s)  d = Clip(c, , x)  y = Reshape(d, t) }"""
+    graph = parsed(text).main
+    found = [each["N"] for each in sizes_of_constants(graph, ["N"])]
+    assert found == [3, 2, 6, 11, 12, 13, 14, 15, 7]
+    assert [*sizes_of_constants(graph, [])] == []
 
 
 LENGTHS: dict[str, tuple[str, dict[str, Any], dict[str, tuple[int, ...]]]] = {

@@ -13,7 +13,7 @@ from tiered import optimize_model
 from tiered.graph import DataType
 from tiered.numerics.calibration.calibrate import SampledModel
 from tiered.runtime import Session
-from tiered.runtime.inputs.samples import Sample, Wanted, read_samples, samples_for
+from tiered.runtime.inputs.samples import Sample, Wanted, in_dtypes_of, read_samples, samples_for
 from tiered.support.errors import ModelError, UsageError
 
 TWO = "g (float[N,3] x, float[N,3] w) => (float[N,3] y) { a = Identity(x)  y = Mul(a, w) }"
@@ -57,6 +57,11 @@ def test_a_folder_has_a_sample_of_files_and_one_of_each_archive(folder: Path) ->
     for name in ("input_0.pb", "input_1.pb"):
         (folder / name).unlink()
     assert len(samples(TWO, folder)) == 2
+    (folder / "model.pb").write_bytes(b"no tensor")
+    assert len(samples(TWO, folder)) == 2
+    (folder / "feeds.npz").rename(folder.parent / "feeds.npz")
+    assert len(samples(TWO, folder)) == 1
+    (folder.parent / "feeds.npz").rename(folder / "feeds.npz")
     (folder / "x.npy").unlink()
     (folder / "w.npy").unlink()
     assert len(samples(TWO, folder)) == 1
@@ -180,6 +185,40 @@ def test_without_any_they_are_made_at_two_sets_of_sizes() -> None:
     np.testing.assert_array_equal(same[0].inputs.feeds["x"], again[0].inputs.feeds["x"])
 
 
+def test_what_has_no_other_sizes_is_made_twice_without_a_seed() -> None:
+    text = "g (float[3] x) => (float[3] y) { y = Neg(x) }"
+    assert len(samples(text, bindings=3)) == 2
+    assert len(samples(text, bindings=3, seed=4)) == 3
+
+
+@pytest.mark.parametrize("varied", [False, True])
+def test_all_but_the_first_sample_are_varied(varied: bool) -> None:
+    rules = [sample.inputs.rules["x"] for sample in samples(ONE, varied=varied)]
+    assert [rule != "normal distribution" for rule in rules] == [False, varied]
+
+
+def test_an_input_that_a_pass_added_is_made_to_fit() -> None:
+    (found,) = samples(TWO, {"x": X}, added=["w"])
+    assert found.inputs.rules == {"x": "given", "w": "normal distribution"}
+    assert found.inputs.feeds["w"].shape == (5, 3)
+
+
+def test_floats_have_the_dtypes_of_another_model() -> None:
+    model = proto("g (float16[2] x, int64[2] i, int64[2] k) => (y) { y = Identity(x) }")
+    feeds = {"x": X[0], "i": X[0], "k": np.ones(2, np.int32), "z": X[0], "s": [1.0]}
+    found = in_dtypes_of(model, feeds)
+    assert found["x"].dtype == np.float16
+    assert all(found[name] is feeds[name] for name in ("i", "k", "z", "s"))
+
+
+def test_only_numbers_become_arrays() -> None:
+    given = {"s": [X], "n": None, "m": {1: 2.0}}
+    (found,) = read_samples([{"x": [1.0], "e": [], **given}])
+    assert found["x"].tolist() == [1.0]
+    assert found["e"].shape == (0,)
+    assert all(found[name] is value for name, value in given.items())
+
+
 def test_edge_values_are_one_more_sample() -> None:
     *_, edge = samples(ONE, edge_values=True)
     assert edge.label == "edge values"
@@ -220,3 +259,4 @@ def test_the_sizes_of_given_shapes_are_those_of_made_inputs() -> None:
 def test_shapes_are_by_the_name_of_the_dim_or_its_place() -> None:
     found = samples(ODD, shapes={"x": [6, 77], "s": [-1]})
     assert found[0].inputs.feeds["x"].shape == (6, 77)
+    assert samples(ONE, shapes={"x": [0, 3]})[0].inputs.feeds["x"].shape == (0, 3)

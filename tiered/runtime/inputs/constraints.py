@@ -83,7 +83,7 @@ def _returned(value: Value) -> Iterator[Value]:
 def _carried(place: Place, node: Node, slot: int, is_float: bool) -> Iterator[Place]:
     """Yield the outputs and body inputs that carry an operand's values."""
     for body in node.bodies:
-        if node.op_type in ("Loop", "Scan") and slot < len(body.inputs):
+        if slot < len(body.inputs):
             yield replace(place, value=body.inputs[slot])
     after = _after(place, node, slot, is_float)
     if after is not None:

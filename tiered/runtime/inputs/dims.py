@@ -323,12 +323,10 @@ def weight_dims(graph: Graph) -> dict[str, int]:
     return found
 
 
-def _decided(
-    node: Node, slot: int, rank: int, weight: tuple[int, ...]
-) -> tuple[int, int] | None:
+def _decided(node: Node, slot: int, rank: int, weight: tuple[int, ...]) -> tuple[int, int] | None:
     """Return (axis of the input, its size) as the weight beside it has it."""
     kind = node.op_type
-    if kind == "MatMul" and rank >= 1 and weight:
+    if kind == "MatMul" and weight:
         if slot == 0:
             return rank - 1, weight[-2] if len(weight) > 1 else weight[0]
         return max(rank - 2, 0), weight[-1]

@@ -251,9 +251,8 @@ def _floats(request: Request) -> tuple[Array, str]:
         if _adds_first(request):
             return np.zeros(request.shape, request.dtype), "added mask of zeros"
         return _ones(request, "mask")
-    if request.fact("index") is not None:
-        drawn, rule = _indices(request, _joined(request, "index") or Fact("index", ""))
-        return drawn, rule
+    if (index := _joined(request, "index")) is not None:
+        return _indices(request, index)
     if request.fact("condition"):
         return np.ones(request.shape, request.dtype), "condition"
     if request.fact("zero_point"):

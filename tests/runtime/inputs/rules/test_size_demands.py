@@ -53,7 +53,7 @@ def _of_call(call: str, x: str, i: str, opset: int = 21) -> Fact:
 def test_an_operand_of_unknown_rank_leaves_the_usual_values(
     call: str, values: tuple[float, ...]
 ) -> None:
-    assert _of_call(call, "float x", "int64[K] i").values == values
+    assert _of_call(call, "float[] x", "int64[K] i").values == values
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_operands_that_size_nothing_are_free(call: str) -> None:
 
 def test_a_target_of_unknown_rank_is_one_that_fits() -> None:
     for operator, values in (("Reshape", (-1, 1)), ("Expand", (1,))):
-        text = f"(float[3,1] x, int64[K] i) => (float y) {{ y = {operator}(x, i) }}"
+        text = f"(float[3,1] x, int64[K] i) => (float[] y) {{ y = {operator}(x, i) }}"
         assert only(text).values == values, operator
 
 
