@@ -188,8 +188,20 @@ def test_the_members_of_sequences_are_found_once() -> None:
     nodes = "a = ReduceMean<keepdims=0>(x, l1) b = ReduceSum<keepdims=0>(x, l1) y = Add(a, b)"
     model = compare(nodes, "float[B,4] y")
     assert operators(model)["Equal"] == 1
-    assert operators(model)["MatMul"] == 2
+    assert operators(model)["ReduceSum"] == 3  # two of the tokens, one of their number
     assert inputs(model) == ["sequence_starts", "sequence_ids"]
+
+
+@pytest.mark.parametrize("operator", ["ReduceSum", "ReduceMean"])
+def test_an_infinity_stays_in_the_sum_of_its_sequence(operator: str) -> None:
+    model = packed(f"y = {operator}<keepdims=0>(x, l1)", "float[B,4] y")
+    sequences = [{"x": np.full((length, 4), length, np.float32)} for length in (2, 1, 2)]
+    sequences[1]["x"][0, 0] = np.inf
+    batch = pack_sequences(sequences, 3)
+    found = Reference(model.to_proto())(batch.inputs)["y"]
+    own = [4, 1, 4] if operator == "ReduceSum" else [2, 1, 2]
+    np.testing.assert_array_equal(found[:, 1:], np.repeat(own, 3).reshape(3, 3))
+    np.testing.assert_array_equal(found[:, 0], [own[0], np.inf, own[2]])
 
 
 @pytest.mark.parametrize("last", [0, 1])

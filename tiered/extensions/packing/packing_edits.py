@@ -293,24 +293,30 @@ class PackingRewrite:
         return value if perm == sorted(perm) else self.graph.op.Transpose(value, perm=perm)
 
     def _reduced(self, value: Value, *, is_mean: bool) -> Value:
-        """Return the sum or mean over the tokens of each sequence, of [rows, columns, ...]."""
+        """Return the sum or mean over the tokens of each sequence, of [rows, columns, ...].
+
+        Other tokens of its row count as 0: a product with 0 would be NaN where they are Inf.
+        """
         op, dtype, rank = self.graph.op, value.dtype, value.rank
         assert dtype is not None
         assert rank is not None
-        weights = self._once(("member", dtype), lambda: self._membership(dtype))
-        if is_mean:
-            member = weights
-            weights = self._once(
-                ("mean", dtype),
-                lambda: op.Div(member, op.ReduceSum(member, np.array([1], np.int64))),
-            )
-        made = op.MatMul(weights, op.Flatten(value, axis=2))
-        if rank == 2:
-            return op.Squeeze(made, np.array([1], np.int64))
-        if rank == 3:
-            return made
-        rest = op.Gather(op.Shape(value), np.arange(2, rank))
-        return op.Reshape(made, op.Concat(np.array([-1], np.int64), rest, axis=0))
+        row = self._once(("row",), lambda: op.Gather(self.starts, np.int64(0), axis=1))
+        own = self._once(("is own", rank), lambda: self._is_own(row, rank))
+        axis = np.array([1], np.int64)
+        zero = np.array(0, DataType(dtype).numpy)
+        total = op.ReduceSum(op.Where(own, op.Gather(value, row), zero), axis, keepdims=0)
+        if not is_mean:
+            return total
+        count = self._once(
+            ("length", dtype, rank), lambda: op.ReduceSum(op.Cast(own, to=dtype), axis, keepdims=0)
+        )
+        return op.Div(total, count)
+
+    def _is_own(self, row: Value, rank: int) -> Value:
+        """Return whether the tokens of its row are of a sequence, as [sequences, columns, 1...]."""
+        op = self.graph.op
+        own = op.Equal(op.Gather(self.segments, row), self._numbers())
+        return op.Unsqueeze(own, np.arange(2, rank)) if rank > 2 else own
 
     def _choose(self, edit: ChoiceEdit) -> None:
         """Take the token of each sequence whose number is the largest of its sequence."""
@@ -330,16 +336,14 @@ class PackingRewrite:
         self.graph.replace_uses(edit.node.output, op.Gather(tokens, place))
         self.graph.prune([edit.node])
 
-    def _membership(self, dtype: int) -> Value:
-        """Return 1 where a token is of a sequence, as [sequences, rows * columns]."""
-        return self.graph.op.Cast(self._once(("is member",), self._is_member), to=dtype)
-
     def _is_member(self) -> Value:
         """Return whether a token is of a sequence, as [sequences, rows * columns]."""
         op = self.graph.op
+        return op.Equal(self._numbers(), op.Reshape(self.segments, np.array([1, -1], np.int64)))
+
+    def _numbers(self) -> Value:
+        """Return the numbers of the sequences, as [sequences, 1]."""
+        op = self.graph.op
         count = op.Gather(op.Shape(self.starts), np.int64(0))
         number = op.Add(op.Range(np.int64(0), count, np.int64(1)), np.int64(1))
-        return op.Equal(
-            op.Unsqueeze(number, np.array([1], np.int64)),
-            op.Reshape(self.segments, np.array([1, -1], np.int64)),
-        )
+        return op.Unsqueeze(number, np.array([1], np.int64))
