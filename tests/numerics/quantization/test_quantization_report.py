@@ -50,7 +50,7 @@ def test_a_record_is_json() -> None:
         differing=0.25, floating=(("Exp", 2, "no kernel"),),
     ).record()  # fmt: skip
     assert json.loads(json.dumps(found, allow_nan=False)) == {
-        "quantised": 1, "products": 2, "share_of_macs": 0.75, "other_operators": 3, "sqnr": None,
+        "quantised": 1, "products": 2, "share_of_macs": 0.75, "other_operators": 3, "sqnr": "inf",
         "differing": 0.25, "sqnr_deployed": 25.0, "saturates": True, "samples": 2,
         "made_inputs": False, "returned": ["b"],
         "floating": [{"op_type": "Exp", "nodes": 2, "reason": "no kernel"}],
@@ -63,7 +63,8 @@ def test_a_record_is_json() -> None:
              "reason": "the node is skipped"},
         ],
     }  # fmt: skip
-    assert report(sqnr=None).record()["sqnr"] is None
+    ratios = [report(sqnr=each).record()["sqnr"] for each in (None, -math.inf)]
+    assert ratios == [None, "-inf"]
 
 
 # --- of a quantisation ----------------------------------------------------------------------------

@@ -10,13 +10,14 @@ Examples:
     tiered quantize in.onnx out.onnx --weights int4
 
 With `--json`, one object: model, out, quantised, products, share_of_macs, other_operators, sqnr
-(dB; null if it is infinite, or no output is of floats), differing (the share of the elements that
-differ, if no output is of floats), sqnr_deployed (with onnxruntime's own optimisations), saturates
-(whether its sums of 8-bit products saturate on this processor), samples, made_inputs, returned,
-floating: [{op_type, nodes, reason}] (other operators that a target of integers does not take),
-layers: [{node, op_type, output, dtype, scale, weight_scales, sqnr, contribution, macs, reason}],
-method: null without --method auto, {method, ratios: {method: dB}}; latency: null without --latency,
-{ratio, low, high, verdict}; verified, verdict: null without --verify, {word, why}.
+(dB; "inf" without noise, "-inf" without signal; null if no output is of floats), differing (the
+share of the elements that differ, if none is), sqnr_deployed (with onnxruntime's own
+optimisations), saturates (whether its sums of 8-bit products saturate on this processor),
+samples, made_inputs, returned, floating: [{op_type, nodes, reason}] (other operators that a target
+of integers does not take), layers: [{node, op_type, output, dtype, scale, weight_scales, sqnr,
+contribution, macs, reason}], method: null without --method auto, {method, ratios: {method: dB}};
+latency: null without --latency, {ratio, low, high, verdict}; verified, verdict: null without
+--verify, {word, why}.
 With --dynamic or --weights, the object is that of `tiered optimize`.
 """
 

@@ -24,15 +24,18 @@ class Chosen(NamedTuple):
     ratios: Mapping[Method, float]
 
     def record(self) -> dict[str, Any]:
-        """Return the choice as JSON has it; an infinite ratio is null."""
-        ratios = {
-            name: ratio if math.isfinite(ratio) else None for name, ratio in self.ratios.items()
-        }
+        """Return the choice as JSON has it, ratios as `ratio_record` returns them."""
+        ratios = {name: ratio_record(ratio) for name, ratio in self.ratios.items()}
         return {"method": self.method, "ratios": ratios}
 
     def __str__(self) -> str:
         tried = ", ".join(f"{name} {ratio:.1f} dB" for name, ratio in self.ratios.items())
         return f"ranges by {self.method}, the best on samples held back: {tried}"
+
+
+def ratio_record(ratio: float | None) -> float | str | None:
+    """Return a ratio as JSON has it: "inf" without noise, "-inf" without signal."""
+    return ratio if ratio is None or math.isfinite(ratio) else str(ratio)
 
 
 def candidates(choice: Choice) -> Sequence[Method]:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from tiered.graph import Node, Value
 from tiered.graph.queries.multiply_adds import multiply_adds
+from tiered.numerics.quantization.choice import ratio_record
 from tiered.numerics.quantization.quantization_result import QuantizationResult
 from tiered.support.amounts import counted
 from tiered.support.pages.charts import BOTTOM, HEIGHT, LEFT, RIGHT, WIDTH, Tick, x_at, y_at
@@ -91,16 +92,16 @@ class Report:
         return done / whole if whole else self.quantized / max(len(self.rows), 1)
 
     def record(self) -> dict[str, Any]:
-        """Return the report as JSON has it; an infinite ratio is null."""
-        rows = [{**asdict(row), "sqnr": _finite(row.sqnr)} for row in self.rows]
+        """Return the report as JSON has it, ratios as `ratio_record` returns them."""
+        rows = [{**asdict(row), "sqnr": ratio_record(row.sqnr)} for row in self.rows]
         return {
             "quantised": self.quantized,
             "products": len(self.rows),
             "share_of_macs": self.share_of_macs,
             "other_operators": self.others,
-            "sqnr": _finite(self.sqnr),
+            "sqnr": ratio_record(self.sqnr),
             "differing": self.differing,
-            "sqnr_deployed": _finite(self.deployed),
+            "sqnr_deployed": ratio_record(self.deployed),
             "saturates": self.is_saturated,
             "samples": self.samples,
             "made_inputs": self.made_inputs,
@@ -111,10 +112,6 @@ class Report:
             ],
             "layers": rows,
         }
-
-
-def _finite(number: float | None) -> float | None:
-    return number if number is not None and math.isfinite(number) else None
 
 
 def report_of(found: QuantizationResult, shapes: Shapes) -> Report:
