@@ -51,6 +51,32 @@ def test_a_wrong_part_is_found() -> None:
         optimize_model(parse(TEXT), passes=[wrong], verify=True)
 
 
+GIVEN = {"x": np.full((2, 4), 2, np.float32), "w": np.full(4, 7, np.float32)}
+
+OF_DEFAULTS: dict[str, tuple[Pass, dict[str, float]]] = {
+    "goes on": (get_pass("extract", inputs=["b"]), {"b": 14, "w": 7}),
+    "stays": (get_pass("extract", outputs=["y"]), {"x": 2, "w": 7}),
+    "another name": (get_pass("rename", tensors={"w": "z"}), {"x": 2, "z": 7}),
+    "another dtype": (get_pass("float_to_half", keep_io_types=False), {"x": 2, "w": 7}),
+    "a constant": (get_pass("remove_initializer_from_input"), {"x": 2}),
+    "made, as the sample has another size": (get_pass("change_batch", size=3), {}),
+}
+"""A pass that changes the interface, and what is fed afterwards."""
+
+
+@pytest.mark.parametrize("name", OF_DEFAULTS)
+def test_a_default_that_a_sample_replaces_is_fed_to_both_models(name: str) -> None:
+    text = """(float[N,4] x, float[4] w) => (float[N,4] y, float[N,4] q) <float[4] w = {1,2,3,4}> {
+        a = Mul(x, w)  b = Relu(a)  e = Add(b, w)  y = Neg(e)  q = Neg(a) }"""
+    pass_, expected = OF_DEFAULTS[name]
+    verify = optimize_model(parse(text), passes=[pass_], verify=True, inputs=[GIVEN]).verify
+    assert verify is not None
+    assert verify.comparisons
+    feeds = verify.samples[0].inputs.feeds
+    found = {each: float(array.flat[0]) for each, array in feeds.items()} if expected else {}
+    assert found == expected
+
+
 def shifted(to: float) -> Pass:
     @module_pass(opt_level=None, changes_interface=True, name="shift")
     def shift(model: Model, ctx: PassContext) -> None:

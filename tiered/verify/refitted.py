@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from tiered.graph.core.interface_map import BatchMap, InterfaceMap, PackMap, converted
 from tiered.runtime.external_data import take_in
 from tiered.runtime.inputs.make import Inputs
-from tiered.runtime.inputs.samples import Sample, samples_for
-from tiered.support.errors import RuntimeFailure
+from tiered.runtime.inputs.samples import Sample, in_dtypes_of, samples_for
+from tiered.support.errors import RuntimeFailure, UsageError
 from tiered.verify.changed_region import with_outputs
 from tiered.verify.packed import feeds_of, joined as joined_sequences, sequences_of
 from tiered.verify.part_extraction import Part
@@ -59,7 +59,21 @@ class Refitting:
         self._relation = relation
         self._worker = worker
         self._part = Part.of(before.runnable.proto)
-        self._fed = [sample.inputs.feeds for sample in before.samples]
+        inputs = session.inputs
+        takes = feeds_for(after, {info.name: info for info in after.graph.input})
+        # The defaults of the model after that are inputs of the model before.
+        self._defaults = tuple(
+            name for name in takes if name not in inputs and self._source(name) in self._part.inputs
+        )
+        # A default that the model after does not take is the same in both models: it is not fed.
+        kept = {*map(self._source, (*inputs, *self._defaults)), *relation.feeds}
+        self._old_defaults = self._part.inputs.keys() & self._part.weights.keys()
+        gone = self._old_defaults if relation.packed else self._old_defaults - kept
+        self._fed = [
+            {name: array for name, array in sample.inputs.feeds.items() if name not in gone}
+            for sample in before.samples
+        ]
+        self._first = self._fed[0] if self._fed else {}
 
     def samples(self, wanted: Wanted) -> tuple[list[Sample], list[Outputs]]:
         """Return samples for the model after, and the outputs that are expected of it.
@@ -174,7 +188,12 @@ class Refitting:
         lost = [name for name in self._session.inputs if self._source(name) not in old]
         if lost or self._relation.feeds:
             raise RuntimeFailure(f"input {lost[0] if lost else ''!r} does not follow")
-        return {name: self._converted(name, old) for name in self._session.inputs}
+        return self._taken(old)
+
+    def _taken(self, values: Mapping[str, Any]) -> Outputs:
+        """Return the inputs of the model after, and those defaults that are replaced."""
+        fed = [name for name in self._defaults if self._source(name) in values]
+        return {name: self._converted(name, values) for name in (*self._session.inputs, *fed)}
 
     def _goes_on(self) -> bool:
         """Return whether the new inputs are tensors of the model before, and not all its inputs."""
@@ -198,14 +217,18 @@ class Refitting:
         made, expected = list[Sample](), list[Outputs]()
         names = [*map(self._source, self._session.inputs), *self._source_names()]
         for sample, values in zip(self._before.samples, self._run(names, self._fed), strict=True):
-            feeds = {name: self._converted(name, values) for name in self._session.inputs}
-            inputs = replace(sample.inputs, feeds=feeds)
+            inputs = replace(sample.inputs, feeds=self._taken(values))
             made.append(Sample(sample.label, inputs))
             expected.append(self._expected(values))
         return made, expected
 
     def _backward(self, wanted: Wanted) -> tuple[list[Sample], list[Outputs]]:
-        made = samples_for(self._after, self._session, self._as_refitted(wanted))
+        refitted = self._as_refitted(wanted)
+        try:
+            made = samples_for(self._after, self._session, refitted)
+        except UsageError:
+            # The user's samples are for the model before.
+            made = samples_for(self._after, self._session, replace(refitted, given=()))
         self._fed = [self._old_feeds(sample.inputs.feeds) for sample in made]
         return made, list(map(self._expected, self._run(self._source_names(), self._fed)))
 
@@ -215,8 +238,17 @@ class Refitting:
         Inputs that are gone are dropped; those that a pass added are made.
         """
         new = self._session.inputs
-        before = [sample.inputs.feeds for sample in self._before.samples] if wanted.given else []
-        given = tuple({name: fed[name] for name in new if name in fed} for fed in before)
+        given = tuple(
+            in_dtypes_of(
+                self._after,
+                {
+                    name: self._converted(name, fed)
+                    for name in (*new, *self._defaults)
+                    if self._source(name) in fed
+                },
+            )
+            for fed in (self._fed if wanted.given else [])
+        )
         return replace(wanted, given=given, added=frozenset(new) - {*self._part.inputs})
 
     def _outputs(self) -> list[str]:
@@ -230,7 +262,10 @@ class Refitting:
         return {name: self._converted(name, values) for name in self._outputs()}
 
     def _old_feeds(self, feeds: Mapping[str, Any]) -> Outputs:
-        old = dict(self._before.samples[0].inputs.feeds) if self._before.samples else {}
+        old = {name: each for name, each in self._first.items() if name not in self._old_defaults}
+        for name, (source, convert) in self._relation.tensors.items():
+            if convert is None and name in feeds and source in self._part.inputs:
+                old[source] = feeds[name]
         for name in self._part.inputs:
             source, convert = self._relation.feeds.get(name, (name, None))
             if source in feeds:
