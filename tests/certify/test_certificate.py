@@ -93,6 +93,15 @@ def test_equal_regions_are_written_once_if_their_names_are_equal_too() -> None:
     assert all(isinstance(each, dict) for each in (regions[0], regions[2], regions[3]))
 
 
+def test_the_number_of_edits_beside_rewrites_names_no_region() -> None:
+    given = ((0, problem()), (0, problem()), (2, problem()), (3, problem()))
+    rewrites = [certified(number, problem=each) for number, each in given]
+    regions = [each["region"] for each in found(*rewrites)["rewrites"]]
+    assert [each if isinstance(each, str) else "own" for each in regions] == [
+        *("own", "own", "own", "#2")
+    ]
+
+
 @pytest.mark.parametrize(("size", "is_kept"), [(256, True), (257, False)])
 def test_constants_of_up_to_1024_bytes_are_kept(size: int, is_kept: bool) -> None:
     numbers = ",".join("1" for _ in range(size))

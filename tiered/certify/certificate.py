@@ -146,7 +146,8 @@ def shown(array: Array) -> dict[str, Any]:
 def _region(number: int, problem: Problem, seen: dict[Hashable, int]) -> dict[str, Any] | str:
     # Names count here: readers look a region up by them.
     key = problem.key(()), tuple(problem.borders), tuple(problem.outputs)
-    first = seen.setdefault(key, number)
+    # 0 is the number of all edits beside rewrites, which names none of their regions.
+    first = seen.setdefault(key, number) if number else seen.get(key, number)
     if first != number:
         return f"#{first}"
     return {

@@ -163,6 +163,22 @@ def test_a_certificate_of_another_form_is_refused(moved: Run, place: str, value:
             moved.checked(held)
 
 
+def _with_two(number: int) -> Callable[[Certificate], None]:
+    """Return a change: two rewrites of one number, which do nothing, are appended."""
+    one = {"number": number, "proved": "bits", "pass": "nothing", "region": None}
+    return lambda held: held["rewrites"].extend([one, dict(one)])
+
+
+def test_a_number_names_one_rewrite(moved: Run) -> None:
+    with pytest.raises(Tampered, match="rewrite #99 is there twice"):
+        moved.checked(changed(moved, _with_two(99)))
+
+
+def test_edits_beside_rewrites_have_one_number(moved: Run) -> None:
+    held = changed(moved, _with_two(0))
+    assert len(moved.checked(held)) == len(held["rewrites"])
+
+
 def test_counts_that_are_not_those_of_the_rewrites_are_refused(moved: Run) -> None:
     held = {**moved.certificate, "counts": {"bits": 99}}
     with pytest.raises(Tampered, match="its counts"):

@@ -365,12 +365,17 @@ def _rewrites_of(certificate: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     if not isinstance(rewrites, list):
         raise Tampered("it has no list of rewrites")
     counts: dict[str, int] = {}
+    numbers = set[int]()
     for place, each in enumerate(rewrites, 1):
         if not isinstance(each, Mapping) or not isinstance(each.get("number"), int):
             raise Tampered(f"rewrite {place} in its list has no number")
         number, word = each["number"], each.get("proved")
         if word not in WORDS:
             raise Tampered(f"rewrite #{number} is {word}")
+        if number in numbers:
+            raise Tampered(f"rewrite #{number} is there twice")
+        if number:  # 0 is no rewrite's, but that of all edits beside them
+            numbers.add(number)
         if not isinstance(each.get("pass"), str) or not _is_region(each.get("region", 0)):
             raise Tampered(f"rewrite #{number} has not the pass and region of a rewrite")
         counts[word] = counts.get(word, 0) + 1
