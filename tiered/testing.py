@@ -17,7 +17,7 @@ from tiered.passes import Pass
 from tiered.pipeline import get_pass
 from tiered.runtime import Session, make_inputs, run_reference
 from tiered.runtime.compare.outputs import compare
-from tiered.support.errors import RuntimeFailure
+from tiered.support.errors import RuntimeFailure, words_of
 from tiered.targets import Backend
 
 HEADER: Final = '<ir_version: 10, opset_import: ["" : {opset}{others}]>'
@@ -38,7 +38,7 @@ def parse(text: str | onnx.ModelProto, *, opset: int = 21) -> onnx.ModelProto:
     try:
         return parser.parse_model(text)
     except parser.ParseError as error:
-        raise AssertionError(f"the model text does not parse: {error}") from error
+        raise AssertionError(f"the model text does not parse: {words_of(error)}") from error
 
 
 def assert_rewrites(

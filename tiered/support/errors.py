@@ -159,6 +159,12 @@ class PostconditionError(PassError):
     """A postcondition of a pass or pipeline does not hold; the model was rolled back."""
 
 
+def words_of(error: BaseException) -> str:
+    """Return what an error says; the parser of ONNX raises its words as bytes."""
+    found = error.args[0] if error.args else ""
+    return found.decode(errors="replace") if isinstance(found, bytes) else str(error)
+
+
 def did_you_mean(name: str, candidates: Iterable[str], cutoff: float = 0.6) -> str:
     """Return "; did you mean 'x'?" for the closest candidate, or an empty string.
 

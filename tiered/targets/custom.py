@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tiered.support.errors import BackendError
+from tiered.support.errors import BackendError, words_of
 
 if TYPE_CHECKING:
     import onnx
@@ -82,7 +82,7 @@ class CustomOperator:
         try:
             function = parser.parse_function(text)
         except parser.ParseError as error:
-            raise BackendError(f"the body of {self}: {_words(error)}") from error
+            raise BackendError(f"the body of {self}: {words_of(error)}") from error
         if (function.domain, function.name) != self.key:
             found = f"{function.domain}::{function.name}"
             raise BackendError(f"the body of {self}: expected a function of that name, not {found}")
@@ -106,8 +106,3 @@ class CustomOperator:
                 f"(expected 'module:function'): {error}"
             ) from error
         return found
-
-
-def _words(error: BaseException) -> str:
-    found = error.args[0] if error.args else ""
-    return found.decode(errors="replace") if isinstance(found, bytes) else str(error)

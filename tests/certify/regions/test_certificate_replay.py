@@ -163,6 +163,12 @@ def test_a_certificate_of_another_form_is_refused(moved: Run, place: str, value:
             moved.checked(held)
 
 
+def test_text_that_is_no_region_is_named_in_words(moved: Run) -> None:
+    words = r"rewrite #\d+: no region: \[ParseError at .*\] Error context: neither Expected"
+    with pytest.raises(Tampered, match=words):
+        moved.checked(changed(moved, _no_text))
+
+
 def _with_two(number: int) -> Callable[[Certificate], None]:
     """Return a change: two rewrites of one number, which do nothing, are appended."""
     one = {"number": number, "proved": "bits", "pass": "nothing", "region": None}

@@ -114,7 +114,7 @@ def test_graphs_and_models_are_patterns_with_the_types_of_their_inputs_open() ->
     ("source", "because"),
     [
         (3, "a pattern is a function, a string, an ONNX graph or a pattern, not 3"),
-        ("(x) => (y) { y = ", "the pattern does not parse"),
+        ("(x) => (y) { y = ", "the pattern does not parse: [ParseError"),
         ("(x) => (z) { y = Neg(x) }", "no node computes 'z' in '(x) => (z)"),
         ("(x) => (y) { y = Add(x, w) }", "Add reads w, which no node computes"),
         ("(float x) => (float z) { y = Neg(x) }", "no node computes 'z'"),

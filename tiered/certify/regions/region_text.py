@@ -11,6 +11,7 @@ from google.protobuf.message import DecodeError
 
 from tiered.certify.problem import Problem, Side
 from tiered.graph.core.tensor import Tensor
+from tiered.support.errors import words_of
 
 
 def digest_of(tensor: Tensor) -> str:
@@ -56,7 +57,7 @@ def nodes_of(text: str) -> Sequence[onnx.NodeProto]:
     try:
         return list(onnx.parser.parse_graph(text).node)
     except onnx.parser.ParseError as error:
-        raise ValueError(f"no region: {str(error).splitlines()[0]}") from error
+        raise ValueError(f"no region: {' '.join(words_of(error).split())}") from error
 
 
 def line_of(node: onnx.NodeProto) -> str:

@@ -10,7 +10,7 @@ import onnx
 from onnx import parser
 
 from tiered.extensions.discovery.expressions import BORDER, Array, Expr, outputs_of
-from tiered.support.errors import ModelError
+from tiered.support.errors import ModelError, words_of
 
 _HEADER: Final = '<ir_version: 10, opset_import: ["" : 21, "com.microsoft" : 1]>\ng '
 
@@ -128,7 +128,9 @@ def _parsed(text: str) -> onnx.GraphProto:
     try:
         return parser.parse_model(_HEADER + text).graph
     except parser.ParseError as error:
-        raise ModelError(f"a finding is no model in the text format of ONNX: {error}") from error
+        raise ModelError(
+            f"a finding is no model in the text format of ONNX: {words_of(error)}"
+        ) from error
 
 
 def _same_constants(source: onnx.GraphProto, target: onnx.GraphProto) -> dict[str, str]:

@@ -23,7 +23,7 @@ from tiered.graph.core.types import TensorType, read_type
 from tiered.graph.io.export import export_model
 from tiered.rewriter.language import const, op as newest, pattern_of
 from tiered.rewriter.pattern import Const, Opt, Pattern, PatternError, Together, Var
-from tiered.support.errors import UsageError
+from tiered.support.errors import UsageError, words_of
 
 Protos: TypeAlias = "onnx.ModelProto | onnx.GraphProto | onnx.FunctionProto"
 PatternLike: TypeAlias = "Pattern | Callable[..., Any] | str | Protos | Graph | Model"
@@ -133,7 +133,7 @@ def _parsed(text: str) -> onnx.GraphProto | onnx.FunctionProto:
         header = f'<domain: "pattern", opset_import: ["" : {version}]>'
         return parser.parse_function(f"{header} f {text}")
     except parser.ParseError as error:
-        raise UsageError(f"the pattern does not parse: {error}") from error
+        raise UsageError(f"the pattern does not parse: {words_of(error)}") from error
 
 
 def _inputs_text(text: str) -> str:
