@@ -1,6 +1,13 @@
-"""`python -m tiered` is the command `tiered`."""
+"""`python -m tiered` is the command `tiered`; `serve-jobs` makes it the process of a batch."""
 
-from tiered.cli import process
+import sys
 
 if __name__ == "__main__":
-    process()
+    if sys.argv[1:] == ["serve-jobs"]:
+        from tiered.cli.job_server import main
+
+        main()
+    else:
+        from tiered.cli import process
+
+        process()

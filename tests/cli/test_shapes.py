@@ -9,8 +9,6 @@ import pytest
 
 from tests.cli.conftest import Cli
 from tiered import optimize
-from tiered.cli.shapes import parse_shapes
-from tiered.support.errors import UsageError
 from tiered.testing import parse
 
 DYNAMIC = """(float[batch,3,w] x) => (float[batch,K] y) <int64[1] zero = {0}, int64[1] rest = {-1}>
@@ -28,35 +26,6 @@ def saved(tmp_path: Path, text: str) -> Path:
 def dims(path: Path) -> list[int | str]:
     shape = onnx.load(path).graph.input[0].type.tensor_type.shape
     return [dim.dim_value or dim.dim_param for dim in shape.dim]
-
-
-@pytest.mark.parametrize(
-    ("entries", "shapes"),
-    [
-        (["x:1,3,224,224"], {"x": [1, 3, 224, 224]}),
-        (["x=1,3"], {"x": [1, 3]}),
-        (["x:[1, 3]"], {"x": [1, 3]}),
-        (["x:batch,?,-1"], {"x": ["batch", -1, -1]}),
-        (["input:0:1,3"], {"input:0": [1, 3]}),
-        (["x:1,3 y:2"], {"x": [1, 3], "y": [2]}),
-        (["x:1", "y=2"], {"x": [1], "y": [2]}),
-        (["x:"], {"x": []}),
-    ],
-)
-def test_spellings(entries: list[str], shapes: dict[str, list[int | str]]) -> None:
-    assert parse_shapes(entries) == shapes
-
-
-@pytest.mark.parametrize(
-    "entry",
-    [
-        *("1,3", "x", "x:1,,3", "x:1;3 :", "x:1 x:2", "x:2.5,3", "x:16;", "x:None", "x:0", "x:-2"),
-        *("x:1e3", "x:nan", "x:1,16;,3", "x:batch;"),
-    ],
-)
-def test_what_is_no_shape_is_a_usage_error(entry: str) -> None:
-    with pytest.raises(UsageError, match="--input-shape"):
-        parse_shapes([entry])
 
 
 @pytest.mark.parametrize(

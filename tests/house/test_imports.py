@@ -118,6 +118,13 @@ def test_imports_point_one_way(path: Path) -> None:
         assert used in allowed, f"{path}:{line}: {layer} imports {used}, which stands after it"
 
 
+def test_nothing_below_the_command_line_names_it() -> None:
+    above = PACKAGE / "cli", PACKAGE / "__main__.py"
+    files = [path for path in PACKAGE.rglob("*.py*") if path.suffix in (".py", ".pyi")]
+    below = [path for path in files if not any(path.is_relative_to(place) for place in above)]
+    assert [path for path in below if "tiered.cli" in path.read_text()] == []
+
+
 SHARED_WITH_PASSES = (
     "tiered.rewriter.idioms.",
     "tiered.analysis.",

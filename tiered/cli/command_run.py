@@ -23,6 +23,9 @@ from tiered.cli.output.failures import (
     usage_failure,
 )
 
+__tiered_site__ = "the command line"
+"""The name of what is set under `run`, for `tiered.passes.policy.selectors.caller`."""
+
 _OTHERS = frozenset(
     {"backend", "certify", "config", "disable", "edit", "load", "out_dir", "passes", "reproducer",
      "require", "verify"}

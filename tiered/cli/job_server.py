@@ -1,6 +1,6 @@
 """A process that runs command lines of `tiered` on request: those of the jobs of a batch.
 
-It is started as `python -m tiered.cli.job_server` and exchanges frames on its standard streams, as
+It is started as `python -m tiered serve-jobs` and exchanges frames on its standard streams, as
 the worker that runs models. First it sends the bytes that it holds. The requests are
 
     {"do": "run", "words": [...], "files": [path, ...], "out": path or null, "target": path or
@@ -185,7 +185,3 @@ def main() -> None:
     with contextlib.suppress(BrokenPipeError):
         while True:
             send(answers, server.answer(waiting.get()))
-
-
-if __name__ == "__main__":
-    main()

@@ -18,8 +18,8 @@ class Child:
     made: list["Child"] = []  # noqa: RUF012  # of one test
     answer: Callable[["Child", dict[str, Any]], dict[str, Any]]
 
-    def __init__(self, server: str, *, group: bool) -> None:
-        assert (server, group) == ("tiered.cli.job_server", True)
+    def __init__(self, *program: str, group: bool) -> None:
+        assert (program, group) == (("tiered", "serve-jobs"), True)
         self.is_alive, self.asked, self.killed = True, list[dict[str, Any]](), False
         self.process = SimpleNamespace(pid=len(Child.made))
         Child.made.append(self)

@@ -7,7 +7,14 @@ import pytest
 from tests.small import fuse_relu, registered
 from tiered import Sequential, get_pass
 from tiered.passes.interface.pass_info import Place
-from tiered.passes.policy.selectors import Entry, Site, caller, check_disjoint, entries_of
+from tiered.passes.policy.selectors import (
+    SITE_NAME,
+    Entry,
+    Site,
+    caller,
+    check_disjoint,
+    entries_of,
+)
 from tiered.support.errors import PassNotFoundError, UsageError
 
 SITE = Site("file.py", 3)
@@ -117,6 +124,11 @@ def test_an_entry_says_where_it_was_set() -> None:
     assert str(entry("fold_constant")) == "'fold_constant', set at file.py:3"
     assert str(Site("the command line", 0)) == "the command line"
     assert caller().file == __file__
+
+
+def test_a_module_with_a_site_name_is_where_it_was_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(globals(), SITE_NAME, "the command line")
+    assert caller() == Site("the command line", 0)
 
 
 def test_a_registered_pass_is_found() -> None:

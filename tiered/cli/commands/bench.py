@@ -32,8 +32,8 @@ from tiered.cli.line.declaration import Flags
 from tiered.cli.measuring import Runs
 from tiered.cli.output.tables import Number, print_table, seconds, short_time, size
 from tiered.cli.output.terminal import Progress, print_json, printable, results
-from tiered.cli.shapes import parse_dims, parse_shapes
 from tiered.cli.shared_options import Json, Names
+from tiered.pipeline.shape_text import parse_dims, parse_shapes
 from tiered.runtime.opening import Clock
 
 if TYPE_CHECKING:

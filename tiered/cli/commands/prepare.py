@@ -42,9 +42,9 @@ from tiered.cli.line.pass_options import PassOptions
 from tiered.cli.output.preparation import print_prepared
 from tiered.cli.output.terminal import Progress, notes, print_json, printable, results
 from tiered.cli.pass_names import stripped_parts
-from tiered.cli.shapes import parse_dims, parse_shapes
 from tiered.cli.shared_options import Level, ModelFile, Names, OutFile, WriteOptions
 from tiered.cli.writing import Goal
+from tiered.pipeline.shape_text import parse_dims, parse_shapes
 from tiered.support.errors import TargetError, UsageError
 from tiered.support.whole_files import write_json
 

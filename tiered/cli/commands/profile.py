@@ -30,8 +30,8 @@ from tiered.cli.line.declaration import Flags
 from tiered.cli.measuring import Runs
 from tiered.cli.output.tables import Number, print_table, short_time
 from tiered.cli.output.terminal import Progress, print_json, printable, results
-from tiered.cli.shapes import parse_dims, parse_shapes
 from tiered.cli.shared_options import Html, Json, Verbose
+from tiered.pipeline.shape_text import parse_dims, parse_shapes
 from tiered.support.amounts import counted
 from tiered.support.errors import UsageError
 

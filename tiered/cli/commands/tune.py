@@ -34,7 +34,6 @@ from tiered.cli.output.tables import Number, print_table, size
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.pass_names import split_names
 from tiered.cli.prepared import Prepared, decided_by
-from tiered.cli.shapes import parse_dims, parse_shapes
 from tiered.cli.shared_options import (
     BackendName,
     Html,
@@ -45,6 +44,7 @@ from tiered.cli.shared_options import (
     Verbose,
 )
 from tiered.cli.writing import Goal, check_target
+from tiered.pipeline.shape_text import parse_dims, parse_shapes
 from tiered.runtime.opening import Clock
 from tiered.support.errors import TargetError, UsageError
 

@@ -12,7 +12,8 @@ from tiered.runtime.worker.child import Child, Ended
 from tiered.support.errors import OutOfMemory
 from tiered.support.memory_limit import held_by
 
-_SERVER: Final = "tiered.cli.job_server"
+_PROGRAM: Final = ("tiered", "serve-jobs")
+"""The module and the word that serve jobs: their commands are those of the program."""
 
 
 class Evicted(Exception):
@@ -51,7 +52,7 @@ class JobProcess:
         if child is not None and child.is_alive:
             return child
         self.close()
-        child = Child(_SERVER, group=True)
+        child = Child(*_PROGRAM, group=True)
         try:
             self.idle = int(child.greet())
         except BaseException:

@@ -96,7 +96,7 @@ class Diagnosis:
         return prepare_line(self.made.options, self.source, out, host=not self.is_legal_after)
 
     def record(self) -> dict[str, Any]:
-        """Return the diagnosis as plain data; `tiered.cli.commands.doctor` describes it."""
+        """Return the diagnosis as plain data: the JSON of `tiered doctor`."""
         coverages = self.coverage, self.made.coverage
         target = [None if each is None else each.record() for each in coverages]
         return {

@@ -145,7 +145,7 @@ class Prepared:
         return self.model.to_proto()
 
     def record(self) -> dict[str, Any]:
-        """Return the preparation as plain data; `tiered.cli.commands.prepare` describes it."""
+        """Return the preparation as plain data: the JSON of `tiered prepare`."""
         backend = self.options.backend
         return {
             "input": self.source,

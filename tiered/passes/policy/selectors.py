@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from tiered.passes.interface.pass_info import LIVES, PassInfo, Place, Runnable
 from tiered.passes.interface.registry import is_glob, registry
@@ -36,13 +36,17 @@ class Site(Record):
         return f"{self.file if path.startswith('..') else path}:{self.line}"
 
 
+SITE_NAME: Final = "__tiered_site__"
+"""A module of tiered with this global counts as a place outside of it, of that name."""
+
+
 def caller() -> Site:
-    """Return the innermost line outside tiered; the command line counts as one."""
+    """Return the innermost line outside tiered, or a module with a `SITE_NAME`."""
     frame = sys._getframe(1)
     while True:
         module = frame.f_globals.get("__name__", "")
-        if module.startswith("tiered.cli"):
-            return Site("the command line", 0)
+        if (name := frame.f_globals.get(SITE_NAME)) is not None:
+            return Site(name, 0)
         outside = module != "tiered" and not module.startswith("tiered.")
         if outside or frame.f_back is None:
             return Site(frame.f_code.co_filename, frame.f_lineno)
@@ -142,7 +146,7 @@ def _entry_of_text(text: str, argument: str, site: Site) -> Entry:
     if head.startswith(_LIFE):
         return Entry(text, _names_by_life(text), site=site)
     if "{" in head:
-        edit = f", and the options by edits=[\"set {head.strip()}\"]"
+        edit = f', and the options by edits=["set {head.strip()}"]'
         raise UsageError(
             f"{argument}: {text!r} has options; expected the name {head.partition('{')[0]!r}"
             f"{edit if argument == 'required' else ''}"

@@ -83,13 +83,14 @@ class Child:
 
     Args:
         server: the module that it runs.
+        words: the arguments of the module.
         group: whether it starts a group of processes, which ends as a whole.
 
     Raises:
         HelperError: the process cannot start.
     """
 
-    def __init__(self, server: str, *, group: bool = False) -> None:
+    def __init__(self, server: str, *words: str, group: bool = False) -> None:
         self._server = server
         # A file and not a pipe, which would fill up unread; it is closed by `end`.
         self._errors = cast(IO[bytes], tempfile.TemporaryFile(prefix="tiered-"))  # noqa: SIM115 - see above
@@ -102,7 +103,7 @@ class Child:
         path = os.pathsep.join(sorted(filter(None, sys.path), key=lambda each: each not in first))
         try:
             self.process = subprocess.Popen(
-                (*PYTHON, server),
+                (*PYTHON, server, *words),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._errors,
