@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tiered.runtime.compare.outputs import Comparison, Numerics, compare, left_out
+from tiered.runtime.compare.outputs import RANDOM_DRAW, Comparison, Numerics, compare, left_out
 from tiered.runtime.compare.tensors import OutputDifference
 from tiered.support.errors import UsageError
 from tiered.support.numerics import QUANTIZED, Promise
@@ -173,6 +173,8 @@ def test_a_denormal_has_the_tolerance_of_the_least_normal_number() -> None:
 def test_cosine_survives_huge_and_tiny_numbers() -> None:
     assert one(np.array([1e300, 0.0]), np.array([0.0, 1e300])).cosine == 0.0
     assert one(np.array([1e-300, 0.0]), np.array([2e-300, 0.0])).cosine == 1.0
+    zero = f32([0])
+    assert [one(a, b).cosine for a, b in ((zero, zero + 1), (zero + 1, zero))] == [0.0, 0.0]
 
 
 def test_reason_counts_and_places_the_largest() -> None:
@@ -266,16 +268,23 @@ def test_cosine_can_judge_instead() -> None:
     assert one(x, x * 2, "lossy", min_cosine=0.999).ok
     failed = one(x, x[::-1], "lossy", min_cosine=0.999)
     assert failed.reason.startswith("cosine 0.")
+    assert one(x[1:2], -x[1:2], "lossy", min_cosine=-1).ok
+    worse = one(x, f32([-1, -2, -3, np.inf]), "lossy", min_cosine=0.9)
+    assert worse.reason.startswith("1 of 4 elements differ")
     assert not one(x, f32([1, 2, np.nan, 0]), "lossy", min_cosine=0.1).ok
 
 
 def test_exact_takes_no_tolerance() -> None:
     with pytest.raises(UsageError, match="no tolerance"):
         compare({}, {}, rtol=1e-3)
+    with pytest.raises(UsageError, match="no tolerance"):
+        compare({}, {}, atol=0)
     with pytest.raises(UsageError, match="not by cosine"):
         compare({}, {}, "reassociating", min_cosine=0.9)
-    with pytest.raises(UsageError, match="a cosine is from -1 to 1, not 2"):
-        compare({}, {}, "lossy", min_cosine=2)
+    for cosine in (1.5, -1.5):
+        with pytest.raises(UsageError, match=f"a cosine is from -1 to 1, not {cosine}"):
+            compare({}, {}, "lossy", min_cosine=cosine)
+    assert compare({}, {}, "lossy", min_cosine=-1).ok
 
 
 @pytest.mark.parametrize("numerics", [Numerics.REASSOCIATING, Numerics.APPROXIMATE])
@@ -347,6 +356,10 @@ def test_issue_40_an_output_of_nan_alone_is_not_compared() -> None:
         assert not one(nothing, some, numerics).ok
     assert one([nothing, nothing], [nothing, nothing]).note
     assert one([nothing, some], [nothing, some]).note == ""
+    alone = compare({"y": nothing}, {"y": nothing})
+    assert str(alone).endswith("; y (not comparable: all its elements are NaN)")
+    assert str(alone.outputs[0]) == "y: not comparable: all its elements are NaN"
+    assert not one(some, nothing).ok
 
 
 def test_what_one_sample_has_numbers_of_is_not_left_out() -> None:
@@ -364,6 +377,7 @@ def test_sequences_compare_element_by_element() -> None:
     assert output.reason == "element 1: 1 of 2 elements differ, max abs 1.0e+00 at [1]"
     assert output.max_abs == 1.0
     assert one(x, x[:1]).reason == "length 2 became 1"
+    assert one(x, [f32([2]), f32([3, 3])]).reason.startswith("element 0: ")
     assert one([], []).ok
 
 
@@ -417,6 +431,40 @@ def test_lossy_floats_of_fewer_bits_are_compared_in_the_expected_dtype() -> None
         found = compare({"y": x[:1]}, {"y": half[:1]}, numerics).outputs[0].reason
         assert found == "dtype float32 became float16"
     assert not compare({"y": half[:1]}, {"y": x[:1]}, "lossy").ok
+    for before, after in ((x[:1], np.array([1], np.int8)), (i64([1]), half[:1])):
+        reason = compare({"y": before}, {"y": after}, "lossy").outputs[0].reason
+        assert reason == f"dtype {before.dtype} became {after.dtype}"
+
+
+def test_of_random_draws_only_kinds_and_dtypes_are_compared() -> None:
+    def drawn(before: Any, after: Any) -> OutputDifference:
+        return one(before, after, random=["y"])
+
+    assert (drawn(f32([1]), f32([2])).ok, drawn(f32([1]), f32([2])).note) == (True, RANDOM_DRAW)
+    assert drawn(f32([1]), f64([1])).reason == "float32 became float64"
+    assert drawn([f32([1])], [f32([2]), f32([3])]).ok
+    assert drawn(None, f32([1])).reason == "None became float32"
+    assert one(f32([1]), f32([2]), random=["z"]).note == ""
+    missing = compare({"y": f32([1])}, {}, random=["y"]).outputs[0]
+    assert missing.reason == "is missing"
+
+
+def test_the_limits_of_the_target_are_enough() -> None:
+    promise = Promise(Numerics.REASSOCIATING, target=Promise(Numerics.REASSOCIATING, rtol=0.1))
+    assert one(f32([1]), f32([1.05]), promise).ok
+    assert not one(f32([1]), f32([1.05]), Promise(Numerics.REASSOCIATING)).ok
+    assert not one(f32([1]), f32([1.5]), promise).ok
+
+
+def test_a_notebook_shows_a_verdict_for_each_output() -> None:
+    some, nothing = f32([1]), f32([np.nan])
+    html = compare({"y": some, "z": nothing}, {"y": some, "z": nothing})._repr_html_()
+    assert "The outputs agree" in html
+    assert ">ok<" in html
+    assert "not comparable: all its elements are NaN" in html
+    html = compare({"y": some}, {"y": some + 1})._repr_html_()
+    assert "The outputs differ" in html
+    assert "differs: 1 of 1 elements differ" in html
 
 
 def test_the_tolerance_of_a_class_has_no_unit() -> None:

@@ -86,7 +86,7 @@ def test_what_bodies_capture_is_read_too(outer: str, known: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("size", "version", "known"), [(16, 10, True), (17, 10, False), (16, 3, False)]
+    ("size", "version", "known"), [(16, 10, True), (17, 10, False), (16, 3, False), (16, 4, True)]
 )
 def test_an_identity_for_an_output_is_folded_only_in_a_body_for_few_bytes(
     size: int, version: int, known: bool
@@ -117,6 +117,9 @@ def test_an_identity_for_an_output_is_folded_only_in_a_body_for_few_bytes(
         ("a = com.microsoft.Gelu(x)", None),
         ("a = Neg(w)", None),
         ("a = Constant<value_float = 1.0>()", None),
+        ("a = vendor.DequantizeLinear(q, s)", "the operator is not a standard one"),
+        ("a = vendor.Source()", None),
+        ("a = com.microsoft.Gelu(w)  b = Neg(w)", "the operator is not a standard one"),
     ],
 )
 def test_constants_that_are_never_computed_have_a_reason(text: str, reason: str | None) -> None:

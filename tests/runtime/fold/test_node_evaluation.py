@@ -265,3 +265,20 @@ def test_a_result_is_an_array() -> None:
     (array,) = evaluate(values(parsed(TEXT), "a"), unexpected).values()
     assert isinstance(array, np.ndarray)
     assert array.dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    ("outputs", "nodes", "others"),
+    [
+        ("float[2] y", "b = Clip(w, , k)", "bwk"),
+        ("float[2] y, float q", "b, q = MaxPool<kernel_shape = [1]>(t)", ""),
+        ("float[2] y", "b, q = MaxPool<kernel_shape = [1]>(t)", "bt"),
+        ("float[2] y", "b, , q = Unique(w)", "bw"),
+    ],
+)
+def test_what_is_absent_or_kept_frees_nothing(outputs: str, nodes: str, others: str) -> None:
+    sizes = {"w": 8, "k": 4, "t": 8}
+    text = f"""(float[2] x) => ({outputs}) <float[2] w = {{1,2}}, float k = {{3}},
+        float[1,1,2] t = {{1,2}}> {{ {nodes}  y = Add(x, b) }}"""
+    expected = sum(sizes[name] for name in others if name in sizes)
+    assert freed(text) == expected + (size_of(text, "b") if "b" in others else 0)

@@ -21,6 +21,7 @@ HEAD = (
     "(float x) => (float y) <float[2,1,3] w = {1,2,3,4,5,6}, int64[4] n = {-1, 0, 255, 256}, "
     "bool[2] b = {0, 1}, float[2,1,3] v = {1,2,3,4,5,6}, float[0,3] none = {}, "
     "int64[1] zero = {0}, int64[1] one = {1}, int64[0] empty = {}, int64[2] flat = {0,-1}, "
+    "float16[2] h = {1,2}, bool[1] t = {1}, "
     "int64[2] outer = {0,-1}, int64[3] wide = {2,4,1}, int64[2] wrong = {3,-2}> { y = Neg(x) "
 )
 
@@ -48,6 +49,9 @@ MOVES = [
     "r = ConstantOfShape(wide)",
     "r = ConstantOfShape<value = int64[1] {7}>(empty)",
     "a = Transpose<perm=[2,1,0]>(w)  r = Reshape(a, flat)",
+    "g = Identity(v)  r = Transpose(g)",
+    "r = Squeeze(w, )",
+    "r = Flatten<axis=0>(w)",
 ]
 
 LEFT = [
@@ -63,6 +67,11 @@ LEFT = [
     "r = Flatten<axis=4>(w)",
     "r = Unsqueeze(w, empty)",
     "r = Concat<axis=3>(w, v)",
+    "r = Flatten<axis=-4>(w)",
+    "r = Cast<to=9>(h)",  # 16 bits
+    "r = Where(w, w, v)",  # no condition
+    "r = Where(t, w, n)",  # of two dtypes
+    "a, r = Split<axis=0, num_outputs=2>(w)",
 ]
 
 

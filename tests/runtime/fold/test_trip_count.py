@@ -20,8 +20,9 @@ def loop(
 ) -> Node:
     """Return a Loop with one carried number `s`; the body computes `go` and `t` from it."""
     model = parsed(
-        f"""(float x, int64 m, bool b) => (float z) <{CONSTANTS}> {{
-            z = Neg(x)
+        f"""<ir_version: 10, opset_import: ["": 21, "vendor": 1]> g
+        (float x, int64 m, bool b) => (float z) <{CONSTANTS}> {{
+            z = Neg(x)  outer = Abs(five)
             y = Loop({limit}, {condition}, {state})<body = g (int64 i, bool k, {kind} s)
                 => (bool go, {kind} t) {{ {body} }}> }}"""
     )
@@ -41,6 +42,13 @@ def loop(
         ("t = Max(s, five)  go = Less(t, five)", 1),
         ("t = Where(k, five, s)  go = Less(t, five)", 1),
         ("c = Cast<to = 1>(s)  d = Cast<to = 1>(five)  t = Add(s, two)  go = Less(c, d)", 3),
+        ("c = Cast<to = 1>(s)  d = Cast<to = 11>(c)  t = Sub(s, one)  go = Cast<to = 9>(t)", 1),
+        (
+            "c = Cast<to = 1>(s)  d = Cast<to = 11>(c)  e = Cast<to = 11>(five)  t = Add(s, two)  "
+            "go = Less(d, e)",
+            3,
+        ),
+        ("c = Cast<to = 6>(s)  d = Cast<to = 6>(five)  t = Add(s, two)  go = Less(c, d)", 3),
         ("q = Constant<value_int = 7>()  t = Add(s, q)  go = Less(t, five)", 1),
         ("t = Add(s, m)  go = Less(i, five)", 6),  # what the condition does not read may be unknown
     ],
@@ -85,6 +93,8 @@ def test_larger_counts_are_not_computed(most: int, expected: int | str) -> None:
         "c = Cast<to = 1>(s)  e = Exp(c)  t = Add(s, one)  go = Less(e, half)",  # rounded
         "c = Cast<to = 1>(s)  t = Cast<to = 7>(c)  go = Less(t, five)",  # a float as an integer
         "t = Add(s, one)  go = Less(t, five)  q = RandomNormal<shape = [1]>()",
+        "t = vendor.Add(s, one)  go = Less(t, five)",
+        "c = Cast<to = 1>(outer)  d = Cast<to = 1>(s)  t = Add(s, one)  go = Less(d, c)",
     ],
 )
 def test_a_part_that_is_not_exact_or_not_known_decides_nothing(body: str) -> None:

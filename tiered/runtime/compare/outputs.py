@@ -146,16 +146,16 @@ def compare(
 
 
 def _compare_values(name: str, a: Any, b: Any, limits: Limits) -> OutputDifference:
-    kinds = _kind(a), _kind(b)
-    if kinds[0] != kinds[1]:
-        return OutputDifference(name, False, reason=f"{kinds[0]} became {kinds[1]}")
+    kind = _kind(a)
+    if kind != (other := _kind(b)):
+        return OutputDifference(name, False, reason=f"{kind} became {other}")
     if a is None:
         return OutputDifference(name, True)
-    if kinds[0] == "a sequence":
+    if kind == "a sequence":
         if len(a) != len(b):
             return OutputDifference(name, False, reason=f"length {len(a)} became {len(b)}")
         parts = {f"element {i}": pair for i, pair in enumerate(zip(a, b, strict=True))}
-    elif kinds[0] == "a map":
+    elif kind == "a map":
         if set(a) != set(b):
             return OutputDifference(name, False, reason=_keys_reason(a, b))
         parts = {f"key {key!r}": (a[key], b[key]) for key in a}
