@@ -19,12 +19,18 @@ from tiered.graph import (
     unregister_type_rule,
 )
 from tiered.graph.core.types import (
+    OpaqueType,
     Shape,
     broadcasts_into,
+    contradict,
     is_compatible,
     non_negative_axes,
+    read_type,
     same_axes,
     says_no_more,
+    type_proto_of,
+    without_symbols,
+    write_type,
 )
 from tiered.support.errors import UsageError
 
@@ -582,6 +588,7 @@ def test_types_of_a_model_with_functions_are_forgotten() -> None:
         (TensorType(1, (2, 3)), TensorType(1, (2,)), False),
         (TensorType(1, (2,)), TensorType(1, None), False),
         (TensorType(1, (2,)), None, False),
+        (TensorType(7, (2,)), TensorType(1, (2,)), False),
     ],
 )
 def test_a_type_says_no_more_if_another_implies_it(
@@ -598,6 +605,7 @@ def test_a_type_says_no_more_if_another_implies_it(
         (TensorType(1, (2,)), TensorType(1, (2, 2)), False),
         (TensorType(1, None), TensorType(1, (2,)), True),
         (TensorType(1, None), TensorType(7, None), False),
+        (TensorType(1, (2,)), TensorType(7, (2,)), False),
         (TensorType(1, (2,)), None, True),
     ],
 )
@@ -612,6 +620,7 @@ def test_types_are_compatible_if_a_tensor_can_be_of_both(
     [
         ((), None, True),
         ((1,), None, False),
+        (None, (2,), False),
         ((3,), (2, 3), True),
         ((1, 3), (2, 3), True),
         ((2, 1), (3,), False),
@@ -632,3 +641,70 @@ def test_axes_are_counted_from_the_front_if_the_rank_is_known() -> None:
     assert non_negative_axes([-1], None) is None
     assert same_axes([0, -1], [1, 0], 2)
     assert not same_axes([0, -1], [1, 0], 3)
+    assert same_axes([-1], [-1], None)
+    assert not same_axes([-1], [0], None)
+    assert not same_axes([0], [3], 3)
+
+
+SEQUENCE = onnx.helper.make_sequence_type_proto(onnx.helper.make_tensor_type_proto(1, ["N", 2]))
+
+
+def test_types_are_read_from_protos_and_written_to_them() -> None:
+    made = onnx.helper.make_tensor_type_proto
+    for proto, text in (
+        (made(1, [2, 0, "N", None]), "float[2,0,N,?]"),
+        (made(7, []), "int64[]"),
+        (made(7, None), "int64"),
+        (SEQUENCE, "sequence"),
+        (onnx.TypeProto(), "None"),
+    ):
+        read = read_type(proto)
+        assert str(read) == text
+        assert write_type(read) == proto
+    assert read_type(made(99, [2])) is None
+    assert str(OpaqueType(b"")) == "unknown"
+    unnamed = made(1, [-1, "*", "ab"]).SerializeToString().replace(b"ab", b"\xff\xfe")
+    assert read_type(onnx.TypeProto.FromString(unnamed)) == TensorType(1, (None, None, None))
+    largest = (1 << 63) - 1
+    assert write_type(TensorType(1, (largest, 1 << 63))) == made(1, [largest, None])
+
+
+def test_types_of_sequences_are_compared_as_a_whole() -> None:
+    sequence, tensor = read_type(SEQUENCE), TensorType(1, (2,))
+    assert says_no_more(sequence, sequence)
+    assert is_compatible(sequence, sequence)
+    assert not says_no_more(sequence, tensor)
+    assert not contradict(sequence, tensor)
+    assert not contradict(tensor, sequence)
+    assert not contradict(None, None)
+    assert contradict(tensor, TensorType(7, (2,)))
+    for value_type in (tensor, TensorType(1, None)):
+        assert not is_compatible(sequence, value_type)
+        assert not is_compatible(value_type, sequence)
+
+
+def test_a_declaration_without_symbols_keeps_the_sizes_of_all_tensors_in_it() -> None:
+    made = onnx.helper.make_tensor_type_proto
+    sparse = onnx.helper.make_sparse_tensor_type_proto
+    for kind in (
+        lambda shape: made(1, shape),
+        lambda shape: sparse(1, shape),
+        lambda shape: onnx.helper.make_sequence_type_proto(made(1, shape)),
+        lambda shape: onnx.helper.make_optional_type_proto(made(1, shape)),
+        lambda shape: onnx.helper.make_map_type_proto(7, made(1, shape)),
+    ):
+        info = onnx.helper.make_value_info("x", kind(["N", 2]))
+        assert without_symbols(info).type == kind([None, 2])
+        assert info.type == kind(["N", 2])
+
+
+def test_an_array_has_a_type_and_a_list_of_arrays_one_without_a_shape() -> None:
+    made = onnx.helper.make_tensor_type_proto
+    assert type_proto_of(np.zeros((2, 3), np.float32)) == made(1, [2, 3])
+    assert type_proto_of(np.array(["a"], object)) == made(8, [1])
+    assert type_proto_of(np.float64(0)) == made(11, [])
+    of_arrays = onnx.helper.make_sequence_type_proto(made(7, None))
+    assert type_proto_of([np.zeros(2, np.int64), np.zeros((), np.float32)]) == of_arrays
+    for value, name in (((1, 2), "tuple"), ([], "list")):
+        with pytest.raises(TypeError, match=f"a {name} has no ONNX type; give an array"):
+            type_proto_of(value)
