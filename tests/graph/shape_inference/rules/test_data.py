@@ -16,7 +16,10 @@ STOCK = """int64[3] v = {5,6,7}, int64[1] zero = {0}, int64[1] one = {1}, int64[
 
 def elements(call: str, *, opset: int = 21, out: str = "y") -> object:
     """Return the elements of y as lists; a `?` for each that is not known, and symbols as text."""
-    text = f"(float[n,m,3] x, int64[2] i, int64[k] w, bool[2] b) => (int64[?] o) <{STOCK}> {{"
+    text = (
+        "(float[n,m,3] x, int64[2] i, int64[k] w, bool[2] b, int64[256] many,"
+        f" int64[257] more) => (int64[?] o) <{STOCK}> {{ p = Concat<axis=0>(i, one)"
+    )
     results = out if "," in out else "y"
     model = parsed(f"{text} s = Shape(x) {results} = {call} o = Cast<to=7>(y) }}", opset=opset)
     model.refresh_types()
@@ -41,6 +44,7 @@ def _shown(element: object) -> object:
         ("Shape<start=-1, end=9>(x)", [3]),
         ("Size(x)", "3*m*n"),
         ("Size(three)", 1),
+        ("Gather(s, nought)", "n"),
         ("Gather(v, three)", None),  # out of range
         ("Gather(v, back)", 6),
         ("Gather(v, zero)", [5]),
@@ -136,6 +140,10 @@ def test_a_cast_of_a_flag_gives_numbers_not_flags() -> None:
     [
         ("Add(v, one)", [6, 7, 8]),
         ("Add(s, i)", None),
+        ("Add(i, pair)", ["?", "?"]),
+        ("Add(pair, i)", ["?", "?"]),
+        ("Mod(v, s)", ["?", "?", 1]),
+        ("Mod(pair, i)", ["?", "?"]),
         ("Sub(one, v)", [-4, -5, -6]),
         ("Mul(v, two)", [10, 12, 14]),
         ("Mul(s, v)", ["5*n", "6*m", 21]),
@@ -178,6 +186,8 @@ def test_arithmetic(call: str, expected: object) -> None:
         ("Max(s, two)", ["?", "?", 3]),
         ("Min(s, two)", ["?", "?", 2]),
         ("Max(i, one)", ["?", "?"]),
+        ("Max(pair, i)", ["?", "?"]),
+        ("Max(v, v)", [5, 6, 7]),
         ("Clip(v, , three)", [3, 3, 3]),
         ("Clip(odd, three)", [3, 7]),
         ("Clip(odd, back, three)", [-2, 3]),
@@ -200,6 +210,7 @@ def test_extremes(call: str, expected: object) -> None:
         ("Less(pair, two)", [True, False]),
         ("LessOrEqual(pair, one)", [True, False]),
         ("GreaterOrEqual(s, nought)", [True, True, True]),
+        ("GreaterOrEqual(nought, s)", ["?", "?", False]),
         ("Greater(s, nought)", ["?", "?", True]),
         ("LessOrEqual(s, minus)", [False, False, False]),
         ("And(mask, b)", ["?", False]),
@@ -207,6 +218,8 @@ def test_extremes(call: str, expected: object) -> None:
         ("And(mask, other)", [True, False]),
         ("Or(mask, mask)", [True, False]),
         ("And(b, b)", ["?", "?"]),
+        ("And(b, other)", ["?", "?"]),
+        ("And(other, b)", ["?", "?"]),
         ("Where(mask, pair, corner)", [1, 0]),
         ("Where(b, pair, corner)", ["?", "?"]),
         ("Where(b, pair, pair)", [1, 2]),
@@ -247,6 +260,10 @@ def test_filled_and_counted_elements(call: str, expected: object) -> None:
         ("ReduceProd(grid)", [[24]]),
         ("ReduceSum<keepdims=0>(grid, zero)", None),
         ("ReduceSum<keepdims=0>(i)", "?"),
+        ("ReduceSum<keepdims=0>(p)", "?"),
+        ("ReduceSum<keepdims=0>(w)", None),
+        ("ReduceSum<keepdims=0>(many)", "?"),
+        ("ReduceSum<keepdims=0>(more)", None),
         ("ReduceSum<keepdims=0>(none)", 0),
         ("ReduceProd<keepdims=0>(none)", 1),
         ("ReduceSum<noop_with_empty_axes=1>(v)", [5, 6, 7]),

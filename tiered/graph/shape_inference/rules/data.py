@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from tiered.graph.core.dtypes import DataType
-from tiered.graph.core.value import ELEMENT_DTYPES, LARGEST, Elements
+from tiered.graph.core.value import LARGEST, Elements
 from tiered.graph.opset.newest_form import operands_of
 from tiered.graph.shape_inference import symbolic_dims
 from tiered.graph.shape_inference.rules.shape_rule import AnyValueRule, ValueRule, shape_rule
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 def _rule(*op_types: str) -> Callable[[AnyValueRule], AnyValueRule]:
     return shape_rule(*op_types, infers="values")
-
 
 
 OF_TYPES: Final = frozenset({"Shape", "Size"})
@@ -40,16 +40,31 @@ def each(function: Callable[..., Element], *operands: Elements) -> Elements:
     return result
 
 
-def _read(node: Node, index: int) -> Elements | None:
-    """Return the elements of an operand of the newest opset form; None if it is absent.
+def _is_given(node: Node, index: int) -> bool:
+    """Return whether there is an operand of the newest opset form."""
+    operands = operands_of(node)
+    return index < len(operands) and operands[index] is not None
+
+
+def _operand(node: Node, index: int) -> Value:
+    """Return an operand of the newest opset form.
 
     Raises:
-        ValueError: the operand is unknown, or too large.
+        ValueError: it is absent.
     """
-    operands = operands_of(node)
-    value = operands[index] if index < len(operands) else None
+    value = operands_of(node)[index]
     if value is None:
-        return None
+        raise ValueError("an operand is absent")
+    return value
+
+
+def _read(node: Node, index: int) -> Elements:
+    """Return the elements of an operand.
+
+    Raises:
+        ValueError: the operand is absent, unknown or too large.
+    """
+    value = _operand(node, index)
     elements = value.elements
     if elements is not None:
         return elements
@@ -59,18 +74,15 @@ def _read(node: Node, index: int) -> Elements | None:
     return np.full(shape, None, object)
 
 
-def _ints(node: Node, index: int) -> list[int] | None:
-    """Return the elements of an operand as integers; None if it is absent.
+def _ints(node: Node, index: int) -> list[int]:
+    """Return the elements of an operand as integers.
 
     Raises:
-        ValueError: an element is not a known integer.
+        TypeError: an element is not a known integer.
+        ValueError: the operand is absent, unknown or too large.
     """
-    elements = _read(node, index)
-    if elements is None:
-        return None
-    if any(not isinstance(element, int) for element in elements.flat):
-        raise ValueError("an element of an operand is not a known integer")
-    return [int(element) for element in elements.flat]
+    elements: list[Any] = _read(node, index).ravel().tolist()
+    return list(map(int, elements))
 
 
 def _array(elements: Sequence[Element]) -> Elements:
@@ -87,8 +99,7 @@ def _scalar(element: Element) -> Elements:
 
 @_rule("Shape")
 def _shape(node: Node) -> Elements | None:
-    data = node._inputs[0]
-    shape = None if data is None else data.shape
+    shape = _operand(node, 0).shape
     if shape is None:
         return None
     dims = node.owner.model.dims
@@ -98,24 +109,16 @@ def _shape(node: Node) -> Elements | None:
 
 @_rule("Size")
 def _size(node: Node) -> Elements | None:
-    data = node._inputs[0]
-    shape = None if data is None else data.shape
+    shape = _operand(node, 0).shape
     if shape is None:
         return None
-    dims, total = node.owner.model.dims, 1
-    product: Size | None = total
-    for dim in shape:
-        size = dims.size(dim)
-        product = None if product is None or size is None else symbolic_dims.multiply(product, size)
-    return _scalar(product)
+    dims = node.owner.model.dims
+    return _scalar(_total(symbolic_dims.multiply, map(dims.size, shape), 1))
 
 
 @_rule("Gather")
 def _gather(node: Node) -> Elements:
-    data, indices = _read(node, 0), node._inputs[1]
-    where = None if indices is None else indices.elements
-    if data is None or where is None or any(not isinstance(at, int) for at in where.flat):
-        raise ValueError("the indices are unknown")
+    data, where = _read(node, 0), _read(node, 1)
     if data.ndim == 1 and where.ndim == 0:
         return _scalar(data[where.item()])
     return np.asarray(np.take(data, where.astype(np.int64), axis=node.attr("axis", 0)), object)
@@ -123,69 +126,62 @@ def _gather(node: Node) -> Elements:
 
 @_rule("Slice")
 def _slice(node: Node) -> Elements:
-    data = _read(node, 0)
-    assert data is not None
-    starts, ends = _ints(node, 1), _ints(node, 2)
-    assert starts is not None
-    assert ends is not None
-    axes = _ints(node, 3) or list(range(len(starts)))
-    steps = _ints(node, 4) or [1] * len(starts)
+    data, starts, ends = _read(node, 0), _ints(node, 1), _ints(node, 2)
+    axes = (_ints(node, 3) if _is_given(node, 3) else []) or list(range(len(starts)))
+    steps = (_ints(node, 4) if _is_given(node, 4) else []) or [1] * len(starts)
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
-        size = data.shape[axis]
         # With a negative step, ONNX clamps a start before the front to 0; Python takes nothing.
-        first = max(start, -size) if step < 0 else start
-        last = None if step < 0 and end < -size else end
+        first = max(start, -data.shape[axis]) if step < 0 else start
         index: list[slice] = [slice(None)] * data.ndim
-        index[axis] = slice(first, last, step)
+        index[axis] = slice(first, end, step)
         data = data[tuple(index)]
     return data
 
 
 @_rule("Concat")
 def _concat(node: Node) -> Elements:
-    parts = [part for at in range(len(node._inputs)) if (part := _read(node, at)) is not None]
+    parts = [_read(node, at) for at in range(len(node._inputs))]
     return np.concatenate(parts, axis=node.attr("axis"))
 
 
 @_rule("Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze")
-def _to_output_shape(node: Node) -> Elements | None:
+def _to_output_shape(node: Node) -> Elements:
     """The elements keep their order."""
-    data, output = _read(node, 0), node._outputs[0]
-    shape = None if output is None else output.static_shape
-    return None if data is None or shape is None else data.reshape(shape)
+    return _read(node, 0).reshape(_static_shape(node.output))
+
+
+def _static_shape(output: Value) -> tuple[int, ...]:
+    """Return the shape of an output: a rule is asked where all of them are static."""
+    shape = output.static_shape
+    assert shape is not None
+    return shape
 
 
 @_rule("Cast")
-def _cast(node: Node) -> Elements | None:
+def _cast(node: Node) -> Elements:
     return _as_dtype(node, node.attr("to"))
 
 
 @_rule("CastLike")
-def _cast_like(node: Node) -> Elements | None:
-    like = node._inputs[1]
-    return None if like is None or like.dtype is None else _as_dtype(node, like.dtype)
+def _cast_like(node: Node) -> Elements:
+    return _as_dtype(node, _operand(node, 1).dtype)
 
 
-def _as_dtype(node: Node, to: int) -> Elements | None:
-    value = node._inputs[0]
-    assert value is not None
-    data, source = _numbers_of_floats(value), value.dtype
+def _as_dtype(node: Node, to: int | None) -> Elements:
+    """Return the elements as flags or integers; what the dtype does not hold is dropped later."""
+    data = _numbers_of_floats(_operand(node, 0))
     if data is None:
         data = _read(node, 0)
-    assert data is not None
     if to == DataType.BOOL:
         return each(lambda element: bool(element) if isinstance(element, int) else None, data)
-    if to in (DataType.INT64, source):
-        return each(lambda element: int(element) if isinstance(element, int) else element, data)
-    return each(_as_int32 if to == DataType.INT32 else _as_number, data)
+    return each(lambda element: int(element) if isinstance(element, int) else element, data)
 
 
 def _numbers_of_floats(value: Value) -> Elements | None:
     """Return the integers of a constant of floats, None for each that is none; None for others."""
     tensor = value.tensor
-    if tensor is None or tensor.is_sparse or tensor.size > LARGEST:
-        return None
-    if tensor.dtype not in (DataType.FLOAT, DataType.DOUBLE):
+    floats = (DataType.FLOAT, DataType.DOUBLE)
+    if tensor is None or tensor.is_sparse or tensor.dtype not in floats:
         return None
     array = tensor.numpy()
     # What does not fit the integers of the result is dropped where elements are kept.
@@ -195,26 +191,12 @@ def _numbers_of_floats(value: Value) -> Elements | None:
     )
 
 
-def _as_number(element: Element) -> Element:
-    return int(element) if isinstance(element, int) else None
-
-
-def _as_int32(element: Element) -> Element:
-    """Return an element that does not change as an int32, else None.
-
-    A single dim is assumed to fit: exporters cast dims to int32 wherever they compute shapes, and
-    their models fail for an axis of 2**31 elements. A product of dims may not fit.
-    """
-    is_dim = isinstance(element, Poly) and element.symbol is not None
-    return element if is_dim else _as_number(element)
-
-
 def _binary(function: Callable[[Any, Any], Element]) -> ValueRule:
-    def rule(node: Node) -> Elements | None:
-        a, b = _read(node, 0), _read(node, 1)
-        if a is None or b is None:
-            return None
-        return each(lambda x, y: None if x is None or y is None else function(x, y), a, b)
+    def compute(a: Element, b: Element) -> Element:
+        return None if a is None or b is None else function(a, b)
+
+    def rule(node: Node) -> Elements:
+        return each(compute, _read(node, 0), _read(node, 1))
 
     return rule
 
@@ -224,8 +206,7 @@ def _remainder(node: Node) -> Elements | None:
     # With fmod the sign is that of the dividend.
     if node.attr("fmod"):
         return None
-    a, b = _read(node, 0), _read(node, 1)
-    return None if a is None or b is None else each(_modulo, a, b)
+    return each(_modulo, _read(node, 0), _read(node, 1))
 
 
 def _modulo(a: Element, b: Element) -> Element:
@@ -244,16 +225,12 @@ def _sign_test(accepts: Callable[[int], bool]) -> Callable[[Size, Size], Element
     return compare
 
 
-def _or_equal(accepts: Callable[[int], bool]) -> Callable[[Size, Size], Element]:
-    strict = _sign_test(accepts)
-
-    def compare(a: Size, b: Size) -> Element:
-        difference = symbolic_dims.subtract(a, b)
-        if isinstance(difference, Poly) and difference.is_non_negative and accepts(1):
-            return True
-        return strict(a, b)
-
-    return compare
+def _at_least(a: Size, b: Size) -> Element:
+    difference = symbolic_dims.subtract(a, b)
+    if isinstance(difference, Poly) and difference.is_non_negative:
+        return True
+    sign = symbolic_dims.sign_of(difference)
+    return None if sign is None else sign >= 0
 
 
 def _smaller(a: Element, b: Element) -> Element:
@@ -275,131 +252,109 @@ def _larger(a: Element, b: Element) -> Element:
 def _extreme(pick: Callable[[Element, Element], Element]) -> ValueRule:
     """Return the rule of Min or Max."""
 
-    def rule(node: Node) -> Elements | None:
-        parts = [part for at in range(len(node._inputs)) if (part := _read(node, at)) is not None]
-        result = parts[0]
-        for part in parts[1:]:
-            result = each(pick, result, part)
-        return result
+    def rule(node: Node) -> Elements:
+        parts = [_read(node, at) for at in range(len(node._inputs))]
+        return reduce(lambda a, b: each(pick, a, b), parts)
 
     return rule
 
 
 @_rule("Clip")
-def _clip(node: Node) -> Elements | None:
+def _clip(node: Node) -> Elements:
     result = _read(node, 0)
     for at, pick in ((1, _larger), (2, _smaller)):
-        if node.input(at) is not None:
-            bound = _read(node, at)
-            result = None if result is None or bound is None else each(pick, result, bound)
+        if _is_given(node, at):
+            result = each(pick, result, _read(node, at))
     return result
 
 
 @_rule("Relu")
-def _relu(node: Node) -> Elements | None:
-    data = _read(node, 0)
-    return None if data is None else each(lambda x: _larger(x, 0), data)
+def _relu(node: Node) -> Elements:
+    return each(lambda x: _larger(x, 0), _read(node, 0))
 
 
 @_rule("Abs")
-def _abs(node: Node) -> Elements | None:
-    data = _read(node, 0)
-    if data is None:
-        return None
-    return each(lambda x: None if x is None else _larger(x, symbolic_dims.multiply(-1, x)), data)
+def _abs(node: Node) -> Elements:
+    def absolute(x: Element) -> Element:
+        return None if x is None else _larger(x, symbolic_dims.multiply(-1, x))
+
+    return each(absolute, _read(node, 0))
 
 
 @_rule("Where")
-def _where(node: Node) -> Elements | None:
-    condition, x, y = (_read(node, at) for at in range(3))
-    if condition is None or x is None or y is None:
-        return None
-
+def _where(node: Node) -> Elements:
     def choose(c: Element, a: Element, b: Element) -> Element:
         if c is None:
-            return a if a is not None and a == b else None
+            return a if a == b else None
         return a if c else b
 
-    return each(choose, condition, x, y)
+    return each(choose, *(_read(node, at) for at in range(3)))
 
 
 @_rule("Not")
-def _not(node: Node) -> Elements | None:
-    data = _read(node, 0)
-    return None if data is None else each(lambda x: None if x is None else not x, data)
+def _not(node: Node) -> Elements:
+    return each(lambda x: None if x is None else not x, _read(node, 0))
 
 
 @_rule("Neg")
-def _negate(node: Node) -> Elements | None:
-    data = _read(node, 0)
-    if data is None:
-        return None
-    return each(lambda x: None if x is None else symbolic_dims.multiply(-1, x), data)
+def _negate(node: Node) -> Elements:
+    return each(lambda x: None if x is None else symbolic_dims.multiply(-1, x), _read(node, 0))
 
 
 @_rule("ConstantOfShape")
-def _constant_of_shape(node: Node) -> Elements | None:
-    sizes, value = _ints(node, 0), node.attr("value", None)
-    if sizes is None or value is None or value.dtype not in ELEMENT_DTYPES:
-        return None
-    return np.full(sizes, value.numpy().ravel()[0].item(), object)
+def _constant_of_shape(node: Node) -> Elements:
+    return np.full(_ints(node, 0), node.attr("value").numpy().ravel()[0].item(), object)
 
 
 @_rule("Range")
-def _range(node: Node) -> Elements | None:
-    bounds = [_ints(node, at) for at in range(3)]
-    if any(bound is None for bound in bounds):
-        return None
-    start, limit, delta = (bound[0] for bound in bounds if bound)
-    values = range(start, limit, delta)
-    return None if len(values) > LARGEST else _array(list(values))
+def _range(node: Node) -> Elements:
+    start, limit, delta = (_ints(node, at)[0] for at in range(3))
+    return _array(list(range(start, limit, delta)))
+
+
+def _total(
+    combine: Callable[[Size, Size], Size], elements: Iterable[Element], empty: int
+) -> Element:
+    total: Element = empty
+    for element in elements:
+        total = None if total is None or element is None else combine(total, element)
+    return total
 
 
 def _reduce(combine: Callable[[Size, Size], Size], empty: int) -> ValueRule:
     """Return the rule of a reduction over all axes."""
 
     def rule(node: Node) -> Elements | None:
-        data, axes = _read(node, 0), _ints(node, 1)
-        if data is None:
-            return None
+        data = _read(node, 0)
+        axes = _ints(node, 1) if _is_given(node, 1) else []
         if node.attr("noop_with_empty_axes", 0) and not axes:
             return data
         if axes and len({axis % data.ndim for axis in axes}) < data.ndim:
             return None
-        elements: list[Element] = data.ravel().tolist()
-        total: Element = empty
-        for element in elements:
-            total = None if total is None or element is None else combine(total, element)
-        return _scalar(total).reshape([1] * data.ndim if node.attr("keepdims", 1) else [])
+        total = _total(combine, data.ravel().tolist(), empty)
+        return _scalar(total).reshape([1] * data.ndim if node.attr("keepdims") else [])
 
     return rule
 
 
 @_rule("Expand")
-def _expand(node: Node) -> Elements | None:
-    data, output = _read(node, 0), node._outputs[0]
-    shape = None if output is None else output.static_shape
-    return None if data is None or shape is None else np.broadcast_to(data, shape)
+def _expand(node: Node) -> Elements:
+    return np.broadcast_to(_read(node, 0), _static_shape(node.output))
 
 
 @_rule("Transpose")
-def _transpose(node: Node) -> Elements | None:
-    data = _read(node, 0)
-    return None if data is None else np.transpose(data, node.attr("perm", None))
+def _transpose(node: Node) -> Elements:
+    return np.transpose(_read(node, 0), node.attr("perm", None))
 
 
 @_rule("Split")
 def _split(node: Node) -> tuple[Elements, ...] | None:
-    data = _read(node, 0)
-    if data is None:
+    outputs = [output for output in node._outputs if output is not None]
+    if len(outputs) < len(node._outputs):
         return None
-    axis, sizes = node.attr("axis", 0), []
-    for output in node._outputs:
-        shape = None if output is None else output.static_shape
-        if shape is None:
-            return None
-        sizes.append(shape[axis])
-    return tuple(np.split(data, np.cumsum(sizes)[:-1], axis=axis))
+    axis = node.attr("axis")
+    sizes = [_static_shape(output)[axis] for output in outputs]
+    return tuple(np.split(_read(node, 0), np.cumsum(sizes)[:-1], axis=axis))
 
 
 def _logic(absorbing: bool) -> ValueRule:
@@ -410,9 +365,8 @@ def _logic(absorbing: bool) -> ValueRule:
             return absorbing
         return None if a is None or b is None else not absorbing
 
-    def rule(node: Node) -> Elements | None:
-        a, b = _read(node, 0), _read(node, 1)
-        return None if a is None or b is None else each(combine, a, b)
+    def rule(node: Node) -> Elements:
+        return each(combine, _read(node, 0), _read(node, 1))
 
     return rule
 
@@ -422,7 +376,7 @@ _rule("And")(_logic(absorbing=False))
 _rule("Div")(_binary(symbolic_dims.divide))
 _rule("Equal")(_binary(symbolic_dims.equal))
 _rule("Greater")(_binary(_sign_test(lambda sign: sign > 0)))
-_rule("GreaterOrEqual")(_binary(_or_equal(lambda sign: sign >= 0)))
+_rule("GreaterOrEqual")(_binary(_at_least))
 _rule("Less")(_binary(_sign_test(lambda sign: sign < 0)))
 _rule("LessOrEqual")(_binary(_sign_test(lambda sign: sign <= 0)))
 _rule("Max")(_extreme(_larger))
