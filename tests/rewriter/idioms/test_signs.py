@@ -73,14 +73,14 @@ READS: Final = {
     "y = vendor.F(x, , w)": "wx",
     "n = Cast<to=7>(x) y = vendor.F(n)": "",
     "n = vendor.G(x) m = Add(n, w) y = Div(x, m)": "mnwx",
-    "y = com.microsoft.Gelu(x)": "",
+    "y = ai.onnx.ml.Binarizer(x)": "",
     "n = Cast<to=8>(x) y = Identity(w)": "x",
     "n = Cast<to=7>(x) y = Identity(w)": "",
 }
 ERASES: Final = {
     "Neg(x)": False,
     "Cosh(x)": True,
-    "com.microsoft.Gelu(x)": False,
+    "ai.onnx.ml.Scaler(x)": False,
     "Mul(x, x)": True,
     "Mul(x, w)": False,
     "Add(x, x)": False,
@@ -112,7 +112,7 @@ NUMBERS: Final = (
 
 def given(nodes: str) -> Model:
     text = (
-        '<ir_version: 10, opset_import: ["": 21, "com.microsoft": 1, "vendor": 1]> g'
+        '<ir_version: 10, opset_import: ["": 21, "ai.onnx.ml": 1, "vendor": 1]> g'
         " (float[4,2] x, float[4,2] w, int32[2] i, int64[1] a) => (float[4,2] y)"
     )
     return Model.from_proto(parse(f"{text} <{NUMBERS}> {{ {nodes} }}"))

@@ -108,7 +108,7 @@ def _read_signs(graph: Graph) -> list[Value]:
     read: list[Value] = []
     for domain, op_type in graph.operators:
         nodes = graph.nodes_of(op_type, domain)
-        if nodes[0].schema is None or (not domain and op_type in _READERS):
+        if nodes[0].schema is None or op_type in _READERS:
             read += [value for node in nodes for value in _signs_read_by(node)]
     return read
 
@@ -118,7 +118,7 @@ def _signs_read_by(node: Node) -> list[Value]:
     read: tuple[Value | None, ...] = ()
     if node.schema is None:
         read = node.inputs
-    elif node.domain or node.op_type not in _READERS:
+    elif node.op_type not in _READERS:
         return []
     elif node.op_type == "Div":
         read = (node.input(1),)
