@@ -22,6 +22,7 @@ def call(
     outputs: Sequence[str] = ("y",),
     opset: int = 21,
     trusts: bool = True,
+    unrolls: bool = False,
     domain: Domain | None = None,
     **attributes: Any,
 ) -> Call:
@@ -32,7 +33,7 @@ def call(
     )
     field = Bits() if domain is None else domain
     opsets = {"": opset, space: 1} if space else {"": opset}
-    scope = Scope(Setting(field, RULES, opsets, {}, trusts_runtime=trusts))
+    scope = Scope(Setting(field, RULES, opsets, {}, trusts_runtime=trusts, unrolls=unrolls))
     return Call(node, inputs, opsets[space], field, scope)
 
 

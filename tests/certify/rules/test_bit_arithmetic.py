@@ -1,9 +1,13 @@
 """Laws of arithmetic that hold bit for bit are proved, and those that do not are not."""
 
 import numpy as np
+import onnx
 import pytest
 
+from tests.certify.call import call, free, known, only
 from tests.certify.test_checker import proof
+from tiered.certify.evaluation.forms import WithoutSign
+from tiered.certify.rules.bit_arithmetic import add, power, sub
 
 NUMBERS = {"one": 1, "minus": -1, "two": 2, "three": 3, "four": 4, "zero": 0}
 FRACTIONS = {"half": 0.5, "third": 0.33333334, "nought": -0.0, "big": 3e38, "small": 1e-45}
@@ -42,6 +46,7 @@ def are_equal(one: str, other: str, dtype: str = "float") -> bool:
         ("y = Pow(x, two)", "y = Mul(x, x)"),
         ("y = Pow(x, three)", "q = Mul(x, x)  y = Mul(q, x)"),
         ("y = Reciprocal(x)", "y = Div(one, x)"),
+        ("y = Pow(x, z)", "y = Pow(x, z)"),
         ("y = Sum(x, z)", "y = Add(x, z)"),
         ("y = Sum(x)", "y = Identity(x)"),
         ("y = Sum(x, z, x)", "a = Add(x, z)  y = Add(a, x)"),
@@ -79,6 +84,8 @@ def test_what_rounds_or_has_another_sign_is_not(one: str, other: str) -> None:
         ("int64", "n = Neg(x)  y = Neg(n)", "y = Identity(x)", True),
         ("int8", "n = Neg(x)  y = Mul(n, minus)", "y = Identity(x)", True),
         ("int32", "y = Div(x, two)", "y = Mul(x, two)", False),
+        ("int64", "n = Neg(x)  y = Div(n, z)", "d = Div(x, z)  y = Neg(d)", False),
+        ("int8", "n = Neg(x)  y = Mul(n, z)", "n = Neg(x)  y = Mul(z, n)", True),
         ("int64", "y = Sub(x, z)", "n = Neg(z)  y = Add(x, n)", True),
         ("float16", "y = Pow(x, two)", "y = Mul(x, x)", True),
         ("float16", "y = Pow(x, three)", "q = Mul(x, x)  y = Mul(q, x)", False),
@@ -88,3 +95,30 @@ def test_other_dtypes_have_laws_of_their_own(
     dtype: str, one: str, other: str, expected: bool
 ) -> None:
     assert are_equal(one, other, dtype) is expected
+
+
+@pytest.mark.parametrize(
+    ("dtype", "is_sum"), [("FLOAT", True), ("INT64", True), ("UINT8", False), ("UINT64", False)]
+)
+def test_a_difference_is_a_sum_where_there_are_negatives(dtype: str, is_sum: bool) -> None:
+    kind = int(getattr(onnx.TensorProto, dtype))
+    node = call("Sub", free("x", 2, dtype=kind), free("z", 2, dtype=kind))
+    sub(node)
+    assert ("sub-adds-negative" in node.axioms) is is_sum
+
+
+def test_a_sum_with_zero_is_its_operand_but_for_signs() -> None:
+    x, row = free("x", 2, 3), free("row", 3)
+    zero, zeros = known(0, np.float32), known(np.zeros((2, 3)), np.float32)
+    assert only(add(call("Add", x, zero))).form == WithoutSign(x)
+    assert only(add(call("Add", zero, x))).form == WithoutSign(x)
+    assert only(add(call("Add", row, zeros))).form is None
+    assert only(add(call("Add", zeros, zero))).form is None
+
+
+def test_exponents_of_several_numbers_are_no_product() -> None:
+    x = free("x", 2)
+    node = call("Pow", x, known([2, 2], np.float32))
+    assert only(power(node)).shape == (2,)
+    assert node.axioms == set()
+    assert only(power(call("Pow", known([3], np.float32), known(2)))).known is not None

@@ -80,6 +80,23 @@ def made(
         ("MatMul", (data(N, 3), data(3, M)), {}, (N, M)),
         ("Gemm", (data(N, 3), data(3, 4), data(4)), {}, (N, 4)),
         ("Gemm", (data(3, N), data(4, 3)), {"transA": 1, "transB": 1}, (N, 4)),
+        ("Add", (data(1), data(1)), {}, (1,)),
+        ("Clip", (data(N), None, data()), {}, (N,)),
+        ("Clip", (data(N),), {}, (N,)),
+        ("Unsqueeze", (data(N),), {}, (N,)),
+        ("Reshape", (data(1),), {}, ()),
+        ("Reshape", (data(N, 6), ints(0, 6)), {"allowzero": 0}, (N, 6)),
+        ("Flatten", (data(N, 1),), {"axis": 0}, (1, N)),
+        ("Expand", (data(N, 3),), {}, (N, 3)),
+        ("Slice", (data(N, 5), ints(0), ints(-9), ints(1)), {}, (N, 0)),
+        ("Slice", (data(N, 5), ints(-1), ints(-3), ints(1), ints(-1)), {}, (N, 2)),
+        ("Slice", (data(N, 5), ints(-1), ints(-5), ints(1), ints(-2)), {}, (N, 2)),
+        ("Conv", (data(N, 3, 4, 4), data(2, 3, 2, 2), None), {}, (N, 2, 3, 3)),
+        ("Conv", (data(N, 3, 4), data(2, 3, 2), data(2)), {"auto_pad": "SAME_UPPER"}, (N, 2, 4)),
+        ("MaxPool", (data(N, 3, 4, 5),), {"kernel_shape": [2, 2]}, (N, 3, 3, 4)),
+        ("GlobalMaxPool", (data(N, M, 3, 4),), {}, (N, M, 1, 1)),
+        ("BatchNormalization", (data(N, 3, M), *[data(3)] * 4), {}, (N, 3, M)),
+        ("Pad", (data(N, 3), ints(0, 1, 0, 2)), {}, (N, 6)),
     ],
 )
 def test_an_axis_of_a_named_size_stays(
@@ -136,6 +153,35 @@ def test_an_axis_of_a_named_size_stays(
         ("Concat", (sizes(N), data(1)), {"axis": 0}, "Concat of sizes and data"),
         ("Gather", (sizes(N, M), data(1)), {}, "Gather of sizes"),
         ("MatMul", (data(2, 3), None), {}, "MatMul lacks an operand"),
+        ("MatMul", (data(2, 3),), {}, "MatMul lacks an operand"),
+        ("MatMul", (data(N, 3), data(3)), {}, "MatMul of vectors"),
+        ("Add", (data(1), sizes(N)), {}, "Add computes with a size"),
+        ("Concat", (data(2), data(2)), {}, "Concat without an axis"),
+        ("Reshape", (data(N, 6), ints(0, 6, 0)), {}, "Reshape of an axis of a named size"),
+        ("Reshape", (data(N, 6), ints(-1, 0)), {"allowzero": 1}, "Reshape of an axis"),
+        ("Reshape", (data(5), ints(-1, 2)), {}, "Reshape of an axis of a named size"),
+        ("Slice", (data(N, 5),), {}, "Slice without bounds"),
+        ("Slice", (data(N, 5), ints(1)), {}, "Slice without bounds"),
+        ("Slice", (data(N, 5), None, ints(1)), {}, "Slice without bounds"),
+        ("Conv", (data(2, 3, N, 4), data(2, 3, 2, 2)), {}, "Conv over an axis"),
+        ("Conv", (data(2, N, 4, 4), data(2, 3, 2, 2)), {}, "Conv over an axis"),
+        ("Conv", (data(2, 3, 4), data(N, 3, 2)), {}, "Conv over an axis"),
+        ("GlobalMaxPool", (data(N, 3, M),), {}, "GlobalMaxPool over an axis"),
+        ("BatchNormalization", (data(N, M), *[data(3)] * 4), {}, "over an axis"),
+        ("BatchNormalization", (data(N, 3), *[data(3)] * 3), {}, "lacks an operand"),
+        ("BatchNormalization", (data(N, 3), data(M), *[data(3)] * 3), {}, "over an axis"),
+        ("BatchNormalization", (data(N, 3), *[data(3)] * 3, data(M)), {}, "over an axis"),
+        (
+            "BatchNormalization",
+            (data(N, 3), *[data(3)] * 4),
+            {"training_mode": 1},
+            "BatchNormalization in training",
+        ),
+        ("Pad", (data(N, 3), ints(1, 0, 0, 0)), {}, "Pad over an axis"),
+        ("Pad", (data(N, 3), ints(0, 1), None, ints(1)), {}, "Pad of some axes"),
+        ("Pad", (data(N, 3), ints(0, 1, 0, 1), None, ints(1)), {}, "Pad of some axes"),
+        ("Pad", (data(N, 3), ints(0, 1)), {}, "Pad of some axes"),
+        ("Pad", (data(N, 3),), {}, "Pad of some axes"),
     ],
 )
 def test_what_does_something_else_with_a_named_size(
@@ -183,3 +229,14 @@ def test_only_small_integers_of_a_constant_are_followed() -> None:
         assert found.shape == numbers.shape
     with pytest.raises(Dependent, match="without a tensor"):
         made("Constant", value_int=3)
+
+
+def test_axes_may_be_an_attribute() -> None:
+    assert made("Squeeze", data(1, N, 1), opset=11, axes=[0]) == [(N, 1)]
+
+
+def test_results_beside_the_first_are_not_followed() -> None:
+    with pytest.raises(Dependent, match="MaxPool with indices"):
+        made("MaxPool", data(N, 3, 4), outputs=2, kernel_shape=[2])
+    with pytest.raises(Dependent, match="BatchNormalization in training"):
+        made("BatchNormalization", data(N, 3), *[data(3)] * 4, outputs=2)

@@ -56,10 +56,7 @@ def add(call: Call) -> Results:
 
 
 def sub(call: Call) -> Results:
-    if (
-        class_of(call.operand(0).dtype) == "integer"
-        and numpy_dtype(call.operand(0).dtype).kind == "u"
-    ):
+    if numpy_dtype(call.operand(0).dtype).kind == "u":
         return elementwise(call)
     call.axioms.add("sub-adds-negative")
     return _sum(call, call.operand(0), call.operand(1), is_negated=True)

@@ -40,7 +40,7 @@ def cast_to(call: Call, x: Tensor, to: int) -> Tensor:
         return call.made(to, x.shape, lambda: x.terms, exact=x.exact)
     kinds = class_of(x.dtype), class_of(to)
     # A bool is 0 or 1 in every dtype of a class.
-    target = kinds[1] if kinds[0] == "bool" or kinds[1] == "bool" else to
+    target = kinds[1] if kinds[0] == "bool" else to
     is_small = DataType(to).name.startswith("FLOAT8")
     how = (call.get("saturate", 1), call.get("round_mode", "")) if is_small else ()
     held = x.form

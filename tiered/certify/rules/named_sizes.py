@@ -81,8 +81,7 @@ class Step:
     def numbers(self, name: str, at: int) -> list[Size] | None:
         """Return integers that are an attribute or an operand; None without."""
         if name in self._attributes:
-            found = self.get(name)
-            return [found] if isinstance(found, int) else list(found)
+            return list(self.get(name))
         if not self.has(at):
             return None
         held = self.operand(at).integers
@@ -137,7 +136,7 @@ _ON_SIZES: Final = {"Add": add, "Mul": multiply, "Sub": subtract}
 def arithmetic(step: Step) -> list[Marks]:
     """Sums and products, also of sizes."""
     held = [step.operand(at) for at, x in enumerate(step.inputs) if x is not None]
-    if not any(x.is_sized for x in held) or len(held) != 2:
+    if not any(x.is_sized for x in held):
         return elementwise(step)
     one, other = (x.integers for x in held)
     if one is None or other is None:
@@ -176,8 +175,6 @@ def _moved(x: Marks, shape: Sequence[Size], move: Callable[[Array], Array]) -> l
     if x.integers is not None:
         made = move(x.integers)
         return [of_integers(sizes_of([*made.reshape(-1)], made.shape))]
-    if x.is_sized:
-        raise Dependent("sizes that are moved")
     return [Marks(tuple(shape))]
 
 
