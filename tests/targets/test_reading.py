@@ -135,7 +135,7 @@ def test_one_entry_is_for_several_operators() -> None:
 def test_each_condition_of_a_rule_is_read() -> None:
     (rule,) = rules(
         {
-            "versions": [1, 11], "opset": {"min": 13}, "types": {"T": ["float"], "X": ["uint8"]},
+            "versions": [1, 11], "opset": {"min": 1}, "types": {"T": ["float"], "X": ["uint8"]},
             "dtypes": ["float16"], "rank": [3, 4], "constant": ["W"],
             "elements": {"W": {"max": 3}}, "attributes": {
                 "group": 1, "auto_pad": ["NOTSET", "VALID"], "strides": [[1, 1]],
@@ -145,7 +145,7 @@ def test_each_condition_of_a_rule_is_read() -> None:
         }
     )  # fmt: skip
     assert rule == OperatorRule(
-        versions=Bounds(1, 11), opset=Bounds(13),
+        versions=Bounds(1, 11), opset=Bounds(1),
         types={"T": frozenset({FLOAT}), "X": frozenset({BYTE})}, dtypes=frozenset({HALF}),
         rank=Bounds(3, 4), constant=("W",), elements={"W": Bounds(None, 3)}, attributes={
             "group": AttributeRule(values=(1,)),
@@ -273,6 +273,16 @@ def test_tables_are_merged_and_pipelines_joined() -> None:
     assert "extends" in own
 
 
+def test_an_entry_of_another_kind_replaces_the_one_below() -> None:
+    base = {"dtypes": {"weights": ["float"]}, "operators": {"Conv": True}, "pipeline": ["x"]}
+    wrong = {"dtypes": 3, "operators": 4, "pipeline": 5}
+    assert extended({"extends": "a", **wrong}, "npu.toml", lambda _: base) == wrong
+    assert extended({"extends": "a", **base}, "npu.toml", lambda _: wrong) == base
+    whole = {"api_version": 1, "name": "npu", "extends": "a", "operators": 4}
+    with pytest.raises(BackendError, match=r"npu\.toml: operators: expected a table, not 4"):
+        backend_of(whole, "npu.toml", lambda _: base)
+
+
 def test_a_profile_that_extends_none_is_as_it_is() -> None:
     assert extended({"name": "a"}, "npu.toml", no_parent) == {"name": "a"}
     with pytest.raises(BackendError, match=r"npu\.toml: extends: "):
@@ -309,6 +319,16 @@ def test_names_of_own_operators_are_not_checked() -> None:
     defined = {"own::Gate": {"reference": "math:fsum"}}
     own = read({"operators": {"own::Gate": True}, "custom_operators": defined})
     assert with_known_types(own, "npu.toml") is own
+    for operators in (
+        {"Conv": rule},
+        {"own::Gate": {"types": {"Q": ["float"]}, "constant": ["Q"]}},
+        {"Gate": {**rule, "constant": ["X"]}},
+    ):
+        own = read({"operators": operators})
+        assert with_known_types(own, "npu.toml") is own
+    own = read({"operators": {"Gate": {**rule, "elements": {"Z": 1}}}})
+    with pytest.raises(BackendError, match=r"Gate.elements: Gate has no input 'Z' .* are X\)"):
+        with_known_types(own, "npu.toml")
 
 
 # --- wrong profiles -------------------------------------------------------------------------------

@@ -290,11 +290,9 @@ def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     made = dict(base)
     for key, value in over.items():
         below = made.get(key)
-        if isinstance(value, Mapping) and isinstance(below, Mapping) and key != "operators":
-            made[key] = _merged(below, value)
-        elif key == "operators" and isinstance(below, Mapping):
-            made[key] = {**below, **value}
-        elif key == "pipeline" and isinstance(below, list):
+        if isinstance(value, Mapping) and isinstance(below, Mapping):
+            made[key] = {**below, **value} if key == "operators" else _merged(below, value)
+        elif key == "pipeline" and isinstance(value, list) and isinstance(below, list):
             made[key] = [*below, *value]
         else:
             made[key] = value
