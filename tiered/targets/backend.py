@@ -401,8 +401,6 @@ def _ordered(value: object) -> object:
         return sorted((repr(key), _ordered(item)) for key, item in value.items())
     if isinstance(value, frozenset):
         return sorted(value)
-    if isinstance(value, Substitute):
-        return [value.key, _ordered(value.rule)]
     if isinstance(value, OperatorRule):
         return [(item.name, _ordered(getattr(value, item.name))) for item in fields(value)]
     return [_ordered(item) for item in value] if isinstance(value, tuple) else value

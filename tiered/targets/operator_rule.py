@@ -168,7 +168,7 @@ class Operand(NamedTuple):
 def holds_constant(value: Value) -> bool:
     """Return whether a value is a constant, or a DequantizeLinear of constants."""
     producer = value.producer
-    if value.is_constant or producer is None or not producer.is_op("DequantizeLinear"):
+    if producer is None or not producer.is_op("DequantizeLinear"):
         return value.is_constant
     return all(operand is None or operand.is_constant for operand in producer.inputs)
 
@@ -201,7 +201,7 @@ def operand_names(op_type: str, domain: str) -> tuple[str, ...]:
 def _formals(op_type: str, domain: str) -> Iterator[tuple[bool, int, Any]]:
     """Yield (is an input, position, formal) for each operand of each version."""
     version = NEWEST
-    while version > 0 and (schema := schema_of(op_type, domain, version)) is not None:
+    while (schema := schema_of(op_type, domain, version)) is not None:
         for is_input, formals in ((True, schema.inputs), (False, schema.outputs)):
             for at, formal in enumerate(formals):
                 yield is_input, at, formal
@@ -263,7 +263,7 @@ def refusals(rule: OperatorRule, node: Node) -> Iterator[Refusal]:
         yield from _early_refusals(rule, node)
     elif not rule.versions.holds(node.version):
         yield Refusal(f"version {node.version} of the operator", (f"version {rule.versions}",))
-    if rule.opset != ANY and not rule.opset.holds(opset := node.owner.opset(node.domain)):
+    if not rule.opset.holds(opset := node.owner.opset(node.domain)):
         yield Refusal(f"opset {opset}", (f"opset {rule.opset}",))
     for name, attribute in rule.attributes.items():
         value = node.attr(name)
