@@ -19,6 +19,7 @@ from tiered.targets.known import table_of
 from tiered.targets.reading import backend_of
 from tiered.testing import parse
 
+NPU = {"api_version": 1, "name": "npu"}
 FLOAT, FLOAT16, DOUBLE = DataType.FLOAT, DataType.FLOAT16, DataType.DOUBLE
 
 
@@ -26,8 +27,7 @@ def backend(operators: str = "", **settings: object) -> Backend:
     """Return a backend of some operator rules, as TOML would say them."""
     import tomllib
 
-    table = {"api_version": 1, "name": "npu", **settings}
-    return backend_of({**table, **tomllib.loads(operators)}, "npu.toml", table_of)
+    return backend_of({**NPU, **settings, **tomllib.loads(operators)}, "npu.toml", table_of)
 
 
 def said(target: Backend, text: str, opset: int = 21) -> list[str]:
@@ -230,12 +230,173 @@ def test_between_quantize_and_dequantize_a_tensor_counts_as_what_it_is_quantised
     ]
 
 
-def test_static_shapes_and_ranks_hold_for_every_operator() -> None:
-    target = backend("[operators]\nRelu = true", shapes="static", max_rank=2)
-    assert said(target, "(float[N,2,2] x) => (y) { y = Relu(x) }") == [
-        "rank 3; it takes at most 2",
-        "dynamic dims N; it takes static shapes",
+@pytest.mark.parametrize(
+    ("settings", "model", "refused"),
+    [
+        (
+            {"shapes": "static", "max_rank": 2},
+            "(float[N,2,2] x) => (y) { y = Relu(x) }",
+            ["rank 3; it takes at most 2", "dynamic dims N; it takes static shapes"],
+        ),
+        ({"shapes": "static"}, "(float[N,M] x) => (y) { y = Relu(x) }",
+         ["dynamic dims N, M; it takes static shapes"]),
+        ({"shapes": "static"}, "(float[?] x) => (y) { y = Relu(x) }",
+         ["dynamic dims; it takes static shapes"]),
+        ({"shapes": "static"}, "(float[2] x, bool[2] c) => (y) { n = NonZero(c)  y = Relu(n) }",
+         ["dynamic dims; it takes static shapes"]),
+        ({"shapes": "static"}, "(float x) => (y) { y = own.Gate(x)  z = Relu(y) }",
+         ["an unknown rank; it takes static shapes"]),
+        ({"shapes": "static"}, "(float[2,3,4] x) => (y) { y = Relu(x) }", []),
+        ({"max_rank": 2}, "(float[N,2] x) => (y) { y = Relu(x) }", []),
+        ({"max_rank": 2}, "(float[1,2,2] x) => (y) { y = Relu(x) }",
+         ["rank 3; it takes at most 2"]),
+        ({"max_rank": 0}, "(float x) => (y) { y = own.Gate(x)  z = Relu(y) }", []),
+        ({"max_rank": 0}, "() => (seq(float[N]) y) { y = SequenceEmpty() }", []),
+    ],
+)  # fmt: skip
+def test_static_shapes_and_ranks_hold_for_every_operator(
+    settings: dict[str, object], model: str, refused: list[str]
+) -> None:
+    target = backend("", unlisted="standard", **settings)
+    view = Model.from_proto(parse(model))
+    assert list(map(str, target.refusals(view.main.nodes[-1]))) == refused
+
+
+def test_the_rank_of_a_rule_is_that_of_the_first_operand_if_it_is_known() -> None:
+    target = backend(
+        "[operators]\nRelu = {rank = 2}\nRandomNormal = {rank = 2}\n'own::Gate' = true"
+    )
+    model = "(float[2] x) => (y) { y = own.Gate(x)  z = Relu(y)  r = RandomNormal<shape=[3]>() }"
+    assert said(target, model) == ["output has rank 1; it takes rank 2"]
+    assert (
+        said(backend("[operators]\nRelu = {rank = 1}"), "(float[2] x) => (y) { y = Relu(x) }") == []
+    )
+
+
+def test_dtypes_that_are_not_known_count_for_inputs_alone() -> None:
+    rules = "[operators]\n'own::Gate' = true\nRelu = { dtypes = ['float'] }\nCast = { dtypes = [] }"
+    model = "(float[2] x) => (y) { y = own.Gate(x)  z = Relu(y) }"
+    assert said(backend(rules), model) == ["X is of unknown dtype; it takes float"]
+    gate = "[operators]\n'own::Gate' = { inputs = ['a:T'], outputs = ['b:T'], dtypes = ['float'] }"
+    assert said(backend(gate), "(float[2] x) => (y) { y = own.Gate(x) }") == []
+    assert said(backend(gate), "(int8[2] x) => (y) { y = own.Gate(x) }") == [
+        "a is int8; it takes float"
     ]
+    listed = "[operators]\nSequenceLength = { types = { S = ['float'] } }"
+    assert said(backend(listed), "(seq(int8[2]) x) => (y) { y = SequenceLength(x) }") == []
+
+
+def test_dtypes_of_a_target_leave_those_of_other_parameters() -> None:
+    target = backend("[operators]\nGather = true", dtypes={"activations": ["float"]})
+    model = "(float[2] x, int64[1] i) => (y) { y = Gather(x, i) }"
+    assert said(target, model) == []
+    assert said(target, model.replace("float[2]", "int8[2]")) == [
+        "data, output are int8; it takes float"
+    ]
+    target = backend("[operators]\nMul = true", dtypes={"weights": ["int8"]})
+    product = "(float[2] x) => (y) <float[2] w = {1,2}> { y = Mul(x, w) }"
+    assert said(target, product) == ["B is float; it takes int8"]
+
+
+@pytest.mark.parametrize(("exact", "takes"), [("false", True), ("true", False)])
+def test_an_exact_rule_refuses_dtypes_that_are_emulated(exact: str, takes: bool) -> None:
+    target = backend(
+        f"[operators]\nRelu = {{ dtypes = ['float'], exact = {exact} }}",
+        dtypes={"emulated": {"float16": "float"}},
+    )
+    assert target.supports("Relu", dtype=FLOAT16) is takes
+    assert not target.supports("Relu", dtype=DOUBLE)
+    refused = said(target, "(float16[2] x) => (y) { y = Relu(x) }")
+    assert refused == ([] if takes else ["X, Y are float16; it takes float"])
+
+
+def test_an_operator_is_supported_at_the_versions_and_dtypes_of_a_rule() -> None:
+    target = backend(
+        "[operators]\nRelu = { versions = [6, 13] }\nErf = { dtypes = ['float'] }",
+        dtypes={"activations": ["float16"]},
+    )
+    supported = [
+        target.supports("Relu"),
+        target.supports("Relu", version=13),
+        target.supports("Relu", version=14),
+        target.supports("Relu", dtype=FLOAT16, version=6),
+        target.supports("Relu", dtype=FLOAT, version=6),
+        target.supports("Erf", dtype=FLOAT),
+        target.supports("Erf", dtype=FLOAT16),
+        target.supports("Abs"),
+    ]
+    assert supported == [True, True, False, True, False, True, False, False]
+    kernels = [target.has_kernel("Relu", dtype=dtype) for dtype in (None, FLOAT16, FLOAT)]
+    assert kernels == [True, True, False]
+    assert backend("[operators]\nRelu = true").has_kernel("Relu", dtype=DOUBLE)
+    composite = backend("[operators]\nRelu = { composite = true }")
+    assert composite.supports("Relu")
+    assert not composite.has_kernel("Relu")
+
+
+def test_an_operator_is_slow_if_all_rules_for_the_dtype_are() -> None:
+    target = backend(
+        "[operators]\nRelu = [{ dtypes = ['float'], slow = true }, { dtypes = ['float16'] }]\n"
+        "Erf = { slow = true }\nAbs = true"
+    )
+    slow = [target.is_slow("Relu", dtype=dtype) for dtype in (None, FLOAT, FLOAT16, DOUBLE)]
+    assert slow == [False, True, False, False]
+    assert [target.is_slow("Erf", dtype=dtype) for dtype in (None, FLOAT)] == [True, True]
+    assert [target.is_slow(name) for name in ("Abs", "Neg")] == [False, False]
+    assert [target.may_be_slow(name) for name in ("Relu", "Erf", "Abs", "Neg")] == [
+        True, True, False, False,
+    ]  # fmt: skip
+    model = Model.from_proto(
+        parse("(float[2] x, float16[2] h) => (y) { y = Relu(x)  z = Relu(h)  a = Abs(x) }")
+    )
+    assert [target.runs_slowly(node) for node in model.main.nodes] == [True, False, False]
+
+
+def test_a_target_computes_floats_unless_its_dtypes_lack_them() -> None:
+    assert backend().computes_floats
+    assert backend(dtypes={"activations": ["float", "int8"]}).computes_floats
+    assert not backend(dtypes={"activations": ["int8"]}).computes_floats
+
+
+def test_a_target_has_constants_and_its_own_operators() -> None:
+    model = Model.from_proto(
+        parse(
+            "(float[2] x) => (y) { c = Constant<value = float {1}> ()  y = Add(x, c)  z = Abs(x) }"
+        )
+    )
+    target = backend("[operators]\nAbs = true")
+    assert [target.has(node) for node in model.main.nodes] == [True, False, True]
+    assert [target.takes(node) for node in model.main.nodes] == [True, False, True]
+
+
+def test_a_substitute_is_for_the_nodes_that_its_rule_takes() -> None:
+    target = backend(
+        "[operators]\n'own::A' = true\n'own::B' = true\n[substitute]\n"
+        "Relu = [{ with = 'own::A', rank = 2 }, 'own::B']"
+    )
+    model = Model.from_proto(
+        parse("(float[2] x, float[2,2] w) => (y) { y = Relu(x)  z = Relu(w)  a = Abs(x) }")
+    )
+    assert [list(target.substitutes_of(node)) for node in model.main.nodes] == [
+        [("own", "B")], [("own", "A"), ("own", "B")], [],
+    ]  # fmt: skip
+
+
+def test_in_a_qdq_unit_a_quantize_linear_counts_by_its_integers() -> None:
+    unit = """(float[2] x) => (y) <float s = {0.5}, uint8 z = {0}> {
+        q = QuantizeLinear(x, s, z)  d = DequantizeLinear(q, s, z)  y = Relu(d) }"""
+    operators = "[operators]\nRelu = true\nQuantizeLinear = true\nDequantizeLinear = true"
+    for form, dtype, found in [
+        ("qdq", "uint8", ["Y is float; it takes uint8"]),
+        ("qdq", "int8", ["y is uint8; it takes int8", "x is uint8; it takes int8",
+                         "X is uint8; it takes int8", "Y is float; it takes int8"]),
+        ("qdq", "float", ["y is uint8; it takes float", "x is uint8; it takes float",
+                          "X is uint8; it takes float"]),
+    ]:  # fmt: skip
+        target = backend(operators, dtypes={"activations": [dtype]}, quantization={"form": form})
+        assert said(target, unit, opset=13) == found, dtype
+    floats = backend(operators, dtypes={"activations": ["float"]})
+    assert said(floats, "(float[2] x) => (y) { y = Relu(x) }") == []
 
 
 def test_a_profile_extends_another_one() -> None:
@@ -252,6 +413,18 @@ def test_a_profile_extends_another_one() -> None:
 def test_equal_profiles_have_equal_digests() -> None:
     assert backend("[operators]\nRelu = true").digest == backend("[operators]\nRelu = true").digest
     assert backend("[operators]\nRelu = true").digest != backend("[operators]\nRelu = false").digest
+    # 1 and 9 collide in a set: it iterates in the order of insertion.
+    pairs: list[tuple[dict[str, object], dict[str, object]]] = [
+        ({"layouts": {"Conv": "NHWC", "Relu": "NCHW"}},
+         {"layouts": {"Relu": "NCHW", "Conv": "NHWC"}}),
+        ({"operators": {"Relu": {"dtypes": ["float", "bool"]}}},
+         {"operators": {"Relu": {"dtypes": ["bool", "float"]}}}),
+        ({"operators": {"Relu": {"attributes": {"a": 1, "b": 2}}}},
+         {"operators": {"Relu": {"attributes": {"b": 2, "a": 1}}}}),
+    ]  # fmt: skip
+    for one, other in pairs:
+        first, second = (backend_of({**NPU, **each}, "npu.toml", table_of) for each in (one, other))
+        assert first.digest == second.digest, one
 
 
 # --- constants that are quantised, and names of type parameters -----------------------------------

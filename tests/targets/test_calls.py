@@ -67,3 +67,26 @@ def test_nodes_of_bodies_are_judged_too() -> None:
     <domain: "d", opset_import: ["" : 21]> f (a, k) => (c) { c = If(k) <
         then_branch = t () => (p) { p = Neg(a) }, else_branch = e () => (q) { q = Abs(a) }> }"""
     assert judged(view(text), "Abs") == {"If": (), "Neg": (), "Abs": ("Abs float[2]",)}
+
+
+def test_a_call_that_cannot_be_inlined_is_not_judged() -> None:
+    abs_of = '<domain: "{}", opset_import: ["" : {}]> {} (a, b) => ({}) {{ c = Abs(a) }}'
+    head = """<ir_version: 10, opset_import: ["" : 21, "d" : 1]>
+    g (float[2] x) => (float[2] y) {{ y = {} }}"""
+    for call, function, found in [
+        ("d.f(x, x)", ("d", 21, "f", "c"), {"Abs": ()}),
+        ("d.f(x)", ("d", 21, "f", "c"), {"Abs": ()}),
+        ("d.f(x)", ("d", 21, "f", "c, b"), {}),  # an absent input is a result
+        ("d.f(x, x)", ("d", 21, "f", "c, b"), {"Abs": ()}),
+        ("d.f(x, x)", ("d", 12, "f", "c"), {}),  # Abs-6
+        ("Relu(x)", ("", 21, "Relu", "c"), {}),  # ONNX defines it
+    ]:
+        model = view(f"{head.format(call)}\n{abs_of.format(*function)}")
+        assert judged(model) == found, (call, function)
+
+
+def test_operators_without_a_schema_are_judged_at_any_opset() -> None:
+    text = """<ir_version: 10, opset_import: ["" : 21, "d" : 1, "own" : 2]>
+    g (float[2] x) => (float[2] y) { y = d.f(x) }
+    <domain: "d", opset_import: ["own" : 1]> f (a) => (c) { c = own.Gate(a) }"""
+    assert list(judged(view(text))) == ["Gate"]

@@ -6,6 +6,7 @@ from tiered import Backend, DataType, Model, get_backend, optimize_model
 from tiered.support.errors import BackendError
 from tiered.targets import Bounds, OperatorRule
 from tiered.targets.known import table_of
+from tiered.targets.quantized import QuantizedDtypes, quantized_dtype
 from tiered.targets.reading import backend_of
 from tiered.testing import parse
 
@@ -39,6 +40,58 @@ def in_integers(text: str) -> list[str]:
 )
 def test_the_table_decides_what_must_be_quantised(text: str, names: list[str]) -> None:
     assert in_integers(text) == names
+
+
+def test_float_stands_beside_the_dtype_of_the_data_and_beside_constants_alone() -> None:
+    dtypes = QuantizedDtypes(DataType.INT8, frozenset({DataType.UINT8, DataType.INT32}))
+    sets: dict[frozenset[int], bool] = {
+        frozenset(): False,
+        frozenset({DataType.INT8}): True,
+        frozenset({DataType.INT8, DataType.INT64}): True,
+        frozenset({DataType.INT8, DataType.UINT8, DataType.INT32}): True,
+        frozenset({DataType.INT32}): True,
+        frozenset({DataType.INT32, DataType.INT64}): False,
+        frozenset({DataType.INT64}): False,
+    }
+    for given, gains in sets.items():
+        expected = given | {DataType.FLOAT} if gains else given
+        assert dtypes.with_float(given) == expected, given
+
+
+def test_a_rule_without_the_dtype_of_the_data_stays() -> None:
+    dtypes = QuantizedDtypes(DataType.INT8, frozenset({DataType.INT32}))
+    indices = OperatorRule(types={"Tind": frozenset({DataType.INT32})})
+    assert dtypes.floating_rule(indices) is indices
+    whole = OperatorRule(
+        dtypes=frozenset({DataType.INT8}), types={"B": frozenset({DataType.INT32})}
+    )
+    assert dtypes.floating_rule(whole) == OperatorRule(
+        dtypes=frozenset({DataType.INT8, DataType.FLOAT}),
+        types={"B": frozenset({DataType.INT32, DataType.FLOAT})},
+    )
+
+
+def test_the_dtype_in_a_qdq_unit_is_that_beside_it() -> None:
+    model = Model.from_proto(
+        parse(
+            """(int8[2] x, float[2] f) => (q, k, z, w, v) <float s = {1}, uint8 p = {0}> {
+                d = DequantizeLinear(x, s)  y = Relu(d)  q = QuantizeLinear(y, s, p)
+                r = Relu(d)  k = QuantizeLinear(r, s, p)
+                z = Relu(f)  e = Relu(y)  w = Neg(f)  v = Cast<to=3>(e) }"""
+        )
+    )
+    found = {
+        node.output.name: (
+            [quantized_dtype(value, is_input=True) for value in node.inputs[:1] if value],
+            quantized_dtype(node.output, is_input=False),
+        )
+        for node in model.main.nodes
+    }
+    assert found == {
+        "d": ([None], None), "y": ([DataType.INT8], None), "q": ([None], None),
+        "r": ([DataType.INT8], DataType.UINT8), "k": ([None], None),
+        "z": ([None], None), "e": ([None], None), "w": ([None], None), "v": ([None], None),
+    }  # fmt: skip
 
 
 def test_before_quantization_floats_stand_for_integers() -> None:
