@@ -1,8 +1,16 @@
 """Attention and rotary embeddings of com.microsoft are their standard operators, and no others."""
 
+from typing import Any
+
+import numpy as np
 import pytest
 
+from tests.certify.call import call
+from tests.certify.reals.field import DOMAIN, are_same, number, ran, unknown
 from tests.certify.test_checker import proof
+from tiered.certify.definitions.attention_definition import ATTENTION
+from tiered.certify.evaluation.call import NoRule
+from tiered.certify.evaluation.values import Tensor
 
 NUMBERS = ",".join(str((at * 7) % 11 - 5) for at in range(48))
 X = "(float[1,3,4] x) => (float[1,3,4] y)"
@@ -101,3 +109,91 @@ def test_keys_of_heads_have_no_biases(shape: str, is_proved: bool) -> None:
     made = "y = com.microsoft.MultiHeadAttention<num_heads = 2>(q, k, v, o)"
     whole = f"{head} <{zeros}> {{ {made} }}"
     assert proof(whole, whole.replace(", o)", ")")).is_proved is is_proved
+
+
+WIDE = unknown("wide", 1, 3, 4)
+FOUR = unknown("four", 1, 2, 3, 4)
+PLACES = number([[2, 0, 1]], np.int64)
+COS, SIN = unknown("cos", 3, 2), unknown("sin", 3, 2)
+MICROSOFT = "com.microsoft::"
+
+
+def made(op: str, *inputs: Tensor | None, **held: Any) -> Tensor:
+    found = ATTENTION[MICROSOFT + op](call(MICROSOFT + op, *inputs, domain=DOMAIN, **held))
+    assert isinstance(found[0], Tensor)
+    return found[0]
+
+
+@pytest.mark.parametrize(
+    ("op", "inputs", "held"),
+    [
+        *(
+            ("MultiHeadAttention", (WIDE, WIDE, WIDE, *[None] * (at - 3), WIDE), {"num_heads": 2})
+            for at in (4, 6, 7, 8, 9)
+        ),
+        ("MultiHeadAttention", (WIDE, WIDE, WIDE), {"num_heads": 2, "unidirectional": 1}),
+        ("MultiHeadAttention", (WIDE, WIDE, WIDE), {"num_heads": 3}),
+        ("MultiHeadAttention", (WIDE, None, WIDE), {"num_heads": 2}),
+        ("MultiHeadAttention", (WIDE, WIDE), {"num_heads": 2}),
+        ("MultiHeadAttention", (WIDE, WIDE, WIDE), {"num_heads": 2, "outputs": ("y", "k")}),
+        *(
+            ("Attention", (WIDE, unknown("w", 4, 12), *[None] * (at - 2), WIDE), {"num_heads": 2})
+            for at in (3, 4, 6)
+        ),
+        ("Attention", (WIDE, unknown("w", 4, 12)), {"num_heads": 2, "unidirectional": 1}),
+        ("Attention", (WIDE, unknown("w", 4, 12)), {"num_heads": 2, "do_rotary": 1}),
+        ("Attention", (WIDE, unknown("w", 4, 12)), {"num_heads": 2, "outputs": ("y", "k")}),
+        ("RotaryEmbedding", (FOUR, PLACES, COS, SIN), {"is_packed_batching": 1}),
+        ("RotaryEmbedding", (unknown("two", 3, 4), PLACES, COS, SIN), {}),
+        ("RotaryEmbedding", (FOUR, PLACES, COS, SIN), {"rotary_embedding_dim": 2}),
+        ("RotaryEmbedding", (unknown("h", 1, 2, 3, 2), PLACES, COS, SIN), {}),
+        ("RotaryEmbedding", (unknown("h", 1, 2, 3, 6), PLACES, COS, SIN), {}),
+    ],
+)
+def test_what_a_definition_does_not_say_has_no_rule(
+    op: str, inputs: tuple[Tensor | None, ...], held: dict[str, Any]
+) -> None:
+    with pytest.raises(NoRule):
+        made(op, *inputs, **held)
+
+
+def test_a_projection_may_be_of_parts_of_other_sizes() -> None:
+    w = unknown("w", 4, 10)
+    parts = made("Attention", WIDE, w, num_heads=2, qkv_hidden_sizes=[4, 4, 2])
+    assert parts.shape == (1, 3, 2)
+    assert made("Attention", WIDE, unknown("w", 4, 12), num_heads=2).shape == (1, 3, 4)
+
+
+def test_heads_without_elements_have_a_scale() -> None:
+    none = unknown("none", 1, 3, 0)
+    assert made("MultiHeadAttention", none, none, none, num_heads=2).shape == (1, 3, 0)
+
+
+def test_a_single_position_is_that_of_the_first_token() -> None:
+    by_places = made("RotaryEmbedding", FOUR, number([[1, 2, 3]], np.int64), *(
+        unknown(name, 4, 2) for name in ("cos", "sin")
+    ))  # fmt: skip
+    by_first = made("RotaryEmbedding", FOUR, number([1], np.int64), *(
+        unknown(name, 4, 2) for name in ("cos", "sin")
+    ))  # fmt: skip
+    assert are_same(by_first, by_places)
+
+
+@pytest.mark.parametrize("held", [{"rotary_embedding_dim": 4}, {"num_heads": 2}])
+def test_heads_are_as_many_as_the_angles_or_the_attribute_say(held: dict[str, int]) -> None:
+    flat = unknown("flat", 1, 3, 8)
+    assert are_same(
+        made("RotaryEmbedding", flat, PLACES, COS, SIN, **held),
+        made("RotaryEmbedding", flat, PLACES, COS, SIN),
+    )
+
+
+def test_what_is_wider_than_the_angles_stays() -> None:
+    x = unknown("wider", 1, 2, 3, 6)
+    found = made("RotaryEmbedding", x, PLACES, COS, SIN, rotary_embedding_dim=4)
+    last = (number([4], np.int64), number([6], np.int64), number([3], np.int64))
+    assert found.shape == x.shape
+    assert are_same(ran("Slice", found, *last), ran("Slice", x, *last))
+    flat = unknown("flat", 1, 3, 6)
+    held = {"rotary_embedding_dim": 4, "num_heads": 1}
+    assert made("RotaryEmbedding", flat, PLACES, COS, SIN, **held).shape == (1, 3, 6)

@@ -1,8 +1,16 @@
 """Operators of the standard over the reals are what the standard says."""
 
+from typing import Any
+
+import numpy as np
 import pytest
 
+from tests.certify.call import call
+from tests.certify.reals.field import DOMAIN, are_same, number, ran, unknown
 from tests.certify.test_checker import proof
+from tiered.certify.definitions.standard_definitions import DEFINITIONS
+from tiered.certify.evaluation.call import NoRule
+from tiered.certify.evaluation.values import Tensor
 
 F = "(float[2,4] x) => (float[2,4] y)"
 PAIR = "(float[2,3] x, float[4,3] z) => (float[4,2] y)"
@@ -147,3 +155,121 @@ def test_another_attribute_or_operand_is_not_proved(name: str, right: str, wrong
     assert right in after
     changed = after.replace(right, wrong)
     assert not proof(before, changed, opset=24 if name in NEWER else 21).is_proved
+
+
+# --- what a definition declines -------------------------------------------------------------------
+
+
+SIGNAL, ONE = unknown("signal", 1, 2, 3), number([[[1.0], [2.0]], [[3.0], [4.0]]])
+LONG = number(np.ones((2, 2, 3)))
+Q, K = unknown("q", 1, 2, 3, 4), unknown("k", 1, 2, 3, 4)
+A, B = unknown("a", 2, 3), unknown("b", 3, 4)
+FOUR, ANGLES = unknown("four", 1, 2, 3, 4), unknown("angles", 1, 3, 2)
+MASK = np.zeros((3, 3))
+HIDDEN = np.where(np.eye(3), -1e4, -1e5)
+
+
+def made(op: str, *inputs: Tensor | None, **held: Any) -> Tensor:
+    (result,) = DEFINITIONS[op](call(op, *inputs, domain=DOMAIN, **held))
+    assert result is not None
+    return result
+
+
+@pytest.mark.parametrize(
+    "op", ["HardSigmoid", "HardSwish", "Mish", "Softsign", "Softmax", "LogSoftmax"]
+)
+def test_numbers_are_computed_and_need_no_definition(op: str) -> None:
+    with pytest.raises(NoRule):
+        made(op, number([[1.0, 2.0]]))
+    assert made(op, A).shape == A.shape
+
+
+@pytest.mark.parametrize(
+    ("op", "inputs", "held"),
+    [
+        ("InstanceNormalization", (LONG, *[number([1.0, 2.0])] * 2), {}),
+        ("ConvTranspose", (LONG, ONE), {}),
+        ("ConvTranspose", (LONG, ONE, number([1.0, 2.0])), {}),
+        ("ConvTranspose", (SIGNAL, unknown("w", 2, 2, 1)), {}),
+        ("ConvTranspose", (SIGNAL, unknown("w", 2, 2, 1), number([1.0, 2.0])), {}),
+        ("ConvTranspose", (SIGNAL, ONE), {"output_shape": [3]}),
+        ("ConvTranspose", (SIGNAL, ONE), {"auto_pad": "SAME_UPPER"}),
+        ("ConvTranspose", (SIGNAL, ONE), {"pads": [1, 0]}),
+        ("ConvTranspose", (SIGNAL, ONE), {"pads": [0, 1]}),
+        ("ConvTranspose", (unknown("none", 0, 2, 3), ONE), {}),
+        ("ConvTranspose", (unknown("none", 1, 2, 0), ONE), {}),
+        ("Einsum", (A, B), {"equation": "...j,jk->...k"}),
+        ("Einsum", (A, B), {"equation": "ij,jk"}),
+        ("Einsum", (A,), {"equation": "ij->ji"}),
+        ("Einsum", (A, B, B), {"equation": "ij,jk,jk->ik"}),
+        ("Einsum", (unknown("square", 3, 3), B), {"equation": "jj,jk->k"}),
+        ("Einsum", (A, B), {"equation": "ij,jk->i"}),
+        ("Einsum", (A, A), {"equation": "ij,ij->ij"}),
+        ("Attention", (A, A, A), {}),
+        ("Attention", (Q, K, K, None, K), {}),
+        ("Attention", (Q, K, K), {"outputs": ("y", "z")}),
+        ("Attention", (Q, K, K), {"is_causal": 1}),
+        ("Attention", (Q, K, K), {"softcap": 1.0}),
+        ("Attention", (Q, unknown("one", 1, 1, 3, 4), unknown("one", 1, 1, 3, 4)), {}),
+        ("Attention", (Q, K, K, number(np.ones((3, 3)), np.bool_)), {}),
+        ("Attention", (Q, K, K, unknown("mask", 3, 3)), {}),
+        ("Attention", (Q, K, K, number(0.0)), {}),
+        ("Attention", (Q, K, K, number(np.zeros((0, 3)))), {}),
+        ("Attention", (Q, K, K, number(HIDDEN)), {}),
+        ("RotaryEmbedding", (A, ANGLES, ANGLES), {}),
+        ("RotaryEmbedding", (A, ANGLES, ANGLES), {"num_heads": 1}),
+        ("RotaryEmbedding", (unknown("three", 1, 3, 4), ANGLES, ANGLES), {}),
+        ("RotaryEmbedding", (unknown("three", 1, 3, 5), ANGLES, ANGLES), {"num_heads": 2}),
+        ("RotaryEmbedding", (FOUR, unknown("c", 3, 2), unknown("s", 3, 2)), {}),
+        ("RotaryEmbedding", (unknown("wide", 1, 2, 3, 6), ANGLES, ANGLES), {}),
+        ("RotaryEmbedding", (FOUR, ANGLES, ANGLES), {"rotary_embedding_dim": 2}),
+    ],
+)
+def test_what_a_definition_does_not_say_has_no_rule(
+    op: str, inputs: tuple[Tensor | None, ...], held: dict[str, Any]
+) -> None:
+    with pytest.raises(NoRule):
+        made(op, *inputs, **held)
+
+
+@pytest.mark.parametrize(
+    ("op", "inputs", "held", "shape"),
+    [
+        ("ConvTranspose", (SIGNAL, ONE), {}, (1, 2, 3)),
+        ("ConvTranspose", (SIGNAL, ONE), {"pads": [0, 0], "auto_pad": "NOTSET"}, (1, 2, 3)),
+        ("ConvTranspose", (SIGNAL, LONG), {"dilations": [2]}, (1, 2, 7)),
+        ("ConvTranspose", (SIGNAL, ONE), {"strides": [2], "output_padding": [1]}, (1, 2, 6)),
+        ("Einsum", (A, B), {"equation": "ij,jk->ki"}, (4, 2)),
+        ("Attention", (Q, K, K, number(MASK)), {}, (1, 2, 3, 4)),
+        ("Attention", (Q, K, K, number(np.where(np.eye(3), -9e3, -1e5))), {}, (1, 2, 3, 4)),
+        ("Attention", (Q, K, K), {"is_causal": 0, "softcap": 0.0}, (1, 2, 3, 4)),
+        ("RotaryEmbedding", (FOUR, ANGLES, ANGLES), {}, (1, 2, 3, 4)),
+        ("RotaryEmbedding", (unknown("t", 1, 3, 8), ANGLES, ANGLES), {"num_heads": 2}, (1, 3, 8)),
+        (
+            "RotaryEmbedding",
+            (unknown("wide", 1, 2, 3, 6), ANGLES, ANGLES),
+            {"rotary_embedding_dim": 4},
+            (1, 2, 3, 6),
+        ),
+    ],
+)
+def test_the_result_of_a_definition_has_the_shape_of_the_standard(
+    op: str, inputs: tuple[Tensor | None, ...], held: dict[str, Any], shape: tuple[int, ...]
+) -> None:
+    found = made(op, *inputs, **held)
+    assert (found.shape, found.terms.shape) == (shape, shape)
+
+
+@pytest.mark.parametrize(("opset", "axes"), [(12, (1, 2)), (13, (2,)), (21, (2,))])
+def test_a_softmax_is_over_the_last_axis_since_opset_13(opset: int, axes: tuple[int, ...]) -> None:
+    x, over = unknown("x", 2, 3, 4), number(axes, np.int64)
+    e = ran("Exp", ran("Sub", x, ran("ReduceMax", x, over)))
+    expected = ran("Div", e, ran("ReduceSum", e, over))
+    assert are_same(made("Softmax", x, opset=opset), expected)
+
+
+def test_what_is_wider_than_the_angles_stays() -> None:
+    x = unknown("wide", 1, 2, 3, 6)
+    found = made("RotaryEmbedding", x, ANGLES, ANGLES, rotary_embedding_dim=4)
+    last = (number([4], np.int64), number([6], np.int64), number([3], np.int64))
+    assert are_same(ran("Slice", found, *last), ran("Slice", x, *last))

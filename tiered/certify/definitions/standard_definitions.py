@@ -24,7 +24,7 @@ INT64: Final = int(onnx.TensorProto.INT64)
 
 
 def _is_open(call: Call) -> bool:
-    return call.operand(0).known is None and class_of(call.operand(0).dtype) == "float"
+    return call.operand(0).known is None
 
 
 def hard_sigmoid(call: Call) -> Results:
