@@ -16,13 +16,13 @@ def without_shifts(rule: Rule) -> Rule:
 
     def shifted(call: Call) -> Results:
         x = call.operand(0)
-        if not x.rank or x.known is not None:
+        if x.known is not None:
             return rule(call)
         axis = axis_of(call.get("axis", -1 if call.opset >= 13 else 1), x.rank)
         is_last = axis == x.rank - 1
         if isinstance(x.form, Summands) and (call.opset >= 13 or is_last):
             kept = [part for part in x.form.parts if _varies(part.shape, axis - x.rank)]
-            if not kept and x.shape[axis] == 1:
+            if not kept:
                 return [call.constant(np.ones(x.shape, numpy_dtype(x.dtype)), x.dtype)]
             shapes = [part.shape for part in kept]
             if len(kept) < len(x.form.parts) and np.broadcast_shapes(*shapes, ()) == x.shape:
