@@ -6,7 +6,7 @@ decides `Equal(dim, -1)`. Only divisions without remainder for all dims are comp
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -150,6 +150,23 @@ def _without(names: Monomial, divisor: Monomial) -> Monomial | None:
             return None
         remaining.remove(name)
     return tuple(remaining)
+
+
+def combined(
+    combine: Callable[[Size, Size], Size], elements: Iterable[Element], empty: int
+) -> Size | None:
+    """Return the sum or product of elements, from that of none; None if one is unknown."""
+    total: Size = empty
+    for element in elements:
+        if element is None:
+            return None
+        total = combine(total, element)
+    return total
+
+
+def is_non_negative(size: Size) -> bool:
+    """Return whether a size is known to be at least 0 for all dims."""
+    return size >= 0 if isinstance(size, int) else size.is_non_negative
 
 
 def equal(a: Size, b: Size) -> bool | None:

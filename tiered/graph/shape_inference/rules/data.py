@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,7 +14,7 @@ from tiered.graph.core.value import LARGEST, Elements
 from tiered.graph.opset.newest_form import operands_of
 from tiered.graph.shape_inference import symbolic_dims
 from tiered.graph.shape_inference.rules.shape_rule import AnyValueRule, ValueRule, shape_rule
-from tiered.graph.shape_inference.symbolic_dims import Element, Poly, Size
+from tiered.graph.shape_inference.symbolic_dims import Element, Size
 
 if TYPE_CHECKING:
     from tiered.graph.core.node import Node
@@ -40,13 +40,13 @@ def each(function: Callable[..., Element], *operands: Elements) -> Elements:
     return result
 
 
-def _is_given(node: Node, index: int) -> bool:
+def is_given(node: Node, index: int) -> bool:
     """Return whether there is an operand of the newest opset form."""
     operands = operands_of(node)
     return index < len(operands) and operands[index] is not None
 
 
-def _operand(node: Node, index: int) -> Value:
+def operand(node: Node, index: int) -> Value:
     """Return an operand of the newest opset form.
 
     Raises:
@@ -58,13 +58,13 @@ def _operand(node: Node, index: int) -> Value:
     return value
 
 
-def _read(node: Node, index: int) -> Elements:
+def read(node: Node, index: int) -> Elements:
     """Return the elements of an operand.
 
     Raises:
         ValueError: the operand is absent, unknown or too large.
     """
-    value = _operand(node, index)
+    value = operand(node, index)
     elements = value.elements
     if elements is not None:
         return elements
@@ -81,7 +81,7 @@ def _ints(node: Node, index: int) -> list[int]:
         TypeError: an element is not a known integer.
         ValueError: the operand is absent, unknown or too large.
     """
-    elements: list[Any] = _read(node, index).ravel().tolist()
+    elements: list[Any] = read(node, index).ravel().tolist()
     return list(map(int, elements))
 
 
@@ -99,7 +99,7 @@ def _scalar(element: Element) -> Elements:
 
 @_rule("Shape")
 def _shape(node: Node) -> Elements | None:
-    shape = _operand(node, 0).shape
+    shape = operand(node, 0).shape
     if shape is None:
         return None
     dims = node.owner.model.dims
@@ -109,16 +109,16 @@ def _shape(node: Node) -> Elements | None:
 
 @_rule("Size")
 def _size(node: Node) -> Elements | None:
-    shape = _operand(node, 0).shape
+    shape = operand(node, 0).shape
     if shape is None:
         return None
     dims = node.owner.model.dims
-    return _scalar(_total(symbolic_dims.multiply, map(dims.size, shape), 1))
+    return _scalar(symbolic_dims.combined(symbolic_dims.multiply, map(dims.size, shape), 1))
 
 
 @_rule("Gather")
 def _gather(node: Node) -> Elements:
-    data, where = _read(node, 0), _read(node, 1)
+    data, where = read(node, 0), read(node, 1)
     if data.ndim == 1 and where.ndim == 0:
         return _scalar(data[where.item()])
     return np.asarray(np.take(data, where.astype(np.int64), axis=node.attr("axis", 0)), object)
@@ -126,9 +126,9 @@ def _gather(node: Node) -> Elements:
 
 @_rule("Slice")
 def _slice(node: Node) -> Elements:
-    data, starts, ends = _read(node, 0), _ints(node, 1), _ints(node, 2)
-    axes = (_ints(node, 3) if _is_given(node, 3) else []) or list(range(len(starts)))
-    steps = (_ints(node, 4) if _is_given(node, 4) else []) or [1] * len(starts)
+    data, starts, ends = read(node, 0), _ints(node, 1), _ints(node, 2)
+    axes = (_ints(node, 3) if is_given(node, 3) else []) or list(range(len(starts)))
+    steps = (_ints(node, 4) if is_given(node, 4) else []) or [1] * len(starts)
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
         # With a negative step, ONNX clamps a start before the front to 0; Python takes nothing.
         first = max(start, -data.shape[axis]) if step < 0 else start
@@ -140,14 +140,14 @@ def _slice(node: Node) -> Elements:
 
 @_rule("Concat")
 def _concat(node: Node) -> Elements:
-    parts = [_read(node, at) for at in range(len(node._inputs))]
+    parts = [read(node, at) for at in range(len(node._inputs))]
     return np.concatenate(parts, axis=node.attr("axis"))
 
 
 @_rule("Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze")
 def _to_output_shape(node: Node) -> Elements:
     """The elements keep their order."""
-    return _read(node, 0).reshape(_static_shape(node.output))
+    return read(node, 0).reshape(_static_shape(node.output))
 
 
 def _static_shape(output: Value) -> tuple[int, ...]:
@@ -164,14 +164,14 @@ def _cast(node: Node) -> Elements:
 
 @_rule("CastLike")
 def _cast_like(node: Node) -> Elements:
-    return _as_dtype(node, _operand(node, 1).dtype)
+    return _as_dtype(node, operand(node, 1).dtype)
 
 
 def _as_dtype(node: Node, to: int | None) -> Elements:
     """Return the elements as flags or integers; what the dtype does not hold is dropped later."""
-    data = _numbers_of_floats(_operand(node, 0))
+    data = _numbers_of_floats(operand(node, 0))
     if data is None:
-        data = _read(node, 0)
+        data = read(node, 0)
     if to == DataType.BOOL:
         return each(lambda element: bool(element) if isinstance(element, int) else None, data)
     return each(lambda element: int(element) if isinstance(element, int) else element, data)
@@ -196,7 +196,7 @@ def _binary(function: Callable[[Any, Any], Element]) -> ValueRule:
         return None if a is None or b is None else function(a, b)
 
     def rule(node: Node) -> Elements:
-        return each(compute, _read(node, 0), _read(node, 1))
+        return each(compute, read(node, 0), read(node, 1))
 
     return rule
 
@@ -206,7 +206,7 @@ def _remainder(node: Node) -> Elements | None:
     # With fmod the sign is that of the dividend.
     if node.attr("fmod"):
         return None
-    return each(_modulo, _read(node, 0), _read(node, 1))
+    return each(_modulo, read(node, 0), read(node, 1))
 
 
 def _modulo(a: Element, b: Element) -> Element:
@@ -227,10 +227,10 @@ def _sign_test(accepts: Callable[[int], bool]) -> Callable[[Size, Size], Element
 
 def _at_least(a: Size, b: Size) -> Element:
     difference = symbolic_dims.subtract(a, b)
-    if isinstance(difference, Poly) and difference.is_non_negative:
+    if symbolic_dims.is_non_negative(difference):
         return True
     sign = symbolic_dims.sign_of(difference)
-    return None if sign is None else sign >= 0
+    return None if sign is None else False
 
 
 def _smaller(a: Element, b: Element) -> Element:
@@ -244,7 +244,7 @@ def _larger(a: Element, b: Element) -> Element:
         return None
     for one, other in ((a, b), (b, a)):
         difference = symbolic_dims.subtract(one, other)
-        if difference >= 0 if isinstance(difference, int) else difference.is_non_negative:
+        if symbolic_dims.is_non_negative(difference):
             return one
     return None
 
@@ -253,7 +253,7 @@ def _extreme(pick: Callable[[Element, Element], Element]) -> ValueRule:
     """Return the rule of Min or Max."""
 
     def rule(node: Node) -> Elements:
-        parts = [_read(node, at) for at in range(len(node._inputs))]
+        parts = [read(node, at) for at in range(len(node._inputs))]
         return reduce(lambda a, b: each(pick, a, b), parts)
 
     return rule
@@ -261,16 +261,16 @@ def _extreme(pick: Callable[[Element, Element], Element]) -> ValueRule:
 
 @_rule("Clip")
 def _clip(node: Node) -> Elements:
-    result = _read(node, 0)
+    result = read(node, 0)
     for at, pick in ((1, _larger), (2, _smaller)):
-        if _is_given(node, at):
-            result = each(pick, result, _read(node, at))
+        if is_given(node, at):
+            result = each(pick, result, read(node, at))
     return result
 
 
 @_rule("Relu")
 def _relu(node: Node) -> Elements:
-    return each(lambda x: _larger(x, 0), _read(node, 0))
+    return each(lambda x: _larger(x, 0), read(node, 0))
 
 
 @_rule("Abs")
@@ -278,7 +278,7 @@ def _abs(node: Node) -> Elements:
     def absolute(x: Element) -> Element:
         return None if x is None else _larger(x, symbolic_dims.multiply(-1, x))
 
-    return each(absolute, _read(node, 0))
+    return each(absolute, read(node, 0))
 
 
 @_rule("Where")
@@ -288,17 +288,17 @@ def _where(node: Node) -> Elements:
             return a if a == b else None
         return a if c else b
 
-    return each(choose, *(_read(node, at) for at in range(3)))
+    return each(choose, *(read(node, at) for at in range(3)))
 
 
 @_rule("Not")
 def _not(node: Node) -> Elements:
-    return each(lambda x: None if x is None else not x, _read(node, 0))
+    return each(lambda x: None if x is None else not x, read(node, 0))
 
 
 @_rule("Neg")
 def _negate(node: Node) -> Elements:
-    return each(lambda x: None if x is None else symbolic_dims.multiply(-1, x), _read(node, 0))
+    return each(lambda x: None if x is None else symbolic_dims.multiply(-1, x), read(node, 0))
 
 
 @_rule("ConstantOfShape")
@@ -312,26 +312,17 @@ def _range(node: Node) -> Elements:
     return _array(list(range(start, limit, delta)))
 
 
-def _total(
-    combine: Callable[[Size, Size], Size], elements: Iterable[Element], empty: int
-) -> Element:
-    total: Element = empty
-    for element in elements:
-        total = None if total is None or element is None else combine(total, element)
-    return total
-
-
 def _reduce(combine: Callable[[Size, Size], Size], empty: int) -> ValueRule:
     """Return the rule of a reduction over all axes."""
 
     def rule(node: Node) -> Elements | None:
-        data = _read(node, 0)
-        axes = _ints(node, 1) if _is_given(node, 1) else []
+        data = read(node, 0)
+        axes = _ints(node, 1) if is_given(node, 1) else []
         if node.attr("noop_with_empty_axes", 0) and not axes:
             return data
         if axes and len({axis % data.ndim for axis in axes}) < data.ndim:
             return None
-        total = _total(combine, data.ravel().tolist(), empty)
+        total = symbolic_dims.combined(combine, data.ravel().tolist(), empty)
         return _scalar(total).reshape([1] * data.ndim if node.attr("keepdims") else [])
 
     return rule
@@ -339,12 +330,12 @@ def _reduce(combine: Callable[[Size, Size], Size], empty: int) -> ValueRule:
 
 @_rule("Expand")
 def _expand(node: Node) -> Elements:
-    return np.broadcast_to(_read(node, 0), _static_shape(node.output))
+    return np.broadcast_to(read(node, 0), _static_shape(node.output))
 
 
 @_rule("Transpose")
 def _transpose(node: Node) -> Elements:
-    return np.transpose(_read(node, 0), node.attr("perm", None))
+    return np.transpose(read(node, 0), node.attr("perm", None))
 
 
 @_rule("Split")
@@ -354,7 +345,7 @@ def _split(node: Node) -> tuple[Elements, ...] | None:
         return None
     axis = node.attr("axis")
     sizes = [_static_shape(output)[axis] for output in outputs]
-    return tuple(np.split(_read(node, 0), np.cumsum(sizes)[:-1], axis=axis))
+    return tuple(np.split(read(node, 0), np.cumsum(sizes)[:-1], axis=axis))
 
 
 def _logic(absorbing: bool) -> ValueRule:
@@ -366,7 +357,7 @@ def _logic(absorbing: bool) -> ValueRule:
         return None if a is None or b is None else not absorbing
 
     def rule(node: Node) -> Elements:
-        return each(combine, _read(node, 0), _read(node, 1))
+        return each(combine, read(node, 0), read(node, 1))
 
     return rule
 

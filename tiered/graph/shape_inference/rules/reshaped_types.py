@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from tiered.graph.core.dtypes import DataType
 from tiered.graph.core.types import TensorType, tensor_type
-from tiered.graph.opset.newest_form import operands_of
 from tiered.graph.shape_inference import symbolic_dims
+from tiered.graph.shape_inference.rules.data import is_given, operand, read
 from tiered.graph.shape_inference.rules.shape_rule import OperandRule, shape_rule
 from tiered.graph.shape_inference.rules.standard_types import broadcast, shape_of
 from tiered.graph.shape_inference.symbolic_dims import Poly, Size
@@ -37,52 +37,26 @@ def _sizes(node: Node) -> list[Size | None]:
     Raises:
         ValueError: its rank is unknown.
     """
-    value = node.input(0)
-    if value is None or value.shape is None:
+    shape = operand(node, 0).shape
+    if shape is None:
         raise ValueError("the rank is unknown")
-    dims = node.owner.model.dims
-    return [dims.size(dim) for dim in value.shape]
+    return [node.owner.model.dims.size(dim) for dim in shape]
 
 
 def _elements(node: Node, index: int) -> list[Size | None]:
-    """Return the elements of a shape-like operand.
-
-    Raises:
-        ValueError: their number is unknown.
-    """
-    operands = operands_of(node)
-    value = operands[index] if index < len(operands) else None
-    elements = None if value is None else value.elements
-    if elements is not None:
-        found: list[Size | None] = elements.ravel().tolist()
-        return found
-    shape = None if value is None else value.static_shape
-    if shape is None or len(shape) != 1:
-        raise ValueError("the number of elements is unknown")
-    return [None] * shape[0]
+    found: list[Size | None] = read(node, index).ravel().tolist()
+    return found
 
 
 def _product(sizes: Sequence[Size | None]) -> Size | None:
-    number, others = 1, list[Size]()
-    for size in sizes:
-        if size is None:
-            return None
-        if isinstance(size, int):
-            number *= size
-        else:
-            others.append(size)
-    total: Size = number
-    for size in others:
-        total = symbolic_dims.multiply(total, size)
-    return total
+    return symbolic_dims.combined(symbolic_dims.multiply, sizes, 1)
 
 
 @shape_rule("Reshape")
 @_of_sizes
 def _reshape(node: Node) -> Sequence[Size | None]:
     target = _elements(node, 1)
-    value = node.input(0)
-    data = None if value is None or value.shape is None else _sizes(node)
+    data = None if operand(node, 0).shape is None else _sizes(node)
     copies_zeros = not node.attr("allowzero", 0)
     at = next((axis for axis, size in enumerate(target) if size == -1), None)
     result: list[Size | None] = []
@@ -127,8 +101,9 @@ def _is_kept(
         return False
     names = {name for term, _ in size.terms for name in term}
     for at, other in enumerate(target):
-        is_copied = other == 0 or (isinstance(other, Poly) and _is_zero_with(other, size))
-        dim = (data[at] if at < len(data) else 1) if is_copied else other
+        dim = other
+        if _is_zero_with(other, size):
+            dim = data[at] if at < len(data) else 1
         if dim is None or dim in (0, -1):
             return False
         if isinstance(dim, Poly) and any(names & set(term) for term, _ in dim.terms):
@@ -140,9 +115,7 @@ def _is_zero_with(size: Size | None, other: Poly) -> bool:
     """Return whether a size is known to be 0 whenever another one is."""
     if size is None or isinstance(size, int):
         return size == 0
-    return size == other or all(
-        any(set(zero) <= set(names) for zero, _ in other.terms) for names, _ in size.terms
-    )
+    return all(any(set(zero) <= set(names) for zero, _ in other.terms) for names, _ in size.terms)
 
 
 @shape_rule("Expand")
@@ -169,10 +142,7 @@ def _max_unpool(node: Node) -> Sequence[Size | None]:
 @_of_sizes
 def _tile(node: Node) -> Sequence[Size | None]:
     repeats = _elements(node, 1)
-    return [
-        None if dim is None or repeat is None else symbolic_dims.multiply(dim, repeat)
-        for dim, repeat in zip(_sizes(node), repeats, strict=True)
-    ]
+    return [_product(pair) for pair in zip(_sizes(node), repeats, strict=True)]
 
 
 @shape_rule("Resize")
@@ -181,7 +151,7 @@ def _resize(node: Node) -> Sequence[Size | None]:
     """The last operand has the sizes, of the named axes or of all; by scales, onnx is asked."""
     if node.attr("keep_aspect_ratio_policy", "stretch") != "stretch":
         raise ValueError("the sizes are bounds")
-    made = [None if size is None else _as_size(size) for size in _elements(node, 3)]
+    made = [_as_size(size) for size in _elements(node, 3)]
     axes = node.attr("axes", None)
     if axes is None:
         return made
@@ -191,9 +161,9 @@ def _resize(node: Node) -> Sequence[Size | None]:
     return sizes
 
 
-def _as_size(size: Size) -> Size | None:
+def _as_size(size: Size | None) -> Size | None:
     """Return a size; None if it may be negative."""
-    return size if (size >= 0 if isinstance(size, int) else size.is_non_negative) else None
+    return size if size is not None and symbolic_dims.is_non_negative(size) else None
 
 
 @shape_rule("Range", ask_onnx=True)
@@ -202,22 +172,18 @@ def _range(node: Node) -> Sequence[Size | None]:
     (start,), (limit,), (delta,) = (_elements(node, at) for at in range(3))
     if start is None or limit is None or delta != 1:
         return [None]
-    length = symbolic_dims.subtract(limit, start)
-    is_known = length >= 0 if isinstance(length, int) else length.is_non_negative
-    return [length if is_known else None]
+    return [_as_size(symbolic_dims.subtract(limit, start))]
 
 
 @shape_rule("Slice", ask_onnx=True)
 @_of_sizes
 def _slice(node: Node) -> Sequence[Size | None]:
-    sizes = _sizes(node)
-    starts, ends = _elements(node, 1), _elements(node, 2)
-    operands = node.operands
+    sizes, starts, ends = _sizes(node), _elements(node, 1), _elements(node, 2)
     axes: list[Size | None] = list(range(len(starts)))
-    if len(operands) > 3 and operands[3] is not None:
+    if is_given(node, 3):
         axes = _elements(node, 3)
     steps: list[Size | None] = [1] * len(starts)
-    if len(operands) > 4 and operands[4] is not None:
+    if is_given(node, 4):
         steps = _elements(node, 4)
     if any(not isinstance(axis, int) for axis in axes):
         return [None] * len(sizes)
@@ -231,17 +197,21 @@ def _sliced(
     node: Node, dim: Size | None, start: Size | None, end: Size | None, step: Size | None
 ) -> Size | None:
     """Return the size that a slice takes of a dim; None if it is unknown."""
-    if dim is None or start is None or end is None or not isinstance(step, int) or step == 0:
-        return None
-    if isinstance(dim, int) and isinstance(start, int) and isinstance(end, int):
+    if (
+        isinstance(dim, int)
+        and isinstance(start, int)
+        and isinstance(end, int)
+        and isinstance(step, int)
+    ):
         # With a negative step, ONNX clamps a start before the front to 0; Python takes nothing.
         return len(range(dim)[start:end:step]) if step > 0 or start >= -dim else None
-    if start != 0 or step != 1:
+    if dim is None or end is None or start != 0 or step != 1:
         return None
-    reaches_end = symbolic_dims.subtract(end, dim)
-    is_all = end == dim or (isinstance(end, int) and end >= 1 << 31)
-    if is_all or (not isinstance(reaches_end, int) and reaches_end.is_non_negative):
+    if isinstance(end, int) and end >= 1 << 31:
         return dim
-    if isinstance(dim, int) and not isinstance(end, int):
+    if symbolic_dims.is_non_negative(symbolic_dims.subtract(end, dim)):
+        return dim
+    if isinstance(dim, int):
+        assert isinstance(end, Poly)
         return node.owner.model.dims.capped(end, dim)
     return None

@@ -18,7 +18,7 @@ from tiered.graph.shape_inference.rules.shape_rule import shape_rule
 if TYPE_CHECKING:
     from tiered.graph.core.node import Node
     from tiered.graph.core.value import Value
-    from tiered.graph.shape_inference.symbolic_dims import Dims, Size
+    from tiered.graph.shape_inference.symbolic_dims import Dims
 
 Types = TensorType | list[TensorType] | None
 """The type of the first output, or of each; None if unknown."""
@@ -308,10 +308,11 @@ def _gather_elements(_: Node, operands: list[TensorType]) -> Types:
 def _concat(node: Node, operands: list[TensorType]) -> Types:
     shapes = [shape_of(kind) for kind in operands]
     axis = axis_within(node.attr("axis"), len(shapes[0]))
-    result: list[Dim] = []
+    dims, result = node.owner.model.dims, list[Dim]()
     for at, column in enumerate(zip(*shapes, strict=True)):
         if at == axis:
-            result.append(_total(node, column))
+            size = symbolic_dims.combined(symbolic_dims.add, map(dims.size, column), 0)
+            result.append(dims.dim(size))
             continue
         if column.count(column[0]) == len(column):
             result.append(column[0])
@@ -322,19 +323,6 @@ def _concat(node: Node, operands: list[TensorType]) -> Types:
         # The dims must be equal: a known integer is the most exact.
         result.append(next(iter(sizes), column[0]))
     return tensor_type(operands[0].dtype, tuple(result))
-
-
-def _total(node: Node, column: Sequence[Dim]) -> Dim:
-    dims, total = node.owner.model.dims, 0
-    if all(isinstance(dim, int) for dim in column):
-        return sum(column)  # type: ignore[arg-type]  # narrowed by the line above
-    size: Size = total
-    for dim in column:
-        more = dims.size(dim)
-        if more is None:
-            return None
-        size = symbolic_dims.add(size, more)
-    return dims.dim(size)
 
 
 @shape_rule("Split")
@@ -367,12 +355,9 @@ def _flatten(node: Node, operands: list[TensorType]) -> Types:
         return None
     dims, result = node.owner.model.dims, list[Dim]()
     for part in (shape[:axis], shape[axis:]):
-        size: Size = 1
-        for dim in part:
-            factor = dims.size(dim)
-            if factor is None:
-                return None
-            size = symbolic_dims.multiply(size, factor)
+        size = symbolic_dims.combined(symbolic_dims.multiply, map(dims.size, part), 1)
+        if size is None:
+            return None
         result.append(dims.dim(size))
     return tensor_type(operands[0].dtype, tuple(result))
 
