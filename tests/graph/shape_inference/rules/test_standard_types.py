@@ -1,12 +1,16 @@
 """The type rules agree with onnx's own inference, and decline what they cannot infer."""
 
+import re
+
 import onnx
 import pytest
 
 from tiered.graph import Model
-from tiered.graph.core.types import TensorType
+from tiered.graph.core.types import Shape, TensorType
 from tiered.graph.shape_inference.infer import infer_outputs, inferred_types
 from tiered.graph.shape_inference.onnx_inference import onnx_types
+from tiered.graph.shape_inference.rules.standard_types import broadcast
+from tiered.graph.shape_inference.symbolic_dims import Dims, size_of_dim
 
 HEADER = (
     "(float[N,3,8,8] x, float[N,6] r, float[6,M] s, int64[2,5] i, bool[N,6] b, uint8[4,6] q,"
@@ -109,6 +113,134 @@ def test_rules_read_attributes_of_older_opsets(call: str, kind: str) -> None:
     ruled = inferred_types(node)
     assert ruled is not None
     assert str(ruled.types[0]) == kind
+
+
+KINDS: dict[str, str | None] = {
+    "Max(v)": "float[6]",
+    "Max(r, v, v)": "float[N,6]",
+    "Add(h, v)": "float",
+    "Less(h, v)": "bool",
+    "Shape(h)": "int64[?]",
+    "Shape<end=2>(x)": "int64[2]",
+    "Shape<start=1>(x)": "int64[3]",
+    "NonZero(r)": "int64[2,?]",
+    "NonZero(f)": "int64[?,?]",
+    "NonZero(h)": "int64[?,?]",
+    "Constant<value_ints=[1,2]>()": "int64[2]",
+    "QuantizeLinear(r, f)": None,
+    "QuantizeLinear<output_dtype=2>(r, f, zero)": None,
+    "DequantizeLinear<output_dtype=1>(q, f)": None,
+    "DequantizeLinear(q, f)": "float[4,6]",
+    "Transpose(h)": None,
+    "Unsqueeze(v, same)": None,
+    "Unsqueeze(v, a02)": "float[1,6,1]",
+    "Unsqueeze(v, grid)": None,
+    "Unsqueeze(v, some)": None,
+    "Unsqueeze(v, two)": None,
+    "Squeeze(r)": None,
+    "Squeeze(r, none)": "float",
+    "Squeeze(ones, back)": "float[1,1,8]",
+    "ReduceSum<noop_with_empty_axes=1>(x)": None,
+    "ReduceSum<noop_with_empty_axes=1>(x, none)": None,
+    "ReduceSum<keepdims=0>(x, none)": "float[]",
+    "ReduceSum<noop_with_empty_axes=1, keepdims=0>(x, a02)": "float[3,8]",
+    "ReduceSum(h)": None,
+    "Gather(h, two)": None,
+    "Concat<axis=0>(v)": "float[6]",
+    "Concat<axis=1>(r, other)": "float[N,12]",
+    "Concat<axis=1>(other, r)": "float[M,12]",
+    "Concat<axis=1>(r, third)": "float[4,12]",
+    "Concat<axis=0>(r, other)": "float[=M+N,6]",
+    "Concat<axis=0>(q, wide)": None,
+    "Concat<axis=0>(r, h)": None,
+    "Flatten<axis=-1>(cube)": "float[6,4]",
+    "Flatten<axis=3>(cube)": "float[24,1]",
+    "Flatten<axis=4>(cube)": None,
+    "Flatten<axis=-4>(cube)": None,
+    "Flatten(x)": "float[N,192]",
+    "MatMul(v, r)": "float[6]",
+    "MatMul(v, columns)": "float[4]",
+    "MatMul(v, cube)": None,
+    "MatMul(v, rows)": "float[M]",
+    "MatMul(r, columns)": "float[N,4]",
+    "MatMul(cube, columns)": "float[2,3,4]",
+    "MatMul(eight, x)": "float[N,3,8,8]",
+    "Gemm(r, r)": "float[N,6]",
+    "Gemm(third, third)": None,
+    "Gemm<transA=1>(r, other)": "float[6,6]",
+    "Gemm(r, columns)": "float[N,4]",
+    "Gemm<transB=1>(r, third)": "float[N,4]",
+}
+
+
+def test_the_types_that_rules_infer_or_leave_to_onnx() -> None:
+    header = (
+        "(float[N,3,8,8] x, float[N,6] r, float[M,6] other, float[4,6] third, float[6,M] rows,"
+        " float[K,4] columns, float[6] v, float[2,3,4] cube, float[8,8] eight, float[1,1,8,1] ones,"
+        " float f, uint8[4,6] q, uint8[4,5] wide, uint8 zero, int64[1] some, int64[R] t)"
+        " => (float[N,6] out) <int64[2] same = {1,1}, int64[2] a02 = {0,2}, int64[1] two = {2},"
+        " int64[2,1] grid = {0,1}, int64[1] back = {-1}, int64[0] none = {}>"
+    )
+    for call, expected in KINDS.items():
+        text = f"{header} {{ h = Reshape(x, t) y = {call} out = Neg(r) }}"
+        ruled = inferred_types(parsed_model(text, opset=23).main.nodes[1])
+        found = None if ruled is None else re.sub(r"unk__[.\d]+", "?", str(ruled.types[0]))
+        assert found == expected, call
+
+
+SPLITS: dict[str, list[str] | None] = {
+    "Split<axis=1, num_outputs=2>(r)": ["float[N,3]", "float[N,3]"],
+    "Split<axis=1, num_outputs=2>(x)": None,
+    "Split<axis=0, num_outputs=2>(r)": None,
+    "Split<axis=1>(x, a12)": ["float[N,1,8,8]", "float[N,2,8,8]"],
+    "Split<axis=0>(r, a12)": ["float[1,6]", "float[2,6]"],
+    "Split<axis=1>(r, a12)": None,
+    "Split<axis=1>(r, a123)": None,
+    "Split<axis=1>(r, some)": None,
+}
+
+
+def test_the_parts_of_a_split_have_known_sizes() -> None:
+    header = (
+        "(float[N,3,8,8] x, float[N,6] r, int64[2] some) => (float[N,6] out)"
+        " <int64[2] a12 = {1,2}, int64[3] a123 = {1,2,3}>"
+    )
+    for call, expected in SPLITS.items():
+        text = f"{header} {{ a, b = {call} out = Neg(r) }}"
+        ruled = inferred_types(parsed_model(text, opset=21).main.nodes[0])
+        assert (None if ruled is None else list(map(str, ruled.types))) == expected, call
+    text = f"{header} {{ a, b = Split<axis=1, split=[2,4]>(r) out = Neg(r) }}"
+    ruled = inferred_types(parsed_model(text, opset=11).main.nodes[0])
+    assert ruled is not None
+    assert list(map(str, ruled.types)) == ["float[N,2]", "float[N,4]"]
+
+
+BROADCAST: list[tuple[list[Shape | None], Shape | None]] = [
+    ([("N",), ("N",), (1,)], ("N",)),
+    ([("N",), ("M",), (4,)], (4,)),
+    ([("N",), (4,), ("M",)], (4,)),
+    ([("N",), ("M",), (1,)], (None,)),
+    ([("N",), ("M",), ("N",)], (None,)),
+    ([("N",), (0,)], (0,)),
+    ([(None,), ("N",)], (None,)),
+    ([("N",), (None,)], (None,)),
+    ([(None,), (3,)], (3,)),
+    ([(1,), (1, 1)], (1, 1)),
+    ([(2, 3), (3,), ()], (2, 3)),
+    ([None, (3,)], None),
+    ([None, None], None),
+]
+
+
+def test_shapes_broadcast_dim_by_dim() -> None:
+    for shapes, expected in BROADCAST:
+        assert broadcast(Dims(), shapes) == expected, shapes
+    with pytest.raises(ValueError, match="the dims do not broadcast"):
+        broadcast(Dims(), [(2,), (3,)])
+    dims = Dims()
+    least = dims.dim(dims.capped(size_of_dim("S"), 64))
+    assert broadcast(dims, [(least,), ("S",)]) == ("S",)
+    assert broadcast(dims, [("S",), (least,)]) == ("S",)
 
 
 def test_an_unknown_dim_gets_one_name_that_consumers_inherit() -> None:

@@ -53,15 +53,10 @@ def numbers(value: Value | None) -> list[int]:
     Raises:
         ValueError: the value is not a known scalar or list.
     """
-    tensor = None if value is None else value.tensor
-    if value is not None and tensor is None:
-        elements = value.elements
-        if elements is not None and elements.ndim <= 1:
-            return static(tuple(elements.reshape(-1).tolist()))
-    if tensor is None or tensor.is_sparse or len(tensor.shape) > 1:
+    array = None if value is None else value.elements if value.const is None else value.const
+    if array is None or array.ndim > 1:
         raise ValueError("an operand is not a constant list")
-    found: list[int] = tensor.numpy().reshape(-1).tolist()
-    return found
+    return static(tuple(array.ravel().tolist()))
 
 
 def axes_of(node: Node) -> list[int] | None:
@@ -102,26 +97,15 @@ def broadcast(dims: Dims, shapes: Sequence[Shape | None]) -> Shape | None:
 
 
 def _broadcast_dim(dims: Dims, column: Sequence[Dim]) -> Dim:
-    if column.count(column[0]) == len(column):
-        return column[0]
-    result: Dim = 1
-    for dim in column:
-        if dim in (1, result):
-            continue
-        if result == 1:
-            result = dim
-        elif isinstance(dim, int):
-            if isinstance(result, int):
-                raise ValueError("the dims do not broadcast")
-            # The others are 1 or equal to it.
-            result = dim
-        elif not isinstance(result, int):
-            result = None if result is None or dim is None else dims.broadcast(result, dim)
-            if result is not None:
-                continue
-            if any(isinstance(other, int) and other != 1 for other in column):
-                continue
-            return None
+    sizes = {dim for dim in column if isinstance(dim, int) and dim != 1}
+    if len(sizes) > 1:
+        raise ValueError("the dims do not broadcast")
+    if sizes:
+        return sizes.pop()  # The others are 1 or equal to it.
+    names = [dim for dim in column if not isinstance(dim, int)]
+    result = names[0] if names else 1
+    for name in names:
+        result = None if result is None or name is None else dims.broadcast(str(result), name)
     return result
 
 
@@ -155,9 +139,7 @@ def _bools(_: Node, operands: list[TensorType]) -> Types:
     "Pow", "Sub", "Sum",
 )  # fmt: skip
 def _elementwise(node: Node, operands: list[TensorType]) -> Types:
-    first = operands[0]
-    shape = _common_shape(node, operands)
-    return first if shape == first.shape else tensor_type(first.dtype, shape)
+    return tensor_type(operands[0].dtype, _common_shape(node, operands))
 
 
 @shape_rule("And", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Or", "Xor")
@@ -182,7 +164,7 @@ def _cast_like(_: Node, operands: list[TensorType]) -> Types:
 
 @shape_rule("QuantizeLinear")
 def _quantized(node: Node, operands: list[TensorType]) -> Types:
-    if len(operands) != 3 or node.has_attr("output_dtype"):
+    if node.has_attr("output_dtype"):
         return None
     return tensor_type(operands[2].dtype, operands[0].shape)
 
@@ -314,9 +296,6 @@ def _concat(node: Node, operands: list[TensorType]) -> Types:
             size = symbolic_dims.combined(symbolic_dims.add, map(dims.size, column), 0)
             result.append(dims.dim(size))
             continue
-        if column.count(column[0]) == len(column):
-            result.append(column[0])
-            continue
         sizes = {dim for dim in column if isinstance(dim, int)}
         if len(sizes) > 1:
             return None
@@ -368,14 +347,13 @@ def _flatten(node: Node, operands: list[TensorType]) -> Types:
 @shape_rule("MatMul")
 def _matmul(node: Node, operands: list[TensorType]) -> Types:
     a, b = shape_of(operands[0]), shape_of(operands[1])
-    left: Shape = a[-2:-1] if len(a) > 1 else ()
     right: Shape = b[-1:] if len(b) > 1 else ()
     inner, other = a[-1], b[-2] if len(b) > 1 else b[-1]
     if isinstance(inner, int) and isinstance(other, int) and inner != other:
         return None
     batch = broadcast(node.owner.model.dims, [a[:-2], b[:-2]])
     assert batch is not None
-    return tensor_type(operands[0].dtype, batch + left + right)
+    return tensor_type(operands[0].dtype, batch + a[-2:-1] + right)
 
 
 @shape_rule("Gemm")
