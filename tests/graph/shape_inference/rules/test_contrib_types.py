@@ -149,3 +149,94 @@ def test_labels_have_the_dtype_of_their_list(labels: str, dtype: DataType) -> No
         <coefficients = [1.0,2.0], intercepts = [0.5], {labels}>(x)  kept = Abs(x) }}"""
     )
     assert (named(model, "y").dtype, named(model, "z").dtype) == (dtype, DataType.FLOAT)
+
+
+NOT_KNOWN = {
+    # u has no type, h no rank, and an operand between two commas is absent.
+    "Gelu(u)": None,
+    "QuantizeLinear(u, s, z)": (BYTE, None),
+    "QuantizeLinear(x, s, u)": None,
+    "QuantizeLinear(, s, z)": None,
+    "DequantizeLinear(x, u)": None,
+    "FusedMatMul(u, x)": None,
+    "FusedMatMul(h, x)": None,
+    "FusedMatMul(s, x)": None,
+    "FusedMatMul(x, )": None,
+    "QLinearAdd(u, s, z, x, s, z, s, z)": None,
+    "QLinearAdd(x, s, z, u, s, z, s, z)": (FLOAT, None),
+    "QLinearAdd(x, s, z, , s, z, s, z)": None,
+    "QLinearGlobalAveragePool<channels_last = 0>(h, s, z, s, z)": None,
+    "QLinearGlobalAveragePool<channels_last = 0>(u, s, z, s, z)": None,
+    "QLinearAveragePool<kernel_shape = [2], ceil_mode = 1>(h, s, z, s, z)": (FLOAT, None),
+    "QLinearAveragePool<kernel_shape = [2], ceil_mode = 1>(u, s, z, s, z)": None,
+    "QLinearAveragePool<kernel_shape = [2], channels_last = 1>(x, s, z, s, z)": None,
+    "QLinearAveragePool<kernel_shape = [2]>(x, s, z, s, z)": None,
+    "QLinearConcat<axis = 0>(s, u, x, s, z)": None,
+    "QLinearConcat<axis = 9>(s, z, x, s, z)": None,
+    "QGemm(x, s, z, u, s, z)": None,
+    "QGemm(x, s, z, x, s, z, , s, u)": None,
+    "MultiHeadAttention<num_heads = 4>(x, x, x)": None,
+    "MultiHeadAttention<num_heads = 4>(c, c, u)": None,
+    "MultiHeadAttention<num_heads = 4>(c, c, x)": None,
+    "MultiHeadAttention<num_heads = 4>(c, c, wide)": (FLOAT, (2, 3, None)),
+    "EmbedLayerNormalization(h, h, x, x, x, s, s)": None,
+    "EmbedLayerNormalization(x, x, u, x, x, s, s)": None,
+    "GroupQueryAttention<num_heads = 2, kv_num_heads = 2>(x, x, x, x, x)": None,
+    "GroupQueryAttention<num_heads = 2, kv_num_heads = 2>(x, x, x)": None,
+    "Attention<num_heads = 2>(x, x)": None,
+    "Attention<num_heads = 2>(c, )": None,
+    "Attention<num_heads = 2>(c, x, , , h)": (FLOAT, (2, 3, 1)),
+    "Attention<num_heads = 2>(c, x, , , c)": (FLOAT, (2, 3, 1)),
+    "MatMulNBits<K = 4, N = 6, bits = 4, block_size = 16>(h, x, x)": None,
+    "MatMulNBits<K = 4, N = 6, bits = 4, block_size = 16>(s, x, x)": None,
+    "MurmurHash3(h)": (int(DataType.UINT32), None),
+    "Tokenizer(h)": (int(DataType.STRING), None),
+    "CDist(u)": None,
+    "FusedConv(x, )": None,
+}
+
+
+def test_what_is_not_known_of_an_operand_is_not_known_of_the_result() -> None:
+    for call, expected in NOT_KNOWN.items():
+        model = parsed(
+            """<ir_version: 10, opset_import: ["" : 21, "com.microsoft" : 1, "vendor" : 1]> g
+            (float[2,3] x, float[2,3,4] c, float[2,4,3,N] wide, float s, uint8 z, int64[R] t)
+            => (float[?] kept) { u = vendor.F(x) h = Reshape(x, t)"""
+            f" y = com.microsoft.{call} kept = Abs(x) }}"
+        )
+        y = named(model, "y")
+        assert (y.dtype and (int(y.dtype), known(y.shape))) == expected, call
+
+
+DTYPES = {
+    "CDist": ["float"],
+    "CropAndResize": ["float"],
+    "GridSample": ["float"],
+    "NhwcMaxPool": ["float"],
+    "Pad": ["float"],
+    "DecoderMaskedMultiHeadAttention": ["float"] * 3,
+    "DynamicQuantizeLSTM": ["float"] * 3,
+    "DynamicTimeWarping": ["int32"],
+    "GatherBlockQuantized": ["double"],
+    "NGramRepeatBlock": ["float16"],
+    "QAttention": ["int8"] * 2,
+    "QEmbedLayerNormalization": ["bool", "int32"],
+    "QLinearConv": ["uint16"],
+    "Unique": ["float", "int64", "int64"],
+    "WordConvEmbedding": ["float16"],
+}
+
+
+def test_dtypes_of_operators_whose_shapes_are_not_inferred() -> None:
+    calls = [
+        f"{', '.join(f'{op}_{at}' for at in range(len(dtypes)))} = com.microsoft.{op}"
+        "(i0, i1, i2, i3, i4, i5, i6, i7, i8)"
+        for op, dtypes in DTYPES.items()
+    ]
+    model = parsed(
+        "(float i0, float16 i1, double i2, int8 i3, uint8 i4, int16 i5, int32 i6, uint16 i7,"
+        f" bool i8) => (float kept) {{ {' '.join(calls)} kept = Abs(i0) }}"
+    )
+    for op, dtypes in DTYPES.items():
+        found = [str(named(model, f"{op}_{at}").type) for at in range(len(dtypes))]
+        assert found == dtypes, op

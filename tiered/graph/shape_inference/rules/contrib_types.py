@@ -25,6 +25,7 @@ from tiered.graph.core.types import (
     tensor_type,
     write_type,
 )
+from tiered.graph.shape_inference.rules.data import operand
 from tiered.graph.shape_inference.rules.shape_rule import TypeRule, shape_rule
 from tiered.graph.shape_inference.rules.standard_types import broadcast
 
@@ -46,23 +47,22 @@ _Output = int | DataType
     "QLinearSoftmax", "QuickGelu", "RotaryEmbedding", "SampleOp", "ScaledSiLU", "Trilu",
 )  # fmt: skip
 def _as_first(node: Node) -> ValueType | None:
-    data = node.input(0)
-    return None if data is None else data.type
+    return operand(node, 0).type
+
+
+def _tensor(dtype: int | None, shape: Shape | None) -> TensorType | None:
+    return None if dtype is None else tensor_type(dtype, shape)
 
 
 @_rule("QuantizeLinear")
 def _quantized(node: Node) -> ValueType | None:
-    data, zero = node.input(0), node.input(2)
-    dtype = DataType.UINT8 if zero is None else zero.dtype
-    return None if data is None or dtype is None else tensor_type(dtype, data.shape)
+    zero = node.input(2)
+    return _tensor(DataType.UINT8 if zero is None else zero.dtype, operand(node, 0).shape)
 
 
 @_rule("DequantizeLinear")
 def _dequantized(node: Node) -> ValueType | None:
-    data, scale = node.input(0), node.input(1)
-    if data is None or scale is None or scale.dtype is None:
-        return None
-    return tensor_type(scale.dtype, data.shape)
+    return _tensor(operand(node, 1).dtype, operand(node, 0).shape)
 
 
 @_rule("SkipLayerNormalization", "SkipSimplifiedLayerNormalization")
@@ -120,8 +120,7 @@ def _fused_gemm(node: Node) -> ValueType | None:
 
 @_rule("FusedMatMul", "TransposeMatMul")
 def _product(node: Node) -> ValueType | None:
-    data = node.input(0)
-    return None if data is None else _matrix(node, list(node.inputs[:2]), data.dtype)
+    return _matrix(node, list(node.inputs[:2]), operand(node, 0).dtype)
 
 
 def _matrix(node: Node, values: Sequence[Value | None], dtype: int | None) -> ValueType | None:
@@ -133,7 +132,7 @@ def _matrix(node: Node, values: Sequence[Value | None], dtype: int | None) -> Va
     outer = max(first[:-2], second[:-2], key=len)
     if first[:-2] != second[:-2] and first[:-2] and second[:-2]:
         outer = (None,) * len(outer)
-    return None if dtype is None else tensor_type(dtype, (*outer, first[-2], second[-1]))
+    return _tensor(dtype, (*outer, first[-2], second[-1]))
 
 
 def matrix_factors(node: Node, values: Sequence[Value | None]) -> tuple[Shape, Shape] | None:
@@ -164,44 +163,40 @@ def _quantized_where(node: Node) -> ValueType | None:
 
 
 def _broadcast(node: Node, *slots: int) -> ValueType | None:
-    values = [node.input(slot) for slot in slots]
-    shapes = [None if value is None else value.shape for value in values]
-    dtype = None if values[0] is None else values[0].dtype
-    dims = node.owner.model.dims
-    return None if dtype is None else tensor_type(dtype, broadcast(dims, shapes))
+    shapes = [operand(node, slot).shape for slot in slots]
+    return _tensor(operand(node, slots[0]).dtype, broadcast(node.owner.model.dims, shapes))
 
 
 @_rule("QLinearGlobalAveragePool")
 def _quantized_global_pool(node: Node) -> ValueType | None:
-    data = node.input(0)
-    if data is None or data.dtype is None or data.shape is None or node.attributes["channels_last"]:
+    data = operand(node, 0)
+    if data.shape is None or node.attributes["channels_last"]:
         return None
-    return tensor_type(data.dtype, (*data.shape[:2], *[1] * (len(data.shape) - 2)))
+    return _tensor(data.dtype, (*data.shape[:2], *[1] * (len(data.shape) - 2)))
 
 
 @_rule("QLinearAveragePool")
 def _quantized_pool(node: Node) -> ValueType | None:
     """The output has the shape of a float AveragePool, and the dtype of the input."""
-    data = node.input(0)
-    if data is None or data.dtype is None or node.attributes.get("channels_last"):
+    data = operand(node, 0)
+    if node.attributes.get("channels_last"):
         return None
     if node.attributes.get("ceil_mode"):
         # onnx counts windows that start in the padding on the right; the kernel ignores them.
         unknown = None if data.shape is None else (*data.shape[:2], *[None] * (len(data.shape) - 2))
-        return tensor_type(data.dtype, unknown)
+        return _tensor(data.dtype, unknown)
     pooled = _as_standard("AveragePool", node, {data.name: tensor_type(DataType.FLOAT, data.shape)})
-    return tensor_type(data.dtype, pooled.shape) if isinstance(pooled, TensorType) else None
+    return _tensor(data.dtype, pooled.shape) if isinstance(pooled, TensorType) else None
 
 
 @_rule("QLinearConcat")
 def _quantized_concat(node: Node) -> ValueType | None:
     """The inputs are scale and zero point of the output, then each part with its own two."""
-    parts, zero = node.inputs[2::3], node.input(1)
-    types = {value.name: value.type for value in parts if value is not None}
+    types = {value.name: value.type for value in node.inputs[2::3] if value is not None}
     joined = _as_standard("Concat", node, types)
-    if zero is None or zero.dtype is None or not isinstance(joined, TensorType):
+    if not isinstance(joined, TensorType):
         return None
-    return tensor_type(zero.dtype, joined.shape)
+    return _tensor(operand(node, 1).dtype, joined.shape)
 
 
 @_rule("QGemm")
@@ -215,59 +210,57 @@ def _quantized_gemm(node: Node) -> ValueType | None:
 @_rule("MultiHeadAttention")
 def _heads(node: Node) -> ValueType | None:
     """The values have rank 3, or 4 if they are split into heads."""
-    q, v = node.input(0), node.input(2)
-    if q is None or v is None or q.dtype is None or q.rank != 3 or v.rank not in (3, 4):
+    q, v = operand(node, 0), operand(node, 2)
+    if q.rank != 3 or v.rank not in (3, 4):
         return None
     width, heads = v.dim(-1), node.attributes["num_heads"]
     if v.rank == 4:
         width = width * heads if isinstance(width, int) else None
-    return tensor_type(q.dtype, (q.dim(0), q.dim(1), width))
+    return _tensor(q.dtype, (q.dim(0), q.dim(1), width))
 
 
 @_rule("EmbedLayerNormalization")
 def _embedded(node: Node) -> Sequence[ValueType | None]:
     """The outputs are a vector for each id, a mask index for each sequence, and the sum."""
-    ids, table = node.input(0), node.input(2)
-    if ids is None or table is None or table.dtype is None or ids.shape is None:
+    ids, table = operand(node, 0).shape, operand(node, 2)
+    if ids is None:
         return ()
-    vectors = tensor_type(table.dtype, (*ids.shape, table.dim(1)))
-    return (vectors, tensor_type(DataType.INT32, ids.shape[:1]), vectors)
+    vectors = _tensor(table.dtype, (*ids, table.dim(1)))
+    return (vectors, tensor_type(DataType.INT32, ids[:1]), vectors)
 
 
 @_rule("GroupQueryAttention")
 def _heads_with_past(node: Node) -> Sequence[ValueType | None]:
     """The outputs have the type of q, and caches of unknown length."""
-    q, past = node.input(0), node.input(3)
-    if q is None or past is None or past.dtype is None or past.rank != 4:
+    past = operand(node, 3)
+    if past.rank != 4:
         return ()
-    cache = tensor_type(past.dtype, (past.dim(0), past.dim(1), None, past.dim(3)))
-    return (q.type, cache, cache)
+    cache = _tensor(past.dtype, (past.dim(0), past.dim(1), None, past.dim(3)))
+    return (operand(node, 0).type, cache, cache)
 
 
 @_rule("Attention")
 def _packed_heads(node: Node) -> Sequence[ValueType | None]:
     """The weight has the matrices of queries, keys and values side by side."""
-    x, weight, past = node.input(0), node.input(1), node.input(4)
-    if x is None or weight is None or x.dtype is None or x.rank != 3:
+    x, weight, past = operand(node, 0), operand(node, 1), node.input(4)
+    if x.rank != 3:
         return ()
     width, sizes = weight.dim(-1), node.attributes.get("qkv_hidden_sizes")
     if sizes or not isinstance(width, int):
         width = sizes[2] if sizes else None
     else:
         width //= 3
-    output = tensor_type(x.dtype, (x.dim(0), x.dim(1), width))
+    output = _tensor(x.dtype, (x.dim(0), x.dim(1), width))
     if past is None or past.shape is None or len(past.shape) != 5:
         return (output,)
-    return (output, tensor_type(x.dtype, (*past.shape[:3], None, past.shape[4])))
+    return (output, _tensor(x.dtype, (*past.shape[:3], None, past.shape[4])))
 
 
 @_rule("MatMulNBits")
 def _product_of_blocks(node: Node) -> ValueType | None:
     """The packed matrix has N columns."""
-    x = node.input(0)
-    if x is None or x.dtype is None or not x.shape:
-        return None
-    return tensor_type(x.dtype, (*x.shape[:-1], node.attributes["N"]))
+    x = operand(node, 0)
+    return _tensor(x.dtype, (*x.shape[:-1], node.attributes["N"])) if x.shape else None
 
 
 @_rule("DynamicQuantizeMatMul", "MatMulIntegerToFloat")
@@ -290,25 +283,21 @@ def _dtypes_alone(*outputs: _Output) -> TypeRule:
 def _dtype_alone(node: Node, output: _Output) -> ValueType | None:
     if isinstance(output, DataType):
         return tensor_type(output, None)
-    value = node.input(output)
-    return None if value is None or value.dtype is None else tensor_type(value.dtype, None)
+    return _tensor(operand(node, output).dtype, None)
 
 
 @_rule("MurmurHash3")
 def _hashes(node: Node) -> ValueType | None:
     """Each element has one hash."""
-    data, dtype = node.input(0), DataType.UINT32
-    if not node.attributes.get("positive", 1):
-        dtype = DataType.INT32
-    return None if data is None else tensor_type(dtype, data.shape)
+    is_signed = not node.attributes.get("positive", 1)
+    return tensor_type(DataType.INT32 if is_signed else DataType.UINT32, operand(node, 0).shape)
 
 
 @_rule("Tokenizer")
 def _tokens(node: Node) -> ValueType | None:
     """The last dim is the number of tokens in the longest string."""
-    data = node.input(0)
-    shape = None if data is None or data.shape is None else (*data.shape, None)
-    return tensor_type(DataType.STRING, shape)
+    shape = operand(node, 0).shape
+    return tensor_type(DataType.STRING, None if shape is None else (*shape, None))
 
 
 _DTYPES_ALONE: Final[Mapping[str, tuple[_Output, ...]]] = {
