@@ -1,8 +1,11 @@
 """Which products are quantised, and between which values."""
 
+import numpy as np
 import pytest
+from onnx import numpy_helper
 
 from tests.small import made_by, named, parsed
+from tiered import Model
 from tiered.numerics.quantization.quantization_plan import (
     NO_PRODUCTS,
     QUANTIZED_ALREADY,
@@ -11,9 +14,11 @@ from tiered.numerics.quantization.quantization_plan import (
     is_layer,
     is_quantized,
     plan_of,
+    range_of_constant,
     without,
 )
 from tiered.numerics.quantization.scheme import Scheme, scheme_of
+from tiered.testing import parse
 
 TWO = """(float[2,3] x) => (float[2,3] y) <float[3,3] w = {1,2,3,4,5,6,7,8,9}> {
     a = MatMul(x, w) b = Relu(a) y = MatMul(b, w) }"""
@@ -104,3 +109,141 @@ def test_a_quantised_model_stays_and_needs_no_reason() -> None:
 def test_a_layer_sums_products_of_two(operator: str, expected: bool) -> None:
     of = parsed(f"(float[2,2] x) => (float[2,2] y) {{ y = {operator} }}")
     assert is_layer(made_by(of, "y")) is expected
+
+
+HELD = """float[3,4] w = {1,2,3,4,5,6,7,8,9,8,7,6}, float[4] b = {1,2,3,4}, float[1] one = {1},
+    float[1,4] row = {1,2,3,4}, float[0,4] none = {}, int8[3,4] q = {1,2,3,4,5,6,7,8,9,8,7,6},
+    float s = {0.5}, float[2,3] left = {1,2,3,4,5,6}, float[2,1,1] filter = {1,2},
+    float[2] c = {1,2}, float[1] bad = {1}"""
+
+
+def planned(nodes: str, scheme: Scheme | None = None) -> Plan:
+    """Return the plan of a model in which `bad` is NaN."""
+    of = parse(
+        f"""(float[2,3] x, double[2,3] d, float[3,4] z, float[4] v, float[2,1,8] i, float[3,4] j)
+        => (float[?,?] y) <{HELD}> {{ {nodes} }}""",
+        opset=21,
+    )
+    for tensor in of.graph.initializer:
+        if tensor.name == "bad":
+            tensor.CopyFrom(numpy_helper.from_array(np.array([np.nan], np.float32), "bad"))
+    return plan_of(Model.from_proto(of), Scheme() if scheme is None else scheme)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "reason"),
+    [
+        ('y = Einsum<equation = "ij,jk->ik">(x, w)', "there is no integer Einsum"),
+        ("a = Cast<to = 11>(w)  e = MatMul(d, a)  y = Cast<to = 1>(e)",
+         "operands are of double, not of float"),
+        ("y = MatMul(left, w)", "no operand is data"),
+        ("e = Slice(x, n0, n0, n1)  y = MatMul(e, none)", "the weight is empty"),
+        ("a = Mul(w, bad)  y = Gemm(x, w)", ""),
+        ("r = Reshape(x, six)  y = MatMul(r, bad)", "the weight has NaN or Inf"),
+        ("k = DequantizeLinear(q, s)  y = MatMul(x, k)", ""),
+    ],
+)  # fmt: skip
+def test_a_product_stays_float_for_its_operands(nodes: str, reason: str) -> None:
+    ints = "n0 = Constant<value_ints = [0]>()  n1 = Constant<value_ints = [1]>()"
+    plan = planned(f"{ints}  six = Constant<value_ints = [6,1]>()  {nodes}")
+    assert [why for _, why in plan.kept] == ([reason] if reason else [])
+    assert len(plan.units) == (not reason)
+
+
+def test_an_operator_that_the_target_lacks_stays_float() -> None:
+    plan = planned("y = MatMul(x, w)", Scheme(operators=frozenset({"Gemm"})))
+    assert [reason for _, reason in plan.kept] == ["the target has no integer MatMul"]
+
+
+def test_an_operand_that_is_dequantised_already_has_no_role() -> None:
+    (unit,) = planned("k = DequantizeLinear(q, s)  y = MatMul(x, k)").units
+    assert unit.roles == {0: "data"}
+
+
+@pytest.mark.parametrize(
+    ("call", "bias"),
+    [
+        ("Gemm(x, w, b)", 2),
+        ("Gemm(x, w)", None),
+        ("Gemm(x, w, v)", None),
+        ("Gemm(x, w, row)", None),
+        ("Gemm(x, w, one)", None),
+        ("Gemm(x, w, bad)", None),
+        ("Gemm<alpha = 0.5>(x, w, b)", None),
+        ("Gemm<beta = 0.5>(x, w, b)", None),
+        ("Gemm(x, z, b)", None),
+        ("Gemm(left, z, b)", None),
+        ("Conv(i, filter, c)", 2),
+        ("Conv(i, filter, one)", None),
+    ],
+)
+def test_a_constant_bias_of_a_number_for_each_channel_is_added_in_integers(
+    call: str, bias: int | None
+) -> None:
+    (unit,) = planned(f"y = {call}").units
+    assert unit.bias == bias
+
+
+def test_a_constant_has_ends_where_it_has_integers() -> None:
+    of = parsed(f"(float[3,4] x) => (float[3,4] y) <{HELD}> {{ y = Add(x, w)  a = Neg(none) }}")
+    assert [range_of_constant(named(of, name)) for name in ("w", "x", "none")] == [
+        (1.0, 9.0),
+        None,
+        None,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("pool", "reads"),
+    [
+        ("kernel_shape = [2]", True),
+        ("kernel_shape = [2], dilations = [1]", True),
+        ("kernel_shape = [2], dilations = [2]", False),
+        ("kernel_shape = [2], ceil_mode = 1, count_include_pad = 1", False),
+        ("kernel_shape = [2], ceil_mode = 1", True),
+        ("kernel_shape = [2], count_include_pad = 1", True),
+    ],
+)
+def test_a_pool_that_runtimes_misread_reads_floats(pool: str, reads: bool) -> None:
+    of = parsed(
+        f"""(float[2,1,8] i) => (float[?,?,?] y) <float[2,1,1] filter = {{1,2}}> {{
+            a = Conv(i, filter)  y = AveragePool<{pool}>(a) }}"""
+    )
+    plan = plan_of(of, Scheme())
+    a = named(of, "a")
+    assert (a in plan.pairs) is reads
+    assert (made_by(of, "y") in plan.pairs.get(a, {})) is reads
+
+
+def test_of_a_result_that_no_node_reads_there_is_no_pair() -> None:
+    of = parsed(
+        """(float[2,1,8] i) => (int64[3] y) <float[2,1,1] filter = {1,2}> {
+            a = Conv(i, filter)  y = Shape(a) }"""
+    )
+    assert named(of, "a") not in plan_of(of, Scheme()).pairs
+
+
+@pytest.mark.parametrize(
+    ("moves", "outputs", "has_pair"),
+    [
+        ("h = Transpose<perm = [1,0]>(k)", "float[3,2] k", True),
+        ("h = Identity(k)", "float[3,2] k", False),
+        ("t = Transpose<perm = [1,0]>(k)  h = Neg(t)", "float[3,2] k", False),
+        ("h = Transpose<perm = [1,0]>(k)", "float[2,3] h, float[3,2] k", False),
+        ("t = Transpose(k)  u = Transpose(t)  h = Transpose(u)", "float[3,2] k", True),
+        ("t = Transpose(k)  z = Abs(t)  h = Transpose<perm = [0,1]>(t)", "float[3,2] k", False),
+    ],
+)
+def test_an_output_that_is_moved_to_a_product_has_a_pair_too(
+    moves: str, outputs: str, has_pair: bool
+) -> None:
+    of = parsed(
+        f"""(float[3,2] x) => (float[2,4] y, {outputs}) <float[3,4] w = {{1,2,3,4,5,6,7,8,9,8,7,6}}>
+        {{ k = Neg(x)  {moves}  y = MatMul(h, w) }}"""
+    )
+    plan = plan_of(of, Scheme())
+    k, h = named(of, "k"), named(of, "h")
+    assert h in plan.pairs
+    assert (k in plan.pairs) is (has_pair or h is k)
+    if has_pair:
+        assert plan.group(k) is plan.group(h)

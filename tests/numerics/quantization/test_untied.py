@@ -8,7 +8,9 @@ import onnxruntime
 import pytest
 from onnx import numpy_helper
 
+from tests.small import parsed
 from tiered import Model, PassContext, get_pass, optimize_model
+from tiered.numerics.quantization.untied import tie_again, untie
 from tiered.runtime import run
 from tiered.testing import parse
 
@@ -161,3 +163,43 @@ def test_weights_on_the_left_have_all_their_bits() -> None:
     proto = model_of("(float[64,N] x) => (float[16,N] y) { y = MatMul(w, x) }", w=drawn(16, 64))
     made = [quantized(proto, "quantize_dynamic", processor=each) for each in ("avx2", "vnni")]
     assert made[0].graph == made[1].graph
+
+
+@pytest.mark.parametrize(
+    ("nodes", "count"),
+    [
+        ("s = Transpose(t)  y = MatMul(x, s)", 1),
+        ("s = Transpose<perm = [1,0]>(t)  y = MatMul(x, s)", 1),
+        ("s = Transpose(t)  a = MatMul(x, s)  b = Gemm(x, s)  y = Add(a, b)", 1),
+        (
+            "s = Transpose(t)  r = Transpose(t)  a = MatMul(x, s)  b = MatMul(x, r)  y = Add(a, b)",
+            2,
+        ),
+        ("s = Transpose<perm = [0,1]>(t)  y = MatMul(x, s)", 0),
+        ("s = Transpose<perm = [1,0,2]>(cube)  y = MatMul(x, s)", 0),
+        ("s = Transpose(line)  y = MatMul(x, s)", 0),
+        ("s = Transpose(z)  y = MatMul(x, s)", 0),
+        ("s = Identity(t)  y = MatMul(x, s)", 0),
+        ("s = Transpose(t)  y = vendor.MatMul(x, s)", 0),
+        ("s = Transpose(t)  y = Add(x, s)", 0),
+        ("e = Cast<to = 11>(x)  s = Transpose(double)  d = MatMul(e, s)  y = Cast<to = 1>(d)", 0),
+        ("s = Transpose(none)  y = MatMul(x, s)", 0),
+    ],
+)
+def test_the_transpose_of_a_matrix_of_floats_is_a_weight_for_its_products(
+    nodes: str, count: int
+) -> None:
+    model = parsed(
+        f"""<ir_version: 10, opset_import: ["": 21, "vendor": 1]> g
+        (float[2,2] x, float[2,2] z) => (float[2,2] y) <float[2,2] t = {{1,2,3,4}},
+        float[1,2,2] cube = {{1,2,3,4}}, float[2] line = {{1,2}}, double[2,2] double = {{1,2,3,4}},
+        float[0,2] none = {{}}> {{ {nodes} }}"""
+    )
+    before = model.to_proto().SerializeToString()
+    made = untie(model)
+    assert [weight.tensor.numpy().tolist() for weight in made if weight.tensor is not None] == [
+        [[1, 3], [2, 4]]
+    ] * count
+    assert len(made) == count
+    tie_again(made)
+    assert model.to_proto().SerializeToString() == before
