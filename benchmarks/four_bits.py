@@ -28,7 +28,7 @@ from tiered import Model, Node, Tensor, Value
 from tiered.numerics.calibration.calibrate import SampledModel
 from tiered.numerics.precision.few_bits.codes import four_bit_codes
 from tiered.numerics.precision.few_bits.compensation import four_bit_encoder
-from tiered.numerics.precision.few_bits.sampled_operands import Operand, Operands, Sampling
+from tiered.numerics.precision.few_bits.sampled_operands import Operands, Sampling, WeightOperand
 
 Array = np.ndarray[Any, Any]
 
@@ -76,7 +76,7 @@ def _halves(packed: Array) -> Array:
     return pairs.reshape(*packed.shape[:-1], -1)
 
 
-def tiered_weight(weight: Array, operand: Operand | None) -> Array:
+def tiered_weight(weight: Array, operand: WeightOperand | None) -> Array:
     """Return what tiered's codes of a weight [K, N] stand for."""
     rows, dtype = np.ascontiguousarray(weight.T), np.dtype(np.float32)
     encode = operand and four_bit_encoder(rows, BLOCK, dtype, operand)
@@ -95,7 +95,7 @@ def layers_of(model: Model, samples: int = 8, *, nearest: bool = False) -> Itera
     """Yield the errors of each layer of a model."""
     products = list(_products(model))
     seen: dict[str, list[Array]] = {product.operand: [] for product in products}
-    known = dict[Value, Operand | None]()
+    known = dict[Value, WeightOperand | None]()
     if not nearest:
         with Operands(model, Sampling(samples=samples)) as operands:
             operands.plan({each.value: _readers(each.value) for each in products})
@@ -160,13 +160,13 @@ class Stored(NamedTuple):
 def outputs_of(file: Path) -> list[Stored]:
     """Return what tiered makes of a model, by default and of MatMul only, and onnxruntime."""
     from tiered import get_pass
-    from tiered.numerics.precision.noise import Reference
+    from tiered.numerics.precision.noise import FloatReference
 
     model = Model.load(str(file))
     if model.opset() < OPSET:
         get_pass("convert_opset").with_options(to=OPSET).apply(model)
     exact = model.to_proto()
-    reference = Reference(exact, "", [dict(each) for each in samples_of(file, 100)[:4]])
+    reference = FloatReference(exact, "", [dict(each) for each in samples_of(file, 100)[:4]])
     found = []
     with tempfile.TemporaryDirectory() as folder:
         for number, sample in enumerate(samples_of(file, 1)):

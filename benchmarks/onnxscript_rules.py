@@ -18,10 +18,10 @@ from tiered.rewriter.pattern import (
     Alternatives,
     Anything,
     Const,
-    Op,
+    OpPattern,
     Opt,
     Rest,
-    Var,
+    VariablePattern,
     roots,
 )
 
@@ -45,7 +45,7 @@ def rules_of(pattern: Pattern, opset: int) -> list[Any]:
     swapped = {
         id(part): part.is_commutative and not isinstance(part.operands[-1], Anything | Rest)
         for part in pattern.walk()
-        if isinstance(part, Op) and not part.domain and part.op_type in COMMUTATIVE
+        if isinstance(part, OpPattern) and not part.domain and part.op_type in COMMUTATIVE
     }
     # onnxscript makes a rule of each combination, and cannot swap more than two operands, or one.
     commutes = all(swapped.values()) and len(swapped) <= MOST_SWAPPED
@@ -76,7 +76,7 @@ def _graphs(graph: Any) -> Iterator[Any]:
 
 
 def _rule(root: Pattern, opset: int) -> Any:
-    if not isinstance(root, Op):
+    if not isinstance(root, OpPattern):
         raise Inexpressible(f"{root} has several roots, and every pair of nodes would be tried")
 
     def target(op: Any) -> Any:
@@ -94,14 +94,14 @@ class _Translation:
         self.made: dict[Any, Any] = {}
 
     def of(self, pattern: Pattern) -> Any:
-        key = pattern.name if isinstance(pattern, Var | Opt) else id(pattern)
+        key = pattern.name if isinstance(pattern, VariablePattern | Opt) else id(pattern)
         if key not in self.made:
             self.made[key] = self._translated(pattern)
         return self.made[key]
 
     def _translated(self, pattern: Pattern) -> Any:
         match pattern:
-            case Var(name=name):
+            case VariablePattern(name=name):
                 return peer.Var(name)
             case Opt(name=name):
                 return peer.Var(name, can_match_none=True)
@@ -112,12 +112,12 @@ class _Translation:
             case Alternatives(choices=choices):
                 # Without a tag it cannot be copied, and so not be swapped.
                 return peer.OrValue(list(map(self.of, choices)), tag_var=f"tag{len(self.made)}")
-            case Op():
+            case OpPattern():
                 return self._operator(pattern)
             case _:
                 raise Inexpressible(f"onnxscript has nothing like {pattern}")
 
-    def _operator(self, pattern: Op) -> Any:
+    def _operator(self, pattern: OpPattern) -> Any:
         operands = list(pattern.operands)
         is_open = bool(operands) and isinstance(operands[-1], Anything | Rest)
         known = set(pattern.names)
@@ -149,7 +149,7 @@ def _constant(pattern: Const) -> Any:
 
 
 def _attribute(value: Any) -> Any:
-    if isinstance(value, Var):
+    if isinstance(value, VariablePattern):
         return peer.AttrVar(value.name, can_match_none=True)
     if value is ... or value is None or callable(value):
         return peer.AttrVar(None, can_match_none=True)

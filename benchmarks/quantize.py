@@ -74,7 +74,7 @@ def judged(
     """
     import onnx
 
-    from tiered.numerics.precision.noise import Reference
+    from tiered.numerics.precision.noise import FloatReference
     from tiered.support.errors import TieredError
 
     original, made = onnx.load(before), onnx.load(after)
@@ -99,7 +99,7 @@ def judged(
     if not noted.get("is_fixed", True):
         return result._replace(failure="a second run changes it")
     try:
-        ratio = Reference(original, "", feeds).decibels(made)
+        ratio = FloatReference(original, "", feeds).decibels(made)
         deployed = _deployed(original, made, feeds)
     except TieredError as failure:
         return result._replace(failure=f"run: {_line(failure)}")

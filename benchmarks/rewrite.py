@@ -26,7 +26,7 @@ from rich.table import Column, Table
 from tiered import Graph, Model, Pass, Skip, Value, get_registered_passes, op, rewrite, var
 from tiered.rewriter import Match, Pattern
 from tiered.rewriter.driver import apply_rule
-from tiered.rewriter.pattern import Chain, Op
+from tiered.rewriter.pattern import Chain, OpPattern
 from tiered.rewriter.rule import Rule
 from tiered.support.loading import paused_collector
 
@@ -121,7 +121,7 @@ def count_matches(rule: Rule, model: Model) -> int:
 
 def operators(pattern: Pattern) -> int:
     """Return how many operators a pattern has."""
-    return len({id(part) for part in pattern.walk() if isinstance(part, Op | Chain)})
+    return len({id(part) for part in pattern.walk() if isinstance(part, OpPattern | Chain)})
 
 
 class _Peer:

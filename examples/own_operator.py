@@ -9,7 +9,7 @@ from tiered import Expr, Node, Step, shape_rule
 from tiered.analysis.aspects import aspect
 from tiered.analysis.axes.axis_map import AxisMap, whole
 from tiered.graph.intervals.interval import multiply
-from tiered.runtime.inputs.graph_facts import Fact, Place
+from tiered.runtime.inputs.graph_facts import Fact, InputDependence
 from tiered.verify import register_operator
 
 register_operator("acme::Scale", body="Scale (x, by) => (y) { y = Mul(x, by) }")
@@ -43,6 +43,6 @@ def check(node: Node) -> str | None:
 
 
 @aspect("input").rule("Scale", domain="acme")
-def demand(place: Place, node: Node, slot: int) -> Iterator[Fact]:
+def demand(place: InputDependence, node: Node, slot: int) -> Iterator[Fact]:
     if slot == 1:
         yield Fact("positive", "Scale by")

@@ -10,7 +10,7 @@ import pytest
 from tiered.extensions.measurement import subjects
 from tiered.runtime import Session
 from tiered.runtime.opening import Opening
-from tiered.runtime.worker.client import Timing
+from tiered.runtime.worker.client import TimedRuns
 
 
 class FakeSession(Session):
@@ -34,11 +34,11 @@ class FakeSession(Session):
             self.prepared(feeds)()
         self.held.append(samples)
 
-    def time(self, sample: int, runs: int, before: int) -> Timing:
+    def time(self, sample: int, runs: int, before: int) -> TimedRuns:
         """Return the seconds that are made up."""
         if type(self).interrupt():
             raise KeyboardInterrupt
-        return Timing([self._taken] * runs, [self._taken] * runs, 0.25, 4096, {})
+        return TimedRuns([self._taken] * runs, [self._taken] * runs, 0.25, 4096, {})
 
 
 class FakeWorker:

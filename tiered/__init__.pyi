@@ -1,4 +1,4 @@
-from tiered.analysis.layout.axis_propagation import Propagation as Propagation
+from tiered.analysis.layout.axis_propagation import AxisPropagation as AxisPropagation
 from tiered.analysis.layout.rules import layout_rule as layout_rule
 from tiered.analysis.layout.transpose_report import (
     LayoutReport as LayoutReport,

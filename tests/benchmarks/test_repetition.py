@@ -11,7 +11,7 @@ from benchmarks.llama import little
 from benchmarks.regions import blocks
 from benchmarks.repetition import main
 from tiered import optimize
-from tiered.analysis.layout.layout_region import Region
+from tiered.analysis.layout.layout_region import LayoutRegion
 from tiered.analysis.layout.search_memory import LayoutMemory
 
 
@@ -20,19 +20,19 @@ def test_equal_regions_come_to_the_bytes_of_regions_that_are_solved_each(
     model: onnx.ModelProto, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     keys: list[Hashable] = []
-    key_of = Region.cache_key
+    key_of = LayoutRegion.cache_key
 
-    def noted(region: Region) -> Hashable:
+    def noted(region: LayoutRegion) -> Hashable:
         keys.append(key_of(region))
         return keys[-1]
 
-    def new(region: Region) -> Hashable:
+    def new(region: LayoutRegion) -> Hashable:
         return object()
 
-    monkeypatch.setattr(Region, "cache_key", noted)
+    monkeypatch.setattr(LayoutRegion, "cache_key", noted)
     known = optimize(model, opt_level=3).SerializeToString()
     assert len(set(keys)) < len(keys)
-    monkeypatch.setattr(Region, "cache_key", new)
+    monkeypatch.setattr(LayoutRegion, "cache_key", new)
     monkeypatch.setattr(LayoutMemory, "untouched", lambda *_: {})
     assert optimize(model, opt_level=3).SerializeToString() == known
 

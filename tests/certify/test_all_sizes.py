@@ -10,7 +10,7 @@ from tiered import Model
 from tiered.certify.checker import Checker
 from tiered.certify.problem import Problem
 from tiered.certify.regions.whole import whole_problem
-from tiered.certify.trial_sizes import Sizes
+from tiered.certify.trial_sizes import TrialSizes
 from tiered.testing import parse
 
 NK = "(float[N,6] x, float[6] z) => (y)"
@@ -151,7 +151,7 @@ def test_what_depends_on_sizes_is_proved_at_some(name: str) -> None:
     assert not found.is_for_all
 
 
-def problem_of(name: str, sizes: tuple[Sizes, ...] | None = None) -> Problem:
+def problem_of(name: str, sizes: tuple[TrialSizes, ...] | None = None) -> Problem:
     made = whole_problem(*(Model.from_proto(parse(text)) for text in FOR_ALL[name]))
     if sizes is None:
         return made
@@ -162,7 +162,11 @@ def problem_of(name: str, sizes: tuple[Sizes, ...] | None = None) -> Problem:
 def test_what_is_proved_for_all_sizes_is_proved_at_many(name: str) -> None:
     """The claim is tried: at sizes that are not those of the proof."""
     for values in itertools.product((0, 1, 4, 7), repeat=2):
-        assert Checker().prove(problem_of(name, (Sizes((2, 3), 3), Sizes(values, 3)))).is_proved
+        assert (
+            Checker()
+            .prove(problem_of(name, (TrialSizes((2, 3), 3), TrialSizes(values, 3))))
+            .is_proved
+        )
 
 
 def test_sizes_without_each_pattern_of_indices_are_not_enough() -> None:
@@ -171,7 +175,7 @@ def test_sizes_without_each_pattern_of_indices_are_not_enough() -> None:
     models = [Model.from_proto(parse(text.format(op))) for op in ("Transpose", "Identity")]
     made = whole_problem(*models)
     small = Problem(
-        made.sides, made.borders, made.outputs, made.opsets, made.given, (Sizes((1,), 3),)
+        made.sides, made.borders, made.outputs, made.opsets, made.given, (TrialSizes((1,), 3),)
     )
     assert not Checker().prove(small).is_for_all
     assert not Checker().prove(made).is_proved

@@ -20,7 +20,7 @@ from tiered.certify.problem import (
     size_at,
 )
 from tiered.certify.regions.whole import whole_problem
-from tiered.certify.trial_sizes import Sizes
+from tiered.certify.trial_sizes import TrialSizes
 from tiered.graph.core.tensor import Tensor
 from tiered.graph.shape_inference.symbolic_dims import add, multiply, size_of_dim
 from tiered.testing import parse
@@ -29,8 +29,8 @@ FLOAT, INT32, INT64 = (int(getattr(onnx.TensorProto, name)) for name in ("FLOAT"
 N, M = size_of_dim("N"), size_of_dim("M")
 
 
-def sizes(**held: int) -> Sizes:
-    made = Sizes((7,), 3)
+def sizes(**held: int) -> TrialSizes:
+    made = TrialSizes((7,), 3)
     made.update(held)
     return made
 
@@ -207,7 +207,7 @@ def assumed(borders: Mapping[str, Border], **held: bool) -> Assumed:
 
 def test_small_integers_are_tried_as_dims_are() -> None:
     given = assumed({"s": Border(INT64, (3,)), "n": Border(INT32, ())})
-    tried = Sizes((2, 3, 5), 3)
+    tried = TrialSizes((2, 3, 5), 3)
     found = given.at(tried)
     assert (found["s"].tolist(), found["s"].dtype) == ([2, 3, 5], np.int64)
     assert (found["n"].shape, found["n"].dtype) == ((), np.int32)
@@ -222,14 +222,14 @@ def test_more_integers_are_no_shape(size: int, is_tried: bool) -> None:
 @pytest.mark.parametrize(("rank", "expected"), [(3, [-1, 1, 1]), (2, [1, 1, -1])])
 def test_targets_are_shapes_that_any_tensor_takes(rank: int, expected: list[int]) -> None:
     given = assumed({"s": Border(INT64, (3,))}, are_targets=True)
-    tried = Sizes((2,), rank)
+    tried = TrialSizes((2,), rank)
     assert given.at(tried)["s"].tolist() == expected
     assert set(given.names(tried)) == {"s(-1 0)", "s(-1 1)", "s(-1 2)"}
     assert assumed({"s": Border(INT64, (3,))}).names(tried) == []
 
 
 class Known(Given):
-    def at(self, sizes: Sizes) -> Mapping[str, Any]:
+    def at(self, sizes: TrialSizes) -> Mapping[str, Any]:
         return {"s": np.array([9])}
 
 
@@ -244,7 +244,7 @@ def test_a_problem_assumes_its_integers_in_two_ways() -> None:
                "r": Border(INT64, None), "n": Border(INT32, ())}  # fmt: skip
     places, targets = replace(problem(), borders=borders).assuming()
     assert set(places.given.at(sizes())) == {"s", "n"}
-    assert targets.given.at(Sizes((2,), 3))["s"].tolist() == [-1, 1]
+    assert targets.given.at(TrialSizes((2,), 3))["s"].tolist() == [-1, 1]
     assert problem().assuming() == ()
     assert places.used(sizes(**{"s(0)": 4})) == {"s(0)": 4}
 

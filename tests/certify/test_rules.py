@@ -14,8 +14,8 @@ from onnx.backend.test.case.test_case import TestCase
 from tiered.certify.domains.bits import RULES, Bits
 from tiered.certify.domains.terms import Array, constants
 from tiered.certify.evaluation.call import constant
-from tiered.certify.evaluation.evaluate import Scope, Setting
-from tiered.certify.evaluation.values import Tensor, Unproved, class_of
+from tiered.certify.evaluation.evaluate import NameScope, ProofSetting
+from tiered.certify.evaluation.values import CheckedTensor, Unproved, class_of
 from tiered.certify.rules.moves import MOVES
 from tiered.certify.rules.resizing import RESIZING
 
@@ -67,19 +67,21 @@ def _is_move(node: onnx.NodeProto) -> bool:
     return is_nearest and is_own and "keep_aspect_ratio_policy" not in held
 
 
-def evaluated(case: TestCase, *, are_unknown: bool) -> tuple[list[Tensor | None], list[Array]]:
+def evaluated(
+    case: TestCase, *, are_unknown: bool
+) -> tuple[list[CheckedTensor | None], list[Array]]:
     """Return what the rule makes of the inputs of a case, and what is expected."""
     graph = _model(case).graph
     assert case.data_sets is not None
     inputs, expected = case.data_sets[0]
     opsets = {each.domain: each.version for each in _model(case).opset_import}
-    scope = Scope(Setting(Bits(), RULES, opsets, {}, trusts_runtime=True))
+    scope = NameScope(ProofSetting(Bits(), RULES, opsets, {}, trusts_runtime=True))
     for place, (info, given) in enumerate(zip(graph.input, inputs, strict=True)):
         if not isinstance(given, np.ndarray):
             raise Unproved("no tensor")
         dtype = info.type.tensor_type.elem_type
         if are_unknown and place == 0 and class_of(dtype) == "float":
-            scope.values[info.name] = Tensor(dtype, given.shape, _terms(given))
+            scope.values[info.name] = CheckedTensor(dtype, given.shape, _terms(given))
         else:
             scope.values[info.name] = constant(Bits(), given, dtype)
     scope.run(graph.node)

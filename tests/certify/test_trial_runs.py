@@ -12,7 +12,7 @@ from tiered.certify.evaluation.values import Unproved
 from tiered.certify.problem import Border, Given, Problem
 from tiered.certify.regions.whole import whole_problem
 from tiered.certify.trial_runs import model_of, run_both
-from tiered.certify.trial_sizes import Sizes
+from tiered.certify.trial_sizes import TrialSizes
 from tiered.runtime import run
 from tiered.support.numerics import Numerics, Promise
 from tiered.testing import parse
@@ -52,7 +52,7 @@ def test_other_sizes_are_tried_where_some_do_not_run() -> None:
     """With the first sizes, which are 2 and 3, no model takes the operands."""
     head = "(float[N] x, float[M] z) => (float[K] y)"
     given = problem("y = Add(x, z)", "y = Add(z, x)", head)
-    sizes = (Sizes((2, 3), 3), Sizes((4, 4), 3))
+    sizes = (TrialSizes((2, 3), 3), TrialSizes((4, 4), 3))
     found = run_both(replace(given, sizes=sizes), EXACT)
     assert found.ok
     assert found.sizes == {"M": 4, "N": 4}
@@ -65,7 +65,7 @@ def test_other_sizes_are_tried_where_some_do_not_run() -> None:
 class Known(Given):
     """The first border is known."""
 
-    def at(self, sizes: Sizes) -> Mapping[str, Any]:
+    def at(self, sizes: TrialSizes) -> Mapping[str, Any]:
         return {"x": np.array([7, 8], np.float32)}
 
 
@@ -83,7 +83,7 @@ def test_without_outputs_nothing_is_compared() -> None:
 
 def test_a_side_is_a_model_of_its_own() -> None:
     given = problem("y = Mul(x, k)", "y = Mul(k, x)", HEAD.replace("y)", "y) <float k = {3}>"))
-    made = model_of(given, given.sides[0], Sizes((4,), 3))
+    made = model_of(given, given.sides[0], TrialSizes((4,), 3))
     assert {info.name for info in made.graph.input} <= {"x", "z"}
     assert [tensor.name for tensor in made.graph.initializer] == ["k"]
     assert [info.name for info in made.graph.output] == ["result y"]
@@ -94,7 +94,7 @@ def test_a_side_is_a_model_of_its_own() -> None:
 
 def test_an_output_may_be_a_border_or_a_constant() -> None:
     given = replace(problem("y = Add(x, z)", "y = Add(z, x)"), outputs=("x", "y"))
-    made = model_of(given, given.sides[0], Sizes((1,), 3))
+    made = model_of(given, given.sides[0], TrialSizes((1,), 3))
     found = run(made, {"x": np.array([2], np.float32), "z": np.array([3], np.float32)})
     assert (found["result x"], found["result y"]) == (2, 5)
 
@@ -103,4 +103,4 @@ def test_a_border_without_a_shape_cannot_be_fed() -> None:
     given = problem("y = Add(x, z)", "y = Add(z, x)")
     borders = {**given.borders, "x": Border(1, (None,))}
     with pytest.raises(Unproved, match="no shape of x is known"):
-        model_of(replace(given, borders=borders), given.sides[0], Sizes((1,), 3))
+        model_of(replace(given, borders=borders), given.sides[0], TrialSizes((1,), 3))

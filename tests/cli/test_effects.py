@@ -8,7 +8,7 @@ import pytest
 from tests.cli.conftest import Cli
 from tiered import optimize_model
 from tiered.cli.effects import Effect
-from tiered.cli.line.declaration import Command
+from tiered.cli.line.declaration import DeclaredCommand
 from tiered.cli.line.reader import read
 from tiered.support.errors import TargetError, UsageError
 from tiered.support.records import Record
@@ -116,7 +116,7 @@ def command(*, options: Options) -> None:
 
 
 def test_the_flag_is_named_as_it_was_typed() -> None:
-    known = Command("command", command)
+    known = DeclaredCommand("command", command)
     read(known, []).call()
     read(known, ["--to", "fp16", "--no-keep-io"]).call()
     for typed in ("--no-keep-io", "--keep-io"):

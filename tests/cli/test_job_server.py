@@ -23,7 +23,7 @@ def _answered(held: list[int], monkeypatch: pytest.MonkeyPatch) -> tuple[int, li
     now = [0]
     monkeypatch.setattr(job_server, "held_by", lambda: now[0] * _MIB)
     monkeypatch.setattr(gc, "collect", lambda: collected.append(now[0]))
-    server = job_server.Server()
+    server = job_server.JobServer()
     retires = []
     for amount in held:
         now[0] = amount
@@ -62,7 +62,7 @@ def test_the_limit_is_what_the_process_holds_less(
     memory: int | None, limit: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(job_server, "held_by", lambda: 100)
-    server = job_server.Server()
+    server = job_server.JobServer()
     limits: list[int | None] = []
     monkeypatch.setattr(server._limit, "set", limits.append)
     answer = server.answer({"do": "digest", "paths": [], "memory": memory})
@@ -70,12 +70,12 @@ def test_the_limit_is_what_the_process_holds_less(
 
 
 @pytest.fixture
-def server() -> job_server.Server:
-    return job_server.Server()
+def server() -> job_server.JobServer:
+    return job_server.JobServer()
 
 
 def test_files_have_digests_and_what_cannot_be_read_has_none(
-    server: job_server.Server, tmp_path: Path
+    server: job_server.JobServer, tmp_path: Path
 ) -> None:
     loaded_apart(parse(SMALL), tmp_path)
     plain = tmp_path / "small.onnx"
@@ -88,7 +88,7 @@ def test_files_have_digests_and_what_cannot_be_read_has_none(
     assert server.answer({"do": "data", "path": paths[3], "memory": None})["done"] == ["weights"]
 
 
-def test_what_is_no_request_is_a_bug(server: job_server.Server) -> None:
+def test_what_is_no_request_is_a_bug(server: job_server.JobServer) -> None:
     with pytest.raises(AssertionError, match="no such request: sing"):
         server.answer({"do": "sing", "memory": None})
 
@@ -106,7 +106,7 @@ def _ran(
         "target": None if target is None else str(target),
         "force": force,
     }
-    done: dict[str, Any] = job_server.Server()._do(request)
+    done: dict[str, Any] = job_server.JobServer()._do(request)
     return done
 
 

@@ -13,7 +13,7 @@ from tiered import Graph, Value, get_pass, op, rewrite, var
 from tiered.cli import optimizing
 from tiered.cli.optimizing import optimize_file, run_prepared, write_result
 from tiered.cli.outcome import Outcome, observed
-from tiered.cli.prepared import Prepared
+from tiered.cli.prepared import PreparedRun
 from tiered.cli.shared_options import OptimizeOptions
 from tiered.cli.watch import WatchOptions
 from tiered.cli.writing import Goal
@@ -37,7 +37,7 @@ def subtract(graph: Graph, x: Value, w: Value) -> Value:
 
 
 def run(source: Path, out: Path | None, watch: WatchOptions | None = None, **options: Any) -> None:
-    prepared = Prepared.of(OptimizeOptions(quiet=True, **options), watch)
+    prepared = PreparedRun.of(OptimizeOptions(quiet=True, **options), watch)
     run_prepared(prepared, str(source), None if out is None else str(out))
 
 
@@ -76,7 +76,7 @@ def test_a_dry_run_has_an_outcome_without_a_file(small: Path) -> None:
 def test_the_pipeline_is_printed_without_reading_a_file(
     small: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    prepared = Prepared.of(OptimizeOptions(passes="inline"), WatchOptions(print_pipeline=True))
+    prepared = PreparedRun.of(OptimizeOptions(passes="inline"), WatchOptions(print_pipeline=True))
     run_prepared(prepared, "none.onnx", None)
     assert capsys.readouterr().out.startswith("1 of 1 pass would run\n")
 
@@ -245,7 +245,7 @@ def test_what_is_watched_goes_to_stderr_beside_json(cli: Cli, small: Path) -> No
 
 
 def test_the_bare_goal_is_enough(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    prepared = Prepared.of(OptimizeOptions(dry_run=True))
+    prepared = PreparedRun.of(OptimizeOptions(dry_run=True))
     optimize_file(prepared, Goal.of(str(small), None, prepared.options), what="as told")
     assert "small.onnx -> nothing written  (as told, " in capsys.readouterr().out
     assert parse(SMALL) == onnx.load(small)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tiered.cli.prepared import Prepared, decided_by
+from tiered.cli.prepared import PreparedRun, decided_by
 from tiered.cli.shared_options import OptimizeOptions
 from tiered.cli.source_mark import OPSET, PRECISION
 from tiered.cli.watch import WatchOptions
@@ -38,7 +38,7 @@ from tiered.support.errors import (
 )
 def test_required_passes_decide_what_they_change(require: str, expected: set[str]) -> None:
     options = OptimizeOptions(require=(require,) if require else ())
-    assert decided_by(Prepared.of(options)) == expected
+    assert decided_by(PreparedRun.of(options)) == expected
 
 
 @pytest.mark.parametrize(
@@ -50,22 +50,22 @@ def test_required_passes_decide_what_they_change(require: str, expected: set[str
     ],
 )
 def test_listed_passes_decide_too_at_any_depth(passes: str, expected: set[str]) -> None:
-    assert decided_by(Prepared.of(OptimizeOptions(passes=passes))) == expected
+    assert decided_by(PreparedRun.of(OptimizeOptions(passes=passes))) == expected
 
 
 def test_the_passes_of_a_command_decide_without_being_written_as_text() -> None:
     passes = [get_pass("convert_opset", to=18), get_pass("float_to_half")]
-    prepared = Prepared.of(OptimizeOptions(strip=("names",)), passes=passes)
+    prepared = PreparedRun.of(OptimizeOptions(strip=("names",)), passes=passes)
     assert list(prepared.passes or ())[:2] == passes
     assert decided_by(prepared) == {OPSET, PRECISION}
 
 
 def test_what_is_stripped_is_required_or_the_last_pass_that_is_listed() -> None:
-    prepared = Prepared.of(OptimizeOptions(strip=("names,docs",), require=("inline",)))
+    prepared = PreparedRun.of(OptimizeOptions(strip=("names,docs",), require=("inline",)))
     assert prepared.settings["required"] == ("inline", "strip")
     assert prepared.edits == ("set strip{what=[names,docs]}",)
     assert prepared.passes is None
-    prepared = Prepared.of(OptimizeOptions(strip=("names",), passes="inline"))
+    prepared = PreparedRun.of(OptimizeOptions(strip=("names",), passes="inline"))
     assert prepared.settings["required"] == prepared.edits == ()
     assert list(map(str, prepared.passes or ())) == ["inline", "strip{what=[names]}"]
 
@@ -74,12 +74,12 @@ def test_options_become_settings_of_the_context() -> None:
     options = OptimizeOptions(
         opt_level=3, disable=("a,b",), edit=("drop c",), require=("inline,strip{what=[docs]}",)
     )
-    prepared = Prepared.of(options)
+    prepared = PreparedRun.of(options)
     assert prepared.settings["opt_level"] == 3
     assert prepared.settings["disabled"] == ("a", "b")
     assert prepared.settings["required"] == ("inline", "strip")
     assert prepared.edits == ("drop c", "set strip{what=[docs]}")
-    assert Prepared.of(OptimizeOptions()).settings["opt_level"] is None  # it is the default
+    assert PreparedRun.of(OptimizeOptions()).settings["opt_level"] is None  # it is the default
 
 
 @pytest.mark.parametrize(
@@ -94,11 +94,11 @@ def test_options_become_settings_of_the_context() -> None:
 )
 def test_a_wrong_value_is_an_error_before_any_file(options: dict[str, Any], message: str) -> None:
     with pytest.raises(TieredError, match=message):
-        Prepared.of(OptimizeOptions(**options))
+        PreparedRun.of(OptimizeOptions(**options))
 
 
 def test_the_context_requires_the_passes_that_set_shapes() -> None:
-    context = Prepared.of(OptimizeOptions(dim=("batch=2",))).context()
+    context = PreparedRun.of(OptimizeOptions(dim=("batch=2",))).context()
     required = {name for entry in context.required for name in entry.names}
     assert required == {"const_input_shape", "const_output_shape"}
 
@@ -128,7 +128,7 @@ def test_wrong_options_are_refused_before_any_file(
     options: Any, watch: Any, kind: Any, message: str
 ) -> None:
     with pytest.raises(kind, match=message):
-        Prepared.of(OptimizeOptions(**options), WatchOptions(**watch))
+        PreparedRun.of(OptimizeOptions(**options), WatchOptions(**watch))
 
 
 @pytest.mark.parametrize(
@@ -141,6 +141,6 @@ def test_wrong_options_are_refused_before_any_file(
     ],
 )
 def test_wrong_names_are_refused_by_the_context(options: Any, kind: Any) -> None:
-    made = Prepared.of(OptimizeOptions(**options))
+    made = PreparedRun.of(OptimizeOptions(**options))
     with pytest.raises(kind):
         made.context()

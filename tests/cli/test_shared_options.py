@@ -2,7 +2,7 @@
 
 import pytest
 
-from tiered.cli.line.declaration import Command, Declared, declared_in
+from tiered.cli.line.declaration import DeclaredCommand, DeclaredParameter, declared_in
 from tiered.cli.line.reader import read
 from tiered.cli.shared_options import (
     LEAST_EXTERNAL,
@@ -42,7 +42,7 @@ def test_what_is_no_size_names_the_option(given: str) -> None:
         size_option("--max-memory", given)
 
 
-def declared(group: type[Record]) -> dict[str, Declared]:
+def declared(group: type[Record]) -> dict[str, DeclaredParameter]:
     return {each.name: each for each in declared_in(group)}
 
 
@@ -50,7 +50,7 @@ def read_optimize(*words: str) -> dict[str, object]:
     def optimize(model: str, out: str | None = None, /, *, options: OptimizeOptions) -> None:
         """Do nothing."""
 
-    return {**read(Command("optimize", optimize), ["m.onnx", *words]).values}
+    return {**read(DeclaredCommand("optimize", optimize), ["m.onnx", *words]).values}
 
 
 @pytest.mark.parametrize(

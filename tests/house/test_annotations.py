@@ -7,7 +7,7 @@ import pytest
 from tests.house.tree import PassFile, pass_files
 from tiered import get_pass
 from tiered.passes.kinds.rewrite_pass import RewritePass
-from tiered.rewriter.pattern import Alternatives, Const, Opt, Pattern, Var
+from tiered.rewriter.pattern import Alternatives, Const, Opt, Pattern, VariablePattern
 
 REWRITES = [file for file in pass_files() if isinstance(get_pass(file.name), RewritePass)]
 
@@ -16,14 +16,14 @@ def _always(pattern: Pattern) -> set[str]:
     """Return the names of values that every match binds."""
     if isinstance(pattern, Alternatives):
         return set.intersection(*map(_always, pattern.choices))
-    own = {pattern.name} if isinstance(pattern, Var | Const) else set()
+    own = {pattern.name} if isinstance(pattern, VariablePattern | Const) else set()
     return own.union(*map(_always, pattern.children()))
 
 
 def _kinds(pattern: Pattern) -> dict[str, set[type[Pattern]]]:
     kinds: dict[str, set[type[Pattern]]] = {}
     for part in pattern.walk():
-        if isinstance(part, Var | Const | Opt) and part.name:
+        if isinstance(part, VariablePattern | Const | Opt) and part.name:
             kinds.setdefault(part.name, set()).add(type(part))
     return kinds
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.house.tree import PACKAGE, parse
 from tiered.cli.commands import command_names, load_command, summary_of
-from tiered.cli.line.declaration import Command
+from tiered.cli.line.declaration import DeclaredCommand
 from tiered.cli.line.pass_options import OfPass, PassOptions
 from tiered.passes.interface.registry import registry
 from tiered.support.records import Record
@@ -84,7 +84,7 @@ def test_a_command_is_a_file_with_a_function_of_its_name(name: str) -> None:
     assert summary_of(name).endswith(".")
 
 
-def second_declarations(command: Command) -> Iterator[str]:
+def second_declarations(command: DeclaredCommand) -> Iterator[str]:
     """Yield the options of passes that a command declares itself, beside or in place of theirs."""
     passes = {each for each in command.groups.values() if isinstance(each, OfPass)}
     own = [each for each in command.options if not isinstance(each.within, OfPass)]
@@ -100,7 +100,7 @@ def second_declarations(command: Command) -> Iterator[str]:
                     yield option.name
 
 
-def _is_of(group: type, command: Command) -> bool:
+def _is_of(group: type, command: DeclaredCommand) -> bool:
     return group.__module__ == command.function.__module__
 
 
@@ -125,7 +125,7 @@ def again(
 
 
 def test_a_second_declaration_is_found() -> None:
-    assert [*second_declarations(Command("again", again))] == ["budget"]
+    assert [*second_declarations(DeclaredCommand("again", again))] == ["budget"]
 
 
 @pytest.mark.parametrize("name", [name for name in command_names() if name in registry])

@@ -6,17 +6,17 @@ from tests.small import fuse_relu, look, made_by, model, rename_graph
 from tiered import Node, Pass, get_pass
 from tiered.passes.interface.pass_info import Decision, NodeRules, Place
 from tiered.passes.pass_run import Memory
-from tiered.passes.planned import PlannedPass, Settings
+from tiered.passes.planned import ContextSettings, PlannedPass
 from tiered.passes.policy.node_scope import Scope
 
 RUNS = Decision(True, "asked")
-SETTINGS = Settings(1, "npu", (("debug", "1"),))
-OTHER = Settings(2, "npu", (("debug", "1"),))
-TARGET = Settings(1, "cpu", (("debug", "1"),))
+SETTINGS = ContextSettings(1, "npu", (("debug", "1"),))
+OTHER = ContextSettings(2, "npu", (("debug", "1"),))
+TARGET = ContextSettings(1, "cpu", (("debug", "1"),))
 
 
 def planned(
-    pass_: Pass = fuse_relu, decision: Decision = RUNS, settings: Settings = SETTINGS
+    pass_: Pass = fuse_relu, decision: Decision = RUNS, settings: ContextSettings = SETTINGS
 ) -> PlannedPass:
     return PlannedPass.of(pass_, Place(), decision, settings)
 

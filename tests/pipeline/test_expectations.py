@@ -14,7 +14,7 @@ from tiered.pipeline.expectations import (
     makers_of,
     parse_expectations,
 )
-from tiered.pipeline.result import Statistics
+from tiered.pipeline.result import ModelStatistics
 from tiered.support.errors import TargetError, UsageError
 
 TEXT = """(float[2,4] x) => (float[2,3] y) <float[4,3] w = {1,2,3,4,5,6,7,8,9,10,11,12}> {
@@ -80,7 +80,7 @@ def test_a_relation_holds_for_the_number_that_is_found(
 
 
 def test_the_numbers_of_a_model() -> None:
-    found = Statistics.of(parsed(TEXT), file=1000)
+    found = ModelStatistics.of(parsed(TEXT), file=1000)
     names = ("nodes", "parameters", "bytes", "Gelu", "com.microsoft::Gelu", "Relu")
     counts = [Expectation(name, ">=", 0).count_in(found) for name in names]
     assert counts == [4, 12, 1000, 2, 1, 0]
@@ -120,7 +120,7 @@ def failure(*entries: str, remarks: Sequence[Remark] = (), passes: Sequence[str]
     pipeline = Sequential([get_pass(name) for name in passes])
     with pytest.raises(TargetError) as error:
         check_expectations(
-            parse_expectations(entries), Statistics.of(parsed(TEXT)), pipeline, remarks
+            parse_expectations(entries), ModelStatistics.of(parsed(TEXT)), pipeline, remarks
         )
     return str(error.value)
 
@@ -155,7 +155,7 @@ def test_the_passes_that_make_an_operator_say_why_they_did_not() -> None:
 
 
 def test_what_holds_is_no_error_unless_nothing_has_the_name() -> None:
-    found = Statistics.of(parsed(TEXT))
+    found = ModelStatistics.of(parsed(TEXT))
     pipeline = Sequential([get_pass("fuse_gelu")])
     check_expectations(parse_expectations(["Gelu=2", "acme::Own=0"]), found, pipeline, ())
     none = parse_expectations(["acme::Own=0"])

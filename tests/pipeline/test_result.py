@@ -8,7 +8,7 @@ import pytest
 from tests.small import model as small, parsed
 from tiered import PassContext, optimize_model
 from tiered.graph import Tensor
-from tiered.pipeline.result import OptimizeSummary, Statistics, summary_of
+from tiered.pipeline.result import ModelStatistics, OptimizeSummary, summary_of
 from tiered.testing import parse
 
 TEXT = """(float[2] x, bool c) => (float[2] y) <float[2] w = {1,2}> {
@@ -21,7 +21,7 @@ IDENTITY = "(float[2] x) => (float[2] y) { a = Identity(x)  y = Neg(a) }"
 
 
 def test_contents_are_counted_in_bodies_too() -> None:
-    found = Statistics.of(parsed(TEXT))
+    found = ModelStatistics.of(parsed(TEXT))
     assert found.nodes == 6
     assert found.operators == {
         "Add": 2, "Constant": 1, "If": 1, "Neg": 1, "com.microsoft::Gelu": 1
@@ -36,14 +36,16 @@ def test_contents_are_counted_in_bodies_too() -> None:
 
 
 def test_the_bytes_of_a_known_file_are_not_counted_again() -> None:
-    assert Statistics.of(parsed(TEXT), file=7).nbytes == 7
+    assert ModelStatistics.of(parsed(TEXT), file=7).nbytes == 7
 
 
-def statistics(nodes: int, nbytes: int = 100, parameters: int = 0, **operators: int) -> Statistics:
-    return Statistics(nodes, operators, parameters, nbytes)
+def statistics(
+    nodes: int, nbytes: int = 100, parameters: int = 0, **operators: int
+) -> ModelStatistics:
+    return ModelStatistics(nodes, operators, parameters, nbytes)
 
 
-def summary(before: Statistics, after: Statistics, **fields: object) -> list[str]:
+def summary(before: ModelStatistics, after: ModelStatistics, **fields: object) -> list[str]:
     given = {"seconds": 1.234, "rewrites": 1, "opt_level": 3, "backend": "b", "verified": False}
     return str(OptimizeSummary(before, after, **{**given, **fields})).splitlines()  # type: ignore[arg-type]  # any
 
@@ -97,7 +99,7 @@ def test_outputs_were_compared_if_they_were_run(verify: Any, count: int | None) 
 def test_a_summary_of_a_context_counts_its_rewrites() -> None:
     with PassContext(opt_level=1) as ctx:
         pass
-    stats = Statistics.of(small())
+    stats = ModelStatistics.of(small())
     made = summary_of(ctx, stats, stats, 2.0, None, "o")
     assert (made.rewrites, made.opt_level, made.seconds, made.out) == (0, 1, 2.0, "o")
     assert made.verified is False
@@ -106,5 +108,5 @@ def test_a_summary_of_a_context_counts_its_rewrites() -> None:
 def test_weights_that_are_external_count_beside_the_file(tmp_path: object) -> None:
     model = parsed("(float[2] x) => (float[2] y) { y = Neg(x) }")
     model.main.add_constant(Tensor.of(np.zeros(10, np.float32)), "w")
-    assert Statistics.of(model).parameters == 10
-    assert Statistics.of(model, file=50).nbytes == 50  # none is external
+    assert ModelStatistics.of(model).parameters == 10
+    assert ModelStatistics.of(model, file=50).nbytes == 50  # none is external

@@ -18,7 +18,7 @@ from onnx import TensorProto, helper
 from tiered import Graph, Model, Node, Value, op, var
 from tiered.rewriter import Pattern, compile_pattern, pattern_matching
 from tiered.rewriter.match import all_matches, find_matches, why_blocked
-from tiered.rewriter.pattern import Op, Var
+from tiered.rewriter.pattern import OpPattern, VariablePattern
 
 ARITIES: Final = {"Neg": 1, "Relu": 1, "Dropout": 1, "Sub": 2, "Add": 2, "Mul": 2, "Where": 3}
 OUTPUTS: Final = {"Dropout": 2}
@@ -72,9 +72,9 @@ def graph_of(drawn: Sequence[Part], outputs: Iterable[int]) -> Graph:
     return Model.from_proto(helper.make_model(made, opset_imports=[opset], ir_version=10)).main
 
 
-def pattern_of(drawn: Sequence[Part]) -> tuple[Op, list[Op]]:
+def pattern_of(drawn: Sequence[Part]) -> tuple[OpPattern, list[OpPattern]]:
     """Return the pattern of the last part; each part is one object, told apart by its name."""
-    made: list[Op] = []
+    made: list[OpPattern] = []
     for at, part in enumerate(drawn):
         operands = [
             var_of(read) if isinstance(read, str) else made[read[0]].out(read[1])
@@ -82,24 +82,24 @@ def pattern_of(drawn: Sequence[Part]) -> tuple[Op, list[Op]]:
         ]
         made.append(getattr(op, part.kind)(*operands).bind(f"p{at}"))
     root = made[-1]
-    reached = {id(inner.identity) for inner in root.walk() if isinstance(inner, Op)}
+    reached = {id(inner.identity) for inner in root.walk() if isinstance(inner, OpPattern)}
     return root, [inner for inner in made if id(inner) in reached]
 
 
-def var_of(letter: str) -> Var:
-    made: Var = getattr(var, letter)
+def var_of(letter: str) -> VariablePattern:
+    made: VariablePattern = getattr(var, letter)
     return made
 
 
 # --- the oracle -----------------------------------------------------------------------------------
 
 
-def shape_of_pattern(members: Sequence[Op]) -> "nx.DiGraph[Any]":
+def shape_of_pattern(members: Sequence[OpPattern]) -> "nx.DiGraph[Any]":
     shape: nx.DiGraph[Any] = nx.DiGraph()
     for member in members:
         shape.add_node(id(member), kind=member.op_type)
         for slot, operand in enumerate(member.operands):
-            if not isinstance(operand, Op):
+            if not isinstance(operand, OpPattern):
                 continue
             ends = id(operand.identity), id(member)
             if not shape.has_edge(*ends):
@@ -134,7 +134,7 @@ def vf2(graph: "nx.DiGraph[Any]", pattern: "nx.DiGraph[Any]", edge_match: Any) -
         yield {inner: node for node, inner in mapping.items()}
 
 
-def is_consistent(members: Sequence[Op], nodes: Mapping[int, Node]) -> bool:
+def is_consistent(members: Sequence[OpPattern], nodes: Mapping[int, Node]) -> bool:
     """Tell whether some order of commutative operands puts every operand in its place."""
     orders = []
     for member in members:
@@ -145,16 +145,21 @@ def is_consistent(members: Sequence[Op], nodes: Mapping[int, Node]) -> bool:
 
 
 def _agrees(
-    members: Sequence[Op], choice: Sequence[Sequence[Value | None]], nodes: Mapping[int, Node]
+    members: Sequence[OpPattern],
+    choice: Sequence[Sequence[Value | None]],
+    nodes: Mapping[int, Node],
 ) -> bool:
     values: dict[str, Value | None] = {}
     for member, reads in zip(members, choice, strict=True):
         for operand, value in zip(member.operands, reads, strict=True):
-            if isinstance(operand, Op):
+            if isinstance(operand, OpPattern):
                 made = None if value is None else (value.producer, value.index)
                 if made != (nodes[id(operand.identity)], operand.output):
                     return False
-            elif isinstance(operand, Var) and values.setdefault(operand.name, value) is not value:
+            elif (
+                isinstance(operand, VariablePattern)
+                and values.setdefault(operand.name, value) is not value
+            ):
                 return False
     return True
 
@@ -162,7 +167,7 @@ def _agrees(
 Matches = set[tuple[tuple[str, str], ...]]
 
 
-def expected(graph: Graph, members: Sequence[Op]) -> Matches:
+def expected(graph: Graph, members: Sequence[OpPattern]) -> Matches:
     found: Matches = set()
     for nodes in vf2(shape_of_graph(graph), shape_of_pattern(members), fits):
         if is_consistent(members, nodes):
@@ -170,7 +175,7 @@ def expected(graph: Graph, members: Sequence[Op]) -> Matches:
     return found
 
 
-def ours(graph: Graph, root: Pattern, members: Sequence[Op]) -> Matches:
+def ours(graph: Graph, root: Pattern, members: Sequence[OpPattern]) -> Matches:
     names = [member.node_name for member in members]
     return {
         tuple(sorted((name, match.bindings[name].label) for name in names))

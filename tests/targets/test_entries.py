@@ -8,7 +8,7 @@ import pytest
 from tiered.graph import DataType
 from tiered.support.errors import BackendError
 from tiered.targets.entries import (
-    Table,
+    TomlTable,
     boolean,
     bounds,
     bounds_from,
@@ -99,7 +99,7 @@ def test_another_value_is_an_error_with_its_place(
 
 
 def test_keys_are_taken_one_by_one_and_one_that_remains_is_an_error() -> None:
-    table = Table({"name": "a", "inner": {"size": 3}}, "profile")
+    table = TomlTable({"name": "a", "inner": {"size": 3}}, "profile")
     assert table.take("name", string, "") == "a"
     assert table.take("other", string, "default") == "default"
     inner = table.table("inner")
@@ -114,7 +114,7 @@ def test_keys_are_taken_one_by_one_and_one_that_remains_is_an_error() -> None:
 
 
 def test_the_closest_known_key_is_proposed() -> None:
-    table = Table({"naem": "a"}, "profile")
+    table = TomlTable({"naem": "a"}, "profile")
     table.take("name", string, "")
     table.take("size", integer, 0)
     with pytest.raises(BackendError, match=r"did you mean 'name'.*there are name, size"):

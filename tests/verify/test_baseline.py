@@ -23,7 +23,7 @@ from tiered.verify import baseline
 from tiered.verify.baseline import (
     Baseline,
     Remembering,
-    Runnable,
+    RunnableModel,
     _smallest,
     recorded_baseline,
     weights_of,
@@ -194,7 +194,7 @@ def test_a_model_in_one_piece_has_its_weights_inside(tmp_path: Any) -> None:
     tensor.data_location = onnx.TensorProto.EXTERNAL
     tensor.external_data.add(key="location", value="w.bin")
     made.graph.initializer.append(tensor)
-    apart = Runnable(made, str(tmp_path))
+    apart = RunnableModel(made, str(tmp_path))
     inside = apart.inlined()
     assert inside.folder == ""
     assert len(inside.proto.graph.initializer[0].raw_data) == 1 << 15
@@ -208,7 +208,7 @@ def test_a_model_that_protobuf_cannot_hold_is_named(monkeypatch: pytest.MonkeyPa
 
     large: Any = Large()
     with pytest.raises(RuntimeFailure, match="the model is too large for protobuf: exceeds 2 GiB"):
-        Runnable(large).content()
+        RunnableModel(large).content()
 
 
 def test_outputs_without_some() -> None:

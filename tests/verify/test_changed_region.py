@@ -11,7 +11,7 @@ from tiered.runtime import run
 from tiered.verify.changed_region import (
     PREFIX,
     Inside,
-    Region,
+    RegionPair,
     bytes_read,
     changed_nodes,
     changed_region,
@@ -22,7 +22,7 @@ from tiered.verify.changed_region import (
     with_types,
     with_unchanged,
 )
-from tiered.verify.part_extraction import Part
+from tiered.verify.part_extraction import GraphPart
 
 HEAD = "g (float[2] x) => (float[2] y) <float[2] w = {1, 2}, float[2] v = {3, 4}>"
 # 0: a, 1: b, 2: c, 3: y
@@ -31,8 +31,8 @@ AFTER = f"{HEAD} {{ a = Neg(x)  b = Mul(w, a)  c = Add(b, v)  y = Abs(c) }}"
 X = np.array([1, -2], np.float32)
 
 
-def sides(before: str = BEFORE, after: str = AFTER) -> tuple[Part, Part]:
-    return Part.of(proto(before)), Part.of(proto(after))
+def sides(before: str = BEFORE, after: str = AFTER) -> tuple[GraphPart, GraphPart]:
+    return GraphPart.of(proto(before)), GraphPart.of(proto(after))
 
 
 def inside(before: str, after: str) -> tuple[set[int], set[int]]:
@@ -40,7 +40,7 @@ def inside(before: str, after: str) -> tuple[set[int], set[int]]:
     return set(found[0]), set(found[1])
 
 
-def region(before: str = BEFORE, after: str = AFTER) -> Region:
+def region(before: str = BEFORE, after: str = AFTER) -> RegionPair:
     found = changed_region(proto(before), proto(after))
     assert found is not None
     return found
@@ -73,7 +73,10 @@ def test_names_and_the_order_of_nodes_do_not_count() -> None:
     for node in other.graph.node:
         node.name, node.doc_string = f"other {node.name}", "a note"
         node.metadata_props.add(key="a", value="b")
-    assert changed_nodes((Part.of(proto(BEFORE)), Part.of(other))) == (frozenset(), frozenset())
+    assert changed_nodes((GraphPart.of(proto(BEFORE)), GraphPart.of(other))) == (
+        frozenset(),
+        frozenset(),
+    )
     assert changed_region(proto(BEFORE), other) is None
 
 
@@ -87,11 +90,13 @@ def test_consumers_of_a_changed_weight_are_changed() -> None:
 
 def test_other_versions_change_every_node() -> None:
     old = parser.parse_model('<ir_version: 10, opset_import: ["": 20]>' + BEFORE)
-    found = changed_nodes((Part.of(proto(BEFORE)), Part.of(old)))
+    found = changed_nodes((GraphPart.of(proto(BEFORE)), GraphPart.of(old)))
     assert found == (frozenset(range(4)), frozenset(range(4)))
     more = proto(BEFORE)
     more.opset_import.add(domain="own", version=1)
-    assert changed_nodes((Part.of(proto(BEFORE)), Part.of(more)))[0] == frozenset(range(4))
+    assert changed_nodes((GraphPart.of(proto(BEFORE)), GraphPart.of(more)))[0] == frozenset(
+        range(4)
+    )
 
 
 def test_only_what_was_touched_may_differ() -> None:
@@ -111,16 +116,16 @@ FUNCTIONS = """<ir_version: 10, opset_import: ["": 21, "own": 1]>
 
 
 def test_calls_of_a_changed_function_are_changed_also_through_others() -> None:
-    one, two = (Part.of(parser.parse_model(FUNCTIONS.format(op))) for op in ("Abs", "Neg"))
+    one, two = (GraphPart.of(parser.parse_model(FUNCTIONS.format(op))) for op in ("Abs", "Neg"))
     assert changed_nodes((one, two)) == (frozenset({0}), frozenset({0}))
-    same = Part.of(parser.parse_model(FUNCTIONS.format("Abs")))
+    same = GraphPart.of(parser.parse_model(FUNCTIONS.format("Abs")))
     assert changed_nodes((one, same)) == (frozenset(), frozenset())
 
 
 def test_large_weights_are_compared_by_identity() -> None:
     """Reading them would cost more than running their consumers again."""
     for size, is_read in ((4096, True), (4097, False)):
-        made = [Part.of(proto(BEFORE)) for _ in range(2)]
+        made = [GraphPart.of(proto(BEFORE)) for _ in range(2)]
         for part in made:
             part.weights["w"] = Tensor.of(np.zeros(size, np.float32))
         before, after = made
@@ -203,7 +208,7 @@ def test_inner_values_become_outputs_once() -> None:
 
 
 def test_bytes_are_those_of_weights_once() -> None:
-    part = Part.of(proto(BEFORE))
+    part = GraphPart.of(proto(BEFORE))
     assert bytes_read(part, [1]) == 8
     assert bytes_read(part, [1, 2]) == 16
     assert bytes_read(part, [1, 1]) == 8

@@ -14,14 +14,14 @@ from tiered.graph.core.graph import Function
 from tiered.graph.core.tensor import Tensor
 from tiered.graph.core.types import tensor_type
 from tiered.verify.live_extract import (
-    Step,
+    PartEdits,
     advance,
     is_harmless,
     part_after,
     part_of,
     types_of,
 )
-from tiered.verify.part_extraction import Part
+from tiered.verify.part_extraction import GraphPart
 
 NESTED = """<ir_version: 10, opset_import: ["": 21, "f": 1]>
     g (bool c, float[2] x) => (float[2] y) { a = Neg(x)  i = Identity(a)
@@ -36,7 +36,7 @@ class Follows:
     """An instrument that holds what the journal says of a part against the model as it is."""
 
     def __init__(self) -> None:
-        self.part: Part | None = None
+        self.part: GraphPart | None = None
         self.stamp: Stamp | None = None
         self.compared = 0
 
@@ -56,7 +56,7 @@ class Follows:
         self.compared += 1
 
 
-def _said(part: Part) -> tuple[object, ...]:
+def _said(part: GraphPart) -> tuple[object, ...]:
     nodes = {at: node.SerializeToString(deterministic=True) for at, node in part.nodes.items()}
     readers = {name: at for name, at in part.consumers.items() if at}
     ends = tuple(part.inputs.items()), tuple(part.outputs.items()), part.weights
@@ -187,7 +187,7 @@ def test_a_step_is_applied_to_other_parts_alike() -> None:
     first, second, mark = part_of(model), part_of(model), model.journal.stamp()
     EDITS["a weight less"][0](model)
     step = advance(first, model, model.journal.since(mark.length))
-    assert isinstance(step, Step)
+    assert isinstance(step, PartEdits)
     assert step.weights == {"v": None}
     assert step.rest == {}
     step.apply(second)

@@ -14,7 +14,7 @@ from tiered.runtime.inputs.samples import Wanted
 from tiered.support.errors import UsageError
 from tiered.support.numerics import Numerics
 from tiered.verify.baseline import Baseline
-from tiered.verify.methods import Case, Subject, VerificationMethod, computed_in, how_of
+from tiered.verify.methods import Case, VerificationMethod, VerifiedPasses, computed_in, how_of
 
 
 def info(name: str = "fuse_gelu", **held: Any) -> PassInfo:
@@ -69,22 +69,22 @@ def test_a_method_reads_as_a_sentence(method: VerificationMethod, text: str) -> 
 
 
 def test_one_pass_has_a_name_and_several_have_none() -> None:
-    assert Subject((info(),)).name == "fuse_gelu"
-    assert Subject((info(), info("fold_constant"))).name == ""
-    assert Subject(()).name == ""
+    assert VerifiedPasses((info(),)).name == "fuse_gelu"
+    assert VerifiedPasses((info(), info("fold_constant"))).name == ""
+    assert VerifiedPasses(()).name == ""
 
 
 def test_several_passes_promise_what_the_loosest_does() -> None:
     exact, loose = info(), info(numerics=Numerics.APPROXIMATE)
-    assert Subject((exact,)).promise.numerics == Numerics.EXACT
-    assert Subject((exact, loose, exact)).promise.numerics == Numerics.APPROXIMATE
+    assert VerifiedPasses((exact,)).promise.numerics == Numerics.EXACT
+    assert VerifiedPasses((exact, loose, exact)).promise.numerics == Numerics.APPROXIMATE
     named = (("y", np.dtype(np.float16)),)
-    assert Subject((exact,), computed=named).promise.computed == named
+    assert VerifiedPasses((exact,), computed=named).promise.computed == named
 
 
 def test_one_pass_may_change_the_interface() -> None:
-    assert not Subject((info(), info())).changes_interface
-    assert Subject((info(), info(changes_interface=True))).changes_interface
+    assert not VerifiedPasses((info(), info())).changes_interface
+    assert VerifiedPasses((info(), info(changes_interface=True))).changes_interface
 
 
 def test_values_from_narrower_floats_have_two_names() -> None:
@@ -99,7 +99,7 @@ def test_values_from_narrower_floats_have_two_names() -> None:
 def test_a_case_keeps_how_it_was_verified() -> None:
     _, worker = in_process()
     given = model()
-    case = Case(given, Baseline.of(given), Subject((info(),)), Wanted(), worker, 1 << 20)
+    case = Case(given, Baseline.of(given), VerifiedPasses((info(),)), Wanted(), worker, 1 << 20)
     case.verified("sameness")
     outputs = [OutputDifference("y", True, note="random"), OutputDifference("z", True)]
     case.comparisons.append(Comparison(outputs, Numerics.EXACT))

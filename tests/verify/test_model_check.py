@@ -25,7 +25,7 @@ from tiered.support.numerics import Numerics
 from tiered.verify import model_check
 from tiered.verify.baseline import Baseline, RecordedBaseline
 from tiered.verify.live_extract import part_of
-from tiered.verify.methods import Case, Subject
+from tiered.verify.methods import Case, VerifiedPasses
 from tiered.verify.model_check import WholeModel, failure_of
 from tiered.verify.reference_check import Opinion
 
@@ -43,7 +43,7 @@ def case_of(
     made = model(after) if isinstance(after, str) else after
     first = Baseline.of(model(before))
     samples = Wanted(given=FEEDS, **wanted) if "given" not in wanted else Wanted(**wanted)
-    return here, Case(made, first, Subject((info,)), samples, worker, 1 << 30)
+    return here, Case(made, first, VerifiedPasses((info,)), samples, worker, 1 << 30)
 
 
 def failure(case: Case) -> str:
@@ -256,8 +256,8 @@ def records(*numbers: int, names: Sequence[str] = ("n",)) -> tuple[RewriteRecord
     )
 
 
-def subject(*names: str, rewrites: tuple[RewriteRecord, ...] = ()) -> Subject:
-    return Subject(tuple(PassInfo(name, opt_level=1) for name in names), rewrites)
+def subject(*names: str, rewrites: tuple[RewriteRecord, ...] = ()) -> VerifiedPasses:
+    return VerifiedPasses(tuple(PassInfo(name, opt_level=1) for name in names), rewrites)
 
 
 def differing(*failing: tuple[str, float]) -> Comparison:

@@ -8,7 +8,7 @@ from tests.small import proto
 from tests.verify.in_process import InProcess, in_process
 from tiered.support.errors import RuntimeFailure
 from tiered.support.numerics import Numerics, Promise
-from tiered.verify.baseline import Runnable
+from tiered.verify.baseline import RunnableModel
 from tiered.verify.model_pair import ModelPair, unprefixed
 
 BEFORE = "g (float[2] x) => (float[2] y) { a = Exp(x)  b = Neg(a)  y = Abs(b) }"
@@ -19,7 +19,7 @@ X = np.array([0, 1], np.float32)
 
 def pair(after: str, before: str = BEFORE) -> tuple[InProcess, ModelPair]:
     here, worker = in_process()
-    models = Runnable(proto(before)), Runnable(proto(after))
+    models = RunnableModel(proto(before)), RunnableModel(proto(after))
     return here, ModelPair(worker, *models, {"x": X, "unread": X}, Promise(Numerics.EXACT))
 
 
@@ -77,17 +77,17 @@ def test_results_have_the_names_of_the_model() -> None:
 
 def test_an_input_that_is_not_fed_is_an_error() -> None:
     _, worker = in_process()
-    made = Runnable(proto(BEFORE))
+    made = RunnableModel(proto(BEFORE))
     with pytest.raises(RuntimeFailure, match="onnxruntime failed while running model"):
         _ = ModelPair(worker, made, made, {}, Promise(Numerics.EXACT)).ran
 
 
-def with_default(op: str, ir_version: int = 10) -> Runnable:
+def with_default(op: str, ir_version: int = 10) -> RunnableModel:
     model = proto(f"g (float[2] x, float[2] w) => (float[2] y) {{ a = Exp(x)  y = {op}(a, w) }}")
     model.ir_version = ir_version
     zeros = numpy_helper.from_array(np.zeros(2, np.float32), "w")
     model.graph.initializer.append(zeros)
-    return Runnable(model)
+    return RunnableModel(model)
 
 
 def test_defaults_are_fed_where_the_sample_has_them() -> None:

@@ -11,7 +11,7 @@ from onnx import numpy_helper, parser
 from tests.small import HEADER, proto
 from tiered.graph.core.tensor import Tensor
 from tiered.runtime import run
-from tiered.verify.part_extraction import Part, calls, cut, names_read, tapped
+from tiered.verify.part_extraction import GraphPart, calls, cut, names_read, tapped
 
 # 0: a, 1: b, 2: k, 3: c, 4: d, 5: y
 TEXT = """g (float[2] x, float[2] z) => (float[2] y, float[2] b) <float[2] w = {1, 2}> {
@@ -32,8 +32,8 @@ CALLING = """<ir_version: 10, opset_import: ["": 21, "own": 1]>
 X, Z = np.array([1, 2], np.float32), np.array([10, 10], np.float32)
 
 
-def part(text: str = TEXT) -> Part:
-    return Part.of(proto(text))
+def part(text: str = TEXT) -> GraphPart:
+    return GraphPart.of(proto(text))
 
 
 def names(infos: Collection[Any]) -> list[str]:
@@ -136,7 +136,7 @@ def test_the_border_of_nodes() -> None:
     assert made.border({5}, ["y", "a", "w"]) == ["d", "a"]
     defaulted = proto("g (float[2] x, float[2] w) => (float[2] y) { y = Mul(x, w) }")
     defaulted.graph.initializer.append(numpy_helper.from_array(X, "w"))
-    assert Part.of(defaulted).border({0}) == ["x", "w"]
+    assert GraphPart.of(defaulted).border({0}) == ["x", "w"]
 
 
 def test_the_results_of_nodes() -> None:
@@ -194,7 +194,7 @@ def test_a_cut_has_only_the_weights_and_types_that_it_needs() -> None:
     typed.graph.value_info.extend(
         onnx.helper.make_tensor_value_info(name, 1, [2]) for name in ("a", "c", "d", "k")
     )
-    made = Part.of(typed)
+    made = GraphPart.of(typed)
     model = cut(made, {4, 5}, {})
     assert names(model.graph.initializer) == ["w"]
     assert names(model.graph.input) == ["z", "c"]
@@ -227,7 +227,7 @@ def test_sparse_weights_keep_their_form_and_name() -> None:
     indices = numpy_helper.from_array(np.array([1]), "")
     sparse = onnx.helper.make_sparse_tensor(values, indices, [2])
     model.graph.sparse_initializer.append(sparse)
-    made = Part.of(model)
+    made = GraphPart.of(model)
     made.weights["other"] = Tensor(sparse)
     found = cut(made, {0}, {}, ["y", "s", "other"])
     assert [each.values.name for each in found.graph.sparse_initializer] == ["s", "other"]
@@ -255,7 +255,7 @@ def _typed(model: onnx.ModelProto) -> onnx.ModelProto:
 def test_bodies_capture_values_that_they_do_not_make() -> None:
     node = parser.parse_model(HEADER + IF).graph.node[1]
     assert list(names_read(node)) == ["t", "a", "w"]
-    made = Part.of(parser.parse_model(HEADER + IF))
+    made = GraphPart.of(parser.parse_model(HEADER + IF))
     assert made.reads[1] == ("t", "a", "w")
     model = cut(made, {1}, {})
     assert names(model.graph.input) == ["t", "a"]
@@ -270,7 +270,7 @@ def test_inputs_of_bodies_are_not_captured() -> None:
 
 
 def test_functions_are_cut_with_their_callers() -> None:
-    made = Part.of(parser.parse_model(CALLING))
+    made = GraphPart.of(parser.parse_model(CALLING))
     assert [name for _, name, _ in made.callees] == ["Inner", "Outer", "Unused"]
     assert names(cut(made, {0}, {}).functions) == ["Inner", "Outer"]
     assert not cut(made, {1}, {}).functions

@@ -13,8 +13,8 @@ from tiered import Graph, Skip, Value, VerificationError, op, optimize_model, re
 from tiered.runtime import Worker
 from tiered.runtime.compare.outputs import compare
 from tiered.support.numerics import EXACT
-from tiered.verify.baseline import Runnable
-from tiered.verify.changed_region import Region, changed_region, with_outputs
+from tiered.verify.baseline import RunnableModel
+from tiered.verify.changed_region import RegionPair, changed_region, with_outputs
 from tiered.verify.model_pair import ModelPair
 from tiered.verify.reference_check import Opinion, reference_opinion
 
@@ -52,7 +52,7 @@ def judged_protos(
     outputs = [worker.run(model, feeds) for model in (before, after)]
     found = compare(outputs[0], outputs[1])
     assert not found.ok
-    models = ModelPair(worker, Runnable(before), Runnable(after), feeds, EXACT)
+    models = ModelPair(worker, RunnableModel(before), RunnableModel(after), feeds, EXACT)
     return reference_opinion(models, found)
 
 
@@ -106,7 +106,7 @@ LONG = """g (float[2] x) => (float[2] y) <float[2] w = {1, 2}> {
     a = Neg(x)  b = Mul(a, w)  c = Abs(b)  d = Exp(c)  y = Neg(d) }"""
 
 
-def ops(region: Region) -> list[list[str]]:
+def ops(region: RegionPair) -> list[list[str]]:
     """Return the operators before and after."""
     return [
         [node.op_type for node in cut.graph.node if not node.output[0].startswith("border")]

@@ -24,7 +24,7 @@ from tiered import (
 from tiered.pipeline.instruments import Verify
 from tiered.runtime import Worker
 from tiered.support.errors import OutOfMemory
-from tiered.verify.baseline import Runnable
+from tiered.verify.baseline import RunnableModel
 
 LONG = """g (float[N,3] x) => (float[N,3] y) <float[3] w = {1, 2, 3}, float[3] v = {1, -2, 3}> {
     a = Exp(x)  b = Identity(a)  c = Mul(b, w)  d = Neg(c)  e = Relu(d)
@@ -143,7 +143,7 @@ def test_weights_stay_in_their_files(tmp_path: Path, worker: Worker) -> None:
         array = np.ones(count, np.float32)
         given.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
     loaded = loaded_apart(given, tmp_path)
-    runnable = Runnable.of(loaded)
+    runnable = RunnableModel.of(loaded)
     places = [
         [entry.value for entry in tensor.external_data if entry.key == "location"]
         for tensor in runnable.proto.graph.initializer

@@ -13,7 +13,7 @@ from tiered.runtime import Worker
 from tiered.support.errors import OutOfMemory, RuntimeFailure
 from tiered.targets.custom import CustomOperator
 from tiered.verify import sliced_session
-from tiered.verify.part_extraction import Part
+from tiered.verify.part_extraction import GraphPart
 from tiered.verify.sliced_session import (
     SlicedSession,
     bare_types,
@@ -32,7 +32,7 @@ def sliced(
     worker: Worker, text: str | onnx.ModelProto = TEXT, most: int | None = None, **how: Any
 ) -> SlicedSession:
     model = proto(text) if isinstance(text, str) else text
-    return SlicedSession(Part.of(model), "", worker, most, **how)
+    return SlicedSession(GraphPart.of(model), "", worker, most, **how)
 
 
 def lists(values: Mapping[str, Any]) -> dict[str, list[float]]:

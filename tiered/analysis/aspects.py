@@ -21,7 +21,7 @@ from tiered.graph.opset.aspect import Aspect, Key, functions_of
 from tiered.support.errors import UsageError, did_you_mean
 
 
-class Place(NamedTuple):
+class AspectPlace(NamedTuple):
     """Where the rules of an aspect are, and what they are for.
 
     Attributes:
@@ -41,79 +41,79 @@ class Place(NamedTuple):
     follows: str = ""
 
 
-ASPECTS: Final[Mapping[str, Place]] = {
-    "type": Place(
+ASPECTS: Final[Mapping[str, AspectPlace]] = {
+    "type": AspectPlace(
         "tiered.graph.shape_inference.rules.shape_rule", "TYPES",
         "types and shapes of its outputs", "onnx infers them", is_open=True,
     ),
-    "value": Place(
+    "value": AspectPlace(
         "tiered.graph.shape_inference.rules.shape_rule", "VALUES",
         "elements of small integer outputs", "they are not known",
     ),
-    "unsound": Place(
+    "unsound": AspectPlace(
         "tiered.graph.shape_inference.onnx_inference", "UNSOUND",
         "where onnx infers wrong shapes", "onnx is right",
     ),
-    "deterministic": Place(
+    "deterministic": AspectPlace(
         "tiered.graph.queries.determinism", "DETERMINISTIC",
         "that it draws no random numbers", "what its schema says; unknown operators may",
     ),
-    "range": Place(
+    "range": AspectPlace(
         "tiered.graph.intervals.rules", "RANGES",
         "interval of its outputs", "any number", is_open=True,
     ),
-    "integer": Place(
+    "integer": AspectPlace(
         "tiered.graph.intervals.integer_analysis", "INTEGERS",
         "whether floats are of integers", "they are not",
     ),
-    "gradient": Place(
+    "gradient": AspectPlace(
         "tiered.extensions.gradients.rules", "GRADIENTS",
         "its gradient", "that of its function body, or an error", is_open=True,
     ),
-    "layout": Place(
+    "layout": AspectPlace(
         "tiered.analysis.layout.rules", "LAYOUTS",
         "how permutations of axes pass through", "its axes keep their order", is_open=True,
         follows="axes",
     ),
-    "rank": Place(
+    "rank": AspectPlace(
         "tiered.analysis.axes.low_rank", "RANKS",
         "its form in a lower rank", "it keeps its rank", is_open=True,
     ),
-    "axes": Place(
+    "axes": AspectPlace(
         "tiered.analysis.axes.rules", "AXES",
         "how the axes of operands and outputs belong together", "it is not split", is_open=True,
     ),
-    "batch": Place(
+    "batch": AspectPlace(
         "tiered.analysis.batching.rules", "BATCHES",
         "where the samples of a batch go", "the batch keeps its size", is_open=True,
         follows="axes",
     ),
-    "count": Place(
+    "count": AspectPlace(
         "tiered.analysis.batching.rules", "COUNTS",
         "what it computes of numbers of samples", "the batch keeps its size",
     ),
-    "packing": Place(
+    "packing": AspectPlace(
         "tiered.extensions.packing.rules", "PACKINGS",
         "where the tokens of packed sequences go", "they are not packed", is_open=True,
         follows="axes",
     ),
-    "index": Place(
+    "index": AspectPlace(
         "tiered.analysis.roles.indices", "INDICES",
         "operands that are shapes, indices or sizes", "none is",
     ),
-    "input": Place(
+    "input": AspectPlace(
         "tiered.runtime.inputs.rules", "DEMANDS",
         "what it demands of the values it reads", "nothing",
     ),
-    "check": Place(
+    "check": AspectPlace(
         "tiered.graph.queries.contrib_checker", "CHECKS",
         "what it demands of the dims of its operands", "what its schema says",
     ),
-    "cost": Place(
+    "cost": AspectPlace(
         "tiered.runtime.fold.compute_cost", "COSTS",
         "multiplications to compute it", "one for each element",
     ),
-    "move": Place(
+    "move": AspectPlace(
         "tiered.runtime.fold.numpy_moves", "MOVES",
         "how numpy moves its elements", "onnxruntime computes it",
     ),

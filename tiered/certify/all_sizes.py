@@ -25,12 +25,12 @@ from tiered.certify.rules.named_sizes import (
     RULES,
     Dependent,
     Marks,
-    Step,
+    NodeStep,
     marks_of,
     of_integers,
     sizes_of,
 )
-from tiered.certify.trial_sizes import Sizes
+from tiered.certify.trial_sizes import TrialSizes
 from tiered.graph.shape_inference.symbolic_dims import Poly
 
 _LEAST: Final = 2
@@ -94,7 +94,7 @@ def _run(
             if rule is None:
                 made: Sequence[Marks] = _chosen(problem, side, node, values)
             else:
-                made = rule(Step(node, inputs, problem.opsets.get("", 1)))
+                made = rule(NodeStep(node, inputs, problem.opsets.get("", 1)))
         except (IndexError, TypeError, ValueError) as error:
             raise Dependent(f"{node.op_type} does not fit: {error}") from error
         if any(node.output[len(made) :]):
@@ -143,7 +143,7 @@ def _are_same_sizes(one: Marks, other: Marks) -> bool:
 
 def _has_all_patterns(results: Sequence[Marks], sizes: Mapping[str, int]) -> bool:
     """Return whether sizes hold each pattern of equal and unequal indices of the results."""
-    held = Sizes((0,), 0)
+    held = TrialSizes((0,), 0)
     held.update(sizes)
     for result in results:
         counts = Counter(size for size in result.shape if isinstance(size, Poly))

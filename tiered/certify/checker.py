@@ -19,18 +19,18 @@ from tiered.certify.definitions.contrib_definitions import BY_DEFINITION, REALS_
 from tiered.certify.domains.affine_elements import Affine
 from tiered.certify.domains.bits import RULES, Bits
 from tiered.certify.domains.terms import Array
-from tiered.certify.evaluation.call import Call, Domain, Results, constant
-from tiered.certify.evaluation.evaluate import Scope, Setting
+from tiered.certify.evaluation.call import Domain, EvaluatedCall, Results, constant
+from tiered.certify.evaluation.evaluate import NameScope, ProofSetting
 from tiered.certify.evaluation.values import (
+    CheckedTensor,
     Misfit,
-    Tensor,
     TensorList,
     Unproved,
     class_of,
     numpy_dtype,
 )
 from tiered.certify.problem import Problem, Side
-from tiered.certify.trial_sizes import Sizes
+from tiered.certify.trial_sizes import TrialSizes
 from tiered.graph.core.dtypes import float_info
 from tiered.graph.core.types import TensorType
 
@@ -90,16 +90,16 @@ class Proof:
 
 
 @dataclass(frozen=True)
-class Method:
+class ProofMethod:
     """One way to prove: a domain with its rules."""
 
     name: DomainName
     domain: Callable[[Problem], Domain]
-    rules: dict[str, Callable[[Call], Results]]
+    rules: dict[str, Callable[[EvaluatedCall], Results]]
     trusts_runtime: bool = False
     unrolls: bool = False
 
-    def says_more(self, other: Method, problem: Problem) -> bool:
+    def says_more(self, other: ProofMethod, problem: Problem) -> bool:
         """Return whether it may prove of a problem what another one does not."""
         if self.unrolls and not problem.has_loops:
             return False
@@ -117,11 +117,11 @@ def _affine(problem: Problem) -> Affine:
 
 
 METHODS: Final = (
-    Method("bits", lambda _: Bits(), RULES, trusts_runtime=True),
-    Method("bits", lambda _: Bits(), RULES),
-    Method("bits", lambda _: Bits(), RULES, trusts_runtime=True, unrolls=True),
-    Method("reals", _affine, REALS_AND_CONTRIB, trusts_runtime=True),
-    Method("reals", _affine, BY_DEFINITION, trusts_runtime=True),
+    ProofMethod("bits", lambda _: Bits(), RULES, trusts_runtime=True),
+    ProofMethod("bits", lambda _: Bits(), RULES),
+    ProofMethod("bits", lambda _: Bits(), RULES, trusts_runtime=True, unrolls=True),
+    ProofMethod("reals", _affine, REALS_AND_CONTRIB, trusts_runtime=True),
+    ProofMethod("reals", _affine, BY_DEFINITION, trusts_runtime=True),
 )
 """In the order in which they are tried; what trusts a runtime proves more, so it is first."""
 
@@ -133,7 +133,7 @@ class Illegal(Exception):
 class Checker:
     """Proves problems, equal ones once."""
 
-    def __init__(self, methods: Sequence[Method] = METHODS) -> None:
+    def __init__(self, methods: Sequence[ProofMethod] = METHODS) -> None:
         self._methods = methods
         self._known: dict[Hashable, Proof] = {}
 
@@ -192,7 +192,7 @@ class Checker:
         assert failed is not None
         return failed
 
-    def _by_domain(self, like: Proof | None) -> Sequence[Sequence[Method]]:
+    def _by_domain(self, like: Proof | None) -> Sequence[Sequence[ProofMethod]]:
         """Return the methods of each domain together, those like that of a proof first."""
         groups = itertools.groupby(self._methods, key=lambda method: method.name)
         found = [tuple(methods) for _, methods in groups]
@@ -205,7 +205,7 @@ class Checker:
         ]
 
 
-def _first(problem: Problem, abstract: frozenset[str], methods: Sequence[Method]) -> Proof:
+def _first(problem: Problem, abstract: frozenset[str], methods: Sequence[ProofMethod]) -> Proof:
     """Return the proof of the first method that has one, else the reason of the first.
 
     A method is left out where it cannot say more than one that failed. Elements that differ as
@@ -213,7 +213,7 @@ def _first(problem: Problem, abstract: frozenset[str], methods: Sequence[Method]
     """
     failed: Proof | None = None
     trusting: Proof | None = None
-    tried: list[Method] = []
+    tried: list[ProofMethod] = []
     for method in methods:
         if trusting is not None and method.trusts_runtime:
             continue
@@ -234,7 +234,7 @@ def _first(problem: Problem, abstract: frozenset[str], methods: Sequence[Method]
     return found
 
 
-def _proof(problem: Problem, method: Method, abstract: frozenset[str]) -> tuple[Proof, bool]:
+def _proof(problem: Problem, method: ProofMethod, abstract: frozenset[str]) -> tuple[Proof, bool]:
     """Return a proof, and whether a rule asked if it may trust the runtime."""
     axioms: set[str] = set()
     held: list[Mapping[str, int]] = []
@@ -294,7 +294,7 @@ def _proof(problem: Problem, method: Method, abstract: frozenset[str]) -> tuple[
     )  # fmt: skip
 
 
-def _fitted(problem: Problem, at: _At, sizes: Sizes, error: Unproved) -> Sizes | None:
+def _fitted(problem: Problem, at: _At, sizes: TrialSizes, error: Unproved) -> TrialSizes | None:
     """Return sizes that fit where others did not; None if none are found.
 
     A dim whose name has a size of its own gets the one that it must have. The first side was
@@ -321,7 +321,7 @@ def _shown(sizes: Mapping[str, int]) -> str:
     return ", ".join(f"{name}={size}" for name, size in sizes.items())
 
 
-def _equal(domain: Domain, one: Tensor | None, other: Tensor | None) -> bool:
+def _equal(domain: Domain, one: CheckedTensor | None, other: CheckedTensor | None) -> bool:
     if one is other:
         return True
     if isinstance(one, TensorList) and isinstance(other, TensorList):
@@ -353,18 +353,18 @@ class _At:
     """A problem at some sizes, in one domain."""
 
     def __init__(
-        self, problem: Problem, method: Method, sizes: Sizes, abstract: frozenset[str]
+        self, problem: Problem, method: ProofMethod, sizes: TrialSizes, abstract: frozenset[str]
     ) -> None:
         self._problem = problem
         self._sizes = sizes
-        self._setting = Setting(
+        self._setting = ProofSetting(
             method.domain(problem), method.rules, problem.opsets, {},
             method.trusts_runtime, method.unrolls, sizes,
         )  # fmt: skip
         self._abstract = abstract
         self._known = problem.given.at(sizes)
-        self._values: dict[str, Tensor] = {}
-        self._scopes: list[Scope] = []
+        self._values: dict[str, CheckedTensor] = {}
+        self._scopes: list[NameScope] = []
 
     def __enter__(self) -> Self:
         return self
@@ -378,21 +378,21 @@ class _At:
         for scope in self._scopes:
             scope.values.clear()
 
-    def outputs(self, index: int) -> dict[str, Tensor | None]:
+    def outputs(self, index: int) -> dict[str, CheckedTensor | None]:
         """Return the outputs of a side.
 
         Raises:
             Unproved: one has no terms.
         """
         side = self._problem.sides[index]
-        scope = Scope(replace(self._setting, functions=side.functions))
+        scope = NameScope(replace(self._setting, functions=side.functions))
         self._scopes.append(scope)
         scope.values.update(self._borders())
         scope.values.update((name, self._constant(name, side)) for name in side.constants)
         scope.run(side.nodes)
         return {name: scope.find(name) for name in self._problem.outputs}
 
-    def equal(self, one: Tensor | None, other: Tensor | None) -> bool:
+    def equal(self, one: CheckedTensor | None, other: CheckedTensor | None) -> bool:
         """Return whether two outputs are equal."""
         return _equal(self._setting.domain, one, other)
 
@@ -424,13 +424,13 @@ class _At:
         """Whether what borders are known to be depends on sizes."""
         return bool(self._known)
 
-    def _borders(self) -> dict[str, Tensor]:
+    def _borders(self) -> dict[str, CheckedTensor]:
         if not self._values:
             for name in self._problem.borders:
                 self._values[name] = self._border(name)
         return self._values
 
-    def _border(self, name: str) -> Tensor:
+    def _border(self, name: str) -> CheckedTensor:
         border, domain = self._problem.borders[name], self._setting.domain
         numbers = self._known.get(name)
         if numbers is not None:
@@ -441,7 +441,7 @@ class _At:
         numpy_dtype(border.dtype)
         return self._setting.free(TensorType(border.dtype, shape), ("border", name))
 
-    def _constant(self, name: str, side: Side) -> Tensor:
+    def _constant(self, name: str, side: Side) -> CheckedTensor:
         if name in self._values:
             return self._values[name]
         stored, domain = side.constants[name], self._setting.domain

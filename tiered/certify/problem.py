@@ -12,7 +12,7 @@ import numpy as np
 import onnx
 
 from tiered.certify.domains.terms import Array
-from tiered.certify.trial_sizes import Sizes, assignments
+from tiered.certify.trial_sizes import TrialSizes, assignments
 from tiered.graph.core.tensor import Tensor as Stored
 from tiered.graph.shape_inference.symbolic_dims import Poly, Size
 from tiered.support.operator_name import operator_name
@@ -45,14 +45,14 @@ class Border:
     name: str = ""
     elements: tuple[Size, ...] | None = None
 
-    def names(self, sizes: Sizes) -> set[str]:
+    def names(self, sizes: TrialSizes) -> set[str]:
         """Return the names of its dims."""
         if self.dims is None:
             return {f"{self.name}[{axis}]" for axis in range(sizes.rank if self.name else 0)}
         polys = [dim for dim in self.dims or () if isinstance(dim, Poly)]
         return {name for poly in polys for names, _ in poly.terms for name in names}
 
-    def shape(self, sizes: Sizes) -> tuple[int, ...] | None:
+    def shape(self, sizes: TrialSizes) -> tuple[int, ...] | None:
         """Return its shape at some sizes; None if it has none."""
         if self.dims is None and self.name:
             return tuple(sizes[f"{self.name}[{axis}]"] for axis in range(sizes.rank))
@@ -69,7 +69,7 @@ class Border:
         return f"{name}[{dims}]"
 
 
-def size_at(size: Size, sizes: Sizes) -> int:
+def size_at(size: Size, sizes: TrialSizes) -> int:
     """Return a polynomial at some sizes."""
     if not isinstance(size, Poly):
         return int(size)
@@ -109,7 +109,7 @@ def _key_of(node: onnx.NodeProto, places: dict[str, int]) -> Hashable:
 class Given:
     """Values that borders are known to have at some sizes: those that compute dims."""
 
-    def at(self, sizes: Sizes) -> Mapping[str, Array]:
+    def at(self, sizes: TrialSizes) -> Mapping[str, Array]:
         """Return the known values by name; by default none."""
         return {}
 
@@ -130,7 +130,7 @@ class Assumed(Given):
         self._borders = borders
         self._are_targets = are_targets
 
-    def at(self, sizes: Sizes) -> Mapping[str, Array]:
+    def at(self, sizes: TrialSizes) -> Mapping[str, Array]:
         found = dict(self._known.at(sizes))
         for name, border in self._borders.items():
             shape = border.shape(sizes)
@@ -144,7 +144,7 @@ class Assumed(Given):
                 found[name] = np.asarray(numbers, _INTEGERS[border.dtype]).reshape(shape)
         return found
 
-    def names(self, sizes: Sizes) -> list[str]:
+    def names(self, sizes: TrialSizes) -> list[str]:
         """Return the names of the numbers, as of dims."""
         mark = "(-1 " if self._are_targets else "("
         return [
@@ -173,7 +173,7 @@ class Problem:
     outputs: Sequence[str]
     opsets: Mapping[str, int]
     given: Given = field(default_factory=Given)
-    sizes: Sequence[Sizes] = field(default_factory=assignments)
+    sizes: Sequence[TrialSizes] = field(default_factory=assignments)
     excuses_empty: bool = False
 
     def assuming(self) -> Sequence[Problem]:
@@ -262,7 +262,7 @@ class Problem:
         return any(border.dims is None for border in self.borders.values())
 
     @cached_property
-    def fitted(self) -> dict[int, Sizes]:
+    def fitted(self) -> dict[int, TrialSizes]:
         """Sizes that the first side takes, in the place of others, by their identity."""
         return {}
 
@@ -271,7 +271,7 @@ class Problem:
         """Whether other sizes were needed, at which borders may have values of their own."""
         return bool(self.fitted) and any(self.given.at(sizes) for sizes in self.sizes)
 
-    def summands(self, size: int, sizes: Sizes) -> list[str]:
+    def summands(self, size: int, sizes: TrialSizes) -> list[str]:
         """Return the names that dims of some size are, or are sums of."""
         dims = [
             dim
@@ -282,7 +282,7 @@ class Problem:
         terms = [term for dim in sorted(dims, key=lambda dim: len(dim.terms)) for term in dim.terms]
         return [names[0] for names, coefficient in terms if len(names) == 1 == coefficient]
 
-    def used(self, sizes: Sizes) -> dict[str, int]:
+    def used(self, sizes: TrialSizes) -> dict[str, int]:
         """Return the sizes of all dims, and the integers that are assumed, sorted by name."""
         names = {name for border in self.borders.values() for name in border.names(sizes)}
         if isinstance(self.given, Assumed):

@@ -10,7 +10,7 @@ import onnx
 
 from tiered.certify.evaluation.values import Unproved
 from tiered.certify.problem import Problem, Side
-from tiered.certify.trial_sizes import Sizes
+from tiered.certify.trial_sizes import TrialSizes
 from tiered.graph.core.types import tensor_type, write_type
 from tiered.runtime.compare.outputs import Comparison, compare
 from tiered.runtime.inputs.samples import Wanted, samples_for
@@ -55,7 +55,7 @@ def run_both(problem: Problem, promise: Promise) -> Ran:
     raise Unproved(f"does not run by itself: {reason}")
 
 
-def _run(problem: Problem, promise: Promise, sizes: Sizes) -> Ran:
+def _run(problem: Problem, promise: Promise, sizes: TrialSizes) -> Ran:
     before, after = (model_of(problem, side, sizes) for side in problem.sides)
     known = problem.given.at(sizes)
     session, other = Session(before), Session(after)
@@ -72,7 +72,7 @@ def _run(problem: Problem, promise: Promise, sizes: Sizes) -> Ran:
     return found
 
 
-def model_of(problem: Problem, side: Side, sizes: Sizes) -> onnx.ModelProto:
+def model_of(problem: Problem, side: Side, sizes: TrialSizes) -> onnx.ModelProto:
     """Return one side as a model of its own.
 
     Raises:

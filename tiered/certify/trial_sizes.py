@@ -8,7 +8,7 @@ _PRIMES: Final = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29)
 _OTHERS: Final = (3, 2, 7, 5, 13, 11, 19, 17, 29, 23)
 
 
-class Sizes(dict[str, int]):
+class TrialSizes(dict[str, int]):
     """A size for each name of a dim, chosen when it is first asked for.
 
     Args:
@@ -26,18 +26,18 @@ class Sizes(dict[str, int]):
         self.rank = rank
         self.for_ranks = for_ranks
         self.changed: frozenset[str] = frozenset()
-        self._others: dict[tuple[str, int], Sizes] = {}
+        self._others: dict[tuple[str, int], TrialSizes] = {}
 
     def __missing__(self, name: str) -> int:
         size = self.values_[len(self) % len(self.values_)]
         self[name] = size
         return size
 
-    def having(self, name: str, size: int) -> Sizes:
+    def having(self, name: str, size: int) -> TrialSizes:
         """Return the same sizes but for one: the same object each time."""
         made = self._others.get((name, size))
         if made is None:
-            made = Sizes(self.values_, self.rank, for_ranks=self.for_ranks)
+            made = TrialSizes(self.values_, self.rank, for_ranks=self.for_ranks)
             made.update(self)
             made[name] = size
             made.changed = self.changed | {name}
@@ -45,7 +45,13 @@ class Sizes(dict[str, int]):
         return made
 
 
-def assignments() -> tuple[Sizes, ...]:
+def assignments() -> tuple[TrialSizes, ...]:
     """Return sizes for dims: unequal primes, other ones, all 1, all 0; and some 1 for ranks."""
-    mixed = Sizes((2, 1, 1, 1), 4, for_ranks=True)
-    return Sizes(_PRIMES, 3), Sizes(_OTHERS, 2), Sizes((1,), 4), Sizes((0,), 1), mixed
+    mixed = TrialSizes((2, 1, 1, 1), 4, for_ranks=True)
+    return (
+        TrialSizes(_PRIMES, 3),
+        TrialSizes(_OTHERS, 2),
+        TrialSizes((1,), 4),
+        TrialSizes((0,), 1),
+        mixed,
+    )

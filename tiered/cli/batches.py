@@ -11,7 +11,7 @@ from tiered.cli.line.declaration import Flags, words_of
 from tiered.cli.optimizing import run_prepared
 from tiered.cli.output.fleet import BatchReport, print_results
 from tiered.cli.output.terminal import printable
-from tiered.cli.prepared import Prepared
+from tiered.cli.prepared import PreparedRun
 from tiered.cli.shared_options import OptimizeOptions, Quiet, size_option
 from tiered.cli.watch import WatchOptions
 from tiered.support.errors import ModelError, UsageError
@@ -103,7 +103,7 @@ def optimize_into_folder(
 def _one_into_folder(
     source: str, folder: str, options: OptimizeOptions, watch: WatchOptions
 ) -> None:
-    prepared = Prepared.of(options.changed(out_dir=None), watch)
+    prepared = PreparedRun.of(options.changed(out_dir=None), watch)
     if not (options.dry_run or watch.print_pipeline):
         try:
             os.makedirs(folder, exist_ok=True)
@@ -119,7 +119,7 @@ def optimized(
     """Optimise many models and return the results; none for --print-pipeline."""
     from tiered.extensions.fleet import Command
 
-    prepared = Prepared.of(options, watch)
+    prepared = PreparedRun.of(options, watch)
     options = prepared.options
     if watch.print_pipeline:
         from tiered.cli.output.printed_pipeline import print_plan

@@ -31,10 +31,10 @@ def check_again(path: str, first: str, second: str, *, as_json: bool) -> None:
     with Progress() as progress:
         progress.say(f"checking {printable(path)}")
         from tiered.certify.evaluation.values import Unproved
-        from tiered.certify.regions.certificate_replay import Replay, Tampered
+        from tiered.certify.regions.certificate_replay import CertificateReplay, Tampered
 
         try:
-            replay = Replay(load_model(first), load_model(second), held)
+            replay = CertificateReplay(load_model(first), load_model(second), held)
             found += [(each, *_judged(each)) for each in replay.run()]
         except Tampered as error:
             raise VerificationError(

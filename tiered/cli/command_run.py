@@ -16,7 +16,7 @@ from tiered.cli.line.typed import typing
 from tiered.cli.outcome import note_outcome
 from tiered.cli.output.failures import (
     BUG,
-    Failure,
+    CommandFailure,
     failure,
     print_failure,
     short_traceback,
@@ -66,7 +66,7 @@ def run(tokens: Sequence[str]) -> tuple[int, bool]:
         note_outcome(error)
         found = failure(error, None if call is None else call.subject)
         if found.exit_code == BUG and not {"-v", "--verbose"}.isdisjoint(tokens):
-            found = Failure(BUG, f"{found.text}\n{short_traceback(error)}".rstrip())
+            found = CommandFailure(BUG, f"{found.text}\n{short_traceback(error)}".rstrip())
     return print_failure(found), False
 
 
@@ -94,7 +94,7 @@ def _called(tokens: Sequence[str]) -> _Call:
     return _Call(line.call, next(subjects, None), is_own)
 
 
-def _wrong(error: WrongLine, tokens: Sequence[str]) -> Failure:
+def _wrong(error: WrongLine, tokens: Sequence[str]) -> CommandFailure:
     """Return the failure of a line that does not fit; options of other tools have an answer."""
     commands = command_names()
     named = next((token for token in tokens if token in commands), None)

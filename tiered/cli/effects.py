@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tiered.support.errors import UsageError
 
 if TYPE_CHECKING:
-    from tiered.cli.line.declaration import Declared
+    from tiered.cli.line.declaration import DeclaredParameter
 
 
 class Effect(NamedTuple):
@@ -30,7 +30,7 @@ class Effect(NamedTuple):
 
 def check_effects(
     effects: Iterable[Effect],
-    declared: Iterable[Declared],
+    declared: Iterable[DeclaredParameter],
     values: Mapping[str, Any],
     typed: Collection[str],
 ) -> None:

@@ -50,7 +50,7 @@ _LOADED: Final = 16
 """Jobs after which most code is loaded: what lives then is left out of later collections."""
 
 
-class Server:
+class JobServer:
     """Answers requests, within a limit of memory."""
 
     def __init__(self) -> None:
@@ -178,7 +178,7 @@ def main() -> None:
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
     load_libraries()
-    server = Server()
+    server = JobServer()
     waiting: queue.Queue[dict[str, Any]] = queue.Queue()
     threading.Thread(target=_read, args=(requests, waiting), daemon=True).start()
     send(answers, {"done": server.idle})

@@ -13,7 +13,7 @@ from tiered.cli.html import run_page_for
 from tiered.cli.load_passes import with_loads
 from tiered.cli.outcome import Failed, Outcome, note_outcome
 from tiered.cli.output.terminal import Progress, notes, print_json, printable, results
-from tiered.cli.prepared import Prepared, decided_by
+from tiered.cli.prepared import PreparedRun, decided_by
 from tiered.cli.shapes import shapes_of_inputs
 from tiered.cli.shared_options import OptimizeOptions
 from tiered.cli.watch import Watchers, WatchOptions, print_watched, watching
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from tiered.verify.methods import How
 
 
-def run_prepared(prepared: Prepared, source: str, out: str | None) -> None:
+def run_prepared(prepared: PreparedRun, source: str, out: str | None) -> None:
     """Optimise the model of a file, or print which passes would run.
 
     Args:
@@ -85,13 +85,13 @@ def write_result(
         ModelError: a file cannot be read or written, or holds no model.
         VerificationError: the outputs of the result differ; nothing is written.
     """
-    prepared = Prepared.of(options, WatchOptions(html=html), passes)
+    prepared = PreparedRun.of(options, WatchOptions(html=html), passes)
     goal = Goal.of(source, out, prepared.options)
     optimize_file(prepared, goal, what=what, command=command)
 
 
 def optimize_file(
-    prepared: Prepared, goal: Goal, what: str = "", command: str = "optimize"
+    prepared: PreparedRun, goal: Goal, what: str = "", command: str = "optimize"
 ) -> None:
     """Optimise one model.
 
@@ -109,7 +109,7 @@ def optimize_file(
     """
     (source,), target = goal.sources, goal.written
     options, watch = prepared.options, prepared.watch
-    result, passes, placed = None, _Passes(), None
+    result, passes, placed = None, _PassResults(), None
     try:
         with (
             _bounded(prepared),
@@ -155,7 +155,7 @@ def optimize_file(
 
 
 def _check_expectations(
-    prepared: Prepared, result: OptimizeResult, unjudged: Collection[str]
+    prepared: PreparedRun, result: OptimizeResult, unjudged: Collection[str]
 ) -> None:
     if prepared.expectations:
         from tiered.pipeline.expectations import check_expectations
@@ -172,7 +172,7 @@ def _write_certificate(source: str, target: str | None, result: OptimizeResult) 
         write_certificate(result.certify.file, result.certify.findings, source, target)
 
 
-def _bounded(prepared: Prepared) -> contextlib.AbstractContextManager[None]:
+def _bounded(prepared: PreparedRun) -> contextlib.AbstractContextManager[None]:
     """Limit the memory to --max-memory."""
     config = prepared.settings["config"]
     if not config:
@@ -183,7 +183,7 @@ def _bounded(prepared: Prepared) -> contextlib.AbstractContextManager[None]:
 
 
 @contextlib.contextmanager
-def _reproducing(source: str, prepared: Prepared) -> Iterator[None]:
+def _reproducing(source: str, prepared: PreparedRun) -> Iterator[None]:
     """Write a bundle if a pass fails or the outputs differ, and add a note to the error."""
     try:
         yield
@@ -194,7 +194,7 @@ def _reproducing(source: str, prepared: Prepared) -> Iterator[None]:
         raise
 
 
-def _reproduced(source: str, folder: str, prepared: Prepared, error: TieredError) -> str:
+def _reproduced(source: str, folder: str, prepared: PreparedRun, error: TieredError) -> str:
     """Write a bundle of a failure and return the note for the error."""
     from tiered.extensions.debug import write_reproducer
 
@@ -223,7 +223,7 @@ def _reproduced(source: str, folder: str, prepared: Prepared, error: TieredError
     return f"{blame}\nreproduce  {with_loads(f'tiered replay {folder}', options.load)}"
 
 
-class _Passes:
+class _PassResults:
     """An instrument that keeps the result of each pass, for a run that ends with an error."""
 
     def __init__(self) -> None:
@@ -234,7 +234,7 @@ class _Passes:
 
 
 def _optimize(
-    prepared: Prepared, goal: Goal, watchers: Watchers, progress: Progress
+    prepared: PreparedRun, goal: Goal, watchers: Watchers, progress: Progress
 ) -> tuple[OptimizeResult, Collection[str], SourceMark | None]:
     """Return the result, the operators of --expect that only it can prove to exist, and the mark.
 

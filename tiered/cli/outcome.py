@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from tiered.cli.prepared import Prepared
+    from tiered.cli.prepared import PreparedRun
     from tiered.passes.interface.pass_info import PassResult
     from tiered.pipeline.result import OptimizeResult
 
@@ -29,7 +29,7 @@ class Outcome(NamedTuple):
 
     source: str
     target: str | None
-    prepared: Prepared
+    prepared: PreparedRun
     result: OptimizeResult | None
     failed: Failed | None = None
     what: str = ""

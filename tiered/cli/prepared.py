@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tiered.pipeline.expectations import Expectation
 
 
-class Prepared(Record):
+class PreparedRun(Record):
     """The options of a run, as `optimize_model` takes them.
 
     Attributes:
@@ -46,7 +46,7 @@ class Prepared(Record):
     @staticmethod
     def of(
         options: OptimizeOptions, watch: WatchOptions | None = None, passes: Sequence[Pass] = ()
-    ) -> Prepared:
+    ) -> PreparedRun:
         """Read options, before any file.
 
         Args:
@@ -91,7 +91,7 @@ class Prepared(Record):
             "config": config,
             "rewrite_limit": watch.limit,
         }
-        return Prepared(
+        return PreparedRun(
             options,
             watch,
             listed,
@@ -117,7 +117,7 @@ class Prepared(Record):
         return PassContext(**settings_with_shapes(self.settings, self.shapes, self.dims))
 
 
-def decided_by(prepared: Prepared) -> set[str]:
+def decided_by(prepared: PreparedRun) -> set[str]:
     """Return the properties of models that the listed and required passes of a run decide."""
     from tiered.cli.source_mark import OPSET, PRECISION
     from tiered.passes.interface.registry import registry

@@ -15,7 +15,7 @@ from tiered.support.records import Record
 if TYPE_CHECKING:
     from tiered.cli.source_mark import SourceMark
     from tiered.graph import Model
-    from tiered.graph.io.save import Placed, Storage
+    from tiered.graph.io.save import PlacedWeights, Storage
 
 
 class Goal(Record):
@@ -104,7 +104,9 @@ class Goal(Record):
         marks = [source_mark(model, file, self.options.result_of) for model, file in pairs]
         return marks[0] if len(marks) == 1 else joined_mark(*marks)
 
-    def save(self, model: Model, mark: SourceMark | None, asked: Collection[str]) -> Placed | None:
+    def save(
+        self, model: Model, mark: SourceMark | None, asked: Collection[str]
+    ) -> PlacedWeights | None:
         """Write a result that has its mark; return where its weights are, or None for a dry run.
 
         Args:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from tiered.passes.interface.pass_info import Member, Place, Runnable
 from tiered.passes.interface.registry import registry
-from tiered.passes.planned import PlannedPass, Settings
+from tiered.passes.planned import ContextSettings, PlannedPass
 from tiered.passes.policy.decide import level_site
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _MOST_PLANS: Final = 16
 """Plans that a pipeline keeps; programs rarely use more than one or two settings."""
 
 
-class Plan:
+class Decisions:
     """What one call, or several of the same settings, decided.
 
     Attributes:
@@ -36,18 +36,20 @@ class Plan:
         self.places: dict[tuple[int, int], tuple[Place, Sequence[Member]]] = {}
 
 
-def plan_of(pass_: Runnable, place: Place, ctx: PassContext, settings: Settings) -> Plan:
+def plan_of(
+    pass_: Runnable, place: Place, ctx: PassContext, settings: ContextSettings
+) -> Decisions:
     """Return the plan of an earlier call that decides the same, or an empty one."""
-    kept: dict[object, Plan] | None = getattr(pass_, "plans", None)
+    kept: dict[object, Decisions] | None = getattr(pass_, "plans", None)
     if kept is None or ctx.names_backend or place != Place(asked=place.asked, forced=place.forced):
-        return Plan(place)
+        return Decisions(place)
     chain = ctx.chain
     if any(context.required or context.disabled for context in chain):
-        return Plan(place)
+        return Decisions(place)
     key = (settings, level_site(chain), place.asked, place.forced, registry.version)
     plan = kept.get(key)
     if plan is None:
         if len(kept) >= _MOST_PLANS:
             kept.clear()
-        plan = kept.setdefault(key, Plan(place))
+        plan = kept.setdefault(key, Decisions(place))
     return plan

@@ -16,7 +16,7 @@ from tiered.graph.core.provenance import write_origins
 from tiered.passes.decisions import plan_of
 from tiered.passes.interface.pass_info import Decision, HeldCheck, Member, PassResult, Place
 from tiered.passes.interrupts import interrupted_between_edits
-from tiered.passes.planned import PlannedPass, Settings
+from tiered.passes.planned import ContextSettings, PlannedPass
 from tiered.passes.transaction import NOTHING, EditScope, RunState, Transaction, check_acyclic
 from tiered.support.errors import CycleError, PassError, PostconditionError
 
@@ -104,7 +104,7 @@ class Execution(RunState):
         config = tuple(sorted((key, repr(value)) for key, value in ctx.config_set.items()))
         # The default backend never changes, and reading it takes longer than many passes.
         backend = ctx.backend.digest if ctx.names_backend else ""
-        self._settings = Settings(ctx.opt_level, backend, config)
+        self._settings = ContextSettings(ctx.opt_level, backend, config)
         self._plan = plan_of(pass_, place, ctx, self._settings)
         self._skips: dict[tuple[int, int], PassResult] = {}
 

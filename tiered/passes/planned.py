@@ -12,7 +12,7 @@ from tiered.passes.pass_run import Allows, Memory
 from tiered.support.records import Record
 
 
-class Settings(Record):
+class ContextSettings(Record):
     """The settings of a context that may change the outcome of a pass.
 
     Attributes:
@@ -65,7 +65,7 @@ class PlannedPass(NamedTuple):
 
     @classmethod
     def of(
-        cls, pass_: Runnable, place: Place, decision: Decision, settings: Settings
+        cls, pass_: Runnable, place: Place, decision: Decision, settings: ContextSettings
     ) -> PlannedPass:
         """Return the plan for a pass with this decision."""
         if not decision:
@@ -84,7 +84,7 @@ def _beside(pass_: Runnable, place: Place, *names: Iterable[str]) -> list[tuple[
     return [tuple((registry.named(name), beside) for name in listed) for listed in names]
 
 
-def _key(pass_: Runnable, decision: Decision, settings: Settings) -> object:
+def _key(pass_: Runnable, decision: Decision, settings: ContextSettings) -> object:
     """Return what determines the outcome of a run on a model; it must hold no node."""
     # Function passes and conditions see the context, so its settings may matter to them. The
     # results of any rule are checked against the target.

@@ -6,7 +6,7 @@ from tiered.pipeline.edits import (
 )
 from tiered.pipeline.fixpoint import Fixpoint as Fixpoint
 from tiered.pipeline.named_passes import get_pass as get_pass
-from tiered.pipeline.pipeline_base import Pipeline as Pipeline, Step as Step
+from tiered.pipeline.pipeline_base import Pipeline as Pipeline, PipelineStep as PipelineStep
 from tiered.pipeline.sequential import Sequential as Sequential, parse_pipeline as parse_pipeline
 
 __all__: list[str]

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from tiered.pipeline.result import Statistics
+from tiered.pipeline.result import ModelStatistics
 from tiered.support.errors import OptionError, TargetError, UsageError, did_you_mean
 from tiered.support.operator_name import operator_name
 from tiered.support.typed_options import size_in_bytes
@@ -56,7 +56,7 @@ class Expectation(NamedTuple):
     def is_total(self) -> bool:
         return self.name in TOTALS
 
-    def count_in(self, statistics: Statistics) -> int:
+    def count_in(self, statistics: ModelStatistics) -> int:
         """Return the number that a model has."""
         totals = (statistics.nodes, statistics.nbytes, statistics.parameters)
         return dict(zip(TOTALS, totals, strict=True)).get(
@@ -163,7 +163,7 @@ def _at_hand(model: Model, pipeline: Pipeline) -> set[str]:
 
 def check_expectations(
     expectations: Sequence[Expectation],
-    after: Statistics,
+    after: ModelStatistics,
     pipeline: Pipeline,
     remarks: Sequence[Remark],
     unjudged: Collection[str] = (),
@@ -193,7 +193,7 @@ def check_expectations(
         raise TargetError("; ".join(missed))
 
 
-def _other(expectation: Expectation, after: Statistics) -> str:
+def _other(expectation: Expectation, after: ModelStatistics) -> str:
     """Return the counts of operators of the same name in other domains."""
     bare = expectation.name.rpartition("::")[2]
     found = [

@@ -21,7 +21,7 @@ from tiered.pipeline.edits import edited, pipeline_for
 from tiered.pipeline.idle import check_asked, check_met, note_idle
 from tiered.pipeline.named_passes import get_pass
 from tiered.pipeline.pipeline_base import Pipeline
-from tiered.pipeline.result import OptimizeResult, OptimizeSummary, Statistics, summary_of
+from tiered.pipeline.result import ModelStatistics, OptimizeResult, OptimizeSummary, summary_of
 from tiered.pipeline.sequential import Sequential, parse_pipeline
 from tiered.support.errors import UsageError
 from tiered.support.loading import paused_collector
@@ -115,14 +115,14 @@ def optimize(model: Any, out: Path | None = None, **settings: Unpack[Settings]) 
         _check_output(model, out)
     with paused_collector():
         view, source, back = _opened(model)
-        before = None if out is None else Statistics.of(view, file=_size(source))
+        before = None if out is None else ModelStatistics.of(view, file=_size(source))
         run = _run(view, settings)
         made: Any
         if out is None or before is None:
             made = back(view.to_proto())
         else:
             view.save(out)
-            after = Statistics.of(view, file=_size(out))
+            after = ModelStatistics.of(view, file=_size(out))
             path = os.fspath(out)
             made = summary_of(run.context, before, after, run.seconds, run.verify, path)
         if run.certify is not None and run.certify.file is not None:
@@ -142,14 +142,14 @@ def optimize_model(model: Any, **settings: Unpack[Settings]) -> OptimizeResult:
     """
     with paused_collector():
         view = model if isinstance(model, Model) else _opened(model)[0]
-        before = Statistics.of(view)
+        before = ModelStatistics.of(view)
         run = _run(view, settings)
         return OptimizeResult(
             model=view,
             pipeline=run.pipeline,
             context=run.context,
             before=before,
-            after=Statistics.of(view),
+            after=ModelStatistics.of(view),
             seconds=run.seconds,
             verify=run.verify,
             certify=run.certify,
@@ -161,7 +161,7 @@ def _size(model: Path | onnx.ModelProto) -> int:
     return model.ByteSize() if isinstance(model, onnx.ModelProto) else os.path.getsize(model)
 
 
-class _Run(Record):
+class _OptimizeRun(Record):
     pipeline: Pipeline
     context: PassContext
     seconds: float
@@ -169,7 +169,7 @@ class _Run(Record):
     certify: Certify | None
 
 
-def _run(model: Model, settings: Settings) -> _Run:
+def _run(model: Model, settings: Settings) -> _OptimizeRun:
     """Run the pipeline on the view, and verify it if that is asked for."""
     _check_settings(settings)
     context_settings = cast(dict[str, Any], dict(settings))
@@ -227,9 +227,9 @@ def _run(model: Model, settings: Settings) -> _Run:
     if verify is not None:
         verify.verdict.raise_if_not()
     if expectations:
-        after = Statistics.of(model)
+        after = ModelStatistics.of(model)
         check_expectations(expectations, after, pipeline, context.remarks, unjudged)
-    return _Run(pipeline, context, taken, verify, certify)
+    return _OptimizeRun(pipeline, context, taken, verify, certify)
 
 
 def _expectations(entries: Iterable[str]) -> tuple[Expectation, ...]:

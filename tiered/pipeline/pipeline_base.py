@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from tiered.context import PassContext
 from tiered.passes import Pass, PassInfo
-from tiered.passes.decisions import Plan
+from tiered.passes.decisions import Decisions
 from tiered.passes.interface.pass_info import Decision, Place
 from tiered.passes.interface.registry import registry
 from tiered.support.errors import PassNotFoundError, UsageError, did_you_mean
@@ -27,7 +27,7 @@ _NAME = r"[A-Za-z_][\w.-]*"
 _CLASSES = list(Numerics)
 
 
-class Step(Record):
+class PipelineStep(Record):
     """One pass of a pipeline: its place, and the decision about it."""
 
     pass_: Pass
@@ -116,7 +116,7 @@ class Pipeline(Pass):
         return hashlib.sha256(self.text.encode()).hexdigest()
 
     @cached_property
-    def plans(self) -> dict[object, Plan]:
+    def plans(self) -> dict[object, Decisions]:
         """The decisions of earlier calls, by the settings that they depend on."""
         return {}
 
@@ -149,18 +149,20 @@ class Pipeline(Pass):
             for name in names:
                 earlier[name] = earlier.get(name, 0) + 1
 
-    def plan(self, ctx: PassContext | None = None, place: Place | None = None) -> list[Step]:
+    def plan(
+        self, ctx: PassContext | None = None, place: Place | None = None
+    ) -> list[PipelineStep]:
         """Return every pass with the decision about it in a context, by default the current one."""
         context, where = ctx or PassContext.current(), place or Place()
         return list(self._plan(context, where, context.decide(self, where)))
 
-    def _plan(self, ctx: PassContext, place: Place, decision: Decision) -> Iterator[Step]:
+    def _plan(self, ctx: PassContext, place: Place, decision: Decision) -> Iterator[PipelineStep]:
         for pass_, where in self.places(place):
             here = ctx.decide(pass_, where) if decision else decision
             if isinstance(pass_, Pipeline):
                 yield from pass_._plan(ctx, where, here)
             else:
-                yield Step(pass_, where, here)
+                yield PipelineStep(pass_, where, here)
 
     # --- edits ------------------------------------------------------------------------------------
 

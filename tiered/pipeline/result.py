@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tiered.verify.verify_instrument import Verify
 
 
-class Statistics(NamedTuple):
+class ModelStatistics(NamedTuple):
     """The contents of a model in numbers.
 
     Attributes:
@@ -35,7 +35,7 @@ class Statistics(NamedTuple):
     nbytes: int
 
     @classmethod
-    def of(cls, model: Model, *, file: int | None = None) -> Statistics:
+    def of(cls, model: Model, *, file: int | None = None) -> ModelStatistics:
         """Count the contents of a model; no bytes of tensors are read.
 
         Args:
@@ -88,8 +88,8 @@ class OptimizeSummary(NamedTuple):
         out: the file that was written; "" for none.
     """
 
-    before: Statistics
-    after: Statistics
+    before: ModelStatistics
+    after: ModelStatistics
     seconds: float
     rewrites: int
     opt_level: int
@@ -138,8 +138,8 @@ class OptimizeResult(NamedTuple):
     model: Model
     pipeline: Pipeline
     context: PassContext
-    before: Statistics
-    after: Statistics
+    before: ModelStatistics
+    after: ModelStatistics
     seconds: float
     verify: Verify | None = None
     certify: Certify | None = None
@@ -189,8 +189,8 @@ class OptimizeResult(NamedTuple):
 
 def summary_of(
     context: PassContext,
-    before: Statistics,
-    after: Statistics,
+    before: ModelStatistics,
+    after: ModelStatistics,
     seconds: float,
     verify: Verify | None,
     out: str = "",

@@ -15,15 +15,15 @@ from tiered.graph.core.schema import (
     schema_of,
 )
 from tiered.graph.opset.newest_form import NoEquivalentForm, newest_form
-from tiered.rewriter.pattern import Op, Var
+from tiered.rewriter.pattern import OpPattern, VariablePattern
 from tiered.rewriter.skip import Skip
 
 if TYPE_CHECKING:
     from tiered.graph.core.node import Node
-    from tiered.graph.opset.adapter import Form
+    from tiered.graph.opset.adapter import OperatorForm
 
 
-def attributes_fit(pattern: Op, node: Node, bindings: dict[str, Any]) -> bool | Skip:
+def attributes_fit(pattern: OpPattern, node: Node, bindings: dict[str, Any]) -> bool | Skip:
     """Return whether the attributes of a node match a pattern; bind those that it binds.
 
     Returns:
@@ -53,7 +53,7 @@ def attributes_fit(pattern: Op, node: Node, bindings: dict[str, Any]) -> bool | 
         else:
             known = _schema(node, form)
             actual = None if known is None else default_of(known, name)
-        if isinstance(wanted, Var):
+        if isinstance(wanted, VariablePattern):
             if bindings.setdefault(wanted.name, actual) != actual:
                 return False
         elif not _fits(wanted, actual):
@@ -72,7 +72,7 @@ def attributes_fit(pattern: Op, node: Node, bindings: dict[str, Any]) -> bool | 
     return parameter or True
 
 
-def _schema(node: Node, form: Form | None) -> Schema | None:
+def _schema(node: Node, form: OperatorForm | None) -> Schema | None:
     """Return the schema with the defaults of the attributes that a node does not have."""
     version = node.owner.opset(node.domain) if form is None else NEWEST
     return schema_of(node.op_type, node.domain, version)

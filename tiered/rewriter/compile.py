@@ -33,11 +33,11 @@ from tiered.rewriter.pattern import (
     Alternatives,
     Chain,
     Const,
-    Op,
+    OpPattern,
     Pattern,
     PatternError,
     Together,
-    Var,
+    VariablePattern,
 )
 from tiered.rewriter.registers import ACCEPT, TAKEN, UNBOUND, Registers
 from tiered.rewriter.skip import Skip
@@ -65,20 +65,20 @@ class Program:
     """
 
     def __init__(
-        self, pattern: Op | Together, names: Iterable[str] = (), linker: Linker | None = None
+        self, pattern: OpPattern | Together, names: Iterable[str] = (), linker: Linker | None = None
     ) -> None:
         whole = pattern.roots if isinstance(pattern, Together) else (pattern,)
         self.pattern = pattern
         self.roots: list[int] = []
-        self.outputs = tuple(root.output for root in whole if isinstance(root, Op))
+        self.outputs = tuple(root.output for root in whole if isinstance(root, OpPattern))
         self._all_names = tuple({**dict.fromkeys(names), **pattern.bound})
         self._linker = linker or Linker()
         self.registers = self._linker.registers
         first = whole[0]
-        assert isinstance(first, Op)
+        assert isinstance(first, OpPattern)
         self.domain, self.op_type = self.key = first.key
         for root in whole:
-            assert isinstance(root, Op)
+            assert isinstance(root, OpPattern)
             self.roots.append(self.registers.of_node(root))
         self._whole = whole
         self._needs, self._is_commutative = _needs_of(first), first.is_commutative
@@ -99,7 +99,7 @@ class Program:
         for at in range(len(whole) - 1, 0, -1):
             then = self._other_root(whole[:at], whole[at], then)
         first = whole[0]
-        assert isinstance(first, Op)
+        assert isinstance(first, OpPattern)
         return self._linker.op(first, then)
 
     def starts_at(self, node: Node) -> bool:
@@ -159,17 +159,19 @@ class Program:
 
     def _other_root(self, earlier: Sequence[Pattern], root: Pattern, then: Step) -> Step:
         """Return the step that finds another root from a node or variable of the earlier ones."""
-        assert isinstance(root, Op)
-        ops = (part for one in earlier for part in one.walk() if isinstance(part, Op))
+        assert isinstance(root, OpPattern)
+        ops = (part for one in earlier for part in one.walk() if isinstance(part, OpPattern))
         known = {id(part.identity) for part in ops}
-        names = {part.name for one in earlier for part in one.walk() if isinstance(part, Var)}
+        names = {
+            part.name for one in earlier for part in one.walk() if isinstance(part, VariablePattern)
+        }
         path = _path_up(root, known, names)
         if path is None:
             raise PatternError(f"{root} shares no variable and no node with the roots before it")
         leaf, keys = path
-        assert isinstance(leaf, Op | Var)
-        is_node = isinstance(leaf, Op)
-        if isinstance(leaf, Op):
+        assert isinstance(leaf, OpPattern | VariablePattern)
+        is_node = isinstance(leaf, OpPattern)
+        if isinstance(leaf, OpPattern):
             start = self.registers.of_node(leaf)
         else:
             start = self.registers.of_name(leaf.name)
@@ -225,14 +227,14 @@ _CONSTANT: _Need = frozenset()
 """The value must be a constant."""
 
 
-def _needs_of(pattern: Op) -> tuple[tuple[int, _Need], ...]:
+def _needs_of(pattern: OpPattern) -> tuple[tuple[int, _Need], ...]:
     """Return the quick checks of a pattern: operand indices with the producers they may have."""
     found = []
     for index, operand in enumerate(pattern.operands):
         if index and not pattern.domain and pattern.op_type in READ_ANEW:
             break  # in the model's opset it may be another operand
         choices = operand.choices if isinstance(operand, Alternatives) else (operand,)
-        keys = [choice.key for choice in choices if isinstance(choice, Op)]
+        keys = [choice.key for choice in choices if isinstance(choice, OpPattern)]
         if len(keys) == len(choices):
             found.append((index, frozenset(keys)))
         elif all(isinstance(choice, Const) for choice in choices):
@@ -252,14 +254,14 @@ def _has_producer(value: Value | None, need: _Need) -> bool:
 
 def _path_up(
     pattern: Pattern, known: set[int], names: set[str]
-) -> tuple[Op | Var, list[tuple[str, str]]] | None:
+) -> tuple[OpPattern | VariablePattern, list[tuple[str, str]]] | None:
     """Return a known part of a pattern, and the operators from it up to the root of the pattern.
 
     Only operands that are there in every match count: no alternatives, no chains.
     """
-    if isinstance(pattern, Var):
+    if isinstance(pattern, VariablePattern):
         return (pattern, []) if pattern.name in names else None
-    if not isinstance(pattern, Op):
+    if not isinstance(pattern, OpPattern):
         return None
     if id(pattern.identity) in known:
         return pattern, []

@@ -22,11 +22,11 @@ from tiered.rewriter.pattern import (
     Anything,
     Chain,
     Const,
-    Op,
+    OpPattern,
     Opt,
     Pattern,
     Rest,
-    Var,
+    VariablePattern,
     roots,
 )
 from tiered.rewriter.registers import UNBOUND, Registers
@@ -181,7 +181,7 @@ class _Record:
     progress: int = -1
 
 
-class _Part(NamedTuple):
+class _MatchedPart(NamedTuple):
     """A matched part of a pattern, and the name of its match in messages."""
 
     pattern: Pattern
@@ -195,7 +195,7 @@ class _Trace(Linker):
     def __init__(self, record: _Record) -> None:
         super().__init__()
         self._record = record
-        self._parts: list[_Part] = []
+        self._parts: list[_MatchedPart] = []
         self._operand_of: dict[int, tuple[int, int]] = {}  # register: that of the node, index
 
     def matches(self, program: Program, node: Node) -> bool:
@@ -208,7 +208,7 @@ class _Trace(Linker):
             self._record.reason, self._record.matched = "", self._nodes()
             return True
 
-        anchor = next(part for part in program.pattern.walk() if isinstance(part, Op))
+        anchor = next(part for part in program.pattern.walk() if isinstance(part, OpPattern))
         if program.run(node, accept):
             return True
         self._fail(lambda: self._node_reason(anchor, node))
@@ -226,7 +226,7 @@ class _Trace(Linker):
 
     # --- where the linker calls -------------------------------------------------------------------
 
-    def _operands(self, pattern: Op) -> tuple[Callable[[Node], Sequence[Any] | None], int]:
+    def _operands(self, pattern: OpPattern) -> tuple[Callable[[Node], Sequence[Any] | None], int]:
         load, first = super()._operands(pattern)
         owner = self.registers.of_node(pattern)
         for index in range(len(pattern.operands)):
@@ -250,7 +250,7 @@ class _Trace(Linker):
             return then
 
         def follow(registers: Registers) -> bool:
-            self._parts.append(_Part(pattern, registers[at], self._where(at, registers)))
+            self._parts.append(_MatchedPart(pattern, registers[at], self._where(at, registers)))
             try:
                 return then(registers)
             finally:
@@ -289,32 +289,32 @@ class _Trace(Linker):
                 size, numbers = value.const.size, value.const.tolist()
                 text = str(numbers) if size <= 8 else f"{size} numbers"
                 return f"{where}, {_value(value)}, is {text}; expected {pattern}"
-            case Var() if value is None:
+            case VariablePattern() if value is None:
                 return f"{where} is absent; {pattern} needs a value"
-            case Var() | Opt() | Const():
+            case VariablePattern() | Opt() | Const():
                 known = registers[self.registers.of_name(pattern.name)]
                 return f"{where} is {_value(value)}, but {pattern} is {_value(known)} already"
             case Rest():
                 return f"{where} and those after it differ from those that {pattern} is already"
             case Chain():
                 return f"{where}, {_value(value)}, ends no chain; expected {pattern}"
-            case Op() if producer is None:
+            case OpPattern() if producer is None:
                 return f"{where}, {_value(value)}, is computed by no node; expected {pattern}"
-            case Op() if (producer.domain, producer.op_type) != pattern.key:
+            case OpPattern() if (producer.domain, producer.op_type) != pattern.key:
                 return f"{where} comes from {_shown(producer)}; expected {pattern}"
-            case Op() if value.index != pattern.output:
+            case OpPattern() if value.index != pattern.output:
                 output = f"output {value.index} of {_shown(producer)}"
                 return f"{where} is {output}; expected output {pattern.output}"
-            case Op():
+            case OpPattern():
                 return self._node_reason(pattern, producer)
         raise AssertionError(pattern)
 
-    def _node_reason(self, pattern: Op, node: Node) -> str:
+    def _node_reason(self, pattern: OpPattern, node: Node) -> str:
         """Return why a node of the right operator does not match."""
         for part in self._parts:
             if part.subject is node:
                 return f"{_shown(node)} matches {part.pattern} already"
-            if isinstance(part.pattern, Op) and part.pattern.identity is pattern.identity:
+            if isinstance(part.pattern, OpPattern) and part.pattern.identity is pattern.identity:
                 return f"{_shown(node)} is not {part.where}, which matches {pattern} already"
         count, fits = len(operands_of(node)), str(len(pattern.operands))
         if pattern.operands and isinstance(pattern.operands[-1], Anything | Rest):
@@ -327,7 +327,7 @@ class _Trace(Linker):
         found = {name: registers[at] for name, at in names if registers[at] is not UNBOUND}
         for register, pattern in program.registers.ops:
             node = registers[register]
-            if isinstance(pattern, Op) and node is not UNBOUND:
+            if isinstance(pattern, OpPattern) and node is not UNBOUND:
                 reason = _attribute_reason(pattern, node, found)
                 if reason is not None:
                     return reason
@@ -340,7 +340,7 @@ class _Trace(Linker):
         raise AssertionError(condition)
 
 
-def _attribute_reason(pattern: Op, node: Node, bindings: dict[str, Any]) -> str | None:
+def _attribute_reason(pattern: OpPattern, node: Node, bindings: dict[str, Any]) -> str | None:
     """Return which attribute of a node does not match; bind those that the pattern binds."""
     if attributes_fit(pattern, node, bindings) is not False:
         return None

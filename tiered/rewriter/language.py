@@ -20,12 +20,12 @@ from tiered.rewriter.pattern import (
     Anything,
     Chain,
     Const,
-    Op,
+    OpPattern,
     Opt,
     Pattern,
     PatternError,
     Rest,
-    Var,
+    VariablePattern,
     operator_text,
 )
 from tiered.support.errors import did_you_mean
@@ -49,7 +49,7 @@ class Operator:
         return Operator(*self.keys, *other.keys)
 
     def __call__(self, *operands: Any, attrs: Any = None, **attributes: Any) -> Any:
-        """Return the pattern of a call: an `Op`, of several operators the `Alternatives`.
+        """Return the pattern of a call: an `OpPattern`, of several operators the `Alternatives`.
 
         Args:
             operands: patterns, numbers, arrays or `...`.
@@ -64,7 +64,7 @@ class Operator:
             raise PatternError(f'{self}: attrs is ... or "ignored", not {attrs!r}')
         made = [
             check_op(
-                Op(
+                OpPattern(
                     op_type,
                     domain,
                     tuple(map(pattern_of, operands)),
@@ -139,7 +139,7 @@ def chain(kinds: Operator, end: Any) -> Chain:
 
 
 op = Operators()
-var = Names(Var)
+var = Names(VariablePattern)
 opt = Names(Opt)
 rest = Names(Rest)
 
@@ -162,7 +162,7 @@ def _frozen(expected: Any) -> Any:
 
 
 def _attribute(value: Any) -> Any:
-    if isinstance(value, Pattern) and not isinstance(value, Var):
+    if isinstance(value, Pattern) and not isinstance(value, VariablePattern):
         raise PatternError(f"{value} is no attribute: a value, var.name, a predicate or ...")
     return tuple(value) if isinstance(value, list) else value
 
@@ -170,7 +170,7 @@ def _attribute(value: Any) -> Any:
 # --- checks ---------------------------------------------------------------------------------------
 
 
-def check_op(pattern: Op) -> Op:
+def check_op(pattern: OpPattern) -> OpPattern:
     """Return the pattern, if the newest schema of its operator allows it.
 
     Raises:
@@ -195,7 +195,7 @@ def check_op(pattern: Op) -> Op:
     return pattern
 
 
-def _check_operands(pattern: Op, schema: Schema) -> None:
+def _check_operands(pattern: OpPattern, schema: Schema) -> None:
     operands = pattern.operands
     is_open = bool(operands) and isinstance(operands[-1], Anything | Rest)
     if len(operands) > schema.max_input or (len(operands) < schema.min_input and not is_open):
@@ -215,8 +215,8 @@ _TYPES: dict[str, tuple[type, ...]] = {
 }
 
 
-def _check_attribute(pattern: Op, name: str, value: Any, schema: Schema) -> None:
-    if value is ... or value is None or isinstance(value, Var) or callable(value):
+def _check_attribute(pattern: OpPattern, name: str, value: Any, schema: Schema) -> None:
+    if value is ... or value is None or isinstance(value, VariablePattern) or callable(value):
         return
     declared: str = attributes_of(schema)[name].type.name
     types = _TYPES.get(declared)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tiered.graph.core.value import Value
 from tiered.rewriter.compile import Program
-from tiered.rewriter.pattern import Chain, Op, Pattern, roots
+from tiered.rewriter.pattern import Chain, OpPattern, Pattern, roots
 from tiered.rewriter.registers import UNBOUND, Registers
 from tiered.rewriter.skip import Skip
 
@@ -35,7 +35,7 @@ class Match(NamedTuple):
 
     node: Node
     bindings: Mapping[str, Any]
-    nodes: Mapping[Node, Op | Chain]
+    nodes: Mapping[Node, OpPattern | Chain]
     roots: tuple[Node, ...]
     outputs: tuple[int, ...]
 
@@ -156,7 +156,7 @@ def _match(program: Program, registers: Registers) -> Match | Skip | None:
     bindings = program.bindings(registers)
     if bindings is None or isinstance(bindings, Skip):
         return bindings
-    nodes: dict[Node, Op | Chain] = {}
+    nodes: dict[Node, OpPattern | Chain] = {}
     for register, pattern in program.registers.ops:
         node = registers[register]
         if node is UNBOUND:

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from types import EllipsisType
 
 
-
 Key = tuple[str, str]
 """An operator: its domain and its type."""
 
@@ -129,7 +128,7 @@ class Pattern:
     def operators(self) -> frozenset[Key]:
         """The operators that every match contains."""
         found = frozenset[Key]().union(*[child.operators for child in self.children()])
-        return found | {self.key} if isinstance(self, Op) else found
+        return found | {self.key} if isinstance(self, OpPattern) else found
 
     @property
     def mentioned(self) -> frozenset[Key]:
@@ -165,7 +164,7 @@ class _Named(Pattern):
         return ((self.name, "value"),)
 
 
-class Var(_Named):
+class VariablePattern(_Named):
     """`var.x`: any value; the same variable twice must be the same value."""
 
 
@@ -281,7 +280,7 @@ class Together(Pattern):
 
 
 @dataclass(eq=False, repr=False)
-class Op(Pattern):
+class OpPattern(Pattern):
     """`op.Conv(var.x, var.weight, opt.bias, group=1)`: one operator with its operands."""
 
     op_type: str
@@ -295,7 +294,7 @@ class Op(Pattern):
     node_name: str = ""
     output: int = 0
     # The pattern of the first output of the same node.
-    first: Op | None = field(default=None, compare=False)
+    first: OpPattern | None = field(default=None, compare=False)
 
     def shared(self) -> Self:
         """Return the pattern of a node with other consumers: the rewrite keeps it."""
@@ -305,7 +304,7 @@ class Op(Pattern):
         """Return the pattern that binds the matched node to a name."""
         return dataclasses.replace(self, node_name=name, first=None)
 
-    def out(self, index: int) -> Op:
+    def out(self, index: int) -> OpPattern:
         """Return the pattern of another output of the same node."""
         if index == self.output:
             return self
@@ -319,7 +318,7 @@ class Op(Pattern):
         return dataclasses.replace(self, output=index, conditions=(), first=self.identity)
 
     @property
-    def identity(self) -> Op:
+    def identity(self) -> OpPattern:
         """The pattern of the first output of the node, the same object for all its outputs."""
         return self.first or self
 
@@ -344,7 +343,9 @@ class Op(Pattern):
         return iter(self.operands)
 
     def own_names(self) -> Iterable[tuple[str, str]]:
-        named = ((v.name, "attribute") for _, v in self.attributes if isinstance(v, Var))
+        named = (
+            (v.name, "attribute") for _, v in self.attributes if isinstance(v, VariablePattern)
+        )
         return (*([(self.node_name, "node")] if self.node_name else ()), *named)
 
 
@@ -377,24 +378,24 @@ class Chain(Pattern):
 
 
 def _op_of(pattern: Pattern) -> Any:
-    if not isinstance(pattern, Op | Chain | Alternatives):
+    if not isinstance(pattern, OpPattern | Chain | Alternatives):
         raise PatternError(f"{pattern} is no operator")
     return pattern
 
 
-def roots(pattern: Pattern) -> tuple[Op | Together, ...]:
+def roots(pattern: Pattern) -> tuple[OpPattern | Together, ...]:
     """Return the choices of the root of a pattern.
 
     Raises:
         PatternError: the root of one is no operator.
     """
     choices = pattern.choices if isinstance(pattern, Alternatives) else (pattern,)
-    found: list[Op | Together] = []
+    found: list[OpPattern | Together] = []
     for choice in choices:
         inner = choice.roots if isinstance(choice, Together) else (choice,)
-        if not all(isinstance(root, Op) for root in inner):
+        if not all(isinstance(root, OpPattern) for root in inner):
             raise PatternError(f"{pattern} cannot be searched for: its root must be an operator")
-        assert isinstance(choice, Op | Together)
+        assert isinstance(choice, OpPattern | Together)
         found.append(choice)
     return tuple(found)
 

@@ -10,16 +10,16 @@ from tiered.rewriter.pattern import (
     Anything,
     Chain,
     Const,
-    Op,
+    OpPattern,
     Opt,
     Pattern,
     Rest,
     Together,
-    Var,
+    VariablePattern,
     operator_text,
 )
 
-_NAMES = {Var: "var", Opt: "opt", Rest: "rest"}
+_NAMES = {VariablePattern: "var", Opt: "opt", Rest: "rest"}
 
 
 def printed(pattern: Pattern) -> str:
@@ -30,11 +30,13 @@ def printed(pattern: Pattern) -> str:
 class _Printer:
     def __init__(self, pattern: Pattern) -> None:
         self.repeated = _repeated(pattern)
-        self.taken = {part.name for part in pattern.walk() if isinstance(part, Var | Opt | Rest)}
+        self.taken = {
+            part.name for part in pattern.walk() if isinstance(part, VariablePattern | Opt | Rest)
+        }
         self.names: dict[int, str] = {}
 
     def text(self, pattern: Pattern) -> str:
-        if not isinstance(pattern, Op | Chain) or id(_same(pattern)) not in self.repeated:
+        if not isinstance(pattern, OpPattern | Chain) or id(_same(pattern)) not in self.repeated:
             return self.written(pattern)
         same = _same(pattern)
         if id(same) in self.names:
@@ -45,7 +47,7 @@ class _Printer:
             text = f"({self.names[id(same)]} := {inner})"
         if pattern is same:
             return text
-        output = f".out({pattern.output})" if isinstance(pattern, Op) else ""
+        output = f".out({pattern.output})" if isinstance(pattern, OpPattern) else ""
         return f"{text}{output}{''.join(map(str, pattern.conditions))}"
 
     def fresh(self, base: str) -> str:
@@ -58,13 +60,13 @@ class _Printer:
     def written(self, pattern: Pattern) -> str:
         conditions = "".join(map(str, pattern.conditions))
         match pattern:
-            case Var() | Opt() | Rest():
+            case VariablePattern() | Opt() | Rest():
                 return f"{_NAMES[type(pattern)]}.{pattern.name}{conditions}"
             case Anything():
                 return "..."
             case Const():
                 return f"{_const(pattern)}{conditions}"
-            case Op():
+            case OpPattern():
                 return f"{self.op(pattern)}{conditions}"
             case Chain():
                 kinds = " | ".join(map(operator_text, pattern.kinds))
@@ -85,7 +87,7 @@ class _Printer:
             for part in parts
         )
 
-    def op(self, pattern: Op) -> str:
+    def op(self, pattern: OpPattern) -> str:
         parts = [self.text(operand) for operand in pattern.operands]
         parts += [f"{name}={_attribute(value)}" for name, value in pattern.attributes]
         if pattern.any_attributes:
@@ -101,7 +103,7 @@ def _repeated(pattern: Pattern) -> set[int]:
     pending = [pattern]
     while pending:
         part = pending.pop()
-        if isinstance(part, Op | Chain):
+        if isinstance(part, OpPattern | Chain):
             key = id(_same(part))
             if key in seen:
                 repeated.add(key)
@@ -111,11 +113,11 @@ def _repeated(pattern: Pattern) -> set[int]:
     return repeated
 
 
-def _same(part: Op | Chain) -> Op | Chain:
-    return part.identity if isinstance(part, Op) else part
+def _same(part: OpPattern | Chain) -> OpPattern | Chain:
+    return part.identity if isinstance(part, OpPattern) else part
 
 
-def _suffix(pattern: Op | Chain) -> str:
+def _suffix(pattern: OpPattern | Chain) -> str:
     shared = ".shared()" if pattern.is_shared else ""
     return shared + (f".bind({pattern.node_name!r})" if pattern.node_name else "")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Final
 
-from tiered.rewriter.pattern import Chain, Op, Pattern
+from tiered.rewriter.pattern import Chain, OpPattern, Pattern
 from tiered.rewriter.var_conditions import Condition
 
 Registers = list[Any]
@@ -29,7 +29,7 @@ class RegisterMap:
 
     def __init__(self) -> None:
         self.size = 2
-        self.ops: list[tuple[int, Op | Chain]] = []
+        self.ops: list[tuple[int, OpPattern | Chain]] = []
         self.names: list[tuple[str, int]] = []
         self.conditions: list[tuple[int, int | None, Condition]] = []
         self._register_of: dict[Any, int] = {}
@@ -51,9 +51,9 @@ class RegisterMap:
             self.names.append((name, self._register_of[name]))
         return self._register_of[name]
 
-    def of_node(self, pattern: Op | Chain) -> int:
+    def of_node(self, pattern: OpPattern | Chain) -> int:
         """Return the register of the node that a pattern object matches, wherever it occurs."""
-        same = pattern.identity if isinstance(pattern, Op) else pattern
+        same = pattern.identity if isinstance(pattern, OpPattern) else pattern
         if id(same) not in self._register_of:
             register = self._register_of[id(same)] = self.new()
             self.ops.append((register, same))
@@ -62,11 +62,11 @@ class RegisterMap:
         register = self._register_of[id(same)]
         if id(pattern) not in self._seen:
             self._seen[id(pattern)] = pattern
-            output = pattern.output if isinstance(pattern, Op) else 0
+            output = pattern.output if isinstance(pattern, OpPattern) else 0
             self.conditions += [(register, output, found) for found in pattern.conditions]
         return register
 
-    def kind(self, pattern: Op) -> int:
+    def kind(self, pattern: OpPattern) -> int:
         """Return a number that equal patterns share."""
         identity = pattern.identity
         known = self._kind_of.get(id(identity))

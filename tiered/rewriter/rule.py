@@ -12,7 +12,7 @@ from tiered.rewriter.match import programs_of
 from tiered.rewriter.pattern import (
     Chain,
     Key,
-    Op,
+    OpPattern,
     Pattern,
     PatternError,
     Together,
@@ -70,7 +70,7 @@ class Rule:
         """Return (domain, op type) of the nodes that a match may be anchored at."""
         choices = roots(self.pattern)
         anchors = (one.roots[0] if isinstance(one, Together) else one for one in choices)
-        return frozenset(anchor.key for anchor in anchors if isinstance(anchor, Op))
+        return frozenset(anchor.key for anchor in anchors if isinstance(anchor, OpPattern))
 
     @cached_property
     def operators(self) -> tuple[frozenset[Key], ...]:

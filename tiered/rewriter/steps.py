@@ -15,12 +15,12 @@ from tiered.rewriter.pattern import (
     Anything,
     Chain,
     Const,
-    Op,
+    OpPattern,
     Opt,
     Pattern,
     PatternError,
     Rest,
-    Var,
+    VariablePattern,
 )
 from tiered.rewriter.registers import TAKEN, UNBOUND, RegisterMap, Registers
 
@@ -53,20 +53,20 @@ class Linker:
         match pattern:
             case Anything():
                 return then
-            case Var() | Opt():
+            case VariablePattern() | Opt():
                 return self._bind(pattern, at, then)
             case Const():
                 return self._const(pattern, at, then)
             case Alternatives():
                 return self._alternatives(pattern, at, then)
-            case Op():
+            case OpPattern():
                 return self._produced(pattern, at, then)
             case Chain():
                 return self._chain(pattern, at, then)
             case _:
                 raise PatternError(f"{pattern} cannot be an operand")
 
-    def _bind(self, pattern: Var | Opt, at: int, then: Step) -> Step:
+    def _bind(self, pattern: VariablePattern | Opt, at: int, then: Step) -> Step:
         register = self.registers.of_name(pattern.name)
         return self._keep_value(pattern, register, at, then)
 
@@ -111,11 +111,11 @@ class Linker:
     def _alternatives(self, pattern: Alternatives, at: int, then: Step) -> Step:
         steps = [(choice, self.value(choice, at, then)) for choice in pattern.choices]
         by_key: dict[tuple[str, str], list[Step]] = {
-            choice.key: [] for choice in pattern.choices if isinstance(choice, Op)
+            choice.key: [] for choice in pattern.choices if isinstance(choice, OpPattern)
         }
         others: list[Step] = []
         for choice, step in steps:
-            if isinstance(choice, Op):
+            if isinstance(choice, OpPattern):
                 by_key[choice.key].append(step)
                 continue
             others.append(step)
@@ -135,7 +135,7 @@ class Linker:
 
         return alternatives
 
-    def _produced(self, pattern: Op, at: int, then: Step) -> Step:
+    def _produced(self, pattern: OpPattern, at: int, then: Step) -> Step:
         enter = self.op(pattern, then)
         op_type, domain, output = pattern.op_type, pattern.domain, pattern.output
 
@@ -154,7 +154,7 @@ class Linker:
 
         return produced
 
-    def op(self, pattern: Op, then: Step) -> Enter:
+    def op(self, pattern: OpPattern, then: Step) -> Enter:
         """Return the function that matches a node of the right operator."""
         patterns = pattern.operands
         register, kind = self.registers.of_node(pattern), self.registers.kind(pattern)
@@ -192,7 +192,7 @@ class Linker:
 
         return enter
 
-    def _operands(self, pattern: Op) -> tuple[Callable[[Node], Sequence[Any] | None], int]:
+    def _operands(self, pattern: OpPattern) -> tuple[Callable[[Node], Sequence[Any] | None], int]:
         """Return the function that reads the operands of a node, and their first register."""
         patterns, count = pattern.operands, len(pattern.operands)
         last = patterns[-1] if patterns else None
@@ -244,7 +244,7 @@ class Linker:
         end = self.matched(pattern, register, self._operand(pattern.end, below, then))
         kinds = frozenset(pattern.kinds)
         # If the end is no possible link, the chain can have only one length.
-        is_definite = isinstance(pattern.end, Op) and pattern.end.key not in kinds
+        is_definite = isinstance(pattern.end, OpPattern) and pattern.end.key not in kinds
 
         def chain(registers: Registers) -> bool:
             value, taken = registers[at], registers[TAKEN]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tiered.graph.core.graph import Function
 
 
-class Target(Protocol):
+class CoverageTarget(Protocol):
     """The parts of `Backend` that coverage and its readers need."""
 
     @property
@@ -58,7 +58,7 @@ class Coverage:
         model: refusals of the model itself: opset, IR version.
     """
 
-    backend: Target
+    backend: CoverageTarget
     operators: Counter[str]
     gaps: tuple[Gap, ...]
     model: tuple[Refusal, ...]
@@ -103,7 +103,7 @@ class Coverage:
         return f"{self.backend} takes {taken:,} of {counted(self.nodes, 'node')}"
 
 
-def coverage_of(model: Model, backend: Target) -> Coverage:
+def coverage_of(model: Model, backend: CoverageTarget) -> Coverage:
     """Check every node of a model against the table of a target.
 
     A call of a local function counts as one node if the table lists it; otherwise the nodes of the
@@ -135,14 +135,14 @@ def coverage_of(model: Model, backend: Target) -> Coverage:
     return Coverage(backend, operators, tuple(found), tuple(_against_model(model, backend)))
 
 
-def called_function(node: Node, backend: Target) -> Function | None:
+def called_function(node: Node, backend: CoverageTarget) -> Function | None:
     """Return the local function that a node calls, if the target does not list the call."""
     if backend.rules(node.op_type, node.domain):
         return None
     return node.owner.model.function(*node.callee)
 
 
-def checked_graphs(model: Model, backend: Target) -> Iterator[Graph]:
+def checked_graphs(model: Model, backend: CoverageTarget) -> Iterator[Graph]:
     """Yield the main graph, its bodies, and called functions that the target does not list."""
     pending: list[Graph] = [model.main]
     seen: set[tuple[str, str, str]] = set()
@@ -157,7 +157,7 @@ def checked_graphs(model: Model, backend: Target) -> Iterator[Graph]:
                 pending.append(function)
 
 
-def _against_model(model: Model, backend: Target) -> Iterator[Refusal]:
+def _against_model(model: Model, backend: CoverageTarget) -> Iterator[Refusal]:
     versions: tuple[tuple[str, int, Bounds], ...] = (
         ("opset", model.main.opset(), backend.opset),
         ("IR version", model.ir_version, backend.ir_version),

@@ -16,7 +16,7 @@ _OTHER_NAMES.update({"bf16": "bfloat16", "half": "float16", "int": "int32", "fp6
 Groups = Mapping[str, frozenset[int]]
 
 
-class Table:
+class TomlTable:
     """A table with keys that are taken one by one; a key that remains is an error."""
 
     def __init__(self, entries: Mapping[str, Any], where: str) -> None:
@@ -31,9 +31,9 @@ class Table:
             return default
         return checked(read, self._entries[key], f"{self.where}: {key}")
 
-    def table(self, key: str) -> Table:
+    def table(self, key: str) -> TomlTable:
         """Return the table below a key; an empty one if there is none."""
-        return Table(self.take(key, mapping, {}), f"{self.where}: {key}")
+        return TomlTable(self.take(key, mapping, {}), f"{self.where}: {key}")
 
     def end(self) -> None:
         """Check that all keys were taken.

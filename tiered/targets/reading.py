@@ -22,7 +22,7 @@ from tiered.targets.backend import (
 from tiered.targets.custom import CustomOperator
 from tiered.targets.entries import (
     Groups,
-    Table,
+    TomlTable,
     boolean,
     bounds,
     bounds_from,
@@ -131,7 +131,7 @@ def backend_of(table: Mapping[str, Any], where: str, parent: Parent) -> Backend:
     Raises:
         BackendError: the table has an invalid entry.
     """
-    whole = Table(extended(table, where, parent), where)
+    whole = TomlTable(extended(table, where, parent), where)
     version = whole.take("api_version", integer, None)
     if version is None or not 1 <= version <= API_VERSION:
         found = "none" if version is None else str(version)
@@ -223,7 +223,7 @@ def _check_operator(domain: str, op_type: str, where: str) -> None:
         )
 
 
-def _quantization(table: Table) -> Quantization:
+def _quantization(table: TomlTable) -> Quantization:
     found = Quantization(
         form=table.take("form", one_of(QuantizationForm), "none"),
         per_channel=table.take("per_channel", boolean, False),
@@ -302,13 +302,13 @@ def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 # --- parts ----------------------------------------------------------------------------------------
 
 
-def _custom_operators(whole: Table, where: str) -> tuple[CustomOperator, ...]:
+def _custom_operators(whole: TomlTable, where: str) -> tuple[CustomOperator, ...]:
     """Return the definitions of custom operators: single ones, or a library for all listed."""
     folder = os.path.dirname(os.path.abspath(where))
     found: dict[tuple[str, str], CustomOperator] = {}
     for name, entry in whole.take("custom_operators", mapping, {}).items():
         place = f"{where}: custom_operators.{name}"
-        table = Table(checked(mapping, entry, place), place)
+        table = TomlTable(checked(mapping, entry, place), place)
         body, reference = table.take("body", string, ""), table.take("reference", string, None)
         library = table.take("library", string, "")
         table.end()
@@ -341,7 +341,7 @@ def _rule(entry: Any, groups: Groups, where: str) -> OperatorRule:
     if not isinstance(entry, dict):
         expected = "expected true, false, a table or a list of them"
         raise BackendError(f"{where}: {expected}, not {entry!r}")
-    table = Table(entry, where)
+    table = TomlTable(entry, where)
     rule = OperatorRule(
         versions=table.take("versions", bounds_from(1), ANY),
         opset=table.take("opset", bounds_from(1), ANY),
@@ -395,7 +395,7 @@ def _edit(entry: Any, where: str, name: str) -> PipelineEdit:
         entry = {"edit": entry}
     if not isinstance(entry, dict):
         raise BackendError(f"{where}: expected an edit as a string or a table, not {entry!r}")
-    table = Table(entry, where)
+    table = TomlTable(entry, where)
     text, why = table.take("edit", string, ""), table.take("why", string, "")
     table.end()
     try:

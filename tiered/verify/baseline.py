@@ -19,7 +19,7 @@ from tiered.runtime.inputs.samples import Sample, Wanted, samples_for
 from tiered.runtime.session import label_of
 from tiered.support.errors import Crashed, MissingOperator, OutOfMemory, RuntimeFailure, TimedOut
 from tiered.verify.live_extract import part_of
-from tiered.verify.part_extraction import Part
+from tiered.verify.part_extraction import GraphPart
 from tiered.verify.random_values import random_outputs
 from tiered.verify.sliced_session import SlicedSession, open_model
 
@@ -34,7 +34,7 @@ RECORDED: Final = 1 << 28
 
 
 @dataclass(frozen=True)
-class Runnable:
+class RunnableModel:
     """A model in the form that a runtime opens; weights on disk stay there.
 
     Attributes:
@@ -46,7 +46,7 @@ class Runnable:
     folder: str = ""
 
     @classmethod
-    def of(cls, model: Model) -> Runnable:
+    def of(cls, model: Model) -> RunnableModel:
         """Return a model as it is now.
 
         Raises:
@@ -66,7 +66,7 @@ class Runnable:
         except Exception as error:  # protobuf's EncodeError, or ValueError beyond 2 GiB
             raise RuntimeFailure(f"the model is too large for protobuf: {error}") from error
 
-    def inlined(self) -> Runnable:
+    def inlined(self) -> RunnableModel:
         """Return a copy with its weights inside.
 
         Raises:
@@ -74,7 +74,7 @@ class Runnable:
         """
         whole = onnx.ModelProto()
         whole.CopyFrom(self.proto)
-        return Runnable(take_in(whole, self.folder))
+        return RunnableModel(take_in(whole, self.folder))
 
 
 @dataclass
@@ -93,7 +93,7 @@ class Baseline:
     """
 
     stamp: Stamp
-    runnable: Runnable
+    runnable: RunnableModel
     content: bytes
     samples: list[Sample] = field(default_factory=list)
     outputs: list[Outputs] = field(default_factory=list)
@@ -105,7 +105,7 @@ class Baseline:
     @classmethod
     def of(cls, model: Model) -> Baseline:
         """Return the baseline of a model as it is now, without outputs."""
-        runnable = Runnable.of(model)
+        runnable = RunnableModel.of(model)
         return cls(model.journal.stamp(), runnable, runnable.content())
 
     def run(self, worker: Worker, wanted: Wanted) -> None:
@@ -233,7 +233,7 @@ class RecordedBaseline:
     """
 
     stamp: Stamp
-    part: Part
+    part: GraphPart
     samples: list[Sample] = field(default_factory=list)
     values: list[dict[str, Any]] = field(default_factory=list)
 

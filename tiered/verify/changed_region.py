@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import onnx
 
 from tiered.graph.core.tensor import Tensor
-from tiered.verify.part_extraction import FunctionKey, Part, Types, Weight, calls, cut
+from tiered.verify.part_extraction import FunctionKey, GraphPart, Types, Weight, calls, cut
 
 Inside = tuple[frozenset[int], frozenset[int]]
 """The numbers of nodes before and after."""
@@ -23,7 +23,7 @@ PREFIX = "border "
 
 
 @dataclass(frozen=True)
-class Region:
+class RegionPair:
     """The changed nodes before and after.
 
     Attributes:
@@ -32,7 +32,7 @@ class Region:
         writes: the borders that both compute, in order.
     """
 
-    sides: tuple[Part, Part]
+    sides: tuple[GraphPart, GraphPart]
     inside: Inside
     reads: tuple[str, ...]
     writes: tuple[str, ...]
@@ -62,14 +62,14 @@ class Region:
         return before, after
 
 
-def changed_region(before: onnx.ModelProto, after: onnx.ModelProto) -> Region | None:
+def changed_region(before: onnx.ModelProto, after: onnx.ModelProto) -> RegionPair | None:
     """Return the changed region of two models of one interface, None if nothing can be cut out."""
-    sides = Part.of(before), Part.of(after)
+    sides = GraphPart.of(before), GraphPart.of(after)
     return region_of(sides, changed_nodes(sides))
 
 
 def changed_nodes(
-    sides: tuple[Part, Part],
+    sides: tuple[GraphPart, GraphPart],
     touched: Collection[int] | None = None,
     weights: Collection[str] | None = None,
 ) -> Inside:
@@ -102,8 +102,8 @@ def changed_nodes(
 
 
 def region_of(
-    sides: tuple[Part, Part], inside: Inside, weights: Collection[str] | None = None
-) -> Region | None:
+    sides: tuple[GraphPart, GraphPart], inside: Inside, weights: Collection[str] | None = None
+) -> RegionPair | None:
     """Return nodes with their borders; None if no result of theirs is read outside.
 
     Args:
@@ -126,16 +126,18 @@ def region_of(
     reads: dict[str, None] = {}
     for part, nodes in zip(sides, inside, strict=True):
         reads.update(dict.fromkeys(part.border(nodes, writes)))
-    return Region(sides, inside, tuple(reads), tuple(writes))
+    return RegionPair(sides, inside, tuple(reads), tuple(writes))
 
 
-def grown(sides: tuple[Part, Part], inside: Inside, steps: int) -> Inside:
+def grown(sides: tuple[GraphPart, GraphPart], inside: Inside, steps: int) -> Inside:
     """Return the nodes with the unchanged ones up to some steps around them."""
     around = [part.grown(nodes, steps) - nodes for part, nodes in zip(sides, inside, strict=True)]
     return with_unchanged(sides, inside, around[0] | around[1])
 
 
-def with_unchanged(sides: tuple[Part, Part], inside: Inside, more: Collection[int]) -> Inside:
+def with_unchanged(
+    sides: tuple[GraphPart, GraphPart], inside: Inside, more: Collection[int]
+) -> Inside:
     """Return the nodes with others that are the same before and after."""
     before, after = (
         nodes
@@ -146,7 +148,7 @@ def with_unchanged(sides: tuple[Part, Part], inside: Inside, more: Collection[in
     return before, after
 
 
-def _twins(part: Part, other: Part, at: int) -> set[int]:
+def _twins(part: GraphPart, other: GraphPart, at: int) -> set[int]:
     """Return the node of another part that is the same as one of this part, if there is one.
 
     A node that was removed and added again has another number and equal content.
@@ -156,7 +158,7 @@ def _twins(part: Part, other: Part, at: int) -> set[int]:
     return {twin for twin in found if _key(other.nodes[twin]) == _key(part.nodes[at])}
 
 
-def pieces(sides: tuple[Part, Part], inside: Inside) -> Iterator[Inside]:
+def pieces(sides: tuple[GraphPart, GraphPart], inside: Inside) -> Iterator[Inside]:
     """Yield the nodes in groups; no value inside belongs to two groups."""
     leader: dict[str, str] = {}
 
@@ -208,7 +210,7 @@ def with_outputs(model: onnx.ModelProto, names: Sequence[str]) -> onnx.ModelProt
     return probe
 
 
-def bytes_read(part: Part, nodes: Collection[int]) -> int:
+def bytes_read(part: GraphPart, nodes: Collection[int]) -> int:
     """Return the bytes of the weights that nodes read."""
     names = {name for at in nodes for name in part.reads[at] if name in part.weights}
     weights = (part.weights[name] for name in names)
@@ -234,7 +236,9 @@ def _key(node: onnx.NodeProto) -> bytes:
     return bytes(bare.SerializeToString(deterministic=True))
 
 
-def _changed_constants(before: Part, after: Part, names: Collection[str] | None = None) -> set[str]:
+def _changed_constants(
+    before: GraphPart, after: GraphPart, names: Collection[str] | None = None
+) -> set[str]:
     """Return the constants that are on both sides with different contents.
 
     Args:
@@ -259,7 +263,7 @@ def _are_same(one: Weight, two: Weight) -> bool:
     return one == two
 
 
-def _changed_functions(before: Part, after: Part) -> set[FunctionKey]:
+def _changed_functions(before: GraphPart, after: GraphPart) -> set[FunctionKey]:
     """Return the functions that differ, and those that call them."""
     if before.frame is after.frame:
         return set()

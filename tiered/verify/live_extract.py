@@ -15,7 +15,7 @@ from tiered.graph import Edit, Graph, Model, Node
 from tiered.graph.core.edit import INTERFACE_EDITS, NODE_EDITS, Entry
 from tiered.graph.core.types import write_type
 from tiered.graph.io.export import export_function, export_node
-from tiered.verify.part_extraction import Part, Types, Weight
+from tiered.verify.part_extraction import GraphPart, Types, Weight
 
 _HARMLESS = frozenset(
     {
@@ -35,16 +35,16 @@ def is_harmless(entries: Iterable[Entry]) -> bool:
     return all(entry[0] in _HARMLESS for entry in entries)
 
 
-def part_of(model: Model) -> Part:
+def part_of(model: Model) -> GraphPart:
     """Return the part of a view as it is now; weights on disk stay there."""
-    made = Part(_frame(model), {}, _inputs(model), _outputs(model), _weights(model))
+    made = GraphPart(_frame(model), {}, _inputs(model), _outputs(model), _weights(model))
     made.exchange((), {node.id: _proto_of(node) for node in model.main.nodes})
     return made
 
 
 def part_after(
-    before: Part, model: Model, entries: Iterable[Entry]
-) -> tuple[Part, set[int] | None]:
+    before: GraphPart, model: Model, entries: Iterable[Entry]
+) -> tuple[GraphPart, set[int] | None]:
     """Return the part of a view after edits, and the numbers of the nodes that they touched.
 
     Args:
@@ -61,7 +61,7 @@ def part_after(
 
 
 @dataclass(frozen=True)
-class Step:
+class PartEdits:
     """The changes that edits make to a part.
 
     Attributes:
@@ -76,7 +76,7 @@ class Step:
     weights: Mapping[str, Weight | None]
     rest: Mapping[str, Any]
 
-    def apply(self, part: Part) -> None:
+    def apply(self, part: GraphPart) -> None:
         """Change the part before the edits into the part after them."""
         part.exchange(self.removed, self.added)
         for name, weight in self.weights.items():
@@ -88,7 +88,7 @@ class Step:
             setattr(part, name, value)
 
 
-def advance(part: Part, model: Model, entries: Iterable[Entry]) -> Step | None:
+def advance(part: GraphPart, model: Model, entries: Iterable[Entry]) -> PartEdits | None:
     """Update a part after edits; return None if any node may have changed.
 
     Args:
@@ -113,7 +113,7 @@ def advance(part: Part, model: Model, entries: Iterable[Entry]) -> Step | None:
         now = _weight(model, name)
         if now is not part.weights.get(name):
             weights[name] = now
-    step = Step(removed, added, weights, rest)
+    step = PartEdits(removed, added, weights, rest)
     step.apply(part)
     return step
 

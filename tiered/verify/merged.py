@@ -10,7 +10,7 @@ from tiered.runtime.compare.outputs import Comparison, compare
 from tiered.runtime.inputs.samples import Source, Wanted, read_samples, samples_for
 from tiered.runtime.worker.client import shared_worker
 from tiered.support.errors import VerificationError
-from tiered.verify.baseline import Runnable
+from tiered.verify.baseline import RunnableModel
 from tiered.verify.random_values import random_outputs
 from tiered.verify.sliced_session import feeds_for, open_model
 
@@ -42,7 +42,7 @@ def check_merged(
         RuntimeFailure: onnxruntime does not run one of the models.
     """
     found = []
-    runnable, *others = [Runnable.of(each) for each in (merged, *models)]
+    runnable, *others = [RunnableModel.of(each) for each in (merged, *models)]
     proto = runnable.proto
     wanted = Wanted(given=read_samples(inputs))
     with ExitStack() as opened:
@@ -80,14 +80,14 @@ def check_split(
         RuntimeFailure: onnxruntime does not run the model or a part.
     """
     found = []
-    runnable = Runnable.of(whole)
+    runnable = RunnableModel.of(whole)
     proto = runnable.proto
     wanted = Wanted(given=read_samples(inputs))
     with _opened(runnable) as session:
         for sample in samples_for(proto, session, wanted):
             expected = session.run(sample.inputs.feeds)
             values = dict(sample.inputs.feeds)
-            for part in map(Runnable.of, parts):
+            for part in map(RunnableModel.of, parts):
                 with _opened(part) as one:
                     values |= one.run(feeds_for(part.proto, values))
             random = random_outputs(proto, session, [sample.inputs.feeds], [expected])
@@ -109,5 +109,5 @@ def _feeds_of(
     return feeds_for(proto, {own: values[name] for own, name in pairs if name in values})
 
 
-def _opened(model: Runnable) -> AbstractContextManager[Runner]:
+def _opened(model: RunnableModel) -> AbstractContextManager[Runner]:
     return open_model(shared_worker(), model.proto, folder=model.folder)

@@ -104,7 +104,7 @@ def computed_in(model: Model) -> Computed:
 
 
 @dataclass(frozen=True)
-class Subject:
+class VerifiedPasses:
     """The passes to verify: one with its rewrites, or all of a run."""
 
     infos: tuple[PassInfo, ...]
@@ -151,7 +151,7 @@ class Case:
 
     model: Model
     before: AnyBaseline
-    subject: Subject
+    subject: VerifiedPasses
     wanted: Wanted
     worker: Worker
     budget: int

@@ -18,9 +18,9 @@ from tiered.support.errors import (
     TimedOut,
     VerificationError,
 )
-from tiered.verify.baseline import Baseline, Outputs, Runnable, without
+from tiered.verify.baseline import Baseline, Outputs, RunnableModel, without
 from tiered.verify.last_bits import amplification
-from tiered.verify.methods import Case, Judge, Subject
+from tiered.verify.methods import Case, Judge, VerifiedPasses
 from tiered.verify.model_pair import ModelPair
 from tiered.verify.reference_check import (
     Opinion,
@@ -159,7 +159,7 @@ class _ModelRun:
         return samples, [{} for _ in samples]
 
     def _compare(
-        self, expected: Outputs, actual: Outputs, sample: Sample, runnable: Runnable
+        self, expected: Outputs, actual: Outputs, sample: Sample, runnable: RunnableModel
     ) -> None:
         random, gone = self._before.random, frozenset[str]()
         if self._subject.changes_interface:
@@ -198,7 +198,7 @@ class _ModelRun:
             return False
         return needed <= sample.inputs.feeds.keys()
 
-    def _is_ruled(self, runnable: Runnable) -> bool:
+    def _is_ruled(self, runnable: RunnableModel) -> bool:
         """Return whether onnx.reference is asked about a sample on which the outputs agree.
 
         It is slow: of inputs that are made it gets the first ones only.
@@ -207,7 +207,7 @@ class _ModelRun:
             return False
         return has_narrow_floats(self._before.runnable.proto) or has_narrow_floats(runnable.proto)
 
-    def _rule_on_refitted(self, expected: Outputs, sample: Sample, runnable: Runnable) -> None:
+    def _rule_on_refitted(self, expected: Outputs, sample: Sample, runnable: RunnableModel) -> None:
         """Ask onnx.reference about a model with narrow floats and another interface."""
         if self._refitting is None or not self._is_ruled(runnable):
             return
@@ -225,7 +225,7 @@ class _ModelRun:
         if ruling.failed is not None:
             raise self._failure("", sample, ruling.failed, _BY_REFERENCE.format(ruling.what))
 
-    def _rule_on_halves(self, runnable: Runnable, sample: Sample) -> None:
+    def _rule_on_halves(self, runnable: RunnableModel, sample: Sample) -> None:
         """Ask onnx.reference about a model with narrow floats, whose outputs agree."""
         before, promise = self._before.runnable, self._subject.promise
         if not self._is_ruled(runnable):
@@ -242,7 +242,7 @@ class _ModelRun:
             raise self._failure("", sample, ruling.failed, judged)
         self._case.remarks.append(amplified)
 
-    def _opinion(self, runnable: Runnable, sample: Sample, comparison: Comparison) -> Opinion:
+    def _opinion(self, runnable: RunnableModel, sample: Sample, comparison: Comparison) -> Opinion:
         before, promise = self._before.runnable, self._subject.promise
         models = ModelPair(self._worker, before, runnable, sample.inputs.feeds, promise)
         opinion = reference_opinion(models, comparison)
@@ -262,7 +262,7 @@ class _ModelRun:
 
 
 def failure_of(
-    subject: Subject,
+    subject: VerifiedPasses,
     label: str,
     text: str,
     sample: Sample | None = None,
@@ -299,7 +299,7 @@ def failure_of(
     return error
 
 
-def _headline(subject: Subject, label: str, comparison: Comparison) -> str:
+def _headline(subject: VerifiedPasses, label: str, comparison: Comparison) -> str:
     if not subject.name:
         return f"the passes changed what {label} computes (promised: {subject.promise})"
     worst = comparison.worst

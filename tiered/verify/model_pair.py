@@ -10,7 +10,7 @@ import onnx
 
 from tiered.runtime.compare.outputs import Comparison, compare
 from tiered.support.numerics import Promise
-from tiered.verify.baseline import Runnable
+from tiered.verify.baseline import RunnableModel
 from tiered.verify.changed_region import PREFIX, changed_region, with_outputs, with_types
 from tiered.verify.sliced_session import feeds_for, open_model
 
@@ -32,8 +32,8 @@ class ModelPair:
     """
 
     worker: Worker
-    before: Runnable
-    after: Runnable
+    before: RunnableModel
+    after: RunnableModel
     feeds: Outputs
     promise: Promise
     size: int = 0
@@ -57,8 +57,8 @@ class ModelPair:
         before, after = (with_types(model, feeds) for model in region.cuts({}))
         return ModelPair(
             self.worker,
-            Runnable(before, self.before.folder),
-            Runnable(after, self.after.folder),
+            RunnableModel(before, self.before.folder),
+            RunnableModel(after, self.after.folder),
             feeds,
             self.promise,
             region.size,
@@ -92,7 +92,7 @@ class ModelPair:
             self.after.inlined(), reference=True
         )
 
-    def _run(self, model: Runnable, **how: Any) -> Outputs:
+    def _run(self, model: RunnableModel, **how: Any) -> Outputs:
         with open_model(self.worker, model.proto, folder=model.folder, **how) as session:
             return unprefixed(session.run(feeds_for(model.proto, self.feeds)))
 

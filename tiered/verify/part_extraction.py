@@ -21,7 +21,7 @@ FunctionKey = tuple[str, str, str]
 
 
 @dataclass
-class Part:
+class GraphPart:
     """The nodes of a main graph by number, with use lists by name.
 
     Attributes:
@@ -47,7 +47,7 @@ class Part:
     consumers: dict[str, frozenset[int]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, proto: onnx.ModelProto) -> Part:
+    def of(cls, proto: onnx.ModelProto) -> GraphPart:
         """Return a whole model as a part."""
         graph = proto.graph
         weights: dict[str, Weight] = {tensor.name: tensor for tensor in graph.initializer}
@@ -67,7 +67,7 @@ class Part:
         made.exchange((), dict(enumerate(graph.node)))
         return made
 
-    def copy(self) -> Part:
+    def copy(self) -> GraphPart:
         """Return a copy that shares the nodes."""
         return replace(
             self,
@@ -98,7 +98,7 @@ class Part:
         for name, numbers in readers.items():
             self.consumers[name] = frozenset(numbers)
 
-    def only(self, nodes: Collection[int]) -> Part:
+    def only(self, nodes: Collection[int]) -> GraphPart:
         """Return the part of some of the nodes."""
         made = replace(self, nodes={}, reads={}, producer={}, consumers={})
         made.exchange((), {at: self.nodes[at] for at in nodes})
@@ -212,7 +212,7 @@ class Part:
 
 
 def cut(
-    part: Part,
+    part: GraphPart,
     nodes: Collection[int],
     types: Types,
     results: Collection[str] = (),
@@ -278,12 +278,12 @@ def calls(node: onnx.NodeProto) -> Iterator[FunctionKey]:
 
 def tapped(proto: onnx.ModelProto, names: Iterable[str], types: Types) -> onnx.ModelProto:
     """Return the model with other outputs, and only the nodes that they need."""
-    part = Part.of(proto)
+    part = GraphPart.of(proto)
     wanted = list(dict.fromkeys(names))
     return cut(part, part.needed(wanted), types, wanted)
 
 
-def _info(part: Part, name: str, types: Types) -> onnx.ValueInfoProto:
+def _info(part: GraphPart, name: str, types: Types) -> onnx.ValueInfoProto:
     for infos in (part.inputs, part.outputs, part.known):
         if name in infos and infos[name].HasField("type"):
             return onnx.ValueInfoProto(name=name, type=infos[name].type)
@@ -302,7 +302,7 @@ def _add_weight(graph: onnx.GraphProto, name: str, weight: Weight) -> None:
         graph.initializer.append(stored)
 
 
-def _called(part: Part, nodes: Iterable[int]) -> list[onnx.FunctionProto]:
+def _called(part: GraphPart, nodes: Iterable[int]) -> list[onnx.FunctionProto]:
     """Return the local functions that nodes call, directly or not."""
     if not part.frame.functions:
         return []

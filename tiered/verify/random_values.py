@@ -10,7 +10,7 @@ import onnx
 from tiered.graph.io.protos import nodes_of
 from tiered.graph.queries.op_traits import RANDOM
 from tiered.runtime.compare.outputs import compare
-from tiered.verify.part_extraction import Part, calls
+from tiered.verify.part_extraction import GraphPart, calls
 
 if TYPE_CHECKING:
     from tiered.runtime.session import Runner
@@ -52,7 +52,7 @@ def random_values(proto: onnx.ModelProto) -> frozenset[str]:
     if not any(map(_draws, nodes_of(proto))):
         return frozenset()
     drawing = _drawing_functions(proto)
-    part = Part.of(proto)
+    part = GraphPart.of(proto)
     found: set[str] = set()
     for at in part.in_order(part.nodes):
         node = part.nodes[at]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import onnx
 
     from tiered.runtime import Worker
-    from tiered.verify.baseline import Runnable
+    from tiered.verify.baseline import RunnableModel
     from tiered.verify.refitted import Refitting
 
 _MOST_RULED: Final = 1 << 24
@@ -149,7 +149,7 @@ def _ruled(models: ModelPair, what: str) -> Ruling:
 def ruling_on_refitted(
     refitting: Refitting,
     number: int,
-    after: Runnable,
+    after: RunnableModel,
     feeds: Outputs,
     known: Outputs,
     promise: Promise,

@@ -19,7 +19,7 @@ from tiered.runtime.inputs.samples import Sample, in_dtypes_of, samples_for
 from tiered.support.errors import RuntimeFailure, UsageError
 from tiered.verify.changed_region import with_outputs
 from tiered.verify.packed import feeds_of, joined as joined_sequences, sequences_of
-from tiered.verify.part_extraction import Part
+from tiered.verify.part_extraction import GraphPart
 from tiered.verify.rebatched import batch_size, joined, part_of, parts, stacked, wanted_sizes
 from tiered.verify.sliced_session import feeds_for, open_model
 
@@ -58,7 +58,7 @@ class Refitting:
         self._session = session
         self._relation = relation
         self._worker = worker
-        self._part = Part.of(before.runnable.proto)
+        self._part = GraphPart.of(before.runnable.proto)
         inputs = session.inputs
         takes = feeds_for(after, {info.name: info for info in after.graph.input})
         # The defaults of the model after that are inputs of the model before.

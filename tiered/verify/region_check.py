@@ -27,12 +27,12 @@ from tiered.support.errors import (
 from tiered.verify.baseline import (
     Outputs,
     RecordedBaseline,
-    Runnable,
+    RunnableModel,
 )
 from tiered.verify.changed_region import (
     PREFIX,
     Inside,
-    Region,
+    RegionPair,
     changed_nodes,
     grown,
     pieces,
@@ -76,7 +76,7 @@ class _Verdict:
     comparisons: list[Comparison]
     samples: list[Sample]
     expected: list[Outputs]
-    cuts: tuple[Runnable, Runnable]
+    cuts: tuple[RunnableModel, RunnableModel]
     fault: str = ""
     failing: tuple[Sample, Comparison] | None = None
 
@@ -238,7 +238,7 @@ class _Regions:
         for known, nodes in zip(self._covered, inside, strict=True):
             known.update(nodes)
 
-    def _run_region(self, region: Region) -> _Verdict:
+    def _run_region(self, region: RegionPair) -> _Verdict:
         """Run a region before and after.
 
         Raises:
@@ -251,8 +251,8 @@ class _Regions:
         types = types_of(self._model, region.reads) if known is None else known
         made = region.cuts(types)
         cuts = (
-            Runnable(made[0], with_files(made[0], self._model.folder)),
-            Runnable(made[1], with_files(made[1], self._model.folder)),
+            RunnableModel(made[0], with_files(made[0], self._model.folder)),
+            RunnableModel(made[1], with_files(made[1], self._model.folder)),
         )
         with _opened(self._worker, cuts[0]) as session:
             if samples is None:
@@ -284,7 +284,7 @@ class _Regions:
         """Return which inputs to make for a region: those of the user are for the whole model."""
         return replace(self._case.wanted, given=(), shapes={})
 
-    def _samples(self, region: Region) -> list[Sample] | None:
+    def _samples(self, region: RegionPair) -> list[Sample] | None:
         """Return the borders' values in the runs of the model; None if it did not run."""
         if not self._before.values:
             return None
@@ -320,7 +320,7 @@ class _Regions:
         changed = ModelPair(self._worker, before, after, feeds, promise)
         return region_opinion(changed, _named(found), changed)
 
-    def _note(self, region: Region, verdict: _Verdict) -> None:
+    def _note(self, region: RegionPair, verdict: _Verdict) -> None:
         """Add the comparison and the computed values of a region."""
         self.nodes += region.size
         self._cover(region.inside)
@@ -362,7 +362,7 @@ class _Regions:
         return failure_of(subject, label, "", sample, _named(found), opinion.text)
 
 
-def _opened(worker: Worker, cut: Runnable) -> AbstractContextManager[Runner]:
+def _opened(worker: Worker, cut: RunnableModel) -> AbstractContextManager[Runner]:
     return open_model(worker, cut.proto, folder=cut.folder)
 
 

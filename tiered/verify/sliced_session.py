@@ -21,7 +21,7 @@ from tiered.support.errors import RAISED, OutOfMemory, RuntimeFailure
 from tiered.targets.custom import Key
 from tiered.verify.changed_region import bytes_read
 from tiered.verify.custom_ops import known, open_defined, references
-from tiered.verify.part_extraction import Part, Types, cut
+from tiered.verify.part_extraction import GraphPart, Types, cut
 
 if TYPE_CHECKING:
     from tiered.runtime import Worker, WorkerSession
@@ -51,7 +51,7 @@ class SlicedSession:
 
     def __init__(
         self,
-        part: Part,
+        part: GraphPart,
         folder: str,
         worker: Worker,
         most: int | None,
@@ -196,7 +196,7 @@ class SlicedSession:
         return values[name] if name in values else self._part.array(name, self._folder)
 
 
-def _operators(part: Part) -> onnx.ModelProto:
+def _operators(part: GraphPart) -> onnx.ModelProto:
     """Return a model of the nodes alone, to look for operators."""
     bare = onnx.ModelProto()
     bare.functions.extend(part.frame.functions)
@@ -217,7 +217,7 @@ def bare_types(values: Mapping[str, Any]) -> Types:
     return types
 
 
-def _slices(part: Part, most: int | None, alone: Container[Key] = ()) -> Iterator[list[int]]:
+def _slices(part: GraphPart, most: int | None, alone: Container[Key] = ()) -> Iterator[list[int]]:
     """Yield the nodes in order, in groups that read at most `most` bytes of weights.
 
     Nodes of some operators are each a group of their own.
@@ -245,7 +245,7 @@ def _slices(part: Part, most: int | None, alone: Container[Key] = ()) -> Iterato
         yield waiting
 
 
-def _grouped(part: Part, count: int, alone: Container[Key]) -> list[list[int]]:
+def _grouped(part: GraphPart, count: int, alone: Container[Key]) -> list[list[int]]:
     """Return the nodes in order, `count` in a group; nodes of some operators are alone."""
     groups: list[list[int]] = []
     is_open = False
@@ -259,7 +259,7 @@ def _grouped(part: Part, count: int, alone: Container[Key]) -> list[list[int]]:
     return groups
 
 
-def _last_reads(part: Part, slices: Iterable[Sequence[int]]) -> dict[str, int]:
+def _last_reads(part: GraphPart, slices: Iterable[Sequence[int]]) -> dict[str, int]:
     """Return the last slice that reads each value."""
     return {
         name: at
@@ -300,4 +300,4 @@ def open_model(
     if isinstance(model, str | os.PathLike):
         folder = os.path.dirname(os.path.abspath(model))
     how.pop("label", None)  # each part has its own
-    yield SlicedSession(Part.of(proto), folder, worker, sys.maxsize, **how)
+    yield SlicedSession(GraphPart.of(proto), folder, worker, sys.maxsize, **how)

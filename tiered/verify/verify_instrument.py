@@ -30,8 +30,8 @@ from tiered.verify.methods import (
     Computed,
     How,
     Method,
-    Subject,
     VerificationMethod,
+    VerifiedPasses,
     computed_in,
     how_of,
 )
@@ -288,7 +288,7 @@ class Verify:
         """
         assert watched.baseline is not None
         limits = PassContext.current().backend.verification
-        subject = Subject(infos, rewrites, limits, watched.computed)
+        subject = VerifiedPasses(infos, rewrites, limits, watched.computed)
         is_lossy = subject.promise.numerics is Numerics.LOSSY
         wanted = replace(self._wanted(), varied=not is_lossy)
         case = Case(model, watched.baseline, subject, wanted, self._process(), _budget())
@@ -318,7 +318,7 @@ class Verify:
         if first is last or not last.outputs:
             return
         limits = PassContext.current().backend.verification
-        subject = Subject(tuple(watched.changed_by), (), limits, watched.computed)
+        subject = VerifiedPasses(tuple(watched.changed_by), (), limits, watched.computed)
         for text in Deployment(first, last, subject.promise, self._process()).remarks():
             self._remark("", text)
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from tiered import Model
-from tiered.analysis.axes.axis_map import AXES, AxisMap, Kind
+from tiered.analysis.axes.axis_map import AXES, AxisMap, IteratorKind
 from tiered.analysis.axes.node_cut import node_cut
 from tiered.analysis.axes.rules import axis_map
-from tiered.extensions.memory.splitting.split_region import Region
+from tiered.extensions.memory.splitting.split_region import SplitRegion
 from tiered.extensions.memory.splitting.split_writer import write_parts
 from tiered.graph import Node
 from tiered.graph.queries.op_traits import BROADCASTING, REDUCTIONS, SOFTMAXES, UNARY
@@ -24,7 +24,7 @@ Array = np.ndarray[Any, Any]
 
 LOGICAL = {"And", "Or", "Xor", "Not"}
 INTEGERS = {"BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseNot"}
-MIXED = (Kind.REDUCTION, Kind.OPAQUE)
+MIXED = (IteratorKind.REDUCTION, IteratorKind.OPAQUE)
 BOOLEAN = {*LOGICAL, "Equal", "Greater", "GreaterOrEqual", "IsInf", "IsNaN", "Less", "LessOrEqual"}
 
 
@@ -320,7 +320,7 @@ def test_parts_of_operands_make_a_part_of_the_result(case: Case) -> None:
             continue
         feeds = feeds_of(model)
         before = Session(model.to_proto()).run(feeds)["y"]
-        reason = write_parts(model.main, Region({node: cut}), 2)
+        reason = write_parts(model.main, SplitRegion({node: cut}), 2)
         assert reason is None or isinstance(reason, Skip)
         if reason is not None:
             assert str(reason).startswith(("Slice and Concat do not take", "a part would be empty"))
@@ -409,7 +409,7 @@ def test_what_is_not_known_has_no_map(text: str, header: int, why: str) -> None:
 def test_along_an_axis_that_may_change_no_part_is_taken(text: str) -> None:
     found = axis_map(Model.from_proto(parse(text)).main.nodes[0])
     assert isinstance(found, AxisMap)
-    assert [found.kind(label) for label in (0, 1)] == [Kind.OPAQUE] * 2
+    assert [found.kind(label) for label in (0, 1)] == [IteratorKind.OPAQUE] * 2
 
 
 def test_a_function_with_the_name_of_an_operator_has_no_map() -> None:
@@ -430,4 +430,4 @@ def test_groups_of_a_reshape_are_named() -> None:
     assert made[1] is not None
     assert made[3] is None
     assert found.groups == ((labels[1:], made[1:3]),)
-    assert found.kind(made[1]) is Kind.OPAQUE
+    assert found.kind(made[1]) is IteratorKind.OPAQUE

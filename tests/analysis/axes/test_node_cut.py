@@ -3,8 +3,8 @@
 import pytest
 
 from tiered import Model
-from tiered.analysis.axes.axis_map import AxisMap, Steps
-from tiered.analysis.axes.node_cut import NodeCut, Window, cut_along, node_cut
+from tiered.analysis.axes.axis_map import AxisMap, WindowSteps
+from tiered.analysis.axes.node_cut import NodeCut, OperandWindow, cut_along, node_cut
 from tiered.analysis.axes.rules import axis_map
 from tiered.testing import parse
 
@@ -17,8 +17,8 @@ def cut(text: str, axis: int) -> NodeCut | None:
 
 def test_an_operand_that_broadcasts_is_taken_whole() -> None:
     text = "(float[2,3] x, float[3] b, float[2,1] c) => (float[2,3] y) { y = Sum(x, b, c) }"
-    assert cut(text, 0) == NodeCut(0, (Window(0, 2), None, Window(0, 2)))
-    assert cut(text, 1) == NodeCut(1, (Window(1, 3), Window(0, 3), None))
+    assert cut(text, 0) == NodeCut(0, (OperandWindow(0, 2), None, OperandWindow(0, 2)))
+    assert cut(text, 1) == NodeCut(1, (OperandWindow(1, 3), OperandWindow(0, 3), None))
 
 
 def test_a_window_takes_what_its_kernel_reaches() -> None:
@@ -27,7 +27,7 @@ def test_a_window_takes_what_its_kernel_reaches() -> None:
         " { y = Conv<strides=[2], pads=[1,2], dilations=[2]>(x, k) }",
         2,
     )
-    window = Window(2, 9, Steps(stride=2, pad=1, extent=5))
+    window = OperandWindow(2, 9, WindowSteps(stride=2, pad=1, extent=5))
     assert found == NodeCut(2, (window, None), "pads")
     assert (window.range(0, 2), window.pads(0, 2)) == ((0, 6), (1, 0))
     assert (window.range(3, 5), window.pads(3, 5)) == ((5, 9), (0, 3))
@@ -43,14 +43,19 @@ def test_the_addend_of_a_convolution_has_no_window() -> None:
     assert isinstance(axes, AxisMap)
     found = cut_along(model.main.nodes[0], axes, 2)
     assert found is not None
-    assert found.windows == (Window(2, 4, Steps(extent=3)), None, None, Window(2, 2))
+    assert found.windows == (
+        OperandWindow(2, 4, WindowSteps(extent=3)),
+        None,
+        None,
+        OperandWindow(2, 2),
+    )
 
 
 @pytest.mark.parametrize("line", ["Reshape(x, s)", "Expand(x, s)"])
 def test_a_shape_is_written_for_the_part(line: str) -> None:
     text = f"(float[2,1,3] x) => (float[2,1,3] y) <int64[3] s = {{2,1,3}}> {{ y = {line} }}"
     found = cut(text, 2)
-    assert found == NodeCut(2, (Window(2, 3), None), "shape")
+    assert found == NodeCut(2, (OperandWindow(2, 3), None), "shape")
 
 
 @pytest.mark.parametrize(
@@ -73,9 +78,9 @@ def test_what_has_no_parts(text: str, axis: int) -> None:
 def test_a_scale_that_exceeds_the_normalised_axes_is_cut_too() -> None:
     text = "(float[4,6,5] x, float[6,5] s) => (float[4,6,5] y) { y = LayerNormalization(x, s) }"
     found = cut(text, 1)
-    assert found == NodeCut(1, (Window(1, 6), Window(0, 6)))
+    assert found == NodeCut(1, (OperandWindow(1, 6), OperandWindow(0, 6)))
 
 
 def test_a_type_that_is_copied_is_not_cut() -> None:
     found = cut("(float[4,3] x, double[4,3] t) => (double[4,3] y) { y = CastLike(x, t) }", 0)
-    assert found == NodeCut(0, (Window(0, 4), None))
+    assert found == NodeCut(0, (OperandWindow(0, 4), None))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from tests.small import named, parsed
 from tiered.analysis.batching.following import Following
 from tiered.analysis.batching.rules import rule_of
-from tiered.analysis.batching.sample_facts import Fact, Refused
+from tiered.analysis.batching.sample_facts import Fact, RefusedTensor
 from tiered.support.errors import ShapeError
 
 X = {"x": 0}
@@ -43,7 +43,7 @@ def fact_of(
 def why_not(text: str, places: Mapping[str, int] = X, *, of: str = "y", opset: int = 21) -> str:
     """Return why a value does not follow from single samples."""
     fact = fact_of(text, places, of=of, opset=opset)
-    assert isinstance(fact, Refused), f"{of} is {fact}"
+    assert isinstance(fact, RefusedTensor), f"{of} is {fact}"
     return fact.reason
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tests.small import made_by, named, ops, parsed
 from tiered import Model, Node, Value
 from tiered.analysis.batching.batch_edits import Rewriting
-from tiered.analysis.batching.sample_facts import Rows
+from tiered.analysis.batching.sample_facts import BatchRows
 from tiered.graph.shape_inference.symbolic_dims import multiply, size_of_dim
 from tiered.rewriter import Skip
 from tiered.rewriter.idioms.windows import windows_of
@@ -134,13 +134,13 @@ def test_what_no_node_reads_any_more_is_removed() -> None:
 @pytest.mark.parametrize(
     ("rows", "size", "target", "made"),
     [
-        (Rows(1), 5, "1,2,3", Rows(0)),
-        (Rows(1), 5, "2,1,3", Rows(1)),
-        (Rows(1), 5, "2,3,1", Rows(2)),
+        (BatchRows(1), 5, "1,2,3", BatchRows(0)),
+        (BatchRows(1), 5, "2,1,3", BatchRows(1)),
+        (BatchRows(1), 5, "2,3,1", BatchRows(2)),
     ],
 )
 def test_a_reshape_moves_the_samples_of_a_batch_of_one(
-    rows: Rows, size: int, target: str, made: Rows
+    rows: BatchRows, size: int, target: str, made: BatchRows
 ) -> None:
     text = f"(float[6,N] x) => (float[A,B,C] y) <int64[3] s = {{{target}}}> {{ y = Reshape(x, s) }}"
     model = edited(text, lambda to, node: to.move(node, rows, made), old=1, axis=1)
@@ -203,14 +203,14 @@ def shared(operand: str, shape: str) -> str:
 @pytest.mark.parametrize(
     ("operand", "shape", "rows", "expected"),
     [
-        ("k", "1", Rows(0), [[1, 2, 3]]),
-        ("flat", "1", Rows(0, 3, 2), [1, 2, 3, 4, 5, 6]),
-        ("c", "2,3", Rows(0), [[1, 2, 3]]),
-        ("c", "12", Rows(0, 3, 2), [1, 2, 3, 4, 5, 6]),
+        ("k", "1", BatchRows(0), [[1, 2, 3]]),
+        ("flat", "1", BatchRows(0, 3, 2), [1, 2, 3, 4, 5, 6]),
+        ("c", "2,3", BatchRows(0), [[1, 2, 3]]),
+        ("c", "12", BatchRows(0, 3, 2), [1, 2, 3, 4, 5, 6]),
     ],
 )
 def test_the_first_sample_of_equal_ones(
-    operand: str, shape: str, rows: Rows, expected: list[Any]
+    operand: str, shape: str, rows: BatchRows, expected: list[Any]
 ) -> None:
     def edit(to: Rewriting, node: Node) -> None:
         to.set_input(node, 0, to.first(node.owner, value_of(node, 0), rows))
@@ -225,15 +225,15 @@ def test_the_first_sample_of_equal_ones(
 def test_the_only_sample_is_the_value_itself() -> None:
     model = parsed(shared("c", "1,3"))
     to, value = Rewriting(model, named(model, "x"), 0, 1), named(model, "c")
-    assert to.first(model.main, value, Rows(0)) is value
+    assert to.first(model.main, value, BatchRows(0)) is value
 
 
 @pytest.mark.parametrize(
     ("operand", "shape", "rows"),
-    [("k", "1", Rows(0)), ("c", "2,3", Rows(0)), ("flat", "1", Rows(0, 3, 2)),
-     ("c", "12", Rows(0, 3, 2))],
+    [("k", "1", BatchRows(0)), ("c", "2,3", BatchRows(0)), ("flat", "1", BatchRows(0, 3, 2)),
+     ("c", "12", BatchRows(0, 3, 2))],
 )  # fmt: skip
-def test_a_value_is_repeated_for_each_sample(operand: str, shape: str, rows: Rows) -> None:
+def test_a_value_is_repeated_for_each_sample(operand: str, shape: str, rows: BatchRows) -> None:
     def edit(to: Rewriting, node: Node) -> None:
         value = value_of(node, 0)
         made = to.spread(node.owner, value, rows)
@@ -256,7 +256,7 @@ def test_an_output_of_a_body_is_repeated() -> None:
         y = If(c) <then_branch = t () => (float[A,B] p) { p = Identity(x) },
                    else_branch = e () => (float[A,B] q) { q = Identity(k) }> }"""
     model = edited(text, lambda to, node: to.spread_output(node.bodies[0]
-        if node.bodies[0].name == "e" else node.bodies[1], 0, Rows(0)), old=1)  # fmt: skip
+        if node.bodies[0].name == "e" else node.bodies[1], 0, BatchRows(0)), old=1)  # fmt: skip
     found = computed(model, x=floats(5, 3), c=np.array(False))
     np.testing.assert_array_equal(found, floats(1, 3).repeat(5, 0))
 
@@ -283,13 +283,13 @@ def test_a_constant_index_takes_the_rows_of_each_sample(fixed: int | None) -> No
     ("data", "rows", "index", "expected"),
     [
         # several rows a sample
-        (Rows(0, 1, 3), Rows(0), "int64[1,2] i", lambda x: x[:, [2, 0]]),
-        (Rows(0, 1, 3), Rows(0), "int32[1,2] i", lambda x: x[:, [2, 0]]),
-        (Rows(0, 1, 3), Rows(1), "int64[2,1] i", lambda x: x[:, [2, 0]].T),
+        (BatchRows(0, 1, 3), BatchRows(0), "int64[1,2] i", lambda x: x[:, [2, 0]]),
+        (BatchRows(0, 1, 3), BatchRows(0), "int32[1,2] i", lambda x: x[:, [2, 0]]),
+        (BatchRows(0, 1, 3), BatchRows(1), "int64[2,1] i", lambda x: x[:, [2, 0]].T),
     ],
 )
 def test_a_computed_index_takes_the_rows_of_each_sample(
-    data: Rows, rows: Rows, index: str, expected: Callable[[Array], Array]
+    data: BatchRows, rows: BatchRows, index: str, expected: Callable[[Array], Array]
 ) -> None:
     text = f"""(float[N,3] x, {index}) => (float[A,B] y) <int64[1] flat = {{-1}}> {{
         d = Reshape(x, flat)  y = Gather(d, i) }}"""
@@ -305,7 +305,9 @@ def test_a_computed_index_takes_the_rows_of_each_sample(
 def test_the_only_row_of_a_sample_becomes_its_own(row: int) -> None:
     text = "(float[N,3] x, int64[1] i) => (float[A,B] y) { y = Gather(x, i) }"
     model = edited(
-        text, lambda to, node: to.number_computed(node, Rows(0), Rows(0), None, None), old=1
+        text,
+        lambda to, node: to.number_computed(node, BatchRows(0), BatchRows(0), None, None),
+        old=1,
     )
     x = floats(4, 3)
     np.testing.assert_array_equal(computed(model, x=x, i=np.array([row])), x)
@@ -315,7 +317,7 @@ def test_one_column_of_an_index_counts_the_samples() -> None:
     text = "(float[3,N] x, int64[1,2] i) => (float[A] y) { y = GatherND(x, i) }"
     model = edited(
         text,
-        lambda to, node: to.number_computed(node, Rows(1), Rows(0), 1, 2),
+        lambda to, node: to.number_computed(node, BatchRows(1), BatchRows(0), 1, 2),
         old=1,
         axis=1,
     )
@@ -327,7 +329,7 @@ def test_several_places_of_a_sample_have_its_number() -> None:
     text = "(float[N,3] x, int64[1,2,1] i) => (float[A,B] y) { y = GatherND(d, i)  d = Reshape(x, f)  f = Constant<value_ints=[-1]>() }"
     model = edited(
         text,
-        lambda to, node: to.number_computed(node, Rows(0, 1, 3), Rows(0, 1, 1), 0, 1),
+        lambda to, node: to.number_computed(node, BatchRows(0, 1, 3), BatchRows(0, 1, 1), 0, 1),
         old=1,
     )
     x = floats(4, 3)
@@ -338,7 +340,7 @@ def test_several_places_of_a_sample_have_its_number() -> None:
 @pytest.mark.parametrize(("inner", "expected"), [(1, [0, 1, 2, 3]), (2, [0, 0, 1, 1, 2, 2, 3, 3])])
 def test_rows_have_the_number_of_their_sample(inner: int, expected: list[int]) -> None:
     text = "(float[N,3] x, int64[K] i) => (int64[A] y) { y = Identity(i) }"
-    model = edited(text, lambda to, node: to.number_rows(node, 0, Rows(0, 1, inner)))
+    model = edited(text, lambda to, node: to.number_rows(node, 0, BatchRows(0, 1, inner)))
     assert computed(model, x=floats(4, 3), i=np.array([0])).tolist() == expected
 
 
@@ -389,7 +391,7 @@ def test_a_convolution_has_kernels_of_each_sample(image: str, axis: int) -> None
     assert not isinstance(windows, Skip)
 
     def edit(to: Rewriting, node: Node) -> None:
-        to.convolve(node, windows, 3, 1, Rows(axis, 1, 2 if axis else 1))
+        to.convolve(node, windows, 3, 1, BatchRows(axis, 1, 2 if axis else 1))
 
     model = edited(text.format(image, "K"), edit, old=1, axis=axis)
     x, w = floats(4, 2, 4), floats(12, 2, 2)
@@ -411,7 +413,7 @@ def test_an_operator_is_computed_with_three_axes(mask: str) -> None:
     text = f"""(float[N,4,3] x) => (float[A,B] y) <int64[2] s = {{-1,3}}, float[3] v = {{1,2,3}},
         float[8,1] m = {{1,2,3,4,1,2,3,4}}, float[1,1] o = {{5}}> {{
         a = Reshape(x, s)  y = Mul(a, {mask}) }}"""
-    model = edited(text, lambda to, node: to.lift(node, Rows(0, 1, 4), (0,)))
+    model = edited(text, lambda to, node: to.lift(node, BatchRows(0, 1, 4), (0,)))
     x = floats(5, 4, 3)
     factor: Array = {
         "m": floats(1, 4, 1), "o": np.array(5, np.float32), "v": floats(3),

@@ -9,7 +9,13 @@ from tiered import Model, ShapeError, get_pass
 from tiered.analysis.batching.another_size import rebatch
 from tiered.analysis.batching.following import Following
 from tiered.analysis.batching.rules import rule_of
-from tiered.analysis.batching.sample_facts import Counted, Listed, Refusal, Refused, Rows
+from tiered.analysis.batching.sample_facts import (
+    BatchRefusal,
+    BatchRows,
+    Counted,
+    Listed,
+    RefusedTensor,
+)
 from tiered.graph.shape_inference.symbolic_dims import multiply
 from tiered.testing import parse
 
@@ -232,7 +238,7 @@ def test_sizes_are_counted_with_the_batch() -> None:
         v = Shape(w)  d = Sub(n, n)  y = Relu(x) }"""
     facts, _ = facts_of(text)
     assert {name for name, fact in facts.items() if fact == Counted()} == {"s", "n", "k", "z"}
-    assert facts["y"] == Rows(0)
+    assert facts["y"] == BatchRows(0)
 
 
 def test_random_numbers_are_drawn_for_the_present_batch() -> None:
@@ -246,7 +252,7 @@ def test_a_reason_is_that_of_the_first_node() -> None:
     )
     facts, _ = facts_of(text)
     assert facts["a"] == facts["b"] == facts["y"]
-    assert isinstance(facts["y"], Refused)
+    assert isinstance(facts["y"], RefusedTensor)
     assert facts["y"].node.op_type == "Softmax"
 
 
@@ -254,7 +260,9 @@ def test_edits_of_a_node_that_is_refused_are_dropped() -> None:
     text = """(float[1,3] x) => (seq(float[1,3]) y) <float[1,3] k = {1,2,3}, float[4,3] w = {1,2,3,1,2,3,1,2,3,1,2,3}>
         { y = SequenceConstruct(x, k, w) }"""
     facts, state = facts_of(text)
-    assert facts["y"] == Refused(state.model.main.nodes[0], "'w' has 4 elements along the batch")
+    assert facts["y"] == RefusedTensor(
+        state.model.main.nodes[0], "'w' has 4 elements along the batch"
+    )
     assert not state.edits
 
 
@@ -279,8 +287,8 @@ def test_a_size_of_the_batch_is_no_output() -> None:
 def test_equal_numbers_for_each_sample_are_checked(sizes: str, reason: str) -> None:
     state = analysis(f"(float[2,3] x, float[{sizes}] k) => (float[2,3] y) {{ y = Relu(x) }}")
     value = named(state.model, "k")
-    with pytest.raises(Refusal) as caught:
-        state.check_uniform(value, Rows(0))
+    with pytest.raises(BatchRefusal) as caught:
+        state.check_uniform(value, BatchRows(0))
     assert str(caught.value) == (
         reason or "its value 'k' bakes the batch of 2: it may have other numbers for each sample"
     )
@@ -289,33 +297,33 @@ def test_equal_numbers_for_each_sample_are_checked(sizes: str, reason: str) -> N
 def test_factors_and_dims_behind_those_of_the_batch_are_static() -> None:
     state = analysis("(float[2,3] x, float[8,S] k) => (float[2,3] y) { y = Relu(x) }")
     k, x = named(state.model, "k"), named(state.model, "x")
-    state.check_static(x, Rows(0, 1, 4))
-    state.check_static(k, Rows(1))
+    state.check_static(x, BatchRows(0, 1, 4))
+    state.check_static(k, BatchRows(1))
     for value, rows in (
-        (k, Rows(0, 1, 4)),
-        (x, Rows(0, state.batch)),
-        (x, Rows(0, 1, state.batch)),
+        (k, BatchRows(0, 1, 4)),
+        (x, BatchRows(0, state.batch)),
+        (x, BatchRows(0, 1, state.batch)),
     ):
-        with pytest.raises(Refusal, match="has dynamic dims behind those of the batch"):
+        with pytest.raises(BatchRefusal, match="has dynamic dims behind those of the batch"):
             state.check_static(value, rows)
-    assert state.known_size(Rows(0, 2, 3)) == multiply(6, state.batch)
-    for rows in (Rows(0, state.batch), Rows(0, 1, state.batch)):
-        with pytest.raises(Refusal, match="the axis of the batch has a dynamic factor"):
+    assert state.known_size(BatchRows(0, 2, 3)) == multiply(6, state.batch)
+    for rows in (BatchRows(0, state.batch), BatchRows(0, 1, state.batch)):
+        with pytest.raises(BatchRefusal, match="the axis of the batch has a dynamic factor"):
             state.known_size(rows)
 
 
 def test_sizes_of_a_value_are_the_present_ones_or_those_of_any_batch() -> None:
     state = analysis("(float[2,3] x, float[S] k) => (float[2,3] y) { a = Abs(x)  y = Relu(a) }")
     a = named(state.model, "a")
-    state.learn(a, Rows(0))
+    state.learn(a, BatchRows(0))
     assert state.sizes(a) == (2, 3)
     assert state.sizes_now(a) == (state.batch, 3)
     assert state.rank(a) == 2
-    state.learn(a, Rows(1, 1, 3))
+    state.learn(a, BatchRows(1, 1, 3))
     assert state.sizes_now(a) == (2, multiply(3, state.batch))
     state.learn(a, None)
     assert state.sizes_now(a) == (2, 3)
-    with pytest.raises(Refusal, match="the rank of '' is not known"):
+    with pytest.raises(BatchRefusal, match="the rank of '' is not known"):
         state.sizes(None)
 
 
@@ -323,38 +331,38 @@ def test_what_an_operand_is_known_to_be() -> None:
     state = analysis("(float[2,3] x, float[2] k) => (float[2,3] y) { y = Add(x, k) }")
     (node,) = state.model.main.nodes
     x, k = named(state.model, "x"), named(state.model, "k")
-    state.learn(x, Rows(0, step=3))
-    assert state.rows(node, 0) == Rows(0)
+    state.learn(x, BatchRows(0, step=3))
+    assert state.rows(node, 0) == BatchRows(0)
     assert (state.step(node, 0), state.step(node, 1)) == (3, 0)
-    assert state.in_rows(node) == {0: Rows(0)}
+    assert state.in_rows(node) == {0: BatchRows(0)}
     state.shared(node, 1)
-    with pytest.raises(Refusal, match="its operand 'x' differs from sample to sample"):
+    with pytest.raises(BatchRefusal, match="its operand 'x' differs from sample to sample"):
         state.shared(node, 1, 0)
     for fact, reason in (
         (Counted(), "it computes with the size of the batch"),
-        (Refused(node, "why"), "why"),
+        (RefusedTensor(node, "why"), "why"),
         (Listed(0, node), "its operand 'k' lists what is found in all samples"),
     ):
         state.learn(k, fact)
-        with pytest.raises(Refusal) as caught:
+        with pytest.raises(BatchRefusal) as caught:
             state.rows(node, 1)
         assert str(caught.value) == reason
-        assert caught.value.origin == (fact if isinstance(fact, Refused) else None)
+        assert caught.value.origin == (fact if isinstance(fact, RefusedTensor) else None)
 
 
 def test_another_possibility_is_tried_where_the_first_one_mixes_samples() -> None:
     text = """(float[1,1,3] x) => (float[1,1,3] y) <int64[3] s = {1,1,3}> {
         r = Reshape(x, s)  y = Softmax<axis=0>(r) }"""
     facts, state = facts_of(text)
-    assert facts["r"] == facts["y"] == Rows(1)
+    assert facts["r"] == facts["y"] == BatchRows(1)
     assert len(state.edits) == 1
     facts, _ = facts_of(text.replace("axis=0", "axis=1"))
-    assert facts["y"] == Rows(0)
+    assert facts["y"] == BatchRows(0)
 
 
 def test_a_batch_that_only_a_dynamic_shape_decides_is_refused() -> None:
     text = "(float[2,3] x, int64[2] s) => (float[A,B] y) { y = Reshape(x, s) }"
-    assert isinstance(fact_of(text), Refused)
+    assert isinstance(fact_of(text), RefusedTensor)
 
 
 LISTED = """(float[1,5,4] x, float[1,2,5] z) => (int64[A,B] y) <int64 m = {2}> {
@@ -370,7 +378,7 @@ def test_lists_of_what_is_found_have_rules_of_their_own() -> None:
 
 def test_a_rank_that_is_not_known_is_named() -> None:
     state = analysis("(float[2,3] x, float[] u) => (float[2,3] y) { y = Relu(x) }")
-    with pytest.raises(Refusal, match="the rank of 'u' is not known"):
+    with pytest.raises(BatchRefusal, match="the rank of 'u' is not known"):
         state.sizes(named(state.model, "u"))
 
 
@@ -379,5 +387,5 @@ def analysis(text: str) -> Following:
     model = parsed(text)
     x = named(model, "x")
     state = Following(model, {x: 0}, 2, "batch", rule_of)
-    state.learn(x, Rows(0))
+    state.learn(x, BatchRows(0))
     return state

@@ -7,7 +7,7 @@ from tests.analysis.batching.by_sample import assert_each_by_itself, changed
 from tests.small import named, parsed
 from tiered import ShapeError, Value
 from tiered.analysis.batching import uniform_values
-from tiered.analysis.batching.sample_facts import Rows, Sizes
+from tiered.analysis.batching.sample_facts import BatchRows, Sizes
 from tiered.analysis.batching.uniform_values import Uniformity, by_sample
 
 SIZES = pytest.mark.parametrize("size", [1, 4, "N"])
@@ -72,7 +72,7 @@ def test_rows_that_no_sample_has_are_named() -> None:
 # --- what follows from the operators --------------------------------------------------------------
 
 
-def holds(text: str, rows: Rows, old: int = 2, of: str = "v") -> bool:
+def holds(text: str, rows: BatchRows, old: int = 2, of: str = "v") -> bool:
     """Return whether a value is known to be equal for each sample."""
     model = parsed(text)
 
@@ -93,59 +93,59 @@ HEAD = """(float[3] a, float[1,3] b, float[2,3] c, float[3,2] d, bool[2,3] q) =>
     ("line", "rows", "is_equal"),
     [
         # constants
-        ("Identity(same)", Rows(0), True),
-        ("Identity(other)", Rows(0), False),
-        ("Identity(columns)", Rows(1), True),
-        ("Identity(flat)", Rows(0, 1, 3), True),
-        ("Identity(flat)", Rows(0, 3, 1), False),
+        ("Identity(same)", BatchRows(0), True),
+        ("Identity(other)", BatchRows(0), False),
+        ("Identity(columns)", BatchRows(1), True),
+        ("Identity(flat)", BatchRows(0, 1, 3), True),
+        ("Identity(flat)", BatchRows(0, 3, 1), False),
         # elementwise operators
-        ("Neg(c)", Rows(0), False),
-        ("Add(a, same)", Rows(0), True),
-        ("Add(a, b)", Rows(0), True),
-        ("Add(a, c)", Rows(0), False),
-        ("Add(c, a)", Rows(0), False),
-        ("Add(same, same)", Rows(0), True),
-        ("Add(same, other)", Rows(0), False),
+        ("Neg(c)", BatchRows(0), False),
+        ("Add(a, same)", BatchRows(0), True),
+        ("Add(a, b)", BatchRows(0), True),
+        ("Add(a, c)", BatchRows(0), False),
+        ("Add(c, a)", BatchRows(0), False),
+        ("Add(same, same)", BatchRows(0), True),
+        ("Add(same, other)", BatchRows(0), False),
         # movement
-        ("Expand(a, s)", Rows(0), True),
-        ("Expand(b, s)", Rows(0), True),
-        ("Expand(c, s)", Rows(0), False),
-        ("Tile(b, s)", Rows(0), True),
-        ("ConstantOfShape(s)", Rows(0), True),
-        ("Transpose(columns)", Rows(0), True),
-        ("Transpose(d)", Rows(0), False),
-        ("Reshape(flat, s)", Rows(0), True),
-        ("Reshape(c, s)", Rows(0), False),
-        ("Gather(c, once)", Rows(0), True),
-        ("Gather(c, twice)", Rows(0), False),
-        ("Gather<axis=1>(same, twice)", Rows(0), True),
-        ("Gather<axis=1>(c, once)", Rows(0), False),
-        ("Gather<axis=-1>(c, once)", Rows(1), True),
-        ("Gather(columns, once)", Rows(1), True),
-        ("Gather(d, once)", Rows(1), False),
+        ("Expand(a, s)", BatchRows(0), True),
+        ("Expand(b, s)", BatchRows(0), True),
+        ("Expand(c, s)", BatchRows(0), False),
+        ("Tile(b, s)", BatchRows(0), True),
+        ("ConstantOfShape(s)", BatchRows(0), True),
+        ("Transpose(columns)", BatchRows(0), True),
+        ("Transpose(d)", BatchRows(0), False),
+        ("Reshape(flat, s)", BatchRows(0), True),
+        ("Reshape(c, s)", BatchRows(0), False),
+        ("Gather(c, once)", BatchRows(0), True),
+        ("Gather(c, twice)", BatchRows(0), False),
+        ("Gather<axis=1>(same, twice)", BatchRows(0), True),
+        ("Gather<axis=1>(c, once)", BatchRows(0), False),
+        ("Gather<axis=-1>(c, once)", BatchRows(1), True),
+        ("Gather(columns, once)", BatchRows(1), True),
+        ("Gather(d, once)", BatchRows(1), False),
         # of an input that is repeated
-        ("Neg(e)", Rows(0), True),
-        ("Cast<to=10>(e)", Rows(0), True),
-        ("Transpose(e)", Rows(1), True),
-        ("Transpose(c)", Rows(1), False),
-        ("Flatten<axis=0>(e)", Rows(1, 1, 3), True),
-        ("Reshape(e, six)", Rows(0, 1, 3), True),
-        ("Reshape(c, six)", Rows(0, 1, 3), False),
-        ("Gather<axis=1>(e, twice)", Rows(0), True),
-        ("Gather(u, twice)", Rows(1), True),
-        ("Gather(d, twice)", Rows(1), False),
-        ("Gather(u, square)", Rows(2), True),
-        ("Gather(c, square)", Rows(1), False),
-        ("Add(e, a)", Rows(0), True),
-        ("Tile(c, s)", Rows(0, 2, 1), False),
+        ("Neg(e)", BatchRows(0), True),
+        ("Cast<to=10>(e)", BatchRows(0), True),
+        ("Transpose(e)", BatchRows(1), True),
+        ("Transpose(c)", BatchRows(1), False),
+        ("Flatten<axis=0>(e)", BatchRows(1, 1, 3), True),
+        ("Reshape(e, six)", BatchRows(0, 1, 3), True),
+        ("Reshape(c, six)", BatchRows(0, 1, 3), False),
+        ("Gather<axis=1>(e, twice)", BatchRows(0), True),
+        ("Gather(u, twice)", BatchRows(1), True),
+        ("Gather(d, twice)", BatchRows(1), False),
+        ("Gather(u, square)", BatchRows(2), True),
+        ("Gather(c, square)", BatchRows(1), False),
+        ("Add(e, a)", BatchRows(0), True),
+        ("Tile(c, s)", BatchRows(0, 2, 1), False),
         # others
-        ("acme.Neg(same)", Rows(0), False),
-        ("Softmax(same)", Rows(0), True),
-        ("Softmax(other)", Rows(0), False),
-        ("RandomNormalLike(same)", Rows(0), False),
+        ("acme.Neg(same)", BatchRows(0), False),
+        ("Softmax(same)", BatchRows(0), True),
+        ("Softmax(other)", BatchRows(0), False),
+        ("RandomNormalLike(same)", BatchRows(0), False),
     ],
 )
-def test_what_is_equal_for_each_sample(line: str, rows: Rows, is_equal: bool) -> None:
+def test_what_is_equal_for_each_sample(line: str, rows: BatchRows, is_equal: bool) -> None:
     given = "e = Expand(a, s)  u = Transpose(e)"
     text = f"{HEAD.replace('float[A,B] y', 'float[A,B] v')}{{ {given}  v = {line} }}"
     assert holds(text, rows) == is_equal
@@ -155,28 +155,28 @@ def test_only_small_constants_are_computed(monkeypatch: pytest.MonkeyPatch) -> N
     text = f"{HEAD.replace('float[A,B] y', 'float[A,B] v')}{{ v = Softmax(same) }}"
     for largest, is_known in ((6, True), (5, False)):
         monkeypatch.setattr(uniform_values, "_LARGEST", largest)
-        assert holds(text, Rows(0)) == is_known
+        assert holds(text, BatchRows(0)) == is_known
 
 
 def test_the_only_sample_is_equal_to_itself() -> None:
-    assert holds("(float[1,3] x) => (float[1,3] v) { v = Neg(x) }", Rows(0), 1)
-    assert not holds("(float[2,3] x) => (float[2,3] v) { v = Neg(x) }", Rows(0))
+    assert holds("(float[1,3] x) => (float[1,3] v) { v = Neg(x) }", BatchRows(0), 1)
+    assert not holds("(float[2,3] x) => (float[2,3] v) { v = Neg(x) }", BatchRows(0))
 
 
 def test_an_input_may_differ() -> None:
     text = "(float[2,3] v) => (float[2,3] y) { y = Neg(v) }"
-    assert not holds(text, Rows(0))
+    assert not holds(text, BatchRows(0))
 
 
 def test_a_constant_differs_by_its_bits() -> None:
     text = "(float[2] x) => (float[2] y) <float[2] v = {NUMBERS}> { y = Add(x, v) }"
-    assert holds(text.replace("NUMBERS", "nan, nan"), Rows(0))
-    assert not holds(text.replace("NUMBERS", "0, -0.0"), Rows(0))
+    assert holds(text.replace("NUMBERS", "nan, nan"), BatchRows(0))
+    assert not holds(text.replace("NUMBERS", "0, -0.0"), BatchRows(0))
 
 
 def test_parts_of_an_array_are_by_sample() -> None:
     array = np.arange(24).reshape(2, 12)
-    parts = by_sample(array, Rows(1, 2, 3), 2)
+    parts = by_sample(array, BatchRows(1, 2, 3), 2)
     assert [part.shape for part in parts] == [(2, 2, 3)] * 2
     np.testing.assert_array_equal(parts[0][0], [[0, 1, 2], [6, 7, 8]])
     np.testing.assert_array_equal(parts[1][1], [[15, 16, 17], [21, 22, 23]])

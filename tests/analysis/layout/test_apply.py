@@ -10,7 +10,7 @@ from tiered import Model
 from tiered.analysis.layout.apply import Writer, positions
 from tiered.analysis.layout.cost import tensor_costs_of
 from tiered.analysis.layout.layout_conversion import reach_of
-from tiered.analysis.layout.layout_region import Region
+from tiered.analysis.layout.layout_region import LayoutRegion
 from tiered.analysis.layout.sizes import LayoutSizes
 from tiered.runtime import Session
 
@@ -24,7 +24,7 @@ def written(
     before, model = parsed(text), parsed(text)
     reach = reach_of(model, wanted)
     free = reach.free
-    region = Region(reach, free, tensor_costs_of(free, LayoutSizes()))
+    region = LayoutRegion(reach, free, tensor_costs_of(free, LayoutSizes()))
     assignment = {each: int(each.node.output.name in names) for each in free}
     assert sum(assignment.values()) == len(names)
     Writer(region, assignment, positions(model)).write()

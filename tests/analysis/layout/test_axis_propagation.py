@@ -8,9 +8,9 @@ import pytest
 from tests.small import made_by, named, ops, parsed
 from tiered import Model, Value
 from tiered.analysis.layout.axis_propagation import (
+    AxisPropagation,
     Labels,
     Permuted,
-    Propagation,
     any_order,
     constant_operand,
     insert_missing,
@@ -27,8 +27,8 @@ def propagation(
     outputs: tuple[Labels | None, ...],
     allows: Callable[[Labels], bool] = any_order,
     ties: tuple[tuple[Labels, Labels], ...] = (),
-) -> Propagation:
-    return Propagation(inputs, outputs, no_write, allows, ties)
+) -> AxisPropagation:
+    return AxisPropagation(inputs, outputs, no_write, allows, ties)
 
 
 def test_labels_are_in_the_order_in_which_they_occur() -> None:

@@ -4,8 +4,8 @@ import pytest
 
 from tests.small import parsed
 from tiered.analysis.layout.cost import Cost, TensorCost, tensor_costs_of
-from tiered.analysis.layout.cost_terms import Kind, Weights, terms_of
-from tiered.analysis.layout.equivalence import Operator
+from tiered.analysis.layout.cost_terms import CutWeights, TensorKind, terms_of
+from tiered.analysis.layout.equivalence import LayoutOperator
 from tiered.analysis.layout.expansion_cut import FIRST_OPERATOR, TensorCut
 from tiered.analysis.layout.layout_conversion import reach_of
 from tiered.analysis.layout.sizes import LayoutSizes
@@ -20,12 +20,12 @@ TEXT = """(float[2,3,4] x, float[2,3,4] v, float[2,3,5] u)
 
 
 @pytest.fixture
-def found() -> tuple[list[Operator], list[TensorCost]]:
+def found() -> tuple[list[LayoutOperator], list[TensorCost]]:
     free = reach_of(parsed(TEXT)).free
     return free, list(tensor_costs_of(free, LayoutSizes()).values())
 
 
-Found = tuple[list[Operator], list[TensorCost]]
+Found = tuple[list[LayoutOperator], list[TensorCost]]
 
 
 def test_equal_tensors_are_of_one_kind(found: Found) -> None:
@@ -63,7 +63,7 @@ def test_choices_of_several_operators_are_in_their_order() -> None:
 
 def test_a_tensor_costs_its_bytes_where_it_is_read_in_another_order(found: Found) -> None:
     _, costs = found
-    by_name = {cost.tensor.root.name: Kind(cost) for cost in costs}
+    by_name = {cost.tensor.root.name: TensorKind(cost) for cost in costs}
     # x is there as it comes; its reader has it in another order in choice 0 alone.
     assert by_name["x"].cost((0,))[:2] == (96, 1)
     assert by_name["x"].cost((1,)) == Cost(0, 0)
@@ -74,7 +74,7 @@ def test_a_tensor_costs_its_bytes_where_it_is_read_in_another_order(found: Found
 
 
 def test_costs_and_cuts_are_computed_once(found: Found) -> None:
-    kind = Kind(found[1][0])
+    kind = TensorKind(found[1][0])
     assert kind.cost((0,)) is kind.cost((0,))
     cut = kind.cut((0,), (1,))
     assert cut is kind.cut((0,), (1,))
@@ -88,9 +88,9 @@ def test_weights_of_a_cut_are_those_of_the_objective(found: Found) -> None:
     cut.auxiliary = 3
     cut.pairs = {(2, 3): Cost(10, 0, 1), (3, 2): Cost(20, 0, 2), (5, 4): Cost(30, 0, 3)}
     cut.bound = [(6, 2)]
-    weights = Weights(cut, lambda cost: cost.nbytes)
+    weights = CutWeights(cut, lambda cost: cost.nbytes)
     assert weights.auxiliary == 3
     assert weights.alone == [(FIRST_OPERATOR, 5)]
     # A pair that is there in both directions is one entry, with both amounts.
     assert weights.pairs == [(2, 3, 10, 20), (5, 4, 30, 0), (6, 2, UNLIMITED, 0)]
-    assert Weights(cut, lambda cost: cost.time).alone == [(FIRST_OPERATOR, 7)]
+    assert CutWeights(cut, lambda cost: cost.time).alone == [(FIRST_OPERATOR, 7)]

@@ -6,7 +6,7 @@ import pytest
 
 from tests.registered import rules_forgotten
 from tiered import Model, Node, Skip, TensorType, get_pass, register_type_rule
-from tiered.analysis.axes.axis_map import AXES, AxisMap, Kind, NoMap, whole
+from tiered.analysis.axes.axis_map import AXES, AxisMap, IteratorKind, NoMap, whole
 from tiered.analysis.layout.derived import combined, named
 from tiered.analysis.layout.rules import propagation_of
 from tiered.graph.queries.determinism import DETERMINISTIC
@@ -47,10 +47,11 @@ def ops(model: Model) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("kinds", "passes"), [({}, True), ({3: Kind.REDUCTION}, False), ({0: Kind.OPAQUE}, False)]
+    ("kinds", "passes"),
+    [({}, True), ({3: IteratorKind.REDUCTION}, False), ({0: IteratorKind.OPAQUE}, False)],
 )
 def test_what_computes_element_by_element_needs_no_rule(
-    kinds: dict[int, Kind], passes: bool
+    kinds: dict[int, IteratorKind], passes: bool
 ) -> None:
     AXES.rule("Wave", domain=DOMAIN)(lambda node: AxisMap((whole(4),), (whole(4),), kinds))
     assert ops(converted()) == (["Wave"] if passes else IN_ORDER)
@@ -105,5 +106,7 @@ def test_an_axis_without_an_iterator_gets_a_label_of_its_own() -> None:
 
 
 def test_axes_that_are_not_parallel_are_combined() -> None:
-    axes = AxisMap(((0, None, 1, 2),), ((0, 2),), {1: Kind.REDUCTION, 2: Kind.OPAQUE})
+    axes = AxisMap(
+        ((0, None, 1, 2),), ((0, 2),), {1: IteratorKind.REDUCTION, 2: IteratorKind.OPAQUE}
+    )
     assert combined(axes) == (1, 2)

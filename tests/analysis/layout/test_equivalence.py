@@ -4,12 +4,12 @@ import pytest
 
 from tests.small import made_by, named, parsed
 from tiered import Model
-from tiered.analysis.layout.axis_propagation import Labels, Propagation
+from tiered.analysis.layout.axis_propagation import AxisPropagation, Labels
 from tiered.analysis.layout.equivalence import (
-    Choice,
     ChoiceTable,
-    Operator,
-    Port,
+    LayoutOperator,
+    OperatorPort,
+    OrderChoice,
     TensorClass,
     is_live,
 )
@@ -97,7 +97,7 @@ def no_write(op: object) -> tuple[()]:
 
 def table(*ports: tuple[Labels, tuple[int, ...]], first: int | None = None) -> ChoiceTable:
     """Return the choices of an operator with one label for each axis of each port."""
-    found = Propagation(
+    found = AxisPropagation(
         tuple(labels for labels, _ in ports), (), no_write,
         lambda order: first is None or order[0] == first,
     )  # fmt: skip
@@ -106,7 +106,7 @@ def table(*ports: tuple[Labels, tuple[int, ...]], first: int | None = None) -> C
 
 def test_the_present_order_is_choice_0() -> None:
     found = table(((0, 1, 2), (2, 0, 1)), ((1, 2), (0, 1)))
-    assert found.choices == [Choice((0, 1, 2), ((2, 0, 1), (0, 1)))]
+    assert found.choices == [OrderChoice((0, 1, 2), ((2, 0, 1), (0, 1)))]
     assert found.find(0, (2, 0, 1)) == 0
     assert found.find(1, (0, 1)) == 0
 
@@ -115,9 +115,9 @@ def test_an_order_of_one_port_decides_those_of_the_others() -> None:
     found = table(((0, 1, 2), (2, 0, 1)), ((1, 2), (0, 1)))
     # Axes (0, 1, 2) of the root of the first port are the labels (1, 2, 0).
     assert found.find(0, (0, 1, 2)) == 1
-    assert found.choices[1] == Choice((1, 2, 0), ((0, 1, 2), (0, 1)))
+    assert found.choices[1] == OrderChoice((1, 2, 0), ((0, 1, 2), (0, 1)))
     assert found.find(1, (1, 0)) == 2
-    assert found.choices[2] == Choice((0, 2, 1), ((2, 1, 0), (1, 0)))
+    assert found.choices[2] == OrderChoice((0, 2, 1), ((2, 1, 0), (1, 0)))
     assert found.find(0, (0, 1, 2)) == 1
     assert found.find(0, (2, 1, 0)) == 2
     assert len(found.choices) == 3
@@ -165,7 +165,8 @@ def test_an_operator_has_the_tensors_at_its_ports() -> None:
     made = reach.tensor_of(named(model, "y"))
     assert made is not None
     assert add.ports == (
-        Port(x, (0, 1, 2), 0, False), Port(x, (0, 1, 2), 1, False), Port(made, (0, 1, 2), 0, True),
+        OperatorPort(x, (0, 1, 2), 0, False), OperatorPort(x, (0, 1, 2), 1, False),
+        OperatorPort(made, (0, 1, 2), 0, True),
     )  # fmt: skip
     assert add.places == {x: [0, 1], made: [2]}
     assert add.find(x, (0, 1, 2)) == 0
@@ -180,7 +181,7 @@ def test_candidates_are_numbered_once() -> None:
     model = parsed(TEXT)
     (node,) = model.main.nodes_of("Neg")
     own = table(((0, 1), (0, 1)))
-    operator = Operator(node, own, ())
+    operator = LayoutOperator(node, own, ())
     free = [operator.is_free]
     operator.add_candidate(own.choose((1, 0)))
     operator.add_candidate(1)
@@ -192,7 +193,7 @@ def test_candidates_are_numbered_once() -> None:
 
 def test_a_preferred_order_is_wanted_and_a_candidate() -> None:
     (node,) = parsed(TEXT).main.nodes_of("Neg")
-    operator = Operator(node, table(((0, 1), (0, 1))), ())
+    operator = LayoutOperator(node, table(((0, 1), (0, 1))), ())
     wishes = [operator.wanted]
     operator.prefer((1, 0))
     assert [*wishes, operator.wanted] == [None, 1]

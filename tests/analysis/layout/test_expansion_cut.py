@@ -7,10 +7,10 @@ import pytest
 
 from tests.small import named, parsed
 from tiered.analysis.layout.cost import FREE, Cost, TensorCost, tensor_costs_of, total
-from tiered.analysis.layout.equivalence import Operator, TensorClass
+from tiered.analysis.layout.equivalence import LayoutOperator, TensorClass
 from tiered.analysis.layout.expansion_cut import FIRST_OPERATOR, MAX_PROPOSALS, TensorCut
 from tiered.analysis.layout.layout_conversion import reach_of
-from tiered.analysis.layout.layout_region import Region, regions
+from tiered.analysis.layout.layout_region import LayoutRegion, regions
 from tiered.analysis.layout.permutation import Permutation
 from tiered.analysis.layout.sizes import LayoutSizes
 from tiered.support.max_flow import SINK, SOURCE
@@ -28,11 +28,11 @@ THREE = """(float[2,3,4] x) => (float[4,2,3] y, float[3,4,2] z, float[2,3,4] w) 
     }"""
 
 
-def region_of(text: str) -> Region:
+def region_of(text: str) -> LayoutRegion:
     """Return all operators of a model that a permutation reaches, with all their candidates."""
     reach = reach_of(parsed(text))
     free = reach.free
-    return Region(reach, free, tensor_costs_of(free, LayoutSizes()))
+    return LayoutRegion(reach, free, tensor_costs_of(free, LayoutSizes()))
 
 
 def weigh(cut: TensorCut, taking: Sequence[int], operators: int) -> Cost:
@@ -109,7 +109,7 @@ def test_a_cut_costs_what_the_tensor_costs_beyond_the_present_choices(text: str)
     assert checked > 1
 
 
-def _order_at(term: TensorCost, operator: Operator, number: int) -> Permutation:
+def _order_at(term: TensorCost, operator: LayoutOperator, number: int) -> Permutation:
     """Return the order that an operator has a tensor in; it is one at all its ports."""
     (order,) = {
         operator.choices[number].orders[at] for port, at in term.free_ports if port is operator

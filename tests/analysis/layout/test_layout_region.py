@@ -10,7 +10,7 @@ from tiered.analysis.layout.layout_conversion import reach_of
 from tiered.analysis.layout.layout_region import (
     PREFERENCE_PENALTY,
     Assignment,
-    Region,
+    LayoutRegion,
     prune_choices,
     regions,
 )
@@ -26,17 +26,17 @@ TWO = f"""(float[2,3,4] x, float[2,3,4] v) => (float[2,3,4] y, float[2,3,4] z) {
     t = {TO}(x)  r = Relu(t)  y = {BACK}(r)  u = {TO}(v)  s = Relu(u)  z = {BACK}(s) }}"""
 
 
-def names(region: Region) -> list[str]:
+def names(region: LayoutRegion) -> list[str]:
     return [operator.node.output.name for operator in region.operators]
 
 
-def whole(text: str) -> Region:
+def whole(text: str) -> LayoutRegion:
     """Return all operators that a permutation reaches as one region, none of their choices gone."""
     reach = reach_of(parsed(text))
-    return Region(reach, reach.free, tensor_costs_of(reach.free, SIZES))
+    return LayoutRegion(reach, reach.free, tensor_costs_of(reach.free, SIZES))
 
 
-def assigned(region: Region, **numbers: int) -> Assignment:
+def assigned(region: LayoutRegion, **numbers: int) -> Assignment:
     return {each: numbers.get(each.node.output.name, 0) for each in region.operators}
 
 
@@ -76,7 +76,7 @@ def test_work_of_a_choice_is_time() -> None:
     (operator,) = region.operators
     plain = region.cost({operator: 1})
     operator.work = {1: 50}
-    again = Region(region.reach, region.operators, region.tensor_costs)
+    again = LayoutRegion(region.reach, region.operators, region.tensor_costs)
     assert again.cost({operator: 1}) == total([plain, Cost(0, 0, 50)])
     assert again.cost({operator: 1}, [operator]) == total([plain, Cost(0, 0, 50)])
     assert again.cost({operator: 0}) == region.cost({operator: 0})
@@ -87,7 +87,7 @@ def test_an_unmet_wish_costs_more_than_all_transposes() -> None:
     (operator,) = region.operators
     plain = [region.cost({operator: number}) for number in (0, 1)]
     operator.wanted = 0
-    again = Region(region.reach, region.operators, region.tensor_costs)
+    again = LayoutRegion(region.reach, region.operators, region.tensor_costs)
     penalty = Cost(PREFERENCE_PENALTY, 0, PREFERENCE_PENALTY)
     assert again.cost({operator: 0}) == plain[0]
     assert again.cost({operator: 1}) == total([plain[1], penalty])
@@ -99,7 +99,7 @@ def test_only_tensors_of_its_operators_belong_to_a_region() -> None:
     costs = tensor_costs_of(reach.free, SIZES)
     assert len(costs) == 4
     (first, _) = reach.free
-    assert len(Region(reach, [first], costs).tensor_costs) == 2
+    assert len(LayoutRegion(reach, [first], costs).tensor_costs) == 2
 
 
 # --- equal regions --------------------------------------------------------------------------------
@@ -171,7 +171,7 @@ def test_operators_that_were_removed_are_left_out() -> None:
 # --- choices that no optimal assignment needs -----------------------------------------------------
 
 
-def cheapest(region: Region, candidates: list[list[int]]) -> Cost:
+def cheapest(region: LayoutRegion, candidates: list[list[int]]) -> Cost:
     found = [
         region.cost(dict(zip(region.operators, numbers, strict=True)))
         for numbers in itertools.product(*candidates)
@@ -197,8 +197,8 @@ def test_the_cheapest_assignment_is_left(text: str) -> None:
     reach = reach_of(parsed(text))
     free = reach.free
     costs = tensor_costs_of(free, SIZES)
-    before = cheapest(Region(reach, free, costs), [list(each.candidates) for each in free])
-    whole_region = Region(reach, list(free), tensor_costs_of(free, SIZES))
+    before = cheapest(LayoutRegion(reach, free, costs), [list(each.candidates) for each in free])
+    whole_region = LayoutRegion(reach, list(free), tensor_costs_of(free, SIZES))
     prune_choices(free, costs)
     left = [list(each.candidates) for each in free]
     assert all(numbers[0] == 0 for numbers in left)
@@ -237,7 +237,7 @@ def test_a_choice_whose_work_costs_more_than_it_saves_goes() -> None:
     reach = reach_of(parsed(CHAIN))
     (operator,) = reach.free
     costs = tensor_costs_of([operator], SIZES)
-    saved = Region(reach, [operator], costs).cost({operator: 0}).time
+    saved = LayoutRegion(reach, [operator], costs).cost({operator: 0}).time
     # Bytes and Transposes are saved nevertheless, so it stays: both must pay off.
     operator.work = {1: saved + 1}
     prune_choices([operator], costs)

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import pytest
 
 from tiered import (
+    AxisPropagation,
     Model,
     Node,
-    Propagation,
     Skip,
     TensorType,
     get_pass,
@@ -50,24 +50,24 @@ def test_a_registered_operator_passes_permutations() -> None:
     assert operators() == ["Transpose", "Wave", "Transpose"]
 
     @layout_rule("Wave", domain=DOMAIN)
-    def rule(node: Node) -> Propagation | Skip:
+    def rule(node: Node) -> AxisPropagation | Skip:
         rank = None if node.inputs[0] is None else node.inputs[0].rank
         if rank is None:
             return Skip("its rank is not known")
         labels = tuple(range(rank))
-        return Propagation((labels,), (labels,), lambda op: op.emit({0: op.operand(0)}))
+        return AxisPropagation((labels,), (labels,), lambda op: op.emit({0: op.operand(0)}))
 
     assert operators() == ["Wave"]
     with pytest.raises(UsageError, match=f"there is a layout rule for {DOMAIN}::Wave already"):
         layout_rule("Wave", domain=DOMAIN)(lambda node: Skip("no"))
 
 
-def scale(node: Node) -> Propagation | Skip:
+def scale(node: Node) -> AxisPropagation | Skip:
     rank = None if node.inputs[0] is None else node.inputs[0].rank
     if rank is None:
         return Skip("its rank is not known")
     labels = tuple(range(rank))
-    return Propagation((labels,), (labels,), lambda op: op.emit({0: op.operand(0)}))
+    return AxisPropagation((labels,), (labels,), lambda op: op.emit({0: op.operand(0)}))
 
 
 @pytest.fixture

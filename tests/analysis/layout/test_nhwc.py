@@ -6,7 +6,7 @@ import pytest
 
 from tests.small import made_by, named, parsed
 from tiered import Model, Node, Skip, UsageError
-from tiered.analysis.layout.axis_propagation import Permuted, Propagation
+from tiered.analysis.layout.axis_propagation import AxisPropagation, Permuted
 from tiered.analysis.layout.nhwc import (
     DOMAIN,
     IMAGE_OPERATORS,
@@ -93,7 +93,7 @@ def test_a_plain_target_has_onnxs_own_operators() -> None:
 
 def found(
     text: str, wanted: dict[str, str] | None = None, opset: int = 21, supports: str = "standard"
-) -> tuple[Propagation | Skip, Propagation | Skip, Node]:
+) -> tuple[AxisPropagation | Skip, AxisPropagation | Skip, Node]:
     """Return the propagation with channels last, that of the standard, and the node of 'y'."""
     node = made_by(parsed(text, opset=opset), "y")
     standard = propagation_of(node)
@@ -108,7 +108,7 @@ def found(
     )
 
 
-def has_last(propagation: Propagation | Skip, rank: int = 4) -> bool:
+def has_last(propagation: AxisPropagation | Skip, rank: int = 4) -> bool:
     return not isinstance(propagation, Skip) and propagation.allows(channels_last(rank))
 
 
@@ -124,7 +124,7 @@ def test_images_have_channels_last(line: str) -> None:
     propagation, standard, node = found(text)
     assert has_last(propagation)
     assert not has_last(standard)
-    assert isinstance(propagation, Propagation)
+    assert isinstance(propagation, AxisPropagation)
     assert propagation.inputs[0] == propagation.outputs[0] == (0, 1, 2, 3)
     kernels = [labels for labels in propagation.inputs[1:] if labels is not None]
     assert kernels == ([(0, 1, 2, 3)] if node.is_op("ConvTranspose") else [])
@@ -133,7 +133,7 @@ def test_images_have_channels_last(line: str) -> None:
 
 def test_a_kernel_has_the_order_of_the_images() -> None:
     propagation, _, _ = found(CONV)
-    assert isinstance(propagation, Propagation)
+    assert isinstance(propagation, AxisPropagation)
     assert propagation.inputs == ((0, 1, 2, 3), (0, 1, 2, 3), None)
 
 
@@ -187,7 +187,7 @@ def test_nodes_that_are_pinned_or_have_parameters_of_a_call_stay() -> None:
 def written(text: str, supports: str = "standard", opset: int = 21) -> Model:
     """Write the node of 'y' with channels last, with Transposes around it."""
     propagation, _, node = found(text, opset=opset, supports=supports)
-    assert isinstance(propagation, Propagation)
+    assert isinstance(propagation, AxisPropagation)
     graph = node.owner
 
     def fetch(op: Permuted, slot: int) -> object:
@@ -293,8 +293,8 @@ def test_an_operator_in_a_standard_order_is_written_by_its_own_rule() -> None:
     text = "(float[1,2,4,4] x) => (float[1,2,4,4] y) { y = LRN<size=1>(x) }"
     propagation, standard, node = found(text)
     swapped = (0, 1, 3, 2)
-    assert isinstance(propagation, Propagation)
-    assert isinstance(standard, Propagation)
+    assert isinstance(propagation, AxisPropagation)
+    assert isinstance(standard, AxisPropagation)
     assert propagation.allows(swapped)
     assert standard.allows(swapped)
     x = named(node.owner, "x")

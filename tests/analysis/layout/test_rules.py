@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
 from tiered import Model, Node, Skip, Value
-from tiered.analysis.layout.axis_propagation import Permuted, Propagation
+from tiered.analysis.layout.axis_propagation import AxisPropagation, Permuted
 from tiered.analysis.layout.permutation import inverse
 from tiered.analysis.layout.rules import propagation_of
 from tiered.graph import DataType
@@ -23,7 +23,7 @@ Draw = Callable[[st.SearchStrategy[object]], object]
 # --- the operator in another order ----------------------------------------------------------------
 
 
-def orders_of(propagation: Propagation) -> list[tuple[int, ...]]:
+def orders_of(propagation: AxisPropagation) -> list[tuple[int, ...]]:
     """Return the orders that a passage allows, without the one that the operator has."""
     found = itertools.islice(itertools.permutations(propagation.labels), 5040)
     ports = [labels for labels in (*propagation.inputs, *propagation.outputs) if labels]
@@ -35,7 +35,7 @@ def orders_of(propagation: Propagation) -> list[tuple[int, ...]]:
     ]
 
 
-def write_in_order(node: Node, propagation: Propagation, order: tuple[int, ...]) -> None:
+def write_in_order(node: Node, propagation: AxisPropagation, order: tuple[int, ...]) -> None:
     """Write a node in another order, with Transposes before and after it."""
     graph = node.owner
 

@@ -10,8 +10,8 @@ from benchmarks import chains
 from tiered import Model, Tensor, get_pass
 from tiered.analysis.layout import layout_conversion, solve
 from tiered.analysis.layout.cost_terms import terms_of
-from tiered.analysis.layout.equivalence import Operator
-from tiered.analysis.layout.layout_region import Region, regions
+from tiered.analysis.layout.equivalence import LayoutOperator
+from tiered.analysis.layout.layout_region import LayoutRegion, regions
 from tiered.analysis.layout.reach import Reach
 from tiered.analysis.layout.sizes import LayoutSizes
 from tiered.support.errors import PassError
@@ -237,7 +237,9 @@ def _failing(write: Callable[..., bool]) -> Callable[..., bool]:
 def test_a_region_that_comes_again_is_not_solved_again(monkeypatch: pytest.MonkeyPatch) -> None:
     solved: list[int] = []
 
-    def counted(region: Region, find: Callable[..., dict[Operator, int]] = solve._solve) -> object:
+    def counted(
+        region: LayoutRegion, find: Callable[..., dict[LayoutOperator, int]] = solve._solve
+    ) -> object:
         solved.append(len(region.operators))
         return find(region)
 
@@ -260,7 +262,7 @@ def test_terms_are_what_they_are_afresh() -> None:
         for proposal in (present, *region.proposals, present):
             assignment = {**present, **proposal}
             known = region.cost(assignment)
-            assert known == Region(region.reach, region.operators, region.tensor_costs).cost(
+            assert known == LayoutRegion(region.reach, region.operators, region.tensor_costs).cost(
                 assignment
             )
 

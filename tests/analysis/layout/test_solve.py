@@ -13,7 +13,7 @@ from tests.conformance.random_networks import random_network
 from tiered import Model, get_pass
 from tiered.analysis.layout.cost import tensor_costs_of
 from tiered.analysis.layout.layout_conversion import reach_of
-from tiered.analysis.layout.layout_region import Region, regions
+from tiered.analysis.layout.layout_region import LayoutRegion, regions
 from tiered.analysis.layout.search_memory import Solutions
 from tiered.analysis.layout.sizes import LayoutSizes
 from tiered.analysis.layout.solve import by_time, cheapest, is_allowed, solve
@@ -124,15 +124,15 @@ TOPOLOGIES: dict[Callable[[Body], str], int] = {
 each_topology = pytest.mark.parametrize("build", TOPOLOGIES, ids=lambda build: build.__name__)
 
 
-def unpruned(text: str) -> Region:
+def unpruned(text: str) -> LayoutRegion:
     """Return one region of all operators of a model with all their choices."""
     reach = reach_of(Model.from_proto(parse(text)))
     free = reach.free
     estimate_work(reach, free, LayoutSizes())
-    return Region(reach, free, tensor_costs_of(free, LayoutSizes()))
+    return LayoutRegion(reach, free, tensor_costs_of(free, LayoutSizes()))
 
 
-def most_saved(region: Region) -> int:
+def most_saved(region: LayoutRegion) -> int:
     """Return the saving of the best assignment, found by enumeration."""
     here = region.cost(dict.fromkeys(region.operators, 0))
     costs = (

@@ -10,7 +10,7 @@ from tests.certify.reals.field import DOMAIN, are_same, number, ran, unknown
 from tests.certify.test_checker import proof
 from tiered.certify.definitions.attention_definition import ATTENTION
 from tiered.certify.evaluation.call import NoRule
-from tiered.certify.evaluation.values import Tensor
+from tiered.certify.evaluation.values import CheckedTensor
 
 NUMBERS = ",".join(str((at * 7) % 11 - 5) for at in range(48))
 X = "(float[1,3,4] x) => (float[1,3,4] y)"
@@ -118,9 +118,9 @@ COS, SIN = unknown("cos", 3, 2), unknown("sin", 3, 2)
 MICROSOFT = "com.microsoft::"
 
 
-def made(op: str, *inputs: Tensor | None, **held: Any) -> Tensor:
+def made(op: str, *inputs: CheckedTensor | None, **held: Any) -> CheckedTensor:
     found = ATTENTION[MICROSOFT + op](call(MICROSOFT + op, *inputs, domain=DOMAIN, **held))
-    assert isinstance(found[0], Tensor)
+    assert isinstance(found[0], CheckedTensor)
     return found[0]
 
 
@@ -151,7 +151,7 @@ def made(op: str, *inputs: Tensor | None, **held: Any) -> Tensor:
     ],
 )
 def test_what_a_definition_does_not_say_has_no_rule(
-    op: str, inputs: tuple[Tensor | None, ...], held: dict[str, Any]
+    op: str, inputs: tuple[CheckedTensor | None, ...], held: dict[str, Any]
 ) -> None:
     with pytest.raises(NoRule):
         made(op, *inputs, **held)

@@ -10,7 +10,7 @@ from tests.certify.reals.field import DOMAIN, are_same, number, ran, unknown
 from tests.certify.test_checker import proof
 from tiered.certify.definitions.contrib_definitions import OWN
 from tiered.certify.evaluation.call import NoRule
-from tiered.certify.evaluation.values import Tensor
+from tiered.certify.evaluation.values import CheckedTensor
 
 X4 = "(float[4] x, float[4] b) => (float[4] y)"
 PAIR = "(float[2,4] x, float[2,4] z) => (float[2,2] y)"
@@ -109,13 +109,15 @@ CUBE, OTHER = unknown("cube", 2, 5, 3), unknown("other", 5, 3, 4)
 MICROSOFT = "com.microsoft::"
 
 
-def made(op: str, *inputs: Tensor | None, outputs: tuple[str, ...] = ("y",), **held: Any) -> Any:
+def made(
+    op: str, *inputs: CheckedTensor | None, outputs: tuple[str, ...] = ("y",), **held: Any
+) -> Any:
     return OWN[op](call(op, *inputs, domain=DOMAIN, outputs=outputs, **held))
 
 
-def one(op: str, *inputs: Tensor | None, **held: Any) -> Tensor:
+def one(op: str, *inputs: CheckedTensor | None, **held: Any) -> CheckedTensor:
     (result,) = made(MICROSOFT + op, *inputs, **held)
-    assert isinstance(result, Tensor)
+    assert isinstance(result, CheckedTensor)
     return result
 
 
@@ -139,7 +141,9 @@ def test_a_gelu_has_a_bias_or_none_and_the_fast_one_is_by_tanh() -> None:
     ],
 )
 def test_a_fused_product_has_transposed_operands(
-    inputs: tuple[Tensor, Tensor], held: dict[str, int], perms: tuple[list[int] | None, ...]
+    inputs: tuple[CheckedTensor, CheckedTensor],
+    held: dict[str, int],
+    perms: tuple[list[int] | None, ...],
 ) -> None:
     sides = [
         x if perm is None else ran("Transpose", x, perm=perm)

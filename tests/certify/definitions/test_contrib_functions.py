@@ -8,20 +8,20 @@ import pytest
 from tests.certify.call import FLOAT, call, free
 from tiered.certify.definitions.contrib_functions import CONTRIB_ON_BITS, TYPES
 from tiered.certify.evaluation.call import NoRule, Results
-from tiered.certify.evaluation.values import Tensor
+from tiered.certify.evaluation.values import CheckedTensor
 
 UINT8, FLOAT16 = int(onnx.TensorProto.UINT8), int(onnx.TensorProto.FLOAT16)
 
 
-def x(name: str, *shape: int, dtype: int = FLOAT) -> Tensor:
+def x(name: str, *shape: int, dtype: int = FLOAT) -> CheckedTensor:
     return free(name, *shape, dtype=dtype)
 
 
-def ran(op: str, *inputs: Tensor | None, **held: Any) -> Results:
+def ran(op: str, *inputs: CheckedTensor | None, **held: Any) -> Results:
     return CONTRIB_ON_BITS[f"com.microsoft::{op}"](call(f"com.microsoft::{op}", *inputs, **held))
 
 
-def only(op: str, *inputs: Tensor | None, **held: Any) -> tuple[int, tuple[int, ...]]:
+def only(op: str, *inputs: CheckedTensor | None, **held: Any) -> tuple[int, tuple[int, ...]]:
     (made,) = ran(op, *inputs, **held)
     assert made is not None
     return made.dtype, made.shape
@@ -121,7 +121,7 @@ def test_a_quantised_average_is_over_space() -> None:
 def test_results_are_functions_of_operands_and_attributes() -> None:
     a, b = x("a", 2, 3), x("b", 3)
 
-    def key(*inputs: Tensor | None, op: str = "BiasGelu", **held: Any) -> object:
+    def key(*inputs: CheckedTensor | None, op: str = "BiasGelu", **held: Any) -> object:
         (made,) = ran(op, *inputs, **held)
         assert made is not None
         return made.key

@@ -11,13 +11,13 @@ from tests.certify.reals.field import DOMAIN, are_same, number, ran, unknown
 from tests.certify.test_checker import proof
 from tiered.certify.definitions.contrib_definitions import OWN
 from tiered.certify.evaluation.call import NoRule
-from tiered.certify.evaluation.values import Tensor
+from tiered.certify.evaluation.values import CheckedTensor
 
 SCALES = """float s = {0.5}, float t = {0.25}, float u = {2}, uint8 a = {3}, uint8 b = {7},
     uint8 c = {9}"""
 BYTES = "(uint8[2,3] x, uint8[3,4] z) => (uint8[2,4] y)"
 IMAGE = "(uint8[1,2,4] x) => (uint8[1,2,4] y)"
-W = "int8[2,2,1] w = {1,-2,3,4}, float[2] v = {0.25,0.5}, int8[2] k = {0,0}"
+WEIGHTS = "int8[2,2,1] w = {1,-2,3,4}, float[2] v = {0.25,0.5}, int8[2] k = {0,0}"
 
 EQUAL = {
     "QLinearMatMul": (
@@ -26,10 +26,10 @@ EQUAL = {
         f"{BYTES} <{SCALES}> {{ y = QLinearMatMul(x, s, a, z, t, b, u, c) }}",
     ),
     "QLinearConv": (
-        f"""{IMAGE} <{SCALES}, {W}> {{ p = DequantizeLinear(x, s, a)
+        f"""{IMAGE} <{SCALES}, {WEIGHTS}> {{ p = DequantizeLinear(x, s, a)
             q = DequantizeLinear<axis = 0>(w, v, k)  m = Conv(p, q)
             y = QuantizeLinear(m, u, c) }}""",
-        f"{IMAGE} <{SCALES}, {W}> {{ y = QLinearConv(x, s, a, w, v, k, u, c) }}",
+        f"{IMAGE} <{SCALES}, {WEIGHTS}> {{ y = QLinearConv(x, s, a, w, v, k, u, c) }}",
     ),
     "QGemm": (
         f"""{BYTES} <{SCALES}> {{ p = DequantizeLinear(x, s, a)  q = DequantizeLinear(z, t, b)
@@ -125,17 +125,17 @@ UINT8, INT32 = int(onnx.TensorProto.UINT8), int(onnx.TensorProto.INT32)
 X, W = unknown("x", 2, 3, dtype=UINT8), unknown("w", 3, 4, dtype=UINT8)
 
 
-def made(op: str, *inputs: Tensor | None, **held: Any) -> Tensor:
+def made(op: str, *inputs: CheckedTensor | None, **held: Any) -> CheckedTensor:
     (result,) = OWN[op](call(op, *inputs, domain=DOMAIN, **held))
     assert result is not None
     return result
 
 
-def byte(*numbers: int) -> Tensor:
+def byte(*numbers: int) -> CheckedTensor:
     return number(numbers, np.uint8)
 
 
-def real(x: Tensor, zero: Any = None) -> Tensor:
+def real(x: CheckedTensor, zero: Any = None) -> CheckedTensor:
     """Return bytes as reals, without a zero point."""
     wide = ran("Cast", x, to=FLOAT)
     return wide if zero is None else ran("Sub", wide, number(np.asarray(zero, np.float32)))
@@ -154,7 +154,7 @@ def real(x: Tensor, zero: Any = None) -> Tensor:
     ],
 )
 def test_scales_and_zero_points_are_along_an_axis(
-    scale: Tensor, zero: Tensor | None, axis: int | None, factor: Any, offset: Any
+    scale: CheckedTensor, zero: CheckedTensor | None, axis: int | None, factor: Any, offset: Any
 ) -> None:
     held = {} if axis is None else {"axis": axis}
     expected = ran("Mul", real(X, offset), number(factor))
@@ -175,7 +175,7 @@ def test_a_scale_of_one_element_keeps_a_scalar() -> None:
     ],
 )
 def test_blocks_other_dtypes_and_numbers_are_left(
-    inputs: tuple[Tensor, ...], held: dict[str, int]
+    inputs: tuple[CheckedTensor, ...], held: dict[str, int]
 ) -> None:
     with pytest.raises(NoRule):
         made("DequantizeLinear", *inputs, **held)

@@ -10,7 +10,7 @@ from tests.certify.reals.field import DOMAIN, are_same, number, ran, unknown
 from tests.certify.test_checker import proof
 from tiered.certify.definitions.standard_definitions import DEFINITIONS
 from tiered.certify.evaluation.call import NoRule
-from tiered.certify.evaluation.values import Tensor
+from tiered.certify.evaluation.values import CheckedTensor
 
 F = "(float[2,4] x) => (float[2,4] y)"
 PAIR = "(float[2,3] x, float[4,3] z) => (float[4,2] y)"
@@ -169,7 +169,7 @@ MASK = np.zeros((3, 3))
 HIDDEN = np.where(np.eye(3), -1e4, -1e5)
 
 
-def made(op: str, *inputs: Tensor | None, **held: Any) -> Tensor:
+def made(op: str, *inputs: CheckedTensor | None, **held: Any) -> CheckedTensor:
     (result,) = DEFINITIONS[op](call(op, *inputs, domain=DOMAIN, **held))
     assert result is not None
     return result
@@ -226,7 +226,7 @@ def test_numbers_are_computed_and_need_no_definition(op: str) -> None:
     ],
 )
 def test_what_a_definition_does_not_say_has_no_rule(
-    op: str, inputs: tuple[Tensor | None, ...], held: dict[str, Any]
+    op: str, inputs: tuple[CheckedTensor | None, ...], held: dict[str, Any]
 ) -> None:
     with pytest.raises(NoRule):
         made(op, *inputs, **held)
@@ -254,7 +254,7 @@ def test_what_a_definition_does_not_say_has_no_rule(
     ],
 )
 def test_the_result_of_a_definition_has_the_shape_of_the_standard(
-    op: str, inputs: tuple[Tensor | None, ...], held: dict[str, Any], shape: tuple[int, ...]
+    op: str, inputs: tuple[CheckedTensor | None, ...], held: dict[str, Any], shape: tuple[int, ...]
 ) -> None:
     found = made(op, *inputs, **held)
     assert (found.shape, found.terms.shape) == (shape, shape)

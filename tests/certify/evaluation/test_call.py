@@ -8,7 +8,7 @@ from tests.certify.call import FLOAT, INT64, call, free, known
 from tiered.certify.domains.terms import constants
 from tiered.certify.evaluation.call import axis_of
 from tiered.certify.evaluation.forms import Dequantized, Fixed
-from tiered.certify.evaluation.values import Tensor, Unproved
+from tiered.certify.evaluation.values import CheckedTensor, Unproved
 
 X = free("x", 2, 3)
 UINT8 = int(onnx.TensorProto.UINT8)
@@ -73,11 +73,11 @@ def test_a_made_tensor_has_terms_when_they_are_asked_for() -> None:
 
 def test_numbers_and_terms_move_alike() -> None:
     node = call("Any", X)
-    x = Tensor(FLOAT, (2, 3), lambda: X.terms, exact=INT64)
+    x = CheckedTensor(FLOAT, (2, 3), lambda: X.terms, exact=INT64)
     moved = node.moved(x, np.transpose, (3, 2))
     assert (moved.dtype, moved.shape, moved.exact, moved.known) == (FLOAT, (3, 2), INT64, None)
     assert (moved.terms == X.terms.T).all()
-    numbers = Tensor(FLOAT, (2,), lambda: X.terms, np.array([1, 2], np.float32), exact=INT64)
+    numbers = CheckedTensor(FLOAT, (2,), lambda: X.terms, np.array([1, 2], np.float32), exact=INT64)
     turned = node.moved(numbers, lambda a: a[::-1], (2,))
     assert turned.known is not None
     assert (turned.known.tolist(), turned.exact) == ([2, 1], INT64)
@@ -87,7 +87,7 @@ def test_forms_of_single_elements_move_with_them() -> None:
     node, integers = call("Any", X), free("integers", 2, 3, dtype=UINT8)
     held = Dequantized(integers, np.array([0.5], np.float32), np.array([3], np.uint8), 1)
     for form in (held, Fixed(frozenset(("Abs",)))):
-        x = Tensor(FLOAT, (2, 3), lambda: X.terms)
+        x = CheckedTensor(FLOAT, (2, 3), lambda: X.terms)
         x.form = form
         moved = node.moved(x, np.transpose, (3, 2)).form
         if form is not held:
@@ -97,7 +97,7 @@ def test_forms_of_single_elements_move_with_them() -> None:
         assert (moved.integers.terms == integers.terms.T).all()
         assert [moved.scale.item(), moved.zero.item()] == [0.5, 3]
         assert moved.integers.dtype == UINT8
-    x = Tensor(FLOAT, (2, 3), lambda: X.terms)
+    x = CheckedTensor(FLOAT, (2, 3), lambda: X.terms)
     x.form = Dequantized(integers, np.array([0.5, 1], np.float32), np.array([3, 3], np.uint8), 0)
     assert node.moved(x, np.transpose, (3, 2)).form is None
 

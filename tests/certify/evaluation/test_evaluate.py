@@ -10,31 +10,31 @@ from tests.certify.call import FLOAT, INT64, call, free, known
 from tiered.certify.domains.bits import RULES, Bits
 from tiered.certify.domains.terms import leaf, seed_of
 from tiered.certify.evaluation.evaluate import (
-    Scope,
-    Setting,
+    NameScope,
+    ProofSetting,
     free as free_tensor,
     free_terms,
     is_known_function,
     opaque,
     types_of_results,
 )
-from tiered.certify.evaluation.values import Tensor, Unproved
+from tiered.certify.evaluation.values import CheckedTensor, Unproved
 from tiered.graph.core.types import tensor_type
 
 HEADER = '<ir_version: 10, opset_import: ["": 21, "own": 1]>'
 
 
-def setting(opset: int = 21, **held: Any) -> Setting:
+def setting(opset: int = 21, **held: Any) -> ProofSetting:
     given = {"trusts_runtime": True, "functions": {}, **held}
-    return Setting(Bits(), RULES, {"": opset, "own": 1}, **given)
+    return ProofSetting(Bits(), RULES, {"": opset, "own": 1}, **given)
 
 
-def ran(text: str, *, given: Setting | None = None, head: str = "float[2] x, float[2] z",
-        functions: str = "") -> Scope:  # fmt: skip
+def ran(text: str, *, given: ProofSetting | None = None, head: str = "float[2] x, float[2] z",
+        functions: str = "") -> NameScope:  # fmt: skip
     """Evaluate the nodes of a graph on unknowns."""
     model = onnx.parser.parse_model(f"{HEADER} g ({head}) => (float y) {{ {text} }} {functions}")
     own = {(f.domain, f.name, f.overload): f for f in model.functions}
-    scope = Scope(given or setting(functions=own))
+    scope = NameScope(given or setting(functions=own))
     for info in model.graph.input:
         dtype = info.type.tensor_type.elem_type
         shape = [dim.dim_value for dim in info.type.tensor_type.shape.dim]
@@ -43,13 +43,13 @@ def ran(text: str, *, given: Setting | None = None, head: str = "float[2] x, flo
     return scope
 
 
-def found(scope: Scope, name: str = "y") -> Tensor:
+def found(scope: NameScope, name: str = "y") -> CheckedTensor:
     made = scope.find(name)
     assert made is not None
     return made
 
 
-def are_same(one: Tensor, other: Tensor) -> bool:
+def are_same(one: CheckedTensor, other: CheckedTensor) -> bool:
     return one.shape == other.shape and bool((one.terms == other.terms).all())
 
 
@@ -64,9 +64,9 @@ def test_each_value_has_a_name() -> None:
 
 
 def test_inner_names_hide_outer_ones() -> None:
-    outer = Scope(setting())
+    outer = NameScope(setting())
     outer.values.update(x=free("x", 2), z=free("z", 2))
-    inner = Scope(outer.setting, outer)
+    inner = NameScope(outer.setting, outer)
     inner.values["x"] = free("other", 2)
     assert inner.find("x") is inner.values["x"]
     assert inner.find("z") is outer.values["z"]
@@ -76,7 +76,7 @@ def test_inner_names_hide_outer_ones() -> None:
 def test_equal_nodes_on_equal_operands_are_evaluated_once() -> None:
     given = setting()
     first = ran("y = Exp(x)", given=given)
-    scope = Scope(given)
+    scope = NameScope(given)
     scope.values["x"] = first.values["x"]
     node = onnx.helper.make_node("Exp", ["x"], ["other"])
     scope.run([node])
@@ -109,21 +109,21 @@ def test_axioms_are_kept_with_the_node_that_used_them() -> None:
 
 
 def test_a_size_that_depends_on_data_is_one_for_each_key() -> None:
-    scope = Scope(setting())
+    scope = NameScope(setting())
     with pytest.raises(Unproved, match="a shape depends on data"):
         scope.size(("key",))
     sizes = {"data 0": 4, "data 1": 5}
-    tried = Scope(setting(sizes=sizes))
+    tried = NameScope(setting(sizes=sizes))
     assert [tried.size(("a",)), tried.size(("b",)), tried.size(("a",))] == [4, 5, 4]
 
 
 def test_what_was_asked_is_noted() -> None:
     given = setting(trusts_runtime=False)
-    scope = Scope(given)
+    scope = NameScope(given)
     assert given.asked == set()
     assert scope.trusts_runtime is False
     assert given.asked == {"trusts_runtime"}
-    assert Scope(setting(unrolls=True)).unrolls
+    assert NameScope(setting(unrolls=True)).unrolls
     assert not scope.unrolls
 
 
@@ -208,7 +208,7 @@ def test_bodies_that_have_no_terms() -> None:
 X = free("x", 4)
 
 
-def one(made: Any) -> Tensor:
+def one(made: Any) -> CheckedTensor:
     (result,) = made
     assert result is not None
     return result  # type: ignore[no-any-return]  # a tensor
@@ -296,7 +296,7 @@ def test_types_of_results_are_inferred_from_sizes_and_numbers() -> None:
 
 
 def test_rules_that_do_not_fit_are_not_proved() -> None:
-    scope = Scope(setting())
+    scope = NameScope(setting())
     scope.values.update(x=free("x", 2), k=known([1, 2]))
     with pytest.raises(Unproved, match="Tile does not fit its operands: "):
         scope.run([onnx.helper.make_node("Tile", ["x", "k"], ["y"])])

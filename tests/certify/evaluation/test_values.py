@@ -9,8 +9,8 @@ from tests.certify.call import FLOAT, INT64, free, known
 from tiered.certify.domains.terms import Array, digest
 from tiered.certify.evaluation.values import (
     MOST_ELEMENTS,
+    CheckedTensor,
     Misfit,
-    Tensor,
     TensorList,
     Unproved,
     broadcast_of,
@@ -48,14 +48,14 @@ def test_terms_are_made_once_and_not_before_they_are_asked_for() -> None:
         made.append(1)
         return free("x", 2).terms
 
-    x = Tensor(FLOAT, [2], make)
+    x = CheckedTensor(FLOAT, [2], make)
     assert (x.shape, x.size, x.rank, x.exact, x.known, x.form) == ((2,), 2, 1, FLOAT, None, None)
     assert not made
     assert x.terms is x.terms
     assert len(made) == 1
     scalar = free("s")
     assert (scalar.size, scalar.rank) == (1, 0)
-    assert Tensor(FLOAT, (), make, exact=INT64).exact == INT64
+    assert CheckedTensor(FLOAT, (), make, exact=INT64).exact == INT64
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_terms_that_cannot_be_made_are_not_proved(error: Exception, reason: str)
         raise error
 
     with pytest.raises(Unproved, match=f"^{reason}$"):
-        _ = Tensor(FLOAT, (2,), make).terms
+        _ = CheckedTensor(FLOAT, (2,), make).terms
 
 
 def test_tensors_of_too_many_elements_have_no_terms() -> None:
@@ -81,17 +81,17 @@ def test_tensors_of_too_many_elements_have_no_terms() -> None:
         raise ValueError("asked")
 
     with pytest.raises(Unproved, match="a tensor of more than 4,194,304 elements"):
-        _ = Tensor(FLOAT, (MOST_ELEMENTS + 1,), make).terms
+        _ = CheckedTensor(FLOAT, (MOST_ELEMENTS + 1,), make).terms
     with pytest.raises(Unproved, match="asked"):
-        _ = Tensor(FLOAT, (MOST_ELEMENTS,), make).terms
+        _ = CheckedTensor(FLOAT, (MOST_ELEMENTS,), make).terms
 
 
 def test_keys_are_those_of_contents() -> None:
     x = free("x", 2)
-    plain = Tensor(FLOAT, (2,), lambda: x.terms)
+    plain = CheckedTensor(FLOAT, (2,), lambda: x.terms)
     assert plain.key == (FLOAT, (2,), digest(x.terms))
-    assert Tensor(INT64, (2,), lambda: x.terms).key != plain.key
-    given = Tensor(FLOAT, (2,), lambda: x.terms, key=("mine",))
+    assert CheckedTensor(INT64, (2,), lambda: x.terms).key != plain.key
+    given = CheckedTensor(FLOAT, (2,), lambda: x.terms, key=("mine",))
     assert given.key == ("mine",)
     assert known([1, 2]).key == known([1, 2]).key != known([2, 1]).key
     assert known([1, 2]).key != known([[1, 2]]).key

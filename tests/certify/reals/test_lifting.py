@@ -10,23 +10,23 @@ from tests.certify.reals.field import DOMAIN, number, unknown
 from tiered.certify.domains.affine_elements import Affine
 from tiered.certify.domains.element_arrays import AFFINE, of_atoms
 from tiered.certify.domains.terms import TERM, constants, mix, seed_of
-from tiered.certify.evaluation.call import Call, NoRule, Results
+from tiered.certify.evaluation.call import EvaluatedCall, NoRule, Results
 from tiered.certify.evaluation.forms import Fixed
-from tiered.certify.evaluation.values import Tensor
+from tiered.certify.evaluation.values import CheckedTensor
 from tiered.certify.reals.lifting import domain_of, function, lifted, or_else
 
 X, Z = unknown("x", 3), unknown("z", 3)
 SEED = seed_of("a rule of a test")
 
 
-def ran(rule: Any, *inputs: Tensor | None, op: str = "Any", **held: Any) -> Tensor:
+def ran(rule: Any, *inputs: CheckedTensor | None, op: str = "Any", **held: Any) -> CheckedTensor:
     return only(rule(call(op, *inputs, domain=DOMAIN, **held)))
 
 
 def test_a_rule_sees_terms_and_its_result_has_elements() -> None:
-    seen: list[Call] = []
+    seen: list[EvaluatedCall] = []
 
-    def rule(inner: Call) -> Results:
+    def rule(inner: EvaluatedCall) -> Results:
         seen.append(inner)
         x, y = inner.operand(0), inner.operand(2)
         return [inner.made(FLOAT, (3,), lambda: mix(SEED, x.terms, y.terms))]
@@ -48,10 +48,10 @@ def test_a_rule_sees_terms_and_its_result_has_elements() -> None:
 
 def test_numbers_and_forms_go_in_and_out() -> None:
     form = Fixed(frozenset(("Abs",)))
-    x = Tensor(FLOAT, (3,), lambda: X.terms, exact=INT64)
+    x = CheckedTensor(FLOAT, (3,), lambda: X.terms, exact=INT64)
     x.form = form
 
-    def rule(inner: Call) -> Results:
+    def rule(inner: EvaluatedCall) -> Results:
         first, second = inner.operand(0), inner.operand(1)
         assert (first.form, first.exact, first.known) == (form, INT64, None)
         assert second.known is not None
@@ -83,7 +83,7 @@ def test_numbers_that_count_as_one_have_one_term() -> None:
 def test_constants_that_a_rule_makes_are_those_of_the_field() -> None:
     domain = Affine(2.0**-23)
 
-    def constant(inner: Call) -> Results:
+    def constant(inner: EvaluatedCall) -> Results:
         return [inner.made(FLOAT, (1,), lambda: inner.domain.constant(np.array([0.1], np.float32)))]
 
     made = only(lifted(constant)(call("Any", X, domain=domain)))
@@ -93,7 +93,7 @@ def test_constants_that_a_rule_makes_are_those_of_the_field() -> None:
 
 @pytest.mark.parametrize("numbers", [np.array(["a"], object), np.array([1 + 2j], np.complex64)])
 def test_strings_and_complex_numbers_are_no_elements(numbers: Any) -> None:
-    def rule(inner: Call) -> Results:
+    def rule(inner: EvaluatedCall) -> Results:
         return [inner.made(FLOAT, (1,), lambda: inner.domain.constant(numbers))]
 
     made = only(lifted(rule)(call("Any", X, domain=DOMAIN)))
@@ -138,13 +138,13 @@ def test_operands_of_a_function_broadcast() -> None:
 
 
 def test_where_a_rule_covers_a_node_not_another_one_does() -> None:
-    def none(_: Call) -> Results:
+    def none(_: EvaluatedCall) -> Results:
         raise NoRule
 
-    def first(inner: Call) -> Results:
+    def first(inner: EvaluatedCall) -> Results:
         return [inner.operand(0)]
 
-    def second(inner: Call) -> Results:
+    def second(inner: EvaluatedCall) -> Results:
         return [inner.operand(1)]
 
     assert ran(or_else(first, second), X, Z) is X

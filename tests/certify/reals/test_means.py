@@ -8,14 +8,14 @@ import pytest
 from tests.certify.call import FLOAT, INT64, call
 from tests.certify.reals.field import DOMAIN, are_same, number, ran, unknown
 from tiered.certify.evaluation.call import NoRule
-from tiered.certify.evaluation.values import Tensor
+from tiered.certify.evaluation.values import CheckedTensor
 from tiered.certify.reals.means import gelu, layer_normalization, reduce
 from tiered.certify.reals.real_meanings import REALS
 
 X = unknown("x", 2, 3, 4)
 
 
-def axes(*places: int) -> Tensor:
+def axes(*places: int) -> CheckedTensor:
     return number(places, np.int64)
 
 
@@ -38,7 +38,7 @@ def test_a_mean_is_a_share_of_the_sum(
 
 
 def test_sums_are_in_any_order_and_factors_go_through() -> None:
-    turned = Tensor(FLOAT, (2, 3, 4), lambda: X.terms[:, ::-1])
+    turned = CheckedTensor(FLOAT, (2, 3, 4), lambda: X.terms[:, ::-1])
     made = ran("ReduceSum", X, axes(1))
     assert are_same(made, ran("ReduceSum", turned, axes(1)))
     assert not are_same(made, ran("ReduceSum", unknown("other", 2, 3, 4), axes(1)))
@@ -71,7 +71,9 @@ def test_a_global_average_is_the_mean_over_space(shape: tuple[int, ...]) -> None
 # --- normalizations -------------------------------------------------------------------------------
 
 
-def by_definition(x: Tensor, scale: Tensor, places: tuple[int, ...], epsilon: Any) -> Tensor:
+def by_definition(
+    x: CheckedTensor, scale: CheckedTensor, places: tuple[int, ...], epsilon: Any
+) -> CheckedTensor:
     centred = ran("Sub", x, ran("ReduceMean", x, axes(*places)))
     variance = ran("ReduceMean", ran("Mul", centred, centred), axes(*places))
     root = ran("Sqrt", ran("Add", variance, number(epsilon)))

@@ -9,22 +9,22 @@ from tests.certify.call import FLOAT, INT64, call
 from tests.certify.reals.field import DOMAIN, are_same, number, ran, unknown
 from tiered.certify.evaluation.call import NoRule
 from tiered.certify.evaluation.forms import Dequantized
-from tiered.certify.evaluation.values import Tensor
+from tiered.certify.evaluation.values import CheckedTensor
 from tiered.certify.reals.pools import POOLS, Padded
 
 X = unknown("x", 1, 1, 4)
 INF = np.inf
 
 
-def average(x: Tensor, **held: Any) -> Tensor:
+def average(x: CheckedTensor, **held: Any) -> CheckedTensor:
     return ran("AveragePool", x, kernel_shape=[2], **held)
 
 
-def largest(x: Tensor, kernel: int = 2, **held: Any) -> Tensor:
+def largest(x: CheckedTensor, kernel: int = 2, **held: Any) -> CheckedTensor:
     return ran("MaxPool", x, kernel_shape=[kernel], **held)
 
 
-def padded(x: Tensor, before: int, after: int, filler: float | None = None) -> Tensor:
+def padded(x: CheckedTensor, before: int, after: int, filler: float | None = None) -> CheckedTensor:
     pads = number([0, 0, before, 0, 0, after], np.int64)
     return ran("Pad", x, pads, None if filler is None else number(filler))
 
@@ -46,7 +46,7 @@ def test_a_mean_is_a_sum_by_the_number_of_its_elements(
 ) -> None:
     """The element 4 is a zero."""
     zero = number(np.zeros((1, 1, 1)))
-    lists = Tensor(
+    lists = CheckedTensor(
         FLOAT,
         (1, 1, len(windows), 2),
         lambda: np.concatenate([X.terms, zero.terms], axis=-1)[..., windows],
@@ -92,7 +92,7 @@ def test_a_largest_element_depends_on_its_window() -> None:
     made = largest(X)
     assert (made.shape, made.dtype) == ((1, 1, 3), FLOAT)
     assert len(np.unique(made.terms)) == 3
-    same = Tensor(FLOAT, (1, 1, 4), lambda: np.repeat(X.terms[..., :1], 4, axis=-1))
+    same = CheckedTensor(FLOAT, (1, 1, 4), lambda: np.repeat(X.terms[..., :1], 4, axis=-1))
     assert len(np.unique(largest(same).terms)) == 1
     assert not are_same(made, largest(ran("Mul", X, number(2))))
     assert not are_same(largest(X, 2, strides=[2]), largest(X, 2, strides=[2], ceil_mode=1))

@@ -7,14 +7,14 @@ import pytest
 from tests.certify.call import FLOAT, INT64, call
 from tests.certify.reals.field import DOMAIN, are_same, number, ran, unknown
 from tiered.certify.domains.terms import Array
-from tiered.certify.evaluation.values import Tensor, Unproved
+from tiered.certify.evaluation.values import CheckedTensor, Unproved
 from tiered.certify.reals.real_arithmetic import MOST_SUMMANDS, Summands, powered
 from tiered.certify.reals.real_meanings import REALS
 
 FLOAT16, DOUBLE = int(onnx.TensorProto.FLOAT16), int(onnx.TensorProto.DOUBLE)
 
 
-def row(name: str, *, dtype: int = FLOAT) -> Tensor:
+def row(name: str, *, dtype: int = FLOAT) -> CheckedTensor:
     return unknown(name, 3, dtype=dtype)
 
 
@@ -144,7 +144,7 @@ def test_a_power_counts_its_factors() -> None:
 # --- Casts ----------------------------------------------------------------------------------------
 
 
-def cast(x: Tensor, to: int) -> Tensor:
+def cast(x: CheckedTensor, to: int) -> CheckedTensor:
     return ran("Cast", x, to=to)
 
 
@@ -179,7 +179,7 @@ def test_a_batch_norm_is_a_factor_and_an_offset_for_each_channel() -> None:
     factor = np.array(scale) / np.sqrt(np.array(var) + 0.25)
     offset = np.array(shift) - factor * np.array(mean)
 
-    def column(values: Array) -> Tensor:
+    def column(values: Array) -> CheckedTensor:
         return number(values[:, None], np.float64)
 
     assert are_same(made, ran("Add", ran("Mul", x, column(factor)), column(offset)))

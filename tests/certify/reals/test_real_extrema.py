@@ -11,8 +11,8 @@ from tiered.certify.domains.affine_elements import Affine
 from tiered.certify.domains.element_arrays import affine, is_number
 from tiered.certify.domains.terms import Array
 from tiered.certify.evaluation.call import NoRule
-from tiered.certify.evaluation.values import Tensor, Unproved
-from tiered.certify.reals.real_extrema import BETWEEN, Bounded, between
+from tiered.certify.evaluation.values import CheckedTensor, Unproved
+from tiered.certify.reals.real_extrema import BETWEEN, BoundedElements, between
 
 INF = np.inf
 
@@ -22,15 +22,15 @@ def reals() -> Affine:
     return Affine(2.0**-23)
 
 
-def ran(reals: Affine, op: str, *inputs: Tensor | None, **held: Any) -> Tensor:
+def ran(reals: Affine, op: str, *inputs: CheckedTensor | None, **held: Any) -> CheckedTensor:
     return only(BETWEEN[op](call(op, *inputs, domain=reals, **held)))
 
 
-def scaled(reals: Affine, x: Tensor, scale: float, offset: float = 0.0) -> Tensor:
+def scaled(reals: Affine, x: CheckedTensor, scale: float, offset: float = 0.0) -> CheckedTensor:
     def make() -> Array:
         return reals.add(reals.scaled(x.terms, scale), reals.constant(np.asarray(offset)))
 
-    return Tensor(x.dtype, x.shape, make)
+    return CheckedTensor(x.dtype, x.shape, make)
 
 
 def elements(reals: Affine, x: Array, low: float, high: float) -> Array:
@@ -89,7 +89,7 @@ def test_relu_is_a_bound_below(reals: Affine) -> None:
         assert (relu.terms == other.terms).all()
     assert (relu.shape, relu.dtype) == ((4,), FLOAT)
     assert (relu.terms != ran(reals, "Min", x, zero).terms).all()
-    assert isinstance(relu.form, Bounded)
+    assert isinstance(relu.form, BoundedElements)
     assert relu.form.base is x
     assert [relu.form.low.item(), relu.form.high.item()] == [0, INF]
 
@@ -106,19 +106,19 @@ def test_bounds_of_bounds_are_one(
 ) -> None:
     x = free("x", 4, domain=reals)
 
-    def clip(x: Tensor, ends: tuple[int, int]) -> Tensor:
+    def clip(x: CheckedTensor, ends: tuple[int, int]) -> CheckedTensor:
         return ran(reals, "Clip", x, *(known(end, np.float32, reals) for end in ends))
 
     twice, once = clip(clip(x, inner), outer), clip(x, one)
     assert (twice.terms == once.terms).all()
-    assert isinstance(twice.form, Bounded)
+    assert isinstance(twice.form, BoundedElements)
     assert twice.form.base is x
 
 
 def test_a_lower_bound_above_the_upper_one_is_the_upper_one(reals: Affine) -> None:
     x = free("x", 4, domain=reals)
     made = ran(reals, "Clip", x, known(3, np.float32, reals), known(1, np.float32, reals))
-    assert isinstance(made.form, Bounded)
+    assert isinstance(made.form, BoundedElements)
     assert [made.form.low.item(), made.form.high.item()] == [1, 1]
 
 

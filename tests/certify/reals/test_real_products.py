@@ -9,16 +9,16 @@ from tests.certify.call import FLOAT, INT64, call
 from tests.certify.reals.field import DOMAIN, are_same, number, ran, unknown
 from tiered.certify.evaluation.call import NoRule
 from tiered.certify.evaluation.forms import SumsToOne
-from tiered.certify.evaluation.values import Misfit, Tensor, Unproved
+from tiered.certify.evaluation.values import CheckedTensor, Misfit, Unproved
 from tiered.certify.reals.real_arithmetic import Summands
 from tiered.certify.reals.real_products import conv, gemm, matmul
 
 
-def scaled(given: Tensor, factor: float) -> Tensor:
+def scaled(given: CheckedTensor, factor: float) -> CheckedTensor:
     return ran("Mul", given, number(factor))
 
 
-def plus(given: Tensor, other: Tensor | float) -> Tensor:
+def plus(given: CheckedTensor, other: CheckedTensor | float) -> CheckedTensor:
     return ran("Add", given, number(other) if isinstance(other, int | float) else other)
 
 
@@ -101,7 +101,7 @@ def test_equal_columns_of_numbers_are_a_summand_of_their_own() -> None:
 
 def test_rows_that_sum_to_one_take_numbers_out() -> None:
     a, b, row = unknown("a", 2, 3), unknown("b", 3, 4), number([[1, 2, 3, 4]])
-    probabilities = Tensor(FLOAT, (2, 3), lambda: a.terms)
+    probabilities = CheckedTensor(FLOAT, (2, 3), lambda: a.terms)
     probabilities.form = SumsToOne()
     made = ran("MatMul", probabilities, plus(b, row))
     assert are_same(made, plus(ran("MatMul", probabilities, b), row))
@@ -125,7 +125,7 @@ def test_a_gemm_is_a_product_with_factors_and_a_bias() -> None:
 
 def test_a_gemm_turns_its_operands() -> None:
     a = unknown("a", 2, 3)
-    turned = Tensor(FLOAT, (3, 2), lambda: a.terms.T)
+    turned = CheckedTensor(FLOAT, (3, 2), lambda: a.terms.T)
     weights = number(np.array(W.known).T)
     assert are_same(ran("Gemm", turned, W, transA=1), ran("Gemm", a, W))
     assert are_same(ran("Gemm", a, weights, transB=1), ran("Gemm", a, W))
@@ -151,9 +151,9 @@ def test_a_convolution_of_kernel_one_is_a_product() -> None:
     weights = np.array([[1, 2], [3, 4], [5, 6]], np.float32)
     made = ran("Conv", IMAGE, number(weights[..., None]))
     assert made.shape == (1, 3, 4)
-    rows = Tensor(FLOAT, (1, 4, 2), lambda: IMAGE.terms.swapaxes(1, 2))
+    rows = CheckedTensor(FLOAT, (1, 4, 2), lambda: IMAGE.terms.swapaxes(1, 2))
     product = ran("MatMul", rows, number(weights.T))
-    assert are_same(Tensor(FLOAT, (1, 3, 4), lambda: product.terms.swapaxes(1, 2)), made)
+    assert are_same(CheckedTensor(FLOAT, (1, 3, 4), lambda: product.terms.swapaxes(1, 2)), made)
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_with_pads_an_offset_is_no_constant() -> None:
 
 def test_a_bias_is_added_to_its_channel() -> None:
     bias = unknown("bias", 2)
-    column = Tensor(FLOAT, (2, 1), lambda: bias.terms[:, None])
+    column = CheckedTensor(FLOAT, (2, 1), lambda: bias.terms[:, None])
     assert are_same(ran("Conv", IMAGE, KERNEL, bias), plus(ran("Conv", IMAGE, KERNEL), column))
     weights = unknown("w", 2, 2, 2)
     made = ran("Conv", IMAGE, weights, bias)
@@ -199,9 +199,9 @@ def test_groups_read_their_own_channels() -> None:
     weights = number(np.arange(1, 5).reshape(2, 1, 2))
     made = ran("Conv", IMAGE, weights, group=2)
     assert made.shape == (1, 2, 3)
-    one = Tensor(FLOAT, (1, 1, 4), lambda: IMAGE.terms[:, 1:])
+    one = CheckedTensor(FLOAT, (1, 1, 4), lambda: IMAGE.terms[:, 1:])
     alone = ran("Conv", one, number([[[3, 4]]]))
-    assert are_same(Tensor(FLOAT, (1, 1, 3), lambda: made.terms[:, 1:]), alone)
+    assert are_same(CheckedTensor(FLOAT, (1, 1, 3), lambda: made.terms[:, 1:]), alone)
 
 
 def test_without_channels_all_are_zero_plus_the_bias() -> None:
@@ -212,7 +212,7 @@ def test_without_channels_all_are_zero_plus_the_bias() -> None:
     assert not made.known.any()
     bias = unknown("bias", 2)
     biased = ran("Conv", none, weights, bias)
-    assert are_same(biased, plus(made, Tensor(FLOAT, (2, 1), lambda: bias.terms[:, None])))
+    assert are_same(biased, plus(made, CheckedTensor(FLOAT, (2, 1), lambda: bias.terms[:, None])))
 
 
 def test_weights_that_are_not_finite_are_refused() -> None:

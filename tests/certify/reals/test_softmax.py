@@ -7,7 +7,7 @@ import pytest
 from tests.certify.call import FLOAT
 from tests.certify.reals.field import are_same, number, ran, unknown
 from tiered.certify.evaluation.forms import SumsToOne
-from tiered.certify.evaluation.values import Tensor
+from tiered.certify.evaluation.values import CheckedTensor
 
 X, ROW, COLUMN = unknown("x", 2, 3), unknown("row", 3), unknown("column", 2, 1)
 CUBE = unknown("cube", 2, 3, 4)
@@ -31,7 +31,7 @@ CUBE = unknown("cube", 2, 3, 4)
     ],
 )
 def test_what_is_the_same_along_the_axis_changes_nothing(
-    x: Tensor, shift: Tensor, held: dict[str, Any], is_free: bool
+    x: CheckedTensor, shift: CheckedTensor, held: dict[str, Any], is_free: bool
 ) -> None:
     shifted = ran("Softmax", ran("Add", x, shift), **held)
     assert are_same(shifted, ran("Softmax", x, **held)) is is_free

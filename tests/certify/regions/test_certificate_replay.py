@@ -13,7 +13,7 @@ import pytest
 
 from tiered import Model, optimize
 from tiered.certify.evaluation.values import Unproved
-from tiered.certify.regions.certificate_replay import Checked, Replay, Tampered
+from tiered.certify.regions.certificate_replay import CertificateReplay, Checked, Tampered
 from tiered.cli import main
 from tiered.testing import parse
 
@@ -40,7 +40,7 @@ class Run:
 
     def checked(self, certificate: Certificate | None = None) -> list[Checked]:
         before, after = (Model.from_proto(onnx.load(path)) for path in (self.before, self.after))
-        return list(Replay(before, after, certificate or self.certificate).run())
+        return list(CertificateReplay(before, after, certificate or self.certificate).run())
 
     def command(self, certificate: Certificate | None = None, *options: str) -> int:
         """Return the exit code of the command, with the digests of the files as they are."""

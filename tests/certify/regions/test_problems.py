@@ -14,11 +14,11 @@ from tiered.certify.evaluation.values import Unproved
 from tiered.certify.problem import Border
 from tiered.certify.regions.problems import KnownSizes, problem_of, side_of, stored
 from tiered.certify.regions.watched_rewrites import border_of
-from tiered.certify.trial_sizes import Sizes
+from tiered.certify.trial_sizes import TrialSizes
 from tiered.graph.core.tensor import Tensor
 from tiered.testing import parse
-from tiered.verify.changed_region import Region, changed_nodes, region_of
-from tiered.verify.part_extraction import Part
+from tiered.verify.changed_region import RegionPair, changed_nodes, region_of
+from tiered.verify.part_extraction import GraphPart
 
 FLOAT, INT64 = int(onnx.TensorProto.FLOAT), int(onnx.TensorProto.INT64)
 HEAD = "(float[N,3] x) => (float[?] y)"
@@ -29,17 +29,17 @@ SIZES = f"""{HEAD} <int64 zero = {{0}}, int64[1] one = {{1}}, int64[1] three = {
     r = Reshape(x, q)  t = Mul(last, one)  m = ReduceMax(x)  k = Size(x)  y = Neg(r) }}"""
 
 
-def part_of(text: str) -> tuple[Part, Callable[[str], Border | None]]:
+def part_of(text: str) -> tuple[GraphPart, Callable[[str], Border | None]]:
     model = parsed(text)
-    return Part.of(parse(text, opset=21)), lambda name: border_of(model, name)
+    return GraphPart.of(parse(text, opset=21)), lambda name: border_of(model, name)
 
 
 def known(text: str) -> KnownSizes:
     return KnownSizes(*part_of(text))
 
 
-def at(n: int) -> Sizes:
-    made = Sizes((n,), 3)
+def at(n: int) -> TrialSizes:
+    made = TrialSizes((n,), 3)
     made["N"] = n
     return made
 
@@ -77,7 +77,7 @@ def test_an_overridable_default_is_not_known() -> None:
     proto = parse("(float[2] x, int64[2] d) => (float[2] y) { s = Neg(d)  y = Neg(x) }")
     proto.graph.initializer.append(numpy_helper.from_array(np.array([1, 2]), "d"))
     model = Model.from_proto(proto)
-    given = KnownSizes(Part.of(proto), lambda name: border_of(model, name))
+    given = KnownSizes(GraphPart.of(proto), lambda name: border_of(model, name))
     assert given.value("d", at(2)) is None
     assert given.value("s", at(2)) is None
 
@@ -105,7 +105,7 @@ def test_long_chains_are_given_up() -> None:
 
 def test_what_has_no_shape_has_no_integers() -> None:
     text = "(float[2] x) => (float[?] y) { i = NonZero(x)  s = Shape(i)  y = Neg(x) }"
-    part = Part.of(parse(text))
+    part = GraphPart.of(parse(text))
     given = KnownSizes(part, lambda _: None)
     assert given.value("s", at(2)) is None
 
@@ -139,8 +139,8 @@ BEFORE = f"""{HEAD} <float[3] w = {{1,2,3}}> {{
 AFTER = BEFORE.replace("Mul(x, w)", "Mul(w, x)").replace("Reshape(b, shape)", "Identity(b)")
 
 
-def region(before: str = BEFORE, after: str = AFTER) -> Region:
-    sides = Part.of(parse(before)), Part.of(parse(after))
+def region(before: str = BEFORE, after: str = AFTER) -> RegionPair:
+    sides = GraphPart.of(parse(before)), GraphPart.of(parse(after))
     found = region_of(sides, changed_nodes(sides))
     assert found is not None
     return found
@@ -148,7 +148,7 @@ def region(before: str = BEFORE, after: str = AFTER) -> Region:
 
 def test_the_problem_of_a_region() -> None:
     _, types = part_of(BEFORE)
-    given = KnownSizes(Part.of(parse(BEFORE)), types)
+    given = KnownSizes(GraphPart.of(parse(BEFORE)), types)
     found = problem_of(region(), types, given)
     assert {name: str(border) for name, border in found.borders.items()} == {
         "x": "float[N,3]", "shape": "int64[2]", "b": "float[N,3]"
@@ -165,14 +165,14 @@ def test_the_problem_of_a_region() -> None:
 
 def test_a_border_without_a_type_has_no_problem() -> None:
     _, types = part_of(BEFORE)
-    given = KnownSizes(Part.of(parse(BEFORE)), types)
+    given = KnownSizes(GraphPart.of(parse(BEFORE)), types)
     with pytest.raises(Unproved, match="the type of x is not known"):
         problem_of(region(), lambda name: None if name == "x" else types(name), given)
 
 
 def test_another_opset_has_no_problem() -> None:
     _, types = part_of(BEFORE)
-    given = KnownSizes(Part.of(parse(BEFORE)), types)
+    given = KnownSizes(GraphPart.of(parse(BEFORE)), types)
     found = region()
     found.sides[1].frame.opset_import[0].version = 20
     with pytest.raises(Unproved, match="an opset changed"):
@@ -195,7 +195,7 @@ def test_only_vectors_and_numbers_of_integers_may_be_sizes() -> None:
     after = before.replace("own.Op", "own.Other")
     head = '<ir_version: 10, opset_import: ["": 21, "own": 1]> g'
     protos = [onnx.parser.parse_model(f"{head} {text}") for text in (before, after)]
-    model, sides = Model.from_proto(protos[0]), [*map(Part.of, protos)]
+    model, sides = Model.from_proto(protos[0]), [*map(GraphPart.of, protos)]
     made = region_of((sides[0], sides[1]), changed_nodes((sides[0], sides[1])))
     assert made is not None
     given = Asked(sides[0], lambda name: border_of(model, name))

@@ -13,9 +13,9 @@ from tiered.certify.evaluation.values import Unproved
 from tiered.certify.problem import Border
 from tiered.certify.regions.watched_rewrites import (
     STEPS,
-    Change,
     Kind,
     Watched,
+    WatchedChange,
     Way,
     border_of,
 )
@@ -36,7 +36,7 @@ def node(model: Model, name: str) -> Node:
 
 def changes(
     edit: Callable[[Model], object], text: str = CHAIN, known: dict[Kind, Way] | None = None
-) -> list[Change | Unproved]:
+) -> list[WatchedChange | Unproved]:
     model = parsed(text)
     watched = Watched(model)
     edit(model)
@@ -48,9 +48,9 @@ def swap(model: Model) -> None:
     model.main.set_inputs(node(model, "c"), [named(model, "w"), named(model, "b")])
 
 
-def regions(found: list[Change | Unproved]) -> list[Change]:
+def regions(found: list[WatchedChange | Unproved]) -> list[WatchedChange]:
     assert not [each for each in found if isinstance(each, Unproved)]
-    return [each for each in found if isinstance(each, Change)]
+    return [each for each in found if isinstance(each, WatchedChange)]
 
 
 # --- regions --------------------------------------------------------------------------------------
@@ -146,7 +146,7 @@ def test_a_region_with_a_border_that_is_no_tensor_is_skipped() -> None:
     assert [str(each) for each in found if isinstance(each, Unproved)] == [
         "the type of b is not known"
     ]
-    assert any(isinstance(each, Change) and each.problem for each in found)
+    assert any(isinstance(each, WatchedChange) and each.problem for each in found)
 
 
 # --- in step --------------------------------------------------------------------------------------
@@ -172,7 +172,7 @@ def test_a_change_that_is_not_looked_at_to_its_end_is_past_too() -> None:
     watched = Watched(model)
     model.main.set_operator(node(model, "a"), "Abs")
     found = watched.changes({})
-    assert isinstance(next(found), Change)
+    assert isinstance(next(found), WatchedChange)
     del found
     model.main.set_operator(node(model, "f"), "Sin")
     assert regions(list(watched.changes({})))[0].kind == (("Cos",), ("Sin",))

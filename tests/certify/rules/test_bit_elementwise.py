@@ -9,7 +9,7 @@ import pytest
 from tests.certify.call import FLOAT, INT64, call, free, known, only
 from tiered.certify.domains.terms import mix, seed_of
 from tiered.certify.evaluation.forms import Fixed, WithoutSign
-from tiered.certify.evaluation.values import Misfit, Tensor
+from tiered.certify.evaluation.values import CheckedTensor, Misfit
 from tiered.certify.rules.bit_elementwise import (
     BOOL,
     PLAIN,
@@ -24,12 +24,12 @@ _IDEMPOTENT = [("Abs", "Abs"), ("Sign", "Sign"), ("Ceil", "Ceil"), ("Ceil", "Flo
                ("Round", "Round")]  # fmt: skip
 
 
-def ran(op: str, *inputs: Tensor | None, **held: Any) -> Tensor:
+def ran(op: str, *inputs: CheckedTensor | None, **held: Any) -> CheckedTensor:
     return only(elementwise(call(op, *inputs, **held)))
 
 
-def formed(form: object) -> Tensor:
-    x = Tensor(FLOAT, (3,), lambda: X.terms)
+def formed(form: object) -> CheckedTensor:
+    x = CheckedTensor(FLOAT, (3,), lambda: X.terms)
     x.form = form
     return x
 
@@ -39,8 +39,8 @@ def test_an_element_depends_on_the_elements_at_its_place() -> None:
     made = ran("PRelu", x, y)
     assert (made.shape, made.dtype) == ((2, 3), FLOAT)
     assert len(np.unique(made.terms)) == 6
-    alone = ran("PRelu", Tensor(FLOAT, (), lambda: x.terms[1, 0]),
-                Tensor(FLOAT, (), lambda: y.terms[2]))  # fmt: skip
+    alone = ran("PRelu", CheckedTensor(FLOAT, (), lambda: x.terms[1, 0]),
+                CheckedTensor(FLOAT, (), lambda: y.terms[2]))  # fmt: skip
     assert made.terms[1, 2] == alone.terms
     assert not (made.terms == ran("PRelu", y, x).terms).any()
     with pytest.raises(Misfit, match="operands do not broadcast"):
@@ -52,9 +52,9 @@ def test_operators_attributes_absent_operands_and_dtypes_count() -> None:
         ran("Exp", X), ran("Sin", X), ran("com.microsoft::Exp", X), ran("Elu", X),
         ran("Elu", X, alpha=0.5), ran("Elu", X, alpha=0.25), ran("Gelu", X, approximate="tanh"),
         ran("Gelu", X), ran("Any", X, free("y", 3)), ran("Any", X, None, free("y", 3)),
-        ran("Exp", Tensor(INT64, (3,), lambda: X.terms)),
+        ran("Exp", CheckedTensor(INT64, (3,), lambda: X.terms)),
         ran("Any", X, axes=[1]), ran("Any", X, axes=[1, 2]),
-        ran("IsNaN", X), ran("IsNaN", Tensor(INT64, (3,), lambda: X.terms)),
+        ran("IsNaN", X), ran("IsNaN", CheckedTensor(INT64, (3,), lambda: X.terms)),
     ]  # fmt: skip
     assert len({int(each.terms["a"][0]) for each in made}) == len(made)
 

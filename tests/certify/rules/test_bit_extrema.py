@@ -11,7 +11,7 @@ from tests.certify.call import FLOAT, INT64, call, free, known, only
 from tiered.certify.domains.terms import Array
 from tiered.certify.evaluation.call import NoRule
 from tiered.certify.evaluation.forms import Clamp, Extremum
-from tiered.certify.evaluation.values import Tensor
+from tiered.certify.evaluation.values import CheckedTensor
 from tiered.certify.rules.bit_extrema import EXTREMA, clamp_of, clamp_terms
 
 INT8 = int(onnx.TensorProto.INT8)
@@ -20,19 +20,19 @@ N, M = free("n", 3, dtype=INT64), free("m", 3, dtype=INT64)
 INF = np.inf
 
 
-def number(value: float) -> Tensor:
+def number(value: float) -> CheckedTensor:
     return known(value, np.float32)
 
 
-def ran(op: str, *inputs: Tensor | None, **held: Any) -> Tensor:
+def ran(op: str, *inputs: CheckedTensor | None, **held: Any) -> CheckedTensor:
     return only(EXTREMA[op](call(op, *inputs, **held)))
 
 
-def are_same(one: Tensor, other: Tensor) -> bool:
+def are_same(one: CheckedTensor, other: CheckedTensor) -> bool:
     return one.shape == other.shape and bool((one.terms == other.terms).all())
 
 
-def bounds(x: Tensor) -> tuple[Any, Any]:
+def bounds(x: CheckedTensor) -> tuple[Any, Any]:
     assert isinstance(x.form, Clamp)
     return x.form.low.tolist(), x.form.high.tolist()
 
@@ -140,7 +140,7 @@ def test_known_numbers_are_clipped() -> None:
 
 
 @pytest.mark.parametrize("inputs", [(number(np.nan), number(1)), (number(1), number(np.nan))])
-def test_a_bound_of_nan_has_no_rule(inputs: tuple[Tensor, Tensor]) -> None:
+def test_a_bound_of_nan_has_no_rule(inputs: tuple[CheckedTensor, CheckedTensor]) -> None:
     with pytest.raises(NoRule):
         ran("Clip", X, *inputs)
 
@@ -275,7 +275,7 @@ def test_operands_of_an_extremum_broadcast() -> None:
 
 
 def test_terms_of_a_clamp_depend_on_all_of_it() -> None:
-    def terms(kind: str, base: Tensor, low: float, high: float) -> Array:
+    def terms(kind: str, base: CheckedTensor, low: float, high: float) -> Array:
         return clamp_terms(kind, base.terms, np.array(low), np.array(high))
 
     made = [terms("float", X, 0.0, 1.0), terms("integer", X, 0.0, 1.0), terms("float", Z, 0.0, 1.0),
@@ -289,7 +289,7 @@ def test_a_tensor_without_bounds_is_its_own_clamp() -> None:
     assert [held.low.item(), held.high.item()] == [-INF, INF]
     assert clamp_of(N).low == -(2**63)
     assert clamp_of(N).high == 2**63 - 1
-    wide = Tensor(FLOAT, (2, 3), lambda: np.broadcast_to(X.terms, (2, 3)))
+    wide = CheckedTensor(FLOAT, (2, 3), lambda: np.broadcast_to(X.terms, (2, 3)))
     assert ran("Max", wide, known(np.full((2, 1), -INF), np.float32)).shape == (2, 3)
     free_row = ran("Max", X, known([-INF, 1, -INF], np.float32))
     assert (free_row.terms[[0, 2]] == X.terms[[0, 2]]).all()

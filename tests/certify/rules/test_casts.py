@@ -7,8 +7,8 @@ import onnx
 import pytest
 
 from tests.certify.call import FLOAT, INT64, call, free, known, only
-from tiered.certify.evaluation.forms import Choice
-from tiered.certify.evaluation.values import Tensor
+from tiered.certify.evaluation.forms import ChoiceForm
+from tiered.certify.evaluation.values import CheckedTensor
 from tiered.certify.rules.casts import cast
 
 BOOL, DOUBLE = int(onnx.TensorProto.BOOL), int(onnx.TensorProto.DOUBLE)
@@ -19,11 +19,11 @@ X = free("x", 2)
 FLAG = free("flag", 2, dtype=BOOL)
 
 
-def ran(x: Tensor, to: int, **held: Any) -> Tensor:
+def ran(x: CheckedTensor, to: int, **held: Any) -> CheckedTensor:
     return only(cast(call("Cast", x, to=to, **held)))
 
 
-def is_same(one: Tensor, other: Tensor) -> bool:
+def is_same(one: CheckedTensor, other: CheckedTensor) -> bool:
     return bool((one.terms == other.terms).all())
 
 
@@ -65,7 +65,7 @@ def test_a_dtype_that_has_all_numbers_changes_no_term() -> None:
     ],
 )
 def test_results_are_shared_where_every_dtype_has_them(
-    x: Tensor, one: int, other: int, expected: bool
+    x: CheckedTensor, one: int, other: int, expected: bool
 ) -> None:
     assert is_same(ran(x, one), ran(x, other)) is expected
 
@@ -78,14 +78,14 @@ def test_only_a_cast_to_8_bits_may_saturate() -> None:
 
 
 def test_a_choice_of_numbers_is_one_of_cast_numbers() -> None:
-    def chosen(one: Tensor, other: Tensor) -> Tensor:
+    def chosen(one: CheckedTensor, other: CheckedTensor) -> CheckedTensor:
         x = free("chosen", 2)
-        x.form = Choice(FLAG, one, other)
+        x.form = ChoiceForm(FLAG, one, other)
         return ran(x, INT64)
 
     numbers = [known(each, np.float32) for each in ([1, 2], [3, 4])]
     form = chosen(*numbers).form
-    assert isinstance(form, Choice)
+    assert isinstance(form, ChoiceForm)
     assert form.condition is FLAG
     assert [side.known.tolist() for side in (form.one, form.other) if side.known is not None] == [
         [1, 2],

@@ -7,13 +7,13 @@ import onnx
 import pytest
 
 from tests.certify.call import FLOAT, INT64, call, free, known, only
-from tiered.certify.evaluation.values import MOST_ELEMENTS, Tensor, Unproved
+from tiered.certify.evaluation.values import MOST_ELEMENTS, CheckedTensor, Unproved
 from tiered.certify.rules.constant import CONSTANTS
 
 STRING = int(onnx.TensorProto.STRING)
 
 
-def ran(op: str, *inputs: Tensor, **held: Any) -> Tensor:
+def ran(op: str, *inputs: CheckedTensor, **held: Any) -> CheckedTensor:
     return only(CONSTANTS[op](call(op, *inputs, **held)))
 
 

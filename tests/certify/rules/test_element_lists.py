@@ -13,7 +13,7 @@ from tests.certify.test_checker import proof
 from tiered.certify.domains.terms import Array, flipped
 from tiered.certify.evaluation.call import NoRule
 from tiered.certify.evaluation.forms import Dequantized
-from tiered.certify.evaluation.values import Tensor, Unproved
+from tiered.certify.evaluation.values import CheckedTensor, Unproved
 from tiered.certify.rules.element_lists import LISTS, keeps_dims, lanes, reduced_axes, reduced_shape
 
 INT32, INT8, UINT8 = (
@@ -22,11 +22,11 @@ INT32, INT8, UINT8 = (
 X = free("x", 2, 3, 4)
 
 
-def ran(op: str, *inputs: Tensor | None, **held: Any) -> Tensor:
+def ran(op: str, *inputs: CheckedTensor | None, **held: Any) -> CheckedTensor:
     return only(LISTS[op](call(op, *inputs, **held)))
 
 
-def dependence(x: Tensor, rule: Callable[[Tensor], Tensor]) -> Array:
+def dependence(x: CheckedTensor, rule: Callable[[CheckedTensor], CheckedTensor]) -> Array:
     """Return which elements of a result change with which elements of an operand."""
     base, terms = rule(x).terms.reshape(-1), x.terms.reshape(-1)
     other = free("other", *x.shape, dtype=x.dtype).terms.reshape(-1)
@@ -34,7 +34,7 @@ def dependence(x: Tensor, rule: Callable[[Tensor], Tensor]) -> Array:
     for at in range(terms.size):
         changed = terms.copy()
         changed[at] = other[at]
-        given = Tensor(x.dtype, x.shape, partial(changed.reshape, x.shape))
+        given = CheckedTensor(x.dtype, x.shape, partial(changed.reshape, x.shape))
         found[:, at] = rule(given).terms.reshape(-1) != base
     return found
 
@@ -69,7 +69,7 @@ def test_each_element_depends_on_its_own_lane(
     assert [set(np.flatnonzero(row)) for row in found] == where
 
 
-def _reversed(x: Tensor) -> Array:
+def _reversed(x: CheckedTensor) -> Array:
     return x.terms[::-1]
 
 
@@ -77,7 +77,7 @@ def _reversed(x: Tensor) -> Array:
 def test_integers_are_reduced_in_any_order_and_floats_in_theirs(op: str) -> None:
     for dtype in (INT32, INT64, FLOAT):
         x = free("x", 4, dtype=dtype)
-        turned = Tensor(dtype, (4,), partial(_reversed, x))
+        turned = CheckedTensor(dtype, (4,), partial(_reversed, x))
         is_same = bool((ran(op, x).terms == ran(op, turned).terms).all())
         assert is_same == (dtype != FLOAT)
 
@@ -103,7 +103,7 @@ def test_reductions_differ_by_operator_and_dtype() -> None:
 
 
 def test_without_a_runtime_the_whole_operand_and_the_axes_count() -> None:
-    def whole(axes: list[int], x: Tensor = X) -> Tensor:
+    def whole(axes: list[int], x: CheckedTensor = X) -> CheckedTensor:
         return ran("ReduceSum", x, known(axes), trusts=False)
 
     assert whole([1]).shape == (2, 1, 4)
@@ -169,7 +169,7 @@ def test_a_reduction_of_single_elements_may_be_each_of_them(
 
 @pytest.mark.parametrize("op", ["ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum"])
 @pytest.mark.parametrize("axes", [[], [known(np.zeros(0, np.int64))]])
-def test_a_plain_reduction_over_no_axes_is_its_operand(op: str, axes: list[Tensor]) -> None:
+def test_a_plain_reduction_over_no_axes_is_its_operand(op: str, axes: list[CheckedTensor]) -> None:
     assert ran(op, X, *axes, noop_with_empty_axes=1) is X
 
 
@@ -235,7 +235,7 @@ def test_an_element_of_a_pool_depends_on_its_window(op: str) -> None:
 def test_a_pad_is_no_element() -> None:
     twins = free("twins", 1, 1, 2)
     one = ran("MaxPool", twins, kernel_shape=[2], pads=[1, 0]).terms[0, 0, 0]
-    zero = Tensor(FLOAT, (1, 1, 2), lambda: np.zeros_like(twins.terms))
+    zero = CheckedTensor(FLOAT, (1, 1, 2), lambda: np.zeros_like(twins.terms))
     other = ran("MaxPool", zero, kernel_shape=[2], pads=[1, 0]).terms[0, 0]
     assert other[0] != other[1]
     assert one != ran("MaxPool", twins, kernel_shape=[2], pads=[0, 1]).terms[0, 0, 1]
@@ -296,7 +296,7 @@ def test_pools_need_the_runtime(op: str) -> None:
 
 def test_a_pool_of_signed_bytes_is_that_of_unsigned_ones() -> None:
     signed = free("bytes", 1, 1, 4, dtype=INT8)
-    plain = Tensor(UINT8, (1, 1, 4), lambda: flipped(signed.terms))
+    plain = CheckedTensor(UINT8, (1, 1, 4), lambda: flipped(signed.terms))
     made, other = (ran("MaxPool", x, kernel_shape=[2]) for x in (signed, plain))
     assert (made.dtype, other.dtype) == (INT8, UINT8)
     assert (flipped(made.terms) == other.terms).all()
@@ -352,7 +352,7 @@ def test_a_softmax_reads_its_row(
 
 
 def test_rows_know_which_element_is_asked_for() -> None:
-    same = Tensor(FLOAT, (2, 3), lambda: np.broadcast_to(free("one").terms, (2, 3)))
+    same = CheckedTensor(FLOAT, (2, 3), lambda: np.broadcast_to(free("one").terms, (2, 3)))
     assert len(np.unique(ran("Softmax", same).terms)) == 1
     sums = ran("CumSum", same, known(1)).terms
     assert len(np.unique(sums)) == 3
@@ -428,7 +428,7 @@ def test_layer_norms_with_other_attributes_differ(held: dict[str, Any]) -> None:
 
 def test_a_leading_axis_more_changes_nothing() -> None:
     scale = free("scale", 4)
-    flat = Tensor(FLOAT, (6, 4), lambda: X.terms.reshape(6, 4))
+    flat = CheckedTensor(FLOAT, (6, 4), lambda: X.terms.reshape(6, 4))
     made, other = (ran("LayerNormalization", x, scale).terms for x in (X, flat))
     assert (made.reshape(6, 4) == other).all()
 
@@ -455,7 +455,7 @@ def test_a_batch_norm_reads_the_parameters_of_its_channel() -> None:
     assert (dependence(X, lambda x: ran("BatchNormalization", x, *parameters)) == np.eye(24)).all()
     for at in range(4):
 
-        def changed(x: Tensor, at: int = at) -> Tensor:
+        def changed(x: CheckedTensor, at: int = at) -> CheckedTensor:
             return ran("BatchNormalization", X, *parameters[:at], x, *parameters[at + 1 :])
 
         expected = np.arange(24)[:, None] // 4 % 3 == np.arange(3)

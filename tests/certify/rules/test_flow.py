@@ -8,7 +8,7 @@ import pytest
 
 from tests.certify.call import FLOAT, INT64, call, free, known, only
 from tests.certify.test_checker import proof
-from tiered.certify.evaluation.values import Tensor, Unproved
+from tiered.certify.evaluation.values import CheckedTensor, Unproved
 from tiered.certify.rules.bit_arithmetic import abs_, neg
 from tiered.certify.rules.flow import FLOW, MOST_TURNS
 
@@ -101,7 +101,7 @@ TWOS = "h () => (q) { q = Constant<value_floats = [2.0, 2.0]>() }"
 LIST = "k () => (s) { c = Constant<value_floats = [1.0, 1.0]>()  s = SequenceConstruct(c) }"
 
 
-def branch(condition: Tensor, one: str, other: str) -> Tensor:
+def branch(condition: CheckedTensor, one: str, other: str) -> CheckedTensor:
     graphs = [onnx.parser.parse_graph(text) for text in (one, other)]
     node = call("If", condition, then_branch=graphs[0], else_branch=graphs[1])
     return only(FLOW["If"](node))
@@ -147,7 +147,7 @@ GROWS = """(int64 i, bool k, float[2] s) => (bool l, float[?] t, float[?] u) {
 GOES_ON = "Identity(k)"
 
 
-def looped(body: str, *inputs: Tensor | None, unrolls: bool = False) -> list[Any]:
+def looped(body: str, *inputs: CheckedTensor | None, unrolls: bool = False) -> list[Any]:
     graph = onnx.parser.parse_graph(f"b {body}")
     outputs = [f"y{at}" for at in range(len(graph.output) - 1)]
     return list(FLOW["Loop"](call("Loop", *inputs, outputs=outputs, unrolls=unrolls, body=graph)))
@@ -160,7 +160,7 @@ def keys(*held: Any) -> list[object]:
 @pytest.mark.parametrize("condition", [None, ON])
 @pytest.mark.parametrize("goes_on", [GOES_ON, "Constant<value = bool {1}>()"])
 def test_a_loop_of_a_known_trip_count_has_a_row_for_each(
-    condition: Tensor | None, goes_on: str
+    condition: CheckedTensor | None, goes_on: str
 ) -> None:
     found = looped(ROWS.format(goes_on), known(100), condition, X)
     assert [each.shape for each in found] == [(2,), (100, 2)]
@@ -185,7 +185,7 @@ def test_a_loop_of_a_known_trip_count_has_a_row_for_each(
     ],
 )
 def test_a_loop_of_unknown_shapes_is_not_followed(
-    body: str, inputs: tuple[Tensor | None, ...], because: str
+    body: str, inputs: tuple[CheckedTensor | None, ...], because: str
 ) -> None:
     with pytest.raises(Unproved, match=because):
         looped(body, *inputs)
@@ -220,7 +220,7 @@ def turns(count: int) -> Any:
     ],
 )
 def test_a_loop_is_its_body_for_each_iteration(
-    trips: int, condition: Tensor | None, goes_on: str, count: int
+    trips: int, condition: CheckedTensor | None, goes_on: str, count: int
 ) -> None:
     one = "one = Constant<value_int = 1>()  l ="
     body = STATE.format(goes_on).replace("l =", one, 1)
@@ -249,7 +249,7 @@ def test_an_unrolled_loop_stacks_its_rows() -> None:
     ],
 )
 def test_an_unrolled_loop_is_of_few_known_iterations(
-    body: str, inputs: tuple[Tensor | None, ...], because: str
+    body: str, inputs: tuple[CheckedTensor | None, ...], because: str
 ) -> None:
     with pytest.raises(Unproved, match=because):
         looped(body, *inputs, unrolls=True)
@@ -258,7 +258,7 @@ def test_an_unrolled_loop_is_of_few_known_iterations(
 # --- Scan -----------------------------------------------------------------------------------------
 
 
-def scanned(body: str, *inputs: Tensor, **held: Any) -> list[Any]:
+def scanned(body: str, *inputs: CheckedTensor, **held: Any) -> list[Any]:
     graph = onnx.parser.parse_graph(f"b {body}")
     outputs = [f"y{at}" for at in range(len(graph.output))]
     node = call("Scan", *inputs, outputs=outputs, num_scan_inputs=1, body=graph, **held)

@@ -9,7 +9,7 @@ import pytest
 from tests.certify.call import call
 from tiered.certify.domains.terms import leaf, listed, seed_of
 from tiered.certify.evaluation.values import Unproved
-from tiered.certify.rules.kernel_windows import Windows, window_of
+from tiered.certify.rules.kernel_windows import KernelWindows, window_of
 
 
 def places(op: str, shape: Sequence[int], kernel: Sequence[int], **attributes: Any) -> list[Any]:
@@ -114,7 +114,7 @@ def test_negative_pads_have_no_windows() -> None:
 def test_a_window_is_the_list_of_its_elements() -> None:
     seed = seed_of("list of a test")
     x, filler = leaf(seed_of("numbers"), (2, 4, 5, 6)), leaf(seed_of("filler"), ())
-    windows = Windows((5, 6), (3, 2), (2, 1), (1, 2), (1, 0, 1, 1))
+    windows = KernelWindows((5, 6), (3, 2), (2, 1), (1, 2), (1, 0, 1, 1))
     whole = np.concatenate([x.reshape(2, 4, -1), np.broadcast_to(filler, (2, 4, 1))], axis=2)
     lists = whole[:, :, windows.places].reshape(2, 2, 2, *windows.places.shape)
     lists = lists.transpose(0, 1, 3, 2, 4).reshape(2, 2, len(windows.places), -1)
@@ -123,6 +123,6 @@ def test_a_window_is_the_list_of_its_elements() -> None:
 
 def test_the_elements_of_windows_have_a_filler_for_pads() -> None:
     x = np.arange(6, dtype=np.float32).reshape(1, 2, 3) + 1
-    windows = Windows((3,), (2,), (2,), (1,), (1, 0))
+    windows = KernelWindows((3,), (2,), (2,), (1,), (1, 0))
     found = windows.lists(x, np.asarray(-5, np.float32))
     assert found.tolist() == [[[[-5, 1], [2, 3]], [[-5, 4], [5, 6]]]]

@@ -11,24 +11,24 @@ from tests.certify.call import FLOAT, INT64, call, free, known, only
 from tests.certify.test_checker import proof
 from tiered.certify.domains.terms import constants
 from tiered.certify.evaluation.call import NoRule, Results
-from tiered.certify.evaluation.values import Tensor, TensorList, Unproved
+from tiered.certify.evaluation.values import CheckedTensor, TensorList, Unproved
 from tiered.certify.rules.known_sequences import SEQUENCES
 from tiered.certify.rules.moves import MOVES
 
 A, B, C, D = (free(name, 2) for name in "abcd")
 
 
-def ran(op: str, *inputs: Tensor | None, **attributes: Any) -> Results:
+def ran(op: str, *inputs: CheckedTensor | None, **attributes: Any) -> Results:
     return SEQUENCES[op](call(op, *inputs, **attributes))
 
 
-def items(results: Results) -> tuple[Tensor, ...]:
+def items(results: Results) -> tuple[CheckedTensor, ...]:
     made = only(results)
     assert isinstance(made, TensorList)
     return made.items
 
 
-def sequence(*tensors: Tensor) -> TensorList:
+def sequence(*tensors: CheckedTensor) -> TensorList:
     return TensorList(FLOAT, tensors)
 
 
@@ -52,7 +52,7 @@ def test_the_length_is_a_known_integer() -> None:
     ("at", "expected"),
     [(0, A), (1, B), (2, C), (-1, C), (-3, A)],
 )
-def test_a_tensor_is_read_at_its_place(at: int, expected: Tensor) -> None:
+def test_a_tensor_is_read_at_its_place(at: int, expected: CheckedTensor) -> None:
     assert only(ran("SequenceAt", sequence(A, B, C), known(at))) is expected
 
 
@@ -67,7 +67,7 @@ def test_a_place_outside_is_an_error_at_run_time(op: str, at: int) -> None:
     ("at", "expected"), [(0, (B, C)), (2, (A, B)), (-3, (B, C)), (None, (A, B))]
 )
 def test_a_tensor_is_erased_and_without_a_place_the_last(
-    at: int | None, expected: Sequence[Tensor]
+    at: int | None, expected: Sequence[CheckedTensor]
 ) -> None:
     place = None if at is None else known(at)
     assert items(ran("SequenceErase", sequence(A, B, C), place)) == expected
@@ -81,7 +81,7 @@ def test_a_tensor_is_erased_and_without_a_place_the_last(
     ],
 )  # fmt: skip
 def test_a_tensor_is_inserted_before_its_place_and_without_one_at_the_end(
-    at: int | None, expected: Sequence[Tensor]
+    at: int | None, expected: Sequence[CheckedTensor]
 ) -> None:
     place = None if at is None else known(at)
     assert items(ran("SequenceInsert", sequence(A, B, C), D, place)) == expected
@@ -117,7 +117,7 @@ def test_an_operand_that_is_no_list_is_not_followed() -> None:
 def test_an_unknown_place_reads_what_a_gather_of_the_stack_would() -> None:
     place = free("at", dtype=INT64)
     made = only(ran("SequenceAt", sequence(A, B), place))
-    stacked = Tensor(FLOAT, (2, 2), lambda: np.stack([A.terms, B.terms]))
+    stacked = CheckedTensor(FLOAT, (2, 2), lambda: np.stack([A.terms, B.terms]))
     gathered = only(MOVES["Gather"](call("Gather", stacked, place, axis=0)))
     assert (made.dtype, made.shape) == (FLOAT, (2,))
     assert (made.terms == gathered.terms).all()

@@ -8,8 +8,8 @@ import pytest
 
 from tests.certify.call import FLOAT, INT64, call, free, known, only
 from tiered.certify.domains.terms import Array, constants, negated
-from tiered.certify.evaluation.forms import Choice
-from tiered.certify.evaluation.values import Tensor, Unproved
+from tiered.certify.evaluation.forms import ChoiceForm
+from tiered.certify.evaluation.values import CheckedTensor, Unproved
 from tiered.certify.rules.bit_elementwise import BOOL
 from tiered.certify.rules.logic import LOGIC, chosen_terms
 
@@ -18,18 +18,18 @@ A, B, C = (free(name, 3, dtype=BOOL) for name in "abc")
 TRUE, FALSE = known([True], np.bool_), known([False], np.bool_)
 
 
-def ran(op: str, *inputs: Tensor | None, **held: Any) -> Tensor:
+def ran(op: str, *inputs: CheckedTensor | None, **held: Any) -> CheckedTensor:
     return only(LOGIC[op](call(op, *inputs, **held)))
 
 
-def axioms(op: str, *inputs: Tensor) -> set[str]:
+def axioms(op: str, *inputs: CheckedTensor) -> set[str]:
     """Return the axioms of a node, also those that its terms need."""
     node = call(op, *inputs)
     assert only(LOGIC[op](node)).terms is not None
     return node.axioms
 
 
-def are_same(one: Tensor, other: Tensor) -> bool:
+def are_same(one: CheckedTensor, other: CheckedTensor) -> bool:
     return one.shape == other.shape and bool((one.terms == other.terms).all())
 
 
@@ -42,7 +42,7 @@ def test_not_of_not_is_the_condition() -> None:
     assert not (once.terms == A.terms).any()
     assert are_same(ran("Not", once), A)
     assert axioms("Not", A) == {"not-not"}
-    truths = Tensor(BOOL, (2,), lambda: constants(np.array([True, False])))
+    truths = CheckedTensor(BOOL, (2,), lambda: constants(np.array([True, False])))
     assert (ran("Not", truths).terms == constants(np.array([False, True]))).all()
 
 
@@ -67,7 +67,9 @@ def test_a_condition_with_itself_is_itself_but_in_xor() -> None:
     ("op", "number", "expected"),
     [("And", TRUE, A), ("Or", FALSE, A), ("And", FALSE, FALSE), ("Or", TRUE, TRUE)],
 )
-def test_truths_decide_or_change_nothing(op: str, number: Tensor, expected: Tensor) -> None:
+def test_truths_decide_or_change_nothing(
+    op: str, number: CheckedTensor, expected: CheckedTensor
+) -> None:
     wide = np.broadcast_to(expected.terms, (3,))
     assert (ran(op, A, number).terms == wide).all()
     assert (ran(op, number, A).terms == wide).all()
@@ -107,8 +109,8 @@ def test_less_or_equal_is_the_or_of_both() -> None:
     assert axioms("Less", X, Z) == set()
 
 
-def _like(x: Tensor, dtype: int) -> Tensor:
-    return Tensor(dtype, x.shape, lambda: x.terms)
+def _like(x: CheckedTensor, dtype: int) -> CheckedTensor:
+    return CheckedTensor(dtype, x.shape, lambda: x.terms)
 
 
 def test_equal_commutes_and_classes_differ() -> None:
@@ -136,7 +138,7 @@ def test_known_numbers_are_compared() -> None:
 def test_an_unknown_condition_chooses() -> None:
     made = ran("Where", A, X, Z)
     assert (made.shape, made.dtype) == ((3,), FLOAT)
-    assert made.form == Choice(A, X, Z)
+    assert made.form == ChoiceForm(A, X, Z)
     assert not (made.terms == ran("Where", A, Z, X).terms).any()
     assert not (made.terms == ran("Where", B, X, Z).terms).any()
     assert are_same(ran("Where", ran("Not", A), Z, X), made)
@@ -157,7 +159,7 @@ def test_a_known_condition_chooses_at_each_place() -> None:
 
 def test_a_choice_is_as_exact_as_both() -> None:
     half = int(onnx.TensorProto.FLOAT16)
-    narrow = Tensor(FLOAT, (3,), lambda: X.terms, exact=half)
+    narrow = CheckedTensor(FLOAT, (3,), lambda: X.terms, exact=half)
     assert ran("Where", A, narrow, narrow).exact == half
     assert ran("Where", A, narrow, Z).exact == FLOAT
 
@@ -179,7 +181,7 @@ def test_the_terms_of_a_choice() -> None:
 # --- OneHot ---------------------------------------------------------------------------------------
 
 
-def dense(made: Tensor, values: Array, indices: Array, axis: int) -> bool:
+def dense(made: CheckedTensor, values: Array, indices: Array, axis: int) -> bool:
     assert made.known is not None
     expected = np.where(np.expand_dims(indices, axis) == np.arange(4).reshape(
         [4 if at == axis % (indices.ndim + 1) else 1 for at in range(indices.ndim + 1)]
@@ -203,7 +205,7 @@ def test_unknown_indices_choose_between_two_values(axis: int, place: int) -> Non
     shape.insert(place, 4)
     assert (made.shape, made.dtype) == (tuple(shape), FLOAT)
     assert len(np.unique(made.terms)) == 24
-    assert isinstance(made.form, Choice)
+    assert isinstance(made.form, ChoiceForm)
     assert made.form.one.known is not None
     assert made.form.other.known is not None
     assert [made.form.one.known.item(), made.form.other.known.item()] == [1, 0]
@@ -214,10 +216,10 @@ def test_unknown_indices_choose_between_two_values(axis: int, place: int) -> Non
 def test_unknown_values_have_an_order() -> None:
     indices, values = known([1, 2]), free("values", 2)
     made = ran("OneHot", indices, known(4), values)
-    swapped = Tensor(FLOAT, (2,), lambda: values.terms[::-1])
+    swapped = CheckedTensor(FLOAT, (2,), lambda: values.terms[::-1])
     assert made.shape == (2, 4)
     assert not (made.terms == ran("OneHot", indices, known(4), swapped).terms).any()
-    same = Tensor(FLOAT, (2,), lambda: values.terms[[0, 0]])
+    same = CheckedTensor(FLOAT, (2,), lambda: values.terms[[0, 0]])
     assert (ran("OneHot", indices, known(4), same).terms == values.terms[0]).all()
 
 

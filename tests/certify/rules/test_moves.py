@@ -10,7 +10,7 @@ from tests.certify.call import FLOAT, INT64, call, free, known, only
 from tiered.certify.domains.terms import Array, constants
 from tiered.certify.evaluation.call import NoRule
 from tiered.certify.evaluation.forms import Dequantized
-from tiered.certify.evaluation.values import Misfit, Tensor, Unproved
+from tiered.certify.evaluation.values import CheckedTensor, Misfit, Unproved
 from tiered.certify.rules.moves import MOVES, widths_of
 
 BOOL, UINT8 = int(onnx.TensorProto.BOOL), int(onnx.TensorProto.UINT8)
@@ -18,21 +18,21 @@ X = free("x", 2, 3, 4)
 SQUARE = free("square", 3, 3)
 
 
-def ran(op: str, *inputs: Tensor | None, **held: Any) -> Tensor:
+def ran(op: str, *inputs: CheckedTensor | None, **held: Any) -> CheckedTensor:
     return only(MOVES[op](call(op, *inputs, **held)))
 
 
-def are_same(made: Tensor, expected: Array) -> bool:
+def are_same(made: CheckedTensor, expected: Array) -> bool:
     """Return whether a tensor has such terms, and the numbers where its operand has some."""
     assert made.shape == expected.shape
     return bool((made.terms == expected).all())
 
 
-def ints(*numbers: int) -> Tensor:
+def ints(*numbers: int) -> CheckedTensor:
     return known(numbers)
 
 
-def dequantized(name: str, *shape: int, scale: float = 0.5) -> Tensor:
+def dequantized(name: str, *shape: int, scale: float = 0.5) -> CheckedTensor:
     x = free(name, *shape)
     integers = free(f"{name} integers", *shape, dtype=UINT8)
     x.form = Dequantized(integers, np.array([scale], np.float32), np.array([3], np.uint8), 0)
@@ -61,7 +61,7 @@ def dequantized(name: str, *shape: int, scale: float = 0.5) -> Tensor:
     ],
 )
 def test_views_keep_the_order(
-    op: str, operands: list[Tensor], held: dict[str, Any], shape: tuple[int, ...]
+    op: str, operands: list[CheckedTensor], held: dict[str, Any], shape: tuple[int, ...]
 ) -> None:
     made = ran(op, X, *operands, **held)
     assert are_same(made, X.terms.reshape(shape))
@@ -152,8 +152,8 @@ def test_parts_that_do_not_fit_name_the_sizes_to_repair() -> None:
 def test_a_concat_is_as_exact_as_all_of_its_parts() -> None:
     half = int(onnx.TensorProto.FLOAT16)
 
-    def part(exact: int | None) -> Tensor:
-        return Tensor(FLOAT, (2,), lambda: free("p", 2).terms, exact=exact)
+    def part(exact: int | None) -> CheckedTensor:
+        return CheckedTensor(FLOAT, (2,), lambda: free("p", 2).terms, exact=exact)
 
     assert ran("Concat", part(half), part(half), axis=0).exact == half
     assert ran("Concat", part(half), part(None), axis=0).exact == FLOAT
@@ -182,7 +182,7 @@ def test_dequantised_parts_of_one_scale_stay_dequantised() -> None:
     ],
 )
 def test_a_tensor_is_split_along_an_axis(
-    outputs: str, operands: list[Tensor], held: dict[str, Any], ends: list[tuple[int, int]]
+    outputs: str, operands: list[CheckedTensor], held: dict[str, Any], ends: list[tuple[int, int]]
 ) -> None:
     made = MOVES["Split"](call("Split", X, *operands, outputs=tuple(outputs), **held))
     assert len(made) == len(ends)
@@ -260,11 +260,11 @@ def test_an_unknown_index_depends_on_its_lane_and_its_number_alone() -> None:
     made = ran("Gather", X, index, axis=1)
     assert (made.shape, made.dtype) == ((2, 2, 4), FLOAT)
     assert len(np.unique(made.terms)) == made.size
-    turned = Tensor(FLOAT, (4, 3, 2), lambda: X.terms.transpose(2, 1, 0))
+    turned = CheckedTensor(FLOAT, (4, 3, 2), lambda: X.terms.transpose(2, 1, 0))
     assert are_same(ran("Gather", turned, index, axis=1), made.terms.transpose(2, 1, 0))
-    twice = Tensor(INT64, (2,), lambda: index.terms[[1, 1]])
+    twice = CheckedTensor(INT64, (2,), lambda: index.terms[[1, 1]])
     assert are_same(ran("Gather", X, twice, axis=1), made.terms[:, [1, 1]])
-    swapped = Tensor(FLOAT, (2, 3, 4), lambda: X.terms[:, [1, 0, 2]])
+    swapped = CheckedTensor(FLOAT, (2, 3, 4), lambda: X.terms[:, [1, 0, 2]])
     assert not (ran("Gather", swapped, index, axis=1).terms == made.terms).any()
 
 
@@ -330,7 +330,9 @@ def test_a_tile_repeats_all() -> None:
     assert are_same(ran("Tile", SQUARE, ints(2, 3)), np.tile(SQUARE.terms, (2, 3)))
 
 
-def padded(x: Tensor, *pads: int, filler: Tensor | None = None, **held: Any) -> Tensor:
+def padded(
+    x: CheckedTensor, *pads: int, filler: CheckedTensor | None = None, **held: Any
+) -> CheckedTensor:
     return ran("Pad", x, ints(*pads), filler, **held)
 
 

@@ -10,7 +10,7 @@ from tiered.certify.rules.named_sizes import (
     RULES,
     Dependent,
     Marks,
-    Step,
+    NodeStep,
     marks_of,
     of_integers,
     sizes_of,
@@ -32,10 +32,12 @@ def sizes(*numbers: Size) -> Marks:
     return of_integers(sizes_of(numbers, [len(numbers)]))
 
 
-def step(op: str, inputs: tuple[Marks | None, ...], opset: int, outputs: int, **held: Any) -> Step:
+def step(
+    op: str, inputs: tuple[Marks | None, ...], opset: int, outputs: int, **held: Any
+) -> NodeStep:
     names = ["" if x is None else f"x{at}" for at, x in enumerate(inputs)]
     made = [f"y{at}" for at in range(outputs)]
-    return Step(onnx.helper.make_node(op, names, made, **held), inputs, opset)
+    return NodeStep(onnx.helper.make_node(op, names, made, **held), inputs, opset)
 
 
 def made(

@@ -8,24 +8,24 @@ import pytest
 
 from tests.certify.test_checker import proof
 from tiered.certify.domains.bits import RULES, Bits
-from tiered.certify.evaluation.call import Call, NoRule
-from tiered.certify.evaluation.evaluate import Scope, Setting
-from tiered.certify.evaluation.values import Tensor, Unproved
+from tiered.certify.evaluation.call import EvaluatedCall, NoRule
+from tiered.certify.evaluation.evaluate import NameScope, ProofSetting
+from tiered.certify.evaluation.values import CheckedTensor, Unproved
 from tiered.certify.rules.product_terms import PRODUCTS
 
 FLOAT = int(onnx.TensorProto.FLOAT)
 
 
-def _unknown(at: int, shape: tuple[int, ...]) -> Tensor:
-    return Tensor(FLOAT, shape, lambda: Bits().free((at,), shape))
+def _unknown(at: int, shape: tuple[int, ...]) -> CheckedTensor:
+    return CheckedTensor(FLOAT, shape, lambda: Bits().free((at,), shape))
 
 
-def call(op: str, *shapes: tuple[int, ...], trusts: bool = True, **held: Any) -> Call:
+def call(op: str, *shapes: tuple[int, ...], trusts: bool = True, **held: Any) -> EvaluatedCall:
     names = [f"x{at}" for at in range(len(shapes))]
     node = onnx.helper.make_node(op, names, ["y"], **held)
-    scope = Scope(Setting(Bits(), RULES, {"": 21}, {}, trusts_runtime=trusts))
+    scope = NameScope(ProofSetting(Bits(), RULES, {"": 21}, {}, trusts_runtime=trusts))
     inputs = [_unknown(at, shape) for at, shape in enumerate(shapes)]
-    return Call(node, inputs, 21, Bits(), scope)
+    return EvaluatedCall(node, inputs, 21, Bits(), scope)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from tests.certify.call import FLOAT, call, free, known, only
 from tiered.certify.domains.terms import flipped
 from tiered.certify.evaluation.call import NoRule
 from tiered.certify.evaluation.forms import Clamp, Dequantized
-from tiered.certify.evaluation.values import Tensor, Unproved
+from tiered.certify.evaluation.values import CheckedTensor, Unproved
 from tiered.certify.rules.bit_extrema import EXTREMA
 from tiered.certify.rules.quantized_bits import QUANTIZED, rounded, unsigned
 
@@ -24,19 +24,19 @@ HALF = known(0.5, np.float32)
 KINDS = {INT8: np.int8, UINT8: np.uint8, INT16: np.int16, UINT16: np.uint16}
 
 
-def zero(number: Any, kind: Any = np.uint8) -> Tensor:
+def zero(number: Any, kind: Any = np.uint8) -> CheckedTensor:
     return known(number, kind)
 
 
-def quantized(x: Tensor, *inputs: Tensor | None, **held: Any) -> Tensor:
+def quantized(x: CheckedTensor, *inputs: CheckedTensor | None, **held: Any) -> CheckedTensor:
     return only(QUANTIZED["QuantizeLinear"](call("QuantizeLinear", x, *inputs, **held)))
 
 
-def dequantized(x: Tensor, *inputs: Tensor | None, **held: Any) -> Tensor:
+def dequantized(x: CheckedTensor, *inputs: CheckedTensor | None, **held: Any) -> CheckedTensor:
     return only(QUANTIZED["DequantizeLinear"](call("DequantizeLinear", x, *inputs, **held)))
 
 
-def are_same(one: Tensor, other: Tensor) -> bool:
+def are_same(one: CheckedTensor, other: CheckedTensor) -> bool:
     return one.shape == other.shape and bool((one.terms == other.terms).all())
 
 
@@ -128,7 +128,7 @@ def test_signed_integers_are_unsigned_ones_128_apart() -> None:
     signed, plain = quantized(X, HALF, zero(-125, np.int8)), quantized(X, HALF, zero(3))
     assert (signed.dtype, plain.dtype) == (INT8, UINT8)
     assert (flipped(signed.terms) == plain.terms).all()
-    held = Tensor(INT8, (2, 3), lambda: flipped(Q.terms))
+    held = CheckedTensor(INT8, (2, 3), lambda: flipped(Q.terms))
     made = dequantized(held, HALF, zero(-125, np.int8))
     assert are_same(made, dequantized(Q, HALF, zero(3)))
     assert not are_same(made, dequantized(Q, HALF, zero(4)))
@@ -224,7 +224,7 @@ def test_only_integers_of_float_numbers_are_remembered() -> None:
 # --- clamps before --------------------------------------------------------------------------------
 
 
-def clipped(low: float | None, high: float | None) -> Tensor:
+def clipped(low: float | None, high: float | None) -> CheckedTensor:
     ends = [None if end is None else known(end, np.float32) for end in (low, high)]
     return only(EXTREMA["Clip"](call("Clip", X, *ends)))
 

@@ -8,25 +8,29 @@ import pytest
 from tests.certify.call import FLOAT, call, free, known, only
 from tests.certify.test_checker import proof
 from tiered.certify.evaluation.call import NoRule
-from tiered.certify.evaluation.values import Tensor, Unproved
+from tiered.certify.evaluation.values import CheckedTensor, Unproved
 from tiered.certify.rules.resizing import RESIZING, resize
 
 X = free("x", 2, 3)
 
 
-def scales(*numbers: float) -> tuple[Tensor | None, Tensor]:
+def scales(*numbers: float) -> tuple[CheckedTensor | None, CheckedTensor]:
     return None, known(numbers, np.float32)
 
 
-def sizes(*numbers: int) -> tuple[None, None, Tensor]:
+def sizes(*numbers: int) -> tuple[None, None, CheckedTensor]:
     return None, None, known(numbers)
 
 
-def nearest(x: Tensor, *inputs: Tensor | None, op: str = "Resize", **held: Any) -> Tensor:
+def nearest(
+    x: CheckedTensor, *inputs: CheckedTensor | None, op: str = "Resize", **held: Any
+) -> CheckedTensor:
     return only(RESIZING[op](call(op, x, *inputs, **held)))
 
 
-def smooth(x: Tensor, *inputs: Tensor | None, mode: str = "linear", **held: Any) -> Tensor:
+def smooth(
+    x: CheckedTensor, *inputs: CheckedTensor | None, mode: str = "linear", **held: Any
+) -> CheckedTensor:
     return only(resize(call("Resize", x, *inputs, mode=mode, **held)))
 
 
@@ -43,7 +47,7 @@ def smooth(x: Tensor, *inputs: Tensor | None, mode: str = "linear", **held: Any)
     ],
 )
 def test_an_element_is_read_where_the_runtime_reads_it(
-    inputs: tuple[Tensor | None, ...], rows: list[int], columns: list[int]
+    inputs: tuple[CheckedTensor | None, ...], rows: list[int], columns: list[int]
 ) -> None:
     made = nearest(X, *inputs)
     assert (made.shape, made.dtype) == ((len(rows), len(columns)), FLOAT)
@@ -159,7 +163,7 @@ def test_axes_that_are_not_resized_keep_their_places() -> None:
     x = free("x", 2, 3, 4)
     made = smooth(x, *scales(1, 2, 1))
     assert (made.shape, made.dtype) == ((2, 6, 4), FLOAT)
-    turned = Tensor(FLOAT, (4, 3, 2), lambda: x.terms.transpose(2, 1, 0))
+    turned = CheckedTensor(FLOAT, (4, 3, 2), lambda: x.terms.transpose(2, 1, 0))
     other = smooth(turned, *scales(1, 2, 1))
     assert (made.terms == other.terms.transpose(2, 1, 0)).all()
     assert len(np.unique(made.terms)) == made.size
@@ -169,7 +173,7 @@ def test_an_element_depends_on_all_along_resized_axes_and_on_no_other() -> None:
     x = free("x", 2, 3)
     changed = x.terms.copy()
     changed[1, 2] = free("other").terms
-    other = Tensor(FLOAT, (2, 3), lambda: changed)
+    other = CheckedTensor(FLOAT, (2, 3), lambda: changed)
     one, two = smooth(x, *scales(1, 2)), smooth(other, *scales(1, 2))
     assert (one.terms[0] == two.terms[0]).all()
     assert (one.terms[1] != two.terms[1]).all()

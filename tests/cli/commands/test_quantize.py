@@ -9,7 +9,7 @@ from onnx import numpy_helper
 from tests.cli.conftest import Cli
 from tests.saturation import products_that
 from tiered.extensions.measurement.latency_result import Ratio
-from tiered.extensions.measurement.medians import Interval
+from tiered.extensions.measurement.medians import MedianInterval
 from tiered.numerics.quantization.deployed import SATURATION
 from tiered.runtime.byte_products import ByteProducts
 from tiered.testing import parse
@@ -441,7 +441,7 @@ def test_the_latency_is_measured_on_request(
     asked: list[tuple[str, ...]] = []
 
     class Found:
-        ratios = (Ratio("B", "A", Interval(1.3, 1.4, 1.5, 0.99), verdict),)
+        ratios = (Ratio("B", "A", MedianInterval(1.3, 1.4, 1.5, 0.99), verdict),)
 
     def bench(*models: str, minutes: float) -> Found:
         asked.append(models)

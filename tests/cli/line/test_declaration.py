@@ -7,8 +7,8 @@ import pytest
 from tiered.cli.commands import load_command
 from tiered.cli.line.declaration import (
     REQUIRED,
-    Command,
-    Declared,
+    DeclaredCommand,
+    DeclaredParameter,
     Flags,
     declared_as,
     declared_in,
@@ -65,7 +65,7 @@ def rest(model: str, /, *more: str) -> None:
     """Do nothing."""
 
 
-KNOWN = Command("command", command)
+KNOWN = DeclaredCommand("command", command)
 
 
 def test_class_variables_are_no_options() -> None:
@@ -122,7 +122,7 @@ def test_a_switch_that_is_on_has_a_flag_that_sets_it_off(
 def test_the_kind_of_an_option(
     kind: object, inner: object, is_switch: bool, is_list: bool, choices: object
 ) -> None:
-    declared = Declared(Option("x", kind, None), Flags(), ("-x",))
+    declared = DeclaredParameter(Option("x", kind, None), Flags(), ("-x",))
     assert (declared.kind, declared.is_switch, declared.is_list) == (inner, is_switch, is_list)
     assert declared.choices == choices
 
@@ -142,7 +142,7 @@ def test_arguments_and_options_are_those_of_the_function() -> None:
 
 
 def test_the_last_argument_may_take_the_rest() -> None:
-    known = Command("rest", rest)
+    known = DeclaredCommand("rest", rest)
     assert known.takes_rest
     assert [(each.names, each.option.default) for each in known.arguments] == [
         (("MODEL",), REQUIRED),
@@ -154,7 +154,7 @@ def test_the_options_of_a_pass_have_their_parameter_before_the_name() -> None:
     def run(*, options: Annotated[PassOptions, OfPass("strip", only=("what",))]) -> None:
         """Do nothing."""
 
-    known = Command("run", run)
+    known = DeclaredCommand("run", run)
     assert [(each.key, each.of) for each in known.options] == [("options.what", "options")]
     assert set(known.groups) == {"options"}
 

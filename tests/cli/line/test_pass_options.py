@@ -5,7 +5,7 @@ from typing import Annotated
 import pytest
 
 from tiered import get_pass
-from tiered.cli.line.declaration import Command, Flags
+from tiered.cli.line.declaration import DeclaredCommand, Flags
 from tiered.cli.line.pass_options import OfPass, PassOptions
 from tiered.cli.line.reader import WrongLine, read
 from tiered.support.errors import OptionError
@@ -26,7 +26,7 @@ def command(*, options: Options) -> None:
     """Do nothing."""
 
 
-KNOWN = Command("command", command)
+KNOWN = DeclaredCommand("command", command)
 
 
 def options_of(*words: str) -> PassOptions:

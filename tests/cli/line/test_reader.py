@@ -5,8 +5,8 @@ from typing import Annotated, ClassVar, Literal
 
 import pytest
 
-from tiered.cli.line.declaration import Command, Flags, words_of
-from tiered.cli.line.reader import Line, WrongLine, read
+from tiered.cli.line.declaration import DeclaredCommand, Flags, words_of
+from tiered.cli.line.reader import CommandLine, WrongLine, read
 from tiered.cli.shared_options import Verify
 from tiered.support.errors import UsageError
 from tiered.support.records import Record
@@ -40,8 +40,8 @@ def command(model: str, out: str | None = None, /, *more: str, options: Options)
     """Do nothing."""
 
 
-def line_of(text: str) -> Line:
-    return read(Command("command", command), text.split())
+def line_of(text: str) -> CommandLine:
+    return read(DeclaredCommand("command", command), text.split())
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_typed_options_take_precedence_over_those_of_the_file(tmp_path: Path) ->
 
     path = tmp_path / "options.toml"
     path.write_text('level = 3\nnames = ["a", "b"]\nquiet = true\n')
-    known = Command("some", some)
+    known = DeclaredCommand("some", some)
     values = read(known, ["m", "--config", str(path), "--names", "c"]).values
     assert (values["level"], values["names"], values["quiet"]) == (3, ("c",), True)
     line = read(known, ["m", "--config", str(path)])
@@ -142,7 +142,7 @@ def test_a_line_calls_its_function_with_all_that_it_declares() -> None:
         called.extend((model, out, more, plain, of))
         return 7
 
-    known = Command("call", call)
+    known = DeclaredCommand("call", call)
     assert read(known, ["m", "o", "p", "q", "--plain", "2", "-q"]).call() == 7
     assert called == ["m", "o", ("p", "q"), 2, Options(quiet=True)]
     called.clear()
@@ -154,9 +154,9 @@ def test_an_option_without_a_default_must_be_given() -> None:
     def strict(*, count: int) -> None:
         """Do nothing."""
 
-    assert read(Command("strict", strict), ["--count", "3"]).values == {"count": 3}
+    assert read(DeclaredCommand("strict", strict), ["--count", "3"]).values == {"count": 3}
     with pytest.raises(WrongLine, match='Command "strict" parameter --count requires an argument'):
-        read(Command("strict", strict), [])
+        read(DeclaredCommand("strict", strict), [])
 
 
 def test_words_without_a_flag_are_arguments_in_order() -> None:
@@ -215,7 +215,7 @@ def test_a_command_without_the_rest_refuses_more_words() -> None:
         """Do nothing."""
 
     with pytest.raises(WrongLine, match=r"^Unused Tokens: \['b', 'c'\]$"):
-        read(Command("short", short), ["a", "b", "c"])
+        read(DeclaredCommand("short", short), ["a", "b", "c"])
 
 
 def test_options_are_words_that_read_as_the_same_options() -> None:

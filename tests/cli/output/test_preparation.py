@@ -10,25 +10,28 @@ from tiered.cli.output.preparation import FEW, print_prepared
 from tiered.extensions.preparation.done_step import DoneStep
 from tiered.extensions.preparation.preparation_options import PrepareOptions
 from tiered.extensions.preparation.preparation_result import Prepared
-from tiered.extensions.preparation.preparation_steps import Step
+from tiered.extensions.preparation.preparation_steps import PreparationStep
 from tiered.extensions.preparation.promise_mark import Carried
 from tiered.passes.interface.report import Remark
 from tiered.pipeline import Sequential
-from tiered.pipeline.result import Statistics
+from tiered.pipeline.result import ModelStatistics
 from tiered.support.numerics import Numerics, Promise
 from tiered.targets import get_backend
 
-BEFORE, AFTER = Statistics(12, {"Add": 12}, 100, 2048), Statistics(9, {"Add": 9}, 100, 1024)
+BEFORE, AFTER = (
+    ModelStatistics(12, {"Add": 12}, 100, 2048),
+    ModelStatistics(9, {"Add": 9}, 100, 1024),
+)
 REASSOCIATING = Carried(Promise(Numerics.REASSOCIATING))
 
 
-def step(name: str = "optimise", **more: Any) -> Step:
-    return Step(
+def step(name: str = "optimise", **more: Any) -> PreparationStep:
+    return PreparationStep(
         **{"name": name, "what": f"the {name}", "command": "optimize", "words": ("-O3",), **more}
     )
 
 
-def done(of: Step | None = None, **more: Any) -> DoneStep:
+def done(of: PreparationStep | None = None, **more: Any) -> DoneStep:
     settings: dict[str, Any] = {
         "step": step() if of is None else of, "changed": True, "before": BEFORE, "after": AFTER,
         "seconds": 1.5, "verdict": "yes", "is_proved": True, "carried": Carried(), "largest": 0.0,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tiered.cli.output.printed_pipeline import described_edit, print_edits, print_plan
-from tiered.cli.prepared import Prepared
+from tiered.cli.prepared import PreparedRun
 from tiered.cli.shared_options import OptimizeOptions
 from tiered.pipeline import default_pipeline, parse_pipeline
 from tiered.pipeline.edits import USER
@@ -17,7 +17,7 @@ from tiered.targets.pipeline_edits import edits_of
 
 
 def plan(capsys: pytest.CaptureFixture[str], **options: Any) -> str:
-    print_plan(Prepared.of(OptimizeOptions(**options)))
+    print_plan(PreparedRun.of(OptimizeOptions(**options)))
     return capsys.readouterr().out
 
 

@@ -24,7 +24,7 @@ from tiered.cli.output.record import (
     record_of,
     versions,
 )
-from tiered.cli.prepared import Prepared
+from tiered.cli.prepared import PreparedRun
 from tiered.cli.shared_options import OptimizeOptions
 from tiered.context import PassContext
 from tiered.support import memory_limit
@@ -35,8 +35,8 @@ GELU = """(float[2,3] x) => (float[2,3] y)
     d = Div(x, r)  e = Erf(d)  s = Add(e, o)  m = Mul(x, s)  y = Mul(m, h) }"""
 
 
-def prepared(**options: Any) -> Prepared:
-    return Prepared.of(OptimizeOptions(**options))
+def prepared(**options: Any) -> PreparedRun:
+    return PreparedRun.of(OptimizeOptions(**options))
 
 
 def recorded(text: str = SMALL, **settings: Any) -> dict[str, Any]:

@@ -22,11 +22,11 @@ from tiered.cli.output.summary import (
     sharing_notes,
     warnings_of,
 )
-from tiered.cli.prepared import Prepared
+from tiered.cli.prepared import PreparedRun
 from tiered.cli.shared_options import OptimizeOptions
 from tiered.context import PassContext
-from tiered.graph.io.save import Placed
-from tiered.pipeline.result import OptimizeResult, Statistics
+from tiered.graph.io.save import PlacedWeights
+from tiered.pipeline.result import ModelStatistics, OptimizeResult
 from tiered.support.amounts import counted
 
 
@@ -42,7 +42,9 @@ def summary(
     with console.capture() as capture:
         print_summary(
             console,
-            Outcome("a.onnx", target, Prepared.of(OptimizeOptions(**options)), result, what=what),
+            Outcome(
+                "a.onnx", target, PreparedRun.of(OptimizeOptions(**options)), result, what=what
+            ),
             result,
         )
     return [line.rstrip() for line in capture.get().splitlines() if line.strip()]
@@ -77,8 +79,8 @@ def test_only_operators_that_changed_are_listed_and_all_totals() -> None:
     with console.capture() as capture:
         print_change(
             console,
-            Statistics(7, {"Add": 3, "Neg": 3, "Exp": 1}, 1000, 4000),
-            Statistics(9, {"Add": 3, "Neg": 1, "Gelu": 5}, 1000, 3000),
+            ModelStatistics(7, {"Add": 3, "Neg": 3, "Exp": 1}, 1000, 4000),
+            ModelStatistics(9, {"Add": 3, "Neg": 1, "Gelu": 5}, 1000, 3000),
         )
     lines = [line.split() for line in capture.get().splitlines() if line.strip()]
     assert lines[0] == ["What", "changed"]
@@ -287,11 +289,11 @@ MADE = "--share-weights: {} that passes made written to b.onnx.data"
 def test_what_could_not_be_shared_is_told(
     shared: tuple[int, int], copied: tuple[int, int], made: tuple[int, int], notes: list[str]
 ) -> None:
-    placed = Placed(shared=shared, copied=copied, made=made)
+    placed = PlacedWeights(shared=shared, copied=copied, made=made)
     assert list(sharing_notes(placed, "d/b.onnx", ".data")) == notes
 
 
 def test_a_file_of_the_working_folder_is_in_it() -> None:
-    placed = Placed(shared=(0, 0), copied=(1, 1), made=(0, 0))
+    placed = PlacedWeights(shared=(0, 0), copied=(1, 1), made=(0, 0))
     (note,) = sharing_notes(placed, "b.onnx", ".safetensors")
     assert "copied to b.onnx.safetensors, as . is not the folder" in note

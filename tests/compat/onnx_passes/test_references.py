@@ -9,7 +9,7 @@ import pytest
 from tests.small import proto
 from tiered import Model
 from tiered.compat.onnx_passes.configuration import Configuration
-from tiered.compat.onnx_passes.references import Reference
+from tiered.compat.onnx_passes.references import OutputReference
 from tiered.support.errors import UsageError, VerificationError
 
 TEXT = "g (float[2] x) => (float[2] y) { y = Identity(x) }"
@@ -23,7 +23,7 @@ def judged(folder: Path, right: Any, actual: Any, text: str = TEXT, **settings: 
         "reference_inputs": (str(folder / "x.npy"),),
         "reference_outputs": (str(folder / "y.npy"),),
     }
-    Reference(Configuration(**files, **settings), proto(text)).check(proto(text))  # type: ignore[arg-type]  # of any kind
+    OutputReference(Configuration(**files, **settings), proto(text)).check(proto(text))  # type: ignore[arg-type]  # of any kind
 
 
 ONE = np.array([1, np.nan], np.float32)
@@ -81,18 +81,20 @@ def test_files_are_as_many_as_inputs_and_outputs(tmp_path: Path) -> None:
     file = str(tmp_path / "x.npy")
     two = Configuration(reference_inputs=(file, file))
     with pytest.raises(UsageError, match=r"^reference.inp has 2 files for x$"):
-        Reference(two, proto(TEXT)).check(proto(TEXT))
+        OutputReference(two, proto(TEXT)).check(proto(TEXT))
     only_outputs = Configuration(reference_outputs=(file,))
     with pytest.raises(UsageError, match=r"^reference.inp has 0 files for x$"):
-        Reference(only_outputs, proto(TEXT)).check(proto(TEXT))
+        OutputReference(only_outputs, proto(TEXT)).check(proto(TEXT))
     more = Configuration(reference_inputs=(file,), reference_outputs=(file, file))
     with pytest.raises(UsageError, match=r"^reference.out has 2 files for y$"):
-        Reference(more, proto(TEXT)).check(proto(TEXT))
+        OutputReference(more, proto(TEXT)).check(proto(TEXT))
 
 
 def test_without_outputs_those_of_the_original_are_right(tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", np.array([1, -2], np.float32))
-    reference = Reference(Configuration(reference_inputs=(str(tmp_path / "x.npy"),)), proto(TEXT))
+    reference = OutputReference(
+        Configuration(reference_inputs=(str(tmp_path / "x.npy"),)), proto(TEXT)
+    )
     assert reference.has_arrays
     reference.check(proto(TEXT))
     with pytest.raises(VerificationError, match="y is not as the reference output"):
@@ -102,7 +104,7 @@ def test_without_outputs_those_of_the_original_are_right(tmp_path: Path) -> None
 def test_without_files_the_models_are_compared_on_inputs_that_are_made() -> None:
     wrong = Model.from_proto(proto(TEXT.replace("Identity", "Neg")))
     right = Model.from_proto(proto("g (float[2] x) => (float[2] y) { a = Neg(x)  y = Neg(a) }"))
-    plain = Reference(Configuration(), proto(TEXT))
+    plain = OutputReference(Configuration(), proto(TEXT))
     assert not plain.has_arrays
     plain.check(proto(TEXT.replace("Identity", "Neg")))  # there is nothing to compare with
     settings: list[dict[str, Any]] = [
@@ -111,19 +113,19 @@ def test_without_files_the_models_are_compared_on_inputs_that_are_made() -> None
         {"metrics": {"max_abs_error": (0.0, 1e-6)}},
     ]
     for each in settings:
-        verify = Reference(Configuration(**each), proto(TEXT)).as_pass()
+        verify = OutputReference(Configuration(**each), proto(TEXT)).as_pass()
         assert (verify.name, verify.info.analysis) == ("verify", True)
         verify.apply(right)
         with pytest.raises(VerificationError):
             verify.apply(wrong)
-    Reference(Configuration(metrics={"max_abs_error": (0, 1e9)}), proto(TEXT)).as_pass().apply(
-        wrong
-    )
+    OutputReference(
+        Configuration(metrics={"max_abs_error": (0, 1e9)}), proto(TEXT)
+    ).as_pass().apply(wrong)
 
 
 def test_an_unknown_metric_is_an_error_at_once() -> None:
     with pytest.raises(UsageError, match="no metric 'cosin'"):
-        Reference(Configuration(metrics={"cosin": (0, 1)}), proto(TEXT))
+        OutputReference(Configuration(metrics={"cosin": (0, 1)}), proto(TEXT))
 
 
 @pytest.mark.parametrize("content", [b"", b"text", None, b"\x93NUMPY"])
@@ -131,7 +133,7 @@ def test_what_is_no_array_is_named(tmp_path: Path, content: bytes | None) -> Non
     file = tmp_path / "x.npy"
     if content is not None:
         file.write_bytes(content)
-    reference = Reference(Configuration(reference_inputs=(str(file),)), proto(TEXT))
+    reference = OutputReference(Configuration(reference_inputs=(str(file),)), proto(TEXT))
     with pytest.raises(UsageError, match=r"reference: cannot read .*x\.npy"):
         reference.feeds(["x"])
 
@@ -139,6 +141,6 @@ def test_what_is_no_array_is_named(tmp_path: Path, content: bytes | None) -> Non
 def test_several_arrays_are_no_reference(tmp_path: Path) -> None:
     np.savez(tmp_path / "x.npz", x=ONE)
     with pytest.raises(UsageError, match=r"x\.npz is no \.npy file of one array"):
-        Reference(Configuration(reference_inputs=(str(tmp_path / "x.npz"),)), proto(TEXT)).feeds(
-            ["x"]
-        )
+        OutputReference(
+            Configuration(reference_inputs=(str(tmp_path / "x.npz"),)), proto(TEXT)
+        ).feeds(["x"])

@@ -16,7 +16,7 @@ from tiered.runtime import Numerics
 from tiered.support.errors import RuntimeFailure
 from tiered.targets import Verification
 from tiered.testing import parse
-from tiered.verify.baseline import Runnable
+from tiered.verify.baseline import RunnableModel
 
 RIGHT = "(float[4] x) => (float[4] y) { a = Neg(x)  y = Abs(a) }"
 FEEDS = {"x": np.array([1, -2, 3, 0.5], np.float32)}
@@ -120,7 +120,7 @@ def test_the_name_has_what_decides() -> None:
 def test_a_rewrite_that_changed_the_outputs_has_no_excuse() -> None:
     of = oracle()
     one, other = (
-        Runnable.of(Model.from_proto(parse(text)))
+        RunnableModel.of(Model.from_proto(parse(text)))
         for text in (RIGHT, "(float[4] x) => (float[4] y) { y = Neg(x) }")
     )
     assert of.excuse(one, one, neg_to_abs.info) == ""

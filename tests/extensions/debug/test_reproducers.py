@@ -12,7 +12,7 @@ from tiered import Backend, Graph, PassContext, Value, function_pass, op, rewrit
 from tiered.extensions.debug import OutputOracle, Subject, bisect, reproduce, write_reproducer
 from tiered.extensions.debug.reproducers import STEPS, _kinds, _parts, _plain, sample_of
 from tiered.testing import parse
-from tiered.verify.part_extraction import Part
+from tiered.verify.part_extraction import GraphPart
 
 CHAIN = "(float[4] x) => (float[4] y) { %s y = Neg(v11) }" % " ".join(  # noqa: UP031  # braces
     f"v{at} = {'Cos' if at == 6 else 'Sin'}({f'v{at - 1}' if at else 'x'})" for at in range(12)
@@ -90,7 +90,7 @@ def test_a_pass_that_raises_is_shown_on_a_small_model() -> None:
 
 
 def test_parts_grow_and_the_whole_is_not_among_them() -> None:
-    part = Part.of(parse(CHAIN))
+    part = GraphPart.of(parse(CHAIN))
     sizes = [len(nodes) for nodes in _parts(part, ("v6",))]
     assert sizes == sorted(set(sizes))
     assert sizes[0] == len(part.around(("v6",), STEPS[0]))
@@ -101,11 +101,11 @@ def test_parts_grow_and_the_whole_is_not_among_them() -> None:
 
 @pytest.mark.parametrize("places", [(), ("no_such_value",)])
 def test_without_places_there_are_no_parts(places: tuple[str, ...]) -> None:
-    assert list(_parts(Part.of(parse(CHAIN)), places)) == []
+    assert list(_parts(GraphPart.of(parse(CHAIN)), places)) == []
 
 
 def test_of_a_model_of_one_node_there_is_no_smaller_part() -> None:
-    part = Part.of(parse("(float[2] x) => (float[2] y) { y = Neg(x) }"))
+    part = GraphPart.of(parse("(float[2] x) => (float[2] y) { y = Neg(x) }"))
     assert list(_parts(part, ("y",))) == []
 
 

@@ -10,8 +10,8 @@ from onnx import numpy_helper
 from tiered import Model
 from tiered.extensions.differences.constant_pairing import (
     TELLING,
-    Constant,
-    Pair,
+    ConstantPair,
+    NamedConstant,
     change_of,
     constants_of,
     identities,
@@ -34,7 +34,7 @@ def model_of(nodes: int = 0, **arrays: np.ndarray) -> Model:
     return Model.from_proto(proto)
 
 
-def constants(nodes: int = 0, **arrays: np.ndarray) -> list[Constant]:
+def constants(nodes: int = 0, **arrays: np.ndarray) -> list[NamedConstant]:
     return constants_of(model_of(nodes, **arrays).main)
 
 
@@ -42,7 +42,7 @@ def numbers(first: int, count: int = 2) -> np.ndarray:
     return np.arange(first, first + count, dtype=np.float32)
 
 
-def names(pairs: list[Pair]) -> list[tuple[str, str]]:
+def names(pairs: list[ConstantPair]) -> list[tuple[str, str]]:
     """Return the names of each pair, "" for a side without one."""
     return [
         ("" if one is None else one.value.name, "" if two is None else two.value.name)
@@ -59,7 +59,7 @@ def test_initializers_come_before_constant_nodes() -> None:
 
 SMALL, LARGE = 2, TELLING
 
-PAIRED: dict[str, tuple[list[Constant], list[Constant], list[tuple[str, str]]]] = {
+PAIRED: dict[str, tuple[list[NamedConstant], list[NamedConstant], list[tuple[str, str]]]] = {
     "equal": (
         constants(a=numbers(1), b=numbers(2)),
         constants(b=numbers(2), a=numbers(1)),
@@ -149,7 +149,7 @@ def test_elements_at_the_same_place_of_a_file_are_not_read(
     assert same_content(first, second)
 
 
-def ids(first: list[Constant], second: list[Constant]) -> tuple[list[str], list[str]]:
+def ids(first: list[NamedConstant], second: list[NamedConstant]) -> tuple[list[str], list[str]]:
     """Return the identities of the constants of both sides, numbered by first use."""
     found = identities(paired(first, second))
     known = {text: str(at) for at, text in enumerate(dict.fromkeys(
@@ -197,7 +197,7 @@ CHANGES = {
 @pytest.mark.parametrize("case", CHANGES)
 def test_how_a_constant_differs(case: str) -> None:
     (one,), (other,), what = CHANGES[case]
-    found = change_of(Pair(one, other), "body")
+    found = change_of(ConstantPair(one, other), "body")
     assert (None if found is None else found.what) == what
     if found is not None:
         assert (found.graph, found.before) == ("body", "a")
@@ -207,7 +207,7 @@ def test_how_a_constant_differs(case: str) -> None:
 
 def test_a_side_may_lack_a_constant() -> None:
     (one,) = constants(a=numbers(1))
-    removed, added = change_of(Pair(one, None), ""), change_of(Pair(None, one), "")
+    removed, added = change_of(ConstantPair(one, None), ""), change_of(ConstantPair(None, one), "")
     assert removed is not None
     assert added is not None
     assert removed == ("", ("removed",), "a", "", "float[2]", "", 8, 0)

@@ -16,15 +16,15 @@ from tiered.extensions.differences.model_difference import (
     Renamed,
     Setting,
 )
-from tiered.extensions.differences.places import Change, Place
-from tiered.pipeline.result import Statistics
+from tiered.extensions.differences.places import DifferingPlace, NodeChange
+from tiered.pipeline.result import ModelStatistics
 
 NODES = parsed("(float[2] x) => (float[2] y) { a = Relu(x)  b = Neg(a)  y = Abs(b) }").main.nodes
 RELU, NEG, ABS = NODES
-NOTHING = Statistics(0, {}, 0, 0)
+NOTHING = ModelStatistics(0, {}, 0, 0)
 PORT = PortChange("input", "x", "", "float", "", "removed")
 TENSOR = TensorChange("", ("renamed", "dtype"), "a", "b", "float[1]", "double[1]", 4, 8)
-PLACE = Place("", (RELU,), (NEG,), (Change(RELU, NEG, ("attribute axis: 1 -> 2",)),))
+PLACE = DifferingPlace("", (RELU,), (NEG,), (NodeChange(RELU, NEG, ("attribute axis: 1 -> 2",)),))
 RENAMED = Renamed("", "node", "a", "b")
 
 EACH: dict[str, tuple[dict[str, Any], str]] = {
@@ -76,14 +76,14 @@ def test_all_parts_are_in_one_order() -> None:
 
 def test_operators_whose_number_differs() -> None:
     found = difference(
-        before=Statistics(0, {"Relu": 2, "Conv": 1, "Add": 1}, 0, 0),
-        after=Statistics(0, {"Relu": 1, "Conv": 1, "Mul": 4}, 0, 0),
+        before=ModelStatistics(0, {"Relu": 2, "Conv": 1, "Add": 1}, 0, 0),
+        after=ModelStatistics(0, {"Relu": 1, "Conv": 1, "Mul": 4}, 0, 0),
     )
     assert found.operators == (("Relu", 2, 1), ("Add", 1, 0), ("Mul", 0, 4))
 
 
 def test_places_that_look_alike_are_together_the_most_frequent_first() -> None:
-    other = Place("", (ABS,), (), ())
+    other = DifferingPlace("", (ABS,), (), ())
     found = difference(places=(other, PLACE, PLACE))
     assert found.kinds == (
         PlaceKind(*PLACE.kind, (PLACE, PLACE)),
@@ -103,7 +103,7 @@ def test_the_data_are_plain() -> None:
     found = difference(
         settings=(Setting("opset", "1", "2"),), ports=(PORT,), functions=(("f", "added"),),
         tensors=(TENSOR,), places=(PLACE,), renamed=(RENAMED,), texts=2, same_nodes=3,
-        same_tensors=4, matchings=(matching,), before=Statistics(1, {"Relu": 1}, 2, 3),
+        same_tensors=4, matchings=(matching,), before=ModelStatistics(1, {"Relu": 1}, 2, 3),
     ).to_dict()  # fmt: skip
     label = RELU.label, NEG.label
     assert found == {

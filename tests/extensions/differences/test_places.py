@@ -3,7 +3,7 @@
 import pytest
 
 import tiered
-from tiered.extensions.differences.places import Place, operators_of
+from tiered.extensions.differences.places import DifferingPlace, operators_of
 from tiered.testing import parse
 
 CHAIN = """(float[2,4] x) => (float[2,4] y) {
@@ -11,7 +11,7 @@ CHAIN = """(float[2,4] x) => (float[2,4] y) {
     [five] y = Tanh(d) }"""
 
 
-def places(before: str, after: str) -> tuple[Place, ...]:
+def places(before: str, after: str) -> tuple[DifferingPlace, ...]:
     return tuple(tiered.diff(parse(before), parse(after)).places)
 
 

@@ -9,8 +9,8 @@ from tests.extensions.discovery.making import Maker
 from tiered.extensions.discovery.expressions import (
     BORDER,
     CONSTANT,
-    Expr,
-    Table,
+    ExpressionTable,
+    GrammarExpr,
     node_of,
     outputs_of,
 )
@@ -34,20 +34,22 @@ KIND = (FLOAT, (2, 3))
 
 
 @pytest.fixture
-def table() -> Table:
-    return Table()
+def table() -> ExpressionTable:
+    return ExpressionTable()
 
 
 @pytest.fixture
-def x(table: Table) -> Expr:
+def x(table: ExpressionTable) -> GrammarExpr:
     return table.border("x", FLOAT, [2, 3])
 
 
-def apply(table: Table, op: str, *operands: Expr | None, **attributes: Any) -> Expr:
+def apply(
+    table: ExpressionTable, op: str, *operands: GrammarExpr | None, **attributes: Any
+) -> GrammarExpr:
     return table.apply(op, operands, attributes, kind=KIND)
 
 
-def test_equal_structures_are_one_object(table: Table, x: Expr) -> None:
+def test_equal_structures_are_one_object(table: ExpressionTable, x: GrammarExpr) -> None:
     assert table.border("x", FLOAT, (2, 3)) is x
     assert apply(table, "Relu", x) is apply(table, "Relu", x)
     assert apply(table, "Concat", x, x, axis=1) is table.apply(
@@ -56,7 +58,9 @@ def test_equal_structures_are_one_object(table: Table, x: Expr) -> None:
 
 
 @pytest.mark.parametrize("what", ["op", "name", "dtype", "shape", "attribute", "output", "domain"])
-def test_another_structure_is_another_one(table: Table, x: Expr, what: str) -> None:
+def test_another_structure_is_another_one(
+    table: ExpressionTable, x: GrammarExpr, what: str
+) -> None:
     y = table.border("y", FLOAT, (2, 3))
     first = table.apply("Softmax", [x], {"axis": 0}, kind=KIND)
     others = {
@@ -72,7 +76,7 @@ def test_another_structure_is_another_one(table: Table, x: Expr, what: str) -> N
     assert others[what].number != first.number
 
 
-def test_constants_are_one_by_their_bits(table: Table) -> None:
+def test_constants_are_one_by_their_bits(table: ExpressionTable) -> None:
     one = table.constant(np.array([0.0, 1], np.float32))
     assert table.constant(np.array([0.0, 1], np.float32)) is one
     assert table.constant(np.array([-0.0, 1], np.float32)) is not one
@@ -81,7 +85,9 @@ def test_constants_are_one_by_their_bits(table: Table) -> None:
     assert (one.op, one.shape, one.nbytes) == (CONSTANT, (2,), 8)
 
 
-def test_lists_and_numpy_numbers_are_plain_attributes(table: Table, x: Expr) -> None:
+def test_lists_and_numpy_numbers_are_plain_attributes(
+    table: ExpressionTable, x: GrammarExpr
+) -> None:
     first = apply(table, "Transpose", x, perm=[1, 0])
     assert first is apply(table, "Transpose", x, perm=np.array([1, 0]))
     assert first.attributes == (("perm", (1, 0)),)
@@ -90,14 +96,16 @@ def test_lists_and_numpy_numbers_are_plain_attributes(table: Table, x: Expr) -> 
     assert apply(table, "LeakyRelu", x, alpha=0.01) is apply(table, "LeakyRelu", x)
 
 
-def test_a_border_is_no_operator(table: Table, x: Expr) -> None:
+def test_a_border_is_no_operator(table: ExpressionTable, x: GrammarExpr) -> None:
     assert not x.is_operator
     assert not table.constant(np.array([1], np.float32)).is_operator
     assert apply(table, "Relu", x).is_operator
     assert (x.op, str(x), x.nbytes) == (BORDER, "x", 24)
 
 
-def test_expressions_are_walked_operands_first_and_once(table: Table, x: Expr) -> None:
+def test_expressions_are_walked_operands_first_and_once(
+    table: ExpressionTable, x: GrammarExpr
+) -> None:
     a = apply(table, "Relu", x)
     b = apply(table, "Clip", a, None, table.constant(np.array(1, np.float32)))
     y = apply(table, "Add", a, b)
@@ -105,7 +113,7 @@ def test_expressions_are_walked_operands_first_and_once(table: Table, x: Expr) -
     assert [each.op for each in y.nodes().values()] == ["Relu", "Clip", "Add"]
 
 
-def test_results_of_one_node_are_one_node(table: Table, x: Expr) -> None:
+def test_results_of_one_node_are_one_node(table: ExpressionTable, x: GrammarExpr) -> None:
     parts = [table.apply("Split", [x], {"num_outputs": 2}, kind=(FLOAT, (1, 3)), output=at)
              for at in (0, 1)]  # fmt: skip
     assert parts[0].node_key == parts[1].node_key
@@ -129,7 +137,7 @@ def test_what_a_node_moves() -> None:
     assert make.meaning.applied("Add", [x, small], ())[0].cost == (1, 64 * 24 + 24)
 
 
-def test_text_is_short(table: Table, x: Expr) -> None:
+def test_text_is_short(table: ExpressionTable, x: GrammarExpr) -> None:
     clip = apply(table, "Clip", x, None, table.constant(np.array(1.5, np.float32)))
     assert str(clip) == "Clip(x, _, 1.5)"
     assert str(apply(table, "Transpose", x, perm=[1, 0])) == "Transpose<perm=[1, 0]>(x)"
@@ -139,18 +147,23 @@ def test_text_is_short(table: Table, x: Expr) -> None:
     assert "..." in str(table.constant(np.arange(99)))
 
 
-def test_a_node_has_names_attributes_and_absent_operands(table: Table, x: Expr) -> None:
+def test_a_node_has_names_attributes_and_absent_operands(
+    table: ExpressionTable, x: GrammarExpr
+) -> None:
     top = table.constant(np.array(1.5, np.float32))
     node = node_of(apply(table, "Clip", x, None, top), {x.number: "a", top.number: "b"}, ["y"])
     assert (node.op_type, [*node.input], [*node.output]) == ("Clip", ["a", "", "b"], ["y"])
     moved = node_of(apply(table, "Transpose", x, perm=[1, 0]), {x.number: "a"}, ["y"])
     assert (moved.attribute[0].name, [*moved.attribute[0].ints]) == ("perm", [1, 0])
-    assert node_of(
-        table.apply("Gelu", [x], kind=KIND, domain="com.microsoft"), {x.number: "a"}, ["y"]
-    ).domain == "com.microsoft"
+    assert (
+        node_of(
+            table.apply("Gelu", [x], kind=KIND, domain="com.microsoft"), {x.number: "a"}, ["y"]
+        ).domain
+        == "com.microsoft"
+    )
 
 
-def test_how_many_results_an_operator_has(table: Table, x: Expr) -> None:
+def test_how_many_results_an_operator_has(table: ExpressionTable, x: GrammarExpr) -> None:
     assert outputs_of(apply(table, "Relu", x)) == 1
     assert outputs_of(table.apply("TopK", [x], kind=KIND, output=1)) == 2
     sizes = table.constant(np.array([1, 1, 1]))

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import onnx
 import pytest
 
-from tiered.extensions.discovery.expressions import OPSET, Expr, Table
+from tiered.extensions.discovery.expressions import OPSET, ExpressionTable, GrammarExpr
 from tiered.extensions.discovery.grammar import (
     BASES,
     BOOL,
@@ -14,7 +14,7 @@ from tiered.extensions.discovery.grammar import (
     INT64,
     Base,
     Grammar,
-    Step,
+    GrammarStep,
     _axes,
     _multiplies,
     _perms,
@@ -24,12 +24,12 @@ from tiered.graph.core.types import tensor_type, write_type
 from tiered.graph.queries.op_traits import ARITHMETIC, COMPARISONS, LOGIC, REDUCTIONS, SOFTMAXES
 
 
-def model_of(steps: Iterable[Step]) -> onnx.ModelProto:
+def model_of(steps: Iterable[GrammarStep]) -> onnx.ModelProto:
     """Return a model with a node for each step."""
     graph = onnx.GraphProto(name="g")
     known: dict[int, str] = {}
 
-    def name(x: Expr | None) -> str:
+    def name(x: GrammarExpr | None) -> str:
         if x is None:
             return ""
         if x.number not in known:
@@ -49,8 +49,8 @@ def model_of(steps: Iterable[Step]) -> onnx.ModelProto:
     return onnx.helper.make_model(graph, opset_imports=[opset])
 
 
-def steps_of(base: Base, *, is_small: bool = False) -> list[Step]:
-    table = Table()
+def steps_of(base: Base, *, is_small: bool = False) -> list[GrammarStep]:
+    table = ExpressionTable()
     leaves = base.leaves(table)
     grammar = Grammar(table, is_small=is_small)
     found = list(grammar.steps(leaves[0]))
@@ -95,7 +95,7 @@ def named(base: str) -> Base:
     return next(each for each in BASES if each.name == base)
 
 
-def attributes(steps: Iterable[Step], op: str, name: str) -> list[object]:
+def attributes(steps: Iterable[GrammarStep], op: str, name: str) -> list[object]:
     return [step.attributes[name] for step in steps if step.op == op]
 
 
@@ -114,7 +114,7 @@ def test_sums_and_softmaxes_are_along_the_first_and_the_last_axis() -> None:
 
 
 def test_the_constants_of_arithmetic_are_neutral_and_others() -> None:
-    table = Table()
+    table = ExpressionTable()
     x = table.border("x", FLOAT, ())
     grammar = Grammar(table)
     numbers = [
@@ -134,7 +134,7 @@ def test_the_constants_of_arithmetic_are_neutral_and_others() -> None:
 
 
 def test_what_reads_two_expressions_fits_their_types() -> None:
-    table = Table()
+    table = ExpressionTable()
     grammar = Grammar(table)
     x, y = (table.border(name, FLOAT, (2, 3)) for name in "xy")
     b, c = (table.border(name, BOOL, (2, 3)) for name in "bc")
@@ -152,7 +152,7 @@ def test_what_reads_two_expressions_fits_their_types() -> None:
 
 
 def test_the_first_and_the_last_axis() -> None:
-    table = Table()
+    table = ExpressionTable()
     shapes = [(), (4,), (4, 5), (4, 5, 6)]
     assert [_axes(table.border("x", FLOAT, shape)) for shape in shapes] == [
         (), (0,), (0, 1), (0, 2),

@@ -4,8 +4,8 @@ import numpy as np
 import onnx
 
 from tests.small import made_by, named, parsed
-from tiered.extensions.discovery.expressions import Table
-from tiered.extensions.discovery.judging import GraphReader, Judge, model_of
+from tiered.extensions.discovery.expressions import ExpressionTable
+from tiered.extensions.discovery.judging import GraphReader, PipelineJudge, model_of
 from tiered.graph import DataType
 
 FLOAT = int(DataType.FLOAT)
@@ -14,7 +14,7 @@ SPLIT = """(float[4,2] x) => (float[3,2] y) <int64[2] s = {1,3}> {
 
 
 def test_a_value_is_read_with_operators_attributes_and_results() -> None:
-    table = Table()
+    table = ExpressionTable()
     model = parsed(SPLIT)
     found = GraphReader(table, model.main).read(named(model, "y"))
     assert str(found) == "Softmax<axis=0>(Split<result=1>(x, [1,3]))"
@@ -25,7 +25,7 @@ def test_a_value_is_read_with_operators_attributes_and_results() -> None:
 
 
 def test_reading_stops_at_borders() -> None:
-    table = Table()
+    table = ExpressionTable()
     model = parsed(SPLIT)
     border = table.border("z", FLOAT, (3, 2))
     found = GraphReader(table, model.main, {named(model, "b"): border}).read(named(model, "y"))
@@ -33,7 +33,7 @@ def test_reading_stops_at_borders() -> None:
 
 
 def test_what_has_no_static_type_or_a_body_is_not_read() -> None:
-    table = Table()
+    table = ExpressionTable()
     model = parsed("(float[N] x) => (float[N] y) { a = Neg(x)  y = Abs(a) }")
     assert GraphReader(table, model.main).read(named(model, "y")) is None
     model = parsed(
@@ -46,13 +46,13 @@ def test_what_has_no_static_type_or_a_body_is_not_read() -> None:
 
 
 def test_graphs_of_one_model_are_judged_each_by_itself() -> None:
-    table = Table()
+    table = ExpressionTable()
     x = table.border("x", FLOAT, (2, 3))
     kind = (FLOAT, (2, 3))
     twice = table.apply("Relu", [table.apply("Relu", [x], kind=kind)], kind=kind)
     zero = table.constant(np.zeros((), np.float32))
     sub = table.apply("Sub", [x, zero], kind=kind)
-    judged = Judge(table, 2).judged([twice, sub, x])
+    judged = PipelineJudge(table, 2).judged([twice, sub, x])
     assert [each.member for each in judged] == [twice, sub, x]
     assert [str(each.form) for each in judged] == ["Relu(x)", "x", "x"]
     proto = model_of([twice, sub, x])

@@ -5,9 +5,9 @@ import pytest
 
 from tests.extensions.discovery.making import Maker
 from tiered.extensions.discovery.enumeration import enumerated
-from tiered.extensions.discovery.expressions import Array, Expr
+from tiered.extensions.discovery.expressions import Array, GrammarExpr
 from tiered.extensions.discovery.grammar import BASES
-from tiered.extensions.discovery.neighbours import Change, _changed, _changes, _other, reach
+from tiered.extensions.discovery.neighbours import RuleChange, _changed, _changes, _other, reach
 
 
 def test_a_missing_rule_has_its_reach() -> None:
@@ -28,7 +28,7 @@ def test_operators_are_changed_only_where_they_read_as_many_values() -> None:
     assert not [each for each in reach(two, one, 0, "reals") if each.startswith("Max")]
 
 
-def changes(source: Expr, target: Expr) -> list[str]:
+def changes(source: GrammarExpr, target: GrammarExpr) -> list[str]:
     return [each.what for each in _changes(source, target)]
 
 
@@ -78,9 +78,9 @@ def test_a_change_is_of_a_whole_side() -> None:
     make, other = Maker(), Maker()
     number = make.constant(2.0)
     source = make("Add", make("Abs", make.x), number)
-    change = Change("", {"Abs": "Exp"}, {number.number: np.array(3, np.float32)}, {2: 6})
+    change = RuleChange("", {"Abs": "Exp"}, {number.number: np.array(3, np.float32)}, {2: 6})
     made = _changed(source, change, other.meaning)
     assert str(made) == "Add(Exp(x), 3.)"
     assert made.shape == (6, 3)
-    same = _changed(source, Change("", {}, {}, {}), other.meaning)
+    same = _changed(source, RuleChange("", {}, {}, {}), other.meaning)
     assert str(same) == str(source)

@@ -10,15 +10,15 @@ import pytest
 
 from benchmarks.discover import exceptions, main
 from tiered.extensions.discovery.enumeration import enumerated
-from tiered.extensions.discovery.expressions import Table
+from tiered.extensions.discovery.expressions import ExpressionTable
 from tiered.extensions.discovery.grammar import BASES
-from tiered.extensions.discovery.judging import Judge, model_of
+from tiered.extensions.discovery.judging import PipelineJudge, model_of
 from tiered.extensions.discovery.laws import canonical
 from tiered.extensions.discovery.rule_convergence import (
+    ConvergenceTask,
     Missing,
     Spelling,
     Surveyed,
-    Task,
     read_surveyed,
     survey,
     surveyed,
@@ -27,12 +27,13 @@ from tiered.extensions.discovery.rule_convergence import (
 from tiered.runtime import Session
 from tiered.support.errors import ModelError
 
-SMALL = Task("matrix", 2, operators=2, most=250)
+SMALL = ConvergenceTask("matrix", 2, operators=2, most=250)
 
 
 def test_a_task_has_a_file_of_its_own() -> None:
-    tasks = [Task("a", 2), Task("b", 2), Task("a", 3), Task("a", 2, 3), Task("a", 2, most=9),
-             Task("a", 2, seed=1)]  # fmt: skip
+    tasks = [ConvergenceTask("a", 2), ConvergenceTask("b", 2), ConvergenceTask("a", 3),
+             ConvergenceTask("a", 2, 3), ConvergenceTask("a", 2, most=9),
+             ConvergenceTask("a", 2, seed=1)]  # fmt: skip
     assert tasks[0].file == "a-2-2-20000-0.json"
     assert len({task.file for task in tasks}) == len(tasks)
 
@@ -41,12 +42,13 @@ def test_the_tasks_are_all_bases_of_each_level() -> None:
     assert len(tasks_of()) == 2 * len(BASES)
     assert {task.level for task in tasks_of()} == {2, 3}
     (only,) = tasks_of(BASES[:1], (3,), 4, 5, 6)
-    assert only == Task(BASES[0].name, 3, 4, 5, 6)
+    assert only == ConvergenceTask(BASES[0].name, 3, 4, 5, 6)
 
 
 def test_the_keys_of_a_record_in_json_are_strings() -> None:
     found = Surveyed(
-        Task("matrix", 2), members={1: 3, 2: 4}, cheapest={1: 2}, fewest={2: 1}, classes=5,
+        ConvergenceTask("matrix", 2), members={1: 3, 2: 4}, cheapest={1: 2}, fewest={2: 1},
+        classes=5,
         confluent=4, failed=["no"], missing=[Missing("l", 1, 2, 3, "m", "a", "b", ["v"])],
         spellings=[Spelling("l", 1, "a", "b")],
     )  # fmt: skip
@@ -70,7 +72,7 @@ def test_every_graph_that_is_enumerated_is_valid() -> None:
 def test_the_pipeline_keeps_what_graphs_compute() -> None:
     made = enumerated(BASES[0], "bits", 2, most=250)
     members = [member for _, member in made.members()]
-    for judged in Judge(made.meaning.table, 2).judged(members):
+    for judged in PipelineJudge(made.meaning.table, 2).judged(members):
         assert judged.form is not None, judged.error
         assert made.meaning.key(judged.form) == made.meaning.key(judged.member), judged.member
 
@@ -118,7 +120,7 @@ def test_spellings_of_equal_cost_are_counted() -> None:
 
 def test_the_page_lists_what_does_not_converge() -> None:
     found = Surveyed(
-        Task("matrix", 2),
+        ConvergenceTask("matrix", 2),
         members={2: 10}, cheapest={2: 9}, fewest={2: 9}, classes=4, confluent=3,
         missing=[Missing("Abs(Add(x, c))  =>  Abs(x)", 1, 1, 48, "m", "Abs(Add(x, 0.))", "Abs(x)")],
         spellings=[Spelling("Add(x, c)  =>  Sub(x)", 3, "Add(x, 1.)", "Sub(x, -1.)")],
@@ -130,7 +132,7 @@ def test_the_page_lists_what_does_not_converge() -> None:
 
 
 def test_absent_operands_at_the_end_make_no_other_form() -> None:
-    table = Table()
+    table = ExpressionTable()
     x = table.border("x", 1, (2, 3))
     forms = [
         canonical(table, table.apply("ReduceMax", operands, kind=(1, (1, 1))))

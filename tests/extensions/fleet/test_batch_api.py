@@ -11,7 +11,7 @@ from tiered.extensions.fleet.batch_api import FleetOptions, run
 from tiered.extensions.fleet.job import Command, Job
 from tiered.extensions.fleet.manifest import NAME
 from tiered.extensions.fleet.result_line import Result
-from tiered.extensions.fleet.tasks import SCRATCH, Limits
+from tiered.extensions.fleet.tasks import SCRATCH, TaskLimits
 from tiered.support.errors import HelperError, UsageError
 
 
@@ -92,7 +92,7 @@ def test_a_batch_leaves_the_manifest_and_no_unfinished_files(
     assert seen["is made with"] == (3, 1 << 30, Command("verify").runs_models)
     assert seen["engine"].is_closed
     settings = seen["settings"]
-    assert settings.limits == Limits(2.5, 1 << 30)
+    assert settings.limits == TaskLimits(2.5, 1 << 30)
     assert settings.fail_fast
     assert settings.scratch == str(out / SCRATCH)
     assert sorted(os.listdir(out)) == [NAME]

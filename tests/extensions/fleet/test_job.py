@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tiered.extensions.fleet.job import Command, CommandName, Job, jobs_of
-from tiered.extensions.fleet.sources import Source
+from tiered.extensions.fleet.sources import ModelSource
 
 
 @pytest.mark.parametrize(
@@ -56,12 +56,12 @@ def test_a_command_is_known_by_its_words_and_the_files_that_they_name(tmp_path: 
 
 
 def test_the_models_are_in_the_order_of_the_command_line() -> None:
-    source = Source("a.onnx", "a.onnx", 1)
+    source = ModelSource("a.onnx", "a.onnx", 1)
     assert Job(source, "t").inputs == ("a.onnx",)
     assert Job(source, "t", other="right.onnx").inputs == ("right.onnx", "a.onnx")
 
 
-SOURCES = [Source("d/b", "b", 5), Source("d/a", "a", 5), Source("d/x/c", "x/c", 9)]
+SOURCES = [ModelSource("d/b", "b", 5), ModelSource("d/a", "a", 5), ModelSource("d/x/c", "x/c", 9)]
 
 
 def test_the_largest_model_is_first_and_names_decide_then() -> None:

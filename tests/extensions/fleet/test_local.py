@@ -11,8 +11,8 @@ import pytest
 from tiered.extensions.fleet import local as module
 from tiered.extensions.fleet.job import Command, Job
 from tiered.extensions.fleet.local import LocalEngine, processors
-from tiered.extensions.fleet.sources import Source
-from tiered.extensions.fleet.tasks import Digest, Limits, Run
+from tiered.extensions.fleet.sources import ModelSource
+from tiered.extensions.fleet.tasks import Digest, RunTask, TaskLimits
 from tiered.support.errors import UsageError
 
 MIB = 1 << 20
@@ -48,12 +48,12 @@ class Process:
         self.said.append("end")
 
 
-class Task(Run):
+class Task(RunTask):
     """A task that calls a function with its process."""
 
     def __init__(self, work: Callable[[Any], Any], nbytes: int = 0) -> None:
-        job = Job(Source("m.onnx", "m.onnx", nbytes), "out/m.onnx")
-        super().__init__(job, Command("optimize"), "", Limits(), None)
+        job = Job(ModelSource("m.onnx", "m.onnx", nbytes), "out/m.onnx")
+        super().__init__(job, Command("optimize"), "", TaskLimits(), None)
         object.__setattr__(self, "work", work)
 
     def perform(self, process: Any) -> Any:

@@ -16,9 +16,9 @@ from tiered.extensions.fleet.manifest import Manifest
 from tiered.extensions.fleet.process import Evicted
 from tiered.extensions.fleet.result_line import Result
 from tiered.extensions.fleet.result_versions import text_of, versions
-from tiered.extensions.fleet.scheduler import Settings, run_batch
-from tiered.extensions.fleet.sources import Source
-from tiered.extensions.fleet.tasks import Copy, Digest, Limits, Run, Task
+from tiered.extensions.fleet.scheduler import BatchSettings, run_batch
+from tiered.extensions.fleet.sources import ModelSource
+from tiered.extensions.fleet.tasks import Copy, Digest, RunTask, Task, TaskLimits
 from tiered.support.errors import HelperError
 
 O3 = Command("optimize", ("-O3",))
@@ -74,7 +74,7 @@ def word_of(task: Task) -> str:
             return "digest " + " ".join(Path(path).name for group in groups for path in group)
         case Copy(job, of):
             return f"copy {Path(of.target).name} to {Path(job.target).name}"
-        case Run(job):
+        case RunTask(job):
             return f"run {Path(job.source.path).name}"
     raise AssertionError(task)
 
@@ -86,7 +86,7 @@ def performed(task: Task) -> Any:
         case Copy(job, of):
             Path(job.target).write_bytes(Path(of.target).read_bytes())
             return Result(job.source.path, job.target, "cached", nbytes=of.nbytes)
-        case Run(job):
+        case RunTask(job):
             content = Path(job.source.path).read_bytes()
             if content.startswith(b"bad"):
                 return Result(job.source.path, job.target, "failed", f"{job.source.path}: bad")
@@ -137,9 +137,9 @@ def run(
     jobs = []
     for name, content in contents.items():
         (folder / name).write_bytes(content)
-        jobs.append(Job(Source(str(folder / name), name, len(content)), str(out / name)))
+        jobs.append(Job(ModelSource(str(folder / name), name, len(content)), str(out / name)))
     command = Command("optimize", ("-O3", *options))
-    settings = Settings(command, Limits(), None, fail_fast)
+    settings = BatchSettings(command, TaskLimits(), None, fail_fast)
     with Manifest(str(folder / "lines"), resume=resume) as manifest:
         report = Report()
         results = run_batch(jobs, settings, engine, manifest, report)
@@ -208,7 +208,7 @@ def test_what_waits_for_a_model_whose_target_fails_runs_itself(
     tmp_path: Path, reason: str, more: dict[str, Any]
 ) -> None:
     def answer(task: Task) -> Any:
-        if isinstance(task, Run) and task.job.source.name == "a":
+        if isinstance(task, RunTask) and task.job.source.name == "a":
             job = task.job
             return Result(
                 job.source.path, job.target, "failed", reason.replace("OUT", job.target), **more
@@ -222,7 +222,7 @@ def test_what_waits_for_a_model_whose_target_fails_runs_itself(
 
 def test_what_waits_for_a_process_that_was_lost_runs_itself(tmp_path: Path) -> None:
     def answer(task: Task) -> Any:
-        if isinstance(task, Run) and task.job.source.name == "a":
+        if isinstance(task, RunTask) and task.job.source.name == "a":
             return Result(task.job.source.path, task.job.target, "crashed")
         return None
 
@@ -257,7 +257,7 @@ def test_an_evicted_job_runs_alone_at_the_end(tmp_path: Path) -> None:
     evicted: list[str] = []
 
     def answer(task: Task) -> Any:
-        if isinstance(task, Run) and task.job.source.name == "a" and not evicted:
+        if isinstance(task, RunTask) and task.job.source.name == "a" and not evicted:
             evicted.append("a")
             raise Evicted
         return None
@@ -281,7 +281,7 @@ def test_models_whose_digests_were_evicted_run_without(tmp_path: Path) -> None:
 
 def test_an_error_of_the_engine_ends_the_batch_and_keeps_what_is_done(tmp_path: Path) -> None:
     def answer(task: Task) -> Any:
-        if isinstance(task, Run) and task.job.source.name == "b":
+        if isinstance(task, RunTask) and task.job.source.name == "b":
             raise HelperError("cannot start")
         return None
 
@@ -294,7 +294,7 @@ def test_an_error_of_the_engine_ends_the_batch_and_keeps_what_is_done(tmp_path: 
 
 def test_a_result_that_is_not_there_is_a_failure(tmp_path: Path) -> None:
     def answer(task: Task) -> Any:
-        assert isinstance(task, Run)
+        assert isinstance(task, RunTask)
         job = task.job
         return Result(job.source.path, job.target, "done", nbytes=7)
 

@@ -12,8 +12,8 @@ import pytest
 from tiered.extensions.fleet.job import Command, Job
 from tiered.extensions.fleet.result_line import Result
 from tiered.extensions.fleet.scratch import Scratch
-from tiered.extensions.fleet.sources import Source
-from tiered.extensions.fleet.tasks import Copy, Digest, Limits, Run, joined
+from tiered.extensions.fleet.sources import ModelSource
+from tiered.extensions.fleet.tasks import Copy, Digest, RunTask, TaskLimits, joined
 from tiered.support.errors import Crashed, OutOfMemory, RuntimeFailure, TimedOut
 
 
@@ -57,13 +57,13 @@ class Process:
         }  # fmt: skip
 
 
-def task(folder: Path, command: Command | None = None, limits: Limits | None = None) -> Run:
-    job = Job(Source(str(folder / "in.onnx"), "in.onnx", 1), str(folder / "out" / "m.onnx"))
+def task(folder: Path, command: Command | None = None, limits: TaskLimits | None = None) -> RunTask:
+    job = Job(ModelSource(str(folder / "in.onnx"), "in.onnx", 1), str(folder / "out" / "m.onnx"))
     scratch = str(folder / "scratch")
-    return Run(job, command or Command("optimize"), "id", limits or Limits(), scratch)
+    return RunTask(job, command or Command("optimize"), "id", limits or TaskLimits(), scratch)
 
 
-def done(run: Run, process: Process) -> Result:
+def done(run: RunTask, process: Process) -> Result:
     return run.perform(process)  # type: ignore[arg-type]  # a fake
 
 
@@ -111,7 +111,7 @@ def test_a_command_that_fails_leaves_no_result(
 ) -> None:
     said = "tiered: error: OUT:\n out of memory"
     process = Process(code, said, writes={"m.onnx": "half"}, is_memory=is_memory)
-    run = task(tmp_path, limits=Limits(None, limit))
+    run = task(tmp_path, limits=TaskLimits(None, limit))
     found = done(run, process)
     assert (found.status, found.exit_code, found.nbytes) == (status, code, None)
     assert found.reason == f"{run.job.target}: out of memory"

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from tiered.runtime.worker.client import Timing
+from tiered.runtime.worker.client import TimedRuns
 
 
 class Machine:
@@ -68,7 +68,7 @@ class Process:
     def __init__(self, machine: Machine, place: int, by_chance: float) -> None:
         self._machine, self._place, self._by_chance = machine, place, by_chance
 
-    def time(self, sample: int, runs: int, before: int) -> Timing:
+    def time(self, sample: int, runs: int, before: int) -> TimedRuns:
         """Time runs, as a worker does."""
         if self._machine.is_interrupted():
             raise KeyboardInterrupt
@@ -77,4 +77,4 @@ class Process:
             self._machine.run(self._place, self._by_chance)
         taken = [self._machine.run(self._place, self._by_chance) for _ in range(runs)]
         worked = [each * 0.99 for each in taken]
-        return Timing(taken, worked, self._machine.opening, 1000 + sample, {})
+        return TimedRuns(taken, worked, self._machine.opening, 1000 + sample, {})

@@ -1,12 +1,12 @@
 import pytest
 
 from tiered.extensions.measurement.claims import Claim, parse_claim
-from tiered.extensions.measurement.medians import Interval
+from tiered.extensions.measurement.medians import MedianInterval
 from tiered.support.errors import UsageError
 
 
-def between(low: float, high: float) -> Interval:
-    return Interval(low, (low + high) / 2, high, 0.99)
+def between(low: float, high: float) -> MedianInterval:
+    return MedianInterval(low, (low + high) / 2, high, 0.99)
 
 
 @pytest.mark.parametrize(

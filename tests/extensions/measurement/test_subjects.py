@@ -8,7 +8,7 @@ import pytest
 from onnx import numpy_helper
 
 from tiered.extensions.measurement.subjects import (
-    Subject,
+    MeasuredModel,
     opened,
     samples_of,
     sizes_of_inputs,
@@ -22,7 +22,7 @@ from tiered.testing import parse
 RELU = "(float[n,8] x) => (float[n,8] y) { y = Relu(x) }"
 
 
-def made(text: str, name: str) -> Subject:
+def made(text: str, name: str) -> MeasuredModel:
     return subject(parse(text))._replace(name=name)
 
 
@@ -35,7 +35,9 @@ def with_weight(folder: Path) -> Path:
 
 
 def samples(
-    *subjects: Subject, inputs: tuple[Source, ...] = (), sizes: dict[str, list[int]] | None = None
+    *subjects: MeasuredModel,
+    inputs: tuple[Source, ...] = (),
+    sizes: dict[str, list[int]] | None = None,
 ) -> tuple[list[tuple[int, ...]], list[np.dtype]]:
     """Return the shapes of x in the samples, and its dtype for each model."""
     found, feeds = samples_of(
@@ -60,7 +62,7 @@ def test_the_data_of_a_proto_is_in_its_folder(tmp_path: Path) -> None:
     proto = onnx.load(with_weight(tmp_path), load_external_data=False)
     assert subject(proto).data_files == []
     assert subject(proto).file_bytes == proto.ByteSize()
-    placed = Subject(proto, "m", proto, str(tmp_path))
+    placed = MeasuredModel(proto, "m", proto, str(tmp_path))
     assert placed.data_files == [str(tmp_path / "data.bin")]
     assert placed.file_bytes == proto.ByteSize() + 16
 
@@ -146,7 +148,7 @@ def test_a_missing_operator_is_named_with_its_model() -> None:
     model.graph.node[0].domain = "nowhere"
     model.opset_import.add(domain="nowhere", version=1)
     with pytest.raises(MissingOperator, match=r"^mine: "):
-        samples(Subject(model, "mine", model))
+        samples(MeasuredModel(model, "mine", model))
 
 
 def test_an_open_model_is_timed_on_its_feeds() -> None:

@@ -4,18 +4,18 @@ import pytest
 
 from tests.extensions.measurement.fakes import Machine
 from tiered.extensions.measurement.latency_result import Bench
-from tiered.extensions.measurement.trials import Plan, Trials, measure, order
+from tiered.extensions.measurement.trials import TrialPlan, Trials, measure, order
 from tiered.runtime.opening import Opening
 
 
-def measured(machine: Machine, count: int, plan: Plan) -> Trials:
+def measured(machine: Machine, count: int, plan: TrialPlan) -> Trials:
     trials = Trials(count)
     measure(trials, plan, machine.open, now=lambda: machine.now)
     return trials
 
 
-def bench_of(machine: Machine, count: int, plan: Plan | None = None) -> Bench:
-    found = measured(machine, count, plan or Plan(120.0))
+def bench_of(machine: Machine, count: int, plan: TrialPlan | None = None) -> Bench:
+    found = measured(machine, count, plan or TrialPlan(120.0))
     names = tuple(f"{place}.onnx" for place in range(count))
     return Bench(names, (1,) * count, tuple(found.usable), Opening(), "wall")
 
@@ -29,7 +29,7 @@ def test_each_model_is_first_and_last_equally_often() -> None:
 
 def test_a_round_has_processes_of_its_own_and_models_alternate() -> None:
     machine = Machine([0.002, 0.001])
-    found = measured(machine, 2, Plan(120.0, rounds=2, iterations=3))
+    found = measured(machine, 2, TrialPlan(120.0, rounds=2, iterations=3))
     kinds = [kind for kind, _ in machine.log]
     assert (kinds.count("open"), kinds.count("close")) == (4, 4)
     first = machine.log[: kinds.index("close")]
@@ -40,7 +40,7 @@ def test_a_round_has_processes_of_its_own_and_models_alternate() -> None:
 
 
 def test_a_block_of_a_fast_model_has_more_runs() -> None:
-    (found,) = measured(Machine([0.01, 0.001]), 2, Plan(120.0, rounds=1, iterations=4)).rounds
+    (found,) = measured(Machine([0.01, 0.001]), 2, TrialPlan(120.0, rounds=1, iterations=4)).rounds
     assert found.runs == [4, 20]
     assert found.median(0) == pytest.approx(0.01)
     assert found.started == [0.5, 0.5]
@@ -49,26 +49,28 @@ def test_a_block_of_a_fast_model_has_more_runs() -> None:
 
 @pytest.mark.parametrize("runs", [1, 5, 12, 60, 1000])
 def test_the_limit_of_runs_is_what_is_timed(runs: int) -> None:
-    found = measured(Machine([0.01, 0.001]), 2, Plan(600.0, runs=runs))
+    found = measured(Machine([0.01, 0.001]), 2, TrialPlan(600.0, runs=runs))
     assert [sum(each.runs[place] for each in found.rounds) for place in (0, 1)] == [runs, runs]
     assert len(found.rounds) == min(12, runs)
 
 
 def test_the_limit_of_time_ends_the_rounds() -> None:
     machine = Machine([1.0, 1.0])
-    found = measured(machine, 2, Plan(60.0))
+    found = measured(machine, 2, TrialPlan(60.0))
     assert 60 <= machine.now <= 70
     assert len(found.usable) >= 8
     assert all(each.complete >= 1 for each in found.rounds)
 
 
 def test_a_model_that_takes_longer_than_the_limit_is_measured_once() -> None:
-    found = measured(Machine([100.0]), 1, Plan(60.0))
+    found = measured(Machine([100.0]), 1, TrialPlan(60.0))
     assert [each.complete for each in found.usable] == [1]
 
 
 def test_inputs_follow_each_other() -> None:
-    (found,) = measured(Machine([0.01]), 1, Plan(60.0, rounds=1, iterations=4, samples=3)).rounds
+    (found,) = measured(
+        Machine([0.01]), 1, TrialPlan(60.0, rounds=1, iterations=4, samples=3)
+    ).rounds
     assert found.memory == [1000]  # the fourth iteration is on the first sample again
 
 
@@ -77,7 +79,7 @@ def test_what_is_there_before_an_interruption_is_usable() -> None:
     machine.is_interrupted = lambda: len(machine.log) > 250
     trials = Trials(2)
     with pytest.raises(KeyboardInterrupt):
-        measure(trials, Plan(120.0), machine.open, now=lambda: machine.now)
+        measure(trials, TrialPlan(120.0), machine.open, now=lambda: machine.now)
     assert [each.is_whole for each in trials.rounds] == [True, True, False]
     assert trials.usable == trials.rounds[:2]
 
@@ -90,12 +92,12 @@ def test_an_interrupted_first_round_is_usable_from_its_first_iteration(
     machine.is_interrupted = lambda: len(machine.log) > logged
     trials = Trials(2)
     with pytest.raises(KeyboardInterrupt):
-        measure(trials, Plan(120.0), machine.open, now=lambda: machine.now)
+        measure(trials, TrialPlan(120.0), machine.open, now=lambda: machine.now)
     assert len(trials.usable) == usable
 
 
 def test_a_model_and_itself_do_not_differ_in_97_of_100() -> None:
-    plan = Plan(120.0, iterations=5)
+    plan = TrialPlan(120.0, iterations=5)
     verdicts = [
         bench_of(Machine([0.004, 0.004], seed=seed, process=0.05, noise=0.1), 2, plan).ratios[0]
         for seed in range(300)
@@ -105,7 +107,7 @@ def test_a_model_and_itself_do_not_differ_in_97_of_100() -> None:
 
 @pytest.mark.parametrize(("factor", "verdict"), [(0.97, "faster"), (1.03, "slower")])
 def test_three_per_cent_are_found_on_a_machine_that_drifts(factor: float, verdict: str) -> None:
-    plan = Plan(120.0)
+    plan = TrialPlan(120.0)
     verdicts = [
         bench_of(
             Machine([0.004, 0.004 * factor], seed=seed, process=0.008, noise=0.05, drift=0.02),

@@ -7,7 +7,7 @@ import pytest
 
 from tiered import Model
 from tiered.extensions.memory import MemoryPlan, memory_line, memory_plan, memory_svg
-from tiered.extensions.memory.liveness import Step
+from tiered.extensions.memory.liveness import LivenessStep
 from tiered.testing import parse
 
 DIAMOND = "(float[4] x) => (float[4] y) { a = Relu(x) b = Sin(a) c = Cos(a) y = Add(b, c) }"
@@ -20,7 +20,7 @@ def planned(text: str) -> MemoryPlan:
 
 def plan_of(*sizes: int) -> MemoryPlan:
     """Return a plan with these bytes at its nodes."""
-    steps = tuple(Step(f"n{at}", "Neg", each) for at, each in enumerate(sizes))
+    steps = tuple(LivenessStep(f"n{at}", "Neg", each) for at, each in enumerate(sizes))
     return MemoryPlan(steps, (), 0, (), (), ())
 
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from tests.extensions.memory.graphs import sized_graphs, stretch
 from tiered import Model
 from tiered.extensions.memory import memory_plan
-from tiered.extensions.memory.order_problem import Buffer, Step, Stretch
+from tiered.extensions.memory.order_problem import Buffer, OrderStep, Stretch
 from tiered.extensions.memory.order_search import backward_order, forward_order
 from tiered.testing import parse
 
@@ -101,9 +101,11 @@ def test_an_output_that_nothing_reads_is_alive_at_its_node_alone() -> None:
 def hand() -> Stretch:
     """Return three nodes in a row; the second one also reads the first buffer."""
     steps = [
-        Step(after=[1], makes=[0], allocated=4),
-        Step(before=[0], after=[2], reads=[0], makes=[1], allocated=8, written_over=8, targets=[0]),
-        Step(before=[1], reads=[0, 1], makes=[2], allocated=2),
+        OrderStep(after=[1], makes=[0], allocated=4),
+        OrderStep(
+            before=[0], after=[2], reads=[0], makes=[1], allocated=8, written_over=8, targets=[0]
+        ),
+        OrderStep(before=[1], reads=[0, 1], makes=[2], allocated=2),
     ]
     return Stretch(steps, [Buffer(4, [1, 2]), Buffer(8, [2]), Buffer(2, [], True)], 1)
 

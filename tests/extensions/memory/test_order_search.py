@@ -5,8 +5,13 @@ from hypothesis import given, settings
 
 from tests.extensions.memory.graphs import orders, sized_graphs, stretch
 from tiered import Model
-from tiered.extensions.memory.order_problem import Buffer, Step, Stretch
-from tiered.extensions.memory.order_search import Found, backward_order, best_order, forward_order
+from tiered.extensions.memory.order_problem import Buffer, OrderStep, Stretch
+from tiered.extensions.memory.order_search import (
+    FoundOrder,
+    backward_order,
+    best_order,
+    forward_order,
+)
 from tiered.testing import parse
 
 # Two branches that grow and shrink again, one after the other or both at once.
@@ -54,7 +59,7 @@ def test_a_peak_at_the_floor_is_good_enough(floor: int, *, is_found: bool) -> No
 
 def test_a_search_ends_at_its_limit() -> None:
     whole = of(BRANCHES)
-    assert best_order(whole, floor=0, limit=0) == Found(None, False, 0)
+    assert best_order(whole, floor=0, limit=0) == FoundOrder(None, False, 0)
     cut = best_order(whole, floor=0, limit=1)
     assert (cut.order, cut.is_decided) == (None, False)
     enough = best_order(whole, floor=0, limit=1000).tried
@@ -89,9 +94,9 @@ def test_greedy_orders_are_topological(text: str) -> None:
 def choice(first: int, second: int) -> Stretch:
     """Return two nodes without an order that make buffers, and one that reads both."""
     steps = [
-        Step(after=[2], makes=[0], allocated=first),
-        Step(after=[2], makes=[1], allocated=second),
-        Step(before=[0, 1], reads=[0, 1], makes=[2], allocated=1),
+        OrderStep(after=[2], makes=[0], allocated=first),
+        OrderStep(after=[2], makes=[1], allocated=second),
+        OrderStep(before=[0, 1], reads=[0, 1], makes=[2], allocated=1),
     ]
     return Stretch(steps, [Buffer(first, [2]), Buffer(second, [2]), Buffer(1, [], True)], 0)
 
@@ -108,9 +113,9 @@ def test_the_next_node_is_the_one_after_which_the_fewest_bytes_are_alive(
 def consumers(first: int, second: int) -> Stretch:
     """Return a node that makes two buffers, and two nodes that read one each."""
     steps = [
-        Step(after=[1, 2], makes=[0, 1], allocated=first + second),
-        Step(before=[0], reads=[0]),
-        Step(before=[0], reads=[1]),
+        OrderStep(after=[1, 2], makes=[0, 1], allocated=first + second),
+        OrderStep(before=[0], reads=[0]),
+        OrderStep(before=[0], reads=[1]),
     ]
     return Stretch(steps, [Buffer(first, [1]), Buffer(second, [2])], 0)
 

@@ -5,13 +5,14 @@ from typing import Any
 
 from tiered import Model
 from tiered.extensions.packing.interpretation import Interpretation
-from tiered.extensions.packing.packed_values import AbstractTensor, Refused, Role, Sizes
+from tiered.extensions.packing.packed_values import AbstractTensor, AxisRole, PackedSizes, Refused
 from tiered.extensions.packing.rules import rule_of
 from tiered.testing import parse
 
 LETTERS = {
-    None: ".", Role.BATCH: "B", Role.TOKEN: "T", Role.FLAT: "F", Role.SEQUENCE_FIRST: "Q",
-    Role.HEADS: "H",
+    None: ".", AxisRole.BATCH: "B", AxisRole.TOKEN: "T", AxisRole.FLAT: "F",
+    AxisRole.SEQUENCE_FIRST: "Q",
+    AxisRole.HEADS: "H",
 }  # fmt: skip
 
 
@@ -24,7 +25,7 @@ def state_of(text: str, *, packed: Iterable[str] = ("x",), opset: int = 21) -> I
     state = Interpretation(model.main, "S", frozenset({"B"}))
     for value in model.main.inputs:
         if value.name in packed:
-            roles = (Role.BATCH, Role.TOKEN, *(None,) * ((value.rank or 2) - 2))
+            roles = (AxisRole.BATCH, AxisRole.TOKEN, *(None,) * ((value.rank or 2) - 2))
             state.facts[value] = AbstractTensor(roles)
     return state
 
@@ -41,7 +42,7 @@ def relation(state: Interpretation, name: str = "y") -> str:
     fact = state.facts[state.graph.values[name]]
     if isinstance(fact, Refused):
         return f"no: {fact.reason}"
-    if isinstance(fact, Sizes):
+    if isinstance(fact, PackedSizes):
         return "pooled sizes" if fact.is_pooled else "sizes"
     marks = [
         "".join(LETTERS[role] for role in fact.roles),

@@ -11,7 +11,13 @@ from tests.extensions.packing.relations import (
     state_of,
 )
 from tiered.extensions.packing.interpretation import PACKINGS, Interpretation
-from tiered.extensions.packing.packed_values import AbstractTensor, Refusal, Refused, Role, Sizes
+from tiered.extensions.packing.packed_values import (
+    AbstractTensor,
+    AxisRole,
+    PackedSizes,
+    PackingRefusal,
+    Refused,
+)
 from tiered.graph import Node
 from tiered.graph.core.types import Dim
 
@@ -47,7 +53,7 @@ ROLES = {
 
 @pytest.mark.parametrize("dim", ROLES)
 def test_a_dim_has_the_role_of_its_size(dim: Dim) -> None:
-    expected = {"T": Role.TOKEN, "B": Role.BATCH, ".": None}[ROLES[dim]]
+    expected = {"T": AxisRole.TOKEN, "B": AxisRole.BATCH, ".": None}[ROLES[dim]]
     assert plain_state().role_of(dim) is expected
 
 
@@ -82,13 +88,13 @@ def test_the_parts_of_heads_are_a_fixed_number() -> None:
 def test_the_axis_of_the_batch() -> None:
     state = interpreted(of_nodes(SIZES + "m = Mul(b, l2) y = ConstantOfShape(m)"))
     heads = state.graph.values["y"]
-    assert state.batch_axis(None, (None, Role.TOKEN)) == (-1, 1)
-    assert state.batch_axis(None, (None, Role.BATCH)) == (1, 1)
-    assert state.batch_axis(heads, (Role.HEADS,)) == (0, 2)
-    with pytest.raises(Refusal, match="several axes have the batch"):
-        state.batch_axis(heads, (Role.BATCH, Role.HEADS))
-    with pytest.raises(Refusal, match="the number of heads beside the batch is unknown"):
-        state.batch_axis(None, (Role.HEADS,))
+    assert state.batch_axis(None, (None, AxisRole.TOKEN)) == (-1, 1)
+    assert state.batch_axis(None, (None, AxisRole.BATCH)) == (1, 1)
+    assert state.batch_axis(heads, (AxisRole.HEADS,)) == (0, 2)
+    with pytest.raises(PackingRefusal, match="several axes have the batch"):
+        state.batch_axis(heads, (AxisRole.BATCH, AxisRole.HEADS))
+    with pytest.raises(PackingRefusal, match="the number of heads beside the batch is unknown"):
+        state.batch_axis(None, (AxisRole.HEADS,))
 
 
 # --- facts ----------------------------------------------------------------------------------------
@@ -103,7 +109,7 @@ def test_a_value_without_an_entry_is_constant() -> None:
 def test_a_value_of_unknown_rank_is_refused() -> None:
     text = "(float[B,S,4] x) => (float out) { z = com.acme.F(x)  out = com.acme.G(z) }"
     state = state_of(text)
-    with pytest.raises(Refusal, match="the rank of 'z' is unknown"):
+    with pytest.raises(PackingRefusal, match="the rank of 'z' is unknown"):
         state.fact(state.graph.values["z"])
 
 
@@ -135,7 +141,7 @@ def test_edits_of_a_node_that_is_refused_are_none() -> None:
     def rule(state: Interpretation, node: Node) -> AbstractTensor:
         if node.output.name == "q":
             PACKINGS.rules["", "Where"](state, node)
-            raise Refusal("it rains")
+            raise PackingRefusal("it rains")
         found = PACKINGS.of(node)
         assert found is not None
         made = found(state, node)
@@ -169,7 +175,7 @@ def test_shapes_and_arithmetic_with_them(nodes: str) -> None:
 
 
 def test_sizes_of_rows_and_of_sequences_are_not_the_same() -> None:
-    assert Sizes(True) != Sizes(False)
+    assert PackedSizes(True) != PackedSizes(False)
 
 
 @pytest.mark.parametrize(
@@ -203,7 +209,7 @@ def test_a_constant_of_a_shape_that_depends_on_the_sequence_is_none(
 
 def test_an_axis_of_tokens_that_lost_its_role_is_seen_by_its_size() -> None:
     def rule(state: Interpretation, node: Node) -> AbstractTensor:
-        return AbstractTensor((Role.BATCH, None, None))
+        return AbstractTensor((AxisRole.BATCH, None, None))
 
     state = plain_state()
     state.run(lambda node: rule)
@@ -216,7 +222,7 @@ def test_an_axis_of_tokens_that_lost_its_role_is_seen_by_its_size() -> None:
 
 def test_a_relation_of_another_rank_is_refused() -> None:
     def rule(state: Interpretation, node: Node) -> AbstractTensor:
-        return AbstractTensor((Role.BATCH, Role.TOKEN))
+        return AbstractTensor((AxisRole.BATCH, AxisRole.TOKEN))
 
     state = plain_state()
     state.run(lambda node: rule)

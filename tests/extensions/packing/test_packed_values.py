@@ -2,9 +2,21 @@
 
 import pytest
 
-from tiered.extensions.packing.packed_values import FLATTENED, AbstractTensor, Role, Roles, Sizes
+from tiered.extensions.packing.packed_values import (
+    FLATTENED,
+    AbstractTensor,
+    AxisRole,
+    PackedSizes,
+    Roles,
+)
 
-B, T, F, Q, H = Role.BATCH, Role.TOKEN, Role.FLAT, Role.SEQUENCE_FIRST, Role.HEADS
+B, T, F, Q, H = (
+    AxisRole.BATCH,
+    AxisRole.TOKEN,
+    AxisRole.FLAT,
+    AxisRole.SEQUENCE_FIRST,
+    AxisRole.HEADS,
+)
 
 
 @pytest.mark.parametrize(
@@ -50,5 +62,5 @@ def test_a_flattened_axis_knows_the_order_of_its_two() -> None:
 
 
 def test_sizes_are_of_rows_unless_said_otherwise() -> None:
-    assert not Sizes().is_pooled
+    assert not PackedSizes().is_pooled
     assert AbstractTensor((B,)) == AbstractTensor((B,), None, None, False, None, False, None)

@@ -10,7 +10,7 @@ from tiered import Backend
 from tiered.extensions.preparation.advice import _clashes, _is_smaller, diagnose, doctor
 from tiered.extensions.preparation.remedies import Remedy
 from tiered.graph import DataType, Model
-from tiered.pipeline.result import Statistics
+from tiered.pipeline.result import ModelStatistics
 from tiered.support.errors import BackendNotFoundError, ModelError
 from tiered.targets.operator_rule import Bounds, OperatorRule
 
@@ -32,7 +32,7 @@ def test_a_legal_model_needs_nothing_and_stays_as_it_is() -> None:
     found = diagnose(model, backend=target("Relu", "Erf"), opt_level=0)
     assert (found.is_legal, found.remedies, found.failed) == (True, (), ())
     assert (found.backend, found.complaint, found.complaint_after) == ("npu", "", "")
-    assert found.statistics == Statistics.of(model)
+    assert found.statistics == ModelStatistics.of(model)
     assert model.to_proto() == before
 
 
@@ -110,7 +110,7 @@ def test_a_hundredth_of_the_bytes_or_nodes_is_a_gain(
     nodes: tuple[int, int], nbytes: tuple[int, int], *, is_smaller: bool
 ) -> None:
     before, after = (
-        Statistics(count, {}, 0, size) for count, size in zip(nodes, nbytes, strict=True)
+        ModelStatistics(count, {}, 0, size) for count, size in zip(nodes, nbytes, strict=True)
     )
     assert _is_smaller(before, after) == is_smaller
 

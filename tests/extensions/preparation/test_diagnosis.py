@@ -10,14 +10,14 @@ from tiered import Backend
 from tiered.extensions.preparation.diagnosis import Diagnosis, Suggestion, partition_line
 from tiered.extensions.preparation.preparation_options import PrepareOptions
 from tiered.extensions.preparation.preparation_result import Prepared
-from tiered.extensions.preparation.preparation_steps import Step
+from tiered.extensions.preparation.preparation_steps import PreparationStep
 from tiered.extensions.preparation.remedies import Remedy
 from tiered.graph import Model
-from tiered.pipeline.result import Statistics
+from tiered.pipeline.result import ModelStatistics
 from tiered.targets import Coverage
 from tiered.targets.operator_rule import Bounds, OperatorRule
 
-STEP = Step(name="target", what="", command="optimize", words=("--backend", "npu"))
+STEP = PreparationStep(name="target", what="", command="optimize", words=("--backend", "npu"))
 MODEL = "(float[2] x) => (float[2] y) { a = Relu(x)  y = Erf(a) }"
 
 
@@ -37,7 +37,7 @@ ALL, SOME, NOTHING = ("Relu", "Erf"), ("Relu",), ("Sin",)
 def diagnosis(before: Coverage | None, after: Coverage | None, **more: Any) -> Diagnosis:
     made = Prepared(
         model=model(), options=PrepareOptions(backend="npu", opset=17), done=(done(STEP),),
-        before=NONE, after=Statistics(2, {}, 0, 9), seconds=0.0, coverage=after,
+        before=NONE, after=ModelStatistics(2, {}, 0, 9), seconds=0.0, coverage=after,
     )  # fmt: skip
     given: dict[str, Any] = {
         "source": "in.onnx", "backend": "npu", "statistics": NONE, "complaint": "",
@@ -121,8 +121,8 @@ def test_parts_are_in_a_folder_beside_the_file(file: str, folder: str) -> None:
 
 def test_the_record_is_plain_data() -> None:
     suggestion = Suggestion(
-        "weights in 8 bits", "smaller", "tiered ...", Statistics(4, {}, 0, 100),
-        Statistics(3, {}, 0, 60), "1e-3",
+        "weights in 8 bits", "smaller", "tiered ...", ModelStatistics(4, {}, 0, 100),
+        ModelStatistics(3, {}, 0, 60), "1e-3",
     )  # fmt: skip
     found = diagnosis(
         coverage(*SOME), coverage(*ALL), remedies=(Remedy("opset 17", "too new", {}),),

@@ -8,27 +8,27 @@ from tests.small import parsed
 from tiered import Backend
 from tiered.extensions.preparation.done_step import DoneStep
 from tiered.extensions.preparation.precisions import PrecisionOptions, precision_pass
-from tiered.extensions.preparation.preparation_steps import Step
+from tiered.extensions.preparation.preparation_steps import PreparationStep
 from tiered.extensions.preparation.promise_mark import Carried
 from tiered.passes.interface.report import Remark
 from tiered.pipeline.optimize import optimize_model
-from tiered.pipeline.result import Statistics
+from tiered.pipeline.result import ModelStatistics
 from tiered.pipeline.sequential import Sequential, parse_pipeline
 from tiered.support.numerics import EXACT
 
 TEXT = "(float[2,2] x) => (float[2,2] y) { i = Identity(x)  a = Relu(i)  y = Erf(a) }"
-CLEAN = Step(
+CLEAN = PreparationStep(
     name="optimise", what="for any runtime", command="optimize", words=(),
     passes=parse_pipeline("eliminate_identity"), opt_level=2,
 )  # fmt: skip
-HALF = Step(
+HALF = PreparationStep(
     name="bf16", what="", command="convert", words=(), precision="bf16",
     passes=Sequential([precision_pass("bf16", PrecisionOptions())]),
 )  # fmt: skip
-NONE = Statistics(0, {}, 0, 0)
+NONE = ModelStatistics(0, {}, 0, 0)
 
 
-def done(step: Step = HALF, **more: Any) -> DoneStep:
+def done(step: PreparationStep = HALF, **more: Any) -> DoneStep:
     """Return a step with some of its figures."""
     figures: dict[str, Any] = {
         "changed": True, "before": NONE, "after": NONE, "seconds": 0.0, "verdict": "",
@@ -98,13 +98,16 @@ def test_remarks_of_the_conversion_are_told_from_others() -> None:
     found = done(HALF, remarks=REMARKS)
     assert found.stays_float == [REMARKS[0]]
     assert found.found == ["a half of the nodes"]
-    for other in (CLEAN, Step(name="fp16", what="", command="convert", words=(), precision="fp16")):
+    for other in (
+        CLEAN,
+        PreparationStep(name="fp16", what="", command="convert", words=(), precision="fp16"),
+    ):
         plain = done(other, remarks=REMARKS)
         assert (plain.stays_float, plain.found) == ([], [])
 
 
 def test_the_record_is_plain_data() -> None:
-    after = Statistics(4, {"Relu": 4}, 10, 99)
+    after = ModelStatistics(4, {"Relu": 4}, 10, 99)
     found = done(
         HALF, after=after, verdict="yes", largest=0.5, taken=3, refused=1, seconds=1.5,
         remarks=REMARKS,
@@ -115,7 +118,7 @@ def test_the_record_is_plain_data() -> None:
         "verdict": "yes", "promise": "exact", "largest_difference": 0.5,
         "found": ["a half of the nodes"], "seconds": 1.5,
     }  # fmt: skip
-    target = Step(
+    target = PreparationStep(
         name="target", what="for npu", command="optimize", words=(), backend="npu", opt_level=3
     )
     found = done(target).record()

@@ -10,7 +10,7 @@ from tests.small import parsed
 from tiered import Backend, TargetError
 from tiered.extensions.preparation.preparation_options import PrepareOptions
 from tiered.extensions.preparation.preparation_result import Prepared, changes_of
-from tiered.extensions.preparation.preparation_steps import Step
+from tiered.extensions.preparation.preparation_steps import PreparationStep
 from tiered.extensions.preparation.promise_mark import Carried
 from tiered.passes.interface.report import Remark
 from tiered.support.numerics import EXACT, QUANTIZED
@@ -19,8 +19,8 @@ from tiered.targets.operator_rule import Bounds, OperatorRule
 TEXT = "(float[N,2] x) => (float[N,2] y) { a = Relu(x)  b = Erf(a)  c = Erf(b)  y = Sin(c) }"
 
 
-def step(name: str, **more: Any) -> Step:
-    return Step(name=name, what="", command="optimize", words=(f"--{name}",), **more)
+def step(name: str, **more: Any) -> PreparationStep:
+    return PreparationStep(name=name, what="", command="optimize", words=(f"--{name}",), **more)
 
 
 def prepared(*steps: Any, **more: Any) -> Prepared:

@@ -7,7 +7,7 @@ import pytest
 from tiered import Backend, UsageError
 from tiered.extensions.preparation.precisions import PRECISIONS, PrecisionOptions
 from tiered.extensions.preparation.preparation_options import PrepareOptions
-from tiered.extensions.preparation.preparation_steps import SAMPLES, Step, steps_of
+from tiered.extensions.preparation.preparation_steps import SAMPLES, PreparationStep, steps_of
 from tiered.graph import DataType
 from tiered.pipeline.sequential import Sequential
 from tiered.targets.pipeline_edits import PipelineEdit
@@ -16,12 +16,14 @@ ANY = Backend(name="any", unlisted="standard")
 INTS = Backend(name="ints", unlisted="standard", activations=frozenset({DataType.INT8}))
 
 
-def steps(*, to: tuple[str, ...] = (), precision: Any = None, **more: Any) -> tuple[Step, ...]:
+def steps(
+    *, to: tuple[str, ...] = (), precision: Any = None, **more: Any
+) -> tuple[PreparationStep, ...]:
     given = PrecisionOptions(**(precision or {}))
     return steps_of(PrepareOptions(to=to, precision=given, **more))
 
 
-def names(found: tuple[Step, ...]) -> list[str]:
+def names(found: tuple[PreparationStep, ...]) -> list[str]:
     return [each.name for each in found]
 
 
@@ -55,7 +57,7 @@ def test_options_are_checked_first() -> None:
         steps(opt_level=7)
 
 
-def only(name: str, **given: Any) -> Step:
+def only(name: str, **given: Any) -> PreparationStep:
     return next(each for each in steps(**given) if each.name == name)
 
 
@@ -187,7 +189,7 @@ def test_texts_are_removed_once() -> None:
 
 
 def test_the_line_of_a_step() -> None:
-    step = Step(name="a", what="", command="convert", words=("--to", "fp16"))
+    step = PreparationStep(name="a", what="", command="convert", words=("--to", "fp16"))
     assert step.line("in 1.onnx", "out.onnx", "--x") == (
         "tiered convert 'in 1.onnx' out.onnx --to fp16 --x"
     )
@@ -199,5 +201,5 @@ def test_the_line_of_a_step() -> None:
      ("a/SAMPLES", SAMPLES)],
 )  # fmt: skip
 def test_a_folder_of_given_arrays_has_a_name_for_readers(word: str, shown: str) -> None:
-    step = Step(name="a", what="", command="quantize", words=("--inputs", word))
+    step = PreparationStep(name="a", what="", command="quantize", words=("--inputs", word))
     assert step.line("a", "b").endswith(f"--inputs {shown}")

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 from tiered.extensions.tuning.found import Found
 from tiered.extensions.tuning.log import Log
-from tiered.extensions.tuning.model_forms import Choice, Form, Made
+from tiered.extensions.tuning.model_forms import Choice, Made, ModelForm
 from tiered.extensions.tuning.search import Search
 from tiered.support.errors import RuntimeFailure
 
-ORIGINAL, O2, O3 = Form(None), Form(2), Form(3)
+ORIGINAL, O2, O3 = ModelForm(None), ModelForm(2), ModelForm(3)
 STARTS = (ORIGINAL, O3, O2)
 
 
@@ -32,20 +32,22 @@ class FakeWorkshop:
     ) -> None:
         self._choices, self._same = choices, {*same}
         self._faults = faults or {}
-        self.asked: list[Form] = []
+        self.asked: list[ModelForm] = []
 
-    def made(self, form: Form) -> Made | None:
+    def made(self, form: ModelForm) -> Made | None:
         if "unmakeable" in form.disabled:
             return None
         self.asked.append(form)
         kept = tuple(name for name in form.disabled if name not in self._same)
-        digest = str(Form(form.level, form.backend, form.required, kept, form.edits, form.file))
+        digest = str(
+            ModelForm(form.level, form.backend, form.required, kept, form.edits, form.file)
+        )
         return Made(form, digest, digest, 1000, 10)
 
-    def failure(self, form: Form) -> str:
+    def failure(self, form: ModelForm) -> str:
         return "it cannot be made" if "unmakeable" in form.disabled else ""
 
-    def choices(self, form: Form) -> Sequence[Choice]:
+    def choices(self, form: ModelForm) -> Sequence[Choice]:
         return self._choices
 
     def fault(self, made: Made) -> str:
@@ -72,7 +74,7 @@ class FakeMachine:
 
     def __init__(
         self,
-        cost: Callable[[Form], float],
+        cost: Callable[[ModelForm], float],
         noise: float = 0.0,
         seed: int = 0,
         broken: Sequence[str] = (),
@@ -104,10 +106,10 @@ def without(name: str, *blocks: str) -> Choice:
     return Choice(f"without {name}", disabled=(name,), blocks=blocks)
 
 
-def cost_of(effects: Mapping[str, float], original: float = 0.2) -> Callable[[Form], float]:
+def cost_of(effects: Mapping[str, float], original: float = 0.2) -> Callable[[ModelForm], float]:
     """Return the cost of forms: that of the level, and the effect of each decision."""
 
-    def cost(form: Form) -> float:
+    def cost(form: ModelForm) -> float:
         if form.level is None:
             return effects.get(form.file, original)
         parts = (*form.disabled, *form.required, *form.edits, form.backend)
@@ -121,7 +123,7 @@ def cost_of(effects: Mapping[str, float], original: float = 0.2) -> Callable[[Fo
 def searched(
     workshop: FakeWorkshop,
     machine: FakeMachine,
-    starts: Sequence[Form] = STARTS,
+    starts: Sequence[ModelForm] = STARTS,
     elapsed: Callable[[], float] = lambda: 0.0,
 ) -> Found:
     """Run a search, and return what it found."""

@@ -6,46 +6,46 @@ from pathlib import Path
 import pytest
 
 from tests.extensions.tuning.fakes import O2, O3, without
-from tiered.extensions.measurement.medians import Interval
-from tiered.extensions.tuning.cache import Cache
-from tiered.extensions.tuning.model_forms import Choice, Form
+from tiered.extensions.measurement.medians import MedianInterval
+from tiered.extensions.tuning.cache import GainCache
+from tiered.extensions.tuning.model_forms import Choice, ModelForm
 from tiered.extensions.tuning.race import Gain
 from tiered.support.errors import ModelError
 
-GAIN = Gain(Interval(0.9, 0.95, 0.99, 0.998), 14, "better")
+GAIN = Gain(MedianInterval(0.9, 0.95, 0.99, 0.998), 14, "better")
 
 
 def test_searches_at_the_same_time_keep_each_others_gains(tmp_path: Path) -> None:
-    gain = Gain(Interval(0.9, 0.9, 0.9, 1.0), 4, "better")
-    one, two = Cache(str(tmp_path), "here"), Cache(str(tmp_path), "here")
+    gain = Gain(MedianInterval(0.9, 0.9, 0.9, 1.0), 4, "better")
+    one, two = GainCache(str(tmp_path), "here"), GainCache(str(tmp_path), "here")
     one.keep(O3, without("a", "h1"), gain)
     two.keep(O3, without("b", "h1"), gain)
     one.save()
     two.save()
-    after = Cache(str(tmp_path), "here")
+    after = GainCache(str(tmp_path), "here")
     assert [after.gain(O3, without(name, "h1")) for name in "ab"] == [gain, gain]
 
 
 def test_a_cache_that_is_none_is_an_error(tmp_path: Path) -> None:
-    cache = Cache(str(tmp_path), "here")
+    cache = GainCache(str(tmp_path), "here")
     cache.save()
     (path,) = tmp_path.iterdir()
     for text in ("{", "[]", '{"format": 1, "gains": {"a": [1, 1]}}',
                  '{"format": 1, "gains": {"a": ["x", 1, 1, 1, 4, "better"]}}'):  # fmt: skip
         path.write_text(text)
         with pytest.raises(ModelError, match="no cache of tiered; delete it"):
-            Cache(str(tmp_path), "here")
+            GainCache(str(tmp_path), "here")
     with pytest.raises(ModelError, match="--cache"):
-        Cache(str(path / "below"), "here")
+        GainCache(str(path / "below"), "here")
 
 
-def kept(folder: Path, form: Form = O3, *choices: Choice, gain: Gain = GAIN) -> Cache:
+def kept(folder: Path, form: ModelForm = O3, *choices: Choice, gain: Gain = GAIN) -> GainCache:
     """Save gains of decisions, and return the cache read again."""
-    cache = Cache(str(folder), "here")
+    cache = GainCache(str(folder), "here")
     for choice in choices:
         cache.keep(form, choice, gain)
     cache.save()
-    return Cache(str(folder), "here")
+    return GainCache(str(folder), "here")
 
 
 def test_a_gain_comes_back_as_it_was_and_is_counted(tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_undecided_gains_and_those_without_blocks_are_measured_again(tmp_path: P
 
 OTHERS = {
     "level": (O2, without("a", "h1", "h2"), "here"),
-    "backend": (Form(3, "npu"), without("a", "h1", "h2"), "here"),
+    "backend": (ModelForm(3, "npu"), without("a", "h1", "h2"), "here"),
     "blocks": (O3, without("a", "h1"), "here"),
     "order of blocks": (O3, without("a", "h2", "h1"), "here"),
     "decision": (O3, Choice("with a", required=("a",), blocks=("h1", "h2")), "here"),
@@ -83,17 +83,17 @@ OTHERS = {
 def test_a_gain_is_of_its_form_blocks_decision_and_machine(tmp_path: Path, other: str) -> None:
     kept(tmp_path, O3, without("a", "h1", "h2"))
     form, choice, machine = OTHERS[other]
-    assert Cache(str(tmp_path), machine).gain(form, choice) is None
+    assert GainCache(str(tmp_path), machine).gain(form, choice) is None
 
 
 def test_names_of_nodes_do_not_count(tmp_path: Path) -> None:
     cache = kept(tmp_path, O3, without("fuse_gelu@n1", "h1"))
     assert cache.gain(O3, without("fuse_gelu@other", "h1")) == GAIN
-    assert cache.gain(Form(3, disabled=("x",)), without("fuse_gelu@n1", "h1")) == GAIN
+    assert cache.gain(ModelForm(3, disabled=("x",)), without("fuse_gelu@n1", "h1")) == GAIN
 
 
 def test_without_a_folder_nothing_is_written(tmp_path: Path) -> None:
-    cache = Cache(None, "here")
+    cache = GainCache(None, "here")
     cache.keep(O3, without("a", "h1"), GAIN)
     cache.save()
     assert cache.gain(O3, without("a", "h1")) == GAIN
@@ -113,7 +113,7 @@ def test_a_file_of_another_version_is_forgotten(tmp_path: Path) -> None:
     kept(tmp_path, O3, without("a", "h1"))
     (path,) = tmp_path.iterdir()
     path.write_text(path.read_text().replace('"format": 1', '"format": 2'))
-    assert Cache(str(tmp_path), "here").gain(O3, without("a", "h1")) is None
+    assert GainCache(str(tmp_path), "here").gain(O3, without("a", "h1")) is None
 
 
 @pytest.mark.parametrize(
@@ -129,10 +129,10 @@ def test_a_file_that_is_no_cache_is_an_error(tmp_path: Path, text: str) -> None:
     (path,) = tmp_path.iterdir()
     path.write_text(text)
     with pytest.raises(ModelError, match="is no cache of tiered; delete it"):
-        Cache(str(tmp_path), "here")
+        GainCache(str(tmp_path), "here")
 
 
 def test_a_folder_that_is_a_file_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "f").write_text("")
     with pytest.raises(ModelError, match=r"--cache '.*f'"):
-        Cache(str(tmp_path / "f"), "here")
+        GainCache(str(tmp_path / "f"), "here")

@@ -7,7 +7,7 @@ import pytest
 
 from tiered import get_backend, optimize
 from tiered.extensions.tuning.decision_text import _quoted, backend_toml, pipeline_text
-from tiered.extensions.tuning.model_forms import Form
+from tiered.extensions.tuning.model_forms import ModelForm
 from tiered.pipeline.sequential import parse_pipeline
 from tiered.testing import parse
 
@@ -15,13 +15,13 @@ TEXT = """(float[2,4] x) => (float[2,4] y) <float[4,4] w = {W}> {
     a = Identity(x)  [m] b = MatMul(a, w)  [g] c = Gelu(b)  [h] d = Gelu(c)  y = Relu(d) }"""
 MODEL = parse(TEXT.replace("W", ",".join(map(str, range(16)))))
 FORMS = {
-    "level 2": Form(2),
-    "level 3": Form(3),
-    "disabled": Form(3, disabled=("eliminate_identity",)),
-    "disabled at a node": Form(3, disabled=("eliminate_identity@a",)),
-    "required": Form(1, required=("fuse_gelu",)),
-    "backend": Form(3, "onnxruntime_cpu"),
-    "edit": Form(2, edits=("drop eliminate_identity",)),
+    "level 2": ModelForm(2),
+    "level 3": ModelForm(3),
+    "disabled": ModelForm(3, disabled=("eliminate_identity",)),
+    "disabled at a node": ModelForm(3, disabled=("eliminate_identity@a",)),
+    "required": ModelForm(1, required=("fuse_gelu",)),
+    "backend": ModelForm(3, "onnxruntime_cpu"),
+    "edit": ModelForm(2, edits=("drop eliminate_identity",)),
 }
 
 
@@ -41,14 +41,14 @@ def test_the_pipeline_as_text_makes_the_same_bytes(name: str) -> None:
 
 
 def test_a_file_as_it_is_has_no_passes() -> None:
-    assert pipeline_text(Form(None)) == ""
-    assert backend_toml(Form(None, file="a.onnx"), "tuned", ["why"]) == ""
+    assert pipeline_text(ModelForm(None)) == ""
+    assert backend_toml(ModelForm(None, file="a.onnx"), "tuned", ["why"]) == ""
 
 
 def test_disabled_passes_are_not_in_the_text() -> None:
-    assert "eliminate_identity" in pipeline_text(Form(2))
-    assert "eliminate_identity" not in pipeline_text(Form(2, disabled=("eliminate_identity",)))
-    assert "not:a" in pipeline_text(Form(2, disabled=("eliminate_identity@a",)))
+    assert "eliminate_identity" in pipeline_text(ModelForm(2))
+    assert "eliminate_identity" not in pipeline_text(ModelForm(2, disabled=("eliminate_identity",)))
+    assert "not:a" in pipeline_text(ModelForm(2, disabled=("eliminate_identity@a",)))
 
 
 @pytest.mark.parametrize("name", FORMS)
@@ -62,7 +62,7 @@ def test_the_backend_makes_the_same_bytes(name: str, tmp_path: object) -> None:
 
 
 def test_a_backend_says_how_it_was_found_and_is_used() -> None:
-    form = Form(
+    form = ModelForm(
         3, disabled=("fuse_gelu", "eliminate_identity@a"), required=("eliminate_identity",),
         edits=("drop fold_constant",),
     )  # fmt: skip
@@ -83,7 +83,7 @@ def test_a_backend_says_how_it_was_found_and_is_used() -> None:
 
 
 def test_a_backend_extends_the_one_that_was_used() -> None:
-    assert tomllib.loads(backend_toml(Form(3, "onnxruntime_cpu"), "t", []))["extends"] == (
+    assert tomllib.loads(backend_toml(ModelForm(3, "onnxruntime_cpu"), "t", []))["extends"] == (
         "onnxruntime_cpu"
     )
 

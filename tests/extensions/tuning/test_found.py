@@ -2,14 +2,14 @@
 
 from tests.extensions.tuning.fakes import O2, O3, without
 from tiered.extensions.tuning.found import Found
-from tiered.extensions.tuning.model_forms import Form
+from tiered.extensions.tuning.model_forms import ModelForm
 
 
 def test_decisions_add_up() -> None:
     found = Found(O3)
     for name in ("a", "b"):
-        found.accept(Form(3, disabled=(name,)), [without(name)])
-    assert found.best == Form(3, disabled=("b",))
+        found.accept(ModelForm(3, disabled=(name,)), [without(name)])
+    assert found.best == ModelForm(3, disabled=("b",))
     assert found.choices == [without("a"), without("b")]
 
 

@@ -11,15 +11,15 @@ import pytest
 from tests.fake_worker import FakeSession
 from tiered.extensions.measurement.subjects import samples_of, subject
 from tiered.extensions.tuning.judges import CommandJudge, RuntimeJudge, SizeJudge, objective_of
-from tiered.extensions.tuning.model_forms import Form, Made
+from tiered.extensions.tuning.model_forms import Made, ModelForm
 from tiered.runtime.opening import Opening
-from tiered.runtime.worker.client import Timing
+from tiered.runtime.worker.client import TimedRuns
 from tiered.support.errors import RuntimeFailure, UsageError
 from tiered.testing import parse
 
 
 def made(path: str, nbytes: int = 100) -> Made:
-    return Made(Form(3), path, path, nbytes, 1)
+    return Made(ModelForm(3), path, path, nbytes, 1)
 
 
 def command(code: str) -> str:
@@ -151,6 +151,6 @@ def test_a_system_that_does_not_know_its_peak_says_so(
     tmp_path: Path, fake_worker: type[FakeSession], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     judge, forms = judge_of_memory(tmp_path)
-    monkeypatch.setattr(FakeSession, "time", lambda *args: Timing([0.1], [0.1], 0.1, None, {}))
+    monkeypatch.setattr(FakeSession, "time", lambda *args: TimedRuns([0.1], [0.1], 0.1, None, {}))
     with pytest.raises(RuntimeFailure, match="the peak of memory of a process is not known"):
         judge.costs(forms, 0, apart=False)

@@ -18,7 +18,7 @@ from tests.extensions.tuning.fakes import (
     without,
 )
 from tiered.extensions.tuning.log import Log
-from tiered.extensions.tuning.model_forms import Form, Made
+from tiered.extensions.tuning.model_forms import Made, ModelForm
 from tiered.extensions.tuning.search import Search
 from tiered.support.errors import ModelError, RuntimeFailure, UsageError
 
@@ -26,7 +26,7 @@ EFFECTS = {"good": -0.05, "bad": 0.05}
 GOOD, BAD = without("good"), without("bad")
 
 
-def made(form: Form = O3, digest: str = "") -> Made:
+def made(form: ModelForm = O3, digest: str = "") -> Made:
     return Made(form, "p", digest or str(form), 10, 1)
 
 
@@ -108,10 +108,10 @@ def test_a_measurement_may_be_forgotten_and_fail() -> None:
     log.measure(FORMS)
     assert (log.measured, len(machine.rounds)) == (0, 1)
     with pytest.raises(RuntimeFailure):
-        log.measure([made(Form(3, disabled=("broken",)))])
+        log.measure([made(ModelForm(3, disabled=("broken",)))])
     with pytest.raises(RuntimeFailure):
-        log.costs("a", [made(Form(3, disabled=("broken",)))], 0, apart=False)
-    assert not log.has("a", [made(Form(3, disabled=("broken",)))], 0)
+        log.costs("a", [made(ModelForm(3, disabled=("broken",)))], 0, apart=False)
+    assert not log.has("a", [made(ModelForm(3, disabled=("broken",)))], 0)
 
 
 def test_the_drift_is_of_what_was_measured_most() -> None:

@@ -9,13 +9,13 @@ from tests.small import proto
 from tiered import Model
 from tiered.extensions.tuning.decision_text import pipeline_text
 from tiered.extensions.tuning.maker import Maker, check_candidates, digest_of
-from tiered.extensions.tuning.model_forms import Form
+from tiered.extensions.tuning.model_forms import ModelForm
 from tiered.pipeline.instruments import Trace
 from tiered.support.errors import TieredError, UsageError
 from tiered.testing import parse
 
 TEXT = "(float[2] x) => (float[2] y) { a = Identity(x)  b = Relu(a)  y = Relu(b) }"
-ORIGINAL, O0, O2 = Form(None), Form(0), Form(2)
+ORIGINAL, O0, O2 = ModelForm(None), ModelForm(0), ModelForm(2)
 
 
 @pytest.fixture
@@ -51,23 +51,23 @@ def test_a_form_is_made_once(maker: Maker, tmp_path: Path) -> None:
 
 
 def test_forms_of_equal_bytes_share_a_file(maker: Maker, tmp_path: Path) -> None:
-    one, other = maker.made(O2), maker.made(Form(2, disabled=("fuse_gelu",)))
+    one, other = maker.made(O2), maker.made(ModelForm(2, disabled=("fuse_gelu",)))
     assert one is not None
     assert other is not None
     assert (one.path, one.digest, one.nodes, one.nbytes) == (
         other.path, other.digest, other.nodes, other.nbytes
     )  # fmt: skip
-    assert (one.form, other.form) == (O2, Form(2, disabled=("fuse_gelu",)))
+    assert (one.form, other.form) == (O2, ModelForm(2, disabled=("fuse_gelu",)))
     assert folders(tmp_path) == ["0"]
 
 
 def test_a_form_that_cannot_be_made_has_a_reason(maker: Maker) -> None:
-    wrong = Form(2, disabled=("no_such_pass",))
+    wrong = ModelForm(2, disabled=("no_such_pass",))
     assert maker.made(wrong) is None
     assert "no_such_pass" in maker.failure(wrong)
     assert "\n" not in maker.failure(wrong)
     assert maker.made(wrong) is None
-    assert maker.failure(Form(1)) == ""
+    assert maker.failure(ModelForm(1)) == ""
 
 
 def test_a_form_that_was_forgotten_is_made_once_more(maker: Maker, tmp_path: Path) -> None:
@@ -86,10 +86,10 @@ def test_a_form_that_was_forgotten_is_made_once_more(maker: Maker, tmp_path: Pat
 def test_a_candidate_begins_with_its_own_file(maker: Maker, tmp_path: Path) -> None:
     path = tmp_path / "candidate.onnx"
     onnx.save(parse("(float[2] x) => (float[2] y) { y = Neg(x) }"), path)
-    made = maker.made(Form(None, file=str(path)))
+    made = maker.made(ModelForm(None, file=str(path)))
     assert made is not None
     assert [node.op_type for node in onnx.load(made.path).graph.node] == ["Neg"]
-    assert maker.made(Form(None, file=str(tmp_path / "none.onnx"))) is None
+    assert maker.made(ModelForm(None, file=str(tmp_path / "none.onnx"))) is None
 
 
 def test_the_digest_of_what_a_pipeline_makes(maker: Maker, tmp_path: Path) -> None:

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from tests.extensions.tuning.fakes import O2, O3, FakeMachine, cost_of
-from tiered.extensions.measurement.medians import Interval
+from tiered.extensions.measurement.medians import MedianInterval
 from tiered.extensions.tuning.log import Log
-from tiered.extensions.tuning.model_forms import Form, Made
+from tiered.extensions.tuning.model_forms import Made, ModelForm
 from tiered.extensions.tuning.race import (
     FASTER,
     FEWEST,
@@ -38,12 +38,12 @@ def test_of_large_forms_few_are_open_together(nbytes: int, width: int) -> None:
     assert width_for(Made(O3, "a.onnx", "a", nbytes, 1)) == width
 
 
-def made(form: Form, nbytes: int = 10) -> Made:
+def made(form: ModelForm, nbytes: int = 10) -> Made:
     return Made(form, "p", str(form), nbytes, 1)
 
 
 def without(*names: str) -> Made:
-    return made(Form(3, disabled=names))
+    return made(ModelForm(3, disabled=names))
 
 
 REFERENCE = made(O3)
@@ -191,7 +191,7 @@ def test_a_proof_takes_the_rounds_of_the_first_look_that_decides() -> None:
 def test_a_form_is_no_better_than_itself() -> None:
     machine = FakeMachine(cost_of({}))
     assert race(machine).prove("a", REFERENCE, REFERENCE) == same()
-    assert same() == Gain(Interval(1.0, 1.0, 1.0, 1.0), 0, NONE)
+    assert same() == Gain(MedianInterval(1.0, 1.0, 1.0, 1.0), 0, NONE)
     assert machine.rounds == []
 
 
@@ -261,12 +261,12 @@ def test_a_gain_that_does_not_count_ends_a_test() -> None:
     ("gain", "expected"),
     [
         (None, True),
-        (Gain(Interval(0.9, 0.95, 1.1, 0.99), 10, NONE), True),
-        (Gain(Interval(0.9, 0.95, 1.1, 0.99), LOOKS[-1], NONE), False),
-        (Gain(Interval(0.9, 0.95, 1.1, 0.99), 0, NONE), False),
-        (Gain(Interval(0.9, 0.95, 0.99, 0.99), 10, FASTER), False),
-        (Gain(Interval(0.9, 1.0, 1.1, 0.99), 10, NONE), False),
-        (Gain(Interval(1 - USEFUL, 0.999, 1.1, 0.99), 10, NONE), False),
+        (Gain(MedianInterval(0.9, 0.95, 1.1, 0.99), 10, NONE), True),
+        (Gain(MedianInterval(0.9, 0.95, 1.1, 0.99), LOOKS[-1], NONE), False),
+        (Gain(MedianInterval(0.9, 0.95, 1.1, 0.99), 0, NONE), False),
+        (Gain(MedianInterval(0.9, 0.95, 0.99, 0.99), 10, FASTER), False),
+        (Gain(MedianInterval(0.9, 1.0, 1.1, 0.99), 10, NONE), False),
+        (Gain(MedianInterval(1 - USEFUL, 0.999, 1.1, 0.99), 10, NONE), False),
     ],
 )
 def test_a_test_that_was_cut_short_speaks_against_nothing(
@@ -284,7 +284,7 @@ def test_reasons_for_readers() -> None:
 def test_exact_costs_are_compared_as_they_are(difference: float, verdict: str) -> None:
     gain = exact_gain(difference)
     ratio = math.exp(difference)
-    assert gain == Gain(Interval(ratio, ratio, ratio, 1.0), 1, verdict)
+    assert gain == Gain(MedianInterval(ratio, ratio, ratio, 1.0), 1, verdict)
 
 
 @pytest.mark.parametrize(

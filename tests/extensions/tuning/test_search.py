@@ -16,10 +16,10 @@ from tests.extensions.tuning.fakes import (
     searched,
     without,
 )
-from tiered.extensions.tuning.cache import Cache
+from tiered.extensions.tuning.cache import GainCache
 from tiered.extensions.tuning.found import Found
 from tiered.extensions.tuning.log import Log
-from tiered.extensions.tuning.model_forms import Choice, Form, Made
+from tiered.extensions.tuning.model_forms import Choice, Made, ModelForm
 from tiered.extensions.tuning.search import Search
 from tiered.support.errors import RuntimeFailure
 
@@ -35,7 +35,7 @@ def reasons(found: Found) -> dict[str, str]:
 
 def test_what_helps_is_taken_and_the_rest_is_not() -> None:
     found = searched(FakeWorkshop([GOOD, BAD, IDLE]), FakeMachine(cost_of(EFFECTS), 0.01))
-    assert found.best == Form(3, disabled=("good",))
+    assert found.best == ModelForm(3, disabled=("good",))
     assert found.choices == [GOOD]
     assert reasons(found)["without bad"] == "worse"
     assert found.beside_reference is not None
@@ -74,18 +74,18 @@ def test_what_makes_no_difference_is_the_reference_in_19_of_20() -> None:
 
 
 def test_a_better_start_becomes_the_base() -> None:
-    starts = (*STARTS, Form(3, "onnxruntime_cpu"))
+    starts = (*STARTS, ModelForm(3, "onnxruntime_cpu"))
     effects = {"onnxruntime_cpu": -0.1, "good": -0.05}
     found = searched(FakeWorkshop([GOOD]), FakeMachine(cost_of(effects), 0.01), starts)
-    assert found.best == Form(3, "onnxruntime_cpu", disabled=("good",))
+    assert found.best == ModelForm(3, "onnxruntime_cpu", disabled=("good",))
 
 
 def test_without_time_for_a_proof_the_confirmation_is_one() -> None:
-    starts, effects = (*STARTS, Form(3, "onnxruntime_cpu")), {"onnxruntime_cpu": -0.1}
+    starts, effects = (*STARTS, ModelForm(3, "onnxruntime_cpu")), {"onnxruntime_cpu": -0.1}
     machine = FakeMachine(cost_of(effects), 0.01)
     found = searched(FakeWorkshop([GOOD]), machine, starts,
                      elapsed=lambda: 0.0 if len(machine.rounds) < 8 else 0.95)  # fmt: skip
-    assert found.best == Form(3, "onnxruntime_cpu")
+    assert found.best == ModelForm(3, "onnxruntime_cpu")
     assert reasons(found)["-O3 --backend onnxruntime_cpu"] == "better, to be confirmed"
     assert found.beside_reference is not None
 
@@ -109,11 +109,11 @@ def test_a_proof_is_kept_where_the_confirmation_lacks_time() -> None:
             assert gain.is_better or "proved before; the time was over" in [
                 each.reason for each in found.tried
             ]
-    assert Form(3, disabled=("good",)) in bests
+    assert ModelForm(3, disabled=("good",)) in bests
 
 
 def test_what_is_not_proved_is_not_kept_by_an_interruption() -> None:
-    starts, effects = (*STARTS, Form(3, "onnxruntime_cpu")), {"onnxruntime_cpu": -0.1}
+    starts, effects = (*STARTS, ModelForm(3, "onnxruntime_cpu")), {"onnxruntime_cpu": -0.1}
     machine = FakeMachine(cost_of(effects), 0.01, interrupt=lambda number: number > 9)
     search = Search(
         FakeWorkshop([GOOD]), Log(machine, None, {}), starts, O3,
@@ -135,15 +135,15 @@ def test_decisions_are_added_to_the_reference_even_if_the_original_seems_better(
     found = searched(
         FakeWorkshop([GOOD]), FakeMachine(cost_of({"good": -0.2}, original=-0.1), 0.01)
     )
-    assert found.best == Form(3, disabled=("good",))
+    assert found.best == ModelForm(3, disabled=("good",))
 
 
 def test_a_candidate_of_the_user_may_win() -> None:
-    candidate = Form(None, file="peer.onnx")
+    candidate = ModelForm(None, file="peer.onnx")
     effects = {"peer.onnx": -0.1}
     found = searched(FakeWorkshop(), FakeMachine(cost_of(effects), 0.01), (*STARTS, candidate))
     assert found.best == candidate
-    again = Form(3, file="peer.onnx")
+    again = ModelForm(3, file="peer.onnx")
     found = searched(FakeWorkshop(), FakeMachine(cost_of({}), 0.01), (*STARTS, again))
     assert "peer.onnx -O3" in reasons(found)
     wrong = FakeWorkshop(faults={"peer.onnx": "output y differs"})
@@ -162,11 +162,11 @@ def test_what_does_not_go_together_is_tried_one_by_one() -> None:
     effects = {"a": -0.08, "b": -0.04}
     plain = cost_of(effects)
 
-    def cost(form: Form) -> float:
+    def cost(form: ModelForm) -> float:
         return plain(form) + (0.3 if {"a", "b"} <= {*form.disabled} else 0)
 
     found = searched(FakeWorkshop([without("a"), without("b")]), FakeMachine(cost, 0.005))
-    assert found.best == Form(3, disabled=("a",))
+    assert found.best == ModelForm(3, disabled=("a",))
     assert reasons(found)["all that seem to help"] == "worse"
 
 
@@ -207,7 +207,7 @@ def test_decisions_that_do_not_run_together_are_tried_one_by_one() -> None:
     effects = {"a": -0.08, "b": -0.04}
     choices = [without("a"), without("b")]
     found = searched(FakeWorkshop(choices), Refusing(cost_of(effects), 0.005))
-    assert found.best == Form(3, disabled=("a",))
+    assert found.best == ModelForm(3, disabled=("a",))
     assert reasons(found)["all that seem to help"] == "the compiler gave up"
 
 
@@ -218,10 +218,10 @@ def test_a_start_that_fails_in_its_proof_leaves_the_next_one() -> None:
                 raise RuntimeFailure("the device is lost")
             return super().costs(forms, number, apart=apart)
 
-    starts = (*STARTS, Form(3, "npu"), Form(3, "onnxruntime_cpu"))
+    starts = (*STARTS, ModelForm(3, "npu"), ModelForm(3, "onnxruntime_cpu"))
     effects = {"npu": -0.2, "onnxruntime_cpu": -0.19}
     found = searched(FakeWorkshop(), Failing(cost_of(effects), 0.002), starts)
-    assert found.best == Form(3, "onnxruntime_cpu")
+    assert found.best == ModelForm(3, "onnxruntime_cpu")
     assert reasons(found)["-O3 --backend npu"] == "the device is lost"
 
 
@@ -283,7 +283,7 @@ def test_an_interruption_keeps_what_is_proved(tmp_path: Path) -> None:
     early = interrupted(tmp_path / "a.json", 8)
     late = interrupted(tmp_path / "b.json", len(whole.rounds) - 3)
     assert early.found.best == O3
-    assert late.found.best == Form(3, disabled=("good",))
+    assert late.found.best == ModelForm(3, disabled=("good",))
     assert not late.found.is_confirmed
 
 
@@ -304,7 +304,7 @@ def test_a_resumed_search_measures_only_what_is_new(tmp_path: Path) -> None:
     log = Log(machine, str(path), {"model": "m"}, resume=True)
     search = Search(FakeWorkshop([GOOD, BAD]), log, STARTS, O3, lambda: 0.0)
     search.run()
-    assert search.found.best == Form(3, disabled=("good",))
+    assert search.found.best == ModelForm(3, disabled=("good",))
     whole = FakeMachine(cost_of(EFFECTS), 0.01)
     searched(FakeWorkshop([GOOD, BAD]), whole)
     assert len(machine.rounds) <= len(whole.rounds) - 10
@@ -324,8 +324,8 @@ def test_a_cache_saves_the_measurement_of_equal_blocks(tmp_path: Path) -> None:
     good, bad = without("good", "h1"), without("bad", "h2")
     effects = {"good": -0.05, "bad": 0.05}
 
-    def run() -> tuple[Search, FakeMachine, Cache]:
-        cache, machine = Cache(str(tmp_path), "here"), FakeMachine(cost_of(effects), 0.01)
+    def run() -> tuple[Search, FakeMachine, GainCache]:
+        cache, machine = GainCache(str(tmp_path), "here"), FakeMachine(cost_of(effects), 0.01)
         log = Log(machine, None, {})
         search = Search(FakeWorkshop([good, bad]), log, STARTS, O3, lambda: 0.0, cache)
         search.run()
@@ -334,7 +334,7 @@ def test_a_cache_saves_the_measurement_of_equal_blocks(tmp_path: Path) -> None:
 
     first, slow, unused = run()
     second, fast, used = run()
-    assert first.found.best == second.found.best == Form(3, disabled=("good",))
+    assert first.found.best == second.found.best == ModelForm(3, disabled=("good",))
     assert (unused.hits, used.hits) == (0, 2)
     assert len(fast.rounds) < len(slow.rounds)
     assert reasons(second.found)["without bad"] == "measured before, on equal blocks"

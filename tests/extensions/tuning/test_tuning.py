@@ -14,8 +14,8 @@ from onnx import numpy_helper
 import tiered
 from tests.fake_worker import FakeSession
 from tiered.extensions.tuning.maker import digest_of
-from tiered.extensions.tuning.model_forms import Form, Made
-from tiered.extensions.tuning.output_tolerance import Budget
+from tiered.extensions.tuning.model_forms import Made, ModelForm
+from tiered.extensions.tuning.output_tolerance import OutputTolerance
 from tiered.support.errors import ModelError, UsageError
 from tiered.testing import parse
 
@@ -177,7 +177,7 @@ def test_a_candidate_that_is_wrong_is_rejected(net: Path, tmp_path: Path) -> Non
         and "Gemm" not in kinds(model) else 3.0
     )  # fmt: skip
     tuned = tiered.tune(net, out, candidates=[wrong, right], judge=judge, backend="portable")
-    assert tuned.form == Form(None, file=str(right))
+    assert tuned.form == ModelForm(None, file=str(right))
     assert kinds(onnx.load(out)) == [*kinds(model)[:2], "Relu", *kinds(model)[3:]]
     assert any("computes something else" in each.reason for each in tuned.tried)
 
@@ -320,7 +320,7 @@ def test_forms_are_verified_at_the_sizes_that_are_asked_for(
         asked.append(args[-1])
         return ""
 
-    monkeypatch.setattr(Budget, "fault", fault)
+    monkeypatch.setattr(OutputTolerance, "fault", fault)
     tiered.tune(net, objective="size", dims={"n": 5}, backend="portable")
     tiered.tune(net, objective="size", input_shapes={"x": [7, 8]}, backend="portable")
     assert next(shapes for shapes in asked if shapes != asked[0]) == {"x": [7, 8]}
@@ -332,10 +332,10 @@ def test_forms_are_verified_at_the_sizes_that_are_asked_for(
 def test_where_the_reference_exceeds_the_budget_the_original_is_kept(
     net: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Budget, "fault", lambda *args: "output y differs")
+    monkeypatch.setattr(OutputTolerance, "fault", lambda *args: "output y differs")
     out = tmp_path / "out.onnx"
     tuned = tiered.tune(net, out, judge=Counting(lambda model: 1.0), backend="portable")
-    assert tuned.form == Form(None)
+    assert tuned.form == ModelForm(None)
     assert kinds(onnx.load(out)) == kinds(onnx.load(net))
     (remark,) = tuned.remarks
     assert "exceeds the budget reassociating: output y differs" in remark

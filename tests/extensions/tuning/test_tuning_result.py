@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from tiered.extensions.measurement.medians import Interval
+from tiered.extensions.measurement.medians import MedianInterval
 from tiered.extensions.tuning.found import Found, Tried
 from tiered.extensions.tuning.maker import Maker
-from tiered.extensions.tuning.model_forms import Choice, Form
-from tiered.extensions.tuning.output_tolerance import Budget
+from tiered.extensions.tuning.model_forms import Choice, ModelForm
+from tiered.extensions.tuning.output_tolerance import OutputTolerance
 from tiered.extensions.tuning.race import Gain
 from tiered.extensions.tuning.tuning_result import Tuned
 from tiered.support.errors import RuntimeFailure
@@ -17,20 +17,20 @@ from tiered.support.numerics import Numerics
 from tiered.testing import parse
 
 TEXT = "(float[2] x) => (float[2] y) { a = Identity(x)  b = Relu(a)  y = Relu(b) }"
-O2, O3 = Form(2), Form(3)
-GAIN = Gain(Interval(0.8, 0.9, 0.95, 0.99), 14, "better")
+O2, O3 = ModelForm(2), ModelForm(3)
+GAIN = Gain(MedianInterval(0.8, 0.9, 0.95, 0.99), 14, "better")
 CHOICE = Choice("without fuse_gelu", disabled=("fuse_gelu",))
 
 
 def tuned(
-    maker: Maker, best: Form, *, fault: str = "", is_complete: bool = True, tried: Any = ()
+    maker: Maker, best: ModelForm, *, fault: str = "", is_complete: bool = True, tried: Any = ()
 ) -> Tuned:
     """Return the result of a search that found a form."""
     found = Found(
         best, [*tried], [CHOICE], beside_reference=GAIN, beside_original=GAIN, notes=["a note"]
     )
     return Tuned.of(
-        found, O3, Budget(Numerics.EXACT), maker, is_complete=is_complete,
+        found, O3, OutputTolerance(Numerics.EXACT), maker, is_complete=is_complete,
         fault=lambda made: fault, measured=7, hits=2,
     )  # fmt: skip
 
@@ -58,7 +58,7 @@ def test_the_best_form_is_the_result_with_its_text(maker: Maker) -> None:
 
 def test_a_form_beyond_the_budget_leaves_the_original(maker: Maker) -> None:
     found = tuned(maker, O2, fault="off by 3")
-    assert found.form == Form(None)
+    assert found.form == ModelForm(None)
     assert (found.choices, found.beside_reference, found.beside_original) == ((), None, None)
     assert (found.pipeline, found.backend, found.settings) == ("", "", {})
     assert found.nodes == 3
@@ -68,8 +68,8 @@ def test_a_form_beyond_the_budget_leaves_the_original(maker: Maker) -> None:
 
 
 def test_a_form_that_cannot_be_made_leaves_the_original(maker: Maker) -> None:
-    found = tuned(maker, Form(2, disabled=("no_such_pass",)))
-    assert found.form == Form(None)
+    found = tuned(maker, ModelForm(2, disabled=("no_such_pass",)))
+    assert found.form == ModelForm(None)
     assert "no_such_pass" in found.remarks[1]
 
 

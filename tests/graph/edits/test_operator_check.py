@@ -10,11 +10,11 @@ from ml_dtypes import bfloat16
 
 from tiered import Graph, Model, OperatorError, Skip, Value, get_pass, op, rewrite, var
 from tiered.context import PassContext
-from tiered.graph.core.operator_calls import Operators
+from tiered.graph.core.operator_calls import OperatorCalls
 from tiered.pipeline.optimize import optimize
 from tiered.testing import parse
 
-Call = Callable[[Operators, Value, Value], Any]
+Call = Callable[[OperatorCalls, Value, Value], Any]
 
 TEXT = "(float[2,3] x, int64[3] i) => (float[2,3] y, int64[3] j) { y = Relu(x) j = Abs(i) }"
 

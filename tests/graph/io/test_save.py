@@ -12,7 +12,7 @@ from tiered import Model, ModelError
 from tiered.graph import Tensor
 from tiered.graph.io import save
 from tiered.graph.io.save import (
-    Placed,
+    PlacedWeights,
     Storage,
     check_storage,
     data_files,
@@ -72,7 +72,7 @@ def test_weights_from_so_many_bytes_on_go_to_a_file(
     assert listed(tmp_path) == ["m.onnx", *(["m.onnx.data"] if outside else [])]
     sizes = {"w": 8, "k": 16}
     made = (len(outside), sum(sizes[name] for name in outside))
-    assert placed == Placed(shared=(0, 0), copied=(0, 0), made=made)
+    assert placed == PlacedWeights(shared=(0, 0), copied=(0, 0), made=made)
     whole = onnx.load(tmp_path / "m.onnx")
     arrays = {each.name: numpy_helper.to_array(each).tolist() for each in whole.graph.initializer}
     assert arrays == {"w": [1, 2], "k": [1, 2, 3, 4]}
@@ -108,7 +108,7 @@ def test_a_model_with_external_weights_keeps_new_ones_of_a_mebibyte_outside(tmp_
         "w",
         "much",
     ]
-    assert placed == Placed(shared=(0, 0), copied=(1, 16384), made=(1, 1 << 20))
+    assert placed == PlacedWeights(shared=(0, 0), copied=(1, 16384), made=(1, 1 << 20))
     plain = parsed(SMALL)
     plain.main.add_constant(Tensor.of(np.zeros(1 << 18, np.float32)), "much")
     assert saved(plain, str(tmp_path / "plain.onnx")).made == (0, 0)
@@ -120,13 +120,13 @@ def test_all_weights_may_be_in_the_model_file(tmp_path: Path) -> None:
     )
     proto = onnx.load(tmp_path / "s.onnx", load_external_data=False)
     assert numpy_helper.to_array(proto.graph.initializer[0]).tolist() == [*range(4096)]
-    assert placed == Placed(shared=(0, 0), copied=(0, 0), made=(0, 0))
+    assert placed == PlacedWeights(shared=(0, 0), copied=(0, 0), made=(0, 0))
 
 
 def test_external_weights_in_the_target_folder_may_stay(tmp_path: Path) -> None:
     model = Model.load(external_model(tmp_path))
     placed = saved(model, str(tmp_path / "new.onnx"), storage=Storage(share=True))
-    assert placed == Placed(shared=(1, 16384), copied=(0, 0), made=(0, 0))
+    assert placed == PlacedWeights(shared=(1, 16384), copied=(0, 0), made=(0, 0))
     assert "new.onnx.data" not in listed(tmp_path)
     (tmp_path / "other").mkdir()
     placed = saved(model, str(tmp_path / "other" / "new.onnx"), storage=Storage(share=True))

@@ -10,9 +10,9 @@ from tests.small import named, parsed
 from tiered.graph import Value
 from tiered.graph.core.schema import AttributeReference
 from tiered.graph.opset.adapter import (
-    Change,
-    Form,
     NoEquivalentForm,
+    OperatorForm,
+    OpsetChange,
     absent,
     contents,
     detached,
@@ -26,8 +26,10 @@ from tiered.graph.opset.adapter import (
 )
 
 
-def form(*operands: Value | None, op_type: str = "Op", version: int = 9, **attributes: Any) -> Form:
-    return Form(op_type, version, list(operands), attributes)
+def form(
+    *operands: Value | None, op_type: str = "Op", version: int = 9, **attributes: Any
+) -> OperatorForm:
+    return OperatorForm(op_type, version, list(operands), attributes)
 
 
 def c(array: Any, dtype: Any = np.int64) -> Value:
@@ -39,7 +41,7 @@ def x_of(text: str) -> Value:
     return named(parsed(f"({text} x) => ({text} y) {{ y = Identity(x) }}"), "x")
 
 
-def declined(change: Change, of: Form) -> str:
+def declined(change: OpsetChange, of: OperatorForm) -> str:
     with pytest.raises(NoEquivalentForm) as caught:
         change.write(of)
     return str(caught.value)
@@ -323,7 +325,7 @@ def test_axes_from_the_end_need_a_rank() -> None:
 
 def test_a_row_without_a_function_changes_nothing() -> None:
     made = form(c(1), k=1)
-    row = Change(11)
+    row = OpsetChange(11)
     row.read(made)
     row.write(made)
     says_the_same(made)

@@ -12,7 +12,7 @@ from onnx.defs import OpSchema
 
 from tiered.graph import Model, Node
 from tiered.graph.core.schema import default_of, schema_of
-from tiered.graph.opset.adapter import Form, NoEquivalentForm
+from tiered.graph.opset.adapter import NoEquivalentForm, OperatorForm
 from tiered.graph.opset.adapters import CHANGES
 from tiered.graph.opset.conversion import form_between, misfit, type_text
 from tiered.graph.opset.earliest import EARLIEST
@@ -149,7 +149,7 @@ def test_the_number_of_operands_and_outputs_fits_a_schema() -> None:
         ("y = Concat<axis=0>(x)", "Concat", 11, [0, 0, 0], None),
     ):
         node = last_node(f"(float[2,2] x) => (float[M] y) {{ {call} }}", 13)
-        form = Form(
+        form = OperatorForm(
             op_type, version, [None if at is None else node.inputs[at] for at in places], {}
         )
         own, other = node.schema, schema_of(op_type, "", version)

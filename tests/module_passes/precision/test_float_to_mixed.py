@@ -8,7 +8,7 @@ import onnx
 import pytest
 
 from tiered import DataType, Model, PassContext, get_pass
-from tiered.numerics.precision.narrowed_runs import Outputs, Trials
+from tiered.numerics.precision.narrowed_runs import NarrowedRuns, Outputs
 from tiered.runtime import run
 from tiered.support.errors import RuntimeFailure, UsageError, VerificationError
 from tiered.targets.reading import backend_of
@@ -288,10 +288,10 @@ def test_weights_that_are_stored_in_halves_are_no_halves_that_compute() -> None:
 def test_a_judge_that_computes_the_original_otherwise_is_not_asked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    outputs = Trials.outputs
+    outputs = NarrowedRuns.outputs
 
     def off(
-        self: Trials, model: Model, *, by_reference: bool = False, is_emulated: bool = True
+        self: NarrowedRuns, model: Model, *, by_reference: bool = False, is_emulated: bool = True
     ) -> list[Outputs]:
         found = outputs(self, model, by_reference=by_reference, is_emulated=is_emulated)
         if not by_reference:
@@ -302,7 +302,7 @@ def test_a_judge_that_computes_the_original_otherwise_is_not_asked(
     for judge in ("onnx.reference", "onnxruntime"):
         _, found = converted(text, budget="relative<=0.01")
         assert any(f"measured on 2 generated inputs by {judge}: " in each for each in found)
-        monkeypatch.setattr(Trials, "outputs", off)
+        monkeypatch.setattr(NarrowedRuns, "outputs", off)
 
 
 def test_without_gradients_the_error_orders_what_a_budget_returns() -> None:

@@ -6,9 +6,9 @@ import pytest
 
 from tests.small import named, parsed
 from tiered import DataType, Node
-from tiered.numerics.precision.cast_plan import CAST, Plan, Price, plan_of, read_value
+from tiered.numerics.precision.cast_plan import CAST, CastPlan, Price, plan_of, read_value
 from tiered.numerics.precision.narrowing import FloatNarrowing
-from tiered.numerics.precision.variables import Use, variables_of
+from tiered.numerics.precision.variables import VariableUse, variables_of
 
 BETWEEN = "between values that keep their type"
 
@@ -24,11 +24,11 @@ class Keeping(FloatNarrowing):
         return "it is to" if node.outputs[0] and node.outputs[0].name in self.names else ""
 
 
-def planned(text: str, *kept: str, keeps_io: bool = True) -> Plan:
+def planned(text: str, *kept: str, keeps_io: bool = True) -> CastPlan:
     return plan_of(variables_of(parsed(text), Keeping(kept), keeps_io=keeps_io))
 
 
-def low(plan: Plan) -> set[str]:
+def low(plan: CastPlan) -> set[str]:
     return {value.name for variable in plan.low for value in variable.values}
 
 
@@ -127,5 +127,5 @@ def test_a_cast_in_a_branch_costs_what_it_costs_outside() -> None:
 def test_a_use_is_of_an_operand_or_of_an_output_of_a_graph() -> None:
     model = parsed("(float[2] x, float[2] z) => (float[2] y) { y = Sub(x, z) }")
     (node,) = model.main.nodes
-    assert read_value(Use(node, 1)) is named(model, "z")
-    assert read_value(Use(model.main, 0)) is named(model, "y")
+    assert read_value(VariableUse(node, 1)) is named(model, "z")
+    assert read_value(VariableUse(model.main, 0)) is named(model, "y")

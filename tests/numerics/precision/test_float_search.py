@@ -9,19 +9,19 @@ from tests.small import made_by, named, parsed
 from tiered import DataType, Model, Node
 from tiered.numerics.precision import float_search as module
 from tiered.numerics.precision.budget import budget_of
-from tiered.numerics.precision.float_search import Search
+from tiered.numerics.precision.float_search import FloatSearch
 from tiered.numerics.precision.lower import PrecisionRules
-from tiered.numerics.precision.narrowed_runs import Trials
+from tiered.numerics.precision.narrowed_runs import NarrowedRuns
 from tiered.support.errors import VerificationError
 
 HALF, BFLOAT = DataType.FLOAT16, DataType.BFLOAT16
 CHAIN = "(float[2] x) => (float[2] y) { a = Sin(x)  b = Cos(a)  c = Exp(b)  y = Tanh(c) }"
 
 
-def search(text: str, low: DataType = HALF, **rules: Any) -> Search:
+def search(text: str, low: DataType = HALF, **rules: Any) -> FloatSearch:
     model = parsed(text)
     model.refresh_types()
-    return Search(model, low, PrecisionRules(**rules), keeps_io=True)
+    return FloatSearch(model, low, PrecisionRules(**rules), keeps_io=True)
 
 
 def outputs(nodes: Any) -> list[str]:
@@ -117,7 +117,7 @@ def test_nodes_of_a_large_local_error_stay() -> None:
     text = "(float[2] x) => (float[2] y) <float[2] k = {2048,2048}> { a = Sub(x, k)  y = Tanh(a) }"
     for low, kept in ((0.9, {"a": "a local error of 1"}), (1.0, {})):
         found = search(text)
-        trials = Trials.of(found.model, feeds(2049, 2049), seed=0, made=1)
+        trials = NarrowedRuns.of(found.model, feeds(2049, 2049), seed=0, made=1)
         found.measure(trials, low)
         assert {node.output.name: why for node, why in found.kept.items()} == kept
         assert {node.output.name: error for node, error in found.errors.items()}["a"] == 1
@@ -127,7 +127,7 @@ def test_integers_that_floats_decide_are_measured() -> None:
     text = """(float[2] x) => (int64[2] y) <float[2] k = {2049,2}> {
         a = Mul(x, k)  y = Cast<to=7>(a) }"""
     found = search(text)
-    trials = Trials.of(found.model, feeds(1, 1), seed=0, made=1)
+    trials = NarrowedRuns.of(found.model, feeds(1, 1), seed=0, made=1)
     found.measure(trials, 0.5)
     a = named(found.model, "a")
     assert found.beyond == {a: "0.71 of its integers differ"}  # the root of one half
@@ -136,9 +136,9 @@ def test_integers_that_floats_decide_are_measured() -> None:
 # --- a budget -------------------------------------------------------------------------------------
 
 
-def met(text: str, budget: str, *numbers: float) -> tuple[Search, Trials]:
+def met(text: str, budget: str, *numbers: float) -> tuple[FloatSearch, NarrowedRuns]:
     found = search(text)
-    trials = Trials.of(found.model, feeds(*numbers), seed=0, made=1)
+    trials = NarrowedRuns.of(found.model, feeds(*numbers), seed=0, made=1)
     found.measure(trials, 2.0)
     found.meet(budget_of(budget), trials, "error")
     return found, trials

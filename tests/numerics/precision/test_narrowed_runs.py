@@ -8,7 +8,7 @@ import pytest
 from tests.small import ops, parsed
 from tiered import DataType
 from tiered.numerics.precision.budget import budget_of
-from tiered.numerics.precision.narrowed_runs import Trials, input_count
+from tiered.numerics.precision.narrowed_runs import NarrowedRuns, input_count
 from tiered.numerics.precision.narrowing import FloatNarrowing
 
 RELATIVE = budget_of("relative<=0.5")
@@ -18,8 +18,10 @@ def floats(*numbers: float) -> Any:
     return np.array(numbers, np.float32)
 
 
-def trials(*expected: Any, name: str = "y") -> Trials:
-    return Trials(tuple({} for _ in expected), tuple({name: each} for each in expected), False)
+def trials(*expected: Any, name: str = "y") -> NarrowedRuns:
+    return NarrowedRuns(
+        tuple({} for _ in expected), tuple({name: each} for each in expected), False
+    )
 
 
 def test_the_metric_is_that_of_the_worst_run() -> None:
@@ -33,7 +35,7 @@ def test_the_metric_is_that_of_the_worst_run() -> None:
 
 
 def test_outputs_that_are_no_longer_finite_are_named() -> None:
-    runs = Trials(
+    runs = NarrowedRuns(
         ({}, {}),
         ({"b": floats(1), "a": floats(1), "c": floats(np.inf)}, {"b": floats(1), "a": floats(1)}),
         False,
@@ -75,7 +77,7 @@ def test_inputs_are_counted_in_words() -> None:
     assert input_count(1, is_made=True) == "1 generated input"
     assert input_count(2, is_made=False) == "2 given inputs"
     assert str(trials(floats(1), floats(1))) == "2 given inputs"
-    assert str(Trials(({},), ({},), True)) == "1 generated input"
+    assert str(NarrowedRuns(({},), ({},), True)) == "1 generated input"
 
 
 # --- runs -----------------------------------------------------------------------------------------
@@ -85,18 +87,18 @@ TEXT = "(float[2] x) => (float[2] y, float[2] r) { y = Mul(x, x)  r = RandomNorm
 
 def test_random_outputs_are_not_expected() -> None:
     model = parsed(TEXT)
-    given = Trials.of(model, [{"x": floats(2, 3)}], seed=0, made=5)
+    given = NarrowedRuns.of(model, [{"x": floats(2, 3)}], seed=0, made=5)
     assert len(given.feeds) == 1
     assert not given.is_made
     assert [list(run) for run in given.expected] == [["y"]]
     np.testing.assert_array_equal(given.expected[0]["y"], [4, 9])
-    made = Trials.of(model, [], seed=0, made=3)
+    made = NarrowedRuns.of(model, [], seed=0, made=3)
     assert (len(made.feeds), made.is_made) == (3, True)
 
 
 def test_a_narrower_version_is_run_and_all_edits_are_undone() -> None:
     model = parsed("(float[2] x) => (float[2] y) { a = Mul(x, x)  y = Sub(a, x) }")
-    runs = Trials.of(model, [{"x": floats(300, 3)}], seed=0, made=1)
+    runs = NarrowedRuns.of(model, [{"x": floats(300, 3)}], seed=0, made=1)
     mark = model.mark()
     (found,) = runs.narrowed_outputs(model, FloatNarrowing(DataType.FLOAT16), keeps_io=True)
     assert found["y"].tolist() == [np.inf, 6]  # 90,000 is no number of float16
@@ -109,7 +111,7 @@ def test_a_narrower_version_is_run_and_all_edits_are_undone() -> None:
 
 def test_onnx_reference_is_trusted_where_it_computes_the_same() -> None:
     model = parsed("(float[2] x) => (float[2] y) { y = Mul(x, x) }")
-    runs = Trials.of(model, [{"x": floats(2, 3)}], seed=0, made=1)
+    runs = NarrowedRuns.of(model, [{"x": floats(2, 3)}], seed=0, made=1)
     assert runs.trusts_reference(model)
     wrong = runs._replace(expected=({"y": floats(4, 9.1)},))
     assert not wrong.trusts_reference(model)
@@ -121,7 +123,7 @@ def test_a_small_model_has_few_weights_and_inputs(monkeypatch: pytest.MonkeyPatc
     from tiered.numerics.precision import narrowed_runs as module
 
     model = parsed("(float[2] x) => (float[2] y) <float[2] k = {1,2}> { y = Mul(x, k) }")
-    runs = Trials(({"x": floats(1, 2)}, {"x": floats(1, 2)}), (), False)
+    runs = NarrowedRuns(({"x": floats(1, 2)}, {"x": floats(1, 2)}), (), False)
     size = model.nbytes + 2 * 2 * 4
     for most, is_small in ((size, True), (size - 1, False)):
         monkeypatch.setattr(module, "_MOST_REFERRED", most)

@@ -10,7 +10,7 @@ import pytest
 
 from tiered.numerics.precision import noise
 from tiered.numerics.precision.budget import budget_of
-from tiered.numerics.precision.noise import Noise, Reference
+from tiered.numerics.precision.noise import FloatReference, Noise
 from tiered.testing import parse
 
 INF, NAN = math.inf, math.nan
@@ -76,7 +76,7 @@ def deployed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def test_a_model_is_measured_as_it_is_written_or_as_it_is_deployed(deployed: list[str]) -> None:
     proto = parse(TEXT)
-    reference, budget = Reference(proto, "", FEEDS), budget_of("max_abs<=1")
+    reference, budget = FloatReference(proto, "", FEEDS), budget_of("max_abs<=1")
     assert reference.metric(proto, budget) == 0
     assert reference.decibels(proto) == INF
     assert reference.differing(proto) == 0
@@ -88,11 +88,11 @@ def test_a_model_is_measured_as_it_is_written_or_as_it_is_deployed(deployed: lis
 
 def test_shapes_are_those_of_the_first_sample() -> None:
     proto = parse(TEXT)
-    assert Reference(proto, "", FEEDS).shapes(["y", "n"]) == {"y": (2,), "n": (1,)}
+    assert FloatReference(proto, "", FEEDS).shapes(["y", "n"]) == {"y": (2,), "n": (1,)}
 
 
 def test_an_integer_has_no_ratio() -> None:
     proto = parse("(float[2] x) => (int64[1] n) { n = Shape(x) }")
-    reference = Reference(proto, "", FEEDS)
+    reference = FloatReference(proto, "", FEEDS)
     assert reference.decibels(proto) is None
     assert reference.differing(proto) == 0

@@ -7,11 +7,11 @@ from tiered import DataType, Model, Node
 from tiered.numerics.precision.cast_plan import Price, plan_of
 from tiered.numerics.precision.lower import PrecisionRules, RuledNarrowing
 from tiered.numerics.precision.return_groups import rankings_of
-from tiered.numerics.precision.variables import Variable, variables_of
+from tiered.numerics.precision.variables import TypeVariable, variables_of
 from tiered.testing import parse
 
 
-def _chain(length: int) -> tuple[list[Variable], list[Node]]:
+def _chain(length: int) -> tuple[list[TypeVariable], list[Node]]:
     steps = " ".join(f"v{at + 1} = Sin(v{at})" for at in range(length))
     text = f"(float[4] v0) => (float[4] v{length}) {{ {steps} }}"
     model = Model.from_proto(parse(text))

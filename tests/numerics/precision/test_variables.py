@@ -7,7 +7,7 @@ import pytest
 from tests.small import parsed
 from tiered import DataType, Graph, Node, Value
 from tiered.numerics.precision.narrowing import FloatNarrowing
-from tiered.numerics.precision.variables import Variable, variables_of
+from tiered.numerics.precision.variables import TypeVariable, variables_of
 
 HALF = DataType.FLOAT16
 
@@ -23,7 +23,7 @@ class Refusing(FloatNarrowing):
         return f"{value.name} does not fit" if value.name in self.names else ""
 
 
-def shown(variable: Variable) -> str:
+def shown(variable: TypeVariable) -> str:
     """Return a variable as text: its values, its uses, and why it is kept or that it is free."""
     uses = [
         f"{use.reader.name}:{use.place}" if isinstance(use.reader, Graph)

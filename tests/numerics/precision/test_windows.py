@@ -7,7 +7,7 @@ import pytest
 
 from tests.module_passes.precision.weights import with_weight
 from tiered import Model
-from tiered.numerics.precision.few_bits.convolution_rows import Window
+from tiered.numerics.precision.few_bits.convolution_rows import ConvolutionWindow
 from tiered.runtime import run
 
 Array = np.ndarray[Any, Any]
@@ -19,10 +19,10 @@ def drawn(*shape: int) -> Array:
     return numbers
 
 
-def window_of(text: str, shape: tuple[int, ...]) -> tuple[Window | None, Model]:
+def window_of(text: str, shape: tuple[int, ...]) -> tuple[ConvolutionWindow | None, Model]:
     model = Model.from_proto(with_weight(text, shape))
     (node,) = model.main.nodes_of("Conv")
-    return Window.of(node, shape), model
+    return ConvolutionWindow.of(node, shape), model
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from onnx import numpy_helper
 from tests.saturation import products_that
 from tiered import Model, QuantizationSettings, quantize_model
 from tiered.numerics.precision.budget import budget_of
-from tiered.numerics.precision.noise import Reference
+from tiered.numerics.precision.noise import FloatReference
 from tiered.numerics.quantization.deployed import SATURATION, deviation
 from tiered.numerics.quantization.quantization_report import report_of
 from tiered.numerics.quantization.quantization_result import QuantizationResult
@@ -79,10 +79,10 @@ def test_a_budget_is_that_of_the_deployed_model_where_it_saturates() -> None:
 
 
 def test_optimisations_that_do_not_run_the_model_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(self: Reference, proto: object) -> float:
+    def refuse(self: FloatReference, proto: object) -> float:
         raise RuntimeFailure("no kernel")
 
-    monkeypatch.setattr(Reference, "deployed", refuse)
+    monkeypatch.setattr(FloatReference, "deployed", refuse)
     found, said = _quantized()
     assert found.deployed is None
     assert "onnxruntime does not run the model with its own optimisations" in said

@@ -4,7 +4,7 @@ import pytest
 
 from tiered import DataType, Model
 from tiered.numerics.quantization.parameters import parameters_of_plan
-from tiered.numerics.quantization.quantization_plan import Plan
+from tiered.numerics.quantization.quantization_plan import QuantizationPlan
 from tiered.numerics.quantization.scales import Parameters
 from tiered.numerics.quantization.scheme import Scheme
 from tiered.targets.quantized import FixedScale
@@ -28,7 +28,7 @@ def scales(**ranges: tuple[float, float]) -> dict[str, Parameters]:
     known = {node.output.name: node.output for node in model.main.nodes}
     values = {known[name]: pair for name, pair in ranges.items()}
     first = next(iter(values))
-    plan = Plan([], [], {value: {} for value in values}, dict.fromkeys(values, first))
+    plan = QuantizationPlan([], [], {value: {} for value in values}, dict.fromkeys(values, first))
     found = parameters_of_plan(plan, values, SCHEME)
     return {value.name: each for value, each in found.items()}
 

@@ -9,7 +9,7 @@ import pytest
 from tests.small import made_by, named, ops, parsed
 from tiered import DataType, Model, Node
 from tiered.numerics.quantization.placement import (
-    Placed,
+    PlacedUnit,
     axis_attribute,
     channel_axis,
     dequantized,
@@ -17,7 +17,7 @@ from tiered.numerics.quantization.placement import (
     insert_pair_before_output,
     place,
 )
-from tiered.numerics.quantization.quantization_plan import Plan, Unit, plan_of
+from tiered.numerics.quantization.quantization_plan import QuantizationPlan, Unit, plan_of
 from tiered.numerics.quantization.scales import Parameters, Weight
 from tiered.numerics.quantization.scheme import Scheme
 from tiered.runtime import Session
@@ -120,7 +120,7 @@ GEMM = f"""(float[2,3] x) => (float[2,4] y)
 
 def placed(
     text: str, scheme: Scheme | None = None, values: Sequence[str] = ("x",), opset: int = 21
-) -> tuple[Model, dict[str, Placed], Plan]:
+) -> tuple[Model, dict[str, PlacedUnit], QuantizationPlan]:
     model = parsed(text, opset=opset)
     scheme = scheme or Scheme()
     plan = plan_of(model, scheme)
@@ -213,13 +213,13 @@ def test_a_weight_that_two_products_read_along_other_axes_is_stored_twice() -> N
 def test_data_of_two_operands_has_no_weight() -> None:
     text = "(float[2,3] x, float[3,4] z) => (float[2,4] y) { y = MatMul(x, z) }"
     _, stored, _ = placed(text, values=("x", "z"))
-    assert stored == {"y": Placed(("uint8", "uint8"), (DATA, DATA), ())}
+    assert stored == {"y": PlacedUnit(("uint8", "uint8"), (DATA, DATA), ())}
 
 
 def test_a_constant_that_gets_a_pair_is_stored_in_integers() -> None:
     model = parsed("(float[2] x) => (float[2] y) <float[2] k = {1,2}> { y = Add(x, k) }")
     k, node = named(model, "k"), made_by(model, "y")
-    plan = Plan([], [], pairs={k: {node: None}})
+    plan = QuantizationPlan([], [], pairs={k: {node: None}})
     place(model, plan, Scheme(), {k: DATA})
     stored = operand(node, 1)
     assert stored.op_type == "DequantizeLinear"
@@ -232,7 +232,7 @@ def test_outputs_of_a_target_of_integers_are_results_of_pairs() -> None:
     for in_integers, last in ((None, "Neg"), (lambda node: (), "DequantizeLinear")):
         model = parsed(text)
         y = named(model, "y")
-        plan = Plan([], [], pairs={y: {}})
+        plan = QuantizationPlan([], [], pairs={y: {}})
         place(model, plan, Scheme(in_integers=in_integers), {y: DATA})
         assert made_by(model, "y").op_type == last
 
@@ -243,7 +243,7 @@ def test_numbers_that_must_not_become_0_are_one_step_away(
 ) -> None:
     model = parsed("(float[2] x) => (float[2] y) { a = Neg(x)  y = Reciprocal(a) }")
     a, node = named(model, "a"), made_by(model, "y")
-    plan = Plan([], [], pairs={a: {node: None}}, floors={a: sign, named(model, "x"): 1})
+    plan = QuantizationPlan([], [], pairs={a: {node: None}}, floors={a: sign, named(model, "x"): 1})
     place(model, plan, Scheme(), {a: DATA})
     model.check_view(types=True)
     raised = operand(operand(node, 0), 0)
@@ -260,6 +260,6 @@ def test_a_unit_with_one_data_operand_has_no_other_scale() -> None:
     model = parsed(GEMM)
     node = made_by(model, "y")
     unit = Unit(node, {0: "data", 1: "weight"})
-    stored = place(model, Plan([unit], []), Scheme(), {named(model, "x"): DATA})
+    stored = place(model, QuantizationPlan([unit], []), Scheme(), {named(model, "x"): DATA})
     assert stored["y"].data == (DATA,)
     assert node.inputs[2] is named(model, "b")  # the bias stays float

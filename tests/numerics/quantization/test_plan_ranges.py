@@ -11,7 +11,7 @@ from tiered.graph.intervals.interval import Interval
 from tiered.numerics.calibration.calibrate import Calibration
 from tiered.numerics.calibration.observers import Range
 from tiered.numerics.quantization.plan_ranges import PlanRanges, masked
-from tiered.numerics.quantization.quantization_plan import Plan, plan_of
+from tiered.numerics.quantization.quantization_plan import QuantizationPlan, plan_of
 from tiered.numerics.quantization.scheme import Scheme
 
 PRODUCT = """(float[2,3] x) => (float[2,4] y) <float[3,4] w = {1,2,3,4,5,6,7,8,9,1,2,3}> {
@@ -25,7 +25,7 @@ def seen(low: float, high: float, *, oversized: int = 0) -> Range:
 def ranges_of(
     text: str, scheme: Scheme | None = None, proven: dict[str, Interval] | None = None,
     **ranges: Range,
-) -> tuple[Model, Plan, PlanRanges]:  # fmt: skip
+) -> tuple[Model, QuantizationPlan, PlanRanges]:  # fmt: skip
     model = parsed(text)
     model.refresh_types()
     scheme = scheme or Scheme()
@@ -33,11 +33,11 @@ def ranges_of(
     return model, plan_of(model, scheme), PlanRanges(model, measured, scheme)
 
 
-def kept(plan: Plan) -> dict[str, str]:
+def kept(plan: QuantizationPlan) -> dict[str, str]:
     return {node.output.name: reason for node, reason in plan.kept}
 
 
-def products(plan: Plan) -> list[str]:
+def products(plan: QuantizationPlan) -> list[str]:
     return [unit.node.output.name for unit in plan.units]
 
 
@@ -152,7 +152,7 @@ DIVISOR = """(float[2,3] x, float[2,3] d) => (float[2,3] y) <float[3,3] w = {1,2
 
 def lost(
     least: float, high: float, scheme: Scheme | None = None, *, others: bool = True
-) -> tuple[Model, Plan, Plan]:
+) -> tuple[Model, QuantizationPlan, QuantizationPlan]:
     model, plan, found = ranges_of(
         DIVISOR.replace("LEAST", str(least)), scheme, c=seen(least, high), p=seen(0, 255),
         y=seen(0, 1), d=seen(0, 1), x=seen(0, 1),

@@ -9,7 +9,7 @@ from tiered import Model
 from tiered.numerics.quantization.quantization_plan import (
     NO_PRODUCTS,
     QUANTIZED_ALREADY,
-    Plan,
+    QuantizationPlan,
     activated,
     is_layer,
     is_quantized,
@@ -53,7 +53,7 @@ def test_the_activation_that_alone_reads_a_result_comes_before_its_quantisation(
 def test_a_value_and_those_that_share_its_scale_have_one_representative() -> None:
     of = parsed("(float[2] x) => (float[2] y) { a = Neg(x) b = Neg(a) y = Neg(b) }")
     a, b, y = (named(of, name) for name in ("a", "b", "y"))
-    plan = Plan([], [], groups={a: b, b: y, y: y})
+    plan = QuantizationPlan([], [], groups={a: b, b: y, y: y})
     assert {plan.group(each) for each in (a, b, y)} == {y}
     assert plan.group(named(of, "x")) is named(of, "x")
 
@@ -117,7 +117,7 @@ HELD = """float[3,4] w = {1,2,3,4,5,6,7,8,9,8,7,6}, float[4] b = {1,2,3,4}, floa
     float[2] c = {1,2}, float[1] bad = {1}"""
 
 
-def planned(nodes: str, scheme: Scheme | None = None) -> Plan:
+def planned(nodes: str, scheme: Scheme | None = None) -> QuantizationPlan:
     """Return the plan of a model in which `bad` is NaN."""
     of = parse(
         f"""(float[2,3] x, double[2,3] d, float[3,4] z, float[4] v, float[2,1,8] i, float[3,4] j)

@@ -9,9 +9,14 @@ import pytest
 from tests.small import made_by, parsed
 from tiered import DataType
 from tiered.numerics.calibration.calibrate import Calibration
-from tiered.numerics.quantization.placement import Placed
-from tiered.numerics.quantization.quantization_plan import Plan, Unit
-from tiered.numerics.quantization.quantization_report import Report, Row, report_of, report_svg
+from tiered.numerics.quantization.placement import PlacedUnit
+from tiered.numerics.quantization.quantization_plan import QuantizationPlan, Unit
+from tiered.numerics.quantization.quantization_report import (
+    QuantizationReport,
+    Row,
+    report_of,
+    report_svg,
+)
 from tiered.numerics.quantization.quantization_result import QuantizationResult
 from tiered.numerics.quantization.scales import Parameters
 from tiered.support.pages.charts import LEFT as LEFT_EDGE, RIGHT, WIDTH, x_at
@@ -21,8 +26,8 @@ DONE = Row("a", "MatMul", "a", "uint8 x int8", 0.5, 4, 30.0, 1.0, 30)
 LEFT = Row("b", "Conv", "b", "float", macs=10, reason="the node is skipped")
 
 
-def report(*rows: Row, **more: Any) -> Report:
-    return Report(rows, more.pop("sqnr", 20.0), 2, False, **more)
+def report(*rows: Row, **more: Any) -> QuantizationReport:
+    return QuantizationReport(rows, more.pop("sqnr", 20.0), 2, False, **more)
 
 
 def test_products_without_a_reason_are_quantised() -> None:
@@ -78,10 +83,10 @@ def quantised(**more: Any) -> QuantizationResult:
     model = parsed(TEXT)
     a, b, c, y = (made_by(model, name) for name in "abcy")
     roles: Any = {0: "data", 1: "weight"}
-    plan = Plan([Unit(b, roles), Unit(a, roles)], [(c, "it returned")],
+    plan = QuantizationPlan([Unit(b, roles), Unit(a, roles)], [(c, "it returned")],
                 floating=[(y, "no kernel")])  # fmt: skip
-    stored = {"a": Placed(("uint8", "int8"), (DATA,), (1.0, 2.0, 3.0, 4.0)),
-              "b": Placed(("uint8", "int8"), (DATA._replace(scale=0.25),), (1.0,))}  # fmt: skip
+    stored = {"a": PlacedUnit(("uint8", "int8"), (DATA,), (1.0, 2.0, 3.0, 4.0)),
+              "b": PlacedUnit(("uint8", "int8"), (DATA._replace(scale=0.25),), (1.0,))}  # fmt: skip
     found: dict[str, Any] = {
         "alone": {"a": 20.0, "b": 30.0}, "sqnr": 19.0, "outputs": {a: "a", b: "b"},
         "returned": [(c, 5.0)], "calibration": Calibration({}, 3, is_made=True), **more,
@@ -151,7 +156,7 @@ def test_operands_have_the_shapes_of_what_is_quantised() -> None:
         float s = {1}> { q = QuantizeLinear(x, s)  d = DequantizeLinear(q, s)  y = MatMul(d, w) }"""
     )
     node = made_by(model, "y")
-    plan = Plan([], [(node, "why")])
+    plan = QuantizationPlan([], [(node, "why")])
     (row,) = report_of(QuantizationResult(plan), {"x": (2, 3), "y": (2, 4)}).rows
     assert row.macs == 2 * 3 * 4
     (row,) = report_of(QuantizationResult(plan), {}).rows

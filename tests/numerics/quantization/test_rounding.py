@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 from onnx import numpy_helper
 
 from tiered import Model, QuantizationSettings, quantize_model
-from tiered.numerics.precision.few_bits.sampled_operands import Operand
+from tiered.numerics.precision.few_bits.sampled_operands import WeightOperand
 from tiered.numerics.quantization import rounding
 from tiered.numerics.quantization.rounding import Rows, compensated
 from tiered.numerics.quantization.settings import RoundingMode
@@ -49,7 +49,7 @@ def test_errors_cancel_on_rows_that_it_has_not_seen(
 ) -> None:
     weight = drawn(groups, 6, columns)
     rows, nearest = rows_of(weight, pairs=pairs)
-    operand = Operand(directed(96, groups * columns, 1), directed(32, groups * columns, 5))
+    operand = WeightOperand(directed(96, groups * columns, 1), directed(32, groups * columns, 5))
     codes = compensated(rows, nearest, operand)
     assert codes is not None
     assert codes.shape == weight.shape
@@ -66,7 +66,7 @@ def test_errors_cancel_on_rows_that_it_has_not_seen(
 @settings(max_examples=30, deadline=None)
 def test_pairs_stay_within_their_limit(seed: int, columns: int) -> None:
     rows, nearest = rows_of(drawn(1, 4, columns, seed=seed), pairs=True)
-    operand = Operand(directed(64, columns, seed), directed(16, columns, seed + 2))
+    operand = WeightOperand(directed(64, columns, seed), directed(16, columns, seed + 2))
     codes = compensated(rows, nearest, operand)
     if codes is not None:
         last = columns - columns % 2
@@ -76,27 +76,27 @@ def test_pairs_stay_within_their_limit(seed: int, columns: int) -> None:
 
 def test_an_operand_without_a_direction_gains_nothing() -> None:
     rows, nearest = rows_of(drawn(1, 6, 64))
-    operand = Operand(drawn(96, 64, seed=1), drawn(32, 64, seed=2))
+    operand = WeightOperand(drawn(96, 64, seed=1), drawn(32, 64, seed=2))
     assert compensated(rows, nearest, operand) is None
 
 
 def test_an_operand_of_zeros_gains_nothing() -> None:
     zeros = np.zeros((8, 64), np.float32)
-    assert compensated(*rows_of(drawn(1, 6, 64)), Operand(zeros, zeros)) is None
+    assert compensated(*rows_of(drawn(1, 6, 64)), WeightOperand(zeros, zeros)) is None
 
 
 def test_a_group_of_zeros_beside_another() -> None:
     rows, nearest = rows_of(drawn(2, 6, 16))
     fitted, held = directed(96, 32, 1), directed(32, 32, 5)
     fitted[:, :16] = held[:, :16] = 0
-    codes = compensated(rows, nearest, Operand(fitted, held))
+    codes = compensated(rows, nearest, WeightOperand(fitted, held))
     assert codes is not None
     assert np.isfinite(codes).all()
 
 
 def test_many_columns_would_take_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rounding, "MOST_COLUMNS", 63)
-    operand = Operand(directed(96, 64, 1), directed(32, 64, 5))
+    operand = WeightOperand(directed(96, 64, 1), directed(32, 64, 5))
     assert compensated(*rows_of(drawn(1, 6, 64)), operand) is None
 
 

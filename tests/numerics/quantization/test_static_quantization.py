@@ -11,7 +11,7 @@ from onnx import numpy_helper
 from tests.small import ops
 from tiered import Backend, Model, QuantizationSettings, get_backend, quantize_model
 from tiered.numerics.precision.budget import budget_of
-from tiered.numerics.precision.noise import Reference
+from tiered.numerics.precision.noise import FloatReference
 from tiered.numerics.quantization.quantization_result import QuantizationResult
 from tiered.testing import parse
 
@@ -89,7 +89,7 @@ def test_one_of_four_samples_is_kept_for_measuring(
 ) -> None:
     kept = list[int]()
 
-    class Counting(Reference):
+    class Counting(FloatReference):
         def __init__(self, proto: Any, folder: str, feeds: Any) -> None:
             kept.append(len(feeds))
             super().__init__(proto, folder, feeds)

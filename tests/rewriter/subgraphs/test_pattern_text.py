@@ -10,7 +10,7 @@ import pytest
 from tests.small import parsed
 from tiered import DataType
 from tiered.rewriter import PatternError, const, op, opt, var
-from tiered.rewriter.pattern import Const, Op
+from tiered.rewriter.pattern import Const, OpPattern
 from tiered.rewriter.subgraphs.pattern_text import Template, check_agreement, template_of
 from tiered.support.errors import UsageError
 
@@ -90,7 +90,7 @@ def test_constants_in_a_text_are_numbers() -> None:
 def test_several_outputs_of_a_node_and_other_domains() -> None:
     made = template_of("(x) => (b, y) { a, b = Split<num_outputs=2>(x)  y = mine.F<k = 1>(a) }")
     first = made.outputs[0]
-    assert isinstance(first, Op)
+    assert isinstance(first, OpPattern)
     assert (first.output, first.op_type) == (1, "Split")
     assert str(made.outputs[1]) == "op('mine').F(op.Split(var.x, num_outputs=2), k=1)"
 

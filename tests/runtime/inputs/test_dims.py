@@ -10,7 +10,7 @@ from onnx import parser
 from tests.small import parsed
 from tiered.runtime import make_inputs
 from tiered.runtime.inputs.dim_expression import Expression
-from tiered.runtime.inputs.dims import Binder, Slot, candidates, smallest_sizes, weight_dims
+from tiered.runtime.inputs.dims import Binder, DimSlot, candidates, smallest_sizes, weight_dims
 
 HEADER = '<ir_version: 10, opset_import: ["": 21]>'
 
@@ -236,12 +236,12 @@ def test_callers_choose_by_name_place_or_role() -> None:
 
 
 def test_no_candidate_has_two_long_axes_of_sound() -> None:
-    slots = [Slot("x", axis, 3, dim, False) for axis, dim in enumerate(("m", None, "n"))]
+    slots = [DimSlot("x", axis, 3, dim, False) for axis, dim in enumerate(("m", None, "n"))]
     usual = Binder(0, {}, {})
     usual.bind(slots)
     tried = [{**usual.sizes, **sizes} for _, sizes, _ in candidates(slots, usual)]
     assert max(prod(sizes[slot.key] for slot in slots) for sizes in tried) <= 1 << 22
-    wave = [Slot("x", axis, 2, dim, False) for axis, dim in enumerate(("batch", "samples"))]
+    wave = [DimSlot("x", axis, 2, dim, False) for axis, dim in enumerate(("batch", "samples"))]
     usual = Binder(0, {}, {})
     usual.bind(wave)
     assert {"samples": 16000} in [sizes for _, sizes, _ in candidates(wave, usual)]
@@ -275,26 +275,26 @@ def test_an_unnamed_dim_has_a_role_by_name_rank_and_axis(
     name: str, is_integer: bool, dims: str, roles: str
 ) -> None:
     slots = [
-        Slot(name, axis, len(dims), int(dim) if dim.isdigit() else None, is_integer)
+        DimSlot(name, axis, len(dims), int(dim) if dim.isdigit() else None, is_integer)
         for axis, dim in enumerate(dims)
     ]
     binder = Binder(0, {}, {})
-    binder.bind([*slots, Slot("past_key", 2, 4, "past", False)])
+    binder.bind([*slots, DimSlot("past_key", 2, 4, "past", False)])
     assert [binder.roles[s.key] for s in slots if s.dim is None] == roles.split()
 
 
 def test_the_smallest_sizes_are_ones_and_what_follows() -> None:
     slots = [
-        Slot("p", 2, 4, "past", False),
-        Slot("m", 1, 2, "past + 1", True),
-        Slot("x", 1, 2, "C", False),
-        Slot("x", 0, 2, "batch", False),
+        DimSlot("p", 2, 4, "past", False),
+        DimSlot("m", 1, 2, "past + 1", True),
+        DimSlot("x", 1, 2, "C", False),
+        DimSlot("x", 0, 2, "batch", False),
     ]
     found = smallest_sizes(slots, {"x[1]": 7})
     assert found == {"past": 1, "past + 1": 2, "C": 7, "batch": 1}
 
 
-def words_of(slots: list[Slot]) -> list[str]:
+def words_of(slots: list[DimSlot]) -> list[str]:
     usual = Binder(0, {}, {})
     usual.bind(slots)
     return [words for words, _, _ in candidates(slots, usual)]
@@ -302,7 +302,7 @@ def words_of(slots: list[Slot]) -> list[str]:
 
 def test_relations_are_tried_between_few_names() -> None:
     found = [
-        words_of([Slot(f"x{n}", 0, 1, n, False) for n in "abcdefg"[:size]]) for size in range(8)
+        words_of([DimSlot(f"x{n}", 0, 1, n, False) for n in "abcdefg"[:size]]) for size in range(8)
     ]
     assert ["b = a" in words for words in found] == [False, False, *[True] * 5, False]
     assert ["c = a + b" in words for words in found] == [
@@ -317,7 +317,7 @@ def test_relations_are_tried_between_few_names() -> None:
 
 def test_sounds_are_floats_of_few_axes_and_elements() -> None:
     def is_tried(size: int, *dims: int | str, is_integer: bool = False) -> bool:
-        slots = [Slot("x", at, len(dims), dim, is_integer) for at, dim in enumerate(dims)]
+        slots = [DimSlot("x", at, len(dims), dim, is_integer) for at, dim in enumerate(dims)]
         return f"{size} samples or frames of sound" in words_of(slots)
 
     assert is_tried(512, "m")

@@ -35,7 +35,7 @@ Labels = tuple[int, ...]
 """Iterators, in the order of axes."""
 
 
-class Kind(Enum):
+class IteratorKind(Enum):
     """What the elements of the outputs at one index of an iterator need.
 
     Attributes:
@@ -52,7 +52,7 @@ class Kind(Enum):
     OPAQUE = "opaque"
 
 
-class Steps(NamedTuple):
+class WindowSteps(NamedTuple):
     """How a window walks along the axis of an operand: from element stride * index - pad on.
 
     Attributes:
@@ -66,8 +66,8 @@ class Steps(NamedTuple):
     extent: int = 1
 
 
-_NONE: Final[Mapping[int, Kind]] = MappingProxyType({})
-_NO_WINDOWS: Final[Mapping[int, Steps]] = MappingProxyType({})
+_NONE: Final[Mapping[int, IteratorKind]] = MappingProxyType({})
+_NO_WINDOWS: Final[Mapping[int, WindowSteps]] = MappingProxyType({})
 
 
 class AxisMap(NamedTuple):
@@ -89,19 +89,23 @@ class AxisMap(NamedTuple):
 
     inputs: tuple[Axes | None, ...]
     outputs: tuple[Axes | None, ...]
-    kinds: Mapping[int, Kind] = _NONE
-    windows: Mapping[int, Steps] = _NO_WINDOWS
+    kinds: Mapping[int, IteratorKind] = _NONE
+    windows: Mapping[int, WindowSteps] = _NO_WINDOWS
     groups: tuple[tuple[Labels, Labels], ...] = ()
     broadcasts: tuple[int, ...] = ()
     has_shape: bool = False
 
-    def kind(self, label: int) -> Kind:
+    def kind(self, label: int) -> IteratorKind:
         """Return the kind of an iterator."""
-        return Kind.WINDOW if label in self.windows else self.kinds.get(label, Kind.PARALLEL)
+        return (
+            IteratorKind.WINDOW
+            if label in self.windows
+            else self.kinds.get(label, IteratorKind.PARALLEL)
+        )
 
     def is_parallel(self, label: int | None) -> bool:
         """Return whether an axis has an iterator, and a parallel one."""
-        return label is not None and self.kind(label) is Kind.PARALLEL
+        return label is not None and self.kind(label) is IteratorKind.PARALLEL
 
     def at(self, slot: int, axis: int) -> int | None:
         """Return the iterator of an axis of an operand; None if it has none."""
@@ -225,7 +229,7 @@ def broadcast(value: Value | None, labels: Labels) -> Axes | None:
     return labels[skipped:]
 
 
-def all_of(kind: Kind, labels: Iterable[int]) -> dict[int, Kind]:
+def all_of(kind: IteratorKind, labels: Iterable[int]) -> dict[int, IteratorKind]:
     """Return the entries of iterators of one kind."""
     return dict.fromkeys(labels, kind)
 
@@ -256,7 +260,9 @@ def axes_in(axes: np.ndarray[Any, Any] | Sequence[int], rank: int) -> Labels:
 
 
 def first_alone(
-    node: Node, kinds: Mapping[int, Kind] = _NONE, windows: Mapping[int, Steps] = _NO_WINDOWS
+    node: Node,
+    kinds: Mapping[int, IteratorKind] = _NONE,
+    windows: Mapping[int, WindowSteps] = _NO_WINDOWS,
 ) -> AxisMap:
     """Return the map of a node: its outputs have the axes of its first operand."""
     others, outputs = len(node.operands) - 1, len(node.outputs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from tiered.analysis.axes.axis_map import Axes, AxisMap, Kind, Steps, dims_of
+from tiered.analysis.axes.axis_map import Axes, AxisMap, IteratorKind, WindowSteps, dims_of
 from tiered.analysis.axes.rules import axis_map
 from tiered.graph import Node, Value, is_deterministic
 from tiered.graph.core.types import Dim
@@ -15,7 +15,7 @@ Shape = tuple[int, ...]
 Form = Literal["same", "pads", "shape"]
 
 
-class Window(NamedTuple):
+class OperandWindow(NamedTuple):
     """The range of an operand that a range of the output needs.
 
     Attributes:
@@ -27,7 +27,7 @@ class Window(NamedTuple):
 
     axis: int
     size: Dim
-    steps: Steps = Steps()
+    steps: WindowSteps = WindowSteps()
 
     def range(self, begin: int, end: int) -> tuple[int, int]:
         """Return the range of the operand for a range of the output."""
@@ -61,7 +61,7 @@ class NodeCut(NamedTuple):
     """
 
     axis: int
-    windows: tuple[Window | None, ...]
+    windows: tuple[OperandWindow | None, ...]
     form: Form = "same"
 
 
@@ -92,26 +92,30 @@ def cut_along(node: Node, axes: AxisMap, axis: int) -> NodeCut | None:
     made = axes.outputs[0]
     label = None if made is None else made[axis]
     kind = None if label is None else axes.kind(label)
-    if label is None or kind not in (Kind.PARALLEL, Kind.WINDOW):
+    if label is None or kind not in (IteratorKind.PARALLEL, IteratorKind.WINDOW):
         return None
     size = node.output.dim(axis)
     windows = tuple(
         _window(value, own, label, None if slot else axes.windows.get(label), size)
         for slot, (value, own) in enumerate(zip(node.operands, axes.inputs, strict=True))
     )
-    form: Form = "shape" if axes.has_shape else "same" if kind is Kind.PARALLEL else "pads"
+    form: Form = "shape" if axes.has_shape else "same" if kind is IteratorKind.PARALLEL else "pads"
     return NodeCut(axis, windows, form)
 
 
 def _window(
-    value: Value | None, own: Axes | None, label: int, steps: Steps | None, size: Dim
-) -> Window | None:
+    value: Value | None, own: Axes | None, label: int, steps: WindowSteps | None, size: Dim
+) -> OperandWindow | None:
     """Return the part of an operand; None for all of it, as of one that broadcasts to a size."""
     if own is None or label not in own:
         return None
     axis = own.index(label)
     dim = dims_of(value)[axis]
-    return Window(axis, dim, steps or Steps()) if steps is not None or dim == size else None
+    return (
+        OperandWindow(axis, dim, steps or WindowSteps())
+        if steps is not None or dim == size
+        else None
+    )
 
 
 def shape_of(value: Value | None) -> Shape:

@@ -10,7 +10,7 @@ import onnx
 from tiered.analysis.batching.batch_edits import Rewriting
 from tiered.analysis.batching.following import Following
 from tiered.analysis.batching.rules import rule_of
-from tiered.analysis.batching.sample_facts import Columns, Fact, Listed, Rows
+from tiered.analysis.batching.sample_facts import BatchRows, Columns, Fact, Listed
 from tiered.graph import InterfaceMap, Model, TensorType, Value
 from tiered.graph.core.dim_names import EXPECTED, is_dim
 from tiered.graph.core.interface_map import BatchMap, ListMap
@@ -109,7 +109,7 @@ def _declare(state: Following, name: str) -> None:
 
 
 def _with_batch(info: onnx.ValueInfoProto, fact: Fact | None, name: str) -> onnx.ValueInfoProto:
-    if not isinstance(fact, Rows):
+    if not isinstance(fact, BatchRows):
         return info
     copy = onnx.ValueInfoProto()
     copy.CopyFrom(info)
@@ -158,7 +158,7 @@ def _place(fact: Fact | None) -> tuple[int, int, int] | ListMap | None:
     if isinstance(fact, Listed):
         steps = fact.step.steps if isinstance(fact.step, Columns) else (fact.step,)
         return ListMap(fact.axis, tuple([int(str(step)) for step in steps]))
-    if not isinstance(fact, Rows):
+    if not isinstance(fact, BatchRows):
         return None
     # An unknown factor is -1: it follows from the size of the output.
     outer, inner = (size if isinstance(size, int) else -1 for size in (fact.outer, fact.inner))

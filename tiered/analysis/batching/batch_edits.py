@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tiered.analysis.batching.sample_facts import Rows, mentions
+from tiered.analysis.batching.sample_facts import BatchRows, mentions
 from tiered.analysis.batching.uniform_values import Array, by_sample
 from tiered.graph import DataType, Graph, Model, Node, Value
 from tiered.graph.shape_inference.symbolic_dims import Poly, Size
@@ -33,7 +33,7 @@ class Rewriting:
         self._old = old
         self._batch: Value | None = None
         self._fixed: list[tuple[Value, Callable[[int], Array]]] = []
-        self._made: dict[tuple[Graph, Value, Rows], Value] = {}
+        self._made: dict[tuple[Graph, Value, BatchRows], Value] = {}
 
     # --- sizes --------------------------------------------------------------------------------
 
@@ -114,11 +114,11 @@ class Rewriting:
         # An attribute before opset 5.
         node.owner.set_attribute(node, "shape", [int(str(piece)) for piece in pieces])
 
-    def move(self, node: Node, rows: Rows, made: Rows) -> None:
+    def move(self, node: Node, rows: BatchRows, made: BatchRows) -> None:
         """Let a Reshape give the samples of its operand an axis of their own, by Transposes."""
         self.replace(node, lambda: self._moved(node, rows, made))
 
-    def _moved(self, node: Node, rows: Rows, made: Rows) -> Value:
+    def _moved(self, node: Node, rows: BatchRows, made: BatchRows) -> Value:
         op, value, shape = node.owner.op, node.given(0), list(node.output.static_shape or ())
         split = op.Reshape(value, np.array(self._split(value, rows, -1), np.int64))
         rank = (value.rank or 0) + 2
@@ -149,7 +149,7 @@ class Rewriting:
             made = node.owner.constant(numbers32.astype(array.dtype), ends.name)
         self.set_input(node, 2, made)
 
-    def first(self, graph: Graph, value: Value, rows: Rows) -> Value:
+    def first(self, graph: Graph, value: Value, rows: BatchRows) -> Value:
         """Return a value with the first sample alone; they are all equal."""
         if self._old == 1:
             return value
@@ -169,14 +169,14 @@ class Rewriting:
             made = op.Reshape(made, np.array(self._merged(value, rows), np.int64))
         return made
 
-    def spread(self, graph: Graph, value: Value, rows: Rows) -> Value:
+    def spread(self, graph: Graph, value: Value, rows: BatchRows) -> Value:
         """Return a value that is repeated for each sample."""
         key = (graph, value, rows)
         if key not in self._made or self._made[key].graph is None:
             self._made[key] = self._spread(graph, value, rows)
         return self._made[key]
 
-    def _spread(self, graph: Graph, value: Value, rows: Rows) -> Value:
+    def _spread(self, graph: Graph, value: Value, rows: BatchRows) -> Value:
         op, rank = graph.op, value.rank
         assert rank is not None
         one = self.first(graph, value, rows)
@@ -192,7 +192,7 @@ class Rewriting:
         merged: Value = op.Reshape(wide, np.array(self._merged(value, rows), np.int64))
         return merged
 
-    def _split(self, value: Value, rows: Rows, batch: int) -> list[int]:
+    def _split(self, value: Value, rows: BatchRows, batch: int) -> list[int]:
         """Return a target that makes three axes of that of the batch."""
         sizes = self._sizes(value, rows)
         assert isinstance(rows.outer, int)
@@ -200,11 +200,11 @@ class Rewriting:
         parts = [rows.outer, batch, rows.inner]
         return [*sizes[: rows.axis], *parts, *sizes[rows.axis + 1 :]]
 
-    def _merged(self, value: Value, rows: Rows) -> list[int]:
+    def _merged(self, value: Value, rows: BatchRows) -> list[int]:
         sizes = self._sizes(value, rows)
         return [*sizes[: rows.axis], -1, *sizes[rows.axis + 1 :]]
 
-    def _sizes(self, value: Value, rows: Rows) -> list[int]:
+    def _sizes(self, value: Value, rows: BatchRows) -> list[int]:
         """Return the sizes of a value; 0 copies those before the batch."""
         dims = value.shape
         assert dims is not None
@@ -242,8 +242,8 @@ class Rewriting:
     def number_computed(
         self,
         node: Node,
-        data: Rows,
-        rows: Rows,
+        data: BatchRows,
+        rows: BatchRows,
         column: int | None,
         columns: int | None,
     ) -> None:
@@ -287,7 +287,7 @@ class Rewriting:
             samples = op.Add(column, np.zeros((1, inner), np.int64))
         return op.Reshape(samples, np.array(place, np.int64))
 
-    def number_rows(self, node: Node, slot: int, rows: Rows) -> None:
+    def number_rows(self, node: Node, slot: int, rows: BatchRows) -> None:
         """Let an operand have the number of the sample of each row, of one axis."""
         made = self._samples(node.owner, 1, 0, rows.inner)
         self.set_input(node, slot, made)
@@ -343,7 +343,9 @@ class Rewriting:
 
         self.replace(node, build)
 
-    def convolve(self, node: Node, windows: Windows, kernels: int, group: int, x: Rows) -> None:
+    def convolve(
+        self, node: Node, windows: Windows, kernels: int, group: int, x: BatchRows
+    ) -> None:
         """Let a Conv have kernels for each sample: a product of matrices.
 
         Args:
@@ -374,13 +376,13 @@ class Rewriting:
 
         self.replace(node, build)
 
-    def spread_output(self, body: Graph, at: int, rows: Rows) -> None:
+    def spread_output(self, body: Graph, at: int, rows: BatchRows) -> None:
         """Repeat an output of a body for each sample."""
         outputs = list(body.outputs)
         outputs[at] = self.spread(body, outputs[at], rows)
         body.set_graph_outputs(outputs, body.output_infos)
 
-    def lift(self, node: Node, rows: Rows, carried: Collection[int]) -> None:
+    def lift(self, node: Node, rows: BatchRows, carried: Collection[int]) -> None:
         """Compute an operator with the axis of the batch as three: outer, sample, inner.
 
         Args:
@@ -390,7 +392,7 @@ class Rewriting:
         """
         self.replace(node, lambda: self._lifted(node, rows, carried))
 
-    def _lifted(self, node: Node, rows: Rows, carried: Collection[int]) -> Value:
+    def _lifted(self, node: Node, rows: BatchRows, carried: Collection[int]) -> Value:
         graph, output = node.owner, node.output
         inputs: list[Any] = []
         for slot, value in enumerate(node.inputs):
@@ -405,7 +407,7 @@ class Rewriting:
         merged: Value = graph.op.Reshape(result, np.array(self._merged(output, rows), np.int64))
         return merged
 
-    def _in_three(self, graph: Graph, value: Value, rows: Rows, *, is_carried: bool) -> Value:
+    def _in_three(self, graph: Graph, value: Value, rows: BatchRows, *, is_carried: bool) -> Value:
         if is_carried:
             target = self._split(value, rows, -1)
         elif value.dim(rows.axis) == 1:

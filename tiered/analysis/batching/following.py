@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import numpy as np
 
 from tiered.analysis.batching.sample_facts import (
+    BatchRefusal,
+    BatchRows,
     Counted,
     Fact,
     Listed,
-    Refusal,
-    Refused,
-    Rows,
+    RefusedTensor,
     Sizes,
     Step,
     mentions,
@@ -113,9 +113,9 @@ class Following:
         Raises:
             ShapeError: an operator mixes samples, or is not known; the message names it.
         """
-        first: Refused | None = None
+        first: RefusedTensor | None = None
         for _ in range(MOST_TRIES):
-            self.facts = {value: Rows(axis) for value, axis in self.places.items()}
+            self.facts = {value: BatchRows(axis) for value, axis in self.places.items()}
             self.edits.clear()
             self.outputs.clear()
             self._trail.clear()
@@ -137,23 +137,23 @@ class Following:
                 if fact is not None:
                     self.outputs[graph, at] = fact
 
-    def _refused(self, outputs: Iterable[Value]) -> Refused | None:
+    def _refused(self, outputs: Iterable[Value]) -> RefusedTensor | None:
         """Return why an output does not follow from single samples; None if all do."""
         for value in outputs:
             fact, node = self.facts.get(value), value.producer
-            if isinstance(fact, Refused):
+            if isinstance(fact, RefusedTensor):
                 return fact
             if node is not None and (
-                isinstance(fact, Counted) or (isinstance(fact, Rows) and fact.step != 0)
+                isinstance(fact, Counted) or (isinstance(fact, BatchRows) and fact.step != 0)
             ):
-                return Refused(node, f"the output {value.name!r} counts the samples")
+                return RefusedTensor(node, f"the output {value.name!r} counts the samples")
         return None
 
     def is_non_negative(self, value: Value) -> bool:
         """Return whether all elements are known to be at least 0."""
         return self.model.analysis(ranges)[value].low >= 0
 
-    def _text(self, refused: Refused) -> str:
+    def _text(self, refused: RefusedTensor) -> str:
         node = refused.node
         text = f"change_batch: {node.op_type} {node.label!r}: {refused.reason}"
         ancestors = _ancestors(node)
@@ -222,17 +222,17 @@ class Following:
         if not facts:
             if not node.domain and node.op_type in RANDOM and not is_deterministic(node):
                 reason = f"it draws random numbers for a batch of {self.old}"
-                return (Refused(node, reason),) * count
+                return (RefusedTensor(node, reason),) * count
             return (None,) * count
-        refused = next((fact for fact in facts if isinstance(fact, Refused)), None)
+        refused = next((fact for fact in facts if isinstance(fact, RefusedTensor)), None)
         if refused is not None and not node.bodies:
             return (refused,) * count
         known = len(self.edits)
         try:
             made = self._by_rule(node, facts)
-        except Refusal as refusal:
+        except BatchRefusal as refusal:
             del self.edits[known:]
-            return (refusal.origin or Refused(node, str(refusal)),) * count
+            return (refusal.origin or RefusedTensor(node, str(refusal)),) * count
         return made if isinstance(made, list) else [made] * count
 
     def _by_rule(self, node: Node, facts: Sequence[Fact]) -> Made:
@@ -243,21 +243,23 @@ class Following:
         if any(isinstance(fact, Listed) for fact in facts):
             rule = LISTS.of(node)
             if rule is None:
-                raise Refusal("how many entries a sample has in its list is known in a run only")
-        elif any(isinstance(fact, Rows) and fact.step != 0 for fact in facts):
+                raise BatchRefusal(
+                    "how many entries a sample has in its list is known in a run only"
+                )
+        elif any(isinstance(fact, BatchRows) and fact.step != 0 for fact in facts):
             rule = COUNTS.of(node)
             if rule is None:
-                raise Refusal("it computes with the numbers of samples")
+                raise BatchRefusal("it computes with the numbers of samples")
         if rule is None:
-            raise Refusal("the operator may mix samples: it has no rule")
+            raise BatchRefusal("the operator may mix samples: it has no rule")
         if node.has_references:
-            raise Refusal(str(node.parameter_reason))
+            raise BatchRefusal(str(node.parameter_reason))
         return rule(self, node)
 
     def _number(self, node: Node, facts: Sequence[Fact]) -> list[Fact | None] | None:
         """Return what is known of arithmetic with sizes; None for other nodes."""
         is_size = node.is_op("Shape") or node.is_op("Size")
-        if not is_size and any(isinstance(fact, Rows | Listed) for fact in facts):
+        if not is_size and any(isinstance(fact, BatchRows | Listed) for fact in facts):
             return None
         elements = self._twin.elements(node.output) if len(node.outputs) == 1 else None
         if elements is not None and not any(each is None for each in elements.ravel()):
@@ -285,14 +287,14 @@ class Following:
         """
         shape = None if value is None else value.shape
         if value is None or shape is None:
-            raise Refusal(f"the rank of {'' if value is None else value.name!r} is not known")
+            raise BatchRefusal(f"the rank of {'' if value is None else value.name!r} is not known")
         size = self.model.dims.size
         return tuple([size(dim) for dim in shape])
 
     def sizes_now(self, value: Value) -> Sizes:
         """Return the sizes of a value for any batch."""
         sizes, fact = self.sizes(value), self.facts.get(value)
-        if isinstance(fact, Rows):
+        if isinstance(fact, BatchRows):
             return (*sizes[: fact.axis], fact.size(self.batch), *sizes[fact.axis + 1 :])
         return sizes
 
@@ -310,7 +312,7 @@ class Following:
             return None
         known = [int(each) if isinstance(each, np.integer) else each for each in found.ravel()]
         if None in known and isinstance(self.facts.get(value), Counted):
-            raise Refusal(f"how {value.name!r} depends on the size of the batch is not known")
+            raise BatchRefusal(f"how {value.name!r} depends on the size of the batch is not known")
         return known
 
     def inferred(self, node: Node) -> Sizes:
@@ -321,10 +323,10 @@ class Following:
         """
         sizes = self._twin.inferred(node)
         if not sizes or sizes[0] is None:
-            raise Refusal("the shape of its result is not known")
+            raise BatchRefusal("the shape of its result is not known")
         return sizes[0]
 
-    def rows(self, node: Node, slot: int) -> Rows | None:
+    def rows(self, node: Node, slot: int) -> BatchRows | None:
         """Return the samples of an operand; None if it is the same for every batch.
 
         Raises:
@@ -333,19 +335,19 @@ class Following:
         value = node.input(slot)
         fact = None if value is None else self.facts.get(value)
         if isinstance(fact, Counted):
-            raise Refusal("it computes with the size of the batch")
-        if isinstance(fact, Refused):
-            raise Refusal(fact.reason, fact)
+            raise BatchRefusal("it computes with the size of the batch")
+        if isinstance(fact, RefusedTensor):
+            raise BatchRefusal(fact.reason, fact)
         if isinstance(fact, Listed):
             name = "" if value is None else value.name
-            raise Refusal(f"its operand {name!r} lists what is found in all samples")
+            raise BatchRefusal(f"its operand {name!r} lists what is found in all samples")
         return None if fact is None else fact._replace(step=0)
 
     def step(self, node: Node, slot: int) -> Step:
         """Return what each further sample adds to the elements of an operand."""
         value = node.input(slot)
         fact = None if value is None else self.facts.get(value)
-        return fact.step if isinstance(fact, Rows) else 0
+        return fact.step if isinstance(fact, BatchRows) else 0
 
     def shared(self, node: Node, *slots: int) -> None:
         """Check that operands are the same for every sample.
@@ -357,9 +359,9 @@ class Following:
             value = node.input(slot)
             self.rows(node, slot)
             if value is not None and value in self.facts:
-                raise Refusal(f"its operand {value.name!r} differs from sample to sample")
+                raise BatchRefusal(f"its operand {value.name!r} differs from sample to sample")
 
-    def in_rows(self, node: Node) -> dict[int, Rows]:
+    def in_rows(self, node: Node) -> dict[int, BatchRows]:
         """Return the operands that carry samples.
 
         Raises:
@@ -370,7 +372,7 @@ class Following:
 
     # --- operands that are the same for every sample --------------------------------------------
 
-    def spread(self, node: Node, slot: int, rows: Rows) -> None:
+    def spread(self, node: Node, slot: int, rows: BatchRows) -> None:
         """Repeat an operand for each sample.
 
         Raises:
@@ -380,7 +382,7 @@ class Following:
         self.check_uniform(value, rows)
         self.edits.append(lambda to: to.set_input(node, slot, to.spread(node.owner, value, rows)))
 
-    def check_uniform(self, value: Value, rows: Rows) -> None:
+    def check_uniform(self, value: Value, rows: BatchRows) -> None:
         """Check that a value has equal numbers for each sample of the present batch.
 
         Raises:
@@ -388,18 +390,18 @@ class Following:
         """
         size = self.sizes(value)[rows.axis]
         if size != rows.size(self.old):
-            raise Refusal(f"{value.name!r} has {size} elements along the batch")
+            raise BatchRefusal(f"{value.name!r} has {size} elements along the batch")
         if not rows.is_whole:
             self.check_static(value, rows)
         if not Uniformity(self.old, self.sizes).holds(value, rows):
             is_constant = value.tensor is not None
             what, has = ("constant", "has") if is_constant else ("value", "may have")
-            raise Refusal(
+            raise BatchRefusal(
                 f"its {what} {value.name!r} bakes the batch of {self.old}: it {has} other numbers "
                 "for each sample"
             )
 
-    def check_static(self, value: Value, rows: Rows) -> None:
+    def check_static(self, value: Value, rows: BatchRows) -> None:
         """Check that a Reshape can make three axes of that of the batch.
 
         Raises:
@@ -407,16 +409,16 @@ class Following:
         """
         sizes = (*self.sizes(value)[rows.axis + 1 :], rows.outer, rows.inner)
         if not all(isinstance(size, int) for size in sizes):
-            raise Refusal(f"{value.name!r} has dynamic dims behind those of the batch")
+            raise BatchRefusal(f"{value.name!r} has dynamic dims behind those of the batch")
 
-    def known_size(self, rows: Rows) -> Size:
+    def known_size(self, rows: BatchRows) -> Size:
         """Return the size of an axis as a multiple of the batch.
 
         Raises:
             Refusal: a factor of it is dynamic.
         """
         if not isinstance(rows.outer, int) or not isinstance(rows.inner, int):
-            raise Refusal("the axis of the batch has a dynamic factor")
+            raise BatchRefusal("the axis of the batch has a dynamic factor")
         return rows.size(self.batch)
 
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from tiered.analysis.batching.sample_facts import Rows, Sizes, product
+from tiered.analysis.batching.sample_facts import BatchRows, Sizes, product
 from tiered.graph.shape_inference.symbolic_dims import Size, divide, multiply
 
 
-def placements(rows: Rows, before: Sizes, after: Sizes, old: int) -> list[Rows]:
+def placements(rows: BatchRows, before: Sizes, after: Sizes, old: int) -> list[BatchRows]:
     """Return the axes of a reshaped tensor that may carry the samples, the likeliest first."""
     ahead = product((*before[: rows.axis], rows.outer))
     behind = product((rows.inner, *before[rows.axis + 1 :]))
-    found: list[Rows] = []
+    found: list[BatchRows] = []
     for axis in range(len(after)):
         outer = _exact(ahead, product(after[:axis]))
         inner = _exact(behind, product(after[axis + 1 :]))
         if outer is not None and inner is not None:
-            made = Rows(axis, outer, inner)
+            made = BatchRows(axis, outer, inner)
             if after[axis] in (None, made.size(old)):
                 found.append(made)
     # Samples share an axis with others only where no axis can be theirs alone.
@@ -31,7 +31,7 @@ def _exact(a: Size | None, b: Size | None) -> Size | None:
     return quotient if quotient is not None and multiply(quotient, b) == a else None
 
 
-def moves(rows: Rows, before: Sizes, after: Sizes, old: int) -> list[Rows]:
+def moves(rows: BatchRows, before: Sizes, after: Sizes, old: int) -> list[BatchRows]:
     """Return the axes of a reshaped tensor that the samples may be moved to, by a Transpose.
 
     For a batch of 1 a Reshape may stand for a Transpose: any axis of size 1 may be the batch.
@@ -39,4 +39,4 @@ def moves(rows: Rows, before: Sizes, after: Sizes, old: int) -> list[Rows]:
     rest = (*before[: rows.axis], *before[rows.axis + 1 :], *after, rows.outer, rows.inner)
     if old != 1 or not all(isinstance(size, int) and size for size in rest):
         return []
-    return [Rows(axis) for axis, size in enumerate(after) if size == 1]
+    return [BatchRows(axis) for axis, size in enumerate(after) if size == 1]

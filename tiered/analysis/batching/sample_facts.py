@@ -26,7 +26,7 @@ Step = Size | Columns | None
 """What is added to the elements of each further sample."""
 
 
-class Rows(NamedTuple):
+class BatchRows(NamedTuple):
     """A tensor with an axis of outer * batch * inner elements; sample by sample it is the same.
 
     Attributes:
@@ -47,7 +47,7 @@ class Rows(NamedTuple):
         """Whether the axis has nothing but the samples."""
         return self.outer == 1 and self.inner == 1
 
-    def on(self, axis: int) -> Rows:
+    def on(self, axis: int) -> BatchRows:
         """Return the same of another axis."""
         return self._replace(axis=axis)
 
@@ -74,25 +74,25 @@ class Counted(NamedTuple):
     """A number that depends on how many samples there are, and on none of them."""
 
 
-class Refused(NamedTuple):
+class RefusedTensor(NamedTuple):
     """A tensor that has no known relation to single samples, the node and the reason."""
 
     node: Node
     reason: str
 
 
-Fact = Rows | Listed | Counted | Refused
+Fact = BatchRows | Listed | Counted | RefusedTensor
 """What is known of a tensor; one that is the same for every batch has no fact."""
 
 
-class Refusal(Exception):
+class BatchRefusal(Exception):
     """A node cannot be followed; the text says why.
 
     Attributes:
         origin: what is known of an operand, if that is the reason.
     """
 
-    def __init__(self, reason: str, origin: Refused | None = None) -> None:
+    def __init__(self, reason: str, origin: RefusedTensor | None = None) -> None:
         super().__init__(reason)
         self.origin = origin
 

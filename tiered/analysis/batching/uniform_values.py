@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tiered.analysis.batching.placements import placements
-from tiered.analysis.batching.sample_facts import Rows, Sizes
+from tiered.analysis.batching.sample_facts import BatchRows, Sizes
 from tiered.graph import Node, Value, is_deterministic
 from tiered.graph.queries.op_traits import BROADCASTING, UNARY
 from tiered.runtime.fold.node_evaluation import ancestors, evaluate
@@ -22,7 +22,7 @@ _LARGEST = 1 << 22
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-def by_sample(array: Array, rows: Rows, batch: int) -> list[Array]:
+def by_sample(array: Array, rows: BatchRows, batch: int) -> list[Array]:
     """Return the part of an array for each sample, with the axis of the batch as outer, inner."""
     shape = array.shape
     assert isinstance(rows.outer, int)
@@ -44,7 +44,7 @@ class Uniformity:
     old: int
     sizes: Callable[[Value], Sizes]
 
-    def holds(self, value: Value, rows: Rows) -> bool:
+    def holds(self, value: Value, rows: BatchRows) -> bool:
         """Return whether a value is known to be equal for each sample of the present batch."""
         if self.old == 1:
             return True
@@ -58,7 +58,7 @@ class Uniformity:
             return all(part.tobytes() == first for part in parts[1:])
         return False
 
-    def _follows(self, value: Value, rows: Rows) -> bool:
+    def _follows(self, value: Value, rows: BatchRows) -> bool:
         """Return whether it follows from the operator and its operands that samples are equal."""
         node = value.producer
         if node is None or node.domain or node.has_references:
@@ -77,7 +77,7 @@ class Uniformity:
             return self._gathers(node, source, rows)
         return any(self.holds(source, each) for each in self._sources(node, source, rows))
 
-    def _broadcasts(self, value: Value, operand: Value | None, rows: Rows) -> bool:
+    def _broadcasts(self, value: Value, operand: Value | None, rows: BatchRows) -> bool:
         """Return whether an operand is broadcast along the batch, or equal for each sample."""
         if operand is None:
             return False
@@ -87,7 +87,7 @@ class Uniformity:
             return True
         return sizes[axis] == rows.size(self.old) and self.holds(operand, rows.on(axis))
 
-    def _gathers(self, node: Node, data: Value, rows: Rows) -> bool:
+    def _gathers(self, node: Node, data: Value, rows: BatchRows) -> bool:
         """Return whether a Gather takes equal elements for each sample."""
         indices = node.given(1)
         start = node.attr("axis") % max(1, len(self.sizes(data)))
@@ -97,7 +97,7 @@ class Uniformity:
             return self.holds(indices, rows.on(among))
         return self.holds(data, rows.on(rows.axis if among < 0 else rows.axis - count + 1))
 
-    def _sources(self, node: Node, source: Value, rows: Rows) -> list[Rows]:
+    def _sources(self, node: Node, source: Value, rows: BatchRows) -> list[BatchRows]:
         """Return where the samples may be in the operand of a node that moves its elements."""
         if node.op_type in ("Flatten", "Reshape", "Squeeze", "Unsqueeze"):
             return placements(rows, self.sizes(node.output), self.sizes(source), self.old)

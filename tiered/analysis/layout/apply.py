@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from tiered.analysis.layout.axis_propagation import Permuted
-from tiered.analysis.layout.equivalence import Operator, Port, TensorClass, is_live
-from tiered.analysis.layout.layout_region import Assignment, Region
+from tiered.analysis.layout.equivalence import LayoutOperator, OperatorPort, TensorClass, is_live
+from tiered.analysis.layout.layout_region import Assignment, LayoutRegion
 from tiered.analysis.layout.permutation import (
     Permutation,
     between,
@@ -38,7 +38,9 @@ def _number(graph: Graph, places: dict[Node, int]) -> None:
 class Writer:
     """Writes the operators of a region in the orders of an assignment."""
 
-    def __init__(self, region: Region, assignment: Assignment, places: Mapping[Node, int]) -> None:
+    def __init__(
+        self, region: LayoutRegion, assignment: Assignment, places: Mapping[Node, int]
+    ) -> None:
         self.region = region
         self.assignment = assignment
         changing = [operator for operator in region.operators if assignment[operator]]
@@ -84,7 +86,7 @@ class Writer:
     def _tensors(self) -> list[TensorClass]:
         return list(dict.fromkeys(port.tensor for each in self.changing for port in each.ports))
 
-    def _write(self, operator: Operator) -> Node | None:
+    def _write(self, operator: LayoutOperator) -> Node | None:
         labels, orders = operator.choices[self.assignment[operator]]
         ported = list(zip(operator.ports, orders, strict=True))
         inputs = {port.slot: (port.tensor, order) for port, order in ported if not port.is_output}
@@ -173,7 +175,7 @@ class Writer:
                     view.owner.replace_uses(view, value)
 
 
-def _set_type(port: Port, value: Value, order: Permutation) -> None:
+def _set_type(port: OperatorPort, value: Value, order: Permutation) -> None:
     """Set the type of an output that shape inference does not know."""
     old = port.tensor.root
     node = value.producer

@@ -29,7 +29,7 @@ def any_order(order: Labels) -> bool:
     return True
 
 
-class Kernel(NamedTuple):
+class KernelAccess(NamedTuple):
     """How the kernel of an operator walks through memory: what its time in an order depends on.
 
     Attributes:
@@ -43,7 +43,7 @@ class Kernel(NamedTuple):
     is_flat: tuple[bool, bool] = (False, False)
 
 
-class Propagation(NamedTuple):
+class AxisPropagation(NamedTuple):
     """The permutations that an operator allows, and how it is written with permuted axes.
 
     Attributes:
@@ -64,7 +64,7 @@ class Propagation(NamedTuple):
     allows: Callable[[Labels], bool] = any_order
     ties: tuple[tuple[Labels, Labels], ...] = ()
     max_distance: int | None = None
-    kernel: Kernel | None = None
+    kernel: KernelAccess | None = None
 
     @property
     def labels(self) -> Labels:
@@ -122,7 +122,7 @@ def insert_missing(order: list[int], items: Sequence[int]) -> None:
         order.insert(place, item)
 
 
-Rule = Callable[[Node], Propagation | Skip]
+Rule = Callable[[Node], AxisPropagation | Skip]
 """Returns how permutations propagate through an operator, or why none does."""
 
 LAYOUTS: Final[Aspect[Rule]] = Aspect("layout")
@@ -137,7 +137,7 @@ class Permuted:
     def __init__(
         self,
         node: Node,
-        propagation: Propagation,
+        propagation: AxisPropagation,
         order: Labels,
         fetch: Callable[[Permuted, int], Value],
     ) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import Final, NamedTuple
 
-from tiered.analysis.layout.equivalence import Operator, TensorClass
+from tiered.analysis.layout.equivalence import LayoutOperator, TensorClass
 from tiered.analysis.layout.kernel_times import TRANSPOSE_START
 from tiered.analysis.layout.permutation import Permutation, between, is_identity
 from tiered.analysis.layout.reach import Reach, open_graphs, transposes
@@ -18,7 +18,7 @@ from tiered.analysis.layout.sizes import LayoutSizes
 from tiered.analysis.layout.work import transpose_time
 from tiered.graph import Node
 
-PortRef = tuple[Operator, int]
+PortRef = tuple[LayoutOperator, int]
 """An operator, and the index of one of its ports."""
 
 
@@ -66,7 +66,7 @@ class TensorCost:
         self.nbytes = nbytes
         self.dims = dims
         self.producer: PortRef | None = None
-        self.consumers: dict[Operator, list[int]] = {}
+        self.consumers: dict[LayoutOperator, list[int]] = {}
         self.pinned: set[Permutation] = set()
         self.has_ones = 1 in tensor.shape
         self.start = TRANSPOSE_START
@@ -81,12 +81,12 @@ class TensorCost:
                 yield operator, at
 
     @property
-    def operators(self) -> list[Operator]:
+    def operators(self) -> list[LayoutOperator]:
         """The free operators that read or make it, each once."""
         made_by = () if self.producer is None else self.producer[:1]
         return list(dict.fromkeys((*made_by, *self.consumers)))
 
-    def is_local_to(self, operator: Operator) -> bool:
+    def is_local_to(self, operator: LayoutOperator) -> bool:
         """Return whether no other free operator reads or makes it."""
         if self.producer is not None and self.producer[0] is not operator:
             return False
@@ -118,7 +118,7 @@ class TensorCost:
         """The time of the slowest Transpose between orders that it may have."""
         return _most_time(self.dims, tuple(dict.fromkeys(map(self.moving, self.tensor.orders))))
 
-    def pin(self, operator: Operator) -> None:
+    def pin(self, operator: LayoutOperator) -> None:
         """Treat an operator as not free: it keeps its present order."""
         if self.producer is not None and self.producer[0] is operator:
             self.producer = None
@@ -138,7 +138,7 @@ def _most_time(dims: tuple[int, ...], orders: tuple[Permutation, ...]) -> int:
 
 
 def tensor_costs_of(
-    operators: Sequence[Operator], sizes: LayoutSizes
+    operators: Sequence[LayoutOperator], sizes: LayoutSizes
 ) -> dict[TensorClass, TensorCost]:
     """Return the cost terms of all tensors that free operators may have in several orders."""
     terms: dict[TensorClass, TensorCost] = {}
@@ -165,7 +165,9 @@ def tensor_costs_of(
     return terms
 
 
-def _set_starts(operators: Sequence[Operator], terms: Mapping[TensorClass, TensorCost]) -> None:
+def _set_starts(
+    operators: Sequence[LayoutOperator], terms: Mapping[TensorClass, TensorCost]
+) -> None:
     """Set what a new Transpose costs above Slices and Splits: the start of one for each result.
 
     onnxruntime moves a Transpose down as far as operators allow it, and behind each Slice and each
@@ -191,7 +193,9 @@ def _set_starts(operators: Sequence[Operator], terms: Mapping[TensorClass, Tenso
                 pending += _operands(term.producer[0], terms)
 
 
-def _operands(operator: Operator, terms: Mapping[TensorClass, TensorCost]) -> list[TensorCost]:
+def _operands(
+    operator: LayoutOperator, terms: Mapping[TensorClass, TensorCost]
+) -> list[TensorCost]:
     """Return the cost terms of the tensors that an operator reads."""
     read = dict.fromkeys(port.tensor for port in operator.ports if not port.is_output)
     return [terms[tensor] for tensor in read if tensor in terms]

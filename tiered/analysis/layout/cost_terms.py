@@ -11,7 +11,7 @@ from operator import itemgetter
 from typing import cast
 
 from tiered.analysis.layout.cost import Cost, TensorCost
-from tiered.analysis.layout.equivalence import Operator
+from tiered.analysis.layout.equivalence import LayoutOperator
 from tiered.analysis.layout.expansion_cut import FIRST_OPERATOR, TensorCut
 from tiered.analysis.layout.permutation import Permutation
 from tiered.support.max_flow import SINK, SOURCE, UNLIMITED
@@ -22,7 +22,7 @@ Choices = tuple[int, ...]
 Objective = Callable[[Cost], int]
 
 
-class Kind:
+class TensorKind:
     """Tensors with equal costs whose operators have equal choices.
 
     Attributes:
@@ -54,7 +54,7 @@ class Kind:
         return known
 
 
-def _produced(term: TensorCost, assignment: Mapping[Operator, int]) -> Permutation:
+def _produced(term: TensorCost, assignment: Mapping[LayoutOperator, int]) -> Permutation:
     """Return the order in which a tensor is made."""
     if term.producer is None:
         return term.tensor.identity
@@ -62,7 +62,7 @@ def _produced(term: TensorCost, assignment: Mapping[Operator, int]) -> Permutati
     return operator.choices[assignment[operator]].orders[at]
 
 
-def _consumed(term: TensorCost, assignment: Mapping[Operator, int]) -> Iterator[Permutation]:
+def _consumed(term: TensorCost, assignment: Mapping[LayoutOperator, int]) -> Iterator[Permutation]:
     """Yield the orders in which a tensor is read."""
     yield from term.pinned
     for operator, own in term.consumers.items():
@@ -81,33 +81,39 @@ class Term:
 
     __slots__ = ("choices", "kind", "nodes")
 
-    def __init__(self, kind: Kind, operators: Sequence[Operator], numbers: Sequence[int]) -> None:
+    def __init__(
+        self, kind: TensorKind, operators: Sequence[LayoutOperator], numbers: Sequence[int]
+    ) -> None:
         self.kind = kind
         self.choices = _choices_of(operators)
         self.nodes = (SOURCE, SINK, *numbers)
 
 
-def _choices_of(operators: Sequence[Operator]) -> Callable[[Mapping[Operator, int]], Choices]:
+def _choices_of(
+    operators: Sequence[LayoutOperator],
+) -> Callable[[Mapping[LayoutOperator, int]], Choices]:
     if len(operators) == 1:
         only = operators[0]
         return lambda assignment: (assignment[only],)
-    return cast(Callable[[Mapping[Operator, int]], Choices], itemgetter(*operators))
+    return cast(Callable[[Mapping[LayoutOperator, int]], Choices], itemgetter(*operators))
 
 
-def terms_of(operators: Iterable[Operator], tensor_costs: Iterable[TensorCost]) -> Iterator[Term]:
+def terms_of(
+    operators: Iterable[LayoutOperator], tensor_costs: Iterable[TensorCost]
+) -> Iterator[Term]:
     """Yield the terms of some tensors, whose operators have numbers by their order."""
     numbers = {operator: number for number, operator in enumerate(operators, FIRST_OPERATOR)}
-    kinds: dict[Hashable, Kind] = {}
+    kinds: dict[Hashable, TensorKind] = {}
     for tensor_cost in tensor_costs:
         own = tensor_cost.operators
         key = _kind_of(tensor_cost, own)
         kind = kinds.get(key)
         if kind is None:
-            kind = kinds[key] = Kind(tensor_cost)
+            kind = kinds[key] = TensorKind(tensor_cost)
         yield Term(kind, own, [numbers[operator] for operator in own])
 
 
-def _kind_of(term: TensorCost, operators: Sequence[Operator]) -> Hashable:
+def _kind_of(term: TensorCost, operators: Sequence[LayoutOperator]) -> Hashable:
     """Return a key that is equal only for terms of the same kind."""
     places = {operator: place for place, operator in enumerate(operators)}
     ports = [(places[operator], operator.table.orders_of(at)) for operator, at in term.free_ports]
@@ -126,7 +132,7 @@ def _kind_of(term: TensorCost, operators: Sequence[Operator]) -> Hashable:
 # --- the weights of a cut -------------------------------------------------------------------------
 
 
-class Weights:
+class CutWeights:
     """What tensors add to a cut if an objective is minimised.
 
     Attributes:

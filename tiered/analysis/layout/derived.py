@@ -16,10 +16,10 @@ from tiered.analysis.axes.rules import AXES
 from tiered.analysis.layout.axis_propagation import (
     FIXED,
     LAYOUTS,
-    Kernel,
+    AxisPropagation,
+    KernelAccess,
     Labels,
     Permuted,
-    Propagation,
     Rule,
     any_order,
 )
@@ -49,7 +49,7 @@ class Written(NamedTuple):
     family: str | None = None
     walked: Callable[[Node], Labels] | None = None
 
-    def __call__(self, node: Node) -> Propagation:
+    def __call__(self, node: Node) -> AxisPropagation:
         write, slots, allows, family, walked = self
         axes = None if walked is None else walked(node)
         return derived(node, write, slots=slots, allows=allows, family=family, walked=axes)
@@ -88,7 +88,7 @@ def derived(
     allows: Allows = any_order,
     family: str | None = None,
     walked: Labels | None = None,
-) -> Propagation:
+) -> AxisPropagation:
     """Return the propagation that follows from the axis map of an operator.
 
     Args:
@@ -128,9 +128,9 @@ def _propagation(
     allows: Allows,
     family: str | None,
     walked: Labels,
-) -> Propagation:
-    kernel = None if family is None else Kernel(family, walked)
-    return Propagation(named(inputs), named(outputs, -1000), write, allows, kernel=kernel)
+) -> AxisPropagation:
+    kernel = None if family is None else KernelAccess(family, walked)
+    return AxisPropagation(named(inputs), named(outputs, -1000), write, allows, kernel=kernel)
 
 
 def named(ports: Sequence[Axes | None], start: int = 0) -> tuple[Labels | None, ...]:
@@ -164,7 +164,7 @@ def may_be_elementwise(node: Node) -> bool:
     return node.domain in OWN_DOMAINS or is_deterministic(node)
 
 
-def elementwise(node: Node) -> Propagation | Skip:
+def elementwise(node: Node) -> AxisPropagation | Skip:
     """Return the propagation of an operator whose map is all that is known.
 
     It has any order if each of its elements is computed from the elements at the same index of its
@@ -185,7 +185,7 @@ def _elementwise(
     outputs: tuple[Axes | None, ...],
     broadcasts: tuple[int, ...],
     count: int,
-) -> Propagation | Skip:
+) -> AxisPropagation | Skip:
     result = outputs[0]
     if result is None or None in result or any(own != result for own in outputs):
         return FIXED
@@ -194,9 +194,9 @@ def _elementwise(
             continue
         if slot not in broadcasts or own != result[len(result) - len(own) :]:
             return FIXED
-    kernel = Kernel("broadcast") if broadcasts else None
+    kernel = KernelAccess("broadcast") if broadcasts else None
     ports = named((*inputs[:count], *(None,) * (count - len(inputs))))
-    return Propagation(ports, named(outputs), _write_elementwise, kernel=kernel)
+    return AxisPropagation(ports, named(outputs), _write_elementwise, kernel=kernel)
 
 
 def _write_elementwise(op: Permuted) -> Sequence[Value]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from tiered.analysis.layout.axis_propagation import Labels, Propagation
+from tiered.analysis.layout.axis_propagation import AxisPropagation, Labels
 from tiered.analysis.layout.permutation import Permutation, compose
 from tiered.graph import Node, Value
 from tiered.graph.core.types import Shape
@@ -94,7 +94,7 @@ class TensorClass:
         return found
 
 
-class Port(NamedTuple):
+class OperatorPort(NamedTuple):
     """An operand or output of an operator: a view of a tensor."""
 
     tensor: TensorClass
@@ -103,7 +103,7 @@ class Port(NamedTuple):
     is_output: bool
 
 
-class Choice(NamedTuple):
+class OrderChoice(NamedTuple):
     """An order that an operator may have, and the resulting orders of the tensors at its ports."""
 
     labels: Labels
@@ -120,11 +120,11 @@ class ChoiceTable:
     """
 
     def __init__(
-        self, propagation: Propagation, ports: Sequence[tuple[Labels, Permutation]]
+        self, propagation: AxisPropagation, ports: Sequence[tuple[Labels, Permutation]]
     ) -> None:
         self.propagation = propagation
         self.ports = tuple(ports)
-        self.choices = [Choice(propagation.labels, tuple([view for _, view in ports]))]
+        self.choices = [OrderChoice(propagation.labels, tuple([view for _, view in ports]))]
         # By port and order. Many operators have hundreds of equal ports, as a Split or a Concat.
         known: dict[tuple[Labels, Permutation], dict[Permutation, int | None]] = {}
         self._numbers = [known.setdefault(port, {}) for port in self.ports]
@@ -172,7 +172,7 @@ class ChoiceTable:
         for number, choice in enumerate(self.choices):
             if choice.orders == orders:
                 return number
-        self.choices.append(Choice(labels, orders))
+        self.choices.append(OrderChoice(labels, orders))
         return len(self.choices) - 1
 
 
@@ -182,7 +182,7 @@ def _order(own: Labels, view: Permutation, labels: Labels) -> Permutation:
     return tuple([axis_of[label] for label in labels if label in axis_of])
 
 
-class Operator:
+class LayoutOperator:
     """A node through which permutations propagate: a variable of the labelling problem.
 
     Attributes:
@@ -196,7 +196,7 @@ class Operator:
 
     __slots__ = ("_places", "candidates", "node", "ports", "table", "wanted", "work")
 
-    def __init__(self, node: Node, table: ChoiceTable, ports: Sequence[Port]) -> None:
+    def __init__(self, node: Node, table: ChoiceTable, ports: Sequence[OperatorPort]) -> None:
         self.node = node
         self.table = table
         self.ports = tuple(ports)
@@ -206,11 +206,11 @@ class Operator:
         self.work: Mapping[int, int] = {}
 
     @property
-    def propagation(self) -> Propagation:
+    def propagation(self) -> AxisPropagation:
         return self.table.propagation
 
     @property
-    def choices(self) -> Sequence[Choice]:
+    def choices(self) -> Sequence[OrderChoice]:
         return self.table.choices
 
     @property

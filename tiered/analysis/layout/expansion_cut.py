@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from tiered.analysis.layout.cost import FREE, Cost, TensorCost, total
-from tiered.analysis.layout.equivalence import Operator, TensorClass
+from tiered.analysis.layout.equivalence import LayoutOperator, TensorClass
 from tiered.analysis.layout.permutation import Permutation
 from tiered.support.max_flow import SINK, SOURCE
 
@@ -117,7 +117,9 @@ class TensorCut:
         operator, at = term.producer
         return (*self._orders(operator, at, key), self._numbers.get(operator, SOURCE))
 
-    def _orders(self, operator: Operator, at: int, key: Key) -> tuple[Permutation, Permutation]:
+    def _orders(
+        self, operator: LayoutOperator, at: int, key: Key
+    ) -> tuple[Permutation, Permutation]:
         now, then = self._choices[operator]
         kept = key(operator.choices[now].orders[at])
         return kept, kept if now == then else key(operator.choices[then].orders[at])
@@ -165,14 +167,14 @@ FIRST_OPERATOR: Final = 2
 
 MAX_PROPOSALS: Final = 6
 
-Proposal = Mapping[Operator, int]
+Proposal = Mapping[LayoutOperator, int]
 """The number of the choice that is proposed to each operator."""
 
 Seed = tuple[TensorClass, Permutation]
 
 
 def proposals(
-    operators: Sequence[Operator], tensor_costs: Mapping[TensorClass, TensorCost]
+    operators: Sequence[LayoutOperator], tensor_costs: Mapping[TensorClass, TensorCost]
 ) -> list[Proposal]:
     """Return proposals that together contain every order of every tensor, largest tensors first."""
     pending = _seeds(operators, tensor_costs)
@@ -192,7 +194,7 @@ def proposals(
 
 
 def _seeds(
-    operators: Sequence[Operator], tensor_costs: Mapping[TensorClass, TensorCost]
+    operators: Sequence[LayoutOperator], tensor_costs: Mapping[TensorClass, TensorCost]
 ) -> list[Seed]:
     """Return the orders that operators may have their tensors in, the largest tensors first."""
     seeds: dict[Seed, int] = {}
@@ -211,7 +213,7 @@ class _ProposalBuilder:
     def __init__(self, tensor_costs: Mapping[TensorClass, TensorCost]) -> None:
         self.tensor_costs = tensor_costs
         self.orders: dict[TensorClass, Permutation] = {}
-        self.proposal: dict[Operator, int] = {}
+        self.proposal: dict[LayoutOperator, int] = {}
 
     def propagate(self, tensor: TensorClass, order: Permutation) -> None:
         """Fix the order of a tensor that has none yet, and all orders that follow from it."""
@@ -228,7 +230,7 @@ class _ProposalBuilder:
                 if number is not None and number in operator.candidates:
                     pending += self._assign(operator, number)
 
-    def _assign(self, operator: Operator, number: int) -> Iterable[TensorClass]:
+    def _assign(self, operator: LayoutOperator, number: int) -> Iterable[TensorClass]:
         """Assign a choice to an operator if it agrees with all fixed orders.
 
         Return the tensors that get their order from it.

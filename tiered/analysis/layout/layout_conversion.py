@@ -8,7 +8,7 @@ from functools import partial
 
 from tiered.analysis.layout.cost import transpose_cost
 from tiered.analysis.layout.equivalence import TensorClass, is_live
-from tiered.analysis.layout.layout_region import Assignment, Region, regions
+from tiered.analysis.layout.layout_region import Assignment, LayoutRegion, regions
 from tiered.analysis.layout.nhwc import (
     DesiredLayouts,
     OnSkip,
@@ -192,7 +192,7 @@ def _merge_views(tensor: TensorClass) -> None:
 
 
 def _write(
-    region: Region, assignment: Assignment, places: dict[Node, int], on_skip: OnSkip
+    region: LayoutRegion, assignment: Assignment, places: dict[Node, int], on_skip: OnSkip
 ) -> bool:
     """Write a region; return whether it could be written."""
     from tiered.analysis.layout.apply import Writer

@@ -14,7 +14,7 @@ from typing import Final
 
 from tiered.analysis.layout.cost import Cost, TensorCost, tensor_costs_of, total
 from tiered.analysis.layout.cost_terms import Term, terms_of
-from tiered.analysis.layout.equivalence import Operator, Port, TensorClass
+from tiered.analysis.layout.equivalence import LayoutOperator, OperatorPort, TensorClass
 from tiered.analysis.layout.expansion_cut import Proposal, proposals
 from tiered.analysis.layout.permutation import Permutation
 from tiered.analysis.layout.reach import Reach
@@ -24,16 +24,16 @@ from tiered.analysis.layout.work import estimate_work
 PREFERENCE_PENALTY: Final = 1 << 60
 """Cost in bytes of an operator that is not in the layout that the user asks for."""
 
-Assignment = Mapping[Operator, int]
+Assignment = Mapping[LayoutOperator, int]
 
 
-class Region:
+class LayoutRegion:
     """Operators that are solved together, and the costs of their tensors."""
 
     def __init__(
         self,
         reach: Reach,
-        operators: Sequence[Operator],
+        operators: Sequence[LayoutOperator],
         tensor_costs: Mapping[TensorClass, TensorCost],
     ) -> None:
         self.reach = reach
@@ -54,7 +54,7 @@ class Region:
         return list(terms_of(self.operators, self.tensor_costs.values()))
 
     @cached_property
-    def _terms_at(self) -> dict[Operator, list[Term]]:
+    def _terms_at(self) -> dict[LayoutOperator, list[Term]]:
         """The terms of the tensors that each operator reads or makes."""
         term_of = dict(zip(self.tensor_costs, self._terms, strict=True))
         return {
@@ -62,7 +62,7 @@ class Region:
             for operator in self.operators
         }
 
-    def terms_at(self, operators: Iterable[Operator]) -> Collection[Term]:
+    def terms_at(self, operators: Iterable[LayoutOperator]) -> Collection[Term]:
         """Return the terms of the tensors that some operators read or make."""
         return dict.fromkeys(chain.from_iterable(map(self._terms_at.__getitem__, operators)))
 
@@ -102,7 +102,7 @@ class Region:
         )
         return operators, tensor_costs
 
-    def cost(self, assignment: Assignment, of: Collection[Operator] | None = None) -> Cost:
+    def cost(self, assignment: Assignment, of: Collection[LayoutOperator] | None = None) -> Cost:
         """Return the cost of an assignment; that of some operators and their tensors, if given."""
         terms: Iterable[Term] = self._terms if of is None else self.terms_at(of)
         moved = total([term.kind.cost(term.choices(assignment)) for term in terms])
@@ -114,7 +114,7 @@ class Region:
         return Cost(moved.nbytes + penalty, moved.transposes, moved.time + work + penalty)
 
 
-def regions(reach: Reach, sizes: LayoutSizes) -> Iterator[Region]:
+def regions(reach: Reach, sizes: LayoutSizes) -> Iterator[LayoutRegion]:
     """Yield the regions of a model, without the choices that no optimal assignment needs.
 
     The caller may write each region before it asks for the next one.
@@ -124,7 +124,7 @@ def regions(reach: Reach, sizes: LayoutSizes) -> Iterator[Region]:
     tensor_costs = tensor_costs_of(free, sizes)
     estimate_work(reach, free, sizes)
     prune_choices(free, tensor_costs)
-    seen: set[Operator] = set()
+    seen: set[LayoutOperator] = set()
     for start in free:
         if start in seen or not start.is_free:
             continue
@@ -134,12 +134,14 @@ def regions(reach: Reach, sizes: LayoutSizes) -> Iterator[Region]:
         if len(kept) < len(found):
             _drop_dead_readers(found, tensor_costs)
         if kept:
-            yield Region(reach, sorted(kept, key=lambda each: each.node.id), tensor_costs)
+            yield LayoutRegion(reach, sorted(kept, key=lambda each: each.node.id), tensor_costs)
 
 
 def _connected(
-    start: Operator, tensor_costs: Mapping[TensorClass, TensorCost], others: Collection[Operator]
-) -> Collection[Operator]:
+    start: LayoutOperator,
+    tensor_costs: Mapping[TensorClass, TensorCost],
+    others: Collection[LayoutOperator],
+) -> Collection[LayoutOperator]:
     """Return the free operators that tensors connect to one, without those of other regions.
 
     An operator that has a tensor in one order in all of its choices is not among those that decide
@@ -160,7 +162,7 @@ def _connected(
 
 
 def _drop_dead_readers(
-    operators: Iterable[Operator], tensor_costs: Mapping[TensorClass, TensorCost]
+    operators: Iterable[LayoutOperator], tensor_costs: Mapping[TensorClass, TensorCost]
 ) -> None:
     """Drop readers that were removed (they computed sizes that are no longer needed)."""
     for operator in operators:
@@ -175,7 +177,7 @@ def _drop_dead_readers(
 
 
 def prune_choices(
-    operators: Iterable[Operator], tensor_costs: Mapping[TensorClass, TensorCost]
+    operators: Iterable[LayoutOperator], tensor_costs: Mapping[TensorClass, TensorCost]
 ) -> None:
     """Remove choices that no optimal assignment needs, until none is found.
 
@@ -185,7 +187,7 @@ def prune_choices(
     pending = deque(operators)
     waiting = set(pending)
     # The operators that wait for nothing: of thousands that read one tensor, few wait again.
-    idle: dict[TensorCost, list[Operator]] = {}
+    idle: dict[TensorCost, list[LayoutOperator]] = {}
     while pending:
         operator = pending.popleft()
         waiting.discard(operator)
@@ -213,7 +215,7 @@ def prune_choices(
 
 
 def _cannot_pay_off(
-    operator: Operator, number: int, terms: Mapping[TensorCost, Sequence[int]]
+    operator: LayoutOperator, number: int, terms: Mapping[TensorCost, Sequence[int]]
 ) -> bool:
     """Return whether a choice costs at least what it may save, whatever others choose.
 
@@ -252,7 +254,7 @@ def _local_cost(term: TensorCost, orders: Sequence[Permutation]) -> Cost:
     return term.cost(made, [*term.pinned, *read])
 
 
-def _saves_nothing(term: TensorCost, port: Port, order: Permutation) -> bool:
+def _saves_nothing(term: TensorCost, port: OperatorPort, order: Permutation) -> bool:
     """Return whether a tensor costs no less if an operator has it in another order.
 
     Others may read it in the present one, or make it so.

@@ -16,7 +16,7 @@ from typing import Any, Final
 import onnx
 
 from tiered.analysis.axes.axis_map import whole
-from tiered.analysis.layout.axis_propagation import Labels, Permuted, Propagation, rank_of
+from tiered.analysis.layout.axis_propagation import AxisPropagation, Labels, Permuted, rank_of
 from tiered.analysis.layout.permutation import Permutation, inverse, permuted
 from tiered.graph import Graph, Model, Node, Value
 from tiered.graph.core.schema import operators_of
@@ -128,10 +128,10 @@ def standard_only(op_type: str, domain: str, dtype: int | None) -> bool:
 
 def with_channels_last(
     node: Node,
-    propagation: Propagation | Skip,
+    propagation: AxisPropagation | Skip,
     wanted: DesiredLayouts,
     supports: Supports = standard_only,
-) -> Propagation | Skip:
+) -> AxisPropagation | Skip:
     """Return a propagation that also allows channels last, if the node can have them.
 
     A node with channels last is an operator of the target or a local function. If the user asks for
@@ -159,7 +159,7 @@ def with_channels_last(
         return order == last or (standard is not None and standard.allows(order))
 
     either = partial(_write_either, last, write, standard)
-    return Propagation(tuple(inputs), (labels,), either, allows=allows)
+    return AxisPropagation(tuple(inputs), (labels,), either, allows=allows)
 
 
 Write = Callable[[Permuted], Sequence[Value]]
@@ -181,7 +181,7 @@ def _writer(node: Node, supports: Supports) -> Write | None:
 
 
 def _write_either(
-    last: Labels, write: Write, standard: Propagation | None, op: Permuted
+    last: Labels, write: Write, standard: AxisPropagation | None, op: Permuted
 ) -> Sequence[Value]:
     if op.order == last:
         return write(op)

@@ -11,8 +11,13 @@ from collections import deque
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Final
 
-from tiered.analysis.layout.axis_propagation import Labels, Propagation, rank_of
-from tiered.analysis.layout.equivalence import ChoiceTable, Operator, Port, TensorClass
+from tiered.analysis.layout.axis_propagation import AxisPropagation, Labels, rank_of
+from tiered.analysis.layout.equivalence import (
+    ChoiceTable,
+    LayoutOperator,
+    OperatorPort,
+    TensorClass,
+)
 from tiered.analysis.layout.nhwc import (
     DOMAIN,
     DesiredLayouts,
@@ -45,11 +50,11 @@ class Reach:
         self.wanted = wanted or {}
         self.supports = supports
         self.tensors: dict[Value, TensorClass] = {}
-        self.operators: dict[Node, Operator] = {}
+        self.operators: dict[Node, LayoutOperator] = {}
         self._takes_channels_last = "NHWC" in self.wanted.values()
         # By visited node. Equal propagations share an object, and tables have its id as key.
-        self._propagations: dict[Node, Propagation | Skip] = {}
-        self._distinct: dict[Propagation | Skip, Propagation | Skip] = {}
+        self._propagations: dict[Node, AxisPropagation | Skip] = {}
+        self._distinct: dict[AxisPropagation | Skip, AxisPropagation | Skip] = {}
         self._allowed: dict[Hashable, bool] = {}
         # By id of the propagation, views, slots and sides.
         self._tables: dict[Hashable, ChoiceTable] = {}
@@ -79,7 +84,7 @@ class Reach:
 
     # --- operators --------------------------------------------------------------------------------
 
-    def propagation(self, node: Node) -> Propagation | Skip:
+    def propagation(self, node: Node) -> AxisPropagation | Skip:
         """Return how permutations propagate through a node, or why none does."""
         known = self._propagations.get(node)
         if known is None:
@@ -91,7 +96,7 @@ class Reach:
             known = self._propagations[node] = self._distinct.setdefault(known, known)
         return known
 
-    def _has_all_results(self, node: Node, propagation: Propagation) -> bool:
+    def _has_all_results(self, node: Node, propagation: AxisPropagation) -> bool:
         """Return whether each result that has an order is a tensor, which consumers can read."""
         return all(
             value is None or own is None or self.tensor_of(value) is not None
@@ -99,12 +104,12 @@ class Reach:
         )
 
     @property
-    def free(self) -> list[Operator]:
+    def free(self) -> list[LayoutOperator]:
         """The operators that may have several orders, as the search found them."""
         found = [self.operators.get(node) for node in self._propagations]
         return [operator for operator in found if operator is not None and operator.is_free]
 
-    def operator(self, node: Node) -> Operator | None:
+    def operator(self, node: Node) -> LayoutOperator | None:
         """Return the operator of a node; None if no permutation propagates through it."""
         known = self.operators.get(node)
         if known is not None:
@@ -114,7 +119,9 @@ class Reach:
             return None
         ports = self._ports(node.inputs, propagation.inputs, is_output=False)
         ports += self._ports(node.outputs, propagation.outputs, is_output=True)
-        operator = self.operators[node] = Operator(node, self._table(propagation, ports), ports)
+        operator = self.operators[node] = LayoutOperator(
+            node, self._table(propagation, ports), ports
+        )
         labels = self._preferred_labels(node) if self._takes_channels_last else None
         if labels is not None and propagation.allows(labels):
             operator.prefer(labels)
@@ -140,17 +147,17 @@ class Reach:
 
     def _ports(
         self, values: Sequence[Value | None], labels: Sequence[Labels | None], *, is_output: bool
-    ) -> list[Port]:
+    ) -> list[OperatorPort]:
         found = []
         for slot, (value, own) in enumerate(zip(values, labels, strict=True)):
             if value is None or own is None:
                 continue
             tensor = self.tensors.get(value) or self.tensor_of(value)
             if tensor is not None:
-                found.append(Port(tensor, tensor.views[value], slot, is_output))
+                found.append(OperatorPort(tensor, tensor.views[value], slot, is_output))
         return found
 
-    def _table(self, propagation: Propagation, ports: Sequence[Port]) -> ChoiceTable:
+    def _table(self, propagation: AxisPropagation, ports: Sequence[OperatorPort]) -> ChoiceTable:
         """Return the choices of operators with a propagation; equal ports share one table."""
         key = id(propagation), tuple([port[1:] for port in ports])
         table = self._tables.get(key)
@@ -182,7 +189,7 @@ class Reach:
         """Propagate orders of tensors from the starts through all operators that can have them."""
         pending = deque((tensor, order, UNLIMITED) for tensor, order in starts)
         # How far the search continues behind a choice: it comes by each of its operands.
-        passed: dict[tuple[Operator, int], int] = {}
+        passed: dict[tuple[LayoutOperator, int], int] = {}
         while pending:
             tensor, order, steps = pending.popleft()
             if tensor.orders.get(order, 0) >= steps:
@@ -215,7 +222,7 @@ class Reach:
             yield from zip((port.tensor for port in operator.ports), orders, strict=True)
 
 
-def _steps_after(operator: Operator, steps: int) -> int:
+def _steps_after(operator: LayoutOperator, steps: int) -> int:
     """Return how many operators the search may continue after this one."""
     own = operator.propagation.max_distance or UNLIMITED
     return min(steps - 1, own) if steps < UNLIMITED else own

@@ -38,11 +38,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
 from tiered.analysis.layout.cost import Cost
-from tiered.analysis.layout.cost_terms import Objective, Term, Weights
-from tiered.analysis.layout.equivalence import Operator
+from tiered.analysis.layout.cost_terms import CutWeights, Objective, Term
+from tiered.analysis.layout.equivalence import LayoutOperator
 from tiered.analysis.layout.expansion_cut import FIRST_OPERATOR, Proposal, TensorCut
 from tiered.analysis.layout.kernel_times import TRANSPOSE_START
-from tiered.analysis.layout.layout_region import PREFERENCE_PENALTY, Assignment, Region
+from tiered.analysis.layout.layout_region import PREFERENCE_PENALTY, Assignment, LayoutRegion
 from tiered.analysis.layout.search_memory import Solutions
 from tiered.support.max_flow import SINK, SOURCE, Network
 
@@ -68,7 +68,7 @@ _BYTE_BOUND: Final = 1 << 90
 """More than the bytes and times of a region, so that what is compared first outweighs them."""
 
 
-def solve(region: Region, solutions: Solutions) -> dict[Operator, int]:
+def solve(region: LayoutRegion, solutions: Solutions) -> dict[LayoutOperator, int]:
     """Return the choice of each operator; all 0 if no choice is better than the present orders.
 
     Args:
@@ -82,14 +82,14 @@ def solve(region: Region, solutions: Solutions) -> dict[Operator, int]:
     return dict(zip(region.operators, solutions[key], strict=True))
 
 
-def _solve(region: Region) -> dict[Operator, int]:
+def _solve(region: LayoutRegion) -> dict[LayoutOperator, int]:
     present, best = dict.fromkeys(region.operators, 0), cheapest(region)
     if best == present:
         return present
     return best if pays(region.cost(best), region.cost(present)) else present
 
 
-def cheapest(region: Region) -> dict[Operator, int]:
+def cheapest(region: LayoutRegion) -> dict[LayoutOperator, int]:
     """Return the assignment that takes the least time; that of the present orders if none does."""
     present = dict.fromkeys(region.operators, 0)
     now = region.cost(present)
@@ -111,7 +111,7 @@ def cheapest(region: Region) -> dict[Operator, int]:
     return best
 
 
-def _costs_of_all(region: Region) -> list[tuple[Cost, dict[Operator, int]]]:
+def _costs_of_all(region: LayoutRegion) -> list[tuple[Cost, dict[LayoutOperator, int]]]:
     """Return each assignment of a region with its cost, the present one first; none of many."""
     operators = region.operators
     if math.prod([len(operator.candidates) for operator in operators]) > ENUMERATED:
@@ -162,8 +162,8 @@ def _by_count(cost: Cost) -> int:
 
 
 def _search(
-    region: Region, present: dict[Operator, int], objective: Objective
-) -> dict[Operator, int]:
+    region: LayoutRegion, present: dict[LayoutOperator, int], objective: Objective
+) -> dict[LayoutOperator, int]:
     if _is_binary(region):
         first, second = region.proposals
         return _expand(region, first, second, objective, {}) or dict(first)
@@ -174,8 +174,8 @@ def _search(
     moves_left = max(2, WORK // len(region.operators))
     best, least = present, objective(region.cost(present))
     # Searches from several starts come to the same assignments.
-    known: dict[tuple[object, ...], dict[Operator, int] | None] = {}
-    weights: dict[TensorCut, Weights] = {}
+    known: dict[tuple[object, ...], dict[LayoutOperator, int] | None] = {}
+    weights: dict[TensorCut, CutWeights] = {}
     for start in starts:
         assignment, rejected, tried = start, 0, 0
         while rejected < len(proposals) and moves_left:
@@ -196,7 +196,7 @@ def _search(
     return best
 
 
-def _is_binary(region: Region) -> bool:
+def _is_binary(region: LayoutRegion) -> bool:
     """Return whether two proposals contain all labels of all operators: one cut is optimal."""
     if len(region.proposals) != 2:
         return False
@@ -208,12 +208,12 @@ def _is_binary(region: Region) -> bool:
 
 
 def _expand(
-    region: Region,
+    region: LayoutRegion,
     assignment: Assignment,
     proposal: Proposal,
     objective: Objective,
-    weights: dict[TensorCut, Weights],
-) -> dict[Operator, int] | None:
+    weights: dict[TensorCut, CutWeights],
+) -> dict[LayoutOperator, int] | None:
     """Return the best assignment in which each operator keeps its choice or takes the proposed one.
 
     None if it is no better than the given assignment. `weights` are known for the objective.
@@ -242,12 +242,12 @@ def _expand(
 
 
 def _network(
-    region: Region,
+    region: LayoutRegion,
     assignment: Assignment,
-    targets: Mapping[Operator, int],
+    targets: Mapping[LayoutOperator, int],
     objective: Objective,
     terms: Collection[Term],
-    weights: dict[TensorCut, Weights],
+    weights: dict[TensorCut, CutWeights],
 ) -> Network | None:
     """Return the network of a move; None if nothing becomes cheaper by it."""
     operators, proposed = region.operators, {**assignment, **targets}
@@ -258,7 +258,7 @@ def _network(
         cut = term.kind.cut(term.choices(assignment), term.choices(proposed))
         own = weights.get(cut)
         if own is None:
-            own = weights[cut] = Weights(cut, objective)
+            own = weights[cut] = CutWeights(cut, objective)
         nodes: Sequence[int] = term.nodes
         if own.auxiliary:
             nodes = (*nodes, *range(len(alone), len(alone) + own.auxiliary))

@@ -13,9 +13,9 @@ from tiered.analysis.layout.cost import (
     transpose_cost,
     transposes_of,
 )
-from tiered.analysis.layout.equivalence import Operator, TensorClass
+from tiered.analysis.layout.equivalence import LayoutOperator, TensorClass
 from tiered.analysis.layout.layout_conversion import place_transposes, reach_of
-from tiered.analysis.layout.layout_region import Region
+from tiered.analysis.layout.layout_region import LayoutRegion
 from tiered.analysis.layout.permutation import Permutation
 from tiered.analysis.layout.reach import Reach
 from tiered.analysis.layout.sizes import LayoutSizes
@@ -64,7 +64,7 @@ def layout_report(model: Model, sizes: LayoutSizes | None = None) -> LayoutRepor
     was = transpose_cost(before, sizes)
     free = before.free
     estimate_work(before, free, sizes)
-    whole = Region(before, free, tensor_costs_of(free, sizes))
+    whole = LayoutRegion(before, free, tensor_costs_of(free, sizes))
     gain, here = whole.cost(greedy(whole)), whole.cost(dict.fromkeys(free, 0))
     place_transposes(model, sizes, _ignore)
     after = reach_of(model)
@@ -93,7 +93,7 @@ def _ignore(node: Node | None, reason: Skip) -> None:
     """Ignore a skip: the report has the reasons."""
 
 
-def greedy(region: Region) -> dict[Operator, int]:
+def greedy(region: LayoutRegion) -> dict[LayoutOperator, int]:
     """Return the assignment in which each operator takes its locally cheapest order."""
     assignment = dict.fromkeys(region.operators, 0)
     for operator in region.operators:

@@ -14,8 +14,8 @@ from itertools import groupby, pairwise
 from typing import Final
 
 from tiered.analysis.layout import kernel_times as times
-from tiered.analysis.layout.axis_propagation import Kernel, Labels
-from tiered.analysis.layout.equivalence import Operator, Port
+from tiered.analysis.layout.axis_propagation import KernelAccess, Labels
+from tiered.analysis.layout.equivalence import LayoutOperator, OperatorPort
 from tiered.analysis.layout.permutation import Permutation, is_identity
 from tiered.analysis.layout.reach import Reach
 from tiered.analysis.layout.sizes import LayoutSizes
@@ -29,7 +29,7 @@ Extent = tuple[tuple[int, int], ...]
 Extents = tuple[Extent, ...]
 
 
-def estimate_work(reach: Reach, operators: Iterable[Operator], sizes: LayoutSizes) -> None:
+def estimate_work(reach: Reach, operators: Iterable[LayoutOperator], sizes: LayoutSizes) -> None:
     """Set what each operator costs in each of its orders."""
     dims: dict[Shape, tuple[int, ...]] = {}
     # Most operators of a model are equal to others.
@@ -57,7 +57,7 @@ def estimate_work(reach: Reach, operators: Iterable[Operator], sizes: LayoutSize
 
 
 def _work(
-    operator: Operator, kernel: Kernel, dims: Sequence[tuple[int, ...] | None]
+    operator: LayoutOperator, kernel: KernelAccess, dims: Sequence[tuple[int, ...] | None]
 ) -> dict[int, int]:
     """Return what an operator costs in each of its orders, for the sizes of inputs and outputs."""
     propagation = operator.propagation
@@ -107,20 +107,20 @@ def _outer(extent: Extent, axes: Labels, order: Labels, *, inclusive: bool = Fal
     return math.prod(size.get(label, 1) for label in within)
 
 
-def _copied_out(kernel: Kernel, inputs: Extents, outputs: Extents, order: Labels) -> float:
+def _copied_out(kernel: KernelAccess, inputs: Extents, outputs: Extents, order: Labels) -> float:
     """Slice, Pad: the runs of the result; an axis counts up to the last one that changes."""
     return _outer(outputs[0], kernel.axes, order) * times.RUNS[kernel.family]
 
 
-def _split(kernel: Kernel, inputs: Extents, outputs: Extents, order: Labels) -> float:
+def _split(kernel: KernelAccess, inputs: Extents, outputs: Extents, order: Labels) -> float:
     return _outer(inputs[0], kernel.axes, order) * len(outputs) * times.RUNS["split"]
 
 
-def _joined(kernel: Kernel, inputs: Extents, outputs: Extents, order: Labels) -> float:
+def _joined(kernel: KernelAccess, inputs: Extents, outputs: Extents, order: Labels) -> float:
     return _outer(outputs[0], kernel.axes, order) * len(inputs) * times.RUNS["concat"]
 
 
-def _repeated(kernel: Kernel, inputs: Extents, outputs: Extents, order: Labels) -> float:
+def _repeated(kernel: KernelAccess, inputs: Extents, outputs: Extents, order: Labels) -> float:
     """Gather, Tile, Expand: each entry of the axis is a run of its own."""
     extent = outputs[0]
     if not kernel.axes:
@@ -134,7 +134,7 @@ def _repeated(kernel: Kernel, inputs: Extents, outputs: Extents, order: Labels) 
     return _outer(extent, axes, order, inclusive=True) * times.RUNS[kernel.family]
 
 
-def _broadcast(kernel: Kernel, inputs: Extents, outputs: Extents, order: Labels) -> float:
+def _broadcast(kernel: KernelAccess, inputs: Extents, outputs: Extents, order: Labels) -> float:
     """Elementwise with several operands: runs in which the same operands broadcast."""
     own = [dict(extent) for extent in inputs]
     most: dict[int, int] = {}
@@ -149,7 +149,7 @@ def _broadcast(kernel: Kernel, inputs: Extents, outputs: Extents, order: Labels)
     return _count(arranged[: last[0]]) * times.RUNS["broadcast"]
 
 
-def _cumulative(kernel: Kernel, inputs: Extents, outputs: Extents, order: Labels) -> float:
+def _cumulative(kernel: KernelAccess, inputs: Extents, outputs: Extents, order: Labels) -> float:
     total, runs = _count(inputs[0]), _outer(inputs[0], kernel.axes, order, inclusive=True)
     return runs * (times.CUMULATIVE_ELEMENT if runs == total else times.CUMULATIVE_RUN)
 
@@ -157,7 +157,7 @@ def _cumulative(kernel: Kernel, inputs: Extents, outputs: Extents, order: Labels
 # --- reductions -----------------------------------------------------------------------------------
 
 
-def _reduction(kernel: Kernel, inputs: Extents, outputs: Extents, order: Labels) -> float:
+def _reduction(kernel: KernelAccess, inputs: Extents, outputs: Extents, order: Labels) -> float:
     arranged = _arranged(inputs[0], order)
     is_reduced = [label in kernel.axes for label, _ in arranged]
     pattern = [flag for flag, _ in groupby(is_reduced)]
@@ -175,7 +175,7 @@ def _reduction(kernel: Kernel, inputs: Extents, outputs: Extents, order: Labels)
     return total * times.REDUCTION_ANY
 
 
-def _last_axis(kernel: Kernel, inputs: Extents, outputs: Extents, order: Labels) -> float:
+def _last_axis(kernel: KernelAccess, inputs: Extents, outputs: Extents, order: Labels) -> float:
     """Softmax and TopK: another axis changes its place with the last one before and after."""
     arranged = _arranged(inputs[0], order)
     place = next((at for at, (label, _) in enumerate(arranged) if label in kernel.axes), None)
@@ -186,7 +186,7 @@ def _last_axis(kernel: Kernel, inputs: Extents, outputs: Extents, order: Labels)
     return 2.0 * transpose_time(tuple([size for _, size in arranged]), tuple(perm))
 
 
-def _norm(kernel: Kernel, inputs: Extents, outputs: Extents, order: Labels) -> float:
+def _norm(kernel: KernelAccess, inputs: Extents, outputs: Extents, order: Labels) -> float:
     arranged = _arranged(inputs[0], order)
     is_last = not arranged or arranged[-1][0] in kernel.axes
     return 0.0 if is_last else _count(arranged) * times.NORM_NOT_LAST
@@ -195,7 +195,7 @@ def _norm(kernel: Kernel, inputs: Extents, outputs: Extents, order: Labels) -> f
 # --- products -------------------------------------------------------------------------------------
 
 
-def _product(kernel: Kernel, inner: int, size: Mapping[int, int], order: Labels) -> float:
+def _product(kernel: KernelAccess, inner: int, size: Mapping[int, int], order: Labels) -> float:
     """MatMul: swapped operands make other matrices; a second operand of rank 2 makes one of all."""
     *_, row, column = kernel.axes
     batch = math.prod(each for label, each in size.items() if label not in (row, column))
@@ -211,7 +211,7 @@ def _product(kernel: Kernel, inner: int, size: Mapping[int, int], order: Labels)
     return batch * (times.PRODUCT_START + rows * width * inner * times.PRODUCT_STEP)
 
 
-_FAMILIES: Final[Mapping[str, Callable[[Kernel, Extents, Extents, Labels], float]]] = {
+_FAMILIES: Final[Mapping[str, Callable[[KernelAccess, Extents, Extents, Labels], float]]] = {
     "broadcast": _broadcast,
     "concat": _joined,
     "cumulative": _cumulative,
@@ -283,12 +283,14 @@ MOST: Final = 4
 """Bound on the scales and biases in a row."""
 
 
-def may_be_absorbed(operator: Operator) -> bool:
+def may_be_absorbed(operator: LayoutOperator) -> bool:
     """Return whether it is of a kind that neighbours absorb."""
     return operator.node.op_type == "Pad" or _is_one_of(operator.node, SCALES)
 
 
-def is_absorbed(operator: Operator, number: int, operators: Mapping[Node, Operator]) -> bool:
+def is_absorbed(
+    operator: LayoutOperator, number: int, operators: Mapping[Node, LayoutOperator]
+) -> bool:
     """Return whether a neighbour absorbs an operator that is written in an order."""
     if operator.node.op_type == "Pad":
         orders = operator.choices[number].orders
@@ -316,7 +318,7 @@ def _is_one_of(node: Node, names: Collection[str]) -> bool:
     return not node.domain and node.op_type in names
 
 
-def _is_padded(port: Port, order: Permutation) -> bool:
+def _is_padded(port: OperatorPort, order: Permutation) -> bool:
     """Return whether an operator with pads of its own reads a tensor in an order."""
     views = [value for value, view in port.tensor.views.items() if view == order]
     return any(
@@ -326,7 +328,7 @@ def _is_padded(port: Port, order: Permutation) -> bool:
     )
 
 
-def _scaled(operator: Operator, number: int) -> tuple[Node, Port, Permutation] | None:
+def _scaled(operator: LayoutOperator, number: int) -> tuple[Node, OperatorPort, Permutation] | None:
     """Return what makes the only operand that is no constant, if it is scaled or shifted here."""
     if not _is_one_of(operator.node, SCALES):
         return None

@@ -52,7 +52,7 @@ def legalize_nodes(
     check_maps(maps)
     for name in leave:
         check_operator(name, backend.operators)
-    search = _Search(backend, numerics, maps)
+    search = _LegalizationSearch(backend, numerics, maps)
     # Bodies first: a branch may be taken apart once no operator of it nests any more.
     for graph in reversed(tuple(checked_graphs(model, backend))):
         for node in tuple(graph.topological_order()):
@@ -71,7 +71,7 @@ def legalize_nodes(
                 on_skip(node, Skip("{}; {}", refused[0], reason))
 
 
-class _Search:
+class _LegalizationSearch:
     def __init__(self, backend: Backend, numerics: Numerics, maps: tuple[str, ...]) -> None:
         self.backend = backend
         self.numerics = numerics

@@ -9,17 +9,17 @@ import numpy as np
 import onnx
 
 from tiered.certify.definitions.composed import Composed, Rule, optional
-from tiered.certify.evaluation.call import Call, NoRule, Results
-from tiered.certify.evaluation.values import Tensor
+from tiered.certify.evaluation.call import EvaluatedCall, NoRule, Results
+from tiered.certify.evaluation.values import CheckedTensor
 
 INT64: Final = int(onnx.TensorProto.INT64)
 
 
-def _ints(make: Composed, *numbers: int) -> Tensor:
+def _ints(make: Composed, *numbers: int) -> CheckedTensor:
     return make.known(np.asarray(numbers, np.int64), INT64)
 
 
-def split_heads(make: Composed, x: Tensor, heads: int) -> Tensor:
+def split_heads(make: Composed, x: CheckedTensor, heads: int) -> CheckedTensor:
     """Return [batch, sequence, heads * size] as [batch, heads, sequence, size]."""
     if x.rank == 4:
         return x
@@ -30,7 +30,7 @@ def split_heads(make: Composed, x: Tensor, heads: int) -> Tensor:
     return make("Transpose", parts, perm=[0, 2, 1, 3])
 
 
-def joined_heads(make: Composed, x: Tensor) -> Tensor:
+def joined_heads(make: Composed, x: CheckedTensor) -> CheckedTensor:
     """Return [batch, heads, sequence, size] as [batch, sequence, heads * size]."""
     batch, heads, length, size = x.shape
     turned = make("Transpose", x, perm=[0, 2, 1, 3])
@@ -38,8 +38,13 @@ def joined_heads(make: Composed, x: Tensor) -> Tensor:
 
 
 def attend(
-    make: Composed, q: Tensor, k: Tensor, v: Tensor, scale: float, bias: Tensor | None
-) -> Tensor:
+    make: Composed,
+    q: CheckedTensor,
+    k: CheckedTensor,
+    v: CheckedTensor,
+    scale: float,
+    bias: CheckedTensor | None,
+) -> CheckedTensor:
     """Return softmax(q @ k' * scale + bias) @ v, of [batch, heads, sequence, size]."""
     scale = scale or float(1 / np.sqrt(q.shape[3] or 1))
     product = make("MatMul", q, make("Transpose", k, perm=[0, 1, 3, 2]))
@@ -48,7 +53,7 @@ def attend(
     return make("MatMul", make("Softmax", scores, axis=-1), v)
 
 
-def multi_head_attention(call: Call) -> Results:
+def multi_head_attention(call: EvaluatedCall) -> Results:
     """MultiHeadAttention without a padding mask, a past or packed operands."""
     make, heads = Composed(call), call.attributes["num_heads"]
     if any(call.has(at) for at in (4, 6, 7, 8, 9)) or call.get("unidirectional", 0):
@@ -64,8 +69,10 @@ def multi_head_attention(call: Call) -> Results:
     return [joined_heads(make, made), *[None] * (len(call.node.output) - 1)]
 
 
-def _biased(make: Composed, parts: tuple[Tensor, ...], bias: Tensor) -> tuple[Tensor, ...]:
-    made: list[Tensor] = []
+def _biased(
+    make: Composed, parts: tuple[CheckedTensor, ...], bias: CheckedTensor
+) -> tuple[CheckedTensor, ...]:
+    made: list[CheckedTensor] = []
     start = 0
     for x in parts:
         if x.rank != 3:
@@ -77,7 +84,7 @@ def _biased(make: Composed, parts: tuple[Tensor, ...], bias: Tensor) -> tuple[Te
     return tuple(made)
 
 
-def attention(call: Call) -> Results:
+def attention(call: EvaluatedCall) -> Results:
     """Attention of one operand that is projected; no mask, no past, one size for all heads."""
     make, heads = Composed(call), call.attributes["num_heads"]
     if any(call.has(at) for at in (3, 4, 6)) or call.get("unidirectional", 0):
@@ -101,7 +108,7 @@ def attention(call: Call) -> Results:
     return [joined_heads(make, made), *[None] * (len(call.node.output) - 1)]
 
 
-def rotary_embedding(call: Call) -> Results:
+def rotary_embedding(call: EvaluatedCall) -> Results:
     """RotaryEmbedding: halves (or pairs) of each head turned by the angles of its position."""
     make, x = Composed(call), call.operand(0)
     positions, cos, sin = (call.operand(at) for at in (1, 2, 3))
@@ -130,8 +137,8 @@ def rotary_embedding(call: Call) -> Results:
 
 
 def turned(
-    make: Composed, whole: Tensor, angles: Sequence[Tensor], *, is_interleaved: bool
-) -> Tensor:
+    make: Composed, whole: CheckedTensor, angles: Sequence[CheckedTensor], *, is_interleaved: bool
+) -> CheckedTensor:
     """Return heads whose halves, or pairs, are turned.
 
     Args:

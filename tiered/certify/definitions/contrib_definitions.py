@@ -9,26 +9,26 @@ from tiered.certify.definitions.composed import RULES, Composed, Rule, optional
 from tiered.certify.definitions.contrib_functions import CONTRIB_ON_BITS
 from tiered.certify.definitions.quantized_definitions import QUANTIZED_REALS
 from tiered.certify.definitions.standard_definitions import DEFINITIONS
-from tiered.certify.evaluation.call import Call, NoRule, Results
-from tiered.certify.evaluation.values import Tensor
+from tiered.certify.evaluation.call import EvaluatedCall, NoRule, Results
+from tiered.certify.evaluation.values import CheckedTensor
 from tiered.certify.reals.lifting import lifted, or_else
 from tiered.certify.reals.real_meanings import REALS
 
 
-def bias_gelu(call: Call) -> Results:
+def bias_gelu(call: EvaluatedCall) -> Results:
     make, bias = Composed(call), optional(call, 1)
     x = call.operand(0) if bias is None else make("Add", call.operand(0), bias)
     approximate = "tanh" if call.op == "FastGelu" else "none"
     return [make("Gelu", x, approximate=approximate)]
 
 
-def quick_gelu(call: Call) -> Results:
+def quick_gelu(call: EvaluatedCall) -> Results:
     make, x = Composed(call), call.operand(0)
     alpha = make.scalar(call.get("alpha", 1.702), x)
     return [make("Mul", x, make("Sigmoid", make("Mul", x, alpha)))]
 
 
-def fused_matmul(call: Call) -> Results:
+def fused_matmul(call: EvaluatedCall) -> Results:
     make, inputs = Composed(call), [call.operand(0), call.operand(1)]
     for at, name in enumerate(("transA", "transB")):
         rank = inputs[at].rank
@@ -42,7 +42,9 @@ def fused_matmul(call: Call) -> Results:
     return [make("Mul", product, make.scalar(call.get("alpha", 1.0), product))]
 
 
-def activated(call: Call, make: Composed, x: Tensor, name: str, params: list[float]) -> Tensor:
+def activated(
+    call: EvaluatedCall, make: Composed, x: CheckedTensor, name: str, params: list[float]
+) -> CheckedTensor:
     """Return the activation of FusedConv and FusedGemm."""
     keys = {"LeakyRelu": ("alpha",), "HardSigmoid": ("alpha", "beta")}
     if name == "Clip":
@@ -53,7 +55,7 @@ def activated(call: Call, make: Composed, x: Tensor, name: str, params: list[flo
     return make(name, x, **held) if name else x
 
 
-def fused_conv(call: Call) -> Results:
+def fused_conv(call: EvaluatedCall) -> Results:
     make = Composed(call)
     own = {k: v for k, v in call.attributes.items() if not k.startswith("activation")}
     made = make("Conv", call.operand(0), call.operand(1), optional(call, 2), **own)
@@ -63,7 +65,7 @@ def fused_conv(call: Call) -> Results:
     return [activated(call, make, made, call.get("activation", ""), params)]
 
 
-def fused_gemm(call: Call) -> Results:
+def fused_gemm(call: EvaluatedCall) -> Results:
     make = Composed(call)
     own = {k: v for k, v in call.attributes.items() if not k.startswith("activation")}
     made = make("Gemm", call.operand(0), call.operand(1), optional(call, 2), **own)
@@ -72,7 +74,7 @@ def fused_gemm(call: Call) -> Results:
     return [activated(call, make, made, call.get("activation", ""), params)]
 
 
-def skip_normalization(call: Call) -> Results:
+def skip_normalization(call: EvaluatedCall) -> Results:
     """SkipLayerNormalization and its simplified form: a normalization of a sum."""
     make = Composed(call)
     is_simple = call.op.startswith("SkipSimplified")
@@ -89,7 +91,7 @@ def skip_normalization(call: Call) -> Results:
     return [made, None, None, x][: len(names)]
 
 
-def simplified_normalization(call: Call) -> Results:
+def simplified_normalization(call: EvaluatedCall) -> Results:
     if len([name for name in call.node.output if name]) > 1:
         raise NoRule
     make = Composed(call)
@@ -97,7 +99,7 @@ def simplified_normalization(call: Call) -> Results:
     return [make("RMSNormalization", call.operand(0), call.operand(1), **held)]
 
 
-def swish(call: Call) -> Results:
+def swish(call: EvaluatedCall) -> Results:
     """Swish and HardSwish as products."""
     make, x = Composed(call), call.operand(0)
     if x.known is not None:

@@ -10,39 +10,39 @@ from typing import Final
 
 import numpy as np
 
-from tiered.certify.evaluation.call import Call, NoRule, Results
-from tiered.certify.evaluation.values import Tensor
+from tiered.certify.evaluation.call import EvaluatedCall, NoRule, Results
+from tiered.certify.evaluation.values import CheckedTensor
 from tiered.certify.problem import content_of
 from tiered.graph.core.types import TensorType, tensor_type
 
-Rule = Callable[[Call], Results]
-Types = Callable[[Call], list[TensorType | None]]
+Rule = Callable[[EvaluatedCall], Results]
+Types = Callable[[EvaluatedCall], list[TensorType | None]]
 
 
-def _like(x: Tensor) -> TensorType:
+def _like(x: CheckedTensor) -> TensorType:
     return tensor_type(x.dtype, x.shape)
 
 
-def first(call: Call) -> list[TensorType | None]:
+def first(call: EvaluatedCall) -> list[TensorType | None]:
     """The result has the type of the first operand."""
     return [_like(call.operand(0))]
 
 
-def _joined(one: Tensor, other: Tensor, dtype: int) -> list[TensorType | None]:
+def _joined(one: CheckedTensor, other: CheckedTensor, dtype: int) -> list[TensorType | None]:
     return [tensor_type(dtype, np.broadcast_shapes(one.shape, other.shape))]
 
 
-def binary(call: Call) -> list[TensorType | None]:
+def binary(call: EvaluatedCall) -> list[TensorType | None]:
     """QLinearAdd and QLinearMul: two operands, each with a scale and a zero point."""
     return _joined(call.operand(0), call.operand(3), call.operand(0).dtype)
 
 
-def skip_normalization(call: Call) -> list[TensorType | None]:
+def skip_normalization(call: EvaluatedCall) -> list[TensorType | None]:
     x = call.operand(0)
     return [_like(x), None, None, _like(x)]
 
 
-def fused_matmul(call: Call) -> list[TensorType | None]:
+def fused_matmul(call: EvaluatedCall) -> list[TensorType | None]:
     a, b = ([*call.operand(at).shape] for at in (0, 1))
     if len(a) < 2 or len(b) < 2:
         raise NoRule
@@ -54,7 +54,7 @@ def fused_matmul(call: Call) -> list[TensorType | None]:
     return [tensor_type(call.operand(0).dtype, shape)]
 
 
-def multi_head_attention(call: Call) -> list[TensorType | None]:
+def multi_head_attention(call: EvaluatedCall) -> list[TensorType | None]:
     q = call.operand(0)
     value = call.operand(2) if call.has(2) else None
     if q.rank != 3 or value is None or value.rank not in (3, 4):
@@ -63,14 +63,14 @@ def multi_head_attention(call: Call) -> list[TensorType | None]:
     return [tensor_type(q.dtype, (*q.shape[:2], size))]
 
 
-def group_query_attention(call: Call) -> list[TensorType | None]:
+def group_query_attention(call: EvaluatedCall) -> list[TensorType | None]:
     q = call.operand(0)
     if not call.has(1):
         raise NoRule
     return [_like(q)]
 
 
-def pooled(call: Call) -> list[TensorType | None]:
+def pooled(call: EvaluatedCall) -> list[TensorType | None]:
     x = call.operand(0)
     if call.get("channels_last", 0):
         raise NoRule
@@ -80,7 +80,7 @@ def pooled(call: Call) -> list[TensorType | None]:
 def opaque_of(types: Types) -> Rule:
     """Return the rule of an operator that is a function of its operands."""
 
-    def rule(call: Call) -> Results:
+    def rule(call: EvaluatedCall) -> Results:
         names = call.node.output
         found = (*types(call), *[None] * len(names))
         held = tuple(None if x is None else x.key for x in call.inputs)

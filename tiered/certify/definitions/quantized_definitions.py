@@ -9,35 +9,37 @@ import numpy as np
 import onnx
 
 from tiered.certify.definitions.composed import Composed, Rule, optional
-from tiered.certify.evaluation.call import Call, NoRule, Results
-from tiered.certify.evaluation.values import Tensor
+from tiered.certify.evaluation.call import EvaluatedCall, NoRule, Results
+from tiered.certify.evaluation.values import CheckedTensor
 
 FLOAT: Final = int(onnx.TensorProto.FLOAT)
-Triple = tuple[Tensor, Tensor, Tensor | None]
+Triple = tuple[CheckedTensor, CheckedTensor, CheckedTensor | None]
 
 
-def _triple(call: Call, at: int) -> Triple:
+def _triple(call: EvaluatedCall, at: int) -> Triple:
     """Return a tensor, its scale and its zero point."""
     return call.operand(at), call.operand(at + 1), optional(call, at + 2)
 
 
-def real(make: Composed, x: Triple, axis: int = 1) -> Tensor:
+def real(make: Composed, x: Triple, axis: int = 1) -> CheckedTensor:
     """Return the real numbers of a quantised tensor."""
     return make("DequantizeLinear", *x, axis=axis)
 
 
-def quantized(make: Composed, y: Tensor, scale: Tensor, zero: Tensor | None) -> Results:
+def quantized(
+    make: Composed, y: CheckedTensor, scale: CheckedTensor, zero: CheckedTensor | None
+) -> Results:
     return [make("QuantizeLinear", y, scale, zero)]
 
 
-def binary(call: Call) -> Results:
+def binary(call: EvaluatedCall) -> Results:
     """QLinearAdd and QLinearMul."""
     make = Composed(call)
     made = make(call.op.removeprefix("QLinear"), *(real(make, _triple(call, at)) for at in (0, 3)))
     return quantized(make, made, call.operand(6), optional(call, 7))
 
 
-def unary(call: Call) -> Results:
+def unary(call: EvaluatedCall) -> Results:
     """QLinearSigmoid and QLinearLeakyRelu."""
     make, op = Composed(call), call.op.removeprefix("QLinear")
     held = {"alpha": float(call.get("alpha", 0.01))} if op == "LeakyRelu" else {}
@@ -45,7 +47,7 @@ def unary(call: Call) -> Results:
     return quantized(make, made, call.operand(3), optional(call, 4))
 
 
-def pool(call: Call) -> Results:
+def pool(call: EvaluatedCall) -> Results:
     """QLinearAveragePool and QLinearGlobalAveragePool."""
     if call.get("channels_last", 0):
         raise NoRule
@@ -55,14 +57,14 @@ def pool(call: Call) -> Results:
     return quantized(make, made, call.operand(3), optional(call, 4))
 
 
-def concat(call: Call) -> Results:
+def concat(call: EvaluatedCall) -> Results:
     make = Composed(call)
     parts = [real(make, _triple(call, at)) for at in range(2, len(call.inputs), 3)]
     made = make("Concat", *parts, axis=call.attributes["axis"])
     return quantized(make, made, call.operand(0), optional(call, 1))
 
 
-def conv(call: Call) -> Results:
+def conv(call: EvaluatedCall) -> Results:
     """QLinearConv; its bias has the scale of the product."""
     make, (x, w) = Composed(call), (_triple(call, at) for at in (0, 3))
     bias = optional(call, 8)
@@ -71,21 +73,21 @@ def conv(call: Call) -> Results:
     return quantized(make, made, call.operand(6), optional(call, 7))
 
 
-def _scaled(make: Composed, bias: Tensor, scales: Sequence[Tensor]) -> Tensor:
+def _scaled(make: Composed, bias: CheckedTensor, scales: Sequence[CheckedTensor]) -> CheckedTensor:
     made = make("Cast", bias, to=FLOAT)
     for scale in scales:
         made = make("Mul", made, scale)
     return made
 
 
-def matmul(call: Call) -> Results:
+def matmul(call: EvaluatedCall) -> Results:
     """QLinearMatMul."""
     make, (x, y) = Composed(call), (_triple(call, at) for at in (0, 3))
     made = make("MatMul", real(make, x, axis=-2), real(make, y, axis=-1))
     return quantized(make, made, call.operand(6), optional(call, 7))
 
 
-def gemm(call: Call) -> Results:
+def gemm(call: EvaluatedCall) -> Results:
     """QGemm; its bias has the scale of the product, without alpha."""
     make, (x, y) = Composed(call), (_triple(call, at) for at in (0, 3))
     turned = call.get("transB", 0)
@@ -99,11 +101,11 @@ def gemm(call: Call) -> Results:
     return quantized(make, made, call.operand(7), optional(call, 8))
 
 
-def _without(call: Call, *names: str) -> dict[str, Any]:
+def _without(call: EvaluatedCall, *names: str) -> dict[str, Any]:
     return {name: value for name, value in call.attributes.items() if name not in names}
 
 
-def integer_to_float(call: Call) -> Results:
+def integer_to_float(call: EvaluatedCall) -> Results:
     """MatMulIntegerToFloat: the product of integers without their zero points, scaled."""
     make = Composed(call)
     a, b, a_scale, b_scale = (call.operand(at) for at in range(4))
@@ -113,12 +115,12 @@ def integer_to_float(call: Call) -> Results:
     return [made if bias is None else make("Add", made, bias)]
 
 
-def _centred(make: Composed, x: Tensor, zero: Tensor | None) -> Tensor:
+def _centred(make: Composed, x: CheckedTensor, zero: CheckedTensor | None) -> CheckedTensor:
     made = make("Cast", x, to=FLOAT)
     return made if zero is None else make("Sub", made, make("Cast", zero, to=FLOAT))
 
 
-def matmul_integer(call: Call) -> Results:
+def matmul_integer(call: EvaluatedCall) -> Results:
     """MatMulInteger as the product of reals: int32 holds it."""
     make = Composed(call)
     parts = [
@@ -129,7 +131,7 @@ def matmul_integer(call: Call) -> Results:
     return [make.recast(product, int(onnx.TensorProto.INT32))]
 
 
-def conv_integer(call: Call) -> Results:
+def conv_integer(call: EvaluatedCall) -> Results:
     """ConvInteger as the Conv of reals: pads are zero points of x, which are 0 then."""
     make, w_zero = Composed(call), optional(call, 3)
     if w_zero is not None and w_zero.size > 1:
@@ -140,7 +142,7 @@ def conv_integer(call: Call) -> Results:
     return [make.recast(product, int(onnx.TensorProto.INT32))]
 
 
-def dynamic_matmul(call: Call) -> Results:
+def dynamic_matmul(call: EvaluatedCall) -> Results:
     """DynamicQuantizeMatMul: DynamicQuantizeLinear, then MatMulIntegerToFloat."""
     make = Composed(call)
     x, scale, zero = make.all("DynamicQuantizeLinear", 3, call.operand(0))
@@ -149,14 +151,14 @@ def dynamic_matmul(call: Call) -> Results:
     return [make("com.microsoft::MatMulIntegerToFloat", *inputs)]
 
 
-def _zero_of(make: Composed, zero: Tensor | None, at: int) -> Tensor | None:
+def _zero_of(make: Composed, zero: CheckedTensor | None, at: int) -> CheckedTensor | None:
     """Return a zero point that broadcasts: those of the first operand belong to its rows."""
     if zero is None or zero.size <= 1 or at == 1:
         return zero
     return make("Unsqueeze", zero, make.known(np.asarray([-1]), int(onnx.TensorProto.INT64)))
 
 
-def dequantize(call: Call) -> Results:
+def dequantize(call: EvaluatedCall) -> Results:
     """DequantizeLinear over the reals: (x - zero) * scale."""
     x, scale, zero = call.operand(0), call.operand(1), optional(call, 2)
     if call.get("block_size", 0) or call.get("output_dtype", 0) not in (0, scale.dtype):

@@ -14,8 +14,8 @@ from tiered.certify.definitions.attention_definition import (
     turned,
 )
 from tiered.certify.definitions.composed import Composed, Rule
-from tiered.certify.evaluation.call import Call, NoRule, Results
-from tiered.certify.evaluation.values import Tensor, class_of
+from tiered.certify.evaluation.call import EvaluatedCall, NoRule, Results
+from tiered.certify.evaluation.values import CheckedTensor, class_of
 from tiered.certify.reals.softmax import without_shifts
 
 HIDING: Final = 1e4
@@ -23,11 +23,11 @@ HIDING: Final = 1e4
 INT64: Final = int(onnx.TensorProto.INT64)
 
 
-def _is_open(call: Call) -> bool:
+def _is_open(call: EvaluatedCall) -> bool:
     return call.operand(0).known is None
 
 
-def hard_sigmoid(call: Call) -> Results:
+def hard_sigmoid(call: EvaluatedCall) -> Results:
     """Max(0, Min(1, alpha * x + beta))."""
     if not _is_open(call):
         raise NoRule
@@ -35,33 +35,33 @@ def hard_sigmoid(call: Call) -> Results:
     return [_hard(make, x, call.get("alpha", 0.2), call.get("beta", 0.5))]
 
 
-def _hard(make: Composed, x: Tensor, alpha: float, beta: float) -> Tensor:
+def _hard(make: Composed, x: CheckedTensor, alpha: float, beta: float) -> CheckedTensor:
     scaled = make("Add", make("Mul", x, make.scalar(alpha, x)), make.scalar(beta, x))
     return make("Clip", scaled, make.scalar(0, x), make.scalar(1, x))
 
 
-def hard_swish(call: Call) -> Results:
+def hard_swish(call: EvaluatedCall) -> Results:
     if not _is_open(call):
         raise NoRule
     make, x = Composed(call), call.operand(0)
     return [make("Mul", x, _hard(make, x, 1 / 6, 0.5))]
 
 
-def mish(call: Call) -> Results:
+def mish(call: EvaluatedCall) -> Results:
     if not _is_open(call):
         raise NoRule
     make, x = Composed(call), call.operand(0)
     return [make("Mul", x, make("Tanh", make("Softplus", x)))]
 
 
-def softsign(call: Call) -> Results:
+def softsign(call: EvaluatedCall) -> Results:
     if not _is_open(call):
         raise NoRule
     make, x = Composed(call), call.operand(0)
     return [make("Div", x, make("Add", make("Abs", x), make.scalar(1, x)))]
 
 
-def softmax(call: Call) -> Results:
+def softmax(call: EvaluatedCall) -> Results:
     """Exp(x - m) / sum(Exp(x - m)), where m is the largest one."""
     if not _is_open(call):
         raise NoRule
@@ -73,7 +73,7 @@ def softmax(call: Call) -> Results:
     return [make("Div", exponential, make("ReduceSum", exponential, over))]
 
 
-def log_softmax(call: Call) -> Results:
+def log_softmax(call: EvaluatedCall) -> Results:
     """Log(Softmax(x)), as the standard has it."""
     if not _is_open(call):
         raise NoRule
@@ -81,7 +81,7 @@ def log_softmax(call: Call) -> Results:
     return [make("Log", make("Softmax", call.operand(0), **call.attributes))]
 
 
-def instance_normalization(call: Call) -> Results:
+def instance_normalization(call: EvaluatedCall) -> Results:
     """(x - mean) / Sqrt(variance + epsilon) * scale + bias, for each channel."""
     if not _is_open(call):
         raise NoRule
@@ -96,7 +96,7 @@ def instance_normalization(call: Call) -> Results:
     return [make("Add", make("Mul", make("Div", centred, root), scale), bias)]
 
 
-def conv_transpose(call: Call) -> Results:
+def conv_transpose(call: EvaluatedCall) -> Results:
     """A Conv of the input with zeros between its elements, by the kernel from its end."""
     x, w = call.operand(0), call.operand(1)
     if not _is_open(call) or w.known is None or call.has(2) or "output_shape" in call.attributes:
@@ -127,14 +127,14 @@ def conv_transpose(call: Call) -> Results:
     return [make("Conv", wide, weights, pads=ends, dilations=dilations, group=group)]
 
 
-def _with_bias(call: Call) -> Results:
+def _with_bias(call: EvaluatedCall) -> Results:
     make, bias = Composed(call), call.operand(2)
     made = make("ConvTranspose", call.operand(0), call.operand(1), **call.attributes)
     shape = np.asarray([-1, *[1] * (made.rank - 2)], np.int64)
     return [make("Add", made, make("Reshape", bias, make.known(shape, INT64)))]
 
 
-def einsum(call: Call) -> Results:
+def einsum(call: EvaluatedCall) -> Results:
     """A product of two operands: labels of both sums, labels of one, and those that are summed."""
     make, equation = Composed(call), call.attributes["equation"].replace(" ", "")
     if "..." in equation or "->" not in equation or len(call.inputs) != 2:
@@ -164,7 +164,7 @@ def einsum(call: Call) -> Results:
     return [make("Transpose", made, perm=[order.index(n) for n in out])]
 
 
-def attention(call: Call) -> Results:
+def attention(call: EvaluatedCall) -> Results:
     """Attention of queries, keys and values of four axes, with a mask of numbers or none."""
     make, (q, k, v) = Composed(call), (call.operand(at) for at in range(3))
     mask = call.operand(3) if call.has(3) else None
@@ -180,14 +180,14 @@ def attention(call: Call) -> Results:
     return [attend(make, q, k, v, call.get("scale", 0.0), mask)]
 
 
-def _leaves_each_query_something(bias: Tensor) -> bool:
+def _leaves_each_query_something(bias: CheckedTensor) -> bool:
     """Return whether each row of a mask is known to have a number of usual size."""
     if bias.known is None or not bias.size or not bias.rank:
         return False
     return bool((np.abs(bias.known.astype(np.float64)) < HIDING).any(axis=-1).all())
 
 
-def rotary_embedding(call: Call) -> Results:
+def rotary_embedding(call: EvaluatedCall) -> Results:
     """RotaryEmbedding of the standard: angles for each place, or by the numbers of places."""
     make, x, angles = Composed(call), call.operand(0), [call.operand(at) for at in (1, 2)]
     heads, turning = call.get("num_heads", 0), call.get("rotary_embedding_dim", 0)

@@ -34,7 +34,7 @@ from tiered.certify.domains.terms import (
     seed_of,
 )
 from tiered.certify.evaluation.evaluate import free_terms
-from tiered.certify.evaluation.values import Tensor, Unproved
+from tiered.certify.evaluation.values import CheckedTensor, Unproved
 
 NEAR: Final = 4.0
 """Numbers up to four ulps apart count as one."""
@@ -114,7 +114,7 @@ class Affine:
             gap = np.abs(x - y) / (self.epsilon * np.maximum(np.abs(x), np.abs(y)))
         return np.where(x == y, 0.0, gap)
 
-    def are_equal(self, one: Tensor, other: Tensor) -> bool:
+    def are_equal(self, one: CheckedTensor, other: CheckedTensor) -> bool:
         """Return whether tensors are equal, but for the rounding of constants."""
         x, y = one.terms, other.terms
         if not ((x["a"] == y["a"]) & (x["b"] == y["b"])).all():

@@ -7,7 +7,7 @@ from typing import Final
 
 from tiered.certify.definitions.contrib_functions import CONTRIB_ON_BITS
 from tiered.certify.domains.terms import Array, constants
-from tiered.certify.evaluation.call import Call, Results
+from tiered.certify.evaluation.call import EvaluatedCall, Results
 from tiered.certify.evaluation.evaluate import free_terms
 from tiered.certify.rules.bit_arithmetic import ARITHMETIC
 from tiered.certify.rules.bit_elementwise import PLAIN
@@ -23,7 +23,7 @@ from tiered.certify.rules.product_terms import PRODUCTS
 from tiered.certify.rules.quantized_bits import QUANTIZED
 from tiered.certify.rules.resizing import RESIZING
 
-Rule = Callable[[Call], Results]
+Rule = Callable[[EvaluatedCall], Results]
 RULES: Final[dict[str, Rule]] = {
     **MOVES, **CONSTANTS, **PLAIN, **ARITHMETIC, **EXTREMA, **LOGIC, **CASTS, **LISTS, **PRODUCTS,
     **RESIZING, **QUANTIZED, **SEQUENCES, **FLOW,

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 import onnx
 
 from tiered.certify.evaluation.forms import Dequantized, Fixed
-from tiered.certify.evaluation.values import Tensor, Unproved
+from tiered.certify.evaluation.values import CheckedTensor, Unproved
 
 if TYPE_CHECKING:
     from tiered.certify.domains.terms import Array
     from tiered.graph.core.types import TensorType
 
-Results = Sequence[Tensor | None]
+Results = Sequence[CheckedTensor | None]
 
 
 class NoRule(Exception):
@@ -44,11 +44,13 @@ class Around(Protocol):
     def size(self, key: tuple[object, ...]) -> int: ...
     @property
     def opsets(self) -> Mapping[str, int]: ...
-    def free(self, kind: TensorType, key: tuple[object, ...]) -> Tensor: ...
-    def body(self, body: onnx.GraphProto, inputs: Sequence[Tensor]) -> list[Tensor]: ...
+    def free(self, kind: TensorType, key: tuple[object, ...]) -> CheckedTensor: ...
+    def body(
+        self, body: onnx.GraphProto, inputs: Sequence[CheckedTensor]
+    ) -> list[CheckedTensor]: ...
 
 
-class Call:
+class EvaluatedCall:
     """A node, its operands, and the domain in which it is evaluated.
 
     Attributes:
@@ -60,7 +62,7 @@ class Call:
     def __init__(
         self,
         node: onnx.NodeProto,
-        inputs: Sequence[Tensor | None],
+        inputs: Sequence[CheckedTensor | None],
         opset: int,
         domain: Domain,
         scope: Around,
@@ -90,7 +92,7 @@ class Call:
         """Return whether there is an operand of an index."""
         return index < len(self.inputs) and self.inputs[index] is not None
 
-    def operand(self, index: int) -> Tensor:
+    def operand(self, index: int) -> CheckedTensor:
         """Return an operand.
 
         Raises:
@@ -121,15 +123,17 @@ class Call:
         make: Callable[[], Array],
         *,
         exact: int | None = None,
-    ) -> Tensor:
+    ) -> CheckedTensor:
         """Return a tensor of terms that are made when they are asked for."""
-        return Tensor(dtype, shape, make, exact=exact)
+        return CheckedTensor(dtype, shape, make, exact=exact)
 
-    def constant(self, numbers: Array, dtype: int, *, exact: int | None = None) -> Tensor:
+    def constant(self, numbers: Array, dtype: int, *, exact: int | None = None) -> CheckedTensor:
         """Return a tensor of known numbers."""
         return constant(self.domain, numbers, dtype, exact=exact)
 
-    def moved(self, x: Tensor, move: Callable[[Array], Array], shape: Sequence[int]) -> Tensor:
+    def moved(
+        self, x: CheckedTensor, move: Callable[[Array], Array], shape: Sequence[int]
+    ) -> CheckedTensor:
         """Return a tensor whose elements are those of another one, in other places."""
         if x.known is not None:
             return self.constant(move(x.known), x.dtype, exact=x.exact)
@@ -141,9 +145,13 @@ class Call:
         return made
 
 
-def constant(domain: Domain, numbers: Array, dtype: int, *, exact: int | None = None) -> Tensor:
+def constant(
+    domain: Domain, numbers: Array, dtype: int, *, exact: int | None = None
+) -> CheckedTensor:
     """Return a tensor of known numbers."""
-    return Tensor(dtype, numbers.shape, lambda: domain.constant(numbers), numbers, exact=exact)
+    return CheckedTensor(
+        dtype, numbers.shape, lambda: domain.constant(numbers), numbers, exact=exact
+    )
 
 
 def _plain(attribute: onnx.AttributeProto) -> Any:

@@ -10,8 +10,8 @@ import numpy as np
 import onnx
 
 from tiered.certify.domains.terms import Array
-from tiered.certify.evaluation.call import Call
-from tiered.certify.evaluation.values import MOST_ELEMENTS, Tensor, Unproved
+from tiered.certify.evaluation.call import EvaluatedCall
+from tiered.certify.evaluation.values import MOST_ELEMENTS, CheckedTensor, Unproved
 from tiered.graph.core.types import tensor_type, write_type
 
 _RESULTS: Final[OrderedDict[tuple[object, ...], list[Array]]] = OrderedDict()
@@ -19,7 +19,7 @@ _KEPT: Final = 256
 _KEPT_BYTES: Final = 1 << 16
 
 
-def run_node(call: Call) -> list[Tensor | None]:
+def run_node(call: EvaluatedCall) -> list[CheckedTensor | None]:
     """Return the results of a node whose operands are all known.
 
     Raises:
@@ -53,7 +53,7 @@ def _dtype(array: Array) -> int:
     return int(onnx.helper.np_dtype_to_tensor_dtype(array.dtype))
 
 
-def _run(node: onnx.NodeProto, opset: int, inputs: Sequence[Tensor]) -> list[Array]:
+def _run(node: onnx.NodeProto, opset: int, inputs: Sequence[CheckedTensor]) -> list[Array]:
     from tiered.runtime.session import run
     from tiered.support.errors import TieredError
 

@@ -18,8 +18,8 @@ from onnx import shape_inference
 from onnx.defs import OpSchema
 
 from tiered.certify.domains.terms import Array, leaf, seed_of
-from tiered.certify.evaluation.call import Call, Domain, NoRule, Results, constant
-from tiered.certify.evaluation.values import Tensor, Unproved
+from tiered.certify.evaluation.call import Domain, EvaluatedCall, NoRule, Results, constant
+from tiered.certify.evaluation.values import CheckedTensor, Unproved
 from tiered.certify.problem import content_of
 from tiered.graph.core.schema import schema_of
 from tiered.graph.core.types import TensorType, read_type, tensor_type, write_type
@@ -27,7 +27,7 @@ from tiered.graph.queries.op_traits import RANDOM
 from tiered.support.operator_name import operator_name
 
 FunctionKey = tuple[str, str, str]
-Rule = Callable[[Call], Results]
+Rule = Callable[[EvaluatedCall], Results]
 _DEPTH: Final = 64
 _SMALL: Final = 1024
 _BODIES: Final = frozenset(("If", "Loop", "Scan", "SequenceMap"))
@@ -38,11 +38,11 @@ class Kept(NamedTuple):
 
     results: Results
     axioms: set[str]
-    inputs: Sequence[Tensor | None]
+    inputs: Sequence[CheckedTensor | None]
 
 
 @dataclass
-class Setting:
+class ProofSetting:
     """What both sides of a proof share.
 
     Attributes:
@@ -68,12 +68,12 @@ class Setting:
     unrolls: bool = False
     sizes: MutableMapping[str, int] | None = None
     results: dict[tuple[object, ...], Kept] = field(default_factory=dict)
-    unknowns: dict[tuple[object, ...], Tensor] = field(default_factory=dict)
+    unknowns: dict[tuple[object, ...], CheckedTensor] = field(default_factory=dict)
     dims: dict[tuple[object, ...], str] = field(default_factory=dict)
     asked: set[Literal["trusts_runtime"]] = field(default_factory=set)
-    constants: dict[tuple[object, ...], Tensor] = field(default_factory=dict)
+    constants: dict[tuple[object, ...], CheckedTensor] = field(default_factory=dict)
 
-    def shared(self, x: Tensor) -> Tensor:
+    def shared(self, x: CheckedTensor) -> CheckedTensor:
         """Return the first tensor of the same numbers, if a tensor is small and known.
 
         What reads it is then the same on both sides, wherever the numbers come from.
@@ -82,7 +82,7 @@ class Setting:
             return x
         return self.constants.setdefault((x.exact, *x.key), x)
 
-    def free(self, kind: TensorType, key: tuple[object, ...]) -> Tensor:
+    def free(self, kind: TensorType, key: tuple[object, ...]) -> CheckedTensor:
         """Return a tensor of unknowns that a key identifies: one object for each."""
         made = self.unknowns.get((kind, *key))
         if made is None:
@@ -90,7 +90,7 @@ class Setting:
         return made
 
 
-class Scope:
+class NameScope:
     """The names of a graph, and of those around it.
 
     Attributes:
@@ -98,7 +98,7 @@ class Scope:
     """
 
     def __init__(
-        self, setting: Setting, outer: Scope | None = None, depth: int = 0, calls: int = 0
+        self, setting: ProofSetting, outer: NameScope | None = None, depth: int = 0, calls: int = 0
     ) -> None:
         if depth + calls > _DEPTH:
             raise Unproved("bodies or functions nested too deep")
@@ -106,7 +106,7 @@ class Scope:
         self.outer = outer
         self.depth = depth
         self.calls = calls
-        self.values: dict[str, Tensor | None] = {}
+        self.values: dict[str, CheckedTensor | None] = {}
         self.axioms: dict[tuple[object, ...], set[str]] = {} if outer is None else outer.axioms
 
     @property
@@ -134,17 +134,17 @@ class Scope:
     def opsets(self) -> Mapping[str, int]:
         return self.setting.opsets
 
-    def free(self, kind: TensorType, key: tuple[object, ...]) -> Tensor:
+    def free(self, kind: TensorType, key: tuple[object, ...]) -> CheckedTensor:
         """Return a tensor of unknowns that a key identifies: one object for each."""
         return self.setting.free(kind, key)
 
-    def body(self, body: onnx.GraphProto, inputs: Sequence[Tensor]) -> list[Tensor]:
+    def body(self, body: onnx.GraphProto, inputs: Sequence[CheckedTensor]) -> list[CheckedTensor]:
         """Return the outputs of a body of a node in this graph.
 
         Raises:
             Unproved: one has no terms.
         """
-        inner = Scope(self.setting, self, self.depth + 1, self.calls)
+        inner = NameScope(self.setting, self, self.depth + 1, self.calls)
         if body.sparse_initializer:
             raise Unproved("a body has sparse constants")
         domain = self.setting.domain
@@ -159,13 +159,13 @@ class Scope:
             raise Unproved("a body has an output that is no tensor")
         return [value for value in found if value is not None]
 
-    def find(self, name: str) -> Tensor | None:
+    def find(self, name: str) -> CheckedTensor | None:
         """Return the value of a name.
 
         Raises:
             Unproved: it has none.
         """
-        scope: Scope | None = self
+        scope: NameScope | None = self
         while scope is not None:
             if name in scope.values:
                 return scope.values[name]
@@ -202,10 +202,10 @@ class Scope:
         return known.results
 
     def _evaluated(
-        self, node: onnx.NodeProto, inputs: Sequence[Tensor | None], key: tuple[object, ...]
+        self, node: onnx.NodeProto, inputs: Sequence[CheckedTensor | None], key: tuple[object, ...]
     ) -> Results:
         setting = self.setting
-        call = Call(node, inputs, setting.opsets.get(node.domain, 1), setting.domain, self)
+        call = EvaluatedCall(node, inputs, setting.opsets.get(node.domain, 1), setting.domain, self)
         # Terms are made later, and their rules add axioms then.
         self.axioms[key] = call.axioms
         name = operator_name(node.domain, node.op_type)
@@ -220,13 +220,16 @@ class Scope:
         return opaque(call)
 
     def _called(
-        self, node: onnx.NodeProto, function: onnx.FunctionProto, inputs: Sequence[Tensor | None]
+        self,
+        node: onnx.NodeProto,
+        function: onnx.FunctionProto,
+        inputs: Sequence[CheckedTensor | None],
     ) -> Results:
         """Return what a call of a local function gives: its nodes are evaluated here."""
         opsets = {each.domain: each.version for each in function.opset_import}
         shared = replace(self.setting, opsets={**self.setting.opsets, **opsets})
         # The depth is that of bodies: a call computes what its nodes would compute here.
-        inner = Scope(shared, None, self.depth, self.calls + 1)
+        inner = NameScope(shared, None, self.depth, self.calls + 1)
         inner.axioms = self.axioms
         padded = [*inputs, *[None] * (len(function.input) - len(inputs))]
         inner.values.update(zip(function.input, padded, strict=False))
@@ -260,7 +263,7 @@ def _bound(node: onnx.NodeProto, attributes: Mapping[str, onnx.AttributeProto]) 
 # --- operators without a rule ---------------------------------------------------------------------
 
 
-def opaque(call: Call) -> Results:
+def opaque(call: EvaluatedCall) -> Results:
     """Return results that are hashes of all that an operator reads.
 
     Raises:
@@ -284,7 +287,7 @@ def opaque(call: Call) -> Results:
     content = content_of(_counted(call), with_outputs=node.op_type == "BatchNormalization")
     held.append(_since(call.op, node.domain, call.opset))
     types = types_of_results(call, (content, *held))
-    made: list[Tensor | None] = []
+    made: list[CheckedTensor | None] = []
     for index, kind in enumerate(types):
         if kind is None:
             made.append(None)
@@ -309,7 +312,7 @@ _AXES: Final = frozenset(
 """Operators without a rule, with an attribute `axis` that counts the axes of the first operand."""
 
 
-def _counted(call: Call) -> onnx.NodeProto:
+def _counted(call: EvaluatedCall) -> onnx.NodeProto:
     """Return a node with its negative axis as a number from 0 on."""
     node, axis = call.node, call.get("axis")
     if node.domain or call.op not in _AXES or axis is None or axis >= 0:
@@ -322,7 +325,7 @@ def _counted(call: Call) -> onnx.NodeProto:
     return made
 
 
-def _needed(call: Call) -> list[Tensor | None]:
+def _needed(call: EvaluatedCall) -> list[CheckedTensor | None]:
     """Return the operands without those that say what their absence says."""
     places = () if call.node.domain else _ZERO_IF_ABSENT.get(call.op, ())
     found = [
@@ -334,16 +337,16 @@ def _needed(call: Call) -> list[Tensor | None]:
     return found
 
 
-def _is_zero(x: Tensor) -> bool:
+def _is_zero(x: CheckedTensor) -> bool:
     return x.known is not None and not x.known.any() and not np.signbit(x.known).any()
 
 
-def free(domain: Domain, kind: TensorType, key: tuple[object, ...]) -> Tensor:
+def free(domain: Domain, kind: TensorType, key: tuple[object, ...]) -> CheckedTensor:
     """Return a tensor of unknowns that a key identifies."""
     shape = kind.shape
     assert shape is not None
     sizes = [int(size) for size in shape if isinstance(size, int)]
-    return Tensor(
+    return CheckedTensor(
         kind.dtype, sizes, lambda: domain.free(key, sizes), key=(kind.dtype, tuple(sizes), key)
     )
 
@@ -370,7 +373,7 @@ def _since(op: str, domain: str, opset: int) -> int:
     return opset if schema is None else int(schema.since_version)
 
 
-def types_of_results(call: Call, key: tuple[object, ...]) -> list[TensorType | None]:
+def types_of_results(call: EvaluatedCall, key: tuple[object, ...]) -> list[TensorType | None]:
     """Return the types of a node's results, as onnx infers them from concrete operands.
 
     Dims that depend on data have a size for each key.
@@ -402,7 +405,7 @@ def name_of(dim: object, index: int, axis: int) -> object:
     return dim if isinstance(dim, str) else (index, axis)
 
 
-def _inferred(call: Call) -> Mapping[str, Any]:
+def _inferred(call: EvaluatedCall) -> Mapping[str, Any]:
     schema = schema_of(call.op, call.node.domain, call.opset)
     if schema is None:
         return {}

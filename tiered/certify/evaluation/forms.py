@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tiered.certify.domains.terms import Array
-    from tiered.certify.evaluation.values import Tensor
+    from tiered.certify.evaluation.values import CheckedTensor
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Clamp:
         high: numbers, at least `low`.
     """
 
-    base: Tensor
+    base: CheckedTensor
     low: Array
     high: Array
 
@@ -32,17 +32,17 @@ class Extremum:
     """Max or Min of several tensors and numbers, whose order does not matter."""
 
     op: str
-    parts: tuple[Tensor, ...]
+    parts: tuple[CheckedTensor, ...]
     bound: Array | None
 
 
 @dataclass(frozen=True)
-class Choice:
+class ChoiceForm:
     """`one` where a condition holds, else `other`."""
 
-    condition: Tensor
-    one: Tensor
-    other: Tensor
+    condition: CheckedTensor
+    one: CheckedTensor
+    other: CheckedTensor
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Fixed:
 class Negative:
     """The negative of integers of fewer than 64 bits: of the least one it is that one again."""
 
-    base: Tensor
+    base: CheckedTensor
 
 
 @dataclass(frozen=True)
@@ -68,14 +68,14 @@ class SumsToOne:
 class WithoutSign:
     """A tensor plus zero: `base`, but for the signs of its zeros."""
 
-    base: Tensor
+    base: CheckedTensor
 
 
 @dataclass(frozen=True)
 class Dequantized:
     """What DequantizeLinear made of integers, by numbers for scales and zero points."""
 
-    integers: Tensor
+    integers: CheckedTensor
     scale: Array
     zero: Array
     axis: int

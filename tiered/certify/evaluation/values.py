@@ -50,7 +50,7 @@ def broadcast_of(shapes: Sequence[tuple[int, ...]], what: str) -> tuple[int, ...
         raise Misfit(f"{what} do not broadcast", repairs) from error
 
 
-class Tensor:
+class CheckedTensor:
     """One tensor.
 
     Attributes:
@@ -133,7 +133,7 @@ class Tensor:
         return [int(number) for number in self.numbers(what).reshape(-1)]
 
 
-class TensorList(Tensor):
+class TensorList(CheckedTensor):
     """A sequence of tensors.
 
     Attributes:
@@ -142,7 +142,7 @@ class TensorList(Tensor):
 
     __slots__ = ("items",)
 
-    def __init__(self, dtype: int, items: Sequence[Tensor]) -> None:
+    def __init__(self, dtype: int, items: Sequence[CheckedTensor]) -> None:
         super().__init__(dtype, (), _no_terms)
         self.items = tuple(items)
 

@@ -10,14 +10,14 @@ from tiered.certify.domains.affine_elements import Affine
 from tiered.certify.domains.bits import Bits
 from tiered.certify.domains.element_arrays import AFFINE, of_atoms
 from tiered.certify.domains.terms import Array, kind_of
-from tiered.certify.evaluation.call import Call, NoRule, Results
-from tiered.certify.evaluation.values import Tensor
+from tiered.certify.evaluation.call import EvaluatedCall, NoRule, Results
+from tiered.certify.evaluation.values import CheckedTensor
 from tiered.certify.rules.bit_elementwise import broadcast, dtype_of_result, known, seed_for
 
-Rule = Callable[[Call], Results]
+Rule = Callable[[EvaluatedCall], Results]
 
 
-def domain_of(call: Call) -> Affine:
+def domain_of(call: EvaluatedCall) -> Affine:
     assert isinstance(call.domain, Affine)
     return call.domain
 
@@ -37,10 +37,10 @@ class _Terms(Bits):
 def lifted(rule: Rule) -> Rule:
     """Return a rule on bits as one on reals: it sees the terms of the operands."""
 
-    def on_terms(call: Call) -> Results:
+    def on_terms(call: EvaluatedCall) -> Results:
         domain = domain_of(call)
         inputs = [None if x is None else _as_terms(domain, x) for x in call.inputs]
-        inner = Call(call.node, inputs, call.opset, _Terms(domain), call.scope)
+        inner = EvaluatedCall(call.node, inputs, call.opset, _Terms(domain), call.scope)
         inner.axioms = call.axioms
         inner.signed_zeros = False
         return [None if y is None else _as_elements(call, y) for y in rule(inner)]
@@ -48,14 +48,14 @@ def lifted(rule: Rule) -> Rule:
     return on_terms
 
 
-def _as_terms(domain: Affine, x: Tensor) -> Tensor:
-    made = Tensor(x.dtype, x.shape, lambda: domain.plain(x.terms), x.known, exact=x.exact)
+def _as_terms(domain: Affine, x: CheckedTensor) -> CheckedTensor:
+    made = CheckedTensor(x.dtype, x.shape, lambda: domain.plain(x.terms), x.known, exact=x.exact)
     # Forms come from rules on terms alone: what they hold has terms.
     made.form = x.form
     return made
 
 
-def _as_elements(call: Call, y: Tensor) -> Tensor:
+def _as_elements(call: EvaluatedCall, y: CheckedTensor) -> CheckedTensor:
     if y.known is not None:
         return call.constant(y.known, y.dtype, exact=y.exact)
 
@@ -68,7 +68,7 @@ def _as_elements(call: Call, y: Tensor) -> Tensor:
     return made
 
 
-def function(call: Call) -> Results:
+def function(call: EvaluatedCall) -> Results:
     """An elementwise operator as an unknown function."""
     tensors = [x for x in call.inputs if x is not None]
     shape, dtype, domain = broadcast(tensors), dtype_of_result(call, tensors), domain_of(call)
@@ -86,7 +86,7 @@ def function(call: Call) -> Results:
 def or_else(rule: Rule, other: Rule | None) -> Rule:
     """Return a rule, and where it covers a node not, another one."""
 
-    def either(call: Call) -> Results:
+    def either(call: EvaluatedCall) -> Results:
         try:
             return rule(call)
         except NoRule:

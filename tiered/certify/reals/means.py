@@ -6,14 +6,14 @@ import numpy as np
 
 from tiered.certify.domains.bits import RULES as ON_BITS
 from tiered.certify.domains.terms import Array, seed_of
-from tiered.certify.evaluation.call import Call, NoRule, Results, axis_of
+from tiered.certify.evaluation.call import EvaluatedCall, NoRule, Results, axis_of
 from tiered.certify.evaluation.values import class_of
 from tiered.certify.reals.lifting import domain_of, function, lifted
 from tiered.certify.reals.real_arithmetic import powered
 from tiered.certify.rules.element_lists import keeps_dims, lanes, reduced_axes, reduced_shape
 
 
-def reduce(call: Call) -> Results:
+def reduce(call: EvaluatedCall) -> Results:
     x, domain = call.operand(0), domain_of(call)
     axes = reduced_axes(call, x)
     if axes is None or class_of(x.dtype) != "float" or x.known is not None:
@@ -28,7 +28,7 @@ def reduce(call: Call) -> Results:
     return [call.made(x.dtype, shape, make)]
 
 
-def global_average(call: Call) -> Results:
+def global_average(call: EvaluatedCall) -> Results:
     x, domain = call.operand(0), domain_of(call)
     shape = [*x.shape[:2], *[1] * (x.rank - 2)]
     count = max(int(np.prod(x.shape[2:], dtype=np.int64)), 1)
@@ -41,7 +41,7 @@ def global_average(call: Call) -> Results:
     return [call.made(x.dtype, shape, make)]
 
 
-def layer_normalization(call: Call) -> Results:
+def layer_normalization(call: EvaluatedCall) -> Results:
     """By its definition, where it has one result."""
     x, domain = call.operand(0), domain_of(call)
     if len([name for name in call.node.output if name]) > 1 or x.known is not None:
@@ -71,7 +71,7 @@ def _seed(op: str) -> tuple[np.uint64, np.uint64]:
     return seed_of("", op, (True,))
 
 
-def gelu(call: Call) -> Results:
+def gelu(call: EvaluatedCall) -> Results:
     """0.5 * x * (1 + f), where f is Erf(x / sqrt(2)), or Tanh(sqrt(2 / pi) * (x + c * x**3))."""
     x, domain = call.operand(0), domain_of(call)
     if x.known is not None:

@@ -9,12 +9,12 @@ import numpy as np
 
 from tiered.certify.domains.element_arrays import of_atoms
 from tiered.certify.domains.terms import Array, listed, mix, seed_of
-from tiered.certify.evaluation.call import Call, NoRule, Results
+from tiered.certify.evaluation.call import EvaluatedCall, NoRule, Results
 from tiered.certify.evaluation.forms import Dequantized
-from tiered.certify.evaluation.values import MOST_ELEMENTS, Tensor, class_of
+from tiered.certify.evaluation.values import MOST_ELEMENTS, CheckedTensor, class_of
 from tiered.certify.reals.lifting import Rule, domain_of
-from tiered.certify.reals.real_extrema import Bounded
-from tiered.certify.rules.kernel_windows import Windows, window_of
+from tiered.certify.reals.real_extrema import BoundedElements
+from tiered.certify.rules.kernel_windows import KernelWindows, window_of
 from tiered.certify.rules.moves import MOVES, widths_of
 
 
@@ -28,12 +28,12 @@ class Padded:
         inside: where the elements of the tensor are.
     """
 
-    base: Tensor
+    base: CheckedTensor
     number: float
     inside: Array
 
 
-def pad(call: Call) -> Results:
+def pad(call: EvaluatedCall) -> Results:
     (made,) = MOVES["Pad"](call)
     x = call.operand(0)
     filler = call.operand(2).known if call.has(2) else np.asarray(call.get("value", 0.0))
@@ -46,7 +46,7 @@ def pad(call: Call) -> Results:
     return [made]
 
 
-def _windows(call: Call, x: Tensor) -> tuple[Windows, tuple[int, ...]]:
+def _windows(call: EvaluatedCall, x: CheckedTensor) -> tuple[KernelWindows, tuple[int, ...]]:
     """Return where a pool of floats reads, and the shape of its result."""
     if class_of(x.dtype) != "float" or x.known is not None or len(call.node.output) > 1:
         raise NoRule
@@ -57,7 +57,7 @@ def _windows(call: Call, x: Tensor) -> tuple[Windows, tuple[int, ...]]:
     return windows, shape
 
 
-def average_pool(call: Call) -> Results:
+def average_pool(call: EvaluatedCall) -> Results:
     x, domain = call.operand(0), domain_of(call)
     windows, shape = _windows(call, x)
     if call.get("ceil_mode", 0):
@@ -74,7 +74,7 @@ def average_pool(call: Call) -> Results:
     return [call.made(x.dtype, shape, make)]
 
 
-def max_pool(call: Call) -> Results:
+def max_pool(call: EvaluatedCall) -> Results:
     """The largest of each window: a number around it is a pad, if no element is below it."""
     x, domain = call.operand(0), domain_of(call)
     if isinstance(x.form, Dequantized):
@@ -93,14 +93,14 @@ def max_pool(call: Call) -> Results:
     return [call.made(x.dtype, shape, make)]
 
 
-def _seen(x: Tensor) -> Array:
+def _seen(x: CheckedTensor) -> Array:
     """Return where elements are that may be the largest."""
     held = x.form
     if isinstance(held, Padded):
         form = held.base.form
         if held.number == -np.inf:
             return held.inside
-        if isinstance(form, Bounded) and bool((form.low >= held.number).all()):
+        if isinstance(form, BoundedElements) and bool((form.low >= held.number).all()):
             return held.inside
     return np.ones(x.shape, bool)
 

@@ -11,8 +11,8 @@ import numpy as np
 from tiered.certify.domains.affine_elements import Affine
 from tiered.certify.domains.bits import RULES as ON_BITS
 from tiered.certify.domains.terms import Array
-from tiered.certify.evaluation.call import Call, Results
-from tiered.certify.evaluation.values import Tensor, Unproved, class_of, holds
+from tiered.certify.evaluation.call import EvaluatedCall, Results
+from tiered.certify.evaluation.values import CheckedTensor, Unproved, class_of, holds
 from tiered.certify.reals.lifting import domain_of, function, lifted
 from tiered.certify.rules.bit_elementwise import broadcast, known
 
@@ -20,7 +20,7 @@ MOST_SUMMANDS: Final = 8
 """Sums of more are sums of sums: their order counts."""
 
 
-def _arithmetic(call: Call, make: Callable[..., Array]) -> Results:
+def _arithmetic(call: EvaluatedCall, make: Callable[..., Array]) -> Results:
     tensors = [x for x in call.inputs if x is not None]
     if class_of(tensors[0].dtype) != "float":
         return lifted(ON_BITS[call.op])(call)
@@ -39,14 +39,14 @@ def _arithmetic(call: Call, make: Callable[..., Array]) -> Results:
 class Summands:
     """A sum in any order; no summand is a sum itself."""
 
-    parts: tuple[Tensor, ...]
+    parts: tuple[CheckedTensor, ...]
 
 
-def _parts_of(x: Tensor) -> tuple[Tensor, ...]:
+def _parts_of(x: CheckedTensor) -> tuple[CheckedTensor, ...]:
     return x.form.parts if isinstance(x.form, Summands) else (x,)
 
 
-def _scaled(call: Call, x: Tensor, factor: Array | float) -> Tensor:
+def _scaled(call: EvaluatedCall, x: CheckedTensor, factor: Array | float) -> CheckedTensor:
     """Return a tensor times numbers; of a sum each summand."""
     domain, shape = domain_of(call), np.broadcast_shapes(x.shape, np.shape(factor))
     made = call.made(x.dtype, shape, lambda: np.broadcast_to(domain.scaled(x.terms, factor), shape))
@@ -55,7 +55,7 @@ def _scaled(call: Call, x: Tensor, factor: Array | float) -> Tensor:
     return made
 
 
-def total(call: Call, tensors: Sequence[Tensor]) -> Results:
+def total(call: EvaluatedCall, tensors: Sequence[CheckedTensor]) -> Results:
     """Return a sum, with its summands as its form."""
     parts = [part for x in tensors for part in _parts_of(x)]
     parts = parts if len(parts) <= MOST_SUMMANDS else [*tensors]
@@ -69,7 +69,7 @@ def total(call: Call, tensors: Sequence[Tensor]) -> Results:
     return [made]
 
 
-def add(call: Call) -> Results:
+def add(call: EvaluatedCall) -> Results:
     """Add and Sum."""
     tensors = [x for x in call.inputs if x is not None]
     if not _is_open(tensors):
@@ -77,14 +77,14 @@ def add(call: Call) -> Results:
     return total(call, tensors)
 
 
-def sub(call: Call) -> Results:
+def sub(call: EvaluatedCall) -> Results:
     x, y = call.operand(0), call.operand(1)
     if not _is_open([x, y]):
         return _arithmetic(call, domain_of(call).add)
     return total(call, [x, _scaled(call, y, -1.0)])
 
 
-def mul(call: Call) -> Results:
+def mul(call: EvaluatedCall) -> Results:
     x, y = call.operand(0), call.operand(1)
     for one, factor in ((x, y), (y, x)):
         if _is_open([x, y]) and factor.known is not None and isinstance(one.form, Summands):
@@ -92,31 +92,31 @@ def mul(call: Call) -> Results:
     return _arithmetic(call, domain_of(call).mul)
 
 
-def _is_open(tensors: Sequence[Tensor]) -> bool:
+def _is_open(tensors: Sequence[CheckedTensor]) -> bool:
     """Return whether tensors are floats, and not all numbers."""
     is_float = class_of(tensors[0].dtype) == "float"
     return is_float and any(x.known is None for x in tensors)
 
 
-def div(call: Call) -> Results:
+def div(call: EvaluatedCall) -> Results:
     x, y, domain = call.operand(0), call.operand(1), domain_of(call)
     if _is_open([x]) and y.known is not None and y.known.all() and isinstance(x.form, Summands):
         return [_scaled(call, x, 1 / y.known.astype(np.float64))]
     return _arithmetic(call, lambda x, y: domain.mul(x, domain.inverse(y)))
 
 
-def neg(call: Call) -> Results:
+def neg(call: EvaluatedCall) -> Results:
     x = call.operand(0)
     if not _is_open([x]):
         return _arithmetic(call, domain_of(call).add)
     return [_scaled(call, x, -1.0)]
 
 
-def reciprocal(call: Call) -> Results:
+def reciprocal(call: EvaluatedCall) -> Results:
     return _arithmetic(call, domain_of(call).inverse)
 
 
-def power(call: Call) -> Results:
+def power(call: EvaluatedCall) -> Results:
     """A power of a small integer is a product."""
     x, exponent = call.operand(0), call.operand(1).known
     if exponent is None or exponent.size != 1 or float(exponent.reshape(())) not in (2, 3, 4):
@@ -136,7 +136,7 @@ def powered(domain: Affine, x: Array, times: int) -> Array:
     return made
 
 
-def cast(call: Call) -> Results:
+def cast(call: EvaluatedCall) -> Results:
     x = call.operand(0)
     to = call.operand(1).dtype if call.op == "CastLike" else call.attributes["to"]
     kinds = class_of(x.dtype), class_of(to)
@@ -146,7 +146,7 @@ def cast(call: Call) -> Results:
     return lifted(ON_BITS["Cast"])(call)
 
 
-def batch_normalization(call: Call) -> Results:
+def batch_normalization(call: EvaluatedCall) -> Results:
     x = call.operand(0)
     scale, shift, mean, var = (call.operand(at) for at in range(1, 5))
     outputs = [name for name in call.node.output if name]

@@ -11,17 +11,17 @@ import numpy as np
 from tiered.certify.domains.affine_elements import Affine
 from tiered.certify.domains.element_arrays import AFFINE, affine, is_number
 from tiered.certify.domains.terms import Array, joined, mix, seed_of
-from tiered.certify.evaluation.call import Call, NoRule, Results
-from tiered.certify.evaluation.values import Tensor, class_of
+from tiered.certify.evaluation.call import EvaluatedCall, NoRule, Results
+from tiered.certify.evaluation.values import CheckedTensor, class_of
 
-Rule = Callable[[Call], Results]
+Rule = Callable[[EvaluatedCall], Results]
 
 
 @dataclass(frozen=True)
-class Bounded:
+class BoundedElements:
     """Elements between numbers."""
 
-    base: Tensor
+    base: CheckedTensor
     low: Array
     high: Array
 
@@ -45,11 +45,11 @@ def between(domain: Affine, x: Array, low: Array, high: Array) -> Array:
     return np.where(fixed, numbers, made)
 
 
-def bounded(call: Call, x: Tensor, low: Array, high: Array) -> Tensor:
+def bounded(call: EvaluatedCall, x: CheckedTensor, low: Array, high: Array) -> CheckedTensor:
     """Return a tensor between numbers; of a tensor that is one already, both are one."""
     domain = call.domain
     assert isinstance(domain, Affine)
-    form = x.form if isinstance(x.form, Bounded) else Bounded(x, *_none())
+    form = x.form if isinstance(x.form, BoundedElements) else BoundedElements(x, *_none())
     low = np.minimum(low, high)
     first, last = (np.clip(bound, low, high) for bound in (form.low, form.high))
     shape = np.broadcast_shapes(x.shape, first.shape, last.shape)
@@ -58,7 +58,7 @@ def bounded(call: Call, x: Tensor, low: Array, high: Array) -> Tensor:
         return np.broadcast_to(between(domain, form.base.terms, first, last), shape)
 
     made = call.made(x.dtype, shape, make)
-    made.form = Bounded(form.base, first, last)
+    made.form = BoundedElements(form.base, first, last)
     return made
 
 
@@ -66,17 +66,17 @@ def _none() -> tuple[Array, Array]:
     return np.asarray(-np.inf), np.asarray(np.inf)
 
 
-def _is_open(x: Tensor) -> bool:
+def _is_open(x: CheckedTensor) -> bool:
     return x.known is None and class_of(x.dtype) == "float"
 
 
-def relu(call: Call) -> Results:
+def relu(call: EvaluatedCall) -> Results:
     if not _is_open(call.operand(0)):
         raise NoRule
     return [bounded(call, call.operand(0), np.asarray(0.0), np.asarray(np.inf))]
 
 
-def clip(call: Call) -> Results:
+def clip(call: EvaluatedCall) -> Results:
     x = call.operand(0)
     if not _is_open(x):
         raise NoRule
@@ -93,7 +93,7 @@ def clip(call: Call) -> Results:
     return [bounded(call, x, *ends)]
 
 
-def extremum(call: Call) -> Results:
+def extremum(call: EvaluatedCall) -> Results:
     """Max or Min of one tensor and numbers."""
     tensors = [x for x in call.inputs if x is not None]
     parts = [x for x in tensors if x.known is None]

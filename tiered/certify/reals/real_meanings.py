@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from tiered.certify.domains.bits import RULES as ON_BITS
-from tiered.certify.evaluation.call import Call, Results
+from tiered.certify.evaluation.call import EvaluatedCall, Results
 from tiered.certify.evaluation.values import Unproved
 from tiered.certify.reals.lifting import Rule, function, lifted, or_else
 from tiered.certify.reals.means import gelu, global_average, layer_normalization, reduce
@@ -65,12 +65,12 @@ REALS: Final[dict[str, Rule]] = {
 }
 
 
-def _gather(call: Call) -> Results:
+def _gather(call: EvaluatedCall) -> Results:
     is_known = call.operand(1).known is not None
     return MOVES["Gather"](call) if is_known else lifted(MOVES["Gather"])(call)
 
 
-def _if(call: Call) -> Results:
+def _if(call: EvaluatedCall) -> Results:
     if call.operand(0).known is None:
         raise Unproved("an If of an unknown condition has no rule over the reals")
     return FLOW["If"](call)

@@ -10,11 +10,11 @@ from tiered.certify.domains.affine_elements import Affine, by_channel, finite
 from tiered.certify.domains.bits import RULES as ON_BITS
 from tiered.certify.domains.element_arrays import affine, atoms_of, of_atoms
 from tiered.certify.domains.terms import Array, seed_of
-from tiered.certify.evaluation.call import Call, NoRule, Results
+from tiered.certify.evaluation.call import EvaluatedCall, NoRule, Results
 from tiered.certify.evaluation.forms import SumsToOne
 from tiered.certify.evaluation.values import (
+    CheckedTensor,
     Misfit,
-    Tensor,
     Unproved,
     broadcast_of,
     class_of,
@@ -22,10 +22,12 @@ from tiered.certify.evaluation.values import (
 )
 from tiered.certify.reals.lifting import Rule, domain_of, lifted
 from tiered.certify.reals.real_arithmetic import total
-from tiered.certify.rules.kernel_windows import Windows, window_of
+from tiered.certify.rules.kernel_windows import KernelWindows, window_of
 
 
-def _products(call: Call, x: Tensor, y: Tensor, a: tuple[int, ...], b: tuple[int, ...]) -> Array:
+def _products(
+    call: EvaluatedCall, x: CheckedTensor, y: CheckedTensor, a: tuple[int, ...], b: tuple[int, ...]
+) -> Array:
     """Return the elements of a product of stacks of matrices."""
     domain = domain_of(call)
     if y.known is not None:
@@ -37,7 +39,7 @@ def _products(call: Call, x: Tensor, y: Tensor, a: tuple[int, ...], b: tuple[int
     return domain.dots(x.terms.reshape(a), y.terms.reshape(b), None)
 
 
-def matmul(call: Call) -> Results:
+def matmul(call: EvaluatedCall) -> Results:
     x, y = call.operand(0), call.operand(1)
     if class_of(x.dtype) != "float" or x.rank < 1 or y.rank < 1:
         raise NoRule
@@ -54,7 +56,7 @@ def matmul(call: Call) -> Results:
     return [call.made(x.dtype, shape, lambda: _products(call, x, y, a, b).reshape(shape))]
 
 
-def _of_unknowns(call: Call, x: Tensor, y: Tensor) -> Tensor:
+def _of_unknowns(call: EvaluatedCall, x: CheckedTensor, y: CheckedTensor) -> CheckedTensor:
     """Return x y; what constant numbers in y add to it is a summand of its own.
 
     With b the same in all columns, x (y + b) is x y + x b. With one number b for each column, and
@@ -87,7 +89,7 @@ def _of_unknowns(call: Call, x: Tensor, y: Tensor) -> Tensor:
     return made
 
 
-def gemm(call: Call) -> Results:
+def gemm(call: EvaluatedCall) -> Results:
     x, y, domain = call.operand(0), call.operand(1), domain_of(call)
     if class_of(x.dtype) != "float":
         raise NoRule
@@ -108,7 +110,7 @@ def gemm(call: Call) -> Results:
     return [call.made(x.dtype, shape, make)]
 
 
-def conv(call: Call) -> Results:
+def conv(call: EvaluatedCall) -> Results:
     x, w, domain = call.operand(0), call.operand(1), domain_of(call)
     if x.rank > 2 and x.shape[1] == 0:
         return _with_bias(call, _of_no_channels)
@@ -130,18 +132,18 @@ def conv(call: Call) -> Results:
     return [call.made(x.dtype, shape, make)]
 
 
-def _of_no_channels(call: Call) -> Results:
+def _of_no_channels(call: EvaluatedCall) -> Results:
     x, w = call.operand(0), call.operand(1)
     windows = window_of(call, (x.shape[0], 1, *x.shape[2:]), w.shape[2:])
     shape = (x.shape[0], w.shape[0], *windows.counts)
     return [call.constant(np.zeros(shape, numpy_dtype(x.dtype)), x.dtype)]
 
 
-def _with_bias(call: Call, rule: Rule) -> Results:
+def _with_bias(call: EvaluatedCall, rule: Rule) -> Results:
     """Return the result of a rule of Conv without its bias, plus the bias."""
     if not call.has(2) or class_of(call.operand(0).dtype) != "float":
         return rule(call)
-    bare = Call(call.node, call.inputs[:2], call.opset, call.domain, call.scope)
+    bare = EvaluatedCall(call.node, call.inputs[:2], call.opset, call.domain, call.scope)
     bare.axioms = call.axioms
     (made,) = rule(bare)
     assert made is not None
@@ -156,7 +158,7 @@ def _with_bias(call: Call, rule: Rule) -> Results:
     ]
 
 
-def _windows_of(domain: Affine, windows: Windows, x: Array, weights: Array) -> Array:
+def _windows_of(domain: Affine, windows: KernelWindows, x: Array, weights: Array) -> Array:
     """Return the products of windows and weights, [n, group, outputs, places].
 
     Args:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tiered.certify.evaluation.call import Call, Results, axis_of
+from tiered.certify.evaluation.call import EvaluatedCall, Results, axis_of
 from tiered.certify.evaluation.forms import SumsToOne
 from tiered.certify.evaluation.values import numpy_dtype
 from tiered.certify.reals.lifting import Rule
@@ -14,7 +14,7 @@ from tiered.certify.reals.real_arithmetic import Summands, total
 def without_shifts(rule: Rule) -> Rule:
     """Return a rule of Softmax that does not see summands that are the same along its axis."""
 
-    def shifted(call: Call) -> Results:
+    def shifted(call: EvaluatedCall) -> Results:
         x = call.operand(0)
         if x.known is not None:
             return rule(call)
@@ -29,7 +29,7 @@ def without_shifts(rule: Rule) -> Rule:
                 (rest,) = total(call, kept)
                 assert rest is not None
                 x = rest
-        inner = Call(call.node, [x], call.opset, call.domain, call.scope)
+        inner = EvaluatedCall(call.node, [x], call.opset, call.domain, call.scope)
         inner.axioms = call.axioms
         (made,) = rule(inner)
         if made is not None and made.form is None and is_last:

@@ -18,7 +18,7 @@ import onnx
 from tiered.certify.checker import Checker, Proof
 from tiered.certify.domains.bits import RULES, Bits
 from tiered.certify.evaluation.call import constant
-from tiered.certify.evaluation.evaluate import Scope, Setting
+from tiered.certify.evaluation.evaluate import NameScope, ProofSetting
 from tiered.certify.evaluation.values import Unproved
 from tiered.certify.problem import Problem
 from tiered.certify.regions.problems import KnownSizes, problem_of, side_of
@@ -28,7 +28,7 @@ from tiered.graph import Model
 from tiered.graph.core.tensor import Tensor as Stored
 from tiered.verify.changed_region import Inside, changed_nodes, pieces, region_of
 from tiered.verify.live_extract import part_of
-from tiered.verify.part_extraction import Part
+from tiered.verify.part_extraction import GraphPart
 
 WORDS: Final = ("bits", "reals", "run", "unproved", "refuted", "interface")
 """What a certificate says of a rewrite, the strongest first."""
@@ -61,13 +61,13 @@ class Checked:
 class _Open:
     """Rewrites that are not proved yet, as constants between them are unknown."""
 
-    start: Part
+    start: GraphPart
     numbers: list[int] = field(default_factory=list)
     words: list[str] = field(default_factory=list)
     name: str = ""
 
 
-class Replay:
+class CertificateReplay:
     """Two models, and the model that rewrites of a certificate make of the first one."""
 
     def __init__(self, before: Model, after: Model, certificate: Mapping[str, Any]) -> None:
@@ -214,7 +214,7 @@ class Replay:
         """Return a value that nodes compute of constants; None if they do not."""
         side = side_of(self._now, removed, [])
         opsets = {each.domain: each.version for each in self._now.frame.opset_import}
-        scope = Scope(Setting(Bits(), RULES, opsets, side.functions, trusts_runtime=True))
+        scope = NameScope(ProofSetting(Bits(), RULES, opsets, side.functions, trusts_runtime=True))
         try:
             for each, stored in side.constants.items():
                 if each in self._unknown:
@@ -231,7 +231,7 @@ class Replay:
     # --- proofs --------------------------------------------------------------------------------
 
     def _proved(
-        self, numbers: tuple[int, ...], name: str, word: str, sides: tuple[Part, Part],
+        self, numbers: tuple[int, ...], name: str, word: str, sides: tuple[GraphPart, GraphPart],
         inside: Inside, weights: set[str],
     ) -> Checked:  # fmt: skip
         region = region_of(sides, inside, weights)
@@ -259,7 +259,7 @@ class Replay:
         for inside in pieces(sides, changed_nodes(sides)):
             yield self._proved(numbers, held.name, word, sides, inside, {*self._now.weights})
 
-    def _constants_of(self, sides: tuple[Part, Part], inside: Inside) -> set[str]:
+    def _constants_of(self, sides: tuple[GraphPart, GraphPart], inside: Inside) -> set[str]:
         return {
             name
             for part, nodes in zip(sides, inside, strict=True)
@@ -297,7 +297,7 @@ class Replay:
                 raise Tampered(f"the local function {function.name} differs")
         self._now.frame = joined
 
-    def _constant(self, part: Part, name: str) -> Stored | None:
+    def _constant(self, part: GraphPart, name: str) -> Stored | None:
         weight = part.weights.get(name)
         if weight is None:
             return None
@@ -324,7 +324,7 @@ class Replay:
                 raise Tampered(f"the rewrites end in another constant {name}")
 
 
-def _lost(sides: tuple[Part, Part], inside: Inside) -> str:
+def _lost(sides: tuple[GraphPart, GraphPart], inside: Inside) -> str:
     """Return a value that is read outside, and that is no longer computed."""
     before, after = sides
     for at in sorted(inside[0]):

@@ -11,14 +11,14 @@ import onnx
 from tiered.certify.domains.bits import RULES, Bits
 from tiered.certify.domains.terms import Array
 from tiered.certify.evaluation.call import constant
-from tiered.certify.evaluation.evaluate import Scope, Setting, free
-from tiered.certify.evaluation.values import Tensor, Unproved
+from tiered.certify.evaluation.evaluate import NameScope, ProofSetting, free
+from tiered.certify.evaluation.values import CheckedTensor, Unproved
 from tiered.certify.problem import Border, Given, Problem, Side
-from tiered.certify.trial_sizes import Sizes, assignments
+from tiered.certify.trial_sizes import TrialSizes, assignments
 from tiered.graph.core.tensor import Tensor as Stored
 from tiered.graph.core.types import TensorType
-from tiered.verify.changed_region import Region
-from tiered.verify.part_extraction import Part
+from tiered.verify.changed_region import RegionPair
+from tiered.verify.part_extraction import GraphPart
 
 TypeOf = Callable[[str], Border | None]
 """The type of a value of the main graph, by its name."""
@@ -27,7 +27,7 @@ _MOST: Final = 64
 _MOST_DEEP: Final = 400
 
 
-def problem_of(region: Region, types: TypeOf, known: KnownSizes) -> Problem:
+def problem_of(region: RegionPair, types: TypeOf, known: KnownSizes) -> Problem:
     """Return the problem of a region.
 
     Raises:
@@ -54,7 +54,7 @@ def problem_of(region: Region, types: TypeOf, known: KnownSizes) -> Problem:
     )
 
 
-def side_of(part: Part, nodes: Collection[int], results: Sequence[str]) -> Side:
+def side_of(part: GraphPart, nodes: Collection[int], results: Sequence[str]) -> Side:
     """Return nodes of a part as one side of a problem."""
     order = part.in_order(nodes)
     read = {name for at in order for name in part.reads[at]} | {*results}
@@ -67,7 +67,7 @@ def side_of(part: Part, nodes: Collection[int], results: Sequence[str]) -> Side:
     return Side([part.nodes[at] for at in order], constants, functions)
 
 
-def stored(part: Part, name: str) -> Stored:
+def stored(part: GraphPart, name: str) -> Stored:
     """Return a constant of a part."""
     weight = part.weights[name]
     return weight if isinstance(weight, Stored) else Stored(weight)
@@ -85,7 +85,7 @@ class KnownSizes:
         types: of its values.
     """
 
-    def __init__(self, part: Part, types: TypeOf) -> None:
+    def __init__(self, part: GraphPart, types: TypeOf) -> None:
         self.part = part
         self._types = types
         self.sizes = assignments()
@@ -93,9 +93,9 @@ class KnownSizes:
 
     def of(self, names: Sequence[str]) -> Given:
         """Return what some values are known to be."""
-        return _Of(self, names) if names else Given()
+        return _ProblemsOf(self, names) if names else Given()
 
-    def value(self, name: str, sizes: Sizes) -> Array | None:
+    def value(self, name: str, sizes: TrialSizes) -> Array | None:
         """Return the numbers of a value at some sizes; None if they are not known."""
         pending = [name]
         while pending:
@@ -121,7 +121,7 @@ class KnownSizes:
     def _node(self, name: str) -> int | None:
         return self.part.producer.get(name)
 
-    def _key(self, name: str, sizes: Sizes) -> tuple[object, ...]:
+    def _key(self, name: str, sizes: TrialSizes) -> tuple[object, ...]:
         # A later value or constant may have the name of one that was removed.
         return name, self._node(name), self._constant(name), id(sizes)
 
@@ -130,7 +130,7 @@ class KnownSizes:
         return weight if isinstance(weight, Stored) else None
 
     def _numbers(
-        self, name: str, at: int | None, reads: Sequence[str], sizes: Sizes
+        self, name: str, at: int | None, reads: Sequence[str], sizes: TrialSizes
     ) -> Array | None:
         part = self.part
         if at is None:
@@ -144,7 +144,7 @@ class KnownSizes:
         node = part.nodes[at]
         opsets = {each.domain: each.version for each in part.frame.opset_import}
         functions = part.callees if part.frame.functions else {}
-        scope = Scope(Setting(Bits(), RULES, opsets, functions, trusts_runtime=False))
+        scope = NameScope(ProofSetting(Bits(), RULES, opsets, functions, trusts_runtime=False))
         try:
             for read in part.reads[at]:
                 numbers = known.get(read)
@@ -160,7 +160,7 @@ class KnownSizes:
             return None
         return np.asarray(found.known)
 
-    def _free(self, name: str, sizes: Sizes) -> Tensor:
+    def _free(self, name: str, sizes: TrialSizes) -> CheckedTensor:
         border = self._types(name)
         shape = None if border is None else border.shape(sizes)
         if border is None or shape is None:
@@ -172,13 +172,13 @@ def _dtype(numbers: Array) -> int:
     return int(onnx.helper.np_dtype_to_tensor_dtype(numbers.dtype))
 
 
-class _Of(Given):
+class _ProblemsOf(Given):
     def __init__(self, known: KnownSizes, names: Sequence[str]) -> None:
         self._known = known
         self._names = names
         self._found: dict[int, Mapping[str, Array]] = {}
 
-    def at(self, sizes: Sizes) -> Mapping[str, Array]:
+    def at(self, sizes: TrialSizes) -> Mapping[str, Array]:
         # Sizes live as long as what is known at them: their identity stays that of one object.
         known = self._found.get(id(sizes))
         if known is None:

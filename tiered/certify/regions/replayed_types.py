@@ -10,7 +10,7 @@ from tiered.graph import Model
 from tiered.graph.core.types import tensor_type, write_type
 from tiered.graph.shape_inference.symbolic_dims import Poly, is_invented
 from tiered.verify.changed_region import Inside
-from tiered.verify.part_extraction import Part, cut
+from tiered.verify.part_extraction import GraphPart, cut
 
 
 class TypesOfValues:
@@ -28,7 +28,7 @@ class TypesOfValues:
         """Return the type of a value; None if it is not known."""
         return self._new[name] if name in self._new else border_of(self._model, name)
 
-    def follow(self, sides: tuple[Part, Part], inside: Inside) -> None:
+    def follow(self, sides: tuple[GraphPart, GraphPart], inside: Inside) -> None:
         """Infer the types of values that nodes compute, and that were not there before."""
         before, after = sides
         names = [
@@ -43,7 +43,7 @@ class TypesOfValues:
         self._new.update((name, found.get(name)) for name in names)
 
     def _inferred(
-        self, part: Part, nodes: frozenset[int], names: list[str]
+        self, part: GraphPart, nodes: frozenset[int], names: list[str]
     ) -> dict[str, Border | None]:
         types = {}
         for name in part.border(nodes):

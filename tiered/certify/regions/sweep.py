@@ -24,11 +24,11 @@ from tiered.certify.evaluation.values import Unproved
 from tiered.certify.problem import Border, Given, Problem, Side, content_of
 from tiered.certify.regions.problems import KnownSizes, side_of, stored
 from tiered.certify.regions.watched_rewrites import border_of
-from tiered.certify.trial_sizes import Sizes
+from tiered.certify.trial_sizes import TrialSizes
 from tiered.graph import Model
 from tiered.graph.queries.equal_tensors import EqualTensors
 from tiered.verify.live_extract import part_of
-from tiered.verify.part_extraction import Part, calls
+from tiered.verify.part_extraction import GraphPart, calls
 
 DEPTHS: Final = (0, 2, 6, 16)
 """How many nodes before a value are part of its region even if they are common."""
@@ -44,7 +44,7 @@ RESULT: Final = "result"
 
 
 @dataclass(frozen=True)
-class Step:
+class SweepStep:
     """A value of both models that differs in structure, and what is known of it.
 
     Attributes:
@@ -69,11 +69,11 @@ class Swept:
         common: how many values of the second model had the same structure at once.
     """
 
-    steps: list[Step] = field(default_factory=list)
+    steps: list[SweepStep] = field(default_factory=list)
     common: int = 0
 
     @property
-    def left(self) -> Sequence[Step]:
+    def left(self) -> Sequence[SweepStep]:
         """The outputs without a proof."""
         return [step for step in self.steps if not step.proof.is_proved]
 
@@ -219,19 +219,19 @@ class Sweep:
 
     def _prove(
         self, original: str, name: str, depths: Sequence[int], *, is_output: bool = False
-    ) -> Step | None:
+    ) -> SweepStep | None:
         """Prove that a value of the second model is one of the first; return what fails, if any."""
-        failed: Step | None = None
+        failed: SweepStep | None = None
         for depth, is_aligned in itertools.product(depths, (False, True)):
             try:
                 problem = self._problem(original, name, depth, is_aligned=is_aligned)
                 if not is_output:
                     self._check_size(problem)
             except Unproved as error:
-                failed = failed or Step(name, Proof("", reason=str(error)), None, is_output)
+                failed = failed or SweepStep(name, Proof("", reason=str(error)), None, is_output)
                 break
             proof = self._checker.prove(problem)
-            step = Step(name, proof, problem, is_output)
+            step = SweepStep(name, proof, problem, is_output)
             if proof.is_proved:
                 self._found.steps.append(step)
                 before, after = self._classes
@@ -315,7 +315,7 @@ class Sweep:
 
 
 def _cone(
-    part: Part, name: str, is_border: Callable[[str, int], bool]
+    part: GraphPart, name: str, is_border: Callable[[str, int], bool]
 ) -> tuple[set[int], list[str]]:
     """Return the nodes before a value, and the borders that they read.
 
@@ -356,6 +356,6 @@ class _Renamed(Given):
         self._known = known
         self._names = names
 
-    def at(self, sizes: Sizes) -> Mapping[str, Array]:
+    def at(self, sizes: TrialSizes) -> Mapping[str, Array]:
         given = self._known.of([*self._names.values()]).at(sizes)
         return {new: given[old] for new, old in self._names.items() if old in given}

@@ -16,7 +16,7 @@ from tiered.graph.core.types import TensorType
 from tiered.graph.shape_inference.symbolic_dims import Poly, Size, size_of_dim
 from tiered.verify.changed_region import Inside, changed_nodes, grown, region_of, with_unchanged
 from tiered.verify.live_extract import advance, is_harmless, part_of
-from tiered.verify.part_extraction import Part
+from tiered.verify.part_extraction import GraphPart
 
 WAY = 6
 """How long the ways between changed nodes may be that are part of a region."""
@@ -81,7 +81,7 @@ class Watched:
         """Return whether edits were undone that were seen."""
         return self._model.journal.kept_since(self._stamp) != self._stamp.length
 
-    def changes(self, known: Mapping[Kind, Way]) -> Iterator[Change | Unproved]:
+    def changes(self, known: Mapping[Kind, Way]) -> Iterator[WatchedChange | Unproved]:
         """Yield the change since the last call as regions to try, the smallest first.
 
         Args:
@@ -113,11 +113,11 @@ class Watched:
 
     def _regions(
         self,
-        sides: tuple[Part, Part],
+        sides: tuple[GraphPart, GraphPart],
         inside: Inside,
         weights: Collection[str],
         known: Mapping[Kind, Way],
-    ) -> Iterator[Change | Unproved]:
+    ) -> Iterator[WatchedChange | Unproved]:
         kind = _kind(sides, inside)
         way = known.get(kind)
         inside = with_unchanged(sides, inside, _between(sides, inside))
@@ -128,7 +128,7 @@ class Watched:
                 continue
             region = region_of(sides, nodes, weights)
             if region is None:
-                yield Change(None, nodes)
+                yield WatchedChange(None, nodes)
                 return
             self._known.part = sides[0]
             try:
@@ -136,13 +136,13 @@ class Watched:
             except Unproved as error:
                 yield error
                 continue
-            yield Change(problem, nodes, kind, steps, way if way and not seen else None)
+            yield WatchedChange(problem, nodes, kind, steps, way if way and not seen else None)
             seen.add(nodes)
         yield from self._whole(sides, inside, weights)
 
     def _whole(
-        self, sides: tuple[Part, Part], inside: Inside, weights: Collection[str]
-    ) -> Iterator[Change]:
+        self, sides: tuple[GraphPart, GraphPart], inside: Inside, weights: Collection[str]
+    ) -> Iterator[WatchedChange]:
         """Yield the changed nodes with all that is computed before them, from the inputs on."""
         before = [_before(part, nodes) for part, nodes in zip(sides, inside, strict=True)]
         nodes = with_unchanged(sides, inside, before[0] | before[1])
@@ -153,10 +153,10 @@ class Watched:
             problem = problem_of(region, lambda name: border_of(self._model, name), self._known)
         except Unproved:
             return
-        yield Change(problem, nodes, is_whole=True)
+        yield WatchedChange(problem, nodes, is_whole=True)
 
 
-def _kind(sides: tuple[Part, Part], inside: Inside) -> Kind:
+def _kind(sides: tuple[GraphPart, GraphPart], inside: Inside) -> Kind:
     """Return the operators of changed nodes, before and after."""
     before, after = (
         tuple(sorted(part.nodes[at].op_type for at in nodes))
@@ -165,7 +165,7 @@ def _kind(sides: tuple[Part, Part], inside: Inside) -> Kind:
     return before, after
 
 
-def _before(part: Part, nodes: Collection[int]) -> set[int]:
+def _before(part: GraphPart, nodes: Collection[int]) -> set[int]:
     found: set[int] = set()
     frontier = [*nodes]
     while frontier:
@@ -175,7 +175,7 @@ def _before(part: Part, nodes: Collection[int]) -> set[int]:
     return found
 
 
-def _between(sides: tuple[Part, Part], inside: Inside) -> set[int]:
+def _between(sides: tuple[GraphPart, GraphPart], inside: Inside) -> set[int]:
     """Return the nodes on short ways from changed nodes to changed nodes.
 
     Without them a result of the region would be computed into one of its borders.
@@ -188,11 +188,11 @@ def _between(sides: tuple[Part, Part], inside: Inside) -> set[int]:
     return found
 
 
-def _producers(part: Part, at: int) -> list[int]:
+def _producers(part: GraphPart, at: int) -> list[int]:
     return [part.producer[name] for name in part.reads[at] if name in part.producer]
 
 
-def _consumers(part: Part, at: int) -> list[int]:
+def _consumers(part: GraphPart, at: int) -> list[int]:
     return [user for name in part.nodes[at].output for user in part.consumers.get(name, ())]
 
 
@@ -209,7 +209,7 @@ def _around(nodes: Collection[int], beside: Callable[[int], list[int]]) -> set[i
 
 
 @dataclass(frozen=True)
-class Change:
+class WatchedChange:
     """A region that may show that a change is right; without a problem nothing is computed.
 
     Attributes:

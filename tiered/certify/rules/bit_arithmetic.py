@@ -8,13 +8,13 @@ from typing import Any, Final
 import numpy as np
 
 from tiered.certify.domains.terms import Array, magnitudes, mix, negated, ordered, seed_of
-from tiered.certify.evaluation.call import Call, Results
+from tiered.certify.evaluation.call import EvaluatedCall, Results
 from tiered.certify.evaluation.forms import Negative, WithoutSign
-from tiered.certify.evaluation.values import Tensor, class_of, numpy_dtype
+from tiered.certify.evaluation.values import CheckedTensor, class_of, numpy_dtype
 from tiered.certify.rules.bit_elementwise import broadcast, elementwise, seed_for
 from tiered.graph.core.dtypes import DataType
 
-Rule = Callable[[Call], Results]
+Rule = Callable[[EvaluatedCall], Results]
 
 _SIGNED: Final = frozenset(
     int(dtype)
@@ -33,7 +33,7 @@ Of integers only the widest: -(-128) is -128 in int8, and 128 after a Cast.
 _HALVES: Final = (int(DataType.FLOAT16), int(DataType.BFLOAT16))
 
 
-def _is(x: Tensor, number: float) -> Array | bool:
+def _is(x: CheckedTensor, number: float) -> Array | bool:
     """Return where a tensor is known to be a number, of that sign if it is zero."""
     if x.known is None:
         return False
@@ -43,7 +43,7 @@ def _is(x: Tensor, number: float) -> Array | bool:
     return found
 
 
-def _kept(call: Call, axiom: str, where: Array | bool, kept: Array, made: Array) -> Array:
+def _kept(call: EvaluatedCall, axiom: str, where: Array | bool, kept: Array, made: Array) -> Array:
     """Return some terms in the place of others, where an axiom says so."""
     if not np.any(where):
         return made
@@ -51,18 +51,18 @@ def _kept(call: Call, axiom: str, where: Array | bool, kept: Array, made: Array)
     return np.where(where, kept, made)
 
 
-def add(call: Call) -> Results:
+def add(call: EvaluatedCall) -> Results:
     return _sum(call, call.operand(0), call.operand(1), is_negated=False)
 
 
-def sub(call: Call) -> Results:
+def sub(call: EvaluatedCall) -> Results:
     if numpy_dtype(call.operand(0).dtype).kind == "u":
         return elementwise(call)
     call.axioms.add("sub-adds-negative")
     return _sum(call, call.operand(0), call.operand(1), is_negated=True)
 
 
-def _sum(call: Call, x: Tensor, y: Tensor, *, is_negated: bool) -> Results:
+def _sum(call: EvaluatedCall, x: CheckedTensor, y: CheckedTensor, *, is_negated: bool) -> Results:
     is_float = class_of(x.dtype) == "float"
     zero = -0.0 if is_float else 0
     seed = seed_of("Add", x.dtype)
@@ -84,7 +84,7 @@ def _sum(call: Call, x: Tensor, y: Tensor, *, is_negated: bool) -> Results:
     return found
 
 
-def mul(call: Call) -> Results:
+def mul(call: EvaluatedCall) -> Results:
     x, y = call.operand(0), call.operand(1)
     for one, other in ((x, y), (y, x)):
         if isinstance(one.form, Negative) and other.known is not None:
@@ -96,7 +96,9 @@ def mul(call: Call) -> Results:
     return elementwise(call, lambda first, second: product(call, x, y, first, second))
 
 
-def product(call: Call, x: Tensor, y: Tensor, first: Array, second: Array) -> Array:
+def product(
+    call: EvaluatedCall, x: CheckedTensor, y: CheckedTensor, first: Array, second: Array
+) -> Array:
     """Return the terms of a product; its sign is a bit of them."""
     seed, has_sign = seed_of("Mul", x.dtype), x.dtype in _SIGNED
     call.axioms.add("mul-commutes")
@@ -113,7 +115,7 @@ def product(call: Call, x: Tensor, y: Tensor, first: Array, second: Array) -> Ar
     return made
 
 
-def div(call: Call) -> Results:
+def div(call: EvaluatedCall) -> Results:
     x, y = call.operand(0), call.operand(1)
     is_float = class_of(x.dtype) == "float"
 
@@ -147,7 +149,7 @@ def _inverse(numbers: Array) -> tuple[Array, Any]:
     return inverse, is_exact
 
 
-def neg(call: Call) -> Results:
+def neg(call: EvaluatedCall) -> Results:
     x = call.operand(0)
     if x.dtype not in _SIGNED:
         (made,) = elementwise(call)
@@ -158,12 +160,12 @@ def neg(call: Call) -> Results:
     return elementwise(call, negated)
 
 
-def abs_(call: Call) -> Results:
+def abs_(call: EvaluatedCall) -> Results:
     seed = seed_for(call, call.operand(0).dtype)
     return elementwise(call, lambda terms: mix(seed, magnitudes(terms)[0]))
 
 
-def power(call: Call) -> Results:
+def power(call: EvaluatedCall) -> Results:
     """A power of 1, 2 or 3 is a product, as onnxruntime computes it."""
     x, exponent = call.operand(0), call.operand(1).known
     times = None if exponent is None or exponent.size != 1 else float(exponent.reshape(()))
@@ -182,7 +184,7 @@ def power(call: Call) -> Results:
     return [call.made(x.dtype, shape, make)]
 
 
-def reciprocal(call: Call) -> Results:
+def reciprocal(call: EvaluatedCall) -> Results:
     x = call.operand(0)
     one = call.constant(np.ones((), numpy_dtype(x.dtype)), x.dtype)
     if x.known is not None:
@@ -198,7 +200,7 @@ def reciprocal(call: Call) -> Results:
     return elementwise(call, make)
 
 
-def sum_(call: Call) -> Results:
+def sum_(call: EvaluatedCall) -> Results:
     """Sum of several operands, from the left; of one it is that."""
     tensors = [x for x in call.inputs if x is not None]
     if len(tensors) == 1:

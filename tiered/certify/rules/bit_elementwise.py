@@ -14,12 +14,12 @@ from tiered.certify.domains.terms import (
     mix,
     seed_of,
 )
-from tiered.certify.evaluation.call import Call, Results
+from tiered.certify.evaluation.call import EvaluatedCall, Results
 from tiered.certify.evaluation.forms import Fixed, WithoutSign
-from tiered.certify.evaluation.values import Tensor, broadcast_of, class_of, numpy_dtype
+from tiered.certify.evaluation.values import CheckedTensor, broadcast_of, class_of, numpy_dtype
 from tiered.certify.rules import known_numbers as exact_numbers
 
-Rule = Callable[[Call], Results]
+Rule = Callable[[EvaluatedCall], Results]
 BOOL: Final = int(onnx.TensorProto.BOOL)
 _TESTS: Final = frozenset(
     ("And", "Equal", "Greater", "GreaterOrEqual", "IsInf", "IsNaN", "Less", "LessOrEqual", "Not",
@@ -34,7 +34,7 @@ _ERASING: Final = frozenset(("Abs", "Cos", "Cosh", "Exp", "HardSigmoid", "Sigmoi
 """Operators that compute the same of zeros of both signs."""
 
 
-def seed_for(call: Call, *more: object) -> Seed:
+def seed_for(call: EvaluatedCall, *more: object) -> Seed:
     """Return the seed of a node: operator, domain and attributes."""
     held = sorted((name, _frozen(value)) for name, value in call.attributes.items())
     return seed_of(call.node.domain, call.op, *held, *more)
@@ -50,7 +50,7 @@ def _frozen(value: Any) -> str:
     )
 
 
-def broadcast(tensors: Sequence[Tensor]) -> tuple[int, ...]:
+def broadcast(tensors: Sequence[CheckedTensor]) -> tuple[int, ...]:
     """Return the common shape of operands.
 
     Raises:
@@ -59,14 +59,14 @@ def broadcast(tensors: Sequence[Tensor]) -> tuple[int, ...]:
     return broadcast_of([x.shape for x in tensors], "operands")
 
 
-def dtype_of_result(call: Call, tensors: Sequence[Tensor]) -> int:
+def dtype_of_result(call: EvaluatedCall, tensors: Sequence[CheckedTensor]) -> int:
     """Return the dtype of an elementwise operator's result."""
     if call.op in _TESTS:
         return BOOL
     return tensors[1].dtype if call.op == "Where" else tensors[0].dtype
 
 
-def elementwise(call: Call, make: Callable[..., Array] | None = None) -> Results:
+def elementwise(call: EvaluatedCall, make: Callable[..., Array] | None = None) -> Results:
     """Hash the operands at each place, or make the terms of a function of theirs."""
     tensors = [x for x in call.inputs if x is not None]
     shape, dtype = broadcast(tensors), dtype_of_result(call, tensors)
@@ -101,7 +101,7 @@ def elementwise(call: Call, make: Callable[..., Array] | None = None) -> Results
     return [made]
 
 
-def known(call: Call, numbers: list[Array], dtype: int) -> Tensor:
+def known(call: EvaluatedCall, numbers: list[Array], dtype: int) -> CheckedTensor:
     """Return what an operator makes of constants."""
     found = None
     if not call.get("fmod", 0):

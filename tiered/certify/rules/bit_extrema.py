@@ -13,16 +13,16 @@ from typing import Any, Final
 import numpy as np
 
 from tiered.certify.domains.terms import Array, are_equal, constants, kind_of, mix, seed_of
-from tiered.certify.evaluation.call import Call, NoRule, Results
+from tiered.certify.evaluation.call import EvaluatedCall, NoRule, Results
 from tiered.certify.evaluation.forms import Clamp, Extremum
-from tiered.certify.evaluation.values import Tensor, class_of, numpy_dtype
+from tiered.certify.evaluation.values import CheckedTensor, class_of, numpy_dtype
 from tiered.certify.rules.bit_elementwise import elementwise, known
 from tiered.graph.core.dtypes import float_info, integer_info
 
 Bounds = tuple[Array, Array]
 
 
-def clip(call: Call) -> Results:
+def clip(call: EvaluatedCall) -> Results:
     """An absent bound of Clip is the furthest finite number, as onnxruntime has it."""
     x = call.operand(0)
     found = [_bound(call, x, name, index) for index, name in enumerate(("min", "max"), 1)]
@@ -37,7 +37,7 @@ def clip(call: Call) -> Results:
     return [clamped(call, x, low, high)]
 
 
-def _bound(call: Call, x: Tensor, name: str, index: int) -> Array | None:
+def _bound(call: EvaluatedCall, x: CheckedTensor, name: str, index: int) -> Array | None:
     """Return a bound as numbers; None if it is not known."""
     dtype = numpy_dtype(x.dtype)
     if name in call.attributes:
@@ -48,7 +48,7 @@ def _bound(call: Call, x: Tensor, name: str, index: int) -> Array | None:
     return np.asarray(limits.min if name == "min" else limits.max, dtype)
 
 
-def relu(call: Call) -> Results:
+def relu(call: EvaluatedCall) -> Results:
     x = call.operand(0)
     if x.known is not None:
         return elementwise(call)
@@ -57,7 +57,7 @@ def relu(call: Call) -> Results:
     return [clamped(call, x, np.zeros_like(low), high)]
 
 
-def extremum(call: Call) -> Results:
+def extremum(call: EvaluatedCall) -> Results:
     """Max and Min: of one tensor and numbers a clamp, in any order where no zeros are tied."""
     tensors = [x for x in call.inputs if x is not None]
     if len(tensors) == 1:
@@ -81,10 +81,10 @@ def extremum(call: Call) -> Results:
 
 
 def _flat(
-    op: str, parts: Sequence[Tensor], bound: Array | None
-) -> tuple[list[Tensor], Array | None]:
+    op: str, parts: Sequence[CheckedTensor], bound: Array | None
+) -> tuple[list[CheckedTensor], Array | None]:
     """Return what an extremum is of, without those of the same kind inside, and its bound."""
-    flat: dict[object, Tensor] = {}
+    flat: dict[object, CheckedTensor] = {}
     for part in parts:
         held = part.form
         if isinstance(held, Extremum) and held.op == op:
@@ -106,7 +106,7 @@ def _own_bound(op: str, form: Clamp, dtype: int) -> Array | None:
     return form.high if (form.low == least).all() else None
 
 
-def _never_ties(op: str, parts: Sequence[Tensor], bound: Array | None) -> bool:
+def _never_ties(op: str, parts: Sequence[CheckedTensor], bound: Array | None) -> bool:
     """Return whether no zero of either sign can be chosen among several."""
     if len(parts) == 1:
         return bound is not None and bool((bound != 0).all())
@@ -121,7 +121,7 @@ def _folded(op: str, numbers: Sequence[Array]) -> Array | None:
     return made
 
 
-def _in_order(call: Call, tensors: Sequence[Tensor]) -> Results:
+def _in_order(call: EvaluatedCall, tensors: Sequence[CheckedTensor]) -> Results:
     """Fold the operands from the left; the same one twice is itself."""
     call.inputs = tensors = _chosen(call.op, tensors)
     seed = seed_of(call.op, class_of(tensors[0].dtype))
@@ -136,7 +136,7 @@ def _in_order(call: Call, tensors: Sequence[Tensor]) -> Results:
     return elementwise(call, make)
 
 
-def _chosen(op: str, tensors: Sequence[Tensor]) -> Sequence[Tensor]:
+def _chosen(op: str, tensors: Sequence[CheckedTensor]) -> Sequence[CheckedTensor]:
     """Return the operands without numbers that are never chosen, as another one is beyond them."""
     shape = np.broadcast_shapes(*(x.shape for x in tensors))
     beyond = np.greater if op == "Max" else np.less
@@ -148,7 +148,9 @@ def _chosen(op: str, tensors: Sequence[Tensor]) -> Sequence[Tensor]:
     return kept if np.broadcast_shapes(*(x.shape for x in kept)) == shape else tensors
 
 
-def _unordered(call: Call, op: str, parts: Sequence[Tensor], bound: Array | None) -> Tensor:
+def _unordered(
+    call: EvaluatedCall, op: str, parts: Sequence[CheckedTensor], bound: Array | None
+) -> CheckedTensor:
     """Return the extremum of a set: its terms in their order, each one once."""
     dtype = parts[0].dtype
     shape = np.broadcast_shapes(*(x.shape for x in parts), () if bound is None else bound.shape)
@@ -170,7 +172,7 @@ def _unordered(call: Call, op: str, parts: Sequence[Tensor], bound: Array | None
 # --- clamps ---------------------------------------------------------------------------------------
 
 
-def clamped(call: Call, x: Tensor, low: Array, high: Array) -> Tensor:
+def clamped(call: EvaluatedCall, x: CheckedTensor, low: Array, high: Array) -> CheckedTensor:
     """Return a tensor between numbers; of a tensor that is one already, both are one clamp.
 
     Where `low` is above `high`, all is `high`.
@@ -182,7 +184,7 @@ def clamped(call: Call, x: Tensor, low: Array, high: Array) -> Tensor:
     return of_clamp(call, Clamp(form.base, first, last), x.dtype, shape)
 
 
-def of_clamp(call: Call, form: Clamp, dtype: int, shape: Sequence[int]) -> Tensor:
+def of_clamp(call: EvaluatedCall, form: Clamp, dtype: int, shape: Sequence[int]) -> CheckedTensor:
     """Return the tensor of a form."""
     least, most = _none(dtype)
     if (form.low == least).all() and (form.high == most).all() and form.base.shape == tuple(shape):
@@ -204,7 +206,7 @@ def clamp_terms(kind: str, base: Array, low: Array, high: Array) -> Array:
     return mix(seed_of("clamp", kind), base, constants(low), constants(high))
 
 
-def clamp_of(x: Tensor) -> Clamp:
+def clamp_of(x: CheckedTensor) -> Clamp:
     """Return a tensor as a clamp; of most there are no bounds."""
     return x.form if isinstance(x.form, Clamp) else Clamp(x, *_none(x.dtype))
 

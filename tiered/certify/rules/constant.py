@@ -9,10 +9,10 @@ import numpy as np
 import onnx
 
 from tiered.certify.domains.terms import Array
-from tiered.certify.evaluation.call import Call, Results
+from tiered.certify.evaluation.call import EvaluatedCall, Results
 from tiered.certify.evaluation.values import MOST_ELEMENTS, Unproved, numpy_dtype
 
-Rule = Callable[[Call], Results]
+Rule = Callable[[EvaluatedCall], Results]
 _SCALARS: Final = {
     "value_float": np.float32,
     "value_int": np.int64,
@@ -23,7 +23,7 @@ _SCALARS: Final = {
 }
 
 
-def constant(call: Call) -> Results:
+def constant(call: EvaluatedCall) -> Results:
     for name, dtype in _SCALARS.items():
         if name in call.attributes:
             numbers: Array = np.asarray(_decoded(call.attributes[name]), dtype)
@@ -34,7 +34,7 @@ def constant(call: Call) -> Results:
     return [call.constant(onnx.numpy_helper.to_array(tensor), tensor.data_type)]
 
 
-def constant_of_shape(call: Call) -> Results:
+def constant_of_shape(call: EvaluatedCall) -> Results:
     sizes = call.operand(0).integers("the shape of ConstantOfShape")
     tensor = call.get("value")
     value = np.zeros(1, np.float32) if tensor is None else onnx.numpy_helper.to_array(tensor)
@@ -44,7 +44,7 @@ def constant_of_shape(call: Call) -> Results:
     return [call.constant(np.broadcast_to(value.reshape(()), sizes), dtype)]
 
 
-def range_(call: Call) -> Results:
+def range_(call: EvaluatedCall) -> Results:
     bounds = [call.operand(at) for at in range(3)]
     start, limit, delta = (x.numbers("a bound of Range").reshape(()) for x in bounds)
     if numpy_dtype(bounds[0].dtype).kind != "i" or delta == 0:

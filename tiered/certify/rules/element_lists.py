@@ -16,20 +16,20 @@ import numpy as np
 import onnx
 
 from tiered.certify.domains.terms import Array, Seed, flipped, leaf, listed, mix, seed_of
-from tiered.certify.evaluation.call import Call, NoRule, Results, axis_of
+from tiered.certify.evaluation.call import EvaluatedCall, NoRule, Results, axis_of
 from tiered.certify.evaluation.forms import Dequantized
-from tiered.certify.evaluation.values import Tensor, Unproved, class_of, numpy_dtype
+from tiered.certify.evaluation.values import CheckedTensor, Unproved, class_of, numpy_dtype
 from tiered.certify.rules.bit_elementwise import broadcast, known
-from tiered.certify.rules.kernel_windows import Windows, window_of
+from tiered.certify.rules.kernel_windows import KernelWindows, window_of
 from tiered.certify.rules.known_numbers import REDUCED
 from tiered.certify.rules.product_terms import needs_runtime
 from tiered.certify.rules.quantized_bits import INT8, unsigned
 from tiered.graph.core.types import tensor_type
 
-Rule = Callable[[Call], Results]
+Rule = Callable[[EvaluatedCall], Results]
 
 
-def pool(call: Call) -> Results:
+def pool(call: EvaluatedCall) -> Results:
     """MaxPool and AveragePool: a list of elements for each place, with markers for pads."""
     x = call.operand(0)
     if len(call.node.output) > 1:
@@ -44,7 +44,9 @@ def pool(call: Call) -> Results:
     return [_pooled(call, x, windows, shape)]
 
 
-def _pooled(call: Call, x: Tensor, windows: Windows, shape: Sequence[int]) -> Tensor:
+def _pooled(
+    call: EvaluatedCall, x: CheckedTensor, windows: KernelWindows, shape: Sequence[int]
+) -> CheckedTensor:
     how = call.get("count_include_pad", 0), call.get("ceil_mode", 0), call.get("p", 2)
     # A mean counts pads, but not what ceil_mode reads beyond them.
     edges = tuple(windows.pads) if call.op == "AveragePool" and how[0] and how[1] else ()
@@ -58,19 +60,19 @@ def _pooled(call: Call, x: Tensor, windows: Windows, shape: Sequence[int]) -> Te
     held = x.form
     if call.op == "MaxPool" and isinstance(held, Dequantized) and _is_monotone(held, windows):
         call.axioms.add("quantized-again")
-        inner = Call(call.node, [held.integers], call.opset, call.domain, call.scope)
+        inner = EvaluatedCall(call.node, [held.integers], call.opset, call.domain, call.scope)
         (integers,) = pool(inner)
         made.form = None if integers is None else replace(held, integers=integers)
     return made
 
 
-def _is_monotone(held: Dequantized, windows: Windows) -> bool:
+def _is_monotone(held: Dequantized, windows: KernelWindows) -> bool:
     """Return whether the largest number is that of the largest integer, in each window."""
     is_one = held.scale.size == 1 and bool(np.isfinite(held.scale).all() and (held.scale > 0).all())
     return is_one and bool((windows.places >= 0).any(axis=1).all())
 
 
-def _whole(call: Call, shape: Sequence[int], dtype: int, *how: object) -> Results:
+def _whole(call: EvaluatedCall, shape: Sequence[int], dtype: int, *how: object) -> Results:
     """Return results that are functions of the whole operands: no axiom is needed.
 
     Args:
@@ -87,7 +89,7 @@ def _whole(call: Call, shape: Sequence[int], dtype: int, *how: object) -> Result
 # --- reductions -----------------------------------------------------------------------------------
 
 
-def reduce(call: Call) -> Results:
+def reduce(call: EvaluatedCall) -> Results:
     x = call.operand(0)
     axes = reduced_axes(call, x)
     if axes is None:
@@ -122,7 +124,7 @@ def reduce(call: Call) -> Results:
     return [call.made(x.dtype, shape, make)]
 
 
-def keeps_dims(call: Call) -> bool:
+def keeps_dims(call: EvaluatedCall) -> bool:
     """Return whether reduced dims stay.
 
     Raises:
@@ -134,7 +136,7 @@ def keeps_dims(call: Call) -> bool:
     return bool(found)
 
 
-def _is_of_one(op: str, x: Tensor, axes: Sequence[int]) -> bool:
+def _is_of_one(op: str, x: CheckedTensor, axes: Sequence[int]) -> bool:
     """Return whether a reduction is over single elements, and is each of them.
 
     A sum of floats begins with 0.0, which takes the sign of a zero away; onnxruntime computes sums
@@ -149,12 +151,12 @@ def _is_of_one(op: str, x: Tensor, axes: Sequence[int]) -> bool:
     return op in ("ReduceMax", "ReduceMin") or (op in ("ReduceSum", "ReduceMean") and is_plain)
 
 
-def _of(op: str, x: Tensor) -> dict[str, Any]:
+def _of(op: str, x: CheckedTensor) -> dict[str, Any]:
     assert x.known is not None
     return {"dtype": x.known.dtype} if op in ("ReduceSum", "ReduceProd") else {}
 
 
-def reduced_axes(call: Call, x: Tensor) -> list[int] | None:
+def reduced_axes(call: EvaluatedCall, x: CheckedTensor) -> list[int] | None:
     """Return the axes that a reduction is over; None if it is over none."""
     axes = call.integers("axes", 1)
     if not axes:
@@ -177,7 +179,7 @@ def lanes(elements: Array, axes: Sequence[int]) -> Array:
     return elements.transpose(*rest, *axes).reshape(*outer, inner)
 
 
-def arg_extremum(call: Call) -> Results:
+def arg_extremum(call: EvaluatedCall) -> Results:
     x, axis = call.operand(0), axis_of(call.get("axis", 0), call.operand(0).rank)
     shape = reduced_shape(x.shape, [axis], keeps=keeps_dims(call))
     to, is_last = int(onnx.TensorProto.INT64), call.get("select_last_index", 0)
@@ -191,14 +193,14 @@ def arg_extremum(call: Call) -> Results:
 # --- rows: an element depends on the elements beside it ------------------------------------------
 
 
-def softmax(call: Call) -> Results:
+def softmax(call: EvaluatedCall) -> Results:
     x = call.operand(0)
     axis = axis_of(call.get("axis", -1 if call.opset >= 13 else 1), x.rank)
     axes = [axis] if call.opset >= 13 else list(range(axis, x.rank))
     return _rows(call, x, axes, seed_of(call.op, x.dtype))
 
 
-def cumsum(call: Call) -> Results:
+def cumsum(call: EvaluatedCall) -> Results:
     x = call.operand(0)
     axis = axis_of(call.operand(1).integers("axis of CumSum")[0], x.rank)
     seed = seed_of(call.op, x.dtype, call.get("exclusive", 0), call.get("reverse", 0))
@@ -206,7 +208,12 @@ def cumsum(call: Call) -> Results:
 
 
 def _rows(
-    call: Call, x: Tensor, axes: Sequence[int], seed: Seed, *, has_places: bool = False
+    call: EvaluatedCall,
+    x: CheckedTensor,
+    axes: Sequence[int],
+    seed: Seed,
+    *,
+    has_places: bool = False,
 ) -> Results:
     if not call.scope.trusts_runtime:
         return _whole(call, x.shape, x.dtype, tuple(axes), seed)
@@ -228,7 +235,7 @@ def _places(shape: Sequence[int], axes: Sequence[int]) -> Array:
     return leaf(seed_of("place"), sizes)
 
 
-def layer_normalization(call: Call) -> Results:
+def layer_normalization(call: EvaluatedCall) -> Results:
     x, scale = call.operand(0), call.operand(1)
     if len([name for name in call.node.output if name]) > 1:
         raise NoRule
@@ -252,7 +259,7 @@ def layer_normalization(call: Call) -> Results:
     return [call.made(x.dtype, x.shape, make)]
 
 
-def batch_normalization(call: Call) -> Results:
+def batch_normalization(call: EvaluatedCall) -> Results:
     x = call.operand(0)
     names = call.node.output
     if call.get("training_mode", 0) or (call.opset < 14 and len([n for n in names if n]) > 1):

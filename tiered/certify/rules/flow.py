@@ -12,23 +12,23 @@ import numpy as np
 import onnx
 
 from tiered.certify.domains.terms import Array
-from tiered.certify.evaluation.call import Call, Results, axis_of
-from tiered.certify.evaluation.values import Tensor, TensorList, Unproved
+from tiered.certify.evaluation.call import EvaluatedCall, Results, axis_of
+from tiered.certify.evaluation.values import CheckedTensor, TensorList, Unproved
 from tiered.certify.rules.bit_elementwise import BOOL
 from tiered.certify.rules.logic import chosen_terms
 from tiered.graph.core.types import TensorType, tensor_type
 
-Rule = Callable[[Call], Results]
+Rule = Callable[[EvaluatedCall], Results]
 MOST_TURNS: Final = 64
 
 
-def _present(value: Tensor | None) -> Tensor:
+def _present(value: CheckedTensor | None) -> CheckedTensor:
     if value is None:
         raise Unproved("a body has an output that is no tensor")
     return value
 
 
-def if_(call: Call) -> Results:
+def if_(call: EvaluatedCall) -> Results:
     """Choose a branch if the condition is known; else choose element by element."""
     condition = call.operand(0)
     if condition.known is not None:
@@ -36,7 +36,7 @@ def if_(call: Call) -> Results:
         return call.scope.body(call.attributes[name], [])
     names = ("then_branch", "else_branch")
     sides = [call.scope.body(call.attributes[name], []) for name in names]
-    made: list[Tensor | None] = []
+    made: list[CheckedTensor | None] = []
     for one, other in zip(*sides, strict=True):
         if one.key == other.key:
             made.append(one)
@@ -49,7 +49,9 @@ def if_(call: Call) -> Results:
     return made
 
 
-def _chosen(call: Call, condition: Tensor, one: Tensor, other: Tensor) -> Tensor:
+def _chosen(
+    call: EvaluatedCall, condition: CheckedTensor, one: CheckedTensor, other: CheckedTensor
+) -> CheckedTensor:
     def make() -> Array:
         chosen = condition.terms.reshape(())
         return np.broadcast_to(chosen_terms(chosen, one.terms, other.terms), one.shape)
@@ -57,7 +59,7 @@ def _chosen(call: Call, condition: Tensor, one: Tensor, other: Tensor) -> Tensor
     return call.made(one.dtype, one.shape, make)
 
 
-def loop(call: Call) -> Results:
+def loop(call: EvaluatedCall) -> Results:
     """Hash what the body computes of free states with all that the loop reads."""
     if call.scope.unrolls:
         return _unrolled_loop(call)
@@ -84,7 +86,7 @@ def loop(call: Call) -> Results:
     ]
 
 
-def _goes_on(body: onnx.GraphProto, condition: Tensor, call: Call) -> bool:
+def _goes_on(body: onnx.GraphProto, condition: CheckedTensor, call: EvaluatedCall) -> bool:
     """Return whether a loop ends with its trip count alone."""
     first = call.operand(1).known if call.has(1) else np.asarray(True)
     if first is None or not first.all():
@@ -94,16 +96,18 @@ def _goes_on(body: onnx.GraphProto, condition: Tensor, call: Call) -> bool:
     return condition.key == _free_input(call, 1, tensor_type(onnx.TensorProto.BOOL, ())).key
 
 
-def _free_input(call: Call, at: int, kind: TensorType) -> Tensor:
+def _free_input(call: EvaluatedCall, at: int, kind: TensorType) -> CheckedTensor:
     return call.scope.free(kind, ("body", call.scope.depth, call.op, at))
 
 
-def _of_free(call: Call, body: onnx.GraphProto, kinds: Sequence[TensorType]) -> list[Tensor]:
+def _of_free(
+    call: EvaluatedCall, body: onnx.GraphProto, kinds: Sequence[TensorType]
+) -> list[CheckedTensor]:
     inputs = [_free_input(call, at, kind) for at, kind in enumerate(kinds)]
     return call.scope.body(body, inputs)
 
 
-def scan(call: Call) -> Results:
+def scan(call: EvaluatedCall) -> Results:
     if call.scope.unrolls and call.opset >= 9:
         return _unrolled_scan(call)
     body, count = call.attributes["body"], call.attributes["num_scan_inputs"]
@@ -141,13 +145,13 @@ def scan(call: Call) -> Results:
 # --- iteration by iteration -----------------------------------------------------------------------
 
 
-def _unrolled_loop(call: Call) -> Results:
+def _unrolled_loop(call: EvaluatedCall) -> Results:
     """Evaluate the body once for each iteration; the trip count and the conditions are known."""
     body, states = call.attributes["body"], [_present(x) for x in call.inputs[2:]]
     trips = int(call.operand(0).numbers("the trip count of a Loop").reshape(-1)[0])
     goes_on = call.constant(np.asarray(True), BOOL)
     first = call.operand(1) if call.has(1) else goes_on
-    collected: list[list[Tensor]] = []
+    collected: list[list[CheckedTensor]] = []
     condition = first
     for turn in range(trips):
         if not condition.numbers("the condition of a Loop").all():
@@ -163,7 +167,7 @@ def _unrolled_loop(call: Call) -> Results:
     return [*states, *(_stacked(call, list(rows), 0) for rows in zip(*collected, strict=True))]
 
 
-def _unrolled_scan(call: Call) -> Results:
+def _unrolled_scan(call: EvaluatedCall) -> Results:
     """Evaluate the body once for each slice of what is scanned."""
     body, count = call.attributes["body"], call.attributes["num_scan_inputs"]
     states = [_present(x) for x in call.inputs[: len(call.inputs) - count]]
@@ -176,7 +180,7 @@ def _unrolled_scan(call: Call) -> Results:
     if not 0 < length <= MOST_TURNS:
         raise Unproved(f"a Scan of {length} iterations")
     directions = call.get("scan_input_directions") or [0] * count
-    collected: list[list[Tensor]] = []
+    collected: list[list[CheckedTensor]] = []
     for turn in range(length):
         rows = [
             _row(call, x, axis, length - 1 - turn if is_reverse else turn)
@@ -197,12 +201,12 @@ def _unrolled_scan(call: Call) -> Results:
     ]
 
 
-def _row(call: Call, x: Tensor, axis: int, at: int) -> Tensor:
+def _row(call: EvaluatedCall, x: CheckedTensor, axis: int, at: int) -> CheckedTensor:
     shape = (*x.shape[:axis], *x.shape[axis + 1 :])
     return call.moved(x, lambda a: a.take(at, axis), shape)
 
 
-def _stacked(call: Call, rows: Sequence[Tensor], axis: int) -> Tensor:
+def _stacked(call: EvaluatedCall, rows: Sequence[CheckedTensor], axis: int) -> CheckedTensor:
     """Return tensors of one shape as one of a rank more."""
     first = rows[0]
     if any(row.shape != first.shape for row in rows):

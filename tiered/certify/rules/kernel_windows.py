@@ -12,7 +12,7 @@ from tiered.certify.domains.terms import Array, Seed, joined, mix, odd_numbers, 
 from tiered.certify.evaluation.values import Unproved
 
 
-class Attributes(Protocol):
+class WindowAttributes(Protocol):
     """A node as far as windows depend on it."""
 
     @property
@@ -20,7 +20,7 @@ class Attributes(Protocol):
     def get(self, name: str, default: Any = None) -> Any: ...
 
 
-class Windows:
+class KernelWindows:
     """Where a kernel reads, along the spatial axes of a tensor.
 
     Attributes:
@@ -102,7 +102,7 @@ class Windows:
         return padded[:, :, self.places]
 
 
-def window_of(call: Attributes, shape: Sequence[int], kernel: Sequence[int]) -> Windows:
+def window_of(call: WindowAttributes, shape: Sequence[int], kernel: Sequence[int]) -> KernelWindows:
     """Return the windows of a Conv or a pool over a tensor of shape [n, channels, *sizes]."""
     sizes, rank = shape[2:], len(shape) - 2
     if len(kernel) != rank or 0 in shape:
@@ -125,4 +125,6 @@ def window_of(call: Attributes, shape: Sequence[int], kernel: Sequence[int]) -> 
         pads = [0] * 2 * rank
     if min(pads, default=0) < 0:
         raise Unproved(f"{call.op} with negative pads")
-    return Windows(sizes, kernel, strides, dilations, pads, ceil=bool(call.get("ceil_mode", 0)))
+    return KernelWindows(
+        sizes, kernel, strides, dilations, pads, ceil=bool(call.get("ceil_mode", 0))
+    )

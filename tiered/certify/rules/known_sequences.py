@@ -9,22 +9,22 @@ import numpy as np
 import onnx
 
 from tiered.certify.domains.terms import Array, listed, mix, seed_of
-from tiered.certify.evaluation.call import Call, NoRule, Results, axis_of
-from tiered.certify.evaluation.values import Tensor, TensorList, Unproved
+from tiered.certify.evaluation.call import EvaluatedCall, NoRule, Results, axis_of
+from tiered.certify.evaluation.values import CheckedTensor, TensorList, Unproved
 from tiered.certify.rules.element_lists import keeps_dims
 from tiered.certify.rules.moves import concat, cut
 
-Rule = Callable[[Call], Results]
+Rule = Callable[[EvaluatedCall], Results]
 
 
-def _list(call: Call) -> TensorList:
+def _list(call: EvaluatedCall) -> TensorList:
     found = call.operand(0)
     if not isinstance(found, TensorList):
         raise Unproved(f"the tensors of {call.op} are not known")
     return found
 
 
-def _place(call: Call, index: int, size: int) -> int:
+def _place(call: EvaluatedCall, index: int, size: int) -> int:
     """Return a place in a sequence; the last one if it is absent.
 
     Raises:
@@ -39,22 +39,24 @@ def _place(call: Call, index: int, size: int) -> int:
     return at % size
 
 
-def construct(call: Call) -> Results:
+def construct(call: EvaluatedCall) -> Results:
     return [TensorList(call.operand(0).dtype, [call.operand(at) for at in range(len(call.inputs))])]
 
 
-def empty(call: Call) -> Results:
+def empty(call: EvaluatedCall) -> Results:
     return [TensorList(call.get("dtype", int(onnx.TensorProto.FLOAT)), [])]
 
 
-def at(call: Call) -> Results:
+def at(call: EvaluatedCall) -> Results:
     items = _list(call).items
     if call.operand(1).known is None and len({(x.dtype, x.shape) for x in items}) == 1:
         return [_one_of(call, items, call.operand(1))]
     return [items[_place(call, 1, len(items))]]
 
 
-def _one_of(call: Call, items: Sequence[Tensor], place: Tensor) -> Tensor:
+def _one_of(
+    call: EvaluatedCall, items: Sequence[CheckedTensor], place: CheckedTensor
+) -> CheckedTensor:
     """Return the tensor at an unknown place."""
     if all(item.key == items[0].key for item in items):
         return items[0]
@@ -67,12 +69,12 @@ def _one_of(call: Call, items: Sequence[Tensor], place: Tensor) -> Tensor:
     return call.made(items[0].dtype, items[0].shape, make)
 
 
-def length(call: Call) -> Results:
+def length(call: EvaluatedCall) -> Results:
     count = np.asarray(len(_list(call).items), np.int64)
     return [call.constant(count, int(onnx.TensorProto.INT64))]
 
 
-def insert(call: Call) -> Results:
+def insert(call: EvaluatedCall) -> Results:
     items = [*_list(call).items]
     at = len(items)
     if call.has(2):
@@ -84,13 +86,13 @@ def insert(call: Call) -> Results:
     return [TensorList(call.operand(1).dtype, items)]
 
 
-def erase(call: Call) -> Results:
+def erase(call: EvaluatedCall) -> Results:
     items = [*_list(call).items]
     del items[_place(call, 1, len(items))]
     return [TensorList(call.operand(0).dtype, items)]
 
 
-def split(call: Call) -> Results:
+def split(call: EvaluatedCall) -> Results:
     """SplitToSequence: into parts of one size or of several; of size 1 the axis may go."""
     x = call.operand(0)
     axis = axis_of(call.get("axis", 0), x.rank)
@@ -106,7 +108,7 @@ def split(call: Call) -> Results:
             sizes = [min(sizes[0], size - start) for start in range(0, size, sizes[0])]
     if sum(sizes) != size:
         raise NoRule
-    items: list[Tensor] = []
+    items: list[CheckedTensor] = []
     start = 0
     for each in sizes:
         part = cut(call, x, axis, slice(start, start + each))
@@ -116,11 +118,11 @@ def split(call: Call) -> Results:
     return [TensorList(x.dtype, items)]
 
 
-def _reshaped(call: Call, x: Tensor, shape: tuple[int, ...]) -> Tensor:
+def _reshaped(call: EvaluatedCall, x: CheckedTensor, shape: tuple[int, ...]) -> CheckedTensor:
     return call.moved(x, lambda a: a.reshape(shape), shape)
 
 
-def joined(call: Call) -> Results:
+def joined(call: EvaluatedCall) -> Results:
     """ConcatFromSequence: along an axis, or along a new one."""
     items = [*_list(call).items]
     if not items:
@@ -129,7 +131,7 @@ def joined(call: Call) -> Results:
     if call.get("new_axis", 0):
         axis = axis_of(axis, items[0].rank + 1)
         items = [_reshaped(call, x, (*x.shape[:axis], 1, *x.shape[axis:])) for x in items]
-    inner = Call(onnx.helper.make_node("Concat", [], [], axis=axis), items, call.opset,
+    inner = EvaluatedCall(onnx.helper.make_node("Concat", [], [], axis=axis), items, call.opset,
                  call.domain, call.scope)  # fmt: skip
     inner.axioms = call.axioms
     return concat(inner)

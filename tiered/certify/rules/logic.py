@@ -18,16 +18,16 @@ from tiered.certify.domains.terms import (
     ordered,
     seed_of,
 )
-from tiered.certify.evaluation.call import Call, Results, axis_of
+from tiered.certify.evaluation.call import EvaluatedCall, Results, axis_of
 from tiered.certify.evaluation.constants import run_node
-from tiered.certify.evaluation.forms import Choice
-from tiered.certify.evaluation.values import Tensor, class_of
+from tiered.certify.evaluation.forms import ChoiceForm
+from tiered.certify.evaluation.values import CheckedTensor, class_of
 from tiered.certify.rules.bit_elementwise import BOOL, elementwise
 
-Rule = Callable[[Call], Results]
+Rule = Callable[[EvaluatedCall], Results]
 
 
-def not_(call: Call) -> Results:
+def not_(call: EvaluatedCall) -> Results:
     call.axioms.add("not-not")
     return elementwise(call, _not)
 
@@ -46,7 +46,7 @@ def _truths() -> tuple[Array, Array]:
 _TRUTHS: Final = _truths()
 
 
-def test(call: Call) -> Results:
+def test(call: EvaluatedCall) -> Results:
     """Less, Greater and their like, as Less and LessOrEqual of numbers of a class."""
     x = call.operand(0)
     op = {"Greater": "Less", "GreaterOrEqual": "LessOrEqual"}.get(call.op, call.op)
@@ -67,13 +67,13 @@ def test(call: Call) -> Results:
     return elementwise(call, make)
 
 
-def equal(call: Call) -> Results:
+def equal(call: EvaluatedCall) -> Results:
     seed = seed_of("Equal", class_of(call.operand(0).dtype))
     call.axioms.add("equal-commutes")
     return elementwise(call, lambda a, b: mix(seed, *ordered(a, b)))
 
 
-def logic(call: Call) -> Results:
+def logic(call: EvaluatedCall) -> Results:
     x, y, op = call.operand(0), call.operand(1), call.op
     call.axioms.add("logic-commutes")
     seed = seed_of(op)
@@ -93,7 +93,7 @@ def logic(call: Call) -> Results:
     return elementwise(call, make)
 
 
-def where(call: Call) -> Results:
+def where(call: EvaluatedCall) -> Results:
     condition, x, y = call.operand(0), call.operand(1), call.operand(2)
 
     def make(chosen: Array, a: Array, b: Array) -> Array:
@@ -108,7 +108,7 @@ def where(call: Call) -> Results:
     if result is not None and x.exact == y.exact:
         result.exact = x.exact
     if result is not None and condition.known is None:
-        result.form = Choice(condition, x, y)
+        result.form = ChoiceForm(condition, x, y)
     return found
 
 
@@ -120,7 +120,7 @@ def chosen_terms(chosen: Array, a: Array, b: Array) -> Array:
     return np.where(are_equal(a, b), a, mix(seed_of("Where"), plain, first, second))
 
 
-def one_hot(call: Call) -> Results:
+def one_hot(call: EvaluatedCall) -> Results:
     """A choice between two values: whether an index is that of a place."""
     indices, values = call.operand(0), call.operand(2)
     if indices.known is not None and values.known is not None:
@@ -138,11 +138,11 @@ def one_hot(call: Call) -> Results:
     chosen = call.made(BOOL, shape, condition)
     off, on = (_row(call, values, at) for at in range(2))
     made = call.made(values.dtype, shape, lambda: chosen_terms(chosen.terms, on.terms, off.terms))
-    made.form = Choice(chosen, on, off)
+    made.form = ChoiceForm(chosen, on, off)
     return [made]
 
 
-def _row(call: Call, x: Tensor, at: int) -> Tensor:
+def _row(call: EvaluatedCall, x: CheckedTensor, at: int) -> CheckedTensor:
     return call.moved(x, lambda a: a[at], x.shape[1:])
 
 

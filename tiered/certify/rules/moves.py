@@ -12,19 +12,19 @@ import numpy as np
 import onnx
 
 from tiered.certify.domains.terms import Array, listed, mix, seed_of
-from tiered.certify.evaluation.call import Call, NoRule, Results, axis_of
+from tiered.certify.evaluation.call import EvaluatedCall, NoRule, Results, axis_of
 from tiered.certify.evaluation.forms import Dequantized
-from tiered.certify.evaluation.values import Misfit, Tensor, Unproved, broadcast_of
+from tiered.certify.evaluation.values import CheckedTensor, Misfit, Unproved, broadcast_of
 
 INT64 = onnx.TensorProto.INT64
-Rule = Callable[[Call], Results]
+Rule = Callable[[EvaluatedCall], Results]
 
 
-def identity(call: Call) -> Results:
+def identity(call: EvaluatedCall) -> Results:
     return [call.operand(0)]
 
 
-def reshape(call: Call) -> Results:
+def reshape(call: EvaluatedCall) -> Results:
     x = call.operand(0)
     wanted = call.integers("shape", 1)
     assert wanted is not None
@@ -35,7 +35,7 @@ def reshape(call: Call) -> Results:
     return [_reshaped(call, x, wanted)]
 
 
-def _reshaped(call: Call, x: Tensor, wanted: Sequence[int]) -> Tensor:
+def _reshaped(call: EvaluatedCall, x: CheckedTensor, wanted: Sequence[int]) -> CheckedTensor:
     sizes = list(wanted)
     if -1 in sizes:
         rest = math.prod(size for size in sizes if size != -1)
@@ -47,7 +47,7 @@ def _reshaped(call: Call, x: Tensor, wanted: Sequence[int]) -> Tensor:
     return call.moved(x, lambda a: a.reshape(sizes), sizes)
 
 
-def _not_reshaped(x: Tensor, wanted: Sequence[int]) -> Misfit:
+def _not_reshaped(x: CheckedTensor, wanted: Sequence[int]) -> Misfit:
     """Return why a tensor has no other shape, and which size would make it fit."""
     there, rest = x.size, math.prod(size for size in wanted if size != -1)
     repairs = []
@@ -58,13 +58,13 @@ def _not_reshaped(x: Tensor, wanted: Sequence[int]) -> Misfit:
     return Misfit(f"{list(x.shape)} is reshaped to {list(wanted)}", repairs)
 
 
-def flatten(call: Call) -> Results:
+def flatten(call: EvaluatedCall) -> Results:
     x, axis = call.operand(0), call.get("axis", 1)
     axis = axis + x.rank if axis < 0 else axis
     return [_reshaped(call, x, [math.prod(x.shape[:axis]), math.prod(x.shape[axis:])])]
 
 
-def squeeze(call: Call) -> Results:
+def squeeze(call: EvaluatedCall) -> Results:
     x, axes = call.operand(0), call.integers("axes", 1)
     if axes is None:
         gone = {at for at, size in enumerate(x.shape) if size == 1}
@@ -75,7 +75,7 @@ def squeeze(call: Call) -> Results:
     return [_reshaped(call, x, [size for at, size in enumerate(x.shape) if at not in gone])]
 
 
-def unsqueeze(call: Call) -> Results:
+def unsqueeze(call: EvaluatedCall) -> Results:
     x, axes = call.operand(0), call.integers("axes", 1) or []
     rank = x.rank + len(axes)
     new = {axis_of(axis, rank) for axis in axes}
@@ -85,7 +85,7 @@ def unsqueeze(call: Call) -> Results:
     return [_reshaped(call, x, [1 if at in new else next(rest) for at in range(rank)])]
 
 
-def transpose(call: Call) -> Results:
+def transpose(call: EvaluatedCall) -> Results:
     x = call.operand(0)
     perm = call.get("perm", range(x.rank)[::-1])
     if sorted(perm) != list(range(x.rank)):
@@ -93,7 +93,7 @@ def transpose(call: Call) -> Results:
     return [call.moved(x, lambda a: a.transpose(perm), [x.shape[axis] for axis in perm])]
 
 
-def concat(call: Call) -> Results:
+def concat(call: EvaluatedCall) -> Results:
     parts = [part for part in call.inputs if part is not None]
     axis = axis_of(call.get("axis", 0), parts[0].rank)
     shapes = {(*part.shape[:axis], *part.shape[axis + 1 :]) for part in parts}
@@ -118,19 +118,19 @@ def concat(call: Call) -> Results:
     return [made]
 
 
-def _joined_integers(call: Call, parts: Sequence[Tensor]) -> Dequantized | None:
+def _joined_integers(call: EvaluatedCall, parts: Sequence[CheckedTensor]) -> Dequantized | None:
     """Return the integers of a Concat whose parts have one scale and one zero point."""
     forms = [part.form for part in parts if isinstance(part.form, Dequantized)]
     if len(forms) < len(parts) or any(not forms[0].is_scaled_as(form) for form in forms):
         return None
-    whole = Call(
+    whole = EvaluatedCall(
         call.node, [form.integers for form in forms], call.opset, call.domain, call.scope
     )
     (integers,) = concat(whole)
     return None if integers is None else replace(forms[0], integers=integers)
 
 
-def split(call: Call) -> Results:
+def split(call: EvaluatedCall) -> Results:
     x = call.operand(0)
     axis = axis_of(call.get("axis", 0), x.rank)
     count = len(call.node.output)
@@ -145,14 +145,14 @@ def split(call: Call) -> Results:
     return [cut(call, x, axis, part) for part in parts]
 
 
-def cut(call: Call, x: Tensor, axis: int, part: slice) -> Tensor:
+def cut(call: EvaluatedCall, x: CheckedTensor, axis: int, part: slice) -> CheckedTensor:
     index = (*[slice(None)] * axis, part)
     shape = list(x.shape)
     shape[axis] = len(range(*part.indices(x.shape[axis])))
     return call.moved(x, lambda a: a[index], shape)
 
 
-def slice_(call: Call) -> Results:
+def slice_(call: EvaluatedCall) -> Results:
     x = call.operand(0)
     starts, ends = call.integers("starts", 1), call.integers("ends", 2)
     assert starts is not None
@@ -179,7 +179,7 @@ def _range(start: int, end: int, step: int, size: int) -> slice:
     return slice(start, None if end < 0 else end, step)
 
 
-def gather(call: Call) -> Results:
+def gather(call: EvaluatedCall) -> Results:
     x, indices = call.operand(0), call.operand(1)
     axis = axis_of(call.get("axis", 0), x.rank)
     shape = [*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]]
@@ -196,7 +196,7 @@ def gather(call: Call) -> Results:
     return [call.made(x.dtype, shape, make, exact=x.exact)]
 
 
-def _places(indices: Tensor) -> Array:
+def _places(indices: CheckedTensor) -> Array:
     if indices.known is None:
         raise NoRule
     return indices.known
@@ -209,7 +209,7 @@ def _in_range(indices: Array, size: int) -> Array:
     return np.where(found < 0, found + size, found)
 
 
-def gather_elements(call: Call) -> Results:
+def gather_elements(call: EvaluatedCall) -> Results:
     x, indices = call.operand(0), call.operand(1)
     axis = axis_of(call.get("axis", 0), x.rank)
     at = _in_range(_places(indices), x.shape[axis])
@@ -218,7 +218,7 @@ def gather_elements(call: Call) -> Results:
     return [call.moved(x, lambda a: a[tuple(index)], at.shape)]
 
 
-def gather_nd(call: Call) -> Results:
+def gather_nd(call: EvaluatedCall) -> Results:
     x, indices = call.operand(0), call.operand(1)
     batch = call.get("batch_dims", 0)
     at = _places(indices).astype(np.int64)
@@ -231,7 +231,7 @@ def gather_nd(call: Call) -> Results:
     return [call.moved(x, lambda a: a[index], shape)]
 
 
-def scatter_nd(call: Call) -> Results:
+def scatter_nd(call: EvaluatedCall) -> Results:
     x, indices, updates = call.operand(0), call.operand(1), call.operand(2)
     if call.get("reduction", "none") != "none":
         raise NoRule
@@ -252,21 +252,21 @@ def scatter_nd(call: Call) -> Results:
     return [call.made(x.dtype, x.shape, lambda: write(x.terms, updates.terms))]
 
 
-def expand(call: Call) -> Results:
+def expand(call: EvaluatedCall) -> Results:
     x = call.operand(0)
     wanted = call.operand(1).integers("the shape of Expand")
     shape = broadcast_of([x.shape, tuple(wanted)], f"{list(x.shape)} and {wanted} of Expand")
     return [call.moved(x, lambda a: np.broadcast_to(a, shape), shape)]
 
 
-def tile(call: Call) -> Results:
+def tile(call: EvaluatedCall) -> Results:
     x = call.operand(0)
     repeats = call.operand(1).integers("the repeats of Tile")
     shape = [size * times for size, times in zip(x.shape, repeats, strict=True)]
     return [call.moved(x, lambda a: np.tile(a, repeats), shape)]
 
 
-def pad(call: Call) -> Results:
+def pad(call: EvaluatedCall) -> Results:
     x, mode = call.operand(0), call.get("mode", "constant")
     widths = widths_of(call, x)
     if not any(map(any, widths)):
@@ -282,7 +282,7 @@ def pad(call: Call) -> Results:
     return [call.moved(x, lambda a: a.reshape(-1)[places_], shape)]
 
 
-def widths_of(call: Call, x: Tensor) -> list[tuple[int, int]]:
+def widths_of(call: EvaluatedCall, x: CheckedTensor) -> list[tuple[int, int]]:
     """Return how much a Pad adds before and after along each axis.
 
     Raises:
@@ -301,8 +301,8 @@ def widths_of(call: Call, x: Tensor) -> list[tuple[int, int]]:
 
 
 def _padded(
-    call: Call, x: Tensor, widths: Sequence[tuple[int, int]], shape: Sequence[int]
-) -> Tensor:
+    call: EvaluatedCall, x: CheckedTensor, widths: Sequence[tuple[int, int]], shape: Sequence[int]
+) -> CheckedTensor:
     filler = call.operand(2) if call.has(2) else None
     if filler is None:
         value = np.asarray(call.get("value", 0)).astype(_numpy(x))
@@ -321,13 +321,13 @@ def _padded(
     return call.made(x.dtype, shape, lambda: place(x.terms, one.terms, x.terms.dtype))
 
 
-def _numpy(x: Tensor) -> np.dtype[Any]:
+def _numpy(x: CheckedTensor) -> np.dtype[Any]:
     from tiered.certify.evaluation.values import numpy_dtype
 
     return numpy_dtype(x.dtype)
 
 
-def depth_to_space(call: Call) -> Results:
+def depth_to_space(call: EvaluatedCall) -> Results:
     x, size = call.operand(0), call.attributes["blocksize"]
     n, c, h, w = x.shape
     inner = c // size**2
@@ -339,7 +339,7 @@ def depth_to_space(call: Call) -> Results:
     return [call.moved(x, lambda a: a.reshape(split_).transpose(perm).reshape(shape), shape)]
 
 
-def space_to_depth(call: Call) -> Results:
+def space_to_depth(call: EvaluatedCall) -> Results:
     x, size = call.operand(0), call.attributes["blocksize"]
     n, c, h, w = x.shape
     split_ = [n, c, h // size, size, w // size, size]
@@ -348,7 +348,7 @@ def space_to_depth(call: Call) -> Results:
     return [call.moved(x, lambda a: a.reshape(split_).transpose(perm).reshape(shape), shape)]
 
 
-def trilu(call: Call) -> Results:
+def trilu(call: EvaluatedCall) -> Results:
     x = call.operand(0)
     k = call.operand(1).integers("k of Trilu")[0] if call.has(1) else 0
     upper = bool(call.get("upper", 1))
@@ -361,17 +361,17 @@ def trilu(call: Call) -> Results:
     ]
 
 
-def shape_of(call: Call) -> Results:
+def shape_of(call: EvaluatedCall) -> Results:
     x = call.operand(0)
     start, end = call.get("start", 0), call.get("end", x.rank)
     return [call.constant(np.asarray(x.shape[slice(start, end)], np.int64), INT64)]
 
 
-def size_of(call: Call) -> Results:
+def size_of(call: EvaluatedCall) -> Results:
     return [call.constant(np.asarray(call.operand(0).size, np.int64), INT64)]
 
 
-def dropout(call: Call) -> Results:
+def dropout(call: EvaluatedCall) -> Results:
     x = call.operand(0)
     ratio = call.operand(1).known if call.has(1) else np.asarray(call.get("ratio", 0.5))
     # A ratio of 0 drops nothing.

@@ -46,7 +46,7 @@ class Marks:
     is_sized: bool = False
 
 
-class Step:
+class NodeStep:
     """A node and its operands."""
 
     def __init__(self, node: onnx.NodeProto, inputs: Sequence[Marks | None], opset: int) -> None:
@@ -110,7 +110,7 @@ class Step:
             raise Dependent(f"{self.node.op_type} over an axis of a named size")
 
 
-Rule = Callable[[Step], Sequence[Marks]]
+Rule = Callable[[NodeStep], Sequence[Marks]]
 
 
 def broadcast(shapes: Sequence[tuple[Size, ...]]) -> tuple[Size, ...]:
@@ -125,7 +125,7 @@ def broadcast(shapes: Sequence[tuple[Size, ...]]) -> tuple[Size, ...]:
     return tuple(made)
 
 
-def elementwise(step: Step) -> list[Marks]:
+def elementwise(step: NodeStep) -> list[Marks]:
     made = broadcast([step.data(at).shape for at, x in enumerate(step.inputs) if x is not None])
     return [Marks(made)]
 
@@ -133,7 +133,7 @@ def elementwise(step: Step) -> list[Marks]:
 _ON_SIZES: Final = {"Add": add, "Mul": multiply, "Sub": subtract}
 
 
-def arithmetic(step: Step) -> list[Marks]:
+def arithmetic(step: NodeStep) -> list[Marks]:
     """Sums and products, also of sizes."""
     held = [step.operand(at) for at, x in enumerate(step.inputs) if x is not None]
     if not any(x.is_sized for x in held):
@@ -161,7 +161,7 @@ def of_integers(integers: Array) -> Marks:
     return Marks(tuple(integers.shape), integers, is_sized)
 
 
-def same(step: Step) -> list[Marks]:
+def same(step: NodeStep) -> list[Marks]:
     """Identity, Cast and the like: integers stay."""
     x = step.operand()
     to = step.get("to", onnx.TensorProto.INT64)
@@ -178,13 +178,13 @@ def _moved(x: Marks, shape: Sequence[Size], move: Callable[[Array], Array]) -> l
     return [Marks(tuple(shape))]
 
 
-def transpose(step: Step) -> list[Marks]:
+def transpose(step: NodeStep) -> list[Marks]:
     x = step.operand()
     perm = list(step.get("perm", range(len(x.shape))[::-1]))
     return _moved(x, [x.shape[at] for at in perm], lambda a: a.transpose(perm))
 
 
-def unsqueeze(step: Step) -> list[Marks]:
+def unsqueeze(step: NodeStep) -> list[Marks]:
     x, axes = step.operand(), step.fixed("axes", 1) or []
     rank = len(x.shape) + len(axes)
     new = {axis % rank for axis in axes}
@@ -193,7 +193,7 @@ def unsqueeze(step: Step) -> list[Marks]:
     return _moved(x, shape, lambda a: a.reshape([int(str(size)) for size in shape]))
 
 
-def squeeze(step: Step) -> list[Marks]:
+def squeeze(step: NodeStep) -> list[Marks]:
     x, axes = step.operand(), step.fixed("axes", 1)
     if axes is None:
         step.free(x, range(len(x.shape)))
@@ -204,7 +204,7 @@ def squeeze(step: Step) -> list[Marks]:
     return _moved(x, shape, lambda a: a.reshape([int(str(size)) for size in shape]))
 
 
-def reshape(step: Step) -> list[Marks]:
+def reshape(step: NodeStep) -> list[Marks]:
     """Axes of named sizes stay; what is between them is the same number of elements."""
     x, wanted = step.operand(), step.numbers("shape", 1) or []
     if not step.get("allowzero", 0):
@@ -246,7 +246,7 @@ def _segments(shape: Sequence[Size]) -> list[object]:
     return made
 
 
-def flatten(step: Step) -> list[Marks]:
+def flatten(step: NodeStep) -> list[Marks]:
     x = step.data()
     axis = step.get("axis", 1)
     axis = axis + len(x.shape) if axis < 0 else axis
@@ -260,12 +260,12 @@ def flatten(step: Step) -> list[Marks]:
     return [Marks(tuple(halves))]
 
 
-def expand(step: Step) -> list[Marks]:
+def expand(step: NodeStep) -> list[Marks]:
     x, wanted = step.data(), step.numbers("shape", 1) or []
     return [Marks(broadcast([x.shape, tuple(wanted)]))]
 
 
-def concat(step: Step) -> list[Marks]:
+def concat(step: NodeStep) -> list[Marks]:
     parts = [step.operand(at) for at in range(len(step.inputs))]
     axis = step.axis(len(parts[0].shape))
     for part in parts:
@@ -283,7 +283,7 @@ def concat(step: Step) -> list[Marks]:
     return [Marks(shape)]
 
 
-def split(step: Step) -> list[Marks]:
+def split(step: NodeStep) -> list[Marks]:
     x = step.data()
     axis = step.axis(len(x.shape), 0)
     step.free(x, [axis])
@@ -293,7 +293,7 @@ def split(step: Step) -> list[Marks]:
     return [Marks((*x.shape[:axis], each, *x.shape[axis + 1 :])) for each in sizes]
 
 
-def slice_(step: Step) -> list[Marks]:
+def slice_(step: NodeStep) -> list[Marks]:
     x = step.operand()
     starts, ends = step.fixed("starts", 1), step.fixed("ends", 2)
     if starts is None or ends is None:
@@ -310,7 +310,7 @@ def slice_(step: Step) -> list[Marks]:
     return _moved(x, shape, lambda a: a[tuple(places)])
 
 
-def gather(step: Step) -> list[Marks]:
+def gather(step: NodeStep) -> list[Marks]:
     x, indices = step.operand(), step.data(1)
     axis = step.axis(len(x.shape), 0)
     step.free(x, [axis])
@@ -324,14 +324,14 @@ def gather(step: Step) -> list[Marks]:
     return [Marks(shape)]
 
 
-def shape_of(step: Step) -> list[Marks]:
+def shape_of(step: NodeStep) -> list[Marks]:
     dims = step.operand().shape
     start, end = step.get("start", 0), step.get("end", None)
     held = dims[start:end]
     return [of_integers(sizes_of(held, [len(held)]))]
 
 
-def constant(step: Step) -> list[Marks]:
+def constant(step: NodeStep) -> list[Marks]:
     tensor = step.get("value")
     if tensor is None:
         raise Dependent("a Constant without a tensor")
@@ -344,7 +344,7 @@ def marks_of(numbers: Array) -> Marks:
     return Marks(tuple(numbers.shape), numbers.astype(object) if is_small else None)
 
 
-def reduce(step: Step) -> list[Marks]:
+def reduce(step: NodeStep) -> list[Marks]:
     x, rank = step.data(), len(step.data().shape)
     axes = step.fixed("axes", 1)
     if not axes:
@@ -356,7 +356,7 @@ def reduce(step: Step) -> list[Marks]:
     return [Marks(tuple(size for at, size in enumerate(x.shape) if at not in gone))]
 
 
-def rows(step: Step) -> list[Marks]:
+def rows(step: NodeStep) -> list[Marks]:
     """Softmax and normalizations: an axis, or all from it on."""
     x = step.data()
     is_last = step.node.op_type in ("Softmax", "LogSoftmax") and step.opset >= 13
@@ -368,7 +368,7 @@ def rows(step: Step) -> list[Marks]:
     return [x]
 
 
-def matmul(step: Step) -> list[Marks]:
+def matmul(step: NodeStep) -> list[Marks]:
     x, y = step.data(0), step.data(1)
     if len(x.shape) < 2 or len(y.shape) < 2 or x.shape[-1] != y.shape[-2]:
         raise Dependent("MatMul of vectors")
@@ -376,7 +376,7 @@ def matmul(step: Step) -> list[Marks]:
     return [Marks((*broadcast([x.shape[:-2], y.shape[:-2]]), x.shape[-2], y.shape[-1]))]
 
 
-def gemm(step: Step) -> list[Marks]:
+def gemm(step: NodeStep) -> list[Marks]:
     x, y = step.data(0), step.data(1)
     one, other = (
         shape[::-1] if step.get(name, 0) else shape
@@ -388,7 +388,7 @@ def gemm(step: Step) -> list[Marks]:
     return [Marks(broadcast([made, step.data(2).shape]) if step.has(2) else made)]
 
 
-def windows(step: Step) -> list[Marks]:
+def windows(step: NodeStep) -> list[Marks]:
     """Convolutions and pools: each element of the first axis by itself."""
     x = step.data()
     for at, each in enumerate(step.inputs):
@@ -407,14 +407,14 @@ def windows(step: Step) -> list[Marks]:
     return [Marks((x.shape[0], outer[0], *counts))]
 
 
-def whole_windows(step: Step) -> list[Marks]:
+def whole_windows(step: NodeStep) -> list[Marks]:
     """Global pools."""
     x = step.data()
     step.free(x, range(2, len(x.shape)))
     return [Marks((*x.shape[:2], *[1] * (len(x.shape) - 2)))]
 
 
-def batch_normalization(step: Step) -> list[Marks]:
+def batch_normalization(step: NodeStep) -> list[Marks]:
     x = step.data()
     if step.get("training_mode", 0) or any(step.node.output[1:]):
         raise Dependent("BatchNormalization in training")
@@ -424,7 +424,7 @@ def batch_normalization(step: Step) -> list[Marks]:
     return [x]
 
 
-def pad(step: Step) -> list[Marks]:
+def pad(step: NodeStep) -> list[Marks]:
     """Pad of axes of fixed sizes."""
     x = step.data()
     widths, rank = step.fixed("pads", 1), len(x.shape)

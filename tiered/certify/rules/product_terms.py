@@ -8,11 +8,11 @@ from typing import Final
 import numpy as np
 
 from tiered.certify.domains.terms import Array, Seed, listed, mix, ordered, seed_of
-from tiered.certify.evaluation.call import Call, NoRule, Results
+from tiered.certify.evaluation.call import EvaluatedCall, NoRule, Results
 from tiered.certify.evaluation.values import Misfit, Unproved, broadcast_of, numpy_dtype
 from tiered.certify.rules.kernel_windows import window_of
 
-Rule = Callable[[Call], Results]
+Rule = Callable[[EvaluatedCall], Results]
 
 
 def dots(seed: Seed, rows: Array, columns: Array) -> Array:
@@ -23,7 +23,7 @@ def dots(seed: Seed, rows: Array, columns: Array) -> Array:
     return mix(seed, *ordered(left, right))
 
 
-def matmul(call: Call) -> Results:
+def matmul(call: EvaluatedCall) -> Results:
     x, y = call.operand(0), call.operand(1)
     if x.rank == 0 or y.rank == 0:
         raise Unproved("MatMul of a scalar")
@@ -47,7 +47,7 @@ def matmul(call: Call) -> Results:
     ]
 
 
-def gemm(call: Call) -> Results:
+def gemm(call: EvaluatedCall) -> Results:
     x, y = call.operand(0), call.operand(1)
     needs_runtime(call, "one-product-for-each-element")
     scales = float(call.get("alpha", 1.0)), float(call.get("beta", 1.0))
@@ -69,7 +69,7 @@ def gemm(call: Call) -> Results:
     return [call.made(x.dtype, shape, make)]
 
 
-def conv(call: Call) -> Results:
+def conv(call: EvaluatedCall) -> Results:
     x, w = call.operand(0), call.operand(1)
     needs_runtime(call, "one-product-for-each-element")
     group = call.get("group", 1)
@@ -93,7 +93,7 @@ def conv(call: Call) -> Results:
     return [call.made(x.dtype, shape, make)]
 
 
-def needs_runtime(call: Call, axiom: str) -> None:
+def needs_runtime(call: EvaluatedCall, axiom: str) -> None:
     """Note an axiom of the runtime.
 
     Raises:

@@ -13,14 +13,14 @@ import numpy as np
 import onnx
 
 from tiered.certify.domains.terms import Array, flipped, mix, seed_of
-from tiered.certify.evaluation.call import Call, NoRule, Results, axis_of
+from tiered.certify.evaluation.call import EvaluatedCall, NoRule, Results, axis_of
 from tiered.certify.evaluation.constants import run_node
 from tiered.certify.evaluation.forms import Clamp, Dequantized
-from tiered.certify.evaluation.values import Tensor, numpy_dtype
+from tiered.certify.evaluation.values import CheckedTensor, numpy_dtype
 from tiered.certify.rules.bit_extrema import clamp_of, of_clamp
 from tiered.graph.core.dtypes import integer_info
 
-Rule = Callable[[Call], Results]
+Rule = Callable[[EvaluatedCall], Results]
 INT8, UINT8 = int(onnx.TensorProto.INT8), int(onnx.TensorProto.UINT8)
 _INTEGERS: Final = frozenset(
     (INT8, UINT8, int(onnx.TensorProto.INT16), int(onnx.TensorProto.UINT16))
@@ -30,7 +30,7 @@ _INTEGERS: Final = frozenset(
 class Scales:
     """The scale and the zero point of a call, and how they are broadcast."""
 
-    def __init__(self, call: Call, held: int) -> None:
+    def __init__(self, call: EvaluatedCall, held: int) -> None:
         x, self.scale = call.operand(0), call.operand(1)
         if call.get("block_size", 0):
             raise NoRule
@@ -47,7 +47,7 @@ class Scales:
         return self.scale.known.reshape(self.shape), self.zero.known.reshape(self.shape)
 
 
-def quantize(call: Call) -> Results:
+def quantize(call: EvaluatedCall) -> Results:
     x = call.operand(0)
     default = call.get("output_dtype", 0) or UINT8
     to = call.operand(2).dtype if call.has(2) else default
@@ -75,7 +75,7 @@ def quantize(call: Call) -> Results:
     return [call.made(INT8, x.shape, lambda: flipped(made.terms)) if signed else made]
 
 
-def dequantize(call: Call) -> Results:
+def dequantize(call: EvaluatedCall) -> Results:
     x = call.operand(0)
     scales = Scales(call, x.dtype)
     to = scales.scale.dtype
@@ -100,7 +100,7 @@ def dequantize(call: Call) -> Results:
 # --- signed and unsigned ------------------------------------------------------------------------
 
 
-def unsigned(call: Call, x: Tensor) -> Tensor:
+def unsigned(call: EvaluatedCall, x: CheckedTensor) -> CheckedTensor:
     """Return integers of 8 bits plus 128, if they are signed; others as they are."""
     if x.dtype != INT8:
         return x
@@ -139,7 +139,9 @@ def _comes_back(held: Dequantized, to: int, axis: int, scale: Array, zero: Array
     return bool((back == every).all())
 
 
-def _without_bounds(call: Call, x: Tensor, to: int, scale: Array, zero: Array) -> Tensor:
+def _without_bounds(
+    call: EvaluatedCall, x: CheckedTensor, to: int, scale: Array, zero: Array
+) -> CheckedTensor:
     """Return a clamp without the bounds beyond which all numbers are quantised alike."""
     if not isinstance(x.form, Clamp) or not ((scale > 0) & np.isfinite(scale)).all():
         return x

@@ -14,12 +14,12 @@ import numpy as np
 import onnx
 
 from tiered.certify.domains.terms import Array, leaf, listed, mix, seed_of
-from tiered.certify.evaluation.call import Call, NoRule, Results, axis_of
+from tiered.certify.evaluation.call import EvaluatedCall, NoRule, Results, axis_of
 from tiered.certify.evaluation.constants import run_node
-from tiered.certify.evaluation.values import Tensor
+from tiered.certify.evaluation.values import CheckedTensor
 from tiered.certify.rules.product_terms import needs_runtime
 
-Rule = Callable[[Call], Results]
+Rule = Callable[[EvaluatedCall], Results]
 FLOAT: Final = int(onnx.TensorProto.FLOAT)
 INT64: Final = int(onnx.TensorProto.INT64)
 _SETTINGS: Final = {
@@ -37,7 +37,7 @@ _KEEPING: Final = ("half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "
 """Coordinates by which an axis of scale 1 stays; those of Upsample and Resize-10 have no name."""
 
 
-def nearest(call: Call) -> Results:
+def nearest(call: EvaluatedCall) -> Results:
     """Move elements: along each axis the runtime says which one an index reads."""
     x = call.operand(0)
     if call.get("mode", "nearest") != "nearest" or not _is_resized_alone(call):
@@ -56,7 +56,7 @@ def nearest(call: Call) -> Results:
     return [call.moved(x, lambda a: a[np.ix_(*places)], shape)]
 
 
-def _places(call: Call, size: int, scale: float, new: int) -> Array:
+def _places(call: EvaluatedCall, size: int, scale: float, new: int) -> Array:
     """Return which element each index of one axis reads: numbers are resized."""
     node = onnx.NodeProto()
     node.CopyFrom(call.node)
@@ -64,7 +64,7 @@ def _places(call: Call, size: int, scale: float, new: int) -> Array:
         for each in [each for each in node.attribute if each.name == name]:
             node.attribute.remove(each)
     numbers = np.asarray([scale], np.float32)
-    inputs: list[Tensor | None] = [call.constant(np.arange(size, dtype=np.float32), FLOAT)]
+    inputs: list[CheckedTensor | None] = [call.constant(np.arange(size, dtype=np.float32), FLOAT)]
     absent = None
     if call.opset < 13:  # where no operand is optional
         absent = call.constant(np.zeros(0, np.float32), FLOAT)
@@ -75,7 +75,7 @@ def _places(call: Call, size: int, scale: float, new: int) -> Array:
     else:
         inputs += [absent] * (call.op == "Resize" and call.opset >= 11)
         inputs.append(call.constant(numbers, FLOAT))
-    inner = Call(node, inputs, call.opset, call.domain, call.scope)
+    inner = EvaluatedCall(node, inputs, call.opset, call.domain, call.scope)
     inner.axioms = call.axioms
     (made,) = run_node(inner)
     if made is None or made.known is None or made.known.shape != (new,):
@@ -83,7 +83,7 @@ def _places(call: Call, size: int, scale: float, new: int) -> Array:
     return made.known.astype(np.int64)
 
 
-def _is_resized_alone(call: Call) -> bool:
+def _is_resized_alone(call: EvaluatedCall) -> bool:
     """Return whether an axis of scale 1 stays, and axes do not depend on each other."""
     x = call.operand(0)
     mode = call.get("coordinate_transformation_mode", "half_pixel")
@@ -91,7 +91,7 @@ def _is_resized_alone(call: Call) -> bool:
     return x.known is None and 0 not in x.shape and mode in _KEEPING and policy == "stretch"
 
 
-def resize(call: Call) -> Results:
+def resize(call: EvaluatedCall) -> Results:
     """A rule of terms: over the reals it holds for all modes."""
     x = call.operand(0)
     if not _is_resized_alone(call):
@@ -116,7 +116,7 @@ def resize(call: Call) -> Results:
     return [call.made(x.dtype, shape, make)]
 
 
-def _shape(call: Call, x: Tensor) -> list[int]:
+def _shape(call: EvaluatedCall, x: CheckedTensor) -> list[int]:
     if call.has(3):
         wanted = call.operand(3).numbers("sizes of Resize")
         return [int(size) for size in _along(call, x, [*map(float, x.shape)], wanted)]
@@ -125,7 +125,7 @@ def _shape(call: Call, x: Tensor) -> list[int]:
     return [math.floor(np.float32(size) * by) for size, by in zip(x.shape, scales, strict=True)]
 
 
-def _scales(call: Call, x: Tensor) -> list[float]:
+def _scales(call: EvaluatedCall, x: CheckedTensor) -> list[float]:
     """Return the scale of each axis."""
     if "scales" in call.attributes:
         return list(call.attributes["scales"])
@@ -135,7 +135,9 @@ def _scales(call: Call, x: Tensor) -> list[float]:
     return _along(call, x, [1.0] * x.rank, call.operand(at).numbers("scales"))
 
 
-def _along(call: Call, x: Tensor, default: list[float], numbers: Array) -> list[float]:
+def _along(
+    call: EvaluatedCall, x: CheckedTensor, default: list[float], numbers: Array
+) -> list[float]:
     """Return numbers for all axes, where some are given."""
     axes = call.get("axes") or range(x.rank)
     if len(axes) != numbers.size:

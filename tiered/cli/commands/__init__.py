@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Final
 
-from tiered.cli.line.declaration import Command
+from tiered.cli.line.declaration import DeclaredCommand
 from tiered.cli.line.reader import WrongLine
 
 _FOLDER: Final = os.path.dirname(__file__)
@@ -31,7 +31,7 @@ def summary_of(name: str) -> str:
         return file.readline().strip().strip('"')
 
 
-def load_command(name: str) -> Command:
+def load_command(name: str) -> DeclaredCommand:
     """Import a command."""
     stem = name.replace(" ", "_")
     module = importlib.import_module(f"{__name__}.{stem}")
@@ -39,12 +39,12 @@ def load_command(name: str) -> Command:
 
 
 @cache
-def _command(name: str, function: Callable[..., int | None]) -> Command:
+def _command(name: str, function: Callable[..., int | None]) -> DeclaredCommand:
     """Return the command that a function is: its annotations are read once in a process."""
-    return Command(name, function)
+    return DeclaredCommand(name, function)
 
 
-def command_in(words: Sequence[str]) -> tuple[Command, list[str]] | None:
+def command_in(words: Sequence[str]) -> tuple[DeclaredCommand, list[str]] | None:
     """Return the command that words begin with, and those after its name; None for no words.
 
     Raises:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from tiered.extensions.measurement.claims import Claim
     from tiered.extensions.measurement.latency_result import Bench
-    from tiered.extensions.measurement.medians import Interval
+    from tiered.extensions.measurement.medians import MedianInterval
 
 MODELS: Final = ("", "model", "latency", "interval", "runs", "start", "memory", "file")
 RATIOS: Final = ("", "model", "ratio to A", "interval", "verdict")
@@ -152,7 +152,7 @@ def _title(found: Bench) -> str:
     )
 
 
-def _span(found: Interval) -> str:
+def _span(found: MedianInterval) -> str:
     return f"{short_time(found.low)} to {short_time(found.high)}"
 
 
@@ -193,5 +193,5 @@ def _record(found: Bench, claims: Sequence[Claim]) -> dict[str, Any]:
     }
 
 
-def _ends(found: Interval) -> dict[str, float]:
+def _ends(found: MedianInterval) -> dict[str, float]:
     return {"low": found.low, "median": found.median, "high": found.high}

@@ -16,7 +16,7 @@ from tiered.cli.effects import Effect
 from tiered.cli.files import check_input, load_model
 from tiered.cli.load_passes import with_loads
 from tiered.cli.output.terminal import print_json, printable, results, say
-from tiered.cli.prepared import Prepared
+from tiered.cli.prepared import PreparedRun
 from tiered.cli.shapes import shapes_of_inputs
 from tiered.cli.shared_options import (
     Json,
@@ -78,7 +78,7 @@ def bisect(source: ModelFile, /, *, options: BisectOptions) -> None:
         UsageError: a wrong name or option.
     """
     selected = {name: getattr(options, name) for name in PassSelection.fields()}
-    prepared = Prepared.of(OptimizeOptions(**selected), WatchOptions(set=options.set))
+    prepared = PreparedRun.of(OptimizeOptions(**selected), WatchOptions(set=options.set))
     settings: dict[str, Any] = {"opt_level": options.opt_level}
     settings |= {name: prepared.settings[name] for name in _SETTINGS}
     check_input(source)

@@ -35,7 +35,7 @@ from tiered.support.errors import TargetError, VerificationError
 from tiered.support.records import Record
 
 if TYPE_CHECKING:
-    from tiered.certify.regions.sweep import Step, Swept
+    from tiered.certify.regions.sweep import SweepStep, Swept
     from tiered.graph import Model
 
 
@@ -96,7 +96,9 @@ def certify(
         raise TargetError(f"not certified: {printable(unproved[0])}")
 
 
-def _judged(models: tuple[Model, Model], steps: Sequence[Step]) -> list[tuple[Step, str, str]]:
+def _judged(
+    models: tuple[Model, Model], steps: Sequence[SweepStep]
+) -> list[tuple[SweepStep, str, str]]:
     """Return what runs show of outputs that are not proved.
 
     A part that differs for some values before it refutes the whole only if the whole differs in a
@@ -129,7 +131,7 @@ def _difference(before: Model, after: Model) -> str:
     return "" if ran.ok else str(ran.comparison).replace("result ", "")
 
 
-def _ran(step: Step) -> tuple[str, str]:
+def _ran(step: SweepStep) -> tuple[str, str]:
     """Return what a run shows of an output that is not proved, and why it is not."""
     from tiered.certify.evaluation.values import Unproved
     from tiered.certify.trial_runs import run_both
@@ -146,7 +148,7 @@ def _ran(step: Step) -> tuple[str, str]:
     return "refuted", str(ran.comparison).replace("result result", step.name)
 
 
-def _said(found: Swept, left: list[tuple[Step, str, str]]) -> list[str]:
+def _said(found: Swept, left: list[tuple[SweepStep, str, str]]) -> list[str]:
     counts = Counter(str(step.proof.domain) for step in found.steps if step.proof.is_proved)
     words = {"bits": "bit for bit", "reals": "over the reals"}
     how = ", ".join(f"{counts[word]:,} {words[word]}" for word in words if counts[word])
@@ -181,7 +183,7 @@ def _runtime_axioms() -> set[str]:
 
 
 def _record(
-    first: str, second: str, found: Swept, left: list[tuple[Step, str, str]]
+    first: str, second: str, found: Swept, left: list[tuple[SweepStep, str, str]]
 ) -> dict[str, Any]:
     runs = {step.name: (word, reason) for step, word, reason in left}
     return {

@@ -10,7 +10,7 @@ Examples:
 from __future__ import annotations
 
 from tiered.cli.optimizing import run_prepared
-from tiered.cli.prepared import Prepared
+from tiered.cli.prepared import PreparedRun
 from tiered.cli.shared_options import ModelFile, OptimizeOptions
 from tiered.cli.watch import WatchOptions
 
@@ -41,5 +41,5 @@ def optimize(
 
         sources = [file for file in (source, out, *more) if file is not None]
         return optimize_into_folder(sources, options, watch)
-    run_prepared(Prepared.of(options, watch), source, out)
+    run_prepared(PreparedRun.of(options, watch), source, out)
     return None

@@ -38,7 +38,7 @@ from tiered.support.errors import UsageError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tiered.extensions.measurement.profile.model_profile import NodeTime, Part, Profile
+    from tiered.extensions.measurement.profile.model_profile import NodeTime, Profile, ProfilePart
     from tiered.extensions.measurement.profile.pairs import Profiles
 
 FEW: Final = 10
@@ -197,7 +197,7 @@ def _print_both(
     ], limit=limit)  # fmt: skip
 
 
-def _part(part: Part) -> tuple[object, ...]:
+def _part(part: ProfilePart) -> tuple[object, ...]:
     return part.name, part.count, short_time(part.seconds), Number(f"{part.share:.1%}")
 
 

@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from tiered.extensions.measurement.latency_result import Ratio
     from tiered.extensions.preparation.promise_mark import Carried
     from tiered.graph import Model
-    from tiered.numerics.quantization.quantization_report import Report
+    from tiered.numerics.quantization.quantization_report import QuantizationReport
     from tiered.numerics.quantization.quantization_result import QuantizationResult
     from tiered.passes import Pass
 
@@ -211,10 +211,10 @@ def quantize(
         from tiered.cli.source_mark import PRECISION, write_mark
         from tiered.numerics.precision.narrowing import unmatched
         from tiered.numerics.quantization.verified import verified_ratio
-        from tiered.pipeline.result import Statistics
+        from tiered.pipeline.result import ModelStatistics
 
         model = load_model(source)
-        started, before = time.perf_counter(), Statistics.of(model)
+        started, before = time.perf_counter(), ModelStatistics.of(model)
         missing = [*unmatched(model, settings["skip_op_types"], settings["skip_nodes"])]
         mark = goal.mark(model)
         original = _original(model, write.verify)
@@ -230,7 +230,7 @@ def quantize(
             progress.say(f"writing {printable(goal.written)}")
             write_mark(model, mark, _carried(settings, write.inputs))
             goal.save(model, mark, {PRECISION})
-        after = Statistics.of(model)
+        after = ModelStatistics.of(model)
         latency = None
         if options.latency:
             progress.say("measuring the latency")
@@ -278,13 +278,13 @@ def _other_pass(options: QuantizeOptions, settings: PassOptions, inputs: tuple[s
 
 def _quantized(
     model: Model, pass_: Pass, backend: str | None, progress: Progress
-) -> tuple[QuantizationResult, Report]:
+) -> tuple[QuantizationResult, QuantizationReport]:
     """Run the pass, as `tiered optimize --passes` does, and return what it did."""
     from tiered.numerics.quantization.quantization_report import report_of
     from tiered.numerics.quantization.watching import QuantizationWatcher, watching_quantization
     from tiered.pipeline.optimize import optimize_model
 
-    made: list[tuple[QuantizationResult, Report]] = []
+    made: list[tuple[QuantizationResult, QuantizationReport]] = []
 
     def note(found: QuantizationResult) -> None:
         made.append((found, report_of(found, found.shapes)))
@@ -350,7 +350,7 @@ def _carried(settings: PassOptions, inputs: Sequence[str]) -> Carried:
     return Carried(promise, "given" if inputs else "generated")
 
 
-def _write(path: str, report: Report, source: str) -> None:
+def _write(path: str, report: QuantizationReport, source: str) -> None:
     """Write the report in the form of the suffix of a file."""
     from tiered.numerics.quantization.quantization_report import report_svg
 
@@ -361,7 +361,7 @@ def _write(path: str, report: Report, source: str) -> None:
         write_json(path, {"model": source, **report.record()})
 
 
-def _write_html(path: str, report: Report, source: str) -> None:
+def _write_html(path: str, report: QuantizationReport, source: str) -> None:
     """Write the report as a page."""
     from tiered.cli.output.report_page import write_report
     from tiered.numerics.quantization.quantization_report import report_svg
@@ -375,7 +375,7 @@ def _write_html(path: str, report: Report, source: str) -> None:
     )
 
 
-def _print(console: Console, report: Report, limit: int | None) -> None:
+def _print(console: Console, report: QuantizationReport, limit: int | None) -> None:
     done = [row for row in report.rows if not row.reason]
     shown = done if limit is None else sorted(done, key=lambda row: -row.contribution)[:limit]
     cells = [

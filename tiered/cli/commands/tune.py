@@ -33,7 +33,7 @@ from tiered.cli.measuring import Runs
 from tiered.cli.output.tables import Number, print_table, size
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.pass_names import split_names
-from tiered.cli.prepared import Prepared, decided_by
+from tiered.cli.prepared import PreparedRun, decided_by
 from tiered.cli.shared_options import (
     BackendName,
     Html,
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from tiered.extensions.tuning.found import Tried
     from tiered.extensions.tuning.judges import Objective
     from tiered.extensions.tuning.race import Gain
-    from tiered.extensions.tuning.tuning import Task
+    from tiered.extensions.tuning.tuning import TuningTask
     from tiered.extensions.tuning.tuning_result import Tuned
 
 LOG: Final = ".tune.json"
@@ -154,14 +154,14 @@ def _check_files(file: str, out: str, options: TuneOptions) -> None:
             raise UsageError(f"{written!r} is MODEL or OUT; choose another file")
 
 
-def _task(file: str, out: str, options: TuneOptions) -> Task:
+def _task(file: str, out: str, options: TuneOptions) -> TuningTask:
     from tiered.extensions.measurement.latency_bench import How
     from tiered.extensions.tuning.judges import objective_of
     from tiered.extensions.tuning.output_tolerance import parse_budget
-    from tiered.extensions.tuning.tuning import Task
+    from tiered.extensions.tuning.tuning import TuningTask
 
     objective: Objective = objective_of(options.objective)
-    return Task(
+    return TuningTask(
         file,
         How(options.provider, options.threads, options.runtime_level, options.clock,
             options.minutes),
@@ -208,7 +208,7 @@ def _write(tuned: Tuned, file: str, out: str, options: TuneOptions) -> None:
     else:
         model = marked(optimize_model(model, **form.settings), mark).model
     asked = OptimizeOptions(force=options.force, require=form.required)
-    Goal(out, (file,), asked).save(model, mark, decided_by(Prepared.of(asked)))
+    Goal(out, (file,), asked).save(model, mark, decided_by(PreparedRun.of(asked)))
 
 
 def _write_page(path: str, tuned: Tuned, file: str, out: str, options: TuneOptions) -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tiered.cli.line.declaration import Command, Declared
+from tiered.cli.line.declaration import DeclaredCommand, DeclaredParameter
 from tiered.support.errors import ConfigError, did_you_mean
 from tiered.support.option_text import format_value
 from tiered.support.toml_files import read_toml
@@ -25,7 +25,9 @@ PIPELINE: Final = "passes"
 """The option with a pipeline; a file may list its passes."""
 
 
-def options_in_file(command: Command, path: str) -> list[tuple[Declared, list[Any]]]:
+def options_in_file(
+    command: DeclaredCommand, path: str
+) -> list[tuple[DeclaredParameter, list[Any]]]:
     """Return the options that a file sets, and what it says of each.
 
     Raises:
@@ -35,7 +37,7 @@ def options_in_file(command: Command, path: str) -> list[tuple[Declared, list[An
         _key(name): each for each in command.options for name in each.names if name[:2] == "--"
     }
     del known[TABLE]  # a file names no other one
-    found: list[tuple[Declared, list[Any]]] = []
+    found: list[tuple[DeclaredParameter, list[Any]]] = []
     for key, value in read_toml(path, ConfigError).items():
         each = known.get(key.replace("-", "_"))
         if key == TABLE and isinstance(value, dict):

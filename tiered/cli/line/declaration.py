@@ -66,7 +66,7 @@ class Flags:
         self.help = help
 
 
-class Declared(NamedTuple):
+class DeclaredParameter(NamedTuple):
     """An argument or an option of a command.
 
     Attributes:
@@ -133,21 +133,21 @@ class Declared(NamedTuple):
             yield f"{self.names[0]}={value}"
 
 
-class Command(Record):
+class DeclaredCommand(Record):
     """A command: what is typed to call it, and the function that it is."""
 
     name: str
     function: Callable[..., int | None]
 
     @cached_property
-    def arguments(self) -> tuple[Declared, ...]:
+    def arguments(self) -> tuple[DeclaredParameter, ...]:
         """What is typed without a flag, in this order; the last one may take all that is left."""
         found = []
         for name, (kind, flags), default, where in self._parameters:
             if where is not inspect.Parameter.KEYWORD_ONLY:
                 unset = () if where is inspect.Parameter.VAR_POSITIONAL else default
                 shown = flags.names or (name.rstrip("_").upper(),)
-                found.append(Declared(Option(name, kind, unset), flags, shown))
+                found.append(DeclaredParameter(Option(name, kind, unset), flags, shown))
         return tuple(found)
 
     @cached_property
@@ -156,9 +156,9 @@ class Command(Record):
         return any(each[-1] is inspect.Parameter.VAR_POSITIONAL for each in self._parameters)
 
     @cached_property
-    def options(self) -> tuple[Declared, ...]:
+    def options(self) -> tuple[DeclaredParameter, ...]:
         """Its options, in the order in which they are declared."""
-        found: list[Declared] = []
+        found: list[DeclaredParameter] = []
         for name, (kind, flags), default, where in self._parameters:
             if where is not inspect.Parameter.KEYWORD_ONLY:
                 continue
@@ -193,14 +193,14 @@ class Command(Record):
         _, _, below = _document(self.function).partition("\nExamples:\n")
         return tuple(line.strip() for line in below.partition("\n\n")[0].splitlines())
 
-    def described(self) -> tuple[tuple[Declared, ...], tuple[Declared, ...]]:
+    def described(self) -> tuple[tuple[DeclaredParameter, ...], tuple[DeclaredParameter, ...]]:
         """Return its arguments and options with their lines of help, which the sources hold."""
         of_function = documented(self.function)
         of_groups = {
             of: _documented_fields(group) for of, group in self.groups.items() if _is_group(group)
         }
 
-        def described(each: Declared) -> Declared:
+        def described(each: DeclaredParameter) -> DeclaredParameter:
             own = of_groups.get(each.of, of_function).get(each.name, "")
             said = own or each.option.doc or each.flags.help
             return each._replace(option=each.option._replace(doc=said))
@@ -208,7 +208,7 @@ class Command(Record):
         return tuple(map(described, self.arguments)), tuple(map(described, self.options))
 
 
-def declared_in(group: type[Record]) -> Iterator[Declared]:
+def declared_in(group: type[Record]) -> Iterator[DeclaredParameter]:
     """Yield the options that a class declares as its fields."""
     for name, hint in typing.get_type_hints(group, include_extras=True).items():
         # A class variable may be written without its type.
@@ -234,10 +234,10 @@ def words_of(options: Record, without: Iterable[str] = ()) -> tuple[str, ...]:
     )
 
 
-def declared_as(option: Option, flags: Flags) -> Declared:
+def declared_as(option: Option, flags: Flags) -> DeclaredParameter:
     """Return an option as it is typed."""
     long = f"--{option.name.rstrip('_').replace('_', '-')}"
-    found = Declared(option, flags, flags.names or (long,), flags.off)
+    found = DeclaredParameter(option, flags, flags.names or (long,), flags.off)
     is_on = found.is_switch and option.default not in (False, None) and not flags.off
     return found._replace(off=f"--no-{found.names[0].removeprefix('--')}") if is_on else found
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from tiered.cli.commands import command_names, load_command, summary_of
-from tiered.cli.line.declaration import REQUIRED, Declared
+from tiered.cli.line.declaration import REQUIRED, DeclaredParameter
 
 FIRST: Final = ("tiered in.onnx out.onnx", "tiered optimize in.onnx out.onnx -O3 --verify")
 """The examples of `tiered --help`."""
@@ -58,11 +58,11 @@ def help_of(name: str) -> str:
     return _page([*parts, _examples(command.examples), _wrapped(codes)])
 
 
-def _title(each: Declared) -> str:
+def _title(each: DeclaredParameter) -> str:
     return getattr(each.within, "TITLE", "Options")
 
 
-def _typed(each: Declared) -> str:
+def _typed(each: DeclaredParameter) -> str:
     """Return how an option is typed: its names, and what it takes."""
     names = ", ".join((*each.names, *([each.off] if each.off else [])))
     if each.is_switch:
@@ -71,7 +71,7 @@ def _typed(each: Declared) -> str:
     return f"{names} {'STR...' if each.is_list else takes}"
 
 
-def _said(each: Declared) -> str:
+def _said(each: DeclaredParameter) -> str:
     """Return the help of an option, with its default where that says something."""
     default = each.option.default
     if default is REQUIRED:

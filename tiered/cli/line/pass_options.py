@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from tiered.cli.line.declaration import Declared, Flags, declared_as
+from tiered.cli.line.declaration import DeclaredParameter, Flags, declared_as
 from tiered.support.records import Record
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class OfPass:
         self.flags = flags
 
     @cached_property
-    def declared(self) -> tuple[Declared, ...]:
+    def declared(self) -> tuple[DeclaredParameter, ...]:
         """The options as those of a command."""
         from tiered.passes.index.table import INDEX  # the registry would load what runs passes
 

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Protocol, runtime_checkable
 
 from tiered.cli.effects import check_effects
-from tiered.cli.line.declaration import Command, Declared
+from tiered.cli.line.declaration import DeclaredCommand, DeclaredParameter
 from tiered.support.errors import UsageError
 from tiered.support.option_text import Word
 from tiered.support.records import Record
@@ -48,7 +48,7 @@ class Surrounding(Protocol):
         """Return it."""
 
 
-class Line(Record):
+class CommandLine(Record):
     """A command line that is read: the command, and a value for each argument and option.
 
     Attributes:
@@ -58,7 +58,7 @@ class Line(Record):
         rest: the words for the last argument, if it takes all that is left.
     """
 
-    command: Command
+    command: DeclaredCommand
     values: Mapping[str, Any]
     given: frozenset[str]
     typed: frozenset[str]
@@ -88,14 +88,14 @@ class Line(Record):
             return self.command.function(*arguments, *self.rest, **named)
 
 
-def read(command: Command, tokens: Sequence[str]) -> Line:
+def read(command: DeclaredCommand, tokens: Sequence[str]) -> CommandLine:
     """Read the words after a command, and the file of --config.
 
     Raises:
         WrongLine: they do not fit the command.
         UsageError: the word after an option that may have a value is neither one nor a file.
     """
-    reading = _Reading(command)
+    reading = _LineReading(command)
     reading.read(tokens)
     values = {name: _value(*reading.said[name]) for name in reading.said}
     given = frozenset(values)
@@ -116,18 +116,18 @@ def read(command: Command, tokens: Sequence[str]) -> Line:
             raise _missing(command, each.names[0])
         values[each.key] = each.option.default
     rest = tuple(reading.words[len(command.arguments) - 1 :]) if command.takes_rest else ()
-    return Line(command, values, given, frozenset(reading.typed), rest)
+    return CommandLine(command, values, given, frozenset(reading.typed), rest)
 
 
-class _Reading:
+class _LineReading:
     """The state of a reader: what was said of each option, and the words without a flag."""
 
-    def __init__(self, command: Command) -> None:
+    def __init__(self, command: DeclaredCommand) -> None:
         self.command = command
-        self.said: dict[str, tuple[Declared, list[tuple[str, Any]]]] = {}
+        self.said: dict[str, tuple[DeclaredParameter, list[tuple[str, Any]]]] = {}
         self.typed: list[str] = []
         self.words: list[str] = []
-        self.known: dict[str, tuple[Declared, bool]] = {}
+        self.known: dict[str, tuple[DeclaredParameter, bool]] = {}
         for each in command.options:
             self.known |= dict.fromkeys(each.names, (each, True))
             self.known |= {each.off: (each, False)} if each.off else {}
@@ -165,7 +165,7 @@ class _Reading:
             text = pending.popleft()
         self._note(each, name, text)
 
-    def _optional(self, each: Declared, name: str, pending: deque[str]) -> str:
+    def _optional(self, each: DeclaredParameter, name: str, pending: deque[str]) -> str:
         """Return the value of an option that may have one: the next word, if it can be one.
 
         Raises:
@@ -184,7 +184,7 @@ class _Reading:
             f"{name}={follows} for a value, ./{follows} for a file"
         )
 
-    def _note(self, each: Declared, name: str, value: Any) -> None:
+    def _note(self, each: DeclaredParameter, name: str, value: Any) -> None:
         entries = self.said.setdefault(each.key, (each, []))[1]
         if entries and not each.is_list:
             raise WrongLine(f"Parameter {name} specified multiple times")
@@ -219,7 +219,7 @@ def _switched(name: str, text: str) -> bool:
     return found
 
 
-def _of_arguments(command: Command, words: Sequence[str]) -> dict[str, Any]:
+def _of_arguments(command: DeclaredCommand, words: Sequence[str]) -> dict[str, Any]:
     """Return the values of the arguments, but for the one that takes the rest."""
     named = command.arguments[:-1] if command.takes_rest else command.arguments
     if not command.takes_rest and len(words) > len(named):
@@ -228,7 +228,7 @@ def _of_arguments(command: Command, words: Sequence[str]) -> dict[str, Any]:
     return {each.name: _value(each, [(each.names[0], word)]) for each, word in pairs}
 
 
-def _value(each: Declared, said: Sequence[tuple[str, Any]]) -> Any:
+def _value(each: DeclaredParameter, said: Sequence[tuple[str, Any]]) -> Any:
     """Return the value of an option, of what was said of it.
 
     Raises:
@@ -251,7 +251,7 @@ def _value(each: Declared, said: Sequence[tuple[str, Any]]) -> Any:
     return value
 
 
-def _wrong(each: Declared, name: str, given: Any) -> WrongLine:
+def _wrong(each: DeclaredParameter, name: str, given: Any) -> WrongLine:
     if each.choices:
         from difflib import get_close_matches
 
@@ -263,5 +263,5 @@ def _wrong(each: Declared, name: str, given: Any) -> WrongLine:
     return WrongLine(f'Invalid value for {name}: unable to convert "{given}" into {kind}')
 
 
-def _missing(command: Command, name: str) -> WrongLine:
+def _missing(command: DeclaredCommand, name: str) -> WrongLine:
     return WrongLine(f'Command "{command.name}" parameter {name} requires an argument')

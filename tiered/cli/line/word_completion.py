@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, Literal
 
 from tiered.cli.commands import command_in, command_names, summary_of
-from tiered.cli.line.declaration import Command, Declared
+from tiered.cli.line.declaration import DeclaredCommand, DeclaredParameter
 
 ASKED: Final = "__complete"
 Shell = Literal["bash", "zsh", "fish", "powershell"]
@@ -91,11 +91,13 @@ def _joined(words: Sequence[str]) -> list[str]:
     return made
 
 
-def _by_name(command: Command) -> dict[str, Declared]:
+def _by_name(command: DeclaredCommand) -> dict[str, DeclaredParameter]:
     return {name: each for each in command.options for name in each.names}
 
 
-def _of_command(command: Command, words: Sequence[str], word: str) -> Iterator[tuple[str, str]]:
+def _of_command(
+    command: DeclaredCommand, words: Sequence[str], word: str
+) -> Iterator[tuple[str, str]]:
     """Yield what may follow words after a command."""
     known = _by_name(command)
     if word.startswith("-"):
@@ -119,7 +121,7 @@ def _of_command(command: Command, words: Sequence[str], word: str) -> Iterator[t
         yield from _values(command.arguments[min(place, len(command.arguments) - 1)], word)
 
 
-def _values(declared: Declared, typed: str) -> Candidates:
+def _values(declared: DeclaredParameter, typed: str) -> Candidates:
     if declared.choices:
         return [(choice, "") for choice in declared.choices]
     return () if declared.flags.completes is None else declared.flags.completes(typed)

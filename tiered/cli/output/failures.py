@@ -19,19 +19,19 @@ REPORT = "please report it with the model, the command and the output of -v"
 TRACEBACK_FRAMES = 8
 
 
-class Failure(NamedTuple):
+class CommandFailure(NamedTuple):
     """The exit code of a failed command and its message on stderr."""
 
     exit_code: int
     text: str
 
 
-def usage_failure(text: str, command: str) -> Failure:
+def usage_failure(text: str, command: str) -> CommandFailure:
     """Describe a command line that does not fit the command that was typed."""
-    return Failure(USAGE, f"{printable(text)} (`{command} --help` shows the options)")
+    return CommandFailure(USAGE, f"{printable(text)} (`{command} --help` shows the options)")
 
 
-def failure(error: Exception, subject: str | None = None) -> Failure:
+def failure(error: Exception, subject: str | None = None) -> CommandFailure:
     """Describe an exception that ended a command.
 
     Args:
@@ -42,21 +42,21 @@ def failure(error: Exception, subject: str | None = None) -> Failure:
     if exhausted is not None:
         if isinstance(error, PassError):
             exhausted += f" ({_lines(error).partition(chr(10))[0]})"
-        return Failure(MODEL, _about(subject, exhausted))
+        return CommandFailure(MODEL, _about(subject, exhausted))
     if isinstance(error, PassError) and error.exit_code == BUG:
         bug = f"this is a bug in the pass; {REPORT}"
-        return Failure(error.exit_code, f"{_about(subject, _lines(error))}\n  {bug}")
+        return CommandFailure(error.exit_code, f"{_about(subject, _lines(error))}\n  {bug}")
     if isinstance(error, TieredError):
         named = None if error.exit_code == USAGE else subject
-        return Failure(error.exit_code, _about(named, _lines(error)))
+        return CommandFailure(error.exit_code, _about(named, _lines(error)))
     if isinstance(error, OSError):
-        return Failure(MODEL, _about(subject, _operating_system(error)))
+        return CommandFailure(MODEL, _about(subject, _operating_system(error)))
     kind = type(error).__name__
     found = f"this is a bug in tiered, {REPORT}: {kind}: {printable(error)}"
-    return Failure(BUG, _about(subject, found))
+    return CommandFailure(BUG, _about(subject, found))
 
 
-def print_failure(found: Failure) -> int:
+def print_failure(found: CommandFailure) -> int:
     """Print a failure on stderr and return its exit code."""
     with contextlib.suppress(OSError):  # stderr is closed; the exit code remains
         notes().print(f"tiered: error: {found.text}", soft_wrap=True)

@@ -14,12 +14,12 @@ from tiered.cli.output.terminal import print_json, printable, results
 from tiered.support.amounts import counted
 
 if TYPE_CHECKING:
-    from tiered.cli.prepared import Prepared
-    from tiered.pipeline import Pipeline, Step
+    from tiered.cli.prepared import PreparedRun
+    from tiered.pipeline import Pipeline, PipelineStep
     from tiered.targets.pipeline_edits import PipelineEdit
 
 
-def print_plan(prepared: Prepared) -> None:
+def print_plan(prepared: PreparedRun) -> None:
     """Print the plan of a run.
 
     Raises:
@@ -54,7 +54,7 @@ def print_plan(prepared: Prepared) -> None:
     console.print(printable(f"--passes '{pipeline}'"), soft_wrap=True)
 
 
-def _print_steps(steps: list[Step]) -> None:
+def _print_steps(steps: list[PipelineStep]) -> None:
     console = results()
     running = sum(bool(step.decision) for step in steps)
     console.print(f"{running} of {counted(len(steps), 'pass', 'passes')} would run", soft_wrap=True)
@@ -80,7 +80,7 @@ def described_edit(edit: PipelineEdit) -> dict[str, str]:
     return {"edit": str(edit), "by": edit.by, "why": edit.why}
 
 
-def _described(step: Step) -> dict[str, Any]:
+def _described(step: PipelineStep) -> dict[str, Any]:
     return {
         "pass": str(step.pass_),
         "groups": list(step.place.groups),

@@ -81,11 +81,11 @@ def record_of(outcome: Outcome) -> dict[str, Any]:
 def _of_failure(outcome: Outcome) -> dict[str, Any]:
     """Return the result part of the record of a run that failed before its result."""
     from tiered.graph import Model
-    from tiered.pipeline.result import Statistics
+    from tiered.pipeline.result import ModelStatistics
 
     passes = () if outcome.failed is None else outcome.failed.passes
     return {
-        "before": Statistics.of(Model.load(outcome.source)).record(),
+        "before": ModelStatistics.of(Model.load(outcome.source)).record(),
         "after": None,
         "interface": [],
         "fused": {},

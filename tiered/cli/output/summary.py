@@ -20,10 +20,10 @@ from tiered.support.numerics import Numerics, loosest
 
 if TYPE_CHECKING:
     from tiered.cli.outcome import Outcome
-    from tiered.graph.io.save import Placed
+    from tiered.graph.io.save import PlacedWeights
     from tiered.passes.interface.pass_info import PassResult
     from tiered.passes.interface.report import Remark
-    from tiered.pipeline.result import OptimizeResult, Statistics
+    from tiered.pipeline.result import ModelStatistics, OptimizeResult
 
 FEW_PASSES = 5
 """Rows of the table of times without -v."""
@@ -122,7 +122,7 @@ def overridable_note(count: int) -> str:
     )
 
 
-def sharing_notes(placed: Placed, target: str, suffix: str) -> Iterator[str]:
+def sharing_notes(placed: PlacedWeights, target: str, suffix: str) -> Iterator[str]:
     """Yield notes on the weights that `--share-weights` could not share.
 
     Args:
@@ -157,7 +157,7 @@ def _headline(outcome: Outcome, result: OptimizeResult) -> str:
     return f"{source} -> {goal}  ({run}, {seconds(result.seconds)})"
 
 
-def print_change(console: Console, before: Statistics, after: Statistics) -> None:
+def print_change(console: Console, before: ModelStatistics, after: ModelStatistics) -> None:
     """Print a table of the operators whose numbers changed, and of nodes, parameters and bytes."""
     rows: list[tuple[Cell, ...]] = []
     for name in {**before.operators, **after.operators}:

@@ -17,25 +17,25 @@ import sys
 from tiered.compat.executorch import matching as subgraph_rewriter
 from tiered.compat.executorch.class_passes import (
     ExportPass,
-    PassBase,
-    PassManager,
-    PassResult,
+    FxPassBase as PassBase,
+    FxPassManager as PassManager,
+    FxPassResult as PassResult,
     RemoveDetachPass,
     ScalarToTensorPass,
     args_map,
     this_before_that_pass_constraint,
 )
-from tiered.compat.executorch.fx_graph import FxGraph, GraphModule
+from tiered.compat.executorch.fx_graph import FxGraph, FxGraphModule as GraphModule
 from tiered.compat.executorch.fx_node import FxNode
 from tiered.compat.executorch.matching import (
+    FxSubgraphMatcher as SubgraphMatcher,
     InternalMatch,
     ReplacedPatterns,
-    SubgraphMatcher,
     replace_pattern,
     replace_pattern_with_filters,
 )
 from tiered.compat.executorch.partitioning import (
-    CapabilityBasedPartitioner,
+    FxPartitioner as CapabilityBasedPartitioner,
     OperatorSupportBase,
     any_chain,
     chain,

@@ -1,7 +1,7 @@
 """Class passes and managers by the names of ExecuTorch and torch.fx.
 
 Each name is an alias of a name of tiered, where the documentation is. A call of a pass or of a
-`PassManager` returns a `PassResult`; for a ModelProto, `graph_module` is a new ModelProto.
+`FxPassManager` returns a `FxPassResult`; for a ModelProto, `graph_module` is a new ModelProto.
 Intended differences: a `call` edits the model in place, or returns another one; the journal records
 whether it changed anything; a `requires` that returns a Skip is no error; no inner value of a match
 may have other users.
@@ -26,8 +26,8 @@ import onnx
 from onnx import defs
 
 from tiered import passes
-from tiered.compat.executorch.fx_graph import GraphModule
-from tiered.compat.executorch.fx_node import Target, needed_operator
+from tiered.compat.executorch.fx_graph import FxGraphModule
+from tiered.compat.executorch.fx_node import FxTarget, needed_operator
 from tiered.compat.returned_model import checked, take_over
 from tiered.context import PassContext
 from tiered.graph import Model, Node, Value
@@ -42,7 +42,7 @@ class CheckError(UsageError, TypeError):
     """A check cannot be called with a module; a TypeError, as in torch.fx."""
 
 
-class PassResult(NamedTuple):
+class FxPassResult(NamedTuple):
     """The return value of a `call`: the edited model, and a flag.
 
     `modified` is ignored: the journal records whether the model changed.
@@ -52,7 +52,7 @@ class PassResult(NamedTuple):
     modified: bool
 
 
-class PassBase(passes.PassBase):
+class FxPassBase(passes.PassBase):
     """`tiered.PassBase`, called as in torch.fx: the result has the model in `graph_module`.
 
     `requires` and `ensures` are the precondition and the postcondition.
@@ -74,14 +74,14 @@ class PassBase(passes.PassBase):
         }
 
         def call(model: Model, ctx: PassContext) -> object:
-            return take_over(model, self.call(GraphModule.of(model)), ctx)
+            return take_over(model, self.call(FxGraphModule.of(model)), ctx)
 
         call.__doc__ = type(self).__doc__
         call.__module__ = type(self).__module__
         return module_pass(opt_level=self.opt_level, **declared)(call)
 
     def __call__(self, graph_module: Any) -> Any:
-        """Run the pass, hold the result against onnx.checker, and return a `PassResult`."""
+        """Run the pass, hold the result against onnx.checker, and return a `FxPassResult`."""
         return _result(checked(self.as_pass()), graph_module)
 
 
@@ -90,12 +90,12 @@ def _of_module(function: Callable[[Any], object]) -> Callable[[Model], object]:
 
     @wraps(function)
     def called(model: Model) -> object:
-        return function(GraphModule.of(model))
+        return function(FxGraphModule.of(model))
 
     return called
 
 
-class _BuiltInPass(PassBase):
+class _BuiltInPass(FxPassBase):
     """A pass of tiered under the name of ExecuTorch's class."""
 
     pass_name: ClassVar[str]
@@ -116,7 +116,7 @@ class ScalarToTensorPass(_BuiltInPass):
     pass_name = "attribute_to_input"
 
 
-class ExportPass(NodeMapPass, PassBase):
+class ExportPass(NodeMapPass, FxPassBase):
     """`NodeMapPass` with one method, `call_operator`, for `map_node` and `emit`.
 
     `op` is the name of an operator, `Relu` or `com.microsoft::Gelu`. It is equal to a function of
@@ -124,19 +124,19 @@ class ExportPass(NodeMapPass, PassBase):
     """
 
     def as_pass(self) -> Pass:
-        return PassBase.as_pass(self)
+        return FxPassBase.as_pass(self)
 
-    def call(self, graph_module: Any) -> PassResult:
-        """Visit every graph, and return a `PassResult`; an override of `call` may build on it."""
+    def call(self, graph_module: Any) -> FxPassResult:
+        """Visit every graph, and return a `FxPassResult`; an override of `call` may build on it."""
         if isinstance(graph_module, onnx.ModelProto):
             view = Model.from_proto(graph_module)
             return ExportPass.call(self, view)._replace(graph_module=view.to_proto())
         before = graph_module.journal.stamp()
         super().call(graph_module)
-        return PassResult(graph_module, graph_module.journal.moved_since(before))
+        return FxPassResult(graph_module, graph_module.journal.moved_since(before))
 
     def map_node(self, node: Node, inputs: tuple[Value | None, ...]) -> Any:
-        return self.call_operator(Target(node.operator), inputs, node.attributes, node.metadata)
+        return self.call_operator(FxTarget(node.operator), inputs, node.attributes, node.metadata)
 
     def call_operator(
         self,
@@ -150,7 +150,7 @@ class ExportPass(NodeMapPass, PassBase):
         Raises:
             UsageError: `op` is no operator, or a function with other operands.
         """
-        node, target = self.node, Target(needed_operator(op))
+        node, target = self.node, FxTarget(needed_operator(op))
         is_kept = target == node.operator
         is_same = is_kept and tuple(args) == node.inputs and kwargs == node.attributes
         if is_same and meta == node.metadata:
@@ -161,7 +161,7 @@ class ExportPass(NodeMapPass, PassBase):
         )
 
 
-class PassManager:
+class FxPassManager:
     """`Sequential` with methods that add passes and checks.
 
     Nested lists are flattened. Anything that is called with the model is a pass: a function, a
@@ -194,7 +194,7 @@ class PassManager:
         else:
             self.passes.append(
                 module_pass(opt_level=0, name=_name(item))(
-                    lambda model, ctx: take_over(model, item(GraphModule.of(model)), ctx)
+                    lambda model, ctx: take_over(model, item(FxGraphModule.of(model)), ctx)
                 )
             )
 
@@ -230,7 +230,7 @@ class PassManager:
         )
 
     def __call__(self, graph_module: Any) -> Any:
-        """Run the passes, hold the result against onnx.checker, and return a `PassResult`."""
+        """Run the passes, hold the result against onnx.checker, and return a `FxPassResult`."""
         return _result(checked(self.pipeline), graph_module)
 
 
@@ -277,14 +277,14 @@ def args_map(
     return mapped, {name: fn(value, declared.get(name)) for name, value in kwargs.items()}
 
 
-def _result(pass_: Pass, graph_module: Any) -> PassResult:
+def _result(pass_: Pass, graph_module: Any) -> FxPassResult:
     """Run a pass, and return the model and whether it changed."""
     if isinstance(graph_module, onnx.ModelProto):
         view = Model.from_proto(graph_module)
         return _result(pass_, view)._replace(graph_module=view.to_proto())
     before = graph_module.journal.stamp() if isinstance(graph_module, Model) else None
     made = pass_(graph_module)
-    return PassResult(made, before is not None and made.journal.moved_since(before))
+    return FxPassResult(made, before is not None and made.journal.moved_since(before))
 
 
 def _name(item: Any) -> str:

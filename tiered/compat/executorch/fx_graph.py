@@ -16,7 +16,7 @@ from tiered.compat.executorch.fx_node import (
     OUTPUT,
     PLACEHOLDER,
     FxNode,
-    Target,
+    FxTarget,
     needed_operator,
     number_like,
 )
@@ -25,17 +25,17 @@ from tiered.graph import Graph, Model, Node as OnnxNode, Value
 from tiered.support.errors import ModelError, UsageError, did_you_mean
 
 
-class GraphModule(Model):
+class FxGraphModule(Model):
     """A model with the names of torch.fx: `graph`, `recompile`. It is a `tiered.Model`."""
 
     _fx_graph: FxGraph | None = None
 
     @staticmethod
-    def of(model: Model) -> GraphModule:
+    def of(model: Model) -> FxGraphModule:
         """Return the model itself, which has these names from now on."""
-        if not isinstance(model, GraphModule):
-            model.__class__ = GraphModule
-        assert isinstance(model, GraphModule)
+        if not isinstance(model, FxGraphModule):
+            model.__class__ = FxGraphModule
+        assert isinstance(model, FxGraphModule)
         return model
 
     @property
@@ -45,7 +45,7 @@ class GraphModule(Model):
             self._fx_graph = FxGraph(self)
         return self._fx_graph
 
-    def modules(self) -> Iterator[GraphModule]:
+    def modules(self) -> Iterator[FxGraphModule]:
         """Yield the module itself: a model has no modules inside."""
         yield self
 
@@ -134,7 +134,7 @@ class FxGraph:
         """
         if the_function is operator.getitem:
             return self._item(*args)
-        target = Target(needed_operator(the_function))
+        target = FxTarget(needed_operator(the_function))
         values = self.values_of(args)
         made = self.owner.add_node(
             target.op_type, values, 1, dict(kwargs or {}), domain=target.domain

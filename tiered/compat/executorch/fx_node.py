@@ -20,7 +20,7 @@ GET_ATTR: Final = "get_attr"
 OUTPUT: Final = "output"
 
 
-class Target(str):
+class FxTarget(str):
     """The operator of a node, `Relu` or `com.microsoft::Gelu`.
 
     It is equal to a function of its name: `node.target == torch.relu`.
@@ -199,12 +199,12 @@ class FxNode:
         """The operator, or the name of an input or a weight."""
         if isinstance(self.subject, OnnxNode):
             node = self.subject
-            return Target(node.operator)
+            return FxTarget(node.operator)
         return operator.getitem if self.op == CALL else self.name
 
     @target.setter
     def target(self, target: object) -> None:
-        node, wanted = self._operator("target"), Target(needed_operator(target))
+        node, wanted = self._operator("target"), FxTarget(needed_operator(target))
         node.owner.set_operator(node, wanted.op_type, wanted.domain)
 
     @property

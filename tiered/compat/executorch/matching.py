@@ -56,7 +56,7 @@ def replace_pattern(
     return replace_pattern_with_filters(gm, pattern, replacement)
 
 
-class SubgraphMatcher(_Matcher):
+class FxSubgraphMatcher(_Matcher):
     """`tiered.SubgraphMatcher`, which also takes a ModelProto."""
 
     def match(self, graph: AnyGraph) -> list[SubgraphMatch]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from tiered.compat.executorch.fx_graph import GraphModule
+from tiered.compat.executorch.fx_graph import FxGraphModule
 from tiered.compat.executorch.fx_node import FxNode
 from tiered.compat.executorch.matching import AnyGraph, view_of
 from tiered.extensions.partition import (
@@ -60,13 +60,13 @@ class OperatorSupportBase(OperatorSupport):
         return super().is_node_supported(graph, node)
 
 
-class _Of(FunctionSupport, OperatorSupportBase):
+class _NodeSupport(FunctionSupport, OperatorSupportBase):
     """The support of the nodes of torch.fx for which a function returns True."""
 
 
 def create_op_support(is_node_supported: Callable[[Any, Any], bool]) -> OperatorSupport:
     """Return the support of the nodes of torch.fx for which a function of two arguments is true."""
-    return _Of(is_node_supported)
+    return _NodeSupport(is_node_supported)
 
 
 def _takes_fx(support: OperatorSupport) -> OperatorSupport:
@@ -77,7 +77,7 @@ def _takes_fx(support: OperatorSupport) -> OperatorSupport:
     def takes(graph: Graph, node: Node) -> bool:
         model = graph.model
         assert isinstance(model, Model)
-        given = GraphModule.of(model).graph.node_for(node)
+        given = FxGraphModule.of(model).graph.node_for(node)
         return bool(support.is_node_supported(graph, given))
 
     return _create_op_support(takes)
@@ -100,7 +100,7 @@ def any_chain(*supports: OperatorSupport) -> OperatorSupport:
     return _any_chain(*map(_takes_fx, supports))
 
 
-class CapabilityBasedPartitioner(_Partitioner):
+class FxPartitioner(_Partitioner):
     """`tiered.extensions.partition.CapabilityBasedPartitioner` by the names of torch.fx.
 
     Args:

@@ -19,7 +19,7 @@ import onnx
 import tiered
 from tiered.compat.onnx_passes.configuration import Configuration, read_configuration
 from tiered.compat.onnx_passes.groups import GROUPS, collect
-from tiered.compat.onnx_passes.references import Reference
+from tiered.compat.onnx_passes.references import OutputReference
 from tiered.context import PassContext
 from tiered.extensions.debug.all_values import run as all_values_of
 from tiered.graph import Model
@@ -78,7 +78,7 @@ def _run(path: str, names: Sequence[str], output: str | None, config: Configurat
     if config.all_values and output is None:
         raise UsageError("onnxruntime.full_context_dump writes OUTPUT.npz: it needs -o OUTPUT")
     original = _loaded(path)
-    reference = Reference(config, original)
+    reference = OutputReference(config, original)
     passes = _with_options(collect(_verifying(listed, reference)), config)
     pipeline = tiered.Fixpoint(passes) if config.exhaustive else tiered.Sequential(passes)
     made = tiered.optimize(original, passes=pipeline)
@@ -94,7 +94,7 @@ def _run(path: str, names: Sequence[str], output: str | None, config: Configurat
             np.savez(file, **dict(all_values_of(made, feeds, all_values=True)))
 
 
-def _verifying(names: Sequence[str], reference: Reference) -> list[str | Pass]:
+def _verifying(names: Sequence[str], reference: OutputReference) -> list[str | Pass]:
     """Return names of passes with the pass of the reference in place of the group `verify`."""
     is_own = "verify" not in GROUPS
     return [reference.as_pass() if is_own and name == "verify" else name for name in names]

@@ -23,7 +23,7 @@ from tiered.verify import pass_promises
 Array = np.ndarray[Any, Any]
 
 
-class Reference:
+class OutputReference:
     """What the outputs of a model have to be.
 
     Reference outputs are judged by the metrics; without metrics by the tolerance; without both they

@@ -12,7 +12,7 @@ from tiered.compat.onnx_passes.rule_values import bare, wrapped
 from tiered.compat.signatures import with_parameters
 from tiered.passes import Pass
 from tiered.rewriter import Skip, op, var
-from tiered.rewriter.pattern import Op
+from tiered.rewriter.pattern import OpPattern
 from tiered.support.errors import UsageError
 
 
@@ -96,13 +96,13 @@ def rule_of(
     return rule
 
 
-def _node_of(made: tuple[Any, ...], name: str) -> Op:
+def _node_of(made: tuple[Any, ...], name: str) -> OpPattern:
     """Return the pattern of the node that makes all values of a pattern.
 
     Raises:
         UsageError: they are of several nodes, or in another order.
     """
-    outputs = [each for each in made if isinstance(each, Op)]
+    outputs = [each for each in made if isinstance(each, OpPattern)]
     numbers = [each.output for each in outputs]
     nodes = {id(each.identity) for each in outputs}
     if len(outputs) < len(made) or len(nodes) != 1 or numbers != [*range(len(made))]:

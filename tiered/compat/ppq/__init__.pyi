@@ -1,4 +1,4 @@
-from tiered.compat.ppq.attributes import Attributes as Attributes
+from tiered.compat.ppq.attributes import OperationAttributes as OperationAttributes
 from tiered.compat.ppq.configs.operations import (
     OperationQuantizationConfig as OperationQuantizationConfig,
 )

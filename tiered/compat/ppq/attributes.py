@@ -10,7 +10,7 @@ from tiered.graph import Node
 
 
 @dataclass(slots=True, eq=False)
-class Attributes(MutableMapping[str, Any]):
+class OperationAttributes(MutableMapping[str, Any]):
     """The attributes of a node; writing one writes it into the model."""
 
     _node: Node

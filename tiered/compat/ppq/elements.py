@@ -10,7 +10,7 @@ import numpy as np
 
 from tiered.compat.argument_types import checks_arguments
 from tiered.compat.ppq import sources
-from tiered.compat.ppq.attributes import Attributes
+from tiered.compat.ppq.attributes import OperationAttributes
 from tiered.compat.ppq.configs.operations import OperationQuantizationConfig
 from tiered.compat.ppq.configs.quantable import (
     QuantableNode,
@@ -253,8 +253,8 @@ class Operation(NodeHandle):
         return len(self.parameters)
 
     @property
-    def attributes(self) -> Attributes:
-        return Attributes(self._node)
+    def attributes(self) -> OperationAttributes:
+        return OperationAttributes(self._node)
 
     @attributes.setter
     def attributes(self, attributes: Mapping[str, Any]) -> None:

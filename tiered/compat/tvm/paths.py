@@ -40,7 +40,7 @@ _PLACES: Final = {
 }
 
 
-class _Place(ModuleType):
+class _LateModule(ModuleType):
     """A module under another name, which loads when a name of it is asked for."""
 
     def __init__(self, name: str, target: str) -> None:
@@ -65,4 +65,4 @@ def add_paths(package: str, modules: Mapping[str, str]) -> None:
         sys.modules.setdefault(f"{package}.{name}", sys.modules[package])
     for name, wanted in _PLACES.items():
         full = f"{package}.{name}"
-        sys.modules.setdefault(full, _Place(full, f"{package}.{modules[wanted]}"))
+        sys.modules.setdefault(full, _LateModule(full, f"{package}.{modules[wanted]}"))

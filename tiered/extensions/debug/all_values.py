@@ -14,7 +14,7 @@ from tiered.graph import Model
 from tiered.graph.io.export import export_model
 from tiered.runtime import shared_worker
 from tiered.support.errors import UsageError
-from tiered.verify.part_extraction import Part
+from tiered.verify.part_extraction import GraphPart
 from tiered.verify.sliced_session import SlicedSession
 
 SLICE = 16
@@ -56,7 +56,7 @@ class AllValues:
         feeds: the inputs.
     """
 
-    def __init__(self, session: SlicedSession, part: Part, feeds: Mapping[str, Any]) -> None:
+    def __init__(self, session: SlicedSession, part: GraphPart, feeds: Mapping[str, Any]) -> None:
         self.feeds = dict(feeds)
         self._session = session
         self._part = part
@@ -116,7 +116,7 @@ def run(
         RuntimeFailure: onnxruntime does not run the model.
     """
     view = model if isinstance(model, Model) else _loaded(model)
-    part = Part.of(export_model(view, is_bare=True))
+    part = GraphPart.of(export_model(view, is_bare=True))
     session = SlicedSession(part, view.folder, shared_worker(), None, nodes=SLICE)
     proto = export_model(view, is_bare=True)
     given = samples_of(proto, session, [] if feeds is None else [feeds], seed)[0].feeds

@@ -25,7 +25,7 @@ from tiered.runtime.inputs.samples import Source, in_dtypes_of
 from tiered.runtime.session import as_proto
 from tiered.support.errors import RuntimeFailure
 from tiered.support.numerics import Numerics
-from tiered.verify.part_extraction import Part, tapped
+from tiered.verify.part_extraction import GraphPart, tapped
 from tiered.verify.random_values import random_values
 
 Allowed = tuple[Numerics, float | None, float | None, float | None]
@@ -232,7 +232,7 @@ def _spread(low: int, high: int, count: int) -> list[int]:
 
 def _pairs(first: onnx.ModelProto, second: onnx.ModelProto) -> list[_Pair]:
     """Return the tensors that answer to each other, in the order of the second model."""
-    made = Part.of(first).producer
+    made = GraphPart.of(first).producer
     nodes = {node.name or next(iter(node.output), ""): node for node in first.graph.node}
     found = []
     for place, node in enumerate(second.graph.node):

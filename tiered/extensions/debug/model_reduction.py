@@ -17,7 +17,7 @@ from onnx import numpy_helper
 from tiered.extensions.debug.rewrite_search import fewest
 from tiered.graph import Model
 from tiered.support.errors import TieredError, UsageError
-from tiered.verify.part_extraction import Part, Types, cut, tapped
+from tiered.verify.part_extraction import GraphPart, Types, cut, tapped
 
 IsFailing = Callable[[onnx.ModelProto], bool]
 Say = Callable[[str], object]
@@ -81,7 +81,7 @@ class _Reduction:
 
     def nodes(self) -> None:
         """Remove nodes."""
-        part = Part.of(self.model)
+        part = GraphPart.of(self.model)
         kept = fewest(
             range(len(part.reads)),
             lambda some: bool(some) and self._accepts(_cut(part, some)),
@@ -115,7 +115,7 @@ def _typed(model: onnx.ModelProto) -> onnx.ModelProto:
     return Model.from_proto(model).to_proto(annotate=True)
 
 
-def _cut(part: Part, nodes: Sequence[int]) -> onnx.ModelProto:
+def _cut(part: GraphPart, nodes: Sequence[int]) -> onnx.ModelProto:
     return cut(part, set(nodes), NO_TYPES)
 
 

@@ -24,7 +24,7 @@ from tiered.runtime.worker.client import shared_worker
 from tiered.support.errors import TieredError, UsageError
 from tiered.support.numerics import Numerics, Promise, loosest
 from tiered.targets import Verification
-from tiered.verify.baseline import Runnable
+from tiered.verify.baseline import RunnableModel
 from tiered.verify.last_bits import amplification
 from tiered.verify.methods import UNLIMITED, computed_in
 from tiered.verify.model_pair import ModelPair
@@ -104,11 +104,11 @@ class OutputOracle:
     def __call__(self, model: Model, changed_by: Sequence[PassInfo]) -> str:
         """Return the failure of the model: it does not run, or its outputs differ."""
         try:
-            return self.failure_of(Runnable.of(model), changed_by)
+            return self.failure_of(RunnableModel.of(model), changed_by)
         except TieredError as error:  # it cannot be written
             return str(error)
 
-    def failure_of(self, made: Runnable, changed_by: Sequence[PassInfo]) -> str:
+    def failure_of(self, made: RunnableModel, changed_by: Sequence[PassInfo]) -> str:
         """Return the failure of a result of passes, as `__call__` does."""
         promises = [info.promise for info in changed_by]
         promised = Promise(self.numerics) if self.numerics else loosest(promises)
@@ -133,7 +133,7 @@ class OutputOracle:
             return str(error)
         return ""
 
-    def excuse(self, before: Runnable, after: Runnable, info: PassInfo) -> str:
+    def excuse(self, before: RunnableModel, after: RunnableModel, info: PassInfo) -> str:
         """Return why one rewrite is right although the outputs differ around it; "" if it is not.
 
         onnxruntime is known to deviate so, or the model amplifies last bits.
@@ -169,7 +169,7 @@ class OutputOracle:
         return held_to(promise, self.limits).changed(computed=self._computed)
 
     @staticmethod
-    def _outputs(made: Runnable, samples: Sequence[Inputs]) -> list[dict[str, Any]]:
+    def _outputs(made: RunnableModel, samples: Sequence[Inputs]) -> list[dict[str, Any]]:
         with open_model(shared_worker(), made.proto, folder=made.folder) as session:
             return [session.run(sample.feeds) for sample in samples]
 

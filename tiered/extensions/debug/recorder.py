@@ -11,9 +11,9 @@ from tiered.graph.core.journal import dirty_nodes
 from tiered.passes.interface.pass_info import PassInfo
 from tiered.pipeline.instruments.tracing.changes import Rewind
 from tiered.runtime.external_data import with_files
-from tiered.verify.baseline import Runnable
-from tiered.verify.live_extract import Step, advance, part_of
-from tiered.verify.part_extraction import Part, cut
+from tiered.verify.baseline import RunnableModel
+from tiered.verify.live_extract import PartEdits, advance, part_of
+from tiered.verify.part_extraction import GraphPart, cut
 
 if TYPE_CHECKING:
     from tiered.graph import Graph, Model, Node, RewriteRecord
@@ -131,13 +131,13 @@ class History:
 
     def __init__(self) -> None:
         self.is_whole = True
-        self._start: Part | None = None
-        self._now: Part | None = None
+        self._start: GraphPart | None = None
+        self._now: GraphPart | None = None
         self._stamp: Stamp | None = None
-        self._steps: list[Step] = []
+        self._steps: list[PartEdits] = []
         self._folder = ""
         # The part that was asked for last, and the number of rewrites before it.
-        self._asked: tuple[int, Part] | None = None
+        self._asked: tuple[int, GraphPart] | None = None
 
     def run_before_pass(self, model: Model, info: PassInfo) -> None:
         if self._start is None:
@@ -158,7 +158,7 @@ class History:
         self._stamp = journal.stamp()
         self._steps.append(step)
 
-    def model_after(self, number: int) -> Runnable:
+    def model_after(self, number: int) -> RunnableModel:
         """Return the model after `number` rewrites.
 
         Raises:
@@ -166,9 +166,9 @@ class History:
         """
         part = self._part(number)
         proto = cut(part, part.nodes, {}, list(part.outputs), list(part.inputs))
-        return Runnable(proto, with_files(proto, self._folder))
+        return RunnableModel(proto, with_files(proto, self._folder))
 
-    def _part(self, number: int) -> Part:
+    def _part(self, number: int) -> GraphPart:
         assert self._start is not None
         known, part = 0, self._start
         if self._asked is not None and self._asked[0] <= number:

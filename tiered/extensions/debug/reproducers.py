@@ -29,7 +29,7 @@ from tiered.runtime.inputs.samples import Source
 from tiered.support.errors import TieredError
 from tiered.targets import Backend
 from tiered.verify.custom_ops import using
-from tiered.verify.part_extraction import Part, cut
+from tiered.verify.part_extraction import GraphPart, cut
 from tiered.verify.sliced_session import bare_types
 
 _SETTINGS = ("opt_level", "required", "disabled", "backend", "strict", "config")
@@ -53,7 +53,7 @@ def reproduce(subject: Subject, blame: Blame, feeds: Mapping[str, Any]) -> Bundl
     before, folder = _before(subject, blame)
     pass_ = subject.pass_of(blame.pass_text) or pipeline_of(blame.pass_text)
     failure = _failure(subject, blame, before)
-    part = Part.of(before)
+    part = GraphPart.of(before)
     smallest = None
     for nodes in _parts(part, blame.places):
         smallest = _tried(part, nodes, pass_, failure, (feeds, folder))
@@ -107,7 +107,7 @@ def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in seen.items() if value is not None}
 
 
-def _parts(part: Part, places: tuple[str, ...]) -> Iterator[set[int]]:
+def _parts(part: GraphPart, places: tuple[str, ...]) -> Iterator[set[int]]:
     """Yield larger and larger parts around some values; the whole is not among them."""
     whole = len(part.reads)
     known = -1
@@ -121,7 +121,7 @@ def _parts(part: Part, places: tuple[str, ...]) -> Iterator[set[int]]:
 
 
 def _tried(
-    part: Part,
+    part: GraphPart,
     nodes: set[int],
     pass_: Pass,
     failure: Failure,
@@ -203,7 +203,7 @@ def _bundle(
 
 
 def _recorded(
-    part: Part, names: Sequence[str], feeds: Mapping[str, Any], folder: str
+    part: GraphPart, names: Sequence[str], feeds: Mapping[str, Any], folder: str
 ) -> dict[str, Any]:
     """Return values of a run of the whole model.
 

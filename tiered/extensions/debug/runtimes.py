@@ -31,7 +31,7 @@ from tiered.support.errors import (
     TimedOut,
     VerificationError,
 )
-from tiered.verify.part_extraction import Part, cut
+from tiered.verify.part_extraction import GraphPart, cut
 from tiered.verify.sliced_session import SlicedSession, open_model
 
 R = TypeVar("R")
@@ -75,7 +75,7 @@ class Referee:
                     yield session
             case "onnxruntime node by node":
                 where = folder or folder_of(source)
-                part = Part.of(as_proto(source))
+                part = GraphPart.of(as_proto(source))
                 yield SlicedSession(part, where, shared_worker(), None)
             case _:
                 with opened(source, folder) as session:
@@ -139,5 +139,5 @@ def _inlined(source: ModelLike, folder: str) -> onnx.ModelProto:
             f"({MOST_READ / 2**20:,.0f} MiB)"
         )
     take_in(proto, folder or folder_of(source))
-    part = Part.of(proto)
+    part = GraphPart.of(proto)
     return cut(part, part.everything(), {}, list(part.outputs), list(part.inputs))

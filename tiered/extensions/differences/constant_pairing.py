@@ -20,7 +20,7 @@ TELLING: Final = 16
 """Tensors of this many elements or more are identified by their contents before their names."""
 
 
-class Constant(NamedTuple):
+class NamedConstant(NamedTuple):
     """An initializer, or the output of a Constant node."""
 
     value: Value
@@ -36,11 +36,11 @@ class Constant(NamedTuple):
         return self.value.producer is not None
 
 
-class Pair(NamedTuple):
+class ConstantPair(NamedTuple):
     """The same constant in both models; a side may lack it."""
 
-    first: Constant | None
-    second: Constant | None
+    first: NamedConstant | None
+    second: NamedConstant | None
 
 
 class TensorChange(NamedTuple):
@@ -65,19 +65,21 @@ class TensorChange(NamedTuple):
     bytes_after: int
 
 
-def constants_of(graph: Graph) -> list[Constant]:
+def constants_of(graph: Graph) -> list[NamedConstant]:
     """Return the constants of a graph: the initializers first, then those of Constant nodes."""
     found = [
-        Constant(value, value.default) for value in graph.initializers if value.default is not None
+        NamedConstant(value, value.default)
+        for value in graph.initializers
+        if value.default is not None
     ]
     for node in graph.nodes_of("Constant"):
         tensor = node.constant_tensor()
         if tensor is not None:
-            found.append(Constant(node.output, tensor))
+            found.append(NamedConstant(node.output, tensor))
     return found
 
 
-def paired(first: Sequence[Constant], second: Sequence[Constant]) -> list[Pair]:
+def paired(first: Sequence[NamedConstant], second: Sequence[NamedConstant]) -> list[ConstantPair]:
     """Pair the constants of two graphs: by content where that says more than the name.
 
     Returns:
@@ -93,7 +95,7 @@ def paired(first: Sequence[Constant], second: Sequence[Constant]) -> list[Pair]:
     return work.pairs()
 
 
-def same_content(one: Constant, other: Constant) -> bool:
+def same_content(one: NamedConstant, other: NamedConstant) -> bool:
     """Return whether two constants have the same dtype, dims and bits."""
     if _outline(one) != _outline(other):
         return False
@@ -103,7 +105,7 @@ def same_content(one: Constant, other: Constant) -> bool:
     return one.tensor.key() == other.tensor.key()
 
 
-def identities(pairs: Sequence[Pair]) -> tuple[dict[Value, str], dict[Value, str]]:
+def identities(pairs: Sequence[ConstantPair]) -> tuple[dict[Value, str], dict[Value, str]]:
     """Return for each side the identity of a constant: equal for one that both sides have.
 
     Constants of equal content are one, whatever their names; so are both of a pair that differs.
@@ -125,7 +127,7 @@ def identities(pairs: Sequence[Pair]) -> tuple[dict[Value, str], dict[Value, str
     return found
 
 
-def change_of(pair: Pair, graph: str) -> TensorChange | None:
+def change_of(pair: ConstantPair, graph: str) -> TensorChange | None:
     """Return how a constant differs; None if it is the same in both models."""
     first, second = pair
     if first is None or second is None:
@@ -147,7 +149,7 @@ def change_of(pair: Pair, graph: str) -> TensorChange | None:
     return TensorChange(graph, what, *names, *types, *sizes)
 
 
-def _described(constant: Constant | None) -> tuple[str, str, int]:
+def _described(constant: NamedConstant | None) -> tuple[str, str, int]:
     if constant is None:
         return "", "", 0
     return constant.value.name, constant.type, constant.tensor.nbytes
@@ -156,7 +158,7 @@ def _described(constant: Constant | None) -> tuple[str, str, int]:
 class _Pairing:
     """Constants of both sides, with the partners found so far."""
 
-    def __init__(self, first: Sequence[Constant], second: Sequence[Constant]) -> None:
+    def __init__(self, first: Sequence[NamedConstant], second: Sequence[NamedConstant]) -> None:
         self.sides = (first, second)
         self.partners: dict[int, int] = {}  # places of the first side, and those of the second
         self.taken: set[int] = set()
@@ -167,8 +169,8 @@ class _Pairing:
 
     def join(
         self,
-        key: Callable[[Constant], Hashable],
-        is_equal: Callable[[Constant, Constant], bool],
+        key: Callable[[NamedConstant], Hashable],
+        is_equal: Callable[[NamedConstant, NamedConstant], bool],
     ) -> None:
         """Pair the constants of equal keys, in order, that pass a closer look."""
         there: dict[Hashable, list[int]] = defaultdict(list)
@@ -183,7 +185,7 @@ class _Pairing:
                 self.partners[place] = found
                 self.taken.add(found)
 
-    def join_contents(self, may: Callable[[Constant, int], bool]) -> None:
+    def join_contents(self, may: Callable[[NamedConstant, int], bool]) -> None:
         """Pair the constants of equal content; only those of a form that both sides have are read.
 
         Args:
@@ -207,16 +209,16 @@ class _Pairing:
                 self.partners[at] = found
                 self.taken.add(found)
 
-    def pairs(self) -> list[Pair]:
+    def pairs(self) -> list[ConstantPair]:
         first, second = self.sides
         found = [
-            Pair(each, second[self.partners[at]] if at in self.partners else None)
+            ConstantPair(each, second[self.partners[at]] if at in self.partners else None)
             for at, each in enumerate(first)
         ]
-        return [*found, *(Pair(None, second[at]) for at in self.free(1))]
+        return [*found, *(ConstantPair(None, second[at]) for at in self.free(1))]
 
 
-def _outline(each: Constant) -> tuple[int, tuple[int, ...]]:
+def _outline(each: NamedConstant) -> tuple[int, tuple[int, ...]]:
     return each.tensor.dtype, each.tensor.shape
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from tiered.extensions.differences.constant_pairing import TensorChange
 from tiered.extensions.differences.model_difference import Difference
 from tiered.extensions.differences.node_matching import Side
-from tiered.extensions.differences.places import Place
+from tiered.extensions.differences.places import DifferingPlace
 from tiered.pipeline.instruments.run_page.rewrites import Words, rewrites_data
 from tiered.pipeline.instruments.tracing.changes import Change, NodeState
 from tiered.pipeline.instruments.tracing.events import Rewrite
@@ -74,7 +74,7 @@ def _tables(found: Difference) -> Iterator[Section]:
         yield tables(title.partition(":")[0], Table(title, headers, shown), notes=notes)
 
 
-class Rows(NamedTuple):
+class DifferenceRows(NamedTuple):
     """A table of what differs; `totals` are rows that are always shown."""
 
     title: str
@@ -82,7 +82,7 @@ class Rows(NamedTuple):
     rows: Sequence[Sequence[Cell]]
     totals: Sequence[Sequence[Cell]] = ()
 
-    def without_empty(self) -> Rows:
+    def without_empty(self) -> DifferenceRows:
         """Return the table without columns of details that are empty in every row."""
         every = [*self.rows, *self.totals]
         kept = [
@@ -93,10 +93,10 @@ class Rows(NamedTuple):
         rows, totals = (
             [[row[at] for at in kept] for row in part] for part in (self.rows, self.totals)
         )
-        return Rows(self.title, [self.headers[at] for at in kept], rows, totals)
+        return DifferenceRows(self.title, [self.headers[at] for at in kept], rows, totals)
 
 
-def table_rows(found: Difference) -> Iterator[Rows]:
+def table_rows(found: Difference) -> Iterator[DifferenceRows]:
     """Yield the tables that have rows."""
     names, types = ("before", "after"), ("type before", "type after")
     new, counts = (
@@ -106,24 +106,24 @@ def table_rows(found: Difference) -> Iterator[Rows]:
         ),
     )
     for shown in (
-        Rows("Properties", ("", *names), found.settings),
-        Rows("Interface", ("", *new, *types, ""), [
+        DifferenceRows("Properties", ("", *names), found.settings),
+        DifferenceRows("Interface", ("", *new, *types, ""), [
             (each.kind, *_both(each.before, each.after), each.type_before, each.type_after,
              each.note)
             for each in found.ports
         ]),
         _operators(found),
-        Rows("Functions", ("function", ""), found.functions),
-        Rows("Nodes", ("places", *names, "differs", "first at"), [
+        DifferenceRows("Functions", ("function", ""), found.functions),
+        DifferenceRows("Nodes", ("places", *names, "differs", "first at"), [
             (len(kind.places), kind.before, kind.after, kind.what, kind.places[0].at)
             for kind in found.kinds
         ]),
-        Rows(f"Constants: {counts}", ("", *new, *types, "graph"), [
+        DifferenceRows(f"Constants: {counts}", ("", *new, *types, "graph"), [
             (", ".join(each.what), *_both(each.before, each.after), each.type_before,
              each.type_after, each.graph)
             for each in sorted(found.tensors, key=_by_weight)
         ]),
-        Rows("Names", ("", *names, "graph"), [
+        DifferenceRows("Names", ("", *names, "graph"), [
             (each.kind, each.before, each.after, each.graph) for each in found.renamed
         ]),
     ):  # fmt: skip
@@ -131,7 +131,7 @@ def table_rows(found: Difference) -> Iterator[Rows]:
             yield shown.without_empty()
 
 
-def _operators(found: Difference) -> Rows:
+def _operators(found: Difference) -> DifferenceRows:
     before, after = found.before, found.after
     totals = (
         ("nodes", before.nodes, after.nodes),
@@ -143,7 +143,7 @@ def _operators(found: Difference) -> Rows:
         [(name, old, new, change(old, new)) for name, old, new in part if old != new]
         for part in (found.operators, totals)
     )
-    return Rows("Operators", headers, rows, whole)
+    return DifferenceRows("Operators", headers, rows, whole)
 
 
 def _by_count(item: tuple[str, int]) -> tuple[int, str]:
@@ -180,7 +180,7 @@ class _Drawing:
             known = base + 2 * node.id + 1 if partner is None else self.numbers[0, partner]
             self.numbers[1, node] = known
 
-    def rewrite(self, place: Place, number: int) -> Rewrite:
+    def rewrite(self, place: DifferingPlace, number: int) -> Rewrite:
         """Return a place as a rewrite."""
         before, after, what = place.kind
         partners = {each.before: each.after for each in place.changes}
@@ -227,7 +227,7 @@ class _Drawing:
             self.taken.add(known)
         return known
 
-    def around(self, place: Place) -> Surroundings:
+    def around(self, place: DifferingPlace) -> Surroundings:
         """Return the nodes next to a place, and the types of its values."""
         inside = {*place.before, *place.after}
         near: dict[Node, None] = {}

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import onnx
 
-from tiered.extensions.differences.constant_pairing import Pair, change_of, constants_of
+from tiered.extensions.differences.constant_pairing import ConstantPair, change_of, constants_of
 from tiered.extensions.differences.model_difference import Difference, PortChange, Renamed, Setting
 from tiered.extensions.differences.node_matching import Matching
 from tiered.extensions.differences.places import places_of
 from tiered.graph import Model
 from tiered.graph.core.types import read_type
-from tiered.pipeline.result import Statistics
+from tiered.pipeline.result import ModelStatistics
 
 if TYPE_CHECKING:
     from tiered.graph import Function, Graph, Node, Value
@@ -41,8 +41,8 @@ def diff(first: _ModelLike, second: _ModelLike) -> Difference:
     changed = sum(len(place.changes) for place in places)
     return Difference(
         files=(_name(first, "before"), _name(second, "after")),
-        before=Statistics.of(models[0]),
-        after=Statistics.of(models[1]),
+        before=ModelStatistics.of(models[0]),
+        after=ModelStatistics.of(models[1]),
         settings=tuple(_settings(*models)),
         ports=tuple(_ports(found[0])),
         functions=tuple(_functions(*models)),
@@ -106,14 +106,19 @@ def function_name(function: Function) -> str:
     return "::".join(filter(None, (domain, name))) + (f":{overload}" if overload else "")
 
 
-def _alone(models: tuple[Model, Model], found: Iterable[Matching]) -> Iterator[tuple[str, Pair]]:
+def _alone(
+    models: tuple[Model, Model], found: Iterable[Matching]
+) -> Iterator[tuple[str, ConstantPair]]:
     """Yield the constants of graphs that only one model has, with the label of the graph."""
     known = {graph for each in found for graph in each.graphs}
     for side, model in enumerate(models):
         for graph in model.graphs():
             if graph not in known:
                 for constant in constants_of(graph):
-                    yield _label(graph), Pair(*((None, constant) if side else (constant, None)))
+                    yield (
+                        _label(graph),
+                        ConstantPair(*((None, constant) if side else (constant, None))),
+                    )
 
 
 def _label(graph: Graph) -> str:

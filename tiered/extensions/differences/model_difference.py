@@ -8,13 +8,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tiered.extensions.differences.constant_pairing import TensorChange
-from tiered.extensions.differences.places import Place
+from tiered.extensions.differences.places import DifferingPlace
 from tiered.support.amounts import counted
 from tiered.support.records import Record
 
 if TYPE_CHECKING:
     from tiered.extensions.differences.node_matching import Matching
-    from tiered.pipeline.result import Statistics
+    from tiered.pipeline.result import ModelStatistics
 
 
 PARTS: Final = ("properties", "interface", "functions", "constants", "nodes", "names", "texts")
@@ -74,7 +74,7 @@ class PlaceKind(NamedTuple):
     before: str
     after: str
     what: str
-    places: tuple[Place, ...]
+    places: tuple[DifferingPlace, ...]
 
 
 class Difference(Record):
@@ -95,13 +95,13 @@ class Difference(Record):
     """
 
     files: tuple[str, str]
-    before: Statistics
-    after: Statistics
+    before: ModelStatistics
+    after: ModelStatistics
     settings: tuple[Setting, ...]
     ports: tuple[PortChange, ...]
     functions: tuple[tuple[str, str], ...]
     tensors: tuple[TensorChange, ...]
-    places: tuple[Place, ...]
+    places: tuple[DifferingPlace, ...]
     renamed: tuple[Renamed, ...]
     texts: int
     same_nodes: int
@@ -145,7 +145,7 @@ class Difference(Record):
     @cached_property
     def kinds(self) -> tuple[PlaceKind, ...]:
         """The places by what they look like; what occurs most often comes first."""
-        groups: dict[tuple[str, str, str], list[Place]] = {}
+        groups: dict[tuple[str, str, str], list[DifferingPlace]] = {}
         for place in self.places:
             groups.setdefault(place.kind, []).append(place)
         found = [PlaceKind(*kind, tuple(places)) for kind, places in groups.items()]
@@ -181,7 +181,7 @@ class Difference(Record):
         }
 
 
-def _place_data(place: Place) -> dict[str, Any]:
+def _place_data(place: DifferingPlace) -> dict[str, Any]:
     return {
         "graph": place.graph,
         "before": [{"name": node.label, "op_type": node.op_type} for node in place.before],

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 
 from tiered.extensions.differences.constant_pairing import (
     TELLING,
-    Pair,
+    ConstantPair,
     constants_of,
     identities,
     paired,
@@ -55,7 +55,7 @@ class Matching:
         self.graphs = (first, second)
         self.label = label
         self.outer = outer
-        self.constants: list[Pair] = paired(constants_of(first), constants_of(second))
+        self.constants: list[ConstantPair] = paired(constants_of(first), constants_of(second))
         self.partners: tuple[dict[Node, Node], dict[Node, Node]] = ({}, {})
         self._given: tuple[dict[Value, str], dict[Value, str]] = ({}, {})
         self._named: tuple[dict[Value, Value], dict[Value, Value]] = ({}, {})

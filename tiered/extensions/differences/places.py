@@ -30,7 +30,7 @@ _BETWEEN: Final = "; "
 EXCHANGED: Final = "inputs exchanged"
 
 
-class Change(NamedTuple):
+class NodeChange(NamedTuple):
     """A node of both models that differs; `notes` say how: attribute axis: 0, then 1."""
 
     before: Node
@@ -38,7 +38,7 @@ class Change(NamedTuple):
     notes: tuple[str, ...]
 
 
-class Place(NamedTuple):
+class DifferingPlace(NamedTuple):
     """Nodes of both models that belong together and differ.
 
     Attributes:
@@ -50,7 +50,7 @@ class Place(NamedTuple):
     graph: str
     before: tuple[Node, ...]
     after: tuple[Node, ...]
-    changes: tuple[Change, ...]
+    changes: tuple[NodeChange, ...]
 
     @property
     def kind(self) -> tuple[str, str, str]:
@@ -67,7 +67,7 @@ class Place(NamedTuple):
         return (self.before or self.after)[-1].label
 
 
-def places_of(found: Matching) -> list[Place]:
+def places_of(found: Matching) -> list[DifferingPlace]:
     """Return the places of two graphs, in the order of the first one."""
     changes = {change.before: change for change in _changes(found)}
     changed = (set(changes), {change.after for change in changes.values()})
@@ -98,17 +98,19 @@ def _order(found: Matching) -> Any:
     return lambda member: (places[member[0]][member[1]], member)
 
 
-def _place(found: Matching, group: list[_Member], changes: dict[Node, Change]) -> Place:
+def _place(
+    found: Matching, group: list[_Member], changes: dict[Node, NodeChange]
+) -> DifferingPlace:
     before, after = (
         tuple(found.nodes[side][at] for of, at in group if of == side) for side in (0, 1)
     )
-    return Place(
+    return DifferingPlace(
         found.label, before, after, tuple(changes[node] for node in before if node in changes)
     )
 
 
 def _joined(
-    found: Matching, members: Sequence[_Member], changes: dict[Node, Change]
+    found: Matching, members: Sequence[_Member], changes: dict[Node, NodeChange]
 ) -> Iterator[tuple[_Member, _Member]]:
     """Yield members that belong together."""
     places = [{node: at for at, node in enumerate(nodes)} for nodes in found.nodes]
@@ -136,13 +138,13 @@ def _joined(
 # --- one pair -------------------------------------------------------------------------------------
 
 
-def _changes(found: Matching) -> Iterator[Change]:
+def _changes(found: Matching) -> Iterator[NodeChange]:
     for node in found.nodes[0]:
         other = found.partners[0].get(node)
         if other is not None:
             notes = tuple(_notes(found, node, other))
             if notes:
-                yield Change(node, other, notes)
+                yield NodeChange(node, other, notes)
 
 
 def _notes(found: Matching, first: Node, second: Node) -> Iterator[str]:

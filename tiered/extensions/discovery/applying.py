@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from tiered.certify.evaluation.values import Unproved
 from tiered.certify.regions.sweep import Sweep
-from tiered.extensions.discovery.expressions import Expr, outputs_of
-from tiered.extensions.discovery.mining import Cut, Finding, border_values
+from tiered.extensions.discovery.expressions import GrammarExpr, outputs_of
+from tiered.extensions.discovery.mining import Finding, MinedSubgraph, border_values
 from tiered.graph import Graph, Model, Value
 from tiered.passes import module_pass
 from tiered.support.errors import TargetError
@@ -55,7 +55,7 @@ def check_same(before: Model, after: Model) -> None:
         raise TargetError(f"what was found is not certified: {left[0].name}: {reason}")
 
 
-def _replace(graph: Graph, cut: Cut, finding: Finding) -> None:
+def _replace(graph: Graph, cut: MinedSubgraph, finding: Finding) -> None:
     """Build the cheaper graph in the place of a subgraph."""
     made = border_values(finding.source, cut)
     for each in finding.target.walk():
@@ -68,7 +68,7 @@ def _replace(graph: Graph, cut: Cut, finding: Finding) -> None:
     graph.replace(cut.root, [made[finding.target.number]])
 
 
-def _added(graph: Graph, expr: Expr, made: Mapping[int, Value]) -> Value:
+def _added(graph: Graph, expr: GrammarExpr, made: Mapping[int, Value]) -> Value:
     """Return the result of a node that is added for an operator."""
     operands = [None if x is None else made[x.number] for x in expr.operands]
     attributes = {

@@ -11,8 +11,8 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tiered.certify.evaluation.values import Unproved
-from tiered.extensions.discovery.expressions import Expr, Table
-from tiered.extensions.discovery.grammar import Base, Grammar, Step
+from tiered.extensions.discovery.expressions import ExpressionTable, GrammarExpr
+from tiered.extensions.discovery.grammar import Base, Grammar, GrammarStep
 from tiered.extensions.discovery.meaning import DomainName, Meaning
 
 MOST_ELEMENTS = 512
@@ -27,8 +27,8 @@ class Class:
         best: the cheapest one, the first among equals.
     """
 
-    best: Expr
-    members: list[Expr] = field(default_factory=list)
+    best: GrammarExpr
+    members: list[GrammarExpr] = field(default_factory=list)
 
     @property
     def size(self) -> int:
@@ -48,9 +48,9 @@ class Enumeration:
 
     meaning: Meaning
     classes: dict[Hashable, Class] = field(default_factory=dict)
-    levels: list[list[Expr]] = field(default_factory=list)
+    levels: list[list[GrammarExpr]] = field(default_factory=list)
 
-    def members(self) -> Iterator[tuple[Class, Expr]]:
+    def members(self) -> Iterator[tuple[Class, GrammarExpr]]:
         """Yield the members of classes of several graphs."""
         for each in self.classes.values():
             if each.size > 1:
@@ -70,7 +70,7 @@ def enumerated(
         most: the largest number of graphs of each number of operators; above it a part of the
             representatives is extended, drawn by the seed.
     """
-    table = Table()
+    table = ExpressionTable()
     meaning = Meaning(table, domain)
     made = Enumeration(meaning)
     leaves = base.leaves(table)
@@ -79,7 +79,7 @@ def enumerated(
     made.levels.append(leaves[:1])
     for count in range(1, operators + 1):
         grammar = Grammar(table, is_small=count > 2)
-        fresh: list[Expr] = []
+        fresh: list[GrammarExpr] = []
         level = _Level(made, grammar, leaves, fresh)
         sources = [*made.levels[-1]]
         if count > 1:
@@ -96,7 +96,11 @@ class _Level:
     """The graphs of one operator more."""
 
     def __init__(
-        self, made: Enumeration, grammar: Grammar, leaves: Sequence[Expr], fresh: list[Expr]
+        self,
+        made: Enumeration,
+        grammar: Grammar,
+        leaves: Sequence[GrammarExpr],
+        fresh: list[GrammarExpr],
     ) -> None:
         self._made = made
         self._grammar = grammar
@@ -104,13 +108,13 @@ class _Level:
         self._fresh = fresh
         self.count = 0
 
-    def extend(self, source: Expr) -> None:
+    def extend(self, source: GrammarExpr) -> None:
         """Add all graphs that apply one operator to a representative."""
         for step in self._steps(source):
             for made in _results(self._made.meaning, step):
                 self._add(made)
 
-    def _steps(self, source: Expr) -> Iterator[Step]:
+    def _steps(self, source: GrammarExpr) -> Iterator[GrammarStep]:
         yield from self._grammar.steps(source)
         for other in (*self._leaves, *_inside(source)):
             yield from self._grammar.pairs(source, other)
@@ -120,7 +124,7 @@ class _Level:
             for other in self._leaves[:2]:
                 yield from self._grammar.triples(condition, source, other)
 
-    def _add(self, expr: Expr) -> None:
+    def _add(self, expr: GrammarExpr) -> None:
         meaning, classes = self._made.meaning, self._made.classes
         try:
             key = meaning.key(expr)
@@ -145,12 +149,12 @@ class _Level:
         meaning.forget(expr)
 
 
-def _inside(source: Expr) -> list[Expr]:
+def _inside(source: GrammarExpr) -> list[GrammarExpr]:
     """Return the operators inside an expression, and itself."""
     return [each for each in source.walk() if each.is_operator]
 
 
-def _results(meaning: Meaning, step: Step) -> list[Expr]:
+def _results(meaning: Meaning, step: GrammarStep) -> list[GrammarExpr]:
     attributes = tuple(step.attributes.items())
     try:
         found = meaning.applied(step.op, step.operands, attributes, step.outputs)
@@ -159,7 +163,7 @@ def _results(meaning: Meaning, step: Step) -> list[Expr]:
     return [each for each in found if _size(each) <= MOST_ELEMENTS]
 
 
-def _size(expr: Expr) -> int:
+def _size(expr: GrammarExpr) -> int:
     count = 1
     for size in expr.shape:
         count *= size

@@ -32,7 +32,7 @@ _SMALL: Final = 64
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Expr:
+class GrammarExpr:
     """One result of an operator, a border or a constant.
 
     Attributes:
@@ -50,7 +50,7 @@ class Expr:
     number: int
     op: str
     attributes: Attributes
-    operands: tuple[Expr | None, ...]
+    operands: tuple[GrammarExpr | None, ...]
     output: int
     domain: str
     dtype: int
@@ -71,10 +71,10 @@ class Expr:
         operands = tuple(None if x is None else x.number for x in self.operands)
         return (self.op, self.domain, self.attributes, operands)
 
-    def walk(self) -> Iterator[Expr]:
+    def walk(self) -> Iterator[GrammarExpr]:
         """Yield all expressions in it, operands first."""
-        seen: dict[int, Expr] = {}
-        pending: list[tuple[Expr, bool]] = [(self, False)]
+        seen: dict[int, GrammarExpr] = {}
+        pending: list[tuple[GrammarExpr, bool]] = [(self, False)]
         while pending:
             each, is_ready = pending.pop()
             if each.number in seen:
@@ -86,7 +86,7 @@ class Expr:
             pending.append((each, True))
             pending += [(x, False) for x in reversed(each.operands) if x is not None]
 
-    def nodes(self) -> dict[tuple[Any, ...], Expr]:
+    def nodes(self) -> dict[tuple[Any, ...], GrammarExpr]:
         """Return a result of each of its operators, operands first."""
         return {each.node_key: each for each in self.walk() if each.is_operator}
 
@@ -110,7 +110,7 @@ class Expr:
         return f"{self.op}{'<' + ', '.join(held) + '>' if held else ''}({operands})"
 
 
-def _moved(node: Expr) -> int:
+def _moved(node: GrammarExpr) -> int:
     if node.domain == "" and node.op in VIEWS:
         return 0
     if node.domain == "" and node.op in _SELECTS:
@@ -120,14 +120,14 @@ def _moved(node: Expr) -> int:
     return node.nbytes + sum({_viewed(x): x.nbytes for x in operands}.values())
 
 
-def _viewed(expr: Expr) -> int:
+def _viewed(expr: GrammarExpr) -> int:
     """Return the number of the expression whose memory an expression is."""
     while expr.domain == "" and expr.op in VIEWS and expr.operands[0] is not None:
         expr = expr.operands[0]
     return expr.number
 
 
-def _is_small(expr: Expr) -> bool:
+def _is_small(expr: GrammarExpr) -> bool:
     """Return whether an expression is a parameter: a constant of few numbers."""
     return expr.array is not None and expr.array.size <= _SMALL
 
@@ -141,23 +141,23 @@ def _short(array: Array) -> str:
     return text if array.ndim == 0 else f"{text}"
 
 
-class Table:
+class ExpressionTable:
     """Expressions by structure."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[Any, ...], Expr] = {}
+        self._known: dict[tuple[Any, ...], GrammarExpr] = {}
 
-    def border(self, name: str, dtype: int, shape: Sequence[int]) -> Expr:
+    def border(self, name: str, dtype: int, shape: Sequence[int]) -> GrammarExpr:
         """Return a value from outside."""
         return self._made(BORDER, (("name", name),), (), 0, "", dtype, tuple(shape))
 
-    def constant(self, array: Array) -> Expr:
+    def constant(self, array: Array) -> GrammarExpr:
         """Return a constant; equal bits of one dtype and shape are one."""
         dtype = int(onnx.helper.np_dtype_to_tensor_dtype(array.dtype))
         key = (CONSTANT, dtype, array.shape, array.tobytes())
         found = self._known.get(key)
         if found is None:
-            found = Expr(
+            found = GrammarExpr(
                 len(self._known), CONSTANT, (), (), 0, "", dtype, array.shape, array
             )  # fmt: skip
             self._known[key] = found
@@ -166,13 +166,13 @@ class Table:
     def apply(
         self,
         op: str,
-        operands: Sequence[Expr | None],
+        operands: Sequence[GrammarExpr | None],
         attributes: Mapping[str, Any] | Attributes = (),
         *,
         kind: tuple[int, Sequence[int]],
         output: int = 0,
         domain: str = "",
-    ) -> Expr:
+    ) -> GrammarExpr:
         """Return a result of an operator.
 
         Args:
@@ -192,17 +192,17 @@ class Table:
         self,
         op: str,
         attributes: Attributes,
-        operands: tuple[Expr | None, ...],
+        operands: tuple[GrammarExpr | None, ...],
         output: int,
         domain: str,
         dtype: int,
         shape: tuple[int, ...],
-    ) -> Expr:
+    ) -> GrammarExpr:
         numbers = tuple(None if x is None else x.number for x in operands)
         key = (op, domain, attributes, numbers, output, dtype, shape)
         found = self._known.get(key)
         if found is None:
-            found = Expr(
+            found = GrammarExpr(
                 len(self._known), op, attributes, operands, output, domain, dtype, shape
             )  # fmt: skip
             self._known[key] = found
@@ -224,7 +224,7 @@ def _frozen(value: Any) -> Any:
     return int(value) if isinstance(value, np.integer) else value
 
 
-def node_of(expr: Expr, names: Mapping[int, str], outputs: Sequence[str]) -> onnx.NodeProto:
+def node_of(expr: GrammarExpr, names: Mapping[int, str], outputs: Sequence[str]) -> onnx.NodeProto:
     """Return an operator as a node; the names of its operands are by their numbers."""
     operands = ["" if x is None else names[x.number] for x in expr.operands]
     node = onnx.NodeProto(op_type=expr.op, domain=expr.domain, input=operands, output=outputs)
@@ -236,7 +236,7 @@ def node_of(expr: Expr, names: Mapping[int, str], outputs: Sequence[str]) -> onn
     return node
 
 
-def outputs_of(expr: Expr) -> int:
+def outputs_of(expr: GrammarExpr) -> int:
     """Return how many results an operator has at least."""
     if expr.op == "Split" and not expr.domain:
         sizes = expr.operands[1] if len(expr.operands) > 1 else None

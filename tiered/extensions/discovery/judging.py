@@ -12,8 +12,8 @@ from tiered.extensions.discovery.expressions import (
     BORDER,
     OPSET,
     Attributes,
-    Expr,
-    Table,
+    ExpressionTable,
+    GrammarExpr,
     node_of,
     outputs_of,
 )
@@ -36,12 +36,12 @@ class Judged:
         error: why it failed.
     """
 
-    member: Expr
-    form: Expr | None
+    member: GrammarExpr
+    form: GrammarExpr | None
     error: str = ""
 
 
-def model_of(members: Sequence[Expr], *, name: str = "discovery") -> onnx.ModelProto:
+def model_of(members: Sequence[GrammarExpr], *, name: str = "discovery") -> onnx.ModelProto:
     """Return graphs as one model: each with borders and constants of its own."""
     graph = onnx.GraphProto(name=name)
     for at, member in enumerate(members):
@@ -53,9 +53,9 @@ def model_of(members: Sequence[Expr], *, name: str = "discovery") -> onnx.ModelP
     return made
 
 
-def _add(graph: onnx.GraphProto, member: Expr, suffix: str) -> None:
+def _add(graph: onnx.GraphProto, member: GrammarExpr, suffix: str) -> None:
     names: dict[int, str] = {}
-    nodes: dict[tuple[object, ...], list[Expr]] = {}
+    nodes: dict[tuple[object, ...], list[GrammarExpr]] = {}
     for each in member.walk():
         names[each.number] = f"{_stem(each)}{suffix}"
         if each.array is not None:
@@ -81,11 +81,11 @@ def _add(graph: onnx.GraphProto, member: Expr, suffix: str) -> None:
     graph.output.add(name=name, type=write_type(tensor_type(member.dtype, member.shape)))
 
 
-def _stem(expr: Expr) -> str:
+def _stem(expr: GrammarExpr) -> str:
     return str(expr.attributes[0][1]) if expr.op == BORDER else f"v{expr.number}"
 
 
-class Judge:
+class PipelineJudge:
     """Runs the pipeline of one level, and reads the results as expressions.
 
     Args:
@@ -93,11 +93,11 @@ class Judge:
         level: the level of the pipeline.
     """
 
-    def __init__(self, table: Table, level: int) -> None:
+    def __init__(self, table: ExpressionTable, level: int) -> None:
         self._table = table
         self._level = level
 
-    def judged(self, members: Sequence[Expr]) -> list[Judged]:
+    def judged(self, members: Sequence[GrammarExpr]) -> list[Judged]:
         """Return what becomes of graphs, many in one model."""
         found: list[Judged] = []
         for start in range(0, len(members), TOGETHER):
@@ -109,14 +109,14 @@ class Judge:
                     found.append(self.alone(member))
         return found
 
-    def alone(self, member: Expr) -> Judged:
+    def alone(self, member: GrammarExpr) -> Judged:
         """Return what becomes of one graph in a model of its own."""
         try:
             return self._run([member])[0]
         except TieredError as error:
             return Judged(member, None, str(error).splitlines()[0])
 
-    def _run(self, members: Sequence[Expr]) -> list[Judged]:
+    def _run(self, members: Sequence[GrammarExpr]) -> list[Judged]:
         model = optimize_model(model_of(members), opt_level=self._level).model
         reader = GraphReader(self._table, model.main)
         return [
@@ -135,13 +135,13 @@ class GraphReader:
     """
 
     def __init__(
-        self, table: Table, graph: Graph, borders: dict[Value, Expr] | None = None
+        self, table: ExpressionTable, graph: Graph, borders: dict[Value, GrammarExpr] | None = None
     ) -> None:
         self._table = table
         self._graph = graph
-        self._known: dict[Value, Expr | None] = dict(borders or {})
+        self._known: dict[Value, GrammarExpr | None] = dict(borders or {})
 
-    def read(self, value: Value) -> Expr | None:
+    def read(self, value: Value) -> GrammarExpr | None:
         """Return a value as an expression; None if a type in it is not known."""
         pending = [value]
         while pending:
@@ -161,7 +161,7 @@ class GraphReader:
             pending.pop()
         return self._known[value]
 
-    def _made(self, value: Value, producer: Node | None) -> Expr | None:
+    def _made(self, value: Value, producer: Node | None) -> GrammarExpr | None:
         array = value.const
         if array is not None:
             return self._table.constant(array)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from tiered.extensions.discovery.expressions import BORDER, Expr, Table
+from tiered.extensions.discovery.expressions import BORDER, ExpressionTable, GrammarExpr
 from tiered.graph.queries.op_traits import COMMUTATIVE
 
 
-def law_of(source: Expr, target: Expr) -> str:
+def law_of(source: GrammarExpr, target: GrammarExpr) -> str:
     """Return a rule without constants and attributes."""
     return f"{_skeleton(source)}  =>  {_skeleton(target)}"
 
 
-def _skeleton(expr: Expr) -> str:
+def _skeleton(expr: GrammarExpr) -> str:
     if expr.op == BORDER:
         return str(expr)
     if expr.array is not None:
@@ -23,12 +23,12 @@ def _skeleton(expr: Expr) -> str:
     return f"{expr.op}({', '.join(_skeleton(x) for x in operands)})"
 
 
-def canonical(table: Table, expr: Expr) -> Expr:
+def canonical(table: ExpressionTable, expr: GrammarExpr) -> GrammarExpr:
     """Return an expression with the operands of commutative operators in the order of numbers.
 
     Operands that are absent at the end are not written.
     """
-    made: dict[int, Expr] = {}
+    made: dict[int, GrammarExpr] = {}
     for each in expr.walk():
         if not each.is_operator:
             made[each.number] = each

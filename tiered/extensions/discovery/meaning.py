@@ -15,15 +15,15 @@ from tiered.certify.domains.affine_elements import Affine
 from tiered.certify.domains.bits import RULES, Bits
 from tiered.certify.domains.element_arrays import is_number
 from tiered.certify.domains.terms import Array, digest, leaf, mix, seed_of
-from tiered.certify.evaluation.call import Call, Domain, Results, constant
-from tiered.certify.evaluation.evaluate import Scope, Setting
-from tiered.certify.evaluation.values import Tensor, Unproved
+from tiered.certify.evaluation.call import Domain, EvaluatedCall, Results, constant
+from tiered.certify.evaluation.evaluate import NameScope, ProofSetting
+from tiered.certify.evaluation.values import CheckedTensor, Unproved
 from tiered.extensions.discovery.expressions import (
     BORDER,
     OPSET,
     Attributes,
-    Expr,
-    Table,
+    ExpressionTable,
+    GrammarExpr,
     node_of,
     outputs_of,
 )
@@ -54,19 +54,19 @@ def domain_at(level: int) -> DomainName:
     return "bits" if level < 3 else "reals"
 
 
-Rule = Callable[[Call], Results]
+Rule = Callable[[EvaluatedCall], Results]
 
 
 def _placed(rule: Rule) -> Rule:
     """Return a rule whose elements depend on their places."""
 
-    def at_places(call: Call) -> Results:
+    def at_places(call: EvaluatedCall) -> Results:
         return [None if x is None else _with_places(call, x) for x in rule(call)]
 
     return at_places
 
 
-def _with_places(call: Call, x: Tensor) -> Tensor:
+def _with_places(call: EvaluatedCall, x: CheckedTensor) -> CheckedTensor:
     if x.known is not None or any(x is each for each in call.inputs):
         return x
     seed = seed_of("placed", call.op)
@@ -75,7 +75,7 @@ def _with_places(call: Call, x: Tensor) -> Tensor:
         places = leaf(seed_of("place", x.size), (x.size,)).reshape(x.shape)
         return mix(seed, x.terms, places)
 
-    return Tensor(x.dtype, x.shape, make)
+    return CheckedTensor(x.dtype, x.shape, make)
 
 
 _ON_BITS: Final = {
@@ -92,25 +92,25 @@ class Meaning:
         name: "bits" or "reals".
     """
 
-    def __init__(self, table: Table, name: DomainName) -> None:
+    def __init__(self, table: ExpressionTable, name: DomainName) -> None:
         self.table = table
         self.name: DomainName = name
         self._domain: Domain = Bits() if name == "bits" else Affine(2.0**-23)
         rules = _ON_BITS if name == "bits" else REALS_AND_CONTRIB
         trusts = name == "reals"
         opsets = {"": OPSET, "com.microsoft": 1}
-        self._setting = Setting(self._domain, rules, opsets, {}, trusts)
-        self._scope = Scope(self._setting)
-        self._values: dict[int, Tensor] = {}
+        self._setting = ProofSetting(self._domain, rules, opsets, {}, trusts)
+        self._scope = NameScope(self._setting)
+        self._values: dict[int, CheckedTensor] = {}
 
     def applied(
         self,
         op: str,
-        operands: Sequence[Expr | None],
+        operands: Sequence[GrammarExpr | None],
         attributes: Attributes,
         outputs: int = 1,
         domain: str = "",
-    ) -> list[Expr]:
+    ) -> list[GrammarExpr]:
         """Return the results of an operator as expressions.
 
         Raises:
@@ -123,7 +123,7 @@ class Meaning:
             for index, result in enumerate(results) if result is not None
         ]  # fmt: skip
 
-    def _kept(self, draft: Expr, index: int, result: Tensor) -> Expr:
+    def _kept(self, draft: GrammarExpr, index: int, result: CheckedTensor) -> GrammarExpr:
         kind = (result.dtype, result.shape)
         made = self.table.apply(
             draft.op, draft.operands, draft.attributes,
@@ -132,7 +132,7 @@ class Meaning:
         self._values.setdefault(made.number, result)
         return made
 
-    def _run(self, expr: Expr, outputs: int) -> list[Tensor | None]:
+    def _run(self, expr: GrammarExpr, outputs: int) -> list[CheckedTensor | None]:
         names: dict[int, str] = {}
         for operand in expr.operands:
             if operand is not None:
@@ -149,7 +149,7 @@ class Meaning:
             self._scope.values.pop(name, None)
         return found
 
-    def value(self, expr: Expr) -> Tensor:
+    def value(self, expr: GrammarExpr) -> CheckedTensor:
         """Return what an expression computes.
 
         Raises:
@@ -159,7 +159,7 @@ class Meaning:
             if each.number in self._values:
                 continue
             if each.array is not None:
-                made: Tensor | None = constant(self._domain, each.array, each.dtype)
+                made: CheckedTensor | None = constant(self._domain, each.array, each.dtype)
             elif each.op == BORDER:
                 kind = TensorType(each.dtype, each.shape)
                 made = self._setting.free(kind, ("border", each.attributes))
@@ -171,7 +171,7 @@ class Meaning:
             self._values[each.number] = made
         return self._values[expr.number]
 
-    def key(self, expr: Expr) -> Hashable:
+    def key(self, expr: GrammarExpr) -> Hashable:
         """Return what an expression computes, as a key.
 
         Raises:
@@ -183,11 +183,11 @@ class Meaning:
             terms = self._domain.plain(terms)
         return value.dtype, value.shape, digest(terms)
 
-    def forget(self, expr: Expr) -> None:
+    def forget(self, expr: GrammarExpr) -> None:
         """Drop the value of an expression that nothing is built on."""
         self._values.pop(expr.number, None)
 
-    def is_constant(self, expr: Expr) -> bool:
+    def is_constant(self, expr: GrammarExpr) -> bool:
         """Return whether an expression has the same numbers for all borders.
 
         Over the reals x * 0 is 0. It is no rule, as NaN and infinities are not 0 then.

@@ -16,8 +16,8 @@ import numpy as np
 
 from tiered.certify.evaluation.values import Unproved
 from tiered.certify.problem import ABSTRACT
-from tiered.extensions.discovery.expressions import Array, Expr, Table
-from tiered.extensions.discovery.grammar import Grammar, Step
+from tiered.extensions.discovery.expressions import Array, ExpressionTable, GrammarExpr
+from tiered.extensions.discovery.grammar import Grammar, GrammarStep
 from tiered.extensions.discovery.judging import settings_of
 from tiered.extensions.discovery.laws import law_of
 from tiered.extensions.discovery.meaning import DomainName, Meaning
@@ -36,7 +36,7 @@ _MOST_STEPS: Final = 3
 
 
 @dataclass(frozen=True)
-class Cut:
+class MinedSubgraph:
     """A subgraph of a model.
 
     Attributes:
@@ -60,10 +60,10 @@ class Finding:
         places: where it occurs; no two of them share a node.
     """
 
-    source: Expr
-    target: Expr
+    source: GrammarExpr
+    target: GrammarExpr
     domain: DomainName
-    places: list[Cut] = field(default_factory=list)
+    places: list[MinedSubgraph] = field(default_factory=list)
 
     @property
     def law(self) -> str:
@@ -119,10 +119,10 @@ def mine(
         most_kinds: the most kinds that are searched, the most frequent ones first; None for all.
         reached: called before each kind, with its number and how many there are.
     """
-    table = Table()
-    kinds: dict[int, list[Cut]] = {}
-    sources: dict[int, Expr] = {}
-    reader = _Reader(table, model)
+    table = ExpressionTable()
+    kinds: dict[int, list[MinedSubgraph]] = {}
+    sources: dict[int, GrammarExpr] = {}
+    reader = _SubgraphReader(table, model)
     total = 0
     for node in model.main.nodes:
         for cut in cuts(node, most_nodes):
@@ -131,7 +131,7 @@ def mine(
             if expr is not None:
                 sources[expr.number] = expr
                 kinds.setdefault(expr.number, []).append(cut)
-    search = _Search(table)
+    search = _GraphSearch(table)
     findings: list[Finding] = []
     taken: set[Node] = set()
     skipped = 0
@@ -162,7 +162,7 @@ def mine(
     return Mined(findings, total, len(kinds), skipped, len(order) - len(chosen))
 
 
-def cuts(root: Node, most_nodes: int) -> Iterator[Cut]:
+def cuts(root: Node, most_nodes: int) -> Iterator[MinedSubgraph]:
     """Yield the subgraphs that end in a node, of two nodes and more."""
     if len(root.outputs) != 1 or root.bodies or root.has_references:
         return
@@ -170,7 +170,7 @@ def cuts(root: Node, most_nodes: int) -> Iterator[Cut]:
     seen = {pending[0]}
     while pending:
         nodes = pending.pop()
-        yield Cut(root, nodes, tuple(_borders(nodes)))
+        yield MinedSubgraph(root, nodes, tuple(_borders(nodes)))
         if len(nodes) == most_nodes or len(seen) > _MOST_CUTS:
             continue
         for value in _borders(nodes):
@@ -201,23 +201,23 @@ def _belongs(node: Node, nodes: frozenset[Node]) -> bool:
     return not value.is_graph_output and all(user in nodes for user in value.user_nodes)
 
 
-class _Reader:
+class _SubgraphReader:
     """Subgraphs as expressions; border 2 of a subgraph is "x2". Large dims have other sizes.
 
     The sizes follow from the subgraph alone, so that equal ones of other sizes are one kind.
     """
 
-    def __init__(self, table: Table, model: Model) -> None:
+    def __init__(self, table: ExpressionTable, model: Model) -> None:
         self._table = table
         self._order = {node: at for at, node in enumerate(model.main.topological_order())}
 
-    def expression(self, cut: Cut) -> Expr | None:
+    def expression(self, cut: MinedSubgraph) -> GrammarExpr | None:
         """Return a subgraph as an expression; None if a type is not known."""
         nodes = sorted(cut.nodes, key=self._order.__getitem__)
         sizes = _sizes_of([*cut.borders, *(node.output for node in nodes)])
         if sizes is None:
             return None
-        known: dict[Value, Expr] = {}
+        known: dict[Value, GrammarExpr] = {}
         for at, value in enumerate(cut.borders):
             made = self._border(value, f"x{at}", sizes)
             if made is None:
@@ -235,7 +235,7 @@ class _Reader:
             )
         return known[cut.root.output]
 
-    def _border(self, value: Value, name: str, sizes: Sizes) -> Expr | None:
+    def _border(self, value: Value, name: str, sizes: Sizes) -> GrammarExpr | None:
         tensor = value.tensor
         is_small = tensor is not None and tensor.size <= ABSTRACT
         if is_small and value.const is not None and max(value.const.shape, default=0) <= LARGE:
@@ -271,18 +271,18 @@ def _resized(array: Array, sizes: Sizes) -> Array:
     return np.asarray(numbers, array.dtype).reshape(array.shape)
 
 
-class _Search:
+class _GraphSearch:
     """Cheaper graphs for expressions."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: ExpressionTable) -> None:
         names: tuple[DomainName, ...] = ("bits", "reals")
         self._meanings = [Meaning(table, name) for name in names]
         self._grammar = Grammar(table, is_small=True)
         # What one operator makes of one expression or of two.
-        self._steps: dict[tuple[object, ...], list[Expr]] = {}
+        self._steps: dict[tuple[object, ...], list[GrammarExpr]] = {}
         self.was_skipped = False
 
-    def cheaper(self, source: Expr) -> tuple[Expr, DomainName] | None:
+    def cheaper(self, source: GrammarExpr) -> tuple[GrammarExpr, DomainName] | None:
         """Return the cheapest graph that was found to be equal; None if none is cheaper."""
         self.was_skipped = False
         if any(_size(each.shape) > MOST_ELEMENTS for each in source.walk()):
@@ -305,7 +305,7 @@ class _Search:
                 return best, meaning.name
         return None
 
-    def _candidates(self, source: Expr, meaning: Meaning) -> Iterator[Expr]:
+    def _candidates(self, source: GrammarExpr, meaning: Meaning) -> Iterator[GrammarExpr]:
         """Yield graphs of the dtype and shape of an expression."""
         parts = [each for each in source.walk() if each is not source]
         kind = (source.dtype, source.shape)
@@ -320,7 +320,9 @@ class _Search:
                     if (made.dtype, made.shape) == kind:
                         yield made
 
-    def _applied(self, meaning: Meaning, part: Expr, other: Expr | None) -> list[Expr]:
+    def _applied(
+        self, meaning: Meaning, part: GrammarExpr, other: GrammarExpr | None
+    ) -> list[GrammarExpr]:
         """Return what one operator makes of an expression, or of two."""
         key = (meaning.name, part.number, None if other is None else other.number)
         found = self._steps.get(key)
@@ -329,7 +331,7 @@ class _Search:
             found = self._steps[key] = list(_made(steps, meaning))
         return found
 
-    def _without_a_node(self, source: Expr, meaning: Meaning) -> Iterator[Expr]:
+    def _without_a_node(self, source: GrammarExpr, meaning: Meaning) -> Iterator[GrammarExpr]:
         """Yield an expression with one of its nodes replaced by an operand of it."""
         for gone in source.nodes().values():
             for operand in gone.operands:
@@ -343,7 +345,7 @@ class _Search:
                     yield made
 
 
-def _made(steps: Iterable[Step], meaning: Meaning) -> Iterator[Expr]:
+def _made(steps: Iterable[GrammarStep], meaning: Meaning) -> Iterator[GrammarExpr]:
     for step in steps:
         attributes = tuple(step.attributes.items())
         try:
@@ -352,13 +354,15 @@ def _made(steps: Iterable[Step], meaning: Meaning) -> Iterator[Expr]:
             continue
 
 
-def _rebuilt(source: Expr, places: Mapping[int, Expr], meaning: Meaning) -> Expr:
+def _rebuilt(
+    source: GrammarExpr, places: Mapping[int, GrammarExpr], meaning: Meaning
+) -> GrammarExpr:
     """Return an expression with others in some places.
 
     Raises:
         Unproved: it computes nothing then.
     """
-    made: dict[int, Expr] = dict(places)
+    made: dict[int, GrammarExpr] = dict(places)
     for each in source.walk():
         if each.number in made:
             continue
@@ -372,7 +376,7 @@ def _rebuilt(source: Expr, places: Mapping[int, Expr], meaning: Meaning) -> Expr
     return made[source.number]
 
 
-def _has_key(meaning: Meaning, candidate: Expr, wanted: object) -> bool:
+def _has_key(meaning: Meaning, candidate: GrammarExpr, wanted: object) -> bool:
     try:
         return meaning.key(candidate) == wanted
     except Unproved:
@@ -392,12 +396,12 @@ def has_new_constants(finding: Finding) -> bool:
     return any(each.array is not None and each.number not in held for each in finding.target.walk())
 
 
-def border_values(expr: Expr, cut: Cut) -> dict[int, Value]:
+def border_values(expr: GrammarExpr, cut: MinedSubgraph) -> dict[int, Value]:
     """Return what an expression reads in one place, borders and constants, by their numbers."""
     found: dict[int, Value] = {}
     inputs = {node: node.inputs for node in cut.nodes}
 
-    def add(each: Expr, value: Value | None) -> None:
+    def add(each: GrammarExpr, value: Value | None) -> None:
         if value is None or each.number in found:
             return
         found[each.number] = value
@@ -410,7 +414,7 @@ def border_values(expr: Expr, cut: Cut) -> dict[int, Value]:
     return found
 
 
-def _has_own_sizes(cut: Cut) -> bool:
+def _has_own_sizes(cut: MinedSubgraph) -> bool:
     """Return whether all values of a subgraph are tried with the sizes that they have."""
     values = (*cut.borders, *(node.output for node in cut.nodes))
     shapes = [value.static_shape for value in values]

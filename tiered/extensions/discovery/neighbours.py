@@ -9,8 +9,14 @@ from typing import Final
 import numpy as np
 
 from tiered.certify.evaluation.values import Unproved
-from tiered.extensions.discovery.expressions import BORDER, Array, Expr, Table, outputs_of
-from tiered.extensions.discovery.judging import Judge
+from tiered.extensions.discovery.expressions import (
+    BORDER,
+    Array,
+    ExpressionTable,
+    GrammarExpr,
+    outputs_of,
+)
+from tiered.extensions.discovery.judging import PipelineJudge
 from tiered.extensions.discovery.meaning import DomainName, Meaning
 from tiered.graph.queries.op_traits import ELEMENTWISE
 
@@ -19,7 +25,7 @@ _OTHER_PAIRS: Final = ("Mul", "Sub", "Max")
 
 
 @dataclass(frozen=True)
-class Change:
+class RuleChange:
     """A change of both sides of a rule.
 
     Attributes:
@@ -35,7 +41,7 @@ class Change:
     dims: Mapping[int, int]
 
 
-def reach(source: Expr, target: Expr, level: int, domain: DomainName) -> list[str]:
+def reach(source: GrammarExpr, target: GrammarExpr, level: int, domain: DomainName) -> list[str]:
     """Return what may vary in a rule: with each of these changes it is still missing.
 
     Args:
@@ -46,29 +52,29 @@ def reach(source: Expr, target: Expr, level: int, domain: DomainName) -> list[st
     """
     found: list[str] = []
     for change in _changes(source, target):
-        meaning = Meaning(Table(), domain)
+        meaning = Meaning(ExpressionTable(), domain)
         try:
             first, second = (_changed(side, change, meaning) for side in (source, target))
             if meaning.key(first) != meaning.key(second):
                 continue
         except Unproved:
             continue
-        judged = Judge(meaning.table, level).alone(first)
+        judged = PipelineJudge(meaning.table, level).alone(first)
         if judged.form is not None and judged.form.cost > second.cost:
             found.append(change.what)
     return found
 
 
-def _changes(source: Expr, target: Expr) -> Iterator[Change]:
+def _changes(source: GrammarExpr, target: GrammarExpr) -> Iterator[RuleChange]:
     inside = list(source.walk())
     for border in [each for each in inside if each.op == BORDER]:
         for size in dict.fromkeys(border.shape):
             if size > 1:
-                yield Change(f"the dim {size} of {border}", {}, {}, {size: size + 4})
+                yield RuleChange(f"the dim {size} of {border}", {}, {}, {size: size + 4})
     for each in inside:
         if each.array is not None and each.array.size:
             other = _other(each.array)
-            yield Change(f"the constant {each}", {}, {each.number: other}, {})
+            yield RuleChange(f"the constant {each}", {}, {each.number: other}, {})
     for each in source.nodes().values():
         is_on_both = any(node.op == each.op for node in target.nodes().values())
         others = _OTHER_FUNCTIONS if len(each.operands) == 1 else _OTHER_PAIRS
@@ -77,7 +83,7 @@ def _changes(source: Expr, target: Expr) -> Iterator[Change]:
         if is_on_both and each.op in ELEMENTWISE and counts in ({1}, {2}) and not each.attributes:
             for name in others:
                 if name != each.op:
-                    yield Change(f"{each.op}: {name}", {each.op: name}, {}, {})
+                    yield RuleChange(f"{each.op}: {name}", {each.op: name}, {}, {})
 
 
 def _other(array: Array) -> Array:
@@ -89,13 +95,13 @@ def _other(array: Array) -> Array:
     return np.asarray(array + np.ones((), array.dtype))
 
 
-def _changed(side: Expr, change: Change, meaning: Meaning) -> Expr:
+def _changed(side: GrammarExpr, change: RuleChange, meaning: Meaning) -> GrammarExpr:
     """Return a side with a change.
 
     Raises:
         Unproved: it computes nothing then.
     """
-    made: dict[int, Expr] = {}
+    made: dict[int, GrammarExpr] = {}
     for each in side.walk():
         if each.op == BORDER:
             shape = [change.dims.get(size, size) for size in each.shape]

@@ -16,9 +16,9 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 from tiered.extensions.discovery.enumeration import Class, enumerated
-from tiered.extensions.discovery.expressions import Expr
+from tiered.extensions.discovery.expressions import GrammarExpr
 from tiered.extensions.discovery.grammar import BASES, Base
-from tiered.extensions.discovery.judging import Judge, Judged
+from tiered.extensions.discovery.judging import Judged, PipelineJudge
 from tiered.extensions.discovery.laws import canonical, law_of
 from tiered.extensions.discovery.meaning import domain_at
 from tiered.extensions.discovery.neighbours import reach
@@ -31,7 +31,7 @@ MOST_REACHED: Final = 40
 
 
 @dataclass(frozen=True)
-class Task:
+class ConvergenceTask:
     """A base at a level.
 
     Attributes:
@@ -108,7 +108,7 @@ class Surveyed:
         spellings: of classes that end in several forms which are all cheapest, most frequent first.
     """
 
-    task: Task
+    task: ConvergenceTask
     members: dict[int, int] = field(default_factory=dict)
     cheapest: dict[int, int] = field(default_factory=dict)
     fewest: dict[int, int] = field(default_factory=dict)
@@ -119,16 +119,16 @@ class Surveyed:
     spellings: list[Spelling] = field(default_factory=list)
 
 
-def surveyed(task: Task) -> Surveyed:
+def surveyed(task: ConvergenceTask) -> Surveyed:
     """Return what the pipeline makes of all graphs of a task."""
     base = next(each for each in BASES if each.name == task.base)
     domain = domain_at(task.level)
     made = enumerated(base, domain, task.operators, most=task.most, seed=task.seed)
     pairs = [(number, *pair) for number, pair in enumerate(made.members())]
-    judge = Judge(made.meaning.table, task.level)
+    judge = PipelineJudge(made.meaning.table, task.level)
     found = Surveyed(task)
-    forms: dict[int, dict[int, Expr]] = defaultdict(dict)
-    short: dict[str, list[tuple[Expr, Expr, Expr]]] = defaultdict(list)
+    forms: dict[int, dict[int, GrammarExpr]] = defaultdict(dict)
+    short: dict[str, list[tuple[GrammarExpr, GrammarExpr, GrammarExpr]]] = defaultdict(list)
     judged = judge.judged([member for _, _, member in pairs])
     for (_, group, member), result in zip(pairs, judged, strict=True):
         final = _settled(judge, group, result)
@@ -158,7 +158,7 @@ def surveyed(task: Task) -> Surveyed:
     return found
 
 
-def _settled(judge: Judge, group: Class, result: Judged) -> Judged:
+def _settled(judge: PipelineJudge, group: Class, result: Judged) -> Judged:
     """Return a result, of a model of its own if it was not the cheapest among others.
 
     Graphs of one model share constants, and some passes leave a constant with other consumers.
@@ -168,18 +168,18 @@ def _settled(judge: Judge, group: Class, result: Judged) -> Judged:
     return judge.alone(result.member)
 
 
-def _size(case: tuple[Expr, Expr, Expr]) -> tuple[int, int, int]:
+def _size(case: tuple[GrammarExpr, GrammarExpr, GrammarExpr]) -> tuple[int, int, int]:
     member, left, _ = case
     return (*left.cost, len(str(member)))
 
 
-def _missing(law: str, cases: Sequence[tuple[Expr, Expr, Expr]]) -> Missing:
+def _missing(law: str, cases: Sequence[tuple[GrammarExpr, GrammarExpr, GrammarExpr]]) -> Missing:
     member, left, best = min(cases, key=_size)
     nodes, moved = (one - other for one, other in zip(left.cost, best.cost, strict=True))
     return Missing(law, len(cases), nodes, moved, str(member), str(left), str(best))
 
 
-def _spellings(classes: Iterable[Mapping[int, Expr]]) -> list[Spelling]:
+def _spellings(classes: Iterable[Mapping[int, GrammarExpr]]) -> list[Spelling]:
     """Return in which two forms classes end, of those whose forms all have one cost."""
     found: dict[str, Spelling] = {}
     for forms in classes:
@@ -192,7 +192,7 @@ def _spellings(classes: Iterable[Mapping[int, Expr]]) -> list[Spelling]:
 
 
 def survey(
-    tasks: Iterable[Task], *, state: str | None = None, jobs: int = 1
+    tasks: Iterable[ConvergenceTask], *, state: str | None = None, jobs: int = 1
 ) -> Iterator[tuple[Surveyed, bool]]:
     """Yield what was found of each task in order, and whether it was known already.
 
@@ -215,14 +215,14 @@ def survey(
         yield (_done(task, state), False) if known is None else (known, True)
 
 
-def _done(task: Task, state: str | None) -> Surveyed:
+def _done(task: ConvergenceTask, state: str | None) -> Surveyed:
     found = surveyed(task)
     if state is not None:
         write_json(os.path.join(state, task.file), asdict(found))
     return found
 
 
-def _known(task: Task, state: str | None) -> Surveyed | None:
+def _known(task: ConvergenceTask, state: str | None) -> Surveyed | None:
     """Return the result of a task that an earlier run has kept; None if there is none.
 
     Raises:
@@ -249,7 +249,7 @@ def read_surveyed(record: Mapping[str, Any]) -> Surveyed:
         for name in ("members", "cheapest", "fewest")
     }
     return Surveyed(
-        task=Task(**record["task"]),
+        task=ConvergenceTask(**record["task"]),
         classes=record["classes"],
         confluent=record["confluent"],
         failed=record["failed"],
@@ -265,6 +265,10 @@ def tasks_of(
     operators: int = 2,
     most: int = 20_000,
     seed: int = 0,
-) -> list[Task]:
+) -> list[ConvergenceTask]:
     """Return the tasks of some bases at some levels."""
-    return [Task(base.name, level, operators, most, seed) for level in levels for base in bases]
+    return [
+        ConvergenceTask(base.name, level, operators, most, seed)
+        for level in levels
+        for base in bases
+    ]

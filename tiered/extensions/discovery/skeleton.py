@@ -9,13 +9,13 @@ from typing import Any, Final
 import onnx
 from onnx import parser
 
-from tiered.extensions.discovery.expressions import BORDER, Array, Expr, outputs_of
+from tiered.extensions.discovery.expressions import BORDER, Array, GrammarExpr, outputs_of
 from tiered.support.errors import ModelError, words_of
 
 _HEADER: Final = '<ir_version: 10, opset_import: ["" : 21, "com.microsoft" : 1]>\ng '
 
 
-def model_text(expr: Expr, whole: Expr) -> str:
+def model_text(expr: GrammarExpr, whole: GrammarExpr) -> str:
     """Return an expression as a model in the text format of ONNX, without a header.
 
     Args:
@@ -41,7 +41,7 @@ def model_text(expr: Expr, whole: Expr) -> str:
     return f"({inputs}) => ({_type(expr)} y){held} {{ {'  '.join(nodes)} }}"
 
 
-def _type(expr: Expr) -> str:
+def _type(expr: GrammarExpr) -> str:
     name = onnx.TensorProto.DataType.Name(expr.dtype).lower()
     return name + (f"[{','.join(map(str, expr.shape))}]" if expr.shape else "")
 
@@ -50,7 +50,7 @@ def _number(value: Any) -> str:
     return str(int(value)) if isinstance(value, bool) else repr(value)
 
 
-def _node(expr: Expr, name: str, names: Mapping[int, str]) -> str:
+def _node(expr: GrammarExpr, name: str, names: Mapping[int, str]) -> str:
     count = outputs_of(expr)
     outputs = ", ".join(name if at == expr.output else f"{name}_{at}" for at in range(count))
     operands = ", ".join("" if x is None else names[x.number] for x in expr.operands)

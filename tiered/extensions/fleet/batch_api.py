@@ -15,9 +15,9 @@ from tiered.extensions.fleet.job import Command, Job, jobs_of
 from tiered.extensions.fleet.local import LocalEngine
 from tiered.extensions.fleet.manifest import NAME, Manifest
 from tiered.extensions.fleet.result_line import Result
-from tiered.extensions.fleet.scheduler import Report, Settings, run_batch
+from tiered.extensions.fleet.scheduler import BatchObserver, BatchSettings, run_batch
 from tiered.extensions.fleet.sources import find_sources
-from tiered.extensions.fleet.tasks import SCRATCH, Limits
+from tiered.extensions.fleet.tasks import SCRATCH, TaskLimits
 from tiered.support.errors import UsageError
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def run(
     out_dir: str,
     command: Command = _OPTIMIZE,
     options: FleetOptions = _DEFAULT,
-    report: Report | None = None,
+    report: BatchObserver | None = None,
 ) -> list[Result]:
     """Run a command on many models, in processes of this machine.
 
@@ -88,7 +88,7 @@ def submit(
     out_dir: str,
     command: Command = _OPTIMIZE,
     options: FleetOptions = _DEFAULT,
-    report: Report | None = None,
+    report: BatchObserver | None = None,
 ) -> list[Result]:
     """Run a command on many models, on the workers of a Dask cluster; arguments as of `run`.
 
@@ -112,7 +112,7 @@ def _run(
     out_dir: str,
     command: Command,
     options: FleetOptions,
-    report: Report | None,
+    report: BatchObserver | None,
 ) -> list[Result]:
     _check(options)
     is_remote = storage.is_remote(out_dir)
@@ -123,8 +123,8 @@ def _run(
         )
     jobs = jobs_of(command, find_sources(sources, out_dir), out_dir, options.reproducers)
     scratch = None if is_remote else storage.join(out_dir, SCRATCH)
-    limits = Limits(options.timeout, options.max_memory)
-    settings = Settings(command, limits, scratch, options.fail_fast)
+    limits = TaskLimits(options.timeout, options.max_memory)
+    settings = BatchSettings(command, limits, scratch, options.fail_fast)
     manifest = options.manifest or storage.join(out_dir, NAME)
     with Manifest(manifest, resume=options.resume) as lines, _removed(scratch):
         engine = make_engine()

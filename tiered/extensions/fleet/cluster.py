@@ -22,7 +22,7 @@ from tiered.extensions.fleet.predicted_peak import predicted_peak
 from tiered.extensions.fleet.process import JobProcess
 from tiered.extensions.fleet.result_line import Result
 from tiered.extensions.fleet.result_versions import check_versions, text_of, versions
-from tiered.extensions.fleet.tasks import Digest, Run, Task
+from tiered.extensions.fleet.tasks import Digest, RunTask, Task
 from tiered.support.errors import FleetError, TieredError
 
 if TYPE_CHECKING:
@@ -180,7 +180,7 @@ def _lost(task: Task, error: Exception) -> Result | tuple[tuple[str, ...], ...] 
     """Return the answer to a task after each of its attempts lost the worker."""
     if isinstance(task, Digest):
         return tuple(("",) * len(group) for group in task.groups)
-    if not isinstance(task, Run):
+    if not isinstance(task, RunTask):
         return None
     reason = f"its worker was lost: {type(error).__name__}: {' '.join(str(error).split())[:300]}"
     return Result(
@@ -213,7 +213,7 @@ def perform_on_worker(task: Task, expected: dict[str, str], memory: int | None) 
         process = JobProcess(share)
         atexit.register(process.end)
     try:
-        if isinstance(task, Run):
+        if isinstance(task, RunTask):
             task = replace(task, limits=replace(task.limits, memory=share))
         return task.perform(process)
     finally:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from tiered.extensions.fleet import storage
-from tiered.extensions.fleet.sources import Source
+from tiered.extensions.fleet.sources import ModelSource
 
 CommandName = Literal["optimize", "quantize", "verify", "check", "inspect"]
 _WRITE_MODELS: Final = ("optimize", "quantize")
@@ -74,7 +74,7 @@ class Job:
         reproducer: the folder for a bundle, if it fails.
     """
 
-    source: Source
+    source: ModelSource
     target: str
     other: str | None = None
     reproducer: str | None = None
@@ -86,7 +86,7 @@ class Job:
 
 
 def jobs_of(
-    command: Command, sources: list[Source], out_dir: str, reproducers: str | None = None
+    command: Command, sources: list[ModelSource], out_dir: str, reproducers: str | None = None
 ) -> list[Job]:
     """Return the jobs of a batch, largest model first: so the last ones to end are short."""
     suffix = "" if command.writes_model else REPORT_SUFFIX

@@ -22,7 +22,7 @@ from tiered.extensions.fleet.manifest import Manifest
 from tiered.extensions.fleet.process import Evicted
 from tiered.extensions.fleet.result_line import Result
 from tiered.extensions.fleet.result_versions import text_of, versions
-from tiered.extensions.fleet.tasks import Copy, Digest, Limits, Run, Task, joined
+from tiered.extensions.fleet.tasks import Copy, Digest, RunTask, Task, TaskLimits, joined
 from tiered.graph.io.save import data_files
 from tiered.support.errors import UsageError
 
@@ -37,7 +37,7 @@ _DIGESTED_BYTES: Final = 16 << 20
 """The most jobs, and bytes of their models, that are digested together."""
 
 
-class Report(Protocol):
+class BatchObserver(Protocol):
     """Receives what happens in a batch."""
 
     def on_plan(self, count: int) -> None:
@@ -51,7 +51,7 @@ class Report(Protocol):
 
 
 @dataclass(frozen=True)
-class Settings:
+class BatchSettings:
     """How a batch runs.
 
     Attributes:
@@ -63,7 +63,7 @@ class Settings:
     """
 
     command: Command
-    limits: Limits
+    limits: TaskLimits
     scratch: str | None
     fail_fast: bool
 
@@ -76,7 +76,11 @@ class _Turn(NamedTuple):
 
 
 def run_batch(
-    jobs: Sequence[Job], settings: Settings, engine: Engine, manifest: Manifest, report: Report
+    jobs: Sequence[Job],
+    settings: BatchSettings,
+    engine: Engine,
+    manifest: Manifest,
+    report: BatchObserver,
 ) -> list[Result]:
     """Run jobs and return their results, in the order of the jobs.
 
@@ -102,10 +106,10 @@ class _Batch:
     def __init__(
         self,
         jobs: Sequence[Job],
-        settings: Settings,
+        settings: BatchSettings,
         engine: Engine,
         manifest: Manifest,
-        report: Report,
+        report: BatchObserver,
     ) -> None:
         self.results: dict[str, Result] = {}
         self._settings, self._engine = settings, engine
@@ -217,9 +221,9 @@ class _Batch:
             groups.append(found)
         return tuple(jobs), tuple(groups)
 
-    def _run_of(self, job: Job) -> Run:
+    def _run_of(self, job: Job) -> RunTask:
         settings = self._settings
-        return Run(
+        return RunTask(
             job,
             settings.command,
             self._identity,
@@ -235,7 +239,7 @@ class _Batch:
         return Copy(job, result, self._settings.scratch, replaces=may_replace, syncs=syncs)
 
     def _send(self, jobs: tuple[Job, ...], task: Task, *, is_alone: bool = False) -> None:
-        if isinstance(task, Run):
+        if isinstance(task, RunTask):
             self._report.on_start(task.job)
         self._running[self._engine.submit(task, is_alone=is_alone)] = jobs
 

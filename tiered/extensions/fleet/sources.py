@@ -21,7 +21,7 @@ _WILDCARDS: Final = "*?["
 
 
 @dataclass(frozen=True)
-class Source:
+class ModelSource:
     """A model to read: its path or URL, its name in the results, and the bytes of its files."""
 
     path: str
@@ -29,7 +29,7 @@ class Source:
     nbytes: int
 
 
-def find_sources(entries: Iterable[str], out_dir: str) -> list[Source]:
+def find_sources(entries: Iterable[str], out_dir: str) -> list[ModelSource]:
     """Return the models of folders, globs, lists (.txt) and files, each once.
 
     Args:
@@ -40,7 +40,7 @@ def find_sources(entries: Iterable[str], out_dir: str) -> list[Source]:
         UsageError: an entry has no models, or two models would be written to one file.
         ModelError: an entry does not exist.
     """
-    found: dict[str, Source] = {}
+    found: dict[str, ModelSource] = {}
     names: dict[str, str] = {}
     for entry in entries:
         for source in _expand(entry, out_dir):
@@ -57,7 +57,7 @@ def find_sources(entries: Iterable[str], out_dir: str) -> list[Source]:
     return list(found.values())
 
 
-def _expand(entry: str, out_dir: str) -> Iterator[Source]:
+def _expand(entry: str, out_dir: str) -> Iterator[ModelSource]:
     if entry.endswith(LIST_SUFFIX) and not _has_wildcard(entry):
         for number, line in _lines_of(entry):
             try:
@@ -69,7 +69,7 @@ def _expand(entry: str, out_dir: str) -> Iterator[Source]:
     found = False
     for path, name, nbytes in files:
         found = True
-        yield Source(path, name, nbytes)
+        yield ModelSource(path, name, nbytes)
     if not found:
         raise UsageError(f"{entry!r} has no models; expected files that end with {SUFFIX}")
 

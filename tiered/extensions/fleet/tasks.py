@@ -43,7 +43,7 @@ _FILE_FIELDS: Final = ("input", "output", "model", "file", "first", "second")
 
 
 @dataclass(frozen=True)
-class Limits:
+class TaskLimits:
     """What one task may take: seconds of its command, and bytes of its processes."""
 
     seconds: float | None = None
@@ -121,7 +121,7 @@ class Copy:
 
 
 @dataclass(frozen=True)
-class Run:
+class RunTask:
     """Run the command of a job and write its result.
 
     Attributes:
@@ -136,7 +136,7 @@ class Run:
     job: Job
     command: Command
     identity: str
-    limits: Limits
+    limits: TaskLimits
     scratch: str | None
     replaces: bool = False
     syncs: bool = True
@@ -315,7 +315,7 @@ class Run:
         return json.dumps(record, indent=2) + "\n"
 
 
-Task = Digest | Copy | Run
+Task = Digest | Copy | RunTask
 
 
 def joined(digests: Sequence[str]) -> str:

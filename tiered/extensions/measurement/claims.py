@@ -6,7 +6,7 @@ import re
 import string
 from typing import Final, NamedTuple
 
-from tiered.extensions.measurement.medians import Interval
+from tiered.extensions.measurement.medians import MedianInterval
 from tiered.support.errors import UsageError
 
 LETTERS: Final = string.ascii_uppercase
@@ -36,7 +36,7 @@ class Claim(NamedTuple):
         factor = "" if self.factor == 1 else f"{self.factor:g}*"
         return f"{LETTERS[self.of]}{self.relation}{factor}{LETTERS[self.to]}"
 
-    def holds(self, ratio: Interval) -> bool:
+    def holds(self, ratio: MedianInterval) -> bool:
         """Return whether the whole interval of a ratio is on the expected side."""
         match self.relation:
             case "<=":
@@ -47,7 +47,7 @@ class Claim(NamedTuple):
                 return ratio.low >= self.factor
         return ratio.low > self.factor
 
-    def is_refuted(self, ratio: Interval) -> bool:
+    def is_refuted(self, ratio: MedianInterval) -> bool:
         """Return whether the whole interval of a ratio is on the other side."""
         if self.relation in ("<=", "<"):
             return ratio.low > self.factor

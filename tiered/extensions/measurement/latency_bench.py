@@ -11,14 +11,14 @@ from typing import Final, get_args
 from tiered.extensions.measurement.claims import LETTERS, Claim, parse_claim
 from tiered.extensions.measurement.latency_result import Bench
 from tiered.extensions.measurement.subjects import (
+    MeasuredModel,
     ModelLike,
-    Subject,
     opened,
     samples_of,
     sizes_of_inputs,
     subject,
 )
-from tiered.extensions.measurement.trials import ROUNDS, Plan, Timed, Trials, measure
+from tiered.extensions.measurement.trials import ROUNDS, ModelProcess, TrialPlan, Trials, measure
 from tiered.runtime.inputs.given_inputs import Given
 from tiered.runtime.inputs.samples import Source
 from tiered.runtime.opening import (
@@ -86,14 +86,14 @@ class How:
 
 
 @dataclass(frozen=True)
-class Job:
+class MeasurementJob:
     """Models that have run once, and their inputs: ready to be measured."""
 
-    subjects: tuple[Subject, ...]
+    subjects: tuple[MeasuredModel, ...]
     feeds: Sequence[Sequence[Given]]
     inputs: tuple[str, ...]
     opening: Opening
-    plan: Plan
+    plan: TrialPlan
 
     def measure(self, trials: Trials, say: Callable[[str], None] = lambda text: None) -> None:
         """Measure; what is there so far is in `trials` at any time.
@@ -115,7 +115,7 @@ class Job:
             is_complete,
         )
 
-    def _opened(self, place: int) -> AbstractContextManager[Timed]:
+    def _opened(self, place: int) -> AbstractContextManager[ModelProcess]:
         limit = max(SECONDS, self.plan.seconds)
         return opened(self.subjects[place], self.opening, self.feeds[place], limit)
 
@@ -195,7 +195,7 @@ def prepare(
     seed: int = 0,
     dims: Mapping[str, int | str],
     input_shapes: Mapping[str, Sequence[int | str]],
-) -> Job:
+) -> MeasurementJob:
     """Open and run each model once, on the inputs that will be used.
 
     Raises:
@@ -213,8 +213,8 @@ def prepare(
         sizes=sizes_of_inputs(subjects, input_shapes, dims),
         seconds=max(SECONDS, seconds),
     )
-    plan = Plan(seconds, how.runs, how.rounds, samples=len(samples), clock=how.clock)
-    return Job(tuple(subjects), feeds, tuple(map(str, samples)), opening, plan)
+    plan = TrialPlan(seconds, how.runs, how.rounds, samples=len(samples), clock=how.clock)
+    return MeasurementJob(tuple(subjects), feeds, tuple(map(str, samples)), opening, plan)
 
 
 def _check_one_of(what: str, found: str, known: Sequence[str]) -> None:

@@ -12,7 +12,7 @@ from typing import Final
 from tiered.extensions.measurement.claims import LETTERS, Claim, parse_claim
 from tiered.extensions.measurement.medians import (
     CONFIDENCE,
-    Interval,
+    MedianInterval,
     drift,
     fewest_for,
     median_interval,
@@ -44,9 +44,9 @@ class ModelLatency:
 
     letter: str
     name: str
-    latency: Interval
+    latency: MedianInterval
     runs: int
-    start: Interval
+    start: MedianInterval
     memory: int | None
     file_bytes: int
 
@@ -63,7 +63,7 @@ class Ratio:
 
     of: str
     to: str
-    interval: Interval
+    interval: MedianInterval
     verdict: str
 
 
@@ -191,7 +191,7 @@ class Bench:
         return share if share >= _BUSY and self.clock == "wall" else None
 
 
-def _verdict(ratio: Interval) -> str:
+def _verdict(ratio: MedianInterval) -> str:
     if ratio.confidence < CONFIDENCE:
         return "too few rounds"
     if ratio.high < 1:

@@ -31,7 +31,7 @@ _FEWEST: Final = 8
 """The fewest numbers for a trend: below, the normal distribution is no approximation."""
 
 
-class Interval(NamedTuple):
+class MedianInterval(NamedTuple):
     """The median of a sample, and the interval that holds the true one.
 
     Attributes:
@@ -45,7 +45,7 @@ class Interval(NamedTuple):
     confidence: float
 
 
-def median_interval(numbers: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
+def median_interval(numbers: Sequence[float], confidence: float = CONFIDENCE) -> MedianInterval:
     """Return the median of a sample with the narrowest interval of at least a confidence.
 
     Of a sample that is too small it is the whole range, and `confidence` says how little that is.
@@ -53,7 +53,7 @@ def median_interval(numbers: Sequence[float], confidence: float = CONFIDENCE) ->
     ordered, place = sorted(numbers), 1
     while place < len(ordered) // 2 and _coverage(len(ordered), place + 1) >= confidence:
         place += 1
-    return Interval(
+    return MedianInterval(
         ordered[place - 1],
         statistics.median(ordered),
         ordered[-place],
@@ -61,7 +61,7 @@ def median_interval(numbers: Sequence[float], confidence: float = CONFIDENCE) ->
     )
 
 
-def ratio_interval(differences: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
+def ratio_interval(differences: Sequence[float], confidence: float = CONFIDENCE) -> MedianInterval:
     """Return the interval of a ratio from differences of logarithms, of up to some hundred rounds.
 
     As `median_interval` does, it gives the whole range of a sample that is too small.
@@ -72,7 +72,7 @@ def ratio_interval(differences: Sequence[float], confidence: float = CONFIDENCE)
     while place < len(means) // 2 and 1 - 2 * (below + outside[place]) / total >= confidence:
         below += outside[place]
         place += 1
-    return Interval(
+    return MedianInterval(
         math.exp(means[place - 1]),
         math.exp(statistics.median(means)),
         math.exp(means[-place]),

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import onnx
 
-from tiered.extensions.measurement.trials import Timed
+from tiered.extensions.measurement.trials import ModelProcess
 from tiered.graph import Model
 from tiered.graph.io.save import tensors_of
 from tiered.graph.shape_inference.set_input_shapes import with_dims
@@ -31,7 +31,7 @@ from tiered.verify.custom_ops import open_defined
 ModelLike = onnx.ModelProto | str | os.PathLike[str]
 
 
-class Subject(NamedTuple):
+class MeasuredModel(NamedTuple):
     """A model that is measured, and its name in messages; `proto` lacks external data.
 
     `folder` is where the external data of a source is that is no file.
@@ -66,7 +66,7 @@ class Subject(NamedTuple):
         return os.path.getsize(self.source) + data
 
 
-def subject(source: ModelLike) -> Subject:
+def subject(source: ModelLike) -> MeasuredModel:
     """Return a model to measure.
 
     Raises:
@@ -74,11 +74,11 @@ def subject(source: ModelLike) -> Subject:
     """
     proto = as_proto(source)
     name = label_of(source) if isinstance(source, onnx.ModelProto) else os.fspath(source)
-    return Subject(source, name, proto)
+    return MeasuredModel(source, name, proto)
 
 
 def sizes_of_inputs(
-    subjects: Sequence[Subject],
+    subjects: Sequence[MeasuredModel],
     shapes: Mapping[str, Sequence[int | str]],
     dims: Mapping[str, int | str],
 ) -> dict[str, Sequence[int | str]]:
@@ -120,7 +120,7 @@ def sizes_of_inputs(
 
 
 def samples_of(
-    subjects: Sequence[Subject],
+    subjects: Sequence[MeasuredModel],
     opening: Opening,
     *,
     inputs: Iterable[Source],
@@ -162,8 +162,8 @@ def samples_of(
 
 @contextmanager
 def opened(
-    each: Subject, opening: Opening, feeds: Sequence[Given], seconds: float
-) -> Iterator[Timed]:
+    each: MeasuredModel, opening: Opening, feeds: Sequence[Given], seconds: float
+) -> Iterator[ModelProcess]:
     """Open a model in a process of its own, with the feeds that its timed runs take."""
     with Worker(seconds=seconds) as worker:
         worker.ready()
@@ -172,7 +172,7 @@ def opened(
         yield session
 
 
-def open_subject(worker: Worker, each: Subject, opening: Opening) -> WorkerSession:
+def open_subject(worker: Worker, each: MeasuredModel, opening: Opening) -> WorkerSession:
     """Open a model in a worker.
 
     Raises:

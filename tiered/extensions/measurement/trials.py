@@ -20,7 +20,7 @@ from functools import partial
 from typing import Final, Protocol
 
 from tiered.runtime.opening import Clock
-from tiered.runtime.worker.client import Timing
+from tiered.runtime.worker.client import TimedRuns
 
 ROUNDS: Final = 12
 """The default; a verdict takes 8, which leaves room for a limit that ends some."""
@@ -35,18 +35,18 @@ _FEWEST: Final = 5
 """Iterations of a round of models that are not long, whatever the limit: they take 0.1 s."""
 
 
-class Timed(Protocol):
+class ModelProcess(Protocol):
     """An open model in a process of its own."""
 
-    def time(self, sample: int, runs: int, before: int) -> Timing: ...
+    def time(self, sample: int, runs: int, before: int) -> TimedRuns: ...
 
 
-Opener = Callable[[int], AbstractContextManager[Timed]]
+Opener = Callable[[int], AbstractContextManager[ModelProcess]]
 """Opens the model of a place in a new process."""
 
 
 @dataclass(frozen=True)
-class Plan:
+class TrialPlan:
     """How long to measure.
 
     Attributes:
@@ -126,7 +126,7 @@ class Trials:
 
 def measure(
     trials: Trials,
-    plan: Plan,
+    plan: TrialPlan,
     open_model: Opener,
     *,
     say: Callable[[str], None] = lambda text: None,
@@ -155,7 +155,7 @@ def measure(
         trials.rounds.append(found)
         share = None if plan.runs is None else _share(plan.runs, rounds, number)
         with ExitStack() as stack:
-            opened: dict[int, Timed] = {}
+            opened: dict[int, ModelProcess] = {}
             for model in order(trials.count, number):
                 opened[model] = stack.enter_context(open_model(model))
             models = [opened[place] for place in range(trials.count)]
@@ -181,8 +181,8 @@ def _share(total: int, parts: int, number: int) -> int:
 
 def _run(
     found: Round,
-    models: Sequence[Timed],
-    plan: Plan,
+    models: Sequence[ModelProcess],
+    plan: TrialPlan,
     number: int,
     runs: int | None,
     is_over: Callable[[], bool],
@@ -200,7 +200,7 @@ def _run(
             _note(found, place, timing, plan.clock)
 
 
-def _warmed(found: Round, place: int, model: Timed, plan: Plan) -> float:
+def _warmed(found: Round, place: int, model: ModelProcess, plan: TrialPlan) -> float:
     """Run a model on each sample before its first iteration; return the seconds of one run."""
     slowest = 0.0
     for sample in range(plan.samples):
@@ -211,7 +211,9 @@ def _warmed(found: Round, place: int, model: Timed, plan: Plan) -> float:
     return statistics.median(timing.wall)
 
 
-def _sizes(typical: dict[int, float], plan: Plan, runs: int | None) -> Iterator[dict[int, int]]:
+def _sizes(
+    typical: dict[int, float], plan: TrialPlan, runs: int | None
+) -> Iterator[dict[int, int]]:
     """Yield the timed runs of each model in each iteration."""
     if runs is None:
         by_time = {
@@ -226,7 +228,7 @@ def _sizes(typical: dict[int, float], plan: Plan, runs: int | None) -> Iterator[
         yield dict.fromkeys(typical, _share(runs, iterations, iteration))
 
 
-def _note(found: Round, place: int, timing: Timing, clock: Clock) -> None:
+def _note(found: Round, place: int, timing: TimedRuns, clock: Clock) -> None:
     times = timing.wall if clock == "wall" else timing.processor
     # A clock may stand still during a short run; a ratio needs a positive time.
     found.iterations[place].append(max(statistics.median(times), 1e-9))

@@ -3,8 +3,8 @@ from tiered.extensions.memory.checkpoints import recompute_forward as recompute_
 from tiered.extensions.memory.formula import peak_formula as peak_formula
 from tiered.extensions.memory.liveness import (
     Lifetime as Lifetime,
+    LivenessStep as LivenessStep,
     MemoryPlan as MemoryPlan,
-    Step as Step,
     memory_plan as memory_plan,
     peak_change as peak_change,
 )

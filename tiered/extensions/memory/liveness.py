@@ -32,7 +32,7 @@ class Lifetime(NamedTuple):
     last: int
 
 
-class Step(NamedTuple):
+class LivenessStep(NamedTuple):
     """One node in the order of the run.
 
     Attributes:
@@ -59,7 +59,7 @@ class MemoryPlan(NamedTuple):
             of one without a given size.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[LivenessStep, ...]
     lifetimes: tuple[Lifetime, ...]
     weights: int
     assumed: tuple[str, ...]
@@ -151,7 +151,7 @@ class Planner:
         self.unknown: dict[str, None] = {}
         self.guessed: dict[str, None] = {}
 
-    def plan(self, graph: Graph) -> tuple[tuple[Step, ...], tuple[Lifetime, ...]]:
+    def plan(self, graph: Graph) -> tuple[tuple[LivenessStep, ...], tuple[Lifetime, ...]]:
         """Return the steps and lifetimes of a graph, without what it captures from outside."""
         order = graph.topological_order()
         last = _last_uses(graph, order)
@@ -166,7 +166,7 @@ class Planner:
         storages = dict.fromkeys(stored.values())
         alive = _alive(storages, len(order))
         steps = tuple(
-            Step(node.label, node.op_type, alive[at] + self.inside(node))
+            LivenessStep(node.label, node.op_type, alive[at] + self.inside(node))
             for at, node in enumerate(order)
         )
         lifetimes = (Lifetime(each.name, each.nbytes, each.first, each.last) for each in storages)

@@ -31,7 +31,7 @@ class Buffer:
 
 
 @dataclass
-class Step:
+class OrderStep:
     """One node of a stretch.
 
     Attributes:
@@ -51,9 +51,11 @@ class Step:
     written_over: int = 0
     targets: list[int] = field(default_factory=list)
 
-    def mapped(self, nodes: Callable[[list[int]], list[int]], buffer: Callable[[int], int]) -> Step:
+    def mapped(
+        self, nodes: Callable[[list[int]], list[int]], buffer: Callable[[int], int]
+    ) -> OrderStep:
         """Return the step with other numbers of nodes and buffers."""
-        return Step(
+        return OrderStep(
             before=nodes(self.before),
             after=nodes(self.after),
             reads=[buffer(each) for each in self.reads],
@@ -68,7 +70,7 @@ class Step:
 class Stretch:
     """Consecutive nodes, with the bytes that are alive before the first of them."""
 
-    steps: list[Step]
+    steps: list[OrderStep]
     buffers: list[Buffer]
     start: int
 
@@ -166,8 +168,8 @@ class _Reading:
                 steps[each].after.append(at)
         return Stretch(steps, self.buffers, start)
 
-    def _step(self, node: Node, at: int, place: dict[Node, int]) -> Step:
-        step = Step()
+    def _step(self, node: Node, at: int, place: dict[Node, int]) -> OrderStep:
+        step = OrderStep()
         read = node.reads
         step.before = [place[each.producer] for each in read if each.producer in place]
         step.reads = sorted({self.of[value] for value in read if value in self.of})
@@ -192,7 +194,7 @@ class _Reading:
                     self._find_targets(node, step, nbytes)
         return step
 
-    def _find_targets(self, node: Node, step: Step, nbytes: int) -> None:
+    def _find_targets(self, node: Node, step: OrderStep, nbytes: int) -> None:
         """Note the buffers of operands that the first output of a node may be in."""
         step.written_over = nbytes
         found = {self.of[value] for value in node.inputs if value is not None and value in self.of}

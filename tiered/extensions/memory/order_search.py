@@ -16,7 +16,7 @@ from typing import NamedTuple
 from tiered.extensions.memory.order_problem import Stretch
 
 
-class Found(NamedTuple):
+class FoundOrder(NamedTuple):
     """The result of a search.
 
     Attributes:
@@ -38,7 +38,7 @@ class _State(NamedTuple):
     alive: int
 
 
-def best_order(stretch: Stretch, *, floor: int, limit: int) -> Found:
+def best_order(stretch: Stretch, *, floor: int, limit: int) -> FoundOrder:
     """Search for the order of lowest peak.
 
     Args:
@@ -46,10 +46,10 @@ def best_order(stretch: Stretch, *, floor: int, limit: int) -> Found:
         floor: a peak that is not worth going below.
         limit: how many nodes to try as the next one, about.
     """
-    return _Search(stretch, max(floor, stretch.start)).run(limit)
+    return _OrderSearch(stretch, max(floor, stretch.start)).run(limit)
 
 
-class _Search:
+class _OrderSearch:
     def __init__(self, stretch: Stretch, floor: int) -> None:
         self.steps = stretch.steps
         self.buffers = stretch.buffers
@@ -68,7 +68,7 @@ class _Search:
             for step in self.steps
         ]
 
-    def run(self, limit: int) -> Found:
+    def run(self, limit: int) -> FoundOrder:
         whole = (1 << len(self.steps)) - 1
         ready = sum(1 << at for at, before in enumerate(self.before) if not before)
         # The lowest peak first; of equal ones, the set with the most nodes.
@@ -81,9 +81,9 @@ class _Search:
             if peak > lowest[state.done]:
                 continue
             if state.done == whole:
-                return Found(_path(came, whole), is_decided=True, tried=self.tried)
+                return FoundOrder(_path(came, whole), is_decided=True, tried=self.tried)
             if self.tried >= limit:
-                return Found(None, is_decided=False, tried=self.tried)
+                return FoundOrder(None, is_decided=False, tried=self.tried)
             for node, reached, following in self._successors(state, peak):
                 if reached < min(lowest.get(following.done, self.bound), self.bound):
                     lowest[following.done] = reached
@@ -91,7 +91,7 @@ class _Search:
                     pushed += 1
                     rank = -following.done.bit_count()
                     heappush(pending, (reached, rank, pushed, following))
-        return Found(None, is_decided=True, tried=self.tried)
+        return FoundOrder(None, is_decided=True, tried=self.tried)
 
     def _successors(self, state: _State, peak: int) -> Iterator[tuple[int, int, _State]]:
         """Yield each node that may be next, the peak with it, and the state after it.

@@ -9,12 +9,12 @@ from typing import Final
 from tiered.extensions.packing.packed_values import (
     Abstract,
     AbstractTensor,
+    AxisRole,
     Edit,
-    Refusal,
+    PackedSizes,
+    PackingRefusal,
     Refused,
-    Role,
     Roles,
-    Sizes,
 )
 from tiered.graph import Graph, Node, TensorType, Value
 from tiered.graph.core.types import Dim
@@ -71,7 +71,7 @@ class Interpretation:
         found = self.facts.get(value)
         if found is None:
             if value.rank is None:
-                raise Refusal(f"the rank of {value.name!r} is unknown")
+                raise PackingRefusal(f"the rank of {value.name!r} is unknown")
             found = self.facts[value] = AbstractTensor((None,) * value.rank)
         return found
 
@@ -83,11 +83,11 @@ class Interpretation:
         """
         value = node.given(slot)
         found = self.fact(value)
-        if isinstance(found, Sizes):
-            raise Refusal("it computes with a size of the batch or of sequences")
+        if isinstance(found, PackedSizes):
+            raise PackingRefusal("it computes with a size of the batch or of sequences")
         assert isinstance(found, AbstractTensor)
         if found.is_row_number:
-            raise Refusal("it computes with row numbers")
+            raise PackingRefusal("it computes with row numbers")
         return found
 
     def constant(self, node: Node, slot: int, what: str) -> None:
@@ -101,7 +101,7 @@ class Interpretation:
             return
         found = self.fact(value)
         if not isinstance(found, AbstractTensor) or not found.is_constant:
-            raise Refusal(f"its {what} depends on the sequence")
+            raise PackingRefusal(f"its {what} depends on the sequence")
 
     # --- dims ---------------------------------------------------------------------------------
 
@@ -113,25 +113,25 @@ class Interpretation:
             return False
         return bool(({self.token} | self.batch) & set(_NAME.findall(size)))
 
-    def role_of(self, dim: Dim) -> Role | None:
+    def role_of(self, dim: Dim) -> AxisRole | None:
         """Return the role of an axis along which all elements are equal.
 
         Raises:
             Refusal: the dim mixes sizes of batch and sequences with others.
         """
         if dim == self.token:
-            return Role.TOKEN
+            return AxisRole.TOKEN
         if dim in self.batch:
-            return Role.BATCH
+            return AxisRole.BATCH
         dims = self.graph.model.dims
         size, tokens = dims.size(dim), dims.size(self.token)
         rows = [dims.size(name) for name in sorted(self.batch)]
         if tokens is not None and any(r is not None and size == multiply(r, tokens) for r in rows):
-            return Role.FLAT
+            return AxisRole.FLAT
         if self.parts_of(dim) is not None:
-            return Role.HEADS
+            return AxisRole.HEADS
         if self.mentions(dim):
-            raise Refusal(f"it makes a dim {size} of the sizes of batch and sequences")
+            raise PackingRefusal(f"it makes a dim {size} of the sizes of batch and sequences")
         return None
 
     def parts_of(self, dim: Dim) -> int | None:
@@ -152,16 +152,16 @@ class Interpretation:
         Raises:
             Refusal: there are several, or the number of its heads is unknown.
         """
-        axes = [axis for axis, role in enumerate(roles) if role in (Role.BATCH, Role.HEADS)]
+        axes = [axis for axis, role in enumerate(roles) if role in (AxisRole.BATCH, AxisRole.HEADS)]
         if not axes:
             return -1, 1
         if len(axes) > 1:
-            raise Refusal("several axes have the batch")
-        if roles[axes[0]] is Role.BATCH:
+            raise PackingRefusal("several axes have the batch")
+        if roles[axes[0]] is AxisRole.BATCH:
             return axes[0], 1
         parts = None if value is None else self.parts_of(value.dim(axes[0]))
         if parts is None:
-            raise Refusal("the number of heads beside the batch is unknown")
+            raise PackingRefusal("the number of heads beside the batch is unknown")
         return axes[0], parts
 
     # --- nodes --------------------------------------------------------------------------------
@@ -187,7 +187,7 @@ class Interpretation:
             for value, fact in zip(node.outputs, made, strict=True):
                 if value is not None:
                     self._check_axes(value, fact.roles)
-        except Refusal as refusal:
+        except PackingRefusal as refusal:
             del self.edits[known:]
             return (Refused(node, str(refusal)),) * count
         return made
@@ -200,11 +200,11 @@ class Interpretation:
             element is None or self.mentions(element) for element in elements.ravel()
         ):
             return AbstractTensor((None,) * (node.output.rank or 0))
-        return Sizes(isinstance(found, AbstractTensor) and found.is_pooled)
+        return PackedSizes(isinstance(found, AbstractTensor) and found.is_pooled)
 
     def _sizes(self, node: Node, facts: list[Abstract]) -> Abstract | None:
         """Return what is known of arithmetic with sizes; None for other nodes."""
-        given = [fact for fact in facts if isinstance(fact, Sizes)]
+        given = [fact for fact in facts if isinstance(fact, PackedSizes)]
         rest = [fact for fact in facts if isinstance(fact, AbstractTensor)]
         if not given or len(node.outputs) != 1 or not all(fact.is_constant for fact in rest):
             return None
@@ -212,7 +212,7 @@ class Interpretation:
         if elements is None or any(element is None for element in elements.ravel()):
             return None
         if len(set(given)) > 1:
-            raise Refusal("it joins sizes of rows and of sequences")
+            raise PackingRefusal("it joins sizes of rows and of sequences")
         if any(self.mentions(element) for element in elements.ravel()):
             return given[0]
         return AbstractTensor((None,) * elements.ndim)
@@ -225,7 +225,7 @@ class Interpretation:
             return made if isinstance(made, tuple) else (made,)
         constant = all(isinstance(fact, AbstractTensor) and fact.is_constant for fact in facts)
         if not constant or not is_deterministic(node):
-            raise Refusal("the operator may mix tokens: it has no rule")
+            raise PackingRefusal("the operator may mix tokens: it has no rule")
         kinds = [None if value is None else value.type for value in node.outputs]
         ranks = [len(kind.shape or ()) if isinstance(kind, TensorType) else 0 for kind in kinds]
         return tuple(AbstractTensor((None,) * rank) for rank in ranks)
@@ -234,10 +234,12 @@ class Interpretation:
         """Check that no axis without a role has a size that differs between the runs."""
         shape = value.shape
         if shape is None or len(shape) != len(roles):
-            raise Refusal(f"the rank of {value.name!r} is unknown")
+            raise PackingRefusal(f"the rank of {value.name!r} is unknown")
         for dim, role in zip(shape, roles, strict=True):
             if role is not None or dim in self.ones:
                 continue
             is_unknown = dim is None or is_invented(dim)
             if self.mentions(dim) or (is_unknown and any(roles)):
-                raise Refusal(f"a dim of its result, {dim}, has no known relation to the tokens")
+                raise PackingRefusal(
+                    f"a dim of its result, {dim}, has no known relation to the tokens"
+                )

@@ -17,7 +17,7 @@ from tiered.graph import Node
 from tiered.graph.shape_inference.symbolic_dims import Size
 
 
-class Role(Enum):
+class AxisRole(Enum):
     """The role of an axis."""
 
     BATCH = "batch"
@@ -27,12 +27,15 @@ class Role(Enum):
     HEADS = "batch and a fixed number of parts as one axis, as of attention heads"
 
 
-FLATTENED = {Role.FLAT: (Role.BATCH, Role.TOKEN), Role.SEQUENCE_FIRST: (Role.TOKEN, Role.BATCH)}
+FLATTENED = {
+    AxisRole.FLAT: (AxisRole.BATCH, AxisRole.TOKEN),
+    AxisRole.SEQUENCE_FIRST: (AxisRole.TOKEN, AxisRole.BATCH),
+}
 """The roles of the two axes that are one."""
 
-_WITH_BATCH = frozenset({Role.BATCH, Role.HEADS, *FLATTENED})
+_WITH_BATCH = frozenset({AxisRole.BATCH, AxisRole.HEADS, *FLATTENED})
 
-Roles = tuple[Role | None, ...]
+Roles = tuple[AxisRole | None, ...]
 
 
 @dataclass(frozen=True)
@@ -71,9 +74,9 @@ class AbstractTensor:
     @property
     def is_positional(self) -> bool:
         """Whether it depends on positions, and on no row."""
-        return Role.TOKEN in self.roles and not self.has_batch
+        return AxisRole.TOKEN in self.roles and not self.has_batch
 
-    def places(self, role: Role) -> tuple[int, ...]:
+    def places(self, role: AxisRole) -> tuple[int, ...]:
         """Return the axes with a role."""
         return tuple(axis for axis, each in enumerate(self.roles) if each is role)
 
@@ -82,7 +85,7 @@ class AbstractTensor:
         return replace(self, zeros=None, index=None, columns=None, chosen_by=None)
 
 
-class Sizes(NamedTuple):
+class PackedSizes(NamedTuple):
     """Sizes of tensors, which follow from the shapes of the packed inputs.
 
     Attributes:
@@ -99,10 +102,10 @@ class Refused(NamedTuple):
     reason: str
 
 
-Abstract = AbstractTensor | Sizes | Refused
+Abstract = AbstractTensor | PackedSizes | Refused
 
 
-class Refusal(Exception):
+class PackingRefusal(Exception):
     """An operator relates tokens in a way that has no rule; the message is the reason."""
 
 

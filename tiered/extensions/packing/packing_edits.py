@@ -10,12 +10,12 @@ from tiered.extensions.packing.packed_inputs import POSITIONS, SEGMENTS, SEQUENC
 from tiered.extensions.packing.packed_values import (
     Abstract,
     AbstractTensor,
+    AxisRole,
     ChoiceEdit,
     Edit,
     MaskEdit,
     PoolEdit,
     PositionEdit,
-    Role,
     SumEdit,
     TermEdit,
 )
@@ -164,7 +164,7 @@ class PackingRewrite:
             batch -= shift
             value = op.Squeeze(value, np.array([batch], np.int64))
             roles = roles[:batch] + roles[batch + 1 :]
-        tokens = [axis for axis, role in enumerate(roles) if role is Role.TOKEN]
+        tokens = [axis for axis, role in enumerate(roles) if role is AxisRole.TOKEN]
         others = [axis for axis in range(len(roles)) if axis not in tokens]
         if len(tokens) == 1:
             made = op.Gather(value, self.positions, axis=tokens[0])
@@ -214,7 +214,7 @@ class PackingRewrite:
         if not isinstance(fact, AbstractTensor) or shape is None or not fact.has_batch:
             return False
         rest = [dim for dim, role in zip(shape, fact.roles, strict=True) if role is None]
-        return len(fact.places(Role.TOKEN)) == 2 and all(dim == 1 for dim in rest)
+        return len(fact.places(AxisRole.TOKEN)) == 2 and all(dim == 1 for dim in rest)
 
     def _masked(self, value: Value, keys: int, parts: int) -> Value:
         return self._once((value, keys), lambda: self._where_same(value, keys, parts))
@@ -223,11 +223,11 @@ class PackingRewrite:
         assert value.dtype is not None
         least = np.array(-np.inf, DataType(value.dtype).numpy)
         fact = self._tensor(value)
-        (queries,) = [axis for axis in fact.places(Role.TOKEN) if axis != keys]
-        (batch,) = (*fact.places(Role.BATCH), *fact.places(Role.HEADS))
+        (queries,) = [axis for axis in fact.places(AxisRole.TOKEN) if axis != keys]
+        (batch,) = (*fact.places(AxisRole.BATCH), *fact.places(AxisRole.HEADS))
         shape = (len(fact.roles), batch, queries, keys)
         same = self._once(shape, lambda: self._same_sequence(*shape))
-        if fact.roles[batch] is Role.HEADS:
+        if fact.roles[batch] is AxisRole.HEADS:
             key = (same, batch, parts)
             same = self._once(key, lambda: self._repeated(same, batch, parts))
         return self.graph.op.Where(same, value, least)
@@ -274,7 +274,7 @@ class PackingRewrite:
         """Take the first token of each sequence, or reduce over its tokens."""
         graph, value = self.graph, node.given(0)
         fact = self._tensor(value)
-        (batch,), (token,) = fact.places(Role.BATCH), fact.places(Role.TOKEN)
+        (batch,), (token,) = fact.places(AxisRole.BATCH), fact.places(AxisRole.TOKEN)
         order = [axis for axis in range(len(fact.roles)) if axis != token]
         others = [axis for axis in order if axis != batch]
         first = self._transposed(value, [batch, token, *others])
@@ -332,7 +332,7 @@ class PackingRewrite:
             place = op.ArgMax(is_largest, axis=1, keepdims=0, select_last_index=1)
         else:
             place = op.ArgMax(is_largest, axis=1, keepdims=0)
-        tokens = value if Role.FLAT in self._tensor(value).roles else op.Flatten(value, axis=2)
+        tokens = value if AxisRole.FLAT in self._tensor(value).roles else op.Flatten(value, axis=2)
         self.graph.replace_uses(edit.node.output, op.Gather(tokens, place))
         self.graph.prune([edit.node])
 

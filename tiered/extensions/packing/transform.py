@@ -9,11 +9,11 @@ from tiered.extensions.packing.interpretation import Interpretation
 from tiered.extensions.packing.packed_inputs import SEQUENCES
 from tiered.extensions.packing.packed_values import (
     AbstractTensor,
+    AxisRole,
     MaskEdit,
+    PackingRefusal,
     PoolEdit,
-    Refusal,
     Refused,
-    Role,
 )
 from tiered.extensions.packing.packing_edits import PackingRewrite
 from tiered.extensions.packing.rules import rule_of
@@ -78,7 +78,7 @@ def _pack(state: Interpretation, packed: Sequence[Value], max_valid_num: int) ->
         rest = (value.shape or ())[2:]
         if any(state.mentions(dim) for dim in rest):
             raise UsageError(f"{_PASS}: {value.name!r} has an axis of tokens beside the second")
-        roles = (Role.BATCH, Role.TOKEN, *(None,) * len(rest))
+        roles = (AxisRole.BATCH, AxisRole.TOKEN, *(None,) * len(rest))
         state.facts[value] = AbstractTensor(roles)
     _check_others(graph, packed, state)
     state.run(rule_of)
@@ -148,17 +148,19 @@ def _is_pooled_output(state: Interpretation, value: Value) -> bool:
     """
     try:
         fact = state.fact(value)
-    except Refusal as refusal:
+    except PackingRefusal as refusal:
         raise ModelError(f"{_PASS}: {refusal}") from refusal
     if isinstance(fact, Refused):
         raise ModelError(
             f"{_PASS}: {fact.node.op_type} {fact.node.label!r}: {fact.reason}; output "
             f"{value.name!r} depends on it"
         )
-    if isinstance(fact, AbstractTensor) and not (fact.is_row_number or Role.HEADS in fact.roles):
+    if isinstance(fact, AbstractTensor) and not (
+        fact.is_row_number or AxisRole.HEADS in fact.roles
+    ):
         if fact.is_constant or fact.is_pooled:
             return fact.is_pooled
-        if fact.roles[:2] == (Role.BATCH, Role.TOKEN) and not any(fact.roles[2:]):
+        if fact.roles[:2] == (AxisRole.BATCH, AxisRole.TOKEN) and not any(fact.roles[2:]):
             return False
     raise ModelError(
         f"{_PASS}: output {value.name!r} is neither [batch, length, ...] nor one value of each "
@@ -188,6 +190,6 @@ def _rewrite(
         dims: list[Dim] = list(before.shape or ())
         fact = state.facts[pooled[list(places).index(place)]]
         assert isinstance(fact, AbstractTensor)
-        dims[fact.roles.index(Role.BATCH)] = max_valid_num or SEQUENCES
+        dims[fact.roles.index(AxisRole.BATCH)] = max_valid_num or SEQUENCES
         graph.set_declared_type(graph.outputs[place], TensorType(before.dtype, tuple(dims)))
     model.note_interface(InterfaceMap(packed=PackMap(names, by_sequence, max_valid_num)))

@@ -26,7 +26,7 @@ from tiered.extensions.preparation.preparing import prepare_model
 from tiered.extensions.preparation.remedies import Remedy, for_any_runtime, for_target, gaining
 from tiered.graph import Model
 from tiered.graph.io.export import export_model
-from tiered.pipeline.result import Statistics
+from tiered.pipeline.result import ModelStatistics
 from tiered.runtime import shared_worker
 from tiered.support.errors import RuntimeFailure, TieredError
 from tiered.verify.sliced_session import open_model
@@ -113,7 +113,7 @@ class _Doctor:
         return Diagnosis(
             source=self.source,
             backend="" if self.base.backend is None else str(self.base.backend),
-            statistics=Statistics.of(self.model),
+            statistics=ModelStatistics.of(self.model),
             coverage=coverage,
             complaint=complaint,
             remedies=remedies,
@@ -201,7 +201,7 @@ class _Doctor:
     def _suggestions(self, made: Prepared) -> Iterable[Suggestion]:
         """Yield what makes the result smaller by a hundredth, or leaves fewer nodes."""
         options, before = made.options, made.after
-        as_it_is = Statistics.of(self.model)
+        as_it_is = ModelStatistics.of(self.model)
         if made.options == self.base and _is_smaller(as_it_is, before):
             line = prepare_line(options, self.source, host=self._wrong(made) > 0)
             yield Suggestion("optimise", "", line, as_it_is, before)
@@ -216,7 +216,7 @@ class _Doctor:
                     yield Suggestion(remedy.what, remedy.why, line, before, tried.after, error)
 
 
-def _is_smaller(before: Statistics, after: Statistics) -> bool:
+def _is_smaller(before: ModelStatistics, after: ModelStatistics) -> bool:
     """Return whether a hundredth of the bytes or nodes is gone."""
     least = 1 - _LEAST
     is_lighter = after.nbytes <= least * before.nbytes

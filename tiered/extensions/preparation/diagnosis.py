@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tiered.extensions.preparation.preparation_options import prepare_line
 from tiered.extensions.preparation.preparation_result import Prepared
 from tiered.extensions.preparation.remedies import Remedy
-from tiered.pipeline.result import Statistics
+from tiered.pipeline.result import ModelStatistics
 
 if TYPE_CHECKING:
     from tiered.targets import Coverage
@@ -30,8 +30,8 @@ class Suggestion:
     what: str
     why: str
     line: str
-    before: Statistics
-    after: Statistics
+    before: ModelStatistics
+    after: ModelStatistics
     error: str = ""
 
 
@@ -54,7 +54,7 @@ class Diagnosis:
 
     source: str
     backend: str
-    statistics: Statistics
+    statistics: ModelStatistics
     coverage: Coverage | None
     complaint: str
     remedies: tuple[Remedy, ...]

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tiered.extensions.preparation.preparation_steps import Step
+from tiered.extensions.preparation.preparation_steps import PreparationStep
 from tiered.extensions.preparation.promise_mark import Carried, carried_by
 from tiered.passes.interface.report import Remark
-from tiered.pipeline.result import Statistics
+from tiered.pipeline.result import ModelStatistics
 from tiered.support.numerics import Promise
 
 if TYPE_CHECKING:
@@ -34,10 +34,10 @@ class DoneStep:
         notes: on the model.
     """
 
-    step: Step
+    step: PreparationStep
     changed: bool
-    before: Statistics
-    after: Statistics
+    before: ModelStatistics
+    after: ModelStatistics
     seconds: float
     verdict: str
     is_proved: bool
@@ -49,7 +49,9 @@ class DoneStep:
     notes: Sequence[str] = ()
 
     @classmethod
-    def of(cls, step: Step, result: OptimizeResult, coverage: Coverage | None) -> DoneStep:
+    def of(
+        cls, step: PreparationStep, result: OptimizeResult, coverage: Coverage | None
+    ) -> DoneStep:
         """Return a step with the figures of its run."""
         refused = None if coverage is None else coverage.refused.total()
         verify = result.verify

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tiered.extensions.preparation.done_step import DoneStep
 from tiered.extensions.preparation.preparation_options import PrepareOptions
-from tiered.extensions.preparation.preparation_steps import Step
+from tiered.extensions.preparation.preparation_steps import PreparationStep
 from tiered.extensions.preparation.promise_mark import Carried, together
 from tiered.passes.interface.report import Remark
 from tiered.pipeline.interface import interface_changes
 from tiered.pipeline.leftovers import fixing_options
-from tiered.pipeline.result import Statistics
+from tiered.pipeline.result import ModelStatistics
 from tiered.support.errors import TargetError
 from tiered.support.numerics import Promise
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _FEW: Final = 3
 
 
-def _line(step: Step) -> str:
+def _line(step: PreparationStep) -> str:
     level = [] if step.opt_level is None else [f"-O{step.opt_level}"]
     words = ", ".join(level + ([] if step.backend is None else [f"for {step.backend}"]))
     return f"{step.name}{f' ({words})' if words else ''}: {step.text}"
@@ -52,8 +52,8 @@ class Prepared:
     model: Model
     options: PrepareOptions
     done: Sequence[DoneStep]
-    before: Statistics
-    after: Statistics
+    before: ModelStatistics
+    after: ModelStatistics
     seconds: float
     coverage: Coverage | None = None
     error: str = ""

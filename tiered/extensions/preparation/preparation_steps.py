@@ -53,7 +53,7 @@ _LEGALISING: Final = {1: "exact", 3: "reassociating", 4: "approximate"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
+class PreparationStep:
     """One step: a run of passes, as a command of its own makes it.
 
     Attributes:
@@ -112,7 +112,7 @@ def _is_temporary(word: str) -> bool:
     return os.path.dirname(word) != "" and os.path.basename(word).startswith(SAMPLES)
 
 
-def steps_of(options: PrepareOptions) -> tuple[Step, ...]:
+def steps_of(options: PrepareOptions) -> tuple[PreparationStep, ...]:
     """Return the steps, in order.
 
     Raises:
@@ -123,7 +123,7 @@ def steps_of(options: PrepareOptions) -> tuple[Step, ...]:
     return tuple(_steps(options))
 
 
-def _steps(options: PrepareOptions) -> Iterator[Step]:
+def _steps(options: PrepareOptions) -> Iterator[PreparationStep]:
     to = ordered(options.to)
     if options.dims or options.input_shapes:
         yield _shapes(options)
@@ -141,11 +141,11 @@ def _steps(options: PrepareOptions) -> Iterator[Step]:
         yield _strip(options)
 
 
-def _shapes(options: PrepareOptions) -> Step:
+def _shapes(options: PrepareOptions) -> PreparationStep:
     level = min(options.opt_level, _EXACT)
     dims = [f"{name}={size}" for name, size in options.dims.items()]
     shapes = shape_texts(options)
-    return Step(
+    return PreparationStep(
         name="shapes",
         what=", ".join([*dims, *shapes]),
         command="optimize",
@@ -160,7 +160,7 @@ def _shapes(options: PrepareOptions) -> Step:
     )
 
 
-def _versions(options: PrepareOptions) -> Step:
+def _versions(options: PrepareOptions) -> PreparationStep:
     settings: dict[str, Any] = {"to": options.opset, "ir": options.ir}
     named = {"opset": options.opset, "ir": options.ir}
     words = [
@@ -173,7 +173,7 @@ def _versions(options: PrepareOptions) -> Step:
         settings["numerics"] = "reassociating"
         words.append("--expand")
     given = {key: value for key, value in settings.items() if value is not None}
-    return Step(
+    return PreparationStep(
         name="opset",
         what=", ".join(f"{key} {value}" for key, value in named.items() if value is not None),
         command="convert",
@@ -182,9 +182,9 @@ def _versions(options: PrepareOptions) -> Step:
     )
 
 
-def _optimize(options: PrepareOptions) -> Step:
+def _optimize(options: PrepareOptions) -> PreparationStep:
     edits = tuple(_unrolling(options.backend))
-    return Step(
+    return PreparationStep(
         name="optimise",
         what="for any runtime",
         command="optimize",
@@ -194,11 +194,11 @@ def _optimize(options: PrepareOptions) -> Step:
     )
 
 
-def _legalize(options: PrepareOptions) -> Step:
+def _legalize(options: PrepareOptions) -> PreparationStep:
     classes = [name for level, name in _LEGALISING.items() if level <= options.opt_level]
     loosest_first = [f"legalize{{numerics={name}}}" for name in reversed(classes)]
     passes = parse_pipeline(",".join(loosest_first))
-    return Step(
+    return PreparationStep(
         name="legalise",
         what=f"for {options.backend}",
         command="optimize",
@@ -209,7 +209,7 @@ def _legalize(options: PrepareOptions) -> Step:
     )
 
 
-def _precision(name: str, options: PrepareOptions) -> Step:
+def _precision(name: str, options: PrepareOptions) -> PreparationStep:
     backend = options.backend if name in _ASK_TARGET else None
     command, *words = _COMMANDS.get(name, ("convert", "--to", name))
     is_searching = name == "fp16" or is_searched(name, options.precision.budget)
@@ -217,7 +217,7 @@ def _precision(name: str, options: PrepareOptions) -> Step:
         words.append("--no-measure")  # the whole preparation is measured
     words += _precision_words(name, options.precision)
     words += _backend(options) if backend is not None else ()
-    return Step(
+    return PreparationStep(
         name=name,
         what="" if backend is None else f"for {backend}",
         command=command,
@@ -251,8 +251,8 @@ def _precision_words(name: str, given: PrecisionOptions) -> Iterator[str]:
         yield from ("--for", given.processor)
 
 
-def _target(options: PrepareOptions) -> Step:
-    return Step(
+def _target(options: PrepareOptions) -> PreparationStep:
+    return PreparationStep(
         name="target",
         what=f"for {options.backend}",
         command="optimize",
@@ -262,9 +262,9 @@ def _target(options: PrepareOptions) -> Step:
     )
 
 
-def _strip(options: PrepareOptions) -> Step:
+def _strip(options: PrepareOptions) -> PreparationStep:
     parts = list(dict.fromkeys(part for text in options.strip for part in text.split(",")))
-    return Step(
+    return PreparationStep(
         name="strip",
         what=", ".join(parts),
         command="convert",

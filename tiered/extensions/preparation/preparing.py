@@ -22,13 +22,13 @@ from tiered.extensions.preparation.preparation_options import (
     target_of,
 )
 from tiered.extensions.preparation.preparation_result import Prepared, changes_of
-from tiered.extensions.preparation.preparation_steps import SAMPLES, Step, steps_of
+from tiered.extensions.preparation.preparation_steps import SAMPLES, PreparationStep, steps_of
 from tiered.graph import Model
 from tiered.numerics.calibration.calibrate import MADE, SampledModel
 from tiered.numerics.precision.budget import budget_of
 from tiered.numerics.precision.measurement import measured_error
 from tiered.pipeline.optimize import optimize_model
-from tiered.pipeline.result import Statistics
+from tiered.pipeline.result import ModelStatistics
 from tiered.support.errors import (
     RuntimeFailure,
     TieredError,
@@ -168,7 +168,7 @@ def prepare_model(
     """
     steps, how, samples = steps_of(options), how_of(verify), options.precision.inputs
     target = None if options.backend is None else target_of(options.backend)
-    origin, before, started = model.origin, Statistics.of(model), time.perf_counter()
+    origin, before, started = model.origin, ModelStatistics.of(model), time.perf_counter()
     done: list[DoneStep] = []
     for number, step in enumerate(steps, 1):
         on_step(f"step {number} of {len(steps)}: {step.name} {step.what}".rstrip())
@@ -193,7 +193,7 @@ def prepare_model(
         options=options,
         done=tuple(done),
         before=before,
-        after=Statistics.of(model),
+        after=ModelStatistics.of(model),
         seconds=time.perf_counter() - started,
         coverage=None if target is None else target.coverage(model),
         error=error,
@@ -215,7 +215,9 @@ def inputs_like_calibration(model: Model, seed: int = 0) -> list[Mapping[str, An
 
 
 @contextmanager
-def _named(step: Step, number: int, count: int, options: PrepareOptions) -> Iterator[None]:
+def _named(
+    step: PreparationStep, number: int, count: int, options: PrepareOptions
+) -> Iterator[None]:
     """Add the step to an error."""
     try:
         yield

@@ -13,8 +13,8 @@ import os
 from typing import Any, Final
 
 from tiered.extensions.measurement.latency_result import NO_DIFFERENCE
-from tiered.extensions.measurement.medians import Interval
-from tiered.extensions.tuning.model_forms import Choice, Form
+from tiered.extensions.measurement.medians import MedianInterval
+from tiered.extensions.tuning.model_forms import Choice, ModelForm
 from tiered.extensions.tuning.race import FASTER, SLOWER, UNDECIDED, Gain
 from tiered.support.errors import ModelError
 from tiered.support.whole_files import write_json
@@ -25,7 +25,7 @@ _NUMBERS: Final = 5
 _VERDICTS: Final = (FASTER, SLOWER, NO_DIFFERENCE)
 
 
-class Cache:
+class GainCache:
     """Gains of decisions in a file of a folder.
 
     Args:
@@ -51,16 +51,16 @@ class Cache:
         if os.path.exists(self._path):
             self._gains = _read(self._path)
 
-    def gain(self, form: Form, choice: Choice) -> Gain | None:
+    def gain(self, form: ModelForm, choice: Choice) -> Gain | None:
         """Return what is known of a decision beside a form; None if its blocks are new."""
         found = self._gains.get(_key(form, choice)) if choice.blocks else None
         if found is None:
             return None
         self.hits += 1
         low, median, high, confidence, rounds, verdict = found
-        return Gain(Interval(low, median, high, confidence), rounds, verdict)
+        return Gain(MedianInterval(low, median, high, confidence), rounds, verdict)
 
-    def keep(self, form: Form, choice: Choice, gain: Gain) -> None:
+    def keep(self, form: ModelForm, choice: Choice, gain: Gain) -> None:
         """Remember what was measured of a decision; undecided ones are measured again."""
         if choice.blocks and gain.verdict != UNDECIDED:
             self._gains[_key(form, choice)] = [*gain.ratio, gain.rounds, gain.verdict]
@@ -77,7 +77,7 @@ class Cache:
             write_json(self._path, {"format": _FORMAT, "machine": self._machine, "gains": ordered})
 
 
-def _key(form: Form, choice: Choice) -> str:
+def _key(form: ModelForm, choice: Choice) -> str:
     """Return the key of a decision: the blocks stand for the names of their nodes."""
     without = [f"without {name.partition('@')[0]}" for name in choice.disabled]
     added = [f"with {name}" for name in choice.required]

@@ -8,14 +8,14 @@ from typing import Any, Final, Literal
 
 from tiered.context import PassContext
 from tiered.extensions.tuning.blocks import blocks_of, joined
-from tiered.extensions.tuning.model_forms import Choice, Form
-from tiered.extensions.tuning.output_tolerance import Budget
+from tiered.extensions.tuning.model_forms import Choice, ModelForm
+from tiered.extensions.tuning.output_tolerance import OutputTolerance
 from tiered.graph import Model
 from tiered.passes import Pass
 from tiered.passes.policy.node_scope import name_scope
 from tiered.pipeline.edits import pipeline_for
 from tiered.pipeline.instruments import Trace
-from tiered.pipeline.pipeline_base import Step
+from tiered.pipeline.pipeline_base import PipelineStep
 from tiered.pipeline.result import OptimizeResult
 from tiered.support.errors import TieredError
 from tiered.support.option_text import format_value
@@ -48,7 +48,11 @@ Blocks = Mapping[str, Mapping[str, tuple[str, ...]]]
 
 
 def choices_of(
-    form: Form, result: OptimizeResult, blocks: Blocks, probes: Sequence[Probe], budget: Budget
+    form: ModelForm,
+    result: OptimizeResult,
+    blocks: Blocks,
+    probes: Sequence[Probe],
+    budget: OutputTolerance,
 ) -> Iterator[Choice]:
     """Yield what a form may decide otherwise, what matters most often first.
 
@@ -74,12 +78,12 @@ def choices_of(
     yield from _required(lowered, probes)
 
 
-def _context_of(form: Form) -> dict[str, Any]:
+def _context_of(form: ModelForm) -> dict[str, Any]:
     return {name: value for name, value in form.settings.items() if name != "edits"}
 
 
 def _disabled(
-    form: Form, steps: Sequence[Step], result: OptimizeResult, blocks: Blocks
+    form: ModelForm, steps: Sequence[PipelineStep], result: OptimizeResult, blocks: Blocks
 ) -> tuple[list[Choice], list[Choice]]:
     """Return the passes that changed the model as ones to leave out: fusions, and the others."""
     changed: dict[str, int] = {}
@@ -97,7 +101,9 @@ def _disabled(
     return fusions, others
 
 
-def _by_block(steps: Sequence[Step], fusions: Sequence[Choice], blocks: Blocks) -> Iterator[Choice]:
+def _by_block(
+    steps: Sequence[PipelineStep], fusions: Sequence[Choice], blocks: Blocks
+) -> Iterator[Choice]:
     """Yield a choice for each kind of block of a fusion: leave it out there only."""
     node_wise = {step.pass_.name for step in steps if step.pass_.info.is_node_wise}
     for choice in fusions:
@@ -120,7 +126,7 @@ def _by_block(steps: Sequence[Step], fusions: Sequence[Choice], blocks: Blocks) 
 
 
 def _open_passes(
-    form: Form, steps: Sequence[Step], budget: Budget
+    form: ModelForm, steps: Sequence[PipelineStep], budget: OutputTolerance
 ) -> tuple[dict[str, Pass], dict[str, Pass]]:
     """Return passes that do not run by themselves, within the budget: those that lower apart."""
     tried: dict[str, Pass] = {}
@@ -150,7 +156,7 @@ def _probed(pass_: Pass, probes: Sequence[Probe]) -> tuple[str, ...] | None:
     return next((blocks for blocks in found if blocks is not None), None)
 
 
-def _is_for_speed(pass_: Pass, budget: Budget) -> bool:
+def _is_for_speed(pass_: Pass, budget: OutputTolerance) -> bool:
     info = pass_.info
     is_kept = not info.changes_interface and not info.analysis and info.name not in NOT_TRIED
     return is_kept and budget.allows(info.numerics)
@@ -185,7 +191,10 @@ class Probe:
 
 
 def _options(
-    steps: Sequence[Step], changing: Collection[str], probes: Sequence[Probe], budget: Budget
+    steps: Sequence[PipelineStep],
+    changing: Collection[str],
+    probes: Sequence[Probe],
+    budget: OutputTolerance,
 ) -> Iterator[Choice]:
     """Yield other values of the options of passes that run: those with few values.
 
@@ -230,7 +239,7 @@ def _values(kind: Any) -> tuple[Any, ...]:
     return typing.get_args(kind) if typing.get_origin(kind) is Literal else ()
 
 
-def _with_option(pass_: Pass, name: str, value: Any, budget: Budget) -> Pass | None:
+def _with_option(pass_: Pass, name: str, value: Any, budget: OutputTolerance) -> Pass | None:
     """Return a pass with another value of an option; None if it is the same, or no choice."""
     if value == pass_.options[name]:
         return None

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from tiered.context import PassContext
-from tiered.extensions.tuning.model_forms import Form
+from tiered.extensions.tuning.model_forms import ModelForm
 from tiered.passes import Pass
 from tiered.passes.interface.pass_info import Decision, Place
 from tiered.passes.policy.node_scope import Scope, inverse
@@ -19,7 +19,7 @@ from tiered.pipeline.sequential import Sequential
 _API: Final = 1
 
 
-def pipeline_text(form: Form) -> str:
+def pipeline_text(form: ModelForm) -> str:
     """Return the passes that a form runs, as `--passes` takes them; "" for a file as it is."""
     if form.level is None:
         return ""
@@ -57,7 +57,7 @@ def _scoped(pass_: Pass, decision: Decision) -> Pass:
     return pass_
 
 
-def backend_toml(form: Form, name: str, why: Sequence[str]) -> str:
+def backend_toml(form: ModelForm, name: str, why: Sequence[str]) -> str:
     """Return a backend that keeps the decisions of a form; "" for a file as it is.
 
     Args:
@@ -91,7 +91,7 @@ def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _edits(form: Form) -> Iterator[tuple[str, str]]:
+def _edits(form: ModelForm) -> Iterator[tuple[str, str]]:
     """Yield the edits that stand for what is required and disabled, each with its reason."""
     from tiered.targets import get_backend
 

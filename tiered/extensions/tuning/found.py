@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from tiered.extensions.tuning.model_forms import Choice, Form
+from tiered.extensions.tuning.model_forms import Choice, ModelForm
 from tiered.extensions.tuning.race import Gain
 
 Stage = Literal["start", "decision", "together", "confirmation"]
@@ -46,7 +46,7 @@ class Found:
         notes: what a reader should know.
     """
 
-    best: Form
+    best: ModelForm
     tried: list[Tried] = field(default_factory=list)
     choices: list[Choice] = field(default_factory=list)
     taken: list[Choice] = field(default_factory=list)
@@ -56,13 +56,13 @@ class Found:
     is_confirmed: bool = False
     notes: list[str] = field(default_factory=list)
 
-    def accept(self, form: Form, choices: Sequence[Choice] = ()) -> None:
+    def accept(self, form: ModelForm, choices: Sequence[Choice] = ()) -> None:
         """Take decisions; the form is the best so far if what it is made of is proved."""
         self.taken = [*self.taken, *choices]
         if self.is_proved:
             self.best, self.choices = form, self.taken
 
-    def fall_back(self, form: Form) -> None:
+    def fall_back(self, form: ModelForm) -> None:
         """Take a form without decisions as the best."""
         self.taken, self.best, self.choices = [], form, []
 

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Final, Literal, Protocol, get_args
 
-from tiered.extensions.measurement.subjects import Subject, open_subject, opened, subject
-from tiered.extensions.measurement.trials import Plan, Timed, Trials, measure, order
+from tiered.extensions.measurement.subjects import MeasuredModel, open_subject, opened, subject
+from tiered.extensions.measurement.trials import ModelProcess, TrialPlan, Trials, measure, order
 from tiered.extensions.tuning.model_forms import Made
 from tiered.runtime.inputs.given_inputs import Given
 from tiered.runtime.inputs.samples import Sample, in_dtypes_of
@@ -116,7 +116,7 @@ class RuntimeJudge:
         places = order(len(forms), number)
         turned = [forms[place] for place in places]
         trials, count = Trials(len(forms)), len(forms)
-        plan = Plan(self._seconds * count, rounds=1, iterations=_ITERATIONS,
+        plan = TrialPlan(self._seconds * count, rounds=1, iterations=_ITERATIONS,
                     samples=len(self._samples), clock=self._clock)  # fmt: skip
         with ExitStack() as stack:
             if apart or self._objective == "memory":
@@ -134,10 +134,12 @@ class RuntimeJudge:
                 costs[place] = math.log(found.median(0)) + found.difference(at, 0)
         return costs
 
-    def _feeds(self, each: Subject) -> list[Given]:
+    def _feeds(self, each: MeasuredModel) -> list[Given]:
         return [in_dtypes_of(each.proto, sample.inputs.feeds) for sample in self._samples]
 
-    def _apart(self, subjects: Sequence[Subject]) -> Callable[[int], AbstractContextManager[Timed]]:
+    def _apart(
+        self, subjects: Sequence[MeasuredModel]
+    ) -> Callable[[int], AbstractContextManager[ModelProcess]]:
         """Return what opens each form in a process of its own."""
         limit = max(SECONDS, self._seconds)
         return lambda place: opened(
@@ -146,14 +148,14 @@ class RuntimeJudge:
 
     @contextmanager
     def _together(
-        self, subjects: Sequence[Subject]
-    ) -> Iterator[Callable[[int], AbstractContextManager[Timed]]]:
+        self, subjects: Sequence[MeasuredModel]
+    ) -> Iterator[Callable[[int], AbstractContextManager[ModelProcess]]]:
         """Return what opens all forms in one new process."""
         with Worker(seconds=max(SECONDS, self._seconds)) as worker:
             worker.ready()
 
             @contextmanager
-            def open_form(place: int) -> Iterator[Timed]:
+            def open_form(place: int) -> Iterator[ModelProcess]:
                 session = open_subject(worker, subjects[place], self._opening)
                 session.hold(self._feeds(subjects[place]))
                 yield session
@@ -162,7 +164,7 @@ class RuntimeJudge:
             yield open_form
 
 
-def _subject_of(form: Made) -> Subject:
+def _subject_of(form: Made) -> MeasuredModel:
     return subject(form.path)
 
 

@@ -10,8 +10,8 @@ from typing import Final
 
 import onnx
 
-from tiered.extensions.measurement.subjects import ModelLike, Subject, subject
-from tiered.extensions.tuning.model_forms import Form, Made
+from tiered.extensions.measurement.subjects import MeasuredModel, ModelLike, subject
+from tiered.extensions.tuning.model_forms import Made, ModelForm
 from tiered.graph import Model
 from tiered.pipeline.instruments import Trace
 from tiered.pipeline.optimize import optimize_model
@@ -33,7 +33,7 @@ class Maker:
     def __init__(self, model: ModelLike, folder: str) -> None:
         self._model = model
         self._folder = folder
-        self._made: dict[Form, Made | str] = {}
+        self._made: dict[ModelForm, Made | str] = {}
         self._files = itertools.count()
 
     @property
@@ -41,7 +41,7 @@ class Maker:
         """The model that forms are made of."""
         return self._model
 
-    def made(self, form: Form) -> Made | None:
+    def made(self, form: ModelForm) -> Made | None:
         """Return a form; None if it cannot be made."""
         found = self._made.get(form)
         if found is None:
@@ -52,12 +52,12 @@ class Maker:
             self._made[form] = found
         return None if isinstance(found, str) else found
 
-    def failure(self, form: Form) -> str:
+    def failure(self, form: ModelForm) -> str:
         """Return why a form cannot be made."""
         found = self._made.get(form)
         return found if isinstance(found, str) else ""
 
-    def view(self, form: Form) -> Model:
+    def view(self, form: ModelForm) -> Model:
         """Return the model of a form.
 
         Raises:
@@ -65,7 +65,7 @@ class Maker:
         """
         return self.loaded(form) if form.level is None else self.result(form).model
 
-    def result(self, form: Form, trace: Trace | None = None) -> OptimizeResult:
+    def result(self, form: ModelForm, trace: Trace | None = None) -> OptimizeResult:
         """Return the result of the run that makes a form.
 
         Raises:
@@ -74,7 +74,7 @@ class Maker:
         watching = () if trace is None else (trace,)
         return optimize_model(self.loaded(form), **form.settings, instruments=watching)
 
-    def digest_with(self, passes: str, form: Form) -> str:
+    def digest_with(self, passes: str, form: ModelForm) -> str:
         """Return the digest of what a pipeline makes of the model of a form.
 
         Raises:
@@ -89,7 +89,7 @@ class Maker:
         finally:
             shutil.rmtree(os.path.dirname(path))
 
-    def loaded(self, form: Form) -> Model:
+    def loaded(self, form: ModelForm) -> Model:
         """Return the model that a form begins with.
 
         Raises:
@@ -112,7 +112,7 @@ class Maker:
         os.mkdir(folder)
         return os.path.join(folder, _FILE)
 
-    def _new(self, form: Form, view: Model) -> Made:
+    def _new(self, form: ModelForm, view: Model) -> Made:
         path = self._new_file()
         view.save(path)
         nodes = sum(len(graph.nodes) for graph in view.graphs())
@@ -144,7 +144,7 @@ def digest_of(model: ModelLike) -> str:
     return _digest_of(subject(model))
 
 
-def _digest_of(found: Subject) -> str:
+def _digest_of(found: MeasuredModel) -> str:
     digest = hashlib.blake2b(digest_size=16)
     try:
         for name in (found.name, *found.data_files):

@@ -14,7 +14,7 @@ _EDITED: Final = re.compile(r"^\w+ ([\w.-]+)")
 
 
 @dataclass(frozen=True)
-class Form:
+class ModelForm:
     """One form of the model: what `tiered optimize` is asked for, or a file.
 
     Attributes:
@@ -96,7 +96,7 @@ class Choice:
         entries = (*self.required, *self.disabled)
         return not self.edits and all("@" in name for name in entries)
 
-    def added_to(self, form: Form) -> Form:
+    def added_to(self, form: ModelForm) -> ModelForm:
         """Return the form that also takes this decision."""
         return replace(
             form,
@@ -123,7 +123,7 @@ def compatible(choices: Iterable[Choice]) -> list[Choice]:
     return kept
 
 
-def with_choices(form: Form, choices: Iterable[Choice]) -> Form:
+def with_choices(form: ModelForm, choices: Iterable[Choice]) -> ModelForm:
     """Return a form that also takes some decisions."""
     for choice in choices:
         form = choice.added_to(form)
@@ -142,7 +142,7 @@ class Made:
         nodes: of the graph, bodies too.
     """
 
-    form: Form
+    form: ModelForm
     path: str
     digest: str
     nbytes: int

@@ -17,7 +17,7 @@ _COSINE: Final = re.compile(r"cosine>=(?P<least>\d?\.?\d+)")
 
 
 @dataclass(frozen=True)
-class Budget:
+class OutputTolerance:
     """How far outputs may move.
 
     Attributes:
@@ -72,7 +72,7 @@ class Budget:
         return self.numerics.value if self.cosine is None else f"cosine>={self.cosine:g}"
 
 
-def parse_budget(text: str) -> Budget:
+def parse_budget(text: str) -> OutputTolerance:
     """Parse a budget: exact, reassociating, or `cosine>=0.999`.
 
     Raises:
@@ -80,10 +80,10 @@ def parse_budget(text: str) -> Budget:
     """
     packed = "".join(text.split())
     if packed in (Numerics.EXACT.value, Numerics.REASSOCIATING.value):
-        return Budget(Numerics(packed))
+        return OutputTolerance(Numerics(packed))
     found = _COSINE.fullmatch(packed)
     if found is not None and 0 < float(found["least"]) <= 1:
-        return Budget(Numerics.LOSSY, float(found["least"]))
+        return OutputTolerance(Numerics.LOSSY, float(found["least"]))
     raise UsageError(
         f"--budget {text!r}: expected exact, reassociating, or a least cosine of the outputs "
         "above 0 and at most 1, as in 'cosine>=0.999'"

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tiered.extensions.measurement.latency_result import NO_DIFFERENCE
-from tiered.extensions.measurement.medians import Interval, ratio_interval
+from tiered.extensions.measurement.medians import MedianInterval, ratio_interval
 from tiered.extensions.tuning.log import Log
 from tiered.extensions.tuning.model_forms import Made
 from tiered.support.errors import RuntimeFailure
@@ -59,7 +59,7 @@ class Gain:
         verdict: "better", "worse", "no difference", or "undecided".
     """
 
-    ratio: Interval
+    ratio: MedianInterval
     rounds: int
     verdict: str
 
@@ -279,12 +279,12 @@ def exact_gain(difference: float) -> Gain:
     """Return the verdict on costs without noise."""
     ratio = math.exp(difference)
     verdict = FASTER if difference < 0 else SLOWER if difference > 0 else NO_DIFFERENCE
-    return Gain(Interval(ratio, ratio, ratio, 1.0), 1, verdict)
+    return Gain(MedianInterval(ratio, ratio, ratio, 1.0), 1, verdict)
 
 
 def same() -> Gain:
     """Return the verdict on a form beside itself."""
-    return Gain(Interval(1.0, 1.0, 1.0, 1.0), 0, NO_DIFFERENCE)
+    return Gain(MedianInterval(1.0, 1.0, 1.0, 1.0), 0, NO_DIFFERENCE)
 
 
 def _spread(series: Iterable[Sequence[float]]) -> float:
@@ -328,5 +328,5 @@ def _gain(differences: Sequence[float], spread: float) -> Gain:
         verdict = SLOWER
     else:
         verdict = NO_DIFFERENCE if low > -USEFUL else UNDECIDED
-    interval = Interval(math.exp(low), math.exp(middle), math.exp(high), 0.95)
+    interval = MedianInterval(math.exp(low), math.exp(middle), math.exp(high), 0.95)
     return Gain(interval, len(differences), verdict)

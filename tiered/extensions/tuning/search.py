@@ -19,10 +19,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, Protocol
 
-from tiered.extensions.tuning.cache import Cache
+from tiered.extensions.tuning.cache import GainCache
 from tiered.extensions.tuning.found import Found
 from tiered.extensions.tuning.log import Log
-from tiered.extensions.tuning.model_forms import Choice, Form, Made, compatible, with_choices
+from tiered.extensions.tuning.model_forms import Choice, Made, ModelForm, compatible, with_choices
 from tiered.extensions.tuning.race import (
     SLOWER,
     UNDECIDED,
@@ -45,9 +45,9 @@ _MOST_SINGLE: Final = 4
 class Workshop(Protocol):
     """Makes forms, and knows what each may decide otherwise."""
 
-    def made(self, form: Form) -> Made | None: ...
-    def failure(self, form: Form) -> str: ...
-    def choices(self, form: Form) -> Iterable[Choice]: ...
+    def made(self, form: ModelForm) -> Made | None: ...
+    def failure(self, form: ModelForm) -> str: ...
+    def choices(self, form: ModelForm) -> Iterable[Choice]: ...
     def fault(self, made: Made) -> str:
         """Return how a form exceeds the budget or fails; an empty string if it does neither."""
         ...
@@ -72,15 +72,15 @@ class Search:
         self,
         workshop: Workshop,
         log: Log,
-        starts: Sequence[Form],
-        reference: Form,
+        starts: Sequence[ModelForm],
+        reference: ModelForm,
         elapsed: Callable[[], float],
-        cache: Cache | None = None,
+        cache: GainCache | None = None,
         say: Callable[[str], None] = lambda text: None,
     ) -> None:
         self._workshop, self._log, self._elapsed, self._say = workshop, log, elapsed, say
         self._starts, self._reference = starts, reference
-        self._cache = cache or Cache(None, "")
+        self._cache = cache or GainCache(None, "")
         self.found = Found(reference)
         self._faults: dict[Made, str] = {}
         self._rivals: list[Made] = []
@@ -104,7 +104,7 @@ class Search:
         if not self.found.is_confirmed and any(made.form == first for made in self._rivals):
             self.found.fall_back(first)
 
-    def _needed(self, form: Form) -> Made:
+    def _needed(self, form: ModelForm) -> Made:
         made = self._workshop.made(form)
         if made is None:
             raise RuntimeFailure(f"{form}: {self._workshop.failure(form)}")
@@ -280,7 +280,9 @@ class Search:
             self.found.accept(whole.form, choices)
         return taken or whole
 
-    def _proved(self, base: Made, form: Form, text: str, choices: Sequence[Choice]) -> Made | None:
+    def _proved(
+        self, base: Made, form: ModelForm, text: str, choices: Sequence[Choice]
+    ) -> Made | None:
         """Return a form that is proved to be better than the base; None if it is not."""
         made = self._workshop.made(form)
         fault = self._workshop.failure(form) if made is None else self._fault(made)

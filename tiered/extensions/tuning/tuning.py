@@ -15,7 +15,7 @@ import onnx
 from tiered.extensions.measurement.latency_bench import How
 from tiered.extensions.measurement.subjects import ModelLike, samples_of, sizes_of_inputs, subject
 from tiered.extensions.tuning.blocks import blocks_of
-from tiered.extensions.tuning.cache import Cache
+from tiered.extensions.tuning.cache import GainCache
 from tiered.extensions.tuning.choices import Probe, choices_of
 from tiered.extensions.tuning.found import Found
 from tiered.extensions.tuning.judges import (
@@ -29,8 +29,8 @@ from tiered.extensions.tuning.judges import (
 from tiered.extensions.tuning.log import Log
 from tiered.extensions.tuning.machine import digest_of_arrays, machine_text, sizes_text
 from tiered.extensions.tuning.maker import Maker, check_candidates, digest_of
-from tiered.extensions.tuning.model_forms import Choice, Form, Made
-from tiered.extensions.tuning.output_tolerance import Budget, parse_budget
+from tiered.extensions.tuning.model_forms import Choice, Made, ModelForm
+from tiered.extensions.tuning.output_tolerance import OutputTolerance, parse_budget
 from tiered.extensions.tuning.search import Search
 from tiered.extensions.tuning.tuning_result import Tuned
 from tiered.graph import Model
@@ -54,7 +54,7 @@ _UNUSED: Final[Mapping[Objective, tuple[str, ...]]] = {
 
 
 @dataclass(frozen=True)
-class Task:
+class TuningTask:
     """What is tuned, and how.
 
     Attributes:
@@ -75,7 +75,7 @@ class Task:
     model: ModelLike
     how: How
     objective: Objective = "latency"
-    budget: Budget = field(default_factory=lambda: parse_budget("reassociating"))
+    budget: OutputTolerance = field(default_factory=lambda: parse_budget("reassociating"))
     backend: str | None = None
     candidates: tuple[str, ...] = ()
     inputs: tuple[Source, ...] = ()
@@ -130,18 +130,18 @@ class Task:
         kind = type(self.judge)
         return self.command if self.judge is None else f"{kind.__module__}.{kind.__qualname__}"
 
-    def starts(self) -> tuple[list[Form], Form]:
+    def starts(self) -> tuple[list[ModelForm], ModelForm]:
         """Return the forms to begin with, the original first, and the reference."""
         backends = [self.backend or ""]
         is_here = self.how.opening().provider == CPU and self.command is None
         if self.backend is None and is_here:
             backends.append(_ONNXRUNTIME)
         levels = [level for level in (3, 2, 0, 4) if level <= self.budget.level]
-        forms = [Form(level, backend) for level in levels for backend in backends]
+        forms = [ModelForm(level, backend) for level in levels for backend in backends]
         for file in self.candidates:
-            again = (Form(self.budget.reference, backend, file=file) for backend in backends)
-            forms += [Form(None, file=file), *again]
-        return [Form(None), *forms], Form(self.budget.reference, backends[0])
+            again = (ModelForm(self.budget.reference, backend, file=file) for backend in backends)
+            forms += [ModelForm(None, file=file), *again]
+        return [ModelForm(None), *forms], ModelForm(self.budget.reference, backends[0])
 
 
 def tune(
@@ -199,7 +199,7 @@ def tune(
         RuntimeFailure: the model cannot be measured.
     """
     how = How(provider, threads, runtime_level, clock, minutes)
-    task = Task(
+    task = TuningTask(
         model if isinstance(model, onnx.ModelProto) else os.fspath(model),
         how,
         objective,
@@ -232,7 +232,7 @@ class TuningRun:
     """A search for one task, and what it has found at any time."""
 
     def __init__(
-        self, task: Task, folder: str, say: Callable[[str], None], now: Callable[[], float]
+        self, task: TuningTask, folder: str, say: Callable[[str], None], now: Callable[[], float]
     ) -> None:
         self._task, self._say, self._now = task, say, now
         self._maker = Maker(task.model, folder)
@@ -247,7 +247,7 @@ class TuningRun:
         self._shapes = sizes_of_inputs([subject(task.model)], task.input_shapes, task.dims)
         judge, sizes = _judge_of(task, task.how.opening())
         self._judge, self._log = judge, Log(judge, task.log, key, resume=task.resume)
-        self._cache = Cache(task.cache, f"{machine}, {sizes}" if sizes else machine)
+        self._cache = GainCache(task.cache, f"{machine}, {sizes}" if sizes else machine)
         self._began = now()
         self._search = Search(self, self._log, starts, reference, self._elapsed, self._cache, say)
         self._reference = reference
@@ -257,19 +257,19 @@ class TuningRun:
 
     # --- the workshop of the search ---------------------------------------------------------------
 
-    def made(self, form: Form) -> Made | None:
+    def made(self, form: ModelForm) -> Made | None:
         """Return a form; None if it cannot be made."""
         return self._maker.made(form)
 
-    def failure(self, form: Form) -> str:
+    def failure(self, form: ModelForm) -> str:
         """Return why a form cannot be made."""
         return self._maker.failure(form)
 
-    def choices(self, form: Form) -> Iterable[Choice]:
+    def choices(self, form: ModelForm) -> Iterable[Choice]:
         """Yield what a form may decide otherwise."""
         trace = Trace()
         result = self._maker.result(form, trace)
-        made, start = self._maker.made(form), Form(None, file=form.file)
+        made, start = self._maker.made(form), ModelForm(None, file=form.file)
         path = "" if made is None else made.path
         probes = (
             Probe(lambda: Model.load(path), form.backend),
@@ -279,7 +279,7 @@ class TuningRun:
 
     def fault(self, made: Made) -> str:
         """Return how a form exceeds the budget; an empty string if it does not."""
-        if made.form == Form(None):
+        if made.form == ModelForm(None):
             return ""
         self._say(f"verifying {made.form}")
         task = self._task
@@ -334,7 +334,7 @@ class TuningRun:
                         is_complete=is_complete, fault=self.fault,
                         measured=self._log.measured, hits=self._cache.hits)  # fmt: skip
 
-    def view(self, form: Form) -> Model:
+    def view(self, form: ModelForm) -> Model:
         """Return the model of a form.
 
         Raises:
@@ -349,7 +349,7 @@ class TuningRun:
 
 @contextmanager
 def tuning(
-    task: Task,
+    task: TuningTask,
     say: Callable[[str], None] = lambda text: None,
     now: Callable[[], float] = time.monotonic,
 ) -> Iterator[TuningRun]:
@@ -370,7 +370,7 @@ def _is_same(model: ModelLike, out: str) -> bool:
     return os.path.realpath(model) == os.path.realpath(out)
 
 
-def _judge_of(task: Task, opening: Opening) -> tuple[Judge, str]:
+def _judge_of(task: TuningTask, opening: Opening) -> tuple[Judge, str]:
     """Return what measures the forms of a task, and the sizes of dynamic dims if it knows them."""
     if task.judge is not None:
         return task.judge, ""

@@ -9,8 +9,8 @@ from typing import Any
 from tiered.extensions.tuning.decision_text import backend_toml, pipeline_text
 from tiered.extensions.tuning.found import Found, Tried
 from tiered.extensions.tuning.maker import Maker
-from tiered.extensions.tuning.model_forms import UNTOUCHED, Choice, Form, Made
-from tiered.extensions.tuning.output_tolerance import Budget
+from tiered.extensions.tuning.model_forms import UNTOUCHED, Choice, Made, ModelForm
+from tiered.extensions.tuning.output_tolerance import OutputTolerance
 from tiered.extensions.tuning.race import Gain
 from tiered.support.errors import RuntimeFailure, TieredError
 
@@ -33,8 +33,8 @@ class Tuned:
         remarks: what a reader should know.
     """
 
-    form: Form
-    reference: Form
+    form: ModelForm
+    reference: ModelForm
     tried: tuple[Tried, ...]
     choices: tuple[Choice, ...]
     beside_reference: Gain | None
@@ -52,8 +52,8 @@ class Tuned:
     def of(
         cls,
         found: Found,
-        reference: Form,
-        budget: Budget,
+        reference: ModelForm,
+        budget: OutputTolerance,
         maker: Maker,
         *,
         is_complete: bool,
@@ -73,7 +73,7 @@ class Tuned:
         wrong = maker.failure(best) if made is None else fault(made)
         if made is None or wrong:
             remarks.append(f"{best} exceeds the budget {budget}: {wrong}; the original is kept")
-            best = Form(None)
+            best = ModelForm(None)
             made = maker.made(best)
             if made is None:
                 raise RuntimeFailure(maker.failure(best))
@@ -143,7 +143,7 @@ def _ratio(gain: Gain | None) -> dict[str, Any] | None:
     }
 
 
-def _wrong_replays(form: Form, made: Made, maker: Maker, pipeline: str) -> Iterator[str]:
+def _wrong_replays(form: ModelForm, made: Made, maker: Maker, pipeline: str) -> Iterator[str]:
     """Yield a remark if the pipeline as text does not make the same bytes."""
     try:
         again = maker.digest_with(pipeline, form)

@@ -1,7 +1,7 @@
 """Cast(x) to a wider dtype, read by several elementwise nodes  =>  Cast(x) for each of them"""
 
 from tiered import DataType, Graph, Node, PassContext, Skip, function_pass
-from tiered.rewriter.idioms.functions.fusion_groups import Kind, kind_of
+from tiered.rewriter.idioms.functions.fusion_groups import OpPatternKind, kind_of
 
 
 @function_pass(opt_level=None, conflicts=("eliminate_common_subexpr",), matches=("Cast",))
@@ -38,7 +38,7 @@ def _elementwise_readers(graph: Graph, node: Node) -> list[Node]:
     return [
         reader
         for reader in readers
-        if kind_of(reader) <= Kind.BROADCAST and _runs_once(graph, reader.owner)
+        if kind_of(reader) <= OpPatternKind.BROADCAST and _runs_once(graph, reader.owner)
     ]
 
 

@@ -53,7 +53,7 @@ def eliminate_transpose_around_elementwise(graph: Graph, ctx: PassContext) -> No
                 ctx.skip(transpose, refused)
 
 
-class _Region:
+class _ElementwiseRegion:
     """Connected operators of one shape.
 
     Attributes:
@@ -78,9 +78,9 @@ def _fits(node: Node, graph: Graph) -> bool:
     return shape is not None and len(shape) > 1 and None not in shape
 
 
-def _region(start: Node, graph: Graph) -> _Region:
+def _region(start: Node, graph: Graph) -> _ElementwiseRegion:
     """Return the operators that are connected to one by values of its shape."""
-    region, shape, pending = _Region(), start.output.shape, [start]
+    region, shape, pending = _ElementwiseRegion(), start.output.shape, [start]
     assert shape is not None
     while pending:
         node = pending.pop()
@@ -114,7 +114,7 @@ def _source(value: Value) -> Node | None:
     return None if operand is None else operand.producer
 
 
-def _is_own(value: Value, region: _Region, rank: int) -> bool:
+def _is_own(value: Value, region: _ElementwiseRegion, rank: int) -> bool:
     """Return whether only the region reads a constant, so that the permuted one replaces it."""
     tensor = value.tensor
     is_whole = tensor is not None and not tensor.is_sparse and len(tensor.shape) <= rank
@@ -123,7 +123,7 @@ def _is_own(value: Value, region: _Region, rank: int) -> bool:
     return all(node in region.nodes for node in value.user_nodes)
 
 
-def _permute(graph: Graph, region: _Region) -> Skip | None:
+def _permute(graph: Graph, region: _ElementwiseRegion) -> Skip | None:
     """Permute a region so that the fewest Transposes remain, if these are fewer than now."""
     gains = {perm: _gain(region, perm) for perm in dict.fromkeys(_perms(region))}
     perm = max(gains, key=lambda perm: (gains[perm], perm), default=())
@@ -139,7 +139,7 @@ def _perm(node: Node | None) -> Permutation | None:
     return None if node is None else node.perm
 
 
-def _perms(region: _Region) -> Iterator[Permutation]:
+def _perms(region: _ElementwiseRegion) -> Iterator[Permutation]:
     """Yield the permutations into the region, and the inverses of those out of it."""
     for value in region.entries:
         if (perm := _perm(value.producer)) is not None:
@@ -150,7 +150,7 @@ def _perms(region: _Region) -> Iterator[Permutation]:
                 yield inverse(perm)
 
 
-def _gain(region: _Region, perm: Permutation) -> int:
+def _gain(region: _ElementwiseRegion, perm: Permutation) -> int:
     """Return how many Transposes are saved if a permutation is undone in the region."""
     gain = 0
     for value in region.entries:
@@ -170,13 +170,13 @@ def _leaving(value: Value, perm: Permutation) -> dict[Node, None]:
     return dict.fromkeys(user for user in value.readers if _perm(user) == back)
 
 
-def _has_other_users(value: Value, region: _Region, leaving: Collection[Node]) -> bool:
+def _has_other_users(value: Value, region: _ElementwiseRegion, leaving: Collection[Node]) -> bool:
     return bool(value.output_of) or any(
         user not in region.nodes and user not in leaving for user in value.user_nodes
     )
 
 
-def _compute(graph: Graph, region: _Region, perm: Permutation) -> None:
+def _compute(graph: Graph, region: _ElementwiseRegion, perm: Permutation) -> None:
     """Rebuild a region so that it computes before the permutation instead of after it."""
     permuted: dict[Value, Value] = {}
     back = inverse(perm)

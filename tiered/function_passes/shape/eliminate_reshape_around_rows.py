@@ -30,7 +30,7 @@ def eliminate_reshape_around_rows(graph: Graph, ctx: PassContext) -> None:
     for lead in graph.nodes_of("Reshape"):
         if lead.graph is not graph or not _enters(lead) or lead.output in seen:
             continue
-        region = _Region(lead.output, places)
+        region = _RowRegion(lead.output, places)
         seen |= region.values
         reason = region.why_not()
         if reason is not None:
@@ -40,7 +40,7 @@ def eliminate_reshape_around_rows(graph: Graph, ctx: PassContext) -> None:
             region.rewrite(graph)
 
 
-class _Region:
+class _RowRegion:
     """Nodes that compute rows, connected by values of one shape [..., size].
 
     Attributes:
@@ -175,7 +175,7 @@ class _Region:
                 graph.rename_value(heir, name)
 
 
-def _ends(node: Node, region: _Region) -> Iterator[Node]:
+def _ends(node: Node, region: _RowRegion) -> Iterator[Node]:
     for use in node.output.users:
         if use.node not in region.nodes and use.slot == 0 and region._leaves(use.node):
             yield use.node

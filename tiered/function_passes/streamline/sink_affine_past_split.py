@@ -1,7 +1,7 @@
 """Split(x * c)  =>  each part of Split(x) * c, also of Div, Add and Sub"""
 
 from tiered import Graph, Node, PassContext, Skip, Value, function_pass
-from tiered.rewriter.idioms.elementwise.affine import Step, placed, step_of
+from tiered.rewriter.idioms.elementwise.affine import AffineStep, placed, step_of
 
 
 @function_pass(
@@ -27,7 +27,7 @@ def sink_affine_past_split(graph: Graph, ctx: PassContext) -> None:
             graph.replace(split, [graph.op.like(step.node, part, constant) for part in parts])
 
 
-def _constant_of_parts(graph: Graph, split: Node, step: Step) -> Value | Skip:
+def _constant_of_parts(graph: Graph, split: Node, step: AffineStep) -> Value | Skip:
     """Return the constant for each part."""
     if len(split.outputs) == 1:
         return Skip("Split has one part")

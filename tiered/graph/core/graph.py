@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from tiered.graph.core.edit import Entry
     from tiered.graph.core.model import ModelState
-    from tiered.graph.core.operator_calls import Operators
+    from tiered.graph.core.operator_calls import OperatorCalls
     from tiered.graph.edits import inlining as edit_inline, unroll as edit_unroll
 
 _BY_PLACE: Final = ("If", "Loop", "Scan")
@@ -59,7 +59,7 @@ class Graph:
     is_function = False
 
     # Bound by graph.api: the builder, these queries and outlining are above this file.
-    _operators: ClassVar[Callable[[Graph], Operators]]
+    _operators: ClassVar[Callable[[Graph], OperatorCalls]]
     _to_networkx: ClassVar[Callable[[Graph], nx.DiGraph[str]]]
     _inherit_names: ClassVar[Callable[[Sequence[Entry]], bool]]
     _structural_hash: ClassVar[Callable[[Graph], str]]
@@ -321,7 +321,7 @@ class Graph:
         return None if asked is None else asked(self, op_type, domain)
 
     @property
-    def op(self) -> Operators:
+    def op(self) -> OperatorCalls:
         """Return the builder of nodes: `graph.op.Reshape(x, shape, allowzero=1)`."""
         return self._operators()
 

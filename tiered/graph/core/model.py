@@ -16,7 +16,7 @@ from tiered.graph.core.edit import Edit, Mark, Stamp
 from tiered.graph.core.gate import Gate
 from tiered.graph.core.graph import Function, Graph
 from tiered.graph.core.journal import Journal, Snapshot
-from tiered.graph.core.names import Names
+from tiered.graph.core.names import TakenNames
 from tiered.graph.core.use_lists import leave_function
 from tiered.graph.core.value import Value
 from tiered.support.errors import ModelError
@@ -88,8 +88,8 @@ class ModelState(ABC):
         self.spellings: dict[str, str | None] = {}
         self.journal = Journal()
         self.gate = Gate()
-        self.names = Names()
-        self.node_names = Names()
+        self.names = TakenNames()
+        self.node_names = TakenNames()
         # New nodes are named after the node that a rewrite replaces.
         self.hint: str | None = None
         self.notes: list[str] = []

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-class Names:
+class TakenNames:
     """A multiset of names; sibling bodies may each use the same one."""
 
     __slots__ = ("_next", "_taken")

@@ -38,7 +38,7 @@ class Build(Protocol):
     ) -> tuple[Value, ...]: ...
 
 
-class Operators(ABC):
+class OperatorCalls(ABC):
     """Makes nodes: `graph.op.Conv(x, w, kernel_shape=[1, 1])`, `graph.op("com.microsoft").Gelu(x)`.
 
     Inputs are values, None, or arrays and Python numbers, which become constants: `op.Mul(x, 1.5)`

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tiered.graph.core.operator_calls import Operators
+from tiered.graph.core.operator_calls import OperatorCalls
 from tiered.graph.edits.literals import as_operands
 from tiered.graph.edits.operator_check import call_error, check_call
 from tiered.graph.opset.newest_form import newest_form, to_model_form
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from tiered.graph.core.operator_calls import Build, Operand
 
 
-class OpBuilder(Operators):
-    """Makes nodes after it checked the call; see `Operators`."""
+class OpBuilder(OperatorCalls):
+    """Makes nodes after it checked the call; see `OperatorCalls`."""
 
     __slots__ = ()
 
@@ -53,6 +53,6 @@ class OpBuilder(Operators):
         return build
 
 
-def operators_of(graph: Graph) -> Operators:
+def operators_of(graph: Graph) -> OperatorCalls:
     """Return the builder of nodes in a graph."""
     return OpBuilder(graph, "")

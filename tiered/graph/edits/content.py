@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tiered.graph.core.edit import Edit
 from tiered.graph.core.model import CLOSED
-from tiered.graph.core.names import Names
+from tiered.graph.core.names import TakenNames
 
 if TYPE_CHECKING:
     from tiered.graph.core.graph import Graph
@@ -100,7 +100,7 @@ def close_model(model: ModelState) -> None:
     model.functions.clear()
     model._analyses.clear()
     model.remembered.clear()
-    model.names, model.node_names = Names(), Names()
+    model.names, model.node_names = TakenNames(), TakenNames()
     model.origin = model._main = None
 
 

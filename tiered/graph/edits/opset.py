@@ -17,7 +17,7 @@ from tiered.graph.core.edit import Edit
 from tiered.graph.core.schema import encode_attribute, schema_of
 from tiered.graph.edits import operand_edits as edit_operands
 from tiered.graph.edits.lowerings import lowered
-from tiered.graph.opset.adapter import Form, NoEquivalentForm
+from tiered.graph.opset.adapter import NoEquivalentForm, OperatorForm
 from tiered.graph.opset.conversion import form_between, type_text
 from tiered.support.errors import ModelError, OpsetError, UsageError
 from tiered.support.numerics import Numerics
@@ -172,7 +172,7 @@ def _convert(root: Graph, version: int, numerics: Numerics) -> dict[Node, str]:
         found = ((node, form_between(node, before, version)) for node in changed if node.is_live)
         forms = [(node, form) for node, form in found if form is not None]
         _set_import(root, version)
-        _Writer().write(forms)
+        _NodeWriter().write(forms)
     return blocked
 
 
@@ -195,13 +195,13 @@ def _set_import(root: Graph, version: int) -> None:
     holder.opset_imports[""] = version
 
 
-class _Writer:
+class _NodeWriter:
     """Writes nodes in new forms; equal new constants of one graph are one."""
 
     def __init__(self) -> None:
         self._constants: dict[tuple[Any, ...], Value] = {}
 
-    def write(self, forms: list[tuple[Node, Form]]) -> None:
+    def write(self, forms: list[tuple[Node, OperatorForm]]) -> None:
         """Write the nodes, then remove the values that none of them reads any more."""
         dropped: dict[Value, None] = {}
         for node, form in forms:
@@ -212,7 +212,7 @@ class _Writer:
             if value.graph is not None:
                 value.graph.discard(value)
 
-    def _write(self, node: Node, form: Form) -> None:
+    def _write(self, node: Node, form: OperatorForm) -> None:
         graph = node.owner
         proto = _written(node, form)
         if proto is not None:
@@ -249,7 +249,7 @@ def _allow_constant(graph: Graph, value: Value) -> None:
         convert_ir(graph.model, _INITIALIZERS)
 
 
-def _written(node: Node, form: Form) -> onnx.NodeProto | None:
+def _written(node: Node, form: OperatorForm) -> onnx.NodeProto | None:
     """Return the proto with the operator and attributes of a form; None if it has them."""
     protos = node.attribute_protos().items()
     kept = {name: proto for name, proto in protos if not _is_new(proto, form)}
@@ -266,7 +266,7 @@ def _written(node: Node, form: Form) -> onnx.NodeProto | None:
     return proto
 
 
-def _is_new(proto: onnx.AttributeProto, form: Form) -> bool:
+def _is_new(proto: onnx.AttributeProto, form: OperatorForm) -> bool:
     """Return whether a form lacks an attribute, or has another value of it."""
     return proto.name not in form.attributes or proto.name in form.changed
 

@@ -16,7 +16,7 @@ from tiered.graph.core.value import Value
 from tiered.graph.intervals.integer_type import BIPOLAR, IntegerType, integer_type, integers_within
 from tiered.graph.intervals.interval import Interval, is_integer, of_tensor
 from tiered.graph.intervals.range_analysis import UNKNOWN_DIMS, RangeAnalysis, Ranges, ranges
-from tiered.graph.intervals.rules import QONNX_DOMAINS, Call, quantized_integers
+from tiered.graph.intervals.rules import QONNX_DOMAINS, RangeCall, quantized_integers
 from tiered.graph.opset.aspect import Aspect
 from tiered.graph.queries.op_traits import CASTS, MAX_POOLS, MOVES_FIRST, RING, SELECTS_EXTREMES
 
@@ -172,9 +172,9 @@ class _Types:
 
     # --- quantisers -------------------------------------------------------------------------------
 
-    def _call(self, node: Node) -> Call:
+    def _call(self, node: Node) -> RangeCall:
         operands = [None if value is None else self.ranges[value] for value in node.inputs]
-        return Call(node, operands, UNKNOWN_DIMS)
+        return RangeCall(node, operands, UNKNOWN_DIMS)
 
     def quantized(self, node: Node) -> IntegerType | None:
         """Return the type of the result of a Quant, BipolarQuant or Trunc."""

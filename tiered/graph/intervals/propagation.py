@@ -24,7 +24,7 @@ from tiered.graph.intervals.interval import (
     of_tensor,
     whole,
 )
-from tiered.graph.intervals.rules import RANGES, Call, Counts
+from tiered.graph.intervals.rules import RANGES, Counts, RangeCall
 from tiered.graph.queries.op_traits import VIEWS
 from tiered.graph.shape_inference.symbolic_dims import Poly
 
@@ -250,7 +250,7 @@ class Propagation:
         found: Sequence[Interval | None] = ()
         if rule is not None and node.parameter_reason is None and self._is_defined(node):
             operands = [None if value is None else self.of(value) for value in node.inputs]
-            result = rule(Call(node, operands, self.dims))
+            result = rule(RangeCall(node, operands, self.dims))
             found = [result] if isinstance(result, Interval) else result
         for place, value in enumerate(node.outputs):
             if value is not None:

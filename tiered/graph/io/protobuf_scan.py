@@ -82,7 +82,7 @@ _MOST_FIELDS: Final = 1 << 20
 """The most fields of a scan: a file with more is parsed whole, which is faster then."""
 
 
-class Span(NamedTuple):
+class ByteSpan(NamedTuple):
     """Bytes of a file."""
 
     path: str
@@ -183,7 +183,7 @@ class _Reader:
         return rest + bytes(noted.SerializeToString(deterministic=True))
 
 
-def splice(data: bytes) -> Iterator[bytes | Span]:
+def splice(data: bytes) -> Iterator[bytes | ByteSpan]:
     """Yield a serialised model with the weights that were left out."""
     if data.find(stored_prefix()) < 0:
         yield data
@@ -192,12 +192,12 @@ def splice(data: bytes) -> Iterator[bytes | Span]:
     yield from pieces
 
 
-def _spliced(data: bytes, start: int, end: int, kind: str) -> tuple[list[bytes | Span], int]:
+def _spliced(data: bytes, start: int, end: int, kind: str) -> tuple[list[bytes | ByteSpan], int]:
     """Return the pieces of a message with its weights, and how many bytes they are."""
     if kind == "tensor":
         return _spliced_tensor(data[start:end])
     kinds = _FIELDS[kind] | (_FIELDS["value"] if kind == "attribute" else {})
-    pieces, total, done, prefix = list[bytes | Span](), 0, start, stored_prefix()
+    pieces, total, done, prefix = list[bytes | ByteSpan](), 0, start, stored_prefix()
     for number, begin, content, stop in _fields(data, start, end):
         if number not in kinds or data.find(prefix, content, stop) < 0:
             continue
@@ -210,12 +210,12 @@ def _spliced(data: bytes, start: int, end: int, kind: str) -> tuple[list[bytes |
     return pieces, total + end - done
 
 
-def _spliced_tensor(data: bytes) -> tuple[list[bytes | Span], int]:
+def _spliced_tensor(data: bytes) -> tuple[list[bytes | ByteSpan], int]:
     proto = onnx.TensorProto.FromString(data)
     found = span_of_stored(proto)
     if found is None:
         return [data], len(data)
-    span = Span(*found)
+    span = ByteSpan(*found)
     proto.ClearField("external_data")
     proto.ClearField("data_location")
     after = onnx.TensorProto()
@@ -228,9 +228,9 @@ def _spliced_tensor(data: bytes) -> tuple[list[bytes | Span], int]:
     return [before, span, behind], len(before) + span.length + len(behind)
 
 
-def size_of(pieces: list[bytes | Span]) -> int:
+def size_of(pieces: list[bytes | ByteSpan]) -> int:
     """Return how many bytes pieces are together."""
-    return sum(piece.length if isinstance(piece, Span) else len(piece) for piece in pieces)
+    return sum(piece.length if isinstance(piece, ByteSpan) else len(piece) for piece in pieces)
 
 
 # --- the format -----------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from tiered.graph.core.schema import schema_of
 from tiered.graph.core.tensor import Tensor
 from tiered.graph.io import safetensors
 from tiered.graph.io.export import export_model
-from tiered.graph.io.protobuf_scan import Span, size_of, splice
+from tiered.graph.io.protobuf_scan import ByteSpan, size_of, splice
 from tiered.support.errors import ModelError
 from tiered.support.memory_limit import check_memory
 from tiered.support.records import Record
@@ -59,7 +59,7 @@ class Storage(Record):
         return safetensors.SUFFIX if self.safetensors else DATA
 
 
-class Placed(Record):
+class PlacedWeights(Record):
     """Where the external weights of a saved model are: (tensors, bytes) of each.
 
     Attributes:
@@ -94,7 +94,7 @@ def check_storage(model: ModelState, storage: Storage) -> None:
 
 def save_model(
     model: ModelState, path: str, *, annotate: bool = False, storage: Storage | None = None
-) -> Placed:
+) -> PlacedWeights:
     """Write a model to `path` and return where its external weights are.
 
     They are in `<path>.data`, or in `<path>.safetensors`. If the replaced model uses that name, the
@@ -150,7 +150,7 @@ def save_model(
 
 def _placed(
     model: ModelState, outside: list[onnx.TensorProto], on_disk: list[onnx.TensorProto]
-) -> Placed:
+) -> PlacedWeights:
     """Return where external weights will be, of those that go to a new file and all on disk."""
     going = {id(tensor) for tensor in outside}
 
@@ -159,7 +159,7 @@ def _placed(
         return len(sizes), sum(sizes)
 
     external = [tensor for tensor in on_disk if _is_external(tensor)]
-    return Placed(
+    return PlacedWeights(
         count(tensor for tensor in external if id(tensor) not in going),
         count(tensor for tensor in outside if _is_external(tensor)),
         count(tensor for tensor in outside if not _is_external(tensor)),
@@ -196,7 +196,7 @@ def _write_whole(path: str, proto: onnx.ModelProto) -> None:
         raise _too_large(path)
     with unfinished(path) as model:
         for piece in pieces:
-            if isinstance(piece, Span):
+            if isinstance(piece, ByteSpan):
                 _copy(piece, model.file)
             else:
                 model.file.write(piece)
@@ -230,7 +230,7 @@ def _write_data(
             data.write(b"\0" * (-data.tell() % _ALIGNMENT))
         start = data.tell()
         if tensor.is_on_disk:
-            _copy(Span(*tensor.external_span()), data)
+            _copy(ByteSpan(*tensor.external_span()), data)
         else:
             data.write(_raw(proto))
         for field in ("raw_data", *_TYPED):
@@ -266,7 +266,7 @@ def _take_in(tensors: list[onnx.TensorProto], folder: str) -> None:
                 tensor.external_data.add(key=key, value=str(value))
 
 
-def _copy(span: Span, target: BinaryIO) -> None:
+def _copy(span: ByteSpan, target: BinaryIO) -> None:
     """Append bytes of a file, by the kernel where it can."""
     target.flush()
     with open(span.path, "rb") as source:

@@ -24,7 +24,7 @@ class NoEquivalentForm(ModelError):
     """The target form cannot express the node: a rewrite declines, a pattern does not match."""
 
 
-class Form:
+class OperatorForm:
     """An operator with its operands and attributes during the conversion between opset forms.
 
     Attributes:
@@ -140,22 +140,22 @@ def detached(array: np.ndarray[Any, Any], name: str = "const") -> Value:
     return value
 
 
-def says_the_same(form: Form) -> None:
+def says_the_same(form: OperatorForm) -> None:
     """Do not change a form."""
 
 
-class Change(Record):
+class OpsetChange(Record):
     """The changes of opset `since`: how to read the older form, and how to write it."""
 
     since: int
-    read: Callable[[Form], None] = says_the_same
-    write: Callable[[Form], None] = says_the_same
+    read: Callable[[OperatorForm], None] = says_the_same
+    write: Callable[[OperatorForm], None] = says_the_same
 
 
 # --- attributes that became operands --------------------------------------------------------------
 
 
-def moved(place: int, attribute: str, since: int, kind: str) -> Change:
+def moved(place: int, attribute: str, since: int, kind: str) -> OpsetChange:
     """Return the row of an operand that was an attribute before.
 
     Args:
@@ -167,7 +167,7 @@ def moved(place: int, attribute: str, since: int, kind: str) -> Change:
             scalar of the first operand's dtype.
     """
 
-    def read(form: Form) -> None:
+    def read(form: OperatorForm) -> None:
         raw = form.attributes.pop(attribute, None)
         if raw is None:
             return
@@ -177,7 +177,7 @@ def moved(place: int, attribute: str, since: int, kind: str) -> Change:
         else:
             form.set_operand(place, detached(_READERS[kind](raw, form), attribute))
 
-    def write(form: Form) -> None:
+    def write(form: OperatorForm) -> None:
         operand = form.operand(place)
         if operand is None:
             return
@@ -193,7 +193,7 @@ def moved(place: int, attribute: str, since: int, kind: str) -> Change:
         form.attributes[attribute] = array.item() if one else array.ravel().tolist()
         form.set_operand(place, None)
 
-    return Change(since, read, write)
+    return OpsetChange(since, read, write)
 
 
 def _is_float32(array: np.ndarray[Any, Any]) -> bool:
@@ -206,7 +206,7 @@ def _is_float32(array: np.ndarray[Any, Any]) -> bool:
         return np.array_equal(array.astype(np.float32).astype(np.float64), array, equal_nan=True)
 
 
-def _like_x(raw: Any, form: Form) -> np.ndarray[Any, Any]:
+def _like_x(raw: Any, form: OperatorForm) -> np.ndarray[Any, Any]:
     data = form.operand(0)
     dtype = None if data is None else data.dtype
     numpy_dtype = onnx.helper.tensor_dtype_to_np_dtype(dtype or onnx.TensorProto.FLOAT)
@@ -215,7 +215,7 @@ def _like_x(raw: Any, form: Form) -> np.ndarray[Any, Any]:
         return np.array(raw, numpy_dtype)
 
 
-_READERS: Final[Mapping[str, Callable[[Any, Form], np.ndarray[Any, Any]]]] = {
+_READERS: Final[Mapping[str, Callable[[Any, OperatorForm], np.ndarray[Any, Any]]]] = {
     "int64": lambda raw, _: np.array(raw, np.int64),
     "int64 [1]": lambda raw, _: np.array([raw], np.int64),
     "int64 []": lambda raw, _: np.array(raw, np.int64),
@@ -227,10 +227,10 @@ _READERS: Final[Mapping[str, Callable[[Any, Form], np.ndarray[Any, Any]]]] = {
 # --- operands that the older form does not have ---------------------------------------------------
 
 
-def absent(place: int, since: int, means: Callable[[Any], bool]) -> Change:
+def absent(place: int, since: int, means: Callable[[Any], bool]) -> OpsetChange:
     """Return the row of a new operand: the older form can be written only for its default."""
 
-    def write(form: Form) -> None:
+    def write(form: OperatorForm) -> None:
         if form.operand(place) is None:
             return
         array = form.numbers(place)
@@ -238,60 +238,60 @@ def absent(place: int, since: int, means: Callable[[Any], bool]) -> Change:
             raise form.declines(f"has no operand {place} before opset {since}")
         form.set_operand(place, None)
 
-    return Change(since, write=write)
+    return OpsetChange(since, write=write)
 
 
-def value_since(attribute: str, value: Any, since: int) -> Change:
+def value_since(attribute: str, value: Any, since: int) -> OpsetChange:
     """Return the row of a new attribute."""
 
-    def write(form: Form) -> None:
+    def write(form: OperatorForm) -> None:
         if form.attributes.get(attribute) == value:
             raise form.declines(f"has no {attribute}={value!r} before opset {since}")
 
-    return Change(since, write=write)
+    return OpsetChange(since, write=write)
 
 
-def only_as(attribute: str, value: Any, since: int) -> Change:
+def only_as(attribute: str, value: Any, since: int) -> OpsetChange:
     """Return the row of a new attribute whose default differs from the older behaviour."""
 
-    def read(form: Form) -> None:
+    def read(form: OperatorForm) -> None:
         form.attributes[attribute] = value
 
-    def write(form: Form) -> None:
+    def write(form: OperatorForm) -> None:
         if form.attributes.pop(attribute, None) != value:
             raise form.declines(f"means {attribute}={value!r} before opset {since}")
 
-    return Change(since, read, write)
+    return OpsetChange(since, read, write)
 
 
-def renamed(attribute: str, names: Mapping[Any, Any], since: int) -> Change:
+def renamed(attribute: str, names: Mapping[Any, Any], since: int) -> OpsetChange:
     """Return the row of an attribute with renamed values; the first one was its default."""
     older = {new: old for old, new in names.items()}
 
-    def read(form: Form) -> None:
+    def read(form: OperatorForm) -> None:
         raw = form.attributes.get(attribute, next(iter(names)))
         form.attributes[attribute] = names.get(raw, raw)
 
-    def write(form: Form) -> None:
+    def write(form: OperatorForm) -> None:
         raw = form.attributes.get(attribute, names[next(iter(names))])
         form.attributes[attribute] = older.get(raw, raw)
 
-    return Change(since, read, write)
+    return OpsetChange(since, read, write)
 
 
-def never(since: int, reason: str) -> Change:
+def never(since: int, reason: str) -> OpsetChange:
     """Return the row of an operator with another meaning in its older form."""
 
-    def decline(form: Form) -> None:
+    def decline(form: OperatorForm) -> None:
         raise form.declines(reason)
 
-    return Change(since, decline, decline)
+    return OpsetChange(since, decline, decline)
 
 
-def negative_axes(attribute: str) -> Change:
+def negative_axes(attribute: str) -> OpsetChange:
     """Return the row of axes that could not be counted from the end."""
 
-    def write(form: Form) -> None:
+    def write(form: OperatorForm) -> None:
         raw = form.attributes.get(attribute)
         axes = raw if isinstance(raw, Sequence) else [] if raw is None else [raw]
         if all(axis >= 0 for axis in axes):
@@ -304,10 +304,10 @@ def negative_axes(attribute: str) -> Change:
         counted = [axis % rank for axis in axes]
         form.attributes[attribute] = counted if isinstance(raw, Sequence) else counted[0]
 
-    return Change(11, write=write)
+    return OpsetChange(11, write=write)
 
 
-def drop_empty(form: Form, *places: int) -> None:
+def drop_empty(form: OperatorForm, *places: int) -> None:
     """Leave operands out that are known to be empty tensors."""
     for place in places:
         value = form.operand(place)

@@ -15,8 +15,8 @@ import onnx
 from tiered.graph.core.schema import AttributeReference
 from tiered.graph.core.tensor import Tensor
 from tiered.graph.opset.adapter import (
-    Change,
-    Form,
+    OperatorForm,
+    OpsetChange,
     absent,
     detached,
     drop_empty,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 # --- operators whose meaning changed --------------------------------------------------------------
 
 
-def _read_flattening(form: Form) -> None:
+def _read_flattening(form: OperatorForm) -> None:
     """Softmax and its like: before 13 all dims from `axis` on were one."""
     axis = form.attributes.get("axis", 1)
     if isinstance(axis, AttributeReference):
@@ -48,7 +48,7 @@ def _read_flattening(form: Form) -> None:
     form.attributes["axis"] = _one_axis(form, axis, shape)
 
 
-def _one_axis(form: Form, axis: int, shape: Shape | None) -> int:
+def _one_axis(form: OperatorForm, axis: int, shape: Shape | None) -> int:
     """Return the one axis that counts, of those from `axis` on."""
     if axis == -1:
         return -1
@@ -64,7 +64,7 @@ def _one_axis(form: Form, axis: int, shape: Shape | None) -> int:
     return wide[0] if wide else rank - 1
 
 
-def _write_flattening(form: Form) -> None:
+def _write_flattening(form: OperatorForm) -> None:
     axis, shape = form.attributes.get("axis", -1), form.shape
     if shape is None:
         if axis != -1 or form.version < 11:
@@ -78,7 +78,7 @@ def _write_flattening(form: Form) -> None:
     form.attributes["axis"] = first
 
 
-def _check_limits(form: Form) -> None:
+def _check_limits(form: OperatorForm) -> None:
     """Clip without a limit has the largest float32 before 11, and the largest x since."""
     data = form.operand(0)
     if data is not None and data.dtype == onnx.TensorProto.FLOAT:
@@ -88,28 +88,28 @@ def _check_limits(form: Form) -> None:
             raise form.declines(f"without {attribute} has that of a float32")
 
 
-def _read_spatial(form: Form) -> None:
+def _read_spatial(form: OperatorForm) -> None:
     if form.attributes.pop("spatial", 1) != 1:
         raise form.declines("is not spatial")
 
 
-def _read_inference(form: Form) -> None:
+def _read_inference(form: OperatorForm) -> None:
     """BatchNormalization before 14 trained where it had more than one output."""
     if (form.n_outputs or 1) > 1:
         raise form.declines("trains")
 
 
-def _write_inference(form: Form) -> None:
+def _write_inference(form: OperatorForm) -> None:
     if form.attributes.get("training_mode", 0) or (form.n_outputs or 1) > 1:
         raise form.declines("cannot train like that")
 
 
-def _read_even_split(form: Form) -> None:
+def _read_even_split(form: OperatorForm) -> None:
     if form.operand(1) is None and "split" not in form.attributes and form.n_outputs:
         form.attributes["num_outputs"] = form.n_outputs
 
 
-def _write_even_split(form: Form) -> None:
+def _write_even_split(form: OperatorForm) -> None:
     parts = form.attributes.pop("num_outputs", None)
     if parts is None or form.operand(1) is not None:
         return
@@ -125,7 +125,7 @@ def _write_even_split(form: Form) -> None:
         form.set_operand(1, detached(np.array(sizes, np.int64), "split"))
 
 
-def _write_pad_axes(form: Form) -> None:
+def _write_pad_axes(form: OperatorForm) -> None:
     """Pad before 18 pads all axes: the missing ones get pads of 0."""
     axes, pads, rank = form.numbers(3), form.numbers(1), form.rank
     if form.operand(3) is None:
@@ -140,7 +140,7 @@ def _write_pad_axes(form: Form) -> None:
     form.set_operand(3, None)
 
 
-def _write_zero_dims(form: Form) -> None:
+def _write_zero_dims(form: OperatorForm) -> None:
     """Reshape before 14 always copies a dim for a 0."""
     if not form.attributes.get("allowzero", 0):
         return
@@ -150,7 +150,7 @@ def _write_zero_dims(form: Form) -> None:
     del form.attributes["allowzero"]
 
 
-def _write_noop(form: Form) -> None:
+def _write_noop(form: OperatorForm) -> None:
     """Reductions before 13 or 18 reduce all axes if none are named."""
     if not form.attributes.pop("noop_with_empty_axes", 0):
         return
@@ -159,7 +159,7 @@ def _write_noop(form: Form) -> None:
         raise form.declines("reduces all axes if none are named")
 
 
-def _write_constant(form: Form) -> None:
+def _write_constant(form: OperatorForm) -> None:
     """Constant before 12 holds a tensor."""
     for name, dtype in _CONSTANT_DTYPES.items():
         raw = form.attributes.pop(name, None)
@@ -177,7 +177,7 @@ _CONSTANT_DTYPES: Final[Mapping[str, Any]] = {
 }
 
 
-def _read_first_resize(form: Form) -> None:
+def _read_first_resize(form: OperatorForm) -> None:
     """Resize-10: (x, scales), asymmetric; "nearest" rounds as in onnxruntime."""
     scales = form.operand(1)
     is_nearest = form.attributes.get("mode", "nearest") == "nearest"
@@ -188,7 +188,7 @@ def _read_first_resize(form: Form) -> None:
     form.set_operand(2, scales)
 
 
-def _simple_nearest(form: Form, scales: np.ndarray[Any, Any] | None) -> str:
+def _simple_nearest(form: OperatorForm, scales: np.ndarray[Any, Any] | None) -> str:
     if scales is not None and (scales >= 1).all():
         return "floor"
     if scales is not None and (scales <= 1).all():
@@ -196,7 +196,7 @@ def _simple_nearest(form: Form, scales: np.ndarray[Any, Any] | None) -> str:
     raise form.declines("rounds up where it shrinks and down where it grows")
 
 
-def _write_first_resize(form: Form) -> None:
+def _write_first_resize(form: OperatorForm) -> None:
     mode = form.attributes.get("mode", "nearest")
     scales = form.numbers(2)
     if form.operand(1) is not None or form.operand(3) is not None or form.operand(2) is None:
@@ -210,12 +210,12 @@ def _write_first_resize(form: Form) -> None:
     form.operands[1:] = [value]
 
 
-def _read_required_resize(form: Form) -> None:
+def _read_required_resize(form: OperatorForm) -> None:
     """Resize-11 has an empty tensor for an absent operand."""
     drop_empty(form, 1, 2)
 
 
-def _write_required_resize(form: Form) -> None:
+def _write_required_resize(form: OperatorForm) -> None:
     if form.version < 11:
         return
     for place, name in ((1, "roi"), (2, "scales")):
@@ -223,60 +223,60 @@ def _write_required_resize(form: Form) -> None:
             form.set_operand(place, detached(np.empty(0, np.float32), name))
 
 
-def _write_one_scale(form: Form) -> None:
+def _write_one_scale(form: OperatorForm) -> None:
     scale = form.operand(1)
     if scale is None or scale.rank != 0:
         raise form.declines("has one scale")
 
 
-def _write_same_shapes(form: Form) -> None:
+def _write_same_shapes(form: OperatorForm) -> None:
     shapes = {None if value is None else value.static_shape for value in form.operands}
     if len(form.operands) > 1 and (len(shapes) > 1 or None in shapes):
         raise form.declines("does not broadcast")
 
 
-def _read_dft_axis(form: Form) -> None:
+def _read_dft_axis(form: OperatorForm) -> None:
     """DFT without an axis transforms the second one before 20, and the last but one since."""
     if form.operand(2) is None:
         form.set_operand(2, detached(np.array(1, np.int64), "axis"))
 
 
-def _write_dft_axis(form: Form) -> None:
+def _write_dft_axis(form: OperatorForm) -> None:
     if form.operand(2) is None:
         form.set_operand(2, detached(np.array(-2, np.int64), "axis"))
 
 
-def _read_dropout_mask(form: Form) -> None:
+def _read_dropout_mask(form: OperatorForm) -> None:
     if (form.n_outputs or 1) > 1:
         raise form.declines("returns a mask that is not bool")
 
 
-_FLATTENING: Final = Change(13, _read_flattening, _write_flattening)
-_EQUAL_SHAPES: Final = Change(8, write=_write_same_shapes)
+_FLATTENING: Final = OpsetChange(13, _read_flattening, _write_flattening)
+_EQUAL_SHAPES: Final = OpsetChange(8, write=_write_same_shapes)
 _AXIS: Final = negative_axes("axis")
 _REDUCE: Final = (
-    Change(18, write=_write_noop), moved(1, "axes", 18, "int64"), negative_axes("axes")
+    OpsetChange(18, write=_write_noop), moved(1, "axes", 18, "int64"), negative_axes("axes")
 )  # fmt: skip
 
-CHANGES: Final[Mapping[str, tuple[Change, ...]]] = {
+CHANGES: Final[Mapping[str, tuple[OpsetChange, ...]]] = {
     "ArgMax": (_AXIS,),
     "ArgMin": (_AXIS,),
     "BatchNormalization": (
-        Change(14, _read_inference, _write_inference),
-        Change(9, _read_spatial),
+        OpsetChange(14, _read_inference, _write_inference),
+        OpsetChange(9, _read_spatial),
     ),
     "Clip": (
-        Change(11, _check_limits, _check_limits),
+        OpsetChange(11, _check_limits, _check_limits),
         moved(1, "min", 11, "like x"),
         moved(2, "max", 11, "like x"),
     ),
     "Concat": (_AXIS,),
-    "Constant": (Change(12, write=_write_constant),),
-    "DFT": (Change(20, _read_dft_axis, _write_dft_axis), moved(2, "axis", 20, "int64 []")),
+    "Constant": (OpsetChange(12, write=_write_constant),),
+    "DFT": (OpsetChange(20, _read_dft_axis, _write_dft_axis), moved(2, "axis", 20, "int64 []")),
     "Dropout": (
         moved(1, "ratio", 12, "float"),
         absent(2, 12, lambda training: not training.any()),
-        Change(10, _read_dropout_mask, _read_dropout_mask),
+        OpsetChange(10, _read_dropout_mask, _read_dropout_mask),
     ),
     "Flatten": (_AXIS,),
     "Gather": (_AXIS,),
@@ -289,14 +289,14 @@ CHANGES: Final[Mapping[str, tuple[Change, ...]]] = {
     "Min": (_EQUAL_SHAPES,),
     "Pad": (
         value_since("mode", "wrap", 19),
-        Change(18, write=_write_pad_axes),
+        OpsetChange(18, write=_write_pad_axes),
         moved(1, "pads", 11, "int64"),
         moved(2, "value", 11, "like x"),
     ),
-    "QuantizeLinear": (Change(13, write=_write_one_scale),),
-    "DequantizeLinear": (Change(13, write=_write_one_scale),),
+    "QuantizeLinear": (OpsetChange(13, write=_write_one_scale),),
+    "DequantizeLinear": (OpsetChange(13, write=_write_one_scale),),
     "ReduceSum": (
-        Change(13, write=_write_noop), moved(1, "axes", 13, "int64"), negative_axes("axes")
+        OpsetChange(13, write=_write_noop), moved(1, "axes", 13, "int64"), negative_axes("axes")
     ),
     **{
         f"Reduce{kind}": _REDUCE
@@ -304,11 +304,11 @@ CHANGES: Final[Mapping[str, tuple[Change, ...]]] = {
             "L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "SumSquare"
         )
     },
-    "Reshape": (Change(14, write=_write_zero_dims),),
+    "Reshape": (OpsetChange(14, write=_write_zero_dims),),
     "Resize": (
         value_since("coordinate_transformation_mode", "half_pixel_symmetric", 19),
-        Change(13, _read_required_resize, _write_required_resize),
-        Change(11, _read_first_resize, _write_first_resize),
+        OpsetChange(13, _read_required_resize, _write_required_resize),
+        OpsetChange(11, _read_first_resize, _write_first_resize),
     ),
     "RoiAlign": (only_as("coordinate_transformation_mode", "output_half_pixel", 16),),
     "Scan": (never(9, "has a batch"),),
@@ -322,7 +322,7 @@ CHANGES: Final[Mapping[str, tuple[Change, ...]]] = {
     ),
     "Softmax": (_FLATTENING,),
     "Split": (
-        Change(18, _read_even_split, _write_even_split),
+        OpsetChange(18, _read_even_split, _write_even_split),
         moved(1, "split", 13, "int64"),
         _AXIS,
     ),

@@ -23,7 +23,7 @@ from tiered.graph.core.schema import (
     schema_of,
 )
 from tiered.graph.core.types import OpaqueType, TensorType, tensor_text
-from tiered.graph.opset.adapter import Change, Form, NoEquivalentForm
+from tiered.graph.opset.adapter import NoEquivalentForm, OperatorForm, OpsetChange
 from tiered.graph.opset.adapters import CHANGES
 from tiered.graph.opset.earliest import EARLIEST
 from tiered.graph.opset.meanings import INSTEAD, MEANINGS
@@ -33,9 +33,10 @@ if TYPE_CHECKING:
 
     from tiered.graph.core.node import Node
     from tiered.graph.core.value import Value
-    from tiered.graph.opset.adapter import Form
+    from tiered.graph.opset.adapter import OperatorForm
 
-def form_between(node: Node, before: int, after: int) -> Form | None:
+
+def form_between(node: Node, before: int, after: int) -> OperatorForm | None:
     """Return the form at one opset of a node of the default domain that is written for another.
 
     Args:
@@ -77,17 +78,17 @@ def form_between(node: Node, before: int, after: int) -> Form | None:
     return form
 
 
-def _form(node: Node, version: int) -> Form:
+def _form(node: Node, version: int) -> OperatorForm:
     attributes = {name: decode_attribute(proto) for name, proto in node.attribute_protos().items()}
     outputs = len(node._outputs) - sum(value is None for value in node._outputs)
-    return Form(node.op_type, version, list(node._inputs), attributes, outputs)
+    return OperatorForm(node.op_type, version, list(node._inputs), attributes, outputs)
 
 
 def _is_parameter(value: Any) -> bool:
     return value.graph is None and value.default is None
 
 
-def _apply(form: Form, before: int, after: int) -> None:
+def _apply(form: OperatorForm, before: int, after: int) -> None:
     """Take a form through all changes between two opsets, up or down."""
     is_up, version = before < after, before
     # The rows ask for the older opset: reading it, and writing it.
@@ -104,7 +105,7 @@ def _apply(form: Form, before: int, after: int) -> None:
 
 
 @lru_cache(maxsize=8192)
-def _rows(op_type: str, before: int, after: int) -> tuple[Change, ...]:
+def _rows(op_type: str, before: int, after: int) -> tuple[OpsetChange, ...]:
     """Return the changes between two opsets, in the order in which a form passes them."""
     replaced = {change.since for change in INSTEAD.get(op_type, ())}
     shared = [change for change in CHANGES.get(op_type, ()) if change.since not in replaced]
@@ -115,7 +116,9 @@ def _rows(op_type: str, before: int, after: int) -> tuple[Change, ...]:
     return tuple(reversed(between) if before < after else between)
 
 
-def _check_attributes(form: Form, written: dict[str, Any], own: Schema, there: Schema) -> None:
+def _check_attributes(
+    form: OperatorForm, written: dict[str, Any], own: Schema, there: Schema
+) -> None:
     """Drop attributes that the opset lacks where they have their default.
 
     Raises:
@@ -176,7 +179,7 @@ def first_version(op_type: str) -> int:
 _VARIADIC = OpSchema.FormalParameterOption.Variadic
 
 
-def misfit(node: Node, form: Form, own: Schema, other: Schema) -> str | None:
+def misfit(node: Node, form: OperatorForm, own: Schema, other: Schema) -> str | None:
     """Return why a schema does not take a form of a node; None if it does.
 
     Args:

@@ -13,7 +13,14 @@ from typing import Any, Final
 import numpy as np
 import onnx
 
-from tiered.graph.opset.adapter import Change, Form, contents, detached, drop_empty, negative_axes
+from tiered.graph.opset.adapter import (
+    OperatorForm,
+    OpsetChange,
+    contents,
+    detached,
+    drop_empty,
+    negative_axes,
+)
 
 _UNSIGNED: Final = frozenset(
     onnx.TensorProto.DataType.Value(f"UINT{bits}") for bits in (8, 16, 32, 64)
@@ -23,8 +30,8 @@ _INTEGERS: Final = _UNSIGNED | {
 }
 
 
-def _both(since: int, check: Any) -> Change:
-    return Change(since, check, check)
+def _both(since: int, check: Any) -> OpsetChange:
+    return OpsetChange(since, check, check)
 
 
 # --- indices from the end -------------------------------------------------------------------------
@@ -33,7 +40,7 @@ def _both(since: int, check: Any) -> Change:
 def _no_negative(place: int, name: str) -> Any:
     """Return a check that an operand holds no number below 0."""
 
-    def check(form: Form) -> None:
+    def check(form: OperatorForm) -> None:
         value = form.operand(place)
         if value is None or (value.graph is not None and value.dtype in _UNSIGNED):
             return
@@ -44,7 +51,7 @@ def _no_negative(place: int, name: str) -> Any:
     return check
 
 
-def _write_slice_axes(form: Form) -> None:
+def _write_slice_axes(form: OperatorForm) -> None:
     """Slice before 11 counts its axes from the front."""
     if form.operand(3) is None:
         return
@@ -61,14 +68,14 @@ def _write_slice_axes(form: Form) -> None:
 # --- padding and windows --------------------------------------------------------------------------
 
 
-def _check_sides(form: Form) -> None:
+def _check_sides(form: OperatorForm) -> None:
     """ConvTranspose-11 exchanged the sides on which an odd padding has one more."""
     padding = form.attributes.get("auto_pad", "NOTSET")
     if form.attributes.get("output_shape") or padding in ("SAME_UPPER", "SAME_LOWER"):
         raise form.declines("puts odd padding on the other side since opset 11")
 
 
-def _check_windows(form: Form) -> None:
+def _check_windows(form: OperatorForm) -> None:
     """Pools ignore windows that would start in the padding at the end since 22."""
     sizes = form.attributes
     if not sizes.get("ceil_mode", 0) or sizes.get("auto_pad", "NOTSET") != "NOTSET":
@@ -92,17 +99,17 @@ def _check_windows(form: Form) -> None:
             raise form.declines("has a window that starts in the padding, ignored since opset 22")
 
 
-def _undilated(since: int) -> Change:
+def _undilated(since: int) -> OpsetChange:
     """Return the row of the dilations of pools, which could not be written down before."""
 
-    def write(form: Form) -> None:
+    def write(form: OperatorForm) -> None:
         if all(dilation == 1 for dilation in form.attributes.get("dilations", ())):
             form.attributes.pop("dilations", None)
 
-    return Change(since, write=write)
+    return OpsetChange(since, write=write)
 
 
-def _check_counted_padding(form: Form) -> None:
+def _check_counted_padding(form: OperatorForm) -> None:
     """AveragePool: whether windows beyond the padding count what they lack is clear since 19."""
     if form.attributes.get("ceil_mode", 0) and form.attributes.get("count_include_pad", 0):
         raise form.declines("divides by other counts at the end before opset 19")
@@ -118,7 +125,7 @@ _FLOAT8: Final = _SCALES | {
 _FNUZ: Final = (onnx.TensorProto.FLOAT8E4M3FNUZ, onnx.TensorProto.FLOAT8E5M2FNUZ)
 
 
-def _check_infinities(form: Form) -> None:
+def _check_infinities(form: OperatorForm) -> None:
     """Cast and CastLike: an infinity saturates in the float8 types without one since 24."""
     to = form.attributes.get("to")
     like = form.operand(1)
@@ -128,40 +135,40 @@ def _check_infinities(form: Form) -> None:
         raise form.declines("makes NaN of infinities before opset 24")
 
 
-def _check_dtype(form: Form) -> None:
+def _check_dtype(form: OperatorForm) -> None:
     """Numbers of attributes become operands of the dtype of the first one."""
     data = form.operand(0)
     if data is None or data.dtype is None:
         raise form.declines("needs a known dtype for its new operands")
 
 
-def _check_bounds(form: Form) -> None:
+def _check_bounds(form: OperatorForm) -> None:
     """Clip before 11 has attributes, and runtimes refuse a min above max."""
     low, high = form.numbers(1), form.numbers(2)
     if low is not None and high is not None and (low > high).any():
         raise form.declines("has a min above max, which is not defined before opset 11")
 
 
-def _write_plain_cast(since: int, attribute: str, dtypes: frozenset[int]) -> Change:
+def _write_plain_cast(since: int, attribute: str, dtypes: frozenset[int]) -> OpsetChange:
     """Return the row of an attribute of casts that only casts to some dtypes obey."""
 
-    def write(form: Form) -> None:
+    def write(form: OperatorForm) -> None:
         to, like = form.attributes.get("to"), form.operand(1)
         if form.op_type == "CastLike":
             to = None if like is None else like.dtype
         if to is not None and to not in dtypes:
             form.attributes.pop(attribute, None)
 
-    return Change(since, write=write)
+    return OpsetChange(since, write=write)
 
 
-def _write_mod(form: Form) -> None:
+def _write_mod(form: OperatorForm) -> None:
     data = form.operand(0)
     if not form.attributes.get("fmod", 0) and (data is None or data.dtype not in _INTEGERS):
         raise form.declines("rounds the quotient of floats down since opset 28")
 
 
-def _write_shift(form: Form) -> None:
+def _write_shift(form: OperatorForm) -> None:
     data, shift = form.operand(0), form.numbers(1)
     if data is None or data.dtype is None or shift is None:
         raise form.declines("defines shifts by all bits since opset 28")
@@ -170,7 +177,7 @@ def _write_shift(form: Form) -> None:
         raise form.declines("defines shifts by all bits since opset 28")
 
 
-def _write_quantized_dtype(form: Form) -> None:
+def _write_quantized_dtype(form: OperatorForm) -> None:
     """QuantizeLinear before 21 has the dtype of its zero point, else uint8."""
     dtype = form.attributes.pop("output_dtype", 0)
     if not dtype or dtype == onnx.TensorProto.UINT8 or form.operand(2) is not None:
@@ -183,14 +190,14 @@ def _write_quantized_dtype(form: Form) -> None:
     form.set_operand(2, detached(zeros, "zero_point"))
 
 
-def _write_dequantized_dtype(form: Form) -> None:
+def _write_dequantized_dtype(form: OperatorForm) -> None:
     """DequantizeLinear before 23 has the dtype of its scale."""
     dtype, scale = form.attributes.get("output_dtype", 0), form.operand(1)
     if dtype and scale is not None and scale.dtype == dtype:
         del form.attributes["output_dtype"]
 
 
-def _write_scalar_axis(form: Form) -> None:
+def _write_scalar_axis(form: OperatorForm) -> None:
     """QuantizeLinear and DequantizeLinear ignore the axis where there is one scale."""
     scale = form.operand(1)
     if scale is not None and scale.rank == 0:
@@ -200,12 +207,12 @@ def _write_scalar_axis(form: Form) -> None:
 # --- shapes ---------------------------------------------------------------------------------------
 
 
-def _write_image(form: Form) -> None:
+def _write_image(form: OperatorForm) -> None:
     if form.rank != 4:
         raise form.declines("samples 4-D images alone before opset 20")
 
 
-def _write_full_mask(form: Form) -> None:
+def _write_full_mask(form: OperatorForm) -> None:
     """Attention-24 pads a mask that is shorter than the keys."""
     mask, key, past = form.operand(3), form.operand(1), form.operand(4)
     if mask is None:
@@ -220,7 +227,7 @@ def _write_full_mask(form: Form) -> None:
     raise form.declines("pads a shorter mask since opset 24")
 
 
-def _write_resized_axes(form: Form) -> None:
+def _write_resized_axes(form: OperatorForm) -> None:
     """Resize before 18 has a scale or size for each axis."""
     axes = form.attributes.get("axes")
     if axes is None:
@@ -246,13 +253,13 @@ def _write_resized_axes(form: Form) -> None:
     del form.attributes["axes"]
 
 
-def _read_roi(form: Form) -> None:
+def _read_roi(form: OperatorForm) -> None:
     """Resize-11 and -12 need a roi, which may be empty."""
     if form.target < _OPTIONAL_ROI:
         form.set_operand(1, detached(np.empty(0, np.float32), "roi"))
 
 
-def _write_no_roi(form: Form) -> None:
+def _write_no_roi(form: OperatorForm) -> None:
     """Resize-10 takes scales alone; an empty roi is none."""
     drop_empty(form, 1, 2)
 
@@ -266,7 +273,7 @@ def _spread(given: np.ndarray[Any, Any], rest: Any, places: list[int], dtype: An
     return full
 
 
-def _read_group_scale(form: Form) -> None:
+def _read_group_scale(form: OperatorForm) -> None:
     """GroupNormalization has a scale for each channel since 21, for each group before."""
     groups, shape = form.attributes.get("num_groups"), form.shape
     channels = shape[1] if shape is not None and len(shape) > 1 else None
@@ -277,7 +284,7 @@ def _read_group_scale(form: Form) -> None:
         form.set_operand(place, detached(np.repeat(array, channels // groups), name))
 
 
-def _write_gemm_bias(form: Form) -> None:
+def _write_gemm_bias(form: OperatorForm) -> None:
     """Gemm before 11 needs its third operand: -0.0 is what changes no sum, not even to +0.0."""
     data = form.operand(0)
     if form.operand(2) is not None:
@@ -293,13 +300,13 @@ def _write_gemm_bias(form: Form) -> None:
 
 
 def _rename(op_type: str) -> Any:
-    def apply(form: Form) -> None:
+    def apply(form: OperatorForm) -> None:
         form.op_type = op_type
 
     return apply
 
 
-def _read_upsample(form: Form) -> None:
+def _read_upsample(form: OperatorForm) -> None:
     """Upsample-9 is Resize-10 with scales from 1 on, and so rounds down."""
     scales = form.numbers(1)
     if scales is not None and (scales < 1).any():
@@ -309,14 +316,14 @@ def _read_upsample(form: Form) -> None:
         form.attributes["nearest_mode"] = "floor"
 
 
-def _write_upsample(form: Form) -> None:
+def _write_upsample(form: OperatorForm) -> None:
     scales = form.numbers(1)
     if scales is None or (scales < 1).any():
         raise form.declines("is Upsample before opset 10 for constant scales from 1 on")
     form.op_type = "Upsample"
 
 
-def _write_scatter(form: Form) -> None:
+def _write_scatter(form: OperatorForm) -> None:
     _no_negative(1, "indices")(form)
     form.op_type = "Scatter"
 
@@ -327,37 +334,37 @@ _CAST: Final = (
     _write_plain_cast(24, "round_mode", _SCALES),
     _write_plain_cast(19, "saturate", _FLOAT8),
 )
-_ONE_SCALE: Final = Change(13, write=_write_scalar_axis)
+_ONE_SCALE: Final = OpsetChange(13, write=_write_scalar_axis)
 
-MEANINGS: Final[Mapping[str, tuple[Change, ...]]] = {
-    "Attention": (Change(24, write=_write_full_mask),),
+MEANINGS: Final[Mapping[str, tuple[OpsetChange, ...]]] = {
+    "Attention": (OpsetChange(24, write=_write_full_mask),),
     "AveragePool": (_WINDOWS, _both(19, _check_counted_padding), _undilated(19)),
-    "BitShift": (Change(28, write=_write_shift),),
+    "BitShift": (OpsetChange(28, write=_write_shift),),
     "Cast": _CAST,
     "CastLike": _CAST,
-    "Clip": (Change(11, read=_check_dtype, write=_check_bounds),),
+    "Clip": (OpsetChange(11, read=_check_dtype, write=_check_bounds),),
     "Compress": (negative_axes("axis"),),
     "ConvTranspose": (_both(11, _check_sides),),
-    "DequantizeLinear": (Change(23, write=_write_dequantized_dtype), _ONE_SCALE),
-    "Gather": (Change(11, write=_no_negative(1, "indices")),),
-    "Gemm": (Change(11, write=_write_gemm_bias),),
-    "GridSample": (Change(20, write=_write_image),),
+    "DequantizeLinear": (OpsetChange(23, write=_write_dequantized_dtype), _ONE_SCALE),
+    "Gather": (OpsetChange(11, write=_no_negative(1, "indices")),),
+    "Gemm": (OpsetChange(11, write=_write_gemm_bias),),
+    "GridSample": (OpsetChange(20, write=_write_image),),
     "LpPool": (_WINDOWS, _undilated(18)),
     "MaxPool": (_WINDOWS, _undilated(10)),
-    "Mod": (Change(28, write=_write_mod),),
+    "Mod": (OpsetChange(28, write=_write_mod),),
     "OneHot": (_both(11, _no_negative(0, "indices")),),
-    "Pad": (Change(11, read=_check_dtype),),
-    "QuantizeLinear": (Change(21, write=_write_quantized_dtype), _ONE_SCALE),
+    "Pad": (OpsetChange(11, read=_check_dtype),),
+    "QuantizeLinear": (OpsetChange(21, write=_write_quantized_dtype), _ONE_SCALE),
     "Resize": (
-        Change(18, write=_write_resized_axes),
-        Change(11, _read_roi, _write_no_roi),
-        Change(10, write=_write_upsample),
+        OpsetChange(18, write=_write_resized_axes),
+        OpsetChange(11, _read_roi, _write_no_roi),
+        OpsetChange(10, write=_write_upsample),
     ),
-    "Scatter": (Change(11, read=_rename("ScatterElements")),),
-    "ScatterElements": (Change(11, write=_write_scatter),),
-    "Slice": (Change(11, write=_write_slice_axes),),
-    "Upsample": (Change(10, read=_read_upsample),),
+    "Scatter": (OpsetChange(11, read=_rename("ScatterElements")),),
+    "ScatterElements": (OpsetChange(11, write=_write_scatter),),
+    "Slice": (OpsetChange(11, write=_write_slice_axes),),
+    "Upsample": (OpsetChange(10, read=_read_upsample),),
 }
-INSTEAD: Final[Mapping[str, tuple[Change, ...]]] = {
-    "GroupNormalization": (Change(21, _read_group_scale),),
+INSTEAD: Final[Mapping[str, tuple[OpsetChange, ...]]] = {
+    "GroupNormalization": (OpsetChange(21, _read_group_scale),),
 }

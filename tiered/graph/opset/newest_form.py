@@ -21,7 +21,13 @@ from tiered.graph.core.schema import (
 )
 from tiered.graph.core.types import TensorType, tensor_text
 from tiered.graph.core.value import Value
-from tiered.graph.opset.adapter import Change, Form, NoEquivalentForm, detached, says_the_same
+from tiered.graph.opset.adapter import (
+    NoEquivalentForm,
+    OperatorForm,
+    OpsetChange,
+    detached,
+    says_the_same,
+)
 from tiered.graph.opset.adapters import CHANGES, READ_ANEW
 from tiered.support.errors import ModelError
 
@@ -53,7 +59,7 @@ _COMMON_TYPES: Final = frozenset(
 
 
 @lru_cache(maxsize=4096)
-def _changes(op_type: str, domain: str, version: int) -> tuple[Change, ...]:
+def _changes(op_type: str, domain: str, version: int) -> tuple[OpsetChange, ...]:
     """Return the changes after an opset version, the newest first."""
     if domain:
         return ()
@@ -61,7 +67,7 @@ def _changes(op_type: str, domain: str, version: int) -> tuple[Change, ...]:
 
 
 @lru_cache(maxsize=256)
-def _earliest(op_type: str, domain: str, version: int) -> tuple[Change, ...]:
+def _earliest(op_type: str, domain: str, version: int) -> tuple[OpsetChange, ...]:
     """Return what the first opsets write in another way: broadcasting before 7 is said."""
     if domain or not 0 < version < _BROADCASTING:
         return ()
@@ -71,13 +77,13 @@ def _earliest(op_type: str, domain: str, version: int) -> tuple[Change, ...]:
 
 
 @lru_cache(maxsize=4096)
-def readings(op_type: str, version: int) -> tuple[Change, ...]:
+def readings(op_type: str, version: int) -> tuple[OpsetChange, ...]:
     """Return the changes that matter to a reader, the oldest first."""
     changes = reversed(_changes(op_type, "", version))
     return tuple(change for change in changes if change.read is not says_the_same)
 
 
-def newest_form(node: Node) -> Form | None:
+def newest_form(node: Node) -> OperatorForm | None:
     """Return a node in the newest form of its operator; None if it has this form already.
 
     Raises:
@@ -89,7 +95,7 @@ def newest_form(node: Node) -> Form | None:
     return form_at(node, version) if readings(node.op_type, version) else None
 
 
-def form_at(node: Node, version: int) -> Form:
+def form_at(node: Node, version: int) -> OperatorForm:
     """Return a node in the newest form of its operator, read as one of an opset version.
 
     Raises:
@@ -97,7 +103,7 @@ def form_at(node: Node, version: int) -> Form:
     """
     attributes = {name: decode_attribute(proto) for name, proto in node.attribute_protos().items()}
     outputs = len(node._outputs) - sum(value is None for value in node._outputs)
-    form = Form(node.op_type, version, list(node._inputs), attributes, outputs)
+    form = OperatorForm(node.op_type, version, list(node._inputs), attributes, outputs)
     for change in readings(node.op_type, version):
         change.read(form)
     return form
@@ -168,7 +174,7 @@ def to_model_form(
     if newest is not None and (schema is None or schema.deprecated):
         raise NoEquivalentForm(f"opset {version} of domain {domain!r} has no {op_type}")
     written = {name: value for name, value in attributes.items() if value is not None}
-    form = Form(op_type, version, list(inputs), written, outputs)
+    form = OperatorForm(op_type, version, list(inputs), written, outputs)
     while form.operands and form.operands[-1] is None:
         form.operands.pop()
     for change in (*_changes(op_type, domain, version), *_earliest(op_type, domain, version)):
@@ -179,7 +185,7 @@ def to_model_form(
     return [_attached(graph, value) for value in form.operands], form.attributes
 
 
-def _check_operands(form: Form, schema: Schema, newest: Schema) -> None:
+def _check_operands(form: OperatorForm, schema: Schema, newest: Schema) -> None:
     least, most, operands = schema.min_input, schema.max_input, form.operands
     if not least <= len(operands) <= most:
         raise form.declines(f"has {least} to {most} operands, not {len(operands)}")
@@ -201,7 +207,7 @@ def _refused_types(schema: Schema, newest: Schema, place: int) -> frozenset[str]
     return _COMMON_TYPES & (now.types - formal.types)
 
 
-def _check_attributes(form: Form, schema: Schema, newest: Schema) -> None:
+def _check_attributes(form: OperatorForm, schema: Schema, newest: Schema) -> None:
     written = form.attributes
     for name, value in list(written.items()):
         if name in attributes_of(schema) and _is_default(value, default_of(schema, name)):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from tiered.graph.core.schema import Schema, attributes_of, default_of, schema_in_use, schema_of
-from tiered.graph.opset.adapter import Form, NoEquivalentForm
+from tiered.graph.opset.adapter import NoEquivalentForm, OperatorForm
 from tiered.graph.opset.newest_form import form_at, readings
 from tiered.graph.queries.formals import dtype_name, formal_of
 from tiered.graph.queries.schema_check import check_node_at
@@ -101,7 +101,7 @@ def _reads_the_same(node: Node, before: int, version: int) -> bool:
     return _said(one) == _said(other)
 
 
-def _said(form: Form) -> tuple[list[int], str]:
+def _said(form: OperatorForm) -> tuple[list[int], str]:
     return [id(value) for value in form.operands], repr(form.attributes)
 
 

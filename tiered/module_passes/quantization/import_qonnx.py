@@ -3,7 +3,7 @@
 from collections import Counter
 
 from tiered import Model, Node, PassContext, Skip, module_pass
-from tiered.rewriter.idioms.qonnx.qonnx_bodies import DEFAULTS, DOMAINS, Form, form_of
+from tiered.rewriter.idioms.qonnx.qonnx_bodies import DEFAULTS, DOMAINS, BodyForm, form_of
 
 
 @module_pass(
@@ -28,7 +28,7 @@ def import_qonnx(model: Model, ctx: PassContext) -> None:
 def _define(model: Model, ctx: PassContext, nodes: list[Node]) -> None:
     """Define the operator of nodes for all of them; for none if there is one that has no body."""
     domain, op_type = nodes[0].domain, nodes[0].op_type
-    forms: dict[Node, Form] = {}
+    forms: dict[Node, BodyForm] = {}
     is_complete = True
     for node in nodes:
         found = _why_not_in(model, node) or form_of(node)

@@ -18,7 +18,7 @@ from tiered.numerics.calibration.observers import Method, Range, Seen, observer_
 from tiered.runtime import shared_worker
 from tiered.runtime.inputs.bound_model import BoundModel
 from tiered.runtime.inputs.samples import Source, Wanted, read_samples, samples_for
-from tiered.verify.part_extraction import Part
+from tiered.verify.part_extraction import GraphPart
 from tiered.verify.sliced_session import SlicedSession
 
 SLICE: Final = 128
@@ -72,7 +72,7 @@ class SampledModel:
     def __init__(self, proto: onnx.ModelProto, folder: str = "", *, nodes: int = SLICE) -> None:
         self._proto = proto
         self._session = SlicedSession(
-            Part.of(proto), folder, shared_worker(), None, nodes=nodes, keeps_open=True
+            GraphPart.of(proto), folder, shared_worker(), None, nodes=nodes, keeps_open=True
         )
 
     @classmethod

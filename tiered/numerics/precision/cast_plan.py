@@ -8,14 +8,14 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from tiered.graph import Graph, Node, Value
-from tiered.numerics.precision.variables import Use, Variable
+from tiered.numerics.precision.variables import TypeVariable, VariableUse
 from tiered.support.max_flow import SINK, SOURCE, UNLIMITED, Network
 
 _ITERATIONS: Final = 8
 """How often a loop is taken to run, when Casts inside and outside of it are compared."""
 
 
-class Plan(NamedTuple):
+class CastPlan(NamedTuple):
     """Which values and uses have the narrower type.
 
     Attributes:
@@ -23,8 +23,8 @@ class Plan(NamedTuple):
         kept: the others, each with its reason.
     """
 
-    low: tuple[Variable, ...]
-    kept: tuple[tuple[Variable, str], ...]
+    low: tuple[TypeVariable, ...]
+    kept: tuple[tuple[TypeVariable, str], ...]
 
     @property
     def kept_nodes(self) -> tuple[tuple[Node, str], ...]:
@@ -50,8 +50,8 @@ class Price(NamedTuple):
 
 
 def plan_of(
-    variables: Sequence[Variable], prices: Mapping[Node, Price] = MappingProxyType({})
-) -> Plan:
+    variables: Sequence[TypeVariable], prices: Mapping[Node, Price] = MappingProxyType({})
+) -> CastPlan:
     """Decide the type of each variable.
 
     A variable that need not stay float and computes is of the narrower type. One that only moves
@@ -63,7 +63,7 @@ def plan_of(
         variables: of a model.
         prices: nodes that may compute in either type.
     """
-    network, numbers = Network(), dict[Variable, int]()
+    network, numbers = Network(), dict[TypeVariable, int]()
     for variable in variables:
         numbers[variable] = network.add_node()
         if variable.kept:
@@ -77,15 +77,15 @@ def plan_of(
     is_wide = network.sink_side()
     low = tuple(variable for variable in variables if not is_wide[numbers[variable]])
     kept = (variable for variable in variables if is_wide[numbers[variable]])
-    return Plan(
+    return CastPlan(
         low, tuple((each, each.kept or "between values that keep their type") for each in kept)
     )
 
 
-def _add_costs(network: Network, numbers: dict[Variable, int]) -> None:
+def _add_costs(network: Network, numbers: dict[TypeVariable, int]) -> None:
     """Add the cost of a Cast for each value that is read in another type than it is computed in."""
     producers = {value: variable for variable in numbers for value in variable.values}
-    readers = defaultdict[Value, dict[Variable, None]](dict)
+    readers = defaultdict[Value, dict[TypeVariable, None]](dict)
     for variable in numbers:
         for use in variable.uses:
             value = read_value(use)
@@ -105,7 +105,7 @@ def _add_costs(network: Network, numbers: dict[Variable, int]) -> None:
             network.add_edge(other, to_low)
 
 
-def read_value(use: Use) -> Value:
+def read_value(use: VariableUse) -> Value:
     """Return the value that a use reads."""
     values = use.reader.inputs if isinstance(use.reader, Node) else use.reader.outputs
     value = values[use.place]

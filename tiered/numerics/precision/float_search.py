@@ -24,11 +24,11 @@ from tiered.numerics.precision.lower import (
     share_of_weights,
 )
 from tiered.numerics.precision.measured_ranges import beyond_range
-from tiered.numerics.precision.narrowed_runs import ITSELF, Outputs, Trials
+from tiered.numerics.precision.narrowed_runs import ITSELF, NarrowedRuns, Outputs
 from tiered.numerics.precision.node_effects import Order, effects_for
 from tiered.numerics.precision.plan_rewrite import convert_precision
 from tiered.numerics.precision.return_groups import Groups, rankings_of, weight_bytes
-from tiered.numerics.precision.variables import Variable, variables_of
+from tiered.numerics.precision.variables import TypeVariable, variables_of
 from tiered.support.errors import RuntimeFailure
 
 _ROUNDED: Final = "onnxruntime"
@@ -66,7 +66,7 @@ _SUSPECTS: Final = (
 """Operators that stay float where nothing can be measured and no range is proven."""
 
 
-class Search:
+class FloatSearch:
     """What is known of the nodes and values of a model so far.
 
     Args:
@@ -108,11 +108,11 @@ class Search:
         low = (each.node for each in plan_of(self._variables()).low if not each.is_free)
         return list(dict.fromkeys(node for node in low if node is not None))
 
-    def _variables(self) -> list[Variable]:
+    def _variables(self) -> list[TypeVariable]:
         """Return the type variables, as far as is known."""
         return variables_of(self.model, self.narrowing(), keeps_io=self.keeps_io)
 
-    def measure(self, trials: Trials, max_error: float) -> None:
+    def measure(self, trials: NarrowedRuns, max_error: float) -> None:
         """Keep values that are measured too large, and nodes of a large local error."""
         low = plan_of(self._variables()).low
         nodes, masks = self.computing(), mask_limits(self.model)
@@ -165,7 +165,7 @@ class Search:
             if node.op_type in _SUSPECTS and not is_proven:
                 self.kept[node] = "its range is neither measured nor proven"
 
-    def meet(self, budget: Budget, trials: Trials, order: Order) -> None:
+    def meet(self, budget: Budget, trials: NarrowedRuns, order: Order) -> None:
         """Return nodes to float, from the worst on, until the budget holds.
 
         A small model is then run on onnx.reference, too, if both agree on the model of floats, and
@@ -182,13 +182,13 @@ class Search:
             kept = self._least(budget, trials, order)
         self.kept.update(kept)
 
-    def _holds(self, budget: Budget, trials: Trials, kept: dict[Node, str]) -> bool:
+    def _holds(self, budget: Budget, trials: NarrowedRuns, kept: dict[Node, str]) -> bool:
         """Return whether a budget holds on all judges while some nodes are float."""
         runs = self._outputs(trials, self.narrowing(kept))
         measured = budget.worst_of([trials.measure(budget, found) for found in runs.values()])
         return measured is not None and budget.holds(measured)
 
-    def _least(self, budget: Budget, trials: Trials, order: Order) -> dict[Node, str]:
+    def _least(self, budget: Budget, trials: NarrowedRuns, order: Order) -> dict[Node, str]:
         """Return the least that has to be float for a budget, by its price."""
         nodes = self.computing()
         effects = effects_for(order, self.model, nodes, trials.feeds)
@@ -208,7 +208,9 @@ class Search:
         best = found[prices.index(min(prices))]
         return self._with_part(best, budget, trials)
 
-    def _with_part(self, kept: dict[Node, str], budget: Budget, trials: Trials) -> dict[Node, str]:
+    def _with_part(
+        self, kept: dict[Node, str], budget: Budget, trials: NarrowedRuns
+    ) -> dict[Node, str]:
         """Return nodes that have to be float, with an end of a model that has many Casts inside.
 
         That is the first or the last part of it, of at most two fifths of the weights: a cut of
@@ -244,7 +246,9 @@ class Search:
         finally:
             self.model.undo_to(mark)
 
-    def _within(self, budget: Budget, trials: Trials, ranked: Groups) -> list[dict[Node, str]]:
+    def _within(
+        self, budget: Budget, trials: NarrowedRuns, ranked: Groups
+    ) -> list[dict[Node, str]]:
         """Return the first nodes of a ranking that have to be float for a budget.
 
         They are returned twice, if there are any: the groups as a whole, and a part of the last.
@@ -285,7 +289,7 @@ class Search:
             self.model.undo_to(mark)
         return casts + _ALL_WEIGHTS * share + _ALL_NODES * len(kept) / (len(self.errors) or 1)
 
-    def measured(self, trials: Trials, budget: Budget | None) -> list[tuple[str, str]]:
+    def measured(self, trials: NarrowedRuns, budget: Budget | None) -> list[tuple[str, str]]:
         """Return each judge, and the metrics of the outputs on it, in words.
 
         Of onnxruntime without the Casts that round each value, if that differs.
@@ -299,7 +303,7 @@ class Search:
                     runs[ITSELF] = run
         return [(judge, trials.describe(found, budget)) for judge, found in runs.items()]
 
-    def _outputs(self, trials: Trials, narrowing: RuledNarrowing) -> dict[str, list[Outputs]]:
+    def _outputs(self, trials: NarrowedRuns, narrowing: RuledNarrowing) -> dict[str, list[Outputs]]:
         """Return the outputs on each judge; without those that do not run them."""
         found = dict[str, list[Outputs]]()
         for judge in tuple(self.judges):
@@ -311,7 +315,7 @@ class Search:
                 self.judges.remove(judge)
         return found
 
-    def _run(self, trials: Trials, narrowing: RuledNarrowing, judge: str) -> list[Outputs]:
+    def _run(self, trials: NarrowedRuns, narrowing: RuledNarrowing, judge: str) -> list[Outputs]:
         """Return the outputs on a judge.
 
         Raises:

@@ -27,7 +27,7 @@ IsRounded = Callable[[Node, int], bool]
 """Whether an operand of a node is rounded: some stay float in a narrower node too."""
 
 
-class _Probe(NamedTuple):
+class _NodeProbe(NamedTuple):
     """The outputs of a node's copy: scalars of squares."""
 
     node: Node
@@ -81,11 +81,11 @@ def local_errors(
     return found
 
 
-def _scalars(probe: _Probe) -> Iterator[Value]:
+def _scalars(probe: _NodeProbe) -> Iterator[Value]:
     yield from (*probe.errors, *probe.norms)
 
 
-def _read(probe: _Probe, scalars: Mapping[str, Any]) -> float:
+def _read(probe: _NodeProbe, scalars: Mapping[str, Any]) -> float:
     """Return what a run has measured; an output without finite numbers has no error."""
     worst = 0.0
     for error, norm in zip(probe.errors, probe.norms, strict=True):
@@ -123,7 +123,7 @@ class _Prober:
         self._limit = float(float_info(low.numpy).max)
         self._rounded: dict[Value, Value] = {}
 
-    def probe(self, node: Node) -> _Probe:
+    def probe(self, node: Node) -> _NodeProbe:
         """Add a copy of a node with rounded operands, and its distance from the node."""
         graph = self._graph
         operands = [
@@ -142,7 +142,7 @@ class _Prober:
             if value.dtype != DataType.STRING
         ]
         errors, norms = zip(*pairs, strict=True) if pairs else ((), ())
-        return _Probe(node, errors, norms)
+        return _NodeProbe(node, errors, norms)
 
     def _counted(self, node: Node, value: Value, copy: Value) -> tuple[Value, Value]:
         """Return outputs, or how many elements they have, if rounding may change that."""

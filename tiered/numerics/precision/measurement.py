@@ -10,7 +10,7 @@ from tiered.graph import Model
 from tiered.graph.io.export import export_model
 from tiered.graph.shape_inference.set_input_shapes import declared_dims
 from tiered.numerics.precision.budget import Budget
-from tiered.numerics.precision.narrowed_runs import ITSELF, Outputs, Trials
+from tiered.numerics.precision.narrowed_runs import ITSELF, NarrowedRuns, Outputs
 from tiered.runtime.deviations import has_narrow_floats
 from tiered.runtime.inputs.samples import Source
 from tiered.support.errors import RuntimeFailure, VerificationError
@@ -55,7 +55,7 @@ def measured_error(
         _set_shapes(original, model)
         if budget is None and original.nbytes > max_bytes:
             return f"error not measured: more than {max_bytes:,} bytes of weights"
-        trials = Trials.of(original, inputs, seed=seed, made=samples)
+        trials = NarrowedRuns.of(original, inputs, seed=seed, made=samples)
         return f"error on {trials} by {_judged(model, original, trials, budget)}"
     except RuntimeFailure as error:
         if budget is not None:
@@ -79,7 +79,7 @@ def _set_shapes(original: Model, model: Model) -> None:
         original.set_input_shapes(shapes)
 
 
-def _judged(model: Model, original: Model, trials: Trials, budget: Budget | None) -> str:
+def _judged(model: Model, original: Model, trials: NarrowedRuns, budget: Budget | None) -> str:
     """Return the runtime that judges, and the metrics; note outputs that are no longer finite."""
     judge, found = _run(model, original, trials)
     if budget is not None:
@@ -122,7 +122,7 @@ def _check(budget: Budget, measured: float | None, where: str) -> None:
         )
 
 
-def _run(model: Model, original: Model, trials: Trials) -> tuple[str, list[Outputs]]:
+def _run(model: Model, original: Model, trials: NarrowedRuns) -> tuple[str, list[Outputs]]:
     if _is_narrow(model) and trials.is_small(model) and trials.trusts_reference(original):
         with suppress(RuntimeFailure):  # onnx.reference lacks some operators
             return "onnx.reference", trials.outputs(model, by_reference=True)

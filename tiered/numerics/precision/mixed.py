@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from tiered.graph import DataType, Model
 from tiered.numerics.calibration.calibrate import SampledModel
 from tiered.numerics.precision.budget import budget_of
-from tiered.numerics.precision.cast_plan import Plan
-from tiered.numerics.precision.float_search import Search
+from tiered.numerics.precision.cast_plan import CastPlan
+from tiered.numerics.precision.float_search import FloatSearch
 from tiered.numerics.precision.lower import (
     OnFound,
     OnSkip,
@@ -20,7 +20,7 @@ from tiered.numerics.precision.lower import (
     report,
 )
 from tiered.numerics.precision.measurement import MOST_MEASURED
-from tiered.numerics.precision.narrowed_runs import Trials
+from tiered.numerics.precision.narrowed_runs import NarrowedRuns
 from tiered.numerics.precision.node_effects import Order
 from tiered.numerics.precision.plan_rewrite import Conversion
 from tiered.rewriter import Skip
@@ -76,14 +76,14 @@ def mixed_precision(
     # Then a budget would not be measured against floats.
     if wanted is not None and computes_in(model, low):
         on_skip(None, Skip("nodes compute in {} already", low.name.lower()))
-        return Conversion(Plan((), ()), 0, ())
+        return Conversion(CastPlan((), ()), 0, ())
     for text in rules.findings(model):
         on_found(text)
     if keep_io_types:
         note_defaults(model, on_found)
-    search = Search(model, low, rules, keep_io_types)
+    search = FloatSearch(model, low, rules, keep_io_types)
     try:
-        trials = Trials.of(model, inputs, seed=seed, made=samples)
+        trials = NarrowedRuns.of(model, inputs, seed=seed, made=samples)
         search.measure(trials, max_error)
     except RuntimeFailure as error:
         if wanted is not None:
@@ -130,7 +130,7 @@ def in_range(
         ModelError: a file of inputs cannot be read.
         UsageError: a file of inputs belongs to no input.
     """
-    search = Search(model, low, rules, keep_io_types)
+    search = FloatSearch(model, low, rules, keep_io_types)
     if not search.computing():
         return search.narrowing()
     if model.nbytes > max_bytes:

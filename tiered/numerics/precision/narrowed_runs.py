@@ -29,7 +29,7 @@ _MOST_REFERRED: Final = 1 << 24
 """Bytes of weights and inputs up to which onnx.reference is asked."""
 
 
-class Trials(NamedTuple):
+class NarrowedRuns(NamedTuple):
     """Inputs, and what the model of floats computes for them.
 
     Attributes:
@@ -43,7 +43,7 @@ class Trials(NamedTuple):
     is_made: bool
 
     @classmethod
-    def of(cls, model: Model, inputs: Iterable[Source], *, seed: int, made: int) -> Trials:
+    def of(cls, model: Model, inputs: Iterable[Source], *, seed: int, made: int) -> NarrowedRuns:
         """Run a model.
 
         Args:

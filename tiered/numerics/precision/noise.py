@@ -44,7 +44,7 @@ class Noise:
         return decibels(self.signal, self.error)
 
 
-class Reference:
+class FloatReference:
     """The outputs of a model of floats for samples, which quantised ones are compared with.
 
     Those that depend on random draws are not compared.

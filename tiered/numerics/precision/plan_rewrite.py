@@ -8,9 +8,9 @@ import numpy as np
 import onnx
 
 from tiered.graph import DataType, Graph, Model, Node, Tensor, Value
-from tiered.numerics.precision.cast_plan import Plan, plan_of, read_value
+from tiered.numerics.precision.cast_plan import CastPlan, plan_of, read_value
 from tiered.numerics.precision.narrowing import Narrowing
-from tiered.numerics.precision.variables import DTYPE_ATTRIBUTES, Use, variables_of
+from tiered.numerics.precision.variables import DTYPE_ATTRIBUTES, VariableUse, variables_of
 
 Array = np.ndarray[Any, Any]
 
@@ -24,7 +24,7 @@ class Conversion(NamedTuple):
         clamped: the names of the constants with finite numbers beyond the range of the type.
     """
 
-    plan: Plan
+    plan: CastPlan
     casts: int
     clamped: tuple[str, ...]
 
@@ -41,11 +41,11 @@ def convert_precision(model: Model, narrowing: Narrowing, *, keeps_io: bool = Tr
     plan = plan_of(variables_of(model, narrowing, keeps_io=keeps_io))
     if not plan.low:
         return Conversion(plan, 0, ())
-    return _Rewriter(model, narrowing, plan).run()
+    return _CastRewriter(model, narrowing, plan).run()
 
 
-class _Rewriter:
-    def __init__(self, model: Model, narrowing: Narrowing, plan: Plan) -> None:
+class _CastRewriter:
+    def __init__(self, model: Model, narrowing: Narrowing, plan: CastPlan) -> None:
         self.model = model
         self.narrowing = narrowing
         self.wide, self.low = narrowing.wide, narrowing.low
@@ -135,7 +135,7 @@ class _Rewriter:
             )
 
     def _output_infos(
-        self, reads: list[tuple[Use, DataType, Value]]
+        self, reads: list[tuple[VariableUse, DataType, Value]]
     ) -> dict[Graph, list[onnx.ValueInfoProto]]:
         """Return the declarations of the outputs of each graph that has some of a variable."""
         main = self.model.main
@@ -159,7 +159,7 @@ class _Rewriter:
 
     # --- values -----------------------------------------------------------------------------------
 
-    def _keep_output_names(self, reads: list[tuple[Use, DataType, Value]]) -> None:
+    def _keep_output_names(self, reads: list[tuple[VariableUse, DataType, Value]]) -> None:
         """Let a Cast compute each output that stays float, so that it keeps its name."""
         for use, dtype, value in reads:
             is_output = isinstance(use.reader, Graph) and use.reader.is_main and dtype == self.wide
@@ -203,7 +203,7 @@ class _Rewriter:
             self.clamped[name] = None
         return narrowed
 
-    def _discard_wide_constants(self, reads: list[tuple[Use, DataType, Value]]) -> None:
+    def _discard_wide_constants(self, reads: list[tuple[VariableUse, DataType, Value]]) -> None:
         """Remove the constants that are only read in the narrower type, and give their names on."""
         for value in dict.fromkeys(value for _, _, value in reads):
             copy = self.converted.get((value, self.low))

@@ -7,7 +7,7 @@ from typing import Final
 
 from tiered.graph import DataType, Node
 from tiered.numerics.precision.cast_plan import CAST, Price, plan_of
-from tiered.numerics.precision.variables import Variable
+from tiered.numerics.precision.variables import TypeVariable
 
 _PRICES: Final = ((500 * CAST, 100 * CAST), (500 * CAST, 0), (60 * CAST, 0))
 """What it costs in each ranking that all bytes of weights, and that all nodes, are float.
@@ -25,7 +25,7 @@ Groups = list[tuple[Node, ...]]
 
 
 def rankings_of(
-    variables: Sequence[Variable], nodes: Sequence[Node], noise: Mapping[Node, float]
+    variables: Sequence[TypeVariable], nodes: Sequence[Node], noise: Mapping[Node, float]
 ) -> list[Groups]:
     """Return different orders in which nodes may return to float, all of `nodes` in each.
 
@@ -39,7 +39,7 @@ def rankings_of(
 
 
 def _groups(
-    variables: Sequence[Variable],
+    variables: Sequence[TypeVariable],
     nodes: Sequence[Node],
     noise: Mapping[Node, float],
     price_of_weights: int,

@@ -40,7 +40,7 @@ _ANY_INPUT: Final = frozenset({"Cast", "CastLike", "Shape", "Size", "IsNaN", "Is
 """Operators that read a tensor of either type as it is."""
 
 
-class Use(NamedTuple):
+class VariableUse(NamedTuple):
     """A place where a value is read: an operand of a node, or an output of a graph."""
 
     reader: Node | Graph
@@ -48,7 +48,7 @@ class Use(NamedTuple):
 
 
 @dataclass(eq=False, slots=True)
-class Variable:
+class TypeVariable:
     """Values and operands of one type.
 
     Attributes:
@@ -59,7 +59,7 @@ class Variable:
     """
 
     values: list[Value] = field(default_factory=list)
-    uses: list[Use] = field(default_factory=list)
+    uses: list[VariableUse] = field(default_factory=list)
     kept: str = ""
     is_free: bool = True
     node: Node | None = None
@@ -70,7 +70,7 @@ class Variable:
             self.kept, self.is_free = reason, False
 
 
-def variables_of(model: Model, narrowing: Narrowing, *, keeps_io: bool) -> list[Variable]:
+def variables_of(model: Model, narrowing: Narrowing, *, keeps_io: bool) -> list[TypeVariable]:
     """Return the type variables of all tensors of the wide type, in bodies too.
 
     Args:
@@ -92,7 +92,7 @@ def variables_of(model: Model, narrowing: Narrowing, *, keeps_io: bool) -> list[
             found.visit(node)
     for place, value in enumerate(model.main.outputs):
         if value.dtype == wide and keeps_io:
-            found.new("an output of the model").uses.append(Use(model.main, place))
+            found.new("an output of the model").uses.append(VariableUse(model.main, place))
     return found.variables
 
 
@@ -122,10 +122,12 @@ class _Collector:
         self.narrowing = narrowing
         self.wide, self.low = narrowing.wide, narrowing.low
         self.refusal = refusal
-        self.variables: list[Variable] = []
+        self.variables: list[TypeVariable] = []
 
-    def new(self, kept: str = "", *, is_free: bool = True, node: Node | None = None) -> Variable:
-        made = Variable(kept=kept, is_free=is_free and not kept, node=node)
+    def new(
+        self, kept: str = "", *, is_free: bool = True, node: Node | None = None
+    ) -> TypeVariable:
+        made = TypeVariable(kept=kept, is_free=is_free and not kept, node=node)
         self.variables.append(made)
         return made
 
@@ -146,14 +148,14 @@ class _Collector:
 
     def _visit_operator(self, node: Node) -> None:
         reason = self._kept(node)
-        by_parameter: dict[str, Variable] = {}
+        by_parameter: dict[str, TypeVariable] = {}
         for place, value in enumerate(node.inputs):
             if value is None or value.dtype != self.wide:
                 continue
             if not reason and place == 0 and self._takes_both(node):
                 continue
             variable = self._of_parameter(node, place, True, reason, by_parameter)
-            variable.uses.append(Use(node, place))
+            variable.uses.append(VariableUse(node, place))
             variable.keep(self.narrowing.refuse(value, node, place))
         for place, value in enumerate(node.outputs):
             if value is not None and value.dtype == self.wide:
@@ -189,8 +191,8 @@ class _Collector:
         return self.narrowing.keep(node)
 
     def _of_parameter(
-        self, node: Node, place: int, is_input: bool, reason: str, known: dict[str, Variable]
-    ) -> Variable:
+        self, node: Node, place: int, is_input: bool, reason: str, known: dict[str, TypeVariable]
+    ) -> TypeVariable:
         schema = node.schema
         formal = schema and (formal_of if is_input else output_formal_of)(schema, place)
         name = formal.parameter if formal else ""
@@ -206,7 +208,9 @@ class _Collector:
         variable = self.new("the interface of a body")
         variable.values += [value for value in body.inputs if value.dtype == self.wide]
         outputs = enumerate(body.outputs)
-        variable.uses += [Use(body, place) for place, value in outputs if value.dtype == self.wide]
+        variable.uses += [
+            VariableUse(body, place) for place, value in outputs if value.dtype == self.wide
+        ]
 
     # --- control flow -----------------------------------------------------------------------------
 
@@ -233,8 +237,8 @@ class _Collector:
             kept = "a value of unknown type"
         variable = self.new(kept, node=node)
         variable.values += values
-        variable.uses += [Use(node, place) for place in operands]
-        variable.uses += [Use(body, place) for body, place in results]
+        variable.uses += [VariableUse(node, place) for place in operands]
+        variable.uses += [VariableUse(body, place) for body, place in results]
         for value in (*values, *read):
             if value is not None:
                 variable.keep(self.narrowing.refuse(value))

@@ -8,7 +8,7 @@ from typing import Final, Literal, get_args
 
 import onnx
 
-from tiered.numerics.precision.noise import Reference
+from tiered.numerics.precision.noise import FloatReference
 from tiered.numerics.quantization.scheme import PRODUCTS, Scheme
 from tiered.runtime.byte_products import byte_products
 from tiered.support.errors import RuntimeFailure, UsageError
@@ -70,7 +70,7 @@ def saturates(scheme: Scheme, op_types: Iterable[str]) -> bool:
     return any(map(scheme.may_saturate, op_types)) and byte_products() == "saturate"
 
 
-def deployed_ratio(proto: onnx.ModelProto, reference: Reference) -> float | None:
+def deployed_ratio(proto: onnx.ModelProto, reference: FloatReference) -> float | None:
     """Return the ratio with onnxruntime's own optimisations; None if these do not run the model.
 
     None without an output of floats too.
@@ -81,7 +81,7 @@ def deployed_ratio(proto: onnx.ModelProto, reference: Reference) -> float | None
         return None
 
 
-def runs_deployed(proto: onnx.ModelProto, reference: Reference) -> bool:
+def runs_deployed(proto: onnx.ModelProto, reference: FloatReference) -> bool:
     """Return whether onnxruntime's own optimisations run the model."""
     try:
         reference.deployed(proto)

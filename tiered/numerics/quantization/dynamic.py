@@ -104,7 +104,7 @@ def quantize_dynamically(
 
     def convert(kept: Mapping[Node, str], on_found: OnFound, on_skip: OnSkip) -> list[Node]:
         scheme = scheme_for(Scheme(), processor, reduce_range=reduce_range, is_here=True)
-        rewriter = _Rewriter(scheme)
+        rewriter = _ProductRewriter(scheme)
         done, operators = [], set[str]()
         for node in products:
             if reason := reasons[node] or kept.get(node, ""):
@@ -187,7 +187,7 @@ class _Data(NamedTuple):
     zero: Value
 
 
-class _Rewriter:
+class _ProductRewriter:
     """The rewrite of products; activations and weights are quantised once each."""
 
     def __init__(self, scheme: Scheme) -> None:

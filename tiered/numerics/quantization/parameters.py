@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tiered.graph import Value
-from tiered.numerics.quantization.quantization_plan import Plan
+from tiered.numerics.quantization.quantization_plan import QuantizationPlan
 from tiered.numerics.quantization.scales import Parameters, parameters_of
 from tiered.numerics.quantization.scheme import Scheme
 
@@ -13,7 +13,7 @@ Ends = tuple[float, float]
 
 
 def parameters_of_plan(
-    plan: Plan, ranges: Mapping[Value, Ends], scheme: Scheme
+    plan: QuantizationPlan, ranges: Mapping[Value, Ends], scheme: Scheme
 ) -> dict[Value, Parameters]:
     """Return the scale and the zero point of each value that a plan quantises.
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tiered.graph import Graph, Model, Node, Tensor, Use, Value
-from tiered.numerics.quantization.quantization_plan import Plan, Unit
+from tiered.numerics.quantization.quantization_plan import QuantizationPlan, Unit
 from tiered.numerics.quantization.rounding import Rounding
 from tiered.numerics.quantization.scales import (
     Array,
@@ -22,7 +22,7 @@ from tiered.numerics.quantization.scheme import Scheme
 from tiered.numerics.quantization.weight_pairs import orders_of
 
 
-class Placed(NamedTuple):
+class PlacedUnit(NamedTuple):
     """What a unit is stored as.
 
     Attributes:
@@ -52,11 +52,11 @@ def channel_axis(node: Node, slot: int, rank: int) -> int | None:
 
 def place(
     model: Model,
-    plan: Plan,
+    plan: QuantizationPlan,
     scheme: Scheme,
     parameters: Mapping[Value, Parameters],
     rounding: Rounding | None = None,
-) -> dict[str, Placed]:
+) -> dict[str, PlacedUnit]:
     """Quantise what a plan has; return what each product is stored as, by its output's name.
 
     Args:
@@ -84,7 +84,7 @@ class _Placement:
         self.weights: dict[tuple[object, ...], tuple[Value, Weight]] = {}
         self.biases: dict[tuple[Value, bytes], Value] = {}
 
-    def run(self, plan: Plan) -> dict[str, Placed]:
+    def run(self, plan: QuantizationPlan) -> dict[str, PlacedUnit]:
         """Edit the model."""
         stored = {unit.node.output.name: self._store(unit) for unit in plan.units}
         for value, readers in plan.pairs.items():
@@ -125,7 +125,7 @@ class _Placement:
 
     # --- constants --------------------------------------------------------------------------------
 
-    def _store(self, unit: Unit) -> Placed:
+    def _store(self, unit: Unit) -> PlacedUnit:
         scales: tuple[float, ...] = ()
         node, data = unit.node, tuple(self.parameters[value] for value in unit.data)
         dtypes = [each.dtype.name.lower() for each in data]
@@ -139,7 +139,7 @@ class _Placement:
             dtypes.append(weight.codes.dtype.name)
             if unit.bias is not None and slot == 1:
                 self._set_bias(unit, weight)
-        return Placed(tuple(dtypes), data, scales)
+        return PlacedUnit(tuple(dtypes), data, scales)
 
     def _least(self, unit: Unit) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]] | None:
         """Return the least scales that the bias of a unit allows; None if any do."""

@@ -18,7 +18,7 @@ from tiered.numerics.calibration.calibrate import Calibration
 from tiered.numerics.precision.noise import Feeds
 from tiered.numerics.quantization.parameters import parameters_of_plan
 from tiered.numerics.quantization.quantization_plan import (
-    Plan,
+    QuantizationPlan,
     Unit,
     activated,
     range_of_constant,
@@ -40,7 +40,7 @@ _FED: Final = Interval(-1e4, 1e4)
 """What is assumed of inputs where it is asked whether a value may be 0."""
 
 
-def masked(model: Model, plan: Plan, samples: Sequence[Feeds]) -> dict[Node, str]:
+def masked(model: Model, plan: QuantizationPlan, samples: Sequence[Feeds]) -> dict[Node, str]:
     """Return what must not be quantised as it reads or computes masks, each with the reason.
 
     Args:
@@ -89,13 +89,13 @@ class PlanRanges:
         is_usable = proof.is_finite and proof.magnitude < LARGEST
         return (float(proof.low), float(proof.high)) if is_usable else None
 
-    def parameters(self, plan: Plan) -> dict[Value, Parameters]:
+    def parameters(self, plan: QuantizationPlan) -> dict[Value, Parameters]:
         """Return the scale and the zero point of each value of a plan."""
         known = {value: self.of(value) for value in plan.pairs}
         found = {value: pair for value, pair in known.items() if pair is not None}
         return parameters_of_plan(plan, found, self._scheme)
 
-    def known(self, plan: Plan) -> Plan:
+    def known(self, plan: QuantizationPlan) -> QuantizationPlan:
         """Return the plan without the operators that have a value without a range, or beyond it."""
         beyond = {unit.node: _BEYOND for unit in plan.units if any(map(self._is_beyond, unit.data))}
         plan = without(plan, beyond, self._scheme)
@@ -118,7 +118,7 @@ class PlanRanges:
         found = self._measured.ranges.get(value.name)
         return found is not None and found.oversized > 0
 
-    def without_lost(self, plan: Plan) -> Plan:
+    def without_lost(self, plan: QuantizationPlan) -> QuantizationPlan:
         """Return the plan without the operators whose small numbers would become 0.
 
         These are what a divisor, a logarithm or a negative power is computed by, as far as a number

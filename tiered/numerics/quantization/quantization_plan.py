@@ -64,7 +64,7 @@ class Unit:
 
 
 @dataclass
-class Plan:
+class QuantizationPlan:
     """What is quantised.
 
     Attributes:
@@ -105,7 +105,7 @@ class Plan:
         return value
 
 
-def plan_of(model: Model, scheme: Scheme, keep: Keep = lambda node: "") -> Plan:
+def plan_of(model: Model, scheme: Scheme, keep: Keep = lambda node: "") -> QuantizationPlan:
     """Decide what is quantised.
 
     Args:
@@ -120,7 +120,7 @@ def plan_of(model: Model, scheme: Scheme, keep: Keep = lambda node: "") -> Plan:
     if not refusal and is_quantized(model):
         refusal = QUANTIZED_ALREADY
     if refusal:
-        return Plan([], [(node, refusal) for node in products])
+        return QuantizationPlan([], [(node, refusal) for node in products])
     roles = few_bit_roles(model)
     units, kept = list[Unit](), list[tuple[Node, str]]()
     for node in products:
@@ -134,7 +134,7 @@ def plan_of(model: Model, scheme: Scheme, keep: Keep = lambda node: "") -> Plan:
     kept = [(node, reason) for node, reason in kept if node not in others]
     done = {*others, *(node for node, _ in kept), *(unit.node for unit in units)}
     floating = [] if scheme.in_integers is None else _floating(model, scheme, done, roles)
-    return placed(Plan(units, kept, others=others, floating=floating), scheme)
+    return placed(QuantizationPlan(units, kept, others=others, floating=floating), scheme)
 
 
 def is_layer(node: Node) -> bool:
@@ -173,7 +173,7 @@ def _others(model: Model, scheme: Scheme, keep: Keep, roles: Roles) -> dict[Node
     return {node: values for node, values in found.items() if values}
 
 
-def without(plan: Plan, nodes: Mapping[Node, str], scheme: Scheme) -> Plan:
+def without(plan: QuantizationPlan, nodes: Mapping[Node, str], scheme: Scheme) -> QuantizationPlan:
     """Return the plan with more nodes that stay float, each with its reason."""
     units = [unit for unit in plan.units if unit.node not in nodes]
     kept = [*plan.kept, *((unit.node, nodes[unit.node]) for unit in plan.units
@@ -181,7 +181,7 @@ def without(plan: Plan, nodes: Mapping[Node, str], scheme: Scheme) -> Plan:
     others = {node: values for node, values in plan.others.items() if node not in nodes}
     more = [(node, nodes[node]) for node in plan.others if node in nodes]
     floating = [*plan.floating, *more]
-    left = Plan(units, kept, others=others, floating=floating, floors=plan.floors)
+    left = QuantizationPlan(units, kept, others=others, floating=floating, floors=plan.floors)
     return placed(left, scheme)
 
 
@@ -267,7 +267,7 @@ def _bias_slot(node: Node, roles: Mapping[int, Role]) -> int | None:
 # --- where values are quantised -------------------------------------------------------------------
 
 
-def placed(plan: Plan, scheme: Scheme) -> Plan:
+def placed(plan: QuantizationPlan, scheme: Scheme) -> QuantizationPlan:
     """Add the pairs of QuantizeLinear and DequantizeLinear that the units need."""
     for unit in plan.units:
         for value in unit.data:
@@ -337,7 +337,7 @@ def _is_misread(node: Node) -> bool:
     return is_dilated or bool(node.attr("ceil_mode", 0) and node.attr("count_include_pad", 0))
 
 
-def _integer_results(plan: Plan, scheme: Scheme) -> list[Value]:
+def _integer_results(plan: QuantizationPlan, scheme: Scheme) -> list[Value]:
     """Return the results that are quantised because their kernels have integer ones only."""
     results: list[Value] = []
     for unit in plan.units:
@@ -357,7 +357,7 @@ def activated(value: Value) -> Value:
     return value
 
 
-def _place_inside(plan: Plan, integer: set[Value], scheme: Scheme) -> None:
+def _place_inside(plan: QuantizationPlan, integer: set[Value], scheme: Scheme) -> None:
     """Quantise movement of elements and sums between quantised values.
 
     A result of integer kernels, of movement of such, or of their sums is integer itself.
@@ -387,7 +387,9 @@ def _place_inside(plan: Plan, integer: set[Value], scheme: Scheme) -> None:
                     _unify(plan, [result, *operands])
 
 
-def _place_around(plan: Plan, node: Node, values: Sequence[Value], scheme: Scheme) -> None:
+def _place_around(
+    plan: QuantizationPlan, node: Node, values: Sequence[Value], scheme: Scheme
+) -> None:
     """Quantise the operands and results of an operator, unless it is a part of its producer's."""
     producer = node.producer(0)
     if producer is not None and activated(producer.output) is node.output:
@@ -402,7 +404,7 @@ def _place_around(plan: Plan, node: Node, values: Sequence[Value], scheme: Schem
         _unify(plan, [activated(value) if value.producer is node else value for value in values])
 
 
-def _unify(plan: Plan, values: Iterable[Value]) -> None:
+def _unify(plan: QuantizationPlan, values: Iterable[Value]) -> None:
     first, *others = (plan.group(value) for value in values)
     for other in others:
         if other is not first:

@@ -51,7 +51,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Report:
+class QuantizationReport:
     """What was quantised, and at what cost.
 
     Attributes:
@@ -114,7 +114,7 @@ class Report:
         }
 
 
-def report_of(found: QuantizationResult, shapes: Shapes) -> Report:
+def report_of(found: QuantizationResult, shapes: Shapes) -> QuantizationReport:
     """Return the report of a quantisation.
 
     Args:
@@ -148,7 +148,7 @@ def report_of(found: QuantizationResult, shapes: Shapes) -> Report:
     rows.sort(key=lambda row: order.get(row.output, len(order)))
     measured = found.calibration
     counts = Counter((node.operator, reason) for node, reason in found.plan.floating)
-    return Report(
+    return QuantizationReport(
         tuple(rows),
         found.sqnr,
         0 if measured is None else measured.samples,
@@ -193,7 +193,7 @@ def _shape(
 # --- the chart ------------------------------------------------------------------------------------
 
 
-def report_svg(report: Report, title: str = "") -> str:
+def report_svg(report: QuantizationReport, title: str = "") -> str:
     """Return a chart: products from left to right, their ratio in dB from bottom to top.
 
     A bar is as high as the ratio; a product that stays float is a red mark at the bottom.

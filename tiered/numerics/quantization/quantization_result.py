@@ -10,8 +10,8 @@ from tiered.numerics.calibration.calibrate import Calibration
 from tiered.numerics.precision.noise import Feeds
 from tiered.numerics.quantization.choice import Chosen
 from tiered.numerics.quantization.deployed import SATURATION, deviation
-from tiered.numerics.quantization.placement import Placed
-from tiered.numerics.quantization.quantization_plan import Plan
+from tiered.numerics.quantization.placement import PlacedUnit
+from tiered.numerics.quantization.quantization_plan import QuantizationPlan
 from tiered.numerics.quantization.scales import Parameters
 
 
@@ -36,8 +36,8 @@ class QuantizationResult:
         method: of the calibration, where it was chosen; None if it was given.
     """
 
-    plan: Plan
-    stored: Mapping[str, Placed] = field(default_factory=dict)
+    plan: QuantizationPlan
+    stored: Mapping[str, PlacedUnit] = field(default_factory=dict)
     parameters: Mapping[str, Parameters] = field(default_factory=dict)
     sqnr: float | None = None
     differing: float | None = None

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from tiered.graph import Model, Node, Value
-from tiered.numerics.precision.few_bits.sampled_operands import Operand, Operands, Sampling
+from tiered.numerics.precision.few_bits.sampled_operands import Operands, Sampling, WeightOperand
 from tiered.numerics.quantization.scales import Weight
 from tiered.numerics.quantization.weight_pairs import LARGEST_SUM, Neighbours, Order, neighbours_of
 
@@ -64,7 +64,7 @@ class Rows(NamedTuple):
         return part, chosen
 
 
-def compensated(rows: Rows, nearest: Array, operand: Operand) -> Array | None:
+def compensated(rows: Rows, nearest: Array, operand: WeightOperand) -> Array | None:
     """Return codes that are rounded for an operand; None if nearest ones are as good.
 
     Dampings are tried on some rows, from the strongest on, until the error on the rows of the
@@ -206,7 +206,7 @@ class Rounding:
 
 
 def _fitted(
-    node: Node, value: Value, weight: Weight, orders: Sequence[Order], operand: Operand
+    node: Node, value: Value, weight: Weight, orders: Sequence[Order], operand: WeightOperand
 ) -> Array | None:
     """Return the codes of a weight for an operand, in the shape of the weight."""
     assert value.tensor is not None

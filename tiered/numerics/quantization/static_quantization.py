@@ -18,7 +18,7 @@ from tiered.numerics.calibration.observers import Method
 from tiered.numerics.precision.budget import Budget, meet
 from tiered.numerics.precision.narrowing import unmatched
 from tiered.numerics.precision.node_effects import effects_for
-from tiered.numerics.precision.noise import Feeds, Reference
+from tiered.numerics.precision.noise import Feeds, FloatReference
 from tiered.numerics.precision.widening import widen_products
 from tiered.numerics.quantization.choice import Chosen, candidates, chosen
 from tiered.numerics.quantization.deployed import (
@@ -31,7 +31,7 @@ from tiered.numerics.quantization.placement import channel_axis, place
 from tiered.numerics.quantization.plan_ranges import PlanRanges, masked
 from tiered.numerics.quantization.quantization_plan import (
     Keep,
-    Plan,
+    QuantizationPlan,
     Unit,
     is_quantized,
     plan_of,
@@ -180,7 +180,7 @@ class _Quantization:
             return self._finished(plan, samples)
 
     def _rounding(
-        self, plan: Plan, feeds: Sequence[Feeds]
+        self, plan: QuantizationPlan, feeds: Sequence[Feeds]
     ) -> AbstractContextManager[Rounding | None]:
         """Return what rounds weights for samples, if that is wanted."""
         if self.settings.rounding == "nearest":
@@ -194,19 +194,21 @@ class _Quantization:
         known = [(node, axis) for node, axis in axes if axis is not None]
         return Rounding(self.model, readers_of(known), feeds)
 
-    def _finished(self, plan: Plan, samples: _Samples) -> QuantizationResult:
+    def _finished(self, plan: QuantizationPlan, samples: _Samples) -> QuantizationResult:
         """Edit the model, and measure that if it is wanted."""
         if not self._measures:
             return self._placed(plan)
         self.on_step("running the model of floats")
         proto = export_model(self.model, is_bare=True)
-        reference = Reference(proto, self.model.folder, samples.unseen)
+        reference = FloatReference(proto, self.model.folder, samples.unseen)
         if self.settings.method == "auto":
             method = self._choose(plan, reference, samples)
             return replace(self._measured(plan, reference, samples), method=method)
         return self._measured(plan, reference, samples)
 
-    def _choose(self, plan: Plan, reference: Reference, samples: _Samples) -> Chosen:
+    def _choose(
+        self, plan: QuantizationPlan, reference: FloatReference, samples: _Samples
+    ) -> Chosen:
         """Take the method of the calibration that is best on the samples that are held back."""
 
         def ratio(method: Method) -> float | None:
@@ -222,7 +224,9 @@ class _Quantization:
         self.measured = self._calibrated(plan, samples.whole)
         return found
 
-    def _measured(self, plan: Plan, reference: Reference, samples: _Samples) -> QuantizationResult:
+    def _measured(
+        self, plan: QuantizationPlan, reference: FloatReference, samples: _Samples
+    ) -> QuantizationResult:
         """Edit the model, so that a budget holds on samples that ranges are not of."""
         whole = self.measured
         if len(samples.part) < len(samples.whole):
@@ -235,7 +239,7 @@ class _Quantization:
         settings = self.settings
         return settings.measures or settings.budget is not None or settings.method == "auto"
 
-    def _calibrated(self, plan: Plan, samples: Sequence[Feeds]) -> Calibration:
+    def _calibrated(self, plan: QuantizationPlan, samples: Sequence[Feeds]) -> Calibration:
         """Return the ranges of the values of a plan."""
         measured = calibrate(
             self.model,
@@ -270,7 +274,7 @@ class _Quantization:
 
     # --- the edit and the budget ------------------------------------------------------------------
 
-    def _placed(self, plan: Plan) -> QuantizationResult:
+    def _placed(self, plan: QuantizationPlan) -> QuantizationResult:
         parameters = self.ranges.parameters(plan)
         names = {value.name: found for value, found in parameters.items()}
         # A product whose result is an output of the model gives its name to the DequantizeLinear.
@@ -285,7 +289,7 @@ class _Quantization:
             calibration=self.measured,
         )
 
-    def _saturates(self, plan: Plan) -> bool:
+    def _saturates(self, plan: QuantizationPlan) -> bool:
         return saturates(self.scheme, (unit.node.op_type for unit in plan.units))
 
     def _runs_here(self) -> bool:
@@ -293,7 +297,7 @@ class _Quantization:
         is_exact = self.settings.processor != "vnni" or byte_products() == "exact"
         return is_exact and self.scheme.in_integers is None
 
-    def _tried(self, plan: Plan) -> onnx.ModelProto:
+    def _tried(self, plan: QuantizationPlan) -> onnx.ModelProto:
         """Return the model with a plan, and undo it."""
         mark = self.model.mark()
         place(self.model, plan, self.scheme, self.ranges.parameters(plan), self.rounding)
@@ -302,7 +306,7 @@ class _Quantization:
         return proto
 
     def _within_budget(
-        self, plan: Plan, reference: Reference, whole: Calibration
+        self, plan: QuantizationPlan, reference: FloatReference, whole: Calibration
     ) -> QuantizationResult:
         """Quantise; the worst products stay float until the budget holds.
 
@@ -346,7 +350,9 @@ class _Quantization:
             unseen=reference.feeds,
         )
 
-    def _ranked(self, plan: Plan, alone: Mapping[str, float], reference: Reference) -> list[Unit]:
+    def _ranked(
+        self, plan: QuantizationPlan, alone: Mapping[str, float], reference: FloatReference
+    ) -> list[Unit]:
         """Return the products, those that are the first to return to float first."""
         effects: Mapping[Node, float] | None = None
         if self.settings.budget is not None:
@@ -360,11 +366,13 @@ class _Quantization:
 
         return sorted(plan.units, key=weight, reverse=True)
 
-    def _less(self, plan: Plan, units: Sequence[Unit], budget: Budget) -> Plan:
+    def _less(
+        self, plan: QuantizationPlan, units: Sequence[Unit], budget: Budget
+    ) -> QuantizationPlan:
         return without(plan, {unit.node: f"the budget {budget}" for unit in units}, self.scheme)
 
 
-def _names(plan: Plan) -> list[str]:
+def _names(plan: QuantizationPlan) -> list[str]:
     """Return the operands and results of all products of the main graph."""
     nodes = [*(unit.node for unit in plan.units), *(node for node, _ in plan.kept)]
     values = (value for node in nodes for value in (*node.inputs, *node.outputs[:1]))

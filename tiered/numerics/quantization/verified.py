@@ -9,7 +9,7 @@ import onnx
 from tiered.graph import Model
 from tiered.graph.io.export import export_model
 from tiered.numerics.precision.budget import Budget
-from tiered.numerics.precision.noise import Reference
+from tiered.numerics.precision.noise import FloatReference
 from tiered.numerics.quantization.quantization_result import QuantizationResult
 from tiered.support.errors import TargetError, VerificationError
 from tiered.verify.verdict import Verdict
@@ -39,7 +39,7 @@ def verified_ratio(
     if not found.unseen:
         return Verdict("nothing to verify", "nothing was quantised")
     promise = PROMISE if budget is None else budget
-    reference = Reference(original, model.folder, found.unseen)
+    reference = FloatReference(original, model.folder, found.unseen)
     measured = reference.metric(export_model(model, is_bare=True), promise)
     if measured is None:
         raise TargetError("not verified: no output has an element to compare")

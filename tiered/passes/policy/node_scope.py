@@ -30,7 +30,7 @@ Predicate = Callable[["Node"], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _ScopePart:
     """One condition on nodes: its text, its key for equality, and its predicate."""
 
     text: str
@@ -38,7 +38,7 @@ class _Part:
     holds: Predicate
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Part) and self.identity == other.identity
+        return isinstance(other, _ScopePart) and self.identity == other.identity
 
     def __hash__(self) -> int:
         return hash(self.identity)
@@ -48,7 +48,7 @@ class _Part:
 class Scope:
     """A part of a model: the nodes that meet every one of its conditions."""
 
-    parts: tuple[_Part, ...]
+    parts: tuple[_ScopePart, ...]
 
     @classmethod
     def of(cls, part: Any) -> Scope:
@@ -67,7 +67,7 @@ class Scope:
             return cls((_part_of_graph(part),))
         if callable(part):
             name = getattr(part, "__name__", type(part).__name__)
-            return cls((_Part(f"{_PREDICATE}:{name}", part, part),))
+            return cls((_ScopePart(f"{_PREDICATE}:{name}", part, part),))
         nodes = frozenset(part) if isinstance(part, Iterable) else frozenset()
         if nodes and all(isinstance(node, Node) for node in nodes):
             return cls((_part_of_nodes(nodes),))
@@ -108,34 +108,34 @@ def inverse(scope: Scope) -> Scope:
     return Scope.of(rest if kind == _NOT and rest else f"{_NOT}:{scope.parts[0].text}")
 
 
-def _part_of_text(text: str) -> _Part:
+def _part_of_text(text: str) -> _ScopePart:
     if not text:
         raise UsageError("an empty scope; expected a glob of node names such as '/encoder/**'")
     kind, colon, rest = text.partition(":")
     if colon and kind == _NOT:
         inner = _part_of_text(rest)
-        return _Part(text, text, lambda node: not inner.holds(node))
+        return _ScopePart(text, text, lambda node: not inner.holds(node))
     selectors = {"module": _modules, "body": _bodies, "function": _functions}
     if colon and kind == _PREDICATE:
         raise UsageError(f"{text!r} is a function of nodes, which has no text; use it in Python")
     if colon and kind in selectors:
         fits, select = _glob(rest), selectors[kind]
-        return _Part(text, text, lambda node: any(fits(name) for name in select(node)))
+        return _ScopePart(text, text, lambda node: any(fits(name) for name in select(node)))
     fits = _glob(text)
-    return _Part(text, text, lambda node: fits(node.label))
+    return _ScopePart(text, text, lambda node: fits(node.label))
 
 
-def _part_of_graph(graph: Graph) -> _Part:
+def _part_of_graph(graph: Graph) -> _ScopePart:
     if graph.is_function:
         text = f"function:{_escape(graph.name)}"
     else:
         text = f"body:{_escape(graph.parent_node.label)}" if graph.parent_node is not None else "**"
-    return _Part(text, graph, lambda node: any(around is graph for around in _graphs(node)))
+    return _ScopePart(text, graph, lambda node: any(around is graph for around in _graphs(node)))
 
 
-def _part_of_nodes(nodes: frozenset[Node]) -> _Part:
+def _part_of_nodes(nodes: frozenset[Node]) -> _ScopePart:
     names = sorted(node.label for node in nodes)
-    return _Part("|".join(map(_escape, names)), nodes, lambda node: node in nodes)
+    return _ScopePart("|".join(map(_escape, names)), nodes, lambda node: node in nodes)
 
 
 def _graphs(node: Node) -> Iterable[Graph]:

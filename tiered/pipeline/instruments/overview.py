@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tiered.pipeline.result import Statistics
+from tiered.pipeline.result import ModelStatistics
 from tiered.support.amounts import counted
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def overview_text(model: Model) -> str:
     """Return the interface, the operators and the size of a model as text."""
     opsets = ", ".join(f"{name or 'ai.onnx'} {v}" for name, v in model.opset_imports.items())
-    counts = Statistics.of(model)
+    counts = ModelStatistics.of(model)
     operators = ", ".join(f"{count} {name}" for name, count in counts.operators.items())
     lines = [
         f"IR {model.ir_version}, opsets {opsets}",

@@ -62,7 +62,7 @@ TO_UNSIGNED: Final = Signedness(DataType.INT8, DataType.UINT8)
 TO_SIGNED: Final = Signedness(DataType.UINT8, DataType.INT8)
 
 
-class _Region(NamedTuple):
+class _IntegerRegion(NamedTuple):
     """A connected set of integer values that change their dtype together.
 
     Attributes:
@@ -126,7 +126,7 @@ def change_signedness(
     return None
 
 
-def _region(q: Value, change: Signedness, is_convertible: IsConvertible) -> _Region | Skip:
+def _region(q: Value, change: Signedness, is_convertible: IsConvertible) -> _IntegerRegion | Skip:
     """Return the values with the same integers as a value, or why they cannot change."""
     source = q.producer if q.const is None else None
     values, units = [q], [] if source is None else [source]
@@ -152,7 +152,7 @@ def _region(q: Value, change: Signedness, is_convertible: IsConvertible) -> _Reg
             return Skip("{}", unit.parameter_reason)
         if _zeros(unit, change) is None:
             return Skip("a zero point is not constant")
-    return _Region(values, units)
+    return _IntegerRegion(values, units)
 
 
 def _zeros(node: Node, change: Signedness) -> Array | None:

@@ -22,7 +22,7 @@ from tiered.graph.core.tensor import Tensor
 from tiered.graph.core.types import TensorType, read_type
 from tiered.graph.io.export import export_model
 from tiered.rewriter.language import const, op as newest, pattern_of
-from tiered.rewriter.pattern import Const, Opt, Pattern, PatternError, Together, Var
+from tiered.rewriter.pattern import Const, Opt, Pattern, PatternError, Together, VariablePattern
 from tiered.support.errors import UsageError, words_of
 
 Protos: TypeAlias = "onnx.ModelProto | onnx.GraphProto | onnx.FunctionProto"
@@ -54,7 +54,7 @@ def template_of(source: PatternLike, *, exact: bool = True) -> Template:
         UsageError: it is none of these, or the text does not parse.
     """
     if isinstance(source, Pattern):
-        names = [part.name for part in source.walk() if isinstance(part, Var | Opt)]
+        names = [part.name for part in source.walk() if isinstance(part, VariablePattern | Opt)]
         outputs = source.roots if isinstance(source, Together) else (source,)
         return Template(tuple(dict.fromkeys(names)), outputs)
     if isinstance(source, str):
@@ -67,7 +67,7 @@ def template_of(source: PatternLike, *, exact: bool = True) -> Template:
             f"a pattern is a function, a string, an ONNX graph or a pattern, not {source!r}"
         )
     names = list(inspect.signature(source).parameters)
-    result = source(*(Var(name) for name in names))
+    result = source(*(VariablePattern(name) for name in names))
     several = result if isinstance(result, tuple | list) else (result,)
     return Template(tuple(names), tuple(map(pattern_of, several)))
 
@@ -97,7 +97,7 @@ class _Text:
             for tensor in graph.initializer:
                 self.known[tensor.name] = _constant(Tensor(tensor), exact=self.exact)
         for name in inputs:
-            self.known.setdefault(name, Var(name))
+            self.known.setdefault(name, VariablePattern(name))
         for node in graph.node:
             self._read(node)
         for name in outputs:
@@ -164,11 +164,11 @@ def _proto_of(source: object) -> onnx.GraphProto | onnx.FunctionProto | None:
 def _typed(info: onnx.ValueInfoProto) -> Pattern:
     kind = read_type(info.type)
     if not isinstance(kind, TensorType):
-        return Var(info.name)
+        return VariablePattern(info.name)
     shape = None
     if info.type.tensor_type.HasField("shape"):
         shape = tuple(dim if isinstance(dim, int) else None for dim in kind.shape or ())
-    return Var(info.name).having(dtype=kind.dtype, shape=shape)
+    return VariablePattern(info.name).having(dtype=kind.dtype, shape=shape)
 
 
 def _constant(tensor: Tensor, *, exact: bool) -> Const:

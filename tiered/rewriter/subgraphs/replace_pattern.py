@@ -17,11 +17,11 @@ from tiered.rewriter.pattern import (
     Alternatives,
     Chain,
     Const,
-    Op,
+    OpPattern,
     Opt,
     Pattern,
     Together,
-    Var,
+    VariablePattern,
 )
 from tiered.rewriter.rule import Rule
 from tiered.rewriter.skip import Skip
@@ -141,7 +141,10 @@ def nodes_map(match: Match) -> dict[Pattern, Node | Value]:
     found: dict[Pattern, Any] = {pattern: node for node, pattern in match.nodes.items()}
     for pattern in list(found):
         for part in pattern.children():
-            if isinstance(part, Var | Opt) and match.bindings.get(part.name) is not None:
+            if (
+                isinstance(part, VariablePattern | Opt)
+                and match.bindings.get(part.name) is not None
+            ):
                 found[part] = match.bindings[part.name]
     return found
 
@@ -249,12 +252,14 @@ class _Loose:
         match pattern:
             case Const():
                 return Const(name=pattern.name)
-            case Op(first=first) if first is not None:
+            case OpPattern(first=first) if first is not None:
                 loose = self.of(first)
-                assert isinstance(loose, Op)
+                assert isinstance(loose, OpPattern)
                 return loose.out(pattern.output)
-            case Op():
-                kept = tuple(item for item in pattern.attributes if isinstance(item[1], Var))
+            case OpPattern():
+                kept = tuple(
+                    item for item in pattern.attributes if isinstance(item[1], VariablePattern)
+                )
                 operands = tuple(map(self.of, pattern.operands))
                 return dataclasses.replace(
                     pattern,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tiered.graph.edits.literals import as_operands
-from tiered.rewriter.pattern import Const, Op, Opt, Pattern, PatternError, Var
+from tiered.rewriter.pattern import Const, OpPattern, Opt, Pattern, PatternError, VariablePattern
 from tiered.rewriter.skip import Skip
 from tiered.support.errors import OperatorError
 
@@ -37,16 +37,18 @@ def check_buildable(outputs: Sequence[Pattern], known: Collection[str]) -> None:
                 f"nothing determines the dtype of {output}; write const(np.array(...))"
             )
     for part in (part for output in outputs for part in output.walk()):
-        if isinstance(part, Var | Opt):
+        if isinstance(part, VariablePattern | Opt):
             if part.name not in known:
                 raise PatternError(f"the replacement reads {part}, which is no input of it")
-        elif isinstance(part, Op):
+        elif isinstance(part, OpPattern):
             is_open = part.any_attributes or any(
                 value is ... or callable(value) for _, value in part.attributes
             )
             if is_open:
                 raise PatternError(f"{part} leaves attributes open: what should be built?")
-            for value in (value for _, value in part.attributes if isinstance(value, Var)):
+            for value in (
+                value for _, value in part.attributes if isinstance(value, VariablePattern)
+            ):
                 if value.name not in known:
                     raise PatternError(f"{part} reads {value}, which the pattern does not bind")
         elif not isinstance(part, Const) or part.expected is None:
@@ -75,23 +77,23 @@ class _Builder:
         self.built: dict[int, tuple[Value, ...]] = {}
         self.widths: dict[int, int] = {}
         for part in (part for output in outputs for part in output.walk()):
-            if isinstance(part, Op):
+            if isinstance(part, OpPattern):
                 key = id(part.identity)
                 self.widths[key] = max(self.widths.get(key, 1), part.output + 1)
 
     def value(self, pattern: Pattern) -> Any:
-        if isinstance(pattern, Var | Opt):
+        if isinstance(pattern, VariablePattern | Opt):
             return self.known[pattern.name]
         if isinstance(pattern, Const):
             assert pattern.dtype
             return self.graph.constant(np.asarray(pattern.expected, pattern.dtype))
-        assert isinstance(pattern, Op)
+        assert isinstance(pattern, OpPattern)
         same = pattern.identity
         if id(same) not in self.built:
             self.built[id(same)] = self.node(same)
         return self.built[id(same)][pattern.output]
 
-    def node(self, pattern: Op) -> tuple[Value, ...]:
+    def node(self, pattern: OpPattern) -> tuple[Value, ...]:
         given = [
             operand.expected
             if isinstance(operand, Const) and not operand.dtype
@@ -104,7 +106,7 @@ class _Builder:
         except OperatorError as error:
             raise Unbuildable(Skip("{}", error)) from error
         attributes = {
-            name: self.known[value.name] if isinstance(value, Var) else value
+            name: self.known[value.name] if isinstance(value, VariablePattern) else value
             for name, value in pattern.attributes
         }
         operator: Any = self.graph.op(pattern.domain).named(pattern.op_type)

@@ -33,7 +33,7 @@ _IR: Final = 8
 """Every onnxruntime that tiered takes reads it."""
 
 
-class _Part(NamedTuple):
+class _ConditionPart(NamedTuple):
     """The part of a Loop that its condition depends on.
 
     Attributes:
@@ -72,7 +72,7 @@ def trip_count_of(node: Node, most: int) -> int | str:
     return count if count <= most else f"it runs more than {most} times"
 
 
-def _part(node: Node) -> _Part | None:
+def _part(node: Node) -> _ConditionPart | None:
     """Return the part that decides; None if something else than constants does."""
     (body,) = node.bodies
     own = set(body.inputs[:2])
@@ -102,7 +102,7 @@ def _part(node: Node) -> _Part | None:
         elif value not in own:
             return None
     order = [each for each in body.topological_order() if each in nodes]
-    return _Part(order, list(constants), sorted(carried))
+    return _ConditionPart(order, list(constants), sorted(carried))
 
 
 def _is_number(value: Value | None) -> bool:
@@ -124,7 +124,7 @@ def _is_exact(node: Node) -> bool:
     return to_float or not from_float
 
 
-def _model_of(node: Node, part: _Part, most: int) -> onnx.ModelProto:
+def _model_of(node: Node, part: _ConditionPart, most: int) -> onnx.ModelProto:
     """Return a model whose output has one row for each iteration of the part."""
     (body,) = node.bodies
     limit, condition = node.inputs[:2]
@@ -156,7 +156,7 @@ def _model_of(node: Node, part: _Part, most: int) -> onnx.ModelProto:
     return proto
 
 
-def _inputs(node: Node, part: _Part) -> Iterator[tuple[Value, TensorType]]:
+def _inputs(node: Node, part: _ConditionPart) -> Iterator[tuple[Value, TensorType]]:
     """Yield the inputs of the reduced body with their types; the rank of carried ones may grow."""
     counter, condition, *carried = node.bodies[0].inputs
     yield counter, tensor_type(onnx.TensorProto.INT64, counter.shape or ())

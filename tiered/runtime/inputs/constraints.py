@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tiered.graph.queries.op_traits import COMPARISONS
-from tiered.runtime.inputs.graph_facts import Fact, Place, numbers_of
+from tiered.runtime.inputs.graph_facts import Fact, InputDependence, numbers_of
 from tiered.runtime.inputs.rules.value_demands import demands
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def facts(graph: Graph, name: str, *, is_float: bool) -> list[Fact]:
     first = graph.value(name)
     found: dict[Fact, None] = {}
     seen: set[Value] = set()
-    todo = deque([] if first is None else [Place(first)])
+    todo = deque([] if first is None else [InputDependence(first)])
     while todo and len(seen) < _MAX_STEPS:
         place = todo.popleft()
         if place.value in seen:
@@ -80,7 +80,9 @@ def _returned(value: Value) -> Iterator[Value]:
                 yield result
 
 
-def _carried(place: Place, node: Node, slot: int, is_float: bool) -> Iterator[Place]:
+def _carried(
+    place: InputDependence, node: Node, slot: int, is_float: bool
+) -> Iterator[InputDependence]:
     """Yield the outputs and body inputs that carry an operand's values."""
     for body in node.bodies:
         if slot < len(body.inputs):
@@ -90,7 +92,7 @@ def _carried(place: Place, node: Node, slot: int, is_float: bool) -> Iterator[Pl
         yield from (replace(after, value=output) for output in node.outputs if output is not None)
 
 
-def _after(place: Place, node: Node, slot: int, is_float: bool) -> Place | None:
+def _after(place: InputDependence, node: Node, slot: int, is_float: bool) -> InputDependence | None:
     """Return the output of a node, None where its values are no longer the input's."""
     kind = node.op_type
     if node.domain:
@@ -113,7 +115,7 @@ def _after(place: Place, node: Node, slot: int, is_float: bool) -> Place | None:
     return _affine(place, kind, slot, float(constant.reshape(-1)[0]))
 
 
-def _affine(place: Place, kind: str, slot: int, c: float) -> Place:
+def _affine(place: InputDependence, kind: str, slot: int, c: float) -> InputDependence:
     if kind == "Mul":
         return replace(place, scale=place.scale * c, offset=place.offset * c)
     if kind == "Add":

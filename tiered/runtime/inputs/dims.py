@@ -61,7 +61,7 @@ Candidate = tuple[str, dict[str, int], int]
 
 
 @dataclass(frozen=True)
-class Slot:
+class DimSlot:
     """One dim of one input: a size, a name or expression, or None if it is unknown."""
 
     input: str
@@ -91,7 +91,7 @@ class Binder:
     roles: dict[str, str] = field(default_factory=dict)
     _names_of_role: dict[str, list[str]] = field(default_factory=dict)
 
-    def bind(self, slots: list[Slot]) -> None:
+    def bind(self, slots: list[DimSlot]) -> None:
         """Give every symbolic slot a size."""
         symbolic = [slot for slot in slots if not isinstance(slot.dim, int)]
         plain = {s.key for s in symbolic if isinstance(s.dim, str) and s.dim.isidentifier()}
@@ -120,11 +120,11 @@ class Binder:
                 total = (self.first("past") or 0) + (fixed_seq if seq is None else seq)
                 self._set(slot.key, "total", total)
 
-    def shape(self, slots: list[Slot]) -> tuple[int, ...]:
+    def shape(self, slots: list[DimSlot]) -> tuple[int, ...]:
         """Return the sizes of slots that are bound."""
         return tuple(s.dim if isinstance(s.dim, int) else self.sizes[s.key] for s in slots)
 
-    def _compute(self, slot: Slot, expression: Expression) -> None:
+    def _compute(self, slot: DimSlot, expression: Expression) -> None:
         for name in expression.names:
             if name not in self.sizes:
                 self._choose(name, _role_of_name(name) or "other", False)
@@ -158,7 +158,7 @@ class Binder:
         return next((self.sizes[key] for key, known in self.roles.items() if known == role), None)
 
 
-def _expression(slot: Slot, plain: set[str]) -> Expression | None:
+def _expression(slot: DimSlot, plain: set[str]) -> Expression | None:
     """Return the dim as an expression, unless it is a plain name or a name with odd letters."""
     if not isinstance(slot.dim, str) or slot.dim.isidentifier():
         return None
@@ -171,15 +171,15 @@ def _expression(slot: Slot, plain: set[str]) -> Expression | None:
     return expression if known or re.search(r"[+*(]|//", slot.dim) else None
 
 
-def _is_token_axis(slot: Slot) -> bool:
+def _is_token_axis(slot: DimSlot) -> bool:
     return slot.is_integer and (slot.axis, slot.rank) == (1, 2) and "mask" not in slot.input.lower()
 
 
-def _is_opaque(slot: Slot) -> bool:
+def _is_opaque(slot: DimSlot) -> bool:
     return not isinstance(slot.dim, str) or bool(_OPAQUE.search(slot.dim))
 
 
-def _role(slot: Slot, slots: list[Slot]) -> str:
+def _role(slot: DimSlot, slots: list[DimSlot]) -> str:
     named = None if _is_opaque(slot) else _role_of_name(slot.key)
     if named is not None:
         return named
@@ -190,7 +190,7 @@ def _role_of_name(name: str) -> str | None:
     return next((role for role, pattern in _NAME_ROLES if pattern.search(name)), None)
 
 
-def _role_of_place(slot: Slot, slots: list[Slot]) -> str:
+def _role_of_place(slot: DimSlot, slots: list[DimSlot]) -> str:
     """Guess the role of an unnamed dim from the input's name, rank and axis."""
     if _STATE_INPUT.search(slot.input) and slot.rank == 3 and not slot.is_integer:
         # The state of a recurrent layer is [layers, batch, hidden].
@@ -212,14 +212,14 @@ def _role_of_place(slot: Slot, slots: list[Slot]) -> str:
     return f"other:{slot.axis}"
 
 
-def _decoder_or_encoder(slot: Slot, role: str) -> str:
+def _decoder_or_encoder(slot: DimSlot, role: str) -> str:
     """Keep an encoder's length apart from the decoder's."""
     if "encoder" in slot.input.lower() and "decoder" not in slot.input.lower():
         return "seq:encoder"
     return role
 
 
-def candidates(slots: list[Slot], usual: Binder) -> Iterator[Candidate]:
+def candidates(slots: list[DimSlot], usual: Binder) -> Iterator[Candidate]:
     """Yield (words, sizes by name or role, rank of tensors that have none), likeliest first.
 
     Args:
@@ -250,7 +250,7 @@ def candidates(slots: list[Slot], usual: Binder) -> Iterator[Candidate]:
     yield ALL_ONES, dict.fromkeys(free, 1), rank  # last: ones broadcast, and so prove little
 
 
-def smallest_sizes(slots: list[Slot], fixed: Mapping[str, int]) -> dict[str, int]:
+def smallest_sizes(slots: list[DimSlot], fixed: Mapping[str, int]) -> dict[str, int]:
     """Return sizes by name or place: 1, or what follows from the others being 1.
 
     A name that is a sum follows ("past + 1"), and the length of a mask over past and new tokens.
@@ -268,7 +268,7 @@ def smallest_sizes(slots: list[Slot], fixed: Mapping[str, int]) -> dict[str, int
     return smallest.sizes
 
 
-def _sounds(slots: list[Slot], usual: Binder, rank: int) -> Iterator[Candidate]:
+def _sounds(slots: list[DimSlot], usual: Binder, rank: int) -> Iterator[Candidate]:
     """Yield lengths of sound, in samples or frames, for the float inputs that have a free dim."""
     keys = [
         slot.key
@@ -284,7 +284,7 @@ def _sounds(slots: list[Slot], usual: Binder, rank: int) -> Iterator[Candidate]:
         yield f"{size} of them, batch 1", {"batch": 1, **lengths}, rank
 
 
-def _most_elements(slots: list[Slot], sizes: Mapping[str, int]) -> int:
+def _most_elements(slots: list[DimSlot], sizes: Mapping[str, int]) -> int:
     """Return the number of elements of the largest input."""
     elements = dict.fromkeys((slot.input for slot in slots), 1)
     for slot in slots:

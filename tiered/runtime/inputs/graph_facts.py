@@ -44,7 +44,7 @@ class Fact:
 
 
 @dataclass(frozen=True)
-class Place:
+class InputDependence:
     """A value that depends on an input: scale * x + offset for the input's x, if `exact`."""
 
     value: Value

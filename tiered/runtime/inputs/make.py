@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tiered.runtime.inputs.constraints import facts
-from tiered.runtime.inputs.dims import ALL_ONES, Binder, Slot, candidates
+from tiered.runtime.inputs.dims import ALL_ONES, Binder, DimSlot, candidates
 from tiered.runtime.inputs.draw import Request, make_tensor
 from tiered.runtime.inputs.graph_facts import Fact
 from tiered.runtime.inputs.refused import learned_sizes, sizes_of_constants
@@ -132,7 +132,7 @@ def feasible_inputs(
     """
     proto = as_proto(model)
     bound = bound or _bound(proto)
-    search = _Search(
+    search = _SizeSearch(
         Session(model) if session is None else session,
         partial(
             make_inputs, proto, seed=seed, binding=binding, special=special, varied=varied,
@@ -161,7 +161,7 @@ def feasible_inputs(
 
 
 @dataclass
-class _Search:
+class _SizeSearch:
     """The search for sizes that a model accepts; each try is a run.
 
     Attributes:
@@ -263,22 +263,22 @@ def _required(proto: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
     return [i for i in proto.graph.input if i.name not in initialised]
 
 
-def _slots(proto: onnx.ModelProto, rank: int) -> list[Slot]:
+def _slots(proto: onnx.ModelProto, rank: int) -> list[DimSlot]:
     """Return the dims of the required tensor inputs."""
-    slots: list[Slot] = []
+    slots: list[DimSlot] = []
     for value in _required(proto):
         if value.type.WhichOneof("value") == "tensor_type":
             slots.extend(tensor_slots(value.name, value.type.tensor_type, rank))
     return slots
 
 
-def tensor_slots(name: str, tensor: onnx.TypeProto.Tensor, rank: int) -> list[Slot]:
+def tensor_slots(name: str, tensor: onnx.TypeProto.Tensor, rank: int) -> list[DimSlot]:
     """Return the dims of an input; as many unknown ones as the rank says if it has no shape."""
     dims: list[int | str | None] = [None] * rank
     if tensor.HasField("shape"):
         dims = [_dim(d) for d in tensor.shape.dim]
     is_integer = tensor.elem_type in _integer_types()
-    return [Slot(name, axis, len(dims), dim, is_integer) for axis, dim in enumerate(dims)]
+    return [DimSlot(name, axis, len(dims), dim, is_integer) for axis, dim in enumerate(dims)]
 
 
 def _binder(

@@ -185,7 +185,7 @@ class Worker:
             self._child = None
 
 
-class Timing(NamedTuple):
+class TimedRuns(NamedTuple):
     """Timed runs of a model.
 
     Attributes:
@@ -266,7 +266,7 @@ class WorkerSession:
         request = {"do": "hold", "id": self._number, "samples": held}
         self._worker.ask(request, blobs, f"reading inputs of {self._label}")
 
-    def time(self, sample: int, runs: int, before: int) -> Timing:
+    def time(self, sample: int, runs: int, before: int) -> TimedRuns:
         """Time some runs in the worker, on feeds that `hold` sent.
 
         Args:
@@ -281,7 +281,7 @@ class WorkerSession:
             raise RuntimeFailure(f"the process that ran {self._label} has ended")
         request = {"do": "time", "id": self._number, "sample": sample, "runs": runs}
         answer = self._worker.ask({**request, "before": before}, (), f"timing {self._label}")
-        return Timing(**answer.done)
+        return TimedRuns(**answer.done)
 
     def end_profile(self) -> str:
         """End the profile of the runs of a model that was opened with one; return its file.

@@ -3,9 +3,9 @@
 import pytest
 
 from tests.analysis.axes.rules.maps import map_of, why_not
-from tiered.analysis.axes.axis_map import Axes, AxisMap, Kind, Labels
+from tiered.analysis.axes.axis_map import Axes, AxisMap, IteratorKind, Labels
 
-OPAQUE, SUM = Kind.OPAQUE, Kind.REDUCTION
+OPAQUE, SUM = IteratorKind.OPAQUE, IteratorKind.REDUCTION
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_one_index_takes_an_axis_away() -> None:
     ],
 )
 def test_elements_are_taken_and_put_along_their_axis_and_where_operands_differ(
-    line: str, opset: int, kinds: dict[int, Kind]
+    line: str, opset: int, kinds: dict[int, IteratorKind]
 ) -> None:
     text = f"""(float[2,3] x, int64[2,3] i, int64[2,2] j, float[2,3] u, float[2,2] v) => (y)
         {{ y = {line} }}"""

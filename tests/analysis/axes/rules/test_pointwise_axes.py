@@ -4,7 +4,7 @@ import pytest
 
 from tests.analysis.axes.rules.maps import found
 from tiered import Skip
-from tiered.analysis.axes.axis_map import AxisMap, Kind
+from tiered.analysis.axes.axis_map import AxisMap, IteratorKind
 
 
 def test_operands_broadcast_to_the_one_of_most_axes() -> None:
@@ -32,11 +32,11 @@ def test_before_opset_8_a_max_does_not_broadcast() -> None:
         ("float", "", None, {}),
         ("float[1]", "", None, {}),
         ("float[4]", "<axis=-1>", (1,), {}),
-        ("float[6,2]", "<axis=1, block_size=2>", (0, 1), {1: Kind.OPAQUE}),
+        ("float[6,2]", "<axis=1, block_size=2>", (0, 1), {1: IteratorKind.OPAQUE}),
     ],
 )
 def test_a_scale_is_for_all_for_an_index_or_for_a_block(
-    scale: str, attribute: str, labels: tuple[int, ...] | None, kinds: dict[int, Kind]
+    scale: str, attribute: str, labels: tuple[int, ...] | None, kinds: dict[int, IteratorKind]
 ) -> None:
     axes = found(f"(int8[6,4] x, {scale} s) => (y) {{ y = DequantizeLinear{attribute}(x, s) }}")
     assert axes == AxisMap(((0, 1), labels), ((0, 1),), kinds)

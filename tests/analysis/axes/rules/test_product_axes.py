@@ -3,9 +3,9 @@
 import pytest
 
 from tests.analysis.axes.rules.maps import map_of, why_not
-from tiered.analysis.axes.axis_map import Axes, AxisMap, Kind
+from tiered.analysis.axes.axis_map import Axes, AxisMap, IteratorKind
 
-OPAQUE, SUM = Kind.OPAQUE, Kind.REDUCTION
+OPAQUE, SUM = IteratorKind.OPAQUE, IteratorKind.REDUCTION
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,11 @@ def test_before_opset_7_the_bias_of_a_gemm_broadcasts_in_another_way() -> None:
     ],
 )
 def test_letters_of_an_einsum_are_its_iterators(
-    equation: str, operands: str, terms: tuple[str, ...], result: str, kinds: dict[str, Kind]
+    equation: str,
+    operands: str,
+    terms: tuple[str, ...],
+    result: str,
+    kinds: dict[str, IteratorKind],
 ) -> None:
     names = ", ".join(each.split()[-1] for each in operands.split(", "))
     text = f'({operands}) => (y) {{ y = Einsum<equation="{equation}">({names}) }}'

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.analysis.axes.rules.maps import map_of, why_not
-from tiered.analysis.axes.axis_map import AxisMap, Kind, Labels
+from tiered.analysis.axes.axis_map import AxisMap, IteratorKind, Labels
 
 OUT_OF_RANGE = "its axes are out of range"
 
@@ -11,10 +11,10 @@ OUT_OF_RANGE = "its axes are out of range"
 def combined(text: str, opset: int = 21) -> tuple[Labels, Labels]:
     """Return the labels that are combined, and those that no formula describes."""
     kinds = map_of(text, opset).kinds
-    assert {*kinds.values()} <= {Kind.REDUCTION, Kind.OPAQUE}
+    assert {*kinds.values()} <= {IteratorKind.REDUCTION, IteratorKind.OPAQUE}
     reduced, opaque = (
         tuple(label for label, kind in sorted(kinds.items()) if kind is wanted)
-        for wanted in (Kind.REDUCTION, Kind.OPAQUE)
+        for wanted in (IteratorKind.REDUCTION, IteratorKind.OPAQUE)
     )
     return reduced, opaque
 
@@ -77,7 +77,7 @@ def test_all_outputs_have_the_axes_of_the_first_operand(
 @pytest.mark.parametrize(("attribute", "axis"), [("", 2), ("<axis=0>", 0), ("<axis=-2>", 1)])
 def test_the_largest_elements_may_be_anywhere_along_their_axis(attribute: str, axis: int) -> None:
     text = f"(float[2,3,4] x, int64[1] k) => (v, i) {{ v, i = TopK{attribute}(x, k) }}"
-    assert map_of(text) == AxisMap(((0, 1, 2), None), ((0, 1, 2),) * 2, {axis: Kind.OPAQUE})
+    assert map_of(text) == AxisMap(((0, 1, 2), None), ((0, 1, 2),) * 2, {axis: IteratorKind.OPAQUE})
 
 
 def test_an_axis_of_a_cumulative_sum_is_constant_and_in_range() -> None:
@@ -92,20 +92,20 @@ def test_a_layer_norm_reduces_from_its_axis_on_and_its_scales_broadcast() -> Non
         "(float[2,3,4] x, float[3,4] s, float[4] b) => (y, m, d)"
         "{ y, m, d = LayerNormalization<axis=1>(x, s, b) }"
     )
-    kinds = {1: Kind.REDUCTION, 2: Kind.REDUCTION}
+    kinds = {1: IteratorKind.REDUCTION, 2: IteratorKind.REDUCTION}
     assert axes == AxisMap(((0, 1, 2), (1, 2), (2,)), ((0, 1, 2),) * 3, kinds, broadcasts=(1, 2))
 
 
 def test_a_layer_norm_is_over_the_last_axis_by_default() -> None:
     axes = map_of("(float[2,3] x, float[3] s) => (y) { y = LayerNormalization(x, s) }")
-    assert axes == AxisMap(((0, 1), (1,)), ((0, 1),), {1: Kind.REDUCTION}, broadcasts=(1,))
+    assert axes == AxisMap(((0, 1), (1,)), ((0, 1),), {1: IteratorKind.REDUCTION}, broadcasts=(1,))
 
 
 def test_the_scales_of_instances_are_along_the_channels() -> None:
     axes = map_of(
         "(float[2,3,4] x, float[3] s, float[3] b) => (y) { y = InstanceNormalization(x, s, b) }"
     )
-    assert axes == AxisMap(((0, 1, 2), (1,), (1,)), ((0, 1, 2),), {2: Kind.REDUCTION})
+    assert axes == AxisMap(((0, 1, 2), (1,), (1,)), ((0, 1, 2),), {2: IteratorKind.REDUCTION})
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_sequences_are_reversed_along_the_axis_of_time(
     attributes: str, lengths: Labels, time: int
 ) -> None:
     text = f"(float[4,4,2] x, int64[4] n) => (y) {{ y = ReverseSequence{attributes}(x, n) }}"
-    assert map_of(text) == AxisMap(((0, 1, 2), lengths), ((0, 1, 2),), {time: Kind.OPAQUE})
+    assert map_of(text) == AxisMap(((0, 1, 2), lengths), ((0, 1, 2),), {time: IteratorKind.OPAQUE})
 
 
 @pytest.mark.parametrize("attributes", ["batch_axis=1, time_axis=1", "batch_axis=2, time_axis=0"])

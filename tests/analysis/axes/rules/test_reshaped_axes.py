@@ -3,9 +3,9 @@
 import pytest
 
 from tests.analysis.axes.rules.maps import map_of, why_not
-from tiered.analysis.axes.axis_map import Axes, AxisMap, Kind, Labels
+from tiered.analysis.axes.axis_map import Axes, AxisMap, IteratorKind, Labels
 
-OPAQUE = Kind.OPAQUE
+OPAQUE = IteratorKind.OPAQUE
 NOT_CONSTANT = "its axes are not constant"
 OUT_OF_RANGE = "its axes are out of range"
 
@@ -112,7 +112,7 @@ def test_a_shape_of_unknown_rank_expands_to_unknown_axes() -> None:
 @pytest.mark.parametrize(
     ("repeats", "kinds"), [("{1,1}", {}), ("{1,2}", {1: OPAQUE}), ("{0,1}", {0: OPAQUE})]
 )
-def test_an_axis_is_repeated_unless_once(repeats: str, kinds: dict[int, Kind]) -> None:
+def test_an_axis_is_repeated_unless_once(repeats: str, kinds: dict[int, IteratorKind]) -> None:
     text = f"(float[2,3] x) => (y) <int64[2] r = {repeats}> {{ y = Tile(x, r) }}"
     assert map_of(text) == AxisMap(((0, 1), None), ((0, 1),), kinds)
 
@@ -171,7 +171,7 @@ def test_axes_of_a_slice_are_known(line: str) -> None:
     ],
 )
 def test_an_axis_is_padded_by_one_of_its_pads(
-    constants: str, line: str, kinds: dict[int, Kind]
+    constants: str, line: str, kinds: dict[int, IteratorKind]
 ) -> None:
     text = f"(float[2,3] x, int64[2] d) => (float[A,B] y) <{constants}> {{ y = {line} }}"
     axes = map_of(text)

@@ -3,9 +3,9 @@
 import pytest
 
 from tests.analysis.axes.rules.maps import map_of, why_not
-from tiered.analysis.axes.axis_map import Axes, AxisMap, Kind, Labels, Steps
+from tiered.analysis.axes.axis_map import Axes, AxisMap, IteratorKind, Labels, WindowSteps
 
-OPAQUE, SUM = Kind.OPAQUE, Kind.REDUCTION
+OPAQUE, SUM = IteratorKind.OPAQUE, IteratorKind.REDUCTION
 OTHER_RANKS = "its operands are not of the ranks of an image and kernels"
 
 
@@ -15,7 +15,7 @@ def test_a_convolution_sums_over_channels_and_taps() -> None:
         "{ y = Conv<strides=[2,1], pads=[1,0,2,3], dilations=[1,4]>(x, w, b) }"
     )
     kernels = (1, 4, 5, 6)
-    windows = {2: Steps(2, 1, 3), 3: Steps(1, 0, 5)}
+    windows = {2: WindowSteps(2, 1, 3), 3: WindowSteps(1, 0, 5)}
     assert axes == AxisMap(
         ((0, 4, 2, 3), kernels, (1,)), ((0, 1, 2, 3),), {4: SUM, 5: SUM, 6: SUM, 7: SUM}, windows
     )
@@ -27,7 +27,7 @@ def test_a_convolution_sums_over_channels_and_taps() -> None:
 def test_a_window_walks_by_one_without_pads_by_default(attributes: str) -> None:
     text = f"(float[1,2,5] x, float[3,2,2] w) => (y) {{ y = Conv<group=1, {attributes}>(x, w) }}"
     text = text.replace("=1, >", "=1>")
-    assert map_of(text).windows == {2: Steps(1, 0, 2)}
+    assert map_of(text).windows == {2: WindowSteps(1, 0, 2)}
 
 
 def test_channels_of_groups_are_not_parallel() -> None:
@@ -37,7 +37,7 @@ def test_channels_of_groups_are_not_parallel() -> None:
         ((0, 3, 2), (1, 5, 4)),
         ((0, 1, 2),),
         {4: SUM, 5: SUM, 1: OPAQUE, 3: OPAQUE},
-        {2: Steps(1, 0, 2)},
+        {2: WindowSteps(1, 0, 2)},
     )
 
 
@@ -52,7 +52,7 @@ def test_automatic_pads_are_not_read(auto_pad: str) -> None:
 
 def test_a_kernel_of_unknown_size_has_an_unknown_window() -> None:
     axes = map_of("(float[2,3,5,5] x, float[4,3,N,3] w) => (float[A,B,C,D] y) { y = Conv(x, w) }")
-    assert axes.windows == {3: Steps(1, 0, 3)}
+    assert axes.windows == {3: WindowSteps(1, 0, 3)}
     assert axes.kind(2) is OPAQUE
 
 
@@ -98,14 +98,14 @@ def test_the_kernels_of_a_quantised_convolution_are_its_fourth_operand() -> None
 @pytest.mark.parametrize(
     ("attributes", "windows", "kinds"),
     [
-        ("", {2: Steps(1, 0, 3), 3: Steps(1, 0, 2)}, {}),
-        ("strides=[2,3], pads=[1,0,0,1], ", {2: Steps(2, 1, 3), 3: Steps(3, 0, 2)}, {}),
+        ("", {2: WindowSteps(1, 0, 3), 3: WindowSteps(1, 0, 2)}, {}),
+        ("strides=[2,3], pads=[1,0,0,1], ", {2: WindowSteps(2, 1, 3), 3: WindowSteps(3, 0, 2)}, {}),
         ("ceil_mode=1, ", {}, {2: OPAQUE, 3: OPAQUE}),
         ('auto_pad="VALID", ', {}, {2: OPAQUE, 3: OPAQUE}),
     ],
 )
 def test_a_pool_keeps_channels_apart(
-    attributes: str, windows: dict[int, Steps], kinds: dict[int, Kind]
+    attributes: str, windows: dict[int, WindowSteps], kinds: dict[int, IteratorKind]
 ) -> None:
     text = f"(float[1,2,9,9] x) => (y) {{ y = AveragePool<{attributes}kernel_shape=[3,2]>(x) }}"
     assert map_of(text) == AxisMap(((0, 1, 2, 3),), ((0, 1, 2, 3),), kinds, windows)

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.analysis.batching.facts_of import fact_of, facts_of, why_not
-from tiered.analysis.batching.sample_facts import Counted, Rows
+from tiered.analysis.batching.sample_facts import BatchRows, Counted
 
 IF = """(float[2,2] x, bool c, float[2,2] z) => (float[2,2] y) <float[2,2] same = {1,2,1,2},
     float[2,2] other = {1,2,3,4}> {
@@ -17,17 +17,17 @@ def branches(then: str, otherwise: str) -> str:
 
 def test_both_branches_have_the_samples_on_one_axis() -> None:
     facts, state = facts_of(branches("Relu(x)", "Neg(x)"))
-    assert facts["y"] == facts["p"] == facts["q"] == Rows(0)
+    assert facts["y"] == facts["p"] == facts["q"] == BatchRows(0)
     assert not state.edits
     assert {(graph.name, at): fact for (graph, at), fact in state.outputs.items()} == {
-        ("g", 0): Rows(0), ("t", 0): Rows(0), ("e", 0): Rows(0),
+        ("g", 0): BatchRows(0), ("t", 0): BatchRows(0), ("e", 0): BatchRows(0),
     }  # fmt: skip
 
 
 @pytest.mark.parametrize("texts", [("Relu(x)", "Identity(same)"), ("Identity(same)", "Relu(x)")])
 def test_what_all_samples_share_in_a_branch_is_repeated(texts: tuple[str, str]) -> None:
     facts, state = facts_of(branches(*texts))
-    assert facts["y"] == Rows(0)
+    assert facts["y"] == BatchRows(0)
     assert len(state.edits) == 1
 
 
@@ -87,26 +87,26 @@ def loop(
 
 def test_a_state_that_gets_samples_has_them_from_the_start() -> None:
     facts, state = facts_of(loop("Add(s, x)"))
-    assert facts["y"] == facts["s"] == Rows(0)
-    assert (facts["p"], facts["z"]) == (Rows(0), Rows(1))
+    assert facts["y"] == facts["s"] == BatchRows(0)
+    assert (facts["p"], facts["z"]) == (BatchRows(0), BatchRows(1))
     assert len(state.edits) == 1
 
 
 def test_a_state_with_samples_needs_no_edit() -> None:
     facts, state = facts_of(loop("Neg(s)", start="x"))
-    assert (facts["y"], facts["z"]) == (Rows(0), Rows(1))
+    assert (facts["y"], facts["z"]) == (BatchRows(0), BatchRows(1))
     assert not state.edits
 
 
 def test_a_state_without_samples_stays() -> None:
     facts, _ = facts_of(loop("Neg(s)", scanned="Add(o, x)"))
     assert "y" not in facts
-    assert facts["z"] == Rows(1)
+    assert facts["z"] == BatchRows(1)
 
 
 def test_a_state_that_loses_its_samples_is_repeated() -> None:
     facts, state = facts_of(loop("Identity(k)", start="x"))
-    assert facts["y"] == Rows(0)
+    assert facts["y"] == BatchRows(0)
     assert len(state.edits) == 1
 
 
@@ -141,12 +141,12 @@ def test_each_state_has_its_own_samples() -> None:
             => (bool h, float[1,3] o, float[3,1] p) { h = Identity(g)  o = Add(s, x)  p = Add(t, v) }>
         }"""
     facts, state = facts_of(text, {"x": 0, "v": 1})
-    assert (facts["y"], facts["z"]) == (Rows(0), Rows(1))
+    assert (facts["y"], facts["z"]) == (BatchRows(0), BatchRows(1))
     assert len(state.edits) == 2
     # What all samples share in the end is repeated behind the last iteration too.
     text = text.replace("p = Add(t, v)", "p = Identity(l)").replace("k, l)", "k, v)")
     facts, state = facts_of(text, {"x": 0, "v": 1})
-    assert facts["z"] == Rows(1)
+    assert facts["z"] == BatchRows(1)
     assert {(graph.name, at) for graph, at in state.outputs if graph.name == "b"} == {
         ("b", 1), ("b", 2),
     }  # fmt: skip
@@ -178,8 +178,8 @@ def test_a_scan_goes_along_another_axis(
     attributes: str, batch: int, inside: int, scanned: int
 ) -> None:
     facts, state = facts_of(scan(attributes), {"x": batch})
-    assert facts["e"] == Rows(inside)
-    assert (facts["y"], facts["z"]) == (Rows(0), Rows(scanned))
+    assert facts["e"] == BatchRows(inside)
+    assert (facts["y"], facts["z"]) == (BatchRows(0), BatchRows(scanned))
     assert len(state.edits) == 1  # the state begins as a constant of all samples
 
 
@@ -188,7 +188,7 @@ def test_an_axis_before_that_of_the_scan_keeps_its_place() -> None:
         "float[4,1,3] x", "float[1,3,4] x"
     )
     facts, _ = facts_of(text, {"x": 0})
-    assert (facts["e"], facts["z"]) == (Rows(0), Rows(0))
+    assert (facts["e"], facts["z"]) == (BatchRows(0), BatchRows(0))
 
 
 def test_a_scan_along_the_batch_is_refused() -> None:
@@ -203,8 +203,8 @@ def test_each_scanned_operand_has_its_own_samples(opset: int) -> None:
             body = b (float[A1,A2] s, float[B1,B2] e, float[C1,C2] f)
             => (float[A1,A2] o, float[B1,B2] p) { o = Add(s, e)  p = Add(e, f) }>(k, x, v) }"""
     facts, _ = facts_of(text, {"x": 1, "v": 0}, opset=opset)
-    assert (facts["e"], facts["f"]) == (Rows(0), Rows(0))
-    assert (facts["y"], facts["z"]) == (Rows(0), Rows(1))
+    assert (facts["e"], facts["f"]) == (BatchRows(0), BatchRows(0))
+    assert (facts["y"], facts["z"]) == (BatchRows(0), BatchRows(1))
 
 
 def test_a_scan_of_opset_8_has_a_batch_of_its_own() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.analysis.batching.facts_of import edits_of, fact_of, why_not
-from tiered.analysis.batching.sample_facts import Rows
+from tiered.analysis.batching.sample_facts import BatchRows
 
 BOTH = {"x": 0, "i": 0}
 OTHERS = "it takes other places for each sample"
@@ -26,15 +26,15 @@ OTHERS = "it takes other places for each sample"
 def test_samples_keep_their_place_beside_the_gathered_axis(
     text: str, places: dict[str, int], axis: int
 ) -> None:
-    assert fact_of(text, places) == Rows(axis)
+    assert fact_of(text, places) == BatchRows(axis)
 
 
 def test_rows_of_the_batch_are_taken_by_an_index_that_counts_it() -> None:
     text = "(float[2,3] x) => (float[2,3] y) <int64[2] i = {INDEX}> { y = Gather(x, i) }"
     assert why_not(text.replace("INDEX", "0,1")).startswith("it takes some of the samples")
     text = """(float[2,3] x) => (float[2,1,3] y) <int64[2,1] i = {INDEX}> { y = Gather(x, i) }"""
-    assert fact_of(text.replace("INDEX", "0,1")) == Rows(0)
-    assert fact_of(text.replace("INDEX", "0,-1")) == Rows(0)
+    assert fact_of(text.replace("INDEX", "0,1")) == BatchRows(0)
+    assert fact_of(text.replace("INDEX", "0,-1")) == BatchRows(0)
     for wrong in ("1,0", "0,0", "1,2"):
         reason = why_not(text.replace("INDEX", wrong))
         assert reason == "it takes some of the samples, at the places in 'i'"
@@ -47,7 +47,7 @@ def test_one_row_of_one_sample_is_not_followed() -> None:
 
 def test_a_place_for_each_sample_of_a_batch_of_one() -> None:
     text = "(float[1,3] x, int64[1] i) => (float[1,1] y) { y = Gather<axis=1>(x, i) }"
-    assert fact_of(text, BOTH) == Rows(0)
+    assert fact_of(text, BOTH) == BatchRows(0)
     assert edits_of(text, BOTH) == 1
     assert why_not(text, BOTH, opset=11) == OTHERS
     of_two = "(float[2,3] x, int64[2] i) => (float[2,2] y) { y = Gather<axis=1>(x, i) }"
@@ -56,9 +56,9 @@ def test_a_place_for_each_sample_of_a_batch_of_one() -> None:
 
 def test_a_row_for_each_sample_of_a_batch_of_one() -> None:
     text = "(float[1,3] x, int64[1] i) => (float[1,3] y) { y = Gather(x, i) }"
-    assert fact_of(text, BOTH) == Rows(0)
+    assert fact_of(text, BOTH) == BatchRows(0)
     text = "(float[1,3] x, int64[5,1] i) => (float[5,1,3] y) { y = Gather(x, i) }"
-    assert fact_of(text, {"x": 0, "i": 1}) == Rows(1)
+    assert fact_of(text, {"x": 0, "i": 1}) == BatchRows(1)
     text = "(float[3,1] x, int64[5,1] i) => (float[5,1,1] y) { y = Gather(x, i) }"
     assert why_not(text, {"x": 1, "i": 1}) == OTHERS
 
@@ -67,7 +67,7 @@ def test_a_row_of_several_for_each_sample_counts_from_the_front() -> None:
     text = """(float[1,3] x, int64[1,2] i) => (float[1,2] y)
         <int64[1] flat = {-1}, int64 zero = {0}> {
         d = Reshape(x, flat)  NODE  y = Gather(d, j) }"""
-    assert fact_of(text.replace("NODE", "j = Clip(i, zero)"), BOTH) == Rows(0)
+    assert fact_of(text.replace("NODE", "j = Clip(i, zero)"), BOTH) == BatchRows(0)
     assert why_not(text.replace("NODE", "j = Neg(i)"), BOTH) == (
         "the places in 'j' may count from the end of the batch"
     )
@@ -87,13 +87,13 @@ def test_a_row_of_several_for_each_sample_counts_from_the_front() -> None:
 def test_samples_beside_the_indices_of_a_gather_nd(
     text: str, places: dict[str, int], axis: int
 ) -> None:
-    assert fact_of(text, places) == Rows(axis)
+    assert fact_of(text, places) == BatchRows(axis)
 
 
 def test_what_all_samples_share_is_repeated_along_the_dims_of_a_batch() -> None:
     text = "(float[1,3] x, int64[1,5,1] i) => (float[1,5] y) { y = GatherND<batch_dims=1>(x, i) }"
     for places in ({"i": 0}, {"x": 0}):
-        assert fact_of(text, places) == Rows(0)
+        assert fact_of(text, places) == BatchRows(0)
         assert edits_of(text, places) == 1
 
 
@@ -117,14 +117,14 @@ def test_a_gather_nd_that_mixes_samples_is_refused(
 
 def test_a_gather_nd_takes_a_place_for_each_sample_of_a_batch_of_one() -> None:
     text = "(float[1,4] x, int64[1,5,2] i) => (float[1,5] y) { y = GatherND(x, i) }"
-    assert fact_of(text, BOTH) == Rows(0)
+    assert fact_of(text, BOTH) == BatchRows(0)
     assert edits_of(text, BOTH) == 1
 
 
 def test_a_constant_index_of_rows_is_for_one_column_of_the_indices() -> None:
     text = """(float[2,3] x) => (float[2,1] y) <int64[2,1,2] i = {INDEX}>
         { y = GatherND(x, i) }"""
-    assert fact_of(text.replace("INDEX", "0,2,1,2")) == Rows(0)
+    assert fact_of(text.replace("INDEX", "0,2,1,2")) == BatchRows(0)
     assert why_not(text.replace("INDEX", "0,2,1,1")).startswith("it takes some of the samples")
 
 
@@ -138,14 +138,14 @@ def test_a_constant_index_of_rows_is_for_one_column_of_the_indices() -> None:
     ],
 )  # fmt: skip
 def test_places_of_other_axes_are_written_to(text: str, places: dict[str, int], axis: int) -> None:
-    assert fact_of(text, places) == Rows(axis)
+    assert fact_of(text, places) == BatchRows(axis)
 
 
 def test_data_or_updates_that_all_share_are_repeated() -> None:
     text = """(float[4,1] x, float[3,1] u) => (float[4,1] y) <int64[3,1] i = {0,1,2}>
         { y = ScatterND(x, i, u) }"""
-    assert fact_of(text, {"x": 1}) == Rows(1)
-    assert fact_of(text, {"u": 1}) == Rows(1)
+    assert fact_of(text, {"x": 1}) == BatchRows(1)
+    assert fact_of(text, {"u": 1}) == BatchRows(1)
     assert edits_of(text, {"x": 1}) == edits_of(text, {"u": 1}) == 1
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.analysis.batching.facts_of import fact_of, facts_of, why_not
-from tiered.analysis.batching.sample_facts import Columns, Rows, Step
+from tiered.analysis.batching.sample_facts import BatchRows, Columns, Step
 
 HEAD = """(float[2,3] x, float[6] f, float[4,3] t) => (float[A,B] y) <int64 zero = {0}, int64 one = {1},
     int64 three = {3}, int64[1] two = {2}, int64[2] both = {3,3}, int64[2] differ = {1,2},
@@ -18,7 +18,7 @@ HEAD = """(float[2,3] x, float[6] f, float[4,3] t) => (float[A,B] y) <int64 zero
 def step_of(line: str) -> Step:
     """Return what each further sample adds to `k`."""
     fact = fact_of(HEAD.replace("NODES", f"k = {line}"), of="k")
-    assert isinstance(fact, Rows), fact
+    assert isinstance(fact, BatchRows), fact
     return fact.step
 
 
@@ -49,8 +49,8 @@ def test_arithmetic_on_numbers_of_samples(line: str, step: Step) -> None:
 
 def test_numbers_of_samples_keep_their_step_when_they_move() -> None:
     facts, _ = facts_of(HEAD.replace("NODES", "u = Unsqueeze(r, after)  k = Reshape(u, flat)"))
-    assert facts["u"] == Rows(0, step=1)
-    assert facts["k"] == Rows(0, step=1)
+    assert facts["u"] == BatchRows(0, step=1)
+    assert facts["k"] == BatchRows(0, step=1)
 
 
 def test_other_operators_do_not_compute_with_numbers_of_samples() -> None:
@@ -61,7 +61,7 @@ def test_other_operators_do_not_compute_with_numbers_of_samples() -> None:
 def test_an_output_that_counts_the_samples_is_refused() -> None:
     text = HEAD.replace("NODES", "k = Identity(r)").replace("[A,B] y", "[A,B] y, int64[2] r")
     facts, state = facts_of(text)
-    assert facts["r"] == Rows(0, step=1)
+    assert facts["r"] == BatchRows(0, step=1)
     assert not state.outputs
 
 
@@ -74,17 +74,17 @@ COLUMNS = """u = Unsqueeze(r, after)  a = Unsqueeze(places, zeros)
 
 def test_indices_of_several_axes_have_a_step_each() -> None:
     text = HEAD.replace("NODES", f"{COLUMNS} k = Concat<axis=-1>(b, c)")
-    assert fact_of(text, of="k") == Rows(0, step=Columns((1, 0)))
+    assert fact_of(text, of="k") == BatchRows(0, step=Columns((1, 0)))
     text = HEAD.replace("NODES", f"{COLUMNS} k = Concat<axis=2>(c, b, b)")
-    assert fact_of(text, of="k") == Rows(0, step=Columns((0, 1, 1)))
+    assert fact_of(text, of="k") == BatchRows(0, step=Columns((0, 1, 1)))
     text = HEAD.replace("NODES", f"{COLUMNS} k = Concat<axis=1>(b, c)")
-    assert fact_of(text, of="k") == Rows(0, step=None)
+    assert fact_of(text, of="k") == BatchRows(0, step=None)
 
 
 @pytest.mark.parametrize("line", ["Add(i, one)", "Mul(i, three)", "Add(one, i)"])
 def test_arithmetic_on_columns_is_not_followed(line: str) -> None:
     text = HEAD.replace("NODES", f"{COLUMNS} i = Concat<axis=-1>(b, c)  k = {line}")
-    assert fact_of(text, of="k") == Rows(0, step=None)
+    assert fact_of(text, of="k") == BatchRows(0, step=None)
 
 
 # --- the rows that they index ---------------------------------------------------------------------
@@ -99,7 +99,7 @@ def rows(data: str = "d", places: str = "places", factor: str = "three") -> str:
 
 
 def test_a_gather_takes_the_rows_of_each_sample() -> None:
-    assert fact_of(rows(), of="k") == Rows(0)
+    assert fact_of(rows(), of="k") == BatchRows(0)
 
 
 def test_rows_that_count_from_the_end_are_refused() -> None:
@@ -114,7 +114,7 @@ def test_rows_of_another_step_are_refused() -> None:
 
 def test_rows_of_a_constant_that_has_equal_ones_for_each_sample_are_repeated() -> None:
     facts, state = facts_of(rows(data="equal"))
-    assert facts["g"] == facts["k"] == Rows(0)
+    assert facts["g"] == facts["k"] == BatchRows(0)
     assert len(state.edits) == 1
 
 
@@ -165,7 +165,7 @@ def pairs(nodes: str = PAIRS, attributes: str = "batch_dims=0") -> str:
 
 
 def test_a_gather_nd_takes_the_places_of_each_sample() -> None:
-    assert fact_of(pairs(), of="k") == Rows(0)
+    assert fact_of(pairs(), of="k") == BatchRows(0)
 
 
 def test_numbers_of_samples_in_another_column_are_refused() -> None:
@@ -177,13 +177,13 @@ def test_numbers_of_samples_in_another_column_are_refused() -> None:
 
 def test_places_in_a_constant_that_has_equal_rows_for_each_sample() -> None:
     facts, state = facts_of(pairs(PAIRS.replace("(x, i)", "(pair, i)")))
-    assert facts["g"] == Rows(0)
+    assert facts["g"] == BatchRows(0)
     assert len(state.edits) == 1
     facts, state = facts_of(
         pairs(PAIRS.replace("(x, i)", "(q, i)").replace("g =", "q = Transpose(pair)  g =")
               .replace("(b, c)", "(c, b)"))
     )  # fmt: skip
-    assert facts["g"] == Rows(0)
+    assert facts["g"] == BatchRows(0)
     assert len(state.edits) == 1
 
 
@@ -217,7 +217,7 @@ def test_a_constant_index_takes_the_same_rows_of_each_sample(
     shape: str, numbers: str, axis: int
 ) -> None:
     facts, state = facts_of(listed(shape, numbers))
-    assert facts["y"] == Rows(axis)
+    assert facts["y"] == BatchRows(axis)
     assert len(state.edits) == 1
 
 
@@ -239,7 +239,7 @@ def test_a_computed_index_of_one_sample_has_an_axis_of_size_1_for_the_batch() ->
     nodes = "c = Clip(j, zero)  y = Gather(d, c)"
     for shape, axis in (("1,2", 0), ("2,1", 1), ("1", 0)):
         facts, _ = facts_of(listed(shape, "0,1" if "2" in shape else "0", batch=1, nodes=nodes))
-        assert facts["y"] == Rows(axis)
+        assert facts["y"] == BatchRows(axis)
     reason = why_not(listed("2", "0,1", batch=1, nodes=nodes))
     assert reason == "it takes some of the samples, at the places in 'c'"
     nodes = "c = Neg(j)  y = Gather(d, c)"
@@ -250,4 +250,4 @@ def test_a_computed_index_of_one_sample_has_an_axis_of_size_1_for_the_batch() ->
 def test_a_computed_index_of_columns_has_a_known_number_of_them() -> None:
     nodes = "c = Clip(j, zero)  y = GatherND(d, c)"
     facts, _ = facts_of(listed("1,2,1", "0,1", batch=1, nodes=nodes).replace("[R0,R1,R2]", "[A,B]"))
-    assert facts["y"] == Rows(0)
+    assert facts["y"] == BatchRows(0)

@@ -3,13 +3,13 @@
 import pytest
 
 from tests.analysis.batching.facts_of import X, edits_of, fact_of, facts_of, why_not
-from tiered.analysis.batching.sample_facts import Columns, Rows
+from tiered.analysis.batching.sample_facts import BatchRows, Columns
 
 
 @pytest.mark.parametrize("axis", [1, -1])
 def test_tensors_are_joined_along_another_axis(axis: int) -> None:
     text = f"(float[2,3] x, float[2,4] z) => (float[2,7] y) {{ y = Concat<axis={axis}>(x, z) }}"
-    assert fact_of(text, {"x": 0, "z": 0}) == Rows(0)
+    assert fact_of(text, {"x": 0, "z": 0}) == BatchRows(0)
 
 
 @pytest.mark.parametrize("axis", [0, -2])
@@ -29,7 +29,7 @@ def test_a_constant_that_counts_the_samples_is_a_column_of_their_numbers(
 ) -> None:
     text = INDICES.replace("COUNT", numbers).replace("AXIS", "-1")
     facts, state = facts_of(text)
-    assert facts["y"] == Rows(0, step=Columns((step, 0)))
+    assert facts["y"] == BatchRows(0, step=Columns((step, 0)))
     assert len(state.edits) == 1
 
 
@@ -41,7 +41,7 @@ def test_a_constant_beside_one_that_counts_is_not_followed() -> None:
 
 def test_a_constant_that_is_equal_for_each_sample_is_repeated() -> None:
     facts, state = facts_of(INDICES.replace("COUNT", "4,4").replace("AXIS", "1"))
-    assert facts["y"] == Rows(0)
+    assert facts["y"] == BatchRows(0)
     assert len(state.edits) == 1
 
 
@@ -55,7 +55,7 @@ def test_numbers_of_other_differences_bake_the_batch() -> None:
 
 def test_a_count_of_a_batch_of_one_is_a_constant() -> None:
     text = "(int64[1,1] x) => (int64[1,2] y) <int64[1,1] c = {0}> { y = Concat<axis=1>(c, x) }"
-    assert fact_of(text) == Rows(0)
+    assert fact_of(text) == BatchRows(0)
 
 
 def test_counts_along_another_axis_than_the_last_are_not_followed() -> None:
@@ -84,7 +84,7 @@ SLICE = """(float[2,3] x, int64[1] d) => (float[A,B] y) <int64[1] zero = {0}, in
 )
 def test_all_of_the_batch_is_taken(operands: str, edits: int) -> None:
     text = SLICE.replace("LIST", operands)
-    assert fact_of(text) == Rows(0)
+    assert fact_of(text) == BatchRows(0)
     assert edits_of(text) == edits
 
 
@@ -125,7 +125,7 @@ def test_bounds_of_other_axes_do_not_depend_on_the_batch() -> None:
         s = Shape(x)  n = Gather(s, zero)  y = Slice(x, zero, n, one) }"""
     assert why_not(text) == "its bounds depend on the size of the batch"
     text = text.replace("zero, n, one", "zero, n, zero")
-    assert fact_of(text) == Rows(0)
+    assert fact_of(text) == BatchRows(0)
 
 
 # --- Split and Pad --------------------------------------------------------------------------------
@@ -135,7 +135,7 @@ def test_parts_along_another_axis_have_all_samples() -> None:
     text = "(float[2,4] x) => (float[2,2] y, float[2,2] z) { y, z = Split<AXIS, num_outputs=2>(x) }"
     for axis in ("axis=1", "axis=-1"):
         facts, _ = facts_of(text.replace("AXIS", axis))
-        assert facts["y"] == facts["z"] == Rows(0)
+        assert facts["y"] == facts["z"] == BatchRows(0)
     assert why_not(text.replace("AXIS, ", "")) == "it splits the axis of a batch of 2"
     assert why_not(text.replace("AXIS", "axis=-2")) == "it splits the axis of a batch of 2"
 
@@ -156,7 +156,7 @@ PAD = """(float[2,3] x, int64[4] d) => (float[A,B] y) <int64[4] p = {PADS}, int6
     [("x, p", "0,1,0,2"), ("x, p", "0,0,0,0"), ("x, two, , last", "0,0,0,0")],
 )
 def test_other_axes_are_padded(operands: str, pads: str) -> None:
-    assert fact_of(PAD.replace("LIST", operands).replace("PADS", pads)) == Rows(0)
+    assert fact_of(PAD.replace("LIST", operands).replace("PADS", pads)) == BatchRows(0)
 
 
 @pytest.mark.parametrize(
@@ -174,4 +174,4 @@ def test_pads_are_known_and_equal_for_each_sample() -> None:
         why_not(PAD.replace("LIST", "x, d").replace("PADS", "0,0,0,0")) == "its pads are not known"
     )
     text = "(float[2,3] x, float v) => (float[2,4] y) <int64[4] p = {0,0,0,1}> { y = Pad(x, p, v) }"
-    assert fact_of(text, X) == Rows(0)
+    assert fact_of(text, X) == BatchRows(0)

@@ -5,7 +5,7 @@ import pytest
 from tests.analysis.batching.facts_of import edits_of, fact_of, why_not
 from tests.small import named, parsed
 from tiered.analysis.batching.rules.sample_sequences import begins_empty
-from tiered.analysis.batching.sample_facts import Rows
+from tiered.analysis.batching.sample_facts import BatchRows
 
 BOTH = {"x": 0, "z": 0}
 HEAD = """(float[1,3] x, float[1,3] z, int64 i) => (OUTPUT y) """
@@ -15,9 +15,9 @@ TENSOR = HEAD.replace("OUTPUT", "float[A,B]")
 
 def test_all_tensors_of_a_sequence_have_the_samples_on_one_axis() -> None:
     text = f"{SEQUENCE}{{ y = SequenceConstruct(x, z) }}"
-    assert fact_of(text, BOTH) == Rows(0)
+    assert fact_of(text, BOTH) == BatchRows(0)
     assert edits_of(text, BOTH) == 0
-    assert fact_of(text) == Rows(0)
+    assert fact_of(text) == BatchRows(0)
     assert edits_of(text) == 1  # z is repeated
     text = """(float[1,1] x, float[1,1] z) => (seq(float[1,1]) y) { y = SequenceConstruct(x, z) }"""
     reason = "its operands have the samples on different axes"
@@ -40,7 +40,7 @@ def test_what_is_inserted_has_the_samples_of_the_sequence(
     sequence: str, places: dict[str, int], edits: int
 ) -> None:
     text = INSERT.replace("SEQUENCE", sequence)
-    assert fact_of(text, places) == Rows(0)
+    assert fact_of(text, places) == BatchRows(0)
     assert edits_of(text, places) == edits
 
 
@@ -70,7 +70,7 @@ def test_the_place_of_an_insertion_is_the_same_for_every_sample() -> None:
     ],
 )
 def test_a_tensor_that_is_taken_has_its_samples(head: str, line: str) -> None:
-    assert fact_of(f"{head}{{ s = SequenceConstruct(x, z)  {line} }}", BOTH) == Rows(0)
+    assert fact_of(f"{head}{{ s = SequenceConstruct(x, z)  {line} }}", BOTH) == BatchRows(0)
 
 
 def test_the_place_in_a_sequence_is_the_same_for_every_sample() -> None:
@@ -106,7 +106,7 @@ def test_a_split_along_another_axis_may_take_the_axis_away(
     attributes: str, operands: str, places: dict[str, int], axis: int
 ) -> None:
     text = SPLIT.replace("ATTRIBUTES", attributes).replace("LIST", operands)
-    assert fact_of(text, places) == Rows(axis)
+    assert fact_of(text, places) == BatchRows(axis)
 
 
 def test_a_split_of_the_batch_is_refused() -> None:
@@ -126,7 +126,7 @@ def test_tensors_of_a_sequence_are_joined_beside_the_batch(attributes: str, axis
     rank = "A,B,C" if "new_axis" in attributes else "A,B"
     text = f"""(float[1,3] x, float[1,3] z) => (float[{rank}] y) {{
         s = SequenceConstruct(x, z)  y = ConcatFromSequence<{attributes}>(s) }}"""
-    assert fact_of(text, BOTH) == Rows(axis)
+    assert fact_of(text, BOTH) == BatchRows(axis)
 
 
 def test_tensors_that_are_joined_along_the_batch_mix_samples() -> None:
@@ -151,5 +151,5 @@ def test_a_sequence_begins_empty_where_a_loop_begins_with_an_empty_one() -> None
         assert not begins_empty(named(model, "n"))
     assert not begins_empty(None)
     text = LOOP.replace("START", "SequenceEmpty()")
-    assert fact_of(text) == Rows(0)
+    assert fact_of(text) == BatchRows(0)
     assert edits_of(text) == 0

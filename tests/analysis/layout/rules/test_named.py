@@ -3,7 +3,7 @@
 import pytest
 
 from tests.analysis.layout.rules.writing import known, node_of, written
-from tiered.analysis.layout.axis_propagation import Kernel
+from tiered.analysis.layout.axis_propagation import KernelAccess
 
 TURNED = (2, 0, 1)
 
@@ -66,13 +66,15 @@ def test_axes_that_are_not_given_have_the_dtype_of_the_starts() -> None:
     ("text", "kernel"),
     [
         ("(float[2,3] x, float[4,3] z) => (y) { y = Concat<axis=0>(x, z) }",
-         Kernel("concat", (0,))),
+         KernelAccess("concat", (0,))),
         ("(float[2,3] x) => (y) <int64[1] a = {1}> { y = ReduceMax(x, a) }",
-         Kernel("reduction", (1,))),
-        ("(float[2,3] x) => (y) <int64[1] a = {1}> { y = ReduceMean(x, a) }", Kernel("sum", (1,))),
-        ("(float[2,3] x) => (y) <int64[4] p = {0,1,0,0}> { y = Pad(x, p) }", Kernel("pad", (1,))),
-        ("(float[2,3] x) => (y) <int64[2] r = {1,2}> { y = Tile(x, r) }", Kernel("tile")),
+         KernelAccess("reduction", (1,))),
+        ("(float[2,3] x) => (y) <int64[1] a = {1}> { y = ReduceMean(x, a) }",
+         KernelAccess("sum", (1,))),
+        ("(float[2,3] x) => (y) <int64[4] p = {0,1,0,0}> { y = Pad(x, p) }",
+         KernelAccess("pad", (1,))),
+        ("(float[2,3] x) => (y) <int64[2] r = {1,2}> { y = Tile(x, r) }", KernelAccess("tile")),
     ],
 )  # fmt: skip
-def test_the_time_depends_on_the_axes_that_change(text: str, kernel: Kernel) -> None:
+def test_the_time_depends_on_the_axes_that_change(text: str, kernel: KernelAccess) -> None:
     assert known(node_of(text)).kernel == kernel

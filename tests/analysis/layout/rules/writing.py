@@ -2,7 +2,7 @@
 
 from tests.analysis.layout.test_rules import write_in_order
 from tiered import Model, Node, Skip
-from tiered.analysis.layout.axis_propagation import Labels, Propagation
+from tiered.analysis.layout.axis_propagation import AxisPropagation, Labels
 from tiered.analysis.layout.rules import propagation_of
 from tiered.testing import parse
 
@@ -16,7 +16,7 @@ def node_of(text: str, opset: int = 21) -> Node:
     return node
 
 
-def known(node: Node) -> Propagation:
+def known(node: Node) -> AxisPropagation:
     """Return how permutations pass through a node; some do."""
     found = propagation_of(node)
     assert not isinstance(found, Skip), str(found)

@@ -7,7 +7,7 @@ import pytest
 
 from tests.small import ops, parsed
 from tiered.compat.tvm import relay
-from tiered.compat.tvm.expressions.building import Builder, Reader, model_of
+from tiered.compat.tvm.expressions.building import Builder, ExpressionReader, model_of
 from tiered.compat.tvm.expressions.expr import (
     Call,
     Constant,
@@ -27,7 +27,7 @@ TEXT = """(float[2,4] x, float h) => (float[2,2] y, float[2,2] z) <float[4] w = 
 
 def test_a_graph_is_read_with_one_expression_for_each_value() -> None:
     graph = parsed(TEXT).main
-    reader = Reader(graph)
+    reader = ExpressionReader(graph)
     assert [call.op.name for call in reader.calls] == ["multiply", "clip", "split", "negative"]
     mul, clip, split, neg = reader.calls
     x, w = mul.args
@@ -47,14 +47,16 @@ def test_a_graph_is_read_with_one_expression_for_each_value() -> None:
 
 
 def test_a_graph_of_one_output_is_its_expression() -> None:
-    function = Reader(parsed("(float[2] x) => (float[2] y) { y = Neg(x) }").main).function()
+    function = ExpressionReader(
+        parsed("(float[2] x) => (float[2] y) { y = Neg(x) }").main
+    ).function()
     assert isinstance(function.body, Call)
     assert function.results == (function.body,)
 
 
 def test_a_default_is_a_variable() -> None:
     text = "(float[2] x, float[2] d) => (float[2] y) <float[2] d = {1,2}> { y = Add(x, d) }"
-    function = Reader(parsed(text).main).function()
+    function = ExpressionReader(parsed(text).main).function()
     assert [param.name_hint for param in function.params] == ["x", "d"]
 
 
@@ -128,7 +130,7 @@ def test_an_input_has_a_shape() -> None:
 def test_a_builder_adds_only_what_is_new() -> None:
     model = parsed("(float[2] x) => (float[2] y) { y = Relu(x) }")
     graph = model.main
-    builder, reader = Builder(graph), Reader(graph)
+    builder, reader = Builder(graph), ExpressionReader(graph)
     (relu,) = reader.calls
     assert builder.value(relu) is graph.outputs[0]
     assert builder.values(None) == (None,)
@@ -142,7 +144,7 @@ def test_a_builder_adds_only_what_is_new() -> None:
 
 
 def test_a_value_of_another_graph_is_made_again() -> None:
-    other = Reader(
+    other = ExpressionReader(
         parsed("(float[2] x) => (float[2] y) <float[2] w = {1,2}> { y = Add(x, w) }").main
     )
     graph = parsed("(float[2] x) => (float[2] y) { y = Relu(x) }").main
@@ -168,7 +170,7 @@ def test_operators_of_other_domains_are_named_whole() -> None:
 def test_a_call_that_is_read_keeps_the_form_of_its_opset() -> None:
     text = "(float[2,3] x) => (float[2,1] y) { y = ReduceMean<axes=[1]>(x) }"
     graph = parsed(text, opset=13).main
-    (call,) = Reader(graph).calls
+    (call,) = ExpressionReader(graph).calls
     made = Builder(graph).value(Call(call.op, call.args, call.attrs))
     assert made.producer is not None
     assert (len(made.producer.inputs), made.producer.attributes["axes"]) == (1, (1,))

@@ -3,7 +3,7 @@
 import onnx
 import pytest
 
-from tiered.extensions.measurement.profile.executed import Places, all_nodes, named
+from tiered.extensions.measurement.profile.executed import ExecutedPlaces, all_nodes, named
 from tiered.testing import parse
 
 CHAIN = "(float[2] x) => (float[2] y) { a = Relu(x)  b = Exp(a)  y = Tanh(b) }"
@@ -38,7 +38,7 @@ def test_what_no_file_has_was_inserted() -> None:
     executed = with_names(
         parse("(float[2] x) => (float[2] y) { p = Transpose(x)  y = Exp(p) }"), "t", "fused"
     )
-    places = Places(file, executed)
+    places = ExecutedPlaces(file, executed)
     inserted, fused = places.of("t", "Transpose"), places.of("fused", "Exp")
     assert (inserted.is_inserted, inserted.outputs, inserted.inputs) == (True, ("p",), ("x",))
     # The fused node computes y, which is that of /l/y in the file.
@@ -47,21 +47,21 @@ def test_what_no_file_has_was_inserted() -> None:
 
 def test_a_transpose_of_the_file_was_not_inserted() -> None:
     file = with_names(parse("(float[2,3] x) => (float[3,2] y) { y = Transpose(x) }"), "t")
-    assert not Places(file, None).of("t", "Transpose").is_inserted
-    assert not Places(file, None).of("_inlfunc_f_t", "Transpose").is_inserted
-    assert Places(file, None).of("u", "Transpose").is_inserted
+    assert not ExecutedPlaces(file, None).of("t", "Transpose").is_inserted
+    assert not ExecutedPlaces(file, None).of("_inlfunc_f_t", "Transpose").is_inserted
+    assert ExecutedPlaces(file, None).of("u", "Transpose").is_inserted
 
 
 def test_origins_come_from_the_metadata_of_the_file() -> None:
     file = with_names(parse(CHAIN), "a", "b", "c")
     file.graph.node[2].metadata_props.add(key="tiered.origins", value="first; second")
     executed = with_names(parse("(float[2] x) => (float[2] y) { y = Tanh(x) }"), "renamed")
-    assert Places(file, executed).of("renamed", "Tanh").origins == ("first", "second")
+    assert ExecutedPlaces(file, executed).of("renamed", "Tanh").origins == ("first", "second")
 
 
 @pytest.mark.parametrize("name", ["", "unknown"])
 def test_a_node_that_is_in_no_graph_has_no_place(name: str) -> None:
-    place = Places(parse(CHAIN), None).of(name, "Add")
+    place = ExecutedPlaces(parse(CHAIN), None).of(name, "Add")
     assert (place.layer, place.outputs, place.origins) == ((), (), ())
 
 
@@ -69,7 +69,7 @@ def test_a_node_in_the_blocked_layout_belongs_to_the_tensor_that_its_name_has() 
     file = with_names(parse(CHAIN), "/one/Relu", "/two/Exp", "/three/Tanh")
     text = "(float[2] x) => (float[2] y) { p = Relu(x)  q = Exp(p)  y = Tanh(q) }"
     executed = with_names(parse(text), "b_nchwc", "y_nchwc_1", "c_nchwc")
-    places = Places(file, executed)
+    places = ExecutedPlaces(file, executed)
     assert places.of("b_nchwc", "Relu").layer == ("two",)
     assert places.of("y_nchwc_1", "Exp").layer == ("three",)
     assert places.of("c_nchwc", "Tanh").layer == ("three",)  # it computes y; there is no c
@@ -86,9 +86,9 @@ def test_a_new_name_is_none_that_another_node_has() -> None:
 def test_a_node_of_a_name_with_another_operator_is_that_of_the_file() -> None:
     file = with_names(parse(CHAIN), "/l/a", "/l/b", "/l/y")
     executed = with_names(parse("(float[2] x) => (float[2] z) { z = Gelu(x) }"), "/l/b")
-    place = Places(file, executed).of("/l/b", "Exp")
+    place = ExecutedPlaces(file, executed).of("/l/b", "Exp")
     assert (place.inputs, place.outputs, place.layer) == (("a",), ("b",), ("l",))
-    assert Places(file, executed).of("/l/b", "Gelu").outputs == ("z",)
+    assert ExecutedPlaces(file, executed).of("/l/b", "Gelu").outputs == ("z",)
 
 
 def test_operators_of_local_functions_were_not_inserted() -> None:
@@ -96,5 +96,5 @@ def test_operators_of_local_functions_were_not_inserted() -> None:
     inner = onnx.helper.make_node("Cast", ["a"], ["b"], name="inner", to=1)
     opsets = [onnx.helper.make_opsetid("", 17)]
     file.functions.append(onnx.helper.make_function("own", "f", ["a"], ["b"], [inner], opsets))
-    assert not Places(file, None).of("inner", "Cast").is_inserted
-    assert Places(file, None).of("other", "Cast").is_inserted
+    assert not ExecutedPlaces(file, None).of("inner", "Cast").is_inserted
+    assert ExecutedPlaces(file, None).of("other", "Cast").is_inserted

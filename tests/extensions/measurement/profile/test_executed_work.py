@@ -9,7 +9,13 @@ from onnx import numpy_helper
 
 import tiered
 from tiered.extensions.measurement.profile.executed_work import Work, machine_of, probe, probe_feeds
-from tiered.extensions.measurement.profile.kernel_events import Events, Kernel, Key, Run, Shape
+from tiered.extensions.measurement.profile.kernel_events import (
+    Events,
+    Kernel,
+    Key,
+    ProfiledRun,
+    Shape,
+)
 from tiered.graph import Model
 from tiered.testing import parse
 
@@ -90,6 +96,6 @@ def test_the_fastest_run_of_the_probe_counts() -> None:
     keys: dict[str, Key] = {name: ((name, at),) for at, name in enumerate(("product", "move"))}
     kernels = {key: kernel([], (), "")._replace(name=name) for name, key in keys.items()}
     times = [{"product": 2.0, "move": 4.0}, {"product": 3.0, "move": 1.0}]
-    runs = tuple(Run(9.0, {keys[name]: each[name] for name in keys}) for each in times)
+    runs = tuple(ProfiledRun(9.0, {keys[name]: each[name] for name in keys}) for each in times)
     found = machine_of(Events(runs, kernels))
     assert (found.multiply_adds, found.nbytes) == (768**3 / 2.0, 8 * 2**24 / 1.0)

@@ -7,7 +7,7 @@ import pytest
 
 from tests.extensions.measurement.profile.timed import profile_of, timed
 from tiered.extensions.measurement.profile.kernel_events import Shape
-from tiered.extensions.measurement.profile.model_profile import Machine, Part
+from tiered.extensions.measurement.profile.model_profile import Machine, ProfilePart
 
 
 def test_what_onnxruntime_inserted_has_its_share() -> None:
@@ -31,7 +31,8 @@ def test_parts_are_the_slowest_first_and_equal_ones_by_name() -> None:
         timed("a", "Neg"), timed("b", "Exp", 0.5), timed("c", "Exp", 0.5), timed("d", "Mul", 2.0)
     )
     assert model.operators == (
-        Part("Mul", 1, 2.0, 0.5), Part("Exp", 2, 1.0, 0.25), Part("Neg", 1, 1.0, 0.25)
+        ProfilePart("Mul", 1, 2.0, 0.5), ProfilePart("Exp", 2, 1.0, 0.25),
+        ProfilePart("Neg", 1, 1.0, 0.25)
     )  # fmt: skip
     assert [node.name for node in model.slowest] == ["d", "a", "b", "c"]
 

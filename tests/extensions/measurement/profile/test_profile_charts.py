@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from tiered.extensions.measurement.profile.executed import Place
+from tiered.extensions.measurement.profile.executed import ExecutedPlace
 from tiered.extensions.measurement.profile.model_profile import NodeTime, Profile
 from tiered.extensions.measurement.profile.profile_charts import MOST_BLOCKS, flame_svg, graph_svg
 from tiered.runtime.opening import Opening
@@ -18,7 +18,7 @@ def node(
     outputs: Sequence[str] = (),
     inputs: Sequence[str] = (),
 ) -> NodeTime:
-    where = Place(tuple(layer), tuple(outputs), tuple(inputs))
+    where = ExecutedPlace(tuple(layer), tuple(outputs), tuple(inputs))
     return NodeTime(op_type, op_type, "CPU", where, milliseconds / 1e3, 1, (), (), 0, 0)
 
 

@@ -11,9 +11,15 @@ from onnx import numpy_helper
 
 import tiered
 from tiered.extensions.measurement.profile import profiling
-from tiered.extensions.measurement.profile.kernel_events import Events, Kernel, Key, Run, Shape
+from tiered.extensions.measurement.profile.kernel_events import (
+    Events,
+    Kernel,
+    Key,
+    ProfiledRun,
+    Shape,
+)
 from tiered.extensions.measurement.profile.model_profile import Machine
-from tiered.extensions.measurement.subjects import Subject, open_subject, subject
+from tiered.extensions.measurement.subjects import MeasuredModel, open_subject, subject
 from tiered.runtime.opening import Opening
 from tiered.runtime.worker.client import Worker, WorkerSession
 from tiered.support.errors import ModelError, RuntimeFailure, UsageError
@@ -142,7 +148,7 @@ def test_a_model_with_data_and_without_names_is_named_and_finds_its_data(mlp: Pa
 def test_the_runs_of_a_profile_fit_its_events(nodes: int, runs: int) -> None:
     proto = onnx.ModelProto()
     proto.graph.node.extend([onnx.NodeProto()] * nodes)
-    found = profiling._most_runs(Subject(proto, "m", proto))
+    found = profiling._most_runs(MeasuredModel(proto, "m", proto))
     assert found == (899_997 if not nodes else runs)
 
 
@@ -152,7 +158,10 @@ def test_times_are_medians_of_runs_and_none_is_below_0() -> None:
     shape = (Shape("float", (2,)),)
     key: Key = (("n", 0),)
     other: Key = (("seldom", 1),)
-    runs = [Run(2.0 + at, {key: seconds}, {key: 2}) for at, seconds in enumerate((-1.0, 5.0, 3.0))]
+    runs = [
+        ProfiledRun(2.0 + at, {key: seconds}, {key: 2})
+        for at, seconds in enumerate((-1.0, 5.0, 3.0))
+    ]
     runs[0].add(other, 9.0, 1)
     kernels = {key: Kernel("n", "Relu", "CPU", shape, shape, 16, False),
                other: Kernel("seldom", "Cast", "CPU", shape, shape, 16, True)}  # fmt: skip
@@ -167,7 +176,7 @@ def test_times_are_medians_of_runs_and_none_is_below_0() -> None:
         "the graph that onnxruntime executes is unknown: nodes are known by their names",
         "3 of 5 runs: onnxruntime keeps a million events",
     )
-    events = Events((Run(1.0, {key: -1.0}, {key: 1}),), kernels)
+    events = Events((ProfiledRun(1.0, {key: -1.0}, {key: 1}),), kernels)
     below = profiling.Traced(subject(model), events, "", model)
     found = profiling._profile(below, Opening(), (), None, 1)
     assert (found.nodes[0].seconds, found.nodes[0].least, found.notes) == (0.0, None, ())
@@ -178,7 +187,7 @@ def test_a_graph_that_cannot_be_written_is_unknown(
 ) -> None:
     asked: list[str] = []
 
-    def opened(worker: Worker, each: Subject, opening: Opening) -> WorkerSession:
+    def opened(worker: Worker, each: MeasuredModel, opening: Opening) -> WorkerSession:
         asked.append(os.path.basename(opening.executed))
         if opening.executed:
             raise RuntimeFailure("the provider compiles nodes")

@@ -6,29 +6,34 @@ from tests.extensions.memory.graphs import ATTENTION, fan_out
 from tiered import Model
 from tiered.analysis.layout.sizes import LayoutSizes
 from tiered.extensions.memory.splitting import split_region as module
-from tiered.extensions.memory.splitting.split_region import MOST_NODES, Region, Work, region_around
+from tiered.extensions.memory.splitting.split_region import (
+    MOST_NODES,
+    SearchWork,
+    SplitRegion,
+    region_around,
+)
 from tiered.rewriter import Skip
 from tiered.testing import parse
 
 SIZES = LayoutSizes()
 
 
-def found(text: str, name: str, axis: int) -> Region | Skip:
+def found(text: str, name: str, axis: int) -> SplitRegion | Skip:
     return region_around(Model.from_proto(parse(text)).main.values[name], axis, SIZES)
 
 
-def region_of(text: str, name: str, axis: int) -> Region:
+def region_of(text: str, name: str, axis: int) -> SplitRegion:
     region = found(text, name, axis)
-    assert isinstance(region, Region), region
+    assert isinstance(region, SplitRegion), region
     return region
 
 
-def nodes(region: Region) -> dict[str, int]:
+def nodes(region: SplitRegion) -> dict[str, int]:
     """Return the axis of each node, by the name of its output."""
     return {node.output.name: cut.axis for node, cut in region.nodes.items()}
 
 
-def inner(region: Region) -> dict[str, int]:
+def inner(region: SplitRegion) -> dict[str, int]:
     return {value.name: axis for value, axis in region.inner.items()}
 
 
@@ -55,14 +60,14 @@ def inner(region: Region) -> dict[str, int]:
 )  # fmt: skip
 def test_what_cannot_be_inside_has_a_reason(text: str, name: str, axis: int, because: str) -> None:
     found = region_around(Model.from_proto(parse(text)).main.values[name], axis, SIZES)
-    assert not isinstance(found, Region)
+    assert not isinstance(found, SplitRegion)
     assert because in str(found)
 
 
 def test_the_work_around_a_tensor_is_linear_in_the_readers_of_its_neighbour() -> None:
     used = []
     for users in (200, 400):
-        work = Work(1 << 40)
+        work = SearchWork(1 << 40)
         region_around(fan_out(users).main.values["m0"], 0, SIZES, work)
         used.append((1 << 40) - work.left)
     assert used[1] < 2.5 * used[0]
@@ -108,10 +113,10 @@ def test_weights_and_inputs_are_at_no_border_inside() -> None:
 def test_equal_regions_have_equal_keys() -> None:
     model = Model.from_proto(parse(ATTENTION))
     one, other = (region_around(model.main.values[name], 0, SIZES) for name in ("s", "p"))
-    assert isinstance(one, Region)
-    assert isinstance(other, Region)
+    assert isinstance(one, SplitRegion)
+    assert isinstance(other, SplitRegion)
     assert one.key == other.key
-    assert Region().key == frozenset()
+    assert SplitRegion().key == frozenset()
 
 
 def test_a_path_that_leaves_and_returns_is_taken_in_or_refused() -> None:
@@ -139,13 +144,13 @@ def test_a_region_has_so_many_nodes_at_most(
     assert MOST_NODES == 64
     monkeypatch.setattr(module, "MOST_NODES", 4)
     result = region_around(fan_out(readers).main.values["a"], 0, SIZES)
-    assert isinstance(result, Region) == fits
+    assert isinstance(result, SplitRegion) == fits
     if not fits:
         assert str(result) == "more than 4 nodes belong to it"
 
 
 def test_work_is_counted_down() -> None:
-    work = Work(3)
+    work = SearchWork(3)
     assert work.spend(3)
     assert not work.spend(1)
     assert work.left == -1
@@ -154,8 +159,8 @@ def test_work_is_counted_down() -> None:
 def test_without_work_a_region_grows_no_more() -> None:
     text = "(float[8,4] x) => (float[8,4] y) { a = Tanh(x)  b = Sin(a)  c = Cos(b)  y = Neg(c) }"
     model = Model.from_proto(parse(text))
-    small = region_around(model.main.values["a"], 0, SIZES, Work(2))
+    small = region_around(model.main.values["a"], 0, SIZES, SearchWork(2))
     whole = region_around(model.main.values["a"], 0, SIZES)
-    assert isinstance(whole, Region)
+    assert isinstance(whole, SplitRegion)
     assert inner(whole) == {"a": 0, "b": 0, "c": 0}
     assert isinstance(small, Skip) or len(small.inner) < 3

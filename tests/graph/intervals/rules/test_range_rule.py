@@ -7,16 +7,16 @@ import pytest
 
 from tests.small import made_by, named, parsed
 from tiered.graph.intervals.interval import ANY, Interval
-from tiered.graph.intervals.rules.range_rule import RANGES, Call, Counts, range_rule
+from tiered.graph.intervals.rules.range_rule import RANGES, Counts, RangeCall, range_rule
 
 DIMS = Counts(1, 10)
 
 
 def call_of(
     node: str, *operands: Interval | None, dtype: str = "float", shape: str = "2,N"
-) -> Call:
+) -> RangeCall:
     model = parsed(f"({dtype}[{shape}] x) => ({dtype}[?] y) {{ y = {node} }}")
-    return Call(made_by(model, "y"), operands, DIMS)
+    return RangeCall(made_by(model, "y"), operands, DIMS)
 
 
 def test_an_operand_that_is_absent_may_be_anything() -> None:
@@ -46,12 +46,12 @@ def test_the_precision_and_the_largest_number_of_the_result(
 
 def test_a_result_of_unknown_dtype_is_taken_as_exact() -> None:
     model = parsed("(float[2] x) => (float[2] z) { y = com.microsoft.Odd(x)  z = Neg(x) }")
-    call = Call(made_by(model, "y"), (), DIMS)
+    call = RangeCall(made_by(model, "y"), (), DIMS)
     assert (call.dtype, call.eps, call.limit) == (None, 0.0, math.inf)
     text = "(float[4] x) => (float[2] b) { a, b = Split<num_outputs=2>(x) }"
     node = made_by(parsed(text), "b")
     node.owner.drop_outputs(node, [0])
-    assert Call(node, (), DIMS).dtype is None
+    assert RangeCall(node, (), DIMS).dtype is None
 
 
 def test_a_margin_is_some_units_of_the_precision() -> None:
@@ -107,7 +107,7 @@ def test_a_rule_is_registered_for_its_operators() -> None:
     try:
 
         @range_rule("RangeRuleTest", domain="test.domain")
-        def rule(call: Call) -> Interval:
+        def rule(call: RangeCall) -> Interval:
             return call.x
 
         assert RANGES.find(("test.domain", "RangeRuleTest")) is rule

@@ -8,7 +8,7 @@ import pytest
 from tests.module_passes.precision.weights import with_weight
 from tiered import Model, Node, Value
 from tiered.numerics.precision.few_bits import sampled_operands
-from tiered.numerics.precision.few_bits.sampled_operands import Operand, Operands, Sampling
+from tiered.numerics.precision.few_bits.sampled_operands import Operands, Sampling, WeightOperand
 from tiered.support.errors import RuntimeFailure
 
 MATMUL = "(float[N,64] x) => (float[N,16] y) { s = Neg(x) y = MatMul(s, w) }"
@@ -24,7 +24,7 @@ def weight_of(model: Model) -> tuple[Value, list[Node]]:
 
 def measured(
     text: str, feeds: Sequence[dict[str, np.ndarray]] = (FEEDS,), shape: tuple[int, ...] = (64, 16)
-) -> Operand | None:
+) -> WeightOperand | None:
     model = Model.from_proto(with_weight(text, shape))
     weight, nodes = weight_of(model)
     with Operands(model, Sampling(inputs=feeds)) as found:

@@ -9,7 +9,7 @@ from tests.small import made_by, parsed
 from tiered.numerics.precision.few_bits import stored as module
 from tiered.numerics.precision.few_bits.codes import signed_codes
 from tiered.numerics.precision.few_bits.formats import int4_format, int8_format
-from tiered.numerics.precision.few_bits.readers import Reader
+from tiered.numerics.precision.few_bits.readers import WeightReader
 from tiered.numerics.precision.few_bits.stored import Stored, encoded
 
 NODE = made_by(parsed("(float[2] x) => (float[2] y) { y = Neg(x) }"), "y")
@@ -21,7 +21,7 @@ def weights(*shape: int) -> Any:
 
 def stored(weight: Any, channel: int, block: int = 0, *, bits: int = 8) -> Stored:
     form = int8_format(block) if bits == 8 else int4_format(block)
-    found = encoded(weight, Reader(NODE, 1, channel), form, None)
+    found = encoded(weight, WeightReader(NODE, 1, channel), form, None)
     assert found is not None
     return found
 
@@ -97,10 +97,10 @@ def test_bytes_are_those_of_codes_scales_and_zero_points() -> None:
 def test_a_number_that_is_not_finite_has_no_code(number: float, block: int) -> None:
     weight = weights(4, 4)
     weight[3, 1] = number
-    assert encoded(weight, Reader(NODE, 1, 0), int8_format(block), None) is None
+    assert encoded(weight, WeightReader(NODE, 1, 0), int8_format(block), None) is None
     kernel = weights(2, 2, 3)
     kernel[1, 1, 2] = number
-    assert encoded(kernel, Reader(NODE, 1, 2), int8_format(2), None) is None
+    assert encoded(kernel, WeightReader(NODE, 1, 2), int8_format(2), None) is None
 
 
 def test_the_quality_is_the_ratio_of_signal_and_noise() -> None:
@@ -139,7 +139,7 @@ def test_a_format_that_fits_codes_does_so_for_an_operand() -> None:
         return signed_codes if operand == "takes" else None
 
     form = int8_format(2)._replace(fit=fit)
-    reader = Reader(NODE, 1, 0)
+    reader = WeightReader(NODE, 1, 0)
     for operand, is_fitted in (("takes", True), ("none", False), (None, False)):
         found = encoded(weight, reader, form, operand)  # type: ignore[arg-type]  # any object will do
         assert found is not None

@@ -7,7 +7,7 @@ import pytest
 from tiered.passes.interface.pass_info import NodeNote, PassInfo
 from tiered.pipeline.instruments.run_page import pass_sections as module
 from tiered.pipeline.instruments.run_page.pass_sections import (
-    Run,
+    TimelineRun,
     declined,
     groups_of,
     letters,
@@ -36,7 +36,7 @@ def pipe(name: str, *children: Span, text: str = "") -> Span:
     return span(name, *children, kind="pipeline", text=text or name)
 
 
-def shown(runs: list[Run]) -> list[tuple[str, int, str]]:
+def shown(runs: list[TimelineRun]) -> list[tuple[str, int, str]]:
     return [(run.span.name, run.round, run.group) for run in runs]
 
 
@@ -82,7 +82,7 @@ def test_groups_inside_a_fixed_point_are_in_its_round() -> None:
 def test_fixed_points_are_named_in_order() -> None:
     runs = [*runs_of([pipe("fix", span("a"), text="one"), pipe("fix", span("b"), text="two")])]
     assert groups_of(runs) == {"one": "A", "two": "B"}
-    assert groups_of([Run(span(), 0)]) == {}
+    assert groups_of([TimelineRun(span(), 0)]) == {}
 
 
 @pytest.mark.parametrize(
@@ -114,13 +114,17 @@ def test_what_came_of_a_pass(fields: dict[str, Any], text: str) -> None:
 # --- the timeline ---------------------------------------------------------------------------------
 
 
-def ran(before: int, after: int, name: str = "p", number: int = 0, **fields: Any) -> Run:
+def ran(before: int, after: int, name: str = "p", number: int = 0, **fields: Any) -> TimelineRun:
     made = span(name, nodes_before=before, nodes_after=after, **fields)
-    return Run(made, number, "fix" if number else "")
+    return TimelineRun(made, number, "fix" if number else "")
 
 
 def test_the_timeline_has_the_passes_that_ran() -> None:
-    runs = [ran(5, 4, "a"), ran(4, 4, "b", seconds=0.25), Run(span("s", outcome="skipped"), 0)]
+    runs = [
+        ran(5, 4, "a"),
+        ran(4, 4, "b", seconds=0.25),
+        TimelineRun(span("s", outcome="skipped"), 0),
+    ]
     made = timeline(runs, times=True)
     table = made.data["table"]
     assert table.headers[-1] == "time"
@@ -167,16 +171,16 @@ def test_rounds_are_bands_with_the_name_of_their_group() -> None:
 def test_the_time_of_a_pass_is_without_those_that_it_needed() -> None:
     child = span("c", seconds=0.75, needed_by="p")
     made = span("p", child, seconds=1.0)
-    (bar,) = timeline([Run(made, 0)], times=True).data["bars"]
+    (bar,) = timeline([TimelineRun(made, 0)], times=True).data["bars"]
     assert bar[3] == "p: 250.00 ms"
-    (less,) = timeline([Run(span("p", child, seconds=0.5), 0)], times=True).data["bars"]
+    (less,) = timeline([TimelineRun(span("p", child, seconds=0.5), 0)], times=True).data["bars"]
     assert less[3] == "p: 0.00 ms"
 
 
 # --- each pass ------------------------------------------------------------------------------------
 
 
-def rows(*runs: Run, times: bool = True) -> tuple[list[Any], list[Any]]:
+def rows(*runs: TimelineRun, times: bool = True) -> tuple[list[Any], list[Any]]:
     made = passes(list(runs), lambda text: text.replace("/data/me/", ""), times=times)
     return made.data["active"], made.data["idle"]
 
@@ -185,7 +189,7 @@ def test_runs_of_one_pass_are_one_row() -> None:
     rewrite = Rewrite(1, "p", "law", "g", "", (), (), (), 0.0)
     one = ran(9, 7, rewrites=[rewrite], changed=True, reason="why", seconds=0.001)
     two = ran(7, 8, rewrites=[rewrite] * 2, needed_by="q", seconds=0.002)
-    (row,), idle = rows(one, two, Run(span("s", outcome="skipped"), 0))
+    (row,), idle = rows(one, two, TimelineRun(span("s", outcome="skipped"), 0))
     assert idle == []
     assert (row["runs"], row["rewrites"], row["nodes"]) == (2, 3, "-1 node")
     assert (row["time"], row["why"]) == ("3.00 ms", "why; required by q")
@@ -242,9 +246,10 @@ def test_a_description_is_without_its_arguments() -> None:
 
 def test_skipped_passes_of_one_reason_are_a_group_from_three_on() -> None:
     runs = [
-        Run(span(name, outcome="skipped", reason="level", law=f"law {name}"), 0) for name in "abc"
+        TimelineRun(span(name, outcome="skipped", reason="level", law=f"law {name}"), 0)
+        for name in "abc"
     ]
-    runs += [Run(span(name, outcome="skipped", reason="other"), 0) for name in "de"]
+    runs += [TimelineRun(span(name, outcome="skipped", reason="other"), 0) for name in "de"]
     made = skipped([*runs, runs[0], ran(1, 1)])
     assert made is not None
     assert made.data["groups"] == {"level": {"a": "law a", "b": "law b", "c": "law c"}}
@@ -253,12 +258,12 @@ def test_skipped_passes_of_one_reason_are_a_group_from_three_on() -> None:
     assert skipped([ran(1, 1)]) is None
 
 
-def declining(*notes: NodeNote, text: str = "p", rewritten: str = "") -> Run:
+def declining(*notes: NodeNote, text: str = "p", rewritten: str = "") -> TimelineRun:
     made = span(text, missed=notes)
     if rewritten:
         state = NodeState(1, "Add", rewritten, (), ())
         made.rewrites.append(Rewrite(1, "p", "law", "g", "", (Change(state, None),), (), (), 0.0))
-    return Run(made, 0)
+    return TimelineRun(made, 0)
 
 
 def test_declined_nodes_are_grouped_by_pass_operator_and_reason() -> None:

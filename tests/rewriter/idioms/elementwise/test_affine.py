@@ -5,7 +5,7 @@ import pytest
 
 from tests.small import made_by, named, parsed
 from tiered.rewriter.idioms.elementwise.affine import (
-    Step,
+    AffineStep,
     placed,
     step_of,
     varying_axis,
@@ -73,7 +73,7 @@ STEPS = """(float[2] x) => (float[2] y, float[2] z, float[2] v, float[2] w, floa
     { y = Add(c, x)  z = Add(x, d)  v = Sub(x, c)  w = Sub(c, x)  u = Add(x, e)  t = Pow(x, c) }"""
 
 
-def step(name: str) -> Step | None:
+def step(name: str) -> AffineStep | None:
     return step_of(named(parsed(STEPS), name))
 
 

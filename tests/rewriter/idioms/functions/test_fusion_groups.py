@@ -3,7 +3,7 @@
 import pytest
 
 from tests.small import made_by, parsed
-from tiered.rewriter.idioms.functions.fusion_groups import Kind, fusion_groups, kind_of
+from tiered.rewriter.idioms.functions.fusion_groups import OpPatternKind, fusion_groups, kind_of
 from tiered.rewriter.idioms.functions.outlining import KEPT
 
 
@@ -16,19 +16,19 @@ def groups(text: str, *, level: int = 2, max_depth: int = 256) -> list[str]:
 @pytest.mark.parametrize(
     ("call", "kind"),
     [
-        ("Relu(x)", Kind.ELEMENTWISE),
-        ("Add(x, x)", Kind.BROADCAST),
-        ("Transpose(x)", Kind.INJECTIVE),
-        ("ReduceSum(x)", Kind.REDUCTION),
-        ("MatMul(x, x)", Kind.OUT_ELEMENTWISE_FUSABLE),
-        ("Softmax(x)", Kind.OPAQUE),
-        ("com.microsoft.Relu(x)", Kind.OPAQUE),
-        ("RandomNormalLike(x)", Kind.OPAQUE),
-        ("Dropout(x)", Kind.OPAQUE),
-        ("QuantizeLinear(x, s)", Kind.OPAQUE),
+        ("Relu(x)", OpPatternKind.ELEMENTWISE),
+        ("Add(x, x)", OpPatternKind.BROADCAST),
+        ("Transpose(x)", OpPatternKind.INJECTIVE),
+        ("ReduceSum(x)", OpPatternKind.REDUCTION),
+        ("MatMul(x, x)", OpPatternKind.OUT_ELEMENTWISE_FUSABLE),
+        ("Softmax(x)", OpPatternKind.OPAQUE),
+        ("com.microsoft.Relu(x)", OpPatternKind.OPAQUE),
+        ("RandomNormalLike(x)", OpPatternKind.OPAQUE),
+        ("Dropout(x)", OpPatternKind.OPAQUE),
+        ("QuantizeLinear(x, s)", OpPatternKind.OPAQUE),
     ],
 )
-def test_the_kind_of_an_operator(call: str, kind: Kind) -> None:
+def test_the_kind_of_an_operator(call: str, kind: OpPatternKind) -> None:
     model = parsed(f"(float[2,2] x, float s) => (float[2,2] z) {{ y = {call} z = Abs(x) }}")
     assert kind_of(made_by(model, "y")) is kind
 
@@ -36,9 +36,9 @@ def test_the_kind_of_an_operator(call: str, kind: Kind) -> None:
 def test_a_node_of_several_outputs_is_opaque_and_absent_ones_do_not_count() -> None:
     text = """(float[1,1,4] x) => (float[1,1,3] y, int64[1,1,3] i) { y, i =
         MaxPool<kernel_shape=[2]>(x) }"""
-    assert kind_of(made_by(parsed(text), "y")) is Kind.OPAQUE
+    assert kind_of(made_by(parsed(text), "y")) is OpPatternKind.OPAQUE
     model = parsed(text.replace(", int64[1,1,3] i", "").replace("y, i =", "y ="))
-    assert kind_of(made_by(model, "y")) is Kind.OUT_ELEMENTWISE_FUSABLE
+    assert kind_of(made_by(model, "y")) is OpPatternKind.OUT_ELEMENTWISE_FUSABLE
 
 
 def test_a_conv_takes_in_what_follows_elementwise() -> None:

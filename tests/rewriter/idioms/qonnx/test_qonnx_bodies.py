@@ -8,7 +8,7 @@ from tests import qonnx
 from tests.qonnx import ROUNDINGS, SPECIAL, Array, floats
 from tests.small import made_by, parsed
 from tiered.rewriter.idioms.qonnx.qonnx_bodies import (
-    Form,
+    BodyForm,
     attribute,
     channel_axis,
     form_of,
@@ -23,7 +23,7 @@ STOCK = """float s = {0.5}, float z = {0}, float b = {4}, float b2 = {2}, float[
     float minus = {-0.5}, float[2,3] t = {1,2,3,4,5,6}"""
 
 
-def computed(form: Form, *operands: Array, **attributes: int | float | str) -> Array:
+def computed(form: BodyForm, *operands: Array, **attributes: int | float | str) -> Array:
     """Return what the body of a form computes."""
     function = form.function("d", form.op_type, 17)
     assert (function.domain, function.name) == ("d", form.op_type)
@@ -39,14 +39,14 @@ def computed(form: Form, *operands: Array, **attributes: int | float | str) -> A
 def test_quant_rounds_clips_and_scales(mode: str, signed: int, narrow: int) -> None:
     for bits, zero in ((1, 0), (4, 0.25)):
         given = (floats(0.5), floats(zero), floats(bits))
-        found = computed(Form("Quant", 4, mode), X, *given, signed=signed, narrow=narrow)
+        found = computed(BodyForm("Quant", 4, mode), X, *given, signed=signed, narrow=narrow)
         with np.errstate(all="ignore"):
             expected = qonnx.quant(X, floats(0.5), floats(zero), bits, signed, narrow, mode)
         assert qonnx.equal(found, expected)
 
 
 def test_bipolar_quant_has_two_values() -> None:
-    found = computed(Form("BipolarQuant", 2, ""), X, floats(0.5))
+    found = computed(BodyForm("BipolarQuant", 2, ""), X, floats(0.5))
     assert qonnx.same_bits(found, qonnx.bipolar(X, floats(0.5)))
     assert set(found.tolist()) == {-0.5, 0.5}
 
@@ -54,7 +54,7 @@ def test_bipolar_quant_has_two_values() -> None:
 @pytest.mark.parametrize("mode", PLAIN)
 def test_trunc_drops_bits(mode: str) -> None:
     given = (floats(0.5), floats(0.25))
-    found = computed(Form("Trunc", 5, mode), X, *given, floats(6), floats(4))
+    found = computed(BodyForm("Trunc", 5, mode), X, *given, floats(6), floats(4))
     with np.errstate(all="ignore"):
         expected = qonnx.trunc_by_bits(X, floats(0.5), np.float32(0.25), 6, 4, mode)
     assert qonnx.equal(found, expected)
@@ -64,7 +64,7 @@ def test_trunc_drops_bits(mode: str) -> None:
 @pytest.mark.parametrize(("signed", "narrow"), [(0, 1), (1, 0), (1, 1)])
 def test_the_newer_trunc_has_two_scales(mode: str, signed: int, narrow: int) -> None:
     given = (floats(0.5), floats(1), floats(6), floats(2), floats(0), floats(3))
-    form = Form("Trunc", 7, mode)
+    form = BodyForm("Trunc", 7, mode)
     found = computed(form, X, *given, signed=signed, narrow=narrow)
     with np.errstate(all="ignore"):
         expected = qonnx.trunc_by_scale(
@@ -85,20 +85,20 @@ def test_thresholds_are_counted_for_each_channel(
 ) -> None:
     x = np.arange(np.prod(dims), dtype=np.float32).reshape(dims) - 2
     thresholds = floats([[0, 1, 5], [-1, 2, 9]])
-    form = Form("MultiThreshold", 2, layout)
+    form = BodyForm("MultiThreshold", 2, layout)
     found = computed(form, x, thresholds, out_scale=0.3, out_bias=-1.5)
     assert qonnx.same_bits(found, qonnx.multi_threshold(x, thresholds, 0.3, -1.5, axis))
     assert channel_axis(layout, len(dims)) == axis
 
 
 def test_a_form_has_a_name_of_its_own() -> None:
-    assert Form("Trunc", 5, "FLOOR").name == "Trunc_5_FLOOR"
-    assert Form("Quant", 4, "ROUND").name == "Quant_ROUND"
-    assert Form("BipolarQuant", 2, "").name == "BipolarQuant"
+    assert BodyForm("Trunc", 5, "FLOOR").name == "Trunc_5_FLOOR"
+    assert BodyForm("Quant", 4, "ROUND").name == "Quant_ROUND"
+    assert BodyForm("BipolarQuant", 2, "").name == "BipolarQuant"
 
 
 def test_a_body_declares_the_attributes_of_its_operator() -> None:
-    made = Form("Quant", 4, "CEIL").function("dd", "Mine", 13)
+    made = BodyForm("Quant", 4, "CEIL").function("dd", "Mine", 13)
     assert list(made.attribute) == ["signed", "narrow", "rounding_mode"]
     assert [(each.domain, each.version) for each in made.opset_import] == [("", 13)]
     assert made.name == "Mine"
@@ -115,7 +115,7 @@ def found(call: str, inputs: str = "float[1,2] x, float s1", out: str = "y") -> 
         g ({inputs}) => (float[?,?] y) <{STOCK}> {{ {out} = qonnx.custom_op.general.{call} }}"""
     )
     form = form_of(made_by(model, "y"))
-    return form if isinstance(form, Form) else str(form)
+    return form if isinstance(form, BodyForm) else str(form)
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def found(call: str, inputs: str = "float[1,2] x, float s1", out: str = "y") -> 
     ],
 )
 def test_nodes_with_a_body(call: str, form: tuple[str, int, str]) -> None:
-    assert found(call) == Form(*form)
+    assert found(call) == BodyForm(*form)
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_the_first_reason_counts() -> None:
 def test_data_has_an_axis_of_channels(inputs: str, layout: str, because: str) -> None:
     text = found(f'MultiThreshold<data_layout="{layout}">(x, t)', inputs)
     if inputs == "float[] x":  # a rank that is not known may be right
-        assert text == Form("MultiThreshold", 2, layout)
+        assert text == BodyForm("MultiThreshold", 2, layout)
     else:
         assert text == because
 

@@ -7,7 +7,7 @@ from typing import Final
 from tiered.analysis.axes.axis_map import (
     AXES,
     AxisMap,
-    Kind,
+    IteratorKind,
     NoMap,
     all_of,
     broadcast,
@@ -65,5 +65,5 @@ def _skip_normalization(node: Node) -> AxisMap:
     vectors = tuple(None if value is None else labels[-1:] for value in node.operands[2:])
     inputs = (labels, broadcast(node.operands[1], labels), *vectors)
     # The mean, the deviation, the sum; the first two have one element along the last axis.
-    kinds = all_of(Kind.REDUCTION, labels[-1:])
+    kinds = all_of(IteratorKind.REDUCTION, labels[-1:])
     return AxisMap(inputs, (labels,) * len(node.outputs), kinds, broadcasts=(1,))

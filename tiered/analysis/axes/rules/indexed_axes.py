@@ -7,7 +7,7 @@ from tiered.analysis.axes.axis_map import (
     Axes,
     AxisMap,
     Dims,
-    Kind,
+    IteratorKind,
     NoMap,
     all_of,
     axis_of,
@@ -26,7 +26,7 @@ def _gather(node: Node) -> AxisMap:
     axis = axis_of(node, rank, 0)
     data, indices = whole(rank), whole(width, rank)
     out = (*data[:axis], *indices, *data[axis + 1 :])
-    return AxisMap((data, indices), (out,), {axis: Kind.OPAQUE})
+    return AxisMap((data, indices), (out,), {axis: IteratorKind.OPAQUE})
 
 
 @AXES.rule("GatherElements", "Scatter", "ScatterElements")
@@ -41,7 +41,7 @@ def _elements(node: Node) -> AxisMap:
     if any(len(shape) != len(labels) for shape in shapes):
         raise NoMap("its operands differ in rank")
     uneven = [at for at in labels if len({shape[at] for shape in shapes}) > 1]
-    kinds = all_of(Kind.OPAQUE, (axis, *uneven))
+    kinds = all_of(IteratorKind.OPAQUE, (axis, *uneven))
     return AxisMap((labels,) * len(shapes), (labels,), kinds)
 
 
@@ -54,7 +54,7 @@ def _gather_nd(node: Node) -> AxisMap:
     kept = whole(len(data) - shared - depth, shared + depth)
     listed = whole(len(indices) - 1 - shared, len(data))
     pairs = len(data) + len(indices)
-    kinds = {**all_of(Kind.OPAQUE, named), pairs: Kind.REDUCTION}
+    kinds = {**all_of(IteratorKind.OPAQUE, named), pairs: IteratorKind.REDUCTION}
     inputs = ((*batch, *named, *kept), (*batch, *listed, pairs))
     return AxisMap(inputs, ((*batch, *listed, *kept),), kinds)
 
@@ -65,7 +65,10 @@ def _scatter_nd(node: Node) -> AxisMap:
     depth = _depth(indices, len(data))
     labels, listed = whole(len(data)), whole(len(indices), len(data))
     updates: Axes = (*listed[:-1], *labels[depth:])
-    kinds = {**all_of(Kind.OPAQUE, labels[:depth]), **all_of(Kind.REDUCTION, listed)}
+    kinds = {
+        **all_of(IteratorKind.OPAQUE, labels[:depth]),
+        **all_of(IteratorKind.REDUCTION, listed),
+    }
     return AxisMap((labels, listed, updates), (labels,), kinds)
 
 
@@ -81,7 +84,7 @@ def _depth(indices: Dims, most: int) -> int:
 def _compress(node: Node) -> AxisMap:
     if node.attr("axis", None) is None:
         raise NoMap("without an axis it flattens its operand")
-    return first_alone(node, {axis_of(node, len(own_labels(node))): Kind.OPAQUE})
+    return first_alone(node, {axis_of(node, len(own_labels(node))): IteratorKind.OPAQUE})
 
 
 @AXES.rule("OneHot")
@@ -90,4 +93,4 @@ def _one_hot(node: Node) -> AxisMap:
     labels = whole(len(own_labels(node)) + 1)
     axis = axis_of(node, len(labels), -1)
     own = (*labels[:axis], *labels[axis + 1 :])
-    return AxisMap((own, None, None), (labels,), {axis: Kind.OPAQUE})
+    return AxisMap((own, None, None), (labels,), {axis: IteratorKind.OPAQUE})

@@ -8,7 +8,7 @@ from tiered.analysis.axes.axis_map import (
     AXES,
     Axes,
     AxisMap,
-    Kind,
+    IteratorKind,
     Labels,
     NoMap,
     axis_of,
@@ -72,10 +72,10 @@ def _quantized(node: Node) -> AxisMap:
     """QuantizeLinear and DequantizeLinear: of one scale, one for each index, or for each block."""
     labels, scale = own_labels(node), dims_of(node.operands[1])
     others: Axes | None = None
-    kinds: dict[int, Kind] = {}
+    kinds: dict[int, IteratorKind] = {}
     if node.attr("block_size", 0) and len(scale) == len(labels):
         # Along the axis of blocks, a scale has an element for several.
-        others, kinds = labels, {axis_of(node, len(labels), 1): Kind.OPAQUE}
+        others, kinds = labels, {axis_of(node, len(labels), 1): IteratorKind.OPAQUE}
     elif len(scale) > 1:
         raise NoMap("its scale is neither a scalar nor 1-D")
     elif scale not in ((), (1,)):

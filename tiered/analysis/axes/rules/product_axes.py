@@ -8,7 +8,7 @@ from tiered.analysis.axes.axis_map import (
     AXES,
     Axes,
     AxisMap,
-    Kind,
+    IteratorKind,
     Labels,
     NoMap,
     all_of,
@@ -76,7 +76,7 @@ def _of_matrices(left: int, right: int) -> AxisMap:
     one = (inner,) if left == 1 else (*_last(batch, left - 2), row, inner)
     other = (inner,) if right == 1 else (*_last(batch, right - 2), inner, column)
     out = (*batch, *[row] * (left > 1), *[column] * (right > 1))
-    return AxisMap((one, other), (out,), {inner: Kind.REDUCTION}, broadcasts=(0, 1))
+    return AxisMap((one, other), (out,), {inner: IteratorKind.REDUCTION}, broadcasts=(0, 1))
 
 
 def _last(batch: Labels, count: int) -> Labels:
@@ -99,7 +99,7 @@ def gemm(node: Node) -> AxisMap:
         (column, inner) if node.attr("transB") else (inner, column),
         broadcast(bias, (row, column)),
     ]
-    kinds = all_of(Kind.REDUCTION, (inner,))
+    kinds = all_of(IteratorKind.REDUCTION, (inner,))
     return AxisMap(tuple(inputs[: len(node.operands)]), ((row, column),), kinds, broadcasts=(2,))
 
 
@@ -116,5 +116,5 @@ def _einsum(node: Node) -> AxisMap:
     inputs = tuple(tuple(map(ord, term)) for term in terms)
     summed = {ord(letter) for term in terms for letter in term if letter not in result}
     twice = {ord(letter) for term in terms for letter in term if term.count(letter) > 1}
-    kinds = {**all_of(Kind.REDUCTION, summed), **all_of(Kind.OPAQUE, twice)}
+    kinds = {**all_of(IteratorKind.REDUCTION, summed), **all_of(IteratorKind.OPAQUE, twice)}
     return AxisMap(inputs, (tuple(map(ord, result)),), kinds)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tiered.analysis.axes.axis_map import (
     AXES,
     AxisMap,
-    Kind,
+    IteratorKind,
     NoMap,
     all_of,
     axes_in,
@@ -28,20 +28,20 @@ _OF_ONE_AXIS_SINCE = 13
 def _softmax(node: Node) -> AxisMap:
     rank = len(own_labels(node))
     if node.version >= _OF_ONE_AXIS_SINCE:
-        return first_alone(node, {axis_of(node, rank): Kind.REDUCTION})
+        return first_alone(node, {axis_of(node, rank): IteratorKind.REDUCTION})
     # Over no axis, after the last one, each element is normalised alone.
     start = rank if node.attr("axis") == rank else axis_of(node, rank)
-    return first_alone(node, all_of(Kind.REDUCTION, range(start, rank)))
+    return first_alone(node, all_of(IteratorKind.REDUCTION, range(start, rank)))
 
 
 @AXES.rule("LpNormalization")
 def _along_one(node: Node) -> AxisMap:
-    return first_alone(node, {axis_of(node, len(own_labels(node)), -1): Kind.REDUCTION})
+    return first_alone(node, {axis_of(node, len(own_labels(node)), -1): IteratorKind.REDUCTION})
 
 
 @AXES.rule("TopK")
 def _top(node: Node) -> AxisMap:
-    return first_alone(node, {axis_of(node, len(own_labels(node)), -1): Kind.OPAQUE})
+    return first_alone(node, {axis_of(node, len(own_labels(node)), -1): IteratorKind.OPAQUE})
 
 
 @AXES.rule("CumProd", "CumSum")
@@ -50,7 +50,7 @@ def _cumulative(node: Node) -> AxisMap:
     number = None if axis is None else axis.number
     if number is None:
         raise NoMap("its axis is not constant")
-    return first_alone(node, all_of(Kind.REDUCTION, axes_in((int(number),), rank)))
+    return first_alone(node, all_of(IteratorKind.REDUCTION, axes_in((int(number),), rank)))
 
 
 @AXES.rule("LayerNormalization", "RMSNormalization")
@@ -59,7 +59,7 @@ def _from_axis_on(node: Node) -> AxisMap:
     labels = own_labels(node)
     start = axis_of(node, len(labels), -1)
     scales = [broadcast(value, labels) for value in node.operands[1:]]
-    kinds = all_of(Kind.REDUCTION, labels[start:])
+    kinds = all_of(IteratorKind.REDUCTION, labels[start:])
     # The mean and the deviation have one element along each axis from `start` on.
     outputs = (labels,) * len(node.outputs)
     return AxisMap((labels, *scales), outputs, kinds, broadcasts=whole(len(scales), 1))
@@ -69,26 +69,26 @@ def _from_axis_on(node: Node) -> AxisMap:
 def _of_instances(node: Node) -> AxisMap:
     labels = own_labels(node, 2)
     others = ((1,),) * (len(node.operands) - 1)
-    return AxisMap((labels, *others), (labels,), all_of(Kind.REDUCTION, labels[2:]))
+    return AxisMap((labels, *others), (labels,), all_of(IteratorKind.REDUCTION, labels[2:]))
 
 
 @AXES.rule("GroupNormalization", "LRN")
 def _of_channels(node: Node) -> AxisMap:
     """GroupNormalization and LRN: channels are combined with some others."""
     labels = own_labels(node, 2)
-    kinds = all_of(Kind.REDUCTION, () if node.is_op("LRN") else labels[2:])
-    return first_alone(node, {1: Kind.OPAQUE, **kinds})
+    kinds = all_of(IteratorKind.REDUCTION, () if node.is_op("LRN") else labels[2:])
+    return first_alone(node, {1: IteratorKind.OPAQUE, **kinds})
 
 
 @AXES.rule("MeanVarianceNormalization")
 def _of_list(node: Node) -> AxisMap:
     axes = axes_in(node.attr("axes", (0, 2, 3)), len(own_labels(node)))
-    return first_alone(node, all_of(Kind.REDUCTION, axes))
+    return first_alone(node, all_of(IteratorKind.REDUCTION, axes))
 
 
 @AXES.rule("Trilu")
 def _trilu(node: Node) -> AxisMap:
-    return first_alone(node, all_of(Kind.OPAQUE, own_labels(node, 2)[-2:]))
+    return first_alone(node, all_of(IteratorKind.OPAQUE, own_labels(node, 2)[-2:]))
 
 
 @AXES.rule("ReverseSequence")
@@ -97,13 +97,13 @@ def _reverse_sequence(node: Node) -> AxisMap:
     batch, time = node.attr("batch_axis", 1), node.attr("time_axis", 0)
     if {batch, time} != {0, 1}:
         raise NoMap("its axes are out of range")
-    return AxisMap((labels, (batch,)), (labels,), {time: Kind.OPAQUE})
+    return AxisMap((labels, (batch,)), (labels,), {time: IteratorKind.OPAQUE})
 
 
 @AXES.rule("GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool")
 def _rows(node: Node) -> AxisMap:
     """What keeps batch and channels apart, and combines all other axes."""
-    return first_alone(node, all_of(Kind.REDUCTION, own_labels(node, 2)[2:]))
+    return first_alone(node, all_of(IteratorKind.REDUCTION, own_labels(node, 2)[2:]))
 
 
 @AXES.rule(*ARG_REDUCTIONS, *REDUCTIONS)
@@ -117,4 +117,4 @@ def _reduction(node: Node) -> AxisMap:
         raise NoMap("its axes are out of range")
     kept = labels if node.attr("keepdims", 1) else tuple(at for at in labels if at not in axes)
     others = (None,) * (len(node.operands) - 1)
-    return AxisMap((labels, *others), (kept,), all_of(Kind.REDUCTION, axes))
+    return AxisMap((labels, *others), (kept,), all_of(IteratorKind.REDUCTION, axes))

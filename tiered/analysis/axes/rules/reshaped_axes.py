@@ -10,7 +10,7 @@ import numpy as np
 from tiered.analysis.axes.axis_map import (
     AXES,
     AxisMap,
-    Kind,
+    IteratorKind,
     NoMap,
     all_of,
     axes_in,
@@ -59,7 +59,7 @@ def _regrouping(before: SizedShape, after: SizedShape, others: int) -> AxisMap |
     return AxisMap(
         (tuple(label if label in grouped else None for label in source), *(None,) * others),
         (tuple(label if label in grouped else None for label in target),),
-        all_of(Kind.OPAQUE, [label for group in ties for side in group for label in side]),
+        all_of(IteratorKind.OPAQUE, [label for group in ties for side in group for label in side]),
         groups=ties,
         has_shape=True,
     )
@@ -109,7 +109,7 @@ def _tile(node: Node) -> AxisMap:
     if often is not None and len(often) != len(labels):
         raise NoMap("it has not one number of repeats for each axis")
     repeated = [label for label in labels if often is None or often[label] != 1]
-    return first_alone(node, all_of(Kind.OPAQUE, repeated))
+    return first_alone(node, all_of(IteratorKind.OPAQUE, repeated))
 
 
 @AXES.rule("Concat")
@@ -117,13 +117,13 @@ def _concat(node: Node) -> AxisMap:
     labels = own_labels(node)
     if any(len(dims_of(value)) != len(labels) for value in node.operands):
         raise NoMap("its operands differ in rank")
-    kinds = {axis_of(node, len(labels)): Kind.OPAQUE}
+    kinds = {axis_of(node, len(labels)): IteratorKind.OPAQUE}
     return AxisMap((labels,) * len(node.operands), (labels,), kinds)
 
 
 @AXES.rule("Split")
 def _split(node: Node) -> AxisMap:
-    return first_alone(node, {axis_of(node, len(own_labels(node)), 0): Kind.OPAQUE})
+    return first_alone(node, {axis_of(node, len(own_labels(node)), 0): IteratorKind.OPAQUE})
 
 
 @AXES.rule("Slice")
@@ -136,7 +136,7 @@ def _slice(node: Node) -> AxisMap:
         sliced = whole(count)
     else:
         sliced = axes_in(_constant(axes), len(own_labels(node)))
-    return first_alone(node, all_of(Kind.OPAQUE, sliced))
+    return first_alone(node, all_of(IteratorKind.OPAQUE, sliced))
 
 
 @AXES.rule("Pad")
@@ -148,7 +148,7 @@ def _pad(node: Node) -> AxisMap:
     if often is not None and often.size != 2 * len(axes):
         raise NoMap("it has not two pads for each axis")
     padded = {axis for at, axis in enumerate([*axes, *axes]) if often is None or often[at]}
-    return first_alone(node, all_of(Kind.OPAQUE, padded))
+    return first_alone(node, all_of(IteratorKind.OPAQUE, padded))
 
 
 def _constant(axes: Value | None) -> np.ndarray[Any, Any]:

@@ -9,10 +9,10 @@ from tiered.analysis.axes.axis_map import (
     AXES,
     Axes,
     AxisMap,
-    Kind,
+    IteratorKind,
     Labels,
     NoMap,
-    Steps,
+    WindowSteps,
     all_of,
     axes_in,
     dims_of,
@@ -75,13 +75,16 @@ def convolution(node: Node, image: int, kernel: int, addend: int = -1) -> AxisMa
     inputs[image] = (samples, channels, *spatial)
     inputs[kernel] = (made, channels if not opaque else taps[-1] + 1, *taps)
     reduced = [*taps, taps[-1] + 1, *([] if opaque else [channels])]
-    kinds = {**all_of(Kind.REDUCTION, reduced), **all_of(Kind.OPAQUE, [*opaque, *unknown])}
+    kinds = {
+        **all_of(IteratorKind.REDUCTION, reduced),
+        **all_of(IteratorKind.OPAQUE, [*opaque, *unknown]),
+    }
     return AxisMap(tuple(inputs), ((samples, made, *spatial),), kinds, steps)
 
 
 def _walks(
     node: Node, labels: Sequence[int], kernel: Sequence[Dim]
-) -> tuple[dict[int, Steps], list[int]]:
+) -> tuple[dict[int, WindowSteps], list[int]]:
     """Return how the windows of a node walk along its spatial axes, and where it is not known."""
     spatial = len(kernel)
     if node.attr("auto_pad", "NOTSET") != "NOTSET" or node.attr("ceil_mode", 0):
@@ -89,10 +92,10 @@ def _walks(
     pads = node.attr("pads", None) or (0,) * 2 * spatial
     dilations = node.attr("dilations", None) or (1,) * spatial
     strides = node.attr("strides", None) or (1,) * spatial
-    found: dict[int, Steps] = {}
+    found: dict[int, WindowSteps] = {}
     for at, (label, taps) in enumerate(zip(labels, kernel, strict=True)):
         if isinstance(taps, int):
-            found[label] = Steps(strides[at], pads[at], (taps - 1) * dilations[at] + 1)
+            found[label] = WindowSteps(strides[at], pads[at], (taps - 1) * dilations[at] + 1)
     return found, [label for label in labels if label not in found]
 
 
@@ -104,7 +107,7 @@ def _pool(node: Node) -> AxisMap:
     steps, unknown = _walks(node, labels[2:], kernel)
     # The places of the largest elements count through the whole image.
     outputs = (labels, *(None,) * (len(node.outputs) - 1))
-    return AxisMap((labels,), outputs, all_of(Kind.OPAQUE, unknown), steps)
+    return AxisMap((labels,), outputs, all_of(IteratorKind.OPAQUE, unknown), steps)
 
 
 @AXES.rule("ConvTranspose")
@@ -120,8 +123,10 @@ def _transposed_convolution(node: Node) -> AxisMap:
     of_kernel = taps[-1] + 1 if is_grouped else made
     bias = ((made,),) * (len(node.operands) - 2)
     kinds = {
-        **all_of(Kind.REDUCTION, [*taps, channels]),
-        **all_of(Kind.OPAQUE, [*spatial, *before, *([made, of_kernel] if is_grouped else [])]),
+        **all_of(IteratorKind.REDUCTION, [*taps, channels]),
+        **all_of(
+            IteratorKind.OPAQUE, [*spatial, *before, *([made, of_kernel] if is_grouped else [])]
+        ),
     }
     inputs = ((samples, channels, *before), (channels, of_kernel, *taps), *bias)
     return AxisMap(inputs, ((samples, made, *spatial),), kinds)
@@ -131,7 +136,7 @@ def _transposed_convolution(node: Node) -> AxisMap:
 def _blocks(node: Node) -> AxisMap:
     before = own_labels(node, 2)
     after = (0, *whole(len(before) - 1, len(before)))
-    kinds = all_of(Kind.OPAQUE, (*before[1:], *after[1:]))
+    kinds = all_of(IteratorKind.OPAQUE, (*before[1:], *after[1:]))
     return AxisMap((before,), (after,), kinds)
 
 
@@ -144,7 +149,7 @@ def _grid_sample(node: Node) -> AxisMap:
         raise NoMap("its operands are not of the ranks of an image and a grid")
     samples, channels, *points = whole(rank)
     inside, named = whole(rank - 2, rank), 3 * rank
-    kinds = {**all_of(Kind.OPAQUE, inside), named: Kind.REDUCTION}
+    kinds = {**all_of(IteratorKind.OPAQUE, inside), named: IteratorKind.REDUCTION}
     inputs = ((samples, channels, *inside), (samples, *points, named))
     return AxisMap(inputs, ((samples, channels, *points),), kinds)
 
@@ -161,7 +166,7 @@ def _deformed_convolution(node: Node) -> AxisMap:
         start += own
         inputs.append(None if rank is None else (0, *labels) if is_by_sample else labels)
     made = whole(len(dims_of(node.output)) - 1, start)
-    kinds = all_of(Kind.OPAQUE, range(1, start + len(made)))
+    kinds = all_of(IteratorKind.OPAQUE, range(1, start + len(made)))
     return AxisMap(tuple(inputs), ((0, *made),), kinds)
 
 
@@ -174,12 +179,14 @@ def _resize(node: Node) -> AxisMap:
     labels, named = own_labels(node), newest_attribute(node, "axes")
     axes = labels if named is None else axes_in(named, len(labels))
     crops = newest_attribute(node, "coordinate_transformation_mode") in _CROP
-    return first_alone(node, all_of(Kind.OPAQUE, _scaled(node, axes) if not crops else axes))
+    return first_alone(
+        node, all_of(IteratorKind.OPAQUE, _scaled(node, axes) if not crops else axes)
+    )
 
 
 @AXES.rule("Upsample")
 def _upsample(node: Node) -> AxisMap:
-    return first_alone(node, all_of(Kind.OPAQUE, _scaled(node, own_labels(node))))
+    return first_alone(node, all_of(IteratorKind.OPAQUE, _scaled(node, own_labels(node))))
 
 
 def _scaled(node: Node, axes: Labels) -> Labels:

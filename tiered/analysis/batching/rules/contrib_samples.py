@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tiered.analysis.batching.following import BATCHES, Following, Made
 from tiered.analysis.batching.rules.generic import leading
-from tiered.analysis.batching.sample_facts import Refusal, Rows
+from tiered.analysis.batching.sample_facts import BatchRefusal, BatchRows
 from tiered.graph import Node
 
 MICROSOFT = "com.microsoft"
@@ -15,7 +15,7 @@ def embedded(state: Following, node: Node) -> Made:
     """EmbedLayerNormalization of ids, segments, a mask and positions that have the batch first."""
     state.shared(node, *range(2, 7))
     rows = leading(0, 1, 7, others=(8,))(state, node)
-    assert isinstance(rows, Rows)
+    assert isinstance(rows, BatchRows)
     positions = node.input(8)
     if positions is not None and state.rows(node, 8) is None and state.sizes(positions)[0] != 1:
         state.spread(node, 8, rows)
@@ -27,7 +27,7 @@ def attention(state: Following, node: Node) -> Made:
     """Attention over [batch, sequence, hidden]; a mask of one axis has the lengths, or more."""
     for slot, name in ((4, "past"), (6, "past_sequence_length")):
         if node.input(slot) is not None:
-            raise Refusal(f"its operand {name} has no rule")
+            raise BatchRefusal(f"its operand {name} has no rule")
     return _masked(state, node, (0,), weights=(1, 2), masks=(3, 5))
 
 
@@ -36,7 +36,7 @@ def multi_head_attention(state: Following, node: Node) -> Made:
     """MultiHeadAttention of query, key and value that have the batch first."""
     for slot in range(6, len(node.inputs)):
         if node.input(slot) is not None:
-            raise Refusal(f"its operand {slot} has no rule")
+            raise BatchRefusal(f"its operand {slot} has no rule")
     return _masked(state, node, (0, 1, 2), weights=(3,), masks=(4, 5))
 
 
@@ -46,19 +46,19 @@ def _masked(
     slots: tuple[int, ...],
     weights: tuple[int, ...],
     masks: tuple[int, ...],
-) -> Rows:
+) -> BatchRows:
     others = [value for value in node.outputs[1:] if value is not None and value.is_used]
     if others:
-        raise Refusal(f"its output {others[0].name!r} has no rule")
+        raise BatchRefusal(f"its output {others[0].name!r} has no rule")
     state.shared(node, *weights)
     rows = leading(*slots, others=masks)(state, node)
-    assert isinstance(rows, Rows)
+    assert isinstance(rows, BatchRows)
     for slot in masks:
         mask = node.input(slot)
         if mask is None:
             continue
         if state.rank(mask) < 2 and state.sizes(mask)[0] != state.old:
-            raise Refusal(f"its mask {mask.name!r} has more than a number for each sample")
+            raise BatchRefusal(f"its mask {mask.name!r} has more than a number for each sample")
         # A mask of fewer than three axes does not broadcast.
         is_broadcast = state.rank(mask) > 2 and state.sizes(mask)[0] == 1
         if state.rows(node, slot) is None and not is_broadcast:

@@ -6,7 +6,13 @@ from collections.abc import Sequence
 
 from tiered.analysis.batching.following import BATCHES, Following, Made
 from tiered.analysis.batching.rules.sample_sequences import begins_empty
-from tiered.analysis.batching.sample_facts import Counted, Fact, Refusal, Refused, Rows
+from tiered.analysis.batching.sample_facts import (
+    BatchRefusal,
+    BatchRows,
+    Counted,
+    Fact,
+    RefusedTensor,
+)
 from tiered.graph import Graph, Node, Value
 
 
@@ -24,22 +30,22 @@ def branches(state: Following, node: Node) -> Made:
 
 
 def _merged(state: Following, node: Node, at: int, facts: Sequence[Fact | None]) -> Fact | None:
-    for kind in (Refused, Counted):
+    for kind in (RefusedTensor, Counted):
         found = next((fact for fact in facts if isinstance(fact, kind)), None)
         if found is not None:
             return found
-    rows = next((fact for fact in facts if isinstance(fact, Rows)), None)
+    rows = next((fact for fact in facts if isinstance(fact, BatchRows)), None)
     if rows is None:
         return None
     try:
         for body, fact in zip(node.bodies, facts, strict=True):
             _agree(state, body, at, rows, fact)
-    except Refusal as refusal:
-        return Refused(node, str(refusal))
+    except BatchRefusal as refusal:
+        return RefusedTensor(node, str(refusal))
     return rows
 
 
-def _agree(state: Following, body: Graph, at: int, rows: Rows, fact: Fact | None) -> None:
+def _agree(state: Following, body: Graph, at: int, rows: BatchRows, fact: Fact | None) -> None:
     """Let an output of a body carry the samples as wanted.
 
     Raises:
@@ -50,17 +56,17 @@ def _agree(state: Following, body: Graph, at: int, rows: Rows, fact: Fact | None
         state.edits.append(lambda to: to.spread_output(body, at, rows))
         state.outputs[body, at] = rows
     elif fact != rows:
-        raise Refusal(f"{body.outputs[at].name!r} has the samples on another axis")
+        raise BatchRefusal(f"{body.outputs[at].name!r} has the samples on another axis")
 
 
 def _check_same(state: Following, node: Node, value: Value | None, what: str) -> None:
     fact = None if value is None else state.facts.get(value)
-    if isinstance(fact, Refused):
-        raise Refusal(fact.reason, fact)
+    if isinstance(fact, RefusedTensor):
+        raise BatchRefusal(fact.reason, fact)
     if isinstance(fact, Counted):
-        raise Refusal(f"its {what} depends on the size of the batch")
+        raise BatchRefusal(f"its {what} depends on the size of the batch")
     if fact is not None:
-        raise Refusal(f"its {what} differs from sample to sample")
+        raise BatchRefusal(f"its {what} differs from sample to sample")
 
 
 @BATCHES.rule("Loop")
@@ -79,7 +85,7 @@ def loop(state: Following, node: Node) -> Made:
 def scan(state: Following, node: Node) -> Made:
     """Scan: along another axis than that of the batch."""
     if node.owner.opset() < 9:
-        raise Refusal("a Scan of opset 8 has a batch of its own")
+        raise BatchRefusal("a Scan of opset 8 has a batch of its own")
     (body,) = node.bodies
     scanned = node.attr("num_scan_inputs")
     count = len(node.inputs) - scanned
@@ -89,7 +95,7 @@ def scan(state: Following, node: Node) -> Made:
         rows = state.rows(node, slot)
         axis = along[number] % max(state.rank(node.inputs[slot]), 1)
         if rows is not None and rows.axis == axis:
-            raise Refusal("it goes from sample to sample")
+            raise BatchRefusal("it goes from sample to sample")
         state.learn(value, None if rows is None else rows.on(rows.axis - (axis < rows.axis)))
     made = _through(state, node, body, 0, range(count), 0)
     outputs = node.attr("scan_output_axes", None) or (0,) * (len(node.outputs) - count)
@@ -102,7 +108,7 @@ def scan(state: Following, node: Node) -> Made:
 
 def _stacked(fact: Fact | None, axis: int) -> Fact | None:
     """Return what is known of the values of all iterations, joined along a new axis."""
-    return fact.on(fact.axis + (axis <= fact.axis)) if isinstance(fact, Rows) else fact
+    return fact.on(fact.axis + (axis <= fact.axis)) if isinstance(fact, BatchRows) else fact
 
 
 def _through(
@@ -135,7 +141,7 @@ def _through(
             break
         known = after
     for at, fact in enumerate(known):
-        if isinstance(fact, Rows):
+        if isinstance(fact, BatchRows):
             if given[at] is None and not begins_empty(node.inputs[slots[at]]):
                 state.spread(node, slots[at], fact)
             _agree(state, body, first + at, fact, made[at])
@@ -144,10 +150,10 @@ def _through(
 
 def _next(node: Node, before: Fact | None, after: Fact | None) -> Fact | None:
     """Return what is known of a state in all iterations so far."""
-    if after is None or after == before or isinstance(before, Refused):
+    if after is None or after == before or isinstance(before, RefusedTensor):
         return before
-    if before is None and isinstance(after, Rows):
+    if before is None and isinstance(after, BatchRows):
         return after
-    if isinstance(after, Refused):
+    if isinstance(after, RefusedTensor):
         return after
-    return Refused(node, "a state has the samples in another way in the next iteration")
+    return RefusedTensor(node, "a state has the samples in another way in the next iteration")

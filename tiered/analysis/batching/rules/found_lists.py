@@ -11,7 +11,14 @@ from typing import Final
 
 from tiered.analysis.batching.following import BATCHES, LISTS, Following, Made
 from tiered.analysis.batching.rules.small_operands import named_axes
-from tiered.analysis.batching.sample_facts import Columns, Fact, Listed, Refusal, Rows, product
+from tiered.analysis.batching.sample_facts import (
+    BatchRefusal,
+    BatchRows,
+    Columns,
+    Fact,
+    Listed,
+    product,
+)
 from tiered.graph import DataType, Node
 from tiered.graph.queries.op_traits import ELEMENTWISE
 from tiered.graph.shape_inference.symbolic_dims import Size
@@ -27,14 +34,14 @@ def non_max_suppression(state: Following, node: Node) -> Fact:
     """NonMaxSuppression: the boxes of one sample after the other, by (sample, class, box)."""
     carried = state.in_rows(node)
     if carried.keys() - {0, 1}:
-        raise Refusal("its limits differ from sample to sample")
-    if any(rows != Rows(0) for rows in carried.values()):
-        raise Refusal("its boxes and scores have the samples on another axis than the first")
+        raise BatchRefusal("its limits differ from sample to sample")
+    if any(rows != BatchRows(0) for rows in carried.values()):
+        raise BatchRefusal("its boxes and scores have the samples on another axis than the first")
     for slot in (0, 1):
         if slot not in carried:
-            state.spread(node, slot, Rows(0))
+            state.spread(node, slot, BatchRows(0))
     if isinstance(node.output.dim(0), int):
-        raise Refusal("its result is declared with a fixed number of boxes")
+        raise BatchRefusal("its result is declared with a fixed number of boxes")
     return Listed(0, node, Columns((1, 0, 0)))
 
 
@@ -42,7 +49,7 @@ def _data(state: Following, node: Node, slot: int = 0) -> Listed:
     value = node.inputs[slot]
     fact = None if value is None else state.facts.get(value)
     if not isinstance(fact, Listed):
-        raise Refusal("its index, and not its data, lists what is found")
+        raise BatchRefusal("its index, and not its data, lists what is found")
     return fact
 
 
@@ -52,7 +59,7 @@ def _steps(state: Following, node: Node, listed: Listed, slot: int = 0) -> tuple
         return listed.step.steps
     count = state.sizes(node.inputs[slot])[-1]
     if not isinstance(count, int):
-        raise Refusal("the size of its last axis is not known")
+        raise BatchRefusal("the size of its last axis is not known")
     return (listed.step,) * count
 
 
@@ -67,7 +74,7 @@ def _without(listed: Listed) -> Listed:
         Refusal: they count the samples.
     """
     if listed.step != 0:
-        raise Refusal(_NUMBERS)
+        raise BatchRefusal(_NUMBERS)
     return listed
 
 
@@ -92,7 +99,7 @@ def gather(state: Following, node: Node) -> Fact:
     state.shared(node, 1)
     listed, count = _data(state, node), state.rank(value)
     if axis == listed.axis:
-        raise Refusal(_ALONG)
+        raise BatchRefusal(_ALONG)
     place = listed.axis if axis > listed.axis else listed.axis + count - 1
     index = state.elements(value)
     is_last = axis == rank - 1 and isinstance(listed.step, Columns)
@@ -107,8 +114,8 @@ def _places(state: Following, node: Node, axis: int) -> Fact:
     index, data = _data(state, node, 1), state.rows(node, 0)
     if data is None:
         return _without(index)._replace(axis=axis + index.axis)
-    if data != Rows(axis) or index.step != 1:
-        raise Refusal(_PLACES)
+    if data != BatchRows(axis) or index.step != 1:
+        raise BatchRefusal(_PLACES)
     return Listed(axis + index.axis, index.source)
 
 
@@ -117,13 +124,13 @@ def gather_nd(state: Following, node: Node) -> Fact:
     """GatherND of entries at the places that a list names: the sample first."""
     index, data = _data(state, node, 1), state.rows(node, 0)
     if node.attr("batch_dims", 0) or index.axis == state.rank(node.inputs[1]) - 1:
-        raise Refusal(_PLACES)
+        raise BatchRefusal(_PLACES)
     if data is None:
         return _without(index)
     steps = _steps(state, node, index, 1)
     wanted = tuple([int(axis == data.axis) for axis in range(len(steps))])
     if not data.is_whole or steps != wanted:
-        raise Refusal(_PLACES)
+        raise BatchRefusal(_PLACES)
     return Listed(index.axis, index.source)
 
 
@@ -134,17 +141,17 @@ def sliced(state: Following, node: Node) -> Fact:
     bounds = [_numbers(state, node, name) for name in ("starts", "ends", "axes", "steps")]
     starts, ends, axes, strides = bounds
     if starts is None or ends is None:
-        raise Refusal("its bounds are not known")
+        raise BatchRefusal("its bounds are not known")
     places = [axis % rank for axis in (range(len(starts)) if axes is None else axes)]
     if listed.axis in places:
-        raise Refusal(_ALONG)
+        raise BatchRefusal(_ALONG)
     if rank - 1 not in places or not isinstance(listed.step, Columns):
         return listed
     at = places.index(rank - 1)
     place = slice(starts[at], ends[at], 1 if strides is None else strides[at])
     steps = listed.step.steps[place]
     if not steps or place.step < 0:
-        raise Refusal("it takes no columns, or takes them backwards")
+        raise BatchRefusal("it takes no columns, or takes them backwards")
     return listed._replace(step=_merged(steps))
 
 
@@ -159,7 +166,7 @@ def _numbers(state: Following, node: Node, name: str) -> list[int] | None:
         return None
     found = state.elements(value)
     if found is None or not all(isinstance(each, int) for each in found):
-        raise Refusal(f"its {name} are not constant")
+        raise BatchRefusal(f"its {name} are not constant")
     return [int(str(each)) for each in found]
 
 
@@ -169,14 +176,14 @@ def split(state: Following, node: Node) -> Made:
     listed, rank = _data(state, node), state.rank(node.inputs[0])
     axis = node.attr("axis", 0) % rank
     if axis == listed.axis:
-        raise Refusal(_ALONG)
+        raise BatchRefusal(_ALONG)
     if axis != rank - 1 or not isinstance(listed.step, Columns):
         return listed
     made, start = list[Fact | None](), 0
     for value in node.outputs:
         count = None if value is None else state.sizes(value)[-1]
         if not isinstance(count, int) or not count:
-            raise Refusal("the sizes of its parts are not known")
+            raise BatchRefusal("the sizes of its parts are not known")
         made.append(listed._replace(step=_merged(listed.step.steps[start : start + count])))
         start += count
     return made
@@ -192,7 +199,7 @@ def with_another_rank(state: Following, node: Node) -> Fact:
         axes = [axis % rank for axis in node.attr("axes", ())]
     kept = [axis for axis in range(rank) if axis not in axes]
     if is_squeeze and (not axes or listed.axis in axes):
-        raise Refusal(_ALONG)
+        raise BatchRefusal(_ALONG)
     axis = kept.index(listed.axis) if is_squeeze else kept[listed.axis]
     return _viewed(state, node, listed, axis)
 
@@ -204,7 +211,7 @@ def reshaped(state: Following, node: Node) -> Fact:
     before, after = state.sizes(node.inputs[0])[1:], state.sizes(node.output)[1:]
     entry, is_open = product(before), bool(target) and (target or [1])[0] in (-1, 0)
     if listed.axis or not is_open or not isinstance(entry, int) or product(after) != entry:
-        raise Refusal("its target is not one of the entries of a list")
+        raise BatchRefusal("its target is not one of the entries of a list")
     return _viewed(state, node, listed, 0)
 
 
@@ -213,7 +220,7 @@ def _viewed(state: Following, node: Node, listed: Listed, axis: int) -> Fact:
         # Several columns keep their steps only as the last axis.
         sizes = state.sizes(node.output)
         if axis == len(sizes) - 1 or sizes[-1] != len(listed.step.steps):
-            raise Refusal(_NUMBERS)
+            raise BatchRefusal(_NUMBERS)
     return listed._replace(axis=axis)
 
 
@@ -224,9 +231,9 @@ def joined(state: Following, node: Node) -> Fact:
     axis, facts = node.attr("axis") % rank, [_data(state, node, at) for at in _slots(node)]
     first = facts[0]
     if any((fact.axis, fact.source) != (first.axis, first.source) for fact in facts):
-        raise Refusal(_OTHER)
+        raise BatchRefusal(_OTHER)
     if axis == first.axis:
-        raise Refusal(_ALONG)
+        raise BatchRefusal(_ALONG)
     if axis != rank - 1:
         for fact in facts:
             _without(fact)
@@ -248,14 +255,14 @@ def elementwise(state: Following, node: Node) -> Fact:
         if isinstance(fact, Listed):
             found.append(_without(fact)._replace(axis=fact.axis + rank - state.rank(value)))
         elif fact is not None:
-            raise Refusal("its operands have samples, and a list of what is found in them")
+            raise BatchRefusal("its operands have samples, and a list of what is found in them")
     first = found[0]
     if any(each != first for each in found):
-        raise Refusal(_OTHER)
+        raise BatchRefusal(_OTHER)
     for value in node.inputs:
         at = first.axis - rank + (0 if value is None else state.rank(value))
         if value is None or value in state.facts or at < 0:
             continue
         if state.sizes(value)[at] != 1:
-            raise Refusal(f"{value.name!r} has an element for each entry of the list")
+            raise BatchRefusal(f"{value.name!r} has an element for each entry of the list")
     return first

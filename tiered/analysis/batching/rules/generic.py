@@ -8,7 +8,7 @@ from typing import Final
 from tiered.analysis.axes.axis_map import AxisMap
 from tiered.analysis.axes.rules import axis_map
 from tiered.analysis.batching.following import BATCHES, Following, Made
-from tiered.analysis.batching.sample_facts import Fact, Refusal, Rows
+from tiered.analysis.batching.sample_facts import BatchRefusal, BatchRows, Fact
 from tiered.graph import Node
 from tiered.graph.queries.op_traits import BROADCASTING
 from tiered.rewriter import Skip
@@ -25,12 +25,12 @@ def followed(state: Following, node: Node) -> Made:
     for at, value in enumerate(node.outputs[1:], 1):
         is_known = not isinstance(axes, Skip) and axes.outputs[at] is not None
         if value is not None and value.is_used and not is_known:
-            raise Refusal(f"its output {value.name!r} has no rule")
+            raise BatchRefusal(f"its output {value.name!r} has no rule")
     if isinstance(axes, Skip):
-        raise Refusal(str(axes))
+        raise BatchRefusal(str(axes))
     label = _carrying(node, axes, carried)
     if label is None:
-        raise Refusal(_mixing(node, carried))
+        raise BatchRefusal(_mixing(node, carried))
     rows = common(carried.values())
     made = [
         rows.on(own.index(label)) if own is not None and label in own else None
@@ -42,18 +42,18 @@ def followed(state: Following, node: Node) -> Made:
     return first if all(each == first for each in made) else list(made)
 
 
-def _mixing(node: Node, carried: Mapping[int, Rows]) -> str:
+def _mixing(node: Node, carried: Mapping[int, BatchRows]) -> str:
     slot, rows = next(iter(carried.items()))
     value = node.inputs[slot]
     return MIXES.format(rows.axis, "" if value is None else value.name)
 
 
-def mixes(node: Node, slot: int, rows: Rows) -> Refusal:
+def mixes(node: Node, slot: int, rows: BatchRows) -> BatchRefusal:
     """Return the refusal of a node that mixes the samples of an operand."""
-    return Refusal(_mixing(node, {slot: rows}))
+    return BatchRefusal(_mixing(node, {slot: rows}))
 
 
-def _carrying(node: Node, axes: AxisMap, carried: Mapping[int, Rows]) -> int | None:
+def _carrying(node: Node, axes: AxisMap, carried: Mapping[int, BatchRows]) -> int | None:
     """Return the iterator of the axes with samples; None if there is none or samples mix."""
     labels = {axes.at(slot, rows.axis) for slot, rows in carried.items()}
     label, out = labels.pop(), axes.outputs[0]
@@ -66,10 +66,10 @@ def _carrying(node: Node, axes: AxisMap, carried: Mapping[int, Rows]) -> int | N
     return label if all(each == size for each in sizes) else None
 
 
-def common(carried: Collection[Rows]) -> Rows:
+def common(carried: Collection[BatchRows]) -> BatchRows:
     first = next(iter(carried))
     if any(rows[1:] != first[1:] for rows in carried):
-        raise Refusal("its operands have the samples in different orders")
+        raise BatchRefusal("its operands have the samples in different orders")
     return first
 
 
@@ -78,8 +78,8 @@ def _fit_others(
     node: Node,
     axes: AxisMap,
     label: int,
-    rows: Rows,
-    carried: Mapping[int, Rows],
+    rows: BatchRows,
+    carried: Mapping[int, BatchRows],
 ) -> None:
     """Adapt the operands that are the same for every sample and have a part for each."""
     lifted = False
@@ -100,7 +100,7 @@ def _fit_others(
         state.edits.append(lambda to: to.lift(node, rows, carried.keys()))
 
 
-def _check_liftable(state: Following, node: Node, rows: Rows) -> None:
+def _check_liftable(state: Following, node: Node, rows: BatchRows) -> None:
     """Check that an operator can be computed with the axis of the batch as three.
 
     Raises:
@@ -114,10 +114,10 @@ def _check_liftable(state: Following, node: Node, rows: Rows) -> None:
         if value is not None and own >= 0:
             state.check_static(value, rows.on(own))
     if not is_ahead:
-        raise Refusal("its operands have a number for each of several neighbours of a sample")
+        raise BatchRefusal("its operands have a number for each of several neighbours of a sample")
 
 
-def _take_first(state: Following, node: Node, slot: int, rows: Rows) -> None:
+def _take_first(state: Following, node: Node, slot: int, rows: BatchRows) -> None:
     value = node.given(slot)
     state.edits.append(lambda to: to.set_input(node, slot, to.first(node.owner, value, rows)))
 
@@ -138,7 +138,7 @@ def leading(*slots: int, others: Collection[int] = ()) -> Callable[[Following, N
         rows = common(carried.values())
         for slot, each in carried.items():
             if slot not in slots and slot not in others:
-                raise Refusal(f"its operand {slot} differs from sample to sample")
+                raise BatchRefusal(f"its operand {slot} differs from sample to sample")
             if each.axis != 0:
                 raise mixes(node, slot, each)
         for slot in slots:
@@ -153,14 +153,14 @@ def leading(*slots: int, others: Collection[int] = ()) -> Callable[[Following, N
 def attention(state: Following, node: Node) -> Fact:
     """Attention; a mask of fewer than 4 axes is the same for every sample."""
     rows = leading(0, 1, 2, 4, 5, 6, others=(3,))(state, node)
-    assert isinstance(rows, Rows)
+    assert isinstance(rows, BatchRows)
     mask = node.input(3)
     if mask is None:
         return rows
     rank = state.rank(mask)
     if state.rows(node, 3) is not None:
         if rank != 4:
-            raise Refusal(f"the first axis of its mask {mask.name!r} is not that of the batch")
+            raise BatchRefusal(f"the first axis of its mask {mask.name!r} is not that of the batch")
     elif rank == 4 and state.sizes(mask)[0] != 1:
         state.spread(node, 3, rows)
     return rows
@@ -182,4 +182,4 @@ def cast_like(state: Following, node: Node) -> Fact | None:
 @BATCHES.rule("DynamicQuantizeLinear")
 def dynamic_quantize_linear(state: Following, node: Node) -> Fact:
     """DynamicQuantizeLinear: one scale for the whole tensor."""
-    raise Refusal("its scale follows from the elements of all samples")
+    raise BatchRefusal("its scale follows from the elements of all samples")

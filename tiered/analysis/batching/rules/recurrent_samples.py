@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tiered.analysis.batching.following import BATCHES, Following, Made
 from tiered.analysis.batching.rules.generic import common, mixes
-from tiered.analysis.batching.sample_facts import Rows
+from tiered.analysis.batching.sample_facts import BatchRows
 from tiered.graph import Node
 
 
@@ -24,4 +24,4 @@ def recurrent(state: Following, node: Node) -> Made:
             state.spread(node, slot, rows.on(places[slot]))
         elif carried[slot].axis != places[slot]:
             raise mixes(node, slot, carried[slot])
-    return [Rows(axis, *rows[1:]) for axis in (0 if first else 2, at, at)[: len(node.outputs)]]
+    return [BatchRows(axis, *rows[1:]) for axis in (0 if first else 2, at, at)[: len(node.outputs)]]

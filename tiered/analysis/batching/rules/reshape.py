@@ -11,7 +11,14 @@ from tiered.analysis.batching.following import BATCHES, Following, Made
 from tiered.analysis.batching.placements import moves, placements
 from tiered.analysis.batching.rules.size_operands import made_of_sizes
 from tiered.analysis.batching.rules.small_operands import named_axes, shown
-from tiered.analysis.batching.sample_facts import Fact, Refusal, Rows, Sizes, mentions, product
+from tiered.analysis.batching.sample_facts import (
+    BatchRefusal,
+    BatchRows,
+    Fact,
+    Sizes,
+    mentions,
+    product,
+)
 from tiered.graph import Node
 from tiered.graph.shape_inference.symbolic_dims import Size, divide
 
@@ -29,7 +36,7 @@ def reshape(state: Following, node: Node) -> Made:
         return _shared(state, node)
     target = state.elements(node.operand(1))
     if target is None:
-        raise Refusal("its target is not known")
+        raise BatchRefusal("its target is not known")
     before, after = state.sizes(data), state.sizes(output)
     copies = not node.attr("allowzero", 0)
     now = [
@@ -41,14 +48,14 @@ def reshape(state: Following, node: Node) -> Made:
     if named:
         made = next((each for each in options if [each.axis] == named), None)
         if made is None or now[made.axis] != made.size(state.batch):
-            raise Refusal(f"its target {shown(now)} has no axis with whole samples")
+            raise BatchRefusal(f"its target {shown(now)} has no axis with whole samples")
         return made
     moved = moves(rows, before, after, state.old)
     # Where the samples follow one another, a Reshape keeps them so.
     is_first = product((*before[: rows.axis], rows.outer)) == 1 or any(r.is_whole for r in options)
     every = [*options, *moved] if is_first else [*moved, *options]
     if not every:
-        raise Refusal(_baked(node, before, after))
+        raise BatchRefusal(_baked(node, before, after))
     made = state.choose(node, list(dict.fromkeys(every)), _choice(node, before, after))
     if made not in options:
         state.edits.append(lambda to: to.move(node, rows, made))
@@ -63,7 +70,7 @@ def reshape(state: Following, node: Node) -> Made:
     return made
 
 
-def _shared(state: Following, node: Node) -> Rows | None:
+def _shared(state: Following, node: Node) -> BatchRows | None:
     """Reshape of what all samples share, to a size that follows from the batch: it is repeated."""
     target, before, after = (
         state.elements(node.operand(1)), state.sizes(node.inputs[0]), state.sizes(node.output)
@@ -74,15 +81,17 @@ def _shared(state: Following, node: Node) -> Rows | None:
     inner = divide(target[named[0]] or 0, state.batch)
     if inner is None or mentions(inner, state.name):
         return made_of_sizes(state, node)
-    made = Rows(named[0], 1, inner)
+    made = BatchRows(named[0], 1, inner)
     sources = placements(made, after, before, state.old)
     if not sources:
-        raise Refusal(_baked(node, before, after))
+        raise BatchRefusal(_baked(node, before, after))
     state.spread(node, 0, sources[0])
     return made
 
 
-def _pieces(target: Sequence[Size | None], made: Rows, after: Sizes) -> list[Size | None] | None:
+def _pieces(
+    target: Sequence[Size | None], made: BatchRows, after: Sizes
+) -> list[Size | None] | None:
     """Return the elements of a target for any batch; None if it is right.
 
     None among the elements is that of the present target. One is -1: that of the batch, or a
@@ -138,7 +147,7 @@ def squeeze(state: Following, node: Node) -> Fact:
     given = named_axes(state, node, len(before))
     gone = [at for at, size in enumerate(before) if size == 1] if given is None else given
     if len(before) - len(gone) != len(after):
-        raise Refusal("the axes that it removes are not known")
+        raise BatchRefusal("the axes that it removes are not known")
     if rows.axis in gone:
         return _by_reshape(state, node, rows)
     if given is None:
@@ -157,7 +166,7 @@ def unsqueeze(state: Following, node: Node) -> Fact:
     rank = state.rank(node.output)
     new = named_axes(state, node, rank)
     if new is None:
-        raise Refusal("its axes are not constant")
+        raise BatchRefusal("its axes are not constant")
     options = placements(rows, state.sizes(node.inputs[0]), state.sizes(node.output), state.old)
     if not rows.is_whole and any(each.is_whole for each in options):
         return _by_reshape(state, node, rows)
@@ -165,16 +174,16 @@ def unsqueeze(state: Following, node: Node) -> Fact:
     return rows.on(kept[rows.axis])
 
 
-def _by_reshape(state: Following, node: Node, rows: Rows) -> Fact:
+def _by_reshape(state: Following, node: Node, rows: BatchRows) -> Fact:
     """Follow a node as a Reshape with a static target, and replace it by one."""
     before, after = state.sizes(node.inputs[0]), state.sizes(node.output)
     options = placements(rows, before, after, state.old)
     if not options:
-        raise Refusal(f"it moves the axis of a batch of {state.old}")
+        raise BatchRefusal(f"it moves the axis of a batch of {state.old}")
     made = state.choose(node, options, _choice(node, before, after))
     sizes = [-1 if at == made.axis else size for at, size in enumerate(after)]
     if not all(isinstance(size, int) for size in sizes):
-        raise Refusal(f"it moves the axis of a batch of {state.old}, beside dynamic dims")
+        raise BatchRefusal(f"it moves the axis of a batch of {state.old}, beside dynamic dims")
     shape = np.array(sizes, np.int64)
     state.edits.append(
         lambda to: to.replace(node, lambda: node.owner.op.Reshape(node.inputs[0], shape))

@@ -10,7 +10,7 @@ import numpy as np
 from tiered.analysis.batching.following import COUNTS, Following, Made, Rule
 from tiered.analysis.batching.rules.generic import followed
 from tiered.analysis.batching.rules.sample_parts import concat
-from tiered.analysis.batching.sample_facts import Columns, Fact, Refusal, Rows, Step
+from tiered.analysis.batching.sample_facts import BatchRefusal, BatchRows, Columns, Fact, Step
 from tiered.analysis.batching.uniform_values import Array
 from tiered.graph import DataType, Node, Value
 from tiered.graph.queries.op_traits import ELEMENTWISE
@@ -35,8 +35,8 @@ def kept(rule: Rule) -> Rule:
 
 def _with_step(made: Made, step: Step) -> Made:
     if isinstance(made, list):
-        return [each._replace(step=step) if isinstance(each, Rows) else each for each in made]
-    return made._replace(step=step) if isinstance(made, Rows) else made
+        return [each._replace(step=step) if isinstance(each, BatchRows) else each for each in made]
+    return made._replace(step=step) if isinstance(made, BatchRows) else made
 
 
 @COUNTS.rule(*(ELEMENTWISE - {"Add", "Cast", "Identity", "Mul"}))
@@ -94,7 +94,7 @@ def gather(state: Following, node: Node) -> Fact:
     axis = node.attr("axis", 0) % max(state.rank(node.inputs[0]), 1)
     data = _data(state, node, axis, state.step(node, 1))
     if data is None or index is None or data.axis != axis or data.outer != 1:
-        raise Refusal("it computes with the numbers of samples")
+        raise BatchRefusal("it computes with the numbers of samples")
     _check_index(state, node, state.step(node, 1), data.inner)
     return index.on(axis + index.axis)
 
@@ -104,29 +104,29 @@ def gather_nd(state: Following, node: Node) -> Fact:
     index, steps = state.rows(node, 1), state.step(node, 1)
     data = _columns_data(state, node, steps)
     if data is None or index is None or node.attr("batch_dims", 0) or data.outer != 1:
-        raise Refusal("it computes with the numbers of samples")
+        raise BatchRefusal("it computes with the numbers of samples")
     columns: Sequence[Size] = steps.steps if isinstance(steps, Columns) else ()
     if data.axis >= len(columns) or index.axis == state.rank(node.inputs[1]) - 1:
-        raise Refusal("it computes with the numbers of samples")
+        raise BatchRefusal("it computes with the numbers of samples")
     if any(step != 0 for at, step in enumerate(columns) if at != data.axis):
-        raise Refusal("it takes other places for each sample")
+        raise BatchRefusal("it takes other places for each sample")
     _check_index(state, node, columns[data.axis], data.inner)
     return index
 
 
-def _data(state: Following, node: Node, axis: int, step: Step) -> Rows | None:
+def _data(state: Following, node: Node, axis: int, step: Step) -> BatchRows | None:
     """Return the samples of the data; of data that all share, its rows are repeated for each."""
     data, value = state.rows(node, 0), node.inputs[0]
     if data is not None or not isinstance(step, int | Poly) or step == 0:
         return data
-    rows = Rows(axis, 1, step)
+    rows = BatchRows(axis, 1, step)
     if state.sizes(value)[axis] != rows.size(state.old):
         return None
     state.spread(node, 0, rows)
     return rows
 
 
-def _columns_data(state: Following, node: Node, steps: Step) -> Rows | None:
+def _columns_data(state: Following, node: Node, steps: Step) -> BatchRows | None:
     """Return the samples of the data of a GatherND, by what each further sample adds."""
     if not isinstance(steps, Columns) or node.attr("batch_dims", 0):
         return state.rows(node, 0)
@@ -138,7 +138,7 @@ def _columns_data(state: Following, node: Node, steps: Step) -> Rows | None:
 def _check_index(state: Following, node: Node, step: Step, inner: Size) -> None:
     value = node.given(1)
     if step != inner:
-        raise Refusal(SOME.format(value.name))
+        raise BatchRefusal(SOME.format(value.name))
     check_non_negative(state, value)
 
 
@@ -149,11 +149,11 @@ def check_non_negative(state: Following, value: Value) -> None:
         Refusal: an element may be negative.
     """
     if not state.is_non_negative(value):
-        raise Refusal(f"the places in {value.name!r} may count from the end of the batch")
+        raise BatchRefusal(f"the places in {value.name!r} may count from the end of the batch")
 
 
 def constant_index(
-    state: Following, node: Node, data: Rows, axes: Sequence[int], column: int | None = None
+    state: Following, node: Node, data: BatchRows, axes: Sequence[int], column: int | None = None
 ) -> int:
     """Let a constant index, which the size of the batch was folded into, follow the batch.
 
@@ -175,7 +175,7 @@ def constant_index(
     if array is None and state.old == 1 and data.outer == 1:
         return _computed_index(state, node, value, data, axes, column)
     if array is None or not isinstance(inner, int) or data.outer != 1:
-        raise Refusal(SOME.format(value.name))
+        raise BatchRefusal(SOME.format(value.name))
     factors = np.array(inner) if column is None else np.zeros(array.shape[-1], np.int64)
     if column is not None:
         factors[column] = inner
@@ -184,7 +184,7 @@ def constant_index(
     rows = np.where((rows < 0) & (factors != 0), rows + sizes, rows)
     options = [axis for axis in axes if _counts(rows, axis, factors, state.old)]
     if not options:
-        raise Refusal(SOME.format(value.name))
+        raise BatchRefusal(SOME.format(value.name))
     why = f"the constant {value.name!r} of {node.op_type} {node.label!r} bakes the batch"
     axis = state.choose(node, options, why)
     local = rows.take([0], axis=axis)
@@ -196,7 +196,7 @@ def _computed_index(
     state: Following,
     node: Node,
     value: Value,
-    data: Rows,
+    data: BatchRows,
     axes: Sequence[int],
     column: int | None,
 ) -> int:
@@ -204,13 +204,13 @@ def _computed_index(
     sizes = state.sizes(value)
     options = [axis for axis in axes if sizes[axis] == 1]
     if not options or not isinstance(sizes[-1], int | Poly):
-        raise Refusal(SOME.format(value.name))
+        raise BatchRefusal(SOME.format(value.name))
     check_non_negative(state, value)
     axis = state.choose(node, options, f"{node.op_type} {node.label!r} takes rows of one sample")
     columns = sizes[-1] if column is not None else None
     if columns is not None and not isinstance(columns, int):
-        raise Refusal(SOME.format(value.name))
-    state.edits.append(lambda to: to.number_computed(node, data, Rows(axis), column, columns))
+        raise BatchRefusal(SOME.format(value.name))
+    state.edits.append(lambda to: to.number_computed(node, data, BatchRows(axis), column, columns))
     return axis
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from tiered.analysis.batching.following import BATCHES, Following, Made
 from tiered.analysis.batching.rules.generic import common, followed, mixes
 from tiered.analysis.batching.rules.small_operands import named_axes
-from tiered.analysis.batching.sample_facts import Columns, Fact, Refusal, Rows, mentions
+from tiered.analysis.batching.sample_facts import BatchRefusal, BatchRows, Columns, Fact, mentions
 from tiered.analysis.batching.uniform_values import Array
 from tiered.graph import Node
 from tiered.graph.shape_inference.symbolic_dims import Size
@@ -32,7 +32,7 @@ def concat(state: Following, node: Node) -> Made:
     return followed(state, node) if made is None else made
 
 
-def _with_numbers(state: Following, node: Node, axis: int) -> Rows | None:
+def _with_numbers(state: Following, node: Node, axis: int) -> BatchRows | None:
     """Follow a Concat of indices: constants count the samples, others carry them; None for others.
 
     So it is where exporters index a tensor by the sample and a place of it.
@@ -85,20 +85,20 @@ def slices(state: Following, node: Node) -> Fact:
     starts, ends, steps = (state.elements(node.operand(name)) for name in names)
     axes = named_axes(state, node, rank)
     if starts is None or ends is None or (steps is None and node.operand("steps") is not None):
-        raise Refusal("its bounds are not known")
+        raise BatchRefusal("its bounds are not known")
     places = list(range(len(starts))) if axes is None else axes
     steps = [1] * len(places) if steps is None else steps
     bounds = zip(places, starts, ends, steps, strict=True)
     for number, (axis, start, end, step) in enumerate(bounds):
         if axis != rows.axis:
             if any(mentions(each, state.name) for each in (start, end, step)):
-                raise Refusal("its bounds depend on the size of the batch")
+                raise BatchRefusal("its bounds depend on the size of the batch")
             continue
         is_all = end == rows.size(state.batch) or (isinstance(end, int) and end >= _END)
         total = rows.size(state.old)
         is_baked = state.old > 1 and end == total
         if start != 0 or step != 1 or not (is_all or is_baked):
-            raise Refusal(
+            raise BatchRefusal(
                 f"it takes some of the samples: elements {start} to {end} of a batch of {total}"
             )
         if is_baked:
@@ -116,7 +116,7 @@ def split(state: Following, node: Node) -> Fact:
     rows = state.rows(node, 0)
     assert rows is not None
     if node.attr("axis", 0) % state.rank(node.inputs[0]) == rows.axis:
-        raise Refusal(f"it splits the axis of a batch of {state.old}")
+        raise BatchRefusal(f"it splits the axis of a batch of {state.old}")
     return rows
 
 
@@ -128,9 +128,9 @@ def pad(state: Following, node: Node) -> Made:
     rank = state.rank(node.inputs[0])
     axes, pads = named_axes(state, node, rank), state.elements(node.operand("pads"))
     if pads is None:
-        raise Refusal("its pads are not known")
+        raise BatchRefusal("its pads are not known")
     places = list(range(rank)) if axes is None else axes
     own = [pads[at] for at, axis in enumerate((*places, *places)) if axis == rows.axis]
     if any(own):
-        raise Refusal(f"it pads the axis of a batch of {state.old}")
+        raise BatchRefusal(f"it pads the axis of a batch of {state.old}")
     return rows

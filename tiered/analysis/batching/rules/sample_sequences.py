@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tiered.analysis.batching.following import BATCHES, Following, Made
 from tiered.analysis.batching.rules.generic import common, mixes
-from tiered.analysis.batching.sample_facts import Fact, Refusal
+from tiered.analysis.batching.sample_facts import BatchRefusal, Fact
 from tiered.graph import Node, Value
 
 
@@ -13,7 +13,7 @@ def construct(state: Following, node: Node) -> Fact:
     carried = state.in_rows(node)
     rows = common(carried.values())
     if any(each != rows for each in carried.values()):
-        raise Refusal("its operands have the samples on different axes")
+        raise BatchRefusal("its operands have the samples on different axes")
     for slot in range(len(node.inputs)):
         if slot not in carried:
             state.spread(node, slot, rows)
@@ -30,9 +30,9 @@ def insert(state: Following, node: Node) -> Fact:
         state.spread(node, 1, sequence)
         return sequence
     if sequence is None and not begins_empty(node.inputs[0]):
-        raise Refusal("its sequence has tensors that all samples share")
+        raise BatchRefusal("its sequence has tensors that all samples share")
     if sequence not in (None, rows):
-        raise Refusal("its operands have the samples on different axes")
+        raise BatchRefusal("its operands have the samples on different axes")
     return rows
 
 
@@ -74,7 +74,7 @@ def split(state: Following, node: Node) -> Fact:
     assert rows is not None
     axis = node.attr("axis", 0) % rank
     if axis == rows.axis:
-        raise Refusal(f"it splits the axis of a batch of {state.old}")
+        raise BatchRefusal(f"it splits the axis of a batch of {state.old}")
     is_gone = node.input(1) is None and not node.attr("keepdims", 1)
     return rows.on(rows.axis - (is_gone and axis < rows.axis))
 

@@ -5,24 +5,24 @@ from __future__ import annotations
 from tiered.analysis.batching.following import BATCHES, Following
 from tiered.analysis.batching.rules.generic import mixes
 from tiered.analysis.batching.rules.small_operands import shown
-from tiered.analysis.batching.sample_facts import Fact, Refusal, Rows, mentions
+from tiered.analysis.batching.sample_facts import BatchRefusal, BatchRows, Fact, mentions
 from tiered.graph import Node, non_negative_axes
 from tiered.graph.shape_inference.symbolic_dims import Size, divide, multiply
 
 
 @BATCHES.rule("ConstantOfShape")
-def made_of_sizes(state: Following, node: Node) -> Rows | None:
+def made_of_sizes(state: Following, node: Node) -> BatchRows | None:
     """ConstantOfShape, and Expand of a value that all samples share: a size is their count."""
     before, after = state.sizes(node.output), state.inferred(node)
     open_axes = [at for at, size in enumerate(after) if mentions(size, state.name)]
     if any(size is None for size in after) or len(before) != len(after):
-        raise Refusal("the shape of its result is not known")
+        raise BatchRefusal("the shape of its result is not known")
     if not open_axes:
         return None
     inner = divide(after[open_axes[0]] or 0, state.batch)
     if len(open_axes) > 1 or inner is None or mentions(inner, state.name):
-        raise Refusal(f"it makes {shown(after)}: no axis has whole samples")
-    return Rows(open_axes[0], 1, inner)
+        raise BatchRefusal(f"it makes {shown(after)}: no axis has whole samples")
+    return BatchRows(open_axes[0], 1, inner)
 
 
 @BATCHES.rule("Expand")
@@ -31,22 +31,22 @@ def expand(state: Following, node: Node) -> Fact | None:
     rows = state.rows(node, 0)
     if rows is None:
         made = made_of_sizes(state, node)
-        if isinstance(made, Rows):
+        if isinstance(made, BatchRows):
             sizes = state.sizes(node.inputs[0])
             at = made.axis - state.rank(node.output) + len(sizes)
             if at >= 0 and sizes[at] != 1:
-                raise Refusal(f"its operand has {sizes[at]} rows, and the target a batch")
+                raise BatchRefusal(f"its operand has {sizes[at]} rows, and the target a batch")
         return made
     before, after = state.sizes(node.inputs[0]), state.sizes(node.output)
     axis = rows.axis - len(before) + len(after)
     target = state.elements(node.operand(1))
     if target is None:
-        raise Refusal("its target is not known")
+        raise BatchRefusal("its target is not known")
     place = axis - len(after) + len(target)
     if any(mentions(size, state.name) for at, size in enumerate(target) if at != place):
-        raise Refusal("its target has the batch on another axis")
+        raise BatchRefusal("its target has the batch on another axis")
     if after[axis] != before[rows.axis]:
-        raise Refusal(f"it repeats the axis of a batch of {state.old}")
+        raise BatchRefusal(f"it repeats the axis of a batch of {state.old}")
     if place >= 0 and target[place] not in (1, rows.size(state.batch)):
         pieces: list[Size | None] = [size if isinstance(size, int) else None for size in target]
         pieces[place] = 1
@@ -59,17 +59,17 @@ def tile(state: Following, node: Node) -> Fact | None:
     rows = state.rows(node, 0)
     repeats = state.elements(node.operand(1))
     if repeats is None:
-        raise Refusal("its repeats are not known")
+        raise BatchRefusal("its repeats are not known")
     if rows is None:
         made = made_of_sizes(state, node)
-        if isinstance(made, Rows) and state.sizes(node.inputs[0])[made.axis] != 1:
-            return Rows(made.axis, 1, state.sizes(node.inputs[0])[made.axis] or 1)
+        if isinstance(made, BatchRows) and state.sizes(node.inputs[0])[made.axis] != 1:
+            return BatchRows(made.axis, 1, state.sizes(node.inputs[0])[made.axis] or 1)
         return made
     if any(mentions(count, state.name) for count in repeats):
-        raise Refusal("its repeats have the batch on another axis")
+        raise BatchRefusal("its repeats have the batch on another axis")
     count = repeats[rows.axis]
     if count is None:
-        raise Refusal("its repeats are not known")
+        raise BatchRefusal("its repeats are not known")
     return rows._replace(outer=multiply(rows.outer, count))
 
 
@@ -79,10 +79,10 @@ def number_range(state: Following, node: Node) -> Fact | None:
     made = made_of_sizes(state, node)
     start, delta = (state.elements(node.input(slot)) for slot in (0, 2))
     if made is None or start is None or delta is None:
-        raise Refusal("its bounds are not known")
+        raise BatchRefusal("its bounds are not known")
     known = [*start, *delta]
     if None in known or any(mentions(each, state.name) for each in known):
-        raise Refusal("its bounds are not known")
+        raise BatchRefusal("its bounds are not known")
     return made._replace(step=multiply(delta[0] or 0, made.inner))
 
 
@@ -98,22 +98,22 @@ def resize(state: Following, node: Node) -> Fact:
     axes = node.attr("axes", None) or range(len(before))
     named = non_negative_axes(axes, len(before))
     if before[rows.axis] != after[rows.axis] or named is None:
-        raise Refusal(f"it resizes the axis of a batch of {state.old}")
+        raise BatchRefusal(f"it resizes the axis of a batch of {state.old}")
     sizes = None if is_upsample else node.operand("sizes")
     if rows.axis not in named or sizes is None:
         slot = node.operand("scales")
         if slot is not None and slot in state.facts:
-            raise Refusal("its scales depend on the size of the batch")
+            raise BatchRefusal("its scales depend on the size of the batch")
         return rows
     place = list(named).index(rows.axis)
     known = state.elements(sizes)
     if known is None:
-        raise Refusal("its sizes are not known")
+        raise BatchRefusal("its sizes are not known")
     if any(mentions(size, state.name) for at, size in enumerate(known) if at != place):
-        raise Refusal("its sizes have the batch on another axis")
+        raise BatchRefusal("its sizes have the batch on another axis")
     if known[place] != rows.size(state.batch):
         if node.attr("keep_aspect_ratio_policy", b"stretch") not in (b"stretch", "stretch"):
-            raise Refusal("it keeps the ratio of all sizes, the batch too")
+            raise BatchRefusal("it keeps the ratio of all sizes, the batch too")
         pieces: list[Size | None] = [size if isinstance(size, int) else None for size in known]
         pieces[place] = state.known_size(rows)
         state.edits.append(lambda to: to.set_target(node, pieces, slot=3))
@@ -128,7 +128,7 @@ def affine_grid(state: Following, node: Node) -> Fact:
         raise mixes(node, 0, rows)
     size = state.elements(node.operand(1))
     if size is None or any(mentions(each, state.name) for each in size[1:]):
-        raise Refusal("its size is not known")
+        raise BatchRefusal("its size is not known")
     if size[0] != rows.size(state.batch):
         pieces: list[Size | None] = [each if isinstance(each, int) else None for each in size]
         pieces[0] = state.known_size(rows)

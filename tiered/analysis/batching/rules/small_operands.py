@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tiered.analysis.batching.following import Following
-from tiered.analysis.batching.sample_facts import Refusal
+from tiered.analysis.batching.sample_facts import BatchRefusal
 from tiered.graph import Node, non_negative_axes
 from tiered.graph.shape_inference.symbolic_dims import Size
 
@@ -21,8 +21,8 @@ def named_axes(state: Following, node: Node, rank: int) -> list[int] | None:
         return None
     known = state.elements(axes)
     if known is None or not all(isinstance(axis, int) for axis in known):
-        raise Refusal("its axes are not constant")
+        raise BatchRefusal("its axes are not constant")
     found = non_negative_axes([int(str(axis)) for axis in known], rank)
     if found is None:
-        raise Refusal("its axes are out of range")
+        raise BatchRefusal("its axes are out of range")
     return list(found)

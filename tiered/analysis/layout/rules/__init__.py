@@ -9,7 +9,7 @@ places are fixed, and what an operator is written as in another order.
 from __future__ import annotations
 
 from tiered.analysis.axes.axis_map import NoMap, unknown
-from tiered.analysis.layout.axis_propagation import FIXED, LAYOUTS as LAYOUTS, Propagation
+from tiered.analysis.layout.axis_propagation import FIXED, LAYOUTS as LAYOUTS, AxisPropagation
 from tiered.analysis.layout.derived import elementwise, may_be_elementwise
 from tiered.analysis.layout.rules import (
     named as named,
@@ -32,13 +32,13 @@ layout_rule = LAYOUTS.rule
         labels = tuple(range(rank))
         return Propagation((labels,), (labels,), lambda op: op.emit({0: op.operand(0)}))
 
-A rule takes a node and returns a `Propagation`: which axes of operands and outputs are permuted
+A rule takes a node and returns a `AxisPropagation`: which axes of operands and outputs are permuted
 together, and how the operator is written in another order. A `Skip` says why it is in none. An
 operator whose axis map says that it computes element by element needs no rule.
 """
 
 
-def propagation_of(node: Node) -> Propagation | Skip:
+def propagation_of(node: Node) -> AxisPropagation | Skip:
     """Return how permutations propagate through a node, or why none does."""
     rule = LAYOUTS.of(node)
     if rule is None:

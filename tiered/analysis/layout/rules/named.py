@@ -13,9 +13,9 @@ import numpy as np
 from tiered.analysis.axes.axis_map import whole
 from tiered.analysis.layout.axis_propagation import (
     LAYOUTS,
+    AxisPropagation,
     Labels,
     Permuted,
-    Propagation,
     constant_operand,
 )
 from tiered.analysis.layout.derived import derived, write_axis, write_vector, written
@@ -41,7 +41,7 @@ def one_hot(op: Permuted) -> Sequence[Value]:
 
 
 @LAYOUTS.rule("QuantizeLinear", "DequantizeLinear", domain=("", "com.microsoft"))
-def quantization(node: Node) -> Propagation:
+def quantization(node: Node) -> AxisPropagation:
     """QuantizeLinear and DequantizeLinear: scales of blocks are permuted, those of one axis not."""
     slots = None if node.attr("block_size", 0) else (0,)
     return derived(node, _write_quantization, slots=slots)
@@ -142,7 +142,7 @@ written("Tile", family="tile", walked=lambda node: ())(write_vector)
 
 
 @LAYOUTS.rule("Expand")
-def expand(node: Node) -> Propagation | Skip:
+def expand(node: Node) -> AxisPropagation | Skip:
     """Expand: the operand and the shape broadcast to each other."""
     found, shape = derived(node, _write_expand, family="expand", walked=()), node.operand("shape")
     if shape is None or shape.const is not None:

@@ -15,9 +15,9 @@ import numpy as np
 from tiered.analysis.axes.axis_map import map_of
 from tiered.analysis.layout.axis_propagation import (
     LAYOUTS,
+    AxisPropagation,
     Labels,
     Permuted,
-    Propagation,
     any_order,
 )
 from tiered.analysis.layout.derived import (
@@ -83,7 +83,7 @@ def last(tail: Labels, in_order: bool) -> Allows:
 
 
 @LAYOUTS.rule("LayerNormalization", "RMSNormalization")
-def layer_normalization(node: Node) -> Propagation | Skip:
+def layer_normalization(node: Node) -> AxisPropagation | Skip:
     """LayerNormalization and RMSNormalization: the normalised axes stay last.
 
     If the normalised axes are permuted, scale and bias are permuted too.
@@ -99,7 +99,7 @@ def layer_normalization(node: Node) -> Propagation | Skip:
 
 
 @LAYOUTS.rule(*SOFTMAXES)
-def softmax(node: Node) -> Propagation | Skip:
+def softmax(node: Node) -> AxisPropagation | Skip:
     """Softmax, LogSoftmax and Hardmax: along an axis; before opset 13, over all from it on."""
     if node.version >= _OF_ONE_AXIS_SINCE:
         return derived(node, write_axis, family="last axis")
@@ -121,7 +121,7 @@ def _write_flattening(op: Permuted) -> Sequence[Value]:
 
 
 @LAYOUTS.rule("Trilu")
-def trilu(node: Node) -> Propagation | Skip:
+def trilu(node: Node) -> AxisPropagation | Skip:
     """Trilu: transposing the last two axes exchanges the upper and the lower part."""
     axes = map_of(node)
     allows = last(combined(axes), False)
@@ -150,7 +150,7 @@ _CROP: Final = ("tf_crop_and_resize", b"tf_crop_and_resize")
 
 
 @LAYOUTS.rule("Resize")
-def resize(node: Node) -> Propagation | Skip:
+def resize(node: Node) -> AxisPropagation | Skip:
     """Resize: scales or sizes of all axes or of given ones.
 
     Interpolation runs axis by axis, and runtimes have kernels for trailing resized axes only: these
@@ -204,7 +204,7 @@ def _numbers(op: Permuted, slot: int, labels: Labels, halves: int) -> Value | No
 
 
 @LAYOUTS.rule("Upsample")
-def upsample(node: Node) -> Propagation | Skip:
+def upsample(node: Node) -> AxisPropagation | Skip:
     """Upsample: a nearest one in any order, as for Resize."""
     if node.attr("mode") not in _NEAREST:
         return Skip("it interpolates")
@@ -215,7 +215,7 @@ def upsample(node: Node) -> Propagation | Skip:
 
 
 @LAYOUTS.rule("GatherND")
-def gather_nd(node: Node) -> Propagation | Skip:
+def gather_nd(node: Node) -> AxisPropagation | Skip:
     """GatherND: axes without an index stay last, in any order; so do the axes of the indices."""
     axes = map_of(node)
     allows = _allows_gather(axes.inputs, combined(axes))
@@ -243,7 +243,7 @@ def _allows_gather(inputs: Sequence[Any], places: Labels) -> Allows:
 
 
 @LAYOUTS.rule("ScatterND")
-def scatter_nd(node: Node) -> Propagation | Skip:
+def scatter_nd(node: Node) -> AxisPropagation | Skip:
     """ScatterND: axes without an index stay last, in any order."""
     axes = map_of(node)
     allows = _allows_scatter(axes.inputs, combined(axes))

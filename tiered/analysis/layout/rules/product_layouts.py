@@ -13,7 +13,13 @@ from typing import Any
 import numpy as np
 
 from tiered.analysis.axes.axis_map import Axes, map_of, whole
-from tiered.analysis.layout.axis_propagation import LAYOUTS, Kernel, Labels, Permuted, Propagation
+from tiered.analysis.layout.axis_propagation import (
+    LAYOUTS,
+    AxisPropagation,
+    KernelAccess,
+    Labels,
+    Permuted,
+)
 from tiered.analysis.layout.derived import derived, named
 from tiered.graph import Node, Value
 from tiered.rewriter import Skip
@@ -23,7 +29,7 @@ MAX_DISTANCE = 2
 
 
 @LAYOUTS.rule("MatMul")
-def matmul(node: Node) -> Propagation | Skip:
+def matmul(node: Node) -> AxisPropagation | Skip:
     """MatMul: batch dims in any order; the transpose of A B is B' A'.
 
     If one operand is constant, the summed axis and the result's axis at its position have one
@@ -40,14 +46,14 @@ def matmul(node: Node) -> Propagation | Skip:
 
 
 @lru_cache
-def _matmul_of_vector(left: Labels, right: Labels, out: Labels) -> Propagation:
+def _matmul_of_vector(left: Labels, right: Labels, out: Labels) -> AxisPropagation:
     """Return the propagation of a product of matrices and a vector; the vector is fixed.
 
     `MatMul(X, v)` sums over the last axis of X, `MatMul(v, X)` over the second to last one; the
     other axes are those of the result, in any order.
     """
     matrices, (summed,) = (0, right) if len(right) == 1 else (1, left)
-    return Propagation(
+    return AxisPropagation(
         (left, None) if len(right) == 1 else (None, right),
         (out,),
         partial(_write_matmul_of_vector, matrices, summed),
@@ -69,7 +75,9 @@ def _is_constant(node: Node, slot: int) -> bool:
 
 
 @lru_cache
-def _matmul(left: Labels, right: Labels, out: Labels, constant: tuple[bool, bool]) -> Propagation:
+def _matmul(
+    left: Labels, right: Labels, out: Labels, constant: tuple[bool, bool]
+) -> AxisPropagation:
     *batch, row, column = out
     inner, is_flat = left[-1], (len(right) == 2, len(left) == 2)
     if constant[0]:
@@ -77,13 +85,13 @@ def _matmul(left: Labels, right: Labels, out: Labels, constant: tuple[bool, bool
     elif constant[1]:
         column = inner
     # A constant has no labels: it is permuted as the product needs it.
-    return Propagation(
+    return AxisPropagation(
         (None if row == inner else left, None if column == inner else right),
         ((*batch, row, column),),
         partial(_write_matmul, row, column),
         allows=partial(_allows, frozenset(batch), (row, inner, column)),
         max_distance=MAX_DISTANCE,
-        kernel=Kernel("product", (row, column), is_flat),
+        kernel=KernelAccess("product", (row, column), is_flat),
     )
 
 
@@ -137,7 +145,7 @@ def _constant(op: Permuted, slot: int, out: Labels, batch: Labels, swapped: bool
 
 
 @LAYOUTS.rule("Gemm")
-def gemm(node: Node) -> Propagation | Skip:
+def gemm(node: Node) -> AxisPropagation | Skip:
     """Gemm: the orders of each operand and of the result are independent.
 
     A flag transposes an operand; swapping the operands transposes the result.
@@ -148,10 +156,10 @@ def gemm(node: Node) -> Propagation | Skip:
 
 
 @lru_cache
-def _gemm(is_square: bool, bias: tuple[Axes | None, ...], out: Labels) -> Propagation:
+def _gemm(is_square: bool, bias: tuple[Axes | None, ...], out: Labels) -> AxisPropagation:
     first = whole(2, 10)
     second = first if is_square else whole(2, 20)
-    return Propagation(
+    return AxisPropagation(
         (first, second, *named(bias)), (out,), _write_gemm, max_distance=MAX_DISTANCE
     )
 
@@ -177,7 +185,7 @@ def _write_gemm(op: Permuted) -> Sequence[Value]:
 
 
 @LAYOUTS.rule("Einsum")
-def einsum(node: Node) -> Propagation | Skip:
+def einsum(node: Node) -> AxisPropagation | Skip:
     """Einsum: the letters are the labels; the equation is rewritten."""
     found = derived(node, _write_einsum)
     if any(len(set(own)) < len(own) for own in found.inputs if own):

@@ -15,10 +15,10 @@ from tiered.analysis.axes.axis_map import NO_RANK, Axes, map_of, whole
 from tiered.analysis.axes.regrouping import Group, SizedShape, sized
 from tiered.analysis.layout.axis_propagation import (
     LAYOUTS,
-    Kernel,
+    AxisPropagation,
+    KernelAccess,
     Labels,
     Permuted,
-    Propagation,
 )
 from tiered.analysis.layout.derived import Write, named, write_as_it_is, write_axis
 from tiered.graph import Node, Value
@@ -87,7 +87,7 @@ class Regrouping(Record):
 
 
 @LAYOUTS.rule("Flatten", "Reshape")
-def reshape(node: Node) -> Propagation | Skip:
+def reshape(node: Node) -> AxisPropagation | Skip:
     """Reshape and Flatten: dims that are merged or split stay adjacent.
 
     Dims of size 1 may be at any position.
@@ -116,7 +116,7 @@ def _reshape(
     after: SizedShape,
     others: int,
     takes_empty: bool,
-) -> Propagation:
+) -> AxisPropagation:
     source, target = named(ports)
     assert source is not None
     assert target is not None
@@ -128,7 +128,7 @@ def _reshape(
     regrouping = Regrouping(source, target, (*ties, *kept), sizes, vanishing, takes_empty)
     inputs = (source, *(None,) * others)
     write = partial(_write_reshape, regrouping)
-    return Propagation(inputs, (target,), write, allows=regrouping.allows, ties=ties)
+    return AxisPropagation(inputs, (target,), write, allows=regrouping.allows, ties=ties)
 
 
 def _may_be_zero(size: Size | None) -> bool:
@@ -149,23 +149,23 @@ def _write_reshape(regrouping: Regrouping, op: Permuted) -> Sequence[Value]:
 
 
 @LAYOUTS.rule("Shape")
-def shape_of(node: Node) -> Propagation | Skip:
+def shape_of(node: Node) -> AxisPropagation | Skip:
     """Shape: the sizes of the permuted tensor, gathered into the original order."""
     return _of_sizes(node, _write_shape)
 
 
 @LAYOUTS.rule("Size")
-def size_of(node: Node) -> Propagation | Skip:
+def size_of(node: Node) -> AxisPropagation | Skip:
     """Size: it does not depend on the order."""
     return _of_sizes(node, write_as_it_is)
 
 
-def _of_sizes(node: Node, write: Write) -> Propagation | Skip:
+def _of_sizes(node: Node, write: Write) -> AxisPropagation | Skip:
     """Return the propagation of an operator that reads no elements, and so has no axis map."""
     value = node.input(0)
     if value is None or value.rank is None:
         return NO_RANK
-    return Propagation((whole(value.rank),), (None,), write)
+    return AxisPropagation((whole(value.rank),), (None,), write)
 
 
 def _write_shape(op: Permuted) -> Sequence[Value]:
@@ -181,7 +181,7 @@ def _write_shape(op: Permuted) -> Sequence[Value]:
 
 
 @LAYOUTS.rule("Gather")
-def gather(node: Node) -> Propagation | Skip:
+def gather(node: Node) -> AxisPropagation | Skip:
     """Gather: the axes of the indices replace the gathered axis and stay adjacent."""
     axes = map_of(node)
     data, indices = axes.inputs
@@ -189,12 +189,14 @@ def gather(node: Node) -> Propagation | Skip:
 
 
 @lru_cache
-def _gather(data: Labels, indices: Labels, out: Labels) -> Propagation:
+def _gather(data: Labels, indices: Labels, out: Labels) -> AxisPropagation:
     """Return the propagation for labels of data, indices and result: equal ones are one object."""
     (axis,) = (label for label in data if label not in out)
     if len(indices) == 1:
         # The axis of the indices is where the gathered axis was: they have one label.
-        return Propagation((data, (axis,)), (data,), write_axis, kernel=Kernel("gather", (axis,)))
+        return AxisPropagation(
+            (data, (axis,)), (data,), write_axis, kernel=KernelAccess("gather", (axis,))
+        )
 
     def allows(order: Labels) -> bool:
         rest = [label for label in order if label in data]
@@ -204,5 +206,7 @@ def _gather(data: Labels, indices: Labels, out: Labels) -> Propagation:
         return wanted == [label for label in order if label in out]
 
     ties = (((axis,), indices),) if indices else ()
-    kernel = Kernel("gather", indices or (axis,))
-    return Propagation((data, indices), (out,), write_axis, allows=allows, ties=ties, kernel=kernel)
+    kernel = KernelAccess("gather", indices or (axis,))
+    return AxisPropagation(
+        (data, indices), (out,), write_axis, allows=allows, ties=ties, kernel=kernel
+    )

@@ -32,7 +32,7 @@ _FLOATING: Final = QuantizationPolicy(_P.PER_TENSOR | _P.LINEAR | _P.SYMMETRICAL
 
 
 @dataclass(frozen=True)
-class _Read:
+class _Dequantized:
     """What a DequantizeLinear stands for.
 
     Attributes:
@@ -57,12 +57,12 @@ def read_configs(model: Model) -> list[Unknown]:
         Each DequantizeLinear that stays in the model, with the reason.
     """
     nodes = [node for graph in graphs_of(model) for node in graph.topological_order()]
-    read: dict[Value, _Read] = {}
+    read: dict[Value, _Dequantized] = {}
     unread: list[Unknown] = []
     for node in nodes:
         if node.is_op("DequantizeLinear"):
             found = _read(node)
-            if isinstance(found, _Read):
+            if isinstance(found, _Dequantized):
                 read[node.output] = found
             else:
                 unread.append(Unknown(node.label, node.output.name, found))
@@ -81,7 +81,7 @@ def read_configs(model: Model) -> list[Unknown]:
     return unread
 
 
-def _source(output: Value, read: _Read) -> Value:
+def _source(output: Value, read: _Dequantized) -> Value:
     """Return what takes the place of a dequantised value."""
     if read.value is not None:
         return read.value
@@ -92,7 +92,7 @@ def _source(output: Value, read: _Read) -> Value:
 # --- one DequantizeLinear -------------------------------------------------------------------------
 
 
-def _read(node: Node) -> _Read | str:
+def _read(node: Node) -> _Dequantized | str:
     """Return what a DequantizeLinear stands for, or why no config does."""
     output, codes = node.output, node.given(0)
     if node.has_references:
@@ -121,16 +121,16 @@ def _read(node: Node) -> _Read | str:
     if value.dtype != DataType.FLOAT:
         return "the quantised data is not float32"
     is_pair = key_of(config) == key_of(other)
-    return _Read(config, value) if is_pair else "Q and DQ have other parameters"
+    return _Dequantized(config, value) if is_pair else "Q and DQ have other parameters"
 
 
-def _parameter(config: TensorQuantizationConfig, codes: Array, output: Value) -> _Read | str:
+def _parameter(config: TensorQuantizationConfig, codes: Array, output: Value) -> _Dequantized | str:
     if not output.owner.is_main:
         return "a parameter of a body is not read"
     numbers = config.numbers(codes.astype(np.int64))
     if not np.array_equal(quantized_numbers(numbers, config), numbers):
         return "its numbers do not become the same integers again"
-    return _Read(config, numbers=numbers)
+    return _Dequantized(config, numbers=numbers)
 
 
 def _config(node: Node) -> TensorQuantizationConfig | str:
@@ -178,7 +178,7 @@ def _config_of(dtype: DataType, scale: Array, offset: Array, axis: int) -> Tenso
 # --- the configs of a node ------------------------------------------------------------------------
 
 
-def _configs(node: Node, read: dict[Value, _Read]) -> OperationQuantizationConfig:
+def _configs(node: Node, read: dict[Value, _Dequantized]) -> OperationQuantizationConfig:
     """Return the configs of a node that reads dequantised values."""
     operands = [
         read[value].config.copy() if value is not None and value in read else _floating()
@@ -192,7 +192,7 @@ def _floating() -> TensorQuantizationConfig:
     return TensorQuantizationConfig(_FLOATING, state=_S.FP32)
 
 
-def _result(value: Value, read: dict[Value, _Read]) -> TensorQuantizationConfig:
+def _result(value: Value, read: dict[Value, _Dequantized]) -> TensorQuantizationConfig:
     """Return the config of a result: ACTIVATED if it is read through one QuantizeLinear only."""
     readers = value.readers
     if value.has_one_user and readers[0].is_op("QuantizeLinear"):
@@ -202,7 +202,7 @@ def _result(value: Value, read: dict[Value, _Read]) -> TensorQuantizationConfig:
     return _floating()
 
 
-def _dequantized(node: Node, read: dict[Value, _Read]) -> _Read | None:
+def _dequantized(node: Node, read: dict[Value, _Dequantized]) -> _Dequantized | None:
     return read.get(node.output) if node.is_op("DequantizeLinear") else None
 
 

@@ -27,7 +27,7 @@ _OPSET, _IR = 21, 10
 """The versions of a model that is made of a function."""
 
 
-class Reader:
+class ExpressionReader:
     """The expressions of a graph, one for each of its nodes and values.
 
     Args:

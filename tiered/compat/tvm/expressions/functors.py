@@ -7,7 +7,7 @@ from typing import Any
 
 from tiered.compat.abstract_class import Abstract
 from tiered.compat.returned_model import output_of
-from tiered.compat.tvm.expressions.building import Builder, Reader
+from tiered.compat.tvm.expressions.building import Builder, ExpressionReader
 from tiered.compat.tvm.expressions.expr import (
     Call,
     Constant,
@@ -89,7 +89,7 @@ class ExprVisitor(ExprFunctor):
             expr = expr.main
         if not isinstance(expr, Graph):
             return super().visit(expr)
-        reader = Reader(expr)
+        reader = ExpressionReader(expr)
         for call in reader.reached():
             self.visit(call)
             for body in bodies_of(call):
@@ -152,7 +152,7 @@ class ExprMutator(ExprFunctor):
 
     def _mutate(self, graph: Graph) -> bool:
         """Edit a graph and its bodies, and return whether anything changed."""
-        reader, builder = Reader(graph), Builder(graph)
+        reader, builder = ExpressionReader(graph), Builder(graph)
         function, changed = reader.function(), False
         old = [node for node in graph.nodes if node.is_used]
         for call in reader.reached():

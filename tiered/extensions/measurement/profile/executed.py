@@ -56,7 +56,7 @@ def named(proto: onnx.ModelProto) -> onnx.ModelProto:
 
 
 @dataclass(frozen=True)
-class Place:
+class ExecutedPlace:
     """Where a node that was executed is from.
 
     Attributes:
@@ -73,7 +73,7 @@ class Place:
     is_inserted: bool = False
 
 
-class Places:
+class ExecutedPlaces:
     """Finds nodes that were executed in the graph of onnxruntime, and in that of the file.
 
     Args:
@@ -93,7 +93,7 @@ class Places:
             else {node.name: node for node in all_nodes(executed.graph) if node.name}
         )
 
-    def of(self, name: str, op_type: str) -> Place:
+    def of(self, name: str, op_type: str) -> ExecutedPlace:
         """Return the place of a node that was executed."""
         node = self._executed.get(name)
         if node is None or node.op_type != op_type:
@@ -104,7 +104,7 @@ class Places:
         blocked = _BLOCKED.fullmatch(name)
         for output in (*outputs, *([] if blocked is None else [blocked[1]])):
             source = source or self._by_output.get(output)
-        return Place(
+        return ExecutedPlace(
             layer_of(source if source is not None else node, outputs),
             outputs,
             inputs,

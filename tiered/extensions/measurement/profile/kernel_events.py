@@ -53,7 +53,7 @@ class Kernel(NamedTuple):
 
 
 @dataclass
-class Run:
+class ProfiledRun:
     """One run: its seconds, and those of each node, without its bodies, with how often it ran."""
 
     seconds: float
@@ -69,7 +69,7 @@ class Run:
 class Events(NamedTuple):
     """The runs of a profile, and what each node ran as."""
 
-    runs: tuple[Run, ...]
+    runs: tuple[ProfiledRun, ...]
     kernels: Mapping[Key, Kernel]
 
 
@@ -91,7 +91,7 @@ def read_events(path: str | os.PathLike[str], skip: int = 0) -> Events:
     spans = sorted((each["ts"], each["dur"]) for each in events if each["name"] == "model_run")
     if len(spans) <= skip:
         raise RuntimeFailure(f"onnxruntime's profile has {len(spans)} runs; expected {skip + 1}")
-    runs = [Run(duration / 1e6) for _, duration in spans]
+    runs = [ProfiledRun(duration / 1e6) for _, duration in spans]
     starts = [start for start, _ in spans]
     kernels: dict[Key, Kernel] = {}
     for event, keys in _nested(events):

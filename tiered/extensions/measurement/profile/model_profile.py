@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
-from tiered.extensions.measurement.profile.executed import Place
+from tiered.extensions.measurement.profile.executed import ExecutedPlace
 from tiered.extensions.measurement.profile.kernel_events import Shape
 from tiered.extensions.measurement.profile.layers import depth_for, text_of
 from tiered.runtime.opening import Opening
@@ -51,7 +51,7 @@ class NodeTime:
     name: str
     op_type: str
     provider: str
-    place: Place
+    place: ExecutedPlace
     seconds: float
     calls: int
     inputs: tuple[Shape, ...]
@@ -68,7 +68,7 @@ class NodeTime:
 
 
 @dataclass(frozen=True)
-class Part:
+class ProfilePart:
     """Nodes that have something in common.
 
     Attributes:
@@ -114,12 +114,12 @@ class Profile:
         return sum(node.seconds for node in self.nodes)
 
     @cached_property
-    def operators(self) -> tuple[Part, ...]:
+    def operators(self) -> tuple[ProfilePart, ...]:
         """The operators, the slowest first."""
         return self._parts(lambda node: node.op_type)
 
     @cached_property
-    def inserted(self) -> tuple[Part, ...]:
+    def inserted(self) -> tuple[ProfilePart, ...]:
         """The operators of nodes that onnxruntime inserted for its kernels."""
         nodes = [node for node in self.nodes if node.place.is_inserted]
         return self._parts(lambda node: node.op_type, nodes)
@@ -129,7 +129,7 @@ class Profile:
         """The depth that makes a readable number of layers."""
         return depth_for(node.place.layer for node in self.nodes)
 
-    def layers(self, depth: int | None = None) -> tuple[Part, ...]:
+    def layers(self, depth: int | None = None) -> tuple[ProfilePart, ...]:
         """Return the layers, the slowest first.
 
         Args:
@@ -178,12 +178,12 @@ class Profile:
 
     def _parts(
         self, name_of: Callable[[NodeTime], str], nodes: Sequence[NodeTime] | None = None
-    ) -> tuple[Part, ...]:
+    ) -> tuple[ProfilePart, ...]:
         grouped: dict[str, list[float]] = {}
         for node in self.nodes if nodes is None else nodes:
             grouped.setdefault(name_of(node), []).append(node.seconds)
         parts = (
-            Part(name, len(times), sum(times), self.share(sum(times)))
+            ProfilePart(name, len(times), sum(times), self.share(sum(times)))
             for name, times in grouped.items()
         )
         return tuple(sorted(parts, key=lambda part: (-part.seconds, part.name)))
@@ -204,7 +204,7 @@ class Profile:
             yield "the names of nodes have no layers, nor has their metadata"
 
 
-def _records(parts: Sequence[Part]) -> list[dict[str, Any]]:
+def _records(parts: Sequence[ProfilePart]) -> list[dict[str, Any]]:
     return [
         {"name": each.name, "nodes": each.count, "seconds": each.seconds, "share": each.share}
         for each in parts

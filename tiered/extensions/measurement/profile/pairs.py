@@ -16,7 +16,7 @@ from typing import Any
 from networkx.utils import UnionFind
 
 from tiered.extensions.measurement.profile.layers import text_of
-from tiered.extensions.measurement.profile.model_profile import NodeTime, Part, Profile
+from tiered.extensions.measurement.profile.model_profile import NodeTime, Profile, ProfilePart
 
 _Member = tuple[int, int]
 """The place of the model, and that of the node."""
@@ -55,8 +55,8 @@ class LayerChange:
     """The time of a layer in both models; None where one has no such layer."""
 
     name: str
-    first: Part | None
-    second: Part | None
+    first: ProfilePart | None
+    second: ProfilePart | None
 
     @property
     def change(self) -> float:

@@ -14,14 +14,14 @@ from typing import Final
 import onnx
 
 from tiered.extensions.measurement.latency_bench import How
-from tiered.extensions.measurement.profile.executed import Places, named
+from tiered.extensions.measurement.profile.executed import ExecutedPlaces, named
 from tiered.extensions.measurement.profile.executed_work import Work, machine_of, probe, probe_feeds
 from tiered.extensions.measurement.profile.kernel_events import Events, read_events
 from tiered.extensions.measurement.profile.model_profile import Machine, NodeTime, Profile
 from tiered.extensions.measurement.profile.pairs import Profiles
 from tiered.extensions.measurement.subjects import (
+    MeasuredModel,
     ModelLike,
-    Subject,
     open_subject,
     samples_of,
     sizes_of_inputs,
@@ -48,7 +48,7 @@ _LARGEST: Final = 1 << 30
 class Traced:
     """The profile of a model, as onnxruntime wrote it, and the graph that it executed."""
 
-    subject: Subject
+    subject: MeasuredModel
     events: Events
     file: str
     executed: onnx.ModelProto | None
@@ -172,7 +172,7 @@ def _save(trace: str, path: str) -> None:
         raise ModelError(f"cannot write {path!r}: {error.strerror or error}") from error
 
 
-def _with_names(each: Subject) -> Subject:
+def _with_names(each: MeasuredModel) -> MeasuredModel:
     """Return a model in which each node has a name of its own, by which its time is known."""
     proto = named(each.proto)
     if proto is each.proto:
@@ -180,11 +180,11 @@ def _with_names(each: Subject) -> Subject:
     folder = "" if isinstance(each.source, onnx.ModelProto) else os.path.dirname(
         os.path.abspath(each.source)
     )  # fmt: skip
-    return Subject(proto, each.name, proto, folder)
+    return MeasuredModel(proto, each.name, proto, folder)
 
 
 def _traced(
-    subjects: Sequence[Subject],
+    subjects: Sequence[MeasuredModel],
     opening: Opening,
     feeds: Sequence[Sequence[Given]],
     runs: int,
@@ -212,14 +212,14 @@ def _traced(
     ]
 
 
-def _most_runs(each: Subject) -> int:
+def _most_runs(each: MeasuredModel) -> int:
     """Return how many runs the profile holds, if bodies run a few times each."""
     return max(1, _MOST_EVENTS // max(1, 2 * len(each.proto.graph.node)) - _WARM)
 
 
 @contextmanager
 def _opened(
-    each: Subject, opening: Opening, feeds: Sequence[Given], folder: str
+    each: MeasuredModel, opening: Opening, feeds: Sequence[Given], folder: str
 ) -> Iterator[tuple[WorkerSession, str]]:
     """Open a model with a profile; also return the file of the graph that is executed, or ""."""
     executed = os.path.join(folder, "executed.onnx") if each.file_bytes < _LARGEST else ""
@@ -258,7 +258,7 @@ def _profile(
     machine: Machine | None,
     asked: int,
 ) -> Profile:
-    places = Places(traced.subject.proto, traced.executed)
+    places = ExecutedPlaces(traced.subject.proto, traced.executed)
     graph = traced.subject.proto if traced.executed is None else traced.executed
     work, events = Work(Model.from_proto(graph)), traced.events
     nodes: list[NodeTime] = []

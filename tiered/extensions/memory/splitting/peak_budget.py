@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from tiered.analysis.axes.node_cut import shape_of
 from tiered.analysis.layout.sizes import LayoutSizes
 from tiered.extensions.memory.liveness import Planner
-from tiered.extensions.memory.splitting.split_region import Region, Work, region_around
+from tiered.extensions.memory.splitting.split_region import SearchWork, SplitRegion, region_around
 from tiered.extensions.memory.splitting.split_writer import shortest_axis, write_parts
 from tiered.graph import Model, Node, Value
 from tiered.rewriter import Skip
@@ -80,7 +80,7 @@ class _Split:
         self.max_bytes = max_bytes
         self.sizes = sizes
         self.planner = Planner(sizes, views=True, in_place=True)
-        self.work = Work(TRIED)
+        self.work = SearchWork(TRIED)
         self.failed: set[frozenset[tuple[Node, int]]] = set()
         self.reasons: dict[str, Skip] = {}
 
@@ -117,7 +117,7 @@ class _Split:
         return None
 
     def _cut_one(self, value: Value, now: _Curve) -> _Curve | None:
-        best: tuple[_Curve, Region, int] | None = None
+        best: tuple[_Curve, SplitRegion, int] | None = None
         for region in self._regions(value):
             if region.key in self.failed:
                 continue
@@ -149,7 +149,7 @@ class _Split:
             self.graph.order_nodes(self.graph.topological_order())
         return self._curve() if self.model.changed_since(mark) else None
 
-    def _tried(self, value: Value, region: Region, parts: int) -> _Curve | None:
+    def _tried(self, value: Value, region: SplitRegion, parts: int) -> _Curve | None:
         """Return the curve with a region in `parts` parts, and undo it."""
         self.work.spend(WRITTEN * parts * sum(len(node.inputs) for node in region.nodes))
         mark = self.model.mark()
@@ -160,7 +160,7 @@ class _Split:
         self.model.undo_to(mark)
         return after
 
-    def _regions(self, value: Value) -> list[Region]:
+    def _regions(self, value: Value) -> list[SplitRegion]:
         """Return regions around a tensor, by the bytes of the tensors at their borders."""
         if value.static_shape is None:
             self.reasons[value.name] = Skip("its shape is not known")

@@ -9,7 +9,7 @@ from heapq import heappop, heappush
 from itertools import islice
 from typing import Final
 
-from tiered.analysis.axes.node_cut import NodeCut, Window, node_cut, shape_of
+from tiered.analysis.axes.node_cut import NodeCut, OperandWindow, node_cut, shape_of
 from tiered.analysis.layout.sizes import LayoutSizes
 from tiered.graph import Node, Value
 from tiered.rewriter import Skip
@@ -22,7 +22,7 @@ _TRIED: Final = 10
 
 
 @dataclass
-class Region:
+class SplitRegion:
     """Nodes that are cut along one axis each, and the tensors between them.
 
     Attributes:
@@ -52,7 +52,7 @@ class Region:
         return list(found)
 
 
-class Work:
+class SearchWork:
     """How many nodes and tensors a search may still look at."""
 
     __slots__ = ("left",)
@@ -67,8 +67,8 @@ class Work:
 
 
 def region_around(
-    value: Value, axis: int, sizes: LayoutSizes, work: Work | None = None
-) -> Region | Skip:
+    value: Value, axis: int, sizes: LayoutSizes, work: SearchWork | None = None
+) -> SplitRegion | Skip:
     """Return a region with a tensor inside, cut along an axis.
 
     Tensors next to it of more than half of its size are inside too, where they can be.
@@ -79,8 +79,8 @@ def region_around(
         sizes: the sizes of dynamic dims.
         work: what the search may look at; beyond that, the region grows no more.
     """
-    work = work or Work(sys.maxsize)
-    region = Region()
+    work = work or SearchWork(sys.maxsize)
+    region = SplitRegion()
     reason = _take_in(region, value, axis)
     work.spend(len(value.users) + 1)
     if reason is not None:
@@ -94,10 +94,14 @@ def region_around(
 
 
 def _grown(
-    region: Region, value: Value, sizes: LayoutSizes, place: Mapping[Node, int], work: Work
-) -> Region | None:
+    region: SplitRegion,
+    value: Value,
+    sizes: LayoutSizes,
+    place: Mapping[Node, int],
+    work: SearchWork,
+) -> SplitRegion | None:
     """Put the large tensors at the border inside; return the last region that no path re-enters."""
-    closed: Region | None = None
+    closed: SplitRegion | None = None
     border: list[tuple[int, int, Value]] = []
     seen: dict[Value, int] = {}
     nodes = 0
@@ -117,12 +121,12 @@ def _grown(
         if not border or work.left <= 0:
             return closed
         if is_new and _left_and_entered(region, place, work) is None:
-            closed = Region(dict(region.nodes), dict(region.inner))
+            closed = SplitRegion(dict(region.nodes), dict(region.inner))
         is_new = _put_inside(region, heappop(border)[2])
         work.spend(_TRIED)
 
 
-def _put_inside(region: Region, value: Value) -> bool:
+def _put_inside(region: SplitRegion, value: Value) -> bool:
     """Put a tensor at the border inside; return whether it can be, else the region stays."""
     nodes, inner = len(region.nodes), len(region.inner)
     if value.producer is None:
@@ -140,7 +144,7 @@ def _put_inside(region: Region, value: Value) -> bool:
     return False
 
 
-def _axes_within(region: Region, value: Value) -> Iterator[int]:
+def _axes_within(region: SplitRegion, value: Value) -> Iterator[int]:
     """Yield the axes along which the nodes of a region cut a tensor at its border."""
     found: dict[int, None] = {}
     near = {value.producer, *value.readers}
@@ -157,13 +161,13 @@ def _axes_within(region: Region, value: Value) -> Iterator[int]:
     yield from found
 
 
-def _windows_of(node: Node, cut: NodeCut, value: Value) -> list[Window | None]:
+def _windows_of(node: Node, cut: NodeCut, value: Value) -> list[OperandWindow | None]:
     """Return the windows of the operands of a node that are a value."""
     slots = [use.slot for use in value.users if use.node is node]
     return [cut.windows[slot] for slot in slots if slot < len(cut.windows)]
 
 
-def _take_in(region: Region, value: Value, axis: int) -> Skip | None:
+def _take_in(region: SplitRegion, value: Value, axis: int) -> Skip | None:
     """Put a tensor with its producer and its readers into a region; return why it cannot be.
 
     The region is of no use after a failure.
@@ -189,7 +193,7 @@ def _take_in(region: Region, value: Value, axis: int) -> Skip | None:
     return reason
 
 
-def _add(region: Region, node: Node, axis: int) -> Skip | None:
+def _add(region: SplitRegion, node: Node, axis: int) -> Skip | None:
     """Add a node that is cut along an axis of its output."""
     known = region.nodes.get(node)
     if known is not None:
@@ -202,7 +206,7 @@ def _add(region: Region, node: Node, axis: int) -> Skip | None:
     return None
 
 
-def _add_reader(region: Region, node: Node, value: Value, axis: int) -> Skip | None:
+def _add_reader(region: SplitRegion, node: Node, value: Value, axis: int) -> Skip | None:
     """Add a node whose parts need parts of a tensor along an axis."""
     known = region.nodes.get(node)
     if known is not None:
@@ -219,7 +223,7 @@ def _add_reader(region: Region, node: Node, value: Value, axis: int) -> Skip | N
     return Skip("{} ({}) needs all of it", node.label, node.op_type)
 
 
-def _agrees(region: Region, node: Node, cut: NodeCut) -> bool:
+def _agrees(region: SplitRegion, node: Node, cut: NodeCut) -> bool:
     """Return whether a cut takes parts of the inner tensors along their axes."""
     if region.inner.get(node.output, cut.axis) != cut.axis:
         return False
@@ -230,7 +234,9 @@ def _agrees(region: Region, node: Node, cut: NodeCut) -> bool:
     )
 
 
-def _left_and_entered(region: Region, place: Mapping[Node, int], work: Work) -> Value | None:
+def _left_and_entered(
+    region: SplitRegion, place: Mapping[Node, int], work: SearchWork
+) -> Value | None:
     """Return a result that the region reads, itself or what follows from it; None without one."""
     last = max(place[node] for node in region.nodes)
     outside: dict[Node, bool] = {}

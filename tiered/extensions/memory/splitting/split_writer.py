@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from tiered.analysis.axes.node_cut import NodeCut, Window, shape_of
+from tiered.analysis.axes.node_cut import NodeCut, OperandWindow, shape_of
 from tiered.analysis.axes.partial_copies import copy_of
 from tiered.extensions.memory.recomputed_copies import maker_of
-from tiered.extensions.memory.splitting.split_region import Region
+from tiered.extensions.memory.splitting.split_region import SplitRegion
 from tiered.graph import Graph, Node, Value
 from tiered.graph.core.schema import NEWEST, schema_of
 from tiered.graph.queries.formals import dtype_name, formal_of, output_formal_of
@@ -19,12 +19,12 @@ from tiered.rewriter.idioms.parts.along import part_along, part_ranges
 Range = tuple[int, int]
 
 
-def shortest_axis(region: Region) -> int:
+def shortest_axis(region: SplitRegion) -> int:
     """Return the size of the shortest axis that the results of a region are cut along."""
     return min(shape_of(value)[region.nodes[maker_of(value)].axis] for value in region.results())
 
 
-def write_parts(graph: Graph, region: Region, parts: int) -> Skip | None:
+def write_parts(graph: Graph, region: SplitRegion, parts: int) -> Skip | None:
     """Replace the results of a region by Concats of parts; return why it cannot be done."""
     order = [node for node in graph.topological_order() if node in region.nodes]
     results = region.results()
@@ -40,7 +40,7 @@ def write_parts(graph: Graph, region: Region, parts: int) -> Skip | None:
         ranges = _demands(region, order, wanted)
         if any(begin >= end for begin, end in ranges.values()):
             return Skip("a part would be empty")
-        part = _Part(graph, region, ranges)
+        part = _PartCopies(graph, region, ranges)
         for node in order:
             part.add(node)
         for value in results:
@@ -51,7 +51,7 @@ def write_parts(graph: Graph, region: Region, parts: int) -> Skip | None:
     return None
 
 
-def _unfit(graph: Graph, region: Region) -> int | None:
+def _unfit(graph: Graph, region: SplitRegion) -> int | None:
     """Return a dtype of a region that cannot be cut in the opset of the model; None without one."""
     schemas = [schema_of(name, "", graph.opset("") or NEWEST) for name in ("Slice", "Concat")]
     takes = [formal_of(schema, 0).dtypes for schema in schemas if schema is not None]
@@ -59,7 +59,9 @@ def _unfit(graph: Graph, region: Region) -> int | None:
     return next((each for each in dtypes if not all(each in of for of in takes)), None)
 
 
-def _demands(region: Region, order: list[Node], wanted: dict[Value, Range]) -> dict[Value, Range]:
+def _demands(
+    region: SplitRegion, order: list[Node], wanted: dict[Value, Range]
+) -> dict[Value, Range]:
     """Return the range of the output of each node that a part of the results needs."""
     ranges = dict(wanted)
     for node in reversed(order):
@@ -74,10 +76,10 @@ def _demands(region: Region, order: list[Node], wanted: dict[Value, Range]) -> d
     return ranges
 
 
-class _Part:
+class _PartCopies:
     """The copies of the nodes of a region for one part."""
 
-    def __init__(self, graph: Graph, region: Region, ranges: dict[Value, Range]) -> None:
+    def __init__(self, graph: Graph, region: SplitRegion, ranges: dict[Value, Range]) -> None:
         self.graph = graph
         self.region = region
         self.ranges = ranges
@@ -103,7 +105,7 @@ class _Part:
             return copied
         return part_along(self.graph, copied, axis, wanted[0] - low, wanted[1] - low)
 
-    def _operand(self, value: Value, window: Window | None, wanted: Range) -> Any:
+    def _operand(self, value: Value, window: OperandWindow | None, wanted: Range) -> Any:
         if window is not None:
             low, high = window.range(*wanted)
             whole = (low, high) == (0, window.size) and value not in self.copies

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tiered.analysis.axes.axis_map import Axes, AxisMap, Kind
+from tiered.analysis.axes.axis_map import Axes, AxisMap, IteratorKind
 from tiered.analysis.axes.rules import axis_map
 from tiered.extensions.packing.interpretation import Interpretation
-from tiered.extensions.packing.packed_values import AbstractTensor, Refusal, Role, Roles
+from tiered.extensions.packing.packed_values import AbstractTensor, AxisRole, PackingRefusal, Roles
 from tiered.extensions.packing.rules.packed_elements import are_pooled
 from tiered.graph import Node
 from tiered.rewriter import Skip
@@ -31,15 +31,17 @@ def mapped(
     axes = known_map(node)
     operands = [_operand(state, node, slot, own) for slot, own in enumerate(axes.inputs)]
     roles = roles_of(node, axes, operands)
-    if any(axes.kind(label) is not Kind.PARALLEL for label in roles):
-        raise Refusal(why)
+    if any(axes.kind(label) is not IteratorKind.PARALLEL for label in roles):
+        raise PackingRefusal(why)
     if len({each.has_batch for each in operands if not each.is_constant}) > 1:
-        raise Refusal("it joins positions with tokens")
+        raise PackingRefusal("it joins positions with tokens")
     is_pooled = are_pooled(operands, roles.values())
     made: list[AbstractTensor] = []
     for value, own in zip(node.outputs, axes.outputs, strict=True):
         if own is None and value is not None and roles:
-            raise Refusal(f"how its output {value.name!r} depends on the tokens is not known")
+            raise PackingRefusal(
+                f"how its output {value.name!r} depends on the tokens is not known"
+            )
         rank = 0 if value is None else value.rank or 0
         made.append(
             AbstractTensor((None,) * rank if own is None else result_roles(own, roles),
@@ -56,7 +58,7 @@ def known_map(node: Node) -> AxisMap:
     """
     axes = axis_map(node)
     if isinstance(axes, Skip):
-        raise Refusal(str(axes))
+        raise PackingRefusal(str(axes))
     return axes
 
 
@@ -68,21 +70,21 @@ def _operand(state: Interpretation, node: Node, slot: int, own: Axes | None) -> 
     return AbstractTensor((None,) * len(own or ()))
 
 
-def roles_of(node: Node, axes: AxisMap, operands: Sequence[AbstractTensor]) -> dict[int, Role]:
+def roles_of(node: Node, axes: AxisMap, operands: Sequence[AbstractTensor]) -> dict[int, AxisRole]:
     """Return the role of each iterator that has one.
 
     Raises:
         Refusal: axes of different roles meet, or one of tokens and one of a fixed size.
     """
-    found: dict[int, Role] = {}
+    found: dict[int, AxisRole] = {}
     for own, each in zip(axes.inputs, operands, strict=False):
         for label, role in zip(own or (), each.roles, strict=False):
             if role is None:
                 continue
             if label is None:
-                raise Refusal("it removes an axis of tokens")
+                raise PackingRefusal("it removes an axis of tokens")
             if found.setdefault(label, role) is not role:
-                raise Refusal("it joins an axis of tokens with another one")
+                raise PackingRefusal("it joins an axis of tokens with another one")
     for slot, (value, own, each) in enumerate(
         zip(node.inputs, axes.inputs, operands, strict=False)
     ):
@@ -92,12 +94,12 @@ def roles_of(node: Node, axes: AxisMap, operands: Sequence[AbstractTensor]) -> d
             dim = value.dim(axis)
             if label in found and role is None and dim != 1:
                 if slot not in axes.broadcasts:
-                    raise Refusal("it joins an axis of tokens with another one")
+                    raise PackingRefusal("it joins an axis of tokens with another one")
                 if isinstance(dim, int):
-                    raise Refusal(f"it joins an axis of tokens with one of {dim}")
+                    raise PackingRefusal(f"it joins an axis of tokens with one of {dim}")
     return found
 
 
-def result_roles(own: Axes, roles: Mapping[int, Role]) -> Roles:
+def result_roles(own: Axes, roles: Mapping[int, AxisRole]) -> Roles:
     """Return the roles of the axes of a result."""
     return tuple(None if label is None else roles.get(label) for label in own)

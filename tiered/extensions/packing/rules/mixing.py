@@ -9,9 +9,9 @@ from tiered.analysis.axes.axis_reading import reduced_axes, terms_of
 from tiered.extensions.packing.interpretation import PACKINGS, Interpretation
 from tiered.extensions.packing.packed_values import (
     AbstractTensor,
+    AxisRole,
     MaskEdit,
-    Refusal,
-    Role,
+    PackingRefusal,
     Roles,
     SumEdit,
     TermEdit,
@@ -32,16 +32,16 @@ def softmax(state: Interpretation, node: Node) -> AbstractTensor:
     if not any(x.roles[axis] for axis in combined):
         return x.plain()
     if len(combined) > 1:
-        raise Refusal("it normalizes over several axes at once")
+        raise PackingRefusal("it normalizes over several axes at once")
     (axis,) = combined
-    queries = [place for place in x.places(Role.TOKEN) if place != axis]
+    queries = [place for place in x.places(AxisRole.TOKEN) if place != axis]
     batch, parts = state.batch_axis(node.input(0), x.roles)
-    if x.roles[axis] is not Role.TOKEN or len(queries) != 1 or batch < 0 or x.is_pooled:
-        raise Refusal("it normalizes over the tokens of a row")
+    if x.roles[axis] is not AxisRole.TOKEN or len(queries) != 1 or batch < 0 or x.is_pooled:
+        raise PackingRefusal("it normalizes over the tokens of a row")
     if not node.is_op("Softmax"):
-        raise Refusal("it normalizes over keys, and its result for other sequences is not 0")
+        raise PackingRefusal("it normalizes over keys, and its result for other sequences is not 0")
     if batch > min(axis, queries[0]):
-        raise Refusal("the batch is not the first axis of its scores")
+        raise PackingRefusal("the batch is not the first axis of its scores")
     state.edits.append(MaskEdit(node, parts))
     return AbstractTensor(x.roles, zeros=axis)
 
@@ -53,7 +53,7 @@ def cumulative(state: Interpretation, node: Node) -> tuple[AbstractTensor, ...]:
     operand = node.inputs[1]
     number = None if operand is None else operand.number
     axis = None if number is None else int(number) % max(len(x.roles), 1)
-    if axis is None or not x.roles or x.roles[axis] is not Role.TOKEN:
+    if axis is None or not x.roles or x.roles[axis] is not AxisRole.TOKEN:
         return mapped(state, node)
     return (_running_sum(state, node, x, axis),)
 
@@ -61,15 +61,20 @@ def cumulative(state: Interpretation, node: Node) -> tuple[AbstractTensor, ...]:
 def _running_sum(state: Interpretation, node: Node, x: AbstractTensor, axis: int) -> AbstractTensor:
     """Return the relation of a sum over the tokens before each, as of numbers of positions."""
     if node.attr("reverse", 0):
-        raise Refusal("it sums from the last token on")
-    if x.is_positional and len(x.places(Role.TOKEN)) == 1:
+        raise PackingRefusal("it sums from the last token on")
+    if x.is_positional and len(x.places(AxisRole.TOKEN)) == 1:
         return x.plain()
     dtype = None if node.inputs[0] is None else node.inputs[0].dtype
     if dtype is None or DataType(dtype).is_float:
         # The sums of earlier sequences would be subtracted again, which rounds.
-        raise Refusal("it sums floats over the tokens of a row")
-    if x.is_pooled or axis != 1 or x.places(Role.BATCH) != (0,) or x.places(Role.TOKEN) != (1,):
-        raise Refusal("it combines the tokens of a row")
+        raise PackingRefusal("it sums floats over the tokens of a row")
+    if (
+        x.is_pooled
+        or axis != 1
+        or x.places(AxisRole.BATCH) != (0,)
+        or x.places(AxisRole.TOKEN) != (1,)
+    ):
+        raise PackingRefusal("it combines the tokens of a row")
     state.edits.append(SumEdit(node))
     return x.plain()
 
@@ -80,19 +85,19 @@ def reduction(state: Interpretation, node: Node) -> AbstractTensor | tuple[Abstr
     x = state.tensor(node, 0)
     axes = reduced_axes(node, len(x.roles))
     if isinstance(axes, Skip):
-        raise Refusal(str(axes))
+        raise PackingRefusal(str(axes))
     if not any(x.roles[axis] for axis in axes):
         return mapped(state, node)
     keeps = bool(node.attr("keepdims", 1))
-    if node.is_op("ArgMax") and x.roles == (Role.BATCH, Role.TOKEN) and not keeps:
+    if node.is_op("ArgMax") and x.roles == (AxisRole.BATCH, AxisRole.TOKEN) and not keeps:
         return _chosen(node, x, list(axes))
     if node.is_op("ArgMax") or len(axes) != 1:
-        raise Refusal("it combines the tokens of a row")
-    if x.roles[axes[0]] is not Role.TOKEN:
-        raise Refusal("it combines the rows of the batch")
+        raise PackingRefusal("it combines the tokens of a row")
+    if x.roles[axes[0]] is not AxisRole.TOKEN:
+        raise PackingRefusal("it combines the rows of the batch")
     dtype = None if node.inputs[0] is None else node.inputs[0].dtype
     if node.op_type == "ReduceMean" and (dtype is None or not DataType(dtype).is_float):
-        raise Refusal("it takes the mean of integers")
+        raise PackingRefusal("it takes the mean of integers")
     return pooled(state, node, x, axes[0], kept=int(keeps))
 
 
@@ -100,10 +105,10 @@ def _chosen(node: Node, x: AbstractTensor, axes: list[int]) -> AbstractTensor:
     """Return the index of the token of each row that an ArgMax chooses."""
     dtype = None if node.inputs[0] is None else node.inputs[0].dtype
     if axes != [1] or x.is_pooled:
-        raise Refusal("it combines the rows of the batch")
+        raise PackingRefusal("it combines the rows of the batch")
     if dtype is None or DataType(dtype).is_float:
-        raise Refusal("it takes the largest of floats, which may be NaN")
-    return AbstractTensor((Role.BATCH,), is_row_number=True, chosen_by=node)
+        raise PackingRefusal("it takes the largest of floats, which may be NaN")
+    return AbstractTensor((AxisRole.BATCH,), is_row_number=True, chosen_by=node)
 
 
 # --- products -------------------------------------------------------------------------------------
@@ -113,7 +118,7 @@ def _chosen(node: Node, x: AbstractTensor, axes: list[int]) -> AbstractTensor:
 def product(state: Interpretation, node: Node) -> AbstractTensor:
     """MatMul, Gemm, Einsum: over features, or over the keys of attention weights."""
     if node.is_op("Einsum") and terms_of(node) is None:
-        raise Refusal("its equation has an ellipsis, or a letter twice in its result")
+        raise PackingRefusal("its equation has an ellipsis, or a letter twice in its result")
     axes = known_map(node)
     operands = [state.tensor(node, at) for at, value in enumerate(node.inputs) if value is not None]
     roles = roles_of(node, axes, operands)
@@ -125,13 +130,15 @@ def product(state: Interpretation, node: Node) -> AbstractTensor:
         return _terms(state, node, operands, made)
     are_vectors = min(len(each.roles) for each in operands[:2]) < 2
     if any(each.is_positional for each in operands) and (node.is_op("Gemm") or are_vectors):
-        raise Refusal("it multiplies positions as vectors, or without a batch")
+        raise PackingRefusal("it multiplies positions as vectors, or without a batch")
     if node.is_op("Gemm") and all(made):
-        raise Refusal("it multiplies tokens with tokens")
+        raise PackingRefusal("it multiplies tokens with tokens")
     return placed(state, node, operands, made)
 
 
-def _check_sum(axes: AxisMap, operands: Sequence[AbstractTensor], label: int, role: Role) -> None:
+def _check_sum(
+    axes: AxisMap, operands: Sequence[AbstractTensor], label: int, role: AxisRole
+) -> None:
     """Check that a product sums over no tokens, but keys under attention weights."""
     users = [
         (own, each)
@@ -140,8 +147,8 @@ def _check_sum(axes: AxisMap, operands: Sequence[AbstractTensor], label: int, ro
     ]
     weighs = any(each.zeros is not None and own[each.zeros] == label for own, each in users)
     has_batch = all(each.has_batch for _, each in users)
-    if role is not Role.TOKEN or not weighs or not has_batch or len(users) != 2:
-        raise Refusal("it sums over the tokens of a row")
+    if role is not AxisRole.TOKEN or not weighs or not has_batch or len(users) != 2:
+        raise PackingRefusal("it sums over the tokens of a row")
 
 
 def _terms(
@@ -156,9 +163,9 @@ def _terms(
     batch, parts = state.batch_axis(node.output, made)
     for slot, each in enumerate(operands):
         if each.is_positional and batch >= 0:
-            if len(each.places(Role.TOKEN)) > 2:
-                raise Refusal("it joins triples of positions with tokens")
+            if len(each.places(AxisRole.TOKEN)) > 2:
+                raise PackingRefusal("it joins triples of positions with tokens")
             state.edits.append(TermEdit(node, slot, result[batch], (*terms, result), parts))
         elif each.is_positional and any(other.has_batch for other in operands):
-            raise Refusal("it joins positions with a flattened batch")
+            raise PackingRefusal("it joins positions with a flattened batch")
     return AbstractTensor(made, is_pooled=is_pooled)

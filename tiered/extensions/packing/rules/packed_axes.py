@@ -13,11 +13,11 @@ from tiered.extensions.packing.interpretation import PACKINGS, Interpretation
 from tiered.extensions.packing.packed_values import (
     FLATTENED,
     AbstractTensor,
+    AxisRole,
+    PackedSizes,
+    PackingRefusal,
     PoolEdit,
-    Refusal,
-    Role,
     Roles,
-    Sizes,
 )
 from tiered.extensions.packing.rules.mapped import known_map, mapped
 from tiered.extensions.packing.rules.packed_elements import joined
@@ -37,7 +37,7 @@ _END: Final = np.iinfo(np.int32).max
 def transpose(state: Interpretation, node: Node) -> AbstractTensor:
     x, perm = state.tensor(node, 0), node.perm
     if perm is None:
-        raise Refusal("its order of axes is not known")
+        raise PackingRefusal("its order of axes is not known")
     return _moved(x, perm)
 
 
@@ -67,7 +67,7 @@ def reshaping(state: Interpretation, node: Node) -> AbstractTensor:
             return _regrouped(state, node, x, (before, after), group)
     pairs = zip(before, x.roles, strict=True)
     if any(role and _place(after, label) is None for label, role in pairs):
-        raise Refusal("it removes an axis of tokens")
+        raise PackingRefusal("it removes an axis of tokens")
     return _moved(x, [_place(before, label) for label in after])
 
 
@@ -81,9 +81,9 @@ def _check_target(state: Interpretation, node: Node, x: AbstractTensor) -> None:
     shape = node.input(1)
     fact = None if shape is None else state.fact(shape)
     if isinstance(fact, AbstractTensor) and not fact.is_constant:
-        raise Refusal("its target depends on the sequence")
-    if isinstance(fact, Sizes) and fact.is_pooled != x.is_pooled and x.has_batch:
-        raise Refusal("it reshapes a value of whole sequences by the sizes of rows")
+        raise PackingRefusal("its target depends on the sequence")
+    if isinstance(fact, PackedSizes) and fact.is_pooled != x.is_pooled and x.has_batch:
+        raise PackingRefusal("it reshapes a value of whole sequences by the sizes of rows")
 
 
 def _regrouped(
@@ -101,11 +101,13 @@ def _regrouped(
     joined_axes = next((role for role, pair in FLATTENED.items() if roles == [*pair]), None)
     if joined_axes is not None and len(group[1]) == 1:
         made = (joined_axes,)
-    elif roles[0] in (Role.BATCH, Role.HEADS) and not any(roles[1:]):
+    elif roles[0] in (AxisRole.BATCH, AxisRole.HEADS) and not any(roles[1:]):
         # Heads are after their row in one axis, and axes after the batch have none.
         dims = [node.output.dim(after.index(label)) for label in group[1]]
         first = state.role_of(dims[0])
-        is_part = first in (Role.BATCH, Role.HEADS) and not any(map(state.mentions, dims[1:]))
+        is_part = first in (AxisRole.BATCH, AxisRole.HEADS) and not any(
+            map(state.mentions, dims[1:])
+        )
         made = (first, *(None,) * (len(dims) - 1)) if is_part else ()
     elif roles[0] in FLATTENED and len(roles) == 1 and len(group[1]) == 2:
         dims = [node.output.dim(after.index(label)) for label in group[1]]
@@ -114,9 +116,9 @@ def _regrouped(
     else:
         made = ()
     rest = [role for axis, role in enumerate(x.roles) if axis not in axes]
-    is_of_heads = made[:1] in ((Role.BATCH,), (Role.HEADS,)) and not any(made[1:])
+    is_of_heads = made[:1] in ((AxisRole.BATCH,), (AxisRole.HEADS,)) and not any(made[1:])
     if not made or (any(rest) and not is_of_heads) or x.is_row_number:
-        raise Refusal("it splits or merges an axis of tokens")
+        raise PackingRefusal("it splits or merges an axis of tokens")
     places = [_place(before, label) for label in after]
     result = [None if place is None else x.roles[place] for place in places]
     for label, role in zip(group[1], made, strict=True):
@@ -130,11 +132,11 @@ def expand(state: Interpretation, node: Node) -> AbstractTensor:
     source = node.inputs[0]
     x = None if source is None else state.fact(source)
     if not isinstance(x, AbstractTensor):
-        raise Refusal("it repeats a size")
+        raise PackingRefusal("it repeats a size")
     _check_target(state, node, x)
     shape = node.output.shape
     if shape is None:
-        raise Refusal("the shape of its result is unknown")
+        raise PackingRefusal("the shape of its result is unknown")
     rank, own = len(shape), len(x.roles)
     dims = (None,) * rank if source is None or source.shape is None else source.shape
     repeated = [axis for axis in range(rank) if axis < rank - own or dims[axis - rank + own] == 1]
@@ -156,17 +158,17 @@ def tile(state: Interpretation, node: Node) -> AbstractTensor:
     repeats, shape = _elements(node.inputs[1]), node.output.shape
     dims = None if value is None else value.shape
     if repeats is None or shape is None or dims is None:
-        raise Refusal("how often it repeats each axis is not known")
-    extra: list[Role | None] = []
+        raise PackingRefusal("how often it repeats each axis is not known")
+    extra: list[AxisRole | None] = []
     for repeat, role, dim, before in zip(repeats, x.roles, shape, dims, strict=True):
         if repeat != 1 and role is not None:
-            raise Refusal("it repeats tokens or rows")
+            raise PackingRefusal("it repeats tokens or rows")
         found = state.role_of(dim) if state.mentions(repeat) else None
         # Other rows have the whole axis again, so that it is beside the batch as heads are.
-        if found not in (None, Role.HEADS) and before != 1:
-            raise Refusal("it repeats an axis for each token")
-        if found in (Role.BATCH, Role.HEADS) and x.is_positional:
-            raise Refusal("it repeats positions for each row")
+        if found not in (None, AxisRole.HEADS) and before != 1:
+            raise PackingRefusal("it repeats an axis for each token")
+        if found in (AxisRole.BATCH, AxisRole.HEADS) and x.is_positional:
+            raise PackingRefusal("it repeats positions for each row")
         extra.append(found)
     made = joined(state, node, [x], tuple(extra))
     return replace(made, is_pooled=x.is_pooled)
@@ -177,8 +179,8 @@ def fill(state: Interpretation, node: Node) -> AbstractTensor:
     """ConstantOfShape: all elements are equal."""
     shape = node.output.shape
     fact = None if node.inputs[0] is None else state.fact(node.inputs[0])
-    if shape is None or (isinstance(fact, Sizes) and fact.is_pooled):
-        raise Refusal("the shape of its result is unknown")
+    if shape is None or (isinstance(fact, PackedSizes) and fact.is_pooled):
+        raise PackingRefusal("the shape of its result is unknown")
     return AbstractTensor(tuple(state.role_of(dim) for dim in shape))
 
 
@@ -204,25 +206,25 @@ def gather(state: Interpretation, node: Node) -> AbstractTensor:
     indices = node.given(1)
     fact = state.fact(indices)
     if not isinstance(fact, AbstractTensor):
-        raise Refusal("it takes places that depend on sizes")
+        raise PackingRefusal("it takes places that depend on sizes")
     axis = node.attr("axis", 0) % max(len(x.roles), 1)
     role = x.roles[axis]
     before, after = x.roles[:axis], x.roles[axis + 1 :]
     if role is None and not fact.is_row_number:
         if not fact.is_constant and not x.is_constant:
-            raise Refusal("it takes other places for each token")
+            raise PackingRefusal("it takes other places for each token")
         is_pooled = x.is_pooled or fact.is_pooled
         return AbstractTensor((*before, *fact.roles, *after), is_pooled=is_pooled)
-    if role is Role.FLAT and fact.chosen_by is not None and x.roles == (Role.FLAT, None):
+    if role is AxisRole.FLAT and fact.chosen_by is not None and x.roles == (AxisRole.FLAT, None):
         return chosen_tokens(state, node, fact)
-    if role is Role.FLAT and _is_row_major(state, fact) and not any((*before, *after)):
+    if role is AxisRole.FLAT and _is_row_major(state, fact) and not any((*before, *after)):
         return AbstractTensor((*before, *fact.roles, *after))
-    if role is Role.TOKEN and fact.is_constant:
+    if role is AxisRole.TOKEN and fact.is_constant:
         array = indices.const
         if array is None or array.size != 1 or array.ndim > 1 or array.any():
-            raise Refusal("it takes another token than the first of a sequence")
+            raise PackingRefusal("it takes another token than the first of a sequence")
         return pooled(state, node, x, axis, kept=array.ndim)
-    raise Refusal("it takes some of the tokens or rows")
+    raise PackingRefusal("it takes some of the tokens or rows")
 
 
 def _is_row_major(state: Interpretation, index: AbstractTensor) -> bool:
@@ -232,8 +234,8 @@ def _is_row_major(state: Interpretation, index: AbstractTensor) -> bool:
     length = state.graph.model.dims.size(state.token)
     named = [(role, factor) for role, factor in zip(index.roles, index.index, strict=True) if role]
     return sorted((role.value, str(factor)) for role, factor in named) == [
-        (Role.BATCH.value, str(length)),
-        (Role.TOKEN.value, "1"),
+        (AxisRole.BATCH.value, str(length)),
+        (AxisRole.TOKEN.value, "1"),
     ]
 
 
@@ -251,11 +253,11 @@ def pooled(
     """
     roles = (*x.roles[:axis], *(None,) * kept, *x.roles[axis + 1 :])
     if x.is_positional:
-        if Role.TOKEN in roles or not (node.is_op("Gather") or node.is_op("Slice")):
-            raise Refusal("it combines positions")
+        if AxisRole.TOKEN in roles or not (node.is_op("Gather") or node.is_op("Slice")):
+            raise PackingRefusal("it combines positions")
         return AbstractTensor(roles)
-    if x.places(Role.TOKEN) != (axis,) or len(x.places(Role.BATCH)) != 1:
-        raise Refusal("it takes a part of pairs of tokens")
+    if x.places(AxisRole.TOKEN) != (axis,) or len(x.places(AxisRole.BATCH)) != 1:
+        raise PackingRefusal("it takes a part of pairs of tokens")
     state.edits.append(PoolEdit(node))
     return AbstractTensor(roles, is_pooled=True)
 
@@ -265,7 +267,7 @@ def slices(state: Interpretation, node: Node) -> AbstractTensor:
     value = node.inputs[0]
     x = None if value is None else state.fact(value)
     if not isinstance(x, AbstractTensor):
-        raise Refusal("it takes a part of sizes")
+        raise PackingRefusal("it takes a part of sizes")
     parts = _slice_parts(node, len(x.roles))
     if all(start == 0 and step == 1 and _is_end(end) for _, start, end, step in parts):
         return x
@@ -274,21 +276,21 @@ def slices(state: Interpretation, node: Node) -> AbstractTensor:
     taken: int | None = None
     for axis, start, end, step in parts:
         is_all = start == 0 and step == 1 and (end == _length(state) or _is_end(end))
-        if roles[axis] is Role.TOKEN and (start, end, step) == (0, 1, 1):
+        if roles[axis] is AxisRole.TOKEN and (start, end, step) == (0, 1, 1):
             taken = axis
         elif roles[axis] is not None:
-            if not (roles[axis] is Role.TOKEN and is_all):
-                raise Refusal("it takes some of the tokens or rows")
+            if not (roles[axis] is AxisRole.TOKEN and is_all):
+                raise PackingRefusal("it takes some of the tokens or rows")
         elif any(map(state.mentions, (start, end, step))):
             if not (x.is_constant or x.is_positional) or start != 0 or step != 1:
-                raise Refusal("it takes some of the tokens or rows")
+                raise PackingRefusal("it takes some of the tokens or rows")
             if end != _length(state):
-                raise Refusal("it takes positions up to an unknown one")
-            roles[axis] = Role.TOKEN
+                raise PackingRefusal("it takes positions up to an unknown one")
+            roles[axis] = AxisRole.TOKEN
     if taken is None:
         return replace(x.plain(), roles=tuple(roles))
     if len(parts) > 1:
-        raise Refusal("it takes the first token and other parts at once")
+        raise PackingRefusal("it takes the first token and other parts at once")
     state.ones.add(node.output.dim(taken))
     return pooled(state, node, x, taken, kept=1)
 
@@ -305,12 +307,12 @@ def _slice_parts(node: Node, rank: int) -> list[tuple[int, Size, Size, Size]]:
     """Return (axis, start, end, step) of each sliced axis."""
     starts, ends = (_elements(node.operand(name)) for name in ("starts", "ends"))
     if starts is None or ends is None:
-        raise Refusal("its bounds are not known")
+        raise PackingRefusal("its bounds are not known")
     given = [node.operand(name) for name in ("axes", "steps")]
     axes = list(range(len(starts))) if given[0] is None else _elements(given[0])
     steps = [1] * len(starts) if given[1] is None else _elements(given[1])
     if axes is None or steps is None or not all(isinstance(axis, int) for axis in axes):
-        raise Refusal("its axes are not known")
+        raise PackingRefusal("its axes are not known")
     places = [int(str(axis)) % rank for axis in axes]
     return list(zip(places, starts, ends, steps, strict=True))
 
@@ -339,8 +341,8 @@ def number_range(state: Interpretation, node: Node) -> AbstractTensor:
     if role is None and isinstance(fact, AbstractTensor) and fact.is_constant:
         return AbstractTensor((None,))
     is_index = start is not None and start.number == 0 and step is not None and step.number == 1
-    if role is Role.TOKEN:
+    if role is AxisRole.TOKEN:
         return AbstractTensor((role,), index=(1,) if is_index else None)
-    if role is Role.BATCH and is_index and fact == Sizes(False):
+    if role is AxisRole.BATCH and is_index and fact == PackedSizes(False):
         return AbstractTensor((role,), index=(1,), is_row_number=True)
-    raise Refusal("it counts something else than tokens or rows")
+    raise PackingRefusal("it counts something else than tokens or rows")

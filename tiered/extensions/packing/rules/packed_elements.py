@@ -9,11 +9,11 @@ from tiered.extensions.packing.interpretation import PACKINGS, Interpretation
 from tiered.extensions.packing.packed_values import (
     FLATTENED,
     AbstractTensor,
+    AxisRole,
+    PackedSizes,
+    PackingRefusal,
     PositionEdit,
-    Refusal,
-    Role,
     Roles,
-    Sizes,
 )
 from tiered.graph import DataType, Node
 from tiered.graph.queries.op_traits import BROADCASTING, UNARY
@@ -33,11 +33,11 @@ def unary(state: Interpretation, node: Node) -> AbstractTensor | tuple[AbstractT
     keeps_numbers = not node.is_op("Cast") or node.attr("to") in _HOLDS_NUMBERS
     if isinstance(found, AbstractTensor) and found.is_row_number and node.is_op("Cast"):
         if not keeps_numbers:
-            raise Refusal("it computes with row numbers")
+            raise PackingRefusal("it computes with row numbers")
         return found
     x = state.tensor(node, 0)
     if node.is_op("Dropout") and node.input(2) is not None:
-        raise Refusal("a Dropout in training is random")
+        raise PackingRefusal("a Dropout in training is random")
     for slot in range(1, len(node.inputs)):
         if not node.is_op("CastLike"):
             state.constant(node, slot, "second operand")
@@ -74,11 +74,11 @@ def joined(
         Refusal: axes of different roles meet.
     """
     rank = max(len(extra), *(len(each.roles) for each in operands))
-    roles: list[Role | None] = [None] * rank
+    roles: list[AxisRole | None] = [None] * rank
     for given in (*(each.roles for each in operands), extra):
         for axis, role in enumerate(given, rank - len(given)):
             if role is not None and roles[axis] not in (None, role):
-                raise Refusal("it joins an axis of tokens with another one")
+                raise PackingRefusal("it joins an axis of tokens with another one")
             roles[axis] = role or roles[axis]
     return placed(state, node, operands, tuple(roles))
 
@@ -100,9 +100,9 @@ def placed(
     rank, is_pooled = len(roles), are_pooled(operands, roles)
     for slot, each in enumerate(operands):
         if each.is_positional and FLATTENED.keys() & set(roles):
-            raise Refusal("it joins positions with a flattened batch")
-        if len(each.places(Role.TOKEN)) > 2 and each.is_positional:
-            raise Refusal("it joins triples of positions with tokens")
+            raise PackingRefusal("it joins positions with a flattened batch")
+        if len(each.places(AxisRole.TOKEN)) > 2 and each.is_positional:
+            raise PackingRefusal("it joins triples of positions with tokens")
         if each.is_positional:
             batch, parts = state.batch_axis(node.output, roles)
             if batch >= 0:
@@ -111,7 +111,7 @@ def placed(
 
 
 def check_fixed(
-    node: Node, operands: Sequence[AbstractTensor], roles: Sequence[Role | None], last: int = 0
+    node: Node, operands: Sequence[AbstractTensor], roles: Sequence[AxisRole | None], last: int = 0
 ) -> None:
     """Check that no operand has a fixed number of tokens, as a table of all positions has.
 
@@ -131,10 +131,10 @@ def check_fixed(
         for place in range(len(roles) - len(shape), len(roles) - last):
             dim, role = shape[place - len(roles)], each.roles[place - len(roles)]
             if roles[place] and role is None and isinstance(dim, int) and dim != 1:
-                raise Refusal(f"it joins an axis of tokens with one of {dim}")
+                raise PackingRefusal(f"it joins an axis of tokens with one of {dim}")
 
 
-def are_pooled(operands: Sequence[AbstractTensor], roles: Iterable[Role | None]) -> bool:
+def are_pooled(operands: Sequence[AbstractTensor], roles: Iterable[AxisRole | None]) -> bool:
     """Return whether operands have one row for each sequence.
 
     Raises:
@@ -142,8 +142,8 @@ def are_pooled(operands: Sequence[AbstractTensor], roles: Iterable[Role | None])
     """
     with_batch = [each for each in operands if each.has_batch]
     pooled = [each for each in with_batch if each.is_pooled]
-    if pooled and (len(pooled) < len(with_batch) or {Role.TOKEN, *FLATTENED} & set(roles)):
-        raise Refusal("it joins tokens with a value of whole sequences")
+    if pooled and (len(pooled) < len(with_batch) or {AxisRole.TOKEN, *FLATTENED} & set(roles)):
+        raise PackingRefusal("it joins tokens with a value of whole sequences")
     return bool(pooled)
 
 
@@ -168,14 +168,18 @@ def _index(state: Interpretation, node: Node) -> AbstractTensor | None:
     if len(facts) != 2 or not any(fact.is_row_number for fact in indices):
         return None
     rank = max(len(each.roles) for each in indices)
-    roles: list[Role | None] = [None] * rank
+    roles: list[AxisRole | None] = [None] * rank
     factors: list[Size] = [0] * rank
     scale: Size = 1
     if node.is_op("Mul"):
         other = facts[1] if facts[0] is indices[0] else facts[0]
         number = _single(node, facts.index(other))
-        if len(indices) != 1 or number is None or (isinstance(other, Sizes) and other.is_pooled):
-            raise Refusal("it computes with row numbers")
+        if (
+            len(indices) != 1
+            or number is None
+            or (isinstance(other, PackedSizes) and other.is_pooled)
+        ):
+            raise PackingRefusal("it computes with row numbers")
         scale = number
     elif len(indices) != 2:
         return _place_of_chosen(state, facts)
@@ -185,7 +189,7 @@ def _index(state: Interpretation, node: Node) -> AbstractTensor | None:
             zip(each.roles, each.index, strict=True), rank - len(each.roles)
         ):
             if role is not None and roles[axis] not in (None, role):
-                raise Refusal("it joins an axis of tokens with another one")
+                raise PackingRefusal("it joins an axis of tokens with another one")
             roles[axis] = role or roles[axis]
             factors[axis] = add(factors[axis], multiply(factor, scale))
     return AbstractTensor(tuple(roles), index=tuple(factors), is_row_number=True)
@@ -201,8 +205,8 @@ def _place_of_chosen(state: Interpretation, facts: Sequence[object]) -> Abstract
     chosen = [fact for fact in tensors if fact.chosen_by is not None and not fact.index]
     length = state.graph.model.dims.size(state.token)
     rows = [fact for fact in tensors if fact.index == (length,) and fact.is_row_number]
-    if len(tensors) != 2 or not chosen or not rows or rows[0].roles != (Role.BATCH,):
-        raise Refusal("it computes with row numbers")
+    if len(tensors) != 2 or not chosen or not rows or rows[0].roles != (AxisRole.BATCH,):
+        raise PackingRefusal("it computes with row numbers")
     return replace(rows[0], chosen_by=chosen[0].chosen_by)
 
 

@@ -11,9 +11,9 @@ from dataclasses import replace
 from tiered.extensions.packing.interpretation import PACKINGS, Interpretation
 from tiered.extensions.packing.packed_values import (
     AbstractTensor,
+    AxisRole,
     ChoiceEdit,
-    Refusal,
-    Role,
+    PackingRefusal,
     Roles,
 )
 from tiered.graph import Node, Value
@@ -55,7 +55,7 @@ def joined_index(state: Interpretation, node: Node) -> AbstractTensor | None:
     first, rank = tensors[0], len(tensors[0].roles)
     is_last = node.attr("axis") % rank == rank - 1 and node.output.dim(-1) == len(facts)
     if len(tensors) < len(facts) or not is_last:
-        raise Refusal("it computes with row numbers")
+        raise PackingRefusal("it computes with row numbers")
     *rest, last = tensors
     if last.chosen_by is not None and last.roles == first.roles and len(rest) == 1:
         rows = () if first.index is None else (first.index,)
@@ -63,7 +63,7 @@ def joined_index(state: Interpretation, node: Node) -> AbstractTensor | None:
             first.roles, is_row_number=True, columns=rows, chosen_by=last.chosen_by
         )
     if any(fact.index is None or fact.roles != first.roles for fact in tensors):
-        raise Refusal("it joins indices of different axes")
+        raise PackingRefusal("it joins indices of different axes")
     columns = tuple(fact.index for fact in tensors if fact.index is not None)
     return AbstractTensor(first.roles, is_row_number=True, columns=columns)
 
@@ -74,18 +74,18 @@ def gather_nd(state: Interpretation, node: Node) -> AbstractTensor:
     x, indices = state.tensor(node, 0), node.inputs[1]
     fact = None if indices is None else state.fact(indices)
     if not isinstance(fact, AbstractTensor) or fact.columns is None:
-        raise Refusal("it takes some of the tokens or rows")
-    if node.attr("batch_dims", 0) or x.roles[:2] != (Role.BATCH, Role.TOKEN):
-        raise Refusal("it takes some of the tokens or rows")
+        raise PackingRefusal("it takes some of the tokens or rows")
+    if node.attr("batch_dims", 0) or x.roles[:2] != (AxisRole.BATCH, AxisRole.TOKEN):
+        raise PackingRefusal("it takes some of the tokens or rows")
     if fact.chosen_by is not None:
-        if fact.columns != (_unit(fact, Role.BATCH),) or fact.roles != (Role.BATCH, None):
-            raise Refusal("it takes some of the tokens or rows")
+        if fact.columns != (_unit(fact, AxisRole.BATCH),) or fact.roles != (AxisRole.BATCH, None):
+            raise PackingRefusal("it takes some of the tokens or rows")
         if x.is_pooled or len(x.roles) != 3 or x.roles[2]:
-            raise Refusal("it takes some of the tokens or rows")
+            raise PackingRefusal("it takes some of the tokens or rows")
         return chosen_tokens(state, node, fact)
-    expected = [_unit(fact, role) for role in (Role.BATCH, Role.TOKEN)]
+    expected = [_unit(fact, role) for role in (AxisRole.BATCH, AxisRole.TOKEN)]
     if list(fact.columns) != expected:
-        raise Refusal("it takes some of the tokens or rows")
+        raise PackingRefusal("it takes some of the tokens or rows")
     return replace(x.plain(), roles=(*fact.roles[:-1], *x.roles[2:]))
 
 
@@ -93,7 +93,7 @@ def chosen_tokens(state: Interpretation, node: Node, fact: AbstractTensor) -> Ab
     """Return the relation of the token of each sequence that an ArgMax chooses."""
     assert fact.chosen_by is not None
     state.edits.append(ChoiceEdit(node, fact.chosen_by))
-    return AbstractTensor((Role.BATCH, None), is_pooled=True)
+    return AbstractTensor((AxisRole.BATCH, None), is_pooled=True)
 
 
 @PACKINGS.rule("GatherElements")
@@ -102,16 +102,16 @@ def gather_elements(state: Interpretation, node: Node) -> AbstractTensor:
     x, indices = state.tensor(node, 0), state.tensor(node, 1)
     axis = node.attr("axis", 0) % max(len(x.roles), 1)
     if x.roles[axis]:
-        raise Refusal("it takes some of the tokens or rows")
+        raise PackingRefusal("it takes some of the tokens or rows")
     others = [at for at in range(len(x.roles)) if at != axis]
     if any(x.roles[at] is not indices.roles[at] for at in others) or (
         x.is_pooled != indices.is_pooled and (x.has_batch or indices.has_batch)
     ):
-        raise Refusal("it takes other places for each token")
+        raise PackingRefusal("it takes other places for each token")
     return indices.plain()
 
 
-def _unit(fact: AbstractTensor, role: Role) -> tuple[Size, ...] | None:
+def _unit(fact: AbstractTensor, role: AxisRole) -> tuple[Size, ...] | None:
     """Return the index that is the place along the only axis with a role."""
     places = fact.places(role)
     if len(places) != 1:

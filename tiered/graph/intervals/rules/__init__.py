@@ -18,7 +18,7 @@ from tiered.graph.intervals.rules.qonnx_ranges import (
 )
 from tiered.graph.intervals.rules.range_rule import (
     RANGES as RANGES,
-    Call as Call,
     Counts as Counts,
+    RangeCall as RangeCall,
     range_rule as range_rule,
 )

@@ -16,31 +16,31 @@ from tiered.graph.intervals.interval import (
     square,
     whole,
 )
-from tiered.graph.intervals.rules.range_rule import Call, Counts, range_rule
+from tiered.graph.intervals.rules.range_rule import Counts, RangeCall, range_rule
 
 
-def _operands(call: Call) -> list[Interval]:
+def _operands(call: RangeCall) -> list[Interval]:
     return [each for each in call.operands if each is not None]
 
 
 @range_rule("Add")
-def _add(call: Call) -> Interval:
+def _add(call: RangeCall) -> Interval:
     return add(call.x, call.operand(1))
 
 
 @range_rule("Sub")
-def _sub(call: Call) -> Interval:
+def _sub(call: RangeCall) -> Interval:
     return add(call.x, negative(call.operand(1)))
 
 
 @range_rule("Mul")
-def _mul(call: Call) -> Interval:
+def _mul(call: RangeCall) -> Interval:
     node = call.node
     return square(call.x) if node.input(0) is node.input(1) else multiply(call.x, call.operand(1))
 
 
 @range_rule("Sum")
-def _sum(call: Call) -> Interval:
+def _sum(call: RangeCall) -> Interval:
     terms = _operands(call)
     found = reduce(add, terms)
     bounds = call.total(hull(terms), Counts(len(terms), len(terms)))
@@ -48,7 +48,7 @@ def _sum(call: Call) -> Interval:
 
 
 @range_rule("Mean")
-def _mean(call: Call) -> Interval:
+def _mean(call: RangeCall) -> Interval:
     terms = hull(_operands(call))
     bounds = call.total(terms, Counts(len(_operands(call)), len(_operands(call))))
     if bounds.low < -call.limit or bounds.high > call.limit:
@@ -57,7 +57,7 @@ def _mean(call: Call) -> Interval:
 
 
 @range_rule("Div")
-def _div(call: Call) -> Interval:
+def _div(call: RangeCall) -> Interval:
     a, b = call.x, call.operand(1)
     if not is_integer(call.dtype):
         return divide(a, b)
@@ -74,7 +74,7 @@ def _whole_quotients(a: Interval, b: Interval) -> Interval:
 
 
 @range_rule("Mod")
-def _mod(call: Call) -> Interval:
+def _mod(call: RangeCall) -> Interval:
     a, b = call.x, call.operand(1)
     is_nan = a.may_be_nan or b.may_be_nan or a.may_be_inf or b.has(0)
     if not is_integer(call.dtype):
@@ -89,7 +89,7 @@ def _mod(call: Call) -> Interval:
 
 
 @range_rule("Pow")
-def _pow(call: Call) -> Interval:
+def _pow(call: RangeCall) -> Interval:
     a, exponents = call.x, call.operand(1)
     exponent = exponents.low
     if exponents.low != exponents.high or exponents.may_be_nan or math.isinf(exponent):
@@ -120,7 +120,7 @@ def _power(number: float, exponent: int) -> float:
         return math.inf if number > 0 or exponent % 2 == 0 else -math.inf
 
 
-def _margin(call: Call, found: Interval) -> Interval:
+def _margin(call: RangeCall, found: Interval) -> Interval:
     """Return powers with a margin for the error of the kernel, which keeps their sign."""
     if is_integer(call.dtype):
         # Kernels compute in doubles.
@@ -130,7 +130,7 @@ def _margin(call: Call, found: Interval) -> Interval:
 
 
 @range_rule("Max", "Min")
-def _extreme(call: Call) -> Interval:
+def _extreme(call: RangeCall) -> Interval:
     found = _operands(call)
     choose = max if call.node.op_type == "Max" else min
     if any(each.may_be_nan for each in found):
@@ -140,12 +140,12 @@ def _extreme(call: Call) -> Interval:
 
 
 @range_rule("Where")
-def _where(call: Call) -> Interval:
+def _where(call: RangeCall) -> Interval:
     return hull((call.operand(1), call.operand(2)))
 
 
 @range_rule("BitwiseAnd", "BitwiseOr", "BitwiseXor")
-def _bits(call: Call) -> Interval:
+def _bits(call: RangeCall) -> Interval:
     a, b = call.x, call.operand(1)
     if a.low < 0 or b.low < 0:
         return whole(call.dtype)

@@ -23,7 +23,7 @@ from tiered.graph.intervals.interval import (
     whole,
     widened,
 )
-from tiered.graph.intervals.rules.range_rule import Call, range_rule
+from tiered.graph.intervals.rules.range_rule import RangeCall, range_rule
 
 Number = Callable[[float], float]
 
@@ -34,7 +34,7 @@ def _at(function: Number, number: float) -> float:
         return float(function(np.float64(number)))
 
 
-def _increasing(call: Call, function: Number) -> Interval:
+def _increasing(call: RangeCall, function: Number) -> Interval:
     x = call.x
     ends = Interval(_at(function, x.low), _at(function, x.high), x.may_be_nan)
     if math.isnan(ends.low) or math.isnan(ends.high):
@@ -63,7 +63,7 @@ _POSITIVE: Final = frozenset({"Exp", "Sigmoid", "Softplus"})
 
 
 @range_rule(*_INCREASING)
-def _of_increasing(call: Call) -> Interval:
+def _of_increasing(call: RangeCall) -> Interval:
     found = _increasing(call, _INCREASING[call.node.op_type])
     if call.node.op_type in _POSITIVE:
         return Interval(max(found.low, 0.0), found.high, found.may_be_nan)
@@ -71,24 +71,24 @@ def _of_increasing(call: Call) -> Interval:
 
 
 @range_rule("Ceil", "Floor", "Round")
-def _rounded(call: Call) -> Interval:
+def _rounded(call: RangeCall) -> Interval:
     function = {"Ceil": np.ceil, "Floor": np.floor, "Round": np.rint}[call.node.op_type]
     x = call.x
     return Interval(_at(function, x.low), _at(function, x.high), x.may_be_nan)
 
 
 @range_rule("Neg")
-def _neg(call: Call) -> Interval:
+def _neg(call: RangeCall) -> Interval:
     return negative(call.x)
 
 
 @range_rule("Abs")
-def _abs(call: Call) -> Interval:
+def _abs(call: RangeCall) -> Interval:
     return absolute(call.x)
 
 
 @range_rule("Sign")
-def _sign(call: Call) -> Interval:
+def _sign(call: RangeCall) -> Interval:
     # Of NaN, kernels return 0 or NaN.
     signs = [(bound > 0) - (bound < 0) for bound in (call.x.low, call.x.high)]
     found = Interval(signs[0], signs[1], call.x.may_be_nan)
@@ -96,12 +96,12 @@ def _sign(call: Call) -> Interval:
 
 
 @range_rule("Cos", "Sin")
-def _wave(call: Call) -> Interval:
+def _wave(call: RangeCall) -> Interval:
     return call.roughly(Interval(-1.0, 1.0, call.x.may_be_nan or call.x.may_be_inf))
 
 
 @range_rule("Acos", "Asin", "Atanh")
-def _inside_one(call: Call) -> Interval:
+def _inside_one(call: RangeCall) -> Interval:
     is_nan = not call.x.is_within(-1, 1)
     if call.node.op_type == "Atanh":
         return Interval(-math.inf, math.inf, is_nan)
@@ -110,19 +110,19 @@ def _inside_one(call: Call) -> Interval:
 
 
 @range_rule("Acosh")
-def _acosh(call: Call) -> Interval:
+def _acosh(call: RangeCall) -> Interval:
     high = _at(np.arccosh, call.x.high) if call.x.high >= 1 else 0.0
     return call.roughly(Interval(0.0, high, call.x.may_be_nan or call.x.low < 1))
 
 
 @range_rule("Cosh")
-def _cosh(call: Call) -> Interval:
+def _cosh(call: RangeCall) -> Interval:
     x = absolute(call.x)
     return call.roughly(Interval(_at(np.cosh, x.low), _at(np.cosh, x.high), x.may_be_nan))
 
 
 @range_rule("Log")
-def _log(call: Call) -> Interval:
+def _log(call: RangeCall) -> Interval:
     x = call.x
     low = _at(np.log, x.low) if x.low > 0 else -math.inf
     high = _at(np.log, x.high) if x.high > 0 else -math.inf
@@ -130,26 +130,26 @@ def _log(call: Call) -> Interval:
 
 
 @range_rule("Sqrt")
-def _sqrt(call: Call) -> Interval:
+def _sqrt(call: RangeCall) -> Interval:
     x = clamp(call.x, 0, math.inf)
     found = Interval(math.sqrt(x.low), math.sqrt(x.high), x.may_be_nan or call.x.low < 0)
     return widened(found, 2 * call.eps)
 
 
 @range_rule("Reciprocal")
-def _reciprocal(call: Call) -> Interval:
+def _reciprocal(call: RangeCall) -> Interval:
     return widened(divide(Interval(1.0, 1.0), call.x), 2 * call.eps)
 
 
 @range_rule("Relu")
-def _relu(call: Call) -> Interval:
+def _relu(call: RangeCall) -> Interval:
     # Of NaN, kernels return 0 or NaN.
     found = clamp(call.x, 0, math.inf)
     return hull((found, ZERO)) if found.may_be_nan else found
 
 
 @range_rule("Clip")
-def _clip(call: Call) -> Interval:
+def _clip(call: RangeCall) -> Interval:
     # Where there is no bound, kernels limit Inf to the largest number, or do not.
     every = whole(call.dtype)
     least = Interval(every.low, max(every.low, -call.limit))
@@ -181,7 +181,7 @@ _CLIP_OF_TENSORS: Final = 11
 
 
 @range_rule("LeakyRelu", "PRelu", "ThresholdedRelu", "Shrink")
-def _of_pieces(call: Call) -> Interval:
+def _of_pieces(call: RangeCall) -> Interval:
     """Each piece is linear: the identity, 0, or a multiple."""
     x, op_type = call.x, call.node.op_type
     if op_type == "ThresholdedRelu":
@@ -195,7 +195,7 @@ def _of_pieces(call: Call) -> Interval:
 
 
 @range_rule("Celu", "Elu", "Selu")
-def _exponential_unit(call: Call) -> Interval:
+def _exponential_unit(call: RangeCall) -> Interval:
     node, x = call.node, call.x
     alpha = abs(float(node.attr("alpha")))
     gamma = float(node.attr("gamma")) if node.op_type == "Selu" else 1.0
@@ -206,12 +206,12 @@ def _exponential_unit(call: Call) -> Interval:
 
 
 @range_rule("HardSigmoid")
-def _hard_sigmoid(call: Call) -> Interval:
+def _hard_sigmoid(call: RangeCall) -> Interval:
     return call.roughly(Interval(0.0, 1.0, call.x.may_be_nan or call.x.may_be_inf))
 
 
 @range_rule("Softsign")
-def _softsign(call: Call) -> Interval:
+def _softsign(call: RangeCall) -> Interval:
     return call.roughly(Interval(-1.0, 1.0, call.x.may_be_nan or call.x.may_be_inf))
 
 
@@ -219,7 +219,7 @@ _LEAST_OF_GATED: Final = {"Gelu": -0.171, "HardSwish": -0.376, "Mish": -0.309}
 
 
 @range_rule("Gelu", "HardSwish", "Mish", "Swish")
-def _gated(call: Call) -> Interval:
+def _gated(call: RangeCall) -> Interval:
     """Return x times a number from 0 to 1, which is 0 for -Inf."""
     x = call.x
     least = _LEAST_OF_GATED.get(call.node.op_type)
@@ -236,13 +236,13 @@ def _gated(call: Call) -> Interval:
 
 
 @range_rule("Identity", "Dropout")
-def _same(call: Call) -> Interval:
+def _same(call: RangeCall) -> Interval:
     training = call.node.operand("training_mode") if call.node.op_type == "Dropout" else None
     return whole(call.dtype) if training is not None else call.x
 
 
 @range_rule("Cast", "CastLike")
-def _cast(call: Call) -> Interval:
+def _cast(call: RangeCall) -> Interval:
     source = call.node.input(0)
     dtype, known = call.dtype, None if source is None else source.dtype
     if dtype is None or known is None or DataType.STRING in (dtype, known):
@@ -259,7 +259,7 @@ def _cast(call: Call) -> Interval:
 
 
 @range_rule("BitwiseNot")
-def _bitwise_not(call: Call) -> Interval:
+def _bitwise_not(call: RangeCall) -> Interval:
     every = whole(call.dtype)
     return Interval(every.low + every.high - call.x.high, every.low + every.high - call.x.low)
 
@@ -268,5 +268,5 @@ def _bitwise_not(call: Call) -> Interval:
     "And", "Equal", "Greater", "GreaterOrEqual", "IsInf", "IsNaN", "Less", "LessOrEqual", "Not",
     "Or", "Xor", "Bernoulli", "EyeLike", "Hardmax",
 )  # fmt: skip
-def _zero_or_one(call: Call) -> Interval:
+def _zero_or_one(call: RangeCall) -> Interval:
     return Interval(0, 1, call.node.op_type == "Hardmax" and call.x.may_be_nan)

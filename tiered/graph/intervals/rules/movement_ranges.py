@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tiered.graph.intervals.interval import ZERO, Interval, hull, of_tensor, whole, widened
-from tiered.graph.intervals.rules.range_rule import Call, range_rule
+from tiered.graph.intervals.rules.range_rule import RangeCall, range_rule
 from tiered.graph.queries.op_traits import MOVES_FIRST
 
 MOVES = (MOVES_FIRST - {"Identity"}) | {"CenterCropPad", "Compress"}  # Identity is elementwise
@@ -13,23 +13,23 @@ MOVES = (MOVES_FIRST - {"Identity"}) | {"CenterCropPad", "Compress"}  # Identity
 
 
 @range_rule(*MOVES)
-def _moved(call: Call) -> Sequence[Interval]:
+def _moved(call: RangeCall) -> Sequence[Interval]:
     x = hull((call.x, ZERO)) if call.node.op_type == "CenterCropPad" else call.x
     return [x] * len(call.node.outputs)
 
 
 @range_rule("Trilu")
-def _trilu(call: Call) -> Interval:
+def _trilu(call: RangeCall) -> Interval:
     return hull((call.x, ZERO))
 
 
 @range_rule("Concat")
-def _concat(call: Call) -> Interval:
+def _concat(call: RangeCall) -> Interval:
     return hull(each for each in call.operands if each is not None)
 
 
 @range_rule("Pad")
-def _pad(call: Call) -> Interval:
+def _pad(call: RangeCall) -> Interval:
     if call.node.attr("mode") != "constant":
         return call.x
     if call.has(2):
@@ -39,19 +39,19 @@ def _pad(call: Call) -> Interval:
 
 
 @range_rule("Scatter", "ScatterElements", "ScatterND")
-def _scatter(call: Call) -> Interval:
+def _scatter(call: RangeCall) -> Interval:
     if call.node.attr("reduction", "none") not in ("none", "max", "min"):
         return whole(call.dtype)
     return hull((call.x, call.operand(2)))
 
 
 @range_rule("OneHot")
-def _one_hot(call: Call) -> Interval:
+def _one_hot(call: RangeCall) -> Interval:
     return call.operand(2)
 
 
 @range_rule("TopK", "Unique")
-def _picked(call: Call) -> Sequence[Interval | None]:
+def _picked(call: RangeCall) -> Sequence[Interval | None]:
     x = call.node.input(0)
     rank = None if x is None else x.rank
     axis = call.node.attr("axis", None)
@@ -64,14 +64,14 @@ def _picked(call: Call) -> Sequence[Interval | None]:
 
 
 @range_rule("ArgMax", "ArgMin")
-def _place(call: Call) -> Interval:
+def _place(call: RangeCall) -> Interval:
     x = call.node.input(0)
     axes = None if x is None or x.rank is None else [call.node.attr("axis")]
     return Interval(0, max(call.extent(x, axes).most - 1, 0))
 
 
 @range_rule("NonZero")
-def _non_zero(call: Call) -> Interval:
+def _non_zero(call: RangeCall) -> Interval:
     x = call.node.input(0)
     if x is None or not x.shape:
         return Interval(0, call.dims.most)
@@ -79,12 +79,12 @@ def _non_zero(call: Call) -> Interval:
 
 
 @range_rule("NonMaxSuppression")
-def _boxes(call: Call) -> Interval:
+def _boxes(call: RangeCall) -> Interval:
     return Interval(0, call.dims.most)
 
 
 @range_rule("Shape")
-def _shape(call: Call) -> Interval:
+def _shape(call: RangeCall) -> Interval:
     x = call.node.input(0)
     if x is None or not x.shape:
         return Interval(0, call.dims.most)
@@ -93,18 +93,18 @@ def _shape(call: Call) -> Interval:
 
 
 @range_rule("Size")
-def _size(call: Call) -> Interval:
+def _size(call: RangeCall) -> Interval:
     return Interval(*call.extent(call.node.input(0), None))
 
 
 @range_rule("ConstantOfShape")
-def _filled(call: Call) -> Interval:
+def _filled(call: RangeCall) -> Interval:
     value = call.node.attr("value", None)
     return ZERO if value is None else of_tensor(value)
 
 
 @range_rule("Range")
-def _range(call: Call) -> Interval:
+def _range(call: RangeCall) -> Interval:
     start, limit, delta = (call.operand(place) for place in range(3))
     if start.may_be_nan or delta.may_be_nan or limit.may_be_nan:
         return whole(call.dtype)
@@ -113,7 +113,7 @@ def _range(call: Call) -> Interval:
 
 
 @range_rule("Resize", "Upsample")
-def _resize(call: Call) -> Interval:
+def _resize(call: RangeCall) -> Interval:
     mode, x = call.node.attr("mode"), call.x
     if mode in (b"nearest", "nearest") and not _extrapolates(call):
         return x
@@ -122,10 +122,10 @@ def _resize(call: Call) -> Interval:
     return whole(call.dtype)
 
 
-def _extrapolates(call: Call) -> bool:
+def _extrapolates(call: RangeCall) -> bool:
     return bool(call.node.attr("coordinate_transformation_mode", "") == "tf_crop_and_resize")
 
 
 @range_rule("RandomUniform", "RandomUniformLike")
-def _uniform(call: Call) -> Interval:
+def _uniform(call: RangeCall) -> Interval:
     return Interval(float(call.node.attr("low")), float(call.node.attr("high")))

@@ -11,10 +11,10 @@ import math
 from collections.abc import Sequence
 
 from tiered.graph.intervals.interval import ZERO, Interval, add, hull, multiply, square, whole
-from tiered.graph.intervals.rules.range_rule import Call, Counts, range_rule
+from tiered.graph.intervals.rules.range_rule import Counts, RangeCall, range_rule
 
 
-def _normalised(call: Call, count: Counts) -> Interval:
+def _normalised(call: RangeCall, count: Counts) -> Interval:
     """Return the numbers of a group in units of its standard deviation."""
     most = math.sqrt(max(count.most, 1))
     squares = call.total(square(call.x), count)
@@ -24,20 +24,20 @@ def _normalised(call: Call, count: Counts) -> Interval:
     return Interval(-most * 1.01, most * 1.01, False)
 
 
-def _scaled(call: Call, found: Interval, scale: int = 1, bias: int = 2) -> Interval:
+def _scaled(call: RangeCall, found: Interval, scale: int = 1, bias: int = 2) -> Interval:
     found = multiply(found, call.operand(scale)) if call.has(scale) else found
     return call.roughly(add(found, call.operand(bias)) if call.has(bias) else found)
 
 
 @range_rule("LayerNormalization")
-def _layer(call: Call) -> Sequence[Interval | None]:
+def _layer(call: RangeCall) -> Sequence[Interval | None]:
     x = call.node.input(0)
     axes = None if x is None or x.rank is None else _from(call.node.attr("axis"), x.rank)
     return [_scaled(call, _normalised(call, call.extent(x, axes)))]
 
 
 @range_rule("RMSNormalization", "SimplifiedLayerNormalization")
-def _root_mean_square(call: Call) -> Interval:
+def _root_mean_square(call: RangeCall) -> Interval:
     x = call.node.input(0)
     axes = None if x is None or x.rank is None else _from(call.node.attr("axis", -1), x.rank)
     return _scaled(call, _normalised(call, call.extent(x, axes)), bias=99)
@@ -48,7 +48,7 @@ def _from(axis: int, rank: int) -> range:
 
 
 @range_rule("InstanceNormalization", "GroupNormalization", "MeanVarianceNormalization")
-def _per_channel(call: Call) -> Interval:
+def _per_channel(call: RangeCall) -> Interval:
     x = call.node.input(0)
     first = 2 if call.node.op_type == "InstanceNormalization" else 1
     axes = None if x is None or x.rank is None else range(first, x.rank)
@@ -59,7 +59,7 @@ def _per_channel(call: Call) -> Interval:
 
 
 @range_rule("BatchNormalization")
-def _batch(call: Call) -> Sequence[Interval | None]:
+def _batch(call: RangeCall) -> Sequence[Interval | None]:
     if call.node.attr("training_mode", 0) or len(call.node.outputs) > 1:
         return [whole(call.dtype)]
     x, scale, bias, mean, variance = (call.operand(place) for place in range(5))
@@ -78,14 +78,14 @@ def _batch(call: Call) -> Sequence[Interval | None]:
 
 
 @range_rule("Softmax")
-def _softmax(call: Call) -> Interval:
+def _softmax(call: RangeCall) -> Interval:
     # A row of -Inf only is 0 / 0.
     found = call.roughly(Interval(0.0, 1.0, call.x.may_be_nan or call.x.may_be_inf))
     return Interval(0.0, found.high, found.may_be_nan)
 
 
 @range_rule("LogSoftmax")
-def _log_softmax(call: Call) -> Interval:
+def _log_softmax(call: RangeCall) -> Interval:
     x = call.node.input(0)
     if not call.x.is_finite:
         return Interval(-math.inf, 64 * call.eps, True)
@@ -100,7 +100,7 @@ _SAFE_SPREAD = 8.0
 
 
 @range_rule("ReduceLogSumExp")
-def _log_of_sum(call: Call) -> Interval:
+def _log_of_sum(call: RangeCall) -> Interval:
     x = call.x
     if not x.is_finite or x.magnitude > _SAFE_SPREAD:
         return whole(call.dtype)
@@ -110,12 +110,12 @@ def _log_of_sum(call: Call) -> Interval:
 
 
 @range_rule("LpNormalization")
-def _unit(call: Call) -> Interval:
+def _unit(call: RangeCall) -> Interval:
     return call.roughly(Interval(-1.0, 1.0, True))
 
 
 @range_rule("LRN")
-def _local_response(call: Call) -> Interval:
+def _local_response(call: RangeCall) -> Interval:
     node = call.node
     bias, alpha, beta = (float(node.attr(name)) for name in ("bias", "alpha", "beta"))
     if bias <= 0 or alpha < 0 or beta < 0 or not call.x.is_finite:
@@ -125,7 +125,7 @@ def _local_response(call: Call) -> Interval:
 
 
 @range_rule("GRU", "LSTM", "RNN")
-def _recurrent(call: Call) -> Sequence[Interval | None]:
+def _recurrent(call: RangeCall) -> Sequence[Interval | None]:
     node = call.node
     is_finite = all(each is None or each.is_finite for each in call.operands)
     if node.has_attr("activations") or not is_finite:
@@ -136,7 +136,7 @@ def _recurrent(call: Call) -> Sequence[Interval | None]:
 
 
 @range_rule("Attention")
-def _attention(call: Call) -> Sequence[Interval | None]:
+def _attention(call: RangeCall) -> Sequence[Interval | None]:
     # An output is a mean of the rows of V, or NaN where a row is masked as a whole.
     values = [call.operand(place) for place in (2, 5) if call.has(place)]
     found = hull(values)

@@ -20,19 +20,19 @@ from tiered.graph.intervals.interval import (
     sum_error,
     whole,
 )
-from tiered.graph.intervals.rules.range_rule import Call, Counts, range_rule
+from tiered.graph.intervals.rules.range_rule import Counts, RangeCall, range_rule
 
 _ROWS: Final = 1 << 20
 """So many numbers of a weight are summed together."""
 
 
-def _products(call: Call, a: Interval, b: Interval, count: Counts) -> Interval:
+def _products(call: RangeCall, a: Interval, b: Interval, count: Counts) -> Interval:
     """Return the sums of `count` products."""
     return call.total(multiply(a, b), count)
 
 
 def _with_weight(
-    call: Call,
+    call: RangeCall,
     x: Interval,
     weight: Value | None,
     other: Interval,
@@ -74,7 +74,7 @@ def _signed_sums(
 
 
 @range_rule("MatMul")
-def _matmul(call: Call) -> Interval:
+def _matmul(call: RangeCall) -> Interval:
     a, b = call.node.input(0), call.node.input(1)
     inner = call.dims
     for value, axis in ((a, -1), (b, -2)):
@@ -90,7 +90,7 @@ def _matmul(call: Call) -> Interval:
 
 
 @range_rule("Gemm")
-def _gemm(call: Call) -> Interval:
+def _gemm(call: RangeCall) -> Interval:
     node = call.node
     alpha, beta = float(node.attr("alpha")), float(node.attr("beta"))
     b = node.input(1)
@@ -107,7 +107,7 @@ def _gemm(call: Call) -> Interval:
 
 
 @range_rule("Conv", "ConvTranspose")
-def _conv(call: Call) -> Interval:
+def _conv(call: RangeCall) -> Interval:
     weight = call.node.input(1)
     if weight is None or not weight.rank:
         return whole(call.dtype)
@@ -130,7 +130,7 @@ def _conv(call: Call) -> Interval:
 
 
 @range_rule("MatMulInteger")
-def _matmul_integer(call: Call) -> Interval:
+def _matmul_integer(call: RangeCall) -> Interval:
     a, b = call.x, call.operand(1)
     node = call.node
     if call.has(2):
@@ -147,7 +147,7 @@ def _matmul_integer(call: Call) -> Interval:
 
 
 @range_rule("Einsum")
-def _einsum(call: Call) -> Interval:
+def _einsum(call: RangeCall) -> Interval:
     equation = call.node.attr("equation")
     text = (equation.decode() if isinstance(equation, bytes) else str(equation)).replace(" ", "")
     left, arrow, right = text.partition("->")
@@ -169,7 +169,7 @@ def _einsum(call: Call) -> Interval:
 
 
 @range_rule("DequantizeLinear", domain=("", "com.microsoft"))
-def _dequantize(call: Call) -> Interval:
+def _dequantize(call: RangeCall) -> Interval:
     q = call.x
     zero = call.operand(2) if call.has(2) else ZERO
     if not q.is_finite or not zero.is_finite:
@@ -179,7 +179,7 @@ def _dequantize(call: Call) -> Interval:
 
 
 @range_rule("QuantizeLinear", domain=("", "com.microsoft"))
-def _quantize(call: Call) -> Interval:
+def _quantize(call: RangeCall) -> Interval:
     dtype = call.dtype
     if dtype is None or not DataType(dtype).name.startswith(("INT", "UINT")):
         return whole(dtype)

@@ -17,7 +17,7 @@ from tiered.graph.intervals.interval import (
     negative,
     widened,
 )
-from tiered.graph.intervals.rules.range_rule import Call, range_rule
+from tiered.graph.intervals.rules.range_rule import RangeCall, range_rule
 
 QONNX_DOMAINS = ("qonnx.custom_op.general", "onnx.brevitas")
 
@@ -25,7 +25,7 @@ _MOST_BITS = 64
 _LOG_ERROR = 1e-3
 
 
-def quantized_integers(call: Call) -> Interval | None:
+def quantized_integers(call: RangeCall) -> Interval | None:
     """Return the integers that a quantiser multiplies by its scale; None if they are not known.
 
     They include the zero point, as `Quant` rounds to them before it subtracts it.
@@ -55,7 +55,7 @@ def quantized_integers(call: Call) -> Interval | None:
 
 
 @range_rule("BipolarQuant", "Quant", "Trunc", domain=QONNX_DOMAINS)
-def _quantized(call: Call) -> Interval:
+def _quantized(call: RangeCall) -> Interval:
     found = quantized_integers(call)
     if found is None:
         return ANY
@@ -69,7 +69,7 @@ def _quantized(call: Call) -> Interval:
 
 
 @range_rule("MultiThreshold", domain=QONNX_DOMAINS)
-def _counted(call: Call) -> Interval:
+def _counted(call: RangeCall) -> Interval:
     thresholds = call.node.input(1)
     most = call.size(None if thresholds is None or not thresholds.rank else thresholds.dim(-1)).most
     attributes = (("out_scale", 1.0), ("out_bias", 0.0))
@@ -78,13 +78,13 @@ def _counted(call: Call) -> Interval:
     return call.roughly(found)
 
 
-def _bits(call: Call, place: int) -> int | None:
+def _bits(call: RangeCall, place: int) -> int | None:
     bits = call.operand(place)
     is_number = bits.low == bits.high and not bits.may_be_nan and 1 <= bits.low <= _MOST_BITS
     return int(bits.low) if is_number and bits.low == int(bits.low) else None
 
 
-def _shifted(call: Call) -> Interval:
+def _shifted(call: RangeCall) -> Interval:
     """Return the numbers over the scale plus the zero point, with the errors of both steps."""
     found = add(divide(call.x, call.operand(1)), call.operand(2))
     if math.isnan(found.low) or math.isnan(found.high):

@@ -21,7 +21,7 @@ class Counts(NamedTuple):
     most: int
 
 
-class Call(NamedTuple):
+class RangeCall(NamedTuple):
     """A node, and the intervals of its operands.
 
     Attributes:
@@ -94,7 +94,7 @@ class Call(NamedTuple):
         return Counts(math.prod(s.least for s in sizes), math.prod(s.most for s in sizes))
 
 
-RangeRule = Callable[[Call], "Interval | Sequence[Interval | None]"]
+RangeRule = Callable[[RangeCall], "Interval | Sequence[Interval | None]"]
 """Returns the interval of the first output, or those of all; exact numbers, not rounded yet."""
 
 RANGES: Final[Aspect[RangeRule]] = Aspect("range")

@@ -16,10 +16,10 @@ from tiered.graph.intervals.interval import (
     total,
     whole,
 )
-from tiered.graph.intervals.rules.range_rule import Call, Counts, range_rule
+from tiered.graph.intervals.rules.range_rule import Counts, RangeCall, range_rule
 
 
-def _axes(call: Call) -> Sequence[int] | str | None:
+def _axes(call: RangeCall) -> Sequence[int] | str | None:
     """Return the reduced axes, None for all, or "unknown"."""
     node = call.node
     axes = node.operand("axes")
@@ -34,7 +34,7 @@ def _axes(call: Call) -> Sequence[int] | str | None:
     return found
 
 
-def _count(call: Call) -> Counts:
+def _count(call: RangeCall) -> Counts:
     axes = _axes(call)
     x = call.node.input(0)
     if isinstance(axes, str):
@@ -42,7 +42,7 @@ def _count(call: Call) -> Counts:
     return call.extent(x, axes)
 
 
-def _mean(call: Call, count: Counts) -> Interval:
+def _mean(call: RangeCall, count: Counts) -> Interval:
     """Return the means of `count` elements; their sum may overflow."""
     x = call.x
     if is_integer(call.dtype):
@@ -62,11 +62,11 @@ def _mean(call: Call, count: Counts) -> Interval:
 
 
 @range_rule("ReduceMean", "GlobalAveragePool")
-def _means(call: Call) -> Interval:
+def _means(call: RangeCall) -> Interval:
     return _mean(call, _pooled(call) if call.node.op_type != "ReduceMean" else _count(call))
 
 
-def _pooled(call: Call) -> Counts:
+def _pooled(call: RangeCall) -> Counts:
     x = call.node.input(0)
     if x is None or x.rank is None:
         return call.extent(x, None)
@@ -74,22 +74,22 @@ def _pooled(call: Call) -> Counts:
 
 
 @range_rule("ReduceSum")
-def _sum(call: Call) -> Interval:
+def _sum(call: RangeCall) -> Interval:
     return call.total(call.x, _count(call))
 
 
 @range_rule("ReduceSumSquare")
-def _sum_of_squares(call: Call) -> Interval:
+def _sum_of_squares(call: RangeCall) -> Interval:
     return call.total(square(call.x), _count(call))
 
 
 @range_rule("ReduceL1")
-def _l1(call: Call) -> Interval:
+def _l1(call: RangeCall) -> Interval:
     return call.total(absolute(call.x), _count(call))
 
 
 @range_rule("ReduceL2")
-def _l2(call: Call) -> Interval:
+def _l2(call: RangeCall) -> Interval:
     if is_integer(call.dtype):
         return whole(call.dtype)
     squares = call.total(square(call.x), _count(call))
@@ -99,13 +99,13 @@ def _l2(call: Call) -> Interval:
 
 
 @range_rule("ReduceMax", "ReduceMin", "GlobalMaxPool")
-def _extreme(call: Call) -> Interval:
+def _extreme(call: RangeCall) -> Interval:
     count = _pooled(call) if call.node.op_type == "GlobalMaxPool" else _count(call)
     return call.x if count.least > 0 and not call.x.may_be_nan else whole(call.dtype)
 
 
 @range_rule("ReduceProd")
-def _product(call: Call) -> Interval:
+def _product(call: RangeCall) -> Interval:
     x, count = call.x, _count(call)
     if not x.is_finite or count.most > _LARGEST_COUNT:
         return whole(call.dtype)
@@ -123,7 +123,7 @@ _LARGEST_FACTOR = 1 << 15
 
 
 @range_rule("CumSum")
-def _running_sum(call: Call) -> Interval:
+def _running_sum(call: RangeCall) -> Interval:
     x, axis = call.node.input(0), call.node.operand("axis")
     numbers = None if axis is None else axis.const
     axes = None if numbers is None or numbers.size != 1 else [int(numbers.item())]
@@ -131,7 +131,7 @@ def _running_sum(call: Call) -> Interval:
 
 
 @range_rule("MaxPool")
-def _max_pool(call: Call) -> Sequence[Interval | None]:
+def _max_pool(call: RangeCall) -> Sequence[Interval | None]:
     # A window of padding only has the lowest number, and kernels differ about NaN.
     node = call.node
     kernel, pads = node.attr("kernel_shape"), node.attr("pads", None) or [0]
@@ -142,7 +142,7 @@ def _max_pool(call: Call) -> Sequence[Interval | None]:
 
 
 @range_rule("AveragePool")
-def _average_pool(call: Call) -> Interval:
+def _average_pool(call: RangeCall) -> Interval:
     if call.node.attr("ceil_mode", 0):
         return whole(call.dtype)
     sizes = math.prod(call.node.attr("kernel_shape"))

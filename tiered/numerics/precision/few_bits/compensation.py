@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from tiered.numerics.precision.few_bits.codes import Codes, FourBits, four_bit_codes
-from tiered.numerics.precision.few_bits.sampled_operands import Operand
+from tiered.numerics.precision.few_bits.sampled_operands import WeightOperand
 
 Array = np.ndarray[Any, Any]
 Encode = Callable[[Array, int, np.dtype[Any]], Codes]
@@ -34,7 +34,7 @@ _CHOSEN_BY: Final = 256
 
 
 def four_bit_encoder(
-    weight: Array, block: int, dtype: np.dtype[Any], operand: Operand
+    weight: Array, block: int, dtype: np.dtype[Any], operand: WeightOperand
 ) -> Encode | None:
     """Return what encodes the rows of a weight for an operand; None to round to nearest.
 

@@ -13,7 +13,7 @@ from tiered.graph import Node
 Array = np.ndarray[Any, Any]
 
 
-class Window(NamedTuple):
+class ConvolutionWindow(NamedTuple):
     """What a convolution reads for one element of its result.
 
     Attributes:
@@ -27,7 +27,7 @@ class Window(NamedTuple):
     pads: tuple[tuple[int, int], ...]
 
     @classmethod
-    def of(cls, node: Node, shape: Sequence[int]) -> Window | None:
+    def of(cls, node: Node, shape: Sequence[int]) -> ConvolutionWindow | None:
         """Return the window of a Conv with a weight of a shape; None if pads depend on the image.
 
         Args:

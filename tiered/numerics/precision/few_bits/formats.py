@@ -12,7 +12,7 @@ from tiered.graph import DataType, Node
 from tiered.numerics.precision.few_bits.codes import float8_codes, four_bit_codes, signed_codes
 from tiered.numerics.precision.few_bits.compensation import Encode, four_bit_encoder
 from tiered.numerics.precision.few_bits.exponents import MEASURED, Exponents
-from tiered.numerics.precision.few_bits.sampled_operands import Operand
+from tiered.numerics.precision.few_bits.sampled_operands import WeightOperand
 
 Array = np.ndarray[Any, Any]
 
@@ -32,7 +32,7 @@ class WeightFormat(NamedTuple):
     opset: int
     block: int
     encode: Callable[[Node], Encode]
-    fit: Callable[[Array, int, np.dtype[Any], Operand], Encode | None] | None = None
+    fit: Callable[[Array, int, np.dtype[Any], WeightOperand], Encode | None] | None = None
 
 
 def int8_format(block: int) -> WeightFormat:

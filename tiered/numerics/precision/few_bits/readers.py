@@ -18,7 +18,7 @@ WEIGHTS: Final = PRODUCTS | {"Gather"}
 """Operators with a weight."""
 
 
-class Reader(NamedTuple):
+class WeightReader(NamedTuple):
     """A node that reads a weight.
 
     Attributes:
@@ -34,17 +34,17 @@ class Reader(NamedTuple):
     behind: tuple[Node, ...] = ()
 
 
-def nodes_of(uses: Sequence[Reader]) -> list[Node]:
+def nodes_of(uses: Sequence[WeightReader]) -> list[Node]:
     """Return the nodes that read a weight, behind a Transpose too."""
     return [node for use in uses for node in (use.node, *use.behind)]
 
 
-def readers_in(model: Model) -> tuple[dict[Value, list[Reader]], dict[Node, str]]:
+def readers_in(model: Model) -> tuple[dict[Value, list[WeightReader]], dict[Node, str]]:
     """Return the constants that are weights, with the nodes that read them as such.
 
     And the nodes with a weight that has no form in few bits, with the reason.
     """
-    found: dict[Value, list[Reader]] = {}
+    found: dict[Value, list[WeightReader]] = {}
     unfit: dict[Node, str] = {}
     for graph in model.graphs():
         if graph.is_function:
@@ -63,7 +63,7 @@ def readers_in(model: Model) -> tuple[dict[Value, list[Reader]], dict[Node, str]
             channel = _channel(node, place, value)
             if isinstance(channel, int):
                 behind = tuple(node.output.readers) if node.is_op("Transpose") else ()
-                found.setdefault(value, []).append(Reader(node, place, channel, behind))
+                found.setdefault(value, []).append(WeightReader(node, place, channel, behind))
             elif channel:
                 unfit[node] = channel
     return found, unfit
@@ -112,7 +112,7 @@ def _channel(node: Node, place: int, value: Value) -> int | str:
     return 0 if node.attr("transB", 0) else 1
 
 
-def refusal_of(value: Value, uses: list[Reader], form: WeightFormat, least: int) -> str:
+def refusal_of(value: Value, uses: list[WeightReader], form: WeightFormat, least: int) -> str:
     """Return why a weight stays; empty if its numbers decide."""
     tensor = value.tensor
     assert tensor is not None

@@ -15,7 +15,7 @@ from tiered.numerics.precision.budget import Budget, budget_of, meet
 from tiered.numerics.precision.lower import OnFound, OnSkip
 from tiered.numerics.precision.narrowed_runs import input_count
 from tiered.numerics.precision.node_effects import effects_for
-from tiered.numerics.precision.noise import Reference
+from tiered.numerics.precision.noise import FloatReference
 from tiered.numerics.precision.nothing import nothing_converted
 from tiered.rewriter import Skip, Unable
 from tiered.runtime.inputs.samples import Source
@@ -93,7 +93,7 @@ def convert_within(
         if low is not None and has_codes:
             on_skip(None, Skip("the model has {} already", low.name.lower()))
             return
-        kept = _Search(model, convert, limit, budget).returned(on_found)
+        kept = _ReturnSearch(model, convert, limit, budget).returned(on_found)
     skipped = list[tuple[Node | None, Skip]]()
 
     def skip(node: Node | None, reason: Skip) -> None:
@@ -115,7 +115,7 @@ def _is_converted(model: Model, low: DataType) -> bool:
     return any(value is not None and value.dtype == low for value in codes)
 
 
-class _Search:
+class _ReturnSearch:
     def __init__(
         self, model: Model, convert: Convert, limit: Budget, settings: OutputBudget
     ) -> None:
@@ -127,7 +127,7 @@ class _Search:
             given, count = settings.inputs, settings.samples
             self.feeds = running.samples(given, seed=settings.seed, count=count)
         proto = export_model(model, is_bare=True)
-        self.reference = Reference(proto, model.folder, self.feeds)
+        self.reference = FloatReference(proto, model.folder, self.feeds)
 
     def returned(self, on_found: OnFound) -> dict[Node, str]:
         """Return the nodes that stay float, and why."""

@@ -12,7 +12,7 @@ import numpy as np
 from tiered.analysis.roles.masks import LARGEST
 from tiered.graph import Model, Node, Value
 from tiered.numerics.calibration.calibrate import SampledModel
-from tiered.numerics.precision.few_bits.convolution_rows import Window
+from tiered.numerics.precision.few_bits.convolution_rows import ConvolutionWindow
 from tiered.numerics.precision.measurement import MOST_MEASURED
 from tiered.numerics.precision.narrowed_runs import input_count
 from tiered.runtime.inputs.samples import Source, read_samples
@@ -52,7 +52,7 @@ class Sampling:
 
 
 @dataclass(frozen=True)
-class Operand:
+class WeightOperand:
     """Rows that a weight is multiplied by.
 
     Attributes:
@@ -64,7 +64,7 @@ class Operand:
     held: Array
 
     @classmethod
-    def of(cls, samples: Sequence[Array]) -> Operand | None:
+    def of(cls, samples: Sequence[Array]) -> WeightOperand | None:
         """Return the finite rows of some samples; None if there are too few to hold back any."""
         rows = np.concatenate(samples)
         numbers = np.repeat(np.arange(len(samples)), [len(each) for each in samples])
@@ -79,11 +79,11 @@ class Operand:
         return cls(rows[~is_held], rows[is_held])
 
 
-class _Read(NamedTuple):
+class _ReadRows(NamedTuple):
     """A value, and the windows of it that are rows; None where its last axis is."""
 
     name: str
-    window: Window | None = None
+    window: ConvolutionWindow | None = None
 
     def rows(self, array: Array, most: int) -> Array:
         """Return some rows of the value, at most `most`."""
@@ -105,8 +105,8 @@ class Operands:
         self._running: SampledModel | None = None
         self._feeds: Sequence[dict[str, Any]] = ()
         self._groups: dict[Value, list[Value]] = {}
-        self._reads: dict[Value, tuple[_Read, ...]] = {}
-        self._rows: dict[_Read, list[Array]] = {}
+        self._reads: dict[Value, tuple[_ReadRows, ...]] = {}
+        self._rows: dict[_ReadRows, list[Array]] = {}
         self.reason = ""
         """Why nothing is measured; empty if it is."""
 
@@ -158,7 +158,7 @@ class Operands:
         if self._running is None and self._sampling.inputs:
             read_samples(self._sampling.inputs)
 
-    def of(self, weight: Value) -> Operand | None:
+    def of(self, weight: Value) -> WeightOperand | None:
         """Return what a weight is multiplied by; None if that is not measured.
 
         Raises:
@@ -173,7 +173,7 @@ class Operands:
             np.concatenate([self._rows[read][number] for read in reads])
             for number in range(len(self._feeds))
         ]
-        return Operand.of(samples)
+        return WeightOperand.of(samples)
 
     def _is_open(self) -> bool:
         """Open the model, if that was not done; return whether it is, or note why not."""
@@ -226,19 +226,19 @@ class Operands:
                     self._rows[read].append(read.rows(array, most))
 
 
-def _operands(readers: Sequence[Node]) -> tuple[_Read, ...]:
+def _operands(readers: Sequence[Node]) -> tuple[_ReadRows, ...]:
     """Return what readers multiply a weight by; nothing if that cannot be measured."""
-    reads = dict[_Read, None]()
+    reads = dict[_ReadRows, None]()
     for node in readers:
         operand, weight, window = node.input(0), node.input(1), None
         is_row = node.is_op("MatMul") or (node.is_op("Gemm") and not node.attr("transA", 0))
         if node.is_op("Conv") and weight is not None and weight.tensor is not None:
-            window = Window.of(node, weight.tensor.shape)
+            window = ConvolutionWindow.of(node, weight.tensor.shape)
         if operand is None or operand.is_constant or not operand.owner.is_main:
             return ()
         if not (is_row or window) or not node.owner.is_main:
             return ()
-        reads[_Read(operand.name, window)] = None
+        reads[_ReadRows(operand.name, window)] = None
     return tuple(reads)
 
 

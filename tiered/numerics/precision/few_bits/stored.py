@@ -8,8 +8,8 @@ import numpy as np
 
 from tiered.graph import Tensor, Value
 from tiered.numerics.precision.few_bits.formats import WeightFormat
-from tiered.numerics.precision.few_bits.readers import Reader
-from tiered.numerics.precision.few_bits.sampled_operands import Operand
+from tiered.numerics.precision.few_bits.readers import WeightReader
+from tiered.numerics.precision.few_bits.sampled_operands import WeightOperand
 from tiered.support.numerics import decibels
 
 Array = np.ndarray[Any, Any]
@@ -53,7 +53,7 @@ class Encoded(dict[Value, "Stored | None"]):
 
 
 def encoded(
-    weight: Array, reader: Reader, form: WeightFormat, operand: Operand | None
+    weight: Array, reader: WeightReader, form: WeightFormat, operand: WeightOperand | None
 ) -> Stored | None:
     """Return a weight in few bits; None if a number is not finite."""
     channel = reader.channel

@@ -13,7 +13,12 @@ from tiered.analysis.roles.masks import MASKED, mask_limits
 from tiered.analysis.roles.model_roles import few_bit_roles
 from tiered.graph import DataType, Graph, Model, Node, Tensor, Value
 from tiered.numerics.precision.few_bits.formats import WeightFormat
-from tiered.numerics.precision.few_bits.readers import Reader, nodes_of, readers_in, refusal_of
+from tiered.numerics.precision.few_bits.readers import (
+    WeightReader,
+    nodes_of,
+    readers_in,
+    refusal_of,
+)
 from tiered.numerics.precision.few_bits.returning import OutputBudget, convert_within
 from tiered.numerics.precision.few_bits.sampled_operands import Operands, Sampling
 from tiered.numerics.precision.few_bits.sensitive import (
@@ -154,7 +159,7 @@ def store_weights(
         text = "{} needs opset {}, the model has {}"
         on_skip(None, Unable(text, form.dtype.name.lower(), form.opset, model.opset()))
         return []
-    chosen, masks = dict[Value, list[Reader]](), mask_limits(model)
+    chosen, masks = dict[Value, list[WeightReader]](), mask_limits(model)
     for value, uses in readers.items():
         is_mask = value in masks
         refused = str(MASKED) if is_mask else refusal_of(value, uses, form, min_elements)
@@ -180,7 +185,7 @@ def store_weights(
     return list(dict.fromkeys(edited))
 
 
-def _multiplied(value: Value, uses: list[Reader]) -> list[Node]:
+def _multiplied(value: Value, uses: list[WeightReader]) -> list[Node]:
     """Return the nodes that multiply by a matrix, if all sum over its same axis."""
     is_fit = value.rank == 2 and len({use.channel for use in uses}) == 1
     return [use.node for use in uses] if is_fit else []
@@ -218,7 +223,7 @@ class _Tally:
 
 def _stored(
     value: Value,
-    reader: Reader,
+    reader: WeightReader,
     form: WeightFormat,
     known: Encoded | None,
     operands: Operands | None,
@@ -234,7 +239,7 @@ def _stored(
     return stored
 
 
-def _replace(value: Value, uses: list[Reader], stored: Stored, form: WeightFormat) -> None:
+def _replace(value: Value, uses: list[WeightReader], stored: Stored, form: WeightFormat) -> None:
     """Let the readers of a weight read it from its codes."""
     graph: Graph = value.owner
     name = value.name

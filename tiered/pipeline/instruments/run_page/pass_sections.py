@@ -31,7 +31,7 @@ Hide = Callable[[str], str]
 """Removes the folders of this machine from a message."""
 
 
-class Run(NamedTuple):
+class TimelineRun(NamedTuple):
     """One pass that ran, with the round of the fixed point around it; 0 if there is none.
 
     `group` is the text of that fixed point: its passes.
@@ -42,11 +42,11 @@ class Run(NamedTuple):
     group: str = ""
 
 
-def runs_of(spans: Iterable[Span], number: int = 0, group: str = "") -> Iterator[Run]:
+def runs_of(spans: Iterable[Span], number: int = 0, group: str = "") -> Iterator[TimelineRun]:
     """Yield each pass that is no pipeline, in order, skipped ones too."""
     for span in spans:
         if not span.is_pipeline:
-            yield Run(span, number, group)
+            yield TimelineRun(span, number, group)
         is_fixed = span.is_pipeline and span.name == "fix"
         inside = 1 if is_fixed else number if span.is_pipeline else 0
         seen: set[str] = set()
@@ -60,7 +60,7 @@ def runs_of(spans: Iterable[Span], number: int = 0, group: str = "") -> Iterator
                 yield from runs_of([child], inside, group)
 
 
-def groups_of(runs: Iterable[Run]) -> dict[str, str]:
+def groups_of(runs: Iterable[TimelineRun]) -> dict[str, str]:
     """Return a name for each fixed point, by its text: A, B, ... in the order of the run."""
     texts = dict.fromkeys(run.group for run in runs if run.round)
     return {text: letters(place) for place, text in enumerate(texts)}
@@ -80,7 +80,7 @@ def milliseconds(seconds: float) -> str:
 # --- the timeline ---------------------------------------------------------------------------------
 
 
-def timeline(runs: Sequence[Run], *, times: bool) -> Section:
+def timeline(runs: Sequence[TimelineRun], *, times: bool) -> Section:
     """Return the nodes left after each pass as a curve, and a table of all runs in order."""
     ran = [run for run in runs if run.span.outcome != "skipped"]
     shown = ran[:MOST_RUNS]
@@ -98,7 +98,7 @@ def timeline(runs: Sequence[Run], *, times: bool) -> Section:
     )
 
 
-def _node_chart(runs: Sequence[Run]) -> charts.Chart:
+def _node_chart(runs: Sequence[TimelineRun]) -> charts.Chart:
     first = runs[0].span.nodes_before if runs else 0
     largest = max([first, *(run.span.nodes_after for run in runs)], default=0)
     last = max(len(runs), 1)
@@ -128,7 +128,7 @@ def _node_chart(runs: Sequence[Run]) -> charts.Chart:
     )
 
 
-def _bands(runs: Sequence[Run], last: int) -> Iterator[tuple[float, float, str]]:
+def _bands(runs: Sequence[TimelineRun], last: int) -> Iterator[tuple[float, float, str]]:
     """Yield the rounds of fixed points: x, width and name."""
     names = groups_of(runs)
     inner = (at for at, (a, b) in enumerate(pairwise(runs), 1) if a[1:] != b[1:])
@@ -138,12 +138,12 @@ def _bands(runs: Sequence[Run], last: int) -> Iterator[tuple[float, float, str]]
             yield x, round(charts.x_at(end, last) - x, 1), _named(runs[start], names)
 
 
-def _named(run: Run, names: Mapping[str, str]) -> str:
+def _named(run: TimelineRun, names: Mapping[str, str]) -> str:
     """Return the name of a round: that of its group, and its number."""
     return f"{names[run.group]}{run.round}" if run.round else ""
 
 
-def _group_table(runs: Sequence[Run]) -> Table | None:
+def _group_table(runs: Sequence[TimelineRun]) -> Table | None:
     """Return the fixed points with their passes; None if there is none."""
     rows: list[list[str | int | None]] = []
     for text, name in groups_of(runs).items():
@@ -154,7 +154,7 @@ def _group_table(runs: Sequence[Run]) -> Table | None:
     return Table("Groups that run until they change nothing", headers, rows) if rows else None
 
 
-def _time_bars(runs: Sequence[Run]) -> list[tuple[float, float, float, str]]:
+def _time_bars(runs: Sequence[TimelineRun]) -> list[tuple[float, float, float, str]]:
     """Return a bar for each run: x, width, share of the longest, and its description."""
     longest = max((_own_seconds(run.span) for run in runs), default=0.0) or 1.0
     last = max(len(runs), 1)
@@ -174,7 +174,7 @@ def _own_seconds(span: Span) -> float:
     return max(0.0, span.seconds - sum(child.seconds for child in span.children))
 
 
-def _run_table(runs: Sequence[Run], *, times: bool) -> Table:
+def _run_table(runs: Sequence[TimelineRun], *, times: bool) -> Table:
     headers = ["#", "pass", "round", "outcome", "rewrites", "nodes", "reason"]
     rows: list[list[str | int | None]] = []
     names = groups_of(runs)
@@ -215,7 +215,7 @@ class _Total:
     why: dict[str, None] = field(default_factory=dict)
 
 
-def passes(runs: Sequence[Run], hide: Hide, *, times: bool) -> Section:
+def passes(runs: Sequence[TimelineRun], hide: Hide, *, times: bool) -> Section:
     """Return each pass that ran, with its law and what it did."""
     totals: dict[str, _Total] = {}
     for span, *_ in runs:
@@ -273,7 +273,7 @@ def _with_sign(nodes: int) -> str:
 # --- skipped and declined -------------------------------------------------------------------------
 
 
-def skipped(runs: Sequence[Run]) -> Section | None:
+def skipped(runs: Sequence[TimelineRun]) -> Section | None:
     """Return the passes that did not run, by reason; None if all ran.
 
     A reason of several passes is a group; the others are named with each pass.
@@ -297,7 +297,7 @@ def skipped(runs: Sequence[Run]) -> Section | None:
     )
 
 
-def declined(runs: Sequence[Run]) -> Section | None:
+def declined(runs: Sequence[TimelineRun]) -> Section | None:
     """Return the nodes that passes declined, by pass and reason; None if there are none."""
     groups: dict[tuple[str, str, str], dict[str, str]] = {}
     rewritten = {

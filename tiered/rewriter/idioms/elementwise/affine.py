@@ -70,7 +70,7 @@ def why_no_factor(c: Value) -> Skip | None:
     return None
 
 
-class Step(Record):
+class AffineStep(Record):
     """An affine step: its operand, its constant and its node."""
 
     x: Value
@@ -83,7 +83,7 @@ class Step(Record):
         assert self.c.const is not None
         return varying_axis(self.x, self.c.const)
 
-    def is_like(self, other: Step) -> bool:
+    def is_like(self, other: AffineStep) -> bool:
         """Return whether operator and constant are the same, bit for bit."""
         first, second = self.c.const, other.c.const
         assert first is not None
@@ -92,7 +92,7 @@ class Step(Record):
         return kinds[0] == kinds[1] and first.tobytes() == second.tobytes()
 
 
-def step_of(value: Value | None) -> Step | None:
+def step_of(value: Value | None) -> AffineStep | None:
     """Return the affine step that makes a value."""
     node = None if value is None else value.producer
     if node is None or node.domain or node.op_type not in ("Add", "Div", "Mul", "Sub"):
@@ -102,4 +102,4 @@ def step_of(value: Value | None) -> Step | None:
         x, c = c, x
     if x is None or c is None or x.is_constant or c.const is None:
         return None
-    return Step(x, c, node)
+    return AffineStep(x, c, node)

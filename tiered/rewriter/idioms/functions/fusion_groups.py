@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tiered.graph import Graph, Node, Value
 
 
-class Kind(IntEnum):
+class OpPatternKind(IntEnum):
     """TVM's OpPatternKind; a larger kind is harder to fuse."""
 
     ELEMENTWISE = 0
@@ -28,25 +28,25 @@ class Kind(IntEnum):
 
 
 _KINDS: Final = {
-    Kind.ELEMENTWISE: (
+    OpPatternKind.ELEMENTWISE: (
         "Abs Acos Acosh Asin Asinh Atan Atanh BitwiseNot Cast CastLike Ceil Celu Clip Cos Cosh Elu "
         "Erf Exp Floor Gelu HardSigmoid HardSwish Identity IsInf IsNaN LeakyRelu Log Mish Neg Not "
         "Reciprocal Relu Round Selu Shrink Sigmoid Sign Sin Sinh Softplus Softsign Sqrt Swish Tan "
         "Tanh ThresholdedRelu"
     ),
-    Kind.BROADCAST: (
+    OpPatternKind.BROADCAST: (
         "Add And BitShift BitwiseAnd BitwiseOr BitwiseXor Div Equal Expand Greater GreaterOrEqual "
         "Less LessOrEqual Max Mean Min Mod Mul Or Pow PRelu Sub Sum Where Xor"
     ),
-    Kind.INJECTIVE: (
+    OpPatternKind.INJECTIVE: (
         "Concat DepthToSpace Flatten Gather GatherElements GatherND Pad Reshape Resize "
         "ReverseSequence Slice SpaceToDepth Squeeze Tile Transpose Trilu Unsqueeze Upsample"
     ),
-    Kind.REDUCTION: (
+    OpPatternKind.REDUCTION: (
         "ArgMax ArgMin ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean "
         "ReduceMin ReduceProd ReduceSum ReduceSumSquare"
     ),
-    Kind.OUT_ELEMENTWISE_FUSABLE: (
+    OpPatternKind.OUT_ELEMENTWISE_FUSABLE: (
         "AveragePool BatchNormalization Conv ConvInteger ConvTranspose Gemm GlobalAveragePool "
         "GlobalMaxPool LRN LpPool MatMul MatMulInteger MaxPool"
     ),
@@ -54,19 +54,23 @@ _KINDS: Final = {
 _KIND_OF: Final = {op: kind for kind, names in _KINDS.items() for op in names.split()}
 
 
-def kind_of(node: Node) -> Kind:
+def kind_of(node: Node) -> OpPatternKind:
     """Return the kind of a node.
 
     Opaque are unknown operators, random ones, nodes with bodies, those of several outputs, and
     those that read and write quantized values, which backends match as pairs.
     """
     if node.domain or sum(output is not None for output in node.outputs) != 1:
-        return Kind.OPAQUE
-    kind = _KIND_OF.get(node.op_type, Kind.OPAQUE)
-    return kind if kind is not Kind.OPAQUE and is_deterministic(node) else Kind.OPAQUE
+        return OpPatternKind.OPAQUE
+    kind = _KIND_OF.get(node.op_type, OpPatternKind.OPAQUE)
+    return (
+        kind
+        if kind is not OpPatternKind.OPAQUE and is_deterministic(node)
+        else OpPatternKind.OPAQUE
+    )
 
 
-Fusable = Callable[[Kind, bool], bool]
+Fusable = Callable[[OpPatternKind, bool], bool]
 """Whether a group of a kind may be on the path; the flag says whether it is the last one."""
 
 _PHASES: Final = 2
@@ -100,12 +104,12 @@ class _Group:
 
     __slots__ = ("has_anchor", "kind", "marks", "parent", "size")
 
-    def __init__(self, kind: Kind, marks: object) -> None:
+    def __init__(self, kind: OpPatternKind, marks: object) -> None:
         self.parent: _Group | None = None
         self.kind = kind
         self.marks = marks
         self.size = 1
-        self.has_anchor = kind is Kind.OUT_ELEMENTWISE_FUSABLE
+        self.has_anchor = kind is OpPatternKind.OUT_ELEMENTWISE_FUSABLE
 
     def root(self) -> _Group:
         root = self
@@ -127,39 +131,41 @@ class _Partitioner:
         self.readers = {node: node.successors for node in self.order}
         # The immediate post-dominator, and the strongest kind on the paths to it.
         self.above: dict[Node, Node | None] = {}
-        self.way: dict[Node, Kind] = {}
+        self.way: dict[Node, OpPatternKind] = {}
         self._depth: dict[Node, int] = {}
         for node in reversed(self.order):
             self._dominate(node)
 
     def _dominate(self, node: Node) -> None:
         if any(_is_external(value) for value in node.outputs) or not self.readers[node]:
-            self.above[node], self.way[node], self._depth[node] = None, Kind.OPAQUE, 1
+            self.above[node], self.way[node], self._depth[node] = None, OpPatternKind.OPAQUE, 1
             return
         dominator: Node | None = self.readers[node][0]
-        kind = Kind.ELEMENTWISE
+        kind = OpPatternKind.ELEMENTWISE
         for reader in self.readers[node]:
             kind = max(kind, self._edge(node, reader))
             dominator, kind = self._common(dominator, reader, kind)
         self.above[node], self.way[node] = dominator, kind
         self._depth[node] = 1 if dominator is None else self._depth[dominator] + 1
 
-    def _edge(self, node: Node, reader: Node) -> Kind:
+    def _edge(self, node: Node, reader: Node) -> OpPatternKind:
         """Return how a reader uses a node: a broadcast of an equal shape is elementwise."""
         kind = self.kinds[reader]
-        if kind is not Kind.BROADCAST:
+        if kind is not OpPatternKind.BROADCAST:
             return kind
         made = reader.outputs[0]
         shape = None if made is None else made.shape
         own = next((value.shape for value in node.outputs if value is not None), None)
         is_equal = shape is not None and shape == own and None not in shape
-        return Kind.ELEMENTWISE if is_equal else kind
+        return OpPatternKind.ELEMENTWISE if is_equal else kind
 
-    def _common(self, one: Node | None, other: Node | None, kind: Kind) -> tuple[Node | None, Kind]:
+    def _common(
+        self, one: Node | None, other: Node | None, kind: OpPatternKind
+    ) -> tuple[Node | None, OpPatternKind]:
         """Return the least common post-dominator, and the strongest kind on the ways to it."""
         while one is not other:
             if one is None or other is None:
-                return None, Kind.OPAQUE
+                return None, OpPatternKind.OPAQUE
             first, second = self._depth[one], self._depth[other]
             if first >= second:
                 kind, one = max(kind, self.way[one]), self.above[one]
@@ -170,7 +176,11 @@ class _Partitioner:
     def run(self, phase: int) -> None:
         for node in self.order:
             group, above = self.groups[node].root(), self.above[node]
-            if group.kind is Kind.OPAQUE or above is None or group is self.groups[above].root():
+            if (
+                group.kind is OpPatternKind.OPAQUE
+                or above is None
+                or group is self.groups[above].root()
+            ):
                 continue
             fusable = self._rule(group.kind, self.way[node], phase)
             if fusable is not None:
@@ -178,15 +188,17 @@ class _Partitioner:
                 if path is not None and self._size(node, path) <= self.max_depth:
                     self._merge((node, *path), above)
 
-    def _rule(self, kind: Kind, way: Kind, phase: int) -> Fusable | None:
+    def _rule(self, kind: OpPatternKind, way: OpPatternKind, phase: int) -> Fusable | None:
         """Return what may be on the path of a group to its post-dominator; None: nothing."""
-        if kind is Kind.OUT_ELEMENTWISE_FUSABLE:
-            return _up_to_broadcast if phase == 0 and way is Kind.ELEMENTWISE else None
-        if kind <= Kind.BROADCAST:
-            if way <= Kind.INJECTIVE or (way is Kind.REDUCTION and self.has_reductions):
+        if kind is OpPatternKind.OUT_ELEMENTWISE_FUSABLE:
+            return _up_to_broadcast if phase == 0 and way is OpPatternKind.ELEMENTWISE else None
+        if kind <= OpPatternKind.BROADCAST:
+            if way <= OpPatternKind.INJECTIVE or (
+                way is OpPatternKind.REDUCTION and self.has_reductions
+            ):
                 return _up_to_anchor
             return None
-        return _up_to_injective if kind is Kind.INJECTIVE and phase == 1 else None
+        return _up_to_injective if kind is OpPatternKind.INJECTIVE and phase == 1 else None
 
     def _path(
         self, source: Node, sink: Node, fusable: Fusable, marks: object
@@ -229,8 +241,8 @@ class _Partitioner:
         return [nodes for nodes in found.values() if len(nodes) > 1]
 
 
-def _kind(node: Node) -> Kind:
-    return Kind.OPAQUE if KEPT in node.metadata else kind_of(node)
+def _kind(node: Node) -> OpPatternKind:
+    return OpPatternKind.OPAQUE if KEPT in node.metadata else kind_of(node)
 
 
 def _is_external(value: Value | None) -> bool:
@@ -238,15 +250,15 @@ def _is_external(value: Value | None) -> bool:
     return value is not None and (value.is_graph_output or value.pins > 0)
 
 
-def _up_to_broadcast(kind: Kind, is_sink: bool) -> bool:
-    return kind <= Kind.BROADCAST
+def _up_to_broadcast(kind: OpPatternKind, is_sink: bool) -> bool:
+    return kind <= OpPatternKind.BROADCAST
 
 
-def _up_to_anchor(kind: Kind, is_sink: bool) -> bool:
+def _up_to_anchor(kind: OpPatternKind, is_sink: bool) -> bool:
     if not is_sink:
-        return kind <= Kind.INJECTIVE
-    return kind is not Kind.OPAQUE
+        return kind <= OpPatternKind.INJECTIVE
+    return kind is not OpPatternKind.OPAQUE
 
 
-def _up_to_injective(kind: Kind, is_sink: bool) -> bool:
-    return kind <= Kind.INJECTIVE
+def _up_to_injective(kind: OpPatternKind, is_sink: bool) -> bool:
+    return kind <= OpPatternKind.INJECTIVE

@@ -198,7 +198,7 @@ _BODIES: Final[Mapping[tuple[str, int], tuple[str, str]]] = {
 """The operators by their numbers of operands: the names of the operands, and the nodes."""
 
 
-class Form(NamedTuple):
+class BodyForm(NamedTuple):
     """What one function body can compute: its attributes are 0 or 1, numbers, or these strings.
 
     Attributes:
@@ -233,7 +233,7 @@ class Form(NamedTuple):
         )
 
 
-def form_of(node: Node) -> Form | Skip:
+def form_of(node: Node) -> BodyForm | Skip:
     """Return the form of the body of a QONNX operator, or why the node has none."""
     op_type, operands = node.op_type, node.inputs
     key = (op_type, len(operands))
@@ -254,7 +254,7 @@ def form_of(node: Node) -> Form | Skip:
         mode = rounding_of(node)
         if mode not in _ROUNDINGS:
             reasons.append(Skip("the rounding mode {} is not known", mode))
-    return next(filter(None, reasons), None) or Form(*key, mode)
+    return next(filter(None, reasons), None) or BodyForm(*key, mode)
 
 
 def attribute(node: Node, name: str) -> str:

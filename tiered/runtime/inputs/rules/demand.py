@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from tiered.graph.opset.aspect import Aspect
-from tiered.runtime.inputs.graph_facts import Fact, Place
+from tiered.runtime.inputs.graph_facts import Fact, InputDependence
 
 if TYPE_CHECKING:
     from tiered.graph import Node
 
-Demand = Callable[[Place, "Node", int], Iterator[Fact]]
+Demand = Callable[[InputDependence, "Node", int], Iterator[Fact]]
 """Yields the constraints of a node on the value at one of its inputs."""
 
 DEMANDS: Final[Aspect[Demand]] = Aspect("input")

@@ -6,14 +6,14 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tiered.runtime.inputs.graph_facts import Fact, Place, axis_size, numbers_of, shape_of
+from tiered.runtime.inputs.graph_facts import Fact, InputDependence, axis_size, numbers_of, shape_of
 from tiered.runtime.inputs.rules.demand import DEMANDS, OWN_AND_MICROSOFT
 
 if TYPE_CHECKING:
     from tiered.graph import Node
 
 
-def index(place: Place, size: int | None, why: str, dims: tuple[int, ...] = ()) -> Fact:
+def index(place: InputDependence, size: int | None, why: str, dims: tuple[int, ...] = ()) -> Fact:
     """Return the fact that scale * x + offset indexes an axis of `size`."""
     if size is None or not place.exact or place.scale == 0:
         high = None if place.exact or size is None else min(size, 2)
@@ -24,14 +24,14 @@ def index(place: Place, size: int | None, why: str, dims: tuple[int, ...] = ()) 
 
 @DEMANDS.rule("Gather", "GatherElements")
 @DEMANDS.rule("GatherBlockQuantized", domain="com.microsoft")
-def gather(place: Place, node: Node, slot: int) -> Iterator[Fact]:
+def gather(place: InputDependence, node: Node, slot: int) -> Iterator[Fact]:
     if slot == 1:
         axis = node.attr("axis", 0)
         yield index(place, axis_size(node.input(0), axis), f"{node.op_type} index")
 
 
 @DEMANDS.rule("ScatterElements", "Scatter")
-def scatter_elements(place: Place, node: Node, slot: int) -> Iterator[Fact]:
+def scatter_elements(place: InputDependence, node: Node, slot: int) -> Iterator[Fact]:
     if slot == 1:
         axis = node.attr("axis", 0)
         size = axis_size(node.input(0), axis)
@@ -40,7 +40,7 @@ def scatter_elements(place: Place, node: Node, slot: int) -> Iterator[Fact]:
 
 @DEMANDS.rule("GatherND", domain=OWN_AND_MICROSOFT)
 @DEMANDS.rule("ScatterND")
-def gather_nd(place: Place, node: Node, slot: int) -> Iterator[Fact]:
+def gather_nd(place: InputDependence, node: Node, slot: int) -> Iterator[Fact]:
     if slot != 1:
         return
     first = node.attr("batch_dims", 0) if node.op_type == "GatherND" else 0
@@ -53,7 +53,7 @@ def gather_nd(place: Place, node: Node, slot: int) -> Iterator[Fact]:
 
 
 @DEMANDS.rule("OneHot")
-def one_hot(place: Place, node: Node, slot: int) -> Iterator[Fact]:
+def one_hot(place: InputDependence, node: Node, slot: int) -> Iterator[Fact]:
     if slot == 0:
         depth = numbers_of(node.input(1))
         size = None if depth is None else int(depth.reshape(-1)[0])
@@ -63,20 +63,20 @@ def one_hot(place: Place, node: Node, slot: int) -> Iterator[Fact]:
 
 
 @DEMANDS.rule("ArrayFeatureExtractor", domain="ai.onnx.ml")
-def last_axis(place: Place, node: Node, slot: int) -> Iterator[Fact]:
+def last_axis(place: InputDependence, node: Node, slot: int) -> Iterator[Fact]:
     if slot == 1:
         yield index(place, axis_size(node.input(0), -1), f"{node.op_type} index")
 
 
 @DEMANDS.rule("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss")
-def classes(place: Place, node: Node, slot: int) -> Iterator[Fact]:
+def classes(place: InputDependence, node: Node, slot: int) -> Iterator[Fact]:
     """The target of a loss names a class; `ignore_index` is not used."""
     if slot == 1:
         yield index(place, axis_size(node.input(0), 1), f"{node.op_type} class")
 
 
 @DEMANDS.rule("Attention", domain=OWN_AND_MICROSOFT)
-def attention(place: Place, node: Node, slot: int) -> Iterator[Fact]:
+def attention(place: InputDependence, node: Node, slot: int) -> Iterator[Fact]:
     if slot == 3:
         yield Fact("mask", "Attention mask")
     elif slot == 6:
@@ -85,7 +85,7 @@ def attention(place: Place, node: Node, slot: int) -> Iterator[Fact]:
 
 
 @DEMANDS.rule("EmbedLayerNormalization", "QEmbedLayerNormalization", domain="com.microsoft")
-def embed(place: Place, node: Node, slot: int) -> Iterator[Fact]:
+def embed(place: InputDependence, node: Node, slot: int) -> Iterator[Fact]:
     """com.microsoft.EmbedLayerNormalization: ids, segments, three tables, ..., mask, positions."""
     tables = {0: 2, 1: 4, 8: 3}
     if slot in tables:
@@ -96,7 +96,7 @@ def embed(place: Place, node: Node, slot: int) -> Iterator[Fact]:
 
 
 @DEMANDS.rule("RNN", "GRU", "LSTM", "ReverseSequence")
-def lengths(place: Place, node: Node, slot: int) -> Iterator[Fact]:
+def lengths(place: InputDependence, node: Node, slot: int) -> Iterator[Fact]:
     if node.op_type == "ReverseSequence":
         wanted, axis = 1, node.attr("time_axis", 0)
     else:
@@ -107,7 +107,7 @@ def lengths(place: Place, node: Node, slot: int) -> Iterator[Fact]:
 
 
 @DEMANDS.rule("RoiAlign")
-def rois(place: Place, node: Node, slot: int) -> Iterator[Fact]:
+def rois(place: InputDependence, node: Node, slot: int) -> Iterator[Fact]:
     if slot == 2:
         yield index(place, axis_size(node.input(0), 0), "RoiAlign batch index")
     if slot == 1 and place.exact and (place.scale, place.offset) == (1, 0):
@@ -118,7 +118,7 @@ def rois(place: Place, node: Node, slot: int) -> Iterator[Fact]:
 
 
 @DEMANDS.rule("RotaryEmbedding", domain=OWN_AND_MICROSOFT)
-def rotary(place: Place, node: Node, slot: int) -> Iterator[Fact]:
+def rotary(place: InputDependence, node: Node, slot: int) -> Iterator[Fact]:
     """Positions are rows of the caches; com.microsoft.RotaryEmbedding has them before these."""
     positions, cache = (1, 2) if node.domain else (3, 1)
     # A single one of com.microsoft is that of the first token.
@@ -127,7 +127,7 @@ def rotary(place: Place, node: Node, slot: int) -> Iterator[Fact]:
 
 
 @DEMANDS.rule("MaxUnpool")
-def unpool(place: Place, node: Node, slot: int) -> Iterator[Fact]:
+def unpool(place: InputDependence, node: Node, slot: int) -> Iterator[Fact]:
     shape = shape_of(node.input(0))
     sizes = [d for d in shape if d is not None] if shape else []
     if slot == 2:
@@ -138,7 +138,7 @@ def unpool(place: Place, node: Node, slot: int) -> Iterator[Fact]:
 
 
 @DEMANDS.rule("GroupQueryAttention", domain="com.microsoft")
-def group_query(place: Place, node: Node, slot: int) -> Iterator[Fact]:
+def group_query(place: InputDependence, node: Node, slot: int) -> Iterator[Fact]:
     """com.microsoft.GroupQueryAttention: every row has the whole length."""
     if slot in (5, 6):
         seq = axis_size(node.input(0), 1) or 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tiered.runtime.inputs.graph_facts import Fact, Place, Shape, axis_size, shape_of
+from tiered.runtime.inputs.graph_facts import Fact, InputDependence, Shape, axis_size, shape_of
 from tiered.runtime.inputs.rules.demand import DEMANDS, OWN_AND_MICROSOFT
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @DEMANDS.rule("Reshape")
-def reshape(place: Place, node: Node, slot: int) -> Iterator[Fact]:
+def reshape(place: InputDependence, node: Node, slot: int) -> Iterator[Fact]:
     if slot == 1:
         # [-1, 1, 1] fits whatever is reshaped; the declared result is better where it is whole.
         declared = shape_of(node.output)
@@ -23,7 +23,7 @@ def reshape(place: Place, node: Node, slot: int) -> Iterator[Fact]:
 
 
 @DEMANDS.rule("Expand")
-def expand(place: Place, node: Node, slot: int) -> Iterator[Fact]:
+def expand(place: InputDependence, node: Node, slot: int) -> Iterator[Fact]:
     if slot == 1:
         declared = shape_of(node.output) or ()
         whole = tuple(float(d) for d in declared if d is not None)
@@ -32,7 +32,7 @@ def expand(place: Place, node: Node, slot: int) -> Iterator[Fact]:
 
 
 @DEMANDS.rule("Pad", domain=OWN_AND_MICROSOFT)
-def pads(place: Place, node: Node, slot: int) -> Iterator[Fact]:
+def pads(place: InputDependence, node: Node, slot: int) -> Iterator[Fact]:
     shape = shape_of(node.input(0))
     if slot == 1:
         once = tuple(float(d is not None and d > 1) for d in shape or ())
@@ -47,7 +47,7 @@ def _axes(operator: str, shape: Shape | None) -> Fact:
 
 
 @DEMANDS.rule("Slice")
-def slice(place: Place, node: Node, slot: int) -> Iterator[Fact]:
+def slice(place: InputDependence, node: Node, slot: int) -> Iterator[Fact]:
     shape = shape_of(node.input(0))
     if slot == 1:
         yield Fact("values", "Slice start", values=(0,))
@@ -61,7 +61,7 @@ def slice(place: Place, node: Node, slot: int) -> Iterator[Fact]:
 
 
 @DEMANDS.rule("Resize", "Upsample")
-def resize(place: Place, node: Node, slot: int) -> Iterator[Fact]:
+def resize(place: InputDependence, node: Node, slot: int) -> Iterator[Fact]:
     shape = shape_of(node.input(0)) or ()
     is_upsample = node.op_type == "Upsample"
     if slot == (1 if is_upsample else 2):
@@ -72,7 +72,7 @@ def resize(place: Place, node: Node, slot: int) -> Iterator[Fact]:
 
 
 @DEMANDS.rule("Squeeze", "Unsqueeze")
-def squeeze_axes(place: Place, node: Node, slot: int) -> Iterator[Fact]:
+def squeeze_axes(place: InputDependence, node: Node, slot: int) -> Iterator[Fact]:
     if slot != 1:
         return
     shape = shape_of(node.input(0))
@@ -84,7 +84,7 @@ def squeeze_axes(place: Place, node: Node, slot: int) -> Iterator[Fact]:
 
 
 @DEMANDS.rule("Split", "SplitToSequence")
-def split(place: Place, node: Node, slot: int) -> Iterator[Fact]:
+def split(place: InputDependence, node: Node, slot: int) -> Iterator[Fact]:
     if slot == 1:
         size = axis_size(node.input(0), node.attr("axis", 0))
         counts = shape_of(node.input(1))
@@ -97,14 +97,14 @@ def split(place: Place, node: Node, slot: int) -> Iterator[Fact]:
 
 
 @DEMANDS.rule("TopK")
-def top_k(place: Place, node: Node, slot: int) -> Iterator[Fact]:
+def top_k(place: InputDependence, node: Node, slot: int) -> Iterator[Fact]:
     if slot == 1:
         size = axis_size(node.input(0), node.attr("axis", -1))
         yield Fact("values", "TopK k", values=(min(3, size or 1),))
 
 
 @DEMANDS.rule("AffineGrid")
-def affine_grid(place: Place, node: Node, slot: int) -> Iterator[Fact]:
+def affine_grid(place: InputDependence, node: Node, slot: int) -> Iterator[Fact]:
     if slot == 1:
         batch = axis_size(node.input(0), 0) or 1
         yield Fact("values", "AffineGrid size", values=(batch, 2, 5, 4, 3))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tiered.graph.queries.op_traits import REDUCTIONS
-from tiered.runtime.inputs.graph_facts import Fact, Place, numbers_of
+from tiered.runtime.inputs.graph_facts import Fact, InputDependence, numbers_of
 from tiered.runtime.inputs.rules.demand import DEMANDS, OWN_AND_MICROSOFT, Demand
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ _QLINEAR = {1: "positive", 4: "positive", 6: "positive"} | dict.fromkeys((2, 5, 
 _TRIPS = 3  # iterations of a loop with an input as trip count
 
 
-def demands(place: Place, node: Node, slot: int, *, direct: bool) -> Iterator[Fact]:
+def demands(place: InputDependence, node: Node, slot: int, *, direct: bool) -> Iterator[Fact]:
     """Yield the constraints of `node` on the value at its input `slot`.
 
     Args:
@@ -41,7 +41,7 @@ def demands(place: Place, node: Node, slot: int, *, direct: bool) -> Iterator[Fa
 def _prescribed(slots: dict[int, tuple[str, float]]) -> Demand:
     """Return the demand of an operator that has one good value for each of some slots."""
 
-    def demand(place: Place, node: Node, slot: int) -> Iterator[Fact]:
+    def demand(place: InputDependence, node: Node, slot: int) -> Iterator[Fact]:
         if slot in slots:
             what, value = slots[slot]
             yield Fact("values", f"{node.op_type} {what}", values=(value,))
@@ -52,7 +52,7 @@ def _prescribed(slots: dict[int, tuple[str, float]]) -> Demand:
 def _kinds(slots: dict[int, str]) -> Demand:
     """Return the demand of an operator that wants values of a kind at some slots."""
 
-    def demand(place: Place, node: Node, slot: int) -> Iterator[Fact]:
+    def demand(place: InputDependence, node: Node, slot: int) -> Iterator[Fact]:
         if slot in slots:
             yield Fact(slots[slot], f"{node.op_type} input {slot}")
 
@@ -60,7 +60,7 @@ def _kinds(slots: dict[int, str]) -> Demand:
 
 
 @DEMANDS.rule("Sub")
-def _subtract(place: Place, node: Node, slot: int) -> Iterator[Fact]:
+def _subtract(place: InputDependence, node: Node, slot: int) -> Iterator[Fact]:
     """Yield that x of 1 - x is a mask."""
     if slot == 1:
         constant = numbers_of(node.input(0))
@@ -69,17 +69,17 @@ def _subtract(place: Place, node: Node, slot: int) -> Iterator[Fact]:
 
 
 @DEMANDS.rule("Mul")
-def _multiply(place: Place, node: Node, slot: int) -> Iterator[Fact]:
+def _multiply(place: InputDependence, node: Node, slot: int) -> Iterator[Fact]:
     yield Fact("factor", node.op_type)
 
 
 @DEMANDS.rule("Add")
-def _add(place: Place, node: Node, slot: int) -> Iterator[Fact]:
+def _add(place: InputDependence, node: Node, slot: int) -> Iterator[Fact]:
     yield Fact("addend", node.op_type)
 
 
 @DEMANDS.rule(*REDUCTIONS)
-def _reduce(place: Place, node: Node, slot: int) -> Iterator[Fact]:
+def _reduce(place: InputDependence, node: Node, slot: int) -> Iterator[Fact]:
     if slot == 1:
         yield Fact("values", f"{node.op_type} axes", values=(0, 1, 2, 3))
 
