@@ -67,9 +67,19 @@ def test_arguments_are_counted_without_options_and_their_values() -> None:
         ["--dim=n=1", "m.onnx"],
         ["--json", "m.onnx"],
         ["--opt-level", "3", "m.onnx"],
+        ["--", "m.onnx"],
     ):
         assert completed("explain", *words, "") == second
         assert completed("explain", *(each for each in words if each != "m.onnx"), "") == first
+    assert completed("explain", "-", "") == second  # of stdin
+    assert completed("explain", "--", "m.onnx", "--fold") == second
+
+
+def test_the_value_of_an_option_that_needs_none_is_no_argument() -> None:
+    below = completed("batch", "")
+    assert below
+    assert completed("batch", "--verify", "final", "") == below
+    assert completed("batch", "--verify", "m.onnx", "") != below
 
 
 def test_an_unknown_command_has_no_candidates() -> None:

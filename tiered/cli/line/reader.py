@@ -139,7 +139,7 @@ class _LineReading:
             if token == "--":
                 self.words += pending
                 return
-            if _is_flag(token):
+            if is_flag(token):
                 self._option(token, pending)
             else:
                 self.words.append(token)
@@ -160,7 +160,7 @@ class _LineReading:
         if text is None and each.flags.alone:
             text = self._optional(each, name, pending)
         elif text is None:
-            if not pending or _is_flag(pending[0]):
+            if not pending or is_flag(pending[0]):
                 raise _missing(self.command, name)
             text = pending.popleft()
         self._note(each, name, text)
@@ -199,7 +199,7 @@ class _LineReading:
         return WrongLine(f"Unknown option: {token.partition('=')[0]}{hint}", unknown=token)
 
 
-def _is_flag(token: str) -> bool:
+def is_flag(token: str) -> bool:
     """Return whether a word names options: it begins with a dash, and is no number."""
     return token[:1] == "-" and token != "-" and _NUMBER.fullmatch(token) is None
 

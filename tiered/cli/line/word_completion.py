@@ -11,6 +11,7 @@ from typing import Final, Literal
 
 from tiered.cli.commands import command_in, command_names, summary_of
 from tiered.cli.line.declaration import DeclaredCommand, DeclaredParameter
+from tiered.cli.line.reader import is_flag
 
 ASKED: Final = "__complete"
 Shell = Literal["bash", "zsh", "fish", "powershell"]
@@ -100,16 +101,19 @@ def _of_command(
 ) -> Iterator[tuple[str, str]]:
     """Yield what may follow words after a command."""
     known = _by_name(command)
-    if word.startswith("-"):
+    if word.startswith("-") and "--" not in words:
         for each in command.described()[1]:
             yield from ((name, each.option.doc) for name in each.names)
             yield from [(each.off, f"not {each.names[0]}")] if each.off else []
         return
     takes = {n for n, each in known.items() if not each.is_switch and not each.flags.alone}
     last, place = "", 0
-    for typed in words:
-        is_value = last in takes
-        place += not is_value and not typed.startswith("-")
+    for at, typed in enumerate(words):
+        if typed == "--":
+            last, place = "", place + len(words) - at - 1
+            break
+        is_value = last in takes or _is_optional_value(known.get(last), typed)
+        place += not is_value and not is_flag(typed)
         last = "" if is_value else typed
     if last in takes:
         yield from _values(known[last], word)
@@ -119,6 +123,12 @@ def _of_command(
                     for each in command_names(command.name))  # fmt: skip
     if command.arguments:
         yield from _values(command.arguments[min(place, len(command.arguments) - 1)], word)
+
+
+def _is_optional_value(declared: DeclaredParameter | None, word: str) -> bool:
+    """Return whether a word is the value of the option before it, which needs none."""
+    accepts = None if declared is None or not declared.flags.alone else declared.flags.accepts
+    return accepts is not None and accepts(word)
 
 
 def _values(declared: DeclaredParameter, typed: str) -> Candidates:
