@@ -147,8 +147,8 @@ def new(
     results().print(
         f"\nNext: write the law, the pattern and the guards; make the test pass:\n"
         f"  pytest {printable(_test_file(root, package, folder, name))}\n"
-        f"and add {name} with its reason to tiered/pipeline/default.py; `make index`\n"
-        "then adds it to the index of passes.",
+        f"and add {name} with its reason to tiered/pipeline/default.py, and its level to\n"
+        "tests/house/pass_levels.txt; `make index` then adds it to the index of passes.",
         soft_wrap=True,
     )
 
