@@ -7,7 +7,8 @@ import numpy as np
 import onnx
 import pytest
 
-from tiered import Model, PassContext, get_pass
+from tiered import DataType, Model, PassContext, get_pass
+from tiered.numerics.precision.measured_ranges import beyond_range
 from tiered.runtime import run, run_reference
 from tiered.testing import parse
 
@@ -112,3 +113,77 @@ def test_a_model_that_does_not_run_is_converted_without() -> None:
     model, ctx = Model.from_proto(proto), PassContext.isolated()
     get_pass("float_to_half").with_options(measure=True).apply(model, ctx)
     assert any("ranges were not measured: " in str(each) for each in ctx.remarks)
+
+
+def beyond(
+    nodes: str, largest: float, *, margin: float = 1.0, opset: int = 12
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Return what leaves float16, for an input of rows of eight equal numbers."""
+    model = Model.from_proto(
+        parse(
+            f"""(float[N,8] x) => (float[A,B] y) <float big = {{1e6}}, float low = {{-60000}},
+            float high = {{60000}}> {{ {nodes} }}""",
+            opset=opset,
+        )
+    )
+    feeds = [{"x": np.full((2, 8), largest, np.float32)}]
+    order = list(model.main.topological_order())
+    found = beyond_range(model, order, feeds, DataType.FLOAT16, margin=margin)
+    return (
+        {value.name: why for value, why in found.values.items()},
+        {node.op_type: why for node, why in found.nodes.items()},
+    )
+
+
+@pytest.mark.parametrize(
+    ("nodes", "largest", "margin", "names"),
+    [
+        ("y = Neg(x)", 65504, 1, ""),
+        ("y = Neg(x)", 65505, 1, "x y"),
+        ("y = Neg(x)", 65504, 2, "x y"),
+        ("y = Neg(x)", 0, 1, ""),
+        ("y = Neg(x)", 6e-6, 1, "x y"),
+        ("y = Neg(x)", 8e-6, 1, ""),
+        ("c = Clip(x, low, high)  y = Neg(c)", 6e4, 2, "x"),
+        ("m = Min(x, big)  y = Neg(m)", 1, 1, ""),
+    ],
+)
+def test_a_value_is_beyond_by_the_largest_number_and_the_margin(
+    nodes: str, largest: float, margin: float, names: str
+) -> None:
+    values, inner = beyond(nodes, largest, margin=margin)
+    assert sorted(values) == names.split()
+    assert inner == {}
+
+
+MEAN = "y = ReduceMean<axes = [1], keepdims = 1>(x)"
+
+
+@pytest.mark.parametrize(
+    ("nodes", "largest", "margin", "reason"),
+    [
+        (MEAN, 20000, 1, "a sum up to 1.6e+05 inside"),
+        (MEAN, 8188, 1, ""),  # the sum is 65504
+        (MEAN, 8189, 1, "a sum up to 6.55e+04 inside"),
+        (MEAN, 8188, 1.01, "a sum up to 6.55e+04 inside"),
+        ("t = Transpose(x)  y = ReduceMax<axes = [1], keepdims = 1>(t)", 20000, 1, ""),
+        (
+            "u = ReduceMax<axes = [1], keepdims = 1>(x)"
+            "  y = ReduceMean<axes = [1], keepdims = 1>(u)",
+            65504, 1.01, "",
+        ),
+        ("y = ReduceL2<axes = [1], keepdims = 1>(x)", 100, 1, "squares up to 8e+04 inside"),
+        ("y = ReduceL2<axes = [1], keepdims = 1>(x)", 20, 1, ""),
+        ("y = LpNormalization<axis = 1>(x)", 256, 1, "squares up to 6.55e+04 inside"),
+        ("y = LpNormalization<axis = 1>(x)", 250, 1, ""),
+        ("y = LpNormalization<axis = 1>(x)", 250, 1.1, "squares up to 6.25e+04 inside"),
+        ("y = LogSoftmax<axis = 1>(x)", 1, 1, ""),
+        ("y = ReduceLogSum<axes = [1], keepdims = 1>(x)", 1, 1, ""),
+        ("y = ReduceLogSum<axes = [1], keepdims = 1>(x)", 9000, 1, "e^11.2 inside"),
+    ],
+)  # fmt: skip
+def test_a_node_is_beyond_by_what_it_computes_inside(
+    nodes: str, largest: float, margin: float, reason: str
+) -> None:
+    _, inner = beyond(nodes, largest, margin=margin)
+    assert [*inner.values()] == ([reason] if reason else [])

@@ -2,8 +2,10 @@
 
 import pytest
 
-from tests.small import named, parsed
-from tiered.numerics.precision.few_bits.formats import int8_format
+from tests.small import made_by, named, parsed
+from tiered import DataType
+from tiered.numerics.precision.few_bits.exponents import Exponents
+from tiered.numerics.precision.few_bits.formats import WeightFormat, float8_format, int8_format
 from tiered.numerics.precision.few_bits.readers import nodes_of, readers_in, refusal_of
 
 IMAGE = "(float[1,2,4] x) => (float[1,A,B] y)"
@@ -45,6 +47,10 @@ def test_a_weight_has_channels_along_an_axis(
          "a weight of double has no form in few bits"),
         (ROWS, "float[4] w = {1,2,3,4}", "y = MatMul(x, w)",
          "a weight of 1 dims has no form in few bits"),
+        (ROWS, "float[1,1,2] w = {1,2}", "y = MatMul(w, x)",
+         "a weight of 3 dims has no form in few bits"),
+        (ROWS, "float[4,2,1] w = {1,2,3,4,5,6,7,8}", "y = Gather(w, i)",
+         "a weight of 3 dims has no form in few bits"),
         (ROWS, "float[2,1] v = {1,2}, float[1,2] w = {1,2}", "y = MatMul(v, w)",
          "all that it reads is constant"),
     ],
@@ -61,12 +67,30 @@ def test_a_weight_without_a_form_is_named(head: str, weight: str, nodes: str, be
     [
         "t = Transpose(w)  y = Add(t, t)",
         "t = Transpose(w)  y = MatMul(t, x)",
+        "t = Transpose<perm = [0,1]>(w)  a = Reshape(x, s)  y = MatMul(a, t)",
+        "t = Transpose(w)  a = Add(x, t)  y = MatMul(x, t)",
+        "y = vendor.MatMul(x, w)",
+        "y = Gather(ints, i)",
+        "t = Transpose(double)  a = Cast<to = 11>(x)  y = MatMul(a, t)",
+        "t = Transpose(cube)  y = MatMul(x, t)",
         "y = Add(x, w)",
     ],
 )
 def test_what_no_product_multiplies_by_is_no_weight(nodes: str) -> None:
-    found, _ = readers_in(parsed(f"{ROWS} <float[2,4] w = {{1,2,3,4,5,6,7,8}}> {{ {nodes} }}"))
-    assert found == {}
+    model = parsed(
+        f"""<ir_version: 10, opset_import: ["": 21, "vendor": 1]> g {ROWS}
+        <float[2,4] w = {{1,2,3,4,5,6,7,8}}, int64[2,1] ints = {{1,2}}, int64[2] s = {{4,2}},
+        double[2,4] double = {{1,2,3,4,5,6,7,8}}, float[1,4,1] cube = {{1,2,3,4}}> {{ {nodes} }}"""
+    )
+    assert readers_in(model) == ({}, {})
+
+
+def test_a_transposed_table_that_is_an_output_is_no_weight() -> None:
+    model = parsed(
+        "(float[2,4] x) => (float[A,B] y, float[A,B] t) <float[2,4] w = {1,2,3,4,5,6,7,8}>"
+        " { t = Transpose<perm = [1,0]>(w)  y = MatMul(x, t) }"
+    )
+    assert readers_in(model)[0] == {}
 
 
 @pytest.mark.parametrize(
@@ -86,3 +110,78 @@ def test_why_a_weight_stays(more: str, least: int, because: str) -> None:
     value = named(model, "w")
     uses = readers_in(model)[0][value]
     assert refusal_of(value, uses, int8_format(0), least) == because
+
+
+def why_it_stays(text: str, form: WeightFormat, least: int = 0, opset: int = 21) -> str:
+    model = parsed(text, opset=opset)
+    value = named(model, "w")
+    return refusal_of(value, readers_in(model)[0][value], form, least)
+
+
+ONES = ",".join(["1"] * 64)
+HALVES = (
+    f"(float16[2,8] x) => (float16[A,B] y) <float16[8,8] w = {{{ONES}}}> {{ y = MatMul(x, w) }}"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "form", "opset", "because"),
+    [
+        (HALVES, int8_format(0), 18, "scales of float16 need opset 19"),
+        (HALVES, int8_format(0), 19, ""),
+        (HALVES.replace("float16", "float"), int8_format(0), 18, ""),
+        (
+            HALVES.replace("float16", "float").replace("y)", "y, float[8,8] w)"),
+            int8_format(0),
+            21,
+            "another node reads the weight as it is",
+        ),
+        (
+            f"(float[1,8,4] x) => (float[1,A,B] y) <float[8,8,1] w = {{{ONES}}}>"
+            " { y = ConvTranspose(x, w) }",
+            int8_format(4),
+            21,
+            "no blocks along the channels of a ConvTranspose",
+        ),
+        (
+            f"(float[1,8,4] x) => (float[1,A,B] y) <float[8,8,1] w = {{{ONES}}}>"
+            " { y = Conv(x, w) }",
+            int8_format(4),
+            21,
+            "",
+        ),
+        (
+            "(float[2,1] x) => (float[A,B] y) <float[1,8] w = {1,2,3,4,5,6,7,8}> {"
+            " y = MatMul(x, w) }",
+            int8_format(0),
+            21,
+            "not smaller",
+        ),
+        (
+            "(float[2,2] x) => (float[A,B] y) <float[2,8] w = {1,2,3,4,5,6,7,8,1,2,3,4,5,6,7,8}> {"
+            " y = MatMul(x, w) }",
+            int8_format(0),
+            21,
+            "",
+        ),
+        (
+            "(float[2,0] x) => (float[A,B] y) <float[0,8] w = {}> { y = MatMul(x, w) }",
+            int8_format(0),
+            21,
+            "a small weight",
+        ),
+    ],
+)
+def test_a_weight_stays_where_few_bits_have_no_form_or_are_more(
+    text: str, form: WeightFormat, opset: int, because: str
+) -> None:
+    assert why_it_stays(text, form, opset=opset) == because
+
+
+def test_readers_of_one_weight_have_one_exponent() -> None:
+    numbers = HALVES.replace("float16", "float")
+    text = numbers.replace("y = MatMul(x, w)", "a = MatMul(x, w)  y = MatMul(a, w)")
+    last = made_by(parsed(text), "y").label
+    for entries, because in (([], ""), ([f"{last}=3"], "its readers have different exponents")):
+        form = float8_format(DataType.FLOAT8E4M3FN, Exponents.of(2, entries))
+        assert why_it_stays(text, form) == because
