@@ -133,6 +133,206 @@ def test_the_constants_of_arithmetic_are_neutral_and_others() -> None:
     assert divisors == [1, 2]
 
 
+def written(base: str, *, is_small: bool) -> dict[str, str]:
+    """Return the steps from the first border of a base as text, by operator."""
+    table = Table()
+    x = named(base).leaves(table)[0]
+
+    def operand(each: Expr | None) -> str:
+        if each is None:
+            return "-"
+        if each.array is None:
+            return "x"
+        if each.array.size > 6:
+            return f"{each.array.dtype}{[*each.array.shape]}"
+        return str(each.array.tolist()).replace(" ", "").replace("0.30000001192092896", "0.3")
+
+    found: dict[str, list[str]] = {}
+    for step in Grammar(table, is_small=is_small).steps(x):
+        attributes = [f"{name}={value}" for name, value in step.attributes.items()]
+        text = " ".join([*map(operand, step.operands), *attributes])
+        found.setdefault(step.op, []).append(text)
+    return {op: " | ".join(texts) for op, texts in found.items()}
+
+
+@pytest.mark.parametrize(
+    ("base", "is_small", "expected"),
+    [
+        (
+            "row",
+            False,
+            {
+                "Reshape": "x [30] | x [6,5] | x [2,15] | x [1,2,3,5] | x [2,3,5,1]",
+                "Unsqueeze": "x [0] | x [3]",
+                "Flatten": "x axis=0 | x axis=1 | x axis=2 | x axis=3",
+                "Transpose": (
+                    "x perm=[0, 2, 1] | x perm=[1, 0, 2] | x perm=[1, 2, 0] | x perm=[2, 0, 1] | x "
+                    "perm=[2, 1, 0]"
+                ),
+                "Expand": "x [2,2,3,5]",
+                "Tile": "x [2,1,1] | x [1,1,2]",
+                "Slice": (
+                    "x [0] [1] [0] [1] | x [1] [2] [0] [1] | x [1] [-3] [0] [-1] | x [0] [2] [0] "
+                    "[2] | x [0] [1] [2] [1] | x [1] [5] [2] [1] | x [4] [-6] [2] [-1] | x [0] [5] "
+                    "[2] [2]"
+                ),
+                "Gather": (
+                    "x 0 axis=0 | x [1] axis=0 | x [1,0] axis=0 | x [0,1] axis=0 | x 0 axis=2 | x "
+                    "[4] axis=2 | x [1,2,3,4,0] axis=2 | x [0,1,2,3,4] axis=2"
+                ),
+                "Split": "x [1,1] axis=0 | x [1,4] axis=2",
+                "Trilu": "x upper=0 | x upper=1",
+                "Concat": (
+                    "x x axis=0 | x float32[1, 3, 5] axis=0 | x x axis=2 | x "
+                    "[[[0.0],[0.0],[0.0]],[[0.0],[0.0],[0.0]]] axis=2"
+                ),
+                "Pad": "x [0,0,0,1,0,0] | x [0,0,0,0,0,1]",
+                "Sub": (
+                    "x 0.0 | 0.0 x | x -0.0 | -0.0 x | x 1.0 | 1.0 x | x -1.0 | -1.0 x | x 2.0 | "
+                    "2.0 x | x 0.3 | 0.3 x | x [1.0,2.0,3.0,4.0,5.0]"
+                ),
+                "Div": (
+                    "x 0.0 | 0.0 x | x -0.0 | -0.0 x | x 1.0 | 1.0 x | x -1.0 | -1.0 x | x 2.0 | "
+                    "2.0 x | x 0.3 | 0.3 x | x [1.0,2.0,3.0,4.0,5.0]"
+                ),
+                "Mul": "x 0.0 | x -0.0 | x 1.0 | x -1.0 | x 2.0 | x 0.3 | x [1.0,2.0,3.0,4.0,5.0]",
+                "Cast": "x to=11 | x to=10 | x to=7 | x to=9 | x to=1",
+                "CumSum": "x 0 | x 2",
+                "Clip": "x 0.0 6.0 | x 0.0 - | x - 1.0 | x -1.0 1.0",
+                "LeakyRelu": "x | x alpha=0.2",
+                "MatMul": "x float32[5, 4] | float32[4, 3] x",
+                "BatchNormalization": (
+                    "x [1.0,0.5,1.375] [1.0,0.5,1.375] [1.0,0.5,1.375] [1.0,1.0,1.0]"
+                ),
+                "LayerNormalization": "x [1.0,0.5,1.375,0.875,0.375]",
+            },
+        ),
+        (
+            "row",
+            True,
+            {
+                "Reshape": "x [30] | x [6,5] | x [2,15] | x [1,2,3,5] | x [2,3,5,1]",
+                "Unsqueeze": "x [0] | x [3]",
+                "Transpose": "x perm=[0, 2, 1] | x perm=[1, 0, 2]",
+                "Expand": "x [2,2,3,5]",
+                "Tile": "x [2,1,1] | x [1,1,2]",
+                "Slice": (
+                    "x [0] [1] [0] [1] | x [1] [2] [0] [1] | x [0] [1] [2] [1] | x [1] [5] [2] [1]"
+                ),
+                "Gather": "x 0 axis=0 | x 0 axis=2",
+                "Split": "x [1,1] axis=0 | x [1,4] axis=2",
+                "Trilu": "x upper=0",
+                "Concat": (
+                    "x x axis=0 | x float32[1, 3, 5] axis=0 | x x axis=2 | x "
+                    "[[[0.0],[0.0],[0.0]],[[0.0],[0.0],[0.0]]] axis=2"
+                ),
+                "Pad": "x [0,0,0,1,0,0] | x [0,0,0,0,0,1]",
+                "Sub": "x 1.0 | 1.0 x | x -1.0 | -1.0 x | x 2.0 | 2.0 x",
+                "Div": "x 1.0 | 1.0 x | x -1.0 | -1.0 x | x 2.0 | 2.0 x",
+                "Mul": "x 1.0 | x -1.0 | x 2.0",
+                "Cast": "x to=11 | x to=10",
+                "ReduceSum": (
+                    "x [0] keepdims=0 | x [0] keepdims=1 | x [2] keepdims=0 | x [2] keepdims=1 | x "
+                    "- keepdims=1 | x - keepdims=0"
+                ),
+                "Clip": "x 0.0 6.0 | x 0.0 - | x - 1.0",
+                "MatMul": "x float32[5, 4] | float32[4, 3] x",
+            },
+        ),
+        (
+            "ones",
+            False,
+            {
+                "Reshape": "x [3] | x [3,1] | x [1,3] | x [1,1,3,1] | x [1,3,1,1]",
+                "Squeeze": "x [0] | x [2]",
+                "Expand": "x [2,1,3,1] | x [3,3,3]",
+                "Transpose": (
+                    "x perm=[0, 2, 1] | x perm=[1, 0, 2] | x perm=[1, 2, 0] | x perm=[2, 0, 1] | x "
+                    "perm=[2, 1, 0]"
+                ),
+            },
+        ),
+        (
+            "matrix",
+            False,
+            {
+                "Gemm": "x float32[3, 4] [1.0,0.5,1.375,0.875]",
+                "Unsqueeze": "x [0] | x [2]",
+                "MatMul": "x float32[3, 4] | float32[4, 2] x",
+                "Mul": "x 0.0 | x -0.0 | x 1.0 | x -1.0 | x 2.0 | x 0.3 | x [1.0,2.0,3.0]",
+            },
+        ),
+        (
+            "image",
+            False,
+            {
+                "Expand": "x [3,4,2,6]",
+                "Squeeze": "x [0]",
+                "BatchNormalization": (
+                    "x [1.0,0.5,1.375,0.875] [1.0,0.5,1.375,0.875] [1.0,0.5,1.375,0.875] "
+                    "[1.0,1.0,1.0,1.0]"
+                ),
+                "Conv": "x float32[3, 4, 1, 1]",
+                "MaxPool": "x kernel_shape=[1, 2] strides=[1, 2]",
+                "AveragePool": "x kernel_shape=[1, 2] strides=[1, 2]",
+                "DepthToSpace": "x blocksize=2",
+                "Trilu": "x upper=0 | x upper=1",
+            },
+        ),
+        (
+            "integers",
+            False,
+            {
+                "Sub": "x 0 | 0 x | x 1 | 1 x | x -1 | -1 x | x 2 | 2 x | x [1,2,3]",
+                "Div": "x 1 | x 2 | x [1,2,3]",
+                "Mul": "x 0 | x 1 | x -1 | x 2 | x [1,2,3]",
+                "Equal": "x 0 | x 1",
+                "Mod": "x 2",
+                "Cast": "x to=1 | x to=6 | x to=9 | x to=7",
+                "Neg": "x",
+            },
+        ),
+        (
+            "integers",
+            True,
+            {
+                "Sub": "x 1 | 1 x | x 2 | 2 x",
+                "Cast": "x to=1 | x to=6",
+                "Equal": "x 1",
+                "Div": "x 1 | x 2",
+            },
+        ),
+        (
+            "bools",
+            False,
+            {
+                "Not": "x",
+                "And": "x False | x True",
+                "Equal": "x False | x True",
+                "Where": "x 1.0 0.0 | x 0.0 1.0 | x 2.0 1.0",
+                "Cast": "x to=1 | x to=7 | x to=9",
+                "Concat": "x x axis=0 | x x axis=1",
+            },
+        ),
+        (
+            "number",
+            False,
+            {
+                "Reshape": "x [1]",
+                "Unsqueeze": "x [0]",
+                "Expand": "x [2]",
+                "Mul": "x 0.0 | x -0.0 | x 1.0 | x -1.0 | x 2.0 | x 0.3",
+            },
+        ),
+    ],
+)
+def test_operands_and_attributes_of_the_steps(
+    base: str, is_small: bool, expected: dict[str, str]
+) -> None:
+    found = written(base, is_small=is_small)
+    assert {op: found.get(op) for op in expected} == expected
+
+
 def test_what_reads_two_expressions_fits_their_types() -> None:
     table = ExpressionTable()
     grammar = Grammar(table)

@@ -212,7 +212,7 @@ class Grammar:
         shape, rank = x.shape, len(x.shape)
         for target in dict.fromkeys(_targets(shape)):
             yield GrammarStep("Reshape", (x, self._integers(*target)), {})
-        for axis in (0, rank) if rank < 4 else ():
+        for axis in dict.fromkeys((0, rank)) if rank < 4 else ():
             yield GrammarStep("Unsqueeze", (x, self._integers(axis)), {})
         for axis in [at for at, size in enumerate(shape) if size == 1][:2]:
             yield GrammarStep("Squeeze", (x, self._integers(axis)), {})
