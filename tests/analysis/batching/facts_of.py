@@ -47,6 +47,16 @@ def why_not(text: str, places: Mapping[str, int] = X, *, of: str = "y", opset: i
     return fact.reason
 
 
+def fact_or_why_not(
+    text: str, places: Mapping[str, int] = X, *, of: str = "y", opset: int = 21
+) -> tuple[Fact | str | None, int]:
+    """Return what is known of a value, or why it does not follow from single samples, and how many
+    edits make the model right for any batch."""
+    facts, state = facts_of(text, places, opset=opset)
+    fact = facts.get(of)
+    return fact.reason if isinstance(fact, Refused) else fact, len(state.edits)
+
+
 def edits_of(text: str, places: Mapping[str, int] = X) -> int:
     """Return how many edits make the model right for any batch."""
     return len(facts_of(text, places)[1].edits)
