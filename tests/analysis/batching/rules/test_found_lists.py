@@ -8,7 +8,9 @@ import onnx
 import pytest
 
 from tests.analysis.batching.by_sample import assert_each_by_itself
+from tests.analysis.batching.facts_of import fact_or_why_not
 from tiered import Model, ShapeError, get_pass, optimize_model
+from tiered.analysis.batching.sample_facts import Columns, Listed
 from tiered.runtime import Session
 from tiered.testing import parse
 
@@ -141,3 +143,120 @@ def test_flat_places_of_the_largest_take_the_rows_of_their_sample(size: int | st
         c = Slice(x, z, o, w)  q = Squeeze(c, w)  v, i = TopK<axis = 1>(q, k)
         t = Reshape(x, f)  j = Reshape(i, m)  g = Gather(t, j)  y = Reshape(g, s) }"""
     assert_each_by_itself(text, size)
+
+
+NAMES = """int64[1] one = {1}, int64[1] two = {2}, int64[1] none = {0}, int64[1] less = {-1},
+    int64[1] three = {3}, int64 z = {0}, int64 o = {1}, int64 m = {5}, float u = {0.5},
+    int64[2] c02 = {0,2}, int64[2] c12 = {1,2}, int64[3] p = {1,1,1}, int64[2] p12 = {1,2},
+    int64[2] l1 = {-1,1}, int64[2] l3 = {-1,3}, int64[3] l13 = {-1,1,3}, int64[2] w = {0,3}"""
+
+
+def found(nodes: str, b: str = "2", bb: str | None = None, more: str = "") -> str:
+    """Return a model where i are the boxes that are found in two samples."""
+    return f"""(float[{bb or b},20,4] b, float[{b},3,20] s{more}) => (y) <{NAMES}> {{
+        i = NonMaxSuppression(b, s, m, u)  {nodes} }}"""
+
+
+B = {"b": 0, "s": 0}
+
+
+def test_the_axis_of_a_list_and_what_a_sample_adds_to_its_entries() -> None:
+    for text, places, expected in (
+        (found('y = Identity(i)'), B, (0, Columns((1, 0, 0)))),
+        (found('y = Cast<to=1>(i)'), B, (0, Columns((1, 0, 0)))),
+        (found('y = Cast<to=6>(i)'), B, (0, Columns((1, 0, 0)))),
+        (found('y = Cast<to=3>(i)'), B, "it computes with the numbers of samples"),
+        (found('f = Gather<axis=1>(i, o) y = Cast<to=3>(f)'), B, (0, 0)),
+        (found('y = Identity(i)', bb='1', b='2'), {'s': 0}, "'b' has 1 elements along the batch"),
+        (found('y = Identity(i)'), {'s': 0}, "its value 'b' bakes the batch of 2: it may have other numbers for each sample"),
+        (found('y = Identity(i)'), {'s': 1}, "its boxes and scores have the samples on another axis than the first"),
+        (found('y = Gather<axis=1>(i, z)'), B, (0, 1)),
+        (found('y = Gather<axis=1>(i, o)'), B, (0, 0)),
+        (found('y = Gather<axis=-1>(i, c02)'), B, (0, Columns((1, 0)))),
+        (found('y = Gather<axis=1>(i, c12)'), B, (0, 0)),
+        (found('y = Gather<axis=1>(i, none)'), B, (0, 1)),
+        (found('y = Gather<axis=0>(i, none)'), B, "it works along the list of what is found in all samples"),
+        (found('y = Gather(i, z)'), B, "it works along the list of what is found in all samples"),
+        (found('k = Gather<axis=1>(i, o) y = Gather(k, none)'), B, "it works along the list of what is found in all samples"),
+        (found('j = Gather<axis=1>(i, c02)  g = GatherND(b, j)  y = Gather<axis=1>(g, c02)'), B, (0, 0)),
+        (found('y = Gather<axis=1>(i, a)', more=', int64[1] a'), B, "it computes with the numbers of samples"),
+        (found('y = Gather<axis=1>(i, a)', more=', int64[2] a'), {**B, 'a': 0}, "its operand 'a' differs from sample to sample"),
+        (found('y = Gather<axis=1>(i, a)', more=', int64[1,1] a'), B, "it computes with the numbers of samples"),
+        (found('k = Gather<axis=1>(i, o) y = Gather(t, k)', more=', float[9,2] t'), B, (0, 0)),
+        (found('k = Gather<axis=1>(i, z) y = Gather(t, k)', more=', float[9,2] t'), B, "it computes with the numbers of samples"),
+        (found('k = Gather<axis=1>(i, z) y = Gather(b, k)'), B, (0, 0)),
+        (found('k = Gather<axis=1>(i, none) y = Gather(b, k)'), B, (0, 0)),
+        (found('k = Gather<axis=1>(i, o) y = Gather(b, k)'), B, "it takes other places for each sample"),
+        (found('k = Gather<axis=1>(i, z) y = Gather<axis=1>(b, k)'), B, "it takes other places for each sample"),
+        (found('k = Gather<axis=1>(i, o) y = Gather<axis=1>(t, k)', more=', float[9,2] t'), B, (1, 0)),
+        (found('k = Gather<axis=1>(i, z) y = Gather(a, k)', more=', float[2,4] a'), {**B, 'a': 0}, (0, 0)),
+        (found('k = Gather<axis=1>(i, c02) y = GatherND(b, k)'), B, (0, 0)),
+        (found('k = Gather<axis=1>(i, c12) y = GatherND(b, k)'), B, "it takes other places for each sample"),
+        (found('y = GatherND(s, i)'), B, (0, 0)),
+        (found('k = Gather<axis=1>(i, none) y = GatherND(b, k)'), B, (0, 0)),
+        (found('k = Gather<axis=1>(i, c12) y = GatherND(t, k)', more=', float[9,9,2] t'), B, (0, 0)),
+        (found('k = Gather<axis=1>(i, c02) y = GatherND(t, k)', more=', float[9,9,2] t'), B, "it computes with the numbers of samples"),
+        (found('k = Gather<axis=1>(i, z) y = GatherND(b, k)'), B, "it takes other places for each sample"),
+        (found('y = GatherND<batch_dims=1>(s, i)'), B, "it takes other places for each sample"),
+        (found('k = Gather<axis=1>(i, c02) y = GatherND(t, k)', more=', float[1,9,2] t'), {**B, 't': 2}, "it takes other places for each sample"),
+        (found('y = Slice(i, none, one, one)'), B, (0, 1)),
+        (found('y = Slice(i, one, three, one)'), B, (0, 0)),
+        (found('y = Slice(i, none, two, less)'), B, (0, Columns((1, 0)))),
+        (found('y = Slice(i, none, three, one, two)'), B, (0, Columns((1, 0)))),
+        (found('y = Slice(i, none, one, none)'), B, "it works along the list of what is found in all samples"),
+        (found('y = Slice(i, none, one)'), B, "it works along the list of what is found in all samples"),
+        (found('y = Slice(i, a, one, one)', more=', int64[1] a'), B, "its starts are not constant"),
+        (found('y = Slice(i, less, none, one, less)'), B, "it takes no columns, or takes them backwards"),
+        (found('y = Slice(i, one, one, one)'), B, "it takes no columns, or takes them backwards"),
+        (found('k = Gather<axis=1>(i, c12) y = Slice(k, one, two, one)'), B, (0, 0)),
+        (found('e = Unsqueeze(i, one) y = Slice(e, none, one, one)'), B, (0, Columns((1, 0, 0)))),
+        (found('y, q = Split<axis=1>(i, p12)'), B, (0, 1)),
+        (found('q, y = Split<axis=-1>(i, p12)'), B, (0, 0)),
+        (found('q, y, r = Split<axis=1>(i, p)'), B, (0, 0)),
+        (found('q, y = Split<axis=0>(i, a)', more=', int64[2] a'), B, "it works along the list of what is found in all samples"),
+        (found('q, y = Split<axis=1>(i, a)', more=', int64[2] a'), B, "the rank of 'q' is not known"),
+        (found('e = Unsqueeze(i, one)  y = Split<axis=1>(e, one)'), B, (0, Columns((1, 0, 0)))),
+        (found('k = Gather<axis=1>(i, none) y = Squeeze(k, one)'), B, (0, 1)),
+        (found('k = Gather<axis=1>(i, one) y = Squeeze(k, less)'), B, (0, 0)),
+        (found('k = Gather<axis=1>(i, none) y = Squeeze(k)'), B, "it works along the list of what is found in all samples"),
+        (found('y = Unsqueeze(i, none)'), B, (1, Columns((1, 0, 0)))),
+        (found('y = Unsqueeze(i, two)'), B, "it computes with the numbers of samples"),
+        (found('y = Unsqueeze(i, one)'), B, (0, Columns((1, 0, 0)))),
+        (found('k = Gather<axis=1>(i, one) y = Unsqueeze(k, two)'), B, (0, 0)),
+        (found('k = Gather<axis=1>(i, z) y = Unsqueeze(k, none)'), B, (1, 1)),
+        (found('k = Gather<axis=1>(i, z) y = Unsqueeze(k, one)'), B, (0, 1)),
+        (found('y = Reshape(i, l3)'), B, (0, Columns((1, 0, 0)))),
+        (found('y = Reshape(i, l13)'), B, (0, Columns((1, 0, 0)))),
+        (found('y = Reshape(i, less)'), B, "its target is not one of the entries of a list"),
+        (found('k = Gather<axis=1>(i, o) y = Reshape(k, l1)'), B, (0, 0)),
+        (found('k = Gather<axis=1>(i, none) y = Reshape(k, less)'), B, (0, 1)),
+        (found('y = Reshape(i, w)'), B, (0, Columns((1, 0, 0)))),
+        (found('y = Reshape(i, w)').replace('int64[2] w = {0,3}', 'int64[2] w = {5,3}'), B, "its target is not one of the entries of a list"),
+        (found('y = Reshape(i, w)').replace('int64[2] w = {0,3}', 'int64[2] w = {-1,6}'), B, "its target is not one of the entries of a list"),
+        (found('e = Transpose(i)  y = Reshape(e, l3)'), B, "how many entries a sample has in its list is known in a run only"),
+        (found('k = Gather<axis=1>(i, c12)  e = Unsqueeze(k, none) y = Reshape(e, l1)'), B, "its target is not one of the entries of a list"),
+        (found('y = Concat<axis=1>(i, i)'), B, (0, Columns((1, 0, 0, 1, 0, 0)))),
+        (found('k = Gather<axis=1>(i, c12) y = Concat<axis=1>(k, i)'), B, (0, Columns((0, 0, 1, 0, 0)))),
+        (found('y = Concat<axis=0>(i, i)'), B, "it works along the list of what is found in all samples"),
+        (found('j = NonMaxSuppression(b, s, m) y = Concat<axis=1>(i, j)'), B, "its operands list what is found by several nodes"),
+        (found('e = Unsqueeze(i, one)  y = Concat<axis=1>(e, e)'), B, "it computes with the numbers of samples"),
+        (found('k = Gather<axis=1>(i, c12)  e = Unsqueeze(k, one)  y = Concat<axis=1>(e, e)'), B, (0, 0)),
+        (found('y = Concat<axis=1>(i, a)', more=', int64[5,1] a'), B, "its index, and not its data, lists what is found"),
+        (found('k = Gather<axis=1>(i, none) l = Gather<axis=1>(i, one) y = Concat<axis=-1>(l, k)'), B, (0, Columns((0, 1)))),
+        (found('y = Neg(i)'), B, "it computes with the numbers of samples"),
+        (found('k = Gather<axis=1>(i, c12)  y = Neg(k)'), B, (0, 0)),
+        (found('k = Gather<axis=1>(i, c12)  y = Add(k, z)'), B, (0, 0)),
+        (found('k = Gather<axis=1>(i, c12)  y = Add(k, k)'), B, (0, 0)),
+        (found('k = Gather<axis=1>(i, c12) l = Gather<axis=1>(i, one) y = Add(k, l)'), B, (0, 0)),
+        (found('k = Gather<axis=1>(i, o) l = Gather<axis=1>(i, c12) y = Add(k, l)'), B, "its operands list what is found by several nodes"),
+        (found('k = Gather<axis=1>(i, c12) y = Add(k, a)', more=', int64[5,2] a'), B, "'a' has an element for each entry of the list"),
+        (found('k = Gather<axis=1>(i, c12) y = Add(k, a)', more=', int64[1,2] a'), B, (0, 0)),
+        (found('k = Gather<axis=1>(i, c12) y = Add(k, a)', more=', int64[2,1] a'), {**B, 'a': 0}, "its operands have samples, and a list of what is found in them"),
+        (found('j = NonMaxSuppression(b, s, m) k = Gather<axis=1>(i, c12) l = Gather<axis=1>(j, c12) y = Add(k, l)'), B, "its operands list what is found by several nodes"),
+        (found('k = Gather<axis=1>(i, o) y = Add(k, a)', more=', int64[3,1] a'), B, (1, 0)),
+        (found('k = Gather<axis=1>(i, o) y = Clip(k, , m)'), B, (0, 0)),
+        (found('y = ReduceMax<keepdims=0>(i, none)'), B, "how many entries a sample has in its list is known in a run only"),
+    ):  # fmt: skip
+        fact, _ = fact_or_why_not(text, places)
+        actual = (fact.axis, fact.step) if isinstance(fact, Listed) else fact
+        assert actual == expected, text

@@ -124,7 +124,6 @@ def test_where_the_samples_are_and_how_many_edits_it_takes() -> None:
         (model('y = Squeeze(x, none)', x='1,2,3'), {'x': 1}, Rows(0), 0),
         (model('y = Squeeze(x)', x='2,S,3'), X, "the rank of 'y' is not known", 0),
         (model('y = Squeeze(x, a)', x='2,1,3', more=', int64[1] a'), X, "the rank of 'y' is not known", 0),
-        (model('y = Squeeze(x, none)', x='1,S,3'), X, Rows(0, 1, S), 1),
         (model('y = Squeeze(x, none)', x='1'), X, "it moves the axis of a batch of 1", 0),
         (model('y = Unsqueeze(x, none)'), X, Rows(1), 0),
         (model('y = Unsqueeze(x, one)'), X, Rows(0), 0),

@@ -3,7 +3,9 @@
 import pytest
 
 from tests.analysis.batching.by_sample import assert_each_by_itself, changed
+from tests.analysis.batching.facts_of import X, fact_or_why_not
 from tiered import ShapeError
+from tiered.analysis.batching.sample_facts import Counted, Rows
 
 ONE = {"x": 0}
 
@@ -109,3 +111,94 @@ def test_a_size_that_is_no_multiple_of_the_batch_is_refused(
 ) -> None:
     with pytest.raises(ShapeError, match=because):
         changed(SIZES.format(result=result, nodes=nodes), 6)
+
+
+NAMES = """int64[1] one = {1}, int64[1] two = {2}, int64[1] none = {0}, int64[1] less = {-1},
+    int64 z = {0}, int64 o = {1}"""
+TO_RESIZE = """float[4] f = {1,1,2,2}, float[4] g = {2,1,1,1}, int64[4] q = {2,1,4,4},
+    int64[4] q1 = {1,1,4,4}, int64[4] q4 = {4,1,4,4}, int64[2] h = {4,4}, int64[2] k = {4,2}"""
+
+
+def model(nodes: str, x: str = "2,3", consts: str = "", more: str = "") -> str:
+    """Return a model where n and m are the size of the batch."""
+    held = f"{NAMES}, {consts}" if consts else NAMES
+    return f"""(float[{x}] x{more}) => (y) <{held}> {{
+        s = Shape(x)  n = Gather(s, none)  m = Gather(s, z)  {nodes} }}"""
+
+
+def resized(nodes: str, x: str = "2,1,2,2", more: str = "") -> str:
+    return model(nodes, x, TO_RESIZE, more)
+
+
+def test_where_the_samples_are_and_how_many_edits_it_takes() -> None:
+    for text, places, expected, edits in (
+        (model('t = Concat<axis=0>(n, two)  y = ConstantOfShape(t)'), X, Rows(0), 0),
+        (model('t = Concat<axis=0>(two, n)  y = ConstantOfShape(t)'), X, Rows(1), 0),
+        (model('k = Mul(n, two)  t = Concat<axis=0>(two, k)  y = ConstantOfShape(t)'), X, Rows(1, 1, 2), 0),
+        (model('t = Concat<axis=0>(n, n)  y = ConstantOfShape(t)'), X, "it makes [batch, batch]: no axis has whole samples", 0),
+        (model('k = Add(n, two)  y = ConstantOfShape(k)'), X, "it makes [2+batch]: no axis has whole samples", 0),
+        (model('k = Mul(n, n)  y = ConstantOfShape(k)'), X, "it makes [batch*batch]: no axis has whole samples", 0),
+        (model('y = ConstantOfShape(s)', x='2,S'), X, Rows(0), 0),
+        (model('k = Sub(n, n)  y = ConstantOfShape(k)'), X, None, 0),
+        (model('t = Concat<axis=0>(n, a)  y = ConstantOfShape(t)', more=', int64[1] a'), X, "the shape of its result is not known", 0),
+        (model('t = Concat<axis=0>(n, two)  y = Expand(w, t)', more=', float[2] w'), X, Rows(0), 0),
+        (model('t = Concat<axis=0>(n, two)  y = Expand(w, t)', more=', float[1,2] w'), X, Rows(0), 0),
+        (model('t = Concat<axis=0>(n, two)  y = Expand(w, t)', more=', float[2,2] w'), X, Counted(), 0),
+        (model('t = Concat<axis=0>(two, n)  y = Expand(w, t)', more=', float[1] w'), X, Rows(1), 0),
+        (model('y = Expand(w, two)', more=', float[1] w'), X, None, 0),
+        (model('y = Expand(x, t)', consts='int64[2] t = {1,3}'), X, Rows(0), 0),
+        (model('y = Expand(x, t)', consts='int64[2] t = {2,3}'), X, Rows(0), 1),
+        (model('y = Expand(x, t)', consts='int64[3] t = {4,2,3}'), X, Rows(1), 1),
+        (model('y = Expand(x, t)', consts='int64[3] t = {4,1,1}'), X, Rows(1), 0),
+        (model('y = Expand(x, t)', consts='int64[1] t = {3}'), X, Rows(0), 0),
+        (model('y = Expand(x, t)', x='1,3', consts='int64[2] t = {4,3}'), X, "it repeats the axis of a batch of 1", 0),
+        (model('y = Expand(x, t)', x='1,3', consts='int64[2] t = {1,3}'), X, Rows(0), 0),
+        (model('t = Concat<axis=0>(n, less)  r = Abs(t)  y = Expand(x, r)'), X, Rows(0), 0),
+        (model('t = Concat<axis=0>(n, one, one)  y = Expand(x, t)'), X, "its target has the batch on another axis", 0),
+        (model('y = Expand(x, a)', more=', int64[2] a'), X, "its target is not known", 0),
+        (model('f = Reshape(x, less)  y = Expand(f, t)', consts='int64[1] t = {6}'), X, Rows(0, 1, 3), 1),
+        (model('f = Reshape(x, less)  y = Expand(f, t)', consts='int64[1] t = {1}'), X, Rows(0, 1, 3), 0),
+        (model('y = Tile(x, t)', consts='int64[2] t = {1,1}'), X, Rows(0), 0),
+        (model('y = Tile(x, t)', consts='int64[2] t = {1,2}'), X, Rows(0), 0),
+        (model('y = Tile(x, t)', consts='int64[2] t = {3,1}'), X, Rows(0, 3, 1), 0),
+        (model('y = Tile(x, t)', consts='int64[2] t = {3,1}'), {'x': 1}, Rows(1), 0),
+        (model('y = Tile(x, a)', more=', int64[2] a'), X, "its repeats are not known", 0),
+        (model('t = Concat<axis=0>(one, n)  y = Tile(x, t)'), X, "its repeats have the batch on another axis", 0),
+        (model('t = Concat<axis=0>(n, one)  y = Tile(w, t)', more=', float[1,2] w'), X, Rows(0), 0),
+        (model('t = Concat<axis=0>(n, one)  y = Tile(w, t)', more=', float[4,2] w'), X, Rows(0, 1, 4), 0),
+        (model('t = Concat<axis=0>(one, n)  y = Tile(w, t)', more=', float[4,1] w'), X, Rows(1), 0),
+        (model('y = Tile(w, t)', consts='int64[2] t = {3,1}', more=', float[4,1] w'), X, None, 0),
+        (model('y = Range(z, m, o)'), X, Rows(0, step=1), 0),
+        (model('y = Range(o, m, o)'), X, "the shape of its result is not known", 0),
+        (model('k = Mul(m, c)  y = Range(z, k, o)', consts='int64 c = {3}'), X, Rows(0, 1, 3, step=3), 0),
+        (model('k = Mul(m, c)  y = Range(z, k, c)', consts='int64 c = {3}'), X, "the shape of its result is not known", 0),
+        (model('k = Add(m, c)  y = Range(c, k, o)', consts='int64 c = {3}'), X, Rows(0, step=1), 0),
+        (model('y = Range(m, c, o)', consts='int64 c = {3}'), X, "the shape of its result is not known", 0),
+        (model('y = Range(z, m, a)', more=', int64 a'), X, "the shape of its result is not known", 0),
+        (model('k = Mul(m, m)  y = Range(z, k, m)'), X, "the shape of its result is not known", 0),
+        (model('k = Add(m, m) y = Range(m, k, o)'), X, "its bounds are not known", 0),
+        (resized('y = Resize(x, , f)'), X, Rows(0), 0),
+        (resized('y = Resize(x, , g)'), {'x': 0}, "it resizes the axis of a batch of 2", 0),
+        (resized('y = Resize(x, , , q)'), X, Rows(0), 1),
+        (resized('y = Resize(x, , , q4)'), X, "it resizes the axis of a batch of 2", 0),
+        (resized('y = Resize(x, , , q1)', x='1,1,2,2'), X, Rows(0), 1),
+        (resized('y = Resize<axes=[2,3]>(x, , , h)'), X, Rows(0), 0),
+        (resized('y = Resize<axes=[-2,-1]>(x, , , h)'), X, Rows(0), 0),
+        (resized('y = Resize<axes=[0,1]>(x, , , h)'), X, "it resizes the axis of a batch of 2", 0),
+        (resized('y = Resize<axes=[3,0]>(x, , , k)'), X, Rows(0), 1),
+        (resized('t = Concat<axis=0>(n, one, h)  y = Resize(x, , , t)'), X, Rows(0), 0),
+        (resized('t = Concat<axis=0>(one, n, h)  y = Resize(x, , , t)', x='1,1,2,2'), X, "its sizes have the batch on another axis", 0),
+        (resized('y = Resize<keep_aspect_ratio_policy="not_larger">(x, , , q)'), X, "it keeps the ratio of all sizes, the batch too", 0),
+        (resized('y = Resize<keep_aspect_ratio_policy="stretch">(x, , , q)'), X, Rows(0), 1),
+        (resized('t = Concat<axis=0>(n, one, h)  y = Resize<keep_aspect_ratio_policy="not_larger">(x, , , t)'), X, "it resizes the axis of a batch of 2", 0),
+        (resized('y = Resize(x, , , a)', more=', int64[4] a'), X, "it resizes the axis of a batch of 2", 0),
+        (resized('i = Cast<to=1>(n)  e = Concat<axis=0>(i, i, i, i)  v = Div(e, e)  y = Resize(x, , v)'), X, "it resizes the axis of a batch of 2", 0),
+        (resized('y = Resize(x, w, f)', more=', float[2,8] w'), {'x': 0, 'w': 0}, "its operand 'w' differs from sample to sample", 0),
+        (model('y = AffineGrid(x, q)', x='2,2,3', consts='int64[4] q={2,3,4,5}'), X, Rows(0), 1),
+        (model('y = AffineGrid(x, q)', x='1,2,3', consts='int64[4] q={1,3,4,5}'), X, Rows(0), 1),
+        (model('c = Constant<value_ints=[3,4,5]>()  q = Concat<axis=0>(n, c)  y = AffineGrid(x, q)', x='2,2,3'), X, Rows(0), 0),
+        (model('c = Constant<value_ints=[2,3,4]>()  q = Concat<axis=0>(c, n)  y = AffineGrid(x, q)', x='2,2,3'), X, "its size is not known", 0),
+        (model('y = AffineGrid(x, q)', x='2,2,3', more=', int64[4] q'), X, "its size is not known", 0),
+        (model('y = AffineGrid(x, q)', x='2,2,3', consts='int64[4] q={2,3,4,5}'), {'x': 1}, "it computes a result from several samples: axis 1 of 'x' is the batch", 0),
+    ):  # fmt: skip
+        assert fact_or_why_not(text, places) == (expected, edits), text
