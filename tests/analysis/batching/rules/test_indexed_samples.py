@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.analysis.batching.facts_of import edits_of, fact_of, why_not
+from tests.analysis.batching.facts_of import X, edits_of, fact_of, fact_or_why_not, why_not
 from tiered.analysis.batching.sample_facts import BatchRows
 
 BOTH = {"x": 0, "i": 0}
@@ -168,3 +168,99 @@ def test_a_scatter_that_mixes_samples_is_refused(places: dict[str, int], reason:
 def test_places_of_unknown_depth_are_refused() -> None:
     reason = why_not(SCATTER.replace("[2,1] i", "[2,N] i"), {"x": 1})
     assert reason == "it writes to other places for each sample"
+
+
+SOME = "it takes some of the samples, at the places in {!r}"
+END = "the places in {!r} may count from the end of the batch"
+
+
+def model(nodes: str, x: str = "2,3,4", more: str = "", consts: str = "") -> str:
+    held = f", {consts}" if consts else ""
+    return f"(float[{x}] x{more}) => (y) <int64[1] none = {{0}}, int64[1] less = {{-1}}{held}> {{ {nodes} }}"
+
+
+def test_where_the_samples_are_and_how_many_edits_it_takes() -> None:
+    for text, places, expected, edits in (
+        (model('y = Gather(x, i)', consts='int64[2,1] i = {0,1}'), X, BatchRows(0), 1),
+        (model('y = Gather(x, i)', consts='int64[2,1] i = {0,-1}'), X, BatchRows(0), 1),
+        (model('y = Gather(x, i)', consts='int64[1,2] i = {0,1}'), X, BatchRows(1), 1),
+        (model('y = Gather(x, i)', consts='int64[2,2] i = {0,0,1,1}'), X, BatchRows(0), 1),
+        (model('y = Gather(x, i)', consts='int64[2,2] i = {0,1,0,1}'), X, BatchRows(1), 1),
+        (model('y = Gather(x, i)', consts='int64[2,2] i = {0,1,1,0}'), X, SOME.format('i'), 0),
+        (model('y = Gather(x, i)', consts='int64[3,1] i = {0,1,1}'), X, SOME.format('i'), 0),
+        (model('y = Gather(x, i)', consts='int64[2] i = {0,1}'), X, SOME.format('i'), 0),
+        (model('y = Gather(x, i)', consts='int64 i = {0}'), X, SOME.format('i'), 0),
+        (model('f = Reshape(x, less)  y = Gather(f, i)', x='2,3', consts='int64[2] i = {0,3}'), X, BatchRows(0), 1),
+        (model('f = Reshape(x, less)  y = Gather(f, i)', x='2,3', consts='int64[2] i = {2,5}'), X, BatchRows(0), 1),
+        (model('f = Reshape(x, less)  y = Gather(f, i)', x='2,3', consts='int64[2] i = {3,6}'), X, SOME.format('i'), 0),
+        (model('f = Reshape(x, less)  y = Gather(f, i)', x='2,3', consts='int64[2] i = {-6,-3}'), X, BatchRows(0), 1),
+        (model('f = Reshape(x, less)  y = Gather(f, i)', x='2,3', consts='int64[2,2] i = {0,2,3,5}'), X, BatchRows(0), 1),
+        (model('f = Reshape(x, less)  y = Gather(f, i)', x='2,3', consts='int64[2] i = {0,2}'), X, SOME.format('i'), 0),
+        (model('t = Tile(x, r)  y = Gather(t, i)', x='2,3', consts='int64[2] r = {2,1}, int64[2,1] i = {0,1}'), X, SOME.format('i'), 0),
+        (model('f = Reshape(x, less)  y = Gather(f, i)', x='2,S', consts='int64[2] i = {0,2}'), X, SOME.format('i'), 0),
+        (model('y = Gather(x, i)', more=', int64[2,1] i'), X, SOME.format('i'), 0),
+        (model('y = Gather(x, i)', x='1,3', more=', int64[1,1] i'), X, END.format('i'), 0),
+        (model('j = Abs(i)  y = Gather(x, j)', x='1,3', more=', int64[1,1] i'), X, END.format('j'), 0),
+        (model('j = Abs(i)  f = Reshape(x, less)  y = Gather(f, j)', x='1,3', more=', int64[1] i'), X, END.format('j'), 0),
+        (model('j = Abs(i)  f = Reshape(x, less)  y = Gather(f, j)', x='1,3', more=', int64[2] i'), X, SOME.format('j'), 0),
+        (model('y = Gather<axis=1>(x, i)', more=', int64[5] i'), X, BatchRows(0), 0),
+        (model('y = Gather<axis=-2>(x, i)', more=', int64[5] i'), X, BatchRows(0), 0),
+        (model('y = Gather<axis=-3>(x, i)', consts='int64[2,1] i = {0,1}'), X, BatchRows(0), 1),
+        (model('y = Gather<axis=1>(x, i)', x='1,3,4', more=', int64[1,5] i'), BOTH, BatchRows(0), 1),
+        (model('y = Gather<axis=1>(x, i)', x='2,3,4', more=', int64[2,5] i'), BOTH, OTHERS, 0),
+        (model('y = Gather<axis=2>(x, i)', x='1,3,4', more=', int64[1,5] i'), BOTH, OTHERS, 0),
+        (model('y = Gather(x, i)', x='1,3,4', more=', int64[1,5] i'), BOTH, BatchRows(0), 1),
+        (model('y = Gather(x, i)', x='1,3,4', more=', int64[5,1] i'), {'x': 0, 'i': 1}, BatchRows(1), 1),
+        (model('y = Gather<axis=1>(x, i)', x='1,3,4', more=', int64[5,1] i'), {'x': 0, 'i': 1}, OTHERS, 0),
+        (model('y = Gather<axis=1>(x, i)', x='3,1,4', more=', int64[1,5] i'), {'x': 1, 'i': 0}, BatchRows(1), 1),
+        (model('f = Reshape(x, less)  y = Gather(f, i)', x='1,3', more=', int64[1,5] i'), BOTH, END.format('i'), 0),
+        (model('j = Abs(i)  f = Reshape(x, less)  y = Gather(f, j)', x='1,3', more=', int64[1,5] i'), BOTH, END.format('j'), 0),
+        (model('y = Gather(w, i)', x='1,3', more=', int64[1,5] i, float[7,2] w'), BOTH, BatchRows(0), 0),
+        (model('y = GatherND(x, i)', more=', int64[5,1] i'), X, SOME.format('i'), 0),
+        (model('y = GatherND(x, i)', consts='int64[2,1] i = {0,1}'), X, BatchRows(0), 1),
+        (model('y = GatherND(x, i)', consts='int64[2,1,2] i = {0,2,1,2}'), X, BatchRows(0), 1),
+        (model('y = GatherND(x, i)', consts='int64[2,1,2] i = {0,2,1,1}'), X, SOME.format('i'), 0),
+        (model('y = GatherND(x, i)', x='3,2,4', consts='int64[2,1,2] i = {2,0,2,1}'), {'x': 1}, BatchRows(0), 1),
+        (model('y = GatherND(x, i)', x='3,2,4', more=', int64[5,1] i'), {'x': 1}, BatchRows(1), 0),
+        (model('y = GatherND(x, i)', x='3,4,2', more=', int64[5,6,2] i'), {'x': 2}, BatchRows(2), 0),
+        (model('y = GatherND<batch_dims=1>(x, i)', more=', int64[2,5,1] i'), BOTH, BatchRows(0), 0),
+        (model('y = GatherND<batch_dims=1>(x, i)', more=', int64[2,5,1] i'), X, "its value 'i' bakes the batch of 2: it may have other numbers for each sample", 0),
+        (model('y = GatherND<batch_dims=1>(x, i)', consts='int64[2,1,1] i = {1,1}'), X, BatchRows(0), 1),
+        (model('y = GatherND<batch_dims=1>(x, i)', more=', int64[5,2,1] i'), {'x': 0, 'i': 1}, OTHERS, 0),
+        (model('y = GatherND<batch_dims=1>(x, i)', x='3,2,4', more=', int64[3,2,1] i'), {'x': 1, 'i': 1}, OTHERS, 0),
+        (model('y = GatherND<batch_dims=1>(x, i)', x='3,1,4', more=', int64[3,1,1] i'), {'x': 1, 'i': 1}, BatchRows(1), 1),
+        (model('y = GatherND<batch_dims=1>(x, i)', x='3,4,1', more=', int64[3,1,1] i'), {'x': 2, 'i': 1}, OTHERS, 0),
+        (model('y = GatherND(x, i)', x='1,3,4', more=', int64[1,5,2] i'), BOTH, BatchRows(0), 1),
+        (model('y = GatherND(x, i)', x='2,3,4', more=', int64[2,5,2] i'), BOTH, OTHERS, 0),
+        (model('y = GatherND(x, i)', x='1,3,4', more=', int64[5,1,2] i'), {'x': 0, 'i': 1}, BatchRows(1), 1),
+        (model('y = GatherND(x, i)', x='1,3,4', more=', int64[5,1] i'), {'x': 0, 'i': 1}, OTHERS, 0),
+        (model('y = GatherND(x, i)', x='3,1,4', more=', int64[1,5,1] i'), {'x': 1, 'i': 0}, OTHERS, 0),
+        (model('y = GatherND(w, i)', more=', int64[2,5,1] i, float[7] w'), {'i': 0}, BatchRows(0), 0),
+        (model('y = GatherND(w, i)', more=', int64[5,2] i, float[7,7] w'), {'i': 1}, "it computes a result from several samples: axis 1 of 'i' is the batch", 0),
+        (model('y = GatherND(x, i)', more=', int64[5,D] i'), X, "how many places its index has is not known", 0),
+        (model('f = Reshape(x, l)  y = GatherND(f, i)', x='1,3,4', more=', int64[1,5,2] i', consts='int64[2] l = {-1,4}'), BOTH, "its operands have the samples in different orders", 0),
+        (model('j = Abs(i)  f = Reshape(x, l)  y = GatherND(f, j)', x='1,3,4', more=', int64[1,5,2] i', consts='int64[2] l = {-1,4}'), BOTH, "its operands have the samples in different orders", 0),
+        (model('y = GatherND(x, i)', x='1,3', more=', int64[1,1,2] i'), X, END.format('i'), 0),
+        (model('j = Abs(i)  y = GatherND(x, j)', x='1,3', more=', int64[1,1,2] i'), X, END.format('j'), 0),
+        (model('j = Abs(i)  y = GatherND(x, j)', x='1,3', more=', int64[1,2] i'), X, END.format('j'), 0),
+        (model('j = Abs(i)  y = GatherND(x, j)', x='1,3', more=', int64[2,2] i'), X, SOME.format('j'), 0),
+        (model('y = ScatterND(x, i, u)', x='3,2', more=', int64[5,1] i, float[5,2] u'), {'x': 1, 'u': 1}, BatchRows(1), 0),
+        (model('y = ScatterND(x, i, u)', x='3,2', more=', int64[5,1] i, float[5,2] u'), {'x': 1}, "its value 'u' bakes the batch of 2: it may have other numbers for each sample", 0),
+        (model('y = ScatterND(x, i, u)', x='3,2', more=', int64[5,1] i, float[5,2] u'), {'u': 1}, "its value 'x' bakes the batch of 2: it may have other numbers for each sample", 0),
+        (model('y = ScatterND(x, i, u)', x='3,2', more=', int64[5,1] i', consts='float[5,2] u = {1,1,1,1,1,1,1,1,1,1}'), {'x': 1}, BatchRows(1), 1),
+        (model('y = ScatterND(w, i, x)', x='5,2', more=', int64[5,1] i', consts='float[3,2] w = {1,1,2,2,1,1}'), {'x': 1}, BatchRows(1), 1),
+        (model('y = ScatterND(x, i, u)', x='2,3', more=', int64[5,1] i, float[5,3] u'), {'x': 0}, "it writes to some of the samples, at the places in 'i'", 0),
+        (model('y = ScatterND(x, i, u)', x='3,2', more=', int64[2,1] i, float[2,2] u'), {'x': 1, 'u': 0}, "its operands have the samples on different axes", 0),
+        (model('y = ScatterND(w, i, x)', x='2,3', more=', int64[2,1] i, float[9,3] w'), {'x': 0}, "it writes to some of the samples, at the places in 'i'", 0),
+        (model('y = ScatterND(x, i, u)', x='3,2', more=', int64[2,1] i, float[2,2] u'), {'i': 0}, "it writes to other places for each sample", 0),
+        (model('y = ScatterND(x, i, u)', x='3,2', more=', int64[2,D] i, float[2,2] u'), {'x': 1}, "it writes to other places for each sample", 0),
+        (model('y = ScatterND(x, i, u)', x='3,4,2', more=', int64[6,5,2] i, float[6,5,2] u'), {'x': 2, 'u': 2}, BatchRows(2), 0),
+        (model('y = ScatterND(x, i, u)', x='3,4,2', more=', int64[6,5,1] i, float[6,5,4,2] u'), {'x': 2, 'u': 3}, BatchRows(2), 0),
+    ):  # fmt: skip
+        assert fact_or_why_not(text, places) == (expected, edits), text
+
+
+def test_places_of_each_sample_need_a_gather_nd_of_batches() -> None:
+    text = model("y = Gather<axis=1>(x, i)", "1,3,4", ", int64[1,5] i")
+    assert why_not(text, BOTH, opset=11) == OTHERS
+    assert fact_of(text, BOTH, opset=12) == BatchRows(0)

@@ -2,8 +2,15 @@
 
 import pytest
 
-from tests.analysis.batching.facts_of import X, edits_of, fact_of, facts_of, why_not
-from tiered.analysis.batching.sample_facts import BatchRows, Columns
+from tests.analysis.batching.facts_of import (
+    X,
+    edits_of,
+    fact_of,
+    fact_or_why_not,
+    facts_of,
+    why_not,
+)
+from tiered.analysis.batching.sample_facts import Columns, BatchRows
 
 
 @pytest.mark.parametrize("axis", [1, -1])
@@ -175,3 +182,83 @@ def test_pads_are_known_and_equal_for_each_sample() -> None:
     )
     text = "(float[2,3] x, float v) => (float[2,4] y) <int64[4] p = {0,0,0,1}> { y = Pad(x, p, v) }"
     assert fact_of(text, X) == BatchRows(0)
+
+
+def model(nodes: str, x: str = "2,3", more: str = "", consts: str = "") -> str:
+    held = f", {consts}" if consts else ""
+    return f"""(float[{x}] x{more}) => (y) <int64[1] none = {{0}}, int64[1] one = {{1}},
+        int64[1] two = {{2}}, int64[1] less = {{-1}}{held}> {{ {nodes} }}"""
+
+
+def joined(line: str, x: str = "2,1", more: str = "", consts: str = "") -> str:
+    return f"(int64[{x}] x{more}) => (y) <{consts}> {{ y = {line} }}"
+
+
+def test_where_the_samples_are_and_how_many_edits_it_takes() -> None:
+    for text, places, expected, edits in (
+        (model('y = Concat<axis=1>(x, x)'), X, BatchRows(0), 0),
+        (model('y = Concat<axis=0>(x, x)'), X, "it computes a result from several samples: axis 0 of 'x' is the batch", 0),
+        (model('y = Concat<axis=-2>(x, x)'), X, "it computes a result from several samples: axis 0 of 'x' is the batch", 0),
+        (model('y = Concat<axis=-1>(x, x)'), X, BatchRows(0), 0),
+        (joined('Concat<axis=1>(k, x)', consts='int64[2,1] k = {0,1}'), X, BatchRows(0, step=Columns((1, 0))), 1),
+        (joined('Concat<axis=1>(x, k)', consts='int64[2,1] k = {0,2}'), X, BatchRows(0, step=Columns((0, 2))), 1),
+        (joined('Concat<axis=1>(k, x)', consts='int64[2,1] k = {5,7}'), X, BatchRows(0, step=Columns((2, 0))), 1),
+        (joined('Concat<axis=1>(k, x)', consts='int64[2,2] k = {0,1,1,2}'), X, BatchRows(0, step=Columns((1, 1, 0))), 1),
+        (joined('Concat<axis=1>(k, x)', consts='int64[2,2] k = {0,1,1,3}'), X, "its constant 'k' bakes the batch of 2: it has other numbers for each sample", 0),
+        (joined('Concat<axis=1>(k, x)', consts='int64[2,1] k = {1,1}'), X, BatchRows(0), 1),
+        (joined('Concat<axis=1>(k, x)', x='1,1', consts='int64[1,1] k = {0}'), X, BatchRows(0), 1),
+        (joined('Concat<axis=1>(k, x)', x='3,1', consts='int64[3,1] k = {0,1,2}'), X, BatchRows(0, step=Columns((1, 0))), 1),
+        (joined('Concat<axis=1>(k, x)', x='3,1', consts='int64[3,1] k = {0,1,3}'), X, "its constant 'k' bakes the batch of 3: it has other numbers for each sample", 0),
+        (joined('Concat<axis=0>(k, x)', x='1,2', consts='int64[1,2] k = {0,1}'), {'x': 1}, "its constant 'k' bakes the batch of 2: it has other numbers for each sample", 0),
+        (joined('Concat<axis=2>(k, x)', x='3,2,1', consts='int64[3,2,1] k = {0,1,0,1,0,1}'), {'x': 1}, BatchRows(1, step=Columns((1, 0))), 1),
+        (joined('Concat<axis=1>(k, x, x)', consts='int64[2,1] k = {0,1}'), X, BatchRows(0, step=Columns((1, 0, 0))), 1),
+        (joined('Concat<axis=1>(k, x, a)', consts='int64[2,1] k = {0,1}', more=', int64[2,1] a'), {'x': 0, 'a': 0}, BatchRows(0, step=Columns((1, 0, 0))), 1),
+        (joined('Concat<axis=1>(k, x, a)', consts='int64[2,1] k = {0,1}', more=', int64[2,1] a'), X, "its constant 'k' bakes the batch of 2: it has other numbers for each sample", 0),
+        (joined('Concat<axis=1>(k, x, a)', consts='int64[2,1] k = {0,1}, int64[2,1] a = {1,1}'), X, "its constant 'k' bakes the batch of 2: it has other numbers for each sample", 0),
+        (joined('Concat<axis=1>(k, x)', x='2,D', consts='int64[2,1] k = {0,1}'), X, "its constant 'k' bakes the batch of 2: it has other numbers for each sample", 0),
+        (joined('Concat<axis=1>(k, x)', consts='float[2,1] k = {0,1}').replace('int64[2,1] x', 'float[2,1] x'), X, "its constant 'k' bakes the batch of 2: it has other numbers for each sample", 0),
+        (joined('Concat<axis=1>(k, x)', consts='int32[2,1] k = {0,1}').replace('int64[2,1] x', 'int32[2,1] x'), X, BatchRows(0, step=Columns((1, 0))), 1),
+        (model('y = Slice(x, none, two, none)'), X, BatchRows(0), 1),
+        (model('y = Slice(x, none, one, none)'), X, "it takes some of the samples: elements 0 to 1 of a batch of 2", 0),
+        (model('y = Slice(x, one, two, none)'), X, "it takes some of the samples: elements 1 to 2 of a batch of 2", 0),
+        (model('y = Slice(x, none, two)'), X, BatchRows(0), 1),
+        (model('y = Slice(x, none, two, one)'), X, BatchRows(0), 0),
+        (model('y = Slice(x, none, two, less)'), X, BatchRows(0), 0),
+        (model('y = Slice(x, none, e, none)', consts='int64[1] e = {9223372036854775807}'), X, BatchRows(0), 0),
+        (model('y = Slice(x, none, e, none)', consts='int64[1] e = {2147483647}'), X, BatchRows(0), 0),
+        (model('y = Slice(x, none, e, none)', consts='int64[1] e = {2147483646}'), X, "it takes some of the samples: elements 0 to 2147483646 of a batch of 2", 0),
+        (model('y = Slice(x, none, two, none, two)'), X, "it takes some of the samples: elements 0 to 2 of a batch of 2", 0),
+        (model('y = Slice(x, none, two, none, one)'), X, BatchRows(0), 1),
+        (model('y = Slice(x, none, one, none)', x='1,3'), X, "it takes some of the samples: elements 0 to 1 of a batch of 1", 0),
+        (model('y = Slice(x, less, e, none)', x='1,3', consts='int64[1] e = {9223372036854775807}'), X, "it takes some of the samples: elements -1 to 9223372036854775807 of a batch of 1", 0),
+        (model('s = Shape(x) n = Gather(s, none) y = Slice(x, none, n, none)'), X, BatchRows(0), 0),
+        (model('s = Shape(x) n = Gather(s, none) y = Slice(x, none, n, one)'), X, "its bounds depend on the size of the batch", 0),
+        (model('s = Shape(x) n = Gather(s, none) y = Slice(x, n, two, one)'), X, "its bounds depend on the size of the batch", 0),
+        (model('s = Shape(x) n = Gather(s, none) y = Slice(x, none, two, one, n)'), X, "its bounds depend on the size of the batch", 0),
+        (model('y = Slice(x, a, two, one)', more=', int64[1] a'), X, "its bounds are not known", 0),
+        (model('y = Slice(x, none, a, one)', more=', int64[1] a'), X, "its bounds are not known", 0),
+        (model('y = Slice(x, none, two, one, a)', more=', int64[1] a'), X, "its bounds are not known", 0),
+        (model('y = Slice(x, b, e)', consts='int64[2] b = {0,1}, int64[2] e = {2,3}'), X, BatchRows(0), 1),
+        (model('y = Slice(x, b, e, a)', consts='int64[2] b = {1,0}, int64[2] e = {3,2}, int64[2] a = {1,0}'), X, BatchRows(0), 1),
+        (model('f = Reshape(x, less) y = Slice(f, none, e)', consts='int64[1] e = {6}'), X, BatchRows(0, 1, 3), 1),
+        (model('f = Reshape(x, less) y = Slice(f, none, e)', consts='int64[1] e = {2}'), X, "it takes some of the samples: elements 0 to 2 of a batch of 6", 0),
+        (model('y, z = Split<axis=1>(x, k)', consts='int64[2] k={1,2}'), X, BatchRows(0), 0),
+        (model('y, z = Split<axis=0>(x, k)', consts='int64[2] k={1,1}'), X, "it splits the axis of a batch of 2", 0),
+        (model('y, z = Split<axis=-2>(x, k)', consts='int64[2] k={1,1}'), X, "it splits the axis of a batch of 2", 0),
+        (model('y, z = Split<axis=-1>(x, k)', consts='int64[2] k={1,2}'), X, BatchRows(0), 0),
+        (model('y, z = Split(x, k)', consts='int64[2] k={1,1}'), X, "it splits the axis of a batch of 2", 0),
+        (model('y, z = Split(x, k)', x='3,2', consts='int64[2] k={1,2}'), {'x': 1}, BatchRows(1), 0),
+        (model('y, z = Split<axis=1>(x, k)', more=', int64[2] k'), {'x': 0, 'k': 0}, "its operand 'k' differs from sample to sample", 0),
+        (model('y = Pad(x, p)', consts='int64[4] p={0,1,0,1}'), X, BatchRows(0), 0),
+        (model('y = Pad(x, p)', consts='int64[4] p={1,0,0,0}'), X, "it pads the axis of a batch of 2", 0),
+        (model('y = Pad(x, p)', consts='int64[4] p={0,0,1,0}'), X, "it pads the axis of a batch of 2", 0),
+        (model('y = Pad(x, p, , one)', consts='int64[2] p={1,2}'), X, BatchRows(0), 0),
+        (model('y = Pad(x, p, , none)', consts='int64[2] p={1,2}'), X, "it pads the axis of a batch of 2", 0),
+        (model('y = Pad(x, p, , none)', consts='int64[2] p={0,0}'), X, BatchRows(0), 0),
+        (model('y = Pad(x, p)', more=', int64[4] p'), X, "its pads are not known", 0),
+        (model('y = Pad(x, p, v)', consts='int64[4] p={0,1,0,1}', more=', float v'), X, BatchRows(0), 0),
+        (model('y = Pad(x, p, , two)', x='2,3,4', consts='int64[2] p={1,2}'), X, BatchRows(0), 0),
+        (model('y = Pad(x, p, , a)', x='2,3,4', consts='int64[4] p={1,0,2,0}, int64[2] a = {2,0}'), X, BatchRows(0), 0),
+        (model('y = Pad(x, p, , a)', x='2,3,4', consts='int64[4] p={1,0,2,1}, int64[2] a = {2,0}'), X, "it pads the axis of a batch of 2", 0),
+    ):  # fmt: skip
+        assert fact_or_why_not(text, places) == (expected, edits), text
