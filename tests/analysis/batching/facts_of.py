@@ -54,7 +54,7 @@ def fact_or_why_not(
     edits make the model right for any batch."""
     facts, state = facts_of(text, places, opset=opset)
     fact = facts.get(of)
-    return fact.reason if isinstance(fact, Refused) else fact, len(state.edits)
+    return fact.reason if isinstance(fact, RefusedTensor) else fact, len(state.edits)
 
 
 def edits_of(text: str, places: Mapping[str, int] = X) -> int:

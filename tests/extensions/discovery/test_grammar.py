@@ -135,10 +135,10 @@ def test_the_constants_of_arithmetic_are_neutral_and_others() -> None:
 
 def written(base: str, *, is_small: bool) -> dict[str, str]:
     """Return the steps from the first border of a base as text, by operator."""
-    table = Table()
+    table = ExpressionTable()
     x = named(base).leaves(table)[0]
 
-    def operand(each: Expr | None) -> str:
+    def operand(each: GrammarExpr | None) -> str:
         if each is None:
             return "-"
         if each.array is None:

@@ -5,7 +5,7 @@ import pytest
 from tests.analysis.batching.by_sample import assert_each_by_itself, changed
 from tests.analysis.batching.facts_of import fact_or_why_not
 from tiered import ShapeError
-from tiered.analysis.batching.sample_facts import Rows
+from tiered.analysis.batching.sample_facts import BatchRows
 
 KERNELS = """(float[1,2,4,4] x, float[1,3,2,2,2] k{more}) => (float[1,A,3,3] y)
     <int64[4] s = {{-1,2,2,2}}, int64[1] all = {{-1}}> {{
@@ -80,15 +80,15 @@ def conv(
 @pytest.mark.parametrize(
     ("text", "places", "expected"),
     [
-        (conv("y = Conv(x, w)"), K, Rows(0)),
-        (conv("y = Conv(i, w)"), K, Rows(0)),
-        (conv("y = Conv(x, w)"), X, Rows(0)),
-        (conv("y = Conv(x, w)"), {"k": 0}, Rows(1, 1, 3)),
-        (conv("y = Conv<group=2>(i, w)", 2), K, Rows(1, 1, 3)),
+        (conv("y = Conv(x, w)"), K, BatchRows(0)),
+        (conv("y = Conv(i, w)"), K, BatchRows(0)),
+        (conv("y = Conv(x, w)"), X, BatchRows(0)),
+        (conv("y = Conv(x, w)"), {"k": 0}, BatchRows(1, 1, 3)),
+        (conv("y = Conv<group=2>(i, w)", 2), K, BatchRows(1, 1, 3)),
         (conv("y = Conv(i, w)", 2), K, MIXES.format(1, "i")),
         (conv("y = Conv<group=3>(i, w)", 2), K, MIXES.format(1, "i")),
         (conv("y = Conv<group=4>(i, w)", 2, 2, 1), K, MIXES.format(1, "i")),
-        (conv("y = Conv<group=3>(i, w)", 1, 3, 1), K, Rows(0)),
+        (conv("y = Conv<group=3>(i, w)", 1, 3, 1), K, BatchRows(0)),
         (conv("y = Conv<group=2>(i, w)", 1, 2, 1), K, MIXES.format(1, "w")),
         (conv("y = Conv(x, w)", 2), K, MIXES.format(0, "x")),
         (conv("t = Transpose<perm=[1,0,2,3]>(w)  y = Conv(x, t)"), K, MIXES.format(1, "t")),
@@ -97,11 +97,11 @@ def conv(
         (conv('y = Conv<auto_pad="SAME_UPPER">(x, w)').replace("4,4] x", "H,4] x"),
          K, "sizes of image and result are not known"),
         # Biases.
-        (conv("y = Conv(x, w, f)"), K, Rows(0)),
+        (conv("y = Conv(x, w, f)"), K, BatchRows(0)),
         (conv("y = Conv<group=2>(i, w, f)", 2, bias=6), K,
          "its bias has other samples than its kernels"),
         (conv("g = Reshape(h, all)  y = Conv<group=2>(i, w, g)", 2, more=", float[2,3] h"),
-         {**K, "h": 0}, Rows(1, 1, 3)),
+         {**K, "h": 0}, BatchRows(1, 1, 3)),
         (conv("g = Reshape(h, all)  y = Conv<group=2>(i, w, g)", 2, more=", float[3,2] h"),
          {**K, "h": 1}, "its bias has other samples than its kernels"),
         (conv("y = Conv(i, w, h)", more=", float[1] h"), {**K, "h": 0},
@@ -109,7 +109,7 @@ def conv(
     ],
 )  # fmt: skip
 def test_kernels_of_each_sample_are_for_the_channels_of_its_image(
-    text: str, places: dict[str, int], expected: Rows | str
+    text: str, places: dict[str, int], expected: BatchRows | str
 ) -> None:
     assert fact_or_why_not(text, places)[0] == expected
 
@@ -128,35 +128,35 @@ def pool(outputs: str, nodes: str = "", batch: int = 1, *, height: int = 4, more
 @pytest.mark.parametrize(
     ("text", "places", "of", "expected"),
     [
-        (pool("y", batch=2), X, "y", Rows(0)),
-        (pool("y"), {"x": 1}, "y", Rows(1)),
-        (pool("y, p"), X, "p", Rows(0)),
+        (pool("y", batch=2), X, "y", BatchRows(0)),
+        (pool("y"), {"x": 1}, "y", BatchRows(1)),
+        (pool("y, p"), X, "p", BatchRows(0)),
         (pool("y, p"), {"x": 1}, "p",
          "the places of its maxima count along several axes of the batch"),
         (pool("y, p").replace("4,4] x", "H,4] x"), X, "p",
          "the places of its maxima depend on dynamic dims"),
-        (pool("z", f"z = {UNPOOL}(y, p)", 2), X, "p", Rows(0, step=32)),
-        (pool("z", f"z = {UNPOOL}(y, p)", 2), X, "z", Rows(0)),
+        (pool("z", f"z = {UNPOOL}(y, p)", 2), X, "p", BatchRows(0, step=32)),
+        (pool("z", f"z = {UNPOOL}(y, p)", 2), X, "z", BatchRows(0)),
         (pool("z, p", f"z = {UNPOOL}(y, p)", 2), X, "p", "its output 'p' counts through a batch of 2"),
-        (pool("z, p", f"z = {UNPOOL}(y, p)"), X, "p", Rows(0)),
+        (pool("z, p", f"z = {UNPOOL}(y, p)"), X, "p", BatchRows(0)),
         (pool("z, q", f"z = {UNPOOL}(y, p)  q = Neg(p)", 2), X, "p",
          "its output 'p' counts through a batch of 2"),
-        (pool("z", f"z = {UNPOOL}(y, p, size)", 2), X, "z", Rows(0)),
+        (pool("z", f"z = {UNPOOL}(y, p, size)", 2), X, "z", BatchRows(0)),
         (pool("z", f"z = {UNPOOL}(y, p, size)", 2, height=6), X, "z", LARGER),
-        (pool("z", f"z = {UNPOOL}(y, p, size)", 1, height=6), X, "z", Rows(0)),
+        (pool("z", f"z = {UNPOOL}(y, p, size)", 1, height=6), X, "z", BatchRows(0)),
         (pool("z", f"z = {UNPOOL}(w, p)", 2, more=", float[2,2,2,2] w"), X, "z", OTHERS),
         (pool("z", f"z = {UNPOOL}(w, p)", 2, more=", float[2,2,2,2] w"), {"x": 0, "w": 0}, "z",
-         Rows(0)),
+         BatchRows(0)),
         (pool("z", f"z = {UNPOOL}(w, p)", 2, more=", float[2,2,2,2] w"), {"x": 0, "w": 1}, "z",
          OTHERS),
         (f"(float[1,2,2,2] x, int64[1,2,2,2] q) => (z) {{ z = {UNPOOL}(x, q) }}",
-         {"x": 0, "q": 0}, "z", Rows(0)),
+         {"x": 0, "q": 0}, "z", BatchRows(0)),
         (f"(float[2,2,2,2] x, int64[2,2,2,2] q) => (z) {{ z = {UNPOOL}(x, q) }}",
          {"x": 0, "q": 0}, "z", LARGER),
     ],
 )  # fmt: skip
 def test_places_count_through_the_samples_of_a_batch(
-    text: str, places: dict[str, int], of: str, expected: Rows | str
+    text: str, places: dict[str, int], of: str, expected: BatchRows | str
 ) -> None:
     assert fact_or_why_not(text, places, of=of)[0] == expected
 
@@ -177,11 +177,11 @@ def regions(
 @pytest.mark.parametrize(
     ("text", "places", "expected"),
     [
-        (regions(), R, Rows(0, 1, 3)),
-        (regions(images="0,0,0"), R, Rows(0, 1, 3)),
+        (regions(), R, BatchRows(0, 1, 3)),
+        (regions(images="0,0,0"), R, BatchRows(0, 1, 3)),
         (regions(images="0,0,1,1,1,1"), R, IMAGES.format("i")),
         (regions(), {"r": 0}, "the regions of each sample are of images that all share"),
-        (regions(f"y = {ROI}(x, q, i)"), X, Rows(0, 1, 3)),
+        (regions(f"y = {ROI}(x, q, i)"), X, BatchRows(0, 1, 3)),
         (regions(f"y = {ROI}(x, q, i)", "0,0,1"), X, IMAGES.format("i")),
         (regions(f"t = Transpose<perm=[1,0,2,3]>(x)  y = {ROI}(t, a, i)"), R, MIXES.format(1, "t")),
         (regions(f"y = {ROI}(x, a, j)", more=", int64[6] j"), R, IMAGES.format("j")),
@@ -193,6 +193,6 @@ def regions(
     ],
 )  # fmt: skip
 def test_regions_are_those_of_the_image_of_their_sample(
-    text: str, places: dict[str, int], expected: Rows | str
+    text: str, places: dict[str, int], expected: BatchRows | str
 ) -> None:
     assert fact_or_why_not(text, places)[0] == expected

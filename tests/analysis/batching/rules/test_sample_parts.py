@@ -10,7 +10,7 @@ from tests.analysis.batching.facts_of import (
     facts_of,
     why_not,
 )
-from tiered.analysis.batching.sample_facts import Columns, BatchRows
+from tiered.analysis.batching.sample_facts import BatchRows, Columns
 
 
 @pytest.mark.parametrize("axis", [1, -1])
