@@ -1,4 +1,5 @@
 from tiered.compat.ppq.attributes import OperationAttributes as OperationAttributes
+from tiered.compat.ppq.base_graph import BaseGraph as BaseGraph
 from tiered.compat.ppq.configs.operations import (
     OperationQuantizationConfig as OperationQuantizationConfig,
 )
@@ -27,7 +28,6 @@ from tiered.compat.ppq.formatting import (
     GraphReplacer as GraphReplacer,
     format_graph as format_graph,
 )
-from tiered.compat.ppq.graph import BaseGraph as BaseGraph
 from tiered.compat.ppq.graph_files import (
     export_ppq_graph as export_ppq_graph,
     load_onnx_graph as load_onnx_graph,

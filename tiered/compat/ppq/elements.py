@@ -9,7 +9,7 @@ from typing import Any, overload
 import numpy as np
 
 from tiered.compat.argument_types import checks_arguments
-from tiered.compat.ppq import sources
+from tiered.compat.ppq import variable_sources
 from tiered.compat.ppq.attributes import OperationAttributes
 from tiered.compat.ppq.configs.operations import OperationQuantizationConfig
 from tiered.compat.ppq.configs.quantable import (
@@ -96,19 +96,19 @@ class Variable(ValueHandle):
 
     @property
     def source_op(self) -> Operation | None:
-        source = sources.source_of(self._value)
+        source = variable_sources.source_of(self._value)
         return None if source is None else operation_of(source)
 
     @source_op.setter
     def source_op(self, operation: Operation | None) -> None:
         if operation is None:
-            sources.take_away(self._value)
+            variable_sources.take_away(self._value)
         else:
-            sources.give(self._value, operation._node)
+            variable_sources.give(self._value, operation._node)
 
     @property
     def src_idx(self) -> int | None:
-        return None if sources.source_of(self._value) is None else self._value.index
+        return None if variable_sources.source_of(self._value) is None else self._value.index
 
     @property
     def dest_ops(self) -> Readers:
@@ -234,7 +234,7 @@ class Operation(NodeHandle):
         count = len(self._node.outputs)
         if not 0 <= index < count:
             raise ModelError(f"operation {self.name!r} has {count} outputs, so no output {index}")
-        sources.exchange(self._node, index, variable._value)
+        variable_sources.exchange(self._node, index, variable._value)
 
     @property
     def parameters(self) -> tuple[Variable, ...]:

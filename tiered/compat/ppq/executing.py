@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tiered.compat.argument_types import checks_arguments
-from tiered.compat.ppq.graph import BaseGraph
+from tiered.compat.ppq.base_graph import BaseGraph
 from tiered.extensions.debug.all_values import run
 from tiered.graph import Model, Tensor
 from tiered.graph.edits import surgery

@@ -6,8 +6,8 @@ from typing import Any, ClassVar, Final
 
 import tiered
 from tiered.compat.argument_types import checks_arguments
+from tiered.compat.ppq.base_graph import BaseGraph
 from tiered.compat.ppq.elements import Operation, Variable
-from tiered.compat.ppq.graph import BaseGraph
 from tiered.graph import Model
 from tiered.graph.edits import surgery
 from tiered.passes.interface.registry import registry

@@ -6,8 +6,8 @@ import os
 
 import onnx
 
+from tiered.compat.ppq.base_graph import BaseGraph
 from tiered.compat.ppq.configs.quantable import quantable_of
-from tiered.compat.ppq.graph import BaseGraph
 from tiered.compat.ppq.quantizing import QuantableGraph, TargetPlatform
 from tiered.graph import Model
 from tiered.support.errors import UsageError

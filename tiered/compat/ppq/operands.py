@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, MutableSequence, Sequence
 from typing import Any, NoReturn
 
-from tiered.compat.ppq import sources
+from tiered.compat.ppq import variable_sources
 from tiered.compat.ppq.handles import NodeHandle, ValueHandle, value_of
 from tiered.graph import Node, Value
 from tiered.support.errors import ModelError, UsageError
@@ -48,7 +48,7 @@ class Ports(MutableSequence[Any]):
         if self._is_input:
             self._node.owner.set_input(self._node, at, _value(variable))
         else:
-            sources.exchange(self._node, at, _given(variable))
+            variable_sources.exchange(self._node, at, _given(variable))
 
     def __delitem__(self, index: Any) -> None:
         values = list(self._values)
@@ -71,7 +71,7 @@ class Ports(MutableSequence[Any]):
         elif index < len(self):
             raise UsageError("an output is added as the last one: outputs.append(variable)")
         else:
-            sources.give(_given(value), self._node)
+            variable_sources.give(_given(value), self._node)
 
     def _read(self, values: Sequence[Value | None]) -> None:
         """Let the operation read some values; fewer than it needs while it is edited."""

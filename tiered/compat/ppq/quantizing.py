@@ -7,6 +7,7 @@ from enum import Enum
 from typing import Final
 
 from tiered.compat.argument_types import checks_arguments
+from tiered.compat.ppq.base_graph import BaseGraph
 from tiered.compat.ppq.configs.config_reading import read_configs
 from tiered.compat.ppq.configs.observed import Unknown, activate_configs
 from tiered.compat.ppq.configs.operations import OperationQuantizationConfig
@@ -22,7 +23,6 @@ from tiered.compat.ppq.configs.quantable import (
 from tiered.compat.ppq.configs.states import QuantizationStates
 from tiered.compat.ppq.configs.tensor_configs import TensorQuantizationConfig
 from tiered.compat.ppq.elements import Operation, QuantableOperation
-from tiered.compat.ppq.graph import BaseGraph
 from tiered.graph import Model
 from tiered.numerics.calibration.observers import Method
 from tiered.runtime.inputs.samples import Source

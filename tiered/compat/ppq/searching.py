@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Self, TypeAlias
 
 from tiered.compat.argument_types import checks_arguments
+from tiered.compat.ppq.base_graph import BaseGraph
 from tiered.compat.ppq.elements import Operation, operation_of
-from tiered.compat.ppq.graph import BaseGraph
 from tiered.graph import Graph, Node
 from tiered.rewriter.subgraphs import graph_search
 from tiered.support.errors import UsageError

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tiered.compat.argument_types import checks_arguments
-from tiered.compat.ppq import sources
+from tiered.compat.ppq import variable_sources
 from tiered.compat.ppq.configs.quantable import copy_notes
 from tiered.compat.ppq.detached import NOWHERE
 from tiered.compat.ppq.elements import (
@@ -134,7 +134,7 @@ class BaseGraph:
             self.graph.bypass(node)
         else:
             self._check(removing_op)
-            sources.remove(node)
+            variable_sources.remove(node)
 
     def remove_variable(self, removing_var: Variable) -> None:
         self.graph.delete_value(removing_var._value)
@@ -222,11 +222,15 @@ class BaseGraph:
     def create_link_with_op(
         self, A: Operation | None, B: Operation | None, variable: Variable | None = None
     ) -> None:
-        if variable is not None and sources.is_free(variable._value):
+        if variable is not None and variable_sources.is_free(variable._value):
             self.append_variable(variable)
         producer, value = node_of(A), value_of(variable)
-        if producer is not None and value is not None and sources.is_missing(value.producer):
-            sources.give(value, producer)
+        if (
+            producer is not None
+            and value is not None
+            and variable_sources.is_missing(value.producer)
+        ):
+            variable_sources.give(value, producer)
         self.graph.connect(producer, node_of(B), value)
 
     def create_link_with_var(self, A: Variable, B: Variable) -> None:
@@ -235,11 +239,13 @@ class BaseGraph:
         Raises:
             ModelError: an operation computes B.
         """
-        sources.join(A._value, B._value)
+        variable_sources.join(A._value, B._value)
 
     def get_upstream_operations(self, operation: Operation) -> list[Operation]:
         self._check(operation)
-        return [operation_of(n) for n in sources.operations_among(operation._node.predecessors)]
+        return [
+            operation_of(n) for n in variable_sources.operations_among(operation._node.predecessors)
+        ]
 
     def get_downstream_operations(self, operation: Operation) -> list[Operation]:
         self._check(operation)
@@ -251,7 +257,7 @@ class BaseGraph:
             raise ModelError(f"operation {operation.name!r} is not in graph {self.graph.name!r}")
 
     def topological_sort(self) -> list[Operation]:
-        nodes = sources.operations_among(self.graph.topological_order())
+        nodes = variable_sources.operations_among(self.graph.topological_order())
         return [operation_of(node) for node in nodes]
 
     def mark_variable_as_graph_input(self, var: Variable) -> None:
@@ -303,7 +309,7 @@ def _labels(model: Model) -> dict[Graph, dict[str, Node]]:
     return {
         graph: {
             label: node
-            for node, label in unique_labels(sources.operations_among(graph.nodes)).items()
+            for node, label in unique_labels(variable_sources.operations_among(graph.nodes)).items()
         }
         for graph in model.graphs()
     }

@@ -4,7 +4,7 @@ import pytest
 
 from tests.small import made_by, model, named, ops
 from tiered import Model
-from tiered.compat.ppq.sources import (
+from tiered.compat.ppq.variable_sources import (
     exchange,
     give,
     is_missing,
