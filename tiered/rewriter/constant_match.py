@@ -29,13 +29,13 @@ def is_near(got: np.ndarray[Any, Any], wanted: np.ndarray[Any, Any], rtol: float
 
 def is_same(got: np.ndarray[Any, Any], wanted: np.ndarray[Any, Any]) -> bool:
     """Return whether an array has exactly these numbers in its dtype: -0.0 is not 0.0."""
+    if wanted.dtype.kind == "c" and got.dtype.kind != "c":
+        return False
     with np.errstate(all="ignore"):
         cast = wanted.astype(got.dtype)
     if got.dtype.kind in "biu":
         # 0.5 is no integer, 300 no uint8, and 2 no bool.
         return bool((got == cast).all() and (cast == wanted).all())
-    if wanted.dtype.kind == "c" and got.dtype.kind != "c":
-        return False
     if got.dtype.kind == "c":
         return bool(np.array_equal(got, cast, equal_nan=True))
     first, second = got.astype(np.float64), cast.astype(np.float64)
