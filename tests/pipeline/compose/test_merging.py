@@ -10,6 +10,7 @@ import pytest
 import tiered
 from tests.small import loaded_apart
 from tiered import Model, ModelError, UsageError
+from tiered.pipeline.compose.merging import has_merged
 from tiered.runtime import Session
 from tiered.testing import parse
 
@@ -228,3 +229,77 @@ def test_models_that_do_not_fit_are_errors(
 def test_one_model_cannot_be_merged() -> None:
     with pytest.raises(UsageError, match="two models or more, not 1"):
         tiered.merge(parse(A))
+
+
+def test_names_and_a_prefix_are_for_two_models() -> None:
+    one = "(float[2] x) => (float[2] y) { y = Neg(x) }"
+    models = [parse(one), parse(one.replace("y", "z")), parse(one.replace("y", "w"))]
+    for options in ({"connect": {"y": "x"}}, {"prefix": "p_"}):
+        with pytest.raises(UsageError, match="are for two models; merge them two by two"):
+            tiered.merge(*models, **options)
+    assert tiered.merge(*models[:2], connect={"y": "x"}).graph.output
+    assert names(tiered.merge(*models).graph.output) == ["y", "z", "w"]
+
+
+def test_a_domain_has_one_version() -> None:
+    def own(version: int) -> onnx.ModelProto:
+        return onnx.parser.parse_model(
+            f"""<ir_version: 10, opset_import: ["" : 21, "own" : {version}]> g
+            (float[2] x) => (float[2] y{version}) {{ y{version} = own.F(x) }}"""
+        )
+
+    with pytest.raises(ModelError, match="the models import own at 1 and 2"):
+        tiered.merge(own(1), own(2))
+
+
+def test_a_model_without_the_standard_domain_needs_no_conversion() -> None:
+    proto = onnx.parser.parse_model(
+        """<ir_version: 10, opset_import: ["own" : 1]> g
+        (float[2] x) => (float[2] y) { y = own.F(x) }"""
+    )
+    made = tiered.merge(proto, parse("(float[2] x) => (float[2] z) { z = Neg(x) }"))
+    assert {entry.domain: entry.version for entry in made.opset_import} == {"own": 1, "": 21}
+
+
+def test_training_graphs_cannot_be_merged() -> None:
+    second = parse(B)
+    second.training_info.add()
+    with pytest.raises(ModelError, match="the second model has training graphs"):
+        tiered.merge(parse(A), second)
+
+
+ONE = "(float[2] x) => (float[2] h) { h = Neg(x) }"
+TWO = "(float[2] h) => (float[2] y) { y = Abs(h) }"
+
+
+@pytest.mark.parametrize(
+    ("whole", "second", "options", "expected"),
+    [
+        (None, TWO, {}, True),
+        (None, TWO, {"connect": {"h": "h"}}, True),
+        (None, TWO, {"connect": {"h": ["h"]}}, True),
+        (None, TWO.replace("Abs", "Neg"), {}, False),
+        (None, TWO.replace("y", "z"), {}, False),
+        (None, TWO.replace("h", "k"), {}, False),
+        (ONE, TWO, {}, False),
+        ("(float[2] x) => (float[2] h, float[2] y) { h = Neg(x)  y = Abs(h) }", TWO, {}, False),
+        (
+            "(float[2] x) => (float[2] h, float[2] y) { h = Neg(x)  y = Abs(h) }",
+            TWO,
+            {"keep": True},
+            True,
+        ),
+        (
+            "(float[2] x) => (float[2] p_y) { h = Neg(x)  p_y = Abs(h) }",
+            TWO,
+            {"prefix": "p_", "connect": {"h": "h"}},
+            True,
+        ),
+    ],
+)
+def test_a_model_has_another_if_it_computes_its_outputs(
+    whole: str | None, second: str, options: dict[str, Any], expected: bool
+) -> None:
+    made = tiered.merge(parse(ONE), parse(TWO)) if whole is None else parse(whole)
+    views = Model.from_proto(made), Model.from_proto(parse(second))
+    assert has_merged(*views, **options) is expected

@@ -64,6 +64,18 @@ def test_a_folded_node_is_removed_and_its_initializer_is_added() -> None:
     assert any(line.startswith("+<") and line.endswith(" a>") for line in lines)
 
 
+def test_constants_come_and_go() -> None:
+    @function_pass(opt_level=0)
+    def swap(graph: Graph, ctx: PassContext) -> None:
+        graph.constant(np.zeros(3, np.float32), "came")
+        graph.discard(graph.constant(np.zeros(3, np.float32), "both"))
+        graph.discard(graph.values["w"])
+
+    text = "g (float[2] x) => (float[2] y) <float[1] w = {1}> { y = Relu(x) }"
+    lines = diff_of(swap, model(text)).splitlines()
+    assert [line for line in lines if line[1:2] == "<"] == ["-<float[1] w>", "+<float[3] came>"]
+
+
 def test_what_is_changed_and_changed_back_is_no_change() -> None:
     @function_pass(opt_level=0)
     def edit(graph: Graph, ctx: PassContext) -> None:

@@ -193,6 +193,14 @@ def test_what_a_pass_changed() -> None:
 # --- forms ----------------------------------------------------------------------------------------
 
 
+def test_a_notebook_shows_the_passes_that_changed_something() -> None:
+    html = traced()._repr_html_()
+    assert "fuse_relu" in html
+    assert "4 → 3" in html
+    assert "keep_abs" not in html
+    assert ">two<" not in html
+
+
 def test_an_unknown_suffix_or_folder_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"saved as \.jsonl"):
         Trace().save(tmp_path / "trace.txt")
