@@ -1,5 +1,7 @@
 """A result for a batch of another size is compared sample by sample, at that size."""
 
+from typing import Any
+
 import numpy as np
 import onnx
 import pytest
@@ -14,9 +16,11 @@ from tiered import (
     module_pass,
     optimize_model,
 )
-from tiered.graph.core.interface_map import BatchMap
+from tiered.graph.core.interface_map import BatchMap, ListMap
+from tiered.runtime.inputs.samples import Wanted
+from tiered.support.errors import RuntimeFailure
 from tiered.testing import parse
-from tiered.verify.rebatched import joined, parts, stacked
+from tiered.verify.rebatched import batch_size, joined, parts, stacked, wanted_sizes
 from tiered.verify.verify_instrument import Verify
 
 MODEL = """(float[1,6,8] x) => (float[1,6,8] y) <int64[4] s = {1,6,2,4}, int64[3] u = {1,6,8}> {
@@ -131,3 +135,103 @@ def test_given_samples_of_other_sizes_are_left_out() -> None:
     fed = [{"x": np.zeros((1, 2))}, {"x": np.zeros((1, 3))}, {"x": np.ones((1, 2))}]
     made = stacked(fed, 3, BatchMap(1, {"x": 0}, {}))
     assert made["x"].tolist() == [[0, 0], [1, 1], [0, 0]]
+
+
+@pytest.mark.parametrize(
+    ("place", "expected"),
+    [
+        ((0, -1, 1), [0, 1, 10, 11, 2, 3, 12, 13]),
+        ((0, 2, -1), [0, 1, 10, 11, 2, 3, 12, 13]),
+        ((0, 1, -1), [0, 1, 2, 3, 10, 11, 12, 13]),
+        ((0, 1, 2), [0, 1, 2, 3, 10, 11, 12, 13]),
+    ],
+)
+def test_groups_or_neighbours_may_follow_from_the_shape(
+    place: tuple[int, int, int], expected: list[int]
+) -> None:
+    batch = BatchMap(2, {}, {"y": place})
+    runs = [{"y": np.arange(4)}, {"y": np.arange(4) + 10}]
+    assert joined(runs, parts(4, batch), batch, 4)["y"].tolist() == expected
+
+
+ENTRIES = [[0, 5], [1, 6], [1, 7]]
+"""One entry of the first sample, two of the second one."""
+
+
+@pytest.mark.parametrize(
+    ("old", "size", "place", "runs", "expected"),
+    [
+        (2, 4, ListMap(0, (1, 0)), [ENTRIES, ENTRIES],
+         [[0, 5], [1, 6], [1, 7], [2, 5], [3, 6], [3, 7]]),
+        (2, 3, ListMap(0, (1, 0)), [ENTRIES, ENTRIES], [[0, 5], [1, 6], [1, 7], [2, 5]]),
+        (2, 3, ListMap(0, (0, 4)), [[[9, 0], [9, 4]], [[8, 3], [8, 4]]],
+         [[9, 0], [9, 4], [8, 11]]),
+        (2, 1, ListMap(0, (1, 0)), [[[0, 5], [1, 5]]], [[0, 5]]),
+        (2, 3, ListMap(0, (1,)), [[0, 1], [0, 1]], [0, 1, 2]),
+    ],
+)  # fmt: skip
+def test_entries_name_their_samples(
+    old: int, size: int, place: ListMap, runs: list[Any], expected: list[Any]
+) -> None:
+    batch = BatchMap(old, {}, {"y": place})
+    made = [{"y": np.array(run)} for run in runs]
+    assert joined(made, parts(size, batch), batch, size)["y"].tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("place", "arrays", "because"),
+    [
+        ((0, -1, -1), [np.zeros(2)] * 2, "where the samples are in output 'y' is not known"),
+        ((0, 1, 1), [np.zeros(2), np.zeros(3)], "output 'y' has another shape for other samples"),
+        ((0, 1, 1), [[np.zeros(2)], [np.zeros(2)] * 2], "has another length for other samples"),
+        (None, [np.zeros(2), np.ones(2)], "'y' of the model before differs by sample"),
+        (None, [[np.zeros(2)], [np.ones(2)]], "'y' of the model before differs by sample"),
+        (ListMap(0, (0, 0)), [np.array(ENTRIES)] * 2, "which sample the entries of output 'y'"),
+    ],
+)
+def test_what_does_not_follow_from_the_runs_is_named(
+    place: Any, arrays: list[Any], because: str
+) -> None:
+    batch = BatchMap(2, {}, {"y": place})
+    with pytest.raises(RuntimeFailure, match=because):
+        joined([{"y": array} for array in arrays], parts(3, batch), batch, 3)
+
+
+def test_tensors_of_a_list_are_joined_one_by_one() -> None:
+    batch = BatchMap(1, {}, {"y": (0, 1, 1), "z": None})
+    same = [np.array([7])]
+    runs: list[dict[str, Any]] = [
+        {"y": [np.array([1]), np.array([2])], "z": same},
+        {"y": [np.array([3]), np.array([4])], "z": same},
+    ]
+    found = joined(runs, parts(2, batch), batch, 2)
+    assert [each.tolist() for each in found["y"]] == [[1, 3], [2, 4]]
+    assert found["z"] is same
+
+
+def test_the_samples_are_along_the_axis_of_an_input_of_the_batch() -> None:
+    batch = BatchMap(1, {"z": 0, "x": 1}, {})
+    assert batch_size({"x": np.zeros((2, 5))}, batch) == 5
+    with pytest.raises(RuntimeFailure, match="no input of the batch goes on"):
+        batch_size({"w": np.zeros(3)}, batch)
+
+
+@pytest.mark.parametrize(
+    ("old", "given", "shapes"),
+    [
+        (1, {}, [[2, "M"], [3, "M"]]),
+        (4, {}, [[8, "M"], [1, "M"]]),
+        (1, {"x": ["N", 5]}, [[2, 5], [3, 5]]),
+    ],
+)
+def test_a_dynamic_batch_is_tried_at_two_sizes(
+    old: int, given: dict[str, list[int | str]], shapes: list[list[int | str]]
+) -> None:
+    model = parse("(float[N,M] x, float[M] z) => (float[N,M] y) { y = Add(x, z) }")
+    batch, wanted = BatchMap(old, {"x": 0}, {"y": (0, 1, 1)}), Wanted(shapes=given)
+    found = [*wanted_sizes(model, wanted, InterfaceMap(batch=batch), batch)]
+    assert [[*each.shapes["x"]] for each in found] == shapes
+    assert [each.bindings for each in found] == [1, 1]
+    fixed = parse("(float[4,M] x) => (float[4,M] y) { y = Neg(x) }")
+    (only,) = wanted_sizes(fixed, wanted, InterfaceMap(batch=batch), batch)
+    assert only.shapes == given
