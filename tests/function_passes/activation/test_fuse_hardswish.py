@@ -57,10 +57,11 @@ def test_before_opset_14_there_is_no_hard_swish() -> None:
     )
 
 
-def test_doubles_stay_as_runtimes_have_no_kernel_for_them() -> None:
+@pytest.mark.parametrize("dtype", ["double", "int32"])
+def test_doubles_and_integers_stay_as_there_is_no_kernel_for_them(dtype: str) -> None:
     assert_unchanged(
         PASS,
-        "(double[N,4] x) => (double[N,4] y) <double t = {3}, double z = {0}, double s = {6}>"
-        " { a = Add(x, t) c = Clip(a, z, s) m = Mul(x, c) y = Div(m, s) }",
-        because="HardSwish has no kernel for doubles",
+        f"({dtype}[N,4] x) => ({dtype}[N,4] y) <{dtype} t = {{3}}, {dtype} z = {{0}}, "
+        f"{dtype} s = {{6}}> {{ a = Add(x, t) c = Clip(a, z, s) m = Mul(x, c) y = Div(m, s) }}",
+        because="HardSwish has no kernel for the dtype",
     )

@@ -24,6 +24,6 @@ def fuse_hardswish(graph: Graph, x: Value, node: Node) -> Value | Skip:
     """Compute the hard swish at once."""
     if not x.has_rank_of(node.output):
         return Skip("a constant may give x more dims")
-    if x.dtype == DataType.DOUBLE:
-        return Skip("HardSwish has no kernel for doubles")
+    if x.dtype not in (DataType.FLOAT, DataType.FLOAT16):
+        return Skip("HardSwish has no kernel for the dtype")
     return graph.op.HardSwish(x)
