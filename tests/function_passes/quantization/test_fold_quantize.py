@@ -15,7 +15,9 @@ def test_integers_are_those_of_the_kernel(dtype: str, axis: int | None) -> None:
     random = np.random.default_rng(0)
     x = (random.standard_normal((6, 5)) * 1000).astype(np.float32)
     x[0] = [0.25, 0.75, -0.25, 1e38, -1e38]  # ties, and numbers beyond the dtype
-    scale = np.array(0.5 if axis is None else [0.5, 3, 1e-3, 7, 0.1, 1][: x.shape[axis]], np.float32)
+    scale = np.array(
+        0.5 if axis is None else [0.5, 3, 1e-3, 7, 0.1, 1][: x.shape[axis]], np.float32
+    )
     zero = np.full(scale.shape, 3, dtype)
     name = "" if axis is None else f"<axis={axis}>"
     text = f"() => ({dtype}[6,5] y) {{ q = QuantizeLinear{name}(x, s, z) y = Identity(q) }}"
@@ -73,6 +75,11 @@ def test_an_absent_zero_point_is_zero() -> None:
             "() => (uint8[2] y) <float s = {1}, uint8 z = {1}, float[2] c = {1,inf}> "
             "{ y = QuantizeLinear(c, s, z) }",
             "a number is not finite, or a scale not positive",
+        ),
+        (
+            "() => (uint8[2] y) <float[2] s = {1,2}, uint8[2] z = {1,2}, float[2] c = {1,2}> "
+            "{ y = QuantizeLinear(c, s, z) }",
+            "the scales are not one for each index of the axis",
         ),
     ],
 )

@@ -37,7 +37,10 @@ def fold_quantize(
         return Skip("a number is not finite, or a scale not positive")
     dims = [1] * x.const.ndim
     if scale.const.size > 1:
-        dims[int(node.attr("axis", 1))] = -1
+        axis = int(node.attr("axis", 1))
+        if x.const.shape[axis:][:1] != scale.const.shape:
+            return Skip("the scales are not one for each index of the axis")
+        dims[axis] = -1
     limits = np.iinfo(DataType(dtype).numpy)
     with np.errstate(over="ignore"):
         steps = np.rint(x.const / scale.const.reshape(dims))
