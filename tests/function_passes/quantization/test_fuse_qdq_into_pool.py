@@ -33,6 +33,18 @@ def test_integers_of_windows_are_added() -> None:
     )
 
 
+def test_a_vector_of_one_scale_becomes_a_scalar() -> None:
+    image = "(uint8[N,2,5,5] x) => (uint8[N,2,3,3] y)"
+    written = POOL.replace("AveragePool", "QLinearAveragePool")
+    assert_rewrites(
+        PASS,
+        f"{image} <float[1] s = {{0.5}}, uint8[1] z = {{3}}, float t = {{0.25}}, uint8 u = {{1}}>"
+        f" {{ {X} m = {POOL}(d) {Q} }}",
+        graph(f"y = com.microsoft.{written}(x, s, z, t, u)"),
+        backend=ORT,
+    )
+
+
 @pytest.mark.parametrize(
     ("settings", "written"),
     [
@@ -116,7 +128,7 @@ def test_integers_of_an_image_are_added() -> None:
             "onnxruntime miscounts windows beyond the padding",
         ),
         (
-            f"{X} m = AveragePool<kernel_shape=[2,2], strides=[2,2], auto_pad=\"SAME_UPPER\", "
+            f'{X} m = AveragePool<kernel_shape=[2,2], strides=[2,2], auto_pad="SAME_UPPER", '
             f"ceil_mode=1, count_include_pad=1>(d) {Q}",
             "auto_pad depends on the size of x",
         ),

@@ -73,13 +73,21 @@ class Quantized(NamedTuple):
         return (self.q, *self.parameters(graph))
 
     def parameters(self, graph: Graph) -> tuple[Value, Value]:
-        """Return the scale and the zero point; an absent one becomes a constant 0."""
-        if self.zero is not None:
-            return self.scale, self.zero
+        """Return the scale and the zero point; an absent one becomes a constant 0.
+
+        One number becomes a scalar: the type inference of onnxruntime takes no vector for it.
+        """
+        scale, zero = self.scale, self.zero
         assert self.dtype is not None
-        assert self.scale.const is not None
-        zeros = np.zeros(self.scale.const.shape, DataType(self.dtype).numpy)
-        return self.scale, graph.constant(zeros, "zero_point")
+        assert scale.const is not None
+        if scale.const.size == 1 and scale.const.ndim:
+            scale = graph.constant(scale.const.reshape(()), scale.name)
+        if zero is None:
+            zeros = np.zeros(self.scales.shape if scale.rank else (), DataType(self.dtype).numpy)
+            return scale, graph.constant(zeros, "zero_point")
+        if zero.const is not None and zero.const.size == 1 and zero.const.ndim:
+            zero = graph.constant(zero.const.reshape(()), zero.name)
+        return scale, zero
 
     def has_parameters_of(self, other: Quantized) -> bool:
         """Return whether dtype, axis, scales and zero points are the same."""
