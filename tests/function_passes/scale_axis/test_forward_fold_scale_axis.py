@@ -37,6 +37,15 @@ def test_groups_share_out_the_factors() -> None:
     )
 
 
+def test_groups_of_other_channels_are_no_convolution() -> None:
+    assert_unchanged(
+        PASS,
+        "(float[1,4,1,1] x) => (float[1,2,1,1] y) <float[4,1,1] s = {2,4,8,16},"
+        " float[2,2,1,1] w = {1,1,1,1}> { a = Mul(x, s) y = Conv(a, w) }",
+        because="Conv does not absorb a scale",
+    )
+
+
 def test_a_transposed_convolution_has_its_inputs_on_axis_0() -> None:
     assert_rewrites(
         PASS,

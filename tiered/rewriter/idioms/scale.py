@@ -209,7 +209,10 @@ def _absorb_before(node: Node, slot: int, scale: Scale) -> Rescaled | Skip | Non
         return None
     match node.op_type:
         case "Conv" if axis in (None, _CHANNELS):
-            return scaled_constants(node, {1: _grouped(scale, weight, int(node.attr("group")))})
+            groups = int(node.attr("group"))
+            if axis is not None and scale.factors.size != groups * weight.shape[1]:
+                return None  # no runtime takes it
+            return scaled_constants(node, {1: _grouped(scale, weight, groups)})
         case "ConvTranspose" if axis in (None, _CHANNELS):
             return scaled_constants(node, {1: scale.spread(weight.ndim, 0)})
         case "Gemm" if axis in (None, 0 if node.attr("transA") else 1):
