@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from unittest import mock
 
 import onnx
+import pytest
 
 import tiered.testing
 from tiered.graph.io.save import Storage
@@ -22,8 +23,9 @@ GOLDEN = ROOT / "tests" / "test_golden.py"
 """Has examples of passes whose own tests begin with a special case, or are of another form."""
 GOLDEN_FILES = ROOT / "tests" / "test_golden_files.py"
 """Has examples whose change is not in the nodes, or is measured."""
-RUNTIME = {"runtime"}
-"""Arguments of `assert_rewrites` that are no options of the pass."""
+RUNTIME = {"runtime", "because", "config"}
+"""Arguments of the assertions that are no options of the pass."""
+_ASSERTIONS = ("assert_rewrites", "assert_unchanged")
 
 
 class Example(NamedTuple):
@@ -72,16 +74,23 @@ def example_of(info: PassInfo) -> Example | None:
         return _golden(info.name) or _file(info.name) or _first(own_tests(info))
 
 
-def rewrites_of(info: PassInfo) -> list[Example]:
-    """Return what the tests of a pass assert that it rewrites, each with its first parameters."""
+def rewrites_of(info: PassInfo, *, declined: bool = False) -> list[Example]:
+    """Return what the tests of a pass assert that it rewrites, each with its first parameters.
+
+    Args:
+        info: the pass.
+        declined: return what they assert that it leaves alone instead.
+    """
     path = own_tests(info)
     if not path.is_file():
         return []
     made: list[Example] = []
     file, rewrites = path.relative_to(ROOT).as_posix(), list[_Rewrite]()
-    with _recording(info.name, lambda *rewrite: rewrites.append(rewrite)):
-        for test, call in _calls(_module(path)):
-            call()
+    asserted = _ASSERTIONS[declined]
+    with _recording(info.name, lambda *rewrite: rewrites.append(rewrite), asserted):
+        for test, call in _calls(_module(path), asserted):
+            with suppress(pytest.fail.Exception):  # what it expects to raise is not called
+                call()
             made += [Example(*rewrite, test=test, file=file) for rewrite in rewrites]
             rewrites.clear()
     return made
@@ -129,14 +138,16 @@ def _recorded(path: Path, test: str, call: Callable[[], object]) -> Example | No
     return None
 
 
-def _calls(tests: ModuleType) -> Iterator[tuple[str, Callable[[], object]]]:
-    """Yield the tests that call `assert_rewrites`, with the first of their parameters."""
+def _calls(
+    tests: ModuleType, asserted: str = _ASSERTIONS[0]
+) -> Iterator[tuple[str, Callable[[], object]]]:
+    """Yield the tests that call an assertion, with the first of their parameters."""
     for name, test in vars(tests).items():
         if not (name.startswith("test_") and isinstance(test, FunctionType)):
             continue
         arguments = _first_parameters(test)
         wanted = set(test.__code__.co_varnames[: test.__code__.co_argcount])
-        if set(arguments) == wanted and _reaches(test, tests, set()):
+        if set(arguments) == wanted and _reaches(test, tests, asserted, set()):
             yield name, partial(test, **arguments)
 
 
@@ -157,15 +168,15 @@ def _only(row: Any) -> Any:
     return row[0] if isinstance(row, tuple) and len(row) == 1 else row
 
 
-def _reaches(function: FunctionType, tests: ModuleType, seen: set[str]) -> bool:
-    """Return whether a function calls `assert_rewrites`, itself or by helpers of its file."""
+def _reaches(function: FunctionType, tests: ModuleType, asserted: str, seen: set[str]) -> bool:
+    """Return whether a function calls an assertion, itself or by helpers of its file."""
     for name in _names(function.__code__):
-        if name == "assert_rewrites":
+        if name == asserted:
             return True
         helper = vars(tests).get(name)
         if isinstance(helper, FunctionType) and name not in seen:
             seen.add(name)
-            if _reaches(helper, tests, seen):
+            if _reaches(helper, tests, asserted, seen):
                 return True
     return False
 
@@ -179,19 +190,22 @@ def _names(code: CodeType) -> Iterator[str]:
 
 @contextmanager
 def _recording(
-    name: str, record: Callable[[onnx.ModelProto, Any, Mapping[str, Any]], None]
+    name: str,
+    record: Callable[[onnx.ModelProto, Any, Mapping[str, Any]], None],
+    asserted: str = _ASSERTIONS[0],
 ) -> Iterator[None]:
-    """Replace the assertions of `tiered.testing`: nothing runs, rewrites of the pass are recorded.
+    """Replace the assertions of `tiered.testing`: nothing runs, models of the pass are recorded.
 
     Args:
         name: the pass.
-        record: called with the model, the backend and the options of each of its rewrites.
+        record: called with the model, the backend and the options of each assertion.
+        asserted: which assertion.
     """
 
-    def assert_rewrites(
+    def recorded(
         pass_: str | Pass,
         before: str | onnx.ModelProto,
-        _after: str | onnx.ModelProto,
+        _after: str | onnx.ModelProto = "",
         *,
         opset: int = 21,
         backend: Any = None,
@@ -203,13 +217,11 @@ def _recording(
         own |= {key: value for key, value in options.items() if key not in RUNTIME}
         record(tiered.testing.parse(before, opset=opset), backend, own)
 
-    def assert_unchanged(*_: Any, **__: Any) -> None:
+    def ignored(*_: Any, **__: Any) -> None:
         """Do nothing."""
 
-    with (
-        mock.patch.object(tiered.testing, "assert_rewrites", assert_rewrites),
-        mock.patch.object(tiered.testing, "assert_unchanged", assert_unchanged),
-    ):
+    replaced = dict.fromkeys(_ASSERTIONS, ignored) | {asserted: recorded}
+    with mock.patch.multiple(tiered.testing, **replaced):
         yield
 
 
