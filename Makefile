@@ -63,6 +63,10 @@ fuzz-compat: $(VENV)/.installed-test  ## Judge each pass of the compat modules f
 at-rest: $(VENV)/.installed-test  ## Optimise twice, for AT_REST_ARGS='--folder models': a second run changes nothing
 	@$(BIN)/python -m tests.conformance.at_rest $(AT_REST_ARGS)
 
+.PHONY: variants
+variants: $(VENV)/.installed-test  ## Record what passes make of variants of their tests' models: VARIANTS='PASS ...'
+	@$(BIN)/python -m tests.conformance.variants.recorded $(VARIANTS)
+
 .PHONY: docs
 docs: $(VENV)/.installed-docs  ## Build the documentation site in build/docs/html, without a warning
 	@$(BIN)/python -m docs.site

@@ -23,7 +23,8 @@ def tests_for(
     Yields:
         ("file", [the test file that mirrors the module]), if there is one; ("folder", files) of the
         nearest folder with tests; ("room", files) of the folders above it in the same room. Those
-        that name the module or what is around the change come first.
+        that name the module or what is around the change come first, after `test_variants.py`,
+        which is of all modules of the folder.
     """
     module = Path(mutant.path).relative_to("tiered")
     folder = Path("tests") / module.parent
@@ -38,7 +39,9 @@ def tests_for(
         near = "room" if files else near
         folder = folder.parent
     for near, paths in found.items():
-        paths.sort(key=lambda path: (-_nearness(root / path, mutant), path))
+        paths.sort(
+            key=lambda path: (path.stem != "test_variants", -_nearness(root / path, mutant), path)
+        )
         if paths and (near == "folder" or room):
             yield near, [path.as_posix() for path in paths[:most]]
 
