@@ -20,7 +20,9 @@ from tiered import (
     rewrite,
 )
 from tiered.passes import FunctionPass, ModulePass, PassResult
+from tiered.passes.index.lazy import PACKAGE
 from tiered.passes.index.table import INDEX
+from tiered.passes.interface.pass_info import Runnable
 from tiered.passes.interface.registry import Registry, registry
 from tiered.passes.kinds.body import Body, BodyPass
 from tiered.pipeline.default import default_pipeline
@@ -46,6 +48,18 @@ def test_a_pass_that_was_only_listed_is_that_of_the_file() -> None:
         assert listed.options == loaded.options
         assert set(listed.body.operators or ()) <= set(_body_of(loaded).operators or ())
         assert (listed.body.operators is None) == (_body_of(loaded).operators is None)
+
+
+def test_the_law_of_a_pass_is_the_first_line_of_its_file() -> None:
+    for name, listed in INDEX.items():
+        loaded = registry.load(name)
+        law, _, _ = (sys.modules[_module_of(loaded)].__doc__ or "").strip().partition("\n")
+        assert law, name
+        assert listed.made().info.law == loaded.info.law == law
+
+
+def _module_of(pass_: Runnable) -> str:
+    return ".".join(Path(pass_.info.source).relative_to(Path(PACKAGE).parent).with_suffix("").parts)
 
 
 def test_the_prose_of_a_listed_pass_is_read_from_its_file() -> None:

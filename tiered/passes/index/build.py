@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import textwrap
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from tiered.passes.index.lazy import PACKAGE, operators_as_text
@@ -13,7 +15,6 @@ from tiered.support.numerics import FEW_BITS, QUANTIZED, Numerics, Promise
 from tiered.support.typed_options import Option
 from tiered.support.whole_files import write_text
 
-_APART: Final = "\n"
 PATH: Final = os.path.join(os.path.dirname(__file__), "table.py")
 
 _HEAD: Final = '''"""The info of each pass, without its file. `make index` writes this."""
@@ -28,6 +29,11 @@ from tiered.support.typed_options import Option, Size
 INDEX: Final[dict[str, Indexed]] = {
 '''
 
+_WIDTH: Final = 100
+"""The longest line."""
+
+_ON_ONE_LINE: Final = ("name", "opt_level", "kind")
+
 
 def index_text() -> str:
     """Return the text of the index, from the files of all passes."""
@@ -35,20 +41,66 @@ def index_text() -> str:
     # Conditions are checked before a pass runs, so the index has no pass with any.
     found = (p for p in passes.values() if isinstance(p, BodyPass) and not p.conditions)
     # Blank lines keep entries apart for a merge, which takes both sides (.gitattributes).
-    return f"{_HEAD}{_APART.join(map(_line, found))}}}\n"
+    entries = ("".join(f"{line}\n" for line in _entry(each)) for each in found)
+    return _HEAD + "\n".join(entries) + "}\n"
 
 
-def _line(pass_: BodyPass) -> str:
+def _entry(pass_: BodyPass) -> Iterator[str]:
+    """Yield the lines of a pass, one for each thing that it declares: so that a diff is short."""
     info = pass_.info
     folder = os.path.relpath(os.path.dirname(info.source), PACKAGE).replace(os.sep, "/")
-    fields = [
-        f"{name}={_written(value)}"
+    given = {
+        name: value
         for name, value in info._asdict().items()
         if name != "source" and value != PassInfo._field_defaults.get(name, ...)
-    ]
-    known = f"PassInfo({', '.join(fields)})"
-    operators = operators_as_text(pass_.body.operators)
-    return f'    "{info.name}": Indexed("{folder}", {known}, {operators!r}),\n'
+    }
+    yield f'    "{info.name}": Indexed("{folder}", PassInfo('
+    named = (f"{name}={_written(given.pop(name))}," for name in _ON_ONE_LINE if name in given)
+    yield f"        {' '.join(named)}"
+    for name, value in given.items():
+        yield from _lines(f"{name}=", value, ",", 8)
+    yield from _lines("), ", operators_as_text(pass_.body.operators), "),", 4)
+
+
+def _lines(before: str, value: object, after: str, indent: int) -> Iterator[str]:
+    """Yield the lines of an expression: one for each option, else as few as its items fill."""
+    left, below = " " * indent, " " * (indent + 4)
+    line = f"{left}{before}{_written(value)}{after}"
+    has_options = isinstance(value, tuple) and any(isinstance(each, Option) for each in value)
+    if not isinstance(value, tuple) or (len(line) <= _WIDTH and not has_options):
+        yield line
+        return
+    yield f"{left}{before}("
+    if has_options:
+        for option in value:
+            yield from _option(option, below)
+    else:
+        yield from _filled(below, map(_written, value))
+    yield f"{left}){after}"
+
+
+def _option(option: Option, left: str) -> Iterator[str]:
+    """Yield the lines of an option; its help begins another one if it is long."""
+    known = f"{option.name!r}, {_type(option.type)}, {option.default!r}"
+    line = f"{left}Option({known}, {option.doc!r}),"
+    if len(line) <= _WIDTH:
+        yield line
+        return
+    yield f"{left}Option({known},"
+    words = textwrap.wrap(option.doc, _WIDTH - len(left) - 10, drop_whitespace=False)
+    yield from (f"{left}    {part!r}" for part in words[:-1])
+    yield f"{left}    {words[-1]!r}),"
+
+
+def _filled(left: str, items: Iterable[str]) -> Iterator[str]:
+    """Yield lines with as many items as they take."""
+    line = left
+    for item in items:
+        if len(line) + len(item) + 2 > _WIDTH:
+            yield line.rstrip()
+            line = left
+        line += f"{item}, "
+    yield line.rstrip()
 
 
 def _written(value: Any) -> str:
@@ -59,10 +111,9 @@ def _written(value: Any) -> str:
         case Promise():
             named = {QUANTIZED: "QUANTIZED", FEW_BITS: "FEW_BITS"}
             return named[value]
-        case Option():
-            return f"Option({value.name!r}, {_type(value.type)}, {value.default!r}, {value.doc!r})"
         case tuple():
-            return f"({''.join(f'{_written(item)}, ' for item in value).rstrip()})"
+            items = ", ".join(map(_written, value))
+            return f"({items},)" if len(value) == 1 else f"({items})"
         case _:
             return repr(value)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Mapping
+from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, Self
 
@@ -54,6 +55,9 @@ class _PassInfo(NamedTuple):
     replacement: str = ""
 
 
+_LAW: Final = _PassInfo._fields.index("law")
+
+
 class PassInfo(_PassInfo):
     """The declarations and options of a pass; hooks receive it too.
 
@@ -99,6 +103,12 @@ class PassInfo(_PassInfo):
             warn_of_move(f"PassInfo.{name}", new, stacklevel=3)
             return getattr(self, new)
 
+        @property
+        def law(self) -> str:
+            """The law of the pass, which is read from its own file if it has one."""
+            law = self[_LAW]
+            return law_in(self.source) if not law and self.is_in_own_file else law
+
     @property
     def is_built_in(self) -> bool:
         """Return whether the file of the pass is one of tiered."""
@@ -140,6 +150,16 @@ class PassInfo(_PassInfo):
     def is_node_wise(self) -> bool:
         """Whether the pass works node by node, so that it can be bound to a part of a model."""
         return self.kind in ("rewrite", "function")
+
+
+@cache
+def law_in(source: str) -> str:
+    """Return the first line of a file, which is a docstring; "" where only compiled files are."""
+    try:
+        with open(source, encoding="utf-8") as file:
+            return file.readline().strip().strip('"').strip()
+    except OSError:
+        return ""
 
 
 def docstring_in(source: str, name: str) -> str:

@@ -54,7 +54,7 @@ def rewrite(
 
     def decorate(function: Callable[..., Any]) -> RewritePass:
         info = info_of(function, "rewrite", opt_level, declared, pattern.mentioned)
-        rule = Rule(info.name, pattern, function, info.law or str(pattern))
+        rule = Rule(info.name, pattern, function, _law(function, info.name) or str(pattern))
         if "matches" in declared:
             raise UsageError(f"{info.name}: a rule takes `matches` from its pattern")
         body = Body(rule, conditions_of(declared, info.name))
@@ -189,7 +189,6 @@ def info_of(
         changes_interface=declared.get("changes_interface", False),
         interface_options=tuple(declared.get("interface_options", {}).items()),
         analysis=declared.get("analysis", False),
-        law=_law(function, name),
         source=_source(function, name),
         options=_options(function, kind, name),
         limits=limits,
@@ -197,7 +196,8 @@ def info_of(
         replacement=declared.get("replacement", ""),
     )
     if not info.is_in_own_file:
-        info = info._replace(prose=inspect.getdoc(function) or "")
+        prose = inspect.getdoc(function) or ""
+        info = info._replace(prose=prose, law=_law(function, name))
     return _checked(info)
 
 
