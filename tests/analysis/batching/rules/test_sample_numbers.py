@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.analysis.batching.facts_of import fact_of, facts_of, why_not
+from tests.analysis.batching.facts_of import X, fact_of, fact_or_why_not, facts_of, why_not
 from tiered.analysis.batching.sample_facts import BatchRows, Columns, Step
 
 HEAD = """(float[2,3] x, float[6] f, float[4,3] t) => (float[A,B] y) <int64 zero = {0}, int64 one = {1},
@@ -251,3 +251,88 @@ def test_a_computed_index_of_columns_has_a_known_number_of_them() -> None:
     nodes = "c = Clip(j, zero)  y = GatherND(d, c)"
     facts, _ = facts_of(listed("1,2,1", "0,1", batch=1, nodes=nodes).replace("[R0,R1,R2]", "[A,B]"))
     assert facts["y"] == BatchRows(0)
+
+
+COUNTED = """(float[2,3] x, float[6] f, float[4,3] t, int64[2] a, int64[2,5] b, bool g) => (k)
+    <int64 zero = {0}, int64 one = {1}, int64 three = {3}, int64[1] two = {2}, int64[2] both = {3,3},
+     int64[2] differ = {1,2}, int64[1] after = {1}, int64[3] places = {0,1,2}, int64[1] none = {0},
+     int64[3] negative = {-1,0,1}, int64[1] flat = {-1}, float[6] equal = {1,2,3,1,2,3},
+     float[6] other = {1,2,3,1,2,4}, float[2,3] pair = {1,2,3,1,2,3}, int64[3] shape3 = {1,2,1},
+     int64[2] twice = {2,1}> {
+    s = Shape(x)  n = Gather(s, zero)  r = Range(zero, n, one)  c = Unsqueeze(r, after)
+    d = Mul(c, three)  i = Add(d, places)  NODES }"""
+"""`c` are the numbers of the samples as rows, `i` their places in the flat `x`."""
+G = "g0 = Reshape(x, flat)  "
+
+
+def counted(nodes: str) -> str:
+    return COUNTED.replace("NODES", nodes)
+
+
+def test_what_a_sample_adds_to_its_numbers_and_the_rows_that_they_take() -> None:
+    for text, places, expected, edits in (
+        (counted('k = Add(r, both)'), X, BatchRows(0, step=1), 1),
+        (counted('k = Add(r, differ)'), X, "its constant 'differ' bakes the batch of 2: it has other numbers for each sample", 0),
+        (counted('k = Add(r, a)'), {'x': 0, 'a': 0}, BatchRows(0, step=1), 0),
+        (counted('k = Add(a, r)'), {'x': 0, 'a': 0}, BatchRows(0, step=1), 0),
+        (counted('k = Mul(r, a)'), {'x': 0, 'a': 0}, BatchRows(0, step=None), 0),
+        (counted('k = Mul(a, r)'), {'x': 0, 'a': 0}, BatchRows(0, step=None), 0),
+        (counted('k = Mul(r, n)'), X, "it computes with the size of the batch", 0),
+        (counted('k = Add(r, n)'), X, "it computes with the size of the batch", 0),
+        (counted('k = Mul(r, differ)'), X, "its constant 'differ' bakes the batch of 2: it has other numbers for each sample", 0),
+        (counted('k = Mul(both, r)'), X, BatchRows(0, step=3), 1),
+        (counted('k = Concat<axis=1>(c, c)'), X, BatchRows(0, step=Columns((1, 1))), 0),
+        (counted('k = Concat<axis=1>(c, d)'), X, BatchRows(0, step=Columns((1, 3))), 0),
+        (counted('j = Concat<axis=1>(c, d) k = Concat<axis=1>(j, c)'), X, BatchRows(0, step=Columns((1, 3, 1))), 0),
+        (counted('j = Concat<axis=1>(c, d) k = Add(j, j)'), X, BatchRows(0, step=None), 0),
+        (counted('j = Concat<axis=1>(c, d) k = Mul(j, three)'), X, BatchRows(0, step=None), 0),
+        (counted('j = Concat<axis=1>(c, d) k = Identity(j)'), X, BatchRows(0, step=Columns((1, 3))), 0),
+        (counted('j = Concat<axis=1>(c, d) k = Cast<to=6>(j)'), X, BatchRows(0, step=Columns((1, 3))), 0),
+        (counted('j = Concat<axis=1>(c, d) k = Unsqueeze(j, none)'), X, BatchRows(1, step=None), 0),
+        (counted('q = Neg(c) k = Concat<axis=1>(c, q)'), X, BatchRows(0, step=None), 0),
+        (counted('e = Unsqueeze(c, two) k = Concat<axis=1>(e, e)'), X, BatchRows(0, step=None), 0),
+        (counted('e = Unsqueeze(c, two) k = Concat<axis=-1>(e, e)'), X, BatchRows(0, step=Columns((1, 1))), 0),
+        (counted('k = Concat<axis=1>(c, b)'), {'x': 0, 'b': 0}, BatchRows(0, step=Columns((1, 0, 0, 0, 0, 0))), 0),
+        (counted('k = Sub(r, one)'), X, BatchRows(0, step=None), 0),
+        (counted('k = Transpose(c)'), X, BatchRows(1, step=1), 0),
+        (counted('k = Expand(c, shape3)'), X, BatchRows(1, step=1), 1),
+        (counted('k = Cast<to=1>(c)'), X, BatchRows(0, step=None), 0),
+        (counted('k = Cast<to=7>(c)'), X, BatchRows(0, step=1), 0),
+        (counted(G + 'k = Gather(g0, i)'), X, BatchRows(0), 0),
+        (counted(G + 'k = Gather(g0, d)'), X, BatchRows(0), 0),
+        (counted(G + 'k = Gather(g0, c)'), X, "it takes some of the samples, at the places in 'c'", 0),
+        (counted(G + 'j = Add(d, negative) k = Gather(g0, j)'), X, "the places in 'j' may count from the end of the batch", 0),
+        (counted('k = Gather(x, c)'), X, BatchRows(0), 0),
+        (counted('k = Gather(x, r)'), X, BatchRows(0), 0),
+        (counted('k = Gather(x, d)'), X, "it takes some of the samples, at the places in 'd'", 0),
+        (counted('k = Gather<axis=1>(x, c)'), X, "it computes with the numbers of samples", 0),
+        (counted('k = Gather<axis=-2>(x, c)'), X, BatchRows(0), 0),
+        (counted('q = Transpose(x) k = Gather<axis=1>(q, c)'), X, BatchRows(1), 0),
+        (counted('k = Gather(equal, i)'), X, BatchRows(0), 1),
+        (counted('k = Gather(other, i)'), X, "its constant 'other' bakes the batch of 2: it has other numbers for each sample", 0),
+        (counted('k = Gather(f, i)'), X, "its value 'f' bakes the batch of 2: it may have other numbers for each sample", 0),
+        (counted('k = Gather(pair, c)'), X, BatchRows(0), 1),
+        (counted('k = Gather(t, c)'), X, "it computes with the numbers of samples", 0),
+        (counted('k = Gather<axis=1>(pair, c)'), X, "it computes with the numbers of samples", 0),
+        (counted('q = Neg(c) k = Gather(x, q)'), X, "it takes some of the samples, at the places in 'q'", 0),
+        (counted('q = Tile(x, twice) k = Gather(q, c)'), X, "it computes with the numbers of samples", 0),
+        (counted('j = Concat<axis=1>(c, c) k = GatherND(x, j)'), X, "it takes other places for each sample", 0),
+        (counted('z = Sub(c, c) j = Concat<axis=1>(c, z) k = GatherND(x, j)'), X, "it computes with the numbers of samples", 0),
+        (counted('k = GatherND(x, c)'), X, "it computes with the numbers of samples", 0),
+        (counted('z = Mul(c, zero) j = Concat<axis=1>(c, z) k = GatherND(x, j)'), X, BatchRows(0), 0),
+        (counted('z = Mul(c, zero) j = Concat<axis=1>(z, c) k = GatherND(x, j)'), X, "it takes other places for each sample", 0),
+        (counted('z = Mul(c, zero) j = Concat<axis=1>(d, z) k = GatherND(x, j)'), X, "it takes some of the samples, at the places in 'j'", 0),
+        (counted('z = Mul(c, zero) j = Concat<axis=1>(c, z) k = GatherND(pair, j)'), X, BatchRows(0), 1),
+        (counted('z = Mul(c, zero) j = Concat<axis=1>(c, z) k = GatherND(t, j)'), X, "it computes with the numbers of samples", 0),
+        (counted('j = Concat<axis=1>(c, d) k = GatherND(pair, j)'), X, "it takes other places for each sample", 0),
+        (counted('j = Concat<axis=1>(c) k = GatherND(x, j)'), X, BatchRows(0), 0),
+        (counted('j = Concat<axis=1>(c) k = GatherND<batch_dims=1>(x, j)'), X, "it computes with the numbers of samples", 0),
+        (counted('j = Concat<axis=1>(c) q = Transpose(x) k = GatherND(q, j)'), X, "it computes with the numbers of samples", 0),
+        (counted('z = Mul(c, zero) j = Concat<axis=1>(z, c) q = Transpose(x) k = GatherND(q, j)'), X, BatchRows(0), 0),
+        (counted('z = Neg(c) p = Add(c, z) m = Mul(c, zero) o = Sub(m, one) h = Concat<axis=1>(c, o) k = GatherND(x, h)'), X, "the places in 'h' may count from the end of the batch", 0),
+        (counted('k = GatherElements<axis=1>(x, c)'), X, "it computes with the numbers of samples", 0),
+        (counted('k = GatherElements(x, i)'), X, "it computes with the numbers of samples", 0),
+        (counted('k = ReduceSum<keepdims=0>(c)'), X, "it computes with the numbers of samples", 0),
+        (counted('k = Where(g, c, c)'), X, BatchRows(0, step=None), 0),
+    ):  # fmt: skip
+        assert fact_or_why_not(text, places, of="k") == (expected, edits), text
