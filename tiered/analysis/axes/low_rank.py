@@ -225,7 +225,7 @@ class Lowering:
                 return Skip("a result of the graph has rank {}", value.rank)
             if value.producer is None and not value.is_constant:
                 return Skip("an input of the graph has rank {}", value.rank)
-            if any(reader.owner is not self.graph for reader in value.readers):
+            if any(reader.owner is not self.graph for reader in value.user_nodes):
                 return Skip("a body reads a tensor of rank {}", value.rank)
         return Skip("a result is not named") if None in node.outputs else None
 
