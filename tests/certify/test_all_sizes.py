@@ -7,6 +7,7 @@ import pytest
 
 from tests.certify.test_checker import proof
 from tiered import Model
+from tiered.certify.all_sizes import why_not_for_all
 from tiered.certify.checker import Checker
 from tiered.certify.problem import Problem
 from tiered.certify.regions.whole import whole_problem
@@ -189,3 +190,61 @@ def test_the_summary_counts_what_holds_for_all_sizes() -> None:
     result = optimize_model(model, certify=True)
     assert result.certify is not None
     assert str(result.certify.findings) == "1 rewrite: 1 bit for bit; 1 of 1 of named sizes for all"
+
+
+INTS = ",".join(map(str, range(64)))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "because"),
+    [
+        ("y = Identity(x)", "y = Transpose(x)", "y has a shape that is the same only at some"),
+        ("y = Shape(x)", "y = Identity(two)", "y is computed from sizes"),
+        ("y = Identity(two)", "y = Shape(x)", "y is computed from sizes"),
+        ("y = Shape(x)", "t = Transpose(x)  y = Shape(t)", "y is computed from sizes"),
+        ("y = Shape(x)", "n = Neg(x)  y = Shape(n)", ""),
+        ("y = Clip(x, , k)", "y = Min(x, k)", ""),
+        ("y = vendor.If(x)", "y = Neg(x)", "If may depend on sizes"),
+        ("y = vendor.Neg(x)", "y = Neg(x)", "Neg may depend on sizes"),
+        ("y, m = Dropout(x)", "y = Neg(x)", "Dropout has more results"),
+        ("y, = Dropout(x)", "y = Neg(x)", ""),
+        ("y = If(c)<then_branch = g () => (p) { p = Shape(x) },"
+         " else_branch = h () => (q) { q = Shape(x) }>", "y = Shape(x)", "If returns sizes"),
+        ("y = If(c)<then_branch = g () => (p) { p = Neg(x) },"
+         " else_branch = h () => (q) { q = Transpose(x) }>", "y = Neg(x)",
+         "bodies of If return other shapes"),
+        ("y = If(c)<then_branch = g () => (p) { p = Neg(x) },"
+         " else_branch = h () => (q) { q = Abs(x) }>", "y = Neg(x)", ""),
+        ("y = Neg(r)", "y = Neg(r)", "the rank or a size of r is not known"),
+        ("y = Reshape(x, many)", "y = Neg(x)", "Reshape of an axis of a named size"),
+    ],
+)  # fmt: skip
+def test_why_a_proof_is_not_one_for_all_sizes(one: str, other: str, because: str) -> None:
+    models = [_checked_at_some(nodes) for nodes in (one, other)]
+    found = why_not_for_all(whole_problem(*models), [{"N": 2, "M": 3}])
+    assert found.startswith(because)
+    assert bool(found) is bool(because)
+
+
+def _checked_at_some(nodes: str) -> Model:
+    rank = ", float[] r" if "(r)" in nodes else ""
+    text = f"""<ir_version: 10, opset_import: ["": 21, "vendor": 1]> g
+        (float[N,M] x, bool c{rank}) => (y) <float k = {{2}}, int64[2] two = {{2,2}},
+        int64[64] many = {{{INTS}}}> {{ {nodes} }}"""
+    return Model.from_proto(onnx.parser.parse_model(text))
+
+
+@pytest.mark.parametrize(
+    ("proved", "is_enough"),
+    [
+        ([{"N": 1, "M": 2}], False),
+        ([{"N": 2, "M": 2}], True),
+        ([{"N": 1, "M": 1}, {"N": 2, "M": 2}], True),
+        ([], False),
+    ],
+)
+def test_some_sizes_that_were_tried_hold_each_pattern(
+    proved: list[dict[str, int]], is_enough: bool
+) -> None:
+    problem = whole_problem(*map(_checked_at_some, ("y = Neg(x)", "y = Neg(x)")))
+    assert (why_not_for_all(problem, proved) == "") is is_enough

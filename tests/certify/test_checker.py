@@ -194,3 +194,42 @@ def test_the_checker_knows_no_pass() -> None:
     assert rooms.isdisjoint(
         {"passes", "rewriter", "pipeline", "layout", "idioms", "function_passes", "module_passes"}
     )
+
+
+HELD = """<float[1] zero = {0}, float[1] less = {-1}, float[1] nought = {-0.0}, int64[1] one = {1},
+    int64[1] two = {2}, float[1] half = {0.5}>"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "one", "other", "is_same"),
+    [
+        ("float", "Add(half, zero)", "Identity(half)", True),
+        ("float", "Add(half, half)", "Identity(half)", False),
+        ("float", "Identity(zero)", "Identity(nought)", False),
+        ("float", "Sqrt(less)", "Div(zero, zero)", True),
+        ("float", "Sqrt(less)", "Identity(half)", False),
+        ("int64", "Add(one, one)", "Identity(two)", True),
+        ("int64", "Add(one, two)", "Identity(two)", False),
+    ],
+)
+def test_numbers_are_the_same_if_their_bits_are_and_every_nan_is_one(
+    kind: str, one: str, other: str, is_same: bool
+) -> None:
+    head = f"(float x) => ({kind}[1] y) {HELD}"
+    found = proof(f"{head} {{ y = {one} }}", f"{head} {{ y = {other} }}")
+    assert (found.domain == "bits") is is_same
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_same"),
+    [
+        ("SequenceConstruct(x, z)", "SequenceConstruct(x, z)", True),
+        ("SequenceConstruct(x, z)", "SequenceConstruct(z, x)", False),
+        ("SequenceConstruct(x, z)", "SequenceConstruct(x)", False),
+        ("SequenceConstruct(x)", "SequenceConstruct(x, z)", False),
+    ],
+)
+def test_sequences_are_the_same_tensor_by_tensor(one: str, other: str, is_same: bool) -> None:
+    head = "(float[2] x, float[2] z) => (seq(float[2]) y)"
+    found = proof(f"{head} {{ n = Neg(x)  y = {one} }}", f"{head} {{ y = {other} }}")
+    assert (found.domain == "bits") is is_same

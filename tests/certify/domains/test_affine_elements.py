@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.certify.reals.field import DOMAIN, number, ran, unknown
 from tiered.certify.domains.affine_elements import Affine, by_channel
 from tiered.certify.domains.element_arrays import affine, is_number
 from tiered.certify.domains.terms import Array, seed_of
@@ -209,3 +210,13 @@ def test_nothing_is_multiplied_by_what_is_no_finite_number(reals: Affine, number
     product = reals.mul(x, reals.constant(np.asarray(number)))
     assert not is_number(product).any()
     assert not are_same(product, reals.mul(y, reals.constant(np.asarray(number))))
+
+
+def test_elements_are_equal_by_atoms_and_nearly_equal_numbers() -> None:
+    x, z = unknown("x", 2), unknown("z", 2)
+    half = ran("Mul", x, number(0.5))
+    assert DOMAIN.are_equal(half, ran("Mul", x, number(0.5)))
+    assert not DOMAIN.are_equal(half, ran("Mul", z, number(0.5)))
+    assert not DOMAIN.are_equal(ran("Mul", x, z), ran("Mul", x, x))
+    assert not DOMAIN.are_equal(half, ran("Mul", x, number(0.75)))
+    assert not DOMAIN.are_equal(half, ran("Add", half, number(0.5)))
