@@ -1,5 +1,7 @@
 """What a person asked for and did not get is said, with the reason."""
 
+from typing import Any
+
 import pytest
 
 from tests.small import registered
@@ -79,7 +81,33 @@ def test_what_no_pass_of_the_run_is_cannot_be_required() -> None:
             check_met(ctx)
 
 
-def test_a_rule_whose_operator_is_newer_than_the_model_is_an_error() -> None:
+TOO_OLD: dict[str, dict[str, Any]] = {
+    "required": {"required": ["fuse_gelu"]},
+    "listed": {"passes": ["infer_shapes", "fuse_gelu"]},
+    "inserted": {"edits": ["after fold_constant: infer_shapes, fuse_gelu"]},
+    "in the place of another": {"edits": ["replace fuse_gelu: fix(fuse_gelu)"]},
+}
+"""How a rule is asked for by its name."""
+
+
+@pytest.mark.parametrize("how", TOO_OLD)
+def test_a_rule_whose_operator_is_newer_than_the_model_is_an_error(how: str) -> None:
     old = parse("(float[2] x) => (float[2] y) { y = Relu(x) }", opset=13)
     with pytest.raises(TargetError, match=r"fuse_gelu.* is asked for: ONNX has Gelu from opset 20"):
-        optimize_model(old, required=["fuse_gelu"])
+        optimize_model(old, opt_level=3, **TOO_OLD[how])
+
+
+def test_what_a_glob_of_an_edit_stands_for_is_not_asked_for_by_name() -> None:
+    old = parse("(float[2] x) => (float[2] y) { y = Relu(x) }", opset=13)
+    for edit in (
+        "after fold_constant: fuse_gel*",
+        "drop fuse_gelu",
+        "set fold_constant{max_growth=1%}",
+    ):
+        optimize_model(old, opt_level=3, edits=[edit])
+
+
+def test_a_pass_of_an_edit_that_cannot_do_what_it_is_asked_for_is_an_error() -> None:
+    model = parse("(float[2] x) => (float[2] y) { y = Relu(x) }")
+    with pytest.raises(TargetError, match="add_checkpoints cannot do what it is asked for"):
+        optimize_model(model, edits=["after fold_constant: add_checkpoints"], required=["add_ch*"])

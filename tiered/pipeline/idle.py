@@ -38,8 +38,9 @@ def note_idle(
         edits: those of the user.
         required: the entries of the user.
     """
-    for text in _sets_options(edits):
-        _note_edit(context, text)
+    for edit in _edits(edits):
+        if edit.kind == "set":
+            _note_edit(context, edit)
     for entry in required:
         _note_required(context, entry)
 
@@ -49,6 +50,7 @@ def check_asked(
     required: Iterable[Pass | str],
     listed: Pipeline | None,
     given: str | Iterable[Pass | str] | None,
+    edits: Iterable[PipelineEdit | str],
     model: Model,
 ) -> None:
     """Raise if a pass that was asked for by name cannot do what it was asked for.
@@ -58,6 +60,7 @@ def check_asked(
         required: the entries of the user.
         listed: the pipeline of the user, if there is one.
         given: the same as it was given: what a glob in it stands for is not asked for by name.
+        edits: those of the user, which may insert passes.
         model: the result.
 
     Raises:
@@ -66,13 +69,14 @@ def check_asked(
     required = tuple(required)
     heads = [entry.partition("@")[0] if isinstance(entry, str) else entry for entry in required]
     named = {name for entry in heads for name in _names(_name_of(entry))[:1]}
-    for name in sorted(named | _exact(given)):
+    inserted = _exact(each.passes for each in _edits(edits) if each.kind not in ("drop", "set"))
+    for name in sorted(named | inserted | _exact(given)):
         reason = _too_early(registry.named(name).info, context, model)
         results = context.report.of(name)
         has_run = any(result.ran for result in results)
         if reason and has_run and not any(result.changed for result in results):
             raise TargetError(f"{name} cannot do what it is asked for: {reason}")
-    asked = {name for entry in required for name in _names(_name_of(entry))}
+    asked = {name for entry in required for name in _names(_name_of(entry))} | inserted
     asked.update(leaf.name for leaf in (listed.leaves() if listed is not None else ()))
     for name in sorted(asked):
         results = [result for result in context.report.of(name) if not result.needed_by]
@@ -132,12 +136,12 @@ def check_met(context: PassContext) -> None:
             )
 
 
-def _sets_options(edits: Iterable[PipelineEdit | str]) -> list[PipelineEdit]:
+def _edits(edits: Iterable[PipelineEdit | str]) -> tuple[PipelineEdit, ...]:
     if not edits:
-        return []
+        return ()
     from tiered.targets.pipeline_edits import edits_of
 
-    return [edit for edit in edits_of(edits, USER) if edit.kind == "set"]
+    return edits_of(edits, USER)
 
 
 def _note_edit(context: PassContext, edit: PipelineEdit) -> None:

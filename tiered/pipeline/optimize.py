@@ -223,7 +223,7 @@ def _run(model: Model, settings: Settings) -> _OptimizeRun:
         check_met(context)
     taken = time.perf_counter() - started
     note_idle(context, edits, settings.get("required") or ())
-    check_asked(context, settings.get("required") or (), asked, passes, model)
+    check_asked(context, settings.get("required") or (), asked, passes, edits, model)
     if verify is not None:
         verify.verdict.raise_if_not()
     if expectations:
