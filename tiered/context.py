@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from types import MappingProxyType, TracebackType
@@ -216,7 +215,7 @@ class PassContext:
             return None
         from tiered.runtime.worker.limits import physical_memory  # few runs limit it
 
-        return size_in_bytes(size, physical_memory() or sys.maxsize)
+        return size_in_bytes(size, physical_memory())
 
     @property
     def watchers(self) -> list[Watcher]:

@@ -1,6 +1,7 @@
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tiered import Model
@@ -9,8 +10,6 @@ from tiered.support import memory_limit
 from tiered.support.errors import MemoryLimitError
 from tiered.support.memory_limit import check_memory, limited, limited_peak
 from tiered.testing import parse
-
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux reports it so")
 
 
 @pytest.fixture
@@ -75,3 +74,16 @@ def test_a_run_without_a_limit_forgets_an_earlier_peak(
     assert main(["optimize", str(path), "--dry-run", "--json"]) == 0
     assert limited_peak() is None
     assert '"peak_memory"' in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("platform", ["linux", "win32", "darwin"])
+def test_each_system_says_what_a_process_holds(
+    monkeypatch: pytest.MonkeyPatch, platform: str
+) -> None:
+    if platform == "linux" != sys.platform:
+        pytest.skip("Linux alone has /proc")
+    monkeypatch.setattr(sys, "platform", platform)
+    assert 2**20 < memory_limit.held_by() < 2**40
+    with psutil.Popen([sys.executable, "-c", ""]) as ended:
+        pass
+    assert memory_limit.held_by(ended.pid) == 0

@@ -219,4 +219,4 @@ def _memory(given: str | None) -> int | None:
         return None
     from tiered.runtime.worker.limits import physical_memory
 
-    return size_option("--max-memory", given, physical_memory() or 0)
+    return size_option("--max-memory", given, physical_memory())

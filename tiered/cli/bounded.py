@@ -44,5 +44,5 @@ class MemoryBound(Bounded):
             return within(None, "--max-memory")
         from tiered.runtime.worker.limits import physical_memory
 
-        nbytes = size_option("--max-memory", self.max_memory, physical_memory() or 0)
+        nbytes = size_option("--max-memory", self.max_memory, physical_memory())
         return within(nbytes, "--max-memory")

@@ -1,13 +1,14 @@
 """The memory that a run holds, and its limit: checked where memory is taken.
 
-The figure is what Linux reports of the process, without mapped files; the limit and the peak that
-is printed are of this figure. Native code does not survive a limit of the system in the process
-that it is part of: only helper processes have one.
+On Linux the figure leaves mapped files out; elsewhere it is the resident set. The limit and the
+peak that is printed are of this figure. Native code does not survive a limit of the system in the
+process that it is part of: only helper processes have one.
 """
 
 from __future__ import annotations
 
 import contextlib
+import sys
 import threading
 from collections.abc import Iterator
 from typing import Final
@@ -18,10 +19,16 @@ _COUNTED: Final = (b"RssAnon:", b"RssShmem:")
 _POLL: Final = 0.01  # seconds
 
 
-def held_by(pid: int | str = "self") -> int:
-    """Return the bytes that a process holds; 0 if it has ended, or on other systems."""
+def held_by(pid: int | None = None) -> int:
+    """Return the bytes that a process holds, this one without a number; 0 if it has ended."""
+    if sys.platform != "linux":
+        import psutil
+
+        with contextlib.suppress(psutil.Error):
+            return int(psutil.Process(pid).memory_info().rss)
+        return 0
     total = 0
-    with contextlib.suppress(OSError), open(f"/proc/{pid}/status", "rb") as file:
+    with contextlib.suppress(OSError), open(f"/proc/{pid or 'self'}/status", "rb") as file:
         for line in file:
             if line.startswith(_COUNTED):
                 total += int(line.split()[1]) * 1024

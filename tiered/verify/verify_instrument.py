@@ -335,14 +335,14 @@ def _memory_limit() -> int | None:
     """Return the bytes that verification may take, None if there is no limit."""
     context = PassContext.current()
     memory, most = context.config["verify.memory"], context.max_memory
-    own = None if memory is None else size_in_bytes(memory, physical_memory() or 0)
+    own = None if memory is None else size_in_bytes(memory, physical_memory())
     return min((limit for limit in (own, most) if limit is not None), default=None)
 
 
 def _budget() -> int:
     """Return the bytes of weights that may be in memory at once."""
     stated = _memory_limit()
-    return (physical_memory() or LARGE) // 2 if stated is None else stated
+    return physical_memory() // 2 if stated is None else stated
 
 
 def _interface(model: Model) -> Interface:

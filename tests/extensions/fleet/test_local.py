@@ -102,13 +102,6 @@ def test_memory_for_no_process_is_refused(make: Make) -> None:
     assert make(1, 164 * MIB).window == 1
 
 
-def test_a_machine_of_unknown_memory_has_no_limit(
-    make: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "physical_memory", lambda: None)
-    assert make(2).room() is None
-
-
 def test_a_larger_model_is_expected_to_take_more(make: Make) -> None:
     engine = make(1)
     small, large = (engine.peak_of(Task(print, size).job) for size in (0, 1 << 30))

@@ -1,15 +1,20 @@
 """A process for jobs: started at first use, and again after it was lost or stopped."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
+import psutil
 import pytest
 
 from tiered.extensions.fleet import process as module
-from tiered.extensions.fleet.process import Evicted, JobProcess
+from tiered.extensions.fleet.process import Evicted, JobProcess, held_by_tree
 from tiered.runtime.worker.child import Ended
 from tiered.support.errors import HelperError, OutOfMemory, RuntimeFailure
+from tiered.support.memory_limit import held_by
 
 
 class Child:
@@ -148,3 +153,20 @@ def test_a_closed_one_is_ended_and_may_be_closed_again() -> None:
     process.close()
     assert not Child.made[0].is_alive
     assert process.held() == 0
+
+
+@pytest.mark.parametrize("platform", ["linux", "win32"])
+def test_the_processes_below_count(monkeypatch: pytest.MonkeyPatch, platform: str) -> None:
+    if platform == "linux" != sys.platform:
+        pytest.skip("Linux alone has /proc")
+    monkeypatch.setattr(module, "held_by_tree", held_by_tree)
+    sleeps = "import sys, time; print(flush=True); time.sleep(600)"
+    with psutil.Popen([sys.executable, "-c", sleeps], stdout=subprocess.PIPE) as child:
+        try:
+            assert child.stdout is not None
+            child.stdout.readline()
+            monkeypatch.setattr(sys, "platform", platform)
+            assert held_by_tree(os.getpid()) >= held_by(os.getpid()) + held_by(child.pid) // 2
+        finally:
+            child.kill()
+    assert held_by_tree(child.pid) == 0

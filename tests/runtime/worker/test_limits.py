@@ -6,8 +6,11 @@ import os
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+import psutil
 import pytest
 
 from tiered.runtime.worker import limits
@@ -55,18 +58,11 @@ def files(monkeypatch: pytest.MonkeyPatch, held: dict[str, str]) -> dict[str, io
 def test_the_memory_is_the_least_of_machine_group_and_process(
     monkeypatch: pytest.MonkeyPatch, limit: list[int], group: str | None, expected: int
 ) -> None:
-    sizes = {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 100}
-    monkeypatch.setattr(os, "sysconf", sizes.__getitem__, raising=False)
+    total = SimpleNamespace(total=4096 * 100)
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: total)
     monkeypatch.setattr(limits, "_limit_of_data", lambda: list(limit))
     files(monkeypatch, {} if group is None else {"memory.max": group})
     assert physical_memory() == expected
-
-
-def test_where_nothing_says_it_the_memory_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(os, "sysconf", raising=False)
-    monkeypatch.setattr(limits, "_limit_of_data", list)
-    files(monkeypatch, {})
-    assert physical_memory() is None
 
 
 @linux
@@ -221,13 +217,24 @@ def test_without_a_kernel_that_refuses_the_process_ends_itself() -> None:
     assert done.returncode == OUT_OF_MEMORY
 
 
+@pytest.mark.parametrize(
+    "figures",
+    [{"rss": 5, "data": 12}, {"rss": 5, "pagefile": 12}, {"rss": 12}],
+    ids=["linux", "windows", "macos"],
+)
+def test_what_is_allocated_is_what_the_system_limits(
+    monkeypatch: pytest.MonkeyPatch, figures: dict[str, int]
+) -> None:
+    process = SimpleNamespace(memory_info=lambda: SimpleNamespace(**figures))
+    monkeypatch.setattr(psutil, "Process", lambda: process)
+    assert limits._allocated() == 12
+
+
 @linux
-def test_what_is_allocated_is_the_data_of_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    said = "Name:\tpython\nVmSize:\t 999 kB\nVmData:\t  12 kB\nVmStk:\t 5 kB\n"
-    files(monkeypatch, {"status": said})
-    assert limits._allocated() == 12 * 1024
-    monkeypatch.setattr(sys, "platform", "darwin")
-    assert limits._allocated() > MIB / 1024
+def test_what_is_allocated_grows_with_an_array() -> None:
+    before = limits._allocated()
+    kept = np.ones(8 * MIB, np.uint8)
+    assert limits._allocated() >= before + kept.nbytes
 
 
 def test_libraries_can_be_loaded_twice() -> None:

@@ -68,10 +68,8 @@ class LocalEngine:
         """Return the bytes that a job is expected to take beyond an idle process."""
         return predicted_peak(job.source.nbytes, runs=self._runs)
 
-    def room(self) -> int | None:
+    def room(self) -> int:
         """Return the bytes that jobs may take together beyond idle processes."""
-        if self._total is None:
-            return None
         return int(self._total * _FULL) - self.window * self._processes[0].idle
 
     def submit(self, task: Task, *, is_alone: bool = False) -> Future[Any]:

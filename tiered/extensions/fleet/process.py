@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 import threading
 from typing import Any, Final
 
@@ -133,10 +134,18 @@ class JobProcess:
 
 def held_by_tree(pid: int) -> int:
     """Return the bytes that a process and all processes below it hold."""
+    if sys.platform != "linux":
+        import psutil
+
+        with contextlib.suppress(psutil.Error):
+            below = psutil.Process(pid).children(recursive=True)
+            return held_by(pid) + sum(held_by(each.pid) for each in below)
+        return 0
     return held_by(pid) + sum(held_by_tree(child) for child in _children(pid))
 
 
 def _children(pid: int) -> list[int]:
+    """Return the processes that one started; psutil would read those of the whole machine."""
     found: list[int] = []
     with contextlib.suppress(OSError):
         for thread in os.listdir(f"/proc/{pid}/task"):

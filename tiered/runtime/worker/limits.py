@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import importlib
 import os
 import sys
 import threading
 import time
-from typing import Any, Final
+from typing import Final
 
 OUT_OF_MEMORY = 77
 """The exit code of a process that took more than it was allowed."""
@@ -18,15 +17,14 @@ _POLL = 0.05  # seconds
 _MARGIN = 50  # thousandths of the machine's memory that the parent may grow during a request
 
 
-def physical_memory() -> int | None:
-    """Return the bytes of memory that this process could have at most, None if unknown."""
-    found = _limit_of_data()
-    if hasattr(os, "sysconf"):
-        with contextlib.suppress(ValueError, OSError):
-            found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+def physical_memory() -> int:
+    """Return the bytes of memory that this process could have at most."""
+    import psutil
+
+    found = [*_limit_of_data(), psutil.virtual_memory().total]
     with contextlib.suppress(OSError, ValueError), open("/sys/fs/cgroup/memory.max") as file:
         found.append(int(file.read()))
-    return min(found, default=None)
+    return min(found)
 
 
 def _limit_of_data() -> list[int]:
@@ -135,38 +133,8 @@ def load_libraries() -> None:
 
 
 def _allocated() -> int:
-    """Return the bytes that this process uses; their peak if only that is known."""
-    if sys.platform == "win32":
-        return _committed()
-    import resource
+    """Return the bytes that this process uses: what Linux limits, and what Windows has promised."""
+    import psutil  # only a worker needs it
 
-    if sys.platform == "linux":
-        with open("/proc/self/status") as file:
-            for line in file:
-                if line.startswith("VmData:"):
-                    return int(line.split()[1]) * 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-
-
-def _committed() -> int:
-    """Return the bytes that Windows has promised to this process."""
-    sizes = "PeakWorkingSetSize WorkingSetSize QuotaPeakPagedPoolUsage QuotaPagedPoolUsage"
-    more = "QuotaPeakNonPagedPoolUsage QuotaNonPagedPoolUsage PagefileUsage PeakPagefileUsage"
-    names = f"{sizes} {more}".split()
-
-    class Counters(ctypes.Structure):
-        _fields_ = [
-            ("cb", ctypes.c_uint32),
-            ("PageFaultCount", ctypes.c_uint32),
-            *((name, ctypes.c_size_t) for name in names),
-        ]
-
-    windows: Any = ctypes
-    counters = Counters()
-    counters.cb = ctypes.sizeof(counters)
-    kernel = windows.windll.kernel32
-    kernel.GetCurrentProcess.restype = ctypes.c_void_p
-    read = kernel.K32GetProcessMemoryInfo
-    read.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint32]
-    read(kernel.GetCurrentProcess(), ctypes.byref(counters), counters.cb)
-    return int(counters.PagefileUsage)
+    found = psutil.Process().memory_info()
+    return int(getattr(found, "data", 0) or getattr(found, "pagefile", 0) or found.rss)
