@@ -228,3 +228,91 @@ def test_nodes_of_bodies_and_functions_count() -> None:
         <domain: "f", opset_import: ["": 21]> own (x) => (y) { y = Clip(x) }"""
     infinite = OutputDifference("y", False, float("inf"), reason="1 of 1 elements differ")
     assert explaining([parser.parse_model(text)], [infinite])
+
+
+FEW_ULP, NEAR, DIGIT, HUGE = 8, 1e-6, 2.0**-52, 3e38
+NAMED = {each.name: each for each in DEVIATIONS}
+INF = float("inf")
+
+
+@pytest.mark.parametrize(
+    ("name", "held", "expected"),
+    [
+        ("pow_of_columns", {"max_ulp": FEW_ULP}, True),
+        ("pow_of_columns", {"max_ulp": FEW_ULP + 1}, False),
+        ("pow_of_columns", {}, False),
+        ("pow_of_columns", {"max_ulp": 1, "nan_mismatch": 1}, False),
+        ("reduce_of_large_integers", {"max_rel": DIGIT, "max_abs": 2.0**63 * DIGIT}, True),
+        ("reduce_of_large_integers", {"max_rel": DIGIT, "max_abs": 2.0**64 * DIGIT}, False),
+        ("reduce_of_large_integers", {"max_rel": 2 * DIGIT, "max_abs": 1.0}, False),
+        ("reduce_of_large_integers", {"max_rel": 0.0, "max_abs": 1.0}, False),
+        ("reduce_of_large_integers", {"max_rel": DIGIT, "max_ulp": 1}, False),
+        ("extremum_of_large_integers", {}, True),
+        ("extremum_of_large_integers", {"max_ulp": 1}, False),
+        ("extremum_of_large_integers", {"reason": "shape [1] became [2]"}, False),
+        ("clip_without_bound", {"max_abs": INF}, True),
+        ("clip_without_bound", {"max_abs": INF, "nan_mismatch": 1}, False),
+        ("clip_without_bound", {"max_abs": 1.0}, False),
+        ("max_pool_of_nan", {"max_ulp": 1, "nan_mismatch": 1}, True),
+        ("max_pool_of_nan", {"max_ulp": 1, "max_abs": 2 * HUGE}, True),
+        ("max_pool_of_nan", {"max_ulp": 1, "max_abs": HUGE}, False),
+        ("max_pool_of_nan", {"nan_mismatch": 1}, False),
+        ("kernels_by_opset", {"cosine": 1 - NEAR}, True),
+        ("kernels_by_opset", {"cosine": 1 - 2 * NEAR}, False),
+        ("kernels_by_opset", {}, False),
+        ("kernels_by_opset", {"cosine": 1.0, "nan_mismatch": 1}, False),
+        ("kernels_by_opset", {"cosine": 1.0, "max_abs": INF}, False),
+    ],
+)
+def test_a_deviation_explains_differences_of_its_kind(
+    name: str, held: dict[str, Any], expected: bool
+) -> None:
+    found = OutputDifference("y", False, **{"reason": "other", **held})
+    assert NAMED[name].explains(found) is expected
+
+
+ATTENTION = "y, , , s = Attention<is_causal = 1>(x, x, x, x)"
+
+
+@pytest.mark.parametrize(
+    ("name", "nodes", "expected"),
+    [
+        ("where_negative_zero", "y = Where(c, x, x)", True),
+        ("where_negative_zero", "y = vendor.Where(c, x, x)", False),
+        ("lowest_number_of_causal_masks", ATTENTION, True),
+        ("lowest_number_of_causal_masks", ATTENTION.replace("Att", "vendor.Att"), False),
+        ("lowest_number_of_causal_masks", ATTENTION.replace("x, x)", "x, )"), False),
+        ("lowest_number_of_causal_masks", ATTENTION.replace("x, x, x, x)", "x, x, x)"), False),
+        ("lowest_number_of_causal_masks", ATTENTION.replace("y, , , s", "y, , , "), False),
+        ("lowest_number_of_causal_masks", ATTENTION.replace("y, , , s", "y, p, v"), False),
+        ("lowest_number_of_causal_masks", ATTENTION.replace("is_causal = 1", "is_causal = 0"),
+         False),
+        ("lowest_number_of_causal_masks", ATTENTION.replace("is_causal", "softmax_precision"),
+         False),
+        ("transpose_into_product_with_vector", "t = Transpose(x)  y = MatMul(t, v)", True),
+        ("transpose_into_product_with_vector", "t = Transpose(x)  y = MatMul(t, x)", False),
+        ("transpose_into_product_with_vector", "t = Transpose(x)  n = Neg(v)  y = MatMul(t, n)",
+         True),
+        ("transpose_into_product_with_vector", "t = Transpose(x)  y = vendor.MatMul(t, v)", False),
+        ("halves_kept_wide", "y = Neg(x)", False),
+        ("halves_kept_wide", "h = Cast<to = 10>(x)  y = Cast<to = 1>(h)", True),
+        ("halves_kept_wide", "h = EyeLike<dtype = 10>(x)  y = Cast<to = 1>(h)", True),
+        ("halves_kept_wide", "y = Softmax<axis = 10>(x)", False),
+        ("halves_kept_wide", "y = Identity(h)", True),
+    ],
+)  # fmt: skip
+def test_a_model_may_show_a_deviation_by_its_operators(
+    name: str, nodes: str, expected: bool
+) -> None:
+    half = ", float16[2] h" if "(h)" in nodes and "Cast" not in nodes else ""
+    proto = parser.parse_model(
+        f"""<ir_version: 10, opset_import: ["": 24, "vendor": 1]> g
+        (float[2,2] x, float[2] v, bool[2] c{half}) => (float[N] y) {{ {nodes} }}"""
+    )
+    assert NAMED[name].applies(proto) is expected
+
+
+def test_a_mended_deviation_is_one_of_older_versions() -> None:
+    mended, other = NAMED["reduce_of_nothing"], NAMED["pow_of_columns"]
+    assert [mended.is_of(version) for version in ((1, 31), (1, 32), (2, 0))] == [True, False, False]
+    assert other.is_of((9, 9))
