@@ -9,7 +9,7 @@ import pytest
 from tests.cli.conftest import Cli
 from tests.saturation import products_that
 from tiered import __version__
-from tiered.cli import command_run, version
+from tiered.cli import command_run
 from tiered.cli.commands import command_names, optimize as command
 from tiered.cli.version import processor
 from tiered.cli.watch import KINDS
@@ -119,7 +119,7 @@ def test_the_processor_has_the_name_that_the_system_has(
     file = tmp_path / "cpuinfo"
     if facts is not None:
         file.write_text(facts)
-    monkeypatch.setattr(version, "_CPU_FACTS", file)
+    monkeypatch.setattr("tiered.support.processor._FACTS", file)
     monkeypatch.setattr(platform, "processor", lambda: elsewhere)
     monkeypatch.setattr(platform, "machine", lambda: machine)
     assert processor() == name

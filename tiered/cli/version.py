@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import platform
-from pathlib import Path
-from typing import Final
 
 from tiered.cli.output.terminal import printable, results
-
-_CPU_FACTS: Final = Path("/proc/cpuinfo")
-_NAME: Final = "model name"
+from tiered.support.processor import processor_name
 
 
 def print_details() -> None:
@@ -31,14 +27,5 @@ def print_details() -> None:
 def processor() -> str:
     """Return the name of the processor and its instruction set, as far as the system has them."""
     machine = platform.machine()
-    name = _name_on_linux() or platform.processor()
+    name = processor_name()
     return f"{name} ({machine})" if name and name != machine else machine or "unknown"
-
-
-def _name_on_linux() -> str:
-    try:
-        lines = _CPU_FACTS.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return ""
-    pairs = (line.partition(":") for line in lines)
-    return next((value.strip() for key, _, value in pairs if key.strip() == _NAME), "")

@@ -13,6 +13,7 @@ import onnx
 
 from tiered import __version__
 from tiered.extensions.measurement.latency_bench import How
+from tiered.support.processor import processor_name
 
 
 def machine_text(how: How, objective: str, judge: str | None) -> str:
@@ -26,7 +27,8 @@ def machine_text(how: How, objective: str, judge: str | None) -> str:
     import onnxruntime
 
     cores, system = f"{os.cpu_count()} cores", platform.system()
-    parts: list[Any] = [f"tiered {__version__}", _processor(), cores, system, objective]
+    name = processor_name() or platform.machine()
+    parts: list[Any] = [f"tiered {__version__}", name, cores, system, objective]
     if judge is not None:
         return ", ".join((*parts, f"measured by {judge}"))
     opening = how.opening()
@@ -35,19 +37,6 @@ def machine_text(how: How, objective: str, judge: str | None) -> str:
         f"optimisations {opening.level}", f"{how.clock} time",
     ]  # fmt: skip
     return ", ".join(parts)
-
-
-def _processor() -> str:
-    """Return the name of the processor; on Linux `platform` does not know it."""
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as file:
-            for line in file:
-                name, _, value = line.partition(":")
-                if name.strip() == "model name":
-                    return value.strip()
-    except OSError:
-        pass  # another system
-    return platform.processor() or platform.machine()
 
 
 def sizes_text(model: onnx.ModelProto, feeds: Sequence[Mapping[str, Any]]) -> str:
