@@ -1,5 +1,7 @@
 """How sessions are opened: levels, threads, providers."""
 
+import json
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,7 +16,9 @@ from tiered.runtime.opening import (
     check_provider,
     installed_provider,
     nodes_by_provider,
+    plain_setting,
     session_options,
+    setting_of,
 )
 from tiered.support.errors import RuntimeFailure, UsageError
 from tiered.testing import parse
@@ -80,3 +84,22 @@ def test_a_prepared_run_is_that_of_the_session() -> None:
     assert prepared["y"].dtype.name == "bfloat16"
     (plain,) = Session(parse("(float[2] x) => (float[2] y) { y = Neg(x) }")).prepared(feeds)()
     assert plain.tolist() == [-1, 2]
+
+
+def test_a_setting_goes_through_json() -> None:
+    for setting in (Opening("basic", 2, profile="here"), "reproducible", "default"):
+        plain = json.loads(json.dumps(plain_setting(setting)))
+        assert setting_of(plain) == setting
+
+
+def test_a_session_writes_what_it_is_asked_for(tmp_path: Path) -> None:
+    import onnxruntime
+
+    plain = session_options(onnxruntime, Opening(), 1, "")
+    assert not plain.enable_profiling
+    assert not plain.optimized_model_filepath
+    asked = Opening(profile=str(tmp_path), executed=str(tmp_path / "run.onnx"))
+    options = session_options(onnxruntime, asked, 1, "")
+    assert options.enable_profiling
+    assert options.profile_file_prefix == str(tmp_path / "profile")
+    assert options.optimized_model_filepath == str(tmp_path / "run.onnx")

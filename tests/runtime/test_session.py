@@ -16,7 +16,7 @@ from onnx import TensorProto, helper, parser
 
 from tiered.runtime import Session, run, run_reference
 from tiered.runtime.compare.outputs import compare
-from tiered.runtime.session import as_proto
+from tiered.runtime.session import Reference, as_proto, label_of
 from tiered.support.errors import ModelError, RuntimeFailure
 
 f32 = partial(np.array, dtype=np.float32)
@@ -349,3 +349,74 @@ def test_the_reference_gathers_from_more_than_64_elements() -> None:
     fewer = text.replace("[2,3] ", "[1,3] ").replace("axis=1", "axis=-1")
     feeds["i"] = feeds["i"][:1]
     assert compare(run(model(fewer), feeds), run_reference(model(fewer), feeds)).ok
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "size"),
+    [
+        ("(float[3,2] x, int64[2,2] i) => (float[2,2] y) { y = GatherElements(x, i) }", "i", 2),
+        (
+            "(float[2,3] x, int64[2,2] i) => (float[2,2] y) { y = GatherElements<axis=-1>(x, i) }",
+            "i", 2,
+        ),
+        (
+            """(float[3,2] x) => (float[a,b] y) <int64[2] s = {-1,-1}, int64[2] e = {-9,-9},
+            int64[2] t = {-2,-1}> { y = Slice(x, s, e, , t) }""",
+            "", 0,
+        ),
+        (
+            """(float[3,2] x) => (float[a,b] y) <int64[2] s = {-9,0}, int64[2] e = {9,2},
+            int64[2] t = {1,1}> { y = Slice(x, s, e, , t) }""",
+            "", 0,
+        ),
+        ("(float[1,1,4] x) => (float[1,1,3] y) { y = MaxPool<kernel_shape=[2]>(x) }", "nan", 0),
+        ("(float[1,1,4] x) => (float[1,1,3] y) { y = MaxPool<kernel_shape=[2]>(x) }", "", 0),
+        (
+            """(float[4] x) => (float8e4m3fn[4] y) <float s = {0.5}, float8e4m3fn z = {0}> {
+            y = QuantizeLinear(x, s, z) }""",
+            "", 0,
+        ),
+    ],
+)  # fmt: skip
+def test_operators_of_the_reference_follow_the_standard(text: str, name: str, size: int) -> None:
+    proto = model(f"g {text}")
+    shape = [dim.dim_value for dim in proto.graph.input[0].type.tensor_type.shape.dim]
+    x = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+    feeds: dict[str, Any] = {"x": x}
+    if name == "nan":
+        x.reshape(-1)[1] = np.nan
+    elif name:
+        feeds[name] = np.array([[1, 0], [1, 1]])
+    found = run_reference(proto, feeds)
+    if name == "nan":
+        np.testing.assert_array_equal(found["y"].reshape(-1), [np.nan, np.nan, 3])
+    else:
+        assert compare(run(proto, feeds), found).ok
+
+
+def test_some_outputs_are_run_in_the_order_that_is_asked_for() -> None:
+    two = Session(model("g (float[1] x) => (float[1] y, float[1] z) { y = Neg(x)  z = Abs(x) }"))
+    feeds = {"x": f32([-2])}
+    assert list(two.run(feeds, ["z", "y"])) == ["z", "y"]
+    assert two.run(feeds, []) == {}
+    with pytest.raises(RuntimeFailure, match="it has no output 'q'"):
+        two.run(feeds, ["y", "q"])
+
+
+@pytest.mark.parametrize(
+    ("count", "shown"), [(0, "none"), (1, "y0"), (3, "y0, y1, y2"), (4, "y0, y1, y2, ...")]
+)
+def test_a_model_has_its_first_outputs_in_messages(count: int, shown: str) -> None:
+    proto = onnx.ModelProto()
+    proto.graph.name = "g"
+    proto.graph.output.extend(onnx.ValueInfoProto(name=f"y{at}") for at in range(count))
+    assert label_of(proto) == f"model 'g' (outputs {shown})"
+
+
+@pytest.mark.parametrize("runtime", [Session, Reference])
+def test_a_label_stands_for_the_model_in_messages(runtime: Any, tmp_path: Path) -> None:
+    text = "g (float[1] x) => (float[1] y) { y = Neg(x) }"
+    with pytest.raises(RuntimeFailure, match=r"my model"):
+        runtime(model(text.replace("Neg", "Nope")), label="my model")
+    onnx.save(model(text), tmp_path / "model.onnx")
+    assert runtime(tmp_path / "model.onnx").run({"x": f32([1])})["y"].tolist() == [-1]
