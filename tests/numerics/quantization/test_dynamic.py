@@ -146,6 +146,10 @@ def test_the_result_keeps_its_name_and_the_activation_gets_one() -> None:
          "data of several matrices is not known to have two axes"),
         (f"(float[4] x) => (float[3] y) <{W34}> {{ y = MatMul(w, x) }}",
          "one of the operands is not known to be a matrix"),
+        (f"(float[] x) => (float[] y) <{W34}> {{ y = MatMul(w, x) }}",
+         "one of the operands is not known to be a matrix"),
+        (f"(float[] x) => (float[] y) <float[2,3,4] w = {numbers(24)}> {{ y = MatMul(x, w) }}",
+         "data of several matrices is not known to have two axes"),
         (f"(float[2] x) => (float[3,3] y) <{W34}, float[4,3] v = {numbers(12)}> "
          "{ y = MatMul(w, v) }", "no operand is data"),
         (f"(float[1,2,4,4] x) => (float[1,3,5,5] y) <float[2,3,2,2] w = {numbers(24)}> "
@@ -159,6 +163,21 @@ def test_the_result_keeps_its_name_and_the_activation_gets_one() -> None:
 def test_a_product_without_an_integer_form_stays_float(text: str, reason: str) -> None:
     _, _, nodes, _ = converted(text)
     assert nodes == {"y": reason}
+
+
+@pytest.mark.parametrize(
+    ("x", "weight"),
+    [
+        ("float[] x", W34),
+        ("float[3] x", W34),
+        ("float[2,3] x", f"float[2,3,4] w = {numbers(24)}"),
+        ("float[2,1,3] x", f"float[2,3,4] w = {numbers(24)}"),
+    ],
+)
+def test_data_of_another_rank_has_an_integer_form(x: str, weight: str) -> None:
+    model, _, nodes, _ = converted(f"({x}) => (float[] y) <{weight}> {{ y = MatMul(x, w) }}")
+    assert nodes == {}
+    assert "MatMulInteger" in ops(model)
 
 
 def test_products_of_other_dtypes_stay() -> None:

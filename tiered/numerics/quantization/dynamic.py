@@ -158,7 +158,7 @@ def _refusal(node: Node) -> str:
         return "the weight is a vector"
     if node.op_type == "MatMul" and len(tensor.shape) > 2 and (x.rank or 0) < 2:
         return "data of several matrices is not known to have two axes"
-    if node.op_type == "Gemm" and node.attr("transA"):
+    if node.attr("transA"):
         return "data is transposed"
     return "an empty operand" if x.shape is not None and 0 in x.shape else ""
 
@@ -173,7 +173,7 @@ def _left_refusal(node: Node, weight: Value, data: Value) -> str:
         return refusal
     if weight.rank != _MATRIX or (data.rank or 0) < _MATRIX:
         return "one of the operands is not known to be a matrix"
-    if node.op_type == "Gemm" and node.attr("transB"):
+    if node.attr("transB"):
         return "data is transposed"
     return "an empty operand" if data.shape is not None and 0 in data.shape else ""
 
@@ -207,7 +207,7 @@ class _ProductRewriter:
         graph, data = node.owner, self._data(x)
         since = graph.model.peek_serial()
         if is_left:
-            is_transposed = node.op_type == "Gemm" and bool(node.attr("transA"))
+            is_transposed = bool(node.attr("transA"))
             codes, found = self._rows(weight, is_transposed=is_transposed)
             sums = graph.op.MatMulInteger(codes, data.q, None, data.zero)
             scales = found.scales.reshape(-1, 1)
@@ -218,7 +218,7 @@ class _ProductRewriter:
             dims = (-1, *[1] * (len(found.codes.shape) - 2))
             scales = found.scales.reshape(dims)
         else:
-            is_transposed = node.op_type == "Gemm" and bool(node.attr("transB"))
+            is_transposed = bool(node.attr("transB"))
             codes, found = self._matrices(weight, is_transposed=is_transposed)
             sums = graph.op.MatMulInteger(data.q, codes, data.zero)
             scales = found.scales

@@ -51,7 +51,7 @@ def orders_of(node: Node, slot: int, rank: int) -> list[Order]:
         return [Order(axes, 1), Order((0, *axes[2:], 1), 1)]
     if slot != 1 or not rank or node.op_type not in ("Gemm", "MatMul"):
         return []
-    if node.op_type == "Gemm" and node.attr("transB"):
+    if node.attr("transB"):
         return [Order(axes, 1)]
     return [Order((*axes[:-2], *axes[:-3:-1]), rank - 1)]
 
