@@ -1,6 +1,6 @@
 """Products: swapped operands, flags, equations, and constants that cost nothing to transpose."""
 
-from tests.analysis.layout.rules.writing import known, node_of, order_of, written
+from tests.analysis.layout.rules.writing import known, node_of, order_of, orders_of_operand, written
 from tiered import Node
 
 WEIGHT = "<float[4,5] w = {" + ",".join(map(str, range(20))) + "}>"
@@ -50,3 +50,34 @@ def test_flags_transpose_each_operand_of_a_gemm_alone() -> None:
 def test_an_equation_is_written_anew() -> None:
     text = '(float[2,3,4] x, float[4,5] w) => (y) { y = Einsum<equation="bij,jk->bik">(x, w) }'
     assert written(text, (2, 0, 1)).attr("equation") == "jbi,jk->kbi"
+
+
+def test_the_orders_of_the_operand_and_what_is_written_in_each() -> None:
+    for text, opset, expected in (
+        ("(float[2,3,4] x, float[2,4,5] w) => (y) { y = MatMul(x, w) }", 21, {}),
+        ("(float[2,3,4] x, float[4,5] w) => (y) { y = MatMul(x, w) }", 21, {}),
+        ("(float[3,4] x, float[2,4,5] w) => (y) { y = MatMul(x, w) }", 21, {}),
+        ("(float[4] x, float[4] w) => (y) { y = MatMul(x, w) }", 21,
+         "both operands are vectors"),
+        ("(float[2,3,4] x, float[4] w) => (y) { y = MatMul(x, w) }", 21,
+         {"021": "", "102": "", "120": ""}),
+        ("(float[2,3,4] x) => (y) <float[4,2] w = {1,2,3,4,5,6,7,8}> { y = MatMul(x, w) }", 21,
+         {"021": ""}),
+        ("(float[2,3,2] x) => (y) <float[2,2,2] w = {1,2,3,4,5,6,7,8}> { y = MatMul(x, w) }", 21,
+         {"021": ""}),
+        ("(float[3,4] x, float[4,5] w, float[5] b) => (y) { y = Gemm(x, w, b) }", 21,
+         {"10": "transA=1"}),
+        ("(float[4,3] x, float[4,5] w) => (y) { y = Gemm<transA=1>(x, w) }", 21, {"10": ""}),
+        ("(float[3,3] x) => (y) { y = Gemm<transB=1>(x, x) }", 21, {"10": "transA=1"}),
+        ('(float[2,3,4] x, float[4,5] w) => (y) { y = Einsum<equation="bij,jk->bik">(x, w) }', 21,
+         {"021": "equation=bji,jk->bki", "102": "equation=ibj,jk->ibk",
+          "120": "equation=ijb,jk->ikb", "201": "equation=jbi,jk->kbi",
+          "210": "equation=jib,jk->kib"}),
+        ('(float[3,3] x) => (y) { y = Einsum<equation="ii->i">(x) }', 21,
+         "its equation reads an operand along a diagonal"),
+        ('(float[2,3,4] x, float[4,5] w) => (y) { y = Einsum<equation="bij,jk">(x, w) }', 21,
+         {"021": "equation=bji,jk->bki", "102": "equation=ibj,jk->ibk",
+          "120": "equation=ijb,jk->ikb", "201": "equation=jbi,jk->kbi",
+          "210": "equation=jib,jk->kib"}),
+    ):  # fmt: skip
+        assert orders_of_operand(text, opset) == expected, text
