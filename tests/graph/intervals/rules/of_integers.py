@@ -38,7 +38,7 @@ def interval_of(
         casts.append(f"{name} = Cast<to = {dtype}>(cut_{name})")
     held = " ".join(constants).rstrip(",")
     text = f"({', '.join(inputs)}) => (int32 kept) <{held}> {{ {' '.join(casts)}  {nodes}  kept = Neg(in_a) }}"
-    of = parsed(text)
+    of = parsed(text, opset=opset)
     return of.analysis(ranges)[named(of, "y")]
 
 

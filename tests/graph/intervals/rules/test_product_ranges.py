@@ -79,7 +79,7 @@ def test_an_infinite_operand_is_multiplied_without_its_weight() -> None:
     assert interval_of("l = Log(a)  y = MatMul(l, w)", (0, 1), dims="2,3", more=W).may_be_nan
 
 
-BYTES = "uint8[3,2] v = {1,2,3,4,5,6}, uint8 z = {3}, uint8 o = {10},"
+BYTES = "uint8[3,2] v = {1,2,3,4,5,6}, uint8 z = {3}, uint8 o = {10}, uint8[3] line = {9,9,9},"
 
 
 @pytest.mark.parametrize(
@@ -88,6 +88,8 @@ BYTES = "uint8[3,2] v = {1,2,3,4,5,6}, uint8 z = {3}, uint8 o = {10},"
         ("MatMulInteger(a, v)", (0, 3 * 5 * 6)),
         ("MatMulInteger(a, v, o)", (-3 * 10 * 6, -3 * 5)),
         ("MatMulInteger(a, v, , z)", (-3 * 5 * 2, 3 * 5 * 3)),
+        ("MatMulInteger(a, v, o, z)", (-3 * 10 * 3, 3 * 10 * 2)),
+        ("MatMulInteger(a, line)", (0, 3 * 5 * 9)),
     ],
 )
 def test_zero_points_are_taken_from_integers(call: str, expected: Limits) -> None:
@@ -120,3 +122,61 @@ def test_weights_are_summed_by_sign_in_parts(monkeypatch: pytest.MonkeyPatch) ->
     for rows in (1 << 20, 4, 1):
         monkeypatch.setattr("tiered.graph.intervals.rules.product_ranges._ROWS", rows)
         np.testing.assert_allclose(_signed_sums(weight, [0, 1]), expected)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "limits", "expected"),
+    [
+        ("y = MatMul(a, column)", (0, 1), (-2, 4)),
+        ("y = MatMul(line, a)", (0, 1), (-2, 1)),
+        ("y = MatMul(a, batch)", (0, 1), (-3, 15)),
+        ("y = MatMul(left, a)", (0, 1), (-4, 5)),
+        ("y = Gemm<transA = 1>(a, w)", (0, 1), (-2, 4)),
+        ("y = Gemm(a, e, a)", (1, 2), (4, 14)),
+        ("y = Gemm<alpha = -1.0>(a, e)", (1, 2), (-12, -3)),
+        ('y = Einsum<equation = "ij->i">(a)', (-1, 2), (-3, 6)),
+        ('y = Einsum<equation = "i j, k j, j -> i k">(a, a, three)', (0, 2), (0, 36)),
+        ('y = Einsum<equation = "ij->ij">(a)', (-1, 2), (-1, 2)),
+    ],
+)
+def test_the_bounds_of_products_with_weights_of_each_rank(
+    nodes: str, limits: Limits, expected: tuple[float, float]
+) -> None:
+    more = (
+        "float[3] column = {1,-2,3}, float[2] line = {1,-2}, float[2,3,1] batch = {1,2,-3,4,5,6},"
+        " float[2,1,2] left = {1,-4,5,0}, float[2,2] w = {1,3,-2,1}, float[3] three = {3,3,3},"
+    )
+    nodes = f"e = Transpose(a) {nodes}"
+    assert_bounds(interval_of(nodes, limits, dims="2,3", more=more), expected, error=1e-3)
+
+
+def test_sums_of_integers_are_off_by_one_at_most() -> None:
+    more = "int32[3,2] w = {1,-2,3,4,-5,6},"
+    found = interval_of("y = MatMul(a, w)", (0, 1), dims="2,3", dtype=6, more=more)
+    assert -7 <= found.low <= -5
+    assert 10 <= found.high <= 12
+    whole = interval_of("y = Gemm(a, w)", (0, 1), dims="2,3", dtype=6, more=more)
+    assert (whole.low, whole.high) == (-(2**31), 2**31 - 1)
+
+
+def test_a_term_of_a_convolution_may_lack() -> None:
+    found = interval_of("y = Conv(a, b)", (1, 2), (2, 3), dims="1,2,3")
+    assert (found.low, found.high) == pytest.approx((0, 36), abs=1e-3)
+    infinite = interval_of("l = Log(a)  y = Conv(l, k)", (0, 1), dims="1,1,6", more=K)
+    assert infinite.may_be_nan
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ("QuantizeLinear(a, half)", (0, 22)),
+        ("QuantizeLinear(a, half, low)", (-1, 22)),
+        ("QuantizeLinear(a, none)", (0, 255)),
+        ("QuantizeLinear(a, minus)", (0, 255)),
+        ("QuantizeLinear<output_dtype = 17>(a, half)", (-INF, INF)),
+    ],
+)
+def test_quotients_are_rounded_outward_and_held_by_the_dtype(call: str, expected: Limits) -> None:
+    more = "float half = {0.5}, float none = {0}, float minus = {-1}, int8 low = {0},"
+    found = interval_of(f"y = {call}", (0, 10), more=more)
+    assert (found.low, found.high) == expected

@@ -116,3 +116,51 @@ def test_sums_and_means_that_overflow_may_be_infinite() -> None:
     nodes = "b = Mul(a, large)  y = ReduceSum(b, last)"
     assert interval_of(nodes, (-1, 1), dims="2,3", more=more).may_be_nan
     assert not interval_of(nodes, (0, 1), dims="2,3", more=more).may_be_nan
+
+
+@pytest.mark.parametrize(
+    ("call", "dims", "limits", "expected"),
+    [
+        ("ReduceProd(a)", "64", (0, 1), (0, 1)),
+        ("ReduceProd(a)", "65", (0, 1), (-math.inf, math.inf)),
+        ("ReduceProd(a)", "62", (0, 2), (0, 2.0**62)),
+        ("ReduceProd(a)", "63", (0, 2), (-math.inf, math.inf)),
+        ("ReduceProd(a)", "2", (0, 1 << 15), (-math.inf, math.inf)),
+        ("ReduceProd(a)", "2", (0, (1 << 15) - 1), (0, ((1 << 15) - 1) ** 2)),
+        ("ReduceProd(a)", "2", (-1, 0), (-1, 1)),
+        ("ReduceSum(a, none)", "2,3", (0, 1), (0, 6)),
+        ("ReduceSum<noop_with_empty_axes = 1>(a, none)", "2,3", (0, 1), (0, 1)),
+        ("AveragePool<kernel_shape = [2,2]>(a)", "1,1,4,4", (-4, -1), (-4, 0)),
+    ],
+)
+def test_the_bounds_of_products_and_of_means_with_padding(
+    call: str, dims: str, limits: Limits, expected: tuple[float, float]
+) -> None:
+    found = interval_of(f"y = {call}", limits, dims=dims, more=AXES)
+    assert (found.low, found.high) == pytest.approx(expected, rel=1e-3, abs=1e-4)
+
+
+def test_means_of_numbers_that_are_not_negative_are_not_negative() -> None:
+    assert interval_of("y = ReduceMean(a, last)", (0, 2), dims="2,3", more=AXES).low == 0
+    assert interval_of("y = ReduceMean(a, last)", (-1, 2), dims="2,3", more=AXES).low < -1
+
+
+def test_pools_of_dims_in_doubt_have_no_bounds() -> None:
+    for call, dims in (
+        ("AveragePool<kernel_shape = [2,2], ceil_mode = 1>(a)", "1,2,4,4"),
+        ("GlobalMaxPool(a)", "1,2,0,4"),
+        ("ReduceMax(a)", "0,4"),
+    ):
+        found = interval_of(f"y = {call}", (1, 4), dims=dims)
+        assert (found.low, found.high) == (-math.inf, math.inf), call
+
+
+def test_a_mean_of_integers_without_elements_has_no_bounds() -> None:
+    found = interval_of("y = ReduceMean(a, last)", (-1, 2), dims="2,0", more=AXES, dtype=INT)
+    assert (found.low, found.high) == (-(2**31), 2**31 - 1)
+
+
+def test_axes_are_attributes_in_old_opsets() -> None:
+    for call, high in (("ReduceMax<axes = [1]>(a)", 2), ("ReduceL1<axes = [1]>(a)", 6)):
+        found = interval_of(f"y = {call}", (0, 2), dims="4,3", opset=13)
+        assert found.high == pytest.approx(high, rel=1e-3)

@@ -26,12 +26,9 @@ def _axes(call: RangeCall) -> Sequence[int] | str | None:
     if axes is not None:
         if axes.const is None:
             return "unknown"
-        found: Sequence[int] | None = [int(axis) for axis in axes.const.ravel()]
-    else:
-        found = node.attr("axes", None)
-    if not found:
-        return [] if node.attr("noop_with_empty_axes", 0) else None
-    return found
+        if axes.const.size:
+            return [int(axis) for axis in axes.const.ravel()]
+    return [] if node.attr("noop_with_empty_axes", 0) else None
 
 
 def _count(call: RangeCall) -> Counts:
