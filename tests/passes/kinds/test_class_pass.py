@@ -9,7 +9,6 @@ import tiered
 from tests.small import content, model, ops, proto
 from tiered import Model, Node, NodeMapPass, PassBase, PassContext, Sequential, Skip, Value
 from tiered.compat import executorch
-from tiered.graph.core.schema import Schema
 from tiered.passes.interface.registry import registry
 from tiered.support.errors import PassError, PostconditionError, PreconditionError, UsageError
 
@@ -255,27 +254,6 @@ def test_what_the_opset_cannot_say_is_left_alone() -> None:
     view = Model.from_proto(given)
     ToGelu()(view)
     assert ops(view) == ["Sub", "Dropout", "Abs"]
-
-
-def test_inputs_are_mapped_with_what_the_schema_calls_them() -> None:
-    seen: list[str] = []
-
-    class Maps(NodeMapPass):
-        def map_node(self, node: Node, inputs: tuple[Value | None, ...]) -> Any:
-            def doubled(value: Value, formal: Schema.FormalParameter | None) -> Value:
-                seen.append(formal.name if formal else "")
-                result: Value = self.emit("Neg", (value,))
-                return result
-
-            if node.op_type in ("Sub", "Concat"):
-                self.map_inputs(node, doubled)
-            return super().map_node(node, inputs)
-
-    view = model("g (float[2] x) => (float[6] y) { s = Sub(x, x) y = Concat<axis=0>(x, s, x) }")
-    Maps()(view)
-    assert seen == ["A", "B", "inputs", "inputs", "inputs"]
-    assert len(view.main.nodes_of("Neg")) == 5
-    onnx.checker.check_model(view.to_proto(), full_check=True)
 
 
 def test_a_decorator_makes_options_of_the_constructor() -> None:

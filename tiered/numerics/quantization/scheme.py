@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 PRODUCTS: Final = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul"})
 """The operators that multiply two tensors, or a tensor by a weight."""
 
-SIGNED: Final = frozenset({DataType.INT8, DataType.INT16})
 _BITS_OF_16: Final = frozenset({DataType.INT16, DataType.UINT16})
 
 _FIRST_OPSET: Final = 10

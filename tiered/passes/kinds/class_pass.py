@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, TypeAlias
 
 from tiered.context import PassContext
 from tiered.graph import Graph, Model, Node, Value
@@ -15,9 +15,6 @@ from tiered.passes.pass_run import edited_by
 from tiered.rewriter import Skip
 from tiered.rewriter.driver import why_not_replaceable
 from tiered.support.errors import UsageError
-
-if TYPE_CHECKING:
-    from onnx.defs import OpSchema
 
 Outcome = Value | Sequence[Value | None] | Skip
 
@@ -123,20 +120,6 @@ class NodeMapPass(PassBase):
         for key, text in {**source.metadata, **(metadata or {})}.items():
             node.proto.metadata_props.add(key=key, value=text)
         return made
-
-    def map_inputs(
-        self,
-        node: Node,
-        function: Callable[[Value, OpSchema.FormalParameter | None], Value],
-    ) -> None:
-        """Make the node read `function(value, formal parameter)` instead of each input."""
-        schema = node.schema
-        formals = [] if schema is None else list(schema.inputs)
-        for index, value in enumerate(node.inputs):
-            if value is None:
-                continue
-            formal = formals[min(index, len(formals) - 1)] if formals else None
-            node.owner.set_input(node, index, function(value, formal))
 
     # --- running ----------------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ import json
 
 from tests.extensions.measurement.profile.timed import profile_of, timed
 from tiered.extensions.measurement.profile.model_profile import Profile
-from tiered.extensions.measurement.profile.pairs import Pair, Profiles, layer_name, operators_of
+from tiered.extensions.measurement.profile.pairs import Profiles, operators_of
 
 
 def test_parts_of_a_decomposed_operator_stand_beside_the_fused_one() -> None:
@@ -91,8 +91,6 @@ def test_origins_that_two_have_in_common_make_one_pair() -> None:
         timed("none", outputs=("",)),
     )  # fmt: skip
     assert names(first, second) == [("big", ["big"], ["p", "q"]), ("none", [], ["none"])]
-    assert layer_name(Profiles((first, second)).pairs[0]) == "m"
-    assert layer_name(Pair("x", (), (), ())) == "(no layer)"
 
 
 def test_layers_have_the_depth_of_the_shallower_model() -> None:

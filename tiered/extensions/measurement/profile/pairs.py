@@ -15,7 +15,6 @@ from typing import Any
 
 from networkx.utils import UnionFind
 
-from tiered.extensions.measurement.profile.layers import text_of
 from tiered.extensions.measurement.profile.model_profile import NodeTime, Profile, ProfilePart
 
 _Member = tuple[int, int]
@@ -179,8 +178,3 @@ def _pair(sides: tuple[Sequence[NodeTime], Sequence[NodeTime]], group: list[_Mem
     common = [name for node in first for name in node.place.outputs if name in named[1]]
     name = common[-1] if common else last.name
     return Pair(name, last.place.layer, first, second)
-
-
-def layer_name(pair: Pair) -> str:
-    """Return the layer of a pair as text."""
-    return text_of(pair.layer)

@@ -49,7 +49,6 @@ class RegisteredTypeRule(NamedTuple):
     ask_onnx: bool
 
 
-
 def _registered(rule: Callable[..., Any], *, ask_onnx: bool = False) -> RegisteredTypeRule:
     return RegisteredTypeRule(rule, _parameters(rule) > 1, ask_onnx)
 
@@ -111,11 +110,6 @@ def _parameters(rule: Callable[..., Any]) -> int:
     if is_plain(rule):
         return rule.__code__.co_argcount
     return len(inspect.signature(rule).parameters)
-
-
-def has_rule(node: Node, infers: Literal["types", "values"] = "types") -> bool:
-    """Return whether a rule is registered for the operator of a node."""
-    return (TYPES if infers == "types" else VALUES).of(node) is not None
 
 
 def register_type_rule(op_type: str, domain: str, rule: TypeRule) -> None:
