@@ -30,8 +30,8 @@ from tiered import (
     var,
 )
 from tiered.graph.io.protobuf_scan import SCANNED
-from tiered.pipeline.optimize import Settings, shaped
-from tiered.support.errors import ModelError, PassError, UsageError, VerificationError
+from tiered.pipeline.optimize import Settings, settings_with_shapes, shaped
+from tiered.support.errors import ModelError, PassError, TargetError, UsageError, VerificationError
 
 IDENTITIES = "g (float[N,3] x) => (float[N,3] y) { a = Identity(x)  b = Relu(a)  y = Identity(b) }"
 
@@ -380,3 +380,58 @@ def test_shapes_of_inputs_or_dims_alone_are_set_first() -> None:
         leaves = [leaf.name for leaf in shaped(plain, *given).leaves()]
         assert leaves[0] == "const_input_shape"
         assert "fold_constant" in leaves
+
+
+def test_shapes_of_inputs_take_the_place_of_passes_that_set_shapes() -> None:
+    own = Sequential(["const_input_shape{shape={x: [7]}}", "fold_constant", "const_output_shape"])
+    made = shaped(own, {"x": [2, 3]})
+    assert [leaf.name for leaf in made.leaves()] == [
+        "const_input_shape", "fold_constant", "const_output_shape"
+    ]  # fmt: skip
+    assert "7" not in str(made)
+
+
+def test_passes_that_set_shapes_are_required_beside_others() -> None:
+    for settings in ({}, {"required": None}):
+        found = settings_with_shapes(dict(settings), {"x": [2]})["required"]
+        assert [each.name for each in found] == ["const_input_shape", "const_output_shape"]
+    found = settings_with_shapes({"required": ["fuse_gelu"]}, None, {"N": 2})["required"]
+    assert found[0] == "fuse_gelu"
+    assert len(found) == 3
+    # A string is an error that the context names.
+    assert settings_with_shapes({"required": "fuse_gelu"}, {"x": [2]}) == {"required": "fuse_gelu"}
+    assert settings_with_shapes({"opt_level": 1}, {}, {}) == {"opt_level": 1}
+
+
+def test_passes_may_come_from_an_iterator_or_be_one() -> None:
+    for passes in (iter(["eliminate_identity"]), tiered.get_pass("eliminate_identity")):
+        made = tiered.optimize(proto(IDENTITIES), passes=passes)
+        assert "Identity" not in {node.op_type for node in made.graph.node[:-1]}
+
+
+NAMED_SIZE = "g (float[N,M] x) => (float[N,M] y) { a = Neg(x)  y = Abs(a) }"
+
+
+def test_dims_and_shapes_are_set_together() -> None:
+    made = tiered.optimize(proto(NAMED_SIZE), dims={"N": 4}, input_shapes={"x": ["N", 5]})
+    sizes = [dim.dim_value for dim in made.graph.input[0].type.tensor_type.shape.dim]
+    assert sizes == [4, 5]
+    made = tiered.optimize(proto(NAMED_SIZE), dims={"N": 4})
+    dims = made.graph.input[0].type.tensor_type.shape.dim
+    assert (dims[0].dim_value, dims[1].dim_param) == (4, "M")
+
+
+def test_expectations_are_checked_before_and_after_the_run() -> None:
+    given = proto(NAMED_SIZE)
+    assert tiered.optimize(given, expect=["nodes<=2"]).graph.node
+    with pytest.raises(TargetError, match="nodes<=1"):
+        tiered.optimize(given, expect=["nodes<=1"])
+    with pytest.raises(UsageError, match="Absolute"):
+        tiered.optimize(given, expect=["Absolute>=1"])
+
+
+def test_samples_are_checked_where_nothing_is_verified() -> None:
+    wrong = [{"q": np.zeros((1, 1), np.float32)}]
+    for how in (False, "off"):
+        with pytest.raises(UsageError, match="no input 'q'"):
+            tiered.optimize(proto(NAMED_SIZE), inputs=wrong, verify=how)

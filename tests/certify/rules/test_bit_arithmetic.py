@@ -112,6 +112,8 @@ def test_a_sum_with_zero_is_its_operand_but_for_signs() -> None:
     zero, zeros = known(0, np.float32), known(np.zeros((2, 3)), np.float32)
     assert only(add(call("Add", x, zero))).form == WithoutSign(x)
     assert only(add(call("Add", zero, x))).form == WithoutSign(x)
+    assert only(sub(call("Sub", x, known(-0.0, np.float32)))).form == WithoutSign(x)
+    assert only(sub(call("Sub", zero, x))).form is None
     assert only(add(call("Add", row, zeros))).form is None
     assert only(add(call("Add", zeros, zero))).form is None
 

@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tiered.numerics.precision.budget import Budget, budget_of, meet
+from tiered.numerics.precision.budget import Budget, budget_of, is_less_finite, meet
 from tiered.support.errors import UsageError, VerificationError
 
 
@@ -174,3 +174,30 @@ def test_more_need_not_be_better() -> None:
     numbers = {0: 1, 1: 1, 2: 0.5, 3: 0.01, 4: 0.1, 5: 1}
     found = meet(range(5), lambda items: numbers[len(items)], BUDGET, "nodes")
     assert (len(found.items), found.measured) == (3, 0.01)
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "is_less"),
+    [
+        ([1.0, 2.0], [1.0, np.nan], True),
+        ([1.0, 2.0], [np.inf, 2.0], True),
+        ([1.0, np.inf], [1.0, 2.0], False),
+        ([1.0, np.nan], [1.0, np.nan], False),
+        ([1.0, 2.0], [np.nan], False),
+    ],
+)
+def test_an_output_is_less_finite_where_numbers_become_none(
+    expected: list[float], actual: list[float], is_less: bool
+) -> None:
+    a, b = (np.array(each, np.float32) for each in (expected, actual))
+    assert is_less_finite(a, b) is is_less
+    assert not is_less_finite(expected, actual), "lists are no tensors"
+    assert not is_less_finite(a, actual)
+    assert not is_less_finite(a.astype(np.float64), np.array([1, 2]))
+
+
+def test_a_limit_holds_itself() -> None:
+    assert budget_of("sqnr>=20").holds(20.0)
+    assert not budget_of("sqnr>=20").holds(19.9)
+    assert budget_of("relative<=0.1").holds(0.1)
+    assert not budget_of("relative<=0.1").holds(0.2)
