@@ -17,6 +17,7 @@ from tiered.passes import Pass
 from tiered.pipeline import get_pass
 from tiered.runtime import Session, make_inputs, run_reference
 from tiered.runtime.compare.outputs import compare
+from tiered.runtime.inputs.bound_model import BoundModel
 from tiered.support.errors import RuntimeFailure, words_of
 from tiered.targets import Backend
 
@@ -176,14 +177,17 @@ def _assert_same_outputs(
 
 def _feeds(model: onnx.ModelProto, *, has_specials: bool) -> Iterator[Mapping[str, Any]]:
     """Yield inputs: ordinary, varied and special ones, of other sizes, and empty tensors."""
+    bound = BoundModel(model)
     # A small tensor has few of the special values: three draws of them beside the varied one.
     for seed in range(5 if has_specials else 4):
         special = has_specials and 1 <= seed <= 3
         varied = seed >= 2 and not special
-        inputs = make_inputs(model, seed=seed, binding=seed % 2, special=special, varied=varied)
+        inputs = make_inputs(
+            model, seed=seed, binding=seed % 2, special=special, varied=varied, bound=bound
+        )
         yield inputs.feeds
     if inputs.dims:
-        yield make_inputs(model, dims=dict.fromkeys(inputs.dims, 0)).feeds
+        yield make_inputs(model, dims=dict.fromkeys(inputs.dims, 0), bound=bound).feeds
 
 
 def _run(model: onnx.ModelProto, runtime: Runtime) -> Any:
