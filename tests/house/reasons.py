@@ -62,14 +62,18 @@ def unmet(reasons: Sequence[str], texts: Collection[str]) -> list[str]:
     A text names a reason if it is the reason, or a part of it, with any values filled in.
     """
     named: set[str] = set()
-    for text in texts:
-        fitting = {reason for reason in reasons if _fits(text, reason)}
+    patterns = {reason: _filled_in(reason) for reason in reasons}
+    for text in texts if patterns else ():
+        fitting = {
+            reason
+            for reason, pattern in patterns.items()
+            if len(text) >= min(_LEAST, len(reason)) and (text in reason or pattern.search(text))
+        }
         named.update({text} if text in fitting else fitting if len(fitting) == 1 else ())
     return [reason for reason in reasons if reason not in named]
 
 
-def _fits(text: str, reason: str) -> bool:
-    if len(text) < min(_LEAST, len(reason)):
-        return False
+def _filled_in(reason: str) -> re.Pattern[str]:
+    """Return what finds a reason with any values filled in."""
     pieces = [re.escape(piece) for piece in re.split(r"\{[^{}]*\}", reason)]
-    return text in reason or re.search(".+".join(pieces), text) is not None
+    return re.compile(".+".join(pieces))

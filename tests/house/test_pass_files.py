@@ -2,7 +2,6 @@
 
 import ast
 import re
-from pathlib import Path
 
 import pytest
 
@@ -18,7 +17,13 @@ SHARED = [
 
 DECORATORS = {"rewrite", "function_pass", "module_pass"}
 
-each_pass = pytest.mark.parametrize("file", pass_files(), ids=str)
+Trees = dict[PassFile, ast.Module]
+
+
+@pytest.fixture(scope="module")
+def trees() -> Trees:
+    """Return the passes with what their files hold."""
+    return {file: file.parse() for file in pass_files()}
 
 
 def _decorators(node: ast.AST) -> set[str]:
@@ -28,59 +33,73 @@ def _decorators(node: ast.AST) -> set[str]:
     return {call.id for call in calls if isinstance(call, ast.Name)}
 
 
-@each_pass
-def test_a_file_defines_the_pass_of_its_own_name(file: PassFile) -> None:
-    defined = [node for node in file.parse().body if _decorators(node) & DECORATORS]
-    names = [node.name for node in defined if isinstance(node, ast.FunctionDef | ast.ClassDef)]
-    assert names == [file.name]
+def _passes(tree: ast.Module) -> list[ast.FunctionDef | ast.ClassDef]:
+    return [
+        node
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and _decorators(node) & DECORATORS
+    ]
 
 
-@each_pass
-def test_the_law_is_on_the_first_line(file: PassFile) -> None:
-    tree = file.parse()
-    docstring = ast.get_docstring(tree, clean=False) or ""
-    law = docstring.split("\n")[0]
-    assert law.strip(), "the first line of the file says what the pass does"
-    if any("rewrite" in _decorators(node) for node in tree.body):
-        assert "=>" in law, "the law of a rewrite is: before  =>  after"
+def test_a_file_defines_the_pass_of_its_own_name(trees: Trees) -> None:
+    defined = {file: [node.name for node in _passes(tree)] for file, tree in trees.items()}
+    assert {str(file): names for file, names in defined.items() if names != [file.name]} == {}
 
 
-@each_pass
-def test_a_pass_says_what_it_does_in_a_sentence(file: PassFile) -> None:
-    for node in file.parse().body:
-        if _decorators(node) & DECORATORS:
-            assert isinstance(node, ast.FunctionDef | ast.ClassDef)
-            assert ast.get_docstring(node)
+def test_the_law_is_on_the_first_line(trees: Trees) -> None:
+    laws = {
+        file: (ast.get_docstring(tree, clean=False) or "").split("\n")[0]
+        for file, tree in trees.items()
+    }
+    without = [str(file) for file, law in laws.items() if not law.strip()]
+    assert without == [], "the first line of the file says what the pass does"
+    rewrites = [
+        file
+        for file, tree in trees.items()
+        if any("rewrite" in _decorators(node) for node in _passes(tree))
+    ]
+    without = [str(file) for file in rewrites if "=>" not in laws[file]]
+    assert without == [], "the law of a rewrite is: before  =>  after"
 
 
-@each_pass
-def test_a_pass_has_its_test_at_the_same_place(file: PassFile) -> None:
-    assert file.test.exists(), f"write {file.test.relative_to(ROOT)}"
+def test_a_pass_says_what_it_does_in_a_sentence(trees: Trees) -> None:
+    passes = {str(file): _passes(tree) for file, tree in trees.items()}
+    assert [file for file, nodes in passes.items() if not all(map(ast.get_docstring, nodes))] == []
 
 
-@each_pass
-def test_each_guard_of_a_pass_has_a_reason_of_its_own(file: PassFile) -> None:
-    reasons = list(skip_reasons(file.parse()))
-    assert [text for text in reasons if reasons.count(text) > 1] == []
+def test_a_pass_has_its_test_at_the_same_place() -> None:
+    tests = [file.test for file in pass_files()]
+    missing = [str(path.relative_to(ROOT)) for path in tests if not path.exists()]
+    assert missing == [], "write these files"
 
 
-@each_pass
-def test_every_skip_has_a_model_that_meets_it(file: PassFile) -> None:
-    met = said_because(parse(file.test)) if file.test.exists() else set()
-    missing = unmet(list(skip_reasons(file.parse())), met)
-    assert missing == [], f"write assert_unchanged(..., because=...) in {file.test.name}"
+def test_each_guard_of_a_pass_has_a_reason_of_its_own(trees: Trees) -> None:
+    reasons = {str(file): list(skip_reasons(tree)) for file, tree in trees.items()}
+    assert {file: texts for file, texts in reasons.items() if len(texts) > len(set(texts))} == {}
 
 
-@pytest.mark.parametrize("file", SHARED, ids=lambda file: str(file.relative_to(PACKAGE)))
-def test_every_skip_of_what_passes_share_has_a_model_that_meets_it(file: Path) -> None:
-    assert unmet(list(skip_reasons(parse(file))), said_in_tests()) == []
+def test_every_skip_has_a_model_that_meets_it(trees: Trees) -> None:
+    missing = {
+        file.test.name: unmet(reasons, said_because(parse(file.test)))
+        for file, tree in trees.items()
+        if file.test.exists() and (reasons := list(skip_reasons(tree)))
+    }
+    missing = {name: reasons for name, reasons in missing.items() if reasons}
+    assert missing == {}, "write assert_unchanged(..., because=...) in these files"
 
 
-@each_pass
-def test_a_pass_has_its_place_in_the_default_pipeline(file: PassFile) -> None:
+def test_every_skip_of_what_passes_share_has_a_model_that_meets_it() -> None:
+    missing = {
+        str(file): unmet(list(skip_reasons(parse(file))), said_in_tests()) for file in SHARED
+    }
+    assert {file: reasons for file, reasons in missing.items() if reasons} == {}
+
+
+def test_a_pass_has_its_place_in_the_default_pipeline() -> None:
     listed = " ".join(strings(parse(PACKAGE / "pipeline" / "default.py")))
-    has_place = file.name in re.findall(r"\w+", listed)
-    assert has_place, f"add {file.name} to pipeline/default.py, at its level or parked"
+    placed = set(re.findall(r"\w+", listed))
+    missing = [file.name for file in pass_files() if file.name not in placed]
+    assert missing == [], "add these to pipeline/default.py, at their level or parked"
 
 
 def test_pass_names_are_unique() -> None:
