@@ -81,9 +81,9 @@ def _imports(node: ast.AST, kind: Import) -> Iterator[tuple[str, Import, int]]:
         elif isinstance(child, ast.ImportFrom) and child.module in modules():
             found = (_target(child.module, alias.name) for alias in child.names)
             yield from ((target, kind, child.lineno) for target in found)
-        elif isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+        elif isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
             yield from _imports(child, Import.LAZY if kind is Import.ON_LOAD else kind)
-        else:
+        elif not isinstance(child, ast.expr):
             yield from _imports(child, kind)
 
 

@@ -92,8 +92,10 @@ def _is_module(package: str, name: str) -> bool:
 
 
 def _running(node: ast.AST) -> Iterator[ast.AST]:
-    """Walk all but what is for type checkers alone."""
+    """Walk all statements but what is for type checkers alone."""
     for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.expr):
+            continue
         if isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING":
             yield from (below for other in child.orelse for below in ast.walk(other))
             continue

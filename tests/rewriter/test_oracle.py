@@ -186,7 +186,7 @@ def ours(graph: Graph, root: Pattern, members: Sequence[OpPattern]) -> Matches:
 # --- the pattern language -------------------------------------------------------------------------
 
 
-@settings(max_examples=400)
+@settings(max_examples=100)
 @given(parts(9, "xy"), parts(4, "abc"))
 def test_the_matcher_finds_what_vf2_finds(drawn: list[Part], wanted: list[Part]) -> None:
     graph = graph_of(drawn, [])
@@ -194,7 +194,7 @@ def test_the_matcher_finds_what_vf2_finds(drawn: list[Part], wanted: list[Part])
     assert ours(graph, root, members) == expected(graph, members)
 
 
-@settings(max_examples=400)
+@settings(max_examples=100)
 @given(parts(9, "xy"), st.data())
 def test_a_pattern_cut_out_of_the_graph_is_found(drawn: list[Part], data: st.DataObject) -> None:
     graph = graph_of(drawn, [])
@@ -212,7 +212,7 @@ def test_a_pattern_cut_out_of_the_graph_is_found(drawn: list[Part], data: st.Dat
     assert found == expected(graph, members)
 
 
-@settings(max_examples=300)
+@settings(max_examples=75)
 @given(parts(9, "xy"), parts(4, "abc"), st.sets(st.integers(0, 8), max_size=3))
 def test_a_guarded_match_is_one_that_nobody_looks_into(
     drawn: list[Part], wanted: list[Part], shown: set[int]
@@ -241,7 +241,7 @@ def edge_patterns(draw: st.DrawFn) -> tuple[list[str], list[tuple[int, int]]]:
     return [draw(KINDS) for _ in range(count)], sorted(edges)
 
 
-@settings(max_examples=400)
+@settings(max_examples=100)
 @given(
     parts(9, "xy"),
     edge_patterns(),

@@ -10,10 +10,12 @@ from tiered.support.errors import PipelineSyntaxError
 from tiered.support.option_text import Scanner, Word, format_value, parse_value
 from tiered.support.typed_options import convert
 
-SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
+# All characters that have a meaning, and others; to know all of Unicode takes seconds.
+TEXT = st.text("".join(map(chr, range(128))) + "\x85\xa0é漢\u2028😀")
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | TEXT
 VALUES = st.recursive(
     SCALARS,
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    lambda inner: st.lists(inner) | st.dictionaries(TEXT, inner),
     max_leaves=8,
 )
 

@@ -13,10 +13,11 @@ def young() -> Iterator[None]:
     before, was_enabled = gc.get_threshold(), gc.isenabled()
     gc.set_threshold(1_000_000)
     gc.enable()
-    gc.unfreeze()  # Python 3.12 starts with some objects frozen
+    gc.unfreeze()  # the tests are frozen, and Python 3.12 starts with some objects frozen
     try:
         yield
     finally:
+        gc.freeze()
         gc.set_threshold(*before)
         (gc.enable if was_enabled else gc.disable)()
 
