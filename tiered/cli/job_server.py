@@ -10,8 +10,8 @@ the worker that runs models. First it sends the bytes that it holds. The request
 
 each with "memory", the most bytes that it may hold, or null. An answer is {"done": ..., "retire":
 whether the process holds so much that another one should take its place}; that of a run says with
-"is_memory" whether an error was for want of memory. When the process that
-asks is gone, this one ends with all processes that it has started.
+"is_memory" whether there was too little memory. When the process that asks is gone, this one ends
+with all processes that it has started.
 """
 
 from __future__ import annotations
