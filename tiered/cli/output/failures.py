@@ -69,7 +69,7 @@ def short_traceback(error: Exception) -> str:
 
 
 def ran_out_of_memory(error: Exception) -> bool:
-    """Return whether an exception, or one in the chain of its causes, says that there was too little memory.
+    """Return whether an exception, or one in the chain of its causes, means too little memory.
 
     A function of C that gets no memory may report no error of its own: that is a SystemError.
     """

@@ -162,6 +162,7 @@ def law_in(source: str) -> str:
         return ""
 
 
+@cache
 def docstring_in(source: str, name: str) -> str:
     """Return the docstring of a function of a file; "" without one."""
     import ast  # few ask for prose
