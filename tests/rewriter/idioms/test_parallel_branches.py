@@ -55,6 +55,33 @@ def combined(text: str, *, branches: int = 2, depth: int = 1) -> tuple[Model, li
             ROWS + "{ p = MatMul(x, v)  q = MatMul(x, w)  y = Elu<alpha = 2.0>(p)  z = Elu(q) }",
             ["MatMul", "Split", "Elu", "Elu"],
         ),
+        (
+            ROWS + "{ p = MatMul(x, v)  q = MatMul(x, w)  y = Add(p, b)  z = Neg(q) }",
+            ["MatMul", "Split", "Add", "Neg"],
+        ),
+        (
+            ROWS + "{ p = MatMul(x, v)  q = MatMul(x, w)  y = Add(p, c)  z = Add(q, c) }",
+            ["MatMul", "Split", "Add", "Add"],
+        ),
+        (
+            ROWS + "{ p = MatMul(x, v)  q = MatMul(x, w)  y = Add(p, p)  z = Add(q, q) }",
+            ["MatMul", "Split", "Add", "Add"],
+        ),
+        (
+            ROWS + "{ p = MatMul(x, v)  q = MatMul(x, w)  y = Softmax(p)  z = Softmax(q) }",
+            ["MatMul", "Split", "Softmax", "Softmax"],
+        ),
+        (
+            ROWS + "{ p = MatMul(x, v)  q = MatMul(x, w)  r = Neg(p)  s = Neg(q)  y = Abs(r)"
+            "  z = Abs(s) }",
+            ["MatMul", "Neg", "Abs", "Split"],
+        ),
+        (
+            ROWS.replace("float[3,2] v", "float[2,3] v").replace("float[3,1] w", "float[1,3] w")
+            + "{ y = Gemm<transB = 1>(x, v)  z = Gemm<transB = 1>(x, w, c) }",
+            ["Gemm", "Split"],
+        ),
+        (IMAGE + "{ y = Conv(x, v)  z = Conv(x, w) }", ["Conv", "Split"]),
         (ROWS + "{ y = Gemm(x, v, b)  z = Gemm(x, w, c) }", ["Gemm", "Split"]),
         (ROWS + "{ y = Gemm(x, v, b)  z = Gemm(x, w) }", ["Gemm", "Split"]),
         (IMAGE + "{ y = Conv(x, v, b)  z = Conv(x, w) }", ["Conv", "Split"]),
@@ -120,3 +147,20 @@ def test_the_only_reader_is_in_the_same_graph() -> None:
     assert only_reader(made_by(model, "c")) is None
     assert only_reader(made_by(model, "a")) is None
     assert only_reader(made_by(model, "d")) is None
+
+
+def test_enough_branches_of_enough_products_are_combined() -> None:
+    text = ROWS + "{ y = MatMul(x, v)  z = MatMul(x, w) }"
+    assert ops(combined(text, branches=2, depth=3)[0]) == ["MatMul", "Split"]
+    _, reasons = combined(IMAGE + "{ y = Conv(x, v, b)  z = Conv(x, w) }", depth=3)
+    assert reasons == ["sums of length 2 are too short"]
+    turned = ROWS.replace("float[3,2] v", "float[2,3] v").replace("float[3,1] w", "float[1,3] w")
+    _, reasons = combined(turned + "{ y = Gemm<transB = 1>(x, v)  z = Gemm<transB = 1>(x, w) }",
+                          depth=4)  # fmt: skip
+    assert reasons == ["sums of length 3 are too short"]
+
+
+def test_branches_of_a_constant_are_none() -> None:
+    model = parsed("(float[2] x) => (float[2] y) <float[2] c = {1,2}>"
+                   " { a = Neg(c)  b = Neg(c)  y = Sum(a, b, x) }")  # fmt: skip
+    assert list(parallel_branches(model.main, lambda node: node.op_type)) == []

@@ -69,6 +69,9 @@ def test_one_window_that_is_the_image_is_whole() -> None:
         ('Conv<kernel_shape = [2], auto_pad = "SAME_UPPER", dilations = [2]>(x, x)', "1,1,5",
          "runtimes differ on auto_pad with dilations"),
         ("MaxPool<kernel_shape = [2], pads = [-1,0]>(x)", "1,1,5", "cropped by negative pads"),
+        ("MaxPool<kernel_shape = [2], pads = [0,-1]>(x)", "1,1,5", "cropped by negative pads"),
+        ("MaxPool<kernel_shape = [2]>(x)", "1,1,0", "sizes of image and result are not known"),
+        ("MaxPool<kernel_shape = [2,2]>(x)", "1,1,5,5", "sizes of image and result are not known"),
     ],
 )  # fmt: skip
 def test_windows_that_are_not_known(call: str, image: str, because: str) -> None:
@@ -112,3 +115,30 @@ def test_a_convolution_as_a_product_has_the_same_numbers(
     )  # fmt: skip
     graph.replace(node, (made,))
     np.testing.assert_array_equal(run_reference(model.to_proto(), feeds)["y"], expected)
+
+
+def test_the_channels_of_an_image_need_not_be_numbers_nor_its_batch() -> None:
+    for image in ("N,1,5", "1,C,5"):
+        made = found("MaxPool<kernel_shape = [2]>(x)", image)
+        assert isinstance(made, Windows) is (image == "N,1,5"), image
+
+
+def test_same_pads_of_an_odd_total_have_one_more_on_one_side() -> None:
+    for how, pads in (("SAME_UPPER", (1, 2)), ("SAME_LOWER", (2, 1))):
+        made = found(f'MaxPool<kernel_shape = [4], auto_pad = "{how}">(x)', kernel=(4,))
+        assert isinstance(made, Windows)
+        assert made.axes[0][1:3] == pads
+    none = found('MaxPool<kernel_shape = [1], auto_pad = "SAME_UPPER", strides = [3]>(x)',
+                 kernel=(1,))  # fmt: skip
+    assert isinstance(none, Windows)
+    assert none.axes[0][1:3] == (0, 0)
+
+
+def test_a_window_that_begins_later_is_not_the_image() -> None:
+    made = found("MaxPool<kernel_shape = [5], pads = [1,0]>(x)", kernel=(5,))
+    assert isinstance(made, Windows)
+    assert not made.is_whole
+    (axis,) = made.axes
+    shifted = Windows((axis._replace(places=axis.places[:, :1]),))
+    assert not shifted.is_whole
+    assert Windows((axis._replace(places=axis.places[:, 1:]),)).is_whole
