@@ -152,3 +152,110 @@ def test_a_value_captured_by_a_body_is_known_by_the_graph_around() -> None:
     first, second = (graph.nodes_of("If")[0].bodies[0] for graph in (one, two))
     inner = Matching(first, second, "then", outer).match()
     assert len(inner.partners[0]) == 1
+
+
+G = "(float[4] x) => (float[4] y)"
+NUMBERS = ",".join(map(str, range(15)))
+W = {"G ": f"{G} ", "W0": f"{{{NUMBERS},15}}", "W1": f"{{{NUMBERS},99}}"}
+
+
+def whole(text: str) -> str:
+    for short, long in W.items():
+        text = text.replace(short, long)
+    return text
+
+
+def test_the_pairs_of_two_graphs() -> None:
+    for before, after, expected in (
+        ("G { a = Relu(x)  b = Exp(a)  y = Neg(b) }",
+         "(float[4] x) => (float[4] z) { a = Relu(x)  b = Sin(a)  z = Neg(b) }",
+         "a:a y:z"),
+        ("(float[4] x) => (float[4] y, float[4] z) { y = Relu(x)  z = Relu(x) }",
+         "(float[4] x) => (float[4] y, float[4] z) { z = Relu(x)  y = Relu(x) }",
+         "y:y z:z"),
+        ("(float[4] x) => (float[4] y, float[4] z) { y = Relu(x)  z = Exp(x) }",
+         "(float[4] x) => (float[4] y, float[4] z) { y = Exp(x)  z = Relu(x) }",
+         "y:z z:y"),
+        ("G { a = Exp(x)  b = Neg(a)  y = Relu(b) }",
+         "G { a = Sin(x)  b = Neg(a)  y = Relu(b) }",
+         "b:b y:y"),
+        ("G { a = Exp(x)  b = Neg(a)  c = Neg(b) y = Relu(c) }",
+         "G { a = Sin(x)  b = Neg(a)  y = Relu(b) }",
+         "b:b y:y"),
+        ("G { a = Exp(x)  b = Neg(a)  c = Abs(b) d = Exp(c) e = Tanh(d) y = Relu(e) }",
+         "G { a = Sin(x)  b = Neg(a)  c = Abs(b) d = Cos(c) e = Tanh(d) y = Relu(e) }",
+         "b:b c:c e:e y:y"),
+        ("G { a = Exp(x)  b = Neg(a)  c = Abs(b) d = Exp(c) e = Tanh(d) y = Relu(e) }",
+         "G { a1 = Sin(x)  b1 = Neg(a1)  c1 = Abs(b1) d1 = Cos(c1) e1 = Tanh(d1) y = Relu(e1) }",
+         "e:e1 y:y"),
+        ("G { [n1] a = Exp(x)  [n2] b = Neg(a)  [n3] c = Neg(b) [n4] d = Abs(c) y = Relu(d) }",
+         "G { [n1] p = Sin(x)  [n3] q = Neg(p) [n4] r = Abs(q) y = Relu(r) }",
+         "c:q d:r y:y"),
+        ("G { a = Relu(x)  b = Relu(x)  c = Sub(a, b)  y = Exp(c) }",
+         "G { a = Relu(x)  b = Relu(x)  c = Sub(b, a)  y = Exp(c) }",
+         "a:a b:b c:c y:y"),
+        ("G { a = Exp(x)  b = Sin(x)  c = Sub(a, b)  y = Exp(c) }",
+         "G { a = Exp(x)  b = Sin(x)  c = Sub(b, a)  y = Exp(c) }",
+         "a:a b:b c:c y:y"),
+        ("G { a = Exp(x)  b = Sin(x)  c = Add(a, b)  y = Exp(c) }",
+         "G { a = Exp(x)  b = Sin(x)  c = Add(b, a)  y = Exp(c) }",
+         "a:a b:b c:c y:y"),
+        ("G { a = Exp(x)  b = Sin(x)  c = own.Add(a, b)  y = Exp(c) }",
+         "G { a = Exp(x)  b = Sin(x)  c = own.Add(b, a)  y = Exp(c) }",
+         "a:a b:b c:c y:y"),
+        ("(float[4,4] x) => (float[4,4] y) <float[4,4] w = W0> { a = MatMul(x, w)  y = Relu(a) }",
+         "(float[4,4] x) => (float[4,4] y) <float[4,4] v = W0> { b = MatMul(x, v)  y = Relu(b) }",
+         "a:b y:y"),
+        ("(float[4,4] x) => (float[4,4] y) <float[4,4] w = W0> { a = MatMul(x, w)  y = Relu(a) }",
+         "(float[4,4] x) => (float[4,4] y) <float[4,4] w = W1> { a = MatMul(x, w)  y = Relu(a) }",
+         "a:a y:y"),
+        ("(float[4,4] x) => (float[4,4] y) <float[4,4] w = W0> { e = Exp(x) a = MatMul(e, w) b "
+         "= Add(a, w)  y = Relu(b) }",
+         "(float[4,4] x) => (float[4,4] y) <float[4,4] w = W0> { e = Sin(x) p = MatMul(e, w) q "
+         "= Add(p, w)  y = Relu(q) }",
+         "a:p b:q y:y"),
+        ("(float[4,4] x) => (float[4,4] y) <float[4,4] w = W0> { e = Exp(x) a = MatMul(e, w) b "
+         "= Sin(a)  y = Relu(b) }",
+         "(float[4,4] x) => (float[4,4] y) <float[4,4] w = W0> { e = Sin(x) p = MatMul(e, w) q "
+         "= Exp(p)  y = Relu(q) }",
+         "a:p y:y"),
+        ("(float[2,4] x) => (float[2,4] y) { a, b = Split<axis=0, num_outputs=2>(x)  c = "
+         "Concat<axis=0>(b, a)  y = Exp(c) }",
+         "(float[2,4] x) => (float[2,4] y) { a, b = Split<axis=0, num_outputs=2>(x)  c = "
+         "Concat<axis=0>(a, b)  y = Exp(c) }",
+         "a:a c:c y:y"),
+        ("(float[2,4] x) => (float[2,4] y) { y, m = Dropout(x) }",
+         "(float[2,4] x) => (float[2,4] y) { y = Dropout(x) }",
+         "y:y"),
+        ("(float[2,4] x) => (y) { a = Cast<to=1>(x)  y = Neg(a) }",
+         "(float[2,4] x) => (y) { a = Cast<to=10>(x)  y = Neg(a) }",
+         "a:a y:y"),
+        ("(float[4] x, bool c) => (float[4] y) { a = Relu(x)  y = If(c) <then_branch = t () => "
+         "(float[4] p) { p = Neg(a) }, else_branch = e () => (float[4] q) { q = Abs(x) }> }",
+         "(float[4] x, bool c) => (float[4] y) { a = Sin(x)  y = If(c) <then_branch = t () => "
+         "(float[4] p) { p = Neg(a) }, else_branch = e () => (float[4] q) { q = Abs(x) }> }",
+         "y:y"),
+        ("G <float[4] k = {1,2,3,4}> { a = Add(x, k)  y = Neg(a) }",
+         "G <float[4] k = {1,2,3,5}> { a = Add(x, k)  y = Neg(a) }",
+         "a:a y:y"),
+        ("G <float[4] k = {1,2,3,4}> { a = Add(x, k)  y = Neg(a) }",
+         "G { k = Constant<value_floats=[1.0,2.0,3.0,4.0]>() a = Add(x, k)  y = Neg(a) }",
+         "a:a y:y"),
+        ("(float[4] x, float[4] k) => (float[4] y) { a = Add(x, k)  y = Neg(a) }",
+         "G <float[4] k = {1,2,3,5}> { a = Add(x, k)  y = Neg(a) }",
+         "a:a y:y"),
+        ("G { a = Relu(x) b = Relu(a) c = Relu(b) y = Relu(c) }",
+         "G { a = Relu(x) b = Relu(a) y = Relu(b) }",
+         "a:a b:b c:y"),
+        ("G { r = own.F(x)  y = own.G(r) }",
+         "G { r = own.F2(x)  y = own.G(r) }",
+         "y:y"),
+        ("G { a = Exp(x) b = Sin(a) c = Cos(a) y = Add(b, c) }",
+         "G { z = Tan(x) b = Sin(z) c = Cos(z) y = Add(c, b) }",
+         "b:b c:c y:y"),
+        ("G { a = Exp(x) b = Sin(a) c = Sin(a) d = Mul(b, x) y = Sub(d, c) }",
+         "G { a = Tan(x) b = Sin(a) c = Sin(a) d = Mul(b, x) y = Sub(d, c) }",
+         "b:b c:c d:d y:y"),
+    ):  # fmt: skip
+        found = pairs(whole(before), whole(after))
+        assert " ".join(sorted(map(":".join, found.items()))) == expected, (before, after)

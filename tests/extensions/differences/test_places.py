@@ -3,6 +3,7 @@
 import pytest
 
 import tiered
+from tests.extensions.differences.test_node_matching import whole
 from tiered.extensions.differences.places import DifferingPlace, operators_of
 from tiered.testing import parse
 
@@ -65,3 +66,112 @@ def test_operators_are_counted() -> None:
     graph = tiered.Model.from_proto(parse(CHAIN.replace("Abs(b)", "Neg(b)"))).main
     assert operators_of(graph.nodes) == "Relu, 2 Neg, Exp, Tanh"
     assert operators_of(()) == "nothing"
+
+
+def test_the_places_of_two_graphs_and_what_differs_there() -> None:
+    for before, after, expected in (
+        ("G { a = Relu(x)  b = Exp(a)  y = Neg(b) }",
+         "(float[4] x) => (float[4] z) { a = Relu(x)  b = Sin(a)  z = Neg(b) }",
+         [("Exp", "Sin", "b", [])]),
+        ("(float[4] x) => (float[4] y, float[4] z) { y = Relu(x)  z = Relu(x) }",
+         "(float[4] x) => (float[4] y, float[4] z) { z = Relu(x)  y = Relu(x) }",
+         []),
+        ("(float[4] x) => (float[4] y, float[4] z) { y = Relu(x)  z = Exp(x) }",
+         "(float[4] x) => (float[4] y, float[4] z) { y = Exp(x)  z = Relu(x) }",
+         []),
+        ("G { a = Exp(x)  b = Neg(a)  y = Relu(b) }",
+         "G { a = Sin(x)  b = Neg(a)  y = Relu(b) }",
+         [("Exp", "Sin", "a", [])]),
+        ("G { a = Exp(x)  b = Neg(a)  c = Neg(b) y = Relu(c) }",
+         "G { a = Sin(x)  b = Neg(a)  y = Relu(b) }",
+         [("Exp", "Sin", "a", []),
+          ("Neg, Relu", "Relu", "y", ["input 0: c of Neg -> b of Neg"])]),
+        ("G { a = Exp(x)  b = Neg(a)  c = Abs(b) d = Exp(c) e = Tanh(d) y = Relu(e) }",
+         "G { a = Sin(x)  b = Neg(a)  c = Abs(b) d = Cos(c) e = Tanh(d) y = Relu(e) }",
+         [("Exp", "Sin", "a", []),
+          ("Exp", "Cos", "d", [])]),
+        ("G { a = Exp(x)  b = Neg(a)  c = Abs(b) d = Exp(c) e = Tanh(d) y = Relu(e) }",
+         "G { a1 = Sin(x)  b1 = Neg(a1)  c1 = Abs(b1) d1 = Cos(c1) e1 = Tanh(d1) y = Relu(e1) }",
+         [("2 Exp, Neg, Abs, Tanh", "Sin, Neg, Abs, Cos, Tanh", "e",
+          ["input 0: d of Exp -> d1 of Cos"])]),
+        ("G { [n1] a = Exp(x)  [n2] b = Neg(a)  [n3] c = Neg(b) [n4] d = Abs(c) y = Relu(d) }",
+         "G { [n1] p = Sin(x)  [n3] q = Neg(p) [n4] r = Abs(q) y = Relu(r) }",
+         [("Exp, 2 Neg", "Sin, Neg", "n3", ["input 0: b of Neg -> p of Sin"])]),
+        ("G { a = Relu(x)  b = Relu(x)  c = Sub(a, b)  y = Exp(c) }",
+         "G { a = Relu(x)  b = Relu(x)  c = Sub(b, a)  y = Exp(c) }",
+         [("Sub", "Sub", "c", ["input 0: a of Relu -> b of Relu",
+          "input 1: b of Relu -> a of Relu"])]),
+        ("G { a = Exp(x)  b = Sin(x)  c = Sub(a, b)  y = Exp(c) }",
+         "G { a = Exp(x)  b = Sin(x)  c = Sub(b, a)  y = Exp(c) }",
+         [("Sub", "Sub", "c", ["input 0: a of Exp -> b of Sin", "input 1: b of Sin -> a of Exp"])]),
+        ("G { a = Exp(x)  b = Sin(x)  c = Add(a, b)  y = Exp(c) }",
+         "G { a = Exp(x)  b = Sin(x)  c = Add(b, a)  y = Exp(c) }",
+         [("Add", "Add", "c", ["inputs exchanged"])]),
+        ("G { a = Exp(x)  b = Sin(x)  c = own.Add(a, b)  y = Exp(c) }",
+         "G { a = Exp(x)  b = Sin(x)  c = own.Add(b, a)  y = Exp(c) }",
+         [("own::Add", "own::Add", "c", ["input 0: a of Exp -> b of Sin",
+          "input 1: b of Sin -> a of Exp"])]),
+        ("(float[4,4] x) => (float[4,4] y) <float[4,4] w = W0> { a = MatMul(x, w)  y = Relu(a) }",
+         "(float[4,4] x) => (float[4,4] y) <float[4,4] v = W0> { b = MatMul(x, v)  y = Relu(b) }",
+         []),
+        ("(float[4,4] x) => (float[4,4] y) <float[4,4] w = W0> { a = MatMul(x, w)  y = Relu(a) }",
+         "(float[4,4] x) => (float[4,4] y) <float[4,4] w = W1> { a = MatMul(x, w)  y = Relu(a) }",
+         []),
+        ("(float[4,4] x) => (float[4,4] y) <float[4,4] w = W0> { e = Exp(x) a = MatMul(e, w) b "
+         "= Add(a, w)  y = Relu(b) }",
+         "(float[4,4] x) => (float[4,4] y) <float[4,4] w = W0> { e = Sin(x) p = MatMul(e, w) q "
+         "= Add(p, w)  y = Relu(q) }",
+         [("Exp", "Sin", "e", [])]),
+        ("(float[4,4] x) => (float[4,4] y) <float[4,4] w = W0> { e = Exp(x) a = MatMul(e, w) b "
+         "= Sin(a)  y = Relu(b) }",
+         "(float[4,4] x) => (float[4,4] y) <float[4,4] w = W0> { e = Sin(x) p = MatMul(e, w) q "
+         "= Exp(p)  y = Relu(q) }",
+         [("Exp", "Sin", "e", []),
+          ("Sin, Relu", "Exp, Relu", "y", ["input 0: b of Sin -> q of Exp"])]),
+        ("(float[2,4] x) => (float[2,4] y) { a, b = Split<axis=0, num_outputs=2>(x)  c = "
+         "Concat<axis=0>(b, a)  y = Exp(c) }",
+         "(float[2,4] x) => (float[2,4] y) { a, b = Split<axis=0, num_outputs=2>(x)  c = "
+         "Concat<axis=0>(a, b)  y = Exp(c) }",
+         [("Concat", "Concat", "c", ["input 0: b of Split -> a of Split",
+          "input 1: a of Split -> b of Split"])]),
+        ("(float[2,4] x) => (float[2,4] y) { y, m = Dropout(x) }",
+         "(float[2,4] x) => (float[2,4] y) { y = Dropout(x) }",
+         [("Dropout", "Dropout", "y", ["outputs: 2 -> 1"])]),
+        ("(float[2,4] x) => (y) { a = Cast<to=1>(x)  y = Neg(a) }",
+         "(float[2,4] x) => (y) { a = Cast<to=10>(x)  y = Neg(a) }",
+         [("Cast", "Cast", "a", ["attribute to: 1 -> 10", "computes float -> float16"]),
+          ("Neg", "Neg", "y", ["computes float -> float16"])]),
+        ("(float[4] x, bool c) => (float[4] y) { a = Relu(x)  y = If(c) <then_branch = t () => "
+         "(float[4] p) { p = Neg(a) }, else_branch = e () => (float[4] q) { q = Abs(x) }> }",
+         "(float[4] x, bool c) => (float[4] y) { a = Sin(x)  y = If(c) <then_branch = t () => "
+         "(float[4] p) { p = Neg(a) }, else_branch = e () => (float[4] q) { q = Abs(x) }> }",
+         [("Relu", "Sin", "a", [])]),
+        ("G <float[4] k = {1,2,3,4}> { a = Add(x, k)  y = Neg(a) }",
+         "G <float[4] k = {1,2,3,5}> { a = Add(x, k)  y = Neg(a) }",
+         []),
+        ("G <float[4] k = {1,2,3,4}> { a = Add(x, k)  y = Neg(a) }",
+         "G { k = Constant<value_floats=[1.0,2.0,3.0,4.0]>() a = Add(x, k)  y = Neg(a) }",
+         []),
+        ("(float[4] x, float[4] k) => (float[4] y) { a = Add(x, k)  y = Neg(a) }",
+         "G <float[4] k = {1,2,3,5}> { a = Add(x, k)  y = Neg(a) }",
+         [("Add", "Add", "a", ["input 1: another k"])]),
+        ("G { a = Relu(x) b = Relu(a) c = Relu(b) y = Relu(c) }",
+         "G { a = Relu(x) b = Relu(a) y = Relu(b) }",
+         [("Relu", "nothing", "y", [])]),
+        ("G { r = own.F(x)  y = own.G(r) }",
+         "G { r = own.F2(x)  y = own.G(r) }",
+         [("own::F", "own::F2", "r", [])]),
+        ("G { a = Exp(x) b = Sin(a) c = Cos(a) y = Add(b, c) }",
+         "G { z = Tan(x) b = Sin(z) c = Cos(z) y = Add(c, b) }",
+         [("Exp, Sin, Cos", "Tan, Sin, Cos", "c", ["input 0: a of Exp -> z of Tan",
+          "input 0: a of Exp -> z of Tan"]),
+          ("Add", "Add", "y", ["inputs exchanged"])]),
+        ("G { a = Exp(x) b = Sin(a) c = Sin(a) d = Mul(b, x) y = Sub(d, c) }",
+         "G { a = Tan(x) b = Sin(a) c = Sin(a) d = Mul(b, x) y = Sub(d, c) }",
+         [("Exp", "Tan", "a", [])]),
+    ):  # fmt: skip
+        found = places(whole(before), whole(after))
+        assert [
+            (*place.kind[:2], place.at, [note for each in place.changes for note in each.notes])
+            for place in found
+        ] == expected, (before, after)
