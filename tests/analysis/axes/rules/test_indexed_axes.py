@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.analysis.axes.rules.maps import map_of, why_not
+from tests.analysis.axes.rules.maps import map_of, why_not, written
 from tiered.analysis.axes.axis_map import Axes, AxisMap, IteratorKind, Labels
 
 OPAQUE, SUM = IteratorKind.OPAQUE, IteratorKind.REDUCTION
@@ -111,3 +111,45 @@ def test_elements_are_kept_along_an_axis_that_is_named() -> None:
 def test_a_one_hot_result_has_a_new_axis(attribute: str, own: Axes, axis: int) -> None:
     text = f"(int64[2,3] i, int64 n, float[2] v) => (y) {{ y = OneHot{attribute}(i, n, v) }}"
     assert map_of(text) == AxisMap((own, None, None), ((0, 1, 2),), {axis: OPAQUE})
+
+
+def test_the_iterators_of_the_operands_and_results() -> None:
+    for text, opset, expected in (
+        ("(float[2,3,4] x, int64[5,6] i) => (y) { y = Gather(x, i) }", 21,
+         "0 1 2, 3 4 -> 3 4 1 2 | opaque 0"),
+        ("(float[2,3,4] x, int64 i) => (y) { y = Gather<axis=-1>(x, i) }", 21,
+         "0 1 2, () -> 0 1 | opaque 2"),
+        ("(float[2,3,4] x, int64[5] i) => (y) { y = Gather<axis=1>(x, i) }", 21,
+         "0 1 2, 3 -> 0 3 2 | opaque 1"),
+        ("(float[2,3,4] x, int64[2,3,4] i) => (y) { y = GatherElements<axis=1>(x, i) }", 21,
+         "0 1 2, 0 1 2 -> 0 1 2 | opaque 1"),
+        ("(float[2,3,4] x, int64[2,1,4] i) => (y) { y = GatherElements(x, i) }", 21,
+         "0 1 2, 0 1 2 -> 0 1 2 | opaque 0 1"),
+        ("(float[2,3] x, int64[2] i) => (y) { y = GatherElements(x, i) }", 21,
+         "no: its operands differ in rank"),
+        ("(float[2,3] x, int64[2,3] i) => (y) { y = ScatterElements<axis=-1>(x, i, x) }", 21,
+         "0 1, 0 1, 0 1 -> 0 1 | opaque 1"),
+        ("(float[2,3,4] x, int64[5,2] i) => (y) { y = GatherND(x, i) }", 21,
+         "0 1 2, 3 5 -> 3 2 | reduction 5 | opaque 0 1"),
+        ("(float[2,3,4] x, int64[2,5,1] i) => (y) { y = GatherND<batch_dims=1>(x, i) }", 21,
+         "0 1 2, 0 3 6 -> 0 3 2 | reduction 6 | opaque 1"),
+        ("(float[2,3,4] x, int64[5,4] i) => (y) { y = GatherND(x, i) }", 21,
+         "no: the axes that its indices are for are not known"),
+        ("(float[2,3,4] x, int64[5,3] i) => (y) { y = GatherND(x, i) }", 21,
+         "0 1 2, 3 5 -> 3 | reduction 5 | opaque 0 1 2"),
+        ("(float[2,3,4] x, int64[2,5,3] i) => (y) { y = GatherND<batch_dims=1>(x, i) }", 21,
+         "no: the axes that its indices are for are not known"),
+        ("(float[2,3,4] x, int64[5,1] i, float[5,3,4] u) => (y) { y = ScatterND(x, i, u) }", 21,
+         "0 1 2, 3 4, 3 1 2 -> 0 1 2 | reduction 3 4 | opaque 0"),
+        ("(float[2,3,4] x, int64[5,6,2] i, float[5,6,4] u) => (y) { y = ScatterND(x, i, u) }", 21,
+         "0 1 2, 3 4 5, 3 4 2 -> 0 1 2 | reduction 3 4 5 | opaque 0 1"),
+        ("(float[2,3,4] x, bool[3] c) => (y) { y = Compress<axis=1>(x, c) }", 21,
+         "0 1 2, - -> 0 1 2 | opaque 1"),
+        ("(float[2,3,4] x, bool[3] c) => (y) { y = Compress(x, c) }", 21,
+         "no: without an axis it flattens its operand"),
+        ("(int64[2,3] x, int64 d, float[2] v) => (y) { y = OneHot(x, d, v) }", 21,
+         "0 1, -, - -> 0 1 2 | opaque 2"),
+        ("(int64[2,3] x, int64 d, float[2] v) => (y) { y = OneHot<axis=0>(x, d, v) }", 21,
+         "1 2, -, - -> 0 1 2 | opaque 0"),
+    ):  # fmt: skip
+        assert written(text, opset) == expected, text

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.analysis.axes.rules.maps import found
+from tests.analysis.axes.rules.maps import found, written
 from tiered import Skip
 from tiered.analysis.axes.axis_map import AxisMap, IteratorKind
 
@@ -50,3 +50,60 @@ def test_two_operands_of_a_quantised_sum_broadcast() -> None:
     assert isinstance(axes, AxisMap)
     assert axes.inputs == ((0, 1), None, None, (1,), None, None, None, None)
     assert axes.broadcasts == (0, 3)
+
+
+def test_the_iterators_of_the_operands_and_results() -> None:
+    for text, opset, expected in (
+        ("(float[2,3,4] x) => (y) { y = Relu(x) }", 21, "0 1 2 -> 0 1 2"),
+        ("(float x) => (y) { y = Relu(x) }", 21, "() -> ()"),
+        ("(float[2,3] x, float[1] a) => (y) { y = Clip(x, a) }", 21,
+         "no: an operand beside the first one is no scalar"),
+        ("(float[2,3] x) => (y) { y = Dropout(x) }", 6, "no: it is in training mode"),
+        ("(float[2,3] x) => (y) { y = Dropout<is_test=1>(x) }", 6, "0 1 -> 0 1"),
+        ("(float[2,3] x) => (y) { y = Dropout(x) }", 7, "0 1 -> 0 1"),
+        ("(float[2,3] x, float[3] z) => (y) { y = Add(x, z) }", 6, "0 1, 1 -> 0 1"),
+        ("(float[2,3] x, float[3] z) => (y) { y = Add<broadcast=1>(x, z) }", 6,
+         "no: its opset broadcasts in another way"),
+        ("(float[2,3] x, float[2,3] z) => (y) { y = Add(x, z) }", 6, "0 1, 0 1 -> 0 1"),
+        ("(float[2,3] x, float[3] z) => (y) { y = Add(x, z) }", 7,
+         "0 1, 1 -> 0 1 | broadcasts 0 1"),
+        ("(float[2,3] x, float[3] s) => (y) { y = PRelu(x, s) }", 21,
+         "0 1, 1 -> 0 1 | broadcasts 1"),
+        ("(float[2,3] x, float[3] s) => (y) { y = PRelu(x, s) }", 6,
+         "no: its opset broadcasts in another way"),
+        ("(float[2,3] x, float[3] s) => (y) { y = PRelu(x, s) }", 7,
+         "0 1, 1 -> 0 1 | broadcasts 1"),
+        ("(float[2,3] x, float[2,3] z) => (y) { y = Max(x, z) }", 8,
+         "0 1, 0 1 -> 0 1 | broadcasts 0 1"),
+        ("(bool[2,1] c, float[2,3] x, float z) => (y) { y = Where(c, x, z) }", 21,
+         "0 1, 0 1, () -> 0 1 | broadcasts 0 1 2"),
+        ("(float[2,3] x, float[3] z, float[1,3] w) => (y) { y = Sum(x, z, w) }", 21,
+         "0 1, 1, 0 1 -> 0 1 | broadcasts 0 1 2"),
+        ("(uint8[2,3] x, float s, uint8 z) => (y) { y = com.microsoft.QLinearSigmoid(x, s, z, "
+         "s, z) }", 21, "0 1, -, -, -, - -> 0 1"),
+        ("(uint8[3] x, float s, uint8 z, uint8[2,3] w) => (y) { y = com.microsoft.QLinearMul(x, "
+         "s, z, w, s, z, s, z) }", 21, "1, -, -, 0 1, -, -, -, - -> 0 1 | broadcasts 0 3"),
+        ("(float[2,3,4] x, float[3] s, uint8[3] z) => (y) { y = QuantizeLinear(x, s, z) }", 21,
+         "0 1 2, 1, 1 -> 0 1 2"),
+        ("(float[2,3,4] x, float[2] s) => (y) { y = QuantizeLinear<axis=0>(x, s) }", 21,
+         "0 1 2, 0 -> 0 1 2"),
+        ("(float[2,3,4] x, float[2,3] s) => (y) { y = QuantizeLinear(x, s) }", 21,
+         "no: its scale is neither a scalar nor 1-D"),
+        ("(int8[2,4] x, float[2,2] s) => (y) { y = DequantizeLinear<block_size=2>(x, s) }", 21,
+         "0 1, 0 1 -> 0 1 | opaque 1"),
+        ("(int8[2,4] x, float[2] s) => (y) { y = DequantizeLinear<block_size=2, axis=0>(x, s) }",
+         21, "0 1, 0 -> 0 1"),
+        ("(int8[2,4] x, float[4] s) => (y) { y = com.microsoft.DequantizeLinear(x, s) }", 21,
+         "0 1, 1 -> 0 1"),
+        ("(float[2,3,4] x, float[3] s) => (y) { y = BatchNormalization(x, s, s, s, s) }", 21,
+         "0 1 2, 1, 1, 1, 1 -> 0 1 2"),
+        ("(float[2,3] x, float[3] s) => (y) { y = BatchNormalization(x, s, s, s, s) }", 21,
+         "0 1, 1, 1, 1, 1 -> 0 1"),
+        ("(float[2,3,4] x, float[3] s) => (y) { y = BatchNormalization<spatial=0>(x, s, s, s, "
+         "s) }", 7, "no: it has a scale for each element"),
+        ("(float[3] x, float[3] s) => (y) { y = BatchNormalization(x, s, s, s, s) }", 21,
+         "no: its rank is 1"),
+        ("(float[2,3,4] x, float[3] s) => (y, m, v) { y, m, v = "
+         "BatchNormalization<training_mode=1>(x, s, s, s, s) }", 21, "no: it is in training mode"),
+    ):  # fmt: skip
+        assert written(text, opset) == expected, text

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.analysis.axes.rules.maps import map_of, why_not
+from tests.analysis.axes.rules.maps import map_of, why_not, written
 from tiered.analysis.axes.axis_map import Axes, AxisMap, IteratorKind
 
 OPAQUE, SUM = IteratorKind.OPAQUE, IteratorKind.REDUCTION
@@ -139,3 +139,47 @@ def test_letters_of_an_einsum_are_its_iterators(
 def test_an_equation_that_is_not_read_has_no_map(equation: str, reason: str) -> None:
     text = f'(float[3,3] x) => (float[3] y) {{ y = Einsum<equation="{equation}">(x) }}'
     assert why_not(text) == reason
+
+
+def test_the_iterators_of_the_operands_and_results() -> None:
+    for text, opset, expected in (
+        ("(float[2,3,4] x, float[4,5] w) => (y) { y = MatMul(x, w) }", 21,
+         "0 1 2, 2 3 -> 0 1 3 | reduction 2 | broadcasts 0 1"),
+        ("(float[4] x, float[2,4,5] w) => (y) { y = MatMul(x, w) }", 21,
+         "2, 0 2 3 -> 0 3 | reduction 2 | broadcasts 0 1"),
+        ("(float[2,3,4] x, float[4] w) => (y) { y = MatMul(x, w) }", 21,
+         "0 1 2, 2 -> 0 1 | reduction 2 | broadcasts 0 1"),
+        ("(float[4] x, float[4] w) => (y) { y = MatMul(x, w) }", 21,
+         "1, 1 -> () | reduction 1 | broadcasts 0 1"),
+        ("(float[7,2,3,4] x, float[2,4,5] w) => (y) { y = MatMul(x, w) }", 21,
+         "0 1 2 3, 1 3 4 -> 0 1 2 4 | reduction 3 | broadcasts 0 1"),
+        ("(uint8[3,4] x, uint8[4,5] w, uint8[3] p, uint8[5] q) => (y) { y = MatMulInteger(x, w, "
+         "p, q) }", 21, "0 1, 1 2, 0, 2 -> 0 2 | reduction 1 | broadcasts 0 1 2 3"),
+        ("(uint8[3,4] x, uint8[4,5] w, uint8 p) => (y) { y = MatMulInteger(x, w, p) }", 21,
+         "0 1, 1 2, - -> 0 2 | reduction 1 | broadcasts 0 1 2 3"),
+        ("(uint8[3,4] x, uint8[4,5] w, uint8[3,1] p) => (y) { y = MatMulInteger(x, w, p) }", 21,
+         "no: a scale or zero point is neither a scalar nor 1-D"),
+        ("(uint8[3,4] x, float[3] s, uint8 p, uint8[4,5] w, float[5] t, uint8[5] q, float o) => "
+         "(y) { y = QLinearMatMul(x, s, p, w, t, q, o, p) }", 21,
+          "0 1, 0, -, 1 2, 2, 2, -, - -> 0 2 | reduction 1 | broadcasts 0 3 1 2 4 5"),
+        ("(uint8[3,4] x, float s, uint8 p, uint8[4,5] w, float t, uint8 q, float[3] o) => (y) { "
+         "y = QLinearMatMul(x, s, p, w, t, q, o, p) }", 21,
+          "no: a scale or zero point is neither a scalar nor 1-D"),
+        ("(float[3,4] x, float[4,5] w) => (y) { y = Gemm(x, w) }", 21,
+         "0 2, 2 1 -> 0 1 | reduction 2 | broadcasts 2"),
+        ("(float[4,3] x, float[5,4] w, float[5] b) => (y) { y = Gemm<transA=1, transB=1>(x, w, "
+         "b) }", 21, "2 0, 1 2, 1 -> 0 1 | reduction 2 | broadcasts 2"),
+        ("(float[3,4] x, float[4,5] w, float[3,1] b) => (y) { y = Gemm(x, w, b) }", 21,
+         "0 2, 2 1, 0 1 -> 0 1 | reduction 2 | broadcasts 2"),
+        ("(float[3,4] x, float[4,5] w, float[5] b) => (y) { y = Gemm(x, w, b) }", 6,
+         "no: its opset broadcasts in another way"),
+        ('(float[3,4] x, float[4,5] w) => (y) { y = Einsum<equation="ij,jk->ik">(x, w) }', 21,
+         "105 106, 106 107 -> 105 107 | reduction 106"),
+        ('(float[3,3] x) => (y) { y = Einsum<equation="ii->i">(x) }', 21,
+         "105 105 -> 105 | opaque 105"),
+        ('(float[3,3] x) => (y) { y = Einsum<equation="...j->j">(x) }', 21,
+         "no: its equation has an ellipsis, or a letter twice in its result"),
+        ('(float[3,3] x) => (y) { y = Einsum<equation="ijk->i">(x) }', 21,
+         "no: its equation is for operands of other ranks"),
+    ):  # fmt: skip
+        assert written(text, opset) == expected, text

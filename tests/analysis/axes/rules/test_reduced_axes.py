@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.analysis.axes.rules.maps import map_of, why_not
+from tests.analysis.axes.rules.maps import map_of, why_not, written
 from tiered.analysis.axes.axis_map import AxisMap, IteratorKind, Labels
 
 OUT_OF_RANGE = "its axes are out of range"
@@ -177,3 +177,66 @@ def test_an_axis_of_a_reduction_is_in_range(axis: int) -> None:
 def test_axes_of_a_reduction_are_constant() -> None:
     text = "(float[2,3] x, int64[1] a) => (y) { y = ReduceSum(x, a) }"
     assert why_not(text) == "its axes are not constant"
+
+
+def test_the_iterators_of_the_operands_and_results() -> None:
+    for text, opset, expected in (
+        ("(float[2,3,4] x) => (y) { y = Softmax(x) }", 21, "0 1 2 -> 0 1 2 | reduction 2"),
+        ("(float[2,3,4] x) => (y) { y = Softmax<axis=1>(x) }", 12,
+         "0 1 2 -> 0 1 2 | reduction 1 2"),
+        ("(float[2,3,4] x) => (y) { y = Softmax<axis=3>(x) }", 12, "0 1 2 -> 0 1 2"),
+        ("(float[2,3,4] x) => (y) { y = Softmax<axis=-1>(x) }", 12, "0 1 2 -> 0 1 2 | reduction 2"),
+        ("(float[2,3,4] x) => (y) { y = Hardmax<axis=0>(x) }", 13, "0 1 2 -> 0 1 2 | reduction 0"),
+        ("(float[2,3,4] x) => (y) { y = LpNormalization(x) }", 21, "0 1 2 -> 0 1 2 | reduction 2"),
+        ("(float[2,3,4] x) => (y) { y = LpNormalization<axis=1>(x) }", 21,
+         "0 1 2 -> 0 1 2 | reduction 1"),
+        ("(float[2,3,4] x, int64 k) => (y) { y = CumSum(x, k) }", 21,
+         "no: its axis is not constant"),
+        ("(float[2,3,4] x, float[4] s) => (y) { y = LayerNormalization(x, s) }", 21,
+         "0 1 2, 2 -> 0 1 2 | reduction 2 | broadcasts 1"),
+        ("(float[2,3,4] x, float[3,4] s, float[4] b) => (y) { y = LayerNormalization<axis=1>(x, "
+         "s, b) }", 21, "0 1 2, 1 2, 2 -> 0 1 2 | reduction 1 2 | broadcasts 1 2"),
+        ("(float[2,3,4] x, float[3,4] s) => (y) { y = RMSNormalization<axis=1>(x, s) }", 23,
+         "0 1 2, 1 2 -> 0 1 2 | reduction 1 2 | broadcasts 1"),
+        ("(float[2,3,4] x, float[3] s) => (y) { y = InstanceNormalization(x, s, s) }", 21,
+         "0 1 2, 1, 1 -> 0 1 2 | reduction 2"),
+        ("(float[2,3,4] x, float[3] s) => (y) { y = GroupNormalization<num_groups=1>(x, s, s) }",
+         21, "0 1 2, -, - -> 0 1 2 | reduction 2 | opaque 1"),
+        ("(float[2,3,4] x) => (y) { y = LRN<size=3>(x) }", 21, "0 1 2 -> 0 1 2 | opaque 1"),
+        ("(float[2,3,4] x) => (y) { y = LpPool<kernel_shape=[2]>(x) }", 21,
+         "0 1 2 -> 0 1 2 | window 2: 1 0 2"),
+        ("(float[2,3,4,5] x) => (y) { y = MeanVarianceNormalization(x) }", 21,
+         "0 1 2 3 -> 0 1 2 3 | reduction 0 2 3"),
+        ("(float[2,3,4] x) => (y) { y = MeanVarianceNormalization<axes=[-1]>(x) }", 21,
+         "0 1 2 -> 0 1 2 | reduction 2"),
+        ("(float[2,3,4] x) => (y) { y = Trilu(x) }", 21, "0 1 2 -> 0 1 2 | opaque 1 2"),
+        ("(float[3,4] x) => (y) { y = Trilu(x) }", 21, "0 1 -> 0 1 | opaque 0 1"),
+        ("(float[2,3,4] x, int64[3] n) => (y) { y = ReverseSequence(x, n) }", 21,
+         "0 1 2, 1 -> 0 1 2 | opaque 0"),
+        ("(float[2,3,4] x, int64[2] n) => (y) { y = ReverseSequence<batch_axis=0, "
+         "time_axis=1>(x, n) }", 21, "0 1 2, 0 -> 0 1 2 | opaque 1"),
+        ("(float[2,3,4] x, int64[2] n) => (y) { y = ReverseSequence<batch_axis=0, "
+         "time_axis=2>(x, n) }", 21, "no: its axes are out of range"),
+        ("(float[2,3,4,5] x) => (y) { y = GlobalMaxPool(x) }", 21,
+         "0 1 2 3 -> 0 1 2 3 | reduction 2 3"),
+        ("(float[2,3,4] x) => (y) { y = GlobalLpPool(x) }", 21, "0 1 2 -> 0 1 2 | reduction 2"),
+        ("(float[2,3,4] x) => (y) { y = ReduceSum(x) }", 21, "0 1 2 -> 0 1 2 | reduction 0 1 2"),
+        ("(float[2,3,4] x, int64[1] a) => (y) { y = ReduceSum<keepdims=0>(x, a) }", 21,
+         "no: its axes are not constant"),
+        ("(float[2,3,4] x) => (y) { y = ReduceMax<axes=[1], keepdims=0>(x) }", 11,
+         "0 1 2, - -> 0 2 | reduction 1"),
+        ("(float[2,3,4] x) => (y) { y = ReduceMax<axes=[5]>(x) }", 11,
+         "no: its axes are out of range"),
+        ("(float[2,3,4] x) => (y) { y = ArgMax<axis=1>(x) }", 21, "0 1 2 -> 0 1 2 | reduction 1"),
+        ("(float[2,3,4] x) => (y) { y = ArgMin<axis=-1, keepdims=0>(x) }", 21,
+         "0 1 2 -> 0 1 | reduction 2"),
+        ("(float[2,3,4] x) => (y) { y = ReduceSum<noop_with_empty_axes=1>(x) }", 21,
+         "0 1 2 -> 0 1 2"),
+        ("(float[2,3,4] x) => (y) <int64 k = {-2}> { y = CumSum(x, k) }", 21,
+         "0 1 2, - -> 0 1 2 | reduction 1"),
+        ("(float[2,3,4] x) => (y) <int64 k = {5}> { y = CumSum(x, k) }", 21,
+         "no: its axes are out of range"),
+        ("(float[2,3,4] x) => (y) <int64[2] a = {0,-1}> { y = ReduceSum<keepdims=0>(x, a) }", 21,
+         "0 1 2, - -> 1 | reduction 0 2"),
+    ):  # fmt: skip
+        assert written(text, opset) == expected, text

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.analysis.axes.rules.maps import map_of, why_not
+from tests.analysis.axes.rules.maps import map_of, why_not, written
 from tiered.analysis.axes.axis_map import Axes, AxisMap, IteratorKind, Labels
 
 OPAQUE = IteratorKind.OPAQUE
@@ -184,3 +184,67 @@ def test_axes_of_pads_are_known_and_have_two_each() -> None:
     assert why_not(text) == NOT_CONSTANT
     text = "(float[2,3] x) => (float[A,B] y) <int64[2] p = {1,1}> { y = Pad(x, p) }"
     assert why_not(text) == "it has not two pads for each axis"
+
+
+def test_the_iterators_of_the_operands_and_results() -> None:
+    for text, opset, expected in (
+        ("(float[2,3,4] x) => (y) { y = Transpose(x) }", 21, "0 1 2 -> 2 1 0"),
+        ("(float[2,3,4] x) => (y) { y = Transpose<perm=[1,2,0]>(x) }", 21, "0 1 2 -> 1 2 0"),
+        ("(float[2,3,4] x) => (y) { y = Flatten(x) }", 21,
+         "0 1 2 -> 0 101 | opaque 1 2 101 | group 1 2 = 101 | has shape"),
+        ("(float[2,1,4] x) => (y) { y = Squeeze(x) }", 21, "0 . 2 -> 0 2 | has shape"),
+        ("(float[2,N,4] x) => (y) { y = Squeeze(x) }", 21,
+         "no: the dims that it removes are not known"),
+        ("(float[2,3,4] x) => (y) { y = Concat<axis=-1>(x, x) }", 21,
+         "0 1 2, 0 1 2 -> 0 1 2 | opaque 2"),
+        ("(float[2,3,4] x) => (y) { y = Split<num_outputs=3, axis=1>(x) }", 21,
+         "0 1 2 -> 0 1 2 | opaque 1"),
+        ("(float[2,3,4] x) => (y) { y = Split<num_outputs=2>(x) }", 21,
+         "0 1 2 -> 0 1 2 | opaque 0"),
+        ("(float[2,3,4] x) => (y) <int64[2] s = {6,4}> { y = Reshape(x, s) }", 21,
+         "0 1 2, - -> 100 2 | opaque 0 1 100 | group 0 1 = 100 | has shape"),
+        ("(float[2,3,4] x) => (y) <int64[3] s = {2,1,12}> { y = Reshape(x, s) }", 21,
+         "0 1 2, - -> 0 . 102 | opaque 1 2 102 | group 1 2 = 102 | has shape"),
+        ("(float[2,3,4] x) => (y) <int64[2] s = {4,6}> { y = Reshape(x, s) }", 21,
+         "0 1 2, - -> 100 101 | opaque 0 1 2 100 101 | group 0 1 2 = 100 101 | has shape"),
+        ("(float[N,3,4] x) => (y) <int64[2] s = {0,-1}> { y = Reshape(x, s) }", 21,
+         "0 1 2, - -> 0 101 | opaque 1 2 101 | group 1 2 = 101 | has shape"),
+        ("(float[0,3] x) => (y) <int64[1] s = {-1}> { y = Reshape(x, s) }", 21, "no: a dim is 0"),
+        ("(float[2,1,4] x) => (y) <int64[1] a = {1}> { y = Squeeze(x, a) }", 21,
+         "0 . 2, - -> 0 2 | has shape"),
+        ("(float[2,3] x) => (y) <int64[2] a = {0,-1}> { y = Unsqueeze(x, a) }", 21,
+         "1 2, - -> . 1 2 . | has shape"),
+        ("(float[3,1] x) => (y) <int64[3] s = {5,1,4}> { y = Expand(x, s) }", 21,
+         "1 2, - -> 0 1 2 | broadcasts 0 | has shape"),
+        ("(float[3,1] x) => (y) <int64[1] s = {4}> { y = Expand(x, s) }", 21,
+         "0 1, - -> 0 1 | broadcasts 0 | has shape"),
+        ("(float[2,3,4] x) => (y) <int64[3] r = {1,2,1}> { y = Tile(x, r) }", 21,
+         "0 1 2, - -> 0 1 2 | opaque 1"),
+        ("(float[2,3,4] x) => (y) <int64[2] b = {0,1}, int64[2] e = {1,2}> { y = Slice(x, b, e) }",
+         21, "0 1 2, -, - -> 0 1 2 | opaque 0 1"),
+        ("(float[2,3,4] x) => (y) <int64[1] b = {0}, int64[1] e = {1}, int64[1] a = {-1}> { y = "
+         "Slice(x, b, e, a) }", 21, "0 1 2, -, -, - -> 0 1 2 | opaque 2"),
+        ("(float[2,3,4] x) => (y) <int64[6] p = {0,0,1,0,2,0}> { y = Pad(x, p) }", 21,
+         "0 1 2, - -> 0 1 2 | opaque 1 2"),
+        ("(float[2,3,4] x) => (y) <int64[2] p = {0,1}, int64[1] a = {-2}> { y = Pad(x, p, , a) }",
+         21, "0 1 2, -, -, - -> 0 1 2 | opaque 1"),
+        ("(float[2,3,4] x) => (y) <int64[4] p = {0,1,0,0}> { y = Pad(x, p) }", 21,
+         "no: it has not two pads for each axis"),
+        ("(float[2,3,4] x) => (y) <int64[2] r = {1,2}> { y = Tile(x, r) }", 21,
+         "no: it has not one number of repeats for each axis"),
+        ("(float[2,3] x, int64[2] r) => (float[A,B] y) { y = Tile(x, r) }", 21,
+         "0 1, - -> 0 1 | opaque 0 1"),
+        ("(float[2,3] x, int64[4] p) => (float[A,B] y) { y = Pad(x, p) }", 21,
+         "0 1, - -> 0 1 | opaque 0 1"),
+        ("(float[2,3] x, int64[2] p, int64[1] a) => (float[A,B] y) { y = Pad(x, p, , a) }", 21,
+         "no: its axes are not constant"),
+        ("(float[2,3] x, int64[1] b, int64[1] e) => (float[A,B] y) { y = Slice(x, b, e) }", 21,
+         "0 1, -, - -> 0 1 | opaque 0"),
+        ("(float[2,3] x, int64[N] b, int64[N] e) => (float[A,B] y) { y = Slice(x, b, e) }", 21,
+         "no: its axes are not constant"),
+        ("(float[2,3] x, int64[1] b, int64[1] e, int64[1] a) => (float[A,B] y) { y = Slice(x, "
+         "b, e, a) }", 21, "no: its axes are not constant"),
+        ("(float[2,3] x, int64[N] s) => (float[A,B] y) { y = Expand(x, s) }", 21,
+         "no: the rank of its shape is not known"),
+    ):  # fmt: skip
+        assert written(text, opset) == expected, text

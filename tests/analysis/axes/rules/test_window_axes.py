@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.analysis.axes.rules.maps import map_of, why_not
+from tests.analysis.axes.rules.maps import map_of, why_not, written
 from tiered.analysis.axes.axis_map import Axes, AxisMap, IteratorKind, Labels, WindowSteps
 
 OPAQUE, SUM = IteratorKind.OPAQUE, IteratorKind.REDUCTION
@@ -210,3 +210,73 @@ def test_an_axis_of_scale_1_is_kept(line: str, opset: int, scaled: Labels) -> No
 def test_scales_of_other_axes_are_for_all() -> None:
     text = "(float[2,3] x) => (float[A,B] y) <float[1] s = {1}> { y = Resize(x, , s) }"
     assert dict(map_of(text).kinds) == {0: OPAQUE, 1: OPAQUE}
+
+
+def test_the_iterators_of_the_operands_and_results() -> None:
+    for text, opset, expected in (
+        ("(float[2,3,9,8] x, float[4,3,3,2] w) => (y) { y = Conv(x, w) }", 21,
+         "0 4 2 3, 1 4 5 6 -> 0 1 2 3 | reduction 4 5 6 7 | window 2: 1 0 3 | window 3: 1 0 2"),
+        ("(float[2,3,9,8] x, float[6,1,3,2] w, float[6] b) => (y) { y = Conv<group=3>(x, w, b) }",
+         21, "0 4 2 3, 1 7 5 6, 1 -> 0 1 2 3 | reduction 5 6 7 | opaque 1 4 | "
+         "window 2: 1 0 3 | window 3: 1 0 2"),
+        ("(float[2,3,9,8] x, float[4,3,3,2] w) => (y) { y = Conv<strides=[2,3], pads=[1,2,3,4], "
+         "dilations=[2,1]>(x, w) }", 21, "0 4 2 3, 1 4 5 6 -> 0 1 2 3 | reduction 4 5 6 7 | "
+         "window 2: 2 1 5 | window 3: 3 2 2"),
+        ("(uint8[2,3,5] x, uint8[4,3,3] w, uint8 p, uint8[4] q) => (y) { y = ConvInteger(x, w, "
+         "p, q) }", 21, "0 3 2, 1 3 4, -, 1 -> 0 1 2 | reduction 3 4 5 | window 2: 1 0 3"),
+        ("(uint8[2,3,5] x, float s, uint8 p, uint8[4,3,3] w, float[4] v, uint8[4] q, int32[4] "
+         "b) => (y) { y = QLinearConv(x, s, p, w, v, q, s, p, b) }", 21,
+          "0 3 2, -, -, 1 3 4, 1, 1, -, -, 1 -> 0 1 2 | reduction 3 4 5 | window 2: 1 0 3"),
+        ("(uint8[2,3,5] x, float s, uint8 p, uint8[4,3,3] w, float[1] v, uint8 q) => (y) { y = "
+         "QLinearConv(x, s, p, w, v, q, s, p) }", 21,
+          "0 3 2, -, -, 1 3 4, -, -, -, - -> 0 1 2 | reduction 3 4 5 | window 2: 1 0 3"),
+        ("(float[2,3,9,8] x) => (y) { y = MaxPool<kernel_shape=[2,3], strides=[2,1]>(x) }", 21,
+         "0 1 2 3 -> 0 1 2 3 | window 2: 2 0 2 | window 3: 1 0 3"),
+        ("(float[2,3,9] x) => (y) { y = MaxPool<kernel_shape=[2], ceil_mode=1>(x) }", 21,
+         "0 1 2 -> 0 1 2 | opaque 2"),
+        ("(float[2,3,9] x) => (y) { y = AveragePool<kernel_shape=[2], pads=[1,0], "
+         "dilations=[2]>(x) }", 21, "0 1 2 -> 0 1 2 | window 2: 1 1 3"),
+        ('(float[2,3,9] x) => (y) { y = LpPool<kernel_shape=[2], auto_pad="SAME_UPPER">(x) }', 21,
+         "0 1 2 -> 0 1 2 | opaque 2"),
+        ("(float[2,3,9] x) => (y) { y = MaxPool<kernel_shape=[2,2]>(x) }", 21,
+         "no: its operands are not of the ranks of an image and kernels"),
+        ("(float[2,3,5] x, float[3,4,2] w, float[4] b) => (y) { y = ConvTranspose(x, w, b) }", 21,
+         "0 3 9, 3 1 4, 1 -> 0 1 2 | reduction 3 4 | opaque 2 9"),
+        ("(float[2,3,5,5] x, float[3,1,2,2] w) => (y) { y = ConvTranspose<group=3>(x, w) }", 21,
+         "0 4 12 13, 4 7 5 6 -> 0 1 2 3 | reduction 4 5 6 | opaque 1 2 3 7 12 13"),
+        ("(float[2,3] x, float[3,4] w) => (y) { y = ConvTranspose(x, w) }", 21,
+         "no: its operands are not of the ranks of an image and kernels"),
+        ("(float[2,4,3,3] x) => (y) { y = DepthToSpace<blocksize=2>(x) }", 21,
+         "0 1 2 3 -> 0 4 5 6 | opaque 1 2 3 4 5 6"),
+        ("(float[2,4,3,3] x) => (y) { y = SpaceToDepth<blocksize=1>(x) }", 21,
+         "0 1 2 3 -> 0 4 5 6 | opaque 1 2 3 4 5 6"),
+        ("(float[2,3,4,5] x, float[2,6,7,2] g) => (y) { y = GridSample(x, g) }", 21,
+         "0 1 4 5, 0 2 3 12 -> 0 1 2 3 | reduction 12 | opaque 4 5"),
+        ("(float[2,3,4] x, float[2,6,1] g) => (y) { y = GridSample(x, g) }", 21,
+         "0 1 3, 0 2 9 -> 0 1 2 | reduction 9 | opaque 3"),
+        ("(float[2,3,4,5] x, float[2,6,2] g) => (y) { y = GridSample(x, g) }", 21,
+         "no: its operands are not of the ranks of an image and a grid"),
+        ("(float[2,3] x, float[2,3] g) => (y) { y = GridSample(x, g) }", 21,
+         "no: its operands are not of the ranks of an image and a grid"),
+        ("(float[1,2,3,4] x, float[2,2,2,2] w, float[1,8,2,3] o) => (y) { y = "
+         "DeformConv<kernel_shape=[2,2]>(x, w, o) }", 21,
+          "0 1 2 3, 4 5 6 7, 0 8 9 10 -> 0 11 12 13 | opaque 1 2 3 4 5 6 7 8 9 10 11 12 13"),
+        ("(float[1,2,3,4] x, float[2,2,2,2] w, float[1,8,2,3] o, float[2] b, float[1,4,2,3] m) "
+         "=> (y) { y = DeformConv<kernel_shape=[2,2]>(x, w, o, b, m) }", 21,
+          "0 1 2 3, 4 5 6 7, 0 8 9 10, 11, 0 12 13 14 -> 0 15 16 17 | opaque 1 2 3 4 5 6 7 8 9 "
+          "10 11 12 13 14 15 16 17"),
+        ("(float[2,3,4] x) => (y) <float[3] s = {1,2,1}> { y = Resize(x, , s) }", 21,
+         "0 1 2, -, - -> 0 1 2 | opaque 1"),
+        ("(float[2,3,4] x) => (y) <float[1] s = {2}> { y = Resize<axes=[2]>(x, , s) }", 21,
+         "0 1 2, -, - -> 0 1 2 | opaque 2"),
+        ("(float[2,3,4] x) => (y) <float[2] s = {1,2}> { y = Resize<axes=[-1,0]>(x, , s) }", 21,
+         "0 1 2, -, - -> 0 1 2 | opaque 0"),
+        ("(float[2,3,4] x) => (y) <int64[3] s = {2,3,8}> { y = Resize(x, , , s) }", 21,
+         "0 1 2, -, -, - -> 0 1 2 | opaque 0 1 2"),
+        ('(float[2,3,4] x) => (y) <float[6] r={0,0,0,1,1,1}, float[3] s={1,1,2}> { y = '
+         'Resize<coordinate_transformation_mode="tf_crop_and_resize">(x, r, s) }', 21,
+          "0 1 2, -, - -> 0 1 2 | opaque 0 1 2"),
+        ("(float[2,3,4] x) => (y) <float[3] s={1,1,2}> { y = Upsample(x, s) }", 9,
+         "0 1 2, - -> 0 1 2 | opaque 2"),
+    ):  # fmt: skip
+        assert written(text, opset) == expected, text
