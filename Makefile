@@ -218,7 +218,7 @@ $(VENV)/.installed-%: pyproject.toml | $(BIN)/python
 	@echo "installing tiered[$*] into $(VENV) ..."
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[$*]'
 	@$(BIN)/python -m compileall -q tiered  # pip does so, but not for an editable package
-	@touch $@
+	@touch $@ $(if $(filter dev docs,$*),$(VENV)/.installed-test)  # which both include
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
