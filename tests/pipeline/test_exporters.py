@@ -89,7 +89,7 @@ def test_level_4_is_done_after_one_run(name: str, backend: str | None) -> None:
 @pytest.mark.parametrize("name", EXPORTERS)
 def test_each_pass_of_levels_3_and_4_can_be_switched_off_alone(name: str) -> None:
     passes = list({leaf.name: None for leaf in LEAVES if leaf.info.opt_level in (3, 4)})
-    for pass_ in passes[list(EXPORTERS).index(name) % 4 :: 4]:  # each on two exporters
+    for pass_ in passes[list(EXPORTERS).index(name) :: len(EXPORTERS)]:  # each on one exporter
         result = optimize_model(
             exported(name), opt_level=4, backend="onnxruntime_cpu", disabled=[pass_]
         )
@@ -98,7 +98,7 @@ def test_each_pass_of_levels_3_and_4_can_be_switched_off_alone(name: str) -> Non
 
 @pytest.mark.parametrize("name", EXPORTERS)
 def test_neighbours_come_to_an_end_together(name: str) -> None:
-    for first, second in PAIRS:
+    for first, second in PAIRS[list(EXPORTERS).index(name) % 4 :: 4]:  # each on two exporters
         if not _can_share_a_fixed_point(first, second):
             continue
         model = Model.from_proto(exported(name))

@@ -199,7 +199,7 @@ def models_in_two_orders(draw: st.DrawFn) -> str:
     )
 
 
-@settings(max_examples=60)
+@settings(max_examples=20)
 @given(text=models_in_two_orders())
 def test_with_two_orders_the_solution_is_optimal(text: str) -> None:
     assert saved(f'<ir_version: 8, opset_import: ["": 17]> g {text}') == most_saved(

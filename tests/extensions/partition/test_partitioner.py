@@ -30,7 +30,7 @@ def takes(*operators: str) -> OperatorSupport:
 # --- brute force ----------------------------------------------------------------------------------
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(random_models(), st.booleans())
 def test_partitions_are_acyclic_and_maximal(of: Model, connected: bool) -> None:
     found = propose_partitions(
@@ -46,7 +46,7 @@ def test_partitions_are_acyclic_and_maximal(of: Model, connected: bool) -> None:
         assert all(nx.is_weakly_connected(of.main.dag.subgraph(group)) for group in groups)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=35, deadline=None)
 @given(random_models(largest=12, targets="ab-"), st.booleans())
 def test_partitions_of_several_targets_form_no_cycle(of: Model, connected: bool) -> None:
     support = {name: takes(*operators, "If") for name, operators in TAKEN.items()}
@@ -62,7 +62,7 @@ def test_partitions_of_several_targets_form_no_cycle(of: Model, connected: bool)
         assert [pair for pair in pairs if max(pair) < len(own)] == []
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=35, deadline=None)
 @given(random_models(largest=14, targets="ab-"))
 def test_the_order_of_partitions_has_no_back_edges(of: Model) -> None:
     found = propose_partitions(of, {"a": takes("Neg", "Add"), "b": takes("Abs", "Mul")})
@@ -123,8 +123,7 @@ def test_an_if_is_taken_whole_or_not_at_all() -> None:
 # --- rules ----------------------------------------------------------------------------------------
 
 PARALLEL = (
-    "g (float[2] x) => (float[2] p, float[2] q) "
-    "{ a = Neg(x)  p = Neg(a)  b = Neg(x)  q = Neg(b) }"
+    "g (float[2] x) => (float[2] p, float[2] q) { a = Neg(x)  p = Neg(a)  b = Neg(x)  q = Neg(b) }"
 )
 
 
@@ -218,7 +217,7 @@ def test_literals_may_be_ignored() -> None:
 # --- fusing ---------------------------------------------------------------------------------------
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(random_models(largest=8, targets="ab-"))
 def test_fusing_then_inlining_gives_the_same_model(of: Model) -> None:
     before, source = of.main.structural_hash(), of.to_proto()
@@ -252,5 +251,3 @@ def test_the_partitioner_returns_the_graph_with_calls() -> None:
     assert [(node.domain, node.op_type) for node in graph.nodes] == [
         ("tiered.partition", "fused_0")
     ]
-
-

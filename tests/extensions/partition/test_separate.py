@@ -32,7 +32,7 @@ def _check(of: Model, folder: Path | None = None) -> Plan:
     return plan
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(random_models(largest=10))
 def test_parts_compute_the_whole_bit_for_bit(of: Model) -> None:
     _check(of)

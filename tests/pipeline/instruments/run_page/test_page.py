@@ -178,7 +178,7 @@ def test_hostile_names_are_text(name: str) -> None:
     proto.graph.node[0].name = name
     proto.graph.node[1].name = name + "2"
     trace = Trace()
-    result = optimize_model(proto, trace=trace)
+    result = optimize_model(proto, trace=trace, passes=Sequential(["eliminate_identity"]))
     html = run_page(trace.spans, result)
     page = read(html)
     assert page.tags.count("script") == 2
