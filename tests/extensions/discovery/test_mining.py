@@ -127,3 +127,65 @@ def test_what_is_not_proved_is_an_error() -> None:
     )
     with pytest.raises(TargetError, match="not certified"):
         check_same(one, other)
+
+
+def test_what_saves_how_much_at_how_many_places() -> None:
+    for text, findings, counts in (
+        ("(float[4] x) => (float[4] y) { a = Round(x)  y = Floor(a) }",
+         [("Floor(Round(x0))  =>  Round(x0)", "bits", 1, 32, 1)], (3, 3, 0)),
+        ("(float[4] x) => (float[4] y) { a = Neg(x)  y = Neg(a) }",
+         [("Neg(Neg(x0))  =>  x0", "bits", 2, 64, 1)], (3, 2, 0)),
+        ("(float[4] x) => (float[4] y) { a = Neg(x)  b = Abs(a) c = Abs(b) y = Relu(c) }",
+         [("Abs(Neg(x0))  =>  Abs(x0)", "bits", 1, 32, 1)], (10, 9, 0)),
+        ("(float[4] x) => (float[4] y) <float two = {2}> { a = Mul(x, two)  y = Div(a, two) }",
+         [("Div(Mul(x0, c))  =>  x0", "reals", 2, 64, 1)], (3, 3, 0)),
+        ("(float[4] x) => (float[4] y) { a = own.Any(x)  y = Floor(a) }",
+         [], (3, 0, 0)),
+        ("(float[4] x) => (float[4] y) { a = own.Any(x)  b = Round(a)  y = Floor(b) }",
+         [], (6, 0, 0)),
+        ("(float[4] x) => (float[4] y) { a, b = Split<axis=0, num_outputs=2>(x)  c = Round(a)  "
+         "d = Floor(c)  y = Concat<axis=0>(d, b) }",
+         [("Floor(Round(x0))  =>  Round(x0)", "bits", 1, 16, 1)], (6, 6, 0)),
+        ("(float[4] x, bool c) => (float[4] y) { a = Round(x)  y = If(c) <then_branch = t () => "
+         "(float[4] p) { p = Floor(a) }, else_branch = e () => (float[4] q) { q = Floor(a) }> }",
+         [], (1, 1, 0)),
+        ("(float[70,70] x) => (float[70,70] y) { a = Round(x)  y = Floor(a) }",
+         [("Floor(Round(x0))  =>  Round(x0)", "bits", 1, 200, 1)], (3, 3, 0)),
+        ("(float[2,3,4,5,6,7] x) => (float[2,3,4,5,6,7] y) { a = Round(x)  y = Floor(a) }",
+         [], (3, 3, 3)),
+        ("(float[2,3,4,5,6,6] x) => (y) { a = Round(x)  y = Floor(a) }",
+         [], (3, 3, 3)),
+        ("(float[8,8,8,8] x) => (float[8,8,8,8] y) { a = Round(x)  y = Floor(a) }",
+         [("Floor(Round(x0))  =>  Round(x0)", "bits", 1, 32768, 1)], (3, 3, 0)),
+        ("(float[8,8,8,8,2] x) => (float[8,8,8,8,2] y) { a = Round(x)  y = Floor(a) }",
+         [], (3, 3, 3)),
+        ("(float[N] x) => (float[N] y) { a = Round(x)  y = Floor(a) }",
+         [("Floor(Round(x0))  =>  Round(x0)", "bits", 1, 40, 1)], (3, 3, 0)),
+        ("(float[N,8,9] x) => (float[N,8,9] y) { a = Round(x)  y = Floor(a) }",
+         [("Floor(Round(x0))  =>  Round(x0)", "bits", 1, 2240, 1)], (3, 3, 0)),
+        ("(float[2,3] x) => (float[3,2] y) { a = Transpose(x)  b = Transpose(a)  y = "
+         "Transpose(b) }",
+         [("Transpose(Transpose(x0))  =>  x0", "bits", 2, 96, 1)], (6, 5, 0)),
+        ("(float[2,3] x) => (float[2,3] y) <int64[2] s = {2,3}, int64[1] t = {6}> { a = "
+         "Reshape(x, t)  y = Reshape(a, s) }",
+         [("Reshape(Reshape(x0))  =>  x0", "bits", 2, 0, 1)], (3, 3, 0)),
+        ("(float[20,30] x) => (float[20,30] y) <int64[2] s = {20,30}, int64[1] t = {600}> { a = "
+         "Reshape(x, t)  y = Reshape(a, s) }",
+         [], (3, 3, 3)),
+        ("(float[4] x) => (float[4] y) <float[4] k = {1,2,3,4}> { a = Round(x) b = Floor(a) y = "
+         "Add(b, k) }",
+         [("Floor(Round(x0))  =>  Round(x0)", "bits", 1, 32, 1)], (6, 6, 0)),
+        ("(bool[4] x) => (bool[4] y) { a = Not(x)  y = Not(a) }",
+         [("Not(Not(x0))  =>  x0", "bits", 2, 16, 1)], (3, 2, 0)),
+        ("(float[2] x) => (float[2] y) { a = Dropout(x) b = Round(a) y = Floor(b) }",
+         [("Dropout(x0)  =>  x0", "bits", 1, 16, 1), ("Floor(Round(x0))  =>  Round(x0)", "bits", 1,
+          16, 1)], (6, 6, 0)),
+        ("(float[4] x) => (float[4] y) { a = Relu(x)  y = Relu(a) }",
+         [("Relu(Relu(x0))  =>  Relu(x0)", "bits", 1, 32, 1)], (3, 2, 0)),
+    ):  # fmt: skip
+        _, mined = _mined(text)
+        assert [
+            (each.law, each.domain, each.nodes, each.moved, len(each.places))
+            for each in mined.findings
+        ] == findings, text
+        assert (mined.subgraphs, mined.kinds, mined.skipped) == counts, text
