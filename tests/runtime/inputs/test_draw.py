@@ -96,6 +96,13 @@ def test_a_trip_count_is_no_more_than_what_its_body_indexes() -> None:
     assert drawn(other, index(0, 3), shape=())[0] == 5
 
 
+def test_more_than_the_address_space_is_memory_that_there_is_not() -> None:
+    for dtype in (np.float32, np.int8, np.bool_, object):
+        for shape in ((2**40, 2**20), (2**62, 0, 2**62)):
+            with pytest.raises(MemoryError, match="no array has the shape"):
+                drawn(dtype=dtype, shape=shape)
+
+
 def test_strings_are_words() -> None:
     array, rule = drawn(dtype=object, shape=(4, 5))
     assert rule == "strings"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+import sys
 import zlib
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,6 +16,9 @@ from tiered.runtime.inputs.graph_facts import Fact
 from tiered.runtime.inputs.varied import varied
 
 Array = np.ndarray[Any, Any]
+
+_DRAWN_BYTES = 16
+"""The bytes of an element as it is drawn, at most."""
 
 _WORDS = ("tiered", "pass", "", "a b", "naïve", "ONNX", "0")
 _POSITION = re.compile(r"position|\bpos_?ids?\b|cache_position", re.I)
@@ -70,7 +75,14 @@ class Request:
 
 
 def make_tensor(request: Request) -> tuple[Array, str]:
-    """Return an array for the request and the rule that chose it, in words."""
+    """Return an array for the request and the rule that chose it, in words.
+
+    Raises:
+        MemoryError: it does not fit, even into the address space.
+    """
+    # For numpy it is a ValueError, by the dims that are not 0.
+    if math.prod(filter(None, request.shape)) > sys.maxsize // _DRAWN_BYTES:
+        raise MemoryError(f"no array has the shape {request.shape}")
     if request.dtype == object:
         words = request.rng.choice(np.array(_WORDS, dtype=object), size=request.shape)
         return np.asarray(words, dtype=object), "strings"
