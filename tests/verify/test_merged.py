@@ -9,7 +9,7 @@ from onnx import numpy_helper
 from tests.small import model, proto
 from tests.verify.in_process import InProcess, in_process
 from tiered import Model
-from tiered.support.errors import VerificationError
+from tiered.support.errors import NotVerifiable, RuntimeFailure, TargetError, VerificationError
 from tiered.verify import merged
 from tiered.verify.merged import check_merged, check_split
 
@@ -74,6 +74,29 @@ def test_outputs_that_are_drawn_are_not_compared() -> None:
     assert [output.note != "" for output in found.outputs] == [False, True, False]
     (found,) = check_split(model(whole), models(drawn, TAIL), X)
     assert [output.note != "" for output in found.outputs] == [False, True, False]
+
+
+def test_models_whose_outputs_are_all_drawn_are_not_verified() -> None:
+    head = "g (float[2] x) => (float[2] y) { y = RandomUniformLike(x) }"
+    tail = "g (float[2] y) => (float[2] z) { z = RandomUniformLike(y) }"
+    whole = "g (float[2] x) => (float[2] z) { y = RandomUniformLike(x)  z = RandomUniformLike(y) }"
+    with pytest.raises(TargetError, match=r"not verified: z \(not comparable: random\)"):
+        check_merged(models(head, tail), model(whole), [{}], X)
+    with pytest.raises(TargetError, match=r"not verified: z \(not comparable: random\)"):
+        check_split(model(whole), models(head, tail), X)
+
+
+def test_models_that_do_not_run_are_not_verified() -> None:
+    """Of a split model only the whole counts: that a part alone does not run is no excuse."""
+    head = """g (float[2] x) => (float[1] y) <int64[1] i = {7}> { y = Gather(x, i) }"""
+    tail = TAIL.replace("[2]", "[1]")
+    with pytest.raises(NotVerifiable, match=r"not verified: .*out of data bounds"):
+        check_split(model(head), models(head), X)
+    with pytest.raises(NotVerifiable, match=r"not verified: .*out of data bounds"):
+        check_merged(models(head, tail), model(WHOLE), [{}], X)
+    with pytest.raises(RuntimeFailure, match="out of data bounds") as failed:
+        check_split(model(WHOLE), models(head, tail), X)
+    assert not isinstance(failed.value, NotVerifiable)
 
 
 def test_parts_that_compute_the_same_pass(here: InProcess) -> None:

@@ -6,7 +6,8 @@ an error; a bug in tiered is an `assert`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
 
@@ -157,6 +158,24 @@ class PreconditionError(PassError):
 
 class PostconditionError(PassError):
     """A postcondition of a pass or pipeline does not hold; the model was rolled back."""
+
+
+@contextmanager
+def original_runs(label: str = "") -> Iterator[None]:
+    """Say of the model that results are compared with that it does not run.
+
+    Args:
+        label: what begins the message, if anything does.
+
+    Raises:
+        NotVerifiable: it does not run; the limits of a run, which may be raised, keep their errors.
+    """
+    try:
+        yield
+    except (Crashed, TimedOut, OutOfMemory):
+        raise
+    except RuntimeFailure as error:
+        raise NotVerifiable(f"{label and f'{label}: '}not verified: {error}") from error
 
 
 def words_of(error: BaseException) -> str:

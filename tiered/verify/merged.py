@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
-from tiered.runtime.compare.outputs import Comparison, compare
+from tiered.runtime.compare.outputs import Comparison, compare, left_out
 from tiered.runtime.inputs.samples import Source, Wanted, read_samples, samples_for
 from tiered.runtime.worker.client import shared_worker
-from tiered.support.errors import VerificationError
+from tiered.support.errors import TargetError, VerificationError, original_runs
 from tiered.verify.baseline import RunnableModel
 from tiered.verify.random_values import random_outputs
 from tiered.verify.sliced_session import feeds_for, open_model
@@ -39,13 +39,14 @@ def check_merged(
 
     Raises:
         VerificationError: an output differs.
-        RuntimeFailure: onnxruntime does not run one of the models.
+        NotVerifiable: onnxruntime does not run one of the models.
+        TargetError: no output can be compared.
     """
-    found = []
+    found = list[Comparison]()
     runnable, *others = [RunnableModel.of(each) for each in (merged, *models)]
     proto = runnable.proto
     wanted = Wanted(given=read_samples(inputs))
-    with ExitStack() as opened:
+    with ExitStack() as opened, original_runs():
         whole, *parts = [opened.enter_context(_opened(each)) for each in (runnable, *others)]
         for sample in samples_for(proto, whole, wanted):
             feeds = sample.inputs.feeds
@@ -62,7 +63,7 @@ def check_merged(
                     f"the merged model computes something else than the models: {found[-1]}\n"
                     f"  inputs      {sample.label}"
                 )
-    return found
+    return _not_empty(found)
 
 
 def check_split(
@@ -77,15 +78,20 @@ def check_split(
 
     Raises:
         VerificationError: an output differs.
-        RuntimeFailure: onnxruntime does not run the model or a part.
+        NotVerifiable: onnxruntime does not run the model.
+        RuntimeFailure: it runs the model, but not a part.
+        TargetError: no output can be compared.
     """
-    found = []
+    found = list[Comparison]()
     runnable = RunnableModel.of(whole)
     proto = runnable.proto
     wanted = Wanted(given=read_samples(inputs))
-    with _opened(runnable) as session:
-        for sample in samples_for(proto, session, wanted):
-            expected = session.run(sample.inputs.feeds)
+    with ExitStack() as opened:
+        with original_runs():
+            session = opened.enter_context(_opened(runnable))
+            samples = samples_for(proto, session, wanted)
+            results = [session.run(sample.inputs.feeds) for sample in samples]
+        for sample, expected in zip(samples, results, strict=True):
             values = dict(sample.inputs.feeds)
             for part in map(RunnableModel.of, parts):
                 with _opened(part) as one:
@@ -98,6 +104,18 @@ def check_split(
                     f"the parts compute something else than the model: {found[-1]}\n"
                     f"  inputs      {sample.label}"
                 )
+    return _not_empty(found)
+
+
+def _not_empty(found: list[Comparison]) -> list[Comparison]:
+    """Return comparisons.
+
+    Raises:
+        TargetError: all outputs are random, or have no elements, so that none was compared.
+    """
+    if all(each.is_empty for each in found):
+        left = "; ".join(left_out(found)) or "there are no outputs"
+        raise TargetError(f"not verified: {left}")
     return found
 
 

@@ -10,13 +10,10 @@ from tiered.runtime.compare.outputs import Comparison, compare
 from tiered.runtime.deviations import has_narrow_floats
 from tiered.runtime.inputs.samples import Sample, samples_for
 from tiered.support.errors import (
-    Crashed,
     MissingOperator,
-    NotVerifiable,
-    OutOfMemory,
     RuntimeFailure,
-    TimedOut,
     VerificationError,
+    original_runs,
 )
 from tiered.verify.baseline import Baseline, Outputs, RunnableModel, without
 from tiered.verify.last_bits import amplification
@@ -97,12 +94,8 @@ class _ModelRun:
         """Run the model after the passes, fill in its outputs and compare them."""
         self._case.has_run = True
         before = self._before
-        try:
+        with original_runs():
             before.run(self._worker, self._case.wanted)
-        except (Crashed, TimedOut, OutOfMemory):
-            raise  # of the limits, which may be raised
-        except RuntimeFailure as error:
-            raise NotVerifiable(f"not verified: {error}") from error
         if before.refused and not before.was_said:
             before.was_said = True
             self._case.remarks.append(

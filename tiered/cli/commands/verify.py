@@ -33,15 +33,7 @@ from tiered.cli.output.tables import Number, print_table
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.shared_options import AsJson, Html, Sampled
 from tiered.support.amounts import counted
-from tiered.support.errors import (
-    Crashed,
-    NotVerifiable,
-    OutOfMemory,
-    RuntimeFailure,
-    TargetError,
-    TimedOut,
-    VerificationError,
-)
+from tiered.support.errors import TargetError, VerificationError, original_runs
 from tiered.support.pages.render import write_page
 from tiered.support.whole_files import write_text
 
@@ -95,7 +87,7 @@ def verify(
     Raises:
         VerificationError: an output differs by more than is allowed.
         TargetError: all outputs are random, so none was compared.
-        RuntimeFailure: onnxruntime does not run the first model.
+        NotVerifiable: onnxruntime does not run the first model.
         ModelError: a file cannot be read or written.
         UsageError: the file of --html has another suffix.
     """
@@ -109,7 +101,7 @@ def verify(
 
         promised = _promised(first, second, options)
         allowed = {**_allowed(options), **promised.settings}
-        with promised.named(), _first_runs(first):
+        with promised.named(), original_runs(first):
             found = compare_models(first, second, **allowed)
         layers = _layers(first, second, options, allowed)
     if as_json:
@@ -159,21 +151,6 @@ class _Promised(NamedTuple):
         except VerificationError as error:
             error.add_note(self.text)
             raise
-
-
-@contextmanager
-def _first_runs(first: str) -> Iterator[None]:
-    """Tell an error of the first model: nothing can be compared with it.
-
-    Raises:
-        NotVerifiable: it does not run.
-    """
-    try:
-        yield
-    except (Crashed, TimedOut, OutOfMemory):
-        raise  # of the limits, which may be raised
-    except RuntimeFailure as error:
-        raise NotVerifiable(f"{first}: not verified: {error}") from error
 
 
 def _promised(first: str, second: str, options: CompareOptions) -> _Promised:
