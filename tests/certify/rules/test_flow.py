@@ -9,7 +9,7 @@ import pytest
 from tests.certify.call import FLOAT, INT64, call, free, known, only
 from tests.certify.test_checker import proof
 from tiered.certify.evaluation.values import CheckedTensor, Unproved
-from tiered.certify.rules.bit_arithmetic import abs_, neg
+from tiered.certify.rules.bit_arithmetic import abs_, add, neg
 from tiered.certify.rules.flow import FLOW, MOST_TURNS
 
 BODY = (
@@ -274,6 +274,28 @@ def test_a_scan_has_a_row_for_each_slice(opset: int, unrolls: bool) -> None:
     for length in (1, 3):
         found = scanned(ADDS, X, free("rows", length, 2), opset=opset, unrolls=unrolls)
         assert [each.shape for each in found] == [(2,), (length, 2)]
+        if unrolls and length == 1:
+            row = free("rows", 1, 2)
+            total = only(add(call("Add", X, row)))
+            assert (found[0].terms == total.terms[0]).all()
+
+
+@pytest.mark.parametrize("unrolls", [False, True])
+@pytest.mark.parametrize(
+    ("held", "rows", "shape"),
+    [
+        ({"scan_input_axes": [1]}, (2, 3), (3, 2)),
+        ({"scan_input_axes": [-1]}, (2, 3), (3, 2)),
+        ({"scan_output_axes": [1]}, (3, 2), (2, 3)),
+        ({"scan_output_axes": [-1]}, (3, 2), (2, 3)),
+        ({"scan_output_axes": [-2]}, (3, 2), (3, 2)),
+    ],
+)
+def test_the_axes_of_a_scan_are_counted_from_either_end(
+    held: dict[str, list[int]], rows: tuple[int, int], shape: tuple[int, int], unrolls: bool
+) -> None:
+    found = scanned(ADDS, X, free("rows", *rows), unrolls=unrolls, **held)
+    assert [each.shape for each in found] == [(2,), shape]
 
 
 @pytest.mark.parametrize(

@@ -431,7 +431,11 @@ def test_lossy_floats_of_fewer_bits_are_compared_in_the_expected_dtype() -> None
         found = compare({"y": x[:1]}, {"y": half[:1]}, numerics).outputs[0].reason
         assert found == "dtype float32 became float16"
     assert not compare({"y": half[:1]}, {"y": x[:1]}, "lossy").ok
-    for before, after in ((x[:1], np.array([1], np.int8)), (i64([1]), half[:1])):
+    wide = np.array([1], ml_dtypes.bfloat16)
+    for before, after in (
+        *((x[:1], np.array([1], np.int8)), (i64([1]), half[:1])),
+        (half[:1], wide),
+    ):
         reason = compare({"y": before}, {"y": after}, "lossy").outputs[0].reason
         assert reason == f"dtype {before.dtype} became {after.dtype}"
 
