@@ -256,3 +256,100 @@ def test_a_rewrite_without_a_proof_and_a_region_cannot_be_checked(moved: Run) ->
 
     with pytest.raises(Unproved, match="has no region"):
         moved.checked(changed(moved, take))
+
+
+# --- files and regions that do not go together ----------------------------------------------------
+
+
+def _function(name: str, op_type: str) -> onnx.FunctionProto:
+    node = onnx.helper.make_node(op_type, ["p"], ["q"])
+    opsets = [onnx.helper.make_opsetid("", 21)]
+    return onnx.helper.make_function("local", name, ["p"], ["q"], [node], opsets)
+
+
+@pytest.mark.parametrize(
+    ("change", "because"),
+    [
+        (
+            lambda made: made.graph.input.add(name="k").type.tensor_type.shape.Clear(),
+            "the inputs of the two models differ",
+        ),
+        (
+            lambda made: made.graph.output.append(
+                onnx.helper.make_tensor_value_info("z", onnx.TensorProto.FLOAT, [4])
+            ),
+            "the outputs of the two models differ",
+        ),
+        (
+            lambda made: setattr(made.opset_import[0], "version", 20),
+            "the models import other opsets of ai.onnx",
+        ),
+        (
+            lambda made: setattr(made.opset_import[1], "version", 2),
+            "the models import other opsets of own",
+        ),
+        (
+            lambda made: made.functions[0].CopyFrom(_function("F", "Abs")),
+            "the local function F differs",
+        ),
+        (lambda made: made.functions.append(_function("G", "Abs")), ""),
+        (lambda made: made.functions.pop(), ""),
+    ],
+)
+def test_the_frames_of_both_files_are_one(
+    moved: Run, change: Callable[[onnx.ModelProto], object], because: str
+) -> None:
+    for path in (moved.before, moved.after):
+        made = onnx.load(path)
+        made.opset_import.add(domain="own", version=1)
+        made.functions.append(_function("F", "Neg"))
+        if path == moved.after:
+            change(made)
+        for info in made.graph.input:
+            info.type.tensor_type.elem_type = onnx.TensorProto.FLOAT
+        onnx.save(made, path)
+    if because:
+        with pytest.raises(Tampered, match=because):
+            moved.checked()
+    else:
+        assert moved.checked()
+
+
+@pytest.mark.parametrize(
+    ("side", "old", "new", "because"),
+    [
+        ("after", "Relu (c)", "Relu (nowhere)", "reads nowhere, which is not there"),
+        ("after", "   y = Relu (c)", "   c = Relu (c)\n   y = Neg (c)", "makes a value that is"),
+        ("after", "   y = Relu (c)", "   z = Relu (c)\n   y = Neg (z)", "makes a value that is"),
+        ("after", "   y = Relu (c)", "   k = Relu (c)\n   k = Neg (c)\n   y = Neg (k)",
+         "makes a value that is"),
+        ("after", "   y = Relu (c)\n", "", "rewrite #1"),
+        ("before", "Identity (d)", "Identity (c)", "begins with a node that is not there"),
+    ],
+)  # fmt: skip
+def test_a_region_fits_what_is_there(
+    moved: Run, side: str, old: str, new: str, because: str
+) -> None:
+    def edit(held: Certificate) -> None:
+        region = regions(held)[0]
+        assert old in region[side]
+        region[side] = region[side].replace(old, new)
+
+    with pytest.raises(Tampered, match=because):
+        moved.checked(changed(moved, edit))
+
+
+def test_a_region_begins_with_the_constants_that_are_there(moved: Run) -> None:
+    for at, name in ((1, "s"), (2, "one")):
+
+        def edit(held: Certificate, at: int = at, name: str = name) -> None:
+            regions(held)[at]["constants"][0][name] = "0" * 32
+
+        with pytest.raises(Tampered, match=f"begins with another constant {name}"):
+            moved.checked(changed(moved, edit))
+
+    def invent(held: Certificate) -> None:
+        regions(held)[1]["constants"][0]["nowhere"] = "0" * 32
+
+    with pytest.raises(Tampered, match="begins with another constant nowhere"):
+        moved.checked(changed(moved, invent))

@@ -167,11 +167,12 @@ class CertificateReplay:
         self._next += len(added)
         for at in removed:
             self._lines[line_of(self._now.nodes[at])].discard(at)
+        self._check_new(number, added, removed)
         self._now.weights.update(made)
         self._now.exchange(removed, added)
         for at, node in added.items():
             self._lines.setdefault(line_of(node), set()).add(at)
-        self._check_names(number, added)
+        self._check_reads(number, added)
         weights = {name for name in made if made[name] is not old[name]}
         return (frozenset(removed), frozenset(added)), weights
 
@@ -181,12 +182,20 @@ class CertificateReplay:
         except ValueError as error:
             raise Tampered(f"rewrite #{number}: {error}") from error
 
-    def _check_names(self, number: int, added: Mapping[int, onnx.NodeProto]) -> None:
-        """Check that each new value is one, and that what nodes read is there."""
+    def _check_new(
+        self, number: int, added: Mapping[int, onnx.NodeProto], removed: Sequence[int]
+    ) -> None:
+        """Check that each new value is one: no input, and of no node that stays."""
         made = [name for node in added.values() for name in node.output if name]
-        producers = [self._now.producer.get(name) for name in made]
-        if len({*made}) < len(made) or any(at not in added for at in producers):
+        free = {None, *removed}
+        there = (
+            name in self._now.inputs or self._now.producer.get(name) not in free for name in made
+        )
+        if len({*made}) < len(made) or any(there):
             raise Tampered(f"rewrite #{number} makes a value that is there")
+
+    def _check_reads(self, number: int, added: Mapping[int, onnx.NodeProto]) -> None:
+        """Check that what new nodes read is there."""
         for at in added:
             for name in self._now.reads[at]:
                 if not self._now.has(name):
