@@ -164,3 +164,77 @@ def test_without_work_a_region_grows_no_more() -> None:
     assert isinstance(whole, SplitRegion)
     assert inner(whole) == {"a": 0, "b": 0, "c": 0}
     assert isinstance(small, Skip) or len(small.inner) < 3
+
+
+def test_what_is_inside_how_each_node_is_cut_and_the_border() -> None:
+    for text, name, axis, expected in (
+        ("(float[8,4] x) => (float[8,4] y) { a = Tanh(x) y = Sin(a) }",
+         "a", 0, "a:0 | a:0 y:0 | y | x y"),
+        ("(float[8,4] x) => (float[8,4] y) { a = Tanh(x) y = Sin(a) }",
+         "a", 1, "a:1 | a:1 y:1 | y | x y"),
+        ("(float[8,4] x) => (float[8,4] y) { a = Tanh(x) y = Add(a, a) }",
+         "a", 0, "a:0 | a:0 y:0 | y | x y"),
+        ("(float[8,4] x) => (float[8,4] y) { a = Tanh(x) t = Transpose(a) y = Transpose(t) }",
+         "a", 0, "a:0 t:1 | a:0 t:1 y:0 | y | x y"),
+        ("(float[4,4] x) => (float[4,4] y) { a = Tanh(x) t = Transpose(a) y = Add(a, t) }",
+         "a", 0, "a path leaves the region at 't' and returns"),
+        ("(float[8,4] x) => (float[8,4] y) { a = Tanh(x) b = Softmax<axis=0>(a) y = Add(a, b) }",
+         "a", 0, "b (Softmax) needs all of it"),
+        ("(float[8,4] x) => (float[8,4] y) { a = Tanh(x) b = Softmax<axis=0>(a) y = Add(a, b) }",
+         "a", 1, "a:1 b:1 | a:1 b:1 y:1 | y | x y"),
+        ("(float[8,4] x, float[4,16] w) => (float[8,16] y) { a = Tanh(x) y = MatMul(a, w) }",
+         "a", 0, "a:0 | a:0 y:0 | y | x w y"),
+        ("(float[8,4] x, float[4,16] w) => (float[8,16] y) { a = Tanh(x) y = MatMul(a, w) }",
+         "a", 1, "y (MatMul) needs all of it"),
+        ("(float[8,4] x) => (float[8,4] y, float[8,4] a) { a = Tanh(x) y = Sin(a) }",
+         "a", 0, "it is an output"),
+        ("(float[8,4] x) => (float[8] y) <int64[1] k = {1}> { a = Tanh(x) y = "
+         "ReduceSum<keepdims=0>(a, k) }",
+         "a", 0, "a:0 | a:0 y:0 | y | x y"),
+        ("(float[8,4] x) => (float[8] y) <int64[1] k = {1}> { a = Tanh(x) y = "
+         "ReduceSum<keepdims=0>(a, k) }",
+         "a", 1, "y (ReduceSum) needs all of it"),
+        ("(float[1,4] x) => (float[1,4] y) { a = Tanh(x) y = Sin(a) }",
+         "a", 0, "y (Sin) needs all of it"),
+        ("(float[N,4] x) => (float[N,4] y) { a = Tanh(x) y = Sin(a) }",
+         "a", 0, "a (Tanh) has no parts along axis 0"),
+        ("(float[N,4] x) => (float[N,4] y) { a = Tanh(x) y = Sin(a) }",
+         "a", 1, "a (Tanh) has no parts along axis 1"),
+        ("(float[8,6] x) => (float[8,6] y) { a = Tanh(x) b, c = Split<axis=1, num_outputs=2>(a) "
+         "y = Concat<axis=1>(c, b) }",
+         "a", 0, "b (Split) needs all of it"),
+        ("(float[8,6] x) => (float[8,3] y) { a = Tanh(x) y, c = Split<axis=1, num_outputs=2>(a) }",
+         "a", 0, "a:0 | a:0 y:0 | y | x y"),
+        ("(float[8,4] x, float[8,4] z) => (float[8,4] y) { a = Tanh(x) b = Sin(z) c = Add(a, b) "
+         "d = Cos(c) y = Mul(d, b) }",
+         "a", 0, "a:0 b:0 c:0 d:0 | a:0 c:0 b:0 y:0 d:0 | y | x z y"),
+        ("(float[8,4] x) => (float[8,4] y) { a = Tanh(x) b = Sin(a) c = Cos(b) d = Neg(c) y = "
+         "Add(d, b) }",
+         "b", 1, "b:1 a:1 c:1 d:1 | b:1 c:1 y:1 a:1 d:1 | y | y x"),
+        ("(float[8,4] x) => (float[8,4] y, float[8,4] z) { a = Tanh(x) b = Softmax<axis=0>(a) y "
+         "= Sin(a) z = Mul(b, x) }",
+         "a", 1, "a:1 b:1 | a:1 b:1 y:1 z:1 | y z | x y z"),
+        ("(float[8,4] x) => (float[4,8] y) { a = Tanh(x) t = Transpose(a) y = Softmax(t) }",
+         "a", 0, "a:0 | a:0 t:1 | t | x t"),
+        ("(float[8,4] x) => (float[4,8] y) { a = Tanh(x) t = Transpose(a) y = Softmax(t) }",
+         "a", 1, "a:1 t:0 | a:1 t:0 y:0 | y | x y"),
+        (ATTENTION,
+         "s", 0, "s:0 p:0 | s:0 p:0 y:0 | y | q k v y"),
+        (ATTENTION,
+         "p", 0, "p:0 s:0 | p:0 y:0 s:0 | y | v y q k"),
+        ("(float[8,4] x) => (float[8,4] y) { a = Tanh(x) y = own.F(a) }",
+         "a", 0, "y (F) needs all of it"),
+        ("(float[8,4] x) => (float[8,4] y) { a = own.F(x) y = Tanh(a) }",
+         "a", 0, "a (F) has no parts along axis 0"),
+    ):  # fmt: skip
+        assert written(found(text, name, axis)) == expected, (text, axis)
+
+
+def written(region: SplitRegion | Skip) -> str:
+    """Return the inner tensors and the nodes with their axes, the results, and the border."""
+    if isinstance(region, Skip):
+        return str(region)
+    axes = [" ".join(f"{name}:{axis}" for name, axis in part.items())
+            for part in (inner(region), nodes(region))]  # fmt: skip
+    ends = [" ".join(value.name for value in part) for part in (region.results(), region.border())]
+    return " | ".join((*axes, *ends))
