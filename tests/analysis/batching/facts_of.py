@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Mapping
 
 from tests.small import named, parsed
+from tiered.analysis.batching.another_size import rebatch
 from tiered.analysis.batching.following import Following
 from tiered.analysis.batching.rules import rule_of
 from tiered.analysis.batching.sample_facts import Fact, RefusedTensor
@@ -60,3 +61,27 @@ def fact_or_why_not(
 def edits_of(text: str, places: Mapping[str, int] = X) -> int:
     """Return how many edits make the model right for any batch."""
     return len(facts_of(text, places)[1].edits)
+
+
+def rebatched(text: str, places: Mapping[str, int] = X) -> str:
+    """Return the nodes of a model after edits for any batch: operators, attributes, and constants
+    of few elements by their slots."""
+    model = parsed(text)
+    rebatch(model, {named(model, name): axis for name, axis in places.items()}, "N")
+    written = []
+    for node in model.main.topological_order():
+        if node.is_op("Constant"):
+            continue
+        parts = [
+            f"{name}={[*value] if isinstance(value, tuple) else value}"
+            for name, value in sorted(node.attributes.items())
+        ]
+        for at, operand in enumerate(node.inputs):
+            array = None if operand is None else operand.const
+            if array is not None and array.size < _FEW:
+                parts.append(f"{at}:{array.ravel().tolist()}")
+        written.append(" ".join([node.op_type, *(part.replace(" ", "") for part in parts)]))
+    return "; ".join(written)
+
+
+_FEW = 9

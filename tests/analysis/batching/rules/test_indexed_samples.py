@@ -2,7 +2,14 @@
 
 import pytest
 
-from tests.analysis.batching.facts_of import X, edits_of, fact_of, fact_or_why_not, why_not
+from tests.analysis.batching.facts_of import (
+    X,
+    edits_of,
+    fact_of,
+    fact_or_why_not,
+    rebatched,
+    why_not,
+)
 from tiered.analysis.batching.sample_facts import BatchRows
 
 BOTH = {"x": 0, "i": 0}
@@ -264,3 +271,55 @@ def test_places_of_each_sample_need_a_gather_nd_of_batches() -> None:
     text = model("y = Gather<axis=1>(x, i)", "1,3,4", ", int64[1,5] i")
     assert why_not(text, BOTH, opset=11) == OTHERS
     assert fact_of(text, BOTH, opset=12) == BatchRows(0)
+
+
+def test_what_the_edits_write() -> None:
+    for text, places, expected in (
+        (model('y = Gather(x, i)', consts='int64[2,1] i = {0,1}'), X,
+         "Shape; Gather 1:[0]; Squeeze 1:[0]; Range 0:[0] 2:[1]; Reshape 1:[-1,1]; Mul 1:[1]; Add 1:[0]; Gather"),
+        (model('y = Gather(x, i)', consts='int64[2,1] i = {0,-1}'), X,
+         "Shape; Gather 1:[0]; Squeeze 1:[0]; Range 0:[0] 2:[1]; Reshape 1:[-1,1]; Mul 1:[1]; Add 1:[0]; Gather"),
+        (model('y = Gather(x, i)', consts='int64[1,2] i = {0,1}'), X,
+         "Shape; Gather 1:[0]; Squeeze 1:[0]; Range 0:[0] 2:[1]; Reshape 1:[1,-1]; Mul 1:[1]; Add 1:[0]; Gather"),
+        (model('y = Gather(x, i)', consts='int64[2,2] i = {0,0,1,1}'), X,
+         "Shape; Gather 1:[0]; Squeeze 1:[0]; Range 0:[0] 2:[1]; Reshape 1:[-1,1]; Mul 1:[1]; Add 1:[0,0]; Gather"),
+        (model('y = Gather(x, i)', consts='int64[2,2] i = {0,1,0,1}'), X,
+         "Shape; Gather 1:[0]; Squeeze 1:[0]; Range 0:[0] 2:[1]; Reshape 1:[1,-1]; Mul 1:[1]; Add 1:[0,0]; Gather"),
+        (model('f = Reshape(x, less)  y = Gather(f, i)', x='2,3', consts='int64[2] i = {0,3}'), X,
+         "Reshape 1:[-1]; Shape; Gather 1:[0]; Squeeze 1:[0]; Range 0:[0] 2:[1]; Reshape 1:[-1]; Mul 1:[3]; Add 1:[0]; Gather"),
+        (model('f = Reshape(x, less)  y = Gather(f, i)', x='2,3', consts='int64[2] i = {2,5}'), X,
+         "Reshape 1:[-1]; Shape; Gather 1:[0]; Squeeze 1:[0]; Range 0:[0] 2:[1]; Reshape 1:[-1]; Mul 1:[3]; Add 1:[2]; Gather"),
+        (model('f = Reshape(x, less)  y = Gather(f, i)', x='2,3', consts='int64[2] i = {-6,-3}'), X,
+         "Reshape 1:[-1]; Shape; Gather 1:[0]; Squeeze 1:[0]; Range 0:[0] 2:[1]; Reshape 1:[-1]; Mul 1:[3]; Add 1:[0]; Gather"),
+        (model('f = Reshape(x, less)  y = Gather(f, i)', x='2,3', consts='int64[2,2] i = {0,2,3,5}'), X,
+         "Reshape 1:[-1]; Shape; Gather 1:[0]; Squeeze 1:[0]; Range 0:[0] 2:[1]; Reshape 1:[-1,1]; Mul 1:[3]; Add 1:[0,2]; Gather"),
+        (model('y = Gather<axis=-3>(x, i)', consts='int64[2,1] i = {0,1}'), X,
+         "Shape; Gather 1:[0]; Squeeze 1:[0]; Range 0:[0] 2:[1]; Reshape 1:[-1,1]; Mul 1:[1]; Add 1:[0]; Gather axis=-3"),
+        (model('y = Gather<axis=1>(x, i)', x='1,3,4', more=', int64[1,5] i'), BOTH,
+         "Unsqueeze 1:[-1]; GatherND batch_dims=1; Unsqueeze 1:[1]"),
+        (model('y = Gather(x, i)', x='1,3,4', more=', int64[1,5] i'), BOTH,
+         "Shape; Gather 1:[0]; Squeeze 1:[0]; Range 0:[0] 2:[1]; Reshape 1:[-1,1]; Mul 1:[0]; Add; Gather"),
+        (model('y = Gather(x, i)', x='1,3,4', more=', int64[5,1] i'), {'x': 0, 'i': 1},
+         "Shape; Gather 1:[0]; Squeeze 1:[0]; Range 0:[0] 2:[1]; Reshape 1:[1,-1]; Mul 1:[0]; Add; Gather"),
+        (model('y = Gather<axis=1>(x, i)', x='3,1,4', more=', int64[1,5] i'), {'x': 1, 'i': 0},
+         "Shape; Gather 1:[1]; Squeeze 1:[0]; Range 0:[0] 2:[1]; Reshape 1:[-1,1]; Mul 1:[0]; Add; Gather axis=1"),
+        (model('y = GatherND(x, i)', consts='int64[2,1] i = {0,1}'), X,
+         "Shape; Gather 1:[0]; Squeeze 1:[0]; Range 0:[0] 2:[1]; Reshape 1:[-1,1]; Mul 1:[1]; Add 1:[0]; GatherND"),
+        (model('y = GatherND(x, i)', consts='int64[2,1,2] i = {0,2,1,2}'), X,
+         "Shape; Gather 1:[0]; Squeeze 1:[0]; Range 0:[0] 2:[1]; Reshape 1:[-1,1,1]; Mul 1:[1,0]; Add 1:[0,2]; GatherND"),
+        (model('y = GatherND(x, i)', x='3,2,4', consts='int64[2,1,2] i = {2,0,2,1}'), {'x': 1},
+         "Shape; Gather 1:[1]; Squeeze 1:[0]; Range 0:[0] 2:[1]; Reshape 1:[-1,1,1]; Mul 1:[0,1]; Add 1:[2,0]; GatherND"),
+        (model('y = GatherND<batch_dims=1>(x, i)', consts='int64[2,1,1] i = {1,1}'), X,
+         "Shape; Gather 1:[0]; Concat axis=0 1:[1,1]; Expand 0:[1]; GatherND batch_dims=1"),
+        (model('y = GatherND<batch_dims=1>(x, i)', x='3,1,4', more=', int64[3,1,1] i'), {'x': 1, 'i': 1},
+         "Shape; Gather 1:[1]; Squeeze 1:[0]; Range 0:[0] 2:[1]; Reshape 1:[1,-1,1]; Mul 1:[1]; Mul 1:[0]; Add; GatherND batch_dims=1"),
+        (model('y = GatherND(x, i)', x='1,3,4', more=', int64[1,5,2] i'), BOTH,
+         "Shape; Gather 1:[0]; Squeeze 1:[0]; Range 0:[0] 2:[1]; Reshape 1:[-1,1,1]; Mul 1:[1,0]; Mul 1:[0,1]; Add; GatherND"),
+        (model('y = GatherND(x, i)', x='1,3,4', more=', int64[5,1,2] i'), {'x': 0, 'i': 1},
+         "Shape; Gather 1:[0]; Squeeze 1:[0]; Range 0:[0] 2:[1]; Reshape 1:[1,-1,1]; Mul 1:[1,0]; Mul 1:[0,1]; Add; GatherND"),
+        (model('y = ScatterND(x, i, u)', x='3,2', more=', int64[5,1] i', consts='float[5,2] u = {1,1,1,1,1,1,1,1,1,1}'), {'x': 1},
+         "Shape; Gather 1:[1]; Concat axis=0 0:[1]; Expand 0:[1.0,1.0,1.0,1.0,1.0]; ScatterND"),
+        (model('y = ScatterND(w, i, x)', x='5,2', more=', int64[5,1] i', consts='float[3,2] w = {1,1,2,2,1,1}'), {'x': 1},
+         "Shape; Gather 1:[1]; Concat axis=0 0:[1]; Expand 0:[1.0,2.0,1.0]; ScatterND"),
+    ):  # fmt: skip
+        assert rebatched(text, places) == expected, text

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.analysis.batching.by_sample import assert_each_by_itself, changed
-from tests.analysis.batching.facts_of import X, fact_or_why_not
+from tests.analysis.batching.facts_of import X, fact_or_why_not, rebatched
 from tiered import ShapeError
 from tiered.analysis.batching.sample_facts import BatchRows
 
@@ -163,3 +163,47 @@ def test_where_the_samples_are_and_how_many_edits_it_takes() -> None:
         (model('y = Squeeze(x, less)', x='1,1,1'), {'x': 1}, BatchRows(1), 0),
     ):  # fmt: skip
         assert fact_or_why_not(text, places) == (expected, edits), text
+
+
+def test_what_the_edits_write() -> None:
+    for text, places, expected in (
+        (model('y = Reshape(x, t)', consts='int64[3] t = {2,0,3}'), X,
+         "Reshape 1:[-1,2,3]"),
+        (model('y = Reshape(x, t)', x='2,S,3', consts='int64[3] t = {2,0,3}'), X,
+         "Reshape 1:[-1,0,3]"),
+        (model('y = Reshape<allowzero=1>(x, t)', consts='int64[2] t = {2,6}'), X,
+         "Reshape allowzero=1 1:[-1,6]"),
+        (model('y = Reshape(x, t)', x='2,S,3', consts='int64[2] t = {2,-1}'), X,
+         "Reshape 1:[0,-1]"),
+        (model('y = Reshape(x, t)', x='1,6,4', consts='int64[3] t = {6,1,4}'), X,
+         "Reshape 1:[-1,1,4]"),
+        (model('y = Reshape(x, t)', x='6,1,4', consts='int64[3] t = {1,6,4}'), {'x': 1},
+         "Reshape 1:[6,1,-1,1,4]; Transpose perm=[2,0,1,3,4]; Reshape 1:[-1,6,4]"),
+        (model('y = Reshape(x, t)', x='6,2,4', consts='int64[3] t = {2,6,4}'), {'x': 1},
+         "Reshape 1:[2,-1,4]"),
+        (model('y = Reshape(x, t)', consts='int64[2] t = {4,3}'), X,
+         "Reshape 1:[-1,3]"),
+        (model('y = Reshape(x, t)', x='3,2,3', consts='int64[2] t = {6,3}'), {'x': 1},
+         "Reshape 1:[-1,3]"),
+        (model('y = Reshape(x, t)', consts='int64[1] t={12}'), X,
+         "Reshape 1:[-1]"),
+        (model(S + 't = Concat<axis=0>(n, less)  y = Reshape(w, t)', consts='float[4] w = {1,2,1,2}'), X,
+         "Shape; Gather 1:[0]; Concat axis=0 1:[-1]; Reshape 0:[1.0,2.0] 1:[1,1,2]; Shape; Gather 1:[0]; Concat axis=0 0:[1] 2:[1]; Expand; Reshape 1:[-1]; Reshape"),
+        (model(S + 'm = Mul(n, k) t = Concat<axis=0>(m, less)  y = Reshape(w, t)', consts='int64[1] k={3}, float[2,3] w = {1,2,3,1,2,3}'), X,
+         "Shape; Gather 1:[0]; Mul 1:[3]; Concat axis=0 1:[-1]; Shape; Gather 1:[0]; Concat axis=0 1:[1]; Expand 0:[1.0,2.0,3.0]; Reshape"),
+        (model('y = Squeeze(x)', x='2,1,3'), X,
+         "Squeeze 1:[1]"),
+        (model('y = Squeeze(x)', x='1,1,3'), X,
+         "Reshape 1:[-1]"),
+        (model('y = Squeeze(x)', x='1,2,3'), {'x': 1},
+         "Squeeze 1:[0]"),
+        (model('f = Reshape(x, less) y = Unsqueeze(f, none)', x='1,2,3'), X,
+         "Reshape 1:[-1]; Reshape 1:[-1,6]"),
+        (model('y = Flatten<axis=3>(x)', x='2,3,1'), {'x': 2},
+         "Reshape 1:[6,-1]"),
+        (model('y = Squeeze(x, one)', x='1,1,1'), {'x': 1},
+         "Reshape 1:[1,-1]"),
+        (model('y = Squeeze(x, none)', x='1,1,3'), X,
+         "Reshape 1:[-1,3]"),
+    ):  # fmt: skip
+        assert rebatched(text, places) == expected, text

@@ -8,6 +8,7 @@ from tests.analysis.batching.facts_of import (
     fact_of,
     fact_or_why_not,
     facts_of,
+    rebatched,
     why_not,
 )
 from tiered.analysis.batching.sample_facts import BatchRows, Columns
@@ -262,3 +263,25 @@ def test_where_the_samples_are_and_how_many_edits_it_takes() -> None:
         (model('y = Pad(x, p, , a)', x='2,3,4', consts='int64[4] p={1,0,2,1}, int64[2] a = {2,0}'), X, "it pads the axis of a batch of 2", 0),
     ):  # fmt: skip
         assert fact_or_why_not(text, places) == (expected, edits), text
+
+
+def test_what_the_edits_write() -> None:
+    for text, places, expected in (
+        (joined('Concat<axis=1>(k, x)', consts='int64[2,1] k = {1,1}'), X,
+         "Shape; Gather 1:[0]; Concat axis=0 1:[1]; Expand 0:[1]; Concat axis=1"),
+        (joined('Concat<axis=1>(k, x)', x='1,1', consts='int64[1,1] k = {0}'), X,
+         "Shape; Gather 1:[0]; Concat axis=0 1:[1]; Expand 0:[0]; Concat axis=1"),
+        (model('y = Slice(x, none, two, none)'), X,
+         "Slice 1:[0] 2:[9223372036854775807] 3:[0]"),
+        (model('y = Slice(x, none, two)'), X,
+         "Slice 1:[0] 2:[9223372036854775807]"),
+        (model('y = Slice(x, none, two, none, one)'), X,
+         "Slice 1:[0] 2:[9223372036854775807] 3:[0] 4:[1]"),
+        (model('y = Slice(x, b, e)', consts='int64[2] b = {0,1}, int64[2] e = {2,3}'), X,
+         "Slice 1:[0,1] 2:[9223372036854775807,3]"),
+        (model('y = Slice(x, b, e, a)', consts='int64[2] b = {1,0}, int64[2] e = {3,2}, int64[2] a = {1,0}'), X,
+         "Slice 1:[1,0] 2:[3,9223372036854775807] 3:[1,0]"),
+        (model('f = Reshape(x, less) y = Slice(f, none, e)', consts='int64[1] e = {6}'), X,
+         "Reshape 1:[-1]; Slice 1:[0] 2:[9223372036854775807]"),
+    ):  # fmt: skip
+        assert rebatched(text, places) == expected, text

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.analysis.batching.by_sample import assert_each_by_itself, changed
-from tests.analysis.batching.facts_of import X, fact_or_why_not
+from tests.analysis.batching.facts_of import X, fact_or_why_not, rebatched
 from tiered import ShapeError
 from tiered.analysis.batching.sample_facts import BatchRows, Counted
 
@@ -202,3 +202,27 @@ def test_where_the_samples_are_and_how_many_edits_it_takes() -> None:
         (model('y = AffineGrid(x, q)', x='2,2,3', consts='int64[4] q={2,3,4,5}'), {'x': 1}, "it computes a result from several samples: axis 1 of 'x' is the batch", 0),
     ):  # fmt: skip
         assert fact_or_why_not(text, places) == (expected, edits), text
+
+
+def test_what_the_edits_write() -> None:
+    for text, places, expected in (
+        (model('y = Expand(x, t)', consts='int64[2] t = {2,3}'), X,
+         "Shape; Gather 1:[0]; Gather 1:[0]; Expand 1:[1,3]"),
+        (model('y = Expand(x, t)', consts='int64[3] t = {4,2,3}'), X,
+         "Shape; Gather 1:[0]; Gather 1:[0]; Expand 1:[4,1,3]"),
+        (model('f = Reshape(x, less)  y = Expand(f, t)', consts='int64[1] t = {6}'), X,
+         "Shape; Gather 1:[0]; Gather 1:[0]; Reshape 1:[-1]; Expand 1:[1]"),
+        (resized('y = Resize(x, , , q)'), X,
+         "Shape; Gather 1:[0]; Gather 1:[0]; Shape; Gather 1:[0]; Concat axis=0 1:[1,4,4]; Resize"),
+        (resized('y = Resize(x, , , q1)', x='1,1,2,2'), X,
+         "Shape; Gather 1:[0]; Gather 1:[0]; Shape; Gather 1:[0]; Concat axis=0 1:[1,4,4]; Resize"),
+        (resized('y = Resize<axes=[3,0]>(x, , , k)'), X,
+         "Shape; Gather 1:[0]; Gather 1:[0]; Shape; Gather 1:[0]; Concat axis=0 0:[4]; Resize axes=[3,0]"),
+        (resized('y = Resize<keep_aspect_ratio_policy="stretch">(x, , , q)'), X,
+         "Shape; Gather 1:[0]; Gather 1:[0]; Shape; Gather 1:[0]; Concat axis=0 1:[1,4,4]; Resize keep_aspect_ratio_policy=stretch"),
+        (model('y = AffineGrid(x, q)', x='2,2,3', consts='int64[4] q={2,3,4,5}'), X,
+         "Shape; Gather 1:[0]; Gather 1:[0]; Shape; Gather 1:[0]; Concat axis=0 1:[3,4,5]; AffineGrid"),
+        (model('y = AffineGrid(x, q)', x='1,2,3', consts='int64[4] q={1,3,4,5}'), X,
+         "Shape; Gather 1:[0]; Gather 1:[0]; Shape; Gather 1:[0]; Concat axis=0 1:[3,4,5]; AffineGrid"),
+    ):  # fmt: skip
+        assert rebatched(text, places) == expected, text
