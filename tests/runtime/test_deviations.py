@@ -285,6 +285,9 @@ ATTENTION = "y, , , s = Attention<is_causal = 1>(x, x, x, x)"
         ("lowest_number_of_causal_masks", ATTENTION.replace("x, x, x, x)", "x, x, x)"), False),
         ("lowest_number_of_causal_masks", ATTENTION.replace("y, , , s", "y, , , "), False),
         ("lowest_number_of_causal_masks", ATTENTION.replace("y, , , s", "y, p, v"), False),
+        ("lowest_number_of_causal_masks", ATTENTION.replace("y, , , s", "y, p, v, , s"), False),
+        ("lowest_number_of_causal_masks", ATTENTION.replace("x, x)", "x, , x)"), False),
+        ("lowest_number_of_causal_masks", ATTENTION.replace("Attention", "Other"), False),
         ("lowest_number_of_causal_masks", ATTENTION.replace("is_causal = 1", "is_causal = 0"),
          False),
         ("lowest_number_of_causal_masks", ATTENTION.replace("is_causal", "softmax_precision"),
@@ -298,6 +301,7 @@ ATTENTION = "y, , , s = Attention<is_causal = 1>(x, x, x, x)"
         ("halves_kept_wide", "h = Cast<to = 10>(x)  y = Cast<to = 1>(h)", True),
         ("halves_kept_wide", "h = EyeLike<dtype = 10>(x)  y = Cast<to = 1>(h)", True),
         ("halves_kept_wide", "y = Softmax<axis = 10>(x)", False),
+        ("halves_kept_wide", "d = Cast<to = 11>(x)  y = Cast<to = 1>(d)", False),
         ("halves_kept_wide", "y = Identity(h)", True),
     ],
 )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import onnx
 import pytest
 
 from tiered import Model
@@ -129,3 +130,53 @@ def test_what_differs_for_empty_tensors_alone_is_named() -> None:
 def test_another_interface_is_not_compared() -> None:
     with pytest.raises(Unproved, match="inputs or outputs"):
         swept(BEFORE, "(float[N,4] x) => (float[N,4] y) { y = Relu(x) }")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "because"),
+    [
+        ("=> (float[N,4] y, float[N,4] z)", "=> (float[N,4] z, float[N,4] y)", "inputs or outputs"),
+        ("(float[N,4] x)", "(float[N,4] x, float q)", "inputs or outputs"),
+        ("{ y", "{ y", "opsets"),
+    ],
+)
+def test_models_of_other_interfaces_or_opsets_are_not_swept(
+    old: str, new: str, because: str
+) -> None:
+    opset = 20 if because == "opsets" else 21
+    after = Model.from_proto(parse(AFTER.replace(old, new), opset=opset))
+    with pytest.raises(Unproved, match=f"the models .* other {because}"):
+        Sweep(Model.from_proto(parse(BEFORE)), after).run()
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_right"),
+    [
+        ("y = vendor.F(x)", "y = vendor.F(x)", True),
+        ("y = vendor.F<a = 1>(x)", "y = vendor.F<a = 2>(x)", False),
+        ("a = vendor.Identity(x)  y = Neg(a)", "y = Neg(x)", False),
+        ("a = Identity(x)  y = Neg(a)", "y = Neg(x)", True),
+        ("y = RandomNormalLike(x)", "a = RandomNormalLike(x)  y = Identity(a)", False),
+        (
+            "y = If(c)<then_branch = g () => (p) { p = Neg(x) },"
+            " else_branch = h () => (q) { q = Abs(x) }>",
+            "y = If(c)<then_branch = g () => (p) { p = Neg(x) },"
+            " else_branch = h () => (q) { q = Abs(x) }>",
+            True,
+        ),
+        (
+            "k = Neg(x)  y = If(c)<then_branch = g () => (p) { p = Neg(k) },"
+            " else_branch = h () => (q) { q = Abs(k) }>",
+            "k = Exp(x)  y = If(c)<then_branch = g () => (p) { p = Neg(k) },"
+            " else_branch = h () => (q) { q = Abs(k) }>",
+            False,
+        ),
+    ],
+)
+def test_nodes_are_the_same_by_what_they_compute_and_read(
+    one: str, other: str, *, is_right: bool
+) -> None:
+    head = '<ir_version: 10, opset_import: ["": 21, "vendor": 1]> g'
+    texts = [f"{head} (float[2] x, bool c) => (float[2] y) {{ {nodes} }}" for nodes in (one, other)]
+    models = [Model.from_proto(onnx.parser.parse_model(text)) for text in texts]
+    assert bool(Sweep(*models).run().left) != is_right

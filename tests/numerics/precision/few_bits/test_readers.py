@@ -26,6 +26,8 @@ ROWS = "(float[2,4] x, int64[3] i) => (float[A,B] y)"
         (ROWS, "float[1,4,2] w = {1,2,3,4,5,6,7,8}", "y = MatMul(x, w)", 1, 2),
         (ROWS, "float[2,4] w = {1,2,3,4,5,6,7,8}",
          "t = Transpose(w)  y = MatMul(x, t)", 0, 0),
+        (ROWS, "float[2,4] w = {1,2,3,4,5,6,7,8}",
+         "t = Transpose(w)  y = Gemm(x, t)", 0, 0),
     ],
 )  # fmt: skip
 def test_a_weight_has_channels_along_an_axis(
@@ -37,7 +39,8 @@ def test_a_weight_has_channels_along_an_axis(
     assert (reader.place, reader.channel) == (place, channel)
     assert unfit == {}
     names = [node.op_type for node in nodes_of([reader])]
-    assert names == (["Transpose", "MatMul"] if "t = Transpose" in nodes else [reader.node.op_type])
+    product = "Gemm" if "Gemm" in nodes else "MatMul"
+    assert names == (["Transpose", product] if "t = Transpose" in nodes else [reader.node.op_type])
 
 
 @pytest.mark.parametrize(
@@ -69,6 +72,9 @@ def test_a_weight_without_a_form_is_named(head: str, weight: str, nodes: str, be
         "t = Transpose(w)  y = MatMul(t, x)",
         "t = Transpose<perm = [0,1]>(w)  a = Reshape(x, s)  y = MatMul(a, t)",
         "t = Transpose(w)  a = Add(x, t)  y = MatMul(x, t)",
+        "t = Transpose(square)  y = MatMul(t, t)",
+        "t = Transpose(w)  y = Neg(x)",
+        "y = Gemm<transA = 1>(w, x)",
         "y = vendor.MatMul(x, w)",
         "y = Gather(ints, i)",
         "t = Transpose(double)  a = Cast<to = 11>(x)  y = MatMul(a, t)",
@@ -80,7 +86,8 @@ def test_what_no_product_multiplies_by_is_no_weight(nodes: str) -> None:
     model = parsed(
         f"""<ir_version: 10, opset_import: ["": 21, "vendor": 1]> g {ROWS}
         <float[2,4] w = {{1,2,3,4,5,6,7,8}}, int64[2,1] ints = {{1,2}}, int64[2] s = {{4,2}},
-        double[2,4] double = {{1,2,3,4,5,6,7,8}}, float[1,4,1] cube = {{1,2,3,4}}> {{ {nodes} }}"""
+        double[2,4] double = {{1,2,3,4,5,6,7,8}}, float[1,4,1] cube = {{1,2,3,4}},
+        float[2,2] square = {{1,2,3,4}}> {{ {nodes} }}"""
     )
     assert readers_in(model) == ({}, {})
 
@@ -97,6 +104,7 @@ def test_a_transposed_table_that_is_an_output_is_no_weight() -> None:
     ("more", "least", "because"),
     [
         ("", 0, ""),
+        ("", 64, ""),
         ("", 65, "a small weight"),
         ("  z = Relu(w)", 0, "another node reads the weight as it is"),
     ],
@@ -142,6 +150,13 @@ HALVES = (
             int8_format(4),
             21,
             "no blocks along the channels of a ConvTranspose",
+        ),
+        (
+            f"(float[1,8,4] x) => (float[1,A,B] y) <float[8,8,1] w = {{{ONES}}}>"
+            " { y = ConvTranspose(x, w) }",
+            int8_format(0),
+            21,
+            "",
         ),
         (
             f"(float[1,8,4] x) => (float[1,A,B] y) <float[8,8,1] w = {{{ONES}}}>"
