@@ -106,3 +106,15 @@ def test_each_result_is_rounded_and_overflows() -> None:
     found = Session(model.to_proto()).run({"x": x})["y"]
     assert found.dtype == np.float16
     assert found.tolist() == [np.inf, 1, 2048]
+
+
+def test_absent_operands_and_other_dtypes_stay() -> None:
+    model = emulated(
+        "(float16[2] x, float16 k, int64[1] i) => (float16[A] y) {"
+        " a = Clip(x, , k)  y = Gather(a, i) }"
+    )
+    (clip,) = model.main.nodes_of("Clip")
+    assert clip.inputs[1] is None
+    assert {value.dtype for value in (*clip.inputs, *clip.outputs) if value} == {FLOAT}
+    (gather,) = model.main.nodes_of("Gather")
+    assert gather.inputs[1] is named(model, "i")

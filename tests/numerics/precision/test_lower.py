@@ -254,3 +254,17 @@ def test_weights_are_counted_by_their_elements() -> None:
 def test_a_node_computes_in_a_type_if_it_is_no_conversion(nodes: str, computes: bool) -> None:
     model = parsed(f"(float[2] x) => (float[2] y) {{ {nodes} }}")
     assert computes_in(model, HALF) == computes
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("(float16[2] x, float16 k) => (float16[2] y) { y = Clip(x, , k) }", True),
+        ("(float[2] x) => (float16[2] y) { y = Cast<to = 10>(x) }", False),
+        ("(float[2] x, float k) => (float[2] y) { y = Clip(x, , k) }", False),
+    ],
+)
+def test_a_model_computes_in_a_type_if_a_node_but_a_cast_does(text: str, expected: bool) -> None:
+    model = parsed(text)
+    model.refresh_types()
+    assert computes_in(model, DataType.FLOAT16) is expected

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
+from tests.small import made_by, parsed
 from tiered import DataType, Model, Node
 from tiered.numerics.precision.cast_plan import Price, plan_of
 from tiered.numerics.precision.lower import PrecisionRules, RuledNarrowing
-from tiered.numerics.precision.return_groups import rankings_of
+from tiered.numerics.precision.return_groups import rankings_of, weight_bytes
 from tiered.numerics.precision.variables import TypeVariable, variables_of
 from tiered.testing import parse
 
@@ -54,3 +55,21 @@ def test_a_price_decides_the_type_of_a_node() -> None:
     price = {nodes[1]: Price(wide=0, low=10_000)}
     low = {each.node for each in plan_of(variables, price).low}
     assert low == {nodes[0], nodes[2]}
+
+
+@pytest.mark.parametrize(
+    ("line", "nbytes"),
+    [
+        ("Clip(x, , k)", 4),
+        ("Add(x, w)", 8),
+        ("Add(w, w)", 16),
+        ("Gather(x, i)", 0),
+        ("Neg(x)", 0),
+    ],
+)
+def test_the_weights_of_a_node_are_constants_of_floats(line: str, nbytes: int) -> None:
+    model = parsed(
+        f"""(float[2] x) => (float[2] y) <float k = {{1}}, float[2] w = {{1,2}},
+        int64[2] i = {{0,1}}> {{ y = {line} }}"""
+    )
+    assert weight_bytes(made_by(model, "y")) == nbytes

@@ -71,6 +71,7 @@ def test_before_opset_6_no_cast_can_be_added() -> None:
         # one type for all operands of a parameter
         ("Add(x, z)", ["y <- y.0 y.1 | "]),
         ("Where(c, x, z)", ["y <- y.1 y.2 | free"]),
+        ("Clip(x, , k)", ["y <- y.0 y.2 | "]),
         ("Reshape(x, s)", ["y <- y.0 | free"]),
         ("Gather(x, s)", ["y <- y.0 | free"]),
         # two parameters
