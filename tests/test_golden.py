@@ -209,6 +209,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     # What it computes has another name.
     "truncate_on_var": {"var": "a", "runtime": "none"},
     "fuse_matmul_scale": {"backend": "onnxruntime_cpu"},
+    "quantize_dynamic": {"processor": "vnni"},  # otherwise that of the machine
     # No runtime has the operators of QONNX.
     "convert_qonnx_to_qdq": {"runtime": "none"},
     "convert_qdq_to_qonnx": {"runtime": "none"},

@@ -280,6 +280,7 @@ GOLDEN = {
           w_zero_point)
         + y = MatMul (x_DequantizeLinear_output_0, w_DequantizeLinear_output_0)
         """,
+        {"processor": "vnni"},  # otherwise that of the machine
     ),
     "schedule": Golden(
         parse(

@@ -94,6 +94,6 @@ def test_one_of_four_samples_is_kept_for_measuring(
             kept.append(len(feeds))
             super().__init__(proto, folder, feeds)
 
-    monkeypatch.setattr(f"{QUANTIZE}.Reference", Counting)
+    monkeypatch.setattr(f"{QUANTIZE}.FloatReference", Counting)
     quantized(count, measures=True)
     assert kept == [unseen]

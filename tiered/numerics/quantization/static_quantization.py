@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -176,7 +176,11 @@ class _Quantization:
             return QuantizationResult(plan)
         self.measured = self._calibrated(plan, samples.whole)
         plan = self.ranges.without_lost(self.ranges.known(plan))
-        with self._rounding(plan, samples.part) as self.rounding:
+        with ExitStack() as stack:
+            self.rounding = stack.enter_context(self._rounding(plan, samples.part))
+            self.last_rounding = self.rounding
+            if len(samples.part) < len(samples.whole):
+                self.last_rounding = stack.enter_context(self._rounding(plan, samples.whole))
             return self._finished(plan, samples)
 
     def _rounding(
@@ -310,7 +314,7 @@ class _Quantization:
     ) -> QuantizationResult:
         """Quantise; the worst products stay float until the budget holds.
 
-        It holds with the ranges of a part of the samples, on the others, and with those of all.
+        It holds with ranges and weights for a part of the samples, on the others, and for all.
         """
         self.on_step("measuring each product")
         first, shapes = self._tried(plan), reference.shapes(_names(plan))
@@ -318,23 +322,24 @@ class _Quantization:
         alone = reference.alone(first, names)
         worst = self._ranked(plan, alone, reference)
         budget, returned = self.settings.budget, tuple[Unit, ...]()
-        is_saturated, part = self._saturates(plan), self.measured
+        is_saturated, part = self._saturates(plan), (self.measured, self.rounding)
+        last = whole, self.last_rounding
         if budget is not None:
             is_deployed = self._runs_here() and runs_deployed(first, reference)
 
             def measure(units: Sequence[Unit]) -> float | None:
                 self.on_step(f"budget: {len(units)} of {len(worst)} products in float")
                 rest, found = self._less(plan, units, budget), list[float | None]()
-                for self.measured in [part] if part is whole else [part, whole]:
+                for self.measured, self.rounding in [part] if part[0] is whole else [part, last]:
                     tried = self._tried(rest)
                     found.append(reference.metric(tried, budget, is_deployed=is_deployed))
                 return budget.worst_of(found)
 
             returned = meet(worst, measure, budget, "products").items
             plan = self._less(plan, returned, budget)
-            self.measured = part
+            self.measured, self.rounding = part
         final = self._tried(plan) if returned else first
-        self.measured = whole
+        self.measured, self.rounding = last
         done = self._placed(plan) if plan.units or plan.others else QuantizationResult(plan)
         pairs = [(unit.node, alone.get(unit.node.output.name, math.inf)) for unit in returned]
         sqnr = reference.decibels(final)
