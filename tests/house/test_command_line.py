@@ -75,7 +75,7 @@ def _asks_for_dashes(node: ast.expr) -> bool:
 def test_the_arguments_of_the_process_are_read_once() -> None:
     found = [
         path.relative_to(PACKAGE).as_posix()
-        for path in PACKAGE.rglob("*.py")
+        for path in sorted(PACKAGE.rglob("*.py"))
         if "compat" not in path.parts and "sys.argv" in path.read_text(encoding="utf-8")
     ]
     # Python's `-m` asks for one word, which makes it the process of a batch.

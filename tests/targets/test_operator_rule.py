@@ -170,7 +170,7 @@ QDQ = """(uint8[2] x, float[2] t) => (uint8[2] z, float[2] y) <float s = {1.0}, 
 
 def test_a_node_is_refused_for_each_condition_that_it_violates() -> None:
     def refused(text: str, **conditions: object) -> list[str]:
-        found = refusals(OperatorRule(**conditions), node_of(text))  # type: ignore[arg-type]
+        found = refusals(OperatorRule(**conditions), node_of(text))  # type: ignore[arg-type]  # of any type
         return list(map(str, found))
 
     assert refused(CONV, versions=Bounds(11, 22), opset=Bounds(21), constant=("B",)) == []

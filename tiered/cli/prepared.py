@@ -10,7 +10,7 @@ from tiered.cli.pass_names import Required, level_set, split_names, split_requir
 from tiered.cli.shared_options import OptimizeOptions, size_option
 from tiered.cli.watch import WatchOptions, check_watch, config_of
 from tiered.cli.writing import check_writing
-from tiered.pipeline.shape_text import Dims, Shapes, parse_dims, parse_shapes
+from tiered.graph.shape_text import Dims, Shapes, parse_dims, parse_shapes
 from tiered.support.errors import UsageError
 from tiered.support.records import Record
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tiered.cli.files import load_model
 from tiered.cli.output.terminal import Progress, printable
-from tiered.pipeline.shape_text import Shapes, parse_dims, parse_shapes
+from tiered.graph.shape_text import Shapes, parse_dims, parse_shapes
 
 if TYPE_CHECKING:
     from tiered.cli.shared_options import ReadOptions

@@ -16,7 +16,7 @@ import onnx
 import tiered
 from tiered.graph import Model
 from tiered.graph.io.save import Storage
-from tiered.pipeline.shape_text import parse_shapes
+from tiered.graph.shape_text import parse_shapes
 from tiered.support.errors import UsageError
 from tiered.support.typed_options import size_in_bytes
 

@@ -33,7 +33,7 @@ from tiered.cli.measuring import Runs
 from tiered.cli.output.tables import Number, print_table, seconds, short_time, size
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.shared_options import Json, Names
-from tiered.pipeline.shape_text import parse_dims, parse_shapes
+from tiered.graph.shape_text import parse_dims, parse_shapes
 from tiered.runtime.opening import Clock
 
 if TYPE_CHECKING:

@@ -44,7 +44,7 @@ from tiered.cli.output.terminal import Progress, notes, print_json, printable, r
 from tiered.cli.pass_names import stripped_parts
 from tiered.cli.shared_options import Level, ModelFile, Names, OutFile, WriteOptions
 from tiered.cli.writing import Goal
-from tiered.pipeline.shape_text import parse_dims, parse_shapes
+from tiered.graph.shape_text import parse_dims, parse_shapes
 from tiered.support.errors import TargetError, UsageError
 from tiered.support.whole_files import write_json
 

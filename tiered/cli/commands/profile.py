@@ -31,7 +31,7 @@ from tiered.cli.measuring import Runs
 from tiered.cli.output.tables import Number, print_table, short_time
 from tiered.cli.output.terminal import Progress, print_json, printable, results
 from tiered.cli.shared_options import Html, Json, Verbose
-from tiered.pipeline.shape_text import parse_dims, parse_shapes
+from tiered.graph.shape_text import parse_dims, parse_shapes
 from tiered.support.amounts import counted
 from tiered.support.errors import UsageError
 

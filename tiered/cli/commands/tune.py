@@ -44,7 +44,7 @@ from tiered.cli.shared_options import (
     Verbose,
 )
 from tiered.cli.writing import Goal, check_target
-from tiered.pipeline.shape_text import parse_dims, parse_shapes
+from tiered.graph.shape_text import parse_dims, parse_shapes
 from tiered.runtime.opening import Clock
 from tiered.support.errors import TargetError, UsageError
 

@@ -12,22 +12,21 @@ Typed options take precedence over the file.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from tiered.cli.line.declaration import DeclaredCommand, DeclaredParameter
 from tiered.support.errors import ConfigError, did_you_mean
 from tiered.support.option_text import format_value
 from tiered.support.toml_files import read_toml
 
+Given: TypeAlias = list[tuple[DeclaredParameter, list[Any]]]
 TABLE: Final = "config"
 """The table of config options."""
 PIPELINE: Final = "passes"
 """The option with a pipeline; a file may list its passes."""
 
 
-def options_in_file(
-    command: DeclaredCommand, path: str
-) -> list[tuple[DeclaredParameter, list[Any]]]:
+def options_in_file(command: DeclaredCommand, path: str) -> Given:
     """Return the options that a file sets, and what it says of each.
 
     Raises:
@@ -37,7 +36,7 @@ def options_in_file(
         _key(name): each for each in command.options for name in each.names if name[:2] == "--"
     }
     del known[TABLE]  # a file names no other one
-    found: list[tuple[DeclaredParameter, list[Any]]] = []
+    found: Given = []
     for key, value in read_toml(path, ConfigError).items():
         each = known.get(key.replace("-", "_"))
         if key == TABLE and isinstance(value, dict):

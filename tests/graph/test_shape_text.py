@@ -2,7 +2,7 @@
 
 import pytest
 
-from tiered.pipeline.shape_text import parse_dims, parse_shapes
+from tiered.graph.shape_text import parse_dims, parse_shapes
 from tiered.support.errors import UsageError
 
 
