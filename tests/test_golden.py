@@ -42,13 +42,12 @@ EXAMPLES = {
         "g (float[2,3] x) => (float[2,3] y) { y = Relu(x) }",
     ),
     "eliminate_nop_expand": (
-        "g (float[2,3] x) => (float[2,3] y) <int64[2] s = {1,3}> { a = Expand(x, s) y = "
-        "Relu(a) }",
+        "g (float[2,3] x) => (float[2,3] y) <int64[2] s = {1,3}> { a = Expand(x, s) y = Relu(a) }",
         "g (float[2,3] x) => (float[2,3] y) { y = Relu(x) }",
     ),
     "inline": (
-        "<ir_version: 10, opset_import: [\"\" : 21, \"local\" : 1]> g (float[2] x) => (float[2] "
-        "y) { y = local.f(x) } <domain: \"local\", opset_import: [\"\" : 21]> f (a) => (b) { c = "
+        '<ir_version: 10, opset_import: ["" : 21, "local" : 1]> g (float[2] x) => (float[2] '
+        'y) { y = local.f(x) } <domain: "local", opset_import: ["" : 21]> f (a) => (b) { c = '
         "Add(a, a) b = Relu(c) }",
         "g (float[2] x) => (float[2] y) { c = Add(x, x) y = Relu(c) }",
     ),
@@ -58,7 +57,7 @@ EXAMPLES = {
     ),
     "replace_einsum_with_matmul": (
         "g (float[2,3] a, float[3,4] b) => (float[2,4] y) { y = "
-        "Einsum<equation=\"ij,jk->ik\">(a, b) }",
+        'Einsum<equation="ij,jk->ik">(a, b) }',
         "g (float[2,3] a, float[3,4] b) => (float[2,4] y) { y = MatMul(a, b) }",
     ),
     "decompose_gemm": (
@@ -85,7 +84,7 @@ EXAMPLES = {
         "g (float[2,4] x) => (float[2,4] y) <float k = {0.044715}, float s = {0.7978845608}, "
         "float o = {1}, float h = {0.5}, float p = {3}> { a = Pow(x, p) b = Mul(a, k) c = "
         "Add(x, b) d = Mul(c, s) e = Tanh(d) f = Add(e, o) i = Mul(x, f) y = Mul(i, h) }",
-        "g (float[2,4] x) => (float[2,4] y) { y = Gelu<approximate=\"tanh\">(x) }",
+        'g (float[2,4] x) => (float[2,4] y) { y = Gelu<approximate="tanh">(x) }',
     ),
     "fuse_layernorm": (
         "g (float[2,4] x) => (float[2,4] y) <int64[1] ax = {-1}, float p = {2}, float e = "
@@ -106,8 +105,7 @@ EXAMPLES = {
         "g (float[2,4] x) => (float[2,4] y) { y = Swish(x) }",
     ),
     "canonicalize_cast": (
-        "g (int8[2] x) => (float[2] y, float[2] z) { c = Cast<to=1>(x) y = Exp(c) z = Neg(c) "
-        "}",
+        "g (int8[2] x) => (float[2] y, float[2] z) { c = Cast<to=1>(x) y = Exp(c) z = Neg(c) }",
         "g (int8[2] x) => (float[2] y, float[2] z) { c0 = Cast<to=1>(x) c1 = Cast<to=1>(x) y "
         "= Exp(c0) z = Neg(c1) }",
     ),
@@ -165,10 +163,8 @@ EXAMPLES = {
         "g (float[2,4] x) => (float[2,4] y) { t = Tanh(x) y = LogSoftmax<axis=-1>(t) }",
     ),
     "post_expand": (
-        "g (float[1,3] x) => (float[2,3] y) <int64[2] s = {2,3}> { a = Expand(x, s) y = "
-        "Relu(a) }",
-        "g (float[1,3] x) => (float[2,3] y) <int64[2] s = {2,3}> { a = Relu(x) y = Expand(a, "
-        "s) }",
+        "g (float[1,3] x) => (float[2,3] y) <int64[2] s = {2,3}> { a = Expand(x, s) y = Relu(a) }",
+        "g (float[1,3] x) => (float[2,3] y) <int64[2] s = {2,3}> { a = Relu(x) y = Expand(a, s) }",
     ),
     "replace_bn_with_conv": (
         "g (float[1,2,2,2] x) => (float[1,2,2,2] y) <float[2] s = {2,0.5}, float[2] b = "
