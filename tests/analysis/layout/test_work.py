@@ -1,10 +1,14 @@
 """What operators take in each order decides where Transposes are."""
 
+from itertools import permutations
+from typing import Any
+
 import onnx
 import pytest
 
 from benchmarks import chains
 from tiered import Model, get_pass
+from tiered.analysis.layout import kernel_times, work as module
 from tiered.analysis.layout.layout_conversion import reach_of
 from tiered.analysis.layout.sizes import LayoutSizes
 from tiered.analysis.layout.work import estimate_work, transpose_time
@@ -162,3 +166,117 @@ def test_dims_of_one_move_without_a_copy() -> None:
 
 def test_axes_that_stay_adjacent_are_one() -> None:
     assert transpose_time((4, 8, 16, 2), (2, 3, 0, 1)) == transpose_time((32, 32), (1, 0))
+
+
+# --- what is counted ------------------------------------------------------------------------------
+
+UNITS: dict[str, Any] = {
+    "RUNS": dict.fromkeys(kernel_times.RUNS, 1.0), "CUMULATIVE_ELEMENT": 1000, "CUMULATIVE_RUN": 1,
+    "SUM_OF_FIRST": 2, "MOST_OF_FIRST": 3, "SUM_OF_MIDDLE_RUN": 5, "MOST_OF_MIDDLE": 7,
+    "SUM_OF_ENDS": 11, "MOST_OF_ENDS": 13, "REDUCTION_ANY": 17, "NORM_NOT_LAST": 19,
+    "TRANSPOSE_RUN": 100, "TRANSPOSE_COPIED": 1, "TRANSPOSE_ONE_AXIS": 3, "TRANSPOSE_ANY": 7,
+}  # fmt: skip
+"""A whole number for each time of the table, so that times are counts."""
+
+
+@pytest.fixture
+def _counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in UNITS.items():
+        monkeypatch.setattr(kernel_times, name, value)
+    monkeypatch.setattr(module, "transpose_time", transpose_time.__wrapped__)
+
+
+NAMES = """int64[1] zero = {0}, int64[1] one = {1}, int64[1] two = {2}, int64[3] index = {2,0,1},
+    int64 single = {1}, int64[3] repeats = {1,2,1}, int64[6] pads = {0,1,0,0,1,0},
+    int64[2] ends = {0,2}, int64[2] last = {1,2}, float[32,1] col = {COL}, int64 axis = {1}"""
+
+
+@pytest.mark.usefixtures("_counted")
+def test_what_an_operator_counts_in_its_order_and_in_the_other_one() -> None:
+    names = NAMES.replace("COL", ",".join("1" * 32))
+    for call, out, more, expected in (
+        ("Slice(t, zero, one, one)", "8,64,1", "", (8, 512)),
+        ("Slice(t, zero, one, two)", "8,1,32", "", (256, 8)),
+        ("Slice(t, zero, one, zero)", "1,64,32", "", (1, 1)),
+        ("Concat<axis=1>(t, t)", "8,64,64", "", (16, 1024)),
+        ("Concat<axis=0>(t, t, t)", "24,64,32", "", (3, 3)),
+        ("Gather<axis=1>(t, index)", "8,64,3", "", (24, 1536)),
+        ("Gather<axis=1>(t, single)", "8,64", "", (8, 512)),
+        ("Tile(t, repeats)", "8,64,64", "", (512, 32768)),
+        ("Pad(t, pads)", "8,64,34", "", (8, 512)),
+        ("CumSum(t, axis)", "8,64,32", "", (256, 16384000)),
+        ("ReduceSum(t, zero)", "1,64,32", "", (32768, 32768)),
+        ("ReduceSum(t, one)", "8,64,1", "", (40, 0)),
+        ("ReduceSum(t, two)", "8,1,32", "", (0, 40)),
+        ("ReduceSum(t, ends)", "1,1,32", "", (180224, 32768)),
+        ("ReduceSum(t, last)", "8,1,1", "", (0, 0)),
+        ("ReduceSum(t)", "1,1,1", "", (0, 0)),
+        ("ReduceMax(t, zero)", "1,64,32", "", (49152, 49152)),
+        ("ReduceMax(t, one)", "8,64,1", "", (114688, 0)),
+        ("ReduceMax(t, two)", "8,1,32", "", (0, 114688)),
+        ("ReduceMax(t, ends)", "1,1,32", "", (212992, 49152)),
+        ("ReduceMax(t, last)", "8,1,1", "", (0, 0)),
+        ("ReduceMax(t)", "1,1,1", "", (0, 0)),
+        ("Softmax<axis=0>(t)", "8,64,32", "", (229376, 229376)),
+        ("Softmax<axis=1>(t)", "8,64,32", "", (98304, 0)),
+        ("Softmax<axis=2>(t)", "8,64,32", "", (0, 98304)),
+        ("LpNormalization<axis=0>(t)", "8,64,32", "", (311296, 311296)),
+        ("LpNormalization<axis=1>(t)", "8,64,32", "", (311296, 0)),
+        ("LpNormalization<axis=2>(t)", "8,64,32", "", (0, 311296)),
+        ("Mul(t, col)", "8,64,32", "", (256, 512)),
+        ("Mul(t, z)", "8,64,32", ", float[8,1,1] z", (8, 8)),
+        ("Mul(t, z)", "8,64,32", ", float z", (0, 0)),
+        ("Mul(t, z)", "8,64,32", ", float[8,32,64] z", (0, 0)),
+    ):  # fmt: skip
+        perm = "[0,1]" if out.count(",") == 1 else "[0,2,1]"
+        text = (
+            f"(float[8,64,32] x{more}) => (float[{out}] y) <{names}> "
+            f"{{ t = Transpose<perm=[0,2,1]>(x)  u = {call}  y = Transpose<perm={perm}>(u) }}"
+        )
+        op_type = call.partition("(")[0].partition("<")[0]
+        assert tuple(work(text, op_type).values()) == expected, (call, more)
+
+
+@pytest.mark.usefixtures("_counted")
+def test_what_a_transpose_counts() -> None:
+    for dims, expected in (
+        (
+            (8, 64, 32),
+            {"012": 0, "021": 49152, "102": 67584, "120": 49152, "201": 49152, "210": 114688},
+        ),
+        (
+            (2, 3, 4, 5),
+            {
+                "0123": 0,
+                "0132": 360,
+                "0213": 2520,
+                "0231": 360,
+                "0312": 360,
+                "0321": 840,
+                "1023": 720,
+                "1032": 840,
+                "1203": 2520,
+                "1230": 360,
+                "1302": 840,
+                "1320": 840,
+                "2013": 2520,
+                "2031": 840,
+                "2103": 2520,
+                "2130": 840,
+                "2301": 360,
+                "2310": 840,
+                "3012": 360,
+                "3021": 840,
+                "3102": 840,
+                "3120": 840,
+                "3201": 840,
+                "3210": 840,
+            },
+        ),
+        ((4, 1, 6), {"012": 0, "021": 0, "102": 0, "120": 72, "201": 72, "210": 72}),
+    ):
+        found = {
+            "".join(map(str, perm)): module.transpose_time(dims, perm)
+            for perm in permutations(range(len(dims)))
+        }
+        assert found == expected, dims
