@@ -2,7 +2,8 @@
 
 Python raises KeyboardInterrupt between any two bytecodes, also between an entry of the journal and
 its edit. While passes run in the main thread, the handler checks where the program is, and retries
-a moment later where the program must not stop.
+a moment later where the program must not stop. A flag that edits ask would be shorter, but between
+two edits a verification or a certificate of a small model may take half a minute.
 """
 
 from __future__ import annotations
