@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import tiered
-from tests.house.tree import PACKAGE, PASS_FOLDERS, PassFile, parse, pass_files
+from tests.house.tree import PACKAGE, PASS_FOLDERS, PassFile, helper_files, parse, pass_files
 
 # Each imports only what stands before it; the longest of the names that fits a module is its place.
 ORDER = (
@@ -104,12 +104,17 @@ def _running(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def test_imports_point_one_way() -> None:
-    assert [fault for path in _engine_files() for fault in _upwards(path)] == []
+    assert [fault for path in _engine_files() for fault in _upwards(path, None)] == []
 
 
-def _upwards(path: Path) -> Iterator[str]:
-    """Yield what is wrong with the imports of a file."""
-    layer = _layer(_module(path))
+def test_what_the_passes_of_one_folder_share_stands_where_idioms_do() -> None:
+    helpers = helper_files()
+    assert [fault for path in helpers for fault in _upwards(path, "rewriter.idioms")] == []
+
+
+def _upwards(path: Path, layer: str | None) -> Iterator[str]:
+    """Yield what is wrong with the imports of a file, in this layer or else in its own."""
+    layer = layer or _layer(_module(path))
     if layer not in ORDER:
         yield f"say where tiered/{layer} stands in ORDER"
         return
@@ -141,6 +146,7 @@ SHARED_WITH_PASSES = (
     "tiered.extensions.",
     "tiered.pipeline.",
     "tiered.passes.validity",
+    "tiered.support.errors",
     "tiered.support.numerics",
     "tiered.runtime.fold.",
     "tiered.graph.core.marks",
@@ -158,10 +164,11 @@ def test_passes_import_only_public_names() -> None:
 
 def _not_public(file: PassFile) -> Iterator[str]:
     """Yield what a pass imports and may not."""
+    shared = (*SHARED_WITH_PASSES, f"tiered.{_module(file.path.parent)}._")
     for line, module, name in _imported_modules(file.path):
         package = module.split(".")[0]
         if package == "tiered":
-            is_shared = module.startswith(SHARED_WITH_PASSES) and not name.startswith("_")
+            is_shared = module.startswith(shared) and not name.startswith("_")
             if not is_shared and not (module == "tiered" and name in tiered.__all__):
                 yield f"{file}:{line}: {module} {name} is not public"
         elif package not in PASSES_MAY_IMPORT:

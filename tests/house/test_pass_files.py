@@ -6,9 +6,18 @@ import re
 import pytest
 
 from tests.house.reasons import said_because, said_in_tests, skip_reasons, strings, unmet
-from tests.house.tree import PACKAGE, PASS_FOLDERS, ROOT, PassFile, parse, pass_files
+from tests.house.test_mirrored import mirrored
+from tests.house.tree import (
+    PACKAGE,
+    PASS_FOLDERS,
+    ROOT,
+    PassFile,
+    helper_files,
+    parse,
+    pass_files,
+)
 
-SHARED = [
+SHARED = helper_files() + [
     file
     for folder in ("analysis/layout", "rewriter/idioms", "analysis/legalization", "runtime/fold")
     for file in sorted((PACKAGE / folder).rglob("*.py"))
@@ -110,6 +119,7 @@ def test_pass_names_are_unique() -> None:
 def test_tests_of_passes_have_a_pass() -> None:
     expected = {file.test for file in pass_files()}
     expected |= {test.with_name("test_variants.py") for test in expected}
+    expected |= {mirrored(path) for path in helper_files()}
     found = [
         path for folder in PASS_FOLDERS for path in (ROOT / "tests" / folder).rglob("test_*.py")
     ]

@@ -7,7 +7,7 @@ from onnx import defs
 from tests.house.tree import PACKAGE, parse
 from tiered.graph.shape_inference import rules
 from tiered.graph.shape_inference.rules.shape_rule import TYPES, VALUES
-from tiered.rewriter.idioms.qonnx.qonnx_bodies import DEFAULTS, DOMAINS
+from tiered.rewriter.idioms.qonnx_bodies import DEFAULTS, DOMAINS
 
 FOLDER = PACKAGE / "graph" / "shape_inference" / "rules"
 MODULES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem[0] != "_")

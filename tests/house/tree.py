@@ -38,6 +38,12 @@ def pass_files() -> list[PassFile]:
     return [PassFile(path) for path in sorted(found) if not path.name.startswith("_")]
 
 
+def helper_files() -> list[Path]:
+    """Return the files with what the passes of one folder alone share."""
+    found = [path for folder in PASS_FOLDERS for path in (PACKAGE / folder).rglob("_*.py")]
+    return [path for path in sorted(found) if path.name != "__init__.py"]
+
+
 def parse(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"), str(path))
 

@@ -42,7 +42,7 @@ MOVED: Final[Mapping[str, str]] = {
     "weight_unit": "tiered.rewriter.idioms.quantized_tensors.weight_unit",
     "Scale": "tiered.rewriter.idioms.scale.Scale",
     "loses_digits": "tiered.rewriter.idioms.scale.loses_digits",
-    "push_scale_back": "tiered.rewriter.idioms.scale_backward.ScaleBackward",
+    "push_scale_back": "tiered.function_passes.scale_axis._scale_backward.ScaleBackward",
     "push_scale_on": "tiered.rewriter.idioms.scale.push_scale_forward",
     "scaling_of": "tiered.rewriter.idioms.scale.scaling_of",
     "write_rescaled": "tiered.rewriter.idioms.scale.write_rescaled",

@@ -1,7 +1,7 @@
 """Log(Softmax(x))  =>  LogSoftmax(x), where no quotient can become 0"""
 
 from tiered import Graph, Skip, Value, op, rewrite, var
-from tiered.rewriter.idioms.underflow import softmax_may_underflow
+from tiered.function_passes.activation._underflow import softmax_may_underflow
 
 
 @rewrite(

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiered import DataType, Graph, Node, Skip, Value, const, op, rewrite, var
+from tiered.function_passes.attention._addends import addend_at_use, is_second_factor, use_behind
 from tiered.graph.queries.op_traits import MOVES_FIRST
-from tiered.rewriter.idioms.addends import addend_at_use, is_second_factor, use_behind
 
 _MOST_STEPS: Final = 4
 

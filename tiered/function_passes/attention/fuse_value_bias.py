@@ -3,7 +3,7 @@
 import numpy as np
 
 from tiered import Graph, Node, Skip, Value, const, op, rewrite, var
-from tiered.rewriter.idioms.addends import (
+from tiered.function_passes.attention._addends import (
     Addend,
     addend_at_use,
     is_second_factor,

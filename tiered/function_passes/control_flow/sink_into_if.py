@@ -3,7 +3,7 @@
 from collections import deque
 
 from tiered import Graph, Node, PassContext, Skip, Value, function_pass, is_deterministic
-from tiered.rewriter.idioms.functions.branches import drop_unused_outputs
+from tiered.function_passes.control_flow._branches import drop_unused_outputs
 
 
 @function_pass(opt_level=None, matches=("If",), conflicts=("hoist_from_if",), touches=("*",))

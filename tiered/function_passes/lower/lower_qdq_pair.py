@@ -5,7 +5,7 @@ from typing import Literal
 import numpy as np
 
 from tiered import Graph, Node, Skip, Value, op, opt, ranges, rewrite, var
-from tiered.rewriter.idioms.quotients import quotient
+from tiered.function_passes.lower._quotients import quotient
 
 
 @rewrite(

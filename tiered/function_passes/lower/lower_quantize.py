@@ -1,8 +1,8 @@
 """QuantizeLinear(x, scale, zero)  =>  Cast(clamp(Round(x / scale), least, most) + zero)"""
 
 from tiered import Graph, Node, Skip, Value, opt, rewrite, var
+from tiered.function_passes.lower._quotients import quotient
 from tiered.rewriter.idioms.quantization_parts import QUANTIZE
-from tiered.rewriter.idioms.quotients import quotient
 
 
 @rewrite(

@@ -5,8 +5,8 @@ from typing import Final
 import numpy as np
 
 from tiered import Constant, DataType, Graph, Node, Skip, Value, const, op, opt, rewrite, var
-from tiered.rewriter.idioms.qonnx.grid import Grid, grid_between, grid_of
-from tiered.rewriter.idioms.qonnx.qonnx_bodies import DOMAINS
+from tiered.function_passes.quantization._qonnx_grid import Grid, grid_between, grid_of
+from tiered.rewriter.idioms.qonnx_bodies import DOMAINS
 from tiered.rewriter.idioms.quantized_tensors import Quantized, dequantized, quantized_by
 
 _INTEGERS: Final = (DataType.INT8, DataType.INT16, DataType.INT32, DataType.UINT8, DataType.UINT16)

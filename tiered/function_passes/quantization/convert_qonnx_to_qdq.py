@@ -3,8 +3,8 @@
 import numpy as np
 
 from tiered import Graph, Node, Skip, Value, op, rewrite, var
-from tiered.rewriter.idioms.qonnx.grid import steps_of
-from tiered.rewriter.idioms.qonnx.qonnx_bodies import DOMAINS
+from tiered.function_passes.quantization._qonnx_grid import steps_of
+from tiered.rewriter.idioms.qonnx_bodies import DOMAINS
 
 _operands = (var.x, var.scale, var.zero, var.bits)
 

@@ -3,7 +3,11 @@
 from typing import Final
 
 from tiered import DataType, Graph, Node, PassContext, function_pass
-from tiered.rewriter.idioms.signedness import TO_UNSIGNED, change_signedness, quantized_values
+from tiered.function_passes.quantization._signedness import (
+    TO_UNSIGNED,
+    change_signedness,
+    quantized_values,
+)
 
 _PRODUCTS: Final = ("QLinearConv", "QLinearMatMul")
 

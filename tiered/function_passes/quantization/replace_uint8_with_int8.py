@@ -1,7 +1,11 @@
 """DequantizeLinear(QuantizeLinear(x, s, z), s, z)  =>  the same of int8, with z - 128, for uint8"""
 
 from tiered import DataType, Graph, Node, PassContext, function_pass
-from tiered.rewriter.idioms.signedness import TO_SIGNED, change_signedness, quantized_values
+from tiered.function_passes.quantization._signedness import (
+    TO_SIGNED,
+    change_signedness,
+    quantized_values,
+)
 
 
 @function_pass(

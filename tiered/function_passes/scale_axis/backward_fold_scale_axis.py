@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tiered import Graph, Node, PassContext, Skip, Value, function_pass
+from tiered.function_passes.scale_axis._scale_backward import ScaleBackward
 from tiered.rewriter.idioms.scale import Rescaled, Scale, scaling_of, write_rescaled
-from tiered.rewriter.idioms.scale_backward import ScaleBackward
 from tiered.rewriter.idioms.signs import zero_sign_matters
 
 

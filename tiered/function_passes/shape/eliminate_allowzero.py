@@ -1,7 +1,7 @@
 """Reshape(x, shape, allowzero=1)  =>  Reshape(x, shape), where the standard forbids a 0 in shape"""
 
 from tiered import Graph, PassContext, function_pass
-from tiered.rewriter.idioms.target_shape import dims_beside_minus_one, may_have_zero
+from tiered.function_passes.shape._target_shape import dims_beside_minus_one, may_have_zero
 
 
 @function_pass(opt_level=None, required=("infer_shapes",), matches=("Reshape",))

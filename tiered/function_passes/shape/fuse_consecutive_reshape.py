@@ -3,7 +3,7 @@
 import numpy as np
 
 from tiered import DataType, Graph, Node, Skip, Value, op, rewrite, var
-from tiered.rewriter.idioms.reshaping import moved_target
+from tiered.function_passes.shape._reshaping import moved_target
 
 _inner = (
     op.Reshape(var.x, ..., attrs="ignored").shared().bind("inner")

@@ -15,7 +15,7 @@ from tiered import (
     rewrite,
     var,
 )
-from tiered.rewriter.idioms.reshaping import moved_target
+from tiered.function_passes.shape._reshaping import moved_target
 
 _reshape = op.Reshape(var.x, const(name="shape"), allowzero=var.allowzero)
 

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from tiered import DataType, Graph, Node, PassContext, Skip, Tensor, Value, function_pass
-from tiered.rewriter.idioms.target_shape import expand_target, reshape_target
+from tiered.function_passes.shape._target_shape import expand_target, reshape_target
 from tiered.runtime.fold.node_evaluation import freed_bytes
 
 Known = MutableMapping[Hashable, Value]

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiered import Graph, Node, Skip, Value, broadcasts_into, const, op, rewrite
+from tiered.function_passes.streamline._monotone import FLOATS, after, before, least_reaching
 from tiered.rewriter.idioms.elementwise.affine import STEP
-from tiered.rewriter.idioms.elementwise.monotone import FLOATS, after, before, least_reaching
 
 _COMPARISONS: Final = op.Greater | op.GreaterOrEqual | op.Less | op.LessOrEqual
 _MIRRORED: Final[Mapping[str, str]] = {

@@ -3,9 +3,9 @@
 import numpy as np
 
 from tiered import Graph, Node, Skip, Value, op, rewrite, var
+from tiered.function_passes.streamline._monotone import FLOATS, least_reaching
 from tiered.rewriter.idioms.elementwise.affine import STEP, varying_axis
-from tiered.rewriter.idioms.elementwise.monotone import FLOATS, least_reaching
-from tiered.rewriter.idioms.qonnx.qonnx_bodies import DOMAINS, channel_axis, form_of
+from tiered.rewriter.idioms.qonnx_bodies import DOMAINS, channel_axis, form_of
 
 _operands = (STEP, var.thresholds)
 

@@ -14,7 +14,7 @@ from tiered import (
     function_pass,
     integer_types,
 )
-from tiered.rewriter.idioms.qonnx.qonnx_bodies import DOMAINS
+from tiered.rewriter.idioms.qonnx_bodies import DOMAINS
 
 _EXACT: Final = 1 << 24
 """Up to here every integer is a float32."""

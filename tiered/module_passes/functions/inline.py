@@ -1,6 +1,7 @@
 """A call of a local function  =>  the body of the function"""
 
 from collections import Counter, deque
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from tiered import (
@@ -14,7 +15,7 @@ from tiered import (
     Value,
     module_pass,
 )
-from tiered.rewriter.idioms.functions.domains import unmet_domains
+from tiered.support.errors import did_you_mean
 
 KEEP: Final = frozenset({"tiered.compiler", "tiered.keep", "tiered.skip_optimization"})
 """Metadata keys that mark a function or a call as not to be inlined."""
@@ -52,7 +53,7 @@ def inline(
         only: domains whose functions are inlined, and no others; of all domains without it.
     """
     functions = {function.id: function for function in model.functions}
-    for text in unmet_domains(model, (*domains, *only)):
+    for text in _unmet_domains(model, (*domains, *only)):
         ctx.skip(None, Unable("{}", text, despite_edits=True))
     if not functions:
         return
@@ -67,6 +68,16 @@ def inline(
         # A function that is kept may contain calls itself.
         if function.id in kept and size <= max_nodes:
             work.visit(function)
+
+
+def _unmet_domains(model: Model, named: Sequence[str]) -> Iterator[str]:
+    """Yield, in words, each domain that is named and has no function."""
+    there = {function.domain for function in model.functions}
+    for domain in named:
+        if domain not in there:
+            known = f"; it has {', '.join(sorted(there))}" if there else ""
+            hint = did_you_mean(domain, there) or known
+            yield f"the model has no function of the domain {domain!r}{hint}"
 
 
 def _kept(

@@ -2,7 +2,7 @@
 
 from tiered import Model, Node, PassContext, Skip, Unable, Value, memory_plan, module_pass
 from tiered.extensions.memory.liveness import peak_change
-from tiered.rewriter.idioms.parts.product import (
+from tiered.module_passes.memory._product_parts import (
     Cut,
     Dim,
     cut_by_bytes,

@@ -3,7 +3,7 @@
 from collections import Counter
 
 from tiered import Model, Node, PassContext, Skip, module_pass
-from tiered.rewriter.idioms.qonnx.qonnx_bodies import DEFAULTS, DOMAINS, BodyForm, form_of
+from tiered.rewriter.idioms.qonnx_bodies import DEFAULTS, DOMAINS, BodyForm, form_of
 
 
 @module_pass(

@@ -14,7 +14,7 @@ from tiered.graph import Graph, Node, Value
 from tiered.graph.core.schema import NEWEST, schema_of
 from tiered.graph.queries.formals import dtype_name, formal_of, output_formal_of
 from tiered.rewriter import Skip
-from tiered.rewriter.idioms.parts.along import part_along, part_ranges
+from tiered.rewriter.idioms.parts_along import part_along, part_ranges
 
 Range = tuple[int, int]
 

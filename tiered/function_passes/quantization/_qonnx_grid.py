@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tiered.graph.core.dtypes import DataType
 from tiered.graph.intervals.integer_type import limits_of
-from tiered.rewriter.idioms.qonnx.qonnx_bodies import DEFAULTS, form_of, rounding_of
+from tiered.rewriter.idioms.qonnx_bodies import DEFAULTS, form_of, rounding_of
 from tiered.rewriter.skip import Skip
 
 if TYPE_CHECKING:

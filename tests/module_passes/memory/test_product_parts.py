@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.small import made_by, named, ops, parsed
-from tiered.rewriter.idioms.parts.product import (
+from tiered.module_passes.memory._product_parts import (
     Cut,
     Dim,
     cut_by_bytes,

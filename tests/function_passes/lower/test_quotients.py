@@ -3,7 +3,7 @@
 import pytest
 
 from tests.small import made_by, parsed
-from tiered.rewriter.idioms.quotients import Quotient, quotient
+from tiered.function_passes.lower._quotients import Quotient, quotient
 from tiered.rewriter.skip import Skip
 
 INPUTS = """(float[2,4] x, float16[2,4] h, float scale, float16 half, int8 z8, int64[K] t,

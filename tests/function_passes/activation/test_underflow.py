@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.small import named, parsed
-from tiered.rewriter.idioms.underflow import softmax_may_underflow
+from tiered.function_passes.activation._underflow import softmax_may_underflow
 
 
 def may(text: str, axis: int = -1, dims: str = "2", dtype: str = "float") -> bool:

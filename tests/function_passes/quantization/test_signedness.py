@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 
 from tests.small import content, named, ops, parsed
-from tiered.graph import Model, Node
-from tiered.graph.core.dtypes import DataType
-from tiered.rewriter.idioms.signedness import (
+from tiered.function_passes.quantization._signedness import (
     TO_SIGNED,
     TO_UNSIGNED,
     Signedness,
     change_signedness,
     quantized_values,
 )
+from tiered.graph import Model, Node
+from tiered.graph.core.dtypes import DataType
 
 STOCK = """float s = {0.5}, int8 z = {-3}, int8 other = {4}, float[2] r = {1,2},
     int8[2] zr = {1,-1}, int64[1] n = {8}, int64[2] halves = {1,1}, int64 i = {1},

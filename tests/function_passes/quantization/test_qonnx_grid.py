@@ -6,8 +6,14 @@ import numpy as np
 import pytest
 
 from tests.small import made_by, parsed
+from tiered.function_passes.quantization._qonnx_grid import (
+    Grid,
+    Steps,
+    grid_between,
+    grid_of,
+    steps_of,
+)
 from tiered.graph import DataType
-from tiered.rewriter.idioms.qonnx.grid import Grid, Steps, grid_between, grid_of, steps_of
 
 
 @pytest.mark.parametrize(

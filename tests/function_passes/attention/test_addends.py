@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.small import made_by, named, parsed
-from tiered.rewriter.idioms.addends import Addend, addend_at_use, addend_of
+from tiered.function_passes.attention._addends import Addend, addend_at_use, addend_of
 from tiered.rewriter.skip import Skip
 
 

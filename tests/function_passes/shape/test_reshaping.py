@@ -2,7 +2,7 @@
 
 import pytest
 
-from tiered.rewriter.idioms.reshaping import moved_target
+from tiered.function_passes.shape._reshaping import moved_target
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from onnx.reference import ReferenceEvaluator
 from tests import qonnx
 from tests.qonnx import ROUNDINGS, SPECIAL, Array, floats
 from tests.small import made_by, parsed
-from tiered.rewriter.idioms.qonnx.qonnx_bodies import (
+from tiered.rewriter.idioms.qonnx_bodies import (
     BodyForm,
     attribute,
     channel_axis,

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from tests.small import made_by, named, parsed
-from tiered.graph.shape_inference.symbolic_dims import Poly, multiply, size_of_dim
-from tiered.rewriter.idioms.target_shape import (
+from tiered.function_passes.shape._target_shape import (
     dims_beside_minus_one,
     expand_target,
     may_have_zero,
     reshape_target,
 )
+from tiered.graph.shape_inference.symbolic_dims import Poly, multiply, size_of_dim
 
 N, M = size_of_dim("N"), size_of_dim("M")
 

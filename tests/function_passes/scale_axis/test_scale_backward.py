@@ -7,8 +7,8 @@ import pytest
 
 from tests.constants import spoken_of
 from tests.small import made_by, named, parsed
+from tiered.function_passes.scale_axis._scale_backward import ScaleBackward
 from tiered.rewriter.idioms.scale import Rescaled, Scale
-from tiered.rewriter.idioms.scale_backward import ScaleBackward
 from tiered.rewriter.skip import Skip
 
 STOCK = (

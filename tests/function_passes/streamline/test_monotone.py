@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tiered.rewriter.idioms.elementwise.monotone import OPERATIONS, least_reaching
+from tiered.function_passes.streamline._monotone import OPERATIONS, least_reaching
 
 
 @pytest.mark.parametrize("op_type", OPERATIONS)

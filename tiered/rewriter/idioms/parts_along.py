@@ -19,9 +19,7 @@ def part_ranges(size: int, parts: int) -> list[tuple[int, int]]:
     return list(pairwise(accumulate(lengths, initial=0)))
 
 
-def part_along(
-    graph: Graph, value: Value, axis: int | None, begin: int, end: int
-) -> Value | Array:
+def part_along(graph: Graph, value: Value, axis: int | None, begin: int, end: int) -> Value | Array:
     """Return a part of a value along an axis; all of it without one."""
     if axis is None:
         return value

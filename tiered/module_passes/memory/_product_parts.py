@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, get_args
 import numpy as np
 
 from tiered.graph import DataType
-from tiered.rewriter.idioms.parts.along import part_along, part_ranges
+from tiered.rewriter.idioms.parts_along import part_along, part_ranges
 from tiered.rewriter.skip import Skip
 from tiered.support.errors import UsageError
 

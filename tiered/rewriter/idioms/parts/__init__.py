@@ -1,1 +1,0 @@
-"""Tensors and products in parts along an axis."""

@@ -1,1 +1,0 @@
-"""QONNX: quantisers of any number of bits, as function bodies and as Q/DQ."""
