@@ -1,8 +1,8 @@
 """The outputs of an If and of its branches, in step."""
 
 from tests.small import made_by, named, parsed
+from tiered.function_passes.control_flow._branches import drop_unused_outputs, replace_outputs
 from tiered.graph import Model
-from tiered.rewriter.idioms.functions.branches import drop_unused_outputs, replace_outputs
 
 TEXT = """(float[2] x, bool c) => (float[2] y, float[2] z) {
     p, q, r = If(c) <
