@@ -316,6 +316,13 @@ def test_a_zero_point_is_the_same_everywhere() -> None:
         assert rule == "zero point, the same everywhere"
 
 
+def test_a_zero_point_of_two_bits_has_two_bits() -> None:
+    for seed in range(8):
+        fact = Fact("zero_point", "QuantizeLinear")
+        array, _ = drawn(fact, dtype=ml_dtypes.int2, seed=seed)
+        assert int(array[0]) in (0, 1), seed
+
+
 def test_special_integers_are_the_ends_of_the_dtype() -> None:
     array, rule = drawn(special=True, dtype=np.int32)
     assert {-(2**31), 2**31 - 1, 0} <= {*array.tolist()}

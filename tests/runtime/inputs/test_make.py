@@ -415,13 +415,6 @@ def test_strings_sequences_optionals_and_maps() -> None:
     assert made.rules["o"] == "optional, present: normal distribution"
 
 
-def test_maps_have_two_keys() -> None:
-    proto = model("g (float[N] x) => (float[N] y) { y = Identity(x) }")
-    kind = helper.make_map_type_proto(TensorProto.STRING, helper.make_tensor_type_proto(1, []))
-    proto.graph.input[0].type.CopyFrom(kind)
-    assert make_inputs(proto).feeds["x"] == {"a": 1.0, "b": 2.0}
-
-
 def test_sparse_and_untyped_inputs_are_refused_by_name() -> None:
     proto = model("g (float[N] x) => (float[N] y) { y = Identity(x) }")
     proto.graph.input[0].ClearField("type")
@@ -696,3 +689,22 @@ def test_regions_of_an_image_have_their_lower_corner_first(seed: int) -> None:
     regions = inputs.feeds["r"]
     assert (regions[..., :2] < regions[..., 2:]).all()
     assert 0 <= regions.min() <= regions.max() <= 16
+
+
+@pytest.mark.parametrize(
+    ("key", "element", "expected"),
+    [
+        (TensorProto.STRING, TensorProto.FLOAT, {"a": 1.0, "b": 2.0}),
+        (TensorProto.INT64, TensorProto.INT64, {0: 1, 1: 2}),
+        (TensorProto.INT64, TensorProto.STRING, {0: "1.0", 1: "2.0"}),
+    ],
+)
+def test_a_map_has_keys_and_values_of_its_types(
+    key: int, element: int, expected: dict[Any, Any]
+) -> None:
+    value = helper.make_tensor_type_proto(element, [])
+    info = helper.make_value_info("m", helper.make_map_type_proto(key, value))
+    proto = helper.make_model(helper.make_graph([], "g", [info], []))
+    found = make_inputs(proto).feeds["m"]
+    assert found == expected
+    assert [type(each) for each in found.values()] == [type(each) for each in expected.values()]

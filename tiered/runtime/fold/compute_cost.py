@@ -160,7 +160,7 @@ def divides_safely(node: Node) -> bool:
     if dividend is None or divisor is None or (divisor == 0).any():
         return False
     least = np.iinfo(dividend.dtype).min
-    return least == 0 or not ((divisor == -1).any() and (dividend == least).any())
+    return not ((divisor == -1).any() and (dividend == least).any())
 
 
 def is_fragile(node: Node) -> bool:
@@ -241,4 +241,4 @@ def _contracted(node: Node) -> int:
     shape = left.static_shape if left is not None else None
     if not shape:
         return 1
-    return shape[0] if node.op_type == "Gemm" and node.attr("transA", 0) else shape[-1]
+    return shape[0] if node.attr("transA", 0) else shape[-1]
