@@ -96,6 +96,24 @@ def test_an_option_needs_a_default_of_its_type() -> None:
         (Word("7"), int | str, 7),
         (Word("1.5"), Any, 1.5),
         (Word("x"), Any, "x"),
+        (Word("7"), Any, 7),
+        (Word("true"), Any, True),
+        (Word("none"), Any, None),
+        ({1: Word("2")}, Any, {"1": 2}),
+        ([Word("false"), "7"], Any, [False, "7"]),
+        (2.5, Any, 2.5),
+        (Word("false"), bool, False),
+        (2, float, 2.0),
+        (2.5, float, 2.5),
+        (Layout.NCHW, Layout, Layout.NCHW),
+        ("NCHW", Layout, Layout.NCHW),
+        ({"a": [1]}, dict[str, tuple[int, ...]], {"a": (1,)}),
+        ({"a": 1}, dict, {"a": 1}),
+        ([Word("1"), Word("1")], set[int], {1}),
+        ((1, "a"), list, [1, "a"]),
+        (Word("a"), Literal["a", 1], "a"),
+        ("2", int | str, "2"),
+        ("1.5 MiB", Size, "1.5 MiB"),
     ],
 )
 def test_values_are_taken_as_the_type_of_the_option(value: Any, kind: Any, converted: Any) -> None:
@@ -123,6 +141,15 @@ def test_values_are_taken_as_the_type_of_the_option(value: Any, kind: Any, conve
         (-1, Size),
         ("red", Layout),
         (None, str),
+        (True, Size),
+        ("-1", Size),
+        (1.0, Literal[1]),
+        ("1", Literal[1, 2]),
+        (Word("none"), bool),
+        (Word("true"), type(None)),
+        ({"a": "b"}, dict[str, int]),
+        (3, list[int]),
+        ("a", int | None),
     ],
 )
 def test_values_of_another_type_are_refused(value: Any, kind: Any) -> None:
@@ -141,6 +168,11 @@ def test_values_of_another_type_are_refused(value: Any, kind: Any) -> None:
         (list, "a list"),
         (int | None, "an integer or none"),
         (Any, "anything"),
+        (dict, "a mapping from anything to anything"),
+        (tuple[int, ...], "a list of an integer"),
+        (float | str, "a number or text"),
+        (bytes, "bytes"),
+        (Literal[1, None], "one of 1, none"),
     ],
 )
 def test_a_type_is_said_in_words(kind: Any, words: str) -> None:
@@ -168,6 +200,11 @@ def test_an_unknown_option_is_named_with_what_there_is() -> None:
         ("1MiB", 0, 1 << 20),
         ("3GB", 0, 3 * 10**9),
         ("2GiB", 0, 2 << 30),
+        ("4KB", 7, 4000),
+        ("0.25%", 1000, 2),
+        ("100%", 7, 7),
+        (" 1 kib ", 0, 1024),
+        ("2MB", 0, 2_000_000),
     ],
 )
 def test_sizes_are_bytes_or_shares(size: str, whole: int, expected: int) -> None:
@@ -196,3 +233,41 @@ def test_a_config_option_cannot_be_registered_as_something_else() -> None:
     assert register_config_option(known.name, known.type, known.default, known.doc) == known
     with pytest.raises(ConfigError, match="registered already"):
         register_config_option(known.name, bool, True, "another")
+
+
+def test_options_without_an_annotation_are_of_the_type_of_their_default() -> None:
+    def plain(graph, *, size=3, what=None):  # type: ignore[no-untyped-def]  # the point
+        pass
+
+    assert [option.type for option in options_of(plain, "p")] == [int, Any]
+
+    def none(graph: object) -> None: ...
+
+    assert options_of(none, "p") == ()
+
+
+class Settings:
+    """Settings of something.
+
+    Args:
+        size: how much.
+    """
+
+    def __init__(self, size: int = 3, *more: int, deep: "bool" = False) -> None: ...
+
+
+def test_all_named_parameters_of_a_class_are_options() -> None:
+    found = options_of(Settings, "p")
+    assert [(option.name, option.type, option.doc) for option in found] == [
+        ("size", int, "how much."),
+        ("deep", bool, ""),
+    ]
+
+
+def test_what_is_not_given_has_its_default() -> None:
+    known = (Option("size", int, 3), Option("names", list[str], ["a"]))
+    assert checked_options(known, {"size": Word("5")}, "p") == {"size": 5, "names": ["a"]}
+    with pytest.raises(OptionError, match=r"p has no option 'size' \(it takes none\)"):
+        checked_options((), {"size": 1}, "p")
+    assert hash(known[1]) == hash(Option("names", int, None))
+    assert hash(known[1]) != hash(known[0])
