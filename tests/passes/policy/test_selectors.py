@@ -65,6 +65,11 @@ def test_a_name_an_alias_or_a_glob_selects_passes(text: str, name: str, expected
         ("cleanup/fold_constant", place(1), False),
         ("cleanup/fold_constant:2", place(1, "cleanup"), False),
         ("cleanup/fold_constant:2", place(2, "cleanup"), True),
+        ("outer/cleanup/fold_constant", place(1, "outer", "middle", "cleanup"), False),
+        ("outer/cleanup/fold_constant", place(1, "first", "outer", "cleanup"), True),
+        ("outer/cleanup/fold_constant", place(1, "cleanup"), False),
+        ("fold_constant:0", place(2), True),
+        (" fold_constant ", place(1), True),
     ],
 )
 def test_an_occurrence_and_a_group_narrow_it(text: str, at: Place, expected: bool) -> None:
@@ -94,6 +99,7 @@ def test_a_pass_with_options_selects_itself_alone() -> None:
         (["fold_constant{max_growth=1KB}"], "has options; expected the name 'fold_constant'"),
         (["a/b/:x"], "is no entry; expected a name or glob"),
         (["life:none"], "expected life:"),
+        (["infer_shapes@/x"], "has a scope, but infer_shapes is a module pass"),
     ],
 )
 def test_what_is_no_entry_is_an_error(given: Iterable[str], because: str) -> None:
@@ -134,3 +140,56 @@ def test_a_module_with_a_site_name_is_where_it_was_set(monkeypatch: pytest.Monke
 def test_a_registered_pass_is_found() -> None:
     with registered(fuse_relu):
         assert entry("fuse_relu").selects(fuse_relu, place())
+
+
+def test_an_option_in_a_name_is_an_edit_of_a_required_pass_only() -> None:
+    text = "fold_constant{max_growth=1KB}"
+    with pytest.raises(UsageError, match="and the options by edits=") as caught:
+        entries_of([text], "required", SITE)
+    assert 'edits=["set fold_constant{max_growth=1KB}"]' in str(caught.value)
+    with pytest.raises(
+        UsageError, match="has options; expected the name 'fold_constant'"
+    ) as caught:
+        entries_of([text], "disabled", SITE)
+    assert "edits" not in str(caught.value)
+
+
+def test_quotes_around_a_scope_are_no_part_of_it() -> None:
+    plain = entry("fuse_gelu@/encoder/**")
+    for text in ("fuse_gelu@'/encoder/**'", 'fuse_gelu@"/encoder/**"', "fuse_gelu@ /encoder/** "):
+        assert entry(text).scope == plain.scope, text
+    assert entry("fuse_gelu").scope is None
+
+
+def test_entries_that_select_the_same_have_one_key() -> None:
+    assert entry("fold_constant").key == entry("FoldConstants").key
+    keys = [
+        entry(text).key
+        for text in (
+            "fold_constant",
+            "fold_constant:2",
+            "a/fold_constant",
+            "fold_*",
+            "fuse_gelu@'/x'",
+        )
+    ]
+    assert len(set(map(repr, keys))) == 5
+    assert entry("fold_*").names == frozenset()
+    assert entry("fold_constant").pattern == ""
+
+
+def test_a_group_is_an_entry_once_its_pipeline_is_made() -> None:
+    with pytest.raises(PassNotFoundError) as caught:
+        entry("not_made_yet")
+    assert any("a group 'not_made_yet' is known once" in note for note in caught.value.__notes__)
+    pipeline = Sequential(["fold_constant"], name="made_here")
+    assert entry("made_here").selects(pipeline, place())
+    assert entry(pipeline).exact == ""
+    with pytest.raises(UsageError, match="has a scope, but made_here is a group"):
+        entry("made_here@'/x'")
+    anonymous = Sequential(["fold_constant"])
+    assert entry(anonymous).exact == str(anonymous)
+
+
+def test_a_site_outside_the_folder_has_its_whole_path() -> None:
+    assert str(Site("/elsewhere/file.py", 3)) == "/elsewhere/file.py:3"
