@@ -114,6 +114,9 @@ def test_bools_hold_both_and_conditions_alternate() -> None:
     array, rule = drawn(dtype=bool, shape=(2,))
     assert (array.tolist(), rule) == ([True, False], "booleans")
     assert drawn(dtype=bool, shape=(1,))[0].shape == (1,)
+    many, _ = drawn(dtype=bool, shape=(100,))
+    assert 30 < many.sum() < 70
+    assert many[:2].tolist() == [True, False]
     for binding, expected in ((0, True), (1, False), (2, True)):
         array, rule = drawn(dtype=bool, shape=(), binding=binding)
         assert (bool(array), rule) == (expected, "condition")
@@ -211,6 +214,9 @@ def test_varied_indices_reach_both_ends() -> None:
     assert (array[0, 0], array[-1, -1]) == (-4, 999)
     assert drawn(index(-4, 1000), varied=True, shape=(1,))[0].shape == (1,)
     assert drawn(index(-4, 1000), varied=True, shape=(2,))[0].tolist() == [-4, 999]
+    assert drawn(index(-4, 1000), shape=(2,))[0].tolist() != [-4, 999]
+    one = drawn(index(-4, 1000), varied=True, shape=(1,))[0]
+    assert one.tolist() == drawn(index(-4, 1000), shape=(1,))[0].tolist()
 
 
 def test_a_float_index_is_a_whole_number() -> None:
@@ -242,7 +248,9 @@ def test_scatters_of_tuples_hit_no_place_twice() -> None:
     assert rule == "index, no place twice (ScatterND)"
     for other in ((7, 2), (4, 3), ()):
         assert drawn(fact, shape=other)[1].startswith("index: ")
-    assert drawn(index(1, 3, "ScatterND", dims=(2, 3)), shape=(3, 2))[1].startswith("index: ")
+    assert drawn(fact, shape=(3, 2))[1] == "index, no place twice (ScatterND)"
+    for other_fact in (index(1, 3, "ScatterND", dims=(2, 3)), index(0, 3, dims=(2, 3))):
+        assert drawn(other_fact, shape=(3, 2))[1].startswith("index: ")
     assert drawn(index(0, 3, "ScatterND"), shape=(1, 2))[1].startswith("index: ")
 
 
@@ -284,6 +292,8 @@ def test_a_known_length_bounds_it() -> None:
     [
         ((), {"name": "sr"}, (16000, 16000), "sampling rate of 16000"),
         ((), {"name": "sample_rate", "binding": 1}, (8000, 8000), "sampling rate of 8000"),
+        ((), {"name": "sr", "binding": 2}, (16000, 16000), "sampling rate of 16000"),
+        ((), {"name": "sr", "binding": 3}, (8000, 8000), "sampling rate of 8000"),
         ((), {"name": "sr", "dtype": np.int32}, (16000, 16000), "sampling rate of 16000"),
         ((), {"name": "sr", "dtype": np.int16}, (-10, 10), "integers from -10 to 10"),
         ((Fact("size", "Tile"),), {}, (2, 2), "small size (Tile)"),
