@@ -8,6 +8,7 @@ from tests.small import registered
 from tiered import (
     Graph,
     Model,
+    Pass,
     PassContext,
     Sequential,
     Skip,
@@ -72,6 +73,33 @@ def test_what_concerns_the_model_comes_before_nodes() -> None:
 
 def test_a_pass_with_a_level_is_required_to_run_only() -> None:
     assert unmet("y = Neg(x)", "of_a_level") == []
+
+
+def test_options_of_a_pass_that_did_not_run_have_no_effect() -> None:
+    def noted(edit: str, *ran: Pass, opt_level: int = 2) -> list[str]:
+        model = Model.from_proto(parse("(float[2] x) => (float[2] y) { y = Neg(x) }"))
+        with registered(keep_neg, of_a_level):
+            with PassContext.isolated(opt_level=opt_level) as ctx:
+                Sequential(["eliminate_identity", keep_neg, of_a_level])(model)
+            note_idle(ctx, [edit], ())
+        return [each.reason for each in ctx.report.remarks(1) if each.kind == "unmet"]
+
+    (said,) = noted("set of_a_level{a=1}", opt_level=0)
+    assert said.startswith(
+        "the edit 'set of_a_level{a=1}' has no effect, as of_a_level did not run:"
+    )
+    assert "require" not in said
+    assert noted("set of_a_level{a=1}") == []
+    assert noted("set fold_constant{max_growth=1}") == [], "it is no pass of this run"
+    assert noted("drop of_a_level", opt_level=0) == []
+
+
+@pytest.mark.parametrize("entry", ["keep_*", "keep_neg@'y'", "group/keep_neg", "keep_negg"])
+def test_only_a_pass_that_is_required_by_name_says_so(entry: str) -> None:
+    with registered(keep_neg):
+        ctx = PassContext.isolated()
+        note_idle(ctx, (), [entry])
+    assert ctx.report.remarks(1) == []
 
 
 def test_what_no_pass_of_the_run_is_cannot_be_required() -> None:
