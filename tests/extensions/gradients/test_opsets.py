@@ -72,3 +72,9 @@ def test_an_unknown_rank_is_an_error_with_the_node() -> None:
         h = com.acme.F(x)  y = ReduceSum <keepdims = 0> (h) }"""
     with pytest.raises(NoGradient, match=r"node 'y' \(ReduceSum\) .*: the rank of 'h' is unknown"):
         get_pass("gradient")(parse(text))
+
+
+def test_an_unknown_dtype_beside_a_number_is_an_error_with_the_node() -> None:
+    text = "(float[2] x) => (float[2] y) { h = com.acme.F(x)  y = Relu(h) }"
+    with pytest.raises(NoGradient, match=r"node 'y' \(Relu\) .*: the dtype of 'h' is unknown"):
+        get_pass("gradient", seed="ones")(parse(text))

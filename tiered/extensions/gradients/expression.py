@@ -62,8 +62,12 @@ class Expr:
         """
         dtype = self.value.dtype
         if dtype is None:
-            raise ModelError(f"the dtype of {self.value.name!r} is unknown; expected a tensor type")
+            raise self.no_dtype()
         return DataType(dtype)
+
+    def no_dtype(self) -> ModelError:
+        """Return the error of an unknown dtype."""
+        return ModelError(f"the dtype of {self.value.name!r} is unknown; expected a tensor type")
 
     @property
     def rank(self) -> int:
@@ -84,7 +88,15 @@ class Expr:
         return Expr(self.graph, value, self.name)
 
     def call(self, op_type: str, *operands: Given, **attributes: Any) -> Expr:
-        """Return the first output of a new node."""
+        """Return the first output of a new node.
+
+        Raises:
+            ModelError: an operand is a number, and the dtype of another one is unknown.
+        """
+        if any(isinstance(each, float) for each in operands):
+            for each in operands:
+                if isinstance(each, Expr) and each.value.dtype is None:
+                    raise each.no_dtype()
         made = self.graph.op.named(op_type)(*map(_operand, operands), name=self.name, **attributes)
         return self.of(made)
 
