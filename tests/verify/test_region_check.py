@@ -67,6 +67,12 @@ def test_only_changed_nodes_run_on_their_operands_in_the_model(worker: Worker) -
     assert all(comparison.ok for comparison in verify.comparisons)
 
 
+def test_a_lossy_pass_is_held_to_the_runs_with_numbers_that_it_can_hold(worker: Worker) -> None:
+    verify = run(["eliminate_identity", "float_to_half"], model(LONG), worker)
+    assert [way.by for way in verify.ways] == ["region", "region"]
+    assert [sample.inputs.is_varied for sample in verify.samples] == [False]
+
+
 def test_a_wrong_pass_is_caught_and_undone(worker: Worker) -> None:
     given = model(LONG)
     with pytest.raises(VerificationError) as caught:

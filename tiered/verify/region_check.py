@@ -289,9 +289,7 @@ class _Regions:
         if not self._before.values:
             return None
         found = []
-        for sample, values in zip(self._before.samples, self._before.values, strict=True):
-            if sample.inputs.is_varied and not self._case.wanted.varied:
-                continue
+        for sample, values in self._recorded():
             missing = [name for name in region.reads if name not in values]
             if missing:
                 values.update(self._computed(missing, values))
@@ -299,6 +297,14 @@ class _Regions:
             rules = dict.fromkeys(feeds, "as in the run of the model")
             found.append(Sample(sample.label, Inputs(feeds, rules, sample.inputs.dims)))
         return found
+
+    def _recorded(self) -> list[tuple[Sample, dict[str, Any]]]:
+        """Return the runs of the model with numbers that the pass can hold, and their values."""
+        runs = zip(self._before.samples, self._before.values, strict=True)
+        is_varied = self._case.wanted.varied
+        return [
+            (sample, values) for sample, values in runs if is_varied or not sample.inputs.is_varied
+        ]
 
     def _computed(self, names: Sequence[str], values: dict[str, Any]) -> Outputs:
         """Compute values that were not recorded from recorded ones."""
@@ -326,7 +332,7 @@ class _Regions:
         self._cover(region.inside)
         self._compared.update(region.writes)
         if self._before.values:
-            for values, expected in zip(self._before.values, verdict.expected, strict=True):
+            for (_, values), expected in zip(self._recorded(), verdict.expected, strict=True):
                 for name, value in expected.items():
                     values.setdefault(name.removeprefix(PREFIX), value)
         for at, (found, sample) in enumerate(
