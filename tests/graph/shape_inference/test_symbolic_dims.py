@@ -11,9 +11,11 @@ from tiered.graph.shape_inference.symbolic_dims import (
     Poly,
     Size,
     add,
+    combined,
     divide,
     equal,
     is_invented,
+    is_non_negative,
     multiply,
     sign_of,
     size_of_dim,
@@ -164,3 +166,40 @@ def test_a_size_and_its_minimum_broadcast_to_the_size() -> None:
     assert dims.broadcast("N", "N") == "N"
     assert dims.capped(N, 1) is None
     assert dims.capped(size_of_dim(dims.invent()), 4) is None
+
+
+def test_all_sizes_are_combined_unless_one_is_unknown() -> None:
+    assert combined(add, [2, N, 1], 0) == add(N, 3)
+    assert combined(multiply, [2, N, 3], 1) == multiply(6, N)
+    assert combined(add, [], 0) == 0
+    assert combined(multiply, [], 1) == 1
+    assert combined(add, [2, None, N], 0) is None
+
+
+def test_sizes_that_are_surely_not_below_0() -> None:
+    sizes: list[Size] = [0, -1, 2, N, add(N, 1), subtract(N, 1), multiply(-1, N)]
+    assert [is_non_negative(size) for size in sizes] == [
+        True, False, True, True, True, False, False,
+    ]  # fmt: skip
+
+
+def test_a_minimum_is_of_a_size_that_is_not_negative_and_of_two_or_more() -> None:
+    dims, below = Dims(), subtract(N, 1)
+    assert isinstance(below, Poly)
+    assert dims.capped(below, 4) is None
+    assert dims.capped(N, 2) is not None
+    assert dims.capped(N, 0) is None
+
+
+def test_invented_names_are_told_from_others() -> None:
+    dims = Dims()
+    name = dims.invent()
+    composed = dims.dim(multiply(2, size_of_dim(name)))
+    plain = dims.dim(multiply(2, N))
+    found = [is_invented(each) for each in (name, composed, plain, "N", 3, None)]
+    assert found == [True, True, False, False, False, False]
+    fresh = dims.renewed()
+    assert fresh.invent() != name
+    given = dims.invent(is_given=True)
+    assert dims.renewed().is_given(given)
+    assert not dims.renewed().is_given(name)
