@@ -28,6 +28,7 @@ def test_windows_are_columns() -> None:
         ("strides=[2,1],dilations=[1,2],pads=[1,0,2,1]", "6,4,3,2"),
         ("strides=[4,4]", "6,4,1,1"),
         ("group=2,pads=[1,1,1,1]", "2,2,1,1"),
+        ("group=2", "2,2,1,1"),
         ('auto_pad="SAME_UPPER",strides=[2,3]', "6,4,2,3"),
         ('auto_pad="SAME_LOWER",strides=[2,3]', "6,4,2,3"),
         ('auto_pad="VALID"', "6,4,2,3"),
@@ -92,7 +93,7 @@ def test_an_inf_of_another_window_stays_there() -> None:
             "the dtype of x has no product",
         ),
         (
-            '(float[1,2,9] x, float[2,2,2] w) => (float[1,2,5] y) '
+            "(float[1,2,9] x, float[2,2,2] w) => (float[1,2,5] y) "
             '{ y = Conv<auto_pad="SAME_UPPER",dilations=[2],strides=[2]>(x, w) }',
             "runtimes differ on auto_pad with dilations",
         ),
