@@ -46,11 +46,11 @@ def fuse_consecutive_add(
     if reason is not None:
         return reason
     first, second = _line(inner, a), _line(node, b)
-    together = _sum(first.number if second.sign > 0 else -first.number, second.number)
+    together = _sum(first.number if second.sign == 1 else -first.number, second.number)
     if a.const.dtype.kind == "f" and not _keeps_both(a.const, b.const, together):
         return Skip("a constant vanishes beside the other, or they cancel")
     number = together.astype(a.const.dtype)
-    if first.sign * second.sign > 0:
+    if first.sign == second.sign:
         return graph.op.Add(x, number)
     return graph.op.Sub(number, x)
 
