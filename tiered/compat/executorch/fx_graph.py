@@ -229,7 +229,7 @@ class FxGraph:
         before = self.model.mark()
         self.owner.prune([node for node in self.owner.nodes if not node.is_used])
         for value in list(self.owner.initializers):
-            if not value.is_used and not value.is_graph_input and not value.is_graph_output:
+            if not value.is_used and not value.is_graph_input:
                 self.owner.remove_constant(value)
         return bool(self.model.changed_since(before))
 

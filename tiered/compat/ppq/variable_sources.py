@@ -39,7 +39,7 @@ def take_away(value: Value) -> None:
     if node is None:
         return
     graph = node.owner
-    if not value.is_used and not value.is_graph_output:
+    if not value.is_used:
         outputs = [surgery.new_value(graph) if each is value else each for each in node.outputs]
         graph.set_outputs(node, outputs)
         return
@@ -101,7 +101,7 @@ def exchange(node: Node, index: int, value: Value) -> None:
     if value.is_constant or value.is_graph_input or (source_of(value) not in (None, node)):
         raise ModelError(f"{value.name!r} has a source already: {node.label!r} cannot be it")
     with node.owner.model.transaction():
-        if old is not None and (old.is_used or old.is_graph_output):
+        if old is not None and old.is_used:
             take_away(old)
         outputs = list(node.outputs)
         if value.producer is None:
@@ -124,7 +124,7 @@ def _free_output(node: Node) -> int:
     if schema is None or count < schema.max_output:
         return count
     for place, value in enumerate(node.outputs):
-        if value is None or not (value.is_used or value.is_graph_output):
+        if value is None or not value.is_used:
             return place
     raise ModelError(
         f"operation {node.label!r} has {count} outputs, and {node.op_type} no more: all are used"
@@ -136,7 +136,7 @@ def remove(node: Node) -> None:
     graph = node.owner
     with graph.model.transaction():
         for value in list(node.outputs):
-            if value is not None and (value.is_used or value.is_graph_output):
+            if value is not None and value.is_used:
                 take_away(value)
         graph.delete(node)
 

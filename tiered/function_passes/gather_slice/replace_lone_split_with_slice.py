@@ -9,7 +9,7 @@ from tiered import DataType, Graph, Node, PassContext, Skip, Value, function_pas
 def replace_lone_split_with_slice(graph: Graph, ctx: PassContext) -> None:
     """Cut out the one part that is read, by the operator that other passes hoist and fuse."""
     for node in graph.nodes_of("Split"):
-        read = [value for value in node.outputs if value is not None and _is_read(value)]
+        read = [value for value in node.outputs if value is not None and value.is_used]
         if len(read) != 1 or len(node.outputs) < 2:
             continue
         found = _cut(node, read[0])
@@ -21,10 +21,6 @@ def replace_lone_split_with_slice(graph: Graph, ctx: PassContext) -> None:
             bounds = (np.array([number], np.int64) for number in (start, end, axis))
             made = graph.op.Slice(x, *bounds)
             graph.replace(node, [made if value is read[0] else None for value in node.outputs])
-
-
-def _is_read(value: Value) -> bool:
-    return value.is_used or value.is_graph_output
 
 
 def _cut(node: Node, part: Value) -> tuple[int, int, int] | Skip:
