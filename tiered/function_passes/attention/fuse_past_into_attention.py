@@ -125,15 +125,14 @@ def _projected(q: Value) -> _Projected | None:
     added = None if split is None else _made_by(split.inputs[0], "Add")
     if split is None or added is None or split.has_references or len(split.outputs) != 3:
         return None
-    product, bias = added.inputs
+    product, bias = added.given(0), added.given(1)
     node = _made_by(product, "MatMul")
     if node is None:
-        product, bias = bias, product
-        node = _made_by(product, "MatMul")
-    if node is None or bias is None or not added.output.has_one_user or split.outputs[0] is not q:
+        bias, node = product, _made_by(bias, "MatMul")
+    if node is None or not added.output.has_one_user or split.outputs[0] is not q:
         return None
-    x, weight = node.inputs
-    if x is None or weight is None or x.rank != 3 or weight.rank != 2 or bias.rank != 1:
+    x, weight = node.given(0), node.given(1)
+    if x.rank != 3 or weight.rank != 2 or bias.rank != 1:
         return None
     width = q.dim(2)
     is_even = isinstance(width, int) and weight.dim(1) == bias.dim(0) == 3 * width
@@ -148,13 +147,13 @@ def _cache(value: Value) -> _Cache | None:
     node = _made_by(value, "Concat")
     if node is None or node.has_references or len(node.inputs) != 2:
         return None
-    half, new = _made_by(node.inputs[0], "Gather"), node.inputs[1]
-    if node.attr("axis") not in (2, -2) or half is None or half.has_references or new is None:
+    half, new = _made_by(node.given(0), "Gather"), node.given(1)
+    if node.attr("axis") not in (2, -2) or half is None or half.has_references:
         return None
-    past, index = half.inputs
-    if half.attr("axis") != 0 or past is None or past.rank != 5 or past.dim(0) != 2:
+    past, index = half.given(0), half.given(1)
+    if half.attr("axis") != 0 or past.rank != 5 or past.dim(0) != 2:
         return None
-    at = None if index is None or index.rank != 0 else index.number
+    at = index.number if index.rank == 0 else None
     return _Cache(past, int(at) % 2, new) if at in (-2, -1, 0, 1) else None
 
 
