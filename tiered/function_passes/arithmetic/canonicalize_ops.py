@@ -42,7 +42,7 @@ def canonicalize_ops(graph: Graph, ctx: PassContext, *, bias: Literal["", "split
     for node in graph.nodes_of("Transpose"):
         if node.has_attr("perm"):
             continue
-        rank = None if node.inputs[0] is None else node.inputs[0].rank
+        rank = node.given(0).rank
         if rank is None:
             ctx.skip(node, Skip("the rank of x is not known"))
             continue
@@ -51,8 +51,7 @@ def canonicalize_ops(graph: Graph, ctx: PassContext, *, bias: Literal["", "split
 
 
 def _has_constant_left(node: Node) -> bool:
-    left, right = node.inputs
-    return left is not None and right is not None and left.is_constant and not right.is_constant
+    return node.given(0).is_constant and not node.given(1).is_constant
 
 
 def _split_biases(graph: Graph, ctx: PassContext) -> None:

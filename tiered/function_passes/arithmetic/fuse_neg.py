@@ -112,10 +112,10 @@ def _into_producer(node: Node, inner: Value) -> _Fused | Skip | None:
     producer = inner.producer
     if producer is None or producer.domain or producer.op_type not in ("Mul", "Div"):
         return None
-    law = f"Neg({producer.op_type}(x, c)) => {producer.op_type}(x, -c)"
-    first, second = producer.inputs
-    if first is None or second is None or producer.has_references:
+    if producer.has_references:
         return None
+    law = f"Neg({producer.op_type}(x, c)) => {producer.op_type}(x, -c)"
+    first, second = producer.given(0), producer.given(1)
     if not inner.is_only_read_by(node):
         return Skip("the product has other consumers")
     if producer.op_type == "Div" and not _is_float(node):

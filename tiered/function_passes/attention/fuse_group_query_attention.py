@@ -141,12 +141,9 @@ def _side_by_side(graph: Graph, heads: Value) -> Value:
     batch, number, _, size = heads.static_shape
     whole, node = (batch, 1, number * size), heads.producer
     if node is not None and node.is_op("Transpose"):
-        is_moved = node.perm == (0, 2, 1, 3)
-        node = node.inputs[0].producer if is_moved and node.inputs[0] is not None else None
-    if node is not None and node.is_op("Reshape"):
-        before = node.inputs[0]
-        if before is not None and before.shape == whole:
-            return before
+        node = node.producer(0) if node.perm == (0, 2, 1, 3) else None
+    if node is not None and node.is_op("Reshape") and node.given(0).shape == whole:
+        return node.given(0)
     made: Value = graph.op.Reshape(heads, np.array(whole))
     return made
 

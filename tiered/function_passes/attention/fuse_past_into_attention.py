@@ -192,9 +192,9 @@ def _hides_later(seen: Value, past: Value, k: Value) -> bool:
     the past, and the columns of all keys.
     """
     cast = _made_by(seen, "Cast")
-    value = seen if cast is None else cast.inputs[0]
+    value = seen if cast is None else cast.given(0)
     ranges: dict[int, tuple[object, object]] = {}
-    while value is not None and (node := _made_by(value, "Slice")) is not None:
+    while (node := _made_by(value, "Slice")) is not None:
         found = [node.operand(name) for name in ("starts", "ends", "axes", "steps")]
         starts, ends, axes = (None if one is None else one.elements for one in found[:3])
         steps = found[3]
@@ -206,8 +206,8 @@ def _hides_later(seen: Value, past: Value, k: Value) -> bool:
             if axis not in (-2, -1, 2, 3) or axis % 4 in ranges:
                 return False
             ranges[axis % 4] = start, end
-        value = node.inputs[0]
-    table = None if value is None else value.const
+        value = node.given(0)
+    table = value.const
     if table is None or table.ndim != 4 or table.shape[:2] != (1, 1):
         return False
     places = past.dim(3)

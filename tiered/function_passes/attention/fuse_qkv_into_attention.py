@@ -87,18 +87,18 @@ def _projection(value: Value) -> _Projection | None:
     """Return the parts of a product with a constant matrix and an optional constant bias."""
     node, bias = value.producer, None
     if node is not None and node.is_op("Add"):
-        product, bias = node.inputs
-        if product is not None and product.is_constant:
+        product, bias = node.given(0), node.given(1)
+        if product.is_constant:
             product, bias = bias, product
-        if bias is None or bias.const is None or product is None or not product.has_one_user:
+        if bias.const is None or not product.has_one_user:
             return None
         if value.shape is None or bias.shape != value.shape[-1:]:
             return None
         node = product.producer
     if node is None or not node.is_op("MatMul"):
         return None
-    x, weight = node.inputs
-    if x is None or weight is None or not weight.is_constant or weight.rank != 2:
+    x, weight = node.given(0), node.given(1)
+    if not weight.is_constant or weight.rank != 2:
         return None
     return _Projection(x, weight, bias)
 

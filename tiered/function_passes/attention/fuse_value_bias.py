@@ -47,10 +47,8 @@ def fuse_value_bias(graph: Graph, node: Node, x: Value, bias: Value) -> Value | 
 
 def _why_not_average(values: Addend, product: Node) -> Skip | None:
     """Return why a node does not average values with weights of the sum 1; None if it does."""
-    weights = product.inputs[0]
-    softmax = None if weights is None else weights.producer
-    is_softmax = softmax is not None and softmax.is_op("Softmax")
-    if softmax is None or weights is None or not is_softmax or not weights.rank:
+    weights, softmax = product.given(0), product.producer(0)
+    if softmax is None or not softmax.is_op("Softmax") or not weights.rank:
         return Skip("no Softmax makes the weights")
     if softmax.attr("axis") not in (-1, weights.rank - 1):
         return Skip("the sums of the weights are not 1")

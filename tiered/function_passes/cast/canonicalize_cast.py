@@ -53,8 +53,7 @@ def _runs_once(graph: Graph, inner: Graph) -> bool:
 
 def _refusal(node: Node) -> Skip | None:
     """Return why the tensor before the Cast is not known to be the narrower one; None if it is."""
-    x = node.input(0)
-    before, after = None if x is None else x.dtype, node.output.dtype
+    before, after = node.given(0).dtype, node.output.dtype
     if before is None or after is None:
         return Skip("a dtype of the Cast is not known")
     widths = DataType(before).bits, DataType(after).bits

@@ -86,7 +86,7 @@ def _bytes_of_copies(model: Model) -> int:
     shared: defaultdict[Value, int] = defaultdict(int)
     for graph in model.graphs():
         for norm in graph.nodes_of("BatchNormalization"):
-            conv = norm.inputs[0].producer if norm.inputs[0] is not None else None
+            conv = norm.producer(0)
             if conv is not None and conv.op_type in ("Conv", "ConvTranspose"):
                 weight = conv.input(1)
                 if weight is not None and weight.tensor is not None:

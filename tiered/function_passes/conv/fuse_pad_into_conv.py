@@ -63,8 +63,7 @@ def _own_pads(node: Node, x: Value, added: Sequence[int]) -> Sequence[int] | Ski
     if how == "NOTSET":
         pads: Sequence[int] = node.attr("pads", None) or [0] * (2 * rank)
         return pads
-    weight = node.input(1)
-    shape = (weight.shape or ())[2:] if weight is not None else ()
+    shape = (node.given(1).shape or ())[2:]
     kernel = [size for size in node.attr("kernel_shape", None) or shape if isinstance(size, int)]
     strides = node.attr("strides", None) or [1] * rank
     if any(step != 1 for step in node.attr("dilations", None) or ()):

@@ -39,9 +39,7 @@ def _is_range_over(indices: Value, x: Value) -> bool:
     counted = column.producer(0)
     if counted is None or not counted.is_op("Range") or indices.rank != 2 or indices.dim(1) != 1:
         return False
-    start, limit, delta = counted.inputs
-    if start is None or limit is None or delta is None:
-        return False
+    start, limit, delta = map(counted.given, range(3))
     return start.number == 0 and delta.number == 1 and _is_size_of(limit, x)
 
 

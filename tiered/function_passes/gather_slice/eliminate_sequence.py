@@ -189,9 +189,9 @@ def _joined(node: Node, maker: Node) -> _Tensor | Skip:
         return Skip("{}", unknown)
     axis, is_stacked = node.attr("axis"), bool(node.attr("new_axis"))
     if maker.op_type == "SplitToSequence":
-        x = maker.input(0)
+        x = maker.given(0)
         loses_axis = maker.input(1) is None and not maker.attr("keepdims")
-        if x is None or loses_axis != is_stacked:
+        if loses_axis != is_stacked:
             return Skip("the parts are concatenated at another rank")
         if not same_axes([axis], [maker.attr("axis")], x.rank):
             return Skip("the parts are concatenated along another axis")

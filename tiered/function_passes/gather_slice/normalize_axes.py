@@ -43,8 +43,8 @@ def _normalize(
     axes: list[int],
     made: dict[tuple[int, ...], Value],
 ) -> None:
-    x = node.input(0)
-    if x is None or x.rank is None:
+    x = node.given(0)
+    if x.rank is None:
         ctx.skip(node, Skip("the rank is not known"))
         return
     rank = x.rank + (len(axes) if node.op_type == "Unsqueeze" else 0)

@@ -29,8 +29,7 @@ def combine_parallel_batch_matmul(
 
 
 def _key(node: Node) -> Hashable | None:
-    weight = node.input(1)
-    tensor = None if weight is None else weight.tensor
-    if not node.is_op("MatMul") or tensor is None or len(tensor.shape) < 3:
+    tensor = node.given(1).tensor if node.is_op("MatMul") else None
+    if tensor is None or len(tensor.shape) < 3:
         return None
     return tensor.dtype, tensor.shape[:-1]

@@ -48,25 +48,24 @@ def fuse_qkv(graph: Graph, ctx: PassContext) -> None:
 
 
 def _key(node: Node) -> Hashable | None:
-    weight = node.input(1)
-    if not node.is_op("MatMul") or weight is None:
+    if not node.is_op("MatMul") or node.given(1).rank != 2:
         return None
-    return weight.dtype if weight.rank == 2 else None
+    return node.given(1).dtype
 
 
 def _branch(node: Node) -> _Branch | None:
     """Return the branch of a product: a bias, then the split into heads; None for another one."""
-    x, weight, add = node.inputs[0], node.inputs[1], only_reader(node)
+    x, weight, add = node.given(0), node.given(1), only_reader(node)
     product, between = node.output, None
-    if add is not None and add.is_op("Reshape") and x is not None and x.rank == 2:
+    if add is not None and add.is_op("Reshape") and x.rank == 2:
         product, between = add.output, _target(add)
         add = only_reader(add) if between is not None else None
     if add is None or not add.is_op("Add"):
         return None
-    bias = add.inputs[1] if add.inputs[0] is product else add.inputs[0]
+    bias = add.given(1) if add.given(0) is product else add.given(0)
     end = only_reader(add)
     shape = None if end is None or not end.is_op("Reshape") else _target(end)
-    if bias is None or weight is None or end is None or shape is None or x is None:
+    if end is None or shape is None:
         return None
     width = weight.dim(1)
     if bias.shape != (width,) or not isinstance(width, int):
@@ -82,10 +81,8 @@ def _branch(node: Node) -> _Branch | None:
 
 def _target(reshape: Node) -> tuple[int, ...] | None:
     """Return the constant target of a Reshape, in which 0 copies a dim; None if there is none."""
-    target = reshape.inputs[1]
-    if target is None or target.const is None or reshape.attr("allowzero"):
-        return None
-    return tuple(target.const.tolist())
+    target = reshape.const(1)
+    return None if target is None or reshape.attr("allowzero") else tuple(target.tolist())
 
 
 def _outer_of_rows(

@@ -104,8 +104,7 @@ def _why_not_at_once(unit: Quantized, node: Node, quantize: Node) -> Skip | None
     if unit.zeros.any():
         # Quant adds it before it rounds, and the sum rounds too.
         return Skip("the zero point is not zero")
-    x = quantize.input(0)
-    return None if x is not None and x.dtype == DataType.FLOAT else Skip("x is not float32")
+    return None if quantize.given(0).dtype == DataType.FLOAT else Skip("x is not float32")
 
 
 def _grid(unit: Quantized, low: Value | None, high: Value | None) -> Grid | Skip:

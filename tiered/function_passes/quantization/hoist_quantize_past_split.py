@@ -47,7 +47,6 @@ def _units(split: Node) -> list[Node] | Skip:
         return Skip("an attribute is a function parameter")
     if reason := why_not_moved(first):
         return reason
-    x = split.input(0)
-    if is_along(first, int(split.attr("axis")), None if x is None else x.rank):
+    if is_along(first, int(split.attr("axis")), split.given(0).rank):
         return Skip("the scales vary along the axis of Split")
     return units

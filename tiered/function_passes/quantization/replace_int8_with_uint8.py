@@ -37,8 +37,7 @@ def replace_int8_with_uint8(graph: Graph, ctx: PassContext) -> None:
 
 def _is_operand(node: Node) -> bool:
     """Return whether a constant is dequantised for an operator that requires one dtype."""
-    q = node.inputs[0]
-    if not node.is_op("DequantizeLinear") or q is None or q.dtype != DataType.INT8:
+    if not node.is_op("DequantizeLinear") or node.given(0).dtype != DataType.INT8:
         return False
     users = node.output.readers
     return bool(users) and all(user.op_type in _WITH_CONSTANTS for user in users)

@@ -30,5 +30,4 @@ def replace_uint8_with_int8(graph: Graph, ctx: PassContext) -> None:
 
 
 def _is_unsigned(node: Node) -> bool:
-    q = node.inputs[0]
-    return node.is_op("DequantizeLinear") and q is not None and q.dtype == DataType.UINT8
+    return node.is_op("DequantizeLinear") and node.given(0).dtype == DataType.UINT8

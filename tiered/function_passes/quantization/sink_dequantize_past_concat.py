@@ -27,8 +27,7 @@ def sink_dequantize_past_concat(
             return Skip("{}", unit.parameter_reason)
         if not unit.output.is_only_read_by(node):
             return Skip("a dequantised operand has other consumers")
-    q = first.input(0)
-    if is_along(first, int(node.attr("axis")), None if q is None else q.rank):
+    if is_along(first, int(node.attr("axis")), first.given(0).rank):
         return Skip("the scales vary along the axis of Concat")
     if any(settings_of(unit) != settings_of(first) for unit in found):
         return Skip("operands have different scales or zero points")

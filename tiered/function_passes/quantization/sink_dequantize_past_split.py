@@ -34,9 +34,8 @@ def _why_not(split: Node, unit: Node) -> Skip | None:
         return Skip("Split has one part")
     if not unit.output.is_only_read_by(split):
         return Skip("the dequantised operand has other consumers")
-    q = unit.input(0)
     if reason := why_not_moved(unit):
         return reason
-    if is_along(unit, int(split.attr("axis")), None if q is None else q.rank):
+    if is_along(unit, int(split.attr("axis")), unit.given(0).rank):
         return Skip("the scales vary along the axis of Split")
     return None

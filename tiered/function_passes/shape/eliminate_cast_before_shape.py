@@ -13,8 +13,8 @@ _READ: Final = frozenset(dtype for dtype in DataType if dtype < DataType.BFLOAT1
 def eliminate_cast_before_shape(graph: Graph, ctx: PassContext) -> None:
     """Read the shape of the first value that has it, so that equal shapes are one value."""
     for node in (*graph.nodes_of("Shape"), *graph.nodes_of("Size")):
-        y = node.input(0)
-        if y is None or y is (x := shape_source(y)):
+        y = node.given(0)
+        if y is (x := shape_source(y)):
             continue
         if x.dtype not in _READ:
             ctx.skip(node, Skip("Shape may not support the dtype of x"))

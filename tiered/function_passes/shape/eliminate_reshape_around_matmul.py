@@ -44,8 +44,8 @@ def _reshaped(value: Value) -> Value:
     node = value.producer
     if node is None or node.domain or node.op_type not in _RESHAPES:
         return value
-    source = node.input(0)
-    return value if source is None or source.is_constant else source
+    source = node.given(0)
+    return value if source.is_constant else source
 
 
 def _multiplies_the_same(x: Value, w: Value, a: Value, b: Value, result: Shape | None) -> bool:
