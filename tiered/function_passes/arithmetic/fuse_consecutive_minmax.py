@@ -57,7 +57,7 @@ def _spelled_out(operands: Sequence[Value], node: Node) -> tuple[list[Value], Sk
             flat.append(value)
             reason = Skip("the inner result has other consumers")
         else:
-            flat += [read for read in inner.inputs if read is not None]
+            flat += inner.reads
     return flat, reason
 
 

@@ -29,8 +29,8 @@ def _is_added_elsewhere(added: Node, inner: Value, outer: Value) -> bool:
     """Return whether another node adds both masks to a value, or to each other."""
     others = (user.node for user in outer.users if user.node is not added)
     for other in others:
-        for operand in other.inputs if other.is_op("Add") else ():
-            before = None if operand is None else operand.producer
+        for operand in other.reads if other.is_op("Add") else ():
+            before = operand.producer
             if operand is inner or (
                 before is not None and before.is_op("Add") and inner in before.inputs
             ):

@@ -151,7 +151,7 @@ def _contents(maker: Node) -> list[Value] | None:
         maker = sequence.producer
     if maker.domain or maker.op_type not in ("SequenceConstruct", "SequenceEmpty"):
         return None
-    found = [value for value in maker.inputs if value is not None]
+    found = maker.reads
     for tensor, position in reversed(inserted):
         at = len(found) if position is None else _integer(position)
         if at is None or not -len(found) <= at <= len(found):

@@ -35,8 +35,7 @@ _OLDEST: Final = 7
 
 def _hoisted(graph: Graph, ctx: PassContext, node: Node) -> Node | None:
     """Hoist a selection past one operator; return the new selection."""
-    x = node.input(0) if node.is_live else None
-    f = None if x is None else x.producer
+    f = node.producer(0) if node.is_live else None
     if f is None or f.domain or f.op_type not in _HOISTED or f.graph is not graph:
         return None
     found = _why_not(node, f)

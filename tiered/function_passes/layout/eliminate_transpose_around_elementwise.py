@@ -41,8 +41,7 @@ def eliminate_transpose_around_elementwise(graph: Graph, ctx: PassContext) -> No
     for transpose in graph.nodes_of("Transpose"):
         if not transpose.is_live:
             continue
-        source = transpose.input(0)
-        near = [source.producer if source is not None else None, *transpose.output.readers]
+        near = [transpose.producer(0), *transpose.output.readers]
         for node in near:
             if node is None or node in seen or not node.is_live or not _fits(node, graph):
                 continue
@@ -110,8 +109,7 @@ def _region(start: Node, graph: Graph) -> _ElementwiseRegion:
 def _source(value: Value) -> Node | None:
     """Return the producer of the operand of the Transpose that makes a value."""
     transpose = value.producer
-    operand = transpose.input(0) if transpose is not None and _perm(transpose) else None
-    return None if operand is None else operand.producer
+    return transpose.producer(0) if transpose is not None and _perm(transpose) else None
 
 
 def _is_own(value: Value, region: _ElementwiseRegion, rank: int) -> bool:
@@ -183,8 +181,8 @@ def _compute(graph: Graph, region: _ElementwiseRegion, perm: Permutation) -> Non
     order = graph.topological_order(region.nodes)
     for value in region.entries:
         producer = value.producer
-        if _perm(producer) == perm and producer is not None and producer.inputs[0] is not None:
-            permuted[value] = producer.inputs[0]
+        if producer is not None and _perm(producer) == perm:
+            permuted[value] = producer.given(0)
         elif (numbers := value.const) is not None:
             whole = numbers.reshape((1,) * (len(perm) - numbers.ndim) + numbers.shape)
             permuted[value] = graph.constant(

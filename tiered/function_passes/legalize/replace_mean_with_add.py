@@ -14,7 +14,7 @@ from tiered import DataType, Graph, Node, Skip, Value, op, rewrite, var
 )
 def replace_mean_with_add(graph: Graph, node: Node, x: Value) -> Value | Skip:
     """Add the operands one after the other, and divide by their number."""
-    operands = [value for value in node.inputs if value is not None]
+    operands = node.reads
     if x.dtype is None:
         return Skip("the dtype of x is not known")
     for other in operands[1:]:

@@ -5,9 +5,7 @@ from typing import Literal
 from tiered import Graph, Node, Skip, Value, op, rewrite, var
 
 
-@rewrite(
-    op.Sum(var.x, ..., attrs=...), opt_level=None, legalizes=True, numerics_option="numerics"
-)
+@rewrite(op.Sum(var.x, ..., attrs=...), opt_level=None, legalizes=True, numerics_option="numerics")
 def replace_sum_with_add(
     graph: Graph, node: Node, x: Value, *, numerics: Literal["exact", "reassociating"] = "exact"
 ) -> Value | Skip:
@@ -17,7 +15,7 @@ def replace_sum_with_add(
         numerics: `reassociating` adds more than two operands, for which the order of the sums is
             not defined.
     """
-    operands = [value for value in node.inputs if value is not None]
+    operands = node.reads
     if len(operands) == 1:
         return Skip("it has one operand")
     if numerics == "exact" and len(operands) > 2:

@@ -13,8 +13,7 @@ from tiered.rewriter.idioms.quantization_parts import is_along, why_not_moved
 def sink_dequantize_past_split(graph: Graph, ctx: PassContext) -> None:
     """Split integers instead of floats, and dequantise each part as before."""
     for split in graph.topological_order():
-        x = split.input(0) if split.is_op("Split") else None
-        unit = None if x is None else x.producer
+        unit = split.producer(0) if split.is_op("Split") else None
         if unit is None or unit.op_type != "DequantizeLinear":
             continue
         if reason := _why_not(split, unit):

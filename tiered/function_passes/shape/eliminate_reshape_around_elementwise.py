@@ -67,7 +67,7 @@ def _region(end: Node, between: Value) -> set[Node] | Skip:
         if len(found) == _MOST or value.n_users > _MOST:
             return Skip("there are too many operators between")
         found.add(node)
-        pending += [read for read in node.inputs if read is not None]
+        pending += node.reads
         for user in _users(value):
             if user.graph is not node.graph:
                 return Skip("a body reads an intermediate value")

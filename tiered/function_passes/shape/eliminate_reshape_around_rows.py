@@ -63,7 +63,7 @@ class _RowRegion:
             self.nodes.update(found)
             for node in found:
                 pending += [node.outputs[0]] if node.outputs[0] is not None else []
-                pending += [x for x in node.inputs if x is not None and self._has_rows(x)]
+                pending += [x for x in node.reads if self._has_rows(x)]
         self._order = sorted(self.nodes, key=places.__getitem__)
         made = {node.outputs[0] for node in self.nodes}
         entries = [value for value in self.values if value not in made]
@@ -94,8 +94,7 @@ class _RowRegion:
             return False
         if is_norm and node.attr("axis") not in (-1, len(self._shape) - 1):
             return False
-        operands = [x for x in node.inputs if x is not None]
-        return all(self._has_rows(x) or self._is_one_row(x) for x in operands)
+        return all(self._has_rows(x) or self._is_one_row(x) for x in node.reads)
 
     def _is_one_row(self, value: Value) -> bool:
         """Return whether a value broadcasts to rows of two dims alike."""

@@ -32,7 +32,7 @@ def fuse_view_into_binary(graph: Graph, ctx: PassContext) -> None:
                 if not _differ_in_front(x.shape, seen.shape):
                     ctx.skip(user, Skip("other dims than those in front differ"))
                     continue
-                others = [value for value in user.inputs if value is not None and value is not seen]
+                others = [value for value in user.reads if value is not seen]
                 most = max(x.rank or 0, seen.rank or 0)
                 if all((value.rank or 0) < most for value in others):
                     ctx.skip(user, Skip("no other operand has as many axes"))

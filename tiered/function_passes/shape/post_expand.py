@@ -24,8 +24,7 @@ def post_expand(graph: Graph, node: Node, x: Value, shape: Value) -> Value | Ski
 
 def _expands(node: Node) -> bool:
     """Return whether Expand supports the node's output dtype: a Cast may have any."""
-    data, result = node.inputs[0], node.output.dtype
-    expand = None if data is None else data.producer
+    expand, result = node.producer(0), node.output.dtype
     if expand is None or expand.schema is None or result is None:
         return False
     return f"tensor({DataType(result).name.lower()})" in expand.schema.inputs[0].types

@@ -66,7 +66,7 @@ def _why_not(repeat: Node, f: Node) -> Skip | None:
         return Skip("{} does not take the dtype of the results", repeat.op_type)
     if f.output.dtype == DataType.BFLOAT16 and x.dtype != DataType.BFLOAT16:
         return Skip("{} may have no kernel for the dtype of the results", repeat.op_type)
-    others = [value for value in f.inputs if value is not None and value is not wide]
+    others = [value for value in f.reads if value is not wide]
     if any(not broadcasts_into(value.shape, x.shape) for value in others):
         return Skip("another operand may not repeat with it")
     if _widens(repeat, x, f.output):

@@ -179,18 +179,17 @@ def _copied_sizes(node: Node) -> dict[int, list[int]]:
 
     A 0 is as valid as the size that it copies, unless the target has a -1 or allowzero.
     """
-    data, sizes = node.inputs[0], node.input(1)
-    join = None if sizes is None else sizes.producer
-    if data is None or data.shape is None or node.has_references or node.attr("allowzero", 0):
+    data, join = node.given(0), node.producer(1)
+    if data.shape is None or node.has_references or node.attr("allowzero", 0):
         return {}
-    if join is None or not join.is_op("Concat") or sizes is None or not sizes.has_one_user:
+    if join is None or not join.is_op("Concat") or not join.output.has_one_user:
         return {}
     dims = [data.owner.model.dims.size(dim) for dim in data.shape]
     found: dict[int, list[int]] = {}
     axis = 0
-    for slot, part in enumerate(join.inputs):
-        elements = None if part is None else part.elements
-        if part is None or elements is None:
+    for slot, part in enumerate(join.reads):
+        elements = part.elements
+        if elements is None:
             return {}
         written: list[int] = []
         for size in elements.tolist():
@@ -208,8 +207,7 @@ def _copied_sizes(node: Node) -> dict[int, list[int]]:
 
 def _copy_sizes(graph: Graph, node: Node) -> None:
     """Make constants of the operands of a Concat of sizes that the Reshape can copy."""
-    copied, sizes = _copied_sizes(node), node.inputs[1]
-    join = None if sizes is None else sizes.producer
+    copied, join = _copied_sizes(node), node.producer(1)
     if not copied or join is None:
         return
     with graph.rewrite("sizes in a Concat that are numbers or dims of the operand => 0", node):

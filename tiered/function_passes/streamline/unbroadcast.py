@@ -20,8 +20,8 @@ def unbroadcast(graph: Graph, ctx: PassContext) -> None:
     for node in graph.topological_order():
         if node.domain or node.op_type not in BROADCASTS:
             continue
-        for slot, value in enumerate(node.inputs):
-            array = None if value is None else value.const
+        for slot, value in enumerate(node.reads):
+            array = value.const
             axes = [] if array is None or array.dtype.hasobject else _repeated_axes(array)
             if array is None or not axes:
                 continue
@@ -31,8 +31,8 @@ def unbroadcast(graph: Graph, ctx: PassContext) -> None:
                 continue
             with graph.rewrite("Op(x, c) => Op(x, c[:1])", node):
                 small = array[tuple(slice(1 if at in there else None) for at in range(array.ndim))]
-                name = "" if value is None else value.name
-                graph.set_input(node, slot, graph.constant(np.ascontiguousarray(small), name))
+                small = np.ascontiguousarray(small)
+                graph.set_input(node, slot, graph.constant(small, value.name))
 
 
 def _repeated_axes(array: NDArray[Any]) -> list[int]:
