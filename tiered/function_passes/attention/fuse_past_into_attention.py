@@ -122,7 +122,7 @@ def _made_by(value: Value | None, op_type: str) -> Node | None:
 def _projected(q: Value) -> _Projected | None:
     """Return the projection whose first third is `q`; None if there is none."""
     split = _made_by(q, "Split")
-    added = None if split is None else _made_by(split.inputs[0], "Add")
+    added = None if split is None else _made_by(split.given(0), "Add")
     if split is None or added is None or split.has_references or len(split.outputs) != 3:
         return None
     product, bias = added.given(0), added.given(1)

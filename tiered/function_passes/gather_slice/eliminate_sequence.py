@@ -80,8 +80,8 @@ class _Tensor(NamedTuple):
 
 def _parts(maker: Node) -> _Parts | None:
     """Return what a SplitToSequence gives, None if it is not known or the parts lose the axis."""
-    x, split, axis = maker.input(0), maker.input(1), maker.attr("axis")
-    if x is None or maker.has_references or (split is None and not maker.attr("keepdims")):
+    x, split, axis = maker.given(0), maker.input(1), maker.attr("axis")
+    if maker.has_references or (split is None and not maker.attr("keepdims")):
         return None
     dim = x.dim(axis)
     if split is not None and split.rank == 1:
@@ -144,11 +144,11 @@ def _contents(maker: Node) -> list[Value] | None:
     """Return the tensors of a sequence that is built one by one, None if they are not known."""
     inserted: list[tuple[Value, Value | None]] = []
     while maker.op_type == "SequenceInsert" and not maker.domain and len(inserted) < _MOST:
-        sequence, tensor = maker.input(0), maker.input(1)
-        if sequence is None or sequence.producer is None or tensor is None:
+        sequence = maker.producer(0)
+        if sequence is None:
             return None
-        inserted.append((tensor, maker.input(2)))
-        maker = sequence.producer
+        inserted.append((maker.given(1), maker.input(2)))
+        maker = sequence
     if maker.domain or maker.op_type not in ("SequenceConstruct", "SequenceEmpty"):
         return None
     found = maker.reads
@@ -168,8 +168,8 @@ def _element(node: Node, maker: Node) -> _Tensor | Skip:
         return Skip("the position is not known") if at is None else _Tensor((tensors[at],))
     if maker.op_type != "SplitToSequence" or maker.has_references:
         return Skip("the tensors of the sequence are not known")
-    x, axis = maker.input(0), maker.attr("axis")
-    if x is not None and maker.input(1) is None and not maker.attr("keepdims"):
+    x, axis = maker.given(0), maker.attr("axis")
+    if maker.input(1) is None and not maker.attr("keepdims"):
         if position is None or position.rank != 0:
             return Skip("the position may be no scalar")
         return _Tensor((x, position), "Gather", axis)

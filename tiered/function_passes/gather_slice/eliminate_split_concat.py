@@ -24,8 +24,8 @@ def _whole(inputs: Sequence[Value], at: int, axis: int) -> tuple[Value, int] | N
     split = inputs[at].producer
     if split is None or not split.is_op("Split"):
         return None
-    x, other, parts = split.input(0), split.attr("axis"), split.outputs
-    if x is None or tuple(inputs[at : at + len(parts)]) != parts:
+    x, other, parts = split.given(0), split.attr("axis"), split.outputs
+    if tuple(inputs[at : at + len(parts)]) != parts:
         return None
     is_same = isinstance(other, int) and same_axes([axis], [other], x.rank)
     return (x, len(parts)) if is_same else None

@@ -70,8 +70,8 @@ def _why_not(node: Node, f: Node) -> tuple[Selection, list[Value]] | Skip:
     if isinstance(selection, Skip):
         return selection
     cut: list[Value] = []
-    for value in f.inputs:
-        if value is None or value in cut:
+    for value in f.reads:
+        if value in cut:
             continue
         is_cut = selection.cuts(value)
         if is_cut is None:

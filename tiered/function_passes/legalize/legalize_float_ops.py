@@ -97,5 +97,6 @@ def _fits(value: Value) -> bool:
     if value.const is not None:
         return bool((np.abs(value.const.astype(np.float64)) <= _MOST).all())
     cast = value.producer
-    source = cast.inputs[0] if cast is not None and cast.is_op("Cast") else None
-    return source is not None and is_integer(source.dtype) and _fits(source)
+    if cast is None or not cast.is_op("Cast"):
+        return False
+    return is_integer(cast.given(0).dtype) and _fits(cast.given(0))

@@ -12,9 +12,7 @@ from tiered import DataType, Graph, Node, Skip, Value, op, rewrite, var
     required=("infer_shapes",),
     legalizes=True,
 )
-def legalize_indices(
-    graph: Graph, node: Node, x: Value, indices: Value, axis: int
-) -> Value | Skip:
+def legalize_indices(graph: Graph, node: Node, x: Value, indices: Value, axis: int) -> Value | Skip:
     """Count indices from the front, for targets whose kernels do not count from the end."""
     dim = x.dim(axis)
     numbers = indices.const
@@ -41,6 +39,5 @@ def _is_wrapped(indices: Value) -> bool:
     where = indices.producer
     if where is None or not where.is_op("Where"):
         return False
-    condition, last = where.inputs[0], where.inputs[2]
-    less = None if condition is None else condition.producer
-    return less is not None and less.is_op("Less") and less.inputs[0] is last
+    less = where.producer(0)
+    return less is not None and less.is_op("Less") and less.inputs[0] is where.inputs[2]

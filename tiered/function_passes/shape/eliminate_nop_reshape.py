@@ -38,10 +38,9 @@ def _reshaped_back(x: Value, shape: Value, *, is_exact: bool) -> Value | Skip:
     source = x
     while not is_shape_of(shape, source):
         node = source.producer
-        before = None if node is None or node.domain else node.input(0)
-        if node is None or node.op_type not in _RESHAPES or before is None:
+        if node is None or node.domain or node.op_type not in _RESHAPES:
             return Skip("shape is neither constant nor that of x")
-        source = before
+        source = node.given(0)
     if source is x or is_exact or _copies_zeros(source, x):
         return source
     return Skip("several dims may be 0")

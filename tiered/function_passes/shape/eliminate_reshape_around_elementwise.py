@@ -84,8 +84,9 @@ def _is_elementwise(node: Node | None) -> bool:
 
 def _leads(node: Node, before: Shape, after: Shape) -> bool:
     """Return whether a node is a view of one shape as another."""
-    x = node.input(0) if node.op_type in _VIEWS and not node.domain else None
-    return x is not None and x.shape == before and node.output.shape == after
+    if node.op_type not in _VIEWS or node.domain:
+        return False
+    return node.given(0).shape == before and node.output.shape == after
 
 
 def _leads_out(node: Node, value: Value, after: Shape) -> bool:
@@ -115,5 +116,4 @@ def _compute_before(graph: Graph, region: set[Node], outside: Shape) -> None:
 def _unshaped(value: Value, outside: Shape, inside: Shape) -> Value:
     """Return the operand of a view that leads inside; any other value unchanged."""
     node = value.producer
-    source = None if node is None or not _leads(node, outside, inside) else node.input(0)
-    return value if source is None else source
+    return value if node is None or not _leads(node, outside, inside) else node.given(0)

@@ -62,8 +62,7 @@ class _RowRegion:
             found = [node for node in around if node is not None and self._computes_rows(node)]
             self.nodes.update(found)
             for node in found:
-                pending += [node.outputs[0]] if node.outputs[0] is not None else []
-                pending += [x for x in node.reads if self._has_rows(x)]
+                pending += [node.output, *(x for x in node.reads if self._has_rows(x))]
         self._order = sorted(self.nodes, key=places.__getitem__)
         made = {node.outputs[0] for node in self.nodes}
         entries = [value for value in self.values if value not in made]
@@ -143,9 +142,8 @@ class _RowRegion:
         """Replace the nodes by nodes that read and write rows."""
         rows: dict[Value, Value] = {}
         for lead in self._leads:
-            source = lead.producer.input(0) if lead.producer is not None else None
-            assert source is not None
-            rows[lead] = source
+            assert lead.producer is not None
+            rows[lead] = lead.producer.given(0)
         for value in sorted(self._others, key=lambda other: other.id):
             rows[value] = graph.op.Reshape(value, np.array([-1, self._size], np.int64))
         first = self._lead_before(self._leaving[0]) if self._leaving else None
@@ -154,7 +152,7 @@ class _RowRegion:
             attributes = dict(node.attributes)
             if node.op_type in _NORMS and attributes.get("axis", -1) != -1:
                 attributes["axis"] = 1
-            inputs = [rows.get(x, x) if x is not None else None for x in node.inputs]
+            inputs = [x and rows.get(x, x) for x in node.inputs]
             rows[node.output] = graph.add_node(node.op_type, inputs, attributes=attributes).output
         # Before the Reshapes go that keep the target in the graph.
         for value in self._leaving:
@@ -182,8 +180,10 @@ def _ends(node: Node, region: _RowRegion) -> Iterator[Node]:
 
 def _enters(node: Node) -> bool:
     """Return whether a Reshape makes [..., size] of rows [n, size]."""
-    source = node.input(0) if node.is_op("Reshape") else None
-    if source is None or source.is_constant or source.rank != 2 or not node.output.shape:
+    if not node.is_op("Reshape") or not node.output.shape:
+        return False
+    source = node.given(0)
+    if source.is_constant or source.rank != 2:
         return False
     shape, size = node.output.shape, source.dim(1)
     return len(shape) > 2 and None not in shape and isinstance(size, int) and shape[-1] == size > 0

@@ -9,9 +9,9 @@ def fuse_expand_into_binary(graph: Graph, ctx: PassContext) -> None:
     """Use the broadcasting of the operator, if the result surely has the same shape."""
     law = "Op(Expand(x, shape), y) => Op(x, y)"
     for expand in graph.nodes_of("Expand"):
-        x, wide = expand.input(0), expand.output
+        x, wide = expand.given(0), expand.output
         for user, slot in wide.users:
-            if x is None or user.domain or user.op_type not in BROADCASTS:
+            if user.domain or user.op_type not in BROADCASTS:
                 continue
             others = [value for at, value in enumerate(user.inputs) if at != slot]
             if not _has_every_size(wide, [x, *others]):

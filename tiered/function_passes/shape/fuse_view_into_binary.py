@@ -25,9 +25,9 @@ def fuse_view_into_binary(graph: Graph, ctx: PassContext) -> None:
         return
     for op_type in _VIEWS:
         for view in graph.nodes_of(op_type):
-            x, seen = view.input(0), view.output
+            x, seen = view.given(0), view.output
             for user, slot in seen.users:
-                if x is None or user.domain or user.op_type not in BROADCASTS:
+                if user.domain or user.op_type not in BROADCASTS:
                     continue
                 if not _differ_in_front(x.shape, seen.shape):
                     ctx.skip(user, Skip("other dims than those in front differ"))
