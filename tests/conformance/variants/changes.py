@@ -47,9 +47,10 @@ OPTIONAL: Final = onnx.defs.OpSchema.FormalParameterOption.Optional
 LISTS: Final = (onnx.defs.OpSchema.AttrType.INTS, onnx.defs.OpSchema.AttrType.FLOATS)
 
 
-def changes_of(model: ModelProto) -> Iterator[Change]:
-    """Yield what may be changed of a model, with its name: kinds of changes take turns."""
-    for turn in zip_longest(*(kind(model) for kind in KINDS)):
+def changes_of(model: ModelProto, first: int) -> Iterator[Change]:
+    """Yield what may be changed of a model, with its name: kinds take turns, from `first` on."""
+    first %= len(KINDS)
+    for turn in zip_longest(*(kind(model) for kind in (*KINDS[first:], *KINDS[:first]))):
         yield from (change for change in turn if change is not None)
 
 
@@ -105,6 +106,18 @@ def _attributes(model: ModelProto) -> Iterator[Change]:
             if name not in present and default.type == AttributeProto.INT:
                 value = default.i + 1
                 yield f"node {at} with {name}={value}", partial(_set_attribute, at, name, value)
+
+
+def _results(model: ModelProto) -> Iterator[Change]:
+    """Name each optional output that a node has not, as one that nobody wants."""
+    for at, node in enumerate(all_nodes(model)):
+        schema = _schema(model, node)
+        if schema is not None and len(schema.outputs) > len(node.output):
+            yield f"node {at} with an output of no name", partial(_add_output, at)
+
+
+def _add_output(at: int, made: ModelProto) -> None:
+    [*all_nodes(made)][at].output.append("")
 
 
 def _other_values(name: str, value: Any) -> list[Any]:
@@ -395,6 +408,38 @@ def _move_to_function(made: ModelProto) -> None:
     graph.node.append(helper.make_node("Body", inputs, outputs, domain="variants"))
 
 
+def _references(model: ModelProto) -> Iterator[Change]:
+    """Put all nodes in a local function, and let an attribute of one of them be its parameter."""
+    for _, move in _functions(model):
+        for at, node in enumerate(all_nodes(model)):
+            for attribute in node.attribute:
+                if not attribute.ref_attr_name and not attribute.graphs and not attribute.g.node:
+                    label = f"node {at} with {attribute.name} of a function"
+                    yield label, partial(_refer, move, at, attribute.name)
+
+
+def _refer(move: Edit, at: int, name: str, made: ModelProto) -> None:
+    node = [*all_nodes(made)][at]
+    (attribute,) = [each for each in node.attribute if each.name == name]
+    value = AttributeProto()
+    value.CopyFrom(attribute)
+    attribute.CopyFrom(AttributeProto(name=name, type=value.type, ref_attr_name=name))
+    move(made)
+    made.functions[-1].attribute.append(name)
+    made.graph.node[0].attribute.append(value)
+
+
+def _domains(model: ModelProto) -> Iterator[Change]:
+    """Let each node be an operator of the same name in another domain."""
+    for at in range(len([*all_nodes(model)])):
+        yield f"node {at} of another domain", partial(_set_domain, at)
+
+
+def _set_domain(at: int, made: ModelProto) -> None:
+    [*all_nodes(made)][at].domain = "others"
+    made.opset_import.add(domain="others", version=1)
+
+
 # --- opsets ---------------------------------------------------------------------------------------
 
 
@@ -430,6 +475,7 @@ def _set_opset(version: int, made: ModelProto) -> None:
 KINDS: Final[tuple[Callable[[ModelProto], Iterator[Change]], ...]] = (
     _unknown_types,
     _operands,
+    _results,
     _constants,
     _contents,
     _users,
@@ -438,6 +484,8 @@ KINDS: Final[tuple[Callable[[ModelProto], Iterator[Change]], ...]] = (
     _elements,
     _bodies,
     _functions,
+    _references,
+    _domains,
     _opsets,
 )
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import multiprocessing
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -36,19 +38,24 @@ from tiered.runtime.worker.limits import MemoryLimit, load_libraries
 from tiered.support.errors import ModelError, RuntimeFailure, TieredError
 
 RECORD: Final = Path(__file__).with_name("recorded.json")
-CANDIDATES: Final = 96
-"""How many variants are tried for the record of a pass."""
+CANDIDATES: Final = 3
+"""How many variants are tried for the record of a pass, for each that is recorded at most."""
 CALLS: Final = 8
 """With as many functions that call each other twice, the inference of onnx takes too long."""
 CANDIDATE_SECONDS: Final = 3.0
 """Processor time that they may take."""
-MOST: Final = 32
-"""How many of them are recorded: first those with another outcome than all before."""
-SECONDS: Final = 0.2
+MOST: Final = (16, 64)
+"""How many of them are recorded: as the pass has lines, by 2, within these limits."""
+SECONDS: Final = 0.25
 """Processor time that the variants of a pass may take."""
 MEMORY: Final = 2 << 30
 """The most that a recording may allocate: some variants ask for very large tensors."""
+KEY: Final = 7
+"""How many letters of a digest tell variants of a pass apart."""
+_FORK: Final = multiprocessing.get_context("fork")
 _BUG: Final = 5
+
+_Found = tuple[dict[str, str], list[str]]
 
 
 class Variant(NamedTuple):
@@ -107,14 +114,17 @@ def variants_of(info: PassInfo) -> Iterator[Variant]:
         for example in (*rewrites_of(info), *rewrites_of(info, declined=True))
         if len(example.before.functions) < CALLS and not _verdict(example.before)
     }
-    pending = [(key, example, changes_of(example.before)) for key, example in examples.items()]
+    pending = [
+        (key, example, changes_of(example.before, at))
+        for at, (key, example) in enumerate(examples.items())
+    ]
     while pending:
         left = []
         for key, example, changes in pending:
             change = next(changes, None)
             if change is not None:
                 left.append((key, example, changes))
-                digest = _digest(key, change[0].encode())[:5]
+                digest = _digest(key, change[0].encode())[:KEY]
                 yield Variant(digest, f"{example.test}, {change[0]}", example, change[1])
         pending = left
 
@@ -204,7 +214,9 @@ def assert_as_recorded(info: PassInfo) -> None:
 def recorded() -> dict[str, dict[str, str]]:
     """Return the digest of the outcome by the key of the variant, by the name of the pass."""
     found: dict[str, str] = json.loads(RECORD.read_text()) if RECORD.exists() else {}
-    return {name: {word[:5]: word[5:] for word in words.split()} for name, words in found.items()}
+    return {
+        name: {word[:KEY]: word[KEY:] for word in words.split()} for name, words in found.items()
+    }
 
 
 def _digest(*parts: bytes) -> str:
@@ -226,19 +238,63 @@ def _rounded(model: ModelProto) -> ModelProto:
     return made
 
 
-def record(info: PassInfo) -> tuple[dict[str, str], list[str]]:
-    """Return what is recorded of a pass, and the faults that were found."""
+def _recorded_apart(info: PassInfo) -> _Found:
+    """Return what `record` does, in a process of its own; variants that end it are left out."""
+    left_out = set[str]()
+    while True:
+        receiver, sender = _FORK.Pipe(duplex=False)
+        process = _FORK.Process(target=_send, args=(info, left_out, sender))
+        process.start()
+        sender.close()
+        last = ""
+        try:
+            while isinstance(message := receiver.recv(), str):
+                last = message
+        except EOFError:
+            assert last not in left_out, f"{info.name}: the process ended"
+            left_out.add(last)
+            continue
+        finally:
+            process.join()
+        found: _Found = message
+        return found
+
+
+def _send(info: PassInfo, left_out: set[str], sender: Connection) -> None:
+    load_libraries()
+    MemoryLimit().set(MEMORY)
+    sender.send(record(info, left_out, sender.send))
+
+
+def record(info: PassInfo, left_out: set[str], report: Callable[[str], None]) -> _Found:
+    """Return what is recorded of a pass, and the faults that were found.
+
+    Variants come first whose outcome is another one than all before.
+
+    Args:
+        info: the pass.
+        left_out: keys of variants that are not tried.
+        report: called with the key of each variant that is.
+    """
+    lines = len(Path(info.source).read_text(encoding="utf-8").splitlines())
+    most = min(max(lines // 2, MOST[0]), MOST[1])
+    candidates = CANDIDATES * most
     found: list[tuple[float, Variant, ModelProto, Outcome]] = []
     seen, kinds, faults = set[bytes](), Counter[object](), list[str]()
-    for _, variant in zip(range(2 * CANDIDATES), variants_of(info), strict=False):
+    for _, variant in zip(range(2 * candidates), variants_of(info), strict=False):
+        if variant.key in left_out:
+            continue
+        report(variant.key)
         model = changed(variant.example.before, variant.edit)
         if canonical_bytes(model) in seen or _verdict(model):
             continue
         seen.add(canonical_bytes(model))
+        if not found:
+            outcome_of(info, variant.example, model)  # loads modules, which takes time once
         began = time.process_time()
         outcome = outcome_of(info, variant.example, model)
         found.append((time.process_time() - began, variant, model, outcome))
-        if len(found) == CANDIDATES or sum(each[0] for each in found) > CANDIDATE_SECONDS:
+        if len(found) == candidates or sum(each[0] for each in found) > CANDIDATE_SECONDS:
             break
     ranked = []
     for at, each in enumerate(found):
@@ -247,13 +303,14 @@ def record(info: PassInfo) -> tuple[dict[str, str], list[str]]:
     kept, seconds = dict[str, str](), 0.0
     for *_, at in sorted(ranked):
         spent, variant, model, outcome = found[at]
+        report(variant.key)
         fault = fault_of(info, model, outcome)
         if fault:
             faults.append(f"{info.name}: {variant.label}: {fault}\n{printer.to_text(model)}")
-        elif seconds + spent < SECONDS and len(kept) < MOST:
+        elif seconds + spent < SECONDS and len(kept) < most:
             seconds += spent
             kept[variant.key] = outcome.digest
-        if len(kept) == MOST or seconds + spent >= SECONDS:
+        if len(kept) == most or seconds + spent >= SECONDS:
             break
     return kept, faults
 
@@ -264,15 +321,13 @@ def main(*passes: str) -> None:
     Args:
         passes: their names; all if there are none.
     """
-    load_libraries()
-    MemoryLimit().set(MEMORY)
     known = {name: dict(words) for name, words in recorded().items()}
     infos = [info for info in own_passes() if info.kind != "pipeline"]
     known = {name: known.get(name, {}) for name in sorted(info.name for info in infos)}
     is_sound = True
     for info in infos:
         if not passes or info.name in passes:
-            known[info.name], faults = record(info)
+            known[info.name], faults = _recorded_apart(info)
             for fault in faults:
                 is_sound = False
                 print(fault, flush=True)
