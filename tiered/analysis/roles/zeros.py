@@ -51,12 +51,12 @@ def lost_numbers(model: Model, lost: Lost) -> Iterator[LostNumber]:
         pending = list[tuple[Value, tuple[Node, ...]]]()
         if value is not None:
             pending.append((value, (node,)))
-        seen = set[Value]()
+        seen = set[tuple[Value, Node]]()
         while pending:
             at, way = pending.pop()
-            if at in seen:
+            if (at, way[-1]) in seen:
                 continue
-            seen.add(at)
+            seen.add((at, way[-1]))
             if number := lost(at, way[-1]):
                 yield LostNumber(at, number, way)
             producer = at.producer
