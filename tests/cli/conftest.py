@@ -8,6 +8,7 @@ import pytest
 from tests.fake_worker import fake_worker  # noqa: F401 - a fixture
 from tests.registered import passes_forgotten
 from tiered.cli import main
+from tiered.extensions.fleet import local
 from tiered.testing import parse
 
 SMALL = """(float[n,2] x) => (float[n,2] y) <float[2] w = {1,2}, float[2] unused = {3,4}> {
@@ -28,8 +29,12 @@ Cli = Callable[..., Ended]
 
 @pytest.fixture
 def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Cli]:
-    """Run a command line in this process, as if its output were piped; forget what it loads."""
+    """Run a command line in this process, as if its output were piped; forget what it loads.
+
+    A batch has one process, wherever the tests run, unless a command asks for more.
+    """
     monkeypatch.delenv("COLUMNS", raising=False)
+    monkeypatch.setattr(local, "processors", lambda: 1)
 
     def run(*tokens: str | Path) -> Ended:
         capsys.readouterr()
