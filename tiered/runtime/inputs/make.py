@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -300,6 +300,7 @@ def _dim(dim: onnx.TensorShapeProto.Dimension) -> int | str | None:
     return str(dim.dim_param) or None
 
 
+@cache
 def _integer_types() -> frozenset[int]:
     from onnx import TensorProto
 
