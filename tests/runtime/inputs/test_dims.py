@@ -121,6 +121,7 @@ def test_a_sum_of_names_that_stand_nowhere_else_binds_them() -> None:
     found = named(["past_len + 1"])
     assert found == {"past_len": 8, "past_len + 1": 9}
     assert named(["foo + 1"]) == {"foo": 8, "foo + 1": 9}
+    assert named(["my_batch + 1"]) == {"my_batch": 2, "my_batch + 1": 3}
 
 
 def test_an_expression_may_be_zero_and_one_without_a_value_is_a_name() -> None:
@@ -347,3 +348,76 @@ def test_sounds_are_floats_of_few_axes_and_elements() -> None:
 def test_a_weight_of_another_rank_decides_nothing(x: str, weight: str, call: str) -> None:
     model = parsed(f"({x} x) => (float[K] y) <{weight}> {{ y = {call} }}")
     assert weight_dims(model.main) == {}
+
+
+def tried(*slots: DimSlot) -> list[tuple[str, dict[str, int], int]]:
+    """Return the candidates, without relations of names and lengths of sound."""
+    usual = Binder(0, {}, {})
+    usual.bind(list(slots))
+    return [
+        each for each in candidates(list(slots), usual)
+        if not each[0].startswith(("seq =", "foo =", "batch =")) and "sound" not in each[0]
+        and ", batch 1" not in each[0]
+    ]  # fmt: skip
+
+
+def test_the_likeliest_sizes_are_tried_first() -> None:
+    x = [DimSlot("x", axis, 2, name, True) for axis, name in enumerate(("batch", "seq"))]
+    found = tried(*x, DimSlot("f", 0, 1, "foo", False))
+    assert found == [
+        ("sizes as usual", {}, 2),
+        ("one new token after a past", {"seq": 1}, 2),
+        ("no past", {"past": 0}, 2),
+        ("total = seq", {"total": 24}, 2),
+        ("batch 1", {"batch": 1}, 2),
+        ("all dims but the batch equal", {"seq": 24, "foo": 24}, 2),
+        ("all dims equal", {"batch": 24, "seq": 24, "foo": 24}, 2),
+        ("square images", {"height": 64, "width": 64}, 2),
+        ("images of 224", {"height": 224, "width": 224}, 2),
+        *((f"rank {rank} where the model says none", {}, rank) for rank in (1, 0, 3, 4)),
+        ("all dims 32", {"batch": 32, "seq": 32, "foo": 32}, 2),
+        ("all dims 1", {"batch": 1, "seq": 1, "foo": 1}, 2),
+    ]
+
+
+def test_what_the_inputs_lack_is_not_tried() -> None:
+    words = [words for words, _, _ in tried(DimSlot("x", 0, 1, "batch", False))]
+    assert not any("rank" in each or "equal" in each for each in words)
+    assert tried(DimSlot("x", 0, 1, "foo", False))[3] == ("total = seq", {"total": 1}, 2)
+
+
+@pytest.mark.parametrize(
+    ("binding", "expected"),
+    [
+        (0, [8, 7, 9, 10, 6, 11, 12, 10, 9]),
+        (1, [5, 11, 6, 4, 9, 7, 10, 7, 13]),
+        (2, [9, 8, 10, 11, 7, 12, 13, 11, 10]),
+        (3, [6, 12, 7, 5, 10, 8, 11, 8, 14]),
+    ],
+)
+def test_further_names_of_a_role_and_bindings_have_larger_sizes(
+    binding: int, expected: list[int]
+) -> None:
+    slots = [
+        DimSlot(f"x{at}", 1, 2, f"foo_{name}{name}", False) for at, name in enumerate("abcdefghi")
+    ]
+    slots.append(DimSlot("image", 1, 4, "channels", False))
+    binder = Binder(binding, {}, {})
+    binder.bind(slots)
+    assert [binder.sizes[slot.key] for slot in slots] == [*expected, 3]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "total"),
+    [
+        (DimSlot("ids", 1, 2, 5, True), 13),
+        (DimSlot("x", 1, 2, 5, False), 8),
+        (DimSlot("ids", 1, 3, 5, True), 8),
+        (DimSlot("ids", 0, 2, 5, True), 8),
+        (DimSlot("mask", 1, 2, 5, True), 8),
+    ],
+)
+def test_only_the_tokens_of_an_input_count_for_the_total(tokens: DimSlot, total: int) -> None:
+    binder = Binder(0, {}, {})
+    binder.bind([tokens, DimSlot("key", 2, 4, "past", False), DimSlot("m", 1, 2, "total", True)])
+    assert binder.sizes["total"] == total
