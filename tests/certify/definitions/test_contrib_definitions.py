@@ -159,6 +159,8 @@ def test_a_fused_gemm_has_an_activation() -> None:
     found = one("FusedGemm", X, w, b, alpha=0.5, activation="LeakyRelu", activation_alpha=0.25)
     assert are_same(found, ran("LeakyRelu", product, alpha=0.25))
     assert are_same(one("FusedGemm", X, w, b, alpha=0.5), product)
+    with pytest.raises(NoRule):
+        one("FusedGemm", X, w, b, activation="Elu")
     clipped = {"activation": "Clip", "activation_alpha": -1.0, "activation_beta": 6.0}
     assert are_same(
         one("FusedGemm", X, w, b, alpha=0.5, **clipped),

@@ -114,19 +114,20 @@ def test_a_layer_sums_products_of_two(operator: str, expected: bool) -> None:
 HELD = """float[3,4] w = {1,2,3,4,5,6,7,8,9,8,7,6}, float[4] b = {1,2,3,4}, float[1] one = {1},
     float[1,4] row = {1,2,3,4}, float[0,4] none = {}, int8[3,4] q = {1,2,3,4,5,6,7,8,9,8,7,6},
     float s = {0.5}, float[2,3] left = {1,2,3,4,5,6}, float[2,1,1] filter = {1,2},
-    float[2] c = {1,2}, float[1] bad = {1}"""
+    float[2] c = {1,2}, float[1] bad = {1}, float[4] lost = {1,2,3,4}"""
 
 
 def planned(nodes: str, scheme: Scheme | None = None) -> QuantizationPlan:
-    """Return the plan of a model in which `bad` is NaN."""
+    """Return the plan of a model in which `bad` and `lost` have NaN."""
     of = parse(
         f"""(float[2,3] x, double[2,3] d, float[3,4] z, float[4] v, float[2,1,8] i, float[3,4] j)
         => (float[?,?] y) <{HELD}> {{ {nodes} }}""",
         opset=21,
     )
     for tensor in of.graph.initializer:
-        if tensor.name == "bad":
-            tensor.CopyFrom(numpy_helper.from_array(np.array([np.nan], np.float32), "bad"))
+        if tensor.name in ("bad", "lost"):
+            numbers = np.full(tuple(tensor.dims), np.nan, np.float32)
+            tensor.CopyFrom(numpy_helper.from_array(numbers, tensor.name))
     return plan_of(Model.from_proto(of), Scheme() if scheme is None else scheme)
 
 
@@ -169,6 +170,7 @@ def test_an_operand_that_is_dequantised_already_has_no_role() -> None:
         ("Gemm(x, w, row)", None),
         ("Gemm(x, w, one)", None),
         ("Gemm(x, w, bad)", None),
+        ("Gemm(x, w, lost)", None),
         ("Gemm<alpha = 0.5>(x, w, b)", None),
         ("Gemm<beta = 0.5>(x, w, b)", None),
         ("Gemm(x, z, b)", None),
@@ -247,3 +249,21 @@ def test_an_output_that_is_moved_to_a_product_has_a_pair_too(
     assert (k in plan.pairs) is (has_pair or h is k)
     if has_pair:
         assert plan.group(k) is plan.group(h)
+
+
+def test_only_results_of_integer_kernels_are_quantised_by_themselves() -> None:
+    for scheme, is_integer in (
+        (Scheme(), False),
+        (Scheme(integer_results=frozenset({"MatMul"})), True),
+    ):
+        of = parsed(TWO.replace("Relu", "Exp"))
+        assert (named(of, "a") in plan_of(of, scheme).pairs) is is_integer
+
+
+def test_a_kernel_of_integers_makes_a_model_quantised() -> None:
+    of = parsed(
+        """(uint8[2,2] x) => (uint8[2,2] y) <float s = {1}, uint8 z = {0}> {
+        y = QLinearMatMul(x, s, z, x, s, z, s, z) }"""
+    )
+    assert is_quantized(of)
+    assert not is_quantized(parsed(TWO))
