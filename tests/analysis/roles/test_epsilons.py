@@ -4,6 +4,7 @@ import pytest
 
 from tests.analysis.roles.found import HALF, roles_in
 from tests.small import made_by, parsed
+from tiered.analysis.roles import epsilons
 from tiered.analysis.roles.epsilons import epsilon_roles, statistics_of
 from tiered.analysis.roles.role import Narrow
 from tiered.graph import DataType
@@ -12,7 +13,8 @@ HEAD = """(float[2,4] x, float[2,4] z) => (float[2,4] y) <float e = {1e-9}, floa
     float two = {2}, float half = {0.5}, float minus = {-0.5}, float zero = {0},
     float big = {1e6}, float[4] one = {1,1e-9,1,1}, float f = {1e-6}, float r = {3e-5},
     float third = {1.5}, float neg = {-1e-9}, float[2] mixed = {0,1e-9}, float[0] none = {},
-    float[3] r5 = {1,1e-5,1}, float tiny = {8.5e-8}> """
+    float[3] r5 = {1,1e-5,1}, float tiny = {8.5e-8},
+    float[3] r0 = {0,1e-5,1}, float[2] r2 = {1,2e-5}, float unit = {1}> """
 
 
 def found(nodes: str, **how: object) -> dict[str, str]:
@@ -89,7 +91,13 @@ def test_statistics_are_sums_and_squares_behind_movement() -> None:
 
 
 def test_how_far_the_loss_of_a_small_constant_is_felt() -> None:
-    for nodes, epsilons, statistics in (
+    for nodes, needed, statistics in (
+        ("b = Add(x, r0)  t = Reciprocal(b)  y = Mul(z, t)", "bty", ""),
+        ("b = Add(x, r2)  t = Reciprocal(b)  y = Mul(z, t)", "", ""),
+        ("b = Add(x, one)  t = Identity(b)  s = Identity(b)  u = Add(t, s)  y = Log(u)",
+         "bstuy", ""),
+        ("b = Add(x, one)  t = Pow(b, unit)  y = Sigmoid(t)", "", ""),
+        ("b = Add(x, one)  t = Pow(b, third)  y = Sigmoid(t)", "", ""),
         ("b = Add(x, e)  y = Div(z, b)", "by", ""),
         ("b = Add(x, f)  y = Div(z, b)", "", ""),
         ("b = Add(x, r)  y = Div(z, b)", "", ""),
@@ -158,7 +166,7 @@ def test_how_far_the_loss_of_a_small_constant_is_felt() -> None:
         ("b = Add(x, r5)  t = Reciprocal(b)  u = Mul(t, k) y = Mul(z, u)", "", ""),
         ("b = Add(x, none)  y = Log(b)", "", ""),
     ):  # fmt: skip
-        expected = {**dict.fromkeys(epsilons, EPSILON), **dict.fromkeys(statistics, STATISTIC)}
+        expected = {**dict.fromkeys(needed, EPSILON), **dict.fromkeys(statistics, STATISTIC)}
         assert found(nodes) == expected, nodes
 
 
@@ -177,3 +185,18 @@ def test_the_reason_says_what_becomes_of_the_constant() -> None:
     ):  # fmt: skip
         roles = epsilon_roles(parsed(f"{HEAD}{{ {nodes} }}"), HALF, lambda node: False)
         assert {node.output.name: role.why for node, role in roles.items()} == reasons, nodes
+
+
+def test_of_a_constant_of_many_elements_a_lost_one_is_not_looked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for most, expected in ((4, {"b": EPSILON, "y": EPSILON}), (3, {})):
+        monkeypatch.setattr(epsilons, "_MOST_ELEMENTS", most)
+        assert found("b = Add(x, one)  y = Log(b)") == expected
+
+
+def test_a_variance_that_is_not_constant_may_be_0() -> None:
+    text = """(float[1,2,3] x, float[2] v) => (float[1,2,3] y) <float[2] s = {1,1}> {
+        y = BatchNormalization<epsilon = 1e-9>(x, s, s, s, v) }"""
+    assert roles_in(text, epsilon_roles) == {"y": EPSILON}
+    assert roles_in(text.replace("1e-9", "1e-5"), epsilon_roles) == {}

@@ -88,7 +88,7 @@ def _what(number: float, narrow: Narrow) -> str:
     if narrow.holds(number):
         return f"has an inverse beyond {name}"
     rounded = float(np.array(number).astype(narrow.dtype.numpy))
-    return f"is 0 in {name}" if rounded == 0 else f"is {rounded:.3g} in {name}"
+    return f"is {rounded:.3g} in {name}"
 
 
 def _smallest(array: Array, narrow: Narrow) -> tuple[float, bool]:
@@ -119,7 +119,7 @@ def _lost_attribute(node: Node, narrow: Narrow) -> str:
     sums = np.array([number])
     if variance is not None and variance.const is not None:
         sums = variance.const.astype(np.float64).ravel() + number
-    if not sums.size or not narrow.loses(sums).any():
+    if not narrow.loses(sums).any():
         return ""
     worst = float(np.abs(sums[narrow.loses(sums)]).min())
     return f"{worst:g} {_what(worst, narrow)}"
@@ -187,8 +187,8 @@ def _powered(node: Node, place: int, number: float, others: list[float]) -> _Ste
         return (others[0] / number if others else 0.0), True
     exponent = {"Reciprocal": -1.0, "Sqrt": 0.5}.get(node.op_type)
     if exponent is None:
-        power = node.input(1)
-        if place == 1 or power is None or power.number is None:
+        power = node.given(1)
+        if place == 1 or power.number is None:
             return 0.0, place == 0
         exponent = float(power.number)
     with np.errstate(over="ignore"):
