@@ -70,6 +70,26 @@ def test_operators_are_counted() -> None:
 
 def test_the_places_of_two_graphs_and_what_differs_there() -> None:
     for before, after, expected in (
+        ("(float[1,1,4] x) => (float[1,1,3] y) { y = MaxPool<kernel_shape=[2]>(x) }",
+         "(float[1,1,4] x) => (float[1,1,2] y) { y = MaxPool<kernel_shape=[3], dilations=[1]>(x) }",
+         [("MaxPool", "MaxPool", "y",
+           ["attribute dilations: absent -> [1]", "attribute kernel_shape: [2] -> [3]"])]),
+        ("G { y = Gelu(x) }",
+         'G { y = Gelu<approximate="tanh">(x) }',
+         [("Gelu", "Gelu", "y", ["attribute approximate: none -> tanh"])]),
+        # One place, as nodes of both sides have one name.
+        ("G { [n] a = Exp(x)  b = Neg(a)  c = Abs(x)  [m] d = Tanh(c)  y = Sub(b, d) }",
+         "G { [m] a = Sin(x)  b = Neg(a)  c = Abs(x)  [n] d = Cos(c)  y = Sub(b, d) }",
+         [("Exp, Tanh", "Sin, Cos", "m", [])]),
+        ("G { y = Relu(x) }",
+         "G { a = Neg(x)  y = Relu(x) }",
+         [("nothing", "Neg", "a", [])]),
+        ("(float[4] x) => (y) { a = own.F(x)  y = own.G(a) }",
+         "(float[4] x) => (y) { a = own.F<k=1>(x)  y = own.G(a) }",
+         [("own::F", "own::F", "a", ["attribute k: absent -> 1"])]),
+        ("(int64[1] s) => (float[N] y) { y = ConstantOfShape<value = float[1] {2}>(s) }",
+         "(int64[1] s) => (float[N] y) { y = ConstantOfShape<value = float[1] {3}>(s) }",
+         [("ConstantOfShape", "ConstantOfShape", "y", ["attribute value: another tensor[1]"])]),
         ("G { a = Relu(x)  b = Exp(a)  y = Neg(b) }",
          "(float[4] x) => (float[4] z) { a = Relu(x)  b = Sin(a)  z = Neg(b) }",
          [("Exp", "Sin", "b", [])]),
