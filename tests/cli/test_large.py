@@ -30,8 +30,8 @@ def weighty(folder: Path, seed: int = 0, megabytes: int = 1) -> Path:
         f"(float[{megabytes * 512},512] x) => (float[{megabytes * 512},512] y)"
         " { a = Identity(x) y = Add(a, w) }"
     )
-    shape = (megabytes * 512, 512)
-    array = np.random.default_rng(seed).standard_normal(shape, dtype=np.float32)
+    one = np.random.default_rng(seed).standard_normal((512, 512), dtype=np.float32)
+    array = np.tile(one, (megabytes, 1))
     proto.graph.initializer.append(numpy_helper.from_array(array, "w"))
     path = folder / f"m{seed}.onnx"
     onnx.save(proto, path)

@@ -23,7 +23,7 @@ def checkout(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("kind", ["rewrite", "function", "module"])
 def test_the_pass_loads_and_its_test_fails(tmp_path: Path, cli: Cli, kind: str) -> None:
     copied = tmp_path / "tiered"
-    shutil.copytree(PACKAGE, copied, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(PACKAGE, copied)
     (tmp_path / "tests").mkdir()
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     ended = cli("new", "identity/fuse_nothing", "--kind", kind, "--root", tmp_path)

@@ -462,6 +462,7 @@ def test_the_latency_is_measured_on_request(
     assert found == {"ratio": 1.4, "low": 1.3, "high": 1.5, "verdict": verdict}
 
 
+@pytest.mark.usefixtures("fake_worker")
 def test_the_latency_is_a_ratio_of_measured_runs(cli: Cli, products: Path) -> None:
     ended = cli("quantize", products, "--dry-run", "--samples", "2", "--latency", "--json")
     found = json.loads(ended.out)["latency"]

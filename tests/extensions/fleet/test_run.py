@@ -20,7 +20,7 @@ O3 = Command("optimize", ("-O3",))
 
 def batch(models: Path, out: Path, command: Command = O3, **options: object) -> dict[str, Result]:
     """Run a batch and return its results by the names of the models."""
-    settings = FleetOptions(**{"jobs": 2, **options})  # type: ignore[arg-type]  # of the options
+    settings = FleetOptions(**{"jobs": 1, **options})  # type: ignore[arg-type]  # of the options
     results = run([str(models)], str(out), command, settings)
     return {os.path.basename(result.source): result for result in results}
 
@@ -42,7 +42,7 @@ def test_results_are_those_of_single_runs(models: Path, make: Make, tmp_path: Pa
     (models / "broken.onnx").write_bytes(b"no model")
     out, single = tmp_path / "out", tmp_path / "single"
     single.mkdir()
-    found = batch(models, out)
+    found = batch(models, out, jobs=2)
     for name in ("m0.onnx", "m1.onnx", "m2.onnx", "sub/large.onnx"):
         written = single / os.path.basename(name)
         assert main(["optimize", str(models / name), str(written), "-O3", "-q"]) == 0
@@ -89,7 +89,7 @@ def test_equal_models_are_copied_over_results_of_the_batch(
     for name in ("a", "b", "c"):
         make(name)
     out = tmp_path / "out"
-    batch(models, out)
+    batch(models, out, jobs=2)
     for options, settings in ((("-O1",), {"resume": True}), (("-O2", "--force"), {})):
         found = batch(models, out, Command("optimize", options), **settings)
         assert sorted(r.status for r in found.values()) == ["cached", "cached", "done"]
@@ -122,7 +122,7 @@ def test_a_lost_process_is_one_line(
     bundles = tmp_path / "bundles"
     out = tmp_path / "out"
     limit = 600 << 20
-    found = batch(models, out, command, reproducers=str(bundles), max_memory=limit)
+    found = batch(models, out, command, jobs=2, reproducers=str(bundles), max_memory=limit)
     statuses = {name.partition(".")[0]: result.status for name, result in found.items()}
     assert statuses == {
         "crash": "crashed",
@@ -155,7 +155,7 @@ def test_jobs_that_do_not_fit_together_run_alone(
     for name in ("a", "b"):
         make(name, graph="large", number=ord(name))
     command = Command("optimize", trouble)
-    found = batch(models, tmp_path / "out", command, max_memory=420 << 20)
+    found = batch(models, tmp_path / "out", command, jobs=2, max_memory=420 << 20)
     assert [result.status for result in found.values()] == ["done", "done"]
     assert all((result.peak or 0) < 420 << 20 for result in found.values())
 
