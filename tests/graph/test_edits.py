@@ -45,7 +45,7 @@ def check_history(editor: Editor, steps: int) -> None:
     assert structure(model) == structure(fresh())
 
 
-@settings(max_examples=40)
+@settings(max_examples=max(LONG, 12))
 @given(st.data())
 def test_each_edit_keeps_the_invariants_and_undo_restores_the_bytes(
     data: st.DataObject,
