@@ -3,6 +3,7 @@
 from typing import Any
 
 import networkx as nx
+import numpy as np
 import onnx
 import pytest
 
@@ -90,3 +91,32 @@ def test_they_stand_in_checks_and_conditions() -> None:
 
     with pytest.raises(PostconditionError, match="is not isomorphic"):
         drop.apply(model())
+
+
+@pytest.mark.parametrize(("size", "counts"), [(256, True), (257, False)])
+def test_numbers_of_constants_up_to_1024_bytes_count(size: int, counts: bool) -> None:
+    text = "g (float[1] x) => (float[N] y) { y = Add(x, w) }"
+
+    def held(number: float) -> onnx.ModelProto:
+        made = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["": 21]> {text}')
+        numbers = np.full(size, number, np.float32)
+        made.graph.initializer.append(onnx.numpy_helper.from_array(numbers, "w"))
+        return made
+
+    check = verify.isomorphic_to(held(1))
+    assert check(Model.from_proto(held(1)))
+    if counts:
+        with pytest.raises(VerificationError, match="is not isomorphic"):
+            check(Model.from_proto(held(2)))
+    else:
+        assert check(Model.from_proto(held(2)))
+
+
+def test_absent_operands_and_a_graph_of_a_model_are_compared() -> None:
+    text = "g (float[2] x, float k) => (float[2] y) { y = Clip(x, , k) }"
+    given = model(text)
+    assert verify.isomorphic_to(model(text))(given)
+    with pytest.raises(VerificationError, match="is not isomorphic"):
+        verify.isomorphic_to(model(text.replace("x, , k", "x, k")))(given)
+    assert verify.isomorphic_to(model(text))(given.main)
+    assert verify.isomorphic_to(model(text).main)(given)
