@@ -27,6 +27,8 @@ def test_neighbours_are_one_axis() -> None:
     windows = transposes((2, 8, 4, 8, 4, 16), (0, 1, 3, 2, 4, 5), 4)
     assert windows == [((16, 4, 8, 64), (0, 2, 1, 3))]
     assert transposes((2, 1, 3), (1, 0, 2), 4) == []
+    assert transposes((2, 3, 4), (2, 0, 1), 4) == [((6, 4), (1, 0))]
+    assert transposes((2, 3, 4, 5), (3, 2, 1, 0), 4) == [((2, 3, 4, 5), (3, 2, 1, 0))]
 
 
 def test_a_broadcast_of_merged_axes_is_the_same() -> None:
@@ -103,7 +105,8 @@ NODES = """(float[72] x) => (float[U] y) <int64[5] s = {2,3,2,2,3}, int64[1] t =
     float[1,3,1,2,1] odd = {1,2,3,4,5,6}, bool[2,1,1,1,1] k = {1,0}, int64[2,1] ix = {1,0},
     int64[6] wide = {4,2,3,2,2,3}, int64[2] parts = {1,2}, float[2,3] low = {1,2,3,4,5,6},
     int64[2,1,1,1,2] nd = {0,1,1,2}, int64[1,5] all = {1,1,1,1,1},
-    int64[2,1,1,2] deep = {0,1,2,1}> {
+    int64[2,1,1,2] deep = {0,1,2,1}, int64[2,1,1,2,3] few = {0,0,0,0,0,0,0,0,0,0,0,0},
+    int64[2,1,1,1,1] own = {0,1}, int64[2] halves = {1,1}> {
     r = Reshape(x, s)  %s  y = Reshape(c, t) }"""
 NO_NEIGHBOURS = "the axes that it combines are no neighbours"
 
@@ -141,6 +144,10 @@ def test_the_lower_rank_computes_the_same() -> None:
          "Reshape Transpose" + " Reshape Transpose" * 2 + " Reshape"),
         ("c = Transpose(r)", "Reshape Transpose" + " Reshape Transpose" * 3 + " Reshape"),
         ("c, m = Dropout(r)  v = Not(m)", "Reshape Dropout Not Dropout Not"),
+        ("p, q = Split(r, halves)  c = Concat<axis=0>(q, p)", "Reshape Split Concat Reshape"),
+        ("c = Clip(r, row)", "an operand beside the first one is no scalar"),
+        ("c = GatherElements<axis=1>(r, few)", "it combines several axes"),
+        ("c = GatherND<batch_dims=1>(low, own)", "GatherND has batch_dims, or data of rank 2"),
         ("c = Add(r, odd)", "the axes do not merge to rank 4"),
         ("c = ReduceMin<noop_with_empty_axes=1>(r)", NO_NEIGHBOURS),
         ("c = ReduceMax(r, ends)", NO_NEIGHBOURS),

@@ -333,6 +333,14 @@ def test_operands_and_attributes_of_the_steps(
     assert {op: found.get(op) for op in expected} == expected
 
 
+def test_graphs_of_many_operators_have_fewer_of_them() -> None:
+    few, many = (written("row", is_small=is_small).keys() for is_small in (True, False))
+    assert {"ArgMax", "BatchNormalization", "CumSum", "Flatten", "LayerNormalization"} <= many - few
+    table = ExpressionTable()
+    steps = Grammar(table).steps(table.border("x", FLOAT, (1, 3, 2, 2)))
+    assert {"DepthToSpace", "SpaceToDepth"}.isdisjoint(step.op for step in steps)
+
+
 def test_what_reads_two_expressions_fits_their_types() -> None:
     table = ExpressionTable()
     grammar = Grammar(table)
@@ -347,6 +355,7 @@ def test_what_reads_two_expressions_fits_their_types() -> None:
     assert {step.op for step in grammar.pairs(x, z)} == {"MatMul"}
     assert {step.op for step in grammar.pairs(b, x)} == {"Where"}
     assert list(grammar.pairs(x, i)) == list(grammar.pairs(x, b)) == []
+    assert list(grammar.pairs(i, table.border("j", INT64, (3, 2)))) == []
     assert [step.op for step in grammar.triples(b, x, y)] == ["Where"]
     assert list(grammar.triples(b, x, z)) == list(grammar.triples(x, x, y)) == []
 
