@@ -123,8 +123,8 @@ def _signs_read_by(node: Node) -> list[Value]:
     elif node.op_type == "Div":
         read = (node.input(1),)
     elif node.op_type == "Pow":
-        exponent = node.input(1)
-        if exponent is None or exponent.const is None or not (exponent.const >= 0).all():
+        exponent = node.const(1)
+        if exponent is None or not (exponent >= 0).all():
             read = (node.input(0),)
     elif node.op_type != "Cast" or node.attr("to") == DataType.STRING:
         read = (node.input(0),)
@@ -143,7 +143,7 @@ def _erases_sign(node: Node) -> bool:
         return any(_is_never_zero(value) for value in (first, second))
     if node.op_type == "Pow":
         # Only an odd power keeps a sign.
-        exponent = None if second is None else second.const
+        exponent = node.const(1)
         return exponent is not None and not (_modulo_2(exponent) == 1).any()
     if node.op_type in ("Clip", "Max"):
         bounds = (node.operand("min"),) if node.op_type == "Clip" else node.inputs
@@ -206,7 +206,7 @@ def is_never_negative(value: Value, *, no_minus_zero: bool = False, depth: int =
     if node.op_type in _NEVER_MINUS or (node.op_type == "Mul" and floats[0] is floats[1]):
         return is_float
     if node.op_type == "Pow":
-        exponent = None if node.inputs[1] is None else node.inputs[1].const
+        exponent = node.const(1)
         return is_float and exponent is not None and not _modulo_2(exponent).any()
     if node.op_type in ("Add", "Max") and any(_is_above_zero(each) for each in floats):
         no_minus_zero = False
