@@ -163,6 +163,14 @@ def test_two_draws_are_not_the_same() -> None:
     )
 
 
+def test_two_conditions_choose_no_branch() -> None:
+    assert_unchanged(
+        PASS,
+        "(float[2] x) => (float[2] y) <bool[2] c = {1,0}> { y = If(c) <then_branch = t () => (float[2] a) { a = Relu(x) }, else_branch = e () => (float[2] b) { b = Neg(x) }> }",
+        because="the condition is not constant; the branches differ",
+    )
+
+
 def test_an_overridable_condition_is_no_constant() -> None:
     assert_unchanged(
         PASS,
@@ -172,17 +180,26 @@ def test_an_overridable_condition_is_no_constant() -> None:
 
 
 def test_a_branch_that_the_call_gives_stays() -> None:
-    model = parse(FUNCTION.replace('"BODY"', "u = If(c) <then_branch = t () => (float[2] a) { a = Relu(v) }, else_branch = e () => (float[2] b) { b = Neg(v) }>"))
+    model = parse(
+        FUNCTION.replace(
+            '"BODY"',
+            "u = If(c) <then_branch = t () => (float[2] a) { a = Relu(v) }, else_branch = e () => (float[2] b) { b = Neg(v) }>",
+        )
+    )
     node = model.functions[0].node[1]
     node.attribute[1].CopyFrom(
-        onnx.AttributeProto(name="else_branch", ref_attr_name="other", type=onnx.AttributeProto.GRAPH)
+        onnx.AttributeProto(
+            name="else_branch", ref_attr_name="other", type=onnx.AttributeProto.GRAPH
+        )
     )
     model.functions[0].attribute.append("other")
     check_declined(model, because="the call of the function gives a branch")
 
 
 def test_quantization_annotations_keep_their_branch() -> None:
-    model = parse("(float[2] x) => (float[2] y) <bool c = {1}> { y = If(c) <then_branch = t () => (float[2] a) <float s = {1}> { a = Mul(x, s) }, else_branch = e () => (float[2] b) { b = Neg(x) }> }")
+    model = parse(
+        "(float[2] x) => (float[2] y) <bool c = {1}> { y = If(c) <then_branch = t () => (float[2] a) <float s = {1}> { a = Mul(x, s) }, else_branch = e () => (float[2] b) { b = Neg(x) }> }"
+    )
     body = model.graph.node[0].attribute[0].g
     annotation = body.quantization_annotation.add(tensor_name="a")
     annotation.quant_parameter_tensor_names.add(key="SCALE_TENSOR", value="s")
@@ -198,7 +215,10 @@ def check_declined(proto: onnx.ModelProto, because: str) -> None:
 
 def test_the_types_of_an_unknown_operator_go_with_it() -> None:
     header = '<ir_version: 10, opset_import: ["" : 21, "custom" : 1]> '
-    model = parse(header + "g (float[2] x) => (float[2] y) <bool c = {1}> { z = If(c) <then_branch = t () => (float[2] a) <float[2,7] k> { k = custom.Op(x) a = custom.Other(k) }, else_branch = e () => (float[2] b) { b = Neg(x) }> y = Relu(z) }")
+    model = parse(
+        header
+        + "g (float[2] x) => (float[2] y) <bool c = {1}> { z = If(c) <then_branch = t () => (float[2] a) <float[2,7] k> { k = custom.Op(x) a = custom.Other(k) }, else_branch = e () => (float[2] b) { b = Neg(x) }> y = Relu(z) }"
+    )
     made = assert_undone(PASS, model)
     declared = {info.name: info.type.tensor_type.elem_type for info in made.graph.value_info}
     assert declared == {"k": 1, "z": 1}

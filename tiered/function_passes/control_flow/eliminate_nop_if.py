@@ -38,8 +38,7 @@ def _chosen(node: Node) -> tuple[Graph, str] | Skip:
     branches = {body.attribute: body for body in node.bodies}
     if len(branches) < 2:
         return Skip("the call of the function gives a branch")
-    condition = node.inputs[0] if node.inputs else None
-    known = None if condition is None else condition.const
+    known = node.const(0)
     if known is not None and known.size == 1:
         branch, law = branches["then_branch" if known.item() else "else_branch"], CONSTANT
     elif _are_alike(branches["then_branch"], branches["else_branch"]):
