@@ -102,3 +102,18 @@ def test_blocks_are_reported() -> None:
     assert expected in [remark.reason for remark in ctx.remarks]
     with pytest.raises(UsageError, match="a block has rows and columns"):
         get_pass(PASS, block=[8])(_model(_sparse()))
+
+
+def test_blocks_are_of_float_matrices() -> None:
+    text = (
+        "(int64[8,8] x, float[64] z) => (int64[8,8] y, float[64] u) { y = Add(x, w) u = Add(z, v) }"
+    )
+    model = parse(text)
+    for name, weight in (
+        ("w", np.eye(8, dtype=np.int64)),
+        ("v", np.eye(8, dtype=np.float32).ravel()),
+    ):
+        model.graph.initializer.append(numpy_helper.from_array(weight, name))
+    with PassContext() as ctx:
+        get_pass(PASS, block=[8, 8])(model)
+    assert not [remark for remark in ctx.remarks if "blocks" in remark.reason]
