@@ -10,7 +10,7 @@ def test_a_transpose_and_a_scale_go_into_the_product() -> None:
     image = "(float[2,3] a, float[4,3] b) => (float[2,4] y)"
     assert_rewrites(
         PASS,
-        f"{image} <float s = {{0.5}}> {{ t = Transpose<perm=[1,0]>(b) m = MatMul(a, t)"
+        f"{image} <float[1,1] s = {{0.5}}> {{ t = Transpose<perm=[1,0]>(b) m = MatMul(a, t)"
         " y = Mul(m, s) }",
         f"{image} {{ y = com.microsoft.FusedMatMul<transB=1, alpha=0.5>(a, b) }}",
         backend=ORT,
@@ -204,9 +204,7 @@ def test_other_targets_keep_the_scale() -> None:
 def test_a_double_that_32_bits_do_not_hold_stays_a_constant() -> None:
     image = "(double[2,3] a, double[3,2] b) => (double[2,2] y)"
     text = f"{image} <double s = {{0.1}}> {{ m = MatMul(a, b) y = Mul(m, s) }}"
-    assert_unchanged(
-        PASS, text, backend=ORT, because="the scale does not fit a float attribute"
-    )
+    assert_unchanged(PASS, text, backend=ORT, because="the scale does not fit a float attribute")
     assert_rewrites(
         PASS,
         text.replace("0.1", "0.25"),
