@@ -5,7 +5,7 @@ import pytest
 from onnx import numpy_helper
 
 from tests.small import made_by, named, parsed
-from tiered import Model
+from tiered import DataType, Model
 from tiered.numerics.quantization.quantization_plan import (
     NO_PRODUCTS,
     QUANTIZED_ALREADY,
@@ -86,14 +86,17 @@ def test_a_model_without_products_says_so() -> None:
 
 
 def test_a_quantised_model_stays_and_needs_no_reason() -> None:
-    of = parsed(
-        """(float[2,3] x) => (float[2,3] y) <float[3,3] w = {1,2,3,4,5,6,7,8,9}, float s = {0.1}> {
+    text = """(float[2,3] x) => (float[2,3] y) <float[3,3] w = {1,2,3,4,5,6,7,8,9},
+        float s = {0.1}> {
         q = QuantizeLinear(x, s) d = DequantizeLinear(q, s) y = MatMul(d, w) }"""
-    )
+    of = parsed(text)
     assert is_quantized(of)
     plan = plan_of(of, Scheme())
     assert [reason for _, reason in plan.kept] == [QUANTIZED_ALREADY]
     assert plan.why_nothing() is None
+    wide = Scheme(activations=DataType.UINT16)
+    plan = plan_of(parsed(text, opset=19), wide)
+    assert [why for _, why in plan.kept] == ["uint16 needs opset 21, the model has 19"]
 
 
 @pytest.mark.parametrize(
