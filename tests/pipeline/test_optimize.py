@@ -404,7 +404,8 @@ def test_passes_that_set_shapes_are_required_beside_others() -> None:
 
 
 def test_passes_may_come_from_an_iterator_or_be_one() -> None:
-    for passes in (iter(["eliminate_identity"]), tiered.get_pass("eliminate_identity")):
+    given: tuple[Any, ...] = (iter(["eliminate_identity"]), tiered.get_pass("eliminate_identity"))
+    for passes in given:
         made = tiered.optimize(proto(IDENTITIES), passes=passes)
         assert "Identity" not in {node.op_type for node in made.graph.node[:-1]}
 

@@ -35,7 +35,7 @@ def test_the_first_reason_is_that_of_the_model(name: str, text: str, because: st
     assert_unchanged(name, text, because=because)
 
 
-WEIGHTS = {
+WEIGHTS: dict[str, Any] = {
     "w": np.linspace(-1, 1, 64, dtype=np.float32).reshape(8, 8),
     "bad": np.full((8, 8), np.nan, np.float32),
     "k": np.linspace(-1, 1, 64, dtype=np.float32).reshape(8, 8, 1),
