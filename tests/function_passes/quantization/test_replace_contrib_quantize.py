@@ -6,7 +6,10 @@ PASS = "replace_contrib_quantize"
 
 
 def quantize(
-    dtype: str = "uint8", attributes: str = "", domain: str = "com.microsoft.", scale: str = "float s"
+    dtype: str = "uint8",
+    attributes: str = "",
+    domain: str = "com.microsoft.",
+    scale: str = "float s",
 ) -> str:
     return (
         f"(float[2,3] x, {scale}) => ({dtype}[2,3] y) <{dtype} z = {{3}}> "
@@ -43,6 +46,11 @@ def test_a_scale_for_each_index() -> None:
     [
         (quantize("uint16"), 17, "the opset has no such dtype or axis"),
         (dequantize("int16"), 20, "the opset has no such dtype or axis"),
+        (
+            quantize(attributes="<axis=1>", scale="float[3] s"),
+            12,
+            "the opset has no such dtype or axis",
+        ),
         (quantize(scale="float[N] s"), 17, "the scale is not known to be one number"),
         (quantize(attributes="<axis=1>"), 17, "the scale is not known to be a vector"),
         (quantize(attributes="<axis=1, block_size=3>"), 21, "a scale is for a block of numbers"),
