@@ -3,7 +3,7 @@
 import numpy as np
 
 from tiered import Graph, Node, Skip, Value, op, rewrite, var
-from tiered.function_passes.streamline._monotone import FLOATS, least_reaching
+from tiered.function_passes.streamline._monotone import least_reaching
 from tiered.rewriter.idioms.elementwise.affine import STEP, varying_axis
 from tiered.rewriter.idioms.qonnx_bodies import DOMAINS, channel_axis, form_of
 
@@ -30,8 +30,8 @@ def fuse_affine_into_threshold(
         return form
     if graph.model.function(node.domain, "MultiThreshold") is not None:
         return Skip("the model defines MultiThreshold")
-    if thresholds.const is None or x.dtype not in FLOATS:
-        return Skip("thresholds are not constant, or x is not float32")
+    if thresholds.const is None:
+        return Skip("the thresholds are not constant")
     assert c.const is not None
     is_scale, array = step.op_type in ("Div", "Mul"), c.const
     if not np.isfinite(array).all() or (is_scale and not array.all()):
