@@ -233,7 +233,7 @@ def test_what_is_allocated_is_what_the_system_limits(
 @linux
 def test_what_is_allocated_grows_with_an_array() -> None:
     before = limits._allocated()
-    kept = np.ones(8 * MIB, np.uint8)
+    kept = np.ones(64 * MIB, np.uint8)  # malloc maps this much anew
     assert limits._allocated() >= before + kept.nbytes
 
 
