@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypedDict
+from typing import Any, TypedDict, cast
 
 from tiered.support.errors import UsageError, did_you_mean
 from tiered.support.loading import warn_of_move
@@ -80,7 +80,7 @@ def in_current_words(declared: Declared) -> Declared:
             raise UsageError(f"a pass declares no {word!r}{hint}")
         warn_of_move(f"{word}= of a pass", f"{DECLARATIONS[word]}=", stacklevel=4)
         given.setdefault(DECLARATIONS[word], given.pop(word))
-    return given  # type: ignore[return-value]  # its words are those of Declared
+    return cast("Declared", given)
 
 
 def method_of(instance: object, word: str) -> Any:

@@ -14,7 +14,7 @@ from tiered.graph.intervals.interval import ZERO, Interval, add, hull, multiply,
 from tiered.graph.intervals.rules.range_rule import Counts, RangeCall, range_rule
 
 
-def _normalised(call: RangeCall, count: Counts) -> Interval:
+def _normalized(call: RangeCall, count: Counts) -> Interval:
     """Return the numbers of a group in units of its standard deviation."""
     most = math.sqrt(max(count.most, 1))
     squares = call.total(square(call.x), count)
@@ -33,14 +33,14 @@ def _scaled(call: RangeCall, found: Interval, scale: int = 1, bias: int = 2) -> 
 def _layer(call: RangeCall) -> Sequence[Interval | None]:
     x = call.node.input(0)
     axes = None if x is None or x.rank is None else _from(call.node.attr("axis"), x.rank)
-    return [_scaled(call, _normalised(call, call.extent(x, axes)))]
+    return [_scaled(call, _normalized(call, call.extent(x, axes)))]
 
 
 @range_rule("RMSNormalization", "SimplifiedLayerNormalization")
 def _root_mean_square(call: RangeCall) -> Interval:
     x = call.node.input(0)
     axes = None if x is None or x.rank is None else _from(call.node.attr("axis", -1), x.rank)
-    return _scaled(call, _normalised(call, call.extent(x, axes)), bias=99)
+    return _scaled(call, _normalized(call, call.extent(x, axes)), bias=99)
 
 
 def _from(axis: int, rank: int) -> range:
@@ -55,7 +55,7 @@ def _per_channel(call: RangeCall) -> Interval:
     if call.node.op_type == "MeanVarianceNormalization":
         # The variance has no epsilon there, so a constant group may be 0 / 0.
         return whole(call.dtype)
-    return _scaled(call, _normalised(call, call.extent(x, axes)))
+    return _scaled(call, _normalized(call, call.extent(x, axes)))
 
 
 @range_rule("BatchNormalization")
