@@ -162,7 +162,7 @@ class Difference(Record):
         return f"{self.files[0]} and {self.files[1]} differ in {', '.join(self.differs_in())}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all of it in JSON types: the JSON of `tiered diff`, whose help lists the keys."""
+        """Return the difference as `tiered diff --json` prints it; its help lists the keys."""
         return {
             "files": list(self.files),
             "same": self.is_same,

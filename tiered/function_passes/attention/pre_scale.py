@@ -26,7 +26,7 @@ def pre_scale(
     In float16 this makes the scores overflow later and small queries underflow earlier.
 
     Args:
-        always: also where the queries have as many elements as the scores, or dims are dynamic.
+        always: also with no fewer elements in the queries than in the scores, or dynamic dims.
     """
     if factor is None and divisor is None:
         return Skip("the scores are not scaled")

@@ -44,7 +44,7 @@ def legalize_float_ops(
 
     Args:
         numerics: `approximate` takes all integers, results and operands beyond 2**24 are rounded,
-            operators that compute, whose overflow is another one, and doubles.
+            operators that compute and overflow otherwise, and doubles.
     """
     if x.dtype is None:
         return Skip("the dtype of x is not known")

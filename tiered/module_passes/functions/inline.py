@@ -48,9 +48,9 @@ def inline(
         once: inline only functions with a single call.
         max_nodes: if the model would have more nodes than this, nothing is inlined: with functions
             that each call the next one twice, the size grows exponentially.
-        domains: domains whose functions are inlined although they, or calls of them, are marked to
-            be kept.
-        only: domains whose functions are inlined, and no others; of all domains without it.
+        domains: inline the functions of these domains also where they, or calls of them, are
+            marked to be kept.
+        only: inline the functions of these domains alone; of all domains without it.
     """
     functions = {function.id: function for function in model.functions}
     for text in _unmet_domains(model, (*domains, *only)):

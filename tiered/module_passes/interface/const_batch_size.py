@@ -16,7 +16,7 @@ def const_batch_size(
 
     Args:
         batch_size: the size.
-        keep: inputs whose first dim is not the batch.
+        keep: inputs without a batch dim.
         only: the inputs with a batch; default: all but `keep`.
 
     Raises:

@@ -32,8 +32,8 @@ def serialize_matmul_add(
     Args:
         split: which nodes, as `node=parts` or `node=parts/dim`; a node is named by its MatMul, its
             Add, or as `matmul/add`.
-        dim: cut the columns of the result, its rows, or the inner dim, whose products are added.
-        max_bytes: cut all nodes whose second factor (by rows: whose result) is larger, into parts
+        dim: cut the columns of the result, its rows, or the inner dim and add the products.
+        max_bytes: cut a node if its second factor (by rows: its result) is larger, into parts
             that are not; 0 for none.
 
     Raises:

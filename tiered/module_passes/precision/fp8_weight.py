@@ -38,8 +38,8 @@ def fp8_weight(
         exponent: all scales are 2 to this power; none for the largest number of each channel.
         exponents: other exponents by node, as `encoder/*=-3`; the name may be a glob.
         min_elements: smaller weights stay.
-        skip_op_types: operators whose weights stay.
-        skip_nodes: globs of the names of nodes whose weights stay.
+        skip_op_types: operators that keep their weights.
+        skip_nodes: globs of the names of nodes that keep their weights.
         budget: the limit of the outputs, as cosine>=0.999; weights return to float until it holds;
             empty for none.
         inputs: files to measure the budget on: x.npy, feeds.npz or a folder; made without any.

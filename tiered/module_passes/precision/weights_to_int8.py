@@ -30,8 +30,8 @@ def weights_to_int8(
     Args:
         block_size: the numbers that share a scale; 0 for a scale for each channel.
         min_elements: smaller weights stay.
-        skip_op_types: operators whose weights stay.
-        skip_nodes: globs of the names of nodes whose weights stay.
+        skip_op_types: operators that keep their weights.
+        skip_nodes: globs of the names of nodes that keep their weights.
         budget: the limit of the outputs, as cosine>=0.999; weights return to float until it holds;
             empty for none.
         inputs: files to measure the budget on: x.npy, feeds.npz or a folder; made without any.

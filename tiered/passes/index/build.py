@@ -93,7 +93,7 @@ def _option(option: Option, left: str) -> Iterator[str]:
 
 
 def _filled(left: str, items: Iterable[str]) -> Iterator[str]:
-    """Yield lines with as many items as they take."""
+    """Yield lines of items, each filled up to the width."""
     line = left
     for item in items:
         if len(line) + len(item) + 2 > _WIDTH:

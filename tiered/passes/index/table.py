@@ -171,7 +171,7 @@ INDEX: Final[dict[str, Indexed]] = {
         changes_interface=True,
         options=(
             Option('batch_size', int, 1, 'the size.'),
-            Option('keep', list[str] | None, None, 'inputs whose first dim is not the batch.'),
+            Option('keep', list[str] | None, None, 'inputs without a batch dim.'),
             Option('only', list[str] | None, None,
                 'the inputs with a batch; default: all but `keep`.'),
         ),
@@ -801,9 +801,9 @@ INDEX: Final[dict[str, Indexed]] = {
             Option('exponents', tuple[str, ...], (),
                 'other exponents by node, as `encoder/*=-3`; the name may be a glob.'),
             Option('min_elements', int, 1024, 'smaller weights stay.'),
-            Option('skip_op_types', tuple[str, ...], (), 'operators whose weights stay.'),
+            Option('skip_op_types', tuple[str, ...], (), 'operators that keep their weights.'),
             Option('skip_nodes', tuple[str, ...], (),
-                'globs of the names of nodes whose weights stay.'),
+                'globs of the names of nodes that keep their weights.'),
             Option('budget', str, '',
                 'the limit of the outputs, as cosine>=0.999; weights return to float until it '
                 'holds; empty for none.'),
@@ -1627,10 +1627,10 @@ INDEX: Final[dict[str, Indexed]] = {
                 'if the model would have more nodes than this, nothing is inlined: with '
                 'functions that each call the next one twice, the size grows exponentially.'),
             Option('domains', tuple[str, ...], (),
-                'domains whose functions are inlined although they, or calls of them, are '
+                'inline the functions of these domains also where they, or calls of them, are '
                 'marked to be kept.'),
             Option('only', tuple[str, ...], (),
-                'domains whose functions are inlined, and no others; of all domains without it.'),
+                'inline the functions of these domains alone; of all domains without it.'),
         ),
     ), ('function',)),
 
@@ -1740,7 +1740,7 @@ INDEX: Final[dict[str, Indexed]] = {
         options=(
             Option('numerics', Literal['exact', 'approximate'], 'exact',
                 '`approximate` takes all integers, results and operands beyond 2**24 are '
-                'rounded, operators that compute, whose overflow is another one, and doubles.'),
+                'rounded, operators that compute and overflow otherwise, and doubles.'),
         ),
     ), (
         'Abs', 'Add', 'ArgMax', 'ArgMin', 'Clip', 'CumSum', 'Div', 'Equal', 'Greater',
@@ -2063,8 +2063,8 @@ INDEX: Final[dict[str, Indexed]] = {
         numerics=Numerics.REASSOCIATING,
         options=(
             Option('always', bool, False,
-                'also where the queries have as many elements as the scores, or dims are '
-                'dynamic.'),
+                'also with no fewer elements in the queries than in the scores, or dynamic '
+                'dims.'),
         ),
     ), ('MatMul Softmax',)),
 
@@ -2631,11 +2631,11 @@ INDEX: Final[dict[str, Indexed]] = {
             Option('split', tuple[str, ...], (),
                 'which nodes, as `node=parts` or `node=parts/dim`.'),
             Option('dim', Literal['columns', 'rows', 'inner'], 'columns',
-                'cut the columns of the result, its rows, or the inner dim, whose products are '
-                'added.'),
+                'cut the columns of the result, its rows, or the inner dim and add the '
+                'products.'),
             Option('max_bytes', int, 0,
-                'cut all nodes whose second factor (by rows: whose result) is larger, into '
-                'parts that are not; 0 for none.'),
+                'cut a node if its second factor (by rows: its result) is larger, into parts '
+                'that are not; 0 for none.'),
         ),
     ), ('MatMul',)),
 
@@ -2649,11 +2649,11 @@ INDEX: Final[dict[str, Indexed]] = {
                 'which nodes, as `node=parts` or `node=parts/dim`; a node is named by its '
                 'MatMul, its Add, or as `matmul/add`.'),
             Option('dim', Literal['columns', 'rows', 'inner'], 'columns',
-                'cut the columns of the result, its rows, or the inner dim, whose products are '
-                'added.'),
+                'cut the columns of the result, its rows, or the inner dim and add the '
+                'products.'),
             Option('max_bytes', int, 0,
-                'cut all nodes whose second factor (by rows: whose result) is larger, into '
-                'parts that are not; 0 for none.'),
+                'cut a node if its second factor (by rows: its result) is larger, into parts '
+                'that are not; 0 for none.'),
         ),
     ), ('MatMul',)),
 
@@ -2881,9 +2881,9 @@ INDEX: Final[dict[str, Indexed]] = {
         options=(
             Option('block_size', int, 32, 'the numbers that share a scale and a zero point.'),
             Option('min_elements', int, 1024, 'smaller weights stay.'),
-            Option('skip_op_types', tuple[str, ...], (), 'operators whose weights stay.'),
+            Option('skip_op_types', tuple[str, ...], (), 'operators that keep their weights.'),
             Option('skip_nodes', tuple[str, ...], (),
-                'globs of the names of nodes whose weights stay.'),
+                'globs of the names of nodes that keep their weights.'),
             Option('budget', str, '',
                 'the limit of the outputs, as cosine>=0.999; weights return to float until it '
                 'holds; empty for none.'),
@@ -2910,9 +2910,9 @@ INDEX: Final[dict[str, Indexed]] = {
             Option('block_size', int, 0,
                 'the numbers that share a scale; 0 for a scale for each channel.'),
             Option('min_elements', int, 1024, 'smaller weights stay.'),
-            Option('skip_op_types', tuple[str, ...], (), 'operators whose weights stay.'),
+            Option('skip_op_types', tuple[str, ...], (), 'operators that keep their weights.'),
             Option('skip_nodes', tuple[str, ...], (),
-                'globs of the names of nodes whose weights stay.'),
+                'globs of the names of nodes that keep their weights.'),
             Option('budget', str, '',
                 'the limit of the outputs, as cosine>=0.999; weights return to float until it '
                 'holds; empty for none.'),

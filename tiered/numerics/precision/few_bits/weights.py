@@ -64,8 +64,8 @@ def quantize_weights(
         on_found: called with each finding.
         on_skip: called with each reader of a weight that stays, and the reason.
         min_elements: smaller weights stay.
-        skip_op_types: operators whose weights stay.
-        skip_nodes: globs of the names of nodes whose weights stay.
+        skip_op_types: operators that keep their weights.
+        skip_nodes: globs of the names of nodes that keep their weights.
         budget: weights return to float until it holds; None for no limit.
         sampling: what operands are measured on, if the format fits codes to them; None to round
             to nearest.
