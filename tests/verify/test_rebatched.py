@@ -20,7 +20,7 @@ from tiered.graph.core.interface_map import BatchMap, ListMap
 from tiered.runtime.inputs.samples import Wanted
 from tiered.support.errors import RuntimeFailure
 from tiered.testing import parse
-from tiered.verify.rebatched import batch_size, joined, parts, stacked, wanted_sizes
+from tiered.verify.rebatched import alike, batch_size, joined, parts, stacked, wanted_sizes
 from tiered.verify.verify_instrument import Verify
 
 MODEL = """(float[1,6,8] x) => (float[1,6,8] y) <int64[4] s = {1,6,2,4}, int64[3] u = {1,6,8}> {
@@ -82,6 +82,20 @@ def test_given_samples_of_the_former_size_are_stacked() -> None:
     assert last[:, 0, 0].tolist() == [0, 1, 2, 0]
 
 
+def test_given_samples_of_another_size_are_remarked() -> None:
+    text = "(float[1,N] x) => (float[1,N] y) { y = Neg(x) }"
+    given = [{"x": np.full((1, width), width, np.float32)} for width in (2, 3, 2)]
+    result = optimize_model(
+        parse(text), passes=[get_pass("change_batch", size=4)], verify=True, inputs=given
+    )
+    assert result.verify is not None
+    assert [str(each) for each in result.remarks if each.kind == "verify"] == [
+        "change_batch: 1 given sample left out, as the first one is of another size"
+    ]
+    assert result.verify.samples[-1].inputs.feeds["x"].tolist() == [[2, 2]] * 4
+    assert [way.inputs for way in result.verify.ways] == ["given"]
+
+
 def test_names_that_change_too() -> None:
     names = {"x": "image", "y": "z"}
     passes = [get_pass("change_batch", size=4), get_pass("rename", tensors=names)]
@@ -133,7 +147,7 @@ def test_outputs_with_groups_and_neighbours() -> None:
 
 def test_given_samples_of_other_sizes_are_left_out() -> None:
     fed = [{"x": np.zeros((1, 2))}, {"x": np.zeros((1, 3))}, {"x": np.ones((1, 2))}]
-    made = stacked(fed, 3, BatchMap(1, {"x": 0}, {}))
+    made = stacked(alike(fed), 3, BatchMap(1, {"x": 0}, {}))
     assert made["x"].tolist() == [[0, 0], [1, 1], [0, 0]]
 
 

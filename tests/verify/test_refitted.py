@@ -16,6 +16,7 @@ from tiered import (
 )
 from tiered.graph.core.interface_map import converted
 from tiered.testing import parse
+from tiered.verify.methods import How
 
 TEXT = """(float[N,4] x) => (float[N,4] y, float[N,4] q)
     <float[4] w = {1,2,3,4}> { a = Mul(x, w)  b = Relu(a)  y = Exp(b)  q = Neg(a) }"""
@@ -59,7 +60,6 @@ OF_DEFAULTS: dict[str, tuple[Pass, dict[str, float]]] = {
     "another name": (get_pass("rename", tensors={"w": "z"}), {"x": 2, "z": 7}),
     "another dtype": (get_pass("float_to_half", keep_io_types=False), {"x": 2, "w": 7}),
     "a constant": (get_pass("remove_initializer_from_input"), {"x": 2}),
-    "made, as the sample has another size": (get_pass("change_batch", size=3), {}),
 }
 """A pass that changes the interface, and what is fed afterwards."""
 
@@ -73,8 +73,30 @@ def test_a_default_that_a_sample_replaces_is_fed_to_both_models(name: str) -> No
     assert verify is not None
     assert verify.comparisons
     feeds = verify.samples[0].inputs.feeds
-    found = {each: float(array.flat[0]) for each, array in feeds.items()} if expected else {}
-    assert found == expected
+    assert {each: float(array.flat[0]) for each, array in feeds.items()} == expected
+
+
+def test_given_samples_that_the_result_does_not_take_are_remarked() -> None:
+    text = """(float[N,4] x) => (float[N,4] y, float[N,4] q)
+        { a = Identity(x)  b = Relu(a)  y = Neg(b)  q = Neg(a) }"""
+    given = [{"x": np.ones((2, 4), np.float32)}]
+    others = (
+        "the given inputs do not fit the model any more, so others were made: "
+        "inputs 1: 'x' is float32 [2, 4]; the model takes float32 [3, 4]"
+    )
+    none = "it changes the interface, so no region was compared"
+    rows: tuple[tuple[How, list[str], list[str]], ...] = (
+        ("each", [f"change_batch: {others}"], ["generated"] * 2),
+        ("final", [others], ["generated"]),
+        ("region", [f"change_batch: {none}", others], ["", "recorded"]),
+    )
+    for how, remarks, inputs in rows:
+        passes = (get_pass("change_batch", size=3), "eliminate_identity")
+        result = optimize_model(parse(text), passes=passes, verify=how, inputs=given)
+        assert result.verify is not None
+        assert [str(each) for each in result.remarks if each.kind == "verify"] == remarks, how
+        assert [way.inputs for way in result.verify.ways] == inputs, how
+        assert [sample.is_given for sample in result.verify.samples] == [False] * 2, how
 
 
 def shifted(to: float) -> Pass:

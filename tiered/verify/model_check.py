@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from tiered.runtime.compare.outputs import Comparison, compare
 from tiered.runtime.deviations import has_narrow_floats
-from tiered.runtime.inputs.samples import Sample, samples_for
+from tiered.runtime.inputs.samples import Sample, do_not_fit, samples_for
 from tiered.support.errors import (
     MissingOperator,
     RuntimeFailure,
+    UsageError,
     VerificationError,
     original_runs,
 )
@@ -69,7 +71,8 @@ class WholeModel:
         run = _ModelRun(case, before)
         run.run(after)
         case.samples = after.samples
-        inputs: Literal["given", "generated"] = "given" if case.wanted.given else "generated"
+        is_given = any(sample.is_given for sample in after.samples)
+        inputs: Literal["given", "generated"] = "given" if is_given else "generated"
         if why := why_empty(case.comparisons, run.not_compared):
             case.verified("nothing", why=why)
         else:
@@ -138,8 +141,10 @@ class _ModelRun:
         """Return samples for the new interface, and the outputs of the model before for them."""
         relation = self._model.interface_since(self._before.stamp)
         refitting = Refitting(self._before, proto, session, relation, self._worker)
+        wanted = self._case.wanted
         try:
-            refitted = refitting.samples(self._case.wanted)
+            refitted = refitting.samples(wanted)
+            self._case.remarks += refitting.remarks
             self._refitting = refitting
             return refitted
         except RuntimeFailure as error:
@@ -148,7 +153,11 @@ class _ModelRun:
                 f"compared: {error}"
             )
         self._case.remarks += self.not_compared
-        samples = samples_for(proto, session, self._case.wanted)
+        try:
+            samples = samples_for(proto, session, wanted)
+        except UsageError as error:
+            self._case.remarks.append(do_not_fit(error))
+            samples = samples_for(proto, session, replace(wanted, given=()))
         return samples, [{} for _ in samples]
 
     def _compare(

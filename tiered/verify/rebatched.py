@@ -89,9 +89,7 @@ def _list_of(
     return np.concatenate(found, axis=place.axis)
 
 
-def _of_first(
-    name: str, array: Any, samples: Sequence[int], count: int, place: ListMap
-) -> Any:
+def _of_first(name: str, array: Any, samples: Sequence[int], count: int, place: ListMap) -> Any:
     """Return the entries of the first samples, by the number of the sample in each."""
     if len(set(samples)) == 1:  # the same entries for each
         return array.take(range(array.shape[place.axis] // len(samples)), axis=place.axis)
@@ -173,20 +171,18 @@ def wanted_sizes(
         yield replace(made, bindings=1, shapes=shapes)
 
 
-def stacked(fed: Sequence[Mapping[str, Any]], size: int, batch: BatchMap) -> Outputs:
-    """Return a batch of `size` of the samples that the user gave for the former size.
+def alike(fed: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the samples that have the sizes of the first one."""
+    shapes = {name: array.shape for name, array in fed[0].items()}
+    return [feeds for feeds in fed if all(feeds[name].shape == shapes[name] for name in shapes)]
 
-    Those of other sizes than the first ones are left out; they begin again if they are too few.
-    """
+
+def stacked(fed: Sequence[Mapping[str, Any]], size: int, batch: BatchMap) -> Outputs:
+    """Return a batch of `size` of samples of one size; they begin again if they are too few."""
     first = fed[0]
-    alike = [
-        feeds
-        for feeds in fed
-        if all(feeds[name].shape == array.shape for name, array in first.items())
-    ]
     found = dict(first)
     for name, axis in batch.inputs.items():
         if name in first:
-            every = np.concatenate([feeds[name] for feeds in alike], axis=axis)
+            every = np.concatenate([feeds[name] for feeds in fed], axis=axis)
             found[name] = every.take([at % every.shape[axis] for at in range(size)], axis=axis)
     return found

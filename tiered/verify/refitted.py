@@ -15,12 +15,21 @@ from typing import TYPE_CHECKING, Any
 from tiered.graph.core.interface_map import BatchMap, InterfaceMap, PackMap, converted
 from tiered.runtime.external_data import take_in
 from tiered.runtime.inputs.make import Inputs
-from tiered.runtime.inputs.samples import Sample, in_dtypes_of, samples_for
+from tiered.runtime.inputs.samples import Sample, do_not_fit, in_dtypes_of, samples_for
+from tiered.support.amounts import counted
 from tiered.support.errors import RuntimeFailure, UsageError
 from tiered.verify.changed_region import with_outputs
 from tiered.verify.packed import feeds_of, joined as joined_sequences, sequences_of
 from tiered.verify.part_extraction import GraphPart
-from tiered.verify.rebatched import batch_size, joined, part_of, parts, stacked, wanted_sizes
+from tiered.verify.rebatched import (
+    alike,
+    batch_size,
+    joined,
+    part_of,
+    parts,
+    stacked,
+    wanted_sizes,
+)
 from tiered.verify.sliced_session import feeds_for, open_model
 
 if TYPE_CHECKING:
@@ -43,6 +52,9 @@ class Refitting:
         session: where it runs.
         relation: how the two interfaces relate.
         worker: where the model before runs.
+
+    Attributes:
+        remarks: what became of the user's samples.
     """
 
     def __init__(
@@ -53,6 +65,7 @@ class Refitting:
         relation: InterfaceMap,
         worker: Worker,
     ) -> None:
+        self.remarks: list[str] = []
         self._before = before
         self._after = after
         self._session = session
@@ -73,6 +86,8 @@ class Refitting:
             {name: array for name, array in sample.inputs.feeds.items() if name not in gone}
             for sample in before.samples
         ]
+        pairs = zip(before.samples, self._fed, strict=True)
+        self._given = [fed for sample, fed in pairs if sample.is_given]
         self._first = self._fed[0] if self._fed else {}
 
     def samples(self, wanted: Wanted) -> tuple[list[Sample], list[Outputs]]:
@@ -108,7 +123,7 @@ class Refitting:
 
     def _in_parts(self, wanted: Wanted, batch: BatchMap) -> tuple[list[Sample], list[Outputs]]:
         """Return samples of the new size, and what the model before computes for each."""
-        made, given = list[Sample](), wanted.given and self._fed
+        made, given = list[Sample](), self._given
         for each in wanted_sizes(self._after, wanted, self._relation, batch):
             try:
                 found = samples_for(self._after, self._session, each)
@@ -120,7 +135,11 @@ class Refitting:
         self._fed = [self._old_feeds_of_batch(sample.inputs.feeds) for sample in made]
         if given:
             sizes = [batch_size(fed, batch) for fed in self._fed] or [2 * batch.old]
-            self._fed.append(stacked(given, sizes[0], batch))
+            of_one_size = alike(given)
+            if left := len(given) - len(of_one_size):
+                what = counted(left, "given sample")
+                self.remarks.append(f"{what} left out, as the first one is of another size")
+            self._fed.append(stacked(of_one_size, sizes[0], batch))
             feeds = self._new_feeds(self._fed[-1])
             made.append(Sample("given samples, each by itself", Inputs(feeds, {"*": "given"})))
         expected = [self._expected_in_parts(fed, batch) for fed in self._fed]
@@ -146,9 +165,12 @@ class Refitting:
     def _as_sequences(self, packed: PackMap) -> tuple[list[Sample], list[Outputs]]:
         """Return rows of several sequences, and what the model before computes for each."""
         made = list[Sample]()
-        for fed in self._fed:
+        for sample, fed in zip(self._before.samples, self._fed, strict=True):
             feeds = feeds_of(sequences_of(fed, packed), self._session.inputs)
-            made.append(Sample("sequences, each by itself", Inputs(feeds, {"*": "packed"})))
+            rules = dict.fromkeys(feeds, "given") if sample.is_given else {}
+            made.append(
+                Sample("sequences, each by itself", Inputs(feeds, {**rules, "*": "packed"}))
+            )
         return made, [self._expected_of_sequences(fed, packed) for fed in self._fed]
 
     def _expected_of_sequences(
@@ -226,8 +248,8 @@ class Refitting:
         refitted = self._as_refitted(wanted)
         try:
             made = samples_for(self._after, self._session, refitted)
-        except UsageError:
-            # The user's samples are for the model before.
+        except UsageError as error:
+            self.remarks.append(do_not_fit(error))
             made = samples_for(self._after, self._session, replace(refitted, given=()))
         self._fed = [self._old_feeds(sample.inputs.feeds) for sample in made]
         return made, list(map(self._expected, self._run(self._source_names(), self._fed)))
@@ -247,7 +269,7 @@ class Refitting:
                     if self._source(name) in fed
                 },
             )
-            for fed in (self._fed if wanted.given else [])
+            for fed in self._given
         )
         return replace(wanted, given=given, added=frozenset(new) - {*self._part.inputs})
 

@@ -16,10 +16,17 @@ from tiered.graph.queries.contrib_checker import contrib_complaint
 from tiered.graph.queries.onnx_checker import is_only_declared
 from tiered.passes.validity import complaint_of, is_contrib_complaint_new
 from tiered.runtime.compare.outputs import Comparison
-from tiered.runtime.inputs.samples import Sample, Source, Wanted, check_given, read_samples
+from tiered.runtime.inputs.samples import (
+    Sample,
+    Source,
+    Wanted,
+    check_given,
+    do_not_fit,
+    read_samples,
+)
 from tiered.runtime.worker.client import Worker, shared_worker
 from tiered.runtime.worker.limits import physical_memory
-from tiered.support.errors import RuntimeFailure, VerificationError
+from tiered.support.errors import RuntimeFailure, UsageError, VerificationError
 from tiered.support.numerics import Numerics
 from tiered.support.typed_options import size_in_bytes
 from tiered.verify.baseline import Baseline, RecordedBaseline, recorded_baseline, weights_of
@@ -251,8 +258,12 @@ class Verify:
         return weights_of(model) > min(LARGE, LARGE if stated is None else stated // 4)
 
     def _recorded(self, model: Model) -> RecordedBaseline:
-        budget = _budget()
-        state, why = recorded_baseline(model, self._process(), self._wanted(), budget)
+        budget, process, wanted = _budget(), self._process(), self._wanted()
+        try:
+            state, why = recorded_baseline(model, process, wanted, budget)
+        except UsageError as error:
+            self._remark("", do_not_fit(error))
+            state, why = recorded_baseline(model, process, replace(wanted, given=()), budget)
         if why:
             self._remark(
                 "", f"{model.label} does not run within {budget / 2**30:.1f} GiB ({why}): what "

@@ -73,6 +73,11 @@ class Sample:
     inputs: Inputs
 
     @property
+    def is_given(self) -> bool:
+        """Whether an input of it is the user's."""
+        return "given" in self.inputs.rules.values()
+
+    @property
     def sizes(self) -> str:
         """The sizes of the dynamic dims, as a string."""
         return ", ".join(f"{dim}={size}" for dim, size in self.inputs.dims.items())
@@ -123,6 +128,11 @@ def samples_for(
     if wanted.edge_values:
         found.append(Sample("edge values", made(special=True)))
     return found
+
+
+def do_not_fit(error: UsageError) -> str:
+    """Return the remark on the user's samples, which a pass made unfit for the model."""
+    return f"the given inputs do not fit the model any more, so others were made: {error}"
 
 
 def in_dtypes_of(model: onnx.ModelProto, feeds: Mapping[str, Any]) -> Given:
@@ -194,9 +204,7 @@ def _dims_of(model: onnx.ModelProto, feeds: Given) -> dict[str, int]:
     return dims
 
 
-def _sizes_of(
-    model: onnx.ModelProto, shapes: Mapping[str, Sequence[int | str]]
-) -> dict[str, int]:
+def _sizes_of(model: onnx.ModelProto, shapes: Mapping[str, Sequence[int | str]]) -> dict[str, int]:
     """Return the sizes of dims in shapes, by the dim's name or place."""
     sizes: dict[str, int] = {}
     for value in model.graph.input:
