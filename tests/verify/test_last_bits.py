@@ -3,13 +3,30 @@
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 
 from tests.small import proto
+from tests.verify.in_process import in_process
 from tiered import Graph, Skip, Value, VerificationError, op, optimize_model, rewrite, var
 from tiered.extensions.debug import bisect
 from tiered.runtime import QUANTIZED
-from tiered.verify.last_bits import _moved, _stepped
+from tiered.runtime.compare.outputs import Comparison, OutputDifference
+from tiered.support.numerics import EXACT, Numerics, Promise
+from tiered.verify.baseline import RunnableModel
+from tiered.verify.last_bits import (
+    _changed_nodes_amplify,
+    _is_like,
+    _moved,
+    _narrowest,
+    _Probe,
+    _probed,
+    _shown,
+    _stepped,
+    _with_moved_constants,
+    amplification,
+)
+from tiered.verify.model_pair import ModelPair
 
 THIRD = np.float32(1) / np.float32(3)
 X = np.linspace(1, 2, 999, dtype=np.float32)
@@ -20,6 +37,152 @@ CLIFF = f"""g (float[999] x) => (int64[1,n] y) <float three = {{3}}, float edge 
     a = Neg(x)  b = Neg(a)  d = Div(b, three)  c = Greater(d, edge)  y = NonZero(c) }}"""
 GAP = """g (float[999] x) => (float[999] y) <float three = {3}, float k = {100000}> {
     d = Div(x, three)  f = Mul(d, k)  g = Floor(f)  h = Sub(f, g)  y = Mul(h, k) }"""
+
+
+REASSOCIATING = Promise(Numerics.REASSOCIATING)
+INPUT = "an input moved by one ulp"
+CONSTANT = "a constant moved by one ulp"
+STEP = "an input quantised once more"
+
+
+def differing(name: str = "y", **held: Any) -> OutputDifference:
+    return OutputDifference(name, **{"ok": False, "max_abs": 16.0, "max_ulp": 9, **held})
+
+
+def test_a_difference_is_like_that_of_a_probe_of_its_size() -> None:
+    probed = differing(max_abs=1.0)
+    shape = differing(reason="shape [1] is not [2]")
+    rows: list[tuple[OutputDifference, OutputDifference | None, bool]] = [
+        (differing(), probed, True),
+        (differing(max_abs=16.1), probed, False),
+        (differing(max_abs=99.0), shape, True),
+        (differing(max_abs=99.0, reason="shape [1] is not [2]"), probed, True),
+        (differing(max_abs=99.0, max_ulp=None), probed, True),
+        (differing(max_abs=0.0, nan_mismatch=1), probed, False),
+        (differing(max_abs=0.0, nan_mismatch=1), differing(nan_mismatch=1), True),
+        (differing(max_abs=0.0), differing(nan_mismatch=1), True),
+        (differing(max_abs=0.0), None, False),
+    ]
+    for output, other, expected in rows:
+        assert _is_like(output, other, 16.0) is expected, (output, other)
+
+
+def test_all_that_differs_is_like_a_probe() -> None:
+    def shown(outputs: list[OutputDifference], *whats: str) -> str | None:
+        probes = [
+            _Probe(what, Comparison([differing(max_abs=1.0, ok=what == "ok")], Numerics.EXACT))
+            for what in whats
+        ]
+        found = _shown(Comparison(outputs, Numerics.EXACT), probes)
+        return None if found is None else found.what
+
+    for outputs, whats, expected in (
+        ([differing()], (INPUT,), INPUT),
+        ([differing()], (STEP, CONSTANT), CONSTANT),
+        ([differing(max_abs=2.0)], (STEP, CONSTANT), STEP),
+        ([differing(), differing("z", ok=True)], (INPUT,), INPUT),
+        ([differing(), differing("z")], (INPUT,), None),
+        ([differing("z")], (INPUT,), None),
+        ([differing()], ("ok",), None),
+        ([differing()], (), None),
+    ):
+        assert shown(list(outputs), *whats) == expected, (outputs, whats)
+
+
+def pair(before: str, after: str, x: Any, promise: Promise = REASSOCIATING) -> ModelPair:
+    _, worker = in_process()
+    one, two = (
+        RunnableModel(proto(f"g (float[N] x) => (float[N] y) {text}")) for text in (before, after)
+    )
+    return ModelPair(worker, one, two, {"x": np.asarray(x, np.float32)}, promise)
+
+
+def test_probes_are_runs_that_differ() -> None:
+    stepwise = Promise(Numerics.REASSOCIATING, steps=1)
+    whole = np.arange(1, 9)
+    for text, promise, expected in (
+        ("{ y = Floor(x) }", REASSOCIATING, [INPUT] * 2),
+        ("{ y = Floor(x) }", stepwise, [STEP] * 2 + [INPUT] * 2),
+        ("{ y = Neg(x) }", REASSOCIATING, []),
+        ("<float[8] c = {1,2,3,4,5,6,7,8}> { i = Floor(c)  s = Sign(x)  y = Mul(i, s) }",
+         REASSOCIATING, [CONSTANT] * 2),
+    ):  # fmt: skip
+        found = [probe.what for probe in _probed(pair(text, text, whole, promise))]
+        assert found == expected, (text, promise)
+
+
+def test_what_the_changed_nodes_show() -> None:
+    floor = "{ a = Floor(x)  y = Neg(a) }"
+    third = "<float c = {41}, float s = {1.5}> { d = Div(x, c)  f = Floor(d)  y = Mul(f, s) }"
+    inverse = third.replace("{41}", f"{{{1 / 41!r}}}").replace("Div", "Mul")
+    both = third.replace("c = {41}", f"k = {{{1 / 41!r}}}").replace(
+        "d = Div(x, c)  f = Floor(d)", "e = Mul(x, k)  f = Floor(e)"
+    )
+    at = np.arange(1, 1000) * 41
+    for before, after, expected in (
+        (floor, floor, ""),
+        (floor, "{ a = Neg(x)  y = Neg(a) }", ""),
+        (third, inverse, "the 1 changed nodes agree: 1 output agree (reassociating"),
+        (third, both, f"the changed nodes differ by what {INPUT} changes, too"),
+    ):
+        found = _changed_nodes_amplify(pair(before, after, at))
+        assert found.startswith(expected), (before, after)
+        assert bool(found) == bool(expected), (before, after)
+
+
+def test_the_words_of_what_a_model_amplifies() -> None:
+    def said_of(after: str, promise: Promise = REASSOCIATING) -> str:
+        text = "<float c = {41}, float s = {1.5}> { d = Div(x, c)  f = Floor(d)  y = Mul(f, s) }"
+        models = pair(text, after, np.arange(1, 1000) * 41, promise)
+        return amplification(models, models.compared())
+
+    inverse = (
+        f"<float k = {{{1 / 41!r}}}, float s = {{1.5}}> {{"
+        " d = Mul(x, k)  f = Floor(d)  y = Mul(f, s) }"
+    )
+    assert said_of(inverse).startswith(
+        f"the model amplifies last bits: {INPUT} changes its outputs as well (y: "
+    )
+    stepwise = Promise(Numerics.REASSOCIATING, steps=1)
+    assert said_of(inverse, stepwise).startswith(
+        f"the model amplifies steps of a quantisation: {STEP} changes its outputs as well (y: "
+    )
+    assert said_of(inverse, EXACT) == ""
+    assert said_of("{ y = Neg(x) }") == ""
+
+
+def test_integers_and_floats_are_moved_by_steps_of_their_own() -> None:
+    for kind in (np.uint8, np.int8):
+        given = np.full(99, 7, kind)
+        moved = _stepped(given, 0)
+        assert moved.dtype == kind
+        assert np.unique(moved.astype(int) - 7).tolist() == [-1, 0, 1], kind
+    for stays in ([1.0], np.zeros(0, np.float32), np.zeros(3, np.int32), np.array([1, np.nan])):
+        assert _stepped(stays, 0) is stays
+    assert np.abs(_stepped(np.array([0, 255.0]), 3) - [0, 255]).max() <= 0.5
+    assert _stepped(np.array([0, 2550.0]), 0).tolist() != [0, 2550]
+
+
+def test_small_inline_constants_are_moved(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tiered.verify.last_bits._MOST_MOVED", 8)
+    model = proto(
+        "g (float[2] x) => (float[2] y)"
+        "<float[2] a = {1,2}, float[2] b = {1,2}, float c = {1}> { y = Neg(x) }"
+    )
+    model.graph.initializer[0].data_location = onnx.TensorProto.EXTERNAL
+    moved = _with_moved_constants(model, 0)
+    pairs = zip(model.graph.initializer, moved.graph.initializer, strict=True)
+    assert [one == other for one, other in pairs] == [True, False, True]
+
+
+def test_the_narrowest_floats_that_an_output_is_computed_from() -> None:
+    half, single, whole = (np.dtype(each) for each in (np.float16, np.float32, np.int8))
+    for dtypes, expected in (
+        ((single, half), half), ((half, single), half), ((single,), single),
+        ((whole,), None), ((), None),
+    ):  # fmt: skip
+        promise = Promise(computed=tuple(("y", dtype) for dtype in dtypes))
+        assert _narrowest(promise) == expected, dtypes
 
 
 @rewrite(op.Div(var.x, var.c), opt_level=3, numerics="reassociating")
