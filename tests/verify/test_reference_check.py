@@ -9,14 +9,22 @@ import onnx
 import pytest
 
 from tests.small import proto
+from tests.verify.in_process import in_process
 from tiered import Graph, Skip, Value, VerificationError, op, optimize_model, rewrite, var
 from tiered.runtime import Worker
-from tiered.runtime.compare.outputs import compare
-from tiered.support.numerics import EXACT
+from tiered.runtime.compare.outputs import Comparison, OutputDifference, compare
+from tiered.support.errors import RuntimeFailure
+from tiered.support.numerics import EXACT, Numerics
 from tiered.verify.baseline import RunnableModel
 from tiered.verify.changed_region import RegionPair, changed_region, with_outputs
 from tiered.verify.model_pair import ModelPair
-from tiered.verify.reference_check import Opinion, reference_opinion
+from tiered.verify.reference_check import (
+    Opinion,
+    reference_opinion,
+    region_opinion,
+    ruling_on_halves,
+    ruling_on_refitted,
+)
 
 CHOOSE = """g (float[N,3] x, bool[N,3] c) => (float[N,3] y) {
     a = Neg(x)  b = Where(c, a, a)  y = Identity(b) }"""
@@ -54,6 +62,104 @@ def judged_protos(
     assert not found.ok
     models = ModelPair(worker, RunnableModel(before), RunnableModel(after), feeds, EXACT)
     return reference_opinion(models, found)
+
+
+def pair(before: str, after: str, x: Any) -> ModelPair:
+    """Return two models of x and y that run in this process."""
+    one, two = (
+        RunnableModel(proto(f"g (float[N] x) => (float[N] y) {text}")) for text in (before, after)
+    )
+    return ModelPair(in_process()[1], one, two, {"x": np.array([x], np.float32)}, EXACT)
+
+
+def failed(reason: str) -> Comparison:
+    return Comparison([OutputDifference("y", False, reason=reason)], Numerics.EXACT)
+
+
+CLIP, TWO, EXP = (
+    "{ a = Clip(x)  y = Neg(a) }",
+    "{ b = Clip(x)  a = Identity(b)  y = Neg(a) }",
+    "{ a = Exp(x)  y = Neg(a) }",
+)
+
+
+def test_the_opinion_names_what_stands_against_the_reference(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def opinion(before: str, after: str, x: float) -> tuple[bool, str]:
+        found = reference_opinion(pair(before, after, x), failed("it differs"))
+        return found.is_excused, found.text
+
+    unknown = "equal on onnx.reference, but not on onnxruntime, for no known reason"
+    same = "onnxruntime alone: the changed nodes cannot be cut out"
+    assert opinion(CLIP, CLIP, 1) == (False, same)
+    assert opinion(CLIP, TWO, 1) == (False, unknown)
+    assert opinion(CLIP, EXP, np.inf)[0]
+    monkeypatch.setattr("tiered.runtime.deviations.DEVIATIONS", ())
+    for other in (EXP, TWO):
+        is_excused, text = opinion(CLIP, other, np.inf)
+        assert not is_excused
+        assert text.startswith(
+            "onnxruntime and onnx.reference disagree on the unchanged model already: a: 1 of 1"
+        ), other
+    for most, is_large in ((-1, True), (0, False)):
+        monkeypatch.setattr("tiered.verify.reference_check.MOST_READ", most)
+        large = "onnxruntime alone: the weights are too large for onnx.reference"
+        assert opinion(CLIP, TWO, 1) == (False, large if is_large else unknown)
+
+
+def test_nodes_around_may_show_a_deviation_of_changed_nodes_that_agree() -> None:
+    models = pair("{ a = Neg(x)  y = Where(c, a, a) }", "{ y = Neg(x) }", 0)
+    changed = pair("{ y = Neg(x) }", "{ a = Neg(x)  y = Identity(a) }", 1)
+    found = failed("1 of 1 elements differ in the sign of zero")
+    opinion = region_opinion(changed, found, models)
+    assert opinion.text.startswith("equal on onnx.reference, not on onnxruntime, as is known (wh")
+    assert not region_opinion(changed, found, changed).is_excused
+
+
+def test_the_reference_rules_where_it_can_be_believed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def is_asked(before: str, after: str, x: float) -> bool:
+        ruling = ruling_on_halves(pair(before, after, x))
+        assert ruling.failed is None
+        return ruling.is_asked
+
+    assert is_asked(CLIP, TWO, 1)
+    assert not is_asked(CLIP, CLIP, 1), "no node is changed"
+    assert not is_asked(CLIP, EXP, 1), "onnxruntime finds a difference"
+    assert not is_asked(CLIP, TWO, np.inf), "onnx.reference computes another number"
+    for most, expected in ((4, True), (3, False)):
+        monkeypatch.setattr("tiered.verify.reference_check._MOST_RULED", most)
+        assert is_asked(CLIP, TWO, 1) == expected, most
+
+
+def test_the_reference_rules_on_another_interface_where_it_can_be_believed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    models = pair(CLIP, CLIP, 1)
+
+    class Before:
+        def __init__(self, y: float | None) -> None:
+            self.y = y
+
+        def expected_by_reference(self, number: int) -> dict[str, Any]:
+            if self.y is None:
+                raise RuntimeFailure("it does not run")
+            return {"y": np.array([self.y], np.float32)}
+
+    def ruling(by_reference: float | None, known: float) -> tuple[bool, bool, str]:
+        outputs = {"y": np.array([known], np.float32)}
+        found = ruling_on_refitted(
+            Before(by_reference),  # type: ignore[arg-type]  # no model before is needed
+            0, models.after, models.feeds, outputs, EXACT, models.worker,
+        )  # fmt: skip
+        return found.is_asked, found.failed is not None, found.what
+
+    assert ruling(-1, -1) == (True, False, "both models")
+    assert ruling(-2, -2) == (True, True, "both models")
+    assert ruling(-2, -1) == ruling(None, -1) == (False, False, "")
+    for most, is_asked in ((4, True), (3, False)):
+        monkeypatch.setattr("tiered.verify.reference_check._MOST_RULED", most)
+        assert ruling(-1, -1)[0] == is_asked, most
 
 
 def test_a_known_deviation_of_onnxruntime_blames_no_pass() -> None:
