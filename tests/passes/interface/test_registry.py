@@ -262,3 +262,104 @@ def test_an_alias_is_no_name_of_another_pass() -> None:
     for alias in ("fuse_gelu", "FuseGelu"):
         with pytest.raises(UsageError, match="cannot stand for 'fold_constant': there is a pass"):
             of_package.check_alias(alias, "fold_constant")
+
+
+def test_a_pass_may_be_made_at_its_first_use() -> None:
+    registry = Registry([], None)
+    registry.register_later("look", "here", lambda: look)
+    for again in (
+        lambda: registry.register_later("look", "there", lambda: look),
+        lambda: registry.register(other),
+    ):
+        with pytest.raises(
+            UsageError, match=r"^there are two passes 'look': here and (there|.+py)"
+        ):
+            again()
+    assert "look" in registry
+    assert 1 not in registry
+    assert registry.version == 1
+    assert registry.named("look") is registry.load("look") is registry.named("Look") is look
+    assert registry.load_all() == {"look": look}
+    registry.unregister("look")
+    assert (registry.names(), registry.version) == ((), 2)
+    assert not registry.knows("look")
+    registry.unregister("look")
+    assert registry.register(other).info.name == "look"
+
+
+other = tiered.function_pass(opt_level=0, name="look")(lambda graph, ctx: None)
+
+
+def test_a_name_may_stand_for_several_passes_of_a_script() -> None:
+    registry = Registry([], None)
+    for name in ("one", "two"):
+        registry.register(tiered.function_pass(opt_level=0, name=name)(lambda graph, ctx: None))
+        registry.add_to_alias("Both", name)
+    registry.add_to_alias("Both", "two")
+    registry.add_to_alias("First", "one")
+    assert registry.resolve("Both") == ("one", "two")
+    assert registry.knows("Both")
+    assert [registry.is_own_alias(name) for name in ("Both", "both", "one")] == [True, False, False]
+    with pytest.raises(UsageError, match=r"^'Both' is an alias of one and two; name one of them$"):
+        registry.load("Both")
+    registry.unregister("one")
+    assert registry.resolve("Both") == ("two",)
+    assert [registry.is_own_alias(name) for name in ("Both", "First")] == [True, False]
+    with pytest.raises(UsageError, match=r"^'T_wo' cannot stand for 'x': there is a pass 'two'$"):
+        registry.add_to_alias("T_wo", "x")
+
+
+def test_what_a_message_says_of_an_unknown_name() -> None:
+    registry = Registry([], None)
+    registry.register(look)
+    lists = r"\(`tiered passes` lists all 1\)$"
+    for name, said in (
+        ("lok", rf"^no pass named 'lok'; did you mean 'look'\? {lists}"),
+        ("zzzz", rf"^no pass named 'zzzz' {lists}"),
+        ("LookAt", rf"^no pass named 'LookAt' {lists}"),
+        ("fuse_bn", "^no pass named 'fuse_bn': it is an alias of fuse_bn_into_conv and "
+                    rf"fuse_bn_into_gemm, which this tiered does not have {lists}"),
+    ):  # fmt: skip
+        with pytest.raises(PassNotFoundError, match=said):
+            registry.resolve(name)
+    with pytest.raises(PassNotFoundError, match=rf"^no pass fits 'x\*' {lists}"):
+        registry.expand("x*")
+    assert registry.expand("l[o]*") == ("look",)
+
+
+def test_an_entry_point_without_a_distribution_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    point = importlib.metadata.EntryPoint("look", "tests.small:look", "tiered.passes")
+    monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: [point, point])
+    where = r"entry point 'tests\.small:look' of \?"
+    with pytest.raises(UsageError, match=f"^there are two passes 'look': {where} and {where}$"):
+        Registry([]).names()
+
+
+def test_legalizations_are_those_of_the_index_and_of_scripts() -> None:
+    own = of_package.legalizations()
+    assert own
+    assert all(tiered.get_pass(name).info.legalizes for name in own)
+    rule = tiered.rewrite(tiered.op.Neg(tiered.var.x), opt_level=None, legalizes=True)
+    registry = Registry([], None)
+    registry.register(rule(_absolute))
+    registry.register(look)
+    assert registry.legalizations() == ("_absolute",)
+    assert of_package.expects(own[0])
+    assert not of_package.expects("no_pass_has_this_name")
+    assert not registry.expects("look")
+
+
+def _absolute(graph: Any, x: Any) -> Any:
+    """Of no meaning."""
+    return graph.op.Abs(x)
+
+
+def test_a_file_is_loaded_without_a_look_into_folders(folder: Folder) -> None:
+    package, root = folder
+    write(root, "deep/good.py")
+    registry = Registry([], None)
+    found = registry.load_file(f"{package}.deep.good", "where it is")
+    assert found.name == "good"
+    assert registry.load_file(f"{package}.deep.good", "elsewhere") is found
+    with pytest.raises(PassError, match="'bad' cannot be loaded from bad's: ModuleNotFoundError"):
+        registry.load_file(f"{package}.bad", "bad's")
