@@ -9,22 +9,29 @@ import onnx
 import pytest
 
 from tests.small import content, loaded_apart, model, ops, proto
+from tests.verify.in_process import in_process
 from tiered import (
     Graph,
     Model,
+    Pass,
     PassContext,
     Sequential,
     Value,
     VerificationError,
+    get_pass,
     op,
     optimize_model,
     rewrite,
     var,
 )
+from tiered.passes.interface.pass_info import PassInfo
 from tiered.pipeline.instruments import Verify
 from tiered.runtime import Worker
+from tiered.runtime.inputs.samples import Wanted
 from tiered.support.errors import OutOfMemory
-from tiered.verify.baseline import RunnableModel
+from tiered.verify import region_check
+from tiered.verify.baseline import RecordedBaseline, RunnableModel, recorded_baseline
+from tiered.verify.methods import Case, VerifiedPasses
 
 LONG = """g (float[N,3] x) => (float[N,3] y) <float[3] w = {1, 2, 3}, float[3] v = {1, -2, 3}> {
     a = Exp(x)  b = Identity(a)  c = Mul(b, w)  d = Neg(c)  e = Relu(d)
@@ -42,6 +49,125 @@ def wrong(graph: Graph, x: Value) -> Value:
 def drop(graph: Graph, x: Value) -> Value:
     """Right where whoever reads it knows no negative numbers."""
     return x
+
+
+def case_of(
+    text: str, change: Pass | str, *, budget: int = 1 << 30, recorded: bool = True, x: Any = None
+) -> Case:
+    """Return the case of a pass on a model that runs in this process."""
+    given = model(text)
+    _, worker = in_process()
+    wanted = Wanted(bindings=1) if x is None else Wanted(({"x": np.array(x, np.float32)},))
+    state, why = recorded_baseline(given, worker, wanted, 1 << 30)
+    assert why == ""
+    before = state if recorded else RecordedBaseline(state.stamp, state.part)
+    (get_pass(change) if isinstance(change, str) else change).apply(given)
+    subject = VerifiedPasses((PassInfo("a_pass", opt_level=1),))
+    return Case(given, before, subject, wanted, worker, budget)
+
+
+def checked(case: Case) -> tuple[list[tuple[str, str, int, str]], list[str]]:
+    """Return the ways and the remarks of a region."""
+    assert region_check.ChangedRegion().check(case) is not None
+    return [(way.by, way.inputs, way.nodes, way.why) for way in case.methods], case.remarks
+
+
+TWO = """g (float[2] x) => (float[2] y, float[2] z) <float[2] w = {1, 2}, float[2] v = {3, 4}> {
+    a = Identity(x)  y = Mul(a, w)  b = Neg(x)  c = Identity(b)  z = Add(c, v) }"""
+ALONE = "changed nodes do not run by themselves"
+
+
+def test_the_ways_of_a_region() -> None:
+    rows: list[tuple[str, Pass | str, dict[str, Any], Any]] = [
+        (TWO, "eliminate_identity", {}, ([("region", "recorded", 4, "")], [])),
+        (TWO, "eliminate_identity", {"recorded": False}, ([("region", "generated", 4, "")], [])),
+        (TWO, "eliminate_identity", {"budget": 14},
+         ([("nothing", "", 0, ALONE)], [f"not verified: 2 {ALONE}"] * 2)),
+        (TWO, "eliminate_identity", {"budget": 16}, ([("region", "recorded", 4, "")], [])),
+        (DRAW, "eliminate_identity", {},
+         ([("nothing", "", 0, "y (not comparable: random)")],
+          ["not verified: y (not comparable: random)"])),
+        (TWO, get_pass("infer_shapes"), {}, ([("sameness", "", 0, "")], [])),
+    ]  # fmt: skip
+    for text, change, held, expected in rows:
+        assert checked(case_of(text, change, **held)) == expected, (change, held)
+
+
+DRAW = """g (float[2] x) => (float[2] y) { a = Identity(x)  y = RandomNormalLike(a) }"""
+
+
+def test_nodes_that_stop_running_are_the_fault_of_the_pass() -> None:
+    @rewrite(op.Identity(var.x), opt_level=1)
+    def gather(graph: Graph, x: Value) -> Value:
+        """Of no meaning."""
+        result: Value = graph.op.Gather(x, graph.constant(np.array([0, 9])))
+        return result
+
+    text = "g (float[2] x) => (float[2] y) { a = Identity(x)  y = Neg(a) }"
+    with pytest.raises(VerificationError) as caught:
+        checked(case_of(text, gather))
+    assert str(caught.value).startswith(
+        "a_pass: the changed nodes ran before the pass, but not after it: "
+    )
+    with pytest.raises(VerificationError, match="a_pass changed output 'y' of "):
+        checked(case_of("g (float[2] x) => (float[2] y) { y = Relu(x) }", wrong, x=[-1, 1]))
+
+
+def test_a_difference_that_is_known_of_onnxruntime_is_a_remark() -> None:
+    @rewrite(op.Where(var.c, var.x, var.x), opt_level=None)
+    def drop_where(graph: Graph, c: Value, x: Value) -> Value:
+        """Right, though onnxruntime's Where makes +0.0 of -0.0."""
+        return x
+
+    text = """g (float[2] x) => (float[2] y) <bool[2] c = {1, 1}> {
+        a = Neg(x)  b = Where(c, a, a)  y = Identity(b) }"""
+    ways, remarks = checked(case_of(text, drop_where, x=[0, 0]))
+    assert [way[:2] for way in ways] == [("region", "recorded")]
+    (remark,) = remarks
+    assert remark.startswith("equal on onnx.reference, not on onnxruntime, as is known (wh")
+
+
+def test_weights_of_a_group_are_within_a_quarter_of_the_budget(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    groups = list[Any]()
+    monkeypatch.setattr(region_check._Regions, "_prove", lambda self, inside: groups.append(inside))
+    for held, count in (({"budget": 64}, 1), ({"budget": 63}, 2), ({"recorded": False}, 2)):
+        groups.clear()
+        checked(case_of(TWO, "eliminate_identity", **held))
+        assert len(groups) == count, held
+
+
+def test_sizes_are_integers_of_one_axis_or_none() -> None:
+    text = """g (float[2,3] x, int64[2] i, int32 j, bool[1] b, int8[2] k, int64[2,2] m)
+        => (float[2,3] y) { y = Identity(x) }"""
+    case = case_of(TWO, "eliminate_identity")
+    case.model = model(text)
+    regions = region_check._Regions(case, case.before)  # type: ignore[arg-type]
+    found = {name: regions._is_size(name) for name in ("x", "i", "j", "b", "k", "m", "nothing")}
+    assert found == {
+        "x": False, "i": True, "j": True, "b": True, "k": False, "m": False, "nothing": False,
+    }  # fmt: skip
+
+
+def test_made_values_have_the_sizes_that_the_model_computes() -> None:
+    text = """g (float[2,3] x) => (float[M,K] y) {
+        s = Shape(x)  a = Neg(x)  b = Identity(a)  y = Reshape(b, s) }"""
+    ways, remarks = checked(case_of(text, "eliminate_identity", recorded=False))
+    assert ways == [("region", "generated", 3, "")], "Shape is among them"
+    assert remarks == []
+
+
+def test_values_that_a_region_made_are_kept_where_they_were_compared() -> None:
+    case = case_of(LONG.replace("[N,3]", "[2,3]"), "eliminate_identity")
+    after = region_check.ChangedRegion().check(case)
+    assert after is not None
+    assert [sorted(values) for values in after.values] == [list("acdefhxy")]
+    assert [sorted(output.name for output in each.outputs) for each in case.comparisons] == [
+        ["c", "y"]
+    ]
+    assert [list(each.inputs.rules) for each in case.samples] == [["a", "h"]]
+    assert [each.label for each in case.samples] == ["generated inputs 1"]
 
 
 @pytest.fixture(scope="module")

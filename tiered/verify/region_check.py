@@ -173,7 +173,7 @@ class _Regions:
         size, reads = 0, tuple[str, ...]()
         for steps in STEPS:
             nodes = grown(self._sides, inside, steps) if steps else inside
-            if steps and sum(map(len, nodes)) == size:
+            if sum(map(len, nodes)) == size:
                 continue
             size = sum(map(len, nodes))
             region = region_of(self._sides, nodes)
