@@ -3,7 +3,9 @@
 import pytest
 
 from tests.small import made_by, named, parsed
+from tiered import DataType
 from tiered.graph import Model
+from tiered.graph.core.types import Dim, TensorType
 from tiered.rewriter import Match, Skip, compile_pattern, match_node, var
 from tiered.rewriter.idioms.attention import (
     AttentionOfHeads,
@@ -75,6 +77,7 @@ def test_a_scale_is_one_positive_number(
         ("k = Mul(x, z) y = Neg(k)", "k", 1.0),
         ("k = Mul(x, four) y = Neg(k)", "k", 1.0),  # it adds axes
         ("k = Mul(x, minus) y = Neg(k)", "k", 1.0),
+        ("k = Mul(zero, c) y = Add(x, k)", "zero", 0.5),
     ],
 )
 def test_a_scale_of_a_value_is_split_off(nodes: str, source: str, scale: float) -> None:
@@ -101,9 +104,10 @@ def test_the_keys_are_upright_again(perm: list[int], expected: tuple[int, ...] |
 
 def test_keys_that_nothing_transposed_are_transposed() -> None:
     model = of("y = Neg(x)", "float[2,3,4,5] x")
-    made = transposed_keys(model.main, named(model, "x"))
-    assert made.producer is not None
-    assert made.producer.perm == (0, 1, 3, 2)
+    for name in "xy":
+        made = transposed_keys(model.main, named(model, name))
+        assert made.producer is not None
+        assert made.producer.perm == (0, 1, 3, 2)
 
 
 # --- masks ----------------------------------------------------------------------------------------
@@ -130,9 +134,9 @@ def test_a_mask_broadcasts_along_batches_and_heads_alone(dims: str, expected: bo
 
 
 def test_a_mask_of_unknown_queries_is_none() -> None:
-    model = parsed("(float[B,2,?,?] m) => (float[?] y) { y = Neg(m) }")
-    mask = named(model, "m")
-    assert mask.shape is not None
+    model = parsed("(float[B,2,?,?] m) => (float[?] z) { y = Neg(m) z = Neg(y) }")
+    mask = named(model, "y")
+    model.main.set_type(mask, TensorType(DataType.FLOAT, ("B", 2, None, None)))
     assert not is_attention_mask(mask, ("B", 2), (None, None))
 
 
@@ -145,9 +149,10 @@ def test_the_numbers_of_a_mask_are_those_of_its_constants() -> None:
 
 
 def test_the_constants_of_a_mask_are_found_through_operators_of_masks() -> None:
-    model = of("a = Add(two, c) u = Unsqueeze(a, axis) e = Exp(zero) w = Where(b, u, e) y = Neg(w)",
-               "bool[2] b")  # fmt: skip
-    assert sorted(value.name for value in of_mask(named(model, "w"))) == ["axis", "c", "two"]
+    nodes = """a = Add(two, c) s = Slice(a, axis, axis, , axis) u = Unsqueeze(s, axis) e = Exp(zero)
+        v = own.Add(minus) p = Add(e, v) r = Add(p, two) w = Where(b, u, r) y = Neg(w)"""
+    found = [value.name for value in of_mask(named(of(nodes, "bool[2] b"), "w"))]
+    assert sorted(found) == ["axis", "c", "two"]
 
 
 @pytest.mark.parametrize(
@@ -174,12 +179,14 @@ def test_a_constant_mask_hides_rows_that_are_all_infinite(mask: str, expected: b
         ("m = Exp(low)", False),
         ("m = Identity(x)", False),
         ("i = Cast<to=7>(x) k = Equal(i, axis) m = Where(k, zero, minus)", False),
+        ("k = Equal(t, word) m = Where(k, zero, minus)", False),
     ],
 )
 def test_a_computed_mask_may_hide_rows_if_a_constant_is_infinite(
     nodes: str, expected: bool
 ) -> None:
-    model = of(f"{nodes} y = Neg(m)", "bool[2] b, float[2] x", ", float low = {-inf}")
+    more = ', float low = {-inf}, string word = {"a"}'
+    model = of(f"{nodes} y = Neg(m)", "bool[2] b, float[2] x, string[2] t", more)
     assert may_hide_rows(named(model, "m")) is expected
 
 
@@ -209,9 +216,14 @@ SCORES = "s = MatMul(q2, k2) p = Softmax(s)"
 END = "o = MatMul(p, v2) t = Transpose<perm=[0,2,1,3]>(o) y = Reshape(t, whole)"
 
 
-def heads(nodes: str, inputs: str = INPUTS, more: str = "") -> AttentionOfHeads | str:
+def heads(
+    nodes: str, inputs: str = INPUTS, more: str = "", **shapes: tuple[Dim, ...]
+) -> AttentionOfHeads | str:
     """Return the parts of the attention that y ends, or why it is none."""
-    node = made_by(of(nodes, inputs, more), "y")
+    model = of(nodes, inputs, more)
+    for name, shape in shapes.items():
+        model.main.set_type(named(model, name), TensorType(DataType.FLOAT, shape))
+    node = made_by(model, "y")
     found = match_node(compile_pattern(heads_pattern()), node)
     assert isinstance(found, Match), found
     bound = found.bindings
@@ -266,6 +278,7 @@ def test_a_final_shape_that_is_not_known_is_copied() -> None:
     assert isinstance(found, AttentionOfHeads)
     assert found.shape is not None
     assert found.shape.name == "rest"
+    assert found.before_split is None
     because = "the final Reshape depends on the sizes of heads"
     assert heads(nodes.replace("Reshape(t, rest)", "Reshape(t, copies)"), inputs, split) == because
 
@@ -280,14 +293,50 @@ def test_a_final_shape_that_is_not_known_is_copied() -> None:
         ("Softmax(s)", "Softmax(s2)", "the scale is not one positive number"),
         ("Softmax(s)", "Softmax(s3)", "the mask is not [batch, heads, queries, keys]"),
         ("MatMul(p, v2)", "MatMul(p, v9)", "batch or head counts may differ"),
+        ("MatMul(p, v2)", "MatMul(p, v5)", "batch or head counts may differ"),
+        ("MatMul(p, v2)", "MatMul(p, vu)", "batch or head counts may differ"),
+        ("MatMul(q2, k2)", "MatMul(q2, kd)", "keys and values may be of different lengths"),
+        ("Reshape(q, heads)", "Reshape(q, some)", "number and size of heads are not known"),
+        ("Reshape(q, heads)", "Reshape(q, of4)", "number and size of heads are not known"),
+        ("Reshape(t, whole)", "Reshape(t, n)", "the final Reshape depends on the sizes of heads"),
     ],
 )
 def test_why_it_is_no_attention_of_heads(was: str, has: str, because: str | None) -> None:
-    inputs = f"{INPUTS}, int64[4] n, float[B,2,4,U] k9, float[B,3,T,4] v9, float[T] m"
+    inputs = f"""{INPUTS}, int64[4] n, float[B,2,4,U] k9, float[B,3,T,4] v9, float[T] m,
+        float[B,2,1,T,4] v5, float[] vu, float[B,2,D,T] kd"""
+    if has in ("Reshape(q, some)", "Reshape(q, of4)"):
+        inputs = inputs.replace("float[B,S,8] q", "float[B,S,C] q")
     before = {"Softmax(s2)": "s2 = Mul(s, minus) ", "Softmax(s3)": "s3 = Add(s, m) "}.get(has, "")
     scores = SCORES.replace("p = ", before + "p = ")
-    found = heads(f"{Q} {K} {V} {scores} {END}".replace(was, has), inputs)
+    more = ", int64[4] some = {0,0,2,-1}, int64[4] of4 = {0,0,-1,4}"
+    found = heads(f"{Q} {K} {V} {scores} {END}".replace(was, has), inputs, more)
     assert isinstance(found, AttentionOfHeads) if because is None else found == because
+
+
+def test_dims_that_are_not_known_may_differ() -> None:
+    unknown: dict[str, tuple[Dim, ...]] = {
+        "q": (None, "S", 8), "q2": (None, 2, "S", 4), "k2": (None, 2, 4, "T"),
+        "v2": (None, 2, "T", 4),
+    }  # fmt: skip
+    rows: list[tuple[dict[str, tuple[Dim, ...]], str]] = [
+        (unknown, "batch or head counts may differ"),
+        (
+            {"k2": ("B", 2, 4, None), "v2": ("B", 2, None, 4)},
+            "keys and values may be of different lengths",
+        ),
+        ({"v2": ("B", 2, "T", None)}, "the final Reshape depends on the sizes of heads"),
+    ]
+    for shapes, because in rows:
+        nodes = f"q = Neg(x) {Q} {K} {V} {SCORES} {END}"
+        assert heads(nodes, INPUTS.replace("] q", "] x"), **shapes) == because, shapes
+
+
+def test_a_final_shape_other_than_merged_heads_is_copied() -> None:
+    halves = ", int64[3] halves = {0,-1,4}"
+    found = heads(f"{Q} {K} {V} {SCORES} {END.replace('whole', 'halves')}", more=halves)
+    assert isinstance(found, AttentionOfHeads)
+    assert found.shape is not None
+    assert found.shape.name == "halves"
 
 
 def test_queries_may_be_more_than_split() -> None:
@@ -313,6 +362,23 @@ def test_keys_that_were_not_split_here_have_no_source() -> None:
     assert found.before_split is None
 
 
+def test_values_that_were_not_split_here_have_no_source() -> None:
+    static = "float[1,3,8] q, float[1,3,8] k, float[1,3,8] v, float[1,3,2,4] v1"
+    rows = [
+        ("v2 = Transpose<perm=[0,2,1,3]>(v1)", static),
+        ("v9 = Neg(v1) v2 = Transpose<perm=[0,2,1,3]>(v9)", static),
+        ("v9 = Reshape(v1, heads) v2 = Transpose<perm=[0,2,1,3]>(v9)", static),
+        (
+            "v9 = Reshape(v, parts) v2 = Transpose<perm=[0,1,2,3]>(v9)",
+            static.replace("float[1,3,8] v", "float[1,2,12] v"),
+        ),
+    ]
+    for nodes, inputs in rows:
+        found = heads(f"{Q} {K} {nodes} {SCORES} {END}", inputs, ", int64[4] parts = {1,2,3,4}")
+        assert isinstance(found, AttentionOfHeads), nodes
+        assert found.before_split is None, nodes
+
+
 def test_keys_that_were_more_than_split_have_no_source() -> None:
     # 6 rows of 4 become 3 rows of 2 heads of 4.
     inputs = "float[1,4,8] q, float[1,6,4] k, float[1,3,8] v"
@@ -335,7 +401,8 @@ def test_the_axis_of_the_softmax_is_the_last() -> None:
 
 def cache(nodes: str, inputs: str, *, heads: int = 4, is_transposed: bool = False) -> object:
     """Return the names of the past and the new part of value r, or None."""
-    shapes = ", int64[5] wide = {1,2,2,6,8}, int64[4] flat = {1,4,6,8}"
+    shapes = """, int64[5] wide = {1,2,2,6,8}, int64[4] flat = {1,4,6,8},
+        int64[4] turned = {1,4,8,6}, int64[1] one = {1}"""
     model = of(f"{nodes} y = Neg(r)", inputs, shapes)
     found = cache_of_heads(named(model, "r"), heads, is_transposed=is_transposed)
     return None if found is None else (found.past.name, found.new.name, found.node.op_type)
@@ -359,6 +426,13 @@ REPEAT = "u = Unsqueeze(k, axis) e = Expand(u, wide) r = Reshape(e, flat)"
         (f"k = Concat<axis=2>(p, n) {REPEAT}", GROUPS, True),
         (f"k = Concat<axis=2>(p, n) d = Abs(k) {REPEAT}", GROUPS, False),
         (f"k = Concat<axis=2>(p, n) {REPEAT} d = Abs(u)", GROUPS, False),
+        (f"k = Concat<axis=2>(p, n) {REPEAT.replace('axis', 'one')}", GROUPS, False),
+        (f"k = Concat<axis=2>(p, n) {REPEAT.replace('flat', 'turned')}", GROUPS, False),
+        (f"k = Concat<axis=2>(p, n) {REPEAT}", GROUPS.replace("1,2,", "1,1,"), False),
+        (f"k = Concat<axis=2>(p, n) {REPEAT}", "float[] p, float[] n", False),
+        ("k = Concat<axis=2>(p, n) r = Reshape(k, flat)", PAST, False),
+        ("r = Gather<axis=2>(p, i)", "float[1,4,5,8] p, int64[3] i", False),
+        ("", "float[1,4,5,8] r", False),
     ],
 )
 def test_a_cache_is_a_concat_of_two_maybe_repeated(nodes: str, inputs: str, expected: bool) -> None:
@@ -369,6 +443,9 @@ def test_transposed_keys_have_a_cache_too() -> None:
     nodes = "k = Concat<axis=2>(p, n) r = Transpose<perm=[0,1,3,2]>(k)"
     assert cache(nodes, PAST, is_transposed=True) == ("p", "n", "Concat")
     assert cache(nodes, PAST) is None
+    repeated = f"k = Concat<axis=2>(p, n) {REPEAT.replace('r =', 't =')}"
+    transposed = f"{repeated} r = Transpose<perm=[0,1,3,2]>(t)"
+    assert cache(transposed, GROUPS, is_transposed=True) == ("p", "n", "Concat")
     other = nodes.replace("[0,1,3,2]", "[0,1,2,3]")
     assert cache(other, PAST, is_transposed=True) is None
 

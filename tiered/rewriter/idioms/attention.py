@@ -55,9 +55,10 @@ def split_scale(value: Value) -> tuple[Value, float]:
     node = value.producer
     if node is None or (node.op_type, node.domain) != ("Mul", "") or not value.has_one_user:
         return value, 1.0
-    for x, factor in (node.inputs, node.inputs[::-1]):
+    first, second = node.given(0), node.given(1)
+    for x, factor in ((first, second), (second, first)):
         scale = attention_scale(factor, None)
-        if x is not None and x.rank == value.rank and not isinstance(scale, Skip):
+        if x.rank == value.rank and not isinstance(scale, Skip):
             return x, scale
     return value, 1.0
 
@@ -65,9 +66,10 @@ def split_scale(value: Value) -> tuple[Value, float]:
 def transposed_keys(graph: Graph, keys: Value) -> Value:
     """Return k of the transposed k': its last two dims are swapped."""
     node = keys.producer
-    perm, before = (None, None) if node is None else (node.perm, node.input(0))
-    if perm is None or before is None:
+    perm = None if node is None else node.perm
+    if node is None or perm is None:
         return graph.op.Transpose(keys, perm=[0, 1, 3, 2])
+    before = node.given(0)
     upright = [*perm[:2], perm[3], perm[2]]
     return before if upright == [0, 1, 2, 3] else graph.op.Transpose(before, perm=upright)
 
@@ -136,17 +138,20 @@ def attention_of_heads(
     if node.output.dtype != DataType.FLOAT:
         return Skip("attention kernels compute in float32 only")
     keys, of_keys = split_scale(keys)
-    number, size, q = queries.output.dim(1), queries.output.dim(3), _source(queries)
-    if not isinstance(number, int) or not isinstance(size, int) or q is None or q.rank != 3:
+    reshape = queries.producer(0)
+    assert reshape is not None, "queries are a Transpose of a Reshape"
+    q = reshape.given(0)
+    batch, number, rows, size = (queries.output.dim(at) for at in range(4))
+    if not isinstance(number, int) or not isinstance(size, int):
         return Skip("number and size of heads are not known")
-    if q.shape != (queries.output.dim(0), queries.output.dim(2), number * size):
+    if q.shape != (batch, rows, number * size):
         return Skip("queries are not split into heads alone")
-    outer, shapes = (q.dim(0), number), (keys.shape, v.shape)
-    if None in q.shape[:2] or any(x is None or len(x) != 4 or x[:2] != outer for x in shapes):
+    outer, shapes = (batch, number), (keys.shape, v.shape)
+    if None in (batch, rows) or any(x is None or len(x) != 4 or x[:2] != outer for x in shapes):
         return Skip("batch or head counts may differ")
     if keys.dim(2) != size or keys.dim(3) is None or v.dim(2) != keys.dim(3):
         return Skip("keys and values may be of different lengths")
-    if mask is not None and not is_attention_mask(mask, outer, (q.dim(1), keys.dim(3))):
+    if mask is not None and not is_attention_mask(mask, outer, (rows, keys.dim(3))):
         return Skip("the mask is not [batch, heads, queries, keys]")
     numbers = np.zeros(1) if mask is None else mask_values(mask)
     if unseen is not None and (numbers is None or not np.isfinite(numbers).all()):
@@ -158,21 +163,16 @@ def attention_of_heads(
             return found
     assert not isinstance(scale, Skip)
     assert not isinstance(earlier, Skip)
-    width, shape = v.dim(3), node.input(1)
-    if not isinstance(width, int) or node.output.shape != (*q.shape[:2], number * width):
-        target = None if shape is None else shape.const
+    width = v.dim(3)
+    shape: Value | None = node.given(1)
+    if not isinstance(width, int) or node.output.shape != (batch, rows, number * width):
+        target = node.const(1)
         # A 0 among the first two sizes copies a dim that both have.
         if width is None or target is None or 0 in target[2:].tolist():
             return Skip("the final Reshape depends on the sizes of heads")
     else:
         shape = None
     return AttentionOfHeads(q, keys, v, mask, number, scale * earlier * of_keys, shape)
-
-
-def _source(transpose: Node) -> Value | None:
-    """Return the input of the Reshape before a Transpose."""
-    reshape = transpose.producer(0)
-    return None if reshape is None else reshape.inputs[0]
 
 
 def is_attention_mask(mask: Value, outer: Sequence[Dim], inner: Sequence[Dim]) -> bool:
@@ -183,7 +183,7 @@ def is_attention_mask(mask: Value, outer: Sequence[Dim], inner: Sequence[Dim]) -
         outer, inner: batch and heads, queries and keys of the scores.
     """
     shape = mask.shape
-    if shape is None or len(shape) != 4 or shape[2:] != tuple(inner) or None in inner:
+    if shape is None or shape[2:] != tuple(inner) or None in inner:
         return False
     return all(dim in (1, whole) for dim, whole in zip(shape[:2], outer, strict=True))
 
@@ -191,8 +191,8 @@ def is_attention_mask(mask: Value, outer: Sequence[Dim], inner: Sequence[Dim]) -
 def mask_values(mask: Value) -> NDArray[np.float64] | None:
     """Return all numbers of a mask that is a constant or a Where of constants; else None."""
     node, parts = mask.producer, [mask.const]
-    if parts[0] is None and node is not None and (node.op_type, node.domain) == ("Where", ""):
-        parts = [None if value is None else value.const for value in node.inputs[1:]]
+    if node is not None and node.is_op("Where"):
+        parts = [node.const(1), node.const(2)]
     known = [part.astype(np.float64).ravel() for part in parts if part is not None]
     return np.concatenate(known) if len(known) == len(parts) else None
 
@@ -206,11 +206,10 @@ def of_mask(mask: Value) -> Iterator[Value]:
             yield value
             continue
         node = value.producer
-        if node is None or node.domain or node.op_type not in _OF_MASKS:
-            continue
-        read = [each for each in node.inputs if each is not None and each not in seen]
-        seen.update(read)
-        pending += read
+        if node is not None and not node.domain and node.op_type in _OF_MASKS:
+            read = [each for each in node.reads if each not in seen]
+            seen.update(read)
+            pending += read
 
 
 def may_hide_rows(mask: Value) -> bool:
@@ -244,18 +243,14 @@ def _before_split(x: Value, perm: tuple[int, ...]) -> Value | None:
     node = x.producer
     if node is None or node.perm != perm:
         return None
-    split = node.inputs[0]
-    reshape = None if split is None else split.producer
-    if split is None or reshape is None or (reshape.op_type, reshape.domain) != ("Reshape", ""):
+    reshape = node.producer(0)
+    if reshape is None or not reshape.is_op("Reshape"):
         return None
-    source = reshape.inputs[0]
-    if source is None or source.shape is None or split.shape is None or split.rank != 4:
-        return None
-    if len(source.shape) != 3 or None in split.shape[:2]:
-        return None
-    sizes = split.shape[2:]
-    is_split = source.shape[:2] == split.shape[:2] and all(isinstance(dim, int) for dim in sizes)
-    return source if is_split else None
+    source, dims = reshape.given(0), node.given(0).shape or ()
+    is_split = (source.shape or ())[:2] == dims[:2] and all(
+        isinstance(dim, int) for dim in dims[2:]
+    )
+    return source if source.rank == 3 and is_split else None
 
 
 # --- keys and values of the past -----------------------------------------------------------------
@@ -281,12 +276,11 @@ def cache_of_heads(value: Value, heads: int, *, is_transposed: bool) -> Cache | 
         return None
     found = _before_repetition(value, is_transposed=is_transposed)
     node = None if found is None else found.producer
-    if found is None or node is None or (node.op_type, node.domain) != ("Concat", ""):
+    if found is None or node is None or not node.is_op("Concat"):
         return None
     if len(node.inputs) != 2 or node.attr("axis") not in (2, -2) or len(found.users) != 1:
         return None
-    past, new = node.inputs
-    return None if past is None or new is None else Cache(node, past, new)
+    return Cache(node, node.given(0), node.given(1))
 
 
 def _before_repetition(value: Value, *, is_transposed: bool) -> Value | None:
@@ -298,32 +292,27 @@ def _before_repetition(value: Value, *, is_transposed: bool) -> Value | None:
     upright = _producer_operand(value, "Transpose", (0, 1, 3, 2)) if is_transposed else value
     value = upright or value
     repeated = _producer_operand(value, "Reshape")
-    apart = None if repeated is None else _producer_operand(repeated, "Expand")
-    if apart is None or repeated is None:
-        return upright
+    apart = _producer_operand(repeated, "Expand")
     if upright is None:
         apart = _producer_operand(apart, "Transpose", (0, 1, 2, 4, 3))
-    shared = None if apart is None else _producer_operand(apart, "Unsqueeze")
-    if shared is None or shared.shape is None or apart is None or apart.shape is None:
+    shared = _producer_operand(apart, "Unsqueeze")
+    if apart is None or repeated is None or shared is None or shared.shape is None:
         return upright
-    groups, heads, rows = shared.shape, value.shape, repeated.shape
+    groups, heads, rows = shared.shape, value.shape or (), repeated.shape or ()
     inner = groups[2:] if upright is not None else groups[:1:-1]
     is_repeated = (
-        len(groups) == 4
-        and apart.shape == (*groups[:2], 1, *groups[2:])
-        and rows is not None
+        apart.shape == (*groups[:2], 1, *groups[2:])
         and (len(rows), rows[:2], rows[3:]) == (5, groups[:2], inner)
-        and heads is not None
-        and (heads[0], heads[2:]) == (groups[0], inner)
+        and (heads[:1], heads[2:]) == (groups[:1], inner)
     )
     return shared if is_repeated else None
 
 
 def _producer_operand(
-    value: Value, op_type: str, perm: tuple[int, ...] | None = None
+    value: Value | None, op_type: str, perm: tuple[int, ...] | None = None
 ) -> Value | None:
     """Return the first operand of the producer of a value with one user, None if it is another."""
-    node = value.producer
-    if node is None or (node.op_type, node.domain) != (op_type, "") or not value.has_one_user:
+    node = None if value is None else value.producer
+    if value is None or node is None or not node.is_op(op_type) or not value.has_one_user:
         return None
-    return node.inputs[0] if node.perm == perm else None
+    return node.given(0) if node.perm == perm else None

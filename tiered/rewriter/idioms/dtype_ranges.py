@@ -37,8 +37,9 @@ def holds(wide: int, narrow: int) -> bool:
         signed, bits = INTEGERS[narrow]
         if wide in INTEGERS:
             sign, room = INTEGERS[wide]
-            return wide != DataType.BOOL and sign >= signed and room >= bits
-        return wide in FLOATS and FLOATS[wide][0] >= bits and 2 ** (FLOATS[wide][1] - 1) > bits
+            return sign >= signed and room >= bits
+        # The exponents of each float reach beyond its significand.
+        return wide in FLOATS and FLOATS[wide][0] >= bits
     if narrow in FLOATS and wide in FLOATS:
         return all(a >= b for a, b in zip(FLOATS[wide], FLOATS[narrow], strict=True))
     return False

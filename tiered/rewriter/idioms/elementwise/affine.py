@@ -97,9 +97,9 @@ def step_of(value: Value | None) -> AffineStep | None:
     node = None if value is None else value.producer
     if node is None or node.domain or node.op_type not in ("Add", "Div", "Mul", "Sub"):
         return None
-    x, c = node.inputs
-    if node.op_type in ("Add", "Mul") and x is not None and x.is_constant:
+    x, c = node.given(0), node.given(1)
+    if node.op_type in ("Add", "Mul") and x.is_constant:
         x, c = c, x
-    if x is None or c is None or x.is_constant or c.const is None:
+    if x.is_constant or c.const is None:
         return None
     return AffineStep(x, c, node)
