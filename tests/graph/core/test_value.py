@@ -1,10 +1,14 @@
 """What a value says of its uses, its contents and its type."""
 
 import numpy as np
+import onnx
 import pytest
 
 from tests.small import made_by, model, named, parsed
-from tiered.graph import Model
+from tiered.graph import Model, Value
+from tiered.graph.core.tensor import Tensor
+from tiered.graph.core.value import NOT_INFERRED
+from tiered.graph.opset.adapter import detached
 from tiered.support.errors import ModelError
 
 BODY = """(float[2] x, bool p) => (float[2] y, float[2] a) <float[2] c = {1,2}> {
@@ -121,3 +125,119 @@ def test_arrays_are_read_only() -> None:
     assert array is not None
     with pytest.raises(ValueError, match="read-only"):
         array[0] = np.float32(1)
+
+
+KINDS = """(float[2,N] x, float16[1] o, seq(int64) q) => (float[2,N] y, float[1] out, int64[2] r)
+    <float16[1] o = {3}, float[1] out = {1}, int64[2] e = {4,5}, bool[1] c = {1},
+    float[1] pinned = {1}, int64 mine = {7}> {
+    two = Add(x, x)  k = Constant<value_int=3>()  same = vendor.Constant<value_int=3>()
+    half = Cast<to=10>(two)  r = Add(e, e)  s = Shape(x)  w = Mul(pinned, out)  u = vendor.F(o, k, s)
+    y = If(c) <then_branch = t () => (float[2,N] a) { a = Neg(two) },
+               else_branch = f () => (float[2,N] b) { b = Neg(x) }> }"""
+ASKED = (
+    *("is_used", "has_one_user", "is_captured", "can_be_renamed", "can_become_output", "is_float"),
+    *("is_graph_input", "is_graph_output", "is_initializer", "is_overridable", "is_constant"),
+)
+ANSWERS = {
+    'o': "<Value 'o' float16[1]> is_used has_one_user is_float is_graph_input is_initializer is_overridable: 10 None None (1,) 1 (1,) [None, 1, 1, None]",
+    'out': "<Value 'out' float[1]> is_used is_float is_graph_output is_initializer is_constant: 1 1.0 None (1,) 1 (1,) [None, 1, 1, None]",
+    'e': "<Value 'e' int64[2]> is_used can_become_output is_initializer is_constant: 7 None ['4', '5'] (2,) 1 (2,) [None, 2, 2, None]",
+    'c': "<Value 'c' bool[1]> is_used has_one_user can_become_output is_initializer is_constant: 9 True ['True'] (1,) 1 (1,) [None, 1, 1, None]",
+    'pinned': "<Value 'pinned' float[1]> is_used is_float is_initializer is_constant: 1 1.0 None (1,) 1 (1,) [None, 1, 1, None]",
+    'mine': "<Value 'mine' int64[]> can_become_output is_initializer: 7 None None () 0 () [None, None, None, None]",
+    'x': "<Value 'x' float[2,N]> is_used is_captured is_float is_graph_input: 1 None None (2, 'N') 2 None [2, 'N', 2, 'N']",
+    'q': "<Value 'q' sequence> is_graph_input: None None None None None None [None, None, None, None]",
+    'two': "<Value 'two' float[2,N]> is_used is_captured can_be_renamed can_become_output is_float: 1 None None (2, 'N') 2 None [2, 'N', 2, 'N']",
+    'k': "<Value 'k' int64[]> is_used has_one_user can_be_renamed can_become_output is_constant: 7 3 ['3'] () 0 () [None, None, None, None]",
+    'same': "<Value 'same' > can_be_renamed can_become_output: None None None None None None [None, None, None, None]",
+    'half': "<Value 'half' float16[2,N]> can_be_renamed can_become_output is_float: 10 None None (2, 'N') 2 None [2, 'N', 2, 'N']",
+    'r': "<Value 'r' int64[2]> is_used is_graph_output: 7 None ['8', '10'] (2,) 1 (2,) [None, 2, 2, None]",
+    's': "<Value 's' int64[2]> is_used has_one_user can_be_renamed can_become_output: 7 None ['2', 'N'] (2,) 1 (2,) [None, 2, 2, None]",
+    'w': "<Value 'w' float[1]> can_be_renamed can_become_output is_float: 1 None None (1,) 1 (1,) [None, 1, 1, None]",
+    'u': "<Value 'u' > can_be_renamed can_become_output: None None None None None None [None, None, None, None]",
+    'y': "<Value 'y' float[2,N]> is_used is_float is_graph_output: 1 None None (2, 'N') 2 None [2, 'N', 2, 'N']",
+}  # fmt: skip
+
+
+def kinds() -> Model:
+    of = parsed(KINDS)
+    named(of, "pinned").pins = 1
+    named(of, "mine").is_trained = True
+    return of
+
+
+def described(value: Value) -> str:
+    known = None if value.elements is None else [str(each) for each in value.elements.ravel()]
+    yes = [name for name in ASKED if getattr(value, name)]
+    dims = [value.dim(axis) for axis in (-2, -1, 0, 1)]
+    said = (value.dtype, value.number, known, value.shape, value.rank, value.static_shape, dims)
+    return f"{value!r} {' '.join(yes)}: {' '.join(str(each) for each in said)}"
+
+
+def test_all_that_values_say_of_themselves() -> None:
+    of = kinds()
+    assert {name: described(value) for name, value in of.main.values.items()} == ANSWERS
+
+
+def test_uses_that_are_no_nodes_count() -> None:
+    of = kinds()
+    two, product, pinned = named(of, "two"), made_by(of, "w"), named(of, "pinned")
+    assert not pinned.has_one_user
+    assert not pinned.is_only_read_by(product)
+    assert not named(of, "out").has_one_user
+    assert not named(of, "out").is_only_read_by(product)
+    negation = next(use.node for use in two.users if use.node.op_type == "Neg")
+    assert not two.is_only_read_by(negation)
+    of.main.remove_node(made_by(of, "half"))
+    assert [use.node for use in two.users] == [negation]
+    assert not two.is_only_read_by(negation)
+    named(of, "u").pins = 1
+    assert named(of, "u").is_used
+    assert not named(of, "k").is_graph_output
+
+
+def test_users_come_in_order_however_they_came() -> None:
+    of = parsed("(float[2] x) => (float[2] y) { a = Neg(x)  b = Abs(a)  y = Add(b, a) }")
+    for name in "xa":
+        of.main.set_input(made_by(of, "b"), 0, named(of, name))
+    assert [use.node.op_type for use in named(of, "a").users] == ["Abs", "Add"]
+    assert [use.slot for use in named(of, "a").users] == [0, 1]
+
+
+def test_what_may_become_an_output() -> None:
+    of = kinds()
+    for version, expected in ((3, False), (4, True)):
+        of.set_ir_version(version)
+        assert named(of, "e").can_become_output is expected
+    graph = of.main
+    weights = onnx.helper.make_tensor("v", 7, [1], [2])
+    places = onnx.helper.make_tensor("i", 7, [1], [0])
+    sparse = onnx.helper.make_sparse_tensor(weights, places, [3])
+    constant = graph.constant(Tensor(sparse))
+    assert (constant.const, constant.elements, constant.can_become_output) == (None, None, False)
+    assert constant.is_constant
+
+
+def test_elements_of_at_most_256_are_looked_at() -> None:
+    graph = kinds().main
+    for size, is_known in ((256, True), (257, False)):
+        value = graph.constant(np.zeros(size, np.int64))
+        assert (value.elements is not None) is is_known
+        assert (value.constant_elements() is not None) is is_known
+        assert (detached(np.zeros(size, np.int64)).elements is not None) is is_known
+
+
+def test_a_value_of_no_graph_has_what_its_file_declares() -> None:
+    value = Value(0, None, "v")
+    value._type = NOT_INFERRED
+    assert (value.type, value.elements, value.index) == (None, None, 0)
+    assert repr(value) == "<dead 'v'>"
+    assert not value.is_initializer
+    constant = detached(np.array([1, 2], np.int64))
+    assert not constant.is_initializer
+    constant._type = NOT_INFERRED
+    assert str(constant.type) == "int64[2]"
+    value._type, value.declared = NOT_INFERRED, onnx.helper.make_tensor_value_info("v", 1, [3])
+    assert str(value.type) == "float[3]"
+    value.producer, value._type = made_by(kinds(), "y"), NOT_INFERRED
+    assert str(value.type) == "float[3]"
