@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import pytest
+from onnx import ValueInfoProto
 
 from tests.small import RELUS, made_by, model, named
 from tiered import Graph, Model, PassContext, PassError, TensorType, Value, function_pass
@@ -51,8 +52,10 @@ def test_a_type_that_contradicts_the_operands_is_found() -> None:
         broken.check_view(types=True)
 
 
-NESTED = """(float[2] x, bool p, float[1] d) => (float[2] y) <float[2] w = {1,2}, float[1] d = {3}> {
-    a = Neg(x)  b = Add(a, w)  k = Constant<value_float=1.0>()
+NESTED = """(float[2] x, bool p, float[1] d, float[] z, seq(float[2]) sq) => (float[2] y) <float[2] w = {1,2}, float[1] d = {3}> {
+    a = Neg(x)  b = Add(a, w)  k = Constant<value_float=1.0>()  m, , n = Vendor(a, , w)
+    o = Loop(, p, x) <body = l (int64 i, bool c, float[N] s) => (bool g, float[N] h) {
+        g = Identity(c)  h = Neg(s) }>
     y = If(p) <then_branch = t () => (float[2] u) { r = Neg(b)  u = If(p) <
                    then_branch = tt () => (float[2] q) { q = Add(b, b) },
                    else_branch = te () => (float[2] b) { }> },
@@ -82,6 +85,16 @@ def lose_a_node(of: Model) -> None:
 def shadow(of: Model) -> None:
     """Give a name of the graph around to a value of a body."""
     inner(of, "r").owner._values["b"] = inner(of, "r")
+
+
+def hide(of: Model) -> None:
+    """Write a value of a body under the name of a value around it."""
+    inner(of, "r").owner.file_names["r"] = "b"
+
+
+def declare(name: str) -> Callable[[Model], None]:
+    info = ValueInfoProto(name=name)
+    return lambda of: of.main.declarations.append((None, info))
 
 
 DAMAGE: dict[str, tuple[Callable[[Model], object], list[str]]] = {
@@ -179,6 +192,7 @@ DAMAGE: dict[str, tuple[Callable[[Model], object], list[str]]] = {
         lambda of: of.main._values.pop("a"),
         [
             "node 'node_b' reads 'a', which names another value here",
+            "node 'node_m' reads 'a', which names another value here",
             "the names that are taken differ from those of the values",
         ],
     ),
@@ -211,6 +225,45 @@ DAMAGE: dict[str, tuple[Callable[[Model], object], list[str]]] = {
         put("d", "_type", TensorType(1, (3,))),
         ["graph input 'd' is declared float[1], but is float[3] in the view"],
     ),
+    "a name that hides another in the file": (
+        hide,
+        [
+            "node 'r' reads 'b', which it cannot see",
+            "node 'q' reads 'b', which it cannot see",
+            "node 'q' reads 'b', which it cannot see",
+            "the names that are taken differ from those of the values",
+        ],
+    ),
+    "a declaration of nothing": (
+        declare("nobody"),
+        ["the names that are taken differ from those of the values"],
+    ),
+    "a declaration without a name": (declare(""), []),
+    "an input of unknown rank": (
+        put("z", "_type", TensorType(1, (2,))),
+        ["graph input 'z' is declared float, but is float[2] in the view"],
+    ),
+    "an input of another dtype": (
+        put("z", "_type", TensorType(7, None)),
+        ["graph input 'z' is declared float, but is int64 in the view"],
+    ),
+    "a sequence": (
+        put("sq", "_type", TensorType(1, (2,))),
+        ["graph input 'sq' is declared sequence, but is float[2] in the view"],
+    ),
+    "an input of a body": (
+        put("s", "_type", TensorType(7, ("N",))),
+        ["graph input 's' is declared float[?], but is int64[N] in the view"],
+    ),
+    "a size of an input of a body": (put("s", "_type", TensorType(1, (2,))), []),
+    "a name that is not taken": (
+        put("k", "name", "kk"),
+        [
+            "node 'node_k' differs from its NodeProto",
+            "value 'kk' is not registered in graph 'g'",
+            "the names that are taken differ from those of the values",
+        ],
+    ),
 }
 
 
@@ -225,14 +278,16 @@ def test_each_broken_invariant_is_said(name: str) -> None:
 
 def test_types_that_contradict_operands_are_said_one_by_one() -> None:
     of = model(
-        "g (float[2,3] x) => (float[2,3] y) <float[3] w = {1,2,3}, float[3] d>"
-        " { a = Relu(x)  d = Neg(w)  e = Constant<value_int=1>()  f, g = Dropout(a)  y = Add(a, d) }"
+        "g (float[2,3] x, float[3] v) => (float[2,3] y) <float[3] w = {1,2,3}, float[3] v = {1,2,3}, float[3] d>"
+        " { a = Relu(x)  d = Neg(w)  e = Constant<value_int=1>()  f, g = Dropout(a)  y = Add(a, d)"
+        " q = com.microsoft.QuickGelu(x)  t, , s = LSTM<hidden_size=1>(x, x, x) }"
     )
     assert list(type_violations(of)) == []
-    for name in "awdefg":
+    for name in "awdefgqv":
         named(of, name)._type = TensorType(6, (1,))
     assert list(type_violations(of)) == [
         "initializer 'w' is 1 (3,), not int32[1]",
         "output 'a' of 'node_a' is float[2,3], not int32[1]",
         "output 'e' of 'node_e' is int64[], not int32[1]",
+        "output 'q' of 'node_q' is float[2,3], not int32[1]",
     ]
