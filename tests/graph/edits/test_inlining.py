@@ -1,7 +1,10 @@
+"""Inlining of bodies and functions, and copies of nodes into other graphs."""
+
 import onnx
 import pytest
+from onnx import printer
 
-from tiered import Model, ModelError
+from tiered import Graph, Model, ModelError, Node, Value
 from tiered.testing import parse
 
 TEXT = """<ir_version: 10, opset_import: ["" : 21, "local" : 1]>
@@ -102,3 +105,221 @@ def test_forgotten_types_are_known_again_after_undo() -> None:
     assert isinstance(model.main.inputs[0].type, type(before))
     assert model.main.inputs[0].shape == ("N",)
     onnx.checker.check_model(model.to_proto())
+
+
+CALLS = """<ir_version: 10, opset_import: ["" : 21, "own" : 1]>
+g (float[2] x) => (float[2] y, float[2] z) {
+    y = own.f<keep=1>(x, , x)
+    [named] z = own.f<keep=0, to=6>(x)
+}
+<domain: "own", opset_import: ["" : 21, "vendor" : 3]>
+f <keep, to: int = 1, gone> (v, w, b) => (u) {
+    small = Constant<value_ints=[1,2]>()
+    c = Cast<to: int = @to>(v)
+    r = ReduceMax<keepdims: int = @keep, noop_with_empty_axes: int = @gone>(c)
+    k = Clip(v, w, b)
+    t, , s = vendor.Any(r, small, k, w)
+    u = If(s) <then_branch = one () => (float[N] a) <float[1] i = {1}> { q = Add(t, i) a = Neg(q) },
+               else_branch = two () => (float[N] e) { e = vendor.Same<at: int = @to>(k) }>
+}"""
+INLINED = """
+<
+  ir_version: 10,
+  opset_import: ["" : 21, "own" : 1, "vendor" : 3]
+>
+g (float[2] x) => (float[2] y, float[2] z) {
+  ["f/Constant"] "f/small" = Constant <value_ints: ints = [1, 2]> ()
+  ["f/Cast"] "f/c" = Cast <to: int = 1> (x)
+  ["f/ReduceMax"] "f/r" = ReduceMax <keepdims: int = 1> ("f/c")
+  ["f/Clip"] "f/k" = Clip (x, "", x)
+  ["f/Any"] "f/t", "", "f/s" = vendor.Any ("f/r", "f/small", "f/k")
+  ["f/If"] y = If ("f/s") <then_branch: graph = one () => (float[?] "f/a")
+    <float[1] "f/i" =  {1}> {
+    ["f/Add"] "f/q" = Add ("f/t", "f/i")
+    ["f/Neg"] "f/a" = Neg ("f/q")
+  }, else_branch: graph = two () => (float[?] "f/e") {
+    ["f/Same"] "f/e" = vendor.Same <at: int = 1> ("f/k")
+  }>
+  ["named/Constant"] "named/small" = Constant <value_ints: ints = [1, 2]> ()
+  ["named/Cast"] "named/c" = Cast <to: int = 6> (x)
+  ["named/ReduceMax"] "named/r" = ReduceMax <keepdims: int = 0> ("named/c")
+  ["named/Clip"] "named/k" = Clip (x)
+  ["named/Any"] "named/t", "", "named/s" = vendor.Any ("named/r", "named/small", "named/k")
+  ["named/If"] z = If ("named/s") <then_branch: graph = one () => (float[?] "named/a")
+    <float[1] "named/i" =  {1}> {
+    ["named/Add"] "named/q" = Add ("named/t", "named/i")
+    ["named/Neg"] "named/a" = Neg ("named/q")
+  }, else_branch: graph = two () => (float[?] "named/e") {
+    ["named/Same"] "named/e" = vendor.Same <at: int = 6> ("named/k")
+  }>
+}
+"""
+
+
+def test_calls_become_the_nodes_of_the_function() -> None:
+    model = Model.from_proto(parse(CALLS))
+    (function,) = model.functions
+    made = [model.main.inline_call(node, function, {}) for node in model.main.nodes]
+    operators = ["Constant", "Cast", "ReduceMax", "Clip", "Any", "If"]
+    assert [[node.op_type for node in copies] for copies in made] == [operators, operators]
+    model.remove(function)
+    model.check_view()
+    assert printer.to_text(model.to_proto()).split() == INLINED.split()
+
+
+def test_large_constants_are_shared_and_long_names_are_no_prefixes() -> None:
+    for size, is_shared in ((128, False), (129, True)):
+        for length, prefix in ((200, "n" * 200), (201, "f")):
+            text = f"""<ir_version: 10, opset_import: ["" : 21, "own" : 1]>
+            g (int64 x) => (int64[{size}] y, int64[{size}] z) {{
+                [{"n" * length}] y = own.f(x)  z = own.f(x) }}
+            <domain: "own", opset_import: ["" : 21]>
+            f (v) => (u) {{ k = Constant<value_ints={[1] * size}>()  u = Add(v, k) }}"""
+            model = Model.from_proto(parse(text))
+            (function,) = model.functions
+            shared: dict[tuple[Node, Graph], Value] = {}
+            for call in model.main.nodes:
+                model.main.inline_call(call, function, shared)
+            names = [f"{prefix}/Add", "f/Add"] if prefix != "f" else ["f/Add", "f/Add_1"]
+            assert [node.name for node in model.main.nodes_of("Add")] == names
+            assert len(model.main.initializers) == len(shared) == is_shared
+            assert len(model.main.nodes_of("Constant")) == 2 * (not is_shared)
+
+
+BRANCHES = """<ir_version: {}, opset_import: ["" : 21, "vendor" : 1, "own" : 1]>
+g (float[2] x, bool c) => (float[2] y, float[2] z) <float[2] a> {{
+    a = Relu(x)
+    [same] y = If(c) <
+        then_branch = one () => (float[N] b) <float[1] i = {{1}}, float[K] q, float[M] r> {{
+            [same] q = Add(a, i)  , r = vendor.Two(q)  t = vendor.One(r)  [alone] b = Neg(t) }},
+        else_branch = two () => (float[2] a2) {{ a2 = Identity(x) }}>
+    z = own.f(c, x)
+}}
+<domain: "own", opset_import: ["" : 21]> f (p, v) => (u) {{
+    u = If(p) <then_branch = t () => (float[2] s) <float[1] j = {{2}}> {{ s = Add(v, j) }},
+               else_branch = e () => (float[2] o) {{ o = Neg(v) }}> }}"""
+DISSOLVED = {
+    3: """
+<
+  ir_version: 3,
+  opset_import: ["" : 21, "vendor" : 1, "own" : 1]
+>
+g (float[2] x, bool c) => (float[2] y, float[2] z)
+  <float[2] a, float[K] q, float[M] r> {
+  a = Relu (x)
+  z = own.f (c, x)
+  [i] i_output_0 = Constant <value: tensor = float[1] {1}> ()
+  [same_1] q = Add (a, i_output_0)
+  "", r = vendor.Two (q)
+  t = vendor.One (r)
+  [alone] y = Neg (t)
+}
+<
+  domain: "own",
+  opset_import: ["" : 21]
+>
+f (p, v) => (u) {
+  [j] j_output_0 = Constant <value: tensor = float[1] {2}> ()
+  u = Add (v, j_output_0)
+}""",
+    10: """
+<
+  ir_version: 10,
+  opset_import: ["" : 21, "vendor" : 1, "own" : 1]
+>
+g (float[2] x, bool c) => (float[2] y, float[2] z)
+  <float[1] i =  {1}, float[2] a, float[K] q, float[M] r> {
+  a = Relu (x)
+  z = own.f (c, x)
+  [same_1] q = Add (a, i)
+  "", r = vendor.Two (q)
+  t = vendor.One (r)
+  [alone] y = Neg (t)
+}
+<
+  domain: "own",
+  opset_import: ["" : 21]
+>
+f (p, v) => (u) {
+  [j] j_output_0 = Constant <value: tensor = float[1] {2}> ()
+  u = Add (v, j_output_0)
+}""",
+}
+
+
+@pytest.mark.parametrize("ir", DISSOLVED)
+def test_the_nodes_of_a_branch_take_the_place_of_the_node(ir: int) -> None:
+    model = Model.from_proto(parse(BRANCHES.format(ir)))
+    for graph in (model.main, *model.functions):
+        (node,) = graph.nodes_of("If")
+        assert graph.dissolve(node, node.bodies[0])
+    model.check_view()
+    assert printer.to_text(model.to_proto()).split() == DISSOLVED[ir].split()
+
+
+LOOP = """<ir_version: 10, opset_import: ["" : 21, "vendor" : 1]>
+g (float[2] x, int64 n) => (float[2] y, float[N,2] ys, float[2] z) <float[2] w = {1,2}, float[2] h> {
+    h = Add(x, w)
+    y, ys, yy = Loop(n, , x) <
+        body = b (int64 i, bool g, float[D] v) => (bool g2, float[D] s, float[2] h2)
+            <float[1] k = {1}, float[E] t> {
+            g2 = Identity(g)  t = Add(v, k)  s = Add(t, w)  h2 = Neg(h) }>
+    z = vendor.Search(x) <body = c (float[D] s, float[D] outer) => (float[2] y) { y = Add(s, w) }>
+}"""
+COPIED = """
+<
+  ir_version: 10,
+  opset_import: ["" : 21, "vendor" : 1]
+>
+g (float[2] x, int64 n) => (float[2] y, float[N,2] ys, float[2] z)
+  <float[2] w =  {1,2}, float[2] h, float[2] "p/h"> {
+  h = Add (x, w)
+  y, ys, yy = Loop (n, "", x) <body: graph = b (int64 i, bool g, float[D] v) => (bool g2, float[D] s, float[2] h2)
+    <float[1] k =  {1}, float[E] t> {
+    g2 = Identity (g)
+    t = Add (v, k)
+    s = Add (t, w)
+    h2 = Neg (h)
+  }>
+  z = vendor.Search (x) <body: graph = c (float[D] s, float[D] outer) => (float[2] y) {
+    y = Add (s, w)
+  }>
+  [Loop] y_2, ys_1, yy_1 = Loop (n, "", x) <body: graph = b (int64 i_1, bool g_1, float[?] v_1) => (bool g2_1, float[?] s_1, float[2] h2_1)
+    <float[1] k_1 =  {1}, float[?] t_1> {
+    [Identity] g2_1 = Identity (g_1)
+    [Add] t_1 = Add (v_1, k_1)
+    [Add_1] s_1 = Add (t_1, w)
+    [Neg] h2_1 = Neg (x)
+  }>
+  ["p/Add"] "p/h" = Add (w, w)
+  ["p/Loop"] "p/y", "p/ys", "p/yy" = Loop (n, "", w) <body: graph = b (int64 "p/i", bool "p/g", float[?] "p/v") => (bool "p/g2", float[?] "p/s", float[2] "p/h2")
+    <float[1] "p/k" =  {1}, float[?] "p/t"> {
+    ["p/Identity"] "p/g2" = Identity ("p/g")
+    ["p/Add_1"] "p/t" = Add ("p/v", "p/k")
+    ["p/Add_2"] "p/s" = Add ("p/t", w)
+    ["p/Neg"] "p/h2" = Neg ("p/h")
+  }>
+  ["p/Search"] "p/z" = vendor.Search (w) <body: graph = c (float[?] s, float[?] outer) => (float[2] y) {
+    ["p/Add_3"] y = Add (s, w)
+  }>
+}
+"""
+
+
+def test_nodes_are_copied_with_their_bodies_under_other_names() -> None:
+    model = Model.from_proto(parse(LOOP))
+    graph, (first, loop, search) = model.main, model.main.nodes
+    x, w, h = (graph.values[name] for name in "xwh")
+    graph.copy_nodes([loop], {h: x})
+    graph.copy_nodes([first, loop, search], {x: w}, prefix="p")
+    model.check_view()
+    assert printer.to_text(model.to_proto()).split() == COPIED.split()
+
+
+def test_what_a_body_returns_is_not_absent_in_a_copy() -> None:
+    text = """(float[2] x, bool c) => (float[2] y) { h = Neg(x)  y = If(c) <
+        then_branch = t () => (float[2] h) { }, else_branch = e () => (float[2] b) { b = Abs(x) }> }"""
+    graph = Model.from_proto(parse(text)).main
+    (branch,) = graph.nodes_of("If")
+    with pytest.raises(ModelError, match="'h' is absent, but it is an input or output of a body"):
+        graph.copy_nodes([branch], {graph.values["h"]: None})
