@@ -7,7 +7,7 @@ import pytest
 from onnx.reference import ReferenceEvaluator
 
 from tests.small import content, made_by, named, ops, parsed
-from tiered.graph import Model
+from tiered.graph import Model, TensorType
 from tiered.graph.edits.lowerings import LOWERINGS, lowered
 from tiered.support.numerics import Numerics
 
@@ -298,3 +298,44 @@ def test_an_operator_without_a_body_stays() -> None:
     for numerics in (Numerics.EXACT, Numerics.APPROXIMATE):
         model = of("Conv(x, w)", "float[1,1,4] x, float[1,1,2] w")
         assert low(model, numerics=numerics) is None
+
+
+# --- what is not known ----------------------------------------------------------------------------
+
+
+def test_absent_operands_are_lowered_to_nothing() -> None:
+    for call, opset, absent in (
+        ("Softmax<axis=0>(x)", 12, 0), ("Softmax<axis=0>(x)", 13, 0), ("Identity(x)", 21, 0),
+        ("Add<broadcast=1, axis=0>(x, s)", 6, 0), ("Add<broadcast=1, axis=0>(x, s)", 6, 1),
+        ("PRelu(x, s)", 6, 0), ("PRelu(x, s)", 6, 1), ("ReduceMax(x, k)", 21, 0),
+        ("Shape<start=1>(x)", 21, 0), ("Pad(x, p, v, a)", 21, 0), ("Pad(x, p, v, a)", 21, 1),
+    ):  # fmt: skip
+        model = of(call, "float[2,3] x", opset=opset)
+        model.main.set_input(made_by(model, "y"), absent, None)
+        assert low(model) is None, call
+
+
+def test_what_a_call_decides_is_lowered_to_nothing() -> None:
+    for call, opset, is_lowered in (
+        ("Softmax<axis: int = @a>(x)", 12, False), ("Softmax<axis: int = @a>(x)", 13, False),
+        ("Softmax<axis=0>(x)", 13, True), ("Add<broadcast=1, axis: int = @a>(x, s)", 6, False),
+        ("Add<broadcast: int = @a, axis=0>(x, s)", 6, False), ("Add<broadcast=1, axis=0>(x, s)", 6, True),
+        ("ReduceMax<keepdims: int = @a>(b)", 21, False), ("ReduceMax<keepdims=0>(b)", 21, True),
+        ("Shape<start: int = @a>(x)", 21, False), ("Shape<start=1>(x)", 21, True),
+        ("Pad<mode: string = @a>(x, p, , k)", 21, False), ('Pad<mode="edge">(x, p, , k)', 21, True),
+    ):  # fmt: skip
+        model = parsed(
+            f'<ir_version: 10, opset_import: ["": {opset}, "own": 1]> g (float[2,3] x, float[2] s,'
+            " bool[2,3] b, int64[2] p, int64[1] k) => (float y) { y = own.f<a=1>(x, s, b, p, k) }"
+            f' <domain: "own", opset_import: ["": {opset}]> f <a> (x, s, b, p, k) => (y)'
+            f" {{ y = {call} }}",
+            opset=opset,
+        )
+        (function,) = model.functions
+        (x, s, b, p, k) = function.inputs
+        for value, dtype, shape in (
+            (x, 1, (2, 3)), (s, 1, (2,)), (b, 9, (2, 3)), (p, 7, (2,)), (k, 7, (1,))
+        ):  # fmt: skip
+            value._type = TensorType(dtype, shape)
+        (node,) = function.nodes
+        assert (lowered(node) is not None) is is_lowered, call
