@@ -292,8 +292,8 @@ def test_axes_of_slices_are_counted_from_the_front() -> None:
     assert axes.tensor.numpy().tolist() == [0, 1]
 
 
-STOCK: Final = """(float[4,6] x, double[4] d, int32[4] n, uint8[4] u, float[1,4,5,5] im, float[1,4,5] line, float[1,4,M] wide, float[1,4,5,5,5] vol, int64[2] ind, int64[1] t, float[2,2,3,4] q, float[2,2,5,4] k, float[3,5] mask, float[3,4] short, float[3,8] long, float[1,3,3,2] grid, float[1,3,3,3,3] grid3, float scale, float[4] scales4, float16 half, float[K] un) => (float[A] y)
-<int64[2] neg={-1,0}, int64[2] pos={0,1}, int64[1] one={1}, int64[1] minus={-1}, float lo={0}, float hi={1}, uint8[1] zero={0}, int64[1] three={3}, float[2] s2={2,3}, int64[2] z2={7,8}, float[4] s4={1,1,2,2}, float[4] half4={1,1,0.5,2}, float[0] none={}, float[4] roi={0.1,0.2,0.8,0.9}, float[2] g2={5,6}, float[4] g4={1,2,3,4}, float[3] g3={1,2,3}, uint8[4] seven={7,7,7,7}, uint8[4] eight={8,7,7,7}, int32 depth={3}, float[2] vals={0,1}> { r = vendor.F(x) rr = Reshape(x, ind)"""
+STOCK: Final = """(float[4,6] x, double[4] d, int32[4] n, uint8[4] u, float[1,4,5,5] im, float[1,4,5] line, float[1,4,M] wide, float[1,4,5,5,5] vol, int64[2] ind, int64[1] t, float[2,2,3,4] q, float[2,2,5,4] k, float[3,5] mask, float[3,4] short, float[3,8] long, float[1,3,3,2] grid, float[1,3,3,3,3] grid3, float scale, float[4] scales4, float16 half, float[K] un, float8e4m3fnuz[2] e8, float[3,L] some, float[2,2,L,4] keys, float[2,2,P,4] before) => (float[A] y)
+<int64[2] neg={-1,0}, int64[2] pos={0,1}, int64[1] one={1}, int64[1] minus={-1}, float lo={0}, float hi={1}, uint8[1] zero={0}, int64[1] three={3}, float[2] s2={2,3}, int64[2] z2={7,8}, float[4] s4={1,1,2,2}, float[4] half4={1,1,0.5,2}, float[0] none={}, float[4] roi={0.1,0.2,0.8,0.9}, float[2] g2={5,6}, float[4] g4={1,2,3,4}, float[3] g3={1,2,3}, uint8[4] seven={7,7,7,7}, uint8[4] eight={8,7,7,7}, int32 depth={3}, int8 zp={1}, float[2] vals={0,1}> { r = vendor.F(x) rr = Reshape(x, ind)"""
 """r has no type."""
 
 FORMS: Final[dict[tuple[str, int, int], tuple[str, dict[str, Any], list[Any]] | str]] = {
@@ -303,6 +303,7 @@ FORMS: Final[dict[tuple[str, int, int], tuple[str, dict[str, Any], list[Any]] | 
     ('Gather(x, ind)', 11, 10): 'Gather counts negative indices from the end since opset 11',
     ('OneHot(neg, depth, vals)', 11, 10): 'OneHot counts negative indices from the end since opset 11',
     ('OneHot(pos, depth, vals)', 11, 10): ('OneHot', {}, []),
+    ('OneHot(u, depth, vals)', 11, 10): ('OneHot', {}, []),
     ('OneHot(pos, depth, vals)', 10, 11): ('OneHot', {}, []),
     ('Slice(x, pos, pos, neg)', 11, 10): ('Slice', {}, [[1, 0]]),
     ('Slice(x, pos, pos, pos)', 11, 10): ('Slice', {}, []),
@@ -325,6 +326,7 @@ FORMS: Final[dict[tuple[str, int, int], tuple[str, dict[str, Any], list[Any]] | 
     ('MaxPool<kernel_shape=[2],ceil_mode=1,strides=[9],auto_pad="VALID">(wide)', 21, 22): ('MaxPool', {'kernel_shape': (2,), 'ceil_mode': 1, 'strides': (9,), 'auto_pad': 'VALID'}, []),
     ('MaxPool<kernel_shape=[2],ceil_mode=1,strides=[9]>(r)', 21, 22): 'MaxPool may have a window that starts in the padding',
     ('MaxPool<kernel_shape=[2],dilations=[1]>(line)', 10, 9): ('MaxPool', {'kernel_shape': (2,)}, []),
+    ('MaxPool<kernel_shape=[2],ceil_mode=1,pads=[0,1]>(wide)', 21, 22): ('MaxPool', {'kernel_shape': (2,), 'ceil_mode': 1, 'pads': (0, 1)}, []),
     ('MaxPool<kernel_shape=[2],dilations=[2]>(line)', 10, 9): "MaxPool has no attribute 'dilations'",
     ('AveragePool<kernel_shape=[2],dilations=[1]>(line)', 19, 18): ('AveragePool', {'kernel_shape': (2,)}, []),
     ('AveragePool<kernel_shape=[2],ceil_mode=1,count_include_pad=1>(line)', 19, 18): 'AveragePool divides by other counts at the end before opset 19',
@@ -337,6 +339,8 @@ FORMS: Final[dict[tuple[str, int, int], tuple[str, dict[str, Any], list[Any]] | 
     ('Cast<to=17>(x)', 23, 24): ('Cast', {'to': 17}, []),
     ('Cast<to=20>(x)', 24, 23): 'Cast makes NaN of infinities before opset 24',
     ('CastLike(x, d)', 23, 24): ('CastLike', {}, []),
+    ('CastLike(x, e8)', 23, 24): 'CastLike makes NaN of infinities before opset 24',
+    ('CastLike<saturate=0>(x, e8)', 23, 24): ('CastLike', {'saturate': 0}, []),
     ('Cast<to=1,round_mode="down">(d)', 24, 23): ('Cast', {'to': 1}, []),
     ('Cast<to=24,round_mode="down">(x)', 24, 23): "Cast has no attribute 'round_mode'",
     ('CastLike<saturate=0>(x, d)', 19, 18): ('CastLike', {}, []),
@@ -346,6 +350,7 @@ FORMS: Final[dict[tuple[str, int, int], tuple[str, dict[str, Any], list[Any]] | 
     ('Clip(x, hi, lo)', 11, 10): 'Clip has a min above max, which is not defined before opset 11',
     ('Clip(x, lo, hi)', 11, 10): ('Clip', {'min': 0.0, 'max': 1.0}, []),
     ('Clip(x, hi, hi)', 11, 10): ('Clip', {'min': 1.0, 'max': 1.0}, []),
+    ('Clip(x, , hi)', 11, 10): ('Clip', {'max': 1.0}, []),
     ('Mod(x, x)', 28, 27): 'Mod rounds the quotient of floats down since opset 28',
     ('Mod<fmod=1>(x, x)', 28, 27): ('Mod', {'fmod': 1}, []),
     ('Mod(n, n)', 28, 27): ('Mod', {}, []),
@@ -356,10 +361,13 @@ FORMS: Final[dict[tuple[str, int, int], tuple[str, dict[str, Any], list[Any]] | 
     ('QuantizeLinear<output_dtype=3>(x, scale)', 21, 20): ('QuantizeLinear', {}, [0]),
     ('QuantizeLinear<output_dtype=2>(x, scale)', 21, 20): ('QuantizeLinear', {}, []),
     ('QuantizeLinear(x, scale)', 21, 20): ('QuantizeLinear', {}, []),
+    ('QuantizeLinear<output_dtype=3>(x, scale, zp)', 21, 20): ('QuantizeLinear', {}, []),
     ('QuantizeLinear<axis=0,output_dtype=3>(x, g4)', 21, 20): ('QuantizeLinear', {'axis': 0}, [[0, 0, 0, 0]]),
     ('QuantizeLinear<output_dtype=3>(x, un)', 21, 20): "QuantizeLinear needs a zero point for its dtype, and the scale's shape is not known",
     ('DequantizeLinear<output_dtype=1>(u, scale)', 23, 22): ('DequantizeLinear', {}, []),
     ('DequantizeLinear<output_dtype=10>(u, scale)', 23, 22): "DequantizeLinear has no attribute 'output_dtype'",
+    ('DequantizeLinear(u, scale)', 23, 22): ('DequantizeLinear', {}, []),
+    ('DequantizeLinear(u, r)', 23, 22): ('DequantizeLinear', {}, []),
     ('DequantizeLinear<axis=0>(u, scale)', 13, 12): ('DequantizeLinear', {}, []),
     ('DequantizeLinear<axis=0>(u, scales4)', 13, 12): 'DequantizeLinear has one scale',
     ('GridSample(im, grid)', 20, 19): ('GridSample', {'mode': 'bilinear'}, []),
@@ -367,6 +375,12 @@ FORMS: Final[dict[tuple[str, int, int], tuple[str, dict[str, Any], list[Any]] | 
     ('Attention(q, k, k, mask)', 24, 23): ('Attention', {}, []),
     ('Attention(q, k, k, short)', 24, 23): 'Attention pads a shorter mask since opset 24',
     ('Attention(q, k, k)', 24, 23): ('Attention', {}, []),
+    ('Attention(q, keys, keys, some)', 24, 23): ('Attention', {}, []),
+    ('Attention(q, keys, keys, mask)', 24, 23): 'Attention pads a shorter mask since opset 24',
+    ('Attention(q, r, r, r)', 24, 23): 'Attention pads a shorter mask since opset 24',
+    ('Attention(q, k, k, long, before, before)', 24, 23): 'Attention pads a shorter mask since opset 24',
+    ('Attention(q, k, k, some, q, q)', 24, 23): 'Attention pads a shorter mask since opset 24',
+    ('Attention(q, k, k, mask, r, r)', 24, 23): 'Attention pads a shorter mask since opset 24',
     ('Attention(q, k, k, long, q, q)', 24, 23): ('Attention', {}, []),
     ('Attention(q, k, k, mask, q, q)', 24, 23): 'Attention pads a shorter mask since opset 24',
     ('Resize<axes=[2,3]>(im, , s2)', 18, 17): ('Resize', {}, [[1.0, 1.0, 2.0, 3.0]]),
@@ -377,6 +391,8 @@ FORMS: Final[dict[tuple[str, int, int], tuple[str, dict[str, Any], list[Any]] | 
     ('Resize<axes=[2,3],coordinate_transformation_mode="tf_crop_and_resize">(im, roi, s2)', 18, 17): ('Resize', {'coordinate_transformation_mode': 'tf_crop_and_resize'}, [[0.0, 0.0, 0.10000000149011612, 0.20000000298023224, 1.0, 1.0, 0.800000011920929, 0.8999999761581421], [1.0, 1.0, 2.0, 3.0]]),
     ('Resize<axes=[2,3],coordinate_transformation_mode="tf_crop_and_resize">(im, scales4, s2)', 18, 17): 'Resize needs a known rank and a constant roi without axes',
     ('Resize<axes=[2,3]>(im, , ind)', 18, 17): 'Resize needs constant scales without axes',
+    ('Resize<axes=[2,3]>(im, , , ind)', 18, 17): 'Resize needs constant sizes and known dims without axes',
+    ('Resize<axes=[2,3]>(im, none, s2)', 18, 17): ('Resize', {}, [[1.0, 1.0, 2.0, 3.0]]),
     ('Resize(im, , s4)', 13, 12): ('Resize', {}, [[]]),
     ('Resize(im, none, s4)', 11, 13): ('Resize', {}, []),
     ('Resize<mode="nearest">(im, s4)', 10, 11): ('Resize', {'mode': 'nearest', 'nearest_mode': 'floor', 'coordinate_transformation_mode': 'asymmetric'}, [[]]),
@@ -384,6 +400,8 @@ FORMS: Final[dict[tuple[str, int, int], tuple[str, dict[str, Any], list[Any]] | 
     ('Upsample(im, s4)', 9, 11): ('Resize', {'nearest_mode': 'floor', 'coordinate_transformation_mode': 'asymmetric'}, [[]]),
     ('Upsample<mode="linear">(im, s4)', 9, 11): ('Resize', {'mode': 'linear', 'coordinate_transformation_mode': 'asymmetric'}, [[]]),
     ('Upsample(im, half4)', 9, 10): 'Upsample takes scales from 1 on',
+    ('Upsample(im, scales4)', 9, 11): ('Resize', {'nearest_mode': 'floor', 'coordinate_transformation_mode': 'asymmetric'}, [[]]),
+    ('Upsample(im, s4)', 9, 13): ('Resize', {'nearest_mode': 'floor', 'coordinate_transformation_mode': 'asymmetric'}, []),
     ('Upsample(im, scales4)', 9, 10): ('Resize', {}, []),
     ('Resize(im, s4)', 10, 9): ('Upsample', {}, []),
     ('Resize(im, half4)', 10, 9): 'Resize is Upsample before opset 10 for constant scales from 1 on',
@@ -395,6 +413,7 @@ FORMS: Final[dict[tuple[str, int, int], tuple[str, dict[str, Any], list[Any]] | 
     ('Gemm(x, x)', 11, 9): ('Gemm', {}, [-0.0]),
     ('Gemm<beta=2.0>(x, x)', 11, 9): ('Gemm', {}, [-0.0]),
     ('Gemm(r, x)', 11, 9): 'Gemm needs a bias, and the dtype is not known',
+    ('GroupNormalization<num_groups=1>(scales4, g2, g2)', 20, 21): 'GroupNormalization needs a constant scale and known channels',
     ('Gemm(x, x, scales4)', 11, 9): ('Gemm', {}, []),
     ('Scatter(x, pos, x)', 9, 11): ('ScatterElements', {}, []),
     ('ScatterElements(x, pos, x)', 11, 10): ('Scatter', {}, []),

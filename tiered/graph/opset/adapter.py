@@ -69,6 +69,12 @@ class OperatorForm:
         return None if value is None else contents(value)
 
     @property
+    def dtype(self) -> int | None:
+        """Return the dtype of the first operand."""
+        value = self.operand(0)
+        return None if value is None else value.dtype
+
+    @property
     def shape(self) -> Shape | None:
         """Return the shape of the first operand."""
         value = self.operand(0)
@@ -207,9 +213,7 @@ def _is_float32(array: np.ndarray[Any, Any]) -> bool:
 
 
 def _like_x(raw: Any, form: OperatorForm) -> np.ndarray[Any, Any]:
-    data = form.operand(0)
-    dtype = None if data is None else data.dtype
-    numpy_dtype = onnx.helper.tensor_dtype_to_np_dtype(dtype or onnx.TensorProto.FLOAT)
+    numpy_dtype = onnx.helper.tensor_dtype_to_np_dtype(form.dtype or onnx.TensorProto.FLOAT)
     # As an element of a smaller dtype, the lowest float32 is -inf.
     with np.errstate(over="ignore"):
         return np.array(raw, numpy_dtype)

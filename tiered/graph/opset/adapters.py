@@ -80,8 +80,7 @@ def _write_flattening(form: OperatorForm) -> None:
 
 def _check_limits(form: OperatorForm) -> None:
     """Clip without a limit has the largest float32 before 11, and the largest x since."""
-    data = form.operand(0)
-    if data is not None and data.dtype == onnx.TensorProto.FLOAT:
+    if form.dtype == onnx.TensorProto.FLOAT:
         return
     for place, attribute in ((1, "min"), (2, "max")):
         if form.operand(place) is None and attribute not in form.attributes:

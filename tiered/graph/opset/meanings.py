@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 import onnx
 
+from tiered.graph.core.dtypes import bits_of
 from tiered.graph.opset.adapter import (
     OperatorForm,
     OpsetChange,
@@ -42,7 +43,7 @@ def _no_negative(place: int, name: str) -> Any:
 
     def check(form: OperatorForm) -> None:
         value = form.operand(place)
-        if value is None or (value.graph is not None and value.dtype in _UNSIGNED):
+        if value is None or value.dtype in _UNSIGNED:
             return
         array = contents(value)
         if array is None or (array < 0).any():
@@ -125,20 +126,21 @@ _FLOAT8: Final = _SCALES | {
 _FNUZ: Final = (onnx.TensorProto.FLOAT8E4M3FNUZ, onnx.TensorProto.FLOAT8E5M2FNUZ)
 
 
+def _made_dtype(form: OperatorForm) -> int | None:
+    """Return the dtype that a Cast or CastLike makes."""
+    like = form.operand(1)
+    return form.attributes.get("to") if like is None else like.dtype
+
+
 def _check_infinities(form: OperatorForm) -> None:
     """Cast and CastLike: an infinity saturates in the float8 types without one since 24."""
-    to = form.attributes.get("to")
-    like = form.operand(1)
-    if form.op_type == "CastLike" and like is not None:
-        to = like.dtype
-    if to in _FNUZ and form.attributes.get("saturate", 1):
+    if _made_dtype(form) in _FNUZ and form.attributes.get("saturate", 1):
         raise form.declines("makes NaN of infinities before opset 24")
 
 
 def _check_dtype(form: OperatorForm) -> None:
     """Numbers of attributes become operands of the dtype of the first one."""
-    data = form.operand(0)
-    if data is None or data.dtype is None:
+    if form.dtype is None:
         raise form.declines("needs a known dtype for its new operands")
 
 
@@ -153,9 +155,7 @@ def _write_plain_cast(since: int, attribute: str, dtypes: frozenset[int]) -> Ops
     """Return the row of an attribute of casts that only casts to some dtypes obey."""
 
     def write(form: OperatorForm) -> None:
-        to, like = form.attributes.get("to"), form.operand(1)
-        if form.op_type == "CastLike":
-            to = None if like is None else like.dtype
+        to = _made_dtype(form)
         if to is not None and to not in dtypes:
             form.attributes.pop(attribute, None)
 
@@ -163,17 +163,13 @@ def _write_plain_cast(since: int, attribute: str, dtypes: frozenset[int]) -> Ops
 
 
 def _write_mod(form: OperatorForm) -> None:
-    data = form.operand(0)
-    if not form.attributes.get("fmod", 0) and (data is None or data.dtype not in _INTEGERS):
+    if not form.attributes.get("fmod", 0) and form.dtype not in _INTEGERS:
         raise form.declines("rounds the quotient of floats down since opset 28")
 
 
 def _write_shift(form: OperatorForm) -> None:
-    data, shift = form.operand(0), form.numbers(1)
-    if data is None or data.dtype is None or shift is None:
-        raise form.declines("defines shifts by all bits since opset 28")
-    bits = 8 * onnx.helper.tensor_dtype_to_np_dtype(data.dtype).itemsize
-    if (shift < 0).any() or (shift >= bits).any():
+    shift, dtype = form.numbers(1), form.dtype
+    if shift is None or dtype is None or (shift >= bits_of(dtype)).any():
         raise form.declines("defines shifts by all bits since opset 28")
 
 
@@ -192,9 +188,9 @@ def _write_quantized_dtype(form: OperatorForm) -> None:
 
 def _write_dequantized_dtype(form: OperatorForm) -> None:
     """DequantizeLinear before 23 has the dtype of its scale."""
-    dtype, scale = form.attributes.get("output_dtype", 0), form.operand(1)
-    if dtype and scale is not None and scale.dtype == dtype:
-        del form.attributes["output_dtype"]
+    scale = form.operand(1)
+    if scale is not None and scale.dtype == form.attributes.get("output_dtype"):
+        form.attributes.pop("output_dtype", None)
 
 
 def _write_scalar_axis(form: OperatorForm) -> None:
@@ -214,16 +210,16 @@ def _write_image(form: OperatorForm) -> None:
 
 def _write_full_mask(form: OperatorForm) -> None:
     """Attention-24 pads a mask that is shorter than the keys."""
-    mask, key, past = form.operand(3), form.operand(1), form.operand(4)
+    mask = form.operand(3)
     if mask is None:
         return
-    known = [value.shape if value is not None else None for value in (mask, key, past)]
-    if past is None and known[0] and known[1] and known[0][-1] == known[1][-2] is not None:
+    size, parts = mask.dim(-1), [form.operand(1), form.operand(4)]
+    sizes = [value.dim(-2) for value in parts if value is not None]
+    if size is not None and sizes == [size]:
         return
-    if past is not None and known[0] and known[1] and known[2]:
-        sizes = known[0][-1], known[1][-2], known[2][-2]
-        if all(isinstance(size, int) for size in sizes) and sizes[0] == sizes[1] + sizes[2]:  # type: ignore[operator]  # ints
-            return
+    numbers = [each for each in (size, *sizes) if isinstance(each, int)]
+    if len(numbers) > len(sizes) and numbers[0] == sum(numbers[1:]):
+        return
     raise form.declines("pads a shorter mask since opset 24")
 
 
@@ -255,16 +251,12 @@ def _write_resized_axes(form: OperatorForm) -> None:
 
 def _read_roi(form: OperatorForm) -> None:
     """Resize-11 and -12 need a roi, which may be empty."""
-    if form.target < _OPTIONAL_ROI:
-        form.set_operand(1, detached(np.empty(0, np.float32), "roi"))
+    form.set_operand(1, detached(np.empty(0, np.float32), "roi"))
 
 
 def _write_no_roi(form: OperatorForm) -> None:
     """Resize-10 takes scales alone; an empty roi is none."""
-    drop_empty(form, 1, 2)
-
-
-_OPTIONAL_ROI: Final = 13
+    drop_empty(form, 1)
 
 
 def _spread(given: np.ndarray[Any, Any], rest: Any, places: list[int], dtype: Any) -> Any:
@@ -275,23 +267,22 @@ def _spread(given: np.ndarray[Any, Any], rest: Any, places: list[int], dtype: An
 
 def _read_group_scale(form: OperatorForm) -> None:
     """GroupNormalization has a scale for each channel since 21, for each group before."""
-    groups, shape = form.attributes.get("num_groups"), form.shape
-    channels = shape[1] if shape is not None and len(shape) > 1 else None
+    data, groups = form.operand(0), form.attributes["num_groups"]
+    channels = None if data is None else data.dim(1)
     for place, name in ((1, "scale"), (2, "bias")):
         array = form.numbers(place)
-        if array is None or not isinstance(channels, int) or not groups or channels % groups:
+        if array is None or not isinstance(channels, int) or channels % groups:
             raise form.declines(f"needs a constant {name} and known channels")
         form.set_operand(place, detached(np.repeat(array, channels // groups), name))
 
 
 def _write_gemm_bias(form: OperatorForm) -> None:
     """Gemm before 11 needs its third operand: -0.0 is what changes no sum, not even to +0.0."""
-    data = form.operand(0)
     if form.operand(2) is not None:
         return
-    if data is None or data.dtype is None:
+    if form.dtype is None:
         raise form.declines("needs a bias, and the dtype is not known")
-    zero = np.array(-0.0).astype(onnx.helper.tensor_dtype_to_np_dtype(data.dtype))
+    zero = np.array(-0.0).astype(onnx.helper.tensor_dtype_to_np_dtype(form.dtype))
     form.attributes.pop("beta", None)
     form.set_operand(2, detached(zero, "bias"))
 
