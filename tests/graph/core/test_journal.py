@@ -1,9 +1,12 @@
 """The journal: moments stay valid over undos, and edits name the nodes that they touch."""
 
+from collections.abc import Callable
+
+import numpy as np
 import pytest
 
-from tests.small import FOUR, made_by, model, named, proto
-from tiered.graph import Model
+from tests.small import FOUR, made_by, model, named, parsed, proto
+from tiered.graph import Graph, Model, Tensor, TensorType
 from tiered.graph.core.journal import Snapshot, dirty_nodes
 from tiered.support.errors import ModelError
 
@@ -154,3 +157,127 @@ def test_dropped_edits_cannot_be_undone() -> None:
     assert len(of.journal) == 0
     of.undo_to(0)
     assert made_by(of, "a").name == "one"
+
+
+EVERYTHING = """(float[2] x, bool p) => (float[2] y, float[2] r) <float[2] w = {1,2}, float[2] k = {1,2}> {
+    a = Neg(x)  b = Add(a, w)  c = Mul(a, k)  y = Add(b, c)
+    r = If(p) <then_branch = t () => (float[2] u) {
+                   i = If(p) <then_branch = tt () => (float[2] h) { h = Neg(b) },
+                              else_branch = te () => (float[2] g) { g = Abs(x) }>  u = Exp(i) },
+               else_branch = e () => (float[2] v) { v = Abs(c) }>
+    s, t2 = Split<num_outputs=2>(c)  d = Neg(s)  o = Exp(w) }"""
+TENSOR = Tensor.of(np.ones(2, np.float32))
+TOUCHES: dict[str, tuple[Callable[[Graph], object], str]] = {
+    "add a node": (lambda g: g.add_node("Neg", (named(g, "a"),), ["new"]), "a new"),
+    "remove a node": (lambda g: g.remove_node(made_by(g, "d")), "s"),
+    "remove a node with bodies": (
+        lambda g: (g.remove_output(named(g, "r")), g.remove_node(made_by(g, "r"))),
+        "b c y",
+    ),
+    "set an input": (lambda g: g.set_input(made_by(g, "y"), 1, named(g, "x")), "c y"),
+    "set an input of an input": (lambda g: g.set_input(made_by(g, "a"), 0, named(g, "w")), "a"),
+    "leave an input out": (lambda g: g.set_input(made_by(g, "y"), 1, None), "c y"),
+    "set an input that was left out": (
+        lambda g: g.set_inputs(made_by(g, "y"), (named(g, "a"), None)),
+        "a b c y",
+    ),
+    "set all inputs": (
+        lambda g: g.set_inputs(made_by(g, "y"), (named(g, "a"), named(g, "x"))),
+        "a b c y",
+    ),
+    "drop outputs": (lambda g: g.drop_outputs(made_by(g, "s"), [1]), "c s"),
+    "set an attribute": (lambda g: g.set_attribute(made_by(g, "b"), "k", 1), "a b"),
+    "set metadata": (lambda g: g.set_metadata(made_by(g, "b"), {"k": "1"}), "a b"),
+    "rename a node": (lambda g: g.rename_node(made_by(g, "b"), "named"), "a b"),
+    "rename a value": (lambda g: g.rename_value(named(g, "b"), "named"), ""),
+    "add a constant": (lambda g: g.constant(TENSOR.numpy()), ""),
+    "remove a constant": (
+        lambda g: (
+            g.set_input(made_by(g, "o"), 0, named(g, "x")),
+            g.set_input(made_by(g, "b"), 1, named(g, "x")),
+            g.remove_constant(named(g, "w")),
+        ),
+        "b o",
+    ),
+    "set a constant": (lambda g: g.set_constant(named(g, "w"), TENSOR), "b o"),
+    "set a type": (lambda g: g.set_type(named(g, "b"), TensorType(1, None)), "b h y"),
+    "set a type of an input": (lambda g: g.set_type(named(g, "s"), TensorType(1, None)), "d s"),
+    "exchange outputs": (
+        lambda g: g.exchange_outputs(made_by(g, "b"), 0, made_by(g, "c"), 0),
+        "a b c",
+    ),
+    "exchange outputs of one node": (
+        lambda g: g.exchange_outputs(made_by(g, "s"), 0, made_by(g, "s"), 1),
+        "c t2",
+    ),
+    "fold": (lambda g: g.fold_to_initializer(made_by(g, "c"), 0, TENSOR), "a s v y"),
+    "add an input": (lambda g: g.add_input("new", TensorType(1, (2,))), "a g i r"),
+    "feed a constant": (lambda g: g.mark_input(named(g, "w")), "a b g i o r"),
+    "remove an output": (lambda g: g.remove_output(named(g, "y")), "r y"),
+    "add an output": (lambda g: g.add_output(named(g, "a")), "a r y"),
+    "exchange an output": (lambda g: g.exchange_output(named(g, "y"), named(g, "b")), "b y"),
+    "exchange an output of a body": (
+        lambda g: (
+            made_by(g, "r")
+            .bodies[1]
+            .exchange_output(made_by(g, "r").bodies[1].outputs[0], named(g, "b"))
+        ),
+        "b r v",
+    ),
+    "outputs of a body": (
+        lambda g: (
+            made_by(g, "r")
+            .bodies[1]
+            .set_graph_outputs([named(g, "b")], made_by(g, "r").bodies[1].output_infos)
+        ),
+        "b r v",
+    ),
+    "order": (lambda g: g.order_nodes([g.nodes[at] for at in (0, 2, 1, *range(3, len(g)))]), ""),
+    "move a node": (
+        lambda g: (body := made_by(g, "r").bodies[0]).move_node(made_by(body, "i"), g),
+        "i",
+    ),
+    "move a constant": (
+        lambda g: (
+            g.set_input(made_by(g, "c"), 1, named(g, "x")),
+            g.move_constant(named(g, "k"), made_by(g, "r").bodies[1]),
+        ),
+        "c",
+    ),
+}
+
+
+def test_each_edit_touches_the_nodes_that_may_match_now() -> None:
+    for name, (edit, expected) in TOUCHES.items():
+        of = parsed(EVERYTHING)
+        mark = of.mark()
+        edit(of.main)
+        assert " ".join(sorted(touched(of, mark))) == expected, name
+
+
+def test_a_stamp_knows_what_was_undone_since() -> None:
+    of = four()
+    journal = of.journal
+    for name in ("one", "two", "three"):
+        rename(of, name)
+    stamp = journal.stamp()
+    of.undo_to(2)
+    of.undo_to(1)
+    assert journal._lows == [(2, 1)]
+    rename(of, "four")
+    rename(of, "five")
+    of.undo_to(2)
+    assert journal._lows == [(2, 1), (3, 2)]
+    assert (journal.kept_since(stamp), journal.undos) == (1, 3)
+    later = journal.stamp()
+    assert (later.length, later.undos) == (2, 3)
+    rename(of, "six")
+    of.undo_to(2)
+    assert not journal.moved_since(later)
+    assert journal.moved_since(stamp)
+    of.main.set_input(made_by(of, "y"), 0, named(of, "b"))
+    assert sorted(journal.note_touched().values()) == [3, 3, 3]
+    assert journal.note_touched() is journal._touched
+    of.undo_to(0)
+    assert sorted(journal._touched.values()) == [0, 0, 0]
+    assert journal._noted == 0
