@@ -1,5 +1,7 @@
 """Attention as exporters write it: scales, masks, heads and caches, and why it is none."""
 
+from collections.abc import Mapping
+
 import pytest
 
 from tests.small import made_by, named, parsed
@@ -217,11 +219,14 @@ END = "o = MatMul(p, v2) t = Transpose<perm=[0,2,1,3]>(o) y = Reshape(t, whole)"
 
 
 def heads(
-    nodes: str, inputs: str = INPUTS, more: str = "", **shapes: tuple[Dim, ...]
+    nodes: str,
+    inputs: str = INPUTS,
+    more: str = "",
+    shapes: Mapping[str, tuple[Dim, ...]] | None = None,
 ) -> AttentionOfHeads | str:
     """Return the parts of the attention that y ends, or why it is none."""
     model = of(nodes, inputs, more)
-    for name, shape in shapes.items():
+    for name, shape in (shapes or {}).items():
         model.main.set_type(named(model, name), TensorType(DataType.FLOAT, shape))
     node = made_by(model, "y")
     found = match_node(compile_pattern(heads_pattern()), node)
@@ -328,7 +333,7 @@ def test_dims_that_are_not_known_may_differ() -> None:
     ]
     for shapes, because in rows:
         nodes = f"q = Neg(x) {Q} {K} {V} {SCORES} {END}"
-        assert heads(nodes, INPUTS.replace("] q", "] x"), **shapes) == because, shapes
+        assert heads(nodes, INPUTS.replace("] q", "] x"), shapes=shapes) == because, shapes
 
 
 def test_a_final_shape_other_than_merged_heads_is_copied() -> None:

@@ -65,7 +65,7 @@ def batch_norm_of(node: Node) -> BatchNorm | Skip:
     """
     if any(value is not None for value in node.outputs[1:]):
         return Skip("further outputs mean training mode")
-    arrays = [None if value is None else value.const for value in node.inputs[1:]]
+    arrays = [node.const(slot) for slot in range(1, 5)]
     vectors = [array.astype(np.float64) for array in arrays if array is not None]
     if len(vectors) < len(arrays):
         return Skip("a parameter of the batch norm is not a constant")
@@ -156,10 +156,11 @@ def norm_over_last_dims(
     """
     if axes is None or axes.const is None:
         return Skip("the axes are not constant")
-    if x.rank is None or x.shape is None or not x.has_rank_of(node.output):
+    if x.shape is None or not x.has_rank_of(node.output):
         return Skip("the rank of x is not known, or grows")
-    over = non_negative_axes(axes.const.ravel(), x.rank)
-    if not over or sorted(over) != list(range(x.rank - len(over), x.rank)):
+    rank = len(x.shape)
+    over = non_negative_axes(axes.const.ravel(), rank)
+    if not over or sorted(over) != list(range(rank - len(over), rank)):
         return Skip("the axes are not the last dims")
     added = norm_epsilon(epsilon)
     if isinstance(added, Skip):
@@ -177,10 +178,11 @@ def norm_over_last_dims(
 def split_bias(x: Value) -> tuple[Value, Value | None]:
     """Split x = y + bias into (y, bias), a constant along the last dim; (x, None) without one."""
     node = x.producer
-    if node is None or (node.op_type, node.domain) != ("Add", "") or not x.has_one_user:
+    if node is None or not node.is_op("Add") or not x.has_one_user:
         return x, None
-    for data, bias in (node.inputs, node.inputs[::-1]):
-        if data is None or bias is None or bias.const is None or data.shape != x.shape:
+    first, second = node.given(0), node.given(1)
+    for data, bias in ((first, second), (second, first)):
+        if bias.const is None or data.shape != x.shape:
             continue
         if x.shape and bias.shape == x.shape[-1:] and None not in x.shape:
             return data, bias

@@ -37,16 +37,20 @@ def parallel_branches(
     groups: dict[tuple[int, Hashable], list[Node]] = {}
     for node in graph.topological_order():
         x = node.input(0)
-        common = None if x is None or x.is_constant else key(node)
-        if x is not None and common is not None:
+        if x is None or x.is_constant:
+            continue
+        common = key(node)
+        if common is not None:
             groups.setdefault((x.id, common), []).append(node)
     yield from (tuple(nodes) for nodes in groups.values() if len(nodes) > 1)
 
 
 def only_reader(node: Node) -> Node | None:
     """Return the only consumer of the only output of a node, in the same graph; else None."""
-    users = node.output.users if node.output.has_one_user else ()
-    return users[0].node if users and users[0].node.graph is node.graph else None
+    if not node.output.has_one_user:
+        return None
+    reader = node.output.users[0].node
+    return reader if reader.graph is node.graph else None
 
 
 def combine_branches(
@@ -146,10 +150,9 @@ def _followers(branches: Sequence[Node]) -> list[Node] | None:
 def _bias_after(node: Node, size: int) -> Any:
     """Return the constant vector that the only consumer of a node adds to its output, or None."""
     add = only_reader(node)
-    if add is None or (add.op_type, add.domain) != ("Add", ""):
+    if add is None or not add.is_op("Add"):
         return None
-    other = add.inputs[1] if add.inputs[0] is node.output else add.inputs[0]
-    bias = None if other is None else other.const
+    bias = add.const(1 if add.given(0) is node.output else 0)
     return bias if bias is not None and bias.shape == (size,) else None
 
 

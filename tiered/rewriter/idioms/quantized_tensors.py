@@ -106,10 +106,9 @@ def dequantized(x: Value | None, dtypes: Collection[DataType] = _BYTES) -> Quant
         dtypes: the dtypes of the integers, by default those of kernels.
     """
     node = None if x is None else x.producer
-    if node is None or (node.op_type, node.domain) != ("DequantizeLinear", ""):
+    if node is None or not node.is_op("DequantizeLinear"):
         return Skip("an operand has no DequantizeLinear")
-    q = node.given(0)
-    return _unit(node, q, dtypes)
+    return _unit(node, node.given(0), dtypes)
 
 
 def quantized_by(node: Node, dtypes: Collection[DataType] = _BYTES) -> Quantized | Skip:
@@ -262,18 +261,16 @@ def _numbers_of(bias: Value) -> NDArray[np.float64] | Skip:
     if bias.const is not None:
         return bias.const.astype(np.float64)
     node = bias.producer
-    if node is None or (node.op_type, node.domain) != ("DequantizeLinear", ""):
+    if node is None or not node.is_op("DequantizeLinear"):
         return Skip("the bias is not constant")
-    q, scale, zero = (node.input(slot) for slot in range(3))
-    arrays = [None if value is None else value.const for value in (q, scale)]
-    if arrays[0] is None or arrays[1] is None or (zero is not None and zero.const is None):
+    integers, scales, zeros = (node.const(slot) for slot in range(3))
+    if integers is None or scales is None or (zeros is None and node.input(2) is not None):
         return Skip("the bias is not constant")
-    if zero is not None and zero.const is not None and zero.const.any():
+    if zeros is not None and zeros.any():
         return Skip("the bias has a zero point")
-    integers, scales = (array.astype(np.float64) for array in arrays if array is not None)
     if scales.size not in (1, integers.size):
         return Skip("the bias is not one number a channel")
-    return integers * scales.reshape(-1)
+    return integers.astype(np.float64) * scales.astype(np.float64).reshape(-1)
 
 
 def _same_steps(bias: Value, scales: NDArray[np.float64]) -> Value | None:
@@ -281,10 +278,10 @@ def _same_steps(bias: Value, scales: NDArray[np.float64]) -> Value | None:
     node = bias.producer
     if node is None or bias.const is not None:
         return None
-    q, scale = node.inputs[0], node.inputs[1]
-    if q is None or scale is None or scale.const is None or q.dtype != DataType.INT32:
+    q, steps = node.given(0), node.const(1)
+    if steps is None or q.dtype != DataType.INT32:
         return None
-    given = scale.const.astype(np.float64).reshape(-1)
+    given = steps.astype(np.float64).reshape(-1)
     return q if np.allclose(given, scales, rtol=_SAME, atol=0.0) else None
 
 
@@ -294,8 +291,8 @@ def _unit(node: Node, q: Value, dtypes: Collection[DataType]) -> Quantized | Ski
         return Skip("{}", node.parameter_reason)
     if q.dtype not in dtypes:
         return Skip("the integers do not have 8 bits")
-    scale, zero = node.inputs[1], node.input(2)
-    if scale is None or scale.const is None or (zero is not None and zero.const is None):
+    scale, zero = node.given(1), node.input(2)
+    if scale.const is None or (zero is not None and zero.const is None):
         return Skip("a scale or zero point is not a constant")
     if scale.dtype != DataType.FLOAT:
         return Skip("a scale is no float32")

@@ -62,16 +62,16 @@ def scaling_of(node: Node) -> tuple[Value, Scale] | Skip | None:
     """Return the input and the scale of a Mul or Div by a constant; None for other nodes."""
     if node.domain or node.op_type not in ("Mul", "Div"):
         return None
-    x, s = node.inputs
-    if node.op_type == "Mul" and x is not None and x.is_constant:
+    x, s = node.given(0), node.given(1)
+    if node.op_type == "Mul" and x.is_constant:
         x, s = s, x
-    if x is None or s is None or x.is_constant or not s.is_constant:
+    array = s.const
+    if x.is_constant or array is None:
         return None
     along = broadcasts_along(node)
     if along is not None:
         return along
-    array = s.const
-    if array is None or not s.is_float:
+    if not s.is_float:
         return Skip("the dtype is not a float")
     factors = array.astype(np.float64)
     if node.op_type == "Div":
@@ -146,10 +146,10 @@ def pass_scale(node: Node, scale: Scale, *, back: bool) -> Scale | Skip:
 
 def _pass_reshape(node: Node, scale: Scale, *, back: bool) -> Scale | Skip:
     """Return the scale of the last axis on the other side of a Reshape that keeps this axis."""
-    x = node.input(0)
+    x = node.given(0)
     here, there = (node.output, x) if back else (x, node.output)
     size = scale.factors.size
-    if here is None or there is None or here.rank is None or there.rank is None:
+    if here.rank is None or there.rank is None:
         return Skip("a rank of Reshape is not known")
     if scale.axis != here.rank - 1 or not there.rank or not here.dim(-1) == there.dim(-1) == size:
         return Skip("Reshape moves elements across the scaled axis")
@@ -223,20 +223,20 @@ def _absorb_before(node: Node, slot: int, scale: Scale) -> Rescaled | Skip | Non
 def _matmul_after(node: Node, scale: Scale) -> Rescaled | Skip | None:
     rank = node.output.rank
     for slot, from_end in ((1, 1), (0, 2)):
-        weight, other = node.const(slot), node.input(1 - slot)
+        weight, other = node.const(slot), node.given(1 - slot)
         if weight is None or weight.ndim < 2:
             continue
         if scale.axis is None or (rank is not None and scale.axis == rank - from_end):
             is_of_rows = scale.axis is not None and slot == 0
-            if is_of_rows and (other is None or other.rank is None or other.rank < 2):
+            if is_of_rows and (other.rank is None or other.rank < 2):
                 return Skip("the second factor may be a vector, and the axis one of batches")
             return scaled_constants(node, {slot: scale.spread(weight.ndim, weight.ndim - from_end)})
     return None
 
 
 def _matmul_before(node: Node, slot: int, scale: Scale) -> Rescaled | Skip | None:
-    x, weight = node.input(slot), node.const(1 - slot)
-    if x is None or weight is None or weight.ndim < 2 or x.rank is None or x.rank < 2:
+    x, weight = node.given(slot), node.const(1 - slot)
+    if weight is None or weight.ndim < 2 or x.rank is None or x.rank < 2:
         return None
     # A product contracts the last axis of the left operand and the last but one of the right.
     here, there = (1, 2) if slot == 0 else (2, 1)

@@ -62,8 +62,8 @@ def _size(value: Value) -> int:
 
 def selection_of(node: Node) -> Selection | Skip:
     """Return what a Slice or Gather takes, if it surely takes fewer elements than there are."""
-    x = node.input(0)
-    if node.has_references or x is None or x.shape is None:
+    x = node.given(0)
+    if node.has_references or x.shape is None:
         return Skip("the shape of what is selected from is not known")
     rank = len(x.shape)
     axes = _axes(node, rank)
@@ -93,14 +93,13 @@ def selection_of(node: Node) -> Selection | Skip:
 def _axes(node: Node, rank: int) -> tuple[int, ...] | None:
     """Return the axes of a selection; None if they or what is taken is not constant."""
     if node.op_type == "Gather":
-        indices = node.input(1)
-        if indices is None or indices.const is None:
+        if node.const(1) is None:
             return None
         return non_negative_axes([int(node.attr("axis"))], rank)
-    operands = node.operands[1:]
-    if any(value is not None and value.const is None for value in operands):
+    starts, axes = node.operand(1), node.operand(3)
+    if any(value is not None and value.const is None for value in node.operands[1:]):
         return None
-    given = operands[2] if len(operands) > 2 else None
-    count = 0 if operands[0] is None or operands[0].const is None else operands[0].const.size
-    numbers = range(count) if given is None or given.const is None else given.const.ravel().tolist()
+    assert starts is not None
+    assert starts.const is not None
+    numbers = range(starts.const.size) if axes is None or axes.const is None else axes.const.ravel()
     return non_negative_axes(numbers, rank)

@@ -88,7 +88,6 @@ class Windows(NamedTuple):
             x: the image; its channels and spatial dims are numbers.
             fill: the value of elements in the padding.
         """
-        rank = len(self.axes)
         before = [axis.before for axis in self.axes]
         beyond = [axis.beyond for axis in self.axes]
         sizes = [axis.size + b + e for axis, b, e in zip(self.axes, before, beyond, strict=True)]
@@ -105,7 +104,6 @@ class Windows(NamedTuple):
         channels = x.dim(1)
         assert isinstance(channels, int)
         flat = graph.op.Reshape(x, np.array([0, channels, math.prod(sizes)], np.int64))
-        assert rank
         return graph.op.Gather(flat, graph.constant(indices.ravel(), "windows"), axis=2)
 
 
@@ -119,9 +117,7 @@ def windows_of(node: Node, x: Value, kernel: Sequence[int]) -> Windows | Skip:
     """
     rank = len(kernel)
     sizes = [dim for dim in (x.shape or ())[1:] if isinstance(dim, int) and dim > 0][1:]
-    made = node.outputs[0]
-    shape = () if made is None or made.shape is None else made.shape
-    counts = [dim for dim in shape[2:] if isinstance(dim, int) and dim > 0]
+    counts = [dim for dim in (node.output.shape or ())[2:] if isinstance(dim, int) and dim > 0]
     if not rank or len(sizes) != rank or len(counts) != rank:
         return Skip("sizes of image and result are not known")
     strides = node.attr("strides", None) or [1] * rank

@@ -2,7 +2,9 @@
 
 import pytest
 
-from tests.small import made_by, parsed
+from tests.small import made_by, named, parsed
+from tiered import DataType
+from tiered.graph.core.types import Shape, TensorType
 from tiered.rewriter.idioms.functions.fusion_groups import OpPatternKind, fusion_groups, kind_of
 from tiered.rewriter.idioms.functions.outlining import KEPT
 
@@ -162,6 +164,43 @@ def test_nodes_of_two_marks_are_in_two_groups() -> None:
         ["Neg", "Exp"],
         ["Abs", "Relu"],
     ]
+
+
+CONV = "c = Conv(x, w)"
+IMAGES = "(float[1,2,8,8] x, float[2,2,3,3] w, float[1,6,6,2] u, float[1,2,6,6] v)"
+GROUPS = {
+    # A reduction of an equal shape is one.
+    """(float[2,1] x) => (float[2,1] y) <int64[1] k = {1}> { a = Neg(x)
+        y = ReduceSum(a, k) }""": (1, []),
+    # Where three ways end, there is no post-dominator.
+    """(float[2] x) => (float[2] y, float[2] z, float[2] v) { a = Neg(x)  y = Exp(a)  z = Abs(a)
+        v = Relu(a) }""": (2, []),
+    # Movement is left outside of a convolution, also where it comes first.
+    f"""{IMAGES} => (float[1,2,6,6] y) {{ t = Transpose<perm=[0,3,1,2]>(u) {CONV}
+        a = Add(c, t)  y = Relu(a) }}""": (2, ["Conv Add Relu"]),
+    # A way through the group of a convolution is no path.
+    f"""{IMAGES} => (float[1,2,6,6] y) {{ {CONV} n = Neg(v)  e = Exp(n)  a = Add(e, c)
+        b = Abs(n)  y = Add(a, b) }}""": (2, ["Conv Exp Add Abs Add"]),
+    """(float[2,3] x) => (float[3,2] y) { n = Neg(x)  t = Transpose(n)  u = Transpose(n)
+        y = Add(t, u) }""": (2, ["Neg Transpose Transpose Add"]),
+    """(float[] x, float[2,2,3,3] w, float[] s) => (float[] y) { c = Conv(x, w)
+        y = Add(c, s) }""": (2, []),
+    "(float[2] x) => (float[2] y) { a, , b = own.F(x)  c = Neg(b)  y = Exp(c) }": (2, ["Neg Exp"]),
+}  # fmt: skip
+
+
+def test_which_nodes_are_one_group() -> None:
+    for text, (level, expected) in GROUPS.items():
+        assert groups(text, level=level) == expected, text
+
+
+def test_a_broadcast_of_unknown_dims_is_none_of_an_equal_shape() -> None:
+    model = parsed(f"{IMAGES} => (float[?,2,6,6] z) {{ {CONV}  y = Add(c, v)  z = Softmax(y) }}")
+    shapes: list[tuple[Shape, int]] = [((None, 2, 6, 6), 0), ((1, 2, 6, 6), 1)]
+    for shape, count in shapes:
+        for name in "cy":
+            model.main.set_type(named(model, name), TensorType(DataType.FLOAT, shape))
+        assert len(fusion_groups(model.main, max_depth=9, level=2)) == count, shape
 
 
 def test_groups_are_convex() -> None:

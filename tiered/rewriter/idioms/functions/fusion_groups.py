@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final
 
-from tiered.graph import is_deterministic
 from tiered.rewriter.idioms.functions.outlining import KEPT, marks_of
 
 if TYPE_CHECKING:
@@ -62,12 +61,7 @@ def kind_of(node: Node) -> OpPatternKind:
     """
     if node.domain or sum(output is not None for output in node.outputs) != 1:
         return OpPatternKind.OPAQUE
-    kind = _KIND_OF.get(node.op_type, OpPatternKind.OPAQUE)
-    return (
-        kind
-        if kind is not OpPatternKind.OPAQUE and is_deterministic(node)
-        else OpPatternKind.OPAQUE
-    )
+    return _KIND_OF.get(node.op_type, OpPatternKind.OPAQUE)
 
 
 Fusable = Callable[[OpPatternKind, bool], bool]
@@ -153,8 +147,7 @@ class _Partitioner:
         kind = self.kinds[reader]
         if kind is not OpPatternKind.BROADCAST:
             return kind
-        made = reader.outputs[0]
-        shape = None if made is None else made.shape
+        shape = reader.output.shape
         own = next((value.shape for value in node.outputs if value is not None), None)
         is_equal = shape is not None and shape == own and None not in shape
         return OpPatternKind.ELEMENTWISE if is_equal else kind
@@ -166,21 +159,16 @@ class _Partitioner:
         while one is not other:
             if one is None or other is None:
                 return None, OpPatternKind.OPAQUE
-            first, second = self._depth[one], self._depth[other]
-            if first >= second:
+            if self._depth[one] >= self._depth[other]:
                 kind, one = max(kind, self.way[one]), self.above[one]
-            if second >= first:
+            else:
                 kind, other = max(kind, self.way[other]), self.above[other]
         return one, kind
 
     def run(self, phase: int) -> None:
         for node in self.order:
             group, above = self.groups[node].root(), self.above[node]
-            if (
-                group.kind is OpPatternKind.OPAQUE
-                or above is None
-                or group is self.groups[above].root()
-            ):
+            if above is None or group is self.groups[above].root():
                 continue
             fusable = self._rule(group.kind, self.way[node], phase)
             if fusable is not None:
@@ -191,7 +179,7 @@ class _Partitioner:
     def _rule(self, kind: OpPatternKind, way: OpPatternKind, phase: int) -> Fusable | None:
         """Return what may be on the path of a group to its post-dominator; None: nothing."""
         if kind is OpPatternKind.OUT_ELEMENTWISE_FUSABLE:
-            return _up_to_broadcast if phase == 0 and way is OpPatternKind.ELEMENTWISE else None
+            return _up_to_broadcast if way is OpPatternKind.ELEMENTWISE else None
         if kind <= OpPatternKind.BROADCAST:
             if way <= OpPatternKind.INJECTIVE or (
                 way is OpPatternKind.REDUCTION and self.has_reductions
