@@ -298,3 +298,77 @@ def test_a_keyboard_interrupt_in_a_hook_goes_on() -> None:
     with PassContext(trace=interrupt), pytest.raises(KeyboardInterrupt):
         fuse_relu(given)
     assert ops(given) == ["Relu", "Relu", "Neg", "Abs"]
+
+
+def test_what_is_no_instrument_and_no_trace_is_refused() -> None:
+    with pytest.raises(
+        UsageError, match="is no instrument: expected an object with at least one of"
+    ):
+        PassContext(instruments=[object()])
+    with pytest.raises(
+        UsageError, match=r"^trace takes a callable \(model, info, is_before\), not 3$"
+    ):
+        PassContext(trace=3)  # type: ignore[arg-type]  # the point
+
+
+def test_a_class_may_be_the_trace() -> None:
+    seen: list[bool] = []
+
+    class Trace:
+        def __init__(self, model: Model, info: PassInfo, is_before: bool) -> None:
+            seen.append(is_before)
+
+        def run_before_pass(self) -> None: ...
+
+    with PassContext(trace=Trace):
+        look(model())
+    assert seen == [True, False]
+
+
+def test_a_report_names_the_hook_and_where_it_raised() -> None:
+    class Broken:
+        def __call__(self, *_: object) -> None:
+            raise ValueError("boom")
+
+    line = Broken.__call__.__code__.co_firstlineno + 1
+    text = f"trace Broken raised in run_before_pass at {__file__}:{line}: ValueError: boom"
+    with pytest.warns(RuntimeWarning) as warned, PassContext(trace=Broken()) as ctx:
+        look(model())
+    assert [str(each.message) for each in warned] == [
+        f"{text} (reported once; the passes continue)"
+    ]
+    assert [remark.reason for remark in ctx.remarks] == [text]
+
+
+def test_a_required_instrument_ends_the_run() -> None:
+    broken = raising("run_before_pass", ValueError("boom"))
+    broken.is_required = True
+    with pytest.raises(Exception, match="boom"), PassContext(instruments=[broken]):
+        look(model())
+
+
+def test_the_first_of_several_errors_and_refusals_counts() -> None:
+    for hook in ("run_after_pass", "on_rewrite", "on_skip"):
+        both = [raising(hook, UsageError(text)) for text in ("one", "two")]
+        first = "two" if hook == "run_after_pass" else "one"
+        with pytest.raises(UsageError, match=f"^{first}\\b"), PassContext(instruments=both):
+            Sequential([fuse_relu, drop_neg])(model())
+
+    class One:
+        def should_run(self, model: Model, info: PassInfo) -> bool:
+            return False
+
+    class Two(One): ...
+
+    with PassContext(instruments=[One(), Two()]) as ctx:
+        look(model())
+    assert [result.reason for result in ctx.report.results] == ["instrument One said no"]
+
+
+def test_a_keyboard_interrupt_at_a_rewrite_goes_on() -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    instrument = type("Interrupting", (), {"on_rewrite": staticmethod(interrupt)})()
+    with PassContext(instruments=[instrument]), pytest.raises(KeyboardInterrupt):
+        fuse_relu(model())

@@ -26,7 +26,7 @@ from tiered.passes.interface.pass_info import (
 )
 from tiered.passes.policy.node_scope import Scope
 from tiered.support.errors import UsageError
-from tiered.support.numerics import Numerics
+from tiered.support.numerics import Numerics, Promise
 
 
 def test_every_info_has_a_hash() -> None:
@@ -152,3 +152,20 @@ def test_a_decision_is_true_if_the_pass_runs() -> None:
 def test_a_result_has_the_name_of_its_pass() -> None:
     result = PassResult(PassInfo("x"), "x{k=1}", True, "")
     assert (result.name, result.changed, result.error, result.missed) == ("x", False, None, ())
+
+
+def test_the_law_is_that_of_the_own_file_unless_one_is_given() -> None:
+    own = tiered.get_pass("eliminate_identity").info
+    assert own.law == "Identity(x)  =>  x"
+    assert own._replace(law="another").law == "another"
+    assert own._replace(name="other").law == ""
+    assert not own._replace(name="other").is_in_own_file
+    assert own._replace(name="other").is_built_in
+    assert not PassInfo("x", source="/elsewhere/x.py").is_in_own_file
+
+
+def test_a_promise_is_the_class_or_the_limits() -> None:
+    assert PassInfo("x").promise == Promise(Numerics.EXACT)
+    assert PassInfo("x", numerics=Numerics.LOSSY).promise == Promise(Numerics.LOSSY)
+    limits = Promise(Numerics.REASSOCIATING, rtol=0.5)
+    assert PassInfo("x", limits=limits).promise is limits

@@ -3,6 +3,7 @@
 import copy
 import importlib.metadata
 import pickle
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ import pytest
 import tiered
 from tests.small import fuse_relu, look, registered
 from tiered.passes.interface.registry import Registry, registry as of_package
+from tiered.support.aliases import NO_EQUIVALENT, no_equivalent
 from tiered.support.errors import OptionError, PassError, PassNotFoundError, UsageError
 
 PASS = """
@@ -76,7 +78,15 @@ def test_an_import_that_fails_is_an_error_with_its_cause(folder: Folder) -> None
         Registry([package], None).load_all()
 
 
-@pytest.mark.parametrize("text", ["", "mislabelled = 1", PASS.format(name="other", required="()")])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "mislabelled = 1",
+        PASS.format(name="other", required="()"),
+        PASS.format(name="other", required="()") + "\nmislabelled = other\n",
+    ],
+)
 def test_a_file_that_does_not_define_its_pass_is_named(folder: Folder, text: str) -> None:
     package, root = folder
     write(root, "mislabelled.py", text)
@@ -317,6 +327,10 @@ def test_what_a_message_says_of_an_unknown_name() -> None:
         ("lok", rf"^no pass named 'lok'; did you mean 'look'\? {lists}"),
         ("zzzz", rf"^no pass named 'zzzz' {lists}"),
         ("LookAt", rf"^no pass named 'LookAt' {lists}"),
+        ("FuseLook", rf"^no pass named 'FuseLook'; did you mean 'look'\? {lists}"),
+        ("FuseTo", rf"^no pass named 'FuseTo' {lists}"),
+        ("constant_foldin", r"^no pass named .*; did you mean 'constant_folding'\? "),
+        (next(iter(NO_EQUIVALENT)), f"^{re.escape(no_equivalent(next(iter(NO_EQUIVALENT))))}$"),
         ("fuse_bn", "^no pass named 'fuse_bn': it is an alias of fuse_bn_into_conv and "
                     rf"fuse_bn_into_gemm, which this tiered does not have {lists}"),
     ):  # fmt: skip

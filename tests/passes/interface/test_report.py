@@ -11,6 +11,8 @@ from tiered import (
     op,
     var,
 )
+from tiered.passes.interface.pass_info import PassInfo, PassResult
+from tiered.passes.interface.report import Remark, Report
 
 
 def test_like_remarks_are_counted_together_with_examples() -> None:
@@ -68,3 +70,44 @@ def test_the_results_of_a_pass_are_those_of_its_name() -> None:
     assert [result.name for result in ctx.report.of("look")] == ["look", "look"]
     assert ctx.report.of("nothing") == []
     assert [result.name for result in ctx.report.ran()] == ["look", "fuse_relu", "look"]
+
+
+def test_a_remark_in_words() -> None:
+    for remark, expected in (
+        (Remark("applied", "p", "a => b", 1), "p: 1 rewrite: a => b"),
+        (Remark("applied", "p", "", 2), "p: 2 rewrites"),
+        (Remark("missed", "p", "no", 2, "Neg", ("a",)), "p: 2 Neg unchanged: no (a, ...)"),
+        (Remark("missed", "p", "no", 1), "p: unchanged: no"),
+        (Remark("failed", "p", "no", 1), "p: no"),
+        (Remark("failed", "p", "no", 2), "p: no (2 times)"),
+        (Remark("hook", "", "no", 1, "", ("a",)), "no (a)"),
+    ):
+        assert str(remark) == expected
+
+
+def test_a_pipeline_that_passes_an_error_on_has_not_failed_itself() -> None:
+    report = Report()
+
+    def result(name: str, kind: str, error: str | None) -> PassResult:
+        return PassResult(PassInfo(name, kind=kind), name, True, "", error=error)
+
+    report.results = [
+        result("p", "module", "boom"), result("q", "module", None), result("s", "pipeline", "boom"),
+        result("t", "pipeline", "its own"),
+    ]  # fmt: skip
+    assert [each.name for each in report.failed()] == ["p", "t"]
+    assert [str(each) for each in report.remarks(3)] == ["p: boom", "t: its own"]
+
+
+def test_a_deprecated_pass_is_remarked_where_it_was_asked_for() -> None:
+    report = Report()
+    info = PassInfo("old", life="deprecated", replacement="new")
+    asked = PassResult(info, "old", True, "")
+    for results, expected in (
+        ([asked], ["old: deprecated: use new"]),
+        ([asked._replace(needed_by="other")], []),
+        ([asked._replace(info=PassInfo("old"))], []),
+        ([asked._replace(ran=False, reason="no")], ["old: no"]),
+    ):
+        report.results = results
+        assert [str(each) for each in report.remarks(3)] == expected

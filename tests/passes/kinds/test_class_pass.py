@@ -351,3 +351,49 @@ def test_a_rule_that_the_opset_has_not_is_an_error_beside_an_object(listed: Any)
     old.opset_import[0].version = 13
     with pytest.raises(tiered.TargetError, match="fuse_gelu cannot do what it is asked for"):
         tiered.optimize_model(old, passes=listed([ReplaceAdd("Sub"), "fuse_gelu"]))
+
+
+def test_a_node_is_made_where_it_differs_from_the_visited_one() -> None:
+    text = """g (float[2,4] x) => (float[2,4] y, float[2,2] p) {
+        [soft] y = Softmax<axis = 1>(x)  [cut] p, q = Split<axis = 1, num_outputs = 2>(x) }"""
+    rows: list[tuple[dict[str, Any], list[str], list[dict[str, str]]]] = [
+        ({}, ["Softmax", "Split"], [{"k": "v"}] * 2),
+        ({"Softmax": {"attributes": {"axis": 0}}}, ["Split", "Softmax"], [{"k": "v"}] * 2),
+        ({"Softmax": {"attributes": None}}, ["Split", "Softmax"], [{"k": "v"}] * 2),
+        ({"Softmax": {"metadata": {"a": "b"}}}, ["Split", "Softmax"],
+         [{"k": "v"}, {"k": "v", "a": "b"}]),
+        ({"Split": {"metadata": {"k": "w"}}}, ["Softmax", "Split"], [{"k": "v"}, {"k": "w"}]),
+        ({"Softmax": {"op_type": "LogSoftmax"}}, ["Split", "LogSoftmax"], [{"k": "v"}] * 2),
+    ]  # fmt: skip
+    for changes, operators, metadata in rows:
+
+        class Emits(NodeMapPass):
+            def map_node(self, node: Node, inputs: tuple[Value | None, ...]) -> Any:
+                held: dict[str, Any] = {
+                    "op_type": node.op_type,
+                    "inputs": inputs,
+                    "attributes": node.attributes,
+                    "outputs": len(node.outputs),
+                    **changes.get(node.op_type, {}),  # noqa: B023 - it runs at once
+                }
+                return self.emit(**held)
+
+        given = proto(text)
+        for node in given.graph.node:
+            node.metadata_props.add(key="k", value="v")
+        view = Model.from_proto(given)
+        journal = len(view.journal)
+        Emits()(view)
+        assert ops(view) == operators, changes
+        assert [node.metadata for node in view.main.nodes] == metadata, changes
+        assert (len(view.journal) == journal) == (not changes), changes
+        view.check_view()
+
+
+def test_call_may_return_the_model_that_it_edited() -> None:
+    class Returns(PassBase):
+        def call(self, model: Model) -> object:
+            return model
+
+    view = model()
+    assert Returns()(view) is view

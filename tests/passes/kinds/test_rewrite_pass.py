@@ -1,13 +1,20 @@
 """A rule is applied where it may be, and its rewrites are held against the target."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import onnx
 import pytest
 
 from tests.small import model, ops, parsed
 from tiered import Graph, Model, Pass, PassContext, Skip, Value, op, rewrite, var
+from tiered.graph.core.edit import Edit
 from tiered.passes import RewritePass
+from tiered.passes.kinds import rewrite_pass
+from tiered.targets.shared_rules import NO_OPERATOR, in_newer_opset
 
 RELUS = "g (float[2] x) => (float[2] y) { a = Relu(x)  b = Relu(a)  y = Relu(b) }"
 
@@ -137,3 +144,114 @@ def test_the_gate_forgets_the_target_when_a_rule_raises() -> None:
     with pytest.raises(Exception, match="dying"), PassContext(backend="onnxruntime_cpu"):
         dying(given)
     assert given.gate.refusal is None
+
+
+@dataclass
+class Made:
+    """A node of a rewrite, as far as a target is asked about it."""
+
+    op_type: str
+    domain: str = ""
+    is_live: bool = True
+    is_early: bool = False
+    is_call: bool = False
+
+    @property
+    def owner(self) -> Any:
+        return SimpleNamespace(
+            model=SimpleNamespace(function=lambda *_: self if self.is_call else None)
+        )
+
+    @property
+    def callee(self) -> tuple[str, str]:
+        return self.domain, self.op_type
+
+    def is_op(self, op_type: str) -> bool:
+        return self.op_type == op_type
+
+
+@dataclass
+class Target:
+    """A target with operators that it refuses, runs slowly or lacks."""
+
+    refuses: tuple[str, ...] = ()
+    slow: tuple[str, ...] = ()
+    lacks: tuple[str, ...] = ()
+    reasons: list[Any] = field(default_factory=lambda: ["no such dtype"])
+
+    def __str__(self) -> str:
+        return "T"
+
+    def refusals(self, node: Made) -> list[Any]:
+        return self.reasons if node.op_type in self.refuses else []
+
+    def runs_slowly(self, node: Made) -> bool:
+        return node.op_type in self.slow
+
+    def may_be_slow(self, op_type: str, domain: str) -> bool:
+        return op_type in self.slow
+
+    def has(self, node: Made) -> bool:
+        return node.op_type not in self.lacks
+
+    def supports(self, op_type: str, domain: str) -> bool:
+        return op_type not in self.refuses
+
+
+def judged(
+    target: Target, made: Sequence[Made], removed: str = "Neg", integers: bool = False
+) -> str:
+    ctx: Any = SimpleNamespace(target=target)
+    approve = rewrite_pass._approval(ctx, makes_integers=integers)
+    edits: Any = [(Edit.ADD_NODE, node, "more") for node in made]
+    skip = approve([*edits, (Edit.REMOVE_NODE, Made(removed), "more"), (Edit.SET_INPUT, 3, 4)])
+    return "" if skip is None else str(skip)
+
+
+def test_a_target_approves_of_what_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    gelu, exp, early = Made("Gelu", "ms"), Made("Exp"), Made("Exp", is_early=True)
+    refuses = Target(refuses=("Gelu", "Exp"))
+    slow, lacks = Target(slow=("Gelu", "Exp")), Target(lacks=("Exp", "Log"))
+    no_gelu, no_exp = (f"T does not take {kind}: no such dtype" for kind in ("Gelu", "Exp"))
+    is_slow = "Gelu is slower than its parts for this dtype"
+    has_no = "T has no Exp, and has what it would replace"
+    rows: list[tuple[Target, list[Made], dict[str, Any], str]] = [
+        (Target(), [exp, gelu], {}, ""),
+        (refuses, [gelu], {}, no_gelu),
+        (refuses, [exp], {}, ""),
+        (refuses, [exp], {"integers": True}, no_exp),
+        (refuses, [early], {}, no_exp),
+        (refuses, [early], {"removed": "Exp"}, ""),
+        (refuses, [Made("Gelu", "ms", is_live=False)], {}, ""),
+        (refuses, [Made("Gelu", "ms", is_call=True)], {}, ""),
+        (slow, [gelu], {}, is_slow),
+        (slow, [gelu], {"removed": "Exp"}, ""),
+        (slow, [exp], {}, ""),
+        (slow, [Made("Odd", "ms")], {}, ""),
+        (lacks, [exp, Made("Log")], {}, has_no),
+        (lacks, [exp], {"removed": "Log"}, ""),
+        (lacks, [Made("Sin")], {}, ""),
+    ]
+    for target, made, held, expected in rows:
+        assert judged(target, made, **held) == expected, (target, made, held)
+    unknown = Target(refuses=("Gelu",), reasons=[NO_OPERATOR])
+    for newer, reason in (("it is newer", "it is newer"), (None, NO_OPERATOR)):
+        monkeypatch.setattr(rewrite_pass, "newer_operator", lambda node, newer=newer: newer)
+        assert judged(unknown, [gelu]) == f"T does not take Gelu: {reason}"
+
+
+def test_a_target_refuses_an_operator_before_it_is_made() -> None:
+    text = """<ir_version: 10, opset_import: ["" : 17, "own" : 1]>
+        g (float[2] x) => (float[2] y) { y = own.Negated(x) }
+        <domain: "own", opset_import: ["" : 17]> Negated (v) => (u) { u = Abs(v) }"""
+    graph = Model.from_proto(onnx.parser.parse_model(text)).main
+    target: Any = Target(refuses=("Negated", "Gelu", "Odd"))
+    newer = in_newer_opset("Gelu", 17)
+    assert newer
+    for op_type, domain, expected in (
+        ("Exp", "", None),
+        ("Negated", "own", None),
+        ("Gelu", "", f"T does not take Gelu: {newer}"),
+        ("Odd", "", f"T does not take Odd: {NO_OPERATOR}"),
+    ):
+        assert rewrite_pass._refusal(target, graph, op_type, domain) == expected, op_type

@@ -3,7 +3,7 @@
 import inspect
 import os
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 import pytest
 
@@ -19,7 +19,7 @@ from tests.small import (
     rename_graph,
 )
 from tiered import Pass, PassContext, Sequential
-from tiered.passes.interface.pass_info import Decision, Place
+from tiered.passes.interface.pass_info import Decision, PassInfo, Place, Runnable
 from tiered.support.errors import (
     PassNotFoundError,
     UsageError,
@@ -38,7 +38,85 @@ def decides(pass_: Pass | str, place: Place | None = None, **settings: Any) -> b
     return PassContext(**settings).decide(pass_, place).run
 
 
+class Declared(NamedTuple):
+    """A pass of which only the declarations count."""
+
+    info: PassInfo
+    text: str = "x"
+
+
+def decided(declared: dict[str, Any], place: Place = Place(), **settings: Any) -> tuple[bool, str]:  # noqa: B008 - a value
+    pass_ = cast(Runnable, Declared(PassInfo("x", **declared)))
+    decision = PassContext(**settings).decide(pass_, place)
+    assert decision.nodes is None
+    return decision.run, decision.reason
+
+
 # --- decisions ------------------------------------------------------------------------------------
+
+
+BIAS_GELU = {"makes": ("com.microsoft::BiasGelu",)}
+LOW = (True, "opt_level 2 includes level 0")
+
+
+def test_the_target_decides_about_operators_and_quantised_forms() -> None:
+    cpu, made = "onnxruntime_cpu", {"quantization": "operators"}
+    lacks = "needs com.microsoft::BiasGelu, which the backend portable does not have"
+    high = (False, "needs opt_level 3; it is 2, the default")
+    rows: list[tuple[dict[str, Any], dict[str, Any], tuple[bool, str]]] = [
+        (BIAS_GELU, {"backend": "portable"}, (False, lacks)),
+        (BIAS_GELU, {"backend": cpu}, LOW),
+        ({"makes": ("d::Odd", *BIAS_GELU["makes"])}, {"backend": cpu}, LOW),
+        ({"makes": ("d::Odd", "d::Even")}, {"backend": cpu},
+         (False, "needs d::Odd or d::Even, which the backend onnxruntime_cpu does not have")),
+        ({**BIAS_GELU, "opt_level": 3}, {"backend": "portable"}, high),
+        (made, {"backend": "portable"},
+         (False, "makes quantised operators; the backend portable does not want quantised models")),
+        (made, {"backend": cpu}, LOW),
+        ({"quantization": "odd"}, {"backend": cpu},
+         (False, "makes quantised odd; the backend onnxruntime_cpu wants operators")),
+        ({**made, "opt_level": 3}, {"backend": "portable"}, high),
+    ]  # fmt: skip
+    for declared, settings, expected in rows:
+        assert decided(declared, **settings) == expected, (declared, settings)
+    with PassContext(backend="portable"):
+        assert decided(BIAS_GELU, backend=cpu) == decided(made, backend=cpu) == LOW
+
+
+def test_the_place_decides_before_the_level() -> None:
+    rows: list[tuple[dict[str, Any], Place, tuple[bool, str]]] = [
+        ({"opt_level": 4}, Place(needed_by="y"), (True, "needed by y")),
+        ({"opt_level": 4}, Place(asked=True), (True, "asked for by name")),
+        ({"opt_level": None}, Place(), (True, "asked for by name")),
+        ({"opt_level": None}, Place(parks=True), (False, "opt-in: runs only when required")),
+        ({"opt_level": 1}, Place(parks=True), (True, "opt_level 2 includes level 1")),
+        ({"life": "preview"}, Place(), (False, "in preview: runs only when required")),
+    ]
+    for declared, place, expected in rows:
+        assert decided(declared, place) == expected, (declared, place)
+    forced = Place(forced=True)
+    assert PassContext(disabled=["look"]).decide(look, forced) == (True, "applied directly", None)
+
+
+def test_scopes_that_agree_with_the_rest_decide_nothing() -> None:
+    ctx = PassContext(3, required=["drop_neg@'/x'"])
+    assert ctx.decide(drop_neg) == (True, "opt_level 3 includes level 3", None)
+
+
+def test_a_pass_needs_what_it_requires() -> None:
+    pass_ = tiered.function_pass(opt_level=0, name="needs", required=["look"])(lambda g, c: None)
+    for settings in (
+        {}, {"required": ["look"]}, {"required": ["look"], "opt_level": 0},
+        {"disabled": ["fuse_relu"]}, {"disabled": ["look@'/x'"]}, {"disabled": ["look:1"]},
+    ):  # fmt: skip
+        assert PassContext(**settings).decide(pass_).run, settings
+    ctx = PassContext(disabled=["look"])
+    reason = f"needs look, which is disabled by 'look', set at {ctx.site}"
+    assert ctx.decide(pass_) == (False, reason, None)
+    with pytest.raises(UsageError, match=r"^needs needs look, which is disabled by 'look', set at"):
+        PassContext(disabled=["look"], strict=True).decide(pass_)
+    with PassContext(strict=True):
+        assert not PassContext(disabled=["look"], strict=False).decide(pass_)
 
 
 @pytest.mark.parametrize(("level", "runs"), [(0, False), (2, False), (3, True), (4, True)])

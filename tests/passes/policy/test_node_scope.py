@@ -210,3 +210,47 @@ def test_not_selects_all_other_nodes() -> None:
     assert inverse(inverse(scope)) == scope
     with pytest.raises(UsageError, match="several conditions has no inverse"):
         inverse(Scope.of("a") & Scope.of("b"))
+
+
+def test_words_of_scopes_without_a_colon_are_names() -> None:
+    given = model("g (float[2] x) => (float[2] y) { y = Neg(x) }")
+    (node,) = given.main.nodes
+    for name in ("not", "where", "module", "body", "function", "a:b"):
+        given.main.rename_node(node, name)
+        assert Scope.of(name).holds(node), name
+        assert not Scope.of(f"{name}x").holds(node), name
+    for text in ("not", "module:m"):
+        assert inverse(Scope.of(text)) == Scope.of(f"not:{text}")
+    with pytest.raises(
+        UsageError, match=r"^'where:f' is a function of nodes, which has no text; use"
+    ):
+        Scope.of("where:f")
+
+
+def test_a_scope_of_a_graph_or_a_function_has_a_text() -> None:
+    text = """<ir_version: 10, opset_import: ["" : 21, "own" : 1]>
+        g (float[2] x, bool c) => (float[2] y) { z = own.f(x)
+            [If_1] y = If (c) <then_branch = t () => (float[2] a) { a = Neg(z) },
+                               else_branch = e () => (float[2] b) { b = Neg(z) }> }
+        <domain: "own", opset_import: ["" : 21]> f (v) => (u) { u = Neg(v) }"""
+    given = Model.from_proto(onnx.parser.parse_model(text))
+    main, *others = given.graphs()
+    assert [Scope.of(graph).parts[0].text for graph in (main, *others)] == [
+        "**", "body:If_1", "body:If_1", "function:f",
+    ]  # fmt: skip
+    scope = Scope.of(others[0])
+    negs = [node for graph in others for node in graph.nodes]
+    assert [scope.holds(node) for node in negs] == [True, False, False]
+    assert [Scope.of(main).holds(node) for node in negs] == [True, True, False]
+
+    def first(node: Any) -> bool:
+        return node is negs[0]
+
+    chosen = Scope.of(first)
+    assert chosen.parts[0].text == "where:first"
+    assert [chosen.holds(node) for node in negs] == [True, False, False]
+    assert Scope.of(chosen) is chosen
+    part = chosen.parts[0]
+    assert part == Scope.of(first).parts[0]
+    assert part != Scope.of("**").parts[0]
+    assert part != "where:first"

@@ -11,6 +11,7 @@ from tiered.passes.policy.selectors import (
     SITE_NAME,
     Entry,
     Site,
+    _unquoted,
     caller,
     check_disjoint,
     entries_of,
@@ -95,6 +96,7 @@ def test_a_pass_with_options_selects_itself_alone() -> None:
         ("fold_constant", "takes a list of passes, not a string"),
         (get_pass("fold_constant"), "takes a list of passes, not"),
         (3, "takes a list of passes, not 3"),
+        (Sequential(["fold_constant"]), "takes a list of passes, not"),
         ([3], "takes names and passes, not 3"),
         (["fold_constant{max_growth=1KB}"], "has options; expected the name 'fold_constant'"),
         (["a/b/:x"], "is no entry; expected a name or glob"),
@@ -193,3 +195,23 @@ def test_a_group_is_an_entry_once_its_pipeline_is_made() -> None:
 
 def test_a_site_outside_the_folder_has_its_whole_path() -> None:
     assert str(Site("/elsewhere/file.py", 3)) == "/elsewhere/file.py:3"
+
+
+def test_quotes_are_a_pair() -> None:
+    for text, expected in (
+        ("'a'", "a"), ('"a"', "a"), (" 'a' ", "a"), ("'", "'"), ("''", ""), ("'a\"", "'a\""),
+        ("aba", "aba"), ("'a", "'a"), ("", ""),
+    ):  # fmt: skip
+        assert _unquoted(text) == expected, text
+
+
+def test_only_a_bare_name_may_be_a_group_that_is_not_made_yet() -> None:
+    with pytest.raises(PassNotFoundError) as caught:
+        entry("some/not_made_yet")
+    assert not hasattr(caught.value, "__notes__")
+
+
+def test_a_line_of_the_package_itself_is_inside() -> None:
+    there: dict[str, object] = {"__name__": "tiered", "caller": caller}
+    exec("def asked(): return caller()", there)
+    assert there["asked"]().file == __file__  # type: ignore[operator]

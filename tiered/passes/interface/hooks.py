@@ -118,9 +118,8 @@ class Watcher:
         return function is None or self._answer(hook, function, *arguments) is not _NO_ANSWER
 
     def wants(self, model: Model, info: PassInfo) -> bool:
-        """Ask `should_run`, if there is one; raises as `call`."""
-        function = self.hooks.get("should_run")
-        return function is None or bool(self._answer("should_run", function, model, info))
+        """Ask `should_run`; raises as `call`."""
+        return bool(self._answer("should_run", self.hooks["should_run"], model, info))
 
     def _answer(self, hook: str, function: Callable[..., Any], *arguments: Any) -> Any:
         try:
@@ -149,13 +148,11 @@ _NO_ANSWER: Any = object()
 
 
 def _place(error: BaseException) -> str:
-    """Return the file and line where a hook raised, if known."""
-    traceback = error.__traceback__
-    while traceback is not None and traceback.tb_next is not None:
-        traceback = traceback.tb_next
-    if traceback is None:
-        return ""
-    return f" at {traceback.tb_frame.f_code.co_filename}:{traceback.tb_lineno}"
+    """Return the file and line where a hook raised."""
+    import traceback  # few hooks raise
+
+    *_, (frame, line) = traceback.walk_tb(error.__traceback__)
+    return f" at {frame.f_code.co_filename}:{line}"
 
 
 def enter_all(watchers: Sequence[Watcher]) -> list[Watcher]:
