@@ -5,6 +5,7 @@ from pathlib import Path
 import onnx
 import pytest
 
+from tests.cli.transcripts import assert_transcript
 from tests.fake_worker import fake_worker  # noqa: F401 - a fixture
 from tests.registered import passes_forgotten
 from tiered.cli import main
@@ -52,3 +53,12 @@ def small(tmp_path: Path) -> Path:
     path = tmp_path / "small.onnx"
     onnx.save(parse(SMALL), path)
     return path
+
+
+@pytest.fixture
+def transcript(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> Callable[[str], None]:
+    """Return what holds a transcript of the folder beside the test, in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    return lambda name: assert_transcript(cli, request.path.parent / "transcripts" / f"{name}.txt")

@@ -1,5 +1,6 @@
 import importlib.metadata
 import json
+from collections.abc import Callable
 
 import pytest
 
@@ -15,6 +16,10 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> None:
     """A plug-in that gives a backend whose module is not there."""
     point = importlib.metadata.EntryPoint("brittle", "no_such_module:backend", known.ENTRY_POINTS)
     monkeypatch.setattr(known, "_plugged", lambda: {"brittle": point})
+
+
+def test_all_that_is_printed(transcript: Callable[[str], None]) -> None:
+    transcript("backends")
 
 
 @pytest.mark.usefixtures("broken")

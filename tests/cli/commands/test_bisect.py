@@ -1,5 +1,5 @@
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import onnx
@@ -21,6 +21,10 @@ def file(tmp_path: Path) -> Iterator[Path]:
     onnx.save(parse(SWAP.model), path)
     with registered(SWAP.pass_):
         yield path
+
+
+def test_all_that_is_printed(transcript: Callable[[str], None]) -> None:
+    transcript("bisect")
 
 
 def test_the_wrong_rewrite_is_printed_with_its_nodes_and_ends_with_3(cli: Cli, file: Path) -> None:

@@ -1,6 +1,7 @@
 """`tiered certify A B`: what it prints of proofs and runs, and how it ends."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import onnx
@@ -20,6 +21,10 @@ def files(tmp_path: Path) -> list[str]:
         onnx.save(parse(text), path := tmp_path / f"{name}.onnx")
         paths.append(str(path))
     return paths
+
+
+def test_all_that_is_printed(transcript: Callable[[str], None]) -> None:
+    transcript("certify")
 
 
 def test_the_command_prints_what_is_proved(

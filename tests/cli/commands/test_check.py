@@ -1,4 +1,5 @@
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import onnx
@@ -25,6 +26,10 @@ def npu(tmp_path: Path) -> Path:
     path = tmp_path / "npu.toml"
     path.write_text(NPU)
     return path
+
+
+def test_all_that_is_printed(transcript: Callable[[str], None]) -> None:
+    transcript("check")
 
 
 def test_a_target_that_takes_what_the_passes_leave_is_met(cli: Cli, small: Path, npu: Path) -> None:

@@ -1,4 +1,5 @@
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +33,10 @@ def gelu(tmp_path: Path) -> Path:
 def versions(path: Path) -> tuple[int, int]:
     model = onnx.load(path)
     return model.ir_version, model.opset_import[0].version
+
+
+def test_all_that_is_printed(transcript: Callable[[str], None]) -> None:
+    transcript("convert")
 
 
 def test_the_opset_is_converted_verified_and_printed(cli: Cli, clip: Path) -> None:

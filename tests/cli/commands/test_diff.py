@@ -3,6 +3,7 @@
 import json
 import tempfile
 import webbrowser
+from collections.abc import Callable
 from pathlib import Path
 
 import onnx
@@ -16,6 +17,10 @@ def other(cli: Cli, small: Path) -> Path:
     path = small.with_name("other.onnx")
     assert cli("optimize", small, path).code == 0
     return path
+
+
+def test_all_that_is_printed(transcript: Callable[[str], None]) -> None:
+    transcript("diff")
 
 
 def test_the_tables_say_what_changed(cli: Cli, small: Path, other: Path) -> None:

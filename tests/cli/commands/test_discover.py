@@ -1,6 +1,7 @@
 """`tiered discover`, and `tiered new --from`."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import onnx
@@ -18,6 +19,10 @@ def model(tmp_path: Path) -> Path:
     path = tmp_path / "m.onnx"
     onnx.save(parse("(float[4,6] x) => (float[4,6] y) { a = Round(x)  y = Floor(a) }"), path)
     return path
+
+
+def test_all_that_is_printed(transcript: Callable[[str], None]) -> None:
+    transcript("discover")
 
 
 def test_a_finding_is_printed(cli: Cli, model: Path) -> None:

@@ -1,4 +1,5 @@
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,10 @@ from tiered.cli.commands.docs import reference
 from tiered.cli.commands.passes import names_of
 from tiered.passes.interface.registry import registry
 from tiered.support.errors import ModelError
+
+
+def test_all_that_is_printed(transcript: Callable[[str], None]) -> None:
+    transcript("docs")
 
 
 def test_the_page_has_the_law_the_guards_and_the_place(cli: Cli) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -49,6 +50,10 @@ def run(cli: Cli, commands: list[str]) -> None:
     for command in commands:
         ended = cli(*shlex.split(command)[1:])
         assert ended.code == 0, (command, ended.err)
+
+
+def test_all_that_is_printed(transcript: Callable[[str], None]) -> None:
+    transcript("doctor")
 
 
 def test_a_target_of_integers_gets_a_quantised_model(cli: Cli, products: Path) -> None:

@@ -1,6 +1,7 @@
 """tiered explain: why a pass fires or does not."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import onnx
@@ -18,6 +19,10 @@ def casts(tmp_path: Path) -> Path:
     path = tmp_path / "casts.onnx"
     onnx.save(parse(CASTS), path)
     return path
+
+
+def test_all_that_is_printed(transcript: Callable[[str], None]) -> None:
+    transcript("explain")
 
 
 def test_each_node_has_its_verdict_and_the_first_reason(cli: Cli, casts: Path) -> None:

@@ -1,4 +1,5 @@
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import onnx
@@ -27,6 +28,10 @@ def rich(tmp_path: Path) -> Path:
     path = tmp_path / "rich.onnx"
     onnx.save(model, path)
     return path
+
+
+def test_all_that_is_printed(transcript: Callable[[str], None]) -> None:
+    transcript("inspect")
 
 
 def test_json_has_everything(cli: Cli, rich: Path) -> None:

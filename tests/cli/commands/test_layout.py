@@ -1,4 +1,5 @@
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import onnx
@@ -23,6 +24,10 @@ def images(tmp_path: Path) -> Path:
     path = tmp_path / "images.onnx"
     onnx.save(parse(TEXT), path)
     return path
+
+
+def test_all_that_is_printed(transcript: Callable[[str], None]) -> None:
+    transcript("layout")
 
 
 def test_json_has_the_report(cli: Cli, images: Path) -> None:

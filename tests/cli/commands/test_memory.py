@@ -1,4 +1,5 @@
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import onnx
@@ -15,6 +16,10 @@ def waves(tmp_path: Path) -> Path:
     path = tmp_path / "waves.onnx"
     onnx.save(parse(TEXT), path)
     return path
+
+
+def test_all_that_is_printed(transcript: Callable[[str], None]) -> None:
+    transcript("memory")
 
 
 def test_the_peak_and_what_is_alive_there_are_printed(cli: Cli, waves: Path) -> None:

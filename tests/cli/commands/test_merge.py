@@ -1,4 +1,5 @@
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import onnx
@@ -18,6 +19,10 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
     for path, text in zip(paths, (A, B), strict=True):
         onnx.save(parse(text), path)
     return paths
+
+
+def test_all_that_is_printed(transcript: Callable[[str], None]) -> None:
+    transcript("merge")
 
 
 def test_two_models_become_one_that_is_verified(cli: Cli, files: tuple[Path, Path]) -> None:

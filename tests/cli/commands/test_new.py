@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,10 @@ def checkout(tmp_path: Path) -> Path:
         (tmp_path / "tiered" / folder).mkdir(parents=True)
     (tmp_path / "tests").mkdir()
     return tmp_path
+
+
+def test_all_that_is_printed(transcript: Callable[[str], None]) -> None:
+    transcript("new")
 
 
 @pytest.mark.parametrize("kind", ["rewrite", "function", "module"])

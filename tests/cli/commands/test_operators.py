@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,10 @@ from tests.cli.conftest import Cli
 from tests.registered import rules_forgotten
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "own_operator.py"
+
+
+def test_all_that_is_printed(transcript: Callable[[str], None]) -> None:
+    transcript("operators")
 
 
 def test_it_says_where_each_rule_of_an_operator_is(cli: Cli) -> None:

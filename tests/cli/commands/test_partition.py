@@ -1,6 +1,7 @@
 """tiered partition: the table of regions, and their files."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -36,6 +37,10 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
     target.write_text(NPU)
     onnx.save(parse(text), model)
     return target, model
+
+
+def test_all_that_is_printed(transcript: Callable[[str], None]) -> None:
+    transcript("partition")
 
 
 def test_the_table_of_regions(cli: Cli, files: tuple[Path, Path]) -> None:

@@ -1,4 +1,5 @@
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -6,6 +7,10 @@ import pytest
 from tests.cli.conftest import Cli
 from tests.small import registered
 from tiered import Graph, Value, op, pass_names, rewrite, var
+
+
+def test_all_that_is_printed(transcript: Callable[[str], None]) -> None:
+    transcript("passes")
 
 
 def test_the_table_has_every_pass_on_one_line(cli: Cli) -> None:

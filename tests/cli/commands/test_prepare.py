@@ -2,6 +2,7 @@
 
 import json
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,10 @@ def replayed(cli: Cli, source: Path, *options: str) -> list[str]:
 
 def words(commands: list[str]) -> list[str]:
     return [shlex.split(command)[1] for command in commands]
+
+
+def test_all_that_is_printed(transcript: Callable[[str], None]) -> None:
+    transcript("prepare")
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -6,6 +7,10 @@ import onnx
 
 from tests.cli.conftest import Cli
 from tiered.testing import parse
+
+
+def test_all_that_is_printed(transcript: Callable[[str], None]) -> None:
+    transcript("run")
 
 
 def test_the_outputs_are_described(cli: Cli, small: Path) -> None:

@@ -1,4 +1,5 @@
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,10 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
     onnx.save(parse(RIGHT), right)
     onnx.save(parse(WRONG), wrong)
     return right, wrong
+
+
+def test_all_that_is_printed(transcript: Callable[[str], None]) -> None:
+    transcript("verify")
 
 
 def test_models_that_agree_end_with_0(cli: Cli, files: tuple[Path, Path]) -> None:

@@ -250,7 +250,8 @@ def _print(console: Console, file: str, takes: str, rows: list[Region], limit: i
     shown = table if limit is None or len(table) <= limit else [*table[: limit - 1], table[-1]]
     print_table(console, "Regions", headers, shown)
     if len(shown) < len(table):
-        console.print(Number(f"  and {len(table) - len(shown):,} more rows (-v lists them)"))
+        hidden = counted(len(table) - len(shown), "more row")
+        console.print(f"  and {hidden} (-v lists them)")
 
 
 def _share(row: Region, rows: list[Region]) -> float:
