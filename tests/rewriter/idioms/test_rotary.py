@@ -28,6 +28,8 @@ def are(first: str, second: str) -> bool:
         ("Slice(x, zero, back, last)", True),
         ("Slice(x, zero, three, last, one)", True),
         ("Slice(x, zero, three, last, two)", False),
+        ("Slice(x, zero, three, last, t)", False),
+        ("Slice(x, zero, three, , one)", False),
         ("Slice(x, zero, three, zero)", False),
         ("Slice(x, zero, two, last)", False),
         ("Slice(x, one, three, last)", False),
@@ -60,12 +62,14 @@ def test_the_second_half_is_from_the_middle_to_the_end(second: str, expected: bo
         ("a, b = Split<axis=-1, num_outputs=2>(x)", True),
         ("a, b = Split<axis=1>(x, even)", True),
         ("a, b = Split<axis=1>(x, odd)", False),
+        ("a, b = Split<axis=1>(x, q)", False),
         ("a, b = Split<axis=0, num_outputs=2>(x)", False),
         ("a, b, c = Split<axis=1>(x, thirds)", False),
     ],
 )
 def test_a_split_of_the_last_axis_in_two(call: str, expected: bool) -> None:
-    model = parsed(f"(float[2,6] x) => (float[?] y) {CONSTANTS} {{ {call} y = Neg(x) }}")
+    inputs = "float[2,6] x, int64[2] q"
+    model = parsed(f"({inputs}) => (float[?] y) {CONSTANTS} {{ {call} y = Neg(x) }}")
     assert are_halves(6, 2, None, None, made_by(model, "a")) is expected
 
 

@@ -36,23 +36,22 @@ def are_halves(
     """
     last = (-1, rank - 1)
     if split is not None:
+        if len(split.outputs) != 2 or split.attr("axis") not in last:
+            return False
         sizes = split.operand("split")
         parts = None if sizes is None else sizes.const
-        is_even = parts is None or parts.tolist() == [size // 2] * 2
-        return len(split.outputs) == 2 and is_even and split.attr("axis") in last
+        return sizes is None or (parts is not None and parts.tolist() == [size // 2] * 2)
     wanted = ((first, 0, size // 2), (second, size // 2, size))
     return all(_span(node, size, last) == (start, end) for node, start, end in wanted)
 
 
 def _span(node: Node | None, size: int, last: tuple[int, int]) -> tuple[int, int] | None:
     """Return the range of the last dim that a Slice selects; None for other Slices."""
-    operands = () if node is None else node.operands[1:]
-    found = [None if value is None or value.const is None else value.const for value in operands]
-    if len(found) < 3 or any(array is None or array.size != 1 for array in found[:3]):
+    if node is None or node.operand("axes") is None:
         return None
-    starts, ends, axes = (int(array.item()) for array in found[:3] if array is not None)
-    step = found[3] if len(found) > 3 else None
-    if axes not in last or (step is not None and step.tolist() != [1]):
+    given = [value.number for value in node.operands[1:] if value is not None]
+    numbers = [int(number) for number in given if number is not None]
+    if len(numbers) < len(given) or numbers[2] not in last or numbers[3:] not in ([], [1]):
         return None
-    start, end = (at + size if at < 0 else min(at, size) for at in (starts, ends))
+    start, end = (at + size if at < 0 else min(at, size) for at in numbers[:2])
     return start, end
