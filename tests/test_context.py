@@ -26,6 +26,7 @@ from tiered.support.errors import (
     ConfigError,
     UsageError,
 )
+from tiered.targets.any_runtime import ANY_RUNTIME, DEFAULT
 
 PASSES = (fuse_relu, drop_neg, keep_abs, rename_graph, look)
 
@@ -399,3 +400,85 @@ def test_outside_of_passes_nobody_listens() -> None:
     ctx.remark("nothing")
     ctx.skip(None, "nothing")
     assert ctx.remarks == []
+
+
+def test_numbers_of_settings_have_bounds() -> None:
+    for limit in (True, "3", 1.5):
+        with pytest.raises(UsageError, match="rewrite_limit takes an integer from 0"):
+            PassContext(rewrite_limit=limit)  # type: ignore[arg-type]  # the point
+    assert PassContext(rewrite_limit=0).rewrite_limit == 0
+    for level in (0, 4):
+        assert PassContext(level).opt_level == level
+    wrongs: tuple[Any, ...] = (5, 1.5, [])
+    for wrong in wrongs:
+        with pytest.raises(UsageError, match="opt_level takes an integer"):
+            PassContext(wrong)
+
+
+def test_without_a_backend_the_default_one_is_the_target(monkeypatch: pytest.MonkeyPatch) -> None:
+    ctx = PassContext.isolated()
+    assert ctx.backend.name == DEFAULT
+    assert not ctx.names_backend
+    for registered_backends, name in (({}, ANY_RUNTIME), ({DEFAULT: None}, ctx.backend)):
+        monkeypatch.setattr("tiered.context.REGISTERED", registered_backends)
+        assert ctx.target is name
+    cpu = PassContext(backend="onnxruntime_cpu")
+    assert cpu.names_backend
+    for registered_backends in ({}, {DEFAULT: None}):
+        monkeypatch.setattr("tiered.context.REGISTERED", registered_backends)
+        assert cpu.target is cpu.backend
+
+
+def test_a_limit_of_memory_is_in_bytes() -> None:
+    assert PassContext.isolated().max_memory is None
+    assert PassContext(config={"memory.max": "3KiB"}).max_memory == 3072
+
+
+def test_a_pass_may_be_named_for_a_decision() -> None:
+    assert PassContext().decide("look") == PassContext().decide(look)
+
+
+class Leaving(Recorder):
+    def exit_pass_ctx(self) -> None:
+        raise UsageError("late")
+
+
+def test_an_error_on_leaving_is_added_to_that_of_the_body() -> None:
+    with pytest.raises(UsageError, match=r"^late$"), PassContext(instruments=[Leaving()]):
+        pass
+    with pytest.raises(ValueError, match="boom") as caught, PassContext(instruments=[Leaving()]):
+        raise ValueError("boom")
+    assert caught.value.__notes__ == ["and on leaving the context: late"]
+
+
+def test_other_instruments_may_watch_from_now_on() -> None:
+    first, second, around, trace = (Recorder(name) for name in "1234")
+    with pytest.raises(UsageError, match="override_instruments needs a context that is entered"):
+        PassContext().override_instruments([])
+    inner = PassContext(instruments=[first], trace=trace)  # type: ignore[arg-type]  # an instrument
+    with PassContext(instruments=[around]), inner, PassContext():
+        inner.override_instruments([second])
+        look(model())
+        inner.override_instruments(None)
+        look(model())
+    assert first.calls == ["enter 1", "exit 1"]
+    assert second.calls == ["enter 2", "before 2 look", "after 2 look", "exit 2"]
+    assert around.calls == ["enter 3", *["before 3 look", "after 3 look"] * 2, "exit 3"]
+    assert trace.calls == [
+        *["enter 4", "exit 4"],
+        *["enter 4", "before 4 look", "after 4 look", "exit 4"] * 2,
+    ]
+    assert not PassContext.is_active()
+
+
+def test_an_instrument_that_is_the_trace_too_is_told_once() -> None:
+    recorder = Recorder()
+    with PassContext(trace=recorder, instruments=[Recorder(), recorder]):  # type: ignore[arg-type]  # the point
+        look(model())
+    assert recorder.calls == ["enter", "before look", "after look", "exit"]
+
+
+def test_required_passes_that_no_decision_met_are_known() -> None:
+    with PassContext(required=["look", "fuse_relu"]) as ctx:
+        look(model())
+        assert [entry.text for entry in ctx.unmet()] == ["fuse_relu"]

@@ -23,7 +23,8 @@ from tiered import (
 )
 from tiered.passes.interface.registry import registry
 from tiered.runtime import Session, make_inputs, run_reference
-from tiered.testing import _feeds, assert_rewrites, assert_unchanged, parse
+from tiered.support.errors import RuntimeFailure
+from tiered.testing import _canonical, _feeds, assert_rewrites, assert_unchanged, parse
 
 RELU_RELU = "(float[N] x) => (float[N] y) { h = Relu(x) y = Relu(h) }"
 RELU = "(float[N] x) => (float[N] y) { y = Relu(x) }"
@@ -298,3 +299,55 @@ def test_ordinary_inputs_come_first_then_special_and_varied_ones_then_none(
     kinds.clear()
     assert len(list(_feeds(model, has_specials=False))) == 5
     assert kinds == ["ordinary", "ordinary", "varied", "varied", "empty"]
+
+
+CANONICAL = """
+input x float[2,3]
+input p bool[]
+input d float[1] float32[1] [4.0]
+c0.3 = float32[] [6.0]
+v0.4 = .Clip(x, , c0.3)
+c0.5 = float32[3] [1.0, 2.0, 3.0]
+v0.6 = .If(p)
+then_branch:
+  v1.7 = .Neg(v0.4)
+  output v1.7
+else_branch:
+  v1.7 = .Add(v0.4, c0.5)
+  output v1.7
+v0.7 = own.f(c0.5)
+v0.8 = .Abs(x)
+v0.9 = .Constant() value= float32[1] [7.0]
+unused float32[] [5.0]
+output v0.6 as y
+output v0.7 as z
+('own', 'f', '') input in0.0
+, v0.1 = .Split(in0.0) num_outputs=2
+v0.2 = .Sin(v0.1)
+output v0.2"""
+
+
+def test_models_are_compared_as_text_without_internal_names() -> None:
+    text = """<ir_version: 10, opset_import: ["" : 21, "own" : 1]>
+        g (float[2,3] x, bool p, float[1] d) => (float[2,3] y, float[3] z)
+        <float[3] w = {1,2,3}, float[1] d = {4}, float u = {5}, float s = {6}> {
+            b = Clip(x, , s)
+            y = If (p) <then_branch = t () => (float[2,3] q) { q = Neg(b) },
+                        else_branch = e () => (float[2,3] r) { r = Add(b, w) }>
+            lone = Abs(x)  k = Constant<value = float[1] {7}>()  z = own.f(w) }
+        <domain: "own", opset_import: ["" : 21]>
+        f (v) => (o) { m, n = Split<num_outputs = 2>(v)  o = Sin(n) }"""
+    given = onnx.parser.parse_model(text)
+    given.functions[0].node[0].output[0] = ""
+    lines = [line.rstrip() for line in _canonical(given).split("\n")]
+    assert lines == CANONICAL.strip().split("\n")
+
+
+def test_a_model_that_fails_on_ordinary_inputs_is_no_model_to_test_with() -> None:
+    with pytest.raises(RuntimeFailure):
+        assert_rewrites(
+            "right",
+            "(float[2] x) => (float[N] y) <int64[1] i = {9}> {"
+            " a = Gather(x, i)  h = Relu(a)  y = Relu(h) }",
+            "(float[2] x) => (float[N] y) <int64[1] i = {9}> { a = Gather(x, i)  y = Relu(a) }",
+        )

@@ -405,7 +405,7 @@ def _watchers(
 
 
 def _checked(name: str, value: Any, fits: Callable[[Any], bool], takes: str) -> Any:
-    if value is None or (isinstance(value, int | str) and fits(value)):
+    if value is None or fits(value):
         return value
     raise UsageError(f"{name} takes {takes}, not {value!r}")
 

@@ -9,6 +9,10 @@ def test_a_small_change_is_not_shown_as_none() -> None:
     assert change(947, 440) == "-507 (-54%)"
     assert change(0, 3) == "+3"
     assert change(3, 3) == ""
+    assert change(2000, 2001) == "+1 (+0.1%)"
+    assert change(2001, 2002) == "+1"
+    assert change(200, 202) == "+2 (+1%)"
+    assert change(400, 403) == "+3 (+0.8%)"
 
 
 def test_one_thing_is_singular() -> None:

@@ -3,7 +3,16 @@
 import pytest
 
 from tiered.support import errors
-from tiered.support.errors import OpsetError, TieredError, did_you_mean
+from tiered.support.errors import (
+    NotVerifiable,
+    OpsetError,
+    RuntimeFailure,
+    TieredError,
+    TimedOut,
+    did_you_mean,
+    original_runs,
+    words_of,
+)
 
 CODES = {
     "TieredError": 1,
@@ -51,3 +60,23 @@ def test_the_closest_name_is_proposed_if_it_is_close() -> None:
     assert did_you_mean("fold_constants", names) == "; did you mean 'fold_constant'?"
     assert did_you_mean("xyz", names) == ""
     assert did_you_mean("fold", names, cutoff=0.3) == "; did you mean 'fold_constant'?"
+
+
+def test_a_model_that_does_not_run_cannot_be_compared_with() -> None:
+    for label, said in (
+        ("a.onnx", "a.onnx: not verified: no kernel"),
+        ("", "not verified: no kernel"),
+    ):
+        with pytest.raises(NotVerifiable) as caught, original_runs(label):
+            raise RuntimeFailure("no kernel")
+        assert str(caught.value) == said
+    with pytest.raises(TimedOut), original_runs():
+        raise TimedOut("too long")
+
+
+def test_the_words_of_an_error_are_text() -> None:
+    for error, words in (
+        (ValueError(b"in bytes"), "in bytes"), (ValueError("in text"), "in text"),
+        (ValueError(), ""), (ValueError("one", "two"), "('one', 'two')"),
+    ):  # fmt: skip
+        assert words_of(error) == words

@@ -16,6 +16,7 @@ from tiered.support.loading import (
     MovedPackages,
     extension,
     is_plain,
+    load_later,
     public_names,
 )
 
@@ -40,7 +41,7 @@ def room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[types.Modu
     (folder / "inside.py").write_text("one = 1\ntwo = 2\n")
     (folder / "other.py").write_text("three = 3\nfour = 4\nold = 5\n")
     (folder / "moved.py").write_text(
-        "MOVED = {'former': 'lazy_room.other.old'}\n"
+        "MOVED = {'former': 'lazy_room.other.old', '__former__': 'lazy_room.other.old'}\n"
         "MOVED_PACKAGES = {'attic': 'other'}\nSHORT_NAMES = {'short': 'inside'}\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
@@ -68,7 +69,7 @@ def test_a_name_loads_its_module_when_it_is_first_read(room: types.ModuleType) -
     assert {"one", "two", "three"} <= set(dir(room))
 
 
-@pytest.mark.parametrize("name", ["four", "none", "__none__"])
+@pytest.mark.parametrize("name", ["four", "none", "__none__", "__former__"])
 def test_a_name_that_is_not_exported_is_no_attribute(room: types.ModuleType, name: str) -> None:
     with pytest.raises(AttributeError, match=f"module 'lazy_room' has no attribute '{name}'"):
         getattr(room, name)
@@ -119,3 +120,30 @@ def test_wrappers_and_functions_with_attributes_are_not_plain() -> None:
     assert not is_plain(marked)
     assert not is_plain(functools.partial(plain))
     assert not is_plain(len)
+
+
+def test_a_package_whose_names_do_not_move_has_no_others(room: types.ModuleType) -> None:
+    load, _ = load_later("lazy_room")
+    assert load("one") == 1
+    with pytest.raises(AttributeError, match="module 'lazy_room' has no attribute 'former'"):
+        load("former")
+
+
+def test_a_module_that_an_extension_lacks_is_no_missing_extension(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("other_package", None):
+
+        def fails(_: str, name: str | None = name) -> None:
+            raise ModuleNotFoundError("no module", name=name)
+
+        monkeypatch.setattr(importlib, "import_module", fails)
+        with pytest.raises(ModuleNotFoundError, match="no module"):
+            extension("memory")
+
+
+def test_only_modules_inside_the_package_have_other_names(room: types.ModuleType) -> None:
+    finder = MovedPackages("lazy_room", "lazy_room.moved")
+    for name in ("lazy_room", "other.attic", "attic", "lazy_room.other"):
+        assert finder.find_spec(name) is None, name
+    assert finder.find_spec("lazy_room.attic").name == "lazy_room.attic"
