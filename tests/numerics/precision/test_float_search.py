@@ -1,5 +1,6 @@
 """Which nodes stay float: what amplifies its rounding, leaves the range, or is not proven."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,8 @@ from tiered.numerics.precision import float_search as module
 from tiered.numerics.precision.budget import budget_of
 from tiered.numerics.precision.float_search import FloatSearch
 from tiered.numerics.precision.lower import PrecisionRules
-from tiered.numerics.precision.narrowed_runs import NarrowedRuns
-from tiered.support.errors import VerificationError
+from tiered.numerics.precision.narrowed_runs import ITSELF, NarrowedRuns
+from tiered.support.errors import RuntimeFailure, VerificationError
 
 HALF, BFLOAT = DataType.FLOAT16, DataType.BFLOAT16
 CHAIN = "(float[2] x) => (float[2] y) { a = Sin(x)  b = Cos(a)  c = Exp(b)  y = Tanh(c) }"
@@ -194,9 +195,235 @@ def test_an_end_of_a_model_has_a_share_of_its_weights(share: float, count: int) 
 
 def test_sources_are_the_floats_that_a_node_reads_and_those_that_move_there() -> None:
     model = parsed(
-        """(float[2] x, int64[1] s, float[2] z) => (float[2] y) {
-        a = Sin(x)  t = Reshape(a, s)  u = Identity(t)  i = acme.Identity(z)  y = Add(u, i) }"""
+        """(float[2] x, int64[1] s, float[2] z, float k) => (float[2] y) <float[2] i> {
+        a = Sin(x)  t = Reshape(a, s)  u = Identity(t)  i = acme.Identity(z)  c = Clip(u, , k)
+        y = Add(u, i) }"""
     )
     model.refresh_types()
-    found = module._sources(made_by(model, "y"))
-    assert {value.name for value in found} == {"u", "t", "a"}
+    for name, sources in (("y", "u i t a"), ("c", "u k t a")):
+        found = module._sources(made_by(model, name))
+        assert " ".join(value.name for value in found) == sources
+
+
+# --- decisions, with results that are given -------------------------------------------------------
+
+
+def test_a_limit_that_is_met_keeps_no_node_and_no_operand(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "(float[2] x) => (int64[2] y) { a = Sin(x)  y = Cast<to=7>(a) }"
+    for error, is_kept in ((0.5, False), (0.51, True)):
+        found = search(text)
+        a, cast = (made_by(found.model, name) for name in "ay")
+        monkeypatch.setattr(
+            module, "local_errors", lambda *_, e=error, of=(a, cast): dict.fromkeys(of, e)
+        )
+        monkeypatch.setattr(found, "keep_beyond", lambda *_: None)
+        found.measure(SimpleNamespace(feeds=()), 0.5)  # type: ignore[arg-type]
+        assert found.kept == ({a: "a local error of 0.51"} if is_kept else {})
+        reasons = {a.output: "0.51 of its integers differ"}
+        assert found.beyond == (reasons if is_kept else {})
+
+
+def test_casts_of_computed_floats_to_integers_are_measured() -> None:
+    found = search(
+        """(float[2] x) => (int64[2] y, double[2] z, int64[1] n, int64[2] o) {
+        a = Sin(x)  y = Cast<to=7>(a)  z = Cast<to=11>(a)  n = Shape(a)  o = Cast<to=7>(x) }"""
+    )
+    a, y = (made_by(found.model, name) for name in "ay")
+    assert found._integer_casts([a]) == {y: a.output}
+
+
+def test_ranges_of_bfloat16_are_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    large = SimpleNamespace(values={"a": "large"}, nodes={"b": "large"})
+    monkeypatch.setattr(module, "beyond_range", lambda *_, **__: large)
+    for low, values, nodes in ((BFLOAT, {}, {}), (HALF, large.values, large.nodes)):
+        found = search(CHAIN, low)
+        found.keep_beyond((), 1)
+        assert (found.beyond, found.kept) == (values, nodes)
+
+
+def test_suspects_are_proven_by_all_floats_that_they_read_and_compute() -> None:
+    for line, is_suspect in (
+        ("Sqrt(most)", False),
+        ("Sqrt(more)", True),
+        ("Gelu(low)", False),  # no suspect
+        ("Clip(low, , m)", False),  # an operand is absent
+        ("ReduceSum(low, n)", False),  # the range of an integer is no matter
+        ("ReduceSum(x, n)", True),
+    ):
+        found = search(
+            f"""(float[2] x, int64[1] n) => (float[2] y, float[2] more)
+            <float zero = {{0}}, float m = {{65504}}, float l = {{2}}> {{
+            low = Sigmoid(x)  most = Clip(x, zero, m)  more = Mul(most, l)
+            s = {line}  y = Add(s, low) }}"""
+        )
+        found.suspect()
+        assert outputs(found.kept) == ["s"] * is_suspect, line
+
+
+def test_a_budget_holds_where_something_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    budget, found = budget_of("relative<=0.1"), search(CHAIN)
+    trials: Any = SimpleNamespace(measure=lambda _, measured: measured)
+    for measured, holds in ((None, False), (0.05, True), (0.1, True), (0.11, False)):
+        monkeypatch.setattr(found, "_outputs", lambda *_, m=measured: {"onnxruntime": m})
+        assert found._holds(budget, trials, {}) == holds, measured
+
+
+def test_onnxruntime_itself_judges_where_the_budget_does_not_hold_on_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for holds in (True, False):
+        found = search(CHAIN)
+        a, b = (made_by(found.model, name) for name in "ab")
+        answers, asked = [{a: "first"}, {b: "second"}], list[tuple[str, ...]]()
+
+        def least(*_: Any, of: FloatSearch = found, to: Any = answers, at: Any = asked) -> Any:
+            at.append(tuple(of.judges))
+            return to[len(at) - 1]
+
+        monkeypatch.setattr(found, "_least", least)
+        monkeypatch.setattr(found, "_holds", lambda *_, h=holds: h)
+        found.meet(budget_of("relative<=0.1"), None, "error")  # type: ignore[arg-type]
+        assert found.kept == answers[not holds]
+        assert asked == [("onnxruntime",), ("onnxruntime", ITSELF)][: 2 - holds]
+        assert found.judges == ["onnxruntime", ITSELF][: 2 - holds]
+
+
+def test_rankings_end_where_no_node_has_to_be_float(monkeypatch: pytest.MonkeyPatch) -> None:
+    cases: list[tuple[Any, int]] = [({}, 1), ({"a": ""}, 3)]
+    for first, rounds in cases:
+        found, asked = search(CHAIN), list[Any]()
+        monkeypatch.setattr(module, "rankings_of", lambda *_: ["p", "q", "r"])
+        monkeypatch.setattr(module, "effects_for", lambda *_: None)
+        monkeypatch.setattr(
+            found, "_within", lambda *them, f=first, to=asked: to.append(them[2]) or [f]
+        )
+        monkeypatch.setattr(found, "_price", lambda _: 1)
+        monkeypatch.setattr(found, "_with_part", lambda kept, *_: kept)
+        trials: Any = SimpleNamespace(feeds=())
+        assert found._least(budget_of("relative<=0.1"), trials, "error") == first
+        assert asked == ["p", "q", "r"][:rounds]
+
+
+def test_an_end_of_a_model_of_many_casts_is_float_where_this_costs_less(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = """(float[1] x, int64 n) => (float[1] y) <float[1] k = {1}> {
+        a = Mul(x, k)  b = Mul(a, k)  s = Exp(b)  c = Mul(s, k)  d = Mul(c, k)  e = Mul(d, k)
+        y = Mul(e, k) }"""
+    budget = budget_of("relative<=0.1")
+    for all_casts, casts, where, more in (
+        (32, 1, "", ""),  # 30 inside
+        (33, 1, "", "ab"),
+        (33, 1, "d", "ed"),
+        (33, 1, "c", ""),
+        (33, 23, "", "a"),  # with 0.2 of the weights; with 0.4 it is no cheaper
+        (33, 23, "b", ""),
+        (33, 24, "b", ""),
+    ):
+        found = search(text, skip_op_types=("Exp",))
+        y = made_by(found.model, "y")
+
+        def count(kept: Any, *, few: int = casts, many: int = all_casts) -> int:
+            return {1: many, 2: 25, 3: few}[len(kept)]
+
+        size = 2 if casts > 1 and not where else 3
+
+        def holds(_: Any, __: Any, kept: Any, *, where: str = where, size: int = size) -> bool:
+            return len(kept) == size and {*where} <= {*outputs(kept)}
+
+        monkeypatch.setattr(found, "_casts", count)
+        monkeypatch.setattr(found, "_holds", holds)
+        kept = found._with_part({y: "why"}, budget, None)  # type: ignore[arg-type]
+        why = "returned for relative<=0.1, with one end of the model"
+        assert {node.output.name: reason for node, reason in kept.items()} == {
+            "y": "why"
+        } | dict.fromkeys(more, why), (all_casts, casts, where)
+
+
+def test_a_small_model_is_judged_by_the_reference_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    for known, is_small, trusts, holds, rounds in (
+        (False, True, True, True, 1),
+        (False, True, True, False, 2),
+        (False, True, False, False, 1),
+        (False, False, True, False, 1),
+        (True, True, True, False, 1),
+    ):
+        found, asked = search(CHAIN), list[str]()
+        a, b, c = (made_by(found.model, name) for name in "abc")
+        found.judges += ["onnx.reference"] * known
+        monkeypatch.setattr(
+            module,
+            "meet",
+            lambda ranked, _m, _b, what, to=asked: to.append(what) or SimpleNamespace(items=ranked),
+        )
+        monkeypatch.setattr(found, "_holds", lambda *_, h=holds: h)
+        trials: Any = SimpleNamespace(
+            is_small=lambda _, it=is_small: it, trusts_reference=lambda _, it=trusts: it
+        )
+        budget, why = budget_of("relative<=0.1"), "returned for relative<=0.1"
+        what = "groups of nodes that may return to it"
+        assert found._within(budget, trials, [(a,), (b,)]) == [dict.fromkeys((a, b), why)]
+        assert asked == [what] * rounds
+        is_judged = known or (is_small and trusts)
+        assert found.judges == ["onnxruntime", *["onnx.reference"] * is_judged]
+        # The nodes of the last group return one by one.
+        wholes = [dict.fromkeys((a, b, c), why)] * 2
+        found.judges, asked[:] = ["onnxruntime", "onnx.reference"], []
+        assert found._within(budget, trials, [(a,), (b, c)]) == wholes
+        assert asked == [what, "nodes"]
+        assert found._within(budget, trials, []) == [{}]
+
+
+def test_a_price_has_casts_weights_and_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = search(CHAIN)
+    a, b, c, y = (made_by(found.model, name) for name in "abcy")
+    monkeypatch.setattr(module, "convert_precision", lambda *_, **__: SimpleNamespace(casts=3))
+    monkeypatch.setattr(module, "share_of_weights", lambda *_: 0.5)
+    kept = dict.fromkeys((a, b), "why")
+    assert found._price(kept) == 3 + 50 + 100
+    found.errors = dict.fromkeys((a, b, c, y), 1.0)
+    assert found._price(kept) == 3 + 50 + 25
+
+
+def test_each_judge_runs_in_its_way_and_is_left_out_where_it_does_not_run() -> None:
+    found, asked, is_worse = search(CHAIN), list[Any](), list[float]()
+
+    def outputs_of(*_: Any, by_reference: bool, is_emulated: bool, keeps_io: bool) -> str:
+        asked.append((by_reference, is_emulated, keeps_io))
+        if failing == asked[-1]:
+            raise RuntimeFailure("no kernel")
+        return "run"
+
+    trials: Any = SimpleNamespace(
+        narrowed_outputs=outputs_of,
+        is_worse_deployed=lambda run, errors: (run, [*errors]) == ("run", is_worse),
+        relative_error=lambda _: 0.5,
+        describe=lambda found, budget: f"{found} {budget}",
+    )
+    judges: dict[str, Any] = {
+        "onnxruntime": (False, True, True),
+        "onnx.reference": (True, False, True),
+        ITSELF: (False, False, True),
+    }
+    failing: Any = None
+    for name, way in judges.items():
+        found.judges, asked[:], failing = list(judges), [], way
+        if name == "onnxruntime":
+            with pytest.raises(RuntimeFailure, match="no kernel"):
+                found._outputs(trials, found.narrowing())
+            continue
+        left = [each for each in judges if each != name]
+        runs: Any = found._outputs(trials, found.narrowing())
+        assert runs == dict.fromkeys(left, "run")
+        assert asked == list(judges.values())
+        assert found.judges == left
+    # Of onnxruntime itself, the result is told only if it is worse.
+    for known, error, fails, said in (
+        (["onnxruntime"], [0.5], None, ["onnxruntime", ITSELF]),
+        (["onnxruntime"], [0.4], None, ["onnxruntime"]),
+        (["onnxruntime"], [0.5], judges[ITSELF], ["onnxruntime"]),
+        (["onnxruntime", ITSELF], [0.5], None, ["onnxruntime", ITSELF]),
+    ):
+        found.judges, is_worse, failing, asked[:] = known, error, fails, []
+        assert found.measured(trials, None) == [(judge, "run None") for judge in said]
+        assert len(asked) == 2

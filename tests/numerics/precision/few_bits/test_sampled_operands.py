@@ -1,14 +1,23 @@
 """Operands: what is measured for which weights, in groups too, and why nothing is."""
 
 from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
 from tests.module_passes.precision.weights import with_weight
+from tests.small import made_by, named, parsed
 from tiered import Model, Node, Value
 from tiered.numerics.precision.few_bits import sampled_operands
-from tiered.numerics.precision.few_bits.sampled_operands import Operands, Sampling, WeightOperand
+from tiered.numerics.precision.few_bits.convolution_rows import ConvolutionWindow
+from tiered.numerics.precision.few_bits.sampled_operands import (
+    Operands,
+    Sampling,
+    WeightOperand,
+    _ReadRows,
+)
 from tiered.support.errors import RuntimeFailure
 
 MATMUL = "(float[N,64] x) => (float[N,16] y) { s = Neg(x) y = MatMul(s, w) }"
@@ -150,7 +159,132 @@ def test_a_large_model_is_not_run_without_being_asked(monkeypatch: pytest.Monkey
     weight, nodes = weight_of(model)
     with Operands(model, Sampling()) as found:
         found.plan({weight: nodes})
+        assert found.of(weight) is None
     assert found.reason == "more than 100 bytes of weights, and no inputs are given"
+    monkeypatch.setattr(sampled_operands, "MOST_MEASURED", model.nbytes)
+    found, opens = opened(monkeypatch)
+    assert (len(found.samples()), opens) == (1, ["open"])
     with Operands(model, Sampling(inputs=[FEEDS])) as found:
         found.plan({weight: nodes})
         assert found.of(weight) is not None
+
+
+# --- without a run --------------------------------------------------------------------------------
+
+
+def test_usable_rows_are_smaller_than_masks_and_not_all_held_back() -> None:
+    ones, large = np.ones((2, 3), np.float32), np.full((2, 3), 1e30, np.float32)
+    for samples, counts in (
+        ([ones, ones, ones, ones], (6, 2)),
+        ([np.concatenate([large, ones, -large, ones])], (3, 1)),
+        ([large, large, large, ones], None),  # all held back
+        ([ones, ones, ones, large], None),  # none
+    ):
+        found = WeightOperand.of(samples)
+        assert (found and (len(found.fitted), len(found.held))) == counts
+
+
+def opened(
+    monkeypatch: pytest.MonkeyPatch, text: str = MATMUL, samples: int = 1
+) -> tuple[Operands, list[str]]:
+    """Return operands that note when their model is opened."""
+    found, opens = Operands(Model.from_proto(with_weight(text, (64, 16))), Sampling()), list[str]()
+
+    def open_it() -> None:
+        opens.append("open")
+        found._running, found._feeds = cast("Any", "running"), [{}] * samples
+
+    monkeypatch.setattr(found, "_open", open_it)
+    return found, opens
+
+
+def test_a_model_is_opened_and_planned_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    found, opens = opened(monkeypatch)
+    weight, nodes = weight_of(found._model)
+    found.plan({weight: nodes})
+    found.plan({})  # has no effect
+    assert (found.samples(), found.reason, opens) == ([{}], "", ["open"])
+    assert found._groups == {weight: [weight]}
+
+    def measure(_: object) -> None:
+        opens.append("rows")
+        found._rows = {read: [np.ones((8, 64), np.float32)] for read in found._reads[weight]}
+
+    monkeypatch.setattr(found, "_measure", measure)
+    assert found.of(weight) is not None
+    assert found.of(weight) is not None
+    assert opens == ["open", "rows"]
+    found, opens = opened(monkeypatch)
+    found.plan({})
+    found.plan({weight: nodes})
+    assert found.reason == "no operand of a MatMul or Gemm of the main graph"
+    assert (found.samples(), found._reads, opens) == ((), {}, [])
+
+
+def test_a_model_that_cannot_be_opened_on_given_inputs_is_an_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(_: Operands) -> None:
+        raise RuntimeFailure("first\nsecond")
+
+    monkeypatch.setattr(Operands, "_open", fail)
+    model = Model.from_proto(with_weight(MATMUL, (64, 16)))
+    found = Operands(model, Sampling())
+    assert (found.samples(), found.reason) == ((), "first")
+    with pytest.raises(RuntimeFailure, match="first"):
+        Operands(model, Sampling(inputs=[FEEDS])).samples()
+
+
+def test_given_inputs_are_read_even_if_nothing_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = list[Any]()
+    monkeypatch.setattr(sampled_operands, "read_samples", read.append)
+    found, _ = opened(monkeypatch)
+    for inputs, running, reads in (((), None, 0), ((FEEDS,), "running", 0), ((FEEDS,), None, 1)):
+        found._sampling, found._running = Sampling(inputs=inputs), cast("Any", running)
+        read.clear()
+        found.check_inputs()
+        assert len(read) == reads
+
+
+SHAPES = """(float[N,6] x, float[N,4,1,3] i) => (float[N,2] y, float[N,2,1,1] z, float[N,6] t)
+    <float[6,2] w = {0,0,0,0,0,0,0,0,0,0,0,0}, float[2,6] v = {0,0,0,0,0,0,0,0,0,0,0,0},
+     float[2,4,1,3] k = {0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0}> {
+    y = MatMul(x, w)  z = Conv(i, k)  t = MatMul(y, v) }"""
+
+
+def test_groups_have_a_limit_of_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sampled_operands, "_ROWS", 1)
+    model = parsed(SHAPES)
+    values = {name: named(model, name) for name in "wkv"}
+    found = Operands(model, Sampling())
+    found._feeds = [{}, {}]
+    reads = _ReadRows("x"), _ReadRows("y")
+    found._reads = dict(zip(values.values(), (reads, reads, reads[:1]), strict=True))
+    # 4 bytes, 2 samples; w: 2 * 6 columns; k: 2 * 12; v: 6
+    for most, groups in ((336, ["wkv"]), (335, ["wk", "v"]), (288, ["wk", "v"]),
+                         (287, ["w", "kv"]), (240, ["w", "kv"]), (239, ["w", "k", "v"]),
+                         (1, ["w", "k", "v"])):  # fmt: skip
+        monkeypatch.setattr(sampled_operands, "_TOGETHER", most)
+        assert list(found._grouped()) == [[values[name] for name in group] for group in groups]
+
+
+def test_operands_of_products_and_convolutions_of_the_main_graph_are_read() -> None:
+    model = parsed(SHAPES)
+    window = ConvolutionWindow((1, 3), (1, 1), (1, 1), ((0, 0), (0, 0)))
+    for name, read in (("y", _ReadRows("x")), ("z", _ReadRows("i", window)), ("t", _ReadRows("y"))):
+        assert sampled_operands._operands([made_by(model, name)]) == (read,)
+
+
+def test_each_sample_has_few_rows_where_there_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    found, _ = opened(monkeypatch)
+    weight, nodes = weight_of(found._model)
+    array = np.arange(12).reshape(2, 3, 2)
+    stream = SimpleNamespace(stream=lambda feeds, names: [("s", array), ("other", array)])
+    monkeypatch.setattr(sampled_operands, "_ROWS", 3)
+    for samples, most, rows in ((1, 6, [0, 4, 8]), (2, 4, [0, 6]), (4, 4, [0]), (5, 4, [0])):
+        found._feeds, found._running = [{}] * samples, cast("Any", stream)
+        monkeypatch.setattr(sampled_operands, "_ALL_ROWS", most)
+        found._reads = {weight: sampled_operands._operands(nodes)}
+        found._measure([weight])
+        expected = [[row, row + 1] for row in rows]
+        assert [each.tolist() for each in found._rows[_ReadRows("s")]] == [expected] * samples

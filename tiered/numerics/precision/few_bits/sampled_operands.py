@@ -204,8 +204,7 @@ class Operands:
             tensor = value.tensor
             assert tensor is not None
             # An operand is as wide as the longer side of a matrix, or less; in groups, as all.
-            shape = tensor.shape
-            wide = max(shape) if len(shape) == 2 else tensor.size // min(shape[:2])
+            wide = tensor.size // max(min(tensor.shape[:2]), 1)
             width = 4 * _ROWS * len(self._feeds) * len(reads) * wide
             if group and taken + width > _TOGETHER:
                 yield group
@@ -234,9 +233,9 @@ def _operands(readers: Sequence[Node]) -> tuple[_ReadRows, ...]:
         is_row = node.is_op("MatMul") or (node.is_op("Gemm") and not node.attr("transA", 0))
         if node.is_op("Conv") and weight is not None and weight.tensor is not None:
             window = ConvolutionWindow.of(node, weight.tensor.shape)
-        if operand is None or operand.is_constant or not operand.owner.is_main:
+        if operand is None or operand.is_constant or not node.owner.is_main:
             return ()
-        if not (is_row or window) or not node.owner.is_main:
+        if not is_row and window is None:
             return ()
         reads[_ReadRows(operand.name, window)] = None
     return tuple(reads)
