@@ -1,15 +1,18 @@
 """The mutants that `make mutants` tries are changes that a test can notice; it finds that test."""
 
+import builtins
 import os
 import signal
 import textwrap
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.mutants import nearest, sites, trial
+from tests.mutants import every, nearest, schemata, sites, trial
 from tests.mutants.__main__ import Trials, summary
 from tests.mutants.sites import Mutant
 
@@ -53,6 +56,44 @@ def _changed(source: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> list
 
 def test_each_mutant_changes_one_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert sorted(_changed(SOURCE, tmp_path, monkeypatch)) == sorted(EXPECTED)
+
+
+def _chosen(source: str) -> Any:
+    space: dict[str, Any] = {}
+    exec(source, space)
+    return space["chosen"]
+
+
+def _results(chosen: Callable[..., Any]) -> list[Any]:
+    return [chosen(*each) for each in (([0], [0], []), ([0], [1], []), ([0], [1], [[1]]))]
+
+
+def test_a_switch_turns_each_mutant_on_and_tells_which_differ(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sites, "ROOT", tmp_path)
+    (tmp_path / "module.py").write_text(SOURCE, encoding="utf-8")
+    code, switched = schemata.compiled(SOURCE.encode(), "module.py", "module.py")
+    mutants = list(sites.mutants_of(tmp_path / "module.py"))
+    assert switched == set(range(len(mutants)))
+    switch, space = schemata.Switch(), dict[str, Any]()
+    monkeypatch.setattr(builtins, "_mutant_switch_", switch, raising=False)
+    exec(code, space)
+    assert _results(space["chosen"]) == _results(_chosen(SOURCE)) == [3, 3, True]
+    for at, mutant in enumerate(mutants):
+        made = _chosen(mutant.applied_to(SOURCE.encode()).decode())
+        switch.on = ("module.py", at)
+        assert _results(space["chosen"]) == _results(made), mutant.new
+    switch.on, switch.told = None, set()
+    assert space["chosen"]([0], [0], []) == 3
+    told = {mutants[at].new for _, at in switch.told}
+    assert told == {"(a <= b)", "(c)", "(b not in c)", "(4)"}
+
+
+@needs_fork
+def test_what_ends_by_a_signal_has_no_result() -> None:
+    assert every.in_fork(lambda: 3) == 3
+    assert every.in_fork(lambda: os.kill(os.getpid(), signal.SIGKILL)) is None
 
 
 def test_what_no_run_evaluates_is_left_as_it_is(

@@ -25,8 +25,9 @@ from rich.console import Console
 from rich.table import Table
 
 from tests.mutants import trial
+from tests.mutants.every import folders, tried
 from tests.mutants.nearest import tests_for
-from tests.mutants.sites import Mutant, chosen
+from tests.mutants.sites import ROOT, Mutant, chosen
 from tests.mutants.trial import Outcome
 
 NEAR: Final = ("file", "folder", "room", "none")
@@ -101,6 +102,7 @@ def main(
     nearest: int = 6,
     room: bool = False,
     again: bool = False,
+    every: bool = False,
     state: Path = Path("build/mutants.json"),
 ) -> None:
     """Try the mutants that the state file lacks, and print how many the nearest tests notice.
@@ -112,12 +114,17 @@ def main(
         nearest: how many test files of the folder are tried, beside the module's own.
         room: go on with those of the folders above in its room, which are counted apart.
         again: try once more those that survived by the state file.
+        every: try all that are not evaluated at import instead, in forks of one process for each
+            folder, and print those that its tests do not notice, by line.
         state: a JSON file with the fate of each; a killed run goes on there.
     """
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     known: dict[str, Any] = json.loads(state.read_text("utf-8")) if state.exists() else {}
     state.parent.mkdir(parents=True, exist_ok=True)
     console = Console(highlight=False)
+    if every:
+        _try_every(under, console)
+        return
     mutants = chosen(count, seed, under)
     fates: dict[str, dict[str, str]] = {}
     began = time.monotonic()
@@ -141,6 +148,20 @@ def main(
                 soft_wrap=True,
             )
     console.print(summary(fates))
+
+
+def _try_every(under: str, console: Console) -> None:
+    trial.warm()
+    for modules, tests in folders(under):
+        found = tried(modules, tests)
+        for module in modules:
+            mutants = [number for number in found.mutants if number[0] == module]
+            left = [number for number in found.survivors if number[0] == module]
+            source = (ROOT / module).read_bytes()
+            for number in left:
+                console.print(found.mutants[number].place(source), markup=False, soft_wrap=True)
+            if mutants:
+                console.print(f"{module}: {len(mutants) - len(left)} of {len(mutants)} are noticed")
 
 
 def summary(fates: dict[str, dict[str, str]]) -> Table:

@@ -55,18 +55,24 @@ def mutants_of(path: Path) -> Iterator[Mutant]:
     starts = [0]
     for line in source.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
-    for node, scopes in _evaluated(ast.parse(source)):
+    for old, new, scopes in changes_of(ast.parse(source)):
+        assert old.end_lineno is not None
+        assert old.end_col_offset is not None
+        yield Mutant(
+            path.relative_to(ROOT).as_posix(),
+            old.lineno,
+            starts[old.lineno - 1] + old.col_offset,
+            starts[old.end_lineno - 1] + old.end_col_offset,
+            new,
+            scopes,
+        )
+
+
+def changes_of(module: ast.Module) -> Iterator[tuple[ast.expr, str, tuple[str, ...]]]:
+    """Yield the expressions that change, what takes their place, and the scopes around them."""
+    for node, scopes in _evaluated(module):
         for old, new in _changes(node):
-            assert old.end_lineno is not None
-            assert old.end_col_offset is not None
-            yield Mutant(
-                path.relative_to(ROOT).as_posix(),
-                old.lineno,
-                starts[old.lineno - 1] + old.col_offset,
-                starts[old.end_lineno - 1] + old.end_col_offset,
-                new,
-                scopes,
-            )
+            yield old, new, scopes
 
 
 def _evaluated(
