@@ -2,15 +2,17 @@
 
 import pytest
 
-from tests.small import named, parsed
+from tests.small import made_by, named, parsed
 from tiered.graph import DataType
 from tiered.graph.core.schema import schema_of
+from tiered.graph.core.value import NOT_INFERRED
 from tiered.graph.queries.formals import (
     dtype_name,
     dtype_names,
     formal_of,
     known_dtype,
     output_formal_of,
+    takes_dtype,
 )
 
 
@@ -86,3 +88,37 @@ def test_a_long_way_up_is_not_followed() -> None:
     model = parsed(f"(float[2] v0) => (float[2] v50) {{ {nodes} }}")
     assert known_dtype(named(model, "v20")) == DataType.FLOAT
     assert known_dtype(named(model, "v45")) is None
+
+
+def test_a_way_of_31_nodes_is_followed() -> None:
+    nodes = " ".join(f"v{at + 1} = Neg(v{at})" for at in range(40))
+    model = parsed(f"(float[2] v0) => (float[2] v40) {{ {nodes} }}")
+    found = [known_dtype(named(model, f"v{at}")) for at in (31, 32)]
+    assert found == [DataType.FLOAT, None]
+
+
+def test_dtypes_that_nothing_declares() -> None:
+    model = parsed(
+        """<ir_version: 10, opset_import: ["" : 21, "vendor" : 1]> g (float[2] x) => (float[2] y) {
+        a = vendor.Cast<to = 7>(x)  b = vendor.Constant<value_int = 3>()  o = OptionalGetElement(x)
+        n = Constant<value_int = 0>()  s = SequenceConstruct(x)  t = SequenceAt(s, n)
+        l, m = Loop(n, , x) <body = b (int64 i, bool c, float[2] v) => (bool d, float[2] w) {
+            d = Identity(c)  w = Neg(v) }>
+        c = Clip(x)  y = vendor.F(a, b) }"""
+    )
+    names = ("a", "b", "s", "t", "l", "c", "y")
+    assert [known_dtype(named(model, name)) for name in names] == [*[None] * 5, 1, None]
+    relu = made_by(model, "c")
+    model.main.set_input(relu, 0, None)
+    named(model, "c")._type = NOT_INFERRED
+    assert known_dtype(named(model, "c")) is None
+
+
+def test_dtypes_that_the_first_operand_takes() -> None:
+    for opset, dtype, expected in (
+        (21, DataType.FLOAT, True), (13, DataType.BFLOAT16, True), (6, DataType.BFLOAT16, False),
+        (21, DataType.UINT4, False), (21, None, False),
+    ):  # fmt: skip
+        graph = parsed("(float[2] x) => (float[2] y) { y = Neg(x) }", opset=opset).main
+        assert takes_dtype(graph, "Neg", dtype) is expected
+        assert not takes_dtype(graph, "Unknown", dtype)

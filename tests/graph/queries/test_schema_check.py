@@ -81,3 +81,34 @@ def test_a_call_of_a_local_function_is_not_checked() -> None:
     proto.graph.node[0].input.append("x")
     proto.functions[0].input.append("c")
     assert Model.from_proto(proto).main.nodes
+
+
+def test_each_mismatch_of_a_node_has_its_message() -> None:
+    for text, because in (
+        ("y = Concat<axis = 1.5>(x)", "(Concat-13) has the attribute 'axis' as FLOAT; its operator takes INT"),
+        ("y = Concat()", "(Concat-13) has 0 inputs; its operator takes 1 to 2147483647"),
+        ("y = LSTM<hidden_size=1>(x, x)", "(LSTM-14) has 2 inputs; its operator takes 3 to 8"),
+        ("y, z = Split(x)", "(Split-18) has 2 outputs; its operator takes 1 to 2147483647"),
+        ("y, z = Relu(x)", "(Relu-14) has 2 outputs; its operator takes 1"),
+        ("y = Scan(x)", "(Scan-21) lacks the attribute 'body'"),
+        ('y = Relu("")', "(Relu-14) lacks its input 0"),
+    ):  # fmt: skip
+        proto = parse(f"(float[2] x) => (float[2] y) {{ {text} }}")
+        if "Split-" in because:
+            Model.from_proto(proto)
+        else:
+            assert refusal(proto) == f"node 'y' {because}"
+
+
+def test_references_of_attributes_need_no_type() -> None:
+    for attribute, is_fit in (("axis: int = @a", True), ("axis: float = @a", False)):
+        proto = parse(
+            f"""<ir_version: 10, opset_import: ["": 21, "own": 1]> g (float[2] x) => (float[2] y)
+            {{ y = own.f<a=0>(x) }} <domain: "own", opset_import: ["": 21]>
+            f <a> (v) => (w) {{ w = Softmax<{attribute}>(v) }}"""
+        )
+        if is_fit:
+            proto.functions[0].node[0].attribute[0].ClearField("type")
+            assert Model.from_proto(proto).functions
+        else:
+            assert refusal(proto).endswith("as FLOAT; its operator takes INT")
