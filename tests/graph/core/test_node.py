@@ -1,9 +1,10 @@
 """Properties of a Node."""
 
+import numpy as np
 import pytest
 from onnx import parser
 
-from tiered.graph import Model, Node
+from tiered.graph import Model, Node, Tensor
 from tiered.support.errors import ModelError
 from tiered.testing import parse
 
@@ -99,7 +100,8 @@ def nodes_of(text: str, header: str = "") -> dict[str, Node]:
     """Return the nodes of the main graph by the names of their first outputs."""
     head = header or '<ir_version: 10, opset_import: ["": 21, "vendor": 1]> g'
     model = Model.from_proto(parser.parse_model(f"{head} {text}"))
-    return {node.output.name: node for node in model.main.nodes}
+    names = [next(value.name for value in node.outputs if value) for node in model.main.nodes]
+    return dict(zip(names, model.main.nodes, strict=True))
 
 
 def test_neighbours_in_the_graph_are_found_through_values_and_bodies() -> None:
@@ -226,3 +228,58 @@ def test_an_operator_that_runtimes_run_early_is_said_to_be() -> None:
         assert nodes_of(text.format(domain), header)["y"].is_early is expected
     header = '<ir_version: 8, opset_import: ["": 16]> g'
     assert not nodes_of("(float[2] x) => (float[2] y) { y = Neg(x) }", header)["y"].is_early
+
+
+def test_absent_operands_and_outputs_are_no_neighbours() -> None:
+    found = nodes_of(
+        "(float[2] x, bool c) => (float[2] y) { a = Neg(x) b = Clip(a, , a) d, , e = vendor.F(b)"
+        " , f = vendor.F(e) k, = vendor.F(b) y = If(c) <then_branch = t () => (float[2] p) {"
+        " q = Add(b, x) p = Neg(q) }, else_branch = n () => (float[2] r) { r = Abs(x) }> }"
+    )
+    assert [each.output.name for each in found["b"].predecessors] == ["a"]
+    assert [each.label for each in found["d"].successors] == ["f"]
+    inner, last = found["y"].bodies[0].nodes
+    assert (inner.predecessors, last.predecessors) == ([], [inner])
+    assert [found[name].is_used for name in "dfk"] == [True, False, False]
+    found["d"].owner.values["e"].pins = 1
+    assert [found[name].is_pinned for name in "adk"] == [False, True, False]
+    a, b = found["a"], found["b"]
+    assert [a < each for each in (a, b)] == [False, True]
+    assert a.scratch is a.scratch
+    assert b.scratch == {}
+
+
+def test_the_last_two_formal_operands_are_told_apart() -> None:
+    node = nodes_of("(float[1,1,3] x) => (float y) { y = Conv(x, x) }")["y"]
+    assert [node.is_optional(at) for at in range(4)] == [False, False, True, True]
+    header = '<ir_version: 8, opset_import: ["": 13]> g'
+    later = nodes_of("(int8[2] x) => (int8[2] y) { y = BitwiseAnd(x, x) }", header)["y"]
+    assert [later.is_same_at(version) for version in (13, 18)] == [True, False]
+
+
+def test_a_constant_has_the_contents_of_its_only_attribute() -> None:
+    found = nodes_of(
+        "(float[2] x) => (float y) { a = Constant<value_int=1, value_ints=[1]>()"
+        " b = Constant<value=int64[1] {3}>() c = Constant<value_int=4>() d = Neg<value=int64[1] {3}>(x)"
+        " y = vendor.F(a) }"
+    )
+    other = Tensor.of(np.array([7]))
+    for name, noted, expected in (
+        ("a", "value_int", None), ("b", "value", [7]), ("c", "value_int", 4), ("d", "value", [3]),
+    ):  # fmt: skip
+        node = found[name]
+        assert name == "d" or node.constant_tensor() is node.constant_tensor()
+        node.note_constant(node.attribute_protos()[noted], other)
+        tensor = node.constant_tensor()
+        assert (None if tensor is None else tensor.numpy().tolist()) == expected
+    both = nodes_of("() => (float y) { y = Constant<value=int64[1] {3}, value_int=1>() }")["y"]
+    both.note_constant(both.attribute_protos()["value"], other)
+    assert both.constant_tensor() is None
+
+
+def test_a_constant_that_a_call_decides_has_no_contents() -> None:
+    text = """<ir_version: 10, opset_import: ["" : 21, "d" : 1]>
+    g (float x) => (int64 y) { y = d.f<a = 0>(x) }
+    <domain: "d", opset_import: ["" : 21]> f <a>(v) => (w) { w = Constant<value_int: int = @a>() }"""
+    (function,) = Model.from_proto(parser.parse_model(text)).functions
+    assert function.nodes[0].constant_tensor() is None
