@@ -1,6 +1,7 @@
 """Values and nodes are replaced; names of outputs stay, and what nothing reads goes."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import onnx
@@ -8,7 +9,7 @@ import pytest
 
 from tests.graph.editor import serialized
 from tests.small import made_by, named, parsed
-from tiered.graph import Model, Tensor, TensorType
+from tiered.graph import Model, Node, Tensor, TensorType, Value
 from tiered.support.errors import ModelError, OperatorError
 
 TEXT = """(float[2,3] x, bool c) => (float[2,3] y, float[2,3] z) <float[3] w = {1,2,3}> {
@@ -220,3 +221,287 @@ def test_the_annotation_of_a_replaced_value_names_its_heir() -> None:
     made = Model.from_proto(proto)
     made.main.replace_uses(named(made, "a"), made.main.op.Abs(named(made, "x"), name="new"))
     assert made.to_proto().graph.quantization_annotation[0].tensor_name == "new_output_0"
+
+
+RICH = """(float[2] x, bool p, float[2] d, float[] u, int64 n) => (float[2] y, float[2] x, float[2] z, float[2] o)
+    <float[2] w = {1,2}, float[2] d = {5,6}, float[2] o = {7,8}, int64[1] one = {2}, int64 k = {3}, float[2] e> {
+    [A] a = Neg(x)  [B] b = Add(a, w)  [R] r = Range(n, n, k)  [V] v = vendor.Range(n, n)
+    [S] s, , t = vendor.Three(b)  [I] y = If(p) <
+        then_branch = one () => (float[2] f) { [F] f = Mul(b, d) },
+        else_branch = two () => (float[2] g) { [G] g = Neg(a) }>
+    e = Exp(t)  [Z] z = Abs(s)  q = Sub(e, u) }"""
+
+
+def shown(of: Model) -> str:
+    """Return the nodes of a model in order, its initializers and its outputs."""
+    lines = [", ".join(value.name for value in of.main.initializers)]
+    for node in of.main.walk():
+        names = [
+            ", ".join("" if value is None else value.name for value in values)
+            for values in (node.outputs, node.inputs)
+        ]
+        lines.append(f"[{node.name}] {names[0]} = {node.op_type}({names[1]})")
+    return "  ".join([*lines, ", ".join(value.name for value in of.main.outputs)])
+
+
+def v(of: Model, name: str) -> Value:
+    return next(graph.values[name] for graph in of.graphs() if name in graph.values)
+
+
+def node_of(of: Model, name: str) -> Node:
+    made = v(of, name).producer
+    assert made is not None
+    return made
+
+
+def put(name: str, *others: str) -> Callable[[Model], object]:
+    """Return the edit that replaces the node of a value by values."""
+    return lambda of: of.main.replace(node_of(of, name), [v(of, each) for each in others])
+
+
+def uses(old: str, new: str) -> Callable[[Model], object]:
+    return lambda of: v(of, old).owner.replace_uses(v(of, old), v(of, new))
+
+
+def new_at(of: Model, name: str, op_type: str, *reads: str, count: int = 1) -> None:
+    """Replace a node by one that was made for it."""
+    since = of.peek_serial()
+    made = of.main.add_node(op_type, [v(of, each) for each in reads], count, domain="vendor")
+    of.main.replace(node_of(of, name), made.outputs, since)
+
+
+def constant(name: str, *numbers: float, dtype: Any = np.float32) -> Callable[[Model], object]:
+    tensor = Tensor.of(np.array(numbers if len(numbers) > 1 else numbers[0], dtype))
+    return lambda of: v(of, name).owner.become_constant(v(of, name), tensor)
+
+
+def pinned(name: str, edit: Callable[[Model], object]) -> Callable[[Model], object]:
+    def both(of: Model) -> None:
+        v(of, name).pins += 1
+        edit(of)
+
+    return both
+
+
+def spliced(name: str, *others: str, own: Sequence[str | None] = ()) -> Callable[[Model], object]:
+    def edit(of: Model) -> None:
+        values = [None if each is None else v(of, each) for each in own]
+        of.main.splice(node_of(of, name), [v(of, each) for each in others], values)
+
+    return edit
+
+
+EDITS: dict[str, tuple[Callable[[Model], object], str]] = {
+    "an output by itself": (
+        uses("z", "z"),
+        "w, d, o, one, k  [A] a = Neg(x)  [B] b = Add(a, w)  [R] r = Range(n, n, k)  [V] v = Range(n, n)  [S] s, , t = Three(b)  [I] y = If(p)  [] e = Exp(t)  [Z] z = Abs(s)  [] q = Sub(e, u)  [F] f = Mul(b, d)  [G] g = Neg(a)  y, x, z, o",
+    ),
+    "an output by an input": (
+        uses("z", "x"),
+        "w, d, o, one, k  [A] a = Neg(x)  [B] b = Add(a, w)  [R] r = Range(n, n, k)  [V] v = Range(n, n)  [S] s, , t = Three(b)  [I] y = If(p)  [] e = Exp(t)  [Z] z_1 = Abs(s)  [] q = Sub(e, u)  [z_identity] z = Identity(x)  [F] f = Mul(b, d)  [G] g = Neg(a)  y, x, z, o",
+    ),
+    "an input that is an output": (
+        uses("x", "w"),
+        "x, d, o, one, k  [A] a = Neg(x)  [B] b = Add(a, x)  [R] r = Range(n, n, k)  [V] v = Range(n, n)  [S] s, , t = Three(b)  [I] y = If(p)  [] e = Exp(t)  [Z] z = Abs(s)  [] q = Sub(e, u)  [F] f = Mul(b, d)  [G] g = Neg(a)  y, x, z, o",
+    ),
+    "an output that is an initializer": (
+        uses("o", "w"),
+        "o, d, o_1, one, k  [A] a = Neg(x)  [B] b = Add(a, o)  [R] r = Range(n, n, k)  [V] v = Range(n, n)  [S] s, , t = Three(b)  [I] y = If(p)  [] e = Exp(t)  [Z] z = Abs(s)  [] q = Sub(e, u)  [F] f = Mul(b, d)  [G] g = Neg(a)  y, x, z, o",
+    ),
+    "an output by an overridable initializer": (
+        uses("z", "d"),
+        "w, d, o, one, k  [A] a = Neg(x)  [B] b = Add(a, w)  [R] r = Range(n, n, k)  [V] v = Range(n, n)  [S] s, , t = Three(b)  [I] y = If(p)  [] e = Exp(t)  [Z] z_1 = Abs(s)  [] q = Sub(e, u)  [z_identity] z = Identity(d)  [F] f = Mul(b, d)  [G] g = Neg(a)  y, x, z, o",
+    ),
+    "an output by another output": (
+        uses("z", "y"),
+        "w, d, o, one, k  [A] a = Neg(x)  [B] b = Add(a, w)  [R] r = Range(n, n, k)  [V] v = Range(n, n)  [S] s, , t = Three(b)  [I] y = If(p)  [] e = Exp(t)  [Z] z_1 = Abs(s)  [] q = Sub(e, u)  [z_identity] z = Identity(y)  [F] f = Mul(b, d)  [G] g = Neg(a)  y, x, z, o",
+    ),
+    "a captured value": (
+        uses("b", "a"),
+        "w, d, o, one, k  [A] a = Neg(x)  [B] b = Add(a, w)  [R] r = Range(n, n, k)  [V] v = Range(n, n)  [S] s, , t = Three(a)  [I] y = If(p)  [] e = Exp(t)  [Z] z = Abs(s)  [] q = Sub(e, u)  [F] f = Mul(a, d)  [G] g = Neg(a)  y, x, z, o",
+    ),
+    "an initializer": (
+        uses("w", "o"),
+        "w, d, o, one, k  [A] a = Neg(x)  [B] b = Add(a, o)  [R] r = Range(n, n, k)  [V] v = Range(n, n)  [S] s, , t = Three(b)  [I] y = If(p)  [] e = Exp(t)  [Z] z = Abs(s)  [] q = Sub(e, u)  [F] f = Mul(b, d)  [G] g = Neg(a)  y, x, z, o",
+    ),
+    "a limit of a range": (
+        uses("n", "one"),
+        "w, d, o, one, k, one_1  [A] a = Neg(x)  [B] b = Add(a, w)  [R] r = Range(one_1, one_1, k)  [V] v = Range(one, one)  [S] s, , t = Three(b)  [I] y = If(p)  [] e = Exp(t)  [Z] z = Abs(s)  [] q = Sub(e, u)  [F] f = Mul(b, d)  [G] g = Neg(a)  y, x, z, o",
+    ),
+    "a node": (
+        put("b", "a"),
+        "d, o, one, k  [A] a = Neg(x)  [R] r = Range(n, n, k)  [V] v = Range(n, n)  [S] s, , t = Three(a)  [I] y = If(p)  [] e = Exp(t)  [Z] z = Abs(s)  [] q = Sub(e, u)  [F] f = Mul(a, d)  [G] g = Neg(a)  y, x, z, o",
+    ),
+    "a node by values that are there": (
+        put("e", "a"),
+        "w, d, o, one, k  [A] a = Neg(x)  [B] b = Add(a, w)  [R] r = Range(n, n, k)  [V] v = Range(n, n)  [S] s, , t = Three(b)  [I] y = If(p)  [Z] z = Abs(s)  [] q = Sub(a, u)  [F] f = Mul(b, d)  [G] g = Neg(a)  y, x, z, o",
+    ),
+    "a node of several outputs": (
+        put("s", "a", "a", "b"),
+        "w, d, o, one, k  [A] a = Neg(x)  [B] b = Add(a, w)  [R] r = Range(n, n, k)  [V] v = Range(n, n)  [I] y = If(p)  [] e = Exp(b)  [Z] z = Abs(a)  [] q = Sub(e, u)  [F] f = Mul(b, d)  [G] g = Neg(a)  y, x, z, o",
+    ),
+    "one output of several": (
+        put("s", "a"),
+        "w, d, o, one, k  [A] a = Neg(x)  [B] b = Add(a, w)  [R] r = Range(n, n, k)  [V] v = Range(n, n)  [S] s, , t = Three(b)  [I] y = If(p)  [] e = Exp(t)  [Z] z = Abs(a)  [] q = Sub(e, u)  [F] f = Mul(b, d)  [G] g = Neg(a)  y, x, z, o",
+    ),
+    "the same output": (
+        put("b", "b"),
+        "w, d, o, one, k  [A] a = Neg(x)  [B] b = Add(a, w)  [R] r = Range(n, n, k)  [V] v = Range(n, n)  [S] s, , t = Three(b)  [I] y = If(p)  [] e = Exp(t)  [Z] z = Abs(s)  [] q = Sub(e, u)  [F] f = Mul(b, d)  [G] g = Neg(a)  y, x, z, o",
+    ),
+    "a new node": (
+        lambda of: new_at(of, "b", "F", "a"),
+        "d, o, one, k  [A] a = Neg(x)  [R] r = Range(n, n, k)  [V] v = Range(n, n)  [S] s, , t = Three(b)  [I] y = If(p)  [] e = Exp(t)  [Z] z = Abs(s)  [] q = Sub(e, u)  [B] b = F(a)  [F] f = Mul(b, d)  [G] g = Neg(a)  y, x, z, o",
+    ),
+    "a new node of an output": (
+        lambda of: new_at(of, "z", "F", "a"),
+        "w, d, o, one, k  [A] a = Neg(x)  [B] b = Add(a, w)  [R] r = Range(n, n, k)  [V] v = Range(n, n)  [S] s, , t = Three(b)  [I] y = If(p)  [] e = Exp(t)  [] q = Sub(e, u)  [Z] z = F(a)  [F] f = Mul(b, d)  [G] g = Neg(a)  y, x, z, o",
+    ),
+    "a new node of a node without a name": (
+        lambda of: new_at(of, "e", "F", "a"),
+        "w, d, o, one, k  [A] a = Neg(x)  [B] b = Add(a, w)  [R] r = Range(n, n, k)  [V] v = Range(n, n)  [S] s, , t = Three(b)  [I] y = If(p)  [Z] z = Abs(s)  [] q = Sub(e, u)  [F_1] e = F(a)  [F] f = Mul(b, d)  [G] g = Neg(a)  y, x, z, o",
+    ),
+    "a new node of several": (
+        lambda of: new_at(of, "s", "F", "b", count=3),
+        "w, d, o, one, k  [A] a = Neg(x)  [B] b = Add(a, w)  [R] r = Range(n, n, k)  [V] v = Range(n, n)  [I] y = If(p)  [] e = Exp(t)  [Z] z = Abs(s)  [] q = Sub(e, u)  [S] s, F_1_output_1, t = F(b)  [F] f = Mul(b, d)  [G] g = Neg(a)  y, x, z, o",
+    ),
+    "a new node of fewer": (
+        lambda of: new_at(of, "s", "F", "b", count=2),
+        "w, d, o, one, k  [A] a = Neg(x)  [B] b = Add(a, w)  [R] r = Range(n, n, k)  [V] v = Range(n, n)  [S] s_1, , t = Three(b)  [I] y = If(p)  [] e = Exp(t)  [Z] z = Abs(s)  [] q = Sub(e, u)  [F_1] s, F_1_output_1 = F(b)  [F] f = Mul(b, d)  [G] g = Neg(a)  y, x, z, o",
+    ),
+    "a new node that reads the old one": (
+        lambda of: new_at(of, "a", "F", "a"),
+        "w, d, o, one, k  [A] a = Neg(x)  [B] b = Add(F_1_output_0, w)  [R] r = Range(n, n, k)  [V] v = Range(n, n)  [S] s, , t = Three(b)  [I] y = If(p)  [] e = Exp(t)  [Z] z = Abs(s)  [] q = Sub(e, u)  [F_1] F_1_output_0 = F(a)  [F] f = Mul(b, d)  [G] g = Neg(F_1_output_0)  y, x, z, o",
+    ),
+    "a constant of a node": (
+        constant("a", 1, 2),
+        "w, d, o, one, k, a  [B] b = Add(a, w)  [R] r = Range(n, n, k)  [V] v = Range(n, n)  [S] s, , t = Three(b)  [I] y = If(p)  [] e = Exp(t)  [Z] z = Abs(s)  [] q = Sub(e, u)  [F] f = Mul(b, d)  [G] g = Neg(a)  y, x, z, o",
+    ),
+    "a constant of a captured value": (
+        constant("b", 1, 2),
+        "d, o, one, k, b  [A] a = Neg(x)  [R] r = Range(n, n, k)  [V] v = Range(n, n)  [S] s, , t = Three(b)  [I] y = If(p)  [] e = Exp(t)  [Z] z = Abs(s)  [] q = Sub(e, u)  [F] f = Mul(b, d)  [G] g = Neg(a)  y, x, z, o",
+    ),
+    "a constant of an input": (
+        constant("p", 1, dtype=np.bool_),
+        "w, d, o, one, k, p  [A] a = Neg(x)  [B] b = Add(a, w)  [R] r = Range(n, n, k)  [V] v = Range(n, n)  [S] s, , t = Three(b)  [I] y = If(p)  [] e = Exp(t)  [Z] z = Abs(s)  [] q = Sub(e, u)  [F] f = Mul(b, d)  [G] g = Neg(a)  y, x, z, o",
+    ),
+    "a constant of an output": (
+        constant("z", 1, 2),
+        "w, d, o, one, k, z  [A] a = Neg(x)  [B] b = Add(a, w)  [R] r = Range(n, n, k)  [V] v = Range(n, n)  [S] s, , t = Three(b)  [I] y = If(p)  [] e = Exp(t)  [] q = Sub(e, u)  [F] f = Mul(b, d)  [G] g = Neg(a)  y, x, z, o",
+    ),
+    "a constant of a declared value": (
+        constant("e", 1, 2),
+        "w, d, o, one, k, e  [A] a = Neg(x)  [B] b = Add(a, w)  [R] r = Range(n, n, k)  [V] v = Range(n, n)  [S] s, , t = Three(b)  [I] y = If(p)  [Z] z = Abs(s)  [] q = Sub(e, u)  [F] f = Mul(b, d)  [G] g = Neg(a)  y, x, z, o",
+    ),
+    "a constant of a pinned value": (
+        pinned("a", constant("a", 1, 2)),
+        "w, d, o, one, k, a  [A] a_1 = Neg(x)  [B] b = Add(a, w)  [R] r = Range(n, n, k)  [V] v = Range(n, n)  [S] s, , t = Three(b)  [I] y = If(p)  [] e = Exp(t)  [Z] z = Abs(s)  [] q = Sub(e, u)  [F] f = Mul(b, d)  [G] g = Neg(a)  y, x, z, o",
+    ),
+    "a constant of one of several": (
+        constant("s", 1, 2),
+        "w, d, o, one, k, s  [A] a = Neg(x)  [B] b = Add(a, w)  [R] r = Range(n, n, k)  [V] v = Range(n, n)  [S] s_1, , t = Three(b)  [I] y = If(p)  [] e = Exp(t)  [Z] z = Abs(s)  [] q = Sub(e, u)  [F] f = Mul(b, d)  [G] g = Neg(a)  y, x, z, o",
+    ),
+    "a splice": (
+        spliced("b", "a", own=["a"]),
+        "d, o, one, k  [A] b = Neg(x)  [R] r = Range(n, n, k)  [V] v = Range(n, n)  [S] s, , t = Three(b)  [I] y = If(p)  [] e = Exp(t)  [Z] z = Abs(s)  [] q = Sub(e, u)  [F] f = Mul(b, d)  [G] g = Neg(b)  y, x, z, o",
+    ),
+    "a splice of a value of its own": (
+        spliced("e", "b", own=["b"]),
+        "w, d, o, one, k  [A] a = Neg(x)  [B] e = Add(a, w)  [R] r = Range(n, n, k)  [V] v = Range(n, n)  [S] s, , t = Three(e)  [I] y = If(p)  [Z] z = Abs(s)  [] q = Sub(e, u)  [F] f = Mul(e, d)  [G] g = Neg(a)  y, x, z, o",
+    ),
+    "a splice of pinned values": (
+        pinned("b", spliced("e", "b", own=["b"])),
+        "w, d, o, one, k  [A] a = Neg(x)  [B] b = Add(a, w)  [R] r = Range(n, n, k)  [V] v = Range(n, n)  [S] s, , t = Three(b)  [I] y = If(p)  [Z] z = Abs(s)  [] q = Sub(b, u)  [F] f = Mul(b, d)  [G] g = Neg(a)  y, x, z, o",
+    ),
+    "a splice of several": (
+        spliced("s", "a", "a", "b", own=["a", "b", None]),
+        "w, d, o, one, k  [A] s = Neg(x)  [B] t = Add(s, w)  [R] r = Range(n, n, k)  [V] v = Range(n, n)  [I] y = If(p)  [] e = Exp(t)  [Z] z = Abs(s)  [] q = Sub(e, u)  [F] f = Mul(t, d)  [G] g = Neg(s)  y, x, z, o",
+    ),
+    "a splice of an output": (
+        spliced("z", "q", own=["q"]),
+        "w, d, o, one, k  [A] a = Neg(x)  [B] b = Add(a, w)  [R] r = Range(n, n, k)  [V] v = Range(n, n)  [S] s, , t = Three(b)  [I] y = If(p)  [] e = Exp(t)  [] z = Sub(e, u)  [F] f = Mul(b, d)  [G] g = Neg(a)  y, x, z, o",
+    ),
+}
+
+
+def test_what_each_replacement_makes() -> None:
+    for name, (edit, expected) in EDITS.items():
+        of = parsed(RICH)
+        first = serialized(of)
+        edit(of)
+        of.check_view()
+        assert shown(of) == expected, name
+        of.undo_to(0)
+        assert serialized(of) == first
+
+
+def test_an_output_of_the_model_keeps_dtype_and_rank_as_far_as_they_are_known() -> None:
+    text = """<ir_version: 10, opset_import: ["": 21, "vendor": 1]> g (float[2] x, int64[K] k, seq(float[2]) q, seq(int64[2]) r, int64[2] i) =>
+        (float[2] y, float[2] z, seq(float[2]) s) { y = Neg(x)  h = vendor.F(x)  z = vendor.F(x)
+        u = Reshape(x, k)  j = Neg(u)  m = Neg(i)  t = Identity(r)  s = Identity(q) }"""
+    for old, new, because in (
+        ("y", "h", None), ("z", "m", None), ("y", "j", None), ("y", "u", None), ("s", "t", None),
+        ("y", "t", "output 'y' of the model is float[2]; 't' (Identity), which would replace it, is sequence"),
+        ("s", "x", "output 's' of the model is sequence; 'x', which would replace it, is float[2]"),
+        ("y", "m", "output 'y' of the model is float[2]; 'm' (Neg), which would replace it, is int64[2]"),
+    ):  # fmt: skip
+        of = parsed(text)
+        if because is None:
+            of.main.replace_uses(named(of, old), named(of, new))
+            continue
+        with pytest.raises(OperatorError) as caught:
+            of.main.replace_uses(named(of, old), named(of, new))
+        assert str(caught.value) == f"{because}: the dtype and rank of an output must not change"
+
+
+def test_types_are_inherited_where_they_say_more() -> None:
+    text = """(float[2] x, float[] u, bool p) => (float[2] y) <float[2] old, float[2] other> {
+        old = vendor.F(x)  a = Neg(old)  other = vendor.F(a)  b = Neg(other)  k = vendor.G(x)
+        l = Neg(u)  m = vendor.H(x)  n = Cast<to=7>(u)  i = Constant<value_float=1.0>()
+        y = If(p) <then_branch = t () => (float[2] f) <float[2] in> { in = vendor.F(x)  f = Neg(in) },
+                   else_branch = e () => (float[2] g) { g = Abs(x) }> }"""
+    for old, new, before, expected in (
+        ("old", "k", "None", "float[2]"), ("old", "l", "float", "float[2]"),
+        ("old", "u", "float", "float"), ("old", "n", "int64", "int64"),
+        ("old", "i", "float[]", "float[]"), ("in", "k", "None", "None"),
+        ("a", "k", "None", "float[2]"), ("a", "l", "float", "float[2]"),
+    ):  # fmt: skip
+        of = parsed(text)
+        value = v(of, new)
+        if old != "a":
+            assert str(value.type) == before
+        assert str(v(of, old).type) == "float[2]"
+        of.main.replace_uses(v(of, old), value)
+        assert str(value.type) == expected, (old, new)
+    of = parsed(text)
+    made = of.main.add_node("Any", (named(of, "x"),), domain="vendor").output
+    of.main.replace_uses(v(of, "a"), made)
+    assert made.type is None
+
+
+def test_types_are_not_compared_where_they_contradict_each_other_in_the_file() -> None:
+    of = parsed("(float[2] x, int64[2] i) => (float[3] y) { y = Neg(x)  m = Abs(i) }")
+    of.main.replace_uses(named(of, "y"), named(of, "m"))
+    assert of.main.outputs[0].dtype == 7
+
+
+def test_an_annotation_moves_to_a_value_of_its_graph_that_has_none() -> None:
+    for old, new, names in (
+        ("a", "b", ["b"]), ("a", "x", ["x"]), ("b", "a", ["a"]), ("c", "b", ["a"]), ("d", "x", ["d"]),
+    ):  # fmt: skip
+        proto = parsed(
+            """(float[2] x, bool p) => (float[2] y) { a = Relu(x)  b = Neg(x)  c = Abs(x)
+            y = If(p) <then_branch = t () => (float[2] f) { d = Neg(a)  f = Neg(d) },
+                       else_branch = e () => (float[2] g) { g = Add(b, c) }> }"""
+        ).to_proto()
+        main = proto.graph
+        body = main.node[3].attribute[0].g
+        where = body if old == "d" else main
+        where.quantization_annotation.add(tensor_name="a" if old == "c" else old)
+        of = Model.from_proto(proto)
+        v(of, old).owner.replace_uses(v(of, old), v(of, new))
+        graph = of.to_proto().graph
+        found = [
+            *graph.quantization_annotation,
+            *graph.node[-1].attribute[0].g.quantization_annotation,
+        ]
+        assert [each.tensor_name for each in found] == names, (old, new)

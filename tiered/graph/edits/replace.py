@@ -45,7 +45,7 @@ def replace_uses(graph: Graph, old: Value, new: Value, *, since: int | None = No
         if user.is_main:
             check_output_type(old, new)
         _replace_output(user, old, new)
-    if old.owner.annotations and not old._users:
+    if not old._users:
         _inherit_annotation(old.owner, old, new)
 
 
@@ -59,7 +59,7 @@ def check_output_type(old: Value, new: Value) -> None:
         OperatorError: it has another one.
     """
     before, after = _inferred_type(old), new.type
-    if before is after or before is None or after is None:
+    if before is None or after is None:
         return
     if isinstance(before, TensorType) and isinstance(after, TensorType):
         ranks = [None if kind.shape is None else len(kind.shape) for kind in (before, after)]
@@ -93,8 +93,6 @@ def _inherit_type(old: Value, new: Value) -> None:
     if new.graph is not old.graph or new.producer is None:
         return  # the type of an input or initializer is declared in the file
     if isinstance(new._type, NotInferred) and old.declared is None and not old.output_of:
-        return
-    if new.is_constant:
         return
     known, stated = new.type, old.type
     if known is None or (
