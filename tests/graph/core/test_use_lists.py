@@ -1,9 +1,15 @@
 """Values and nodes stay linked through edits: uses, captures, names, and the networkx view."""
 
+from collections.abc import Callable
+
+import numpy as np
+
+from tests.graph.editor import serialized
 from tests.small import made_by, named, parsed
-from tiered.graph import Graph, Model
+from tiered.graph import Graph, Model, Tensor, Value
 from tiered.graph.core.live_dag import Slot
 from tiered.graph.core.use_lists import build_dag, unlinked
+from tiered.testing import parse
 
 NESTED = """(float[2] x, bool p) => (float[2] y) {
     a = Neg(x)  b = Abs(a)
@@ -119,3 +125,120 @@ def test_uses_that_are_set_aside_come_back() -> None:
         assert not named(of, "b").is_captured
     assert {name: uses(of, name) for name in "ab"} == before
     assert named(of, "b").is_captured
+
+
+EVERYTHING = """<ir_version: 10, opset_import: ["": 21, "own": 1]>
+g (float[2] x, bool p, float[2] d) => (float[2] y, float[2] x) <float[2] d = {1,2}, float[2] w = {3,4}, float[2] stale> {
+    [A] a = Neg(x)  [C] c = Clip(a, , )  b = Add(a, w)  t, , u = own.Two(a, , d)
+    [I] y = If(p) <
+        then_branch = one () => (float[2] f) <float[2] k = {5,6}, float[2] gone> {
+            [K] h = Clip(a, , )  i = Mul(h, w)  s, , v = own.Two(i, , b)
+            [N] f = If(p) <then_branch = tt () => (float[2] m) { [M] m = Add(a, v) },
+                           else_branch = te () => (float[2] b) { }> },
+        else_branch = two () => (float[2] a) { }>
+    z = own.f(b)  e = Exp(u) }
+<domain: "own", opset_import: ["": 21]> f (v) => (q) { [Q] r = Neg(v)  o = Greater(v, r)
+    q = If(o) <then_branch = yes () => (n) { n = Abs(r) }, else_branch = no () => (v) { }> }"""
+
+
+def everything() -> Model:
+    of = Model.from_proto(parse(EVERYTHING))
+    for graph in of.graphs():
+        assert graph.dag is not None
+        graph.topological_order()
+    return of
+
+
+def value_of(of: Model, name: str) -> Value:
+    return next(graph.values[name] for graph in of.graphs() if name in graph.values)
+
+
+def read_at(of: Model, name: str, slot: int, read: str | None) -> Model:
+    """Set an operand of the node that makes a value; return the model."""
+    node = value_of(of, name).producer
+    assert node is not None
+    node.owner.set_input(node, slot, None if read is None else value_of(of, read))
+    return of
+
+
+def returns(of: Model, graph: Graph, *names: str) -> None:
+    infos = graph.output_infos
+    graph.set_graph_outputs([value_of(of, name) for name in names], infos[: len(names)])
+
+
+def remove(of: Model, name: str) -> Model:
+    graph = value_of(of, name).owner
+    if name == "y":
+        returns(of, graph, "x")
+    graph.remove_node(made_by(graph, name))
+    return of
+
+
+def moved_out(of: Model) -> None:
+    body = value_of(of, "h").owner
+    body.move_node(made_by(body, "h"), of.main)
+
+
+def without_function(of: Model) -> None:
+    remove(of, "z").remove(of.functions[0])
+
+
+LINKED: dict[str, Callable[[Model], object]] = {
+    "another operand": lambda of: read_at(of, "b", 0, "x"),
+    "an operand of an initializer": lambda of: read_at(of, "b", 1, "x"),
+    "an initializer for an operand": lambda of: read_at(of, "b", 0, "w"),
+    "an absent operand": lambda of: read_at(of, "b", 0, None),
+    "a present operand": lambda of: read_at(of, "t", 1, "w"),
+    "the operand again": lambda of: read_at(of, "c", 1, "a"),
+    "a capture of an initializer": lambda of: read_at(of, "i", 0, "w"),
+    "a capture of an input": lambda of: read_at(of, "i", 1, "x"),
+    "no capture": lambda of: read_at(of, "i", 1, "h"),
+    "one capture less": lambda of: read_at(of, "h", 0, "x"),
+    "one capture more": lambda of: read_at(of, "m", 0, "b"),
+    "a capture that was not there": lambda of: read_at(of, "m", 0, "c"),
+    "two captures less": lambda of: read_at(read_at(of, "h", 0, "x"), "m", 0, "x"),
+    "an operand of a node with bodies": lambda of: read_at(of, "y", 0, "p"),
+    "other outputs": lambda of: returns(of, of.main, "a", "b"),
+    "fewer outputs": lambda of: returns(of, of.main, "x"),
+    "an output of a body": lambda of: returns(of, made_by(of, "y").bodies[1], "c"),
+    "an output of an inner body": lambda of: returns(
+        of, value_of(of, "f").owner.nodes[-1].bodies[1], "h"
+    ),
+    "an output of its own": lambda of: returns(
+        of, value_of(of, "f").owner.nodes[-1].bodies[0], "a"
+    ),
+    "no node with bodies": lambda of: remove(of, "y"),
+    "no node of a body": lambda of: remove(read_at(of, "m", 1, "c"), "s"),
+    "no last reader": lambda of: remove(of, "e"),
+    "no function": without_function,
+    "another name": lambda of: of.main.rename_value(named(of, "a"), "other"),
+    "a folded value": lambda of: of.main.become_constant(
+        named(of, "b"), Tensor.of(np.ones(2, np.float32))
+    ),
+    "a moved node": moved_out,
+    "a new node": lambda of: of.main.add_node("If", [named(of, "p")], 1, bodies=["then_branch"]),
+    "exchanged outputs": lambda of: of.main.exchange_outputs(
+        made_by(of, "b"), 0, made_by(of, "c"), 0
+    ),
+}
+
+
+def test_links_are_those_that_a_scan_finds() -> None:
+    for name, edit in LINKED.items():
+        of = everything()
+        of.check_view()
+        first = serialized(of)
+        edit(of)
+        assert serialized(of) != first or name.startswith("an operand of a node"), name
+        of.check_view()
+        of.undo_to(0)
+        of.check_view()
+        assert serialized(of) == first, name
+
+
+def test_values_that_are_set_aside_are_linked_again() -> None:
+    for names in ("a", "b", "ab", "w", "x", "v"):
+        of = everything()
+        with unlinked(*(value_of(of, name) for name in names)):
+            assert not any(value_of(of, name).is_used for name in names)
+        of.check_view()
