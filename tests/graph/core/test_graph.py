@@ -1,9 +1,10 @@
 """The queries of a graph: its place among the others, and its contents without a scan."""
 
 import pytest
+from onnx import parser
 
 from tests.small import made_by, model, named
-from tiered import Graph, Model
+from tiered import Graph, Model, Value
 from tiered.support.errors import ModelError
 
 NESTED = """g (float[2] x, bool c) => (float[2] y) <float[2] w = {1, 2}> {
@@ -157,3 +158,68 @@ def test_defaults_of_a_function_are_by_name() -> None:
     assert twice is not None
     assert {name: each.f for name, each in twice.defaults.items()} == {"alpha": 0.5}
     assert twice.id == ("own", "twice", "")
+
+
+SEARCH = """<ir_version: 10, opset_import: ["" : 21, "own" : 1]>
+g (float[2] x, bool c) => (float[2] y, float[2] z) {
+    y = own.Search(x) <body = b (float[2] s, float[2] t) => (float[2] r, float[2] t) { r = Neg(s) }>
+    z = own.If(c) <then_branch = t () => (float[2] p) { p = Neg(x) },
+                   else_branch = e () => (float[2] q) { q = Abs(x) }> }"""
+
+
+def test_names_of_bodies_of_unknown_operators_matter() -> None:
+    of = Model.from_proto(parser.parse_model(SEARCH))
+    assert [body.names_matter for body in bodies(of).values()] == [True, True, True]
+    body = bodies(of)["b"]
+    s, t = body.inputs
+    body.keep_file_name(s, "s")
+    assert body.file_names == {}
+    body.keep_file_name(s, "first")
+    body.keep_file_name(s, "second")
+    body.keep_file_name(named(of, "x"), "third")
+    assert body.file_names == {"s": "first"}
+    assert of.names.fresh("first") != "first"
+    assert of.names.fresh("second") == "second"
+    body.keep_file_name(t, "x")
+    assert not body.sees(named(of, "x"))
+    assert body.sees(named(of, "c"))
+    assert body.sees(t)
+    assert not body.sees(Value(0, None, "x"))
+
+
+def test_an_order_is_found_once() -> None:
+    of = model("g (float[2] x) => (float[2] y) { a = Neg(x) b = Abs(a) y = Exp(b) }")
+    assert of.main.topological_order() is of.main.topological_order()
+
+
+def test_graphs_are_alike_but_for_names() -> None:
+    one, other, third = (
+        model(f"g (float[2] x) => (float[2] y) {{ {nodes} }}").main
+        for nodes in ("a = Neg(x) y = Abs(a)", "b = Neg(x) y = Abs(b)", "b = Exp(x) y = Abs(b)")
+    )
+    assert [one.is_isomorphic(each) for each in (one, other, third)] == [True, True, False]
+
+
+def test_a_target_refuses_operators_for_its_reasons() -> None:
+    of = model()
+    assert of.main.refusal("Neg") is None
+    of.gate.refusal = lambda graph, op_type, domain: f"{graph.name} {domain}.{op_type}"
+    assert of.main.refusal("Neg", "own") == "g own.Neg"
+
+
+def test_a_constant_that_is_read_is_not_discarded() -> None:
+    of = model("g (float[2] x) => (float[2] y) <float[2] w = {1, 2}> { y = Add(x, w) }")
+    of.main.discard(named(of, "w"))
+    assert of.main.initializers == (named(of, "w"),)
+
+
+def test_domains_of_functions_stay_as_they_are_spelt() -> None:
+    made = parser.parse_model(CALLS)
+    for domain in ("ai.onnx", "", None):
+        (entry,) = made.functions[0].opset_import
+        entry.ClearField("domain")
+        if domain is not None:
+            entry.domain = domain
+        function = Model.from_proto(made).function("own", "twice", "")
+        assert function is not None
+        assert (function.spellings, function.opset()) == ({"": domain}, 18)
