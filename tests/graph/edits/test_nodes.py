@@ -8,8 +8,10 @@ import pytest
 
 from tests.graph.editor import fresh, serialized, wound_back
 from tests.small import made_by, model as small, named, parsed
-from tiered.graph import Graph, Model, Tensor
+from tiered.graph import Graph, Model, Tensor, Value
+from tiered.graph.opset.adapter import detached
 from tiered.support.errors import ModelError
+from tiered.testing import parse
 
 TEXT = """g (float[2,3] x, bool c) => (float[2,3] y, float[2,3] z) <float[3] w = {1, 2, 3}> {
     a = Relu(x)  b = Add(a, w)
@@ -257,3 +259,131 @@ def test_no_edit_makes_a_function_call_itself() -> None:
             edit()
         assert serialized(made) == before
     made.main.add_node("inner", [made.main.inputs[0]], domain="own")
+
+
+ABSENT = """<ir_version: 10, opset_import: ["" : 21, "own" : 1]>
+g (float[2] x, bool c) => (float[2] y) {
+    a = Neg(x)  s, , t = own.Three(a, , x)  y = Clip(s, , )
+    i = If(c) <then_branch = p () => (float[2] q) { r = Neg(x)  q = Abs(r) },
+               else_branch = e () => (float[2] f) { f = Neg(x) }>
+    j = If(c) <then_branch = pp () => (float[2] qq) { r = Exp(x)  qq = Abs(r) },
+               else_branch = ee () => (float[2] ff) { ff = Neg(x) }>
+    k = own.calls(x) }
+<domain: "own", opset_import: ["own" : 1]> calls (v) => (w) { [N] n = own.Half(v)  w = own.Half(n) }"""
+
+
+def absent() -> Model:
+    model = Model.from_proto(parse(ABSENT))
+    assert model.main.dag is not None
+    return model
+
+
+def test_absent_operands_and_outputs_come_and_go_with_their_node() -> None:
+    model = absent()
+    graph, (_, three, clip, *_) = model.main, model.main.nodes
+    body = made_by(graph, "i").bodies[0]
+    graph.remove_output(named(graph, "y"))
+    for node in (clip, three):
+        graph.remove_node(node)
+        model.check_view()
+    graph.append_node(three)
+    graph.append_node(clip)
+    model.check_view()
+    graph.remove_node(clip)
+    graph.move_node(three, body)
+    model.check_view()
+    model.undo_to(0)
+    model.check_view()
+
+
+def test_a_node_comes_back_only_where_its_operands_are() -> None:
+    model = absent()
+    graph = model.main
+    a, branch = made_by(graph, "a"), made_by(graph, "i")
+    new = graph.add_node("Neg", (a.output,))
+    graph.remove_node(new)
+    with pytest.raises(ModelError, match=r"'a' float.* is not visible in graph 'calls'"):
+        model.functions[0].append_node(new)
+    graph.remove_node(branch)
+    with pytest.raises(ModelError, match="'i' has bodies, or its name is taken"):
+        graph.append_node(branch)
+    unnamed = made_by(graph, "y")
+    graph.remove_output(unnamed.output)
+    graph.remove_node(unnamed)
+    graph.append_node(unnamed)
+    assert unnamed.graph is graph
+
+
+def test_a_detached_value_becomes_an_output() -> None:
+    graph = absent().main
+    x, value = graph.inputs[0], Value(graph.model.next_serial(), None, "mine")
+    with pytest.raises(ModelError, match="'const'> has a source already: 'Neg' cannot be it"):
+        graph.add_node("Neg", (x,), [detached(np.zeros(1))], name="Neg")
+    graph.add_node("Neg", (x,), [value])
+    assert str(value.type) == "float[2]"
+    length = len(graph.model.journal)
+    graph.add_node("Relu", (x,))
+    assert len(graph.model.journal) == length + 1
+
+
+def test_new_domains_have_the_version_of_the_model_or_of_their_operator() -> None:
+    model = absent()
+    (function,) = model.functions
+    model.set_opset("late", 3)
+    function.add_node("F", (function.inputs[0],), domain="late")
+    assert function.opset("late") == 3
+    function.add_node("Neg", (function.inputs[0],))
+    assert function.opset() == 21
+    model.main.add_node("LabelEncoder", (model.main.inputs[0],), domain="ai.onnx.ml")
+    assert model.opset_imports["ai.onnx.ml"] == 4
+
+
+def test_which_outputs_become_initializers() -> None:
+    tensor = Tensor.of(np.zeros(2, np.float32))
+    for name, index, reason in (
+        ("s", 1, "it is absent, or an output of a graph"), ("s", 0, "'t' is used"), ("s", 2, "'s' is used"),
+        ("n", 0, "its graph can have no initializers"), ("a", 0, None), ("j", 0, None),
+    ):  # fmt: skip
+        model = absent()
+        if (name, index) == ("s", 0):
+            model.main.add_node("Neg", (named(model, "t"),))
+        graph = model.functions[0] if name == "n" else model.main
+        node = made_by(graph, name)
+        if reason is None:
+            value = node.output
+            graph.fold_to_initializer(node, index, tensor)
+            model.check_view()
+            model.undo_to(0)
+            model.check_view()
+            assert value.producer is node
+            continue
+        with pytest.raises(ModelError) as caught:
+            graph.fold_to_initializer(node, index, tensor)
+        ending = f"cannot become an initializer: {reason}"
+        assert str(caught.value) == f"output {index} of node {node.label!r} {ending}"
+    model = absent()
+    node = made_by(model, "s")
+    model.main.set_input(made_by(model, "y"), 0, named(model, "t"))
+    folded = named(model, "t")
+    model.main.fold_to_initializer(node, 2, tensor)
+    assert (folded.index, folded.is_initializer) == (0, True)
+    model.check_view()
+
+
+def test_a_node_moves_only_where_its_body_hides_nothing() -> None:
+    model = absent()
+    graph = model.main
+    i, j = made_by(graph, "i"), made_by(graph, "j")
+    with pytest.raises(ModelError, match="a body of node 'j' would shadow 'r' of <Graph 'p'"):
+        graph.move_node(j, i.bodies[0])
+    graph.move_node(j, i.bodies[1])
+    model.check_view()
+    call, (function,) = made_by(graph, "k"), model.functions
+    graph.set_input(call, 0, None)
+    with pytest.raises(ModelError, match="call itself"):
+        graph.move_node(call, function)
+    outer = graph.add_node("If", (None,), 1, bodies=("then_branch", "else_branch"))
+    inner = outer.bodies[0].add_node("calls", (None,), domain="own")
+    outer.bodies[0].set_graph_outputs([inner.output], [onnx.ValueInfoProto()])
+    with pytest.raises(ModelError, match="call itself"):
+        graph.move_node(outer, function)

@@ -140,10 +140,9 @@ def check_distinct(node: Node, outputs: Sequence[Value | None]) -> None:
     Raises:
         ModelError: they would.
     """
-    if len(outputs) > 1:
-        names = [value.name for value in outputs if value is not None]
-        if len(set(names)) < len(names):
-            raise ModelError(f"node {node.label!r} cannot have an output twice: {names}")
+    names = [value.name for value in outputs if value is not None]
+    if len(set(names)) < len(names):
+        raise ModelError(f"node {node.label!r} cannot have an output twice: {names}")
 
 
 def append_node(graph: Graph, node: Node) -> None:
@@ -154,7 +153,7 @@ def append_node(graph: Graph, node: Node) -> None:
     """
     if node.graph is not None:
         raise ModelError(f"node {node.label!r} is in graph {node.graph.name!r} already")
-    if node.bodies or (node.name and node.name in graph.model.node_names):
+    if node.bodies or node.name in graph.model.node_names:
         raise ModelError(f"node {node.label!r} has bodies, or its name is taken")
     for value in node._inputs:
         if value is not None and not graph.sees(value):
@@ -203,10 +202,11 @@ def fold_to_initializer(graph: Graph, node: Node, index: int, tensor: Tensor) ->
     check_node(graph, node)
     check_place(node, index, "output")
     value, reason = node._outputs[index], why_not_foldable(node, index)
-    if value is None or reason is not None:
+    if reason is not None:
         raise ModelError(
             f"output {index} of node {node.label!r} cannot become an initializer: {reason}"
         )
+    assert value is not None
     write_folded(graph, node, value, tensor)
 
 
@@ -270,10 +270,8 @@ def attach(graph: Graph, node: Node, kept: Value | None = None) -> None:
 def detach(node: Node, kept: Value | None = None) -> None:
     """Undo `attach`; `kept` stays in the graph."""
     graph = node.owner
-    if node.bodies:
-        use_lists.unlink_bodies(node)
-    if node._inputs:
-        use_lists.unlink_inputs(node)
+    use_lists.unlink_bodies(node)
+    use_lists.unlink_inputs(node)
     if graph._dag is not None:
         graph._dag.remove_node(node)
     graph._order = None
@@ -319,7 +317,7 @@ def move_node(graph: Graph, node: Node, target: Graph) -> None:
         if value is not None:
             check_move(value, target)
     for name in _names_below(node):
-        if not graph.model.names.is_unique(name) and target.value(name) is not None:
+        if target.value(name) is not None:
             raise ModelError(f"a body of node {node.label!r} would shadow {name!r} of {target!r}")
     if target.root is not node.owner.root:
         target.model.check_callee(target, node.callee)
@@ -371,7 +369,7 @@ def order_nodes(graph: Graph, order: Sequence[Node]) -> None:
         )
     for node in order:
         for producer in producers(graph, node):
-            if places[producer.id] >= places[node.id]:
+            if places[producer.id] > places[node.id]:
                 raise ModelError(f"node {node.label!r} is before its producer {producer.label!r}")
     graph._log(Edit.SET_ORDER, graph, graph._places)
     write_places(graph, places)
