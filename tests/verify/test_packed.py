@@ -13,6 +13,7 @@ from tiered import (
     optimize_model,
 )
 from tiered.graph.core.interface_map import PackMap
+from tiered.support.errors import RuntimeFailure
 from tiered.testing import parse
 from tiered.verify.packed import joined, sequences_of
 
@@ -57,3 +58,16 @@ def test_two_rows_without_padding() -> None:
     found = joined(runs, made, packed)
     assert found["z"].tolist() == [0, 3, 2, 5, 0]
     assert found["y"].tolist() == [[10, 11, 12, 13, 14], [12, 10, 15, 13, 14]]
+
+
+def test_rows_without_tokens_and_models_of_one_sequence_are_not_compared() -> None:
+    for shape, most, count in (
+        ((0, 3), 0, None), ((2, 0), 0, None), ((2, 3), 1, None), ((1, 1), 0, 4), ((2, 3), 2, 2),
+        ((2, 3), 3, 2), ((2, 3), 4, 4),
+    ):  # fmt: skip
+        packed = PackMap(("x",), frozenset(), most)
+        if count is None:
+            with pytest.raises(RuntimeFailure, match="its rows have no tokens, or it takes no two"):
+                sequences_of({"x": np.zeros(shape)}, packed)
+        else:
+            assert len(sequences_of({"x": np.zeros(shape)}, packed).runs) == count, (shape, most)

@@ -280,3 +280,13 @@ def test_functions_are_cut_with_their_callers() -> None:
 def test_calls_in_bodies_are_calls() -> None:
     node = parser.parse_model(HEADER + IF).graph.node[1]
     assert {name for _, name, _ in calls(node)} == {"If", "Add", "Neg"}
+
+
+def test_a_graph_without_a_name_and_outputs_without_one_are_parts_too() -> None:
+    given = proto("g (float[2,4] x, int64[1] k) => (int64[2,1] y) { v, y = TopK(x, k) }")
+    given.graph.name = ""
+    given.graph.node[0].output[0] = ""
+    part = GraphPart.of(given)
+    assert part.name == "part"
+    assert part.results([0]) == ["y"]
+    assert part.results(()) == []

@@ -22,6 +22,14 @@ from tiered.runtime.compare.outputs import compare
 from tiered.support.errors import UsageError
 from tiered.support.numerics import EXACT, Numerics, Promise, loosest
 from tiered.targets import Backend, Verification
+from tiered.verify.pass_promises import (
+    argmax_agreement,
+    cosine,
+    max_abs_error,
+    mean_abs_error,
+    mispredictions,
+    top_5_agreement,
+)
 
 RELU = "g (float[N,3] x) => (float[N,3] y) { a = Abs(x)  y = Relu(a) }"
 
@@ -194,3 +202,15 @@ def test_rankings_are_compared_by_their_best_elements() -> None:
     empty = np.zeros((0, 6))
     assert verify.METRICS["mispredictions"](empty, empty) == 0.0
     assert verify.METRICS["top_5_agreement"](empty, empty) == 1.0
+
+
+def test_metrics_of_single_numbers_and_of_none() -> None:
+    none, one, two = np.zeros((0, 3)), np.array(2.0), np.array(3.0)
+    for metric, of_none, of_one in (
+        (argmax_agreement, 1.0, 1.0), (top_5_agreement, 1.0, 1.0), (mispredictions, 0.0, 0.0),
+        (cosine, 1.0, 1.0), (max_abs_error, 0.0, 1.0), (mean_abs_error, 0.0, 1.0),
+    ):  # fmt: skip
+        assert metric(none, none) == of_none, metric
+        assert metric(one, two) == of_one, metric
+    zeros = np.zeros(2)
+    assert [cosine(zeros, zeros), cosine(zeros, zeros + 1), cosine(zeros + 1, zeros)] == [1, 0, 0]

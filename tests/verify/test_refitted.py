@@ -1,9 +1,13 @@
 """Models with another interface are compared on what has the same name, or what the pass maps."""
 
+from typing import Any
+
 import numpy as np
 import onnx
 import pytest
 
+from tests.small import model
+from tests.verify.in_process import in_process
 from tiered import (
     InterfaceMap,
     Model,
@@ -14,9 +18,13 @@ from tiered import (
     module_pass,
     optimize_model,
 )
-from tiered.graph.core.interface_map import converted
+from tiered.graph.core.interface_map import BatchMap, PackMap, converted
+from tiered.runtime.inputs.samples import Wanted
+from tiered.support.errors import RuntimeFailure
 from tiered.testing import parse
+from tiered.verify.baseline import Baseline
 from tiered.verify.methods import How
+from tiered.verify.refitted import Refitting
 
 TEXT = """(float[N,4] x) => (float[N,4] y, float[N,4] q)
     <float[4] w = {1,2,3,4}> { a = Mul(x, w)  b = Relu(a)  y = Exp(b)  q = Neg(a) }"""
@@ -169,3 +177,86 @@ def test_a_changed_interface_without_halves_is_not_given_to_the_reference() -> N
     found = optimize_model(parse(TEXT), passes=[shifted(1)], verify=True).verify
     assert found is not None
     assert [way.judge for way in found.ways] == ["onnxruntime"]
+
+
+OLD = "(float[2] x, float[2] v) => (float[2] y) { a = Neg(x)  y = Mul(a, v) }"
+
+
+def refitting(after: str, relation: InterfaceMap, before: str = OLD) -> Refitting:
+    _, worker = in_process()
+    first = Baseline.of(model(f"g {before}"))
+    feeds = {"x": np.array([1, 2], np.float32), "v": np.array([3, 4], np.float32)}
+    given = {name: feeds[name] for name in ("x", "v") if f"[2] {name}" in before}
+    wanted = Wanted((given,) if given else ())
+    first.run(worker, wanted)
+    new = parse(after)
+    return Refitting(first, new, worker.open(new), relation, worker)
+
+
+def test_samples_go_on_where_the_new_inputs_are_tensors_of_the_model_before() -> None:
+    rows: list[tuple[str, InterfaceMap, bool, list[str]]] = [
+        ("(float[2] a, float[2] v) => (float[2] y) { y = Mul(a, v) }", InterfaceMap(), True, ["y"]),
+        ("(float[2] x, float[2] v) => (float[2] a) { a = Neg(x) }", InterfaceMap(), False, ["a"]),
+        ("(float[2] z, float[2] v) => (float[2] y, float[2] o) { y = Mul(z, v)  o = Neg(z) }",
+         InterfaceMap(), False, ["y"]),
+        ("(float[2] z, float[2] v) => (float[2] y) { y = Mul(z, v) }",
+         InterfaceMap({"z": ("a", None)}), True, ["y"]),
+        ("(float[2] x, float[2] v) => (float[2] y) { y = Mul(x, v) }",
+         InterfaceMap({"x": ("a", None)}), True, ["y"]),
+        ("(float[2] a, float[2] v) => (float[2] x) { x = Mul(a, v) }",
+         InterfaceMap(feeds={"x": ("a", None)}), False, ["x"]),
+    ]  # fmt: skip
+    for after, relation, expected, outputs in rows:
+        made = refitting(after, relation)
+        assert made._goes_on() == expected, after
+        assert made._outputs() == outputs, after
+
+
+def test_inputs_before_follow_from_new_ones_without_a_conversion() -> None:
+    after = "(float[2] x, float[2] z) => (float[2] y) { y = Mul(x, z) }"
+    one, two = np.full(2, 8, np.float32), np.full(2, 9, np.float32)
+    rows: list[tuple[InterfaceMap, dict[str, Any], dict[str, float]]] = [
+        (InterfaceMap(), {"x": one}, {"x": 8, "v": 3}),
+        (InterfaceMap({"z": ("v", None)}), {"x": one, "z": two}, {"x": 8, "v": 9}),
+        (InterfaceMap({"z": ("v", None)}), {"x": one}, {"x": 8, "v": 3}),
+        (InterfaceMap({"z": ("v", np.negative)}), {"x": one, "z": two}, {"x": 8, "v": 3}),
+        (InterfaceMap({"z": ("a", None)}), {"x": one, "z": two}, {"x": 8, "v": 3}),
+        (InterfaceMap(feeds={"v": ("z", np.negative)}), {"x": one, "z": two}, {"x": 8, "v": -9}),
+    ]
+    for relation, feeds, expected in rows:
+        found = refitting(after, relation)._old_feeds(feeds)
+        assert {name: float(array[0]) for name, array in found.items()} == expected, relation
+
+
+def test_a_batch_whose_inputs_do_not_follow_is_not_compared() -> None:
+    batch = BatchMap(2, {"x": 0, "gone": 0}, {"y": (0, 1, 1)})
+    after = "(float[4] z, float[2] v) => (float[4] y) { y = Neg(z) }"
+    made = refitting(after, InterfaceMap(batch=batch))
+    z = np.zeros(4, np.float32)
+    with pytest.raises(RuntimeFailure, match=r"^input 'x' of the model before does not follow$"):
+        made._old_feeds_of_batch({"z": z})
+    with pytest.raises(RuntimeFailure, match=r"^input 'z' does not follow$"):
+        made._new_feeds({"x": z, "v": z})
+    renamed = refitting(after, InterfaceMap({"z": ("x", None)}, batch=batch))
+    assert list(renamed._old_feeds_of_batch({"z": z})) == ["x", "v"]
+    assert renamed._new_feeds({"x": z, "v": z}).keys() == {"z", "v"}
+    moved = InterfaceMap({"z": ("x", np.negative)}, {"x": ("z", np.negative)}, batch=batch)
+    assert list(refitting(after, moved)._old_feeds_of_batch({"z": z})) == ["x", "v"]
+    with pytest.raises(RuntimeFailure, match=r"^input '' does not follow$"):
+        refitting(after, moved)._new_feeds({"x": z, "v": z})
+    converted_only = InterfaceMap({"z": ("x", np.negative)}, batch=batch)
+    with pytest.raises(RuntimeFailure, match=r"^input 'x' of the model before does not follow$"):
+        refitting(after, converted_only)._old_feeds_of_batch({"z": z})
+
+
+def test_why_a_new_interface_cannot_be_compared_is_said() -> None:
+    with pytest.raises(RuntimeFailure, match=r"^it is another model$"):
+        refitting(OLD, InterfaceMap(new="it is another model")).samples(Wanted())
+
+
+def test_the_reference_runs_sequences_of_one_row_too() -> None:
+    before = "(float[?,?] x) => (float[?,?] y) { y = Neg(x) }"
+    relation = InterfaceMap(packed=PackMap(("x",), frozenset()))
+    made = refitting("(float[2,3] x) => (float[2,3] y) { y = Neg(x) }", relation, before)
+    made._fed = [{"x": np.array([[1, 2]], np.float32)}]
+    assert made.expected_by_reference(0)["y"].tolist() == [[-1, -2, -2], [-1, -2, -1]]

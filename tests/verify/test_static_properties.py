@@ -120,3 +120,12 @@ def test_absent_operands_and_a_graph_of_a_model_are_compared() -> None:
         verify.isomorphic_to(model(text.replace("x, , k", "x, k")))(given)
     assert verify.isomorphic_to(model(text))(given.main)
     assert verify.isomorphic_to(model(text).main)(given)
+
+
+def test_a_constant_node_links_nothing() -> None:
+    text = """(float[2] x, float[2] z) => (float[2] y, float[2] u) {
+        c = Constant<value = float[2] {1, 2}>()  y = Add(x, c)  u = Add(z, c) }"""
+    with pytest.raises(VerificationError, match="is in 2 parts: 'node_y' is not linked"):
+        verify.connected(model(f"g {text}"))
+    linked = text.replace("u = Add(z, c)", "u = Add(z, y)")
+    assert verify.connected(model(f"g {linked}"))

@@ -185,7 +185,7 @@ class GraphPart:
             at = pending[-1]
             before = [self.producer[name] for name in self.reads[at] if name in self.producer]
             waiting = [b for b in before if b in nodes and b not in ordered]
-            if at in ordered or at in opened or not waiting:
+            if at in opened or not waiting:
                 ordered.setdefault(pending.pop())
             else:
                 opened.add(at)
@@ -202,7 +202,7 @@ class GraphPart:
             word, is_ready = pending.pop()
             if is_ready:
                 ordered[word] = functions[word]
-            if is_ready or word in seen or word not in functions:
+            if word in seen or word not in functions:
                 continue
             seen.add(word)
             pending.append((word, True))

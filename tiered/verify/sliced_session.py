@@ -93,10 +93,10 @@ class SlicedSession:
         values: dict[str, Any] = {**feeds, **self._defaults(feeds)}
         for at, nodes in enumerate(self._slices):
             made = {name for number in nodes for name in self._part.nodes[number].output}
-            results = [name for name in made if name in wanted or self._last.get(name, -1) > at]
+            results = [name for name in made if name in wanted or self._last.get(name, at) > at]
             if results:
                 values.update(self._run_slice(nodes, sorted(results), values))
-            for name in [n for n in values if self._last.get(n, -1) <= at and n not in wanted]:
+            for name in [n for n in values if self._last.get(n, at) <= at and n not in wanted]:
                 del values[name]
         return {name: self._value(name, values) for name in wanted}
 
@@ -118,12 +118,12 @@ class SlicedSession:
             nodes = [number for number in whole if number in needed]
             made = [name for number in nodes for name in self._part.nodes[number].output if name]
             names = [name for name in made if wanted is None or name in wanted]
-            kept = dict.fromkeys(name for name in made if self._last.get(name, -1) > at)
+            kept = dict.fromkeys(name for name in made if self._last.get(name, at) > at)
             results = list(dict.fromkeys((*names, *kept)))
             if results:
                 values.update(self._run_slice(nodes, results, values))
             yield from ((name, values[name]) for name in names)
-            for name in [name for name in values if self._last.get(name, -1) <= at]:
+            for name in [name for name in values if self._last.get(name, at) <= at]:
                 del values[name]
 
     def _run_slice(

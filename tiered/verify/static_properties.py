@@ -148,7 +148,7 @@ def _labelled(graph: Graph) -> nx.DiGraph[Hashable]:
 
 def _source(value: Value, labelled: nx.DiGraph[Hashable], graph: Graph) -> Hashable:
     """Return the source of a value, as a node of the labelled graph."""
-    if value.producer is not None and value.producer in labelled:
+    if value.producer in labelled:
         return value.producer
     tensor = value.default
     what: tuple[Any, ...]

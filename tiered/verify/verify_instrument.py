@@ -193,7 +193,7 @@ class Verify:
         watched.rewrites.clear()
 
     def on_rewrite(self, model: Model, info: PassInfo, record: RewriteRecord) -> None:
-        if self.how != "off" and model in self._watched:
+        if model in self._watched:
             self._watched[model].rewrites.append(record)
 
     def run_after_pass(self, model: Model, info: PassInfo) -> None:
@@ -217,7 +217,7 @@ class Verify:
             self._deploy(watched)
 
     def run_after_pass_failed(self, model: Model, info: PassInfo, error: BaseException) -> None:
-        if self.how != "off" and model in self._watched:
+        if model in self._watched:
             self._watched[model].open.pop()
             self._watched[model].interface.pop()
 
