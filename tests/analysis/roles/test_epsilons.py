@@ -17,6 +17,9 @@ HEAD = """(float[2,4] x, float[2,4] z) => (float[2,4] y) <float e = {1e-9}, floa
     float[3] r0 = {0,1e-5,1}, float[2] r2 = {1,2e-5}, float unit = {1}> """
 
 
+FILL = "ConstantOfShape<value = float[1] {{{}}}>(s)"
+
+
 def found(nodes: str, **how: object) -> dict[str, str]:
     return roles_in(f"{HEAD}{{ {nodes} }}", epsilon_roles, **how)  # type: ignore[arg-type]  # options by name
 
@@ -70,6 +73,8 @@ def test_epsilons_of_attributes_are_lost_with_the_variance_that_they_are_added_t
     assert roles("InstanceNormalization<epsilon = 1e-9>(x, s, s)", "1,1") == {"y": EPSILON}
     assert roles("InstanceNormalization<epsilon = 1e-5>(x, s, s)", "1,1") == {}
     assert roles("MeanVarianceNormalization<axes = [0,2]>(x)", "1,1") == {"y": EPSILON}
+    assert roles("LayerNormalization<epsilon = 1e-9>(x, x)", "1,1") == {}
+    assert roles("Unheard<epsilon = 1e-9>(x)", "1,1") == {}
 
 
 def test_constants_of_nodes_that_the_user_forces_do_not_count() -> None:
@@ -88,6 +93,13 @@ def test_statistics_are_sums_and_squares_behind_movement() -> None:
     )
     names = {node.output.name for node in statistics_of(made_by(model, "y"))}
     assert names == {"q", "t", "m"}
+    for nodes, expected in (
+        ("q = Abs(x)  y = Clip(q, , m)", {"q"}),
+        ("q = own.Abs(x)  y = Add(q, z)", set()),
+        ("q = own.Identity(x)  y = Add(q, z)", set()),
+    ):
+        model = parsed(f"(float[2] x, float m, float[2] z) => (float[2] y) {{ {nodes} }}")
+        assert {node.output.name for node in statistics_of(made_by(model, "y"))} == expected, nodes
 
 
 def test_how_far_the_loss_of_a_small_constant_is_felt() -> None:
@@ -165,6 +177,9 @@ def test_how_far_the_loss_of_a_small_constant_is_felt() -> None:
         ("b = Add(x, r5)  t = Div(k, b)  y = Mul(z, t)", "", ""),
         ("b = Add(x, r5)  t = Reciprocal(b)  u = Mul(t, k) y = Mul(z, u)", "", ""),
         ("b = Add(x, none)  y = Log(b)", "", ""),
+        (f"s = Shape(x)  c = {FILL.format(1e-9)}  b = Add(x, c)  y = Exp(b)", "bc", ""),
+        (f"s = Shape(x)  c = {FILL.format(1e-5)}  b = Add(x, c)  y = Exp(b)", "", ""),
+        (f"s = Shape(x)  c = {FILL.format(1e-5)}  b = Add(x, c)  y = Reciprocal(b)", "", ""),
     ):  # fmt: skip
         expected = {**dict.fromkeys(needed, EPSILON), **dict.fromkeys(statistics, STATISTIC)}
         assert found(nodes) == expected, nodes

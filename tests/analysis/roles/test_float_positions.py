@@ -6,7 +6,8 @@ from tests.small import parsed
 from tiered.analysis.roles.float_positions import position_roles
 from tiered.analysis.roles.role import Role
 
-HEAD = """(float[N,1] x, float[N,2] v, int64[N,1] p, bool[N,1] b, double[N,1] d) => (float[N,M] y)
+HEAD = """(float[N,1] x, float[N,2] v, int64[N,1] p, bool[N,1] b, double[N,1] d,
+    float[] u) => (float[N,M] y)
     <float[1,2] w = {1,2}, float one = {1}, float zero = {0}, float[2,2] m = {1,2,3,4}> """
 
 
@@ -66,7 +67,9 @@ def test_angles_of_an_input_are_positions(line: str) -> None:
     assert found(f"a = {line}  y = Exp(a)") == set()
 
 
-@pytest.mark.parametrize("line", ["Exp(x)", "Pow(x, one)", "MatMul(v, m)", "Abs(x)", "Log(x)"])
+@pytest.mark.parametrize(
+    "line", ["Exp(x)", "Pow(x, one)", "MatMul(v, m)", "MatMul(u, m)", "Abs(x)", "Log(x)"]
+)
 def test_what_else_computes_of_an_input_is_data(line: str) -> None:
     assert found(f"a = {line}  y = Sin(a)") == set()
 

@@ -7,9 +7,9 @@ from tiered.analysis.roles.large import large_roles
 from tiered.analysis.roles.role import Narrow
 from tiered.graph import DataType
 
-HEAD = (
-    "(float[2] x, float[2] z) => (float[2] y) <float c = {1e6}, float s = {3}, float m = {3.4e38}> "
-)
+HEAD = """(float[2] x, float[2] z) => (float[2] y) <float c = {1e6}, float s = {3},
+    float m = {3.4e38}, float top = {65504}, float low = {-65504}, float[2] mask = {-1e6,0},
+    float[2] own> """
 
 
 def found(nodes: str, **how: object) -> set[str]:
@@ -41,6 +41,17 @@ def found(nodes: str, **how: object) -> set[str]:
         ("a = Neg(x)  b = ThresholdedRelu<alpha = 1e6>(a)  y = Exp(b)", {"a", "b", "y"}),
         ("a = Neg(x)  b = Shrink<lambd = 1e6>(a)  y = Exp(b)", {"a", "b", "y"}),
         ("a = Neg(x)  b = Shrink<lambd = 1.0>(a)  y = Exp(b)", set()),
+        # exactly the largest number
+        ("a = Neg(x)  b = Add(a, top)  y = Exp(b)", set()),
+        ("b = ThresholdedRelu<alpha = 65504.0>(x)  y = Exp(b)", set()),
+        ("b = Add(x, c)  r = Clip(b, low, top)  y = Exp(r)", {"b", "r"}),
+        # a mask, beside another constant and where it is none
+        ("a = Add(x, mask)  y = Softmax(a)", set()),
+        ("a = Add(x, mask)  b = Add(a, c)  y = Softmax(b)", {"a", "b", "y"}),
+        ("a = Add(x, mask)  d = Softmax(a)  b = Mul(z, mask)  y = Tanh(b)", {"b", "y"}),
+        # movement of several tensors
+        ("b = Add(x, c)  l = Less(x, z)  r = Where(l, b, z)  y = Exp(r)", {"b", "r", "y"}),
+        ("a = Neg(x)  own = acme.Identity(a)  b = Add(own, c)  y = Exp(b)", {"own", "b", "y"}),
     ],
 )  # fmt: skip
 def test_the_nodes_around_a_large_constant(nodes: str, expected: set[str]) -> None:

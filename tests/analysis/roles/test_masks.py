@@ -126,6 +126,18 @@ def test_an_input_is_a_mask_by_its_samples() -> None:
     assert limits(nodes, ({"z": [-3e4, 0]}, {"other": mask})) == {}
 
 
+def test_samples_are_of_the_inputs_of_the_model_not_of_a_body() -> None:
+    nodes = """d = Neg(x)  e, y = Scan<num_scan_inputs = 1, body = b (float[2] q, float i) =>
+        (float[2] r, float o) { r = Softmax(q)  o = Neg(i) }>(d, x)"""
+    mask = np.array([-3e4, 0], np.float32)
+    assert limits(nodes, ({"q": mask, "d": mask},)) == {}
+
+
+def test_an_absent_operand_is_no_mask() -> None:
+    found = limits("b = Clip(k, , two)  a = Add(x, b)  y = Softmax(a)")
+    assert found == dict.fromkeys(("k", "b", "a"), -1e4)
+
+
 def test_the_default_of_an_input_is_a_mask_too() -> None:
     head = "(float[2] x, float[2] z = {-20000,0}) => (float[2] y) "
     assert limits("a = Add(x, z)  y = Softmax(a)", head=head) == {"z": -1e4, "a": -1e4}
@@ -152,8 +164,10 @@ TWO = """(float[2] x, float[2] z) => (float[2] y) <float[2] k = {-30000,0}, floa
     float[2] h = {30000,0}> """
 
 
-def roles(nodes: str, number: float = -35505, narrow: DataType = DataType.FLOAT16) -> set[str]:
-    text = f"{TWO.replace('NUMBER', str(number))}{{ {nodes} }}"
+def roles(
+    nodes: str, number: float = -35505, narrow: DataType = DataType.FLOAT16, wide: str = "float"
+) -> set[str]:
+    text = f"{TWO.replace('NUMBER', str(number)).replace('float', wide)}{{ {nodes} }}"
     found = roles_in(
         text, lambda model, half, ignored: mask_roles(model, half), narrow=Narrow.of(narrow)
     )
@@ -172,6 +186,7 @@ def test_a_sum_of_two_masks_beyond_the_range_stays_wide_up_to_the_softmax(
     number: float, expected: set[str]
 ) -> None:
     assert roles(SUM, number) == expected
+    assert roles(SUM, number, wide="double") == expected  # -1e30 is exact there
 
 
 def test_a_type_of_the_range_of_floats_holds_the_sum() -> None:
@@ -198,7 +213,11 @@ def test_what_reads_the_sum_stays_wide_up_to_what_makes_no_score() -> None:
 def test_a_mask_that_is_subtracted_has_no_known_size() -> None:
     assert roles("a = Add(x, k)  b = Sub(a, h)  y = Softmax(b)") == {"b", "y"}
     assert roles("n = Neg(h)  b = Sub(n, h)  y = Softmax(b)") == {"b", "y"}
+    assert roles("n = Add(h, h)  b = Sub(x, n)  y = Softmax(b)") == set()
 
 
 def test_products_and_bounds_of_two_masks_are_no_sums() -> None:
+    both = "p = Add(x, k)  q = Add(z, m)  r = Softmax(p)  s = Softmax(q)"
+    assert roles(f"{both}  y = acme.Add(k, m)") == set()
+    assert roles(f"{both}  y = Add(k, m)") == {"y"}
     assert roles("a = Add(x, k)  b = Max(a, m)  y = Softmax(b)") == set()

@@ -1,6 +1,7 @@
 """What a narrower type loses, and which constants a node reads."""
 
 import numpy as np
+import onnx
 import pytest
 
 from tests.analysis.roles.found import HALF
@@ -16,7 +17,7 @@ from tiered.analysis.roles.role import (
     numbers_of,
     readers_of,
 )
-from tiered.graph import DataType
+from tiered.graph import DataType, Tensor
 
 
 def test_what_becomes_0_or_moves_by_a_sixteenth_is_lost() -> None:
@@ -67,6 +68,13 @@ def test_numbers_that_are_not_known() -> None:
     assert [value.name for value in data_of(made_by(model, "a"))] == ["x"]
 
 
+def test_the_numbers_of_a_sparse_constant_are_not_looked_at() -> None:
+    weights = onnx.helper.make_tensor("w", onnx.TensorProto.FLOAT, [1], [7.0])
+    places = onnx.helper.make_tensor("", onnx.TensorProto.INT64, [1], [2])
+    sparse = onnx.helper.make_sparse_tensor(weights, places, [3])
+    assert numbers_of(parsed(TEXT).main.constant(Tensor(sparse))) is None
+
+
 def test_bodies_are_searched_and_functions_are_not() -> None:
     text = f"""<ir_version: 10, opset_import: ["" : 21, "local" : 1]> g {TEXT}
         <domain: "local", opset_import: ["" : 21]> F (m) => (q) {{ q = Neg(m) }}"""
@@ -82,6 +90,17 @@ def test_an_if_reads_the_results_of_its_bodies() -> None:
     inner = made_by(model, "y").bodies[0].nodes[0]
     assert [(node.op_type, place) for node, place in readers_of(inner)] == [("If", 0)]
     assert [node.op_type for node, _ in readers_of(made_by(model, "l"))] == ["Neg", "Sub"]
+
+
+def test_no_loop_reads_the_results_of_its_body_and_nobody_an_absent_one() -> None:
+    model = parsed("""(float[2] x, int64 n, bool c, int64[1] k) => (float[2] y) {
+        , i = TopK(x, k)  f = Cast<to = 1>(i)
+        y = Loop(n, c, f) <body = b (int64 at, bool go, float[2] v) => (bool on, float[2] w) {
+            on = Identity(go)  w = Neg(v) }> }""")
+    assert list(readers_of(made_by(model, "y").bodies[0].nodes[1])) == []
+    assert [(node.op_type, place) for node, place in readers_of(model.main.nodes[0])] == [
+        ("Cast", 0)
+    ]
 
 
 @pytest.mark.parametrize(

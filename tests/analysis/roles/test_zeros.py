@@ -69,6 +69,20 @@ def test_the_way_the_maker_the_statistics_and_the_readers_of_an_inverse_stay_flo
     assert roles("a = Neg(x)  r = Div(z, a)  y = Exp(r)") == dict.fromkeys(("a", "r"), "epsilon")
 
 
+def test_numbers_that_no_node_computes_are_lost_too() -> None:
+    """Of an input, or a constant, only the way and the readers of its inverse stay float."""
+    for text, kept in (
+        ("(float[2] a, float[2] z) => (float[2] y) { r = Div(z, a)  y = Exp(r) }", "r"),
+        ("(float[2] z) => (float[2] y) <float a = {1}> { r = Log(a)  y = Mul(z, r) }", "r"),
+        ("(float[2] z) => (float[2] y) <float a = {1}> { r = Reciprocal(a)  y = Mul(z, r) }", "ry"),
+        ("(float[2] z) => (float[2] y) <float a = {1}> { r = Div(z, a)  y = Neg(r) }", "r"),
+        ("(float[2] z) => (float[2] y) <float a = {1}> { r = Div(a, a)  y = Mul(z, r) }", "ry"),
+    ):
+        numbers = lost_numbers(parsed(text), lambda value, node: float(value.name == "a"))
+        found = {node.output.name: role.name for node, role in zero_roles(numbers).items()}
+        assert found == dict.fromkeys(kept, "epsilon"), text
+
+
 def test_the_ways_of_a_lost_number_and_the_nodes_that_stay_float() -> None:
     for nodes, ways, kept in (
         ("a = Neg(x) y = Pow(z, a)", "", ""),

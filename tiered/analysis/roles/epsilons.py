@@ -71,10 +71,11 @@ def epsilon_roles(model: Model, narrow: Narrow, ignored: Ignored) -> dict[Node, 
             if not number:
                 continue
             way = _way(node, place, number, narrow)
+            if not (way or is_whole):
+                continue
             what = _what(number, narrow)
-            if way or is_whole:
-                found.setdefault(node, Role("epsilon", f"{number:g} {what}"))
-            makers = [] if value.producer is None or not (way or is_whole) else [value.producer]
+            found.setdefault(node, Role("epsilon", f"{number:g} {what}"))
+            makers = [] if value.producer is None else [value.producer]
             for each in (*way, *makers):
                 found.setdefault(each, Role("epsilon", f"it needs {number:g}, which {what}"))
             for each in statistics_of(node) if way else ():
@@ -215,5 +216,5 @@ def _is_statistic(node: Node) -> bool:
         return not node.domain and node.op_type in MOVES_ELEMENTS
     if not node.is_op("Mul") or node.input(0) is node.input(1):
         return True
-    producers = [None if value is None else value.producer for value in node.inputs]
+    producers = [value.producer for value in node.reads]
     return all(each is not None and each.op_type in _STATISTICS for each in producers)

@@ -69,18 +69,16 @@ def _is_source(node: Node) -> bool:
     """Return whether a node makes floats of integers, or counts."""
     if node.op_type == "Range":
         return node.output.dtype == DataType.FLOAT
-    source = node.input(0)
-    if node.op_type not in ("Cast", "CastLike") or source is None:
+    if node.op_type not in ("Cast", "CastLike"):
         return False
+    source = node.given(0)
     is_count = is_integer(source.dtype) and source.dtype != DataType.BOOL
     return is_count and node.output.dtype == DataType.FLOAT
 
 
 def _is_outer_product(node: Node) -> bool:
     """Return whether a node multiplies a column by a row, as positions by frequencies."""
-    left = node.input(0)
-    dims = left.shape if left is not None else None
-    return node.op_type == "MatMul" and dims is not None and bool(dims) and dims[-1] == 1
+    return node.op_type == "MatMul" and (node.given(0).shape or ())[-1:] == (1,)
 
 
 def _way(ends: list[Node], counts: Mapping[Value, bool]) -> dict[Node, None]:
@@ -92,6 +90,6 @@ def _way(ends: list[Node], counts: Mapping[Value, bool]) -> dict[Node, None]:
         if node in found:
             continue
         found[node] = None
-        read = (value for value in node.inputs if value is not None and value in counts)
+        read = (value for value in node.reads if value in counts)
         pending += [value.producer for value in read if value.producer is not None]
     return found

@@ -69,8 +69,8 @@ def mask_limits(model: Model, samples: Samples = ()) -> Mapping[Value, float]:
                             limit = found.get(operand)
                             scaled = None if limit is None else limit * _factor(node, place)
                             _add(found, (output, sign), scaled)
-    limits = {value: -np.inf for value, sign in found if sign < 0}
-    return {**limits, **{value: limit for (value, sign), limit in found.items() if sign > 0}}
+    limits = {value: -np.inf for value, sign in found if sign == -1}
+    return {**limits, **{value: limit for (value, sign), limit in found.items() if sign == 1}}
 
 
 def mask_roles(model: Model, narrow: Narrow) -> dict[Node, Role]:
@@ -89,9 +89,7 @@ def mask_roles(model: Model, narrow: Narrow) -> dict[Node, Role]:
             if node.domain or node.op_type not in ("Add", "Sub"):
                 continue
             # A limit is half the weakest mask; of what is subtracted it is not known.
-            masks = [
-                limits[value] for value in node.inputs if value is not None and value in limits
-            ]
+            masks = [limits[value] for value in node.reads if value in limits]
             known = [2 * mask for mask in masks if mask > -np.inf]
             if len(masks) < 2 or not known or min(known) <= -LARGEST:
                 continue
@@ -143,7 +141,7 @@ def _operands(node: Node, sign: Sign) -> Iterator[tuple[int, Signed]]:
 
 def _factor(node: Node, place: int) -> float:
     """Return the positive number that a node multiplies an operand by, 1 if it is another."""
-    other = node.input(1 - place) if node.op_type in _SCALES and len(node.inputs) == 2 else None
+    other = node.input(1 - place) if node.op_type in _SCALES else None
     number = None if other is None else other.number
     if number is None or not 0 < number < np.inf:
         return 1.0

@@ -30,17 +30,17 @@ def probability_roles(model: Model, narrow: Narrow) -> dict[Node, Role]:
     found = dict[Node, None]()
     if narrow.holds(_LEAST):
         return {}
-    reaches = dict[Node, bool]()
+    reaches = set[Node]()
     for node in nodes_of(model):
-        producers = [value.producer for value in data_of(node)]
-        is_reached = any(each is not None and reaches.get(each, False) for each in producers)
-        reaches[node] = node.op_type in _PROBABILITIES or (is_reached and node.op_type in _BETWEEN)
+        is_reached = any(value.producer in reaches for value in data_of(node))
+        if node.op_type in _PROBABILITIES or (is_reached and node.op_type in _BETWEEN):
+            reaches.add(node)
         if node.op_type == "Log" and is_reached:
             found.update(_way(node, reaches))
     return dict.fromkeys(found, Role("probability", "a logarithm of it is infinite if it is 0"))
 
 
-def _way(end: Node, reaches: dict[Node, bool]) -> dict[Node, None]:
+def _way(end: Node, reaches: set[Node]) -> dict[Node, None]:
     """Return a node, and those that probabilities pass on the way to it."""
     found = dict[Node, None]()
     pending = [end]
@@ -52,5 +52,5 @@ def _way(end: Node, reaches: dict[Node, bool]) -> dict[Node, None]:
         if node.op_type in _PROBABILITIES:
             continue
         producers = (value.producer for value in data_of(node))
-        pending += [each for each in producers if each is not None and reaches.get(each, False)]
+        pending += [each for each in producers if each in reaches]
     return found

@@ -91,27 +91,24 @@ def _divisor(node: Node) -> int | None:
         return 1
     if node.op_type in ("Log", "Reciprocal"):
         return 0
-    power = node.input(1) if node.op_type == "Pow" else None
-    number = None if power is None else power.number
+    number = node.given(1).number if node.op_type == "Pow" else None
     return 0 if number is not None and number < 0 else None
 
 
 def _zeros_from(node: Node) -> Iterator[Value]:
     """Yield the operands that make 0 of a result if they are 0."""
-    power = node.input(1) if node.op_type == "Pow" else None
-    is_root = power is not None and power.number is not None and power.number > 0
-    first = node.input(0)
+    power = node.given(1).number if node.op_type == "Pow" else None
+    is_root = power is not None and power > 0
     if node.op_type in ("Concat", "Mul"):
-        yield from (value for value in node.inputs if value is not None)
-    elif (node.op_type in _KEEPS_ZERO or node.op_type == "Div" or is_root) and first is not None:
-        yield first
+        yield from node.reads
+    elif node.op_type in _KEEPS_ZERO or node.op_type == "Div" or is_root:
+        yield node.given(0)
 
 
 def _readers_of_inverse(node: Node) -> dict[Node, None]:
     """Return the nodes that read the inverse that a node computes, behind movement too."""
-    numerator = node.input(0)
     is_inverse = node.op_type in ("Pow", "Reciprocal")
-    is_constant = node.op_type == "Div" and numerator is not None and numerator.is_constant
+    is_constant = node.op_type == "Div" and node.given(0).is_constant
     found = dict[Node, None]()
     pending = [node] if is_inverse or is_constant else []
     while pending:
