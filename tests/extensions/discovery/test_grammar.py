@@ -1,5 +1,6 @@
 """The grammar's steps: each is a node that ONNX takes, and the axes and numbers are those meant."""
 
+import zlib
 from collections import Counter
 from collections.abc import Iterable
 
@@ -378,3 +379,28 @@ def test_permutations_and_views_are_different_ones() -> None:
     assert _multiplies((5, 2, 3), (5, 3, 4))
     assert not _multiplies((5, 2, 3), (1, 3, 4))
     assert not _multiplies((3,), (3, 4))
+
+
+def line(step: GrammarStep) -> str:
+    operands = [
+        "-" if x is None else str(x) if x.array is None else f"{x.array.dtype}{x.array.tolist()}"
+        for x in step.operands
+    ]
+    return f"{step.op} {operands} {sorted(step.attributes.items())} {step.outputs}"
+
+
+def test_all_steps_of_all_bases() -> None:
+    for name, large, small in (
+        ("matrix", (279, 1622617120), (170, 259116495)),
+        ("row", (266, 330103049), (152, 175859596)),
+        ("ones", (247, 2412286954), (148, 1327005044)),
+        ("image", (231, 2320999766), (120, 2481595904)),
+        ("integers", (126, 531579162), (90, 2783318542)),
+        ("bools", (89, 2886267975), (75, 2297406247)),
+        ("column", (249, 2234307870), (150, 1493825202)),
+        ("number", (147, 2024082484), (103, 1527069710)),
+    ):
+        for is_small, expected in ((False, large), (True, small)):
+            lines = [line(step) for step in steps_of(named(name), is_small=is_small)]
+            found = len(lines), zlib.crc32("\n".join(lines).encode())
+            assert found == expected, f"{name}, is_small={is_small}: {found}"
