@@ -50,3 +50,54 @@ def test_the_same_models_make_the_same_bytes() -> None:
         for _ in range(2)
     ]
     assert pages[0] == pages[1]
+
+
+RICH = """(float[n,4] x, bool c) => (float[n,4] y, float[n,4] extra) <float[4,4] w = {%s},
+    float[4] k = {1,2,3,4}, float[4] old = {1,1,1,1}> {
+    [product] p = MatMul(x, w)  [sum] s = Add(p, k)  [cut] r = Relu(s)  [more] q = Mul(r, old)
+    [extra] extra = Neg(q)  [soft] y = If(c) <
+        then_branch = t () => (float[n,4] a) { [b1] a = Neg(q) },
+        else_branch = e () => (float[n,4] b) { [b2] b = Exp(q) }> }""" % ",".join(
+    map(str, range(16))
+)
+OTHER = (
+    RICH.replace(", float[4] old = {1,1,1,1}", "").replace("3,4}", "3,5}").replace(" w ", " weight ")
+    .replace("x, w)", "x, weight)").replace("[cut] r", "[cut2] r2").replace("extra =", "other =")
+    .replace("] extra)", "] other)").replace("[more] q = Mul(r, old)", "[gone] q = Sigmoid(r2)")
+    .replace("[b1] a = Neg", "[b1] a = Abs")
+)  # fmt: skip
+
+
+def test_a_page_as_a_whole() -> None:
+    page = read(difference_page(diff(RICH, OTHER)))
+    assert page.text.partition("Summary The models ")[2] == (
+        "before before after after they differ in 1 input or output, 3 constants, 2 places in the "
+        "graph, 3 names nodes in both 6 constants in both 0 "
+        "Interface Interface name new name type before type after "
+        "output extra other float[n,4] float[n,4] "
+        "Operators Operators operator before after change Neg 2 1 -1 (-50%) Mul 1 0 -1 (-100%) "
+        "Abs 0 1 +1 Sigmoid 0 1 +1 parameters 24 20 -4 (-17%) bytes 505 488 -17 (-3%) "
+        "Nodes Nodes places before after first at 1 Mul Sigmoid more 1 Neg Abs b1 "
+        "Places The list of places and the diagrams need JavaScript. Show more Node Close Nodes "
+        "Constants Constants: 1 removed, 1 renamed, 1 values name new name type before type after "
+        "renamed w weight float[4,4] float[4,4] values k float[4] float[4] removed old float[4] "
+        "Names Names before after node cut cut2 value r r2 value extra other"
+    )
+    data = page.data
+    assert data["strings"] == [
+        "Mul", "more", "r", "old", "q", "Relu", "cut", "s", "Neg", "extra", "Sigmoid", "gone",
+        "Mul → Sigmoid", "", "float[n,4]", "float[4] const", "b1", "a", "Abs", "Neg → Abs",
+        "soft.then_branch",
+    ]  # fmt: skip
+    assert data["types"] == {"17": 14, "2": 14, "3": 15, "4": 14}
+    body = (1 << 32) + 35
+    assert data["states"] == [
+        [24, 0, 1, [2, 3], [4]], [20, 5, 6, [7], [2]], [28, 8, 9, [4], [9]],
+        [23, 10, 11, [2], [4]], [body + 1, 8, 16, [4], [17]], [body, 18, 16, [4], [17]],
+    ]  # fmt: skip
+    assert data["rewrites"] == [
+        [1, 12, 13, 13, 1, 0, [[2, 0, 1, 0], [0, 1, 0, 0], [0, 2, 2, 0], [3, 3, 0, 1]],
+         [[2, 3, 1, 0], [0, 1, 0, 0], [0, 2, 2, 0]], 0, {}, [], []],
+        [2, 19, 13, 20, 16, 0, [[2, 4, 1, 0], [3, 4, 0, 0], [3, 17, 2, 0]],
+         [[2, 5, 1, 0], [3, 4, 0, 0], [3, 17, 2, 0]], 0, {}, [], []],
+    ]  # fmt: skip
