@@ -51,7 +51,7 @@ class FakeWorkshop:
         return self._choices
 
     def fault(self, made: Made) -> str:
-        names = (*made.form.disabled, made.form.file)
+        names = (*made.form.disabled, made.form.file, made.form.backend)
         return next((self._faults[name] for name in names if name in self._faults), "")
 
     def forget(self, made: Made) -> None:

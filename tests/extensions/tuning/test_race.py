@@ -21,6 +21,10 @@ from tiered.extensions.tuning.race import (
     USEFUL,
     Gain,
     Race,
+    _gain,
+    _is_open,
+    _is_unclear,
+    _spread,
     exact_gain,
     is_undecided,
     reason_of,
@@ -262,7 +266,9 @@ def test_a_gain_that_does_not_count_ends_a_test() -> None:
     [
         (None, True),
         (Gain(MedianInterval(0.9, 0.95, 1.1, 0.99), 10, NONE), True),
+        (Gain(MedianInterval(0.9, 0.95, 1.1, 0.99), LOOKS[-2], NONE), True),
         (Gain(MedianInterval(0.9, 0.95, 1.1, 0.99), LOOKS[-1], NONE), False),
+        (Gain(MedianInterval(0.9, 0.95, 1.1, 0.99), 1, NONE), True),
         (Gain(MedianInterval(0.9, 0.95, 1.1, 0.99), 0, NONE), False),
         (Gain(MedianInterval(0.9, 0.95, 0.99, 0.99), 10, FASTER), False),
         (Gain(MedianInterval(0.9, 1.0, 1.1, 0.99), 10, NONE), False),
@@ -300,3 +306,115 @@ def test_a_few_rounds_may_leave_it_open() -> None:
     judge = Listed([[0.0, -0.01], [0.0, 0.01], [0.0, -0.02]])
     found = race(judge, over=3).screen("a", REFERENCE, [without("a")])
     assert found[without("a")].verdict == UNDECIDED
+
+
+class Named(Listed):
+    """A judge with the costs of the forms without a, b and c in lists."""
+
+    def costs(self, forms: Sequence[Made], number: int, *, apart: bool) -> list[float]:
+        costs = super().costs([REFERENCE] * 3, number, apart=apart)
+        return [costs["abc".index(form.form.disabled[0])] if form.form.disabled else 0.0
+                for form in forms]  # fmt: skip
+
+
+def told(kind: str, rounds: Sequence[Sequence[float]], over: int, **more: bool) -> str:
+    """Return what a race says of forms whose rounds cost more than the reference by this."""
+    judge = Named(rounds)
+    own, forms = race(judge, over), [without(name) for name in "abc"[: len(rounds[0])]]
+    found: list[tuple[str, Gain | None]]
+    if kind == "screen":
+        gains = own.screen("s", REFERENCE, forms, **more)
+        found = [(form.form.disabled[0], gain) for form, gain in gains.items()]
+    else:
+        pairs = [(at + 1, 0) for at in range(len(forms))]
+        compared = own.compare("s", [REFERENCE, *forms], pairs, **more)
+        found = [("abc"[pair[0] - 1], gain) for pair, gain in compared.items()]
+    said = [
+        f"{name} {gain.verdict} after {gain.rounds}, {gain.ratio.low:.3f} to {gain.ratio.high:.3f}"
+        for name, gain in found if gain is not None
+    ]  # fmt: skip
+    return "; ".join([*said, f"{judge.asked} asked"])
+
+
+def test_what_a_race_says_after_how_many_rounds() -> None:
+    for kind, rounds, over, more, expected in (
+        ("compare", [[-0.01, -0.008]], 99, {"apart": True},
+         "a better after 10, 0.990 to 0.990; b better after 10, 0.992 to 0.992; 10 asked"),
+        ("compare", [[-0.02], [-0.004], [0.0]], 10, {},
+         "a no difference after 10, 0.980 to 1.000; 10 asked"),
+        ("compare", [[-0.004], [0.0]], 99, {}, "a better after 56, 0.998 to 0.998; 56 asked"),
+        ("screen", [[-0.008, 0.0], [0.05, 0.004]], 99, {},
+         "a no difference after 4, 0.998 to 1.045; b undecided after 12, 0.989 to 1.015; 12 asked"),
+        ("compare", [[-0.02], [0.004]], 10, {"apart": True},
+         "a no difference after 20, 0.980 to 1.004; 20 asked"),
+        ("compare", [[-0.05, 0.008], [0.01, -0.002]], 99, {},
+         "b no difference after 10, 0.998 to 1.008; a better after 56, 0.980 to 0.980; 56 asked"),
+        ("screen", [[0.004, 0.0, -0.002]], 99, {"both_ways": True},
+         "a worse after 4, 1.004 to 1.004; b no difference after 12, 1.000 to 1.000; "
+         "c better after 4, 0.998 to 0.998; 12 asked"),
+        ("screen", [[-0.004], [0.02], [-0.004], [0.0]], 2, {},
+         "a undecided after 2, 0.983 to 1.034; 2 asked"),
+        ("screen", [[-0.004, 0.004, -0.05], [0.0, 0.0, 0.0], [-0.02, 0.01, 0.01],
+                    [0.0, 0.05, -0.01]], 11, {"only_best": True},
+         "a undecided after 11, 0.992 to 1.000; b no difference after 4, 1.000 to 1.015; "
+         "c better after 9, 0.985 to 0.995; 11 asked"),
+    ):  # fmt: skip
+        assert told(kind, rounds, over, **more) == expected, (kind, rounds, over, more)
+
+
+class Together(Listed):
+    """A judge that fails after some rounds, where a form is among several."""
+
+    def __init__(self, good: int) -> None:
+        super().__init__([[0.0, -0.1, -0.1]])
+        self._good = good
+
+    def costs(self, forms: Sequence[Made], number: int, *, apart: bool) -> list[float]:
+        if len(forms) > 1 and self.asked >= self._good:
+            raise RuntimeFailure("no memory")
+        return super().costs(forms, number, apart=apart)
+
+
+def test_forms_that_fail_only_side_by_side_are_an_error() -> None:
+    with pytest.raises(RuntimeFailure, match="no memory"):
+        race(Together(0)).screen("a", REFERENCE, [without("a"), without("b")])
+    with pytest.raises(RuntimeFailure, match="no memory"):
+        race(Together(0)).prove("a", without("a"), REFERENCE)
+
+
+def test_a_form_that_fails_after_some_rounds_has_no_gain() -> None:
+    class Late(FakeMachine):
+        def costs(self, forms: Sequence[Made], number: int, *, apart: bool) -> list[float]:
+            if len(self.rounds) > 2 and any("late" in form.form.disabled for form in forms):
+                raise RuntimeFailure("it is lost")
+            return super().costs(forms, number, apart=apart)
+
+    own = race(Late(cost_of({"late": -0.1, "good": -0.1}), 0.001))
+    assert set(own.screen("a", REFERENCE, [without("late"), without("good")])) == {without("good")}
+    assert own.failures == {without("late"): "it is lost"}
+
+
+def test_rounds_that_are_known_take_no_time() -> None:
+    log, forms = Log(FakeMachine(cost_of({"good": -0.05}), 0.001), None, {}), [without("good")]
+    for is_over in (False, True):
+        own = Race(log, lambda over=is_over: over)  # type: ignore[misc]  # a default
+        assert own.screen("a", REFERENCE, forms)[forms[0]].rounds == FEWEST + 2
+        assert own.compare("b", [*forms, REFERENCE], [(0, 1)])[0, 1].rounds == LOOKS[0]
+
+
+def test_the_gain_of_exact_costs_has_no_interval() -> None:
+    found = race(Exact(cost_of({"good": -0.05}))).screen("a", REFERENCE, [without("good")])
+    assert found == {without("good"): exact_gain(-0.05)}
+
+
+def test_limits_of_screening_are_part_of_what_is_open() -> None:
+    assert _spread([[5.0], [0.0, 1.0]]) == 1.4826 * 0.5
+    assert _is_open([-USEFUL] * FEWEST, 0.0)
+    error = 2.0 / math.sqrt(6)
+    assert _is_open([-error] * 6, 1.0)  # up to 0
+    assert not _is_open([-error - 0.001] * 6, 1.0)
+    assert _is_unclear([0.0], 0.0)
+    assert [_gain([middle], 0.001).verdict for middle in (-0.002, 0.0, 0.002)] == [
+        UNDECIDED, NONE, NONE
+    ]  # fmt: skip
+    assert _gain([0.0], 0.0).verdict == NONE

@@ -338,3 +338,345 @@ def test_a_cache_saves_the_measurement_of_equal_blocks(tmp_path: Path) -> None:
     assert (unused.hits, used.hits) == (0, 2)
     assert len(fast.rounds) < len(slow.rounds)
     assert reasons(second.found)["without bad"] == "measured before, on equal blocks"
+
+
+class Shop(FakeWorkshop):
+    """A workshop that counts what is forgotten; no form has the backend `unmakeable`."""
+
+    dropped = 0
+    is_flat = False
+
+    def made(self, form: ModelForm) -> Made | None:
+        if form.backend == "unmakeable":
+            return None
+        made = super().made(form)
+        is_plain = self.is_flat and not form.disabled and not form.backend
+        return Made(form, "plain", "plain", 1000, 10) if is_plain else made
+
+    def failure(self, form: ModelForm) -> str:
+        return "it cannot be made" if form.backend == "unmakeable" else super().failure(form)
+
+    def forget(self, made: Made) -> None:
+        super().forget(made)
+        self.dropped += 1
+
+
+def scenario(
+    choices: str = "",
+    effects: dict[str, float] | None = None,
+    more: dict[str, float] | None = None,
+    *,
+    original: float = 0.2,
+    noise: float = 0.0,
+    seed: int = 0,
+    broken: str = "",
+    same: str = "",
+    faults: str = "",
+    starts: str = "",
+    rounds: int = 0,
+    exact: bool = False,
+    flat: bool = False,
+) -> str:
+    """Return what a search says.
+
+    Args:
+        choices: decisions, by the passes that they leave out.
+        effects: on the logarithm of the cost.
+        more: the effects of two decisions together, "a+b".
+        original, noise, seed, broken: of the machine.
+        same: a decision that changes nothing.
+        faults: decisions and starts beyond the budget.
+        starts: backends and files.
+        rounds: after these the time is over; 0 for never.
+        exact: the machine has no noise, and says so.
+        flat: no level changes anything.
+    """
+    plain = cost_of(effects or {}, original)
+
+    def cost(form: ModelForm) -> float:
+        pairs = (more or {}).items()
+        return plain(form) + sum(v for k, v in pairs if {*k.split("+")} <= {*form.disabled})
+
+    machine = FakeMachine(cost, noise, seed, [broken])
+    machine.is_exact = exact
+    shop = Shop([without(n) for n in choices.split()], [same], dict.fromkeys(faults.split(), "far"))
+    shop.is_flat = flat
+    forms = [
+        ModelForm(None, file=name) if name.endswith(".onnx") else ModelForm(3, name)
+        for name in starts.split()
+    ]
+    search = Search(
+        shop, Log(machine, None, {}), [*STARTS, *forms], O3,
+        lambda: len(machine.rounds) / rounds if rounds else 0.0,
+    )  # fmt: skip
+    search.run()
+    found = search.found
+    proved = "proved" if found.is_proved else "open"
+    return "\n".join([
+        *(f"{each.stage} {each.text}: {each.reason}{' +' if each.is_taken else ''}"
+          for each in found.tried),
+        *found.notes,
+        f"{found.best}, {proved}, {len(machine.rounds)} rounds, {shop.dropped} dropped",
+    ]).replace("--disable", "no")  # fmt: skip
+
+
+def test_all_that_a_search_says() -> None:
+    for options, expected in (
+        ({'choices': 'unmakeable a mixed', 'effects': {'mixed': -0.05},
+          'more': {'a+unmakeable': 0.02}, 'broken': 'unmakeable', 'starts': 'npu'},
+         """\
+start as it is: worse
+start -O2: worse
+start -O3 --backend npu: no difference
+decision without unmakeable: it cannot be made
+decision without a: no difference
+together without mixed: better +
+decision without mixed: better, alone or together +
+confirmation -O3 no mixed, beside -O3: better +
+confirmation -O3 no mixed, beside as it is: better +
+-O3 no mixed, proved, 30 rounds, 4 dropped"""),
+        ({'original': -0.2, 'starts': 'npu'},
+         """\
+start as it is: better
+start -O2: worse
+start -O3 --backend npu: no difference
+confirmation -O3, beside as it is: worse
+as it is is better than every form that was found
+as it is, proved, 16 rounds, 2 dropped"""),
+        ({'choices': 'c d', 'effects': {'d': -0.003, 'p.onnx': -0.05}, 'more': {'c+d': 0.3},
+          'original': -0.1, 'same': 'd', 'starts': 'p.onnx', 'rounds': 12},
+         """\
+start as it is: better
+start -O2: worse
+start p.onnx: better
+decision without d: changes nothing
+decision without c: no difference
+confirmation -O3, beside as it is: worse
+confirmation -O3, beside p.onnx: worse
+as it is is better than every form that was found
+as it is, proved, 17 rounds, 2 dropped"""),
+        ({'choices': 'mixed a same',
+          'effects': {'mixed': 0.05, 'p.onnx': 0.05, 'q.onnx': -0.02},
+          'more': {'same+mixed': 0.1}, 'original': -0.2, 'same': 'same',
+          'starts': 'p.onnx q.onnx', 'faults': 'q.onnx', 'exact': True},
+         """\
+start as it is: better
+start -O2: worse
+start p.onnx: worse
+start q.onnx: far
+decision without same: changes nothing
+decision without mixed: worse
+decision without a: no difference
+confirmation -O3, beside as it is: worse
+as it is is better than every form that was found
+as it is, proved, 3 rounds, 5 dropped"""),
+        ({'choices': 'unmakeable c a d', 'effects': {'c': 0.05, 'p.onnx': -0.02},
+          'more': {'d+a': 0.05}, 'noise': 0.05, 'seed': 2, 'broken': 'c',
+          'starts': 'npu p.onnx'},
+         """\
+start as it is: worse
+start -O2: worse
+start -O3 --backend npu: no difference
+start p.onnx: better
+decision without unmakeable: it cannot be made
+decision without c: onnxruntime cannot load -O3 no c
+together all that seem to help: no difference
+together without a: no difference
+together without d: no difference
+decision without a: no gain was proved
+decision without d: no gain was proved
+confirmation -O3, beside as it is: better +
+confirmation -O3, beside p.onnx: no difference +
+-O3, proved, 255 rounds, 5 dropped"""),
+        ({'choices': 'unmakeable c mixed e', 'effects': {'c': -0.003, 'mixed': 0.02},
+          'more': {'mixed+c': 0.05}, 'starts': 'unmakeable', 'rounds': 60},
+         """\
+start -O3 --backend unmakeable: it cannot be made
+start as it is: worse
+start -O2: worse
+decision without unmakeable: it cannot be made
+decision without mixed: worse
+decision without e: no difference
+together without c: better +
+decision without c: better, alone or together +
+confirmation -O3 no c, beside -O3: better +
+confirmation -O3 no c, beside as it is: better +
+-O3 no c, proved, 28 rounds, 4 dropped"""),
+        ({'choices': "mixed@'x' c a unmakeable e",
+          'effects': {"mixed@'x'": -0.05, 'c': -0.2, 'a': -0.08, 'e': -0.003, 'cpu': -0.02},
+          'original': 0.0, 'noise': 0.05, 'seed': 2, 'starts': 'npu cpu', 'faults': 'cpu'},
+         """\
+start as it is: undecided
+start -O2: worse
+start -O3 --backend npu: undecided
+start -O3 --backend cpu: undecided
+decision without unmakeable: it cannot be made
+decision without e: undecided
+together all that seem to help: better +
+decision without c: better, alone or together +
+decision without a: better, alone or together +
+decision without mixed@'x': better, alone or together +
+confirmation -O3 no c no a no 'mixed@'"'"'x'"'"'', beside -O3: better +
+confirmation -O3 no c no a no 'mixed@'"'"'x'"'"'', beside as it is: better +
+-O3 no c no a no 'mixed@'"'"'x'"'"'', proved, 94 rounds, 7 dropped"""),
+        ({'effects': {'npu': -0.05}, 'noise': 0.05, 'seed': 8, 'starts': 'npu',
+          'rounds': 100},
+         """\
+start as it is: worse
+start -O2: worse
+start -O3 --backend npu: better, to be confirmed +
+confirmation -O3 --backend npu, beside -O3: better +
+confirmation -O3 --backend npu, beside as it is: better +
+-O3 --backend npu, proved, 72 rounds, 1 dropped"""),
+        ({'choices': 'g0 g1 g2 g3 g4 g5',
+          'effects': {'g1': -0.2, 'g2': -0.02, 'g3': 0.02, 'g4': -0.02, 'g5': -0.2, 'npu': -0.3},
+          'original': -0.02, 'starts': 'npu p.onnx', 'exact': True},
+         """\
+start as it is: better
+start -O2: worse
+start -O3 --backend npu: better +
+start p.onnx: better
+decision without g0: no difference
+decision without g3: worse
+together all that seem to help: better +
+decision without g1: better, alone or together +
+decision without g5: better, alone or together +
+decision without g2: better, alone or together +
+decision without g4: better, alone or together +
+confirmation -O3 --backend npu no g1 no g5 no g2 no g4, beside -O3: better +
+confirmation -O3 --backend npu no g1 no g5 no g2 no g4, beside as it is: better +
+-O3 --backend npu no g1 no g5 no g2 no g4, proved, 6 rounds, 8 dropped"""),
+        ({'choices': 'b c e', 'effects': {'b': -0.2, 'e': -0.08, 'npu': -0.05, 'cpu': -0.1},
+          'noise': 0.05, 'seed': 7, 'broken': 'b', 'starts': 'npu cpu'},
+         """\
+start as it is: worse
+start -O2: worse
+start -O3 --backend npu: better
+start -O3 --backend cpu: better +
+decision without b: onnxruntime cannot load -O3 --backend cpu no b
+together all that seem to help: better +
+together those that it needs: better +
+decision without e: better, alone or together +
+decision without c: no gain was proved
+confirmation -O3 --backend cpu no e, beside -O3: better +
+confirmation -O3 --backend cpu no e, beside as it is: better +
+-O3 --backend cpu no e, proved, 103 rounds, 5 dropped"""),
+        ({'choices': 'mixed b', 'effects': {'mixed': 0.05, 'npu': -0.3, 'p.onnx': -0.3},
+          'starts': 'npu p.onnx'},
+         """\
+start as it is: worse
+start -O2: worse
+start -O3 --backend npu: better +
+start p.onnx: better
+decision without mixed: worse
+decision without b: no difference
+confirmation -O3 --backend npu, beside -O3: better +
+confirmation -O3 --backend npu, beside as it is: better +
+-O3 --backend npu, proved, 30 rounds, 4 dropped"""),
+        ({'choices': 'g0 g1 g2 g3 g4 g5 g6',
+          'effects': {'g1': -0.004, 'g2': -0.003, 'g3': -0.2, 'g5': -0.08}, 'same': 'g6',
+          'rounds': 40},
+         """\
+start as it is: worse
+start -O2: worse
+decision without g0: no difference
+decision without g4: no difference
+decision without g6: changes nothing
+together all that seem to help: better +
+together those that it needs: better +
+decision without g3: better, alone or together +
+decision without g5: better, alone or together +
+decision without g1: better, alone or together +
+decision without g2: no gain was proved
+confirmation -O3 no g3 no g5 no g1, beside -O3: better +
+confirmation -O3 no g3 no g5 no g1, beside as it is: better +
+-O3 no g3 no g5 no g1, proved, 44 rounds, 7 dropped"""),
+        ({'choices': 'd e', 'effects': {'d': -0.02, 'e': -0.02}, 'more': {'e+d': 0.02},
+          'noise': 0.003, 'seed': 2, 'starts': 'unmakeable'},
+         """\
+start -O3 --backend unmakeable: it cannot be made
+start as it is: worse
+start -O2: worse
+together all that seem to help: better +
+together those that it needs: better +
+decision without d: better, alone or together +
+decision without e: no gain was proved
+confirmation -O3 no d, beside -O3: better +
+confirmation -O3 no d, beside as it is: better +
+-O3 no d, proved, 48 rounds, 3 dropped"""),
+        ({'choices': "same e mixed@'x' c", 'effects': {'e': -0.02, "mixed@'x'": -0.004},
+          'original': -0.1, 'noise': 0.05, 'seed': 5, 'same': 'same', 'starts': 'unmakeable',
+          'rounds': 100},
+         """\
+start -O3 --backend unmakeable: it cannot be made
+start as it is: better
+start -O2: worse
+decision without same: changes nothing
+decision without mixed@'x': undecided
+together all that seem to help: better +
+together those that it needs: no difference
+decision without e: better, alone or together +
+decision without c: better, alone or together +
+confirmation -O3 no e no c, beside -O3: proved before; the time was over +
+confirmation -O3 no e no c, beside as it is: no difference +
+-O3 no e no c, proved, 100 rounds, 4 dropped"""),
+        ({'choices': 'e', 'effects': {'npu': -0.05, 'cpu': -0.1}, 'original': -0.2,
+          'noise': 0.05, 'seed': 5, 'starts': 'npu cpu', 'rounds': 40},
+         """\
+start as it is: better
+start -O2: worse
+start -O3 --backend npu: better
+start -O3 --backend cpu: better, to be confirmed +
+together without e: no difference
+decision without e: no gain was proved
+confirmation -O3 --backend cpu, beside -O3: no difference
+confirmation -O3, beside as it is: worse
+no form is proved to be better than -O3
+as it is is better than every form that was found
+as it is, open, 46 rounds, 3 dropped"""),
+        ({'choices': 'e unmakeable', 'effects': {'e': -0.003, 'p.onnx': -0.1},
+          'more': {'e+unmakeable': 0.1}, 'noise': 0.003, 'seed': 7, 'starts': 'npu p.onnx',
+          'rounds': 30},
+         """\
+start as it is: worse
+start -O2: worse
+start -O3 --backend npu: no time was left to prove it
+start p.onnx: better
+decision without unmakeable: it cannot be made
+together without e: no time was left to prove it
+decision without e: no gain was proved
+confirmation -O3, beside as it is: better +
+confirmation -O3, beside p.onnx: worse
+p.onnx is better than every form that was found
+p.onnx, proved, 37 rounds, 3 dropped"""),
+        ({'effects': {'npu': -0.3}, 'starts': 'npu', 'faults': 'npu'},
+         """\
+start as it is: worse
+start -O2: worse
+start -O3 --backend npu: far
+confirmation -O3, beside as it is: better +
+-O3, proved, 16 rounds, 2 dropped"""),
+        ({'choices': 'a', 'effects': {'a': -0.05}, 'original': 0.0, 'flat': True},
+         """\
+together without a: better +
+decision without a: better, alone or together +
+confirmation -O3 no a, beside -O3: better +
+confirmation -O3 no a, beside as it is: better +
+-O3 no a, proved, 26 rounds, 1 dropped"""),
+        ({'original': 0.0, 'flat': True},
+         """\
+-O3, proved, 0 rounds, 0 dropped"""),
+    ):  # fmt: skip
+        assert scenario(**options) == expected, options  # type: ignore[arg-type]  # each is right
+
+
+def test_an_original_that_cannot_be_made_is_an_error() -> None:
+    class Broken(FakeWorkshop):
+        def made(self, form: ModelForm) -> Made | None:
+            return None
+
+        def failure(self, form: ModelForm) -> str:
+            return "no such operator"
+
+    with pytest.raises(RuntimeFailure, match="as it is: no such operator"):
+        searched(Broken(), FakeMachine(cost_of({})))

@@ -138,8 +138,6 @@ class Race:
                     ranges = {form: _range(differences[form], spread) for form in forms}
                     bar = min(high for _, _, high in ranges.values())
                     alive = [form for form in alive if ranges[form][0] <= bar]
-            if not alive:
-                break
         spread = _spread(differences.values())
         is_exact = self._log.is_exact
         return {
@@ -151,7 +149,7 @@ class Race:
     def _costs(
         self, stage: str, reference: Made, alive: list[Made], number: int
     ) -> dict[Made, float] | None:
-        """Measure a round, and drop forms that fail; None if the time is over."""
+        """Measure a round, and drop forms that fail; None if the time is over, or without forms."""
         while alive:
             together = [reference, *alive]
             if not self._log.has(stage, together, number) and self._is_over():
@@ -213,7 +211,7 @@ class Race:
         """
         known: list[list[float]] = []
         found: dict[Pair, Gain] = {}
-        for number in range(1 if self._log.is_exact else LOOKS[-1]):
+        for number in range(LOOKS[-1]):  # one round where the costs are exact
             may_end = not apart or number >= LOOKS[0]
             if may_end and not self._log.has(stage, forms, number) and self._is_over():
                 break
@@ -222,15 +220,19 @@ class Race:
             for pair in pairs:
                 if self._log.is_exact:
                     found[pair] = exact_gain(known[0][pair[0]] - known[0][pair[1]])
-                elif len(known) in LOOKS and pair not in found:
-                    verdict = tested(_differences(known, pair), is_last=is_last)
-                    found.update({} if verdict is None else {pair: verdict})
+                elif (
+                    len(known) in LOOKS
+                    and pair not in found
+                    and (verdict := tested(_differences(known, pair), is_last=is_last))
+                ):
+                    found[pair] = verdict
             if len(found) == len(pairs):
                 break
         for pair in pairs:
             if pair not in found and len(known) >= LOOKS[0]:
                 verdict = tested(_differences(known, pair), is_last=True)
-                found.update({} if verdict is None else {pair: verdict})
+                assert verdict is not None, "the last look has a verdict"
+                found[pair] = verdict
         return found
 
 

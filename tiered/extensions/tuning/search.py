@@ -132,8 +132,7 @@ class Search:
             self.found.note("start", str(made.form), gain, made == base, reason)
         for made, failure in race.failures.items():
             self.found.note("start", str(made.form), None, False, failure)
-        if base != reference:
-            self.found.accept(base.form)
+        self.found.accept(base.form)
         self._forget(gains, base)
         return base
 
