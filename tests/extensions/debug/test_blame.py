@@ -1,6 +1,7 @@
 import json
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -9,12 +10,28 @@ import pytest
 
 from tests.extensions.debug.wrong_passes import WRONG
 from tests.small import failing
-from tiered import Graph, PassContext, Sequential, Skip, Value, function_pass, op, rewrite, var
+from tiered import (
+    Graph,
+    Model,
+    PassContext,
+    Sequential,
+    Skip,
+    Value,
+    function_pass,
+    op,
+    rewrite,
+    var,
+)
 from tiered.extensions.debug import CommandOracle, OutputOracle, Subject, bisect, reproduce
+from tiered.extensions.debug.blame import Bisection
 from tiered.extensions.debug.recorder import History
+from tiered.extensions.debug.resume_file import ResumeFile
+from tiered.graph.core.types import tensor_type
+from tiered.passes.interface.pass_info import PassInfo
 from tiered.runtime import Numerics
 from tiered.support.errors import UsageError
 from tiered.testing import parse
+from tiered.verify.custom_ops import using
 
 # A chain of Subs whose operands the pass swaps only from the fourth on.
 CHAIN = "(float[4] x) => (float[4] y) <float[4] w = {{1,2,3,4}}> {{ {body} }}"
@@ -226,3 +243,309 @@ def test_the_history_tells_each_state_as_a_run_makes_it() -> None:
             for proto in (made, history.model_after(number).proto)
         ]
         assert ops[0] <= ops[1]  # what is dead goes at the end of a pass
+
+
+class Judge:
+    """An oracle that counts operators, without a runtime.
+
+    Args:
+        most: how many of each are right.
+        symptom: what it says, instead of the operators of which there are more.
+        least: how many are needed.
+        is_loose: whether all is right after a pass that promises less than exact outputs.
+    """
+
+    name = "operators"
+
+    def __init__(
+        self, symptom: str = "", *, least: str = "", is_loose: bool = False, **most: int
+    ) -> None:
+        self.most, self.symptom, self.least, self.is_loose = most, symptom, least, is_loose
+
+    def __call__(self, model: Model, changed_by: Sequence[PassInfo]) -> str:
+        counts = Counter(node.op_type for node in model.main.nodes)
+        more = [f"{counts[op]} {op}" for op, most in self.most.items() if counts[op] > most]
+        more += [f"no {self.least}"] if self.least and not counts[self.least] else []
+        if self.is_loose and any(info.numerics is not Numerics.EXACT for info in changed_by):
+            return ""
+        return (self.symptom or ", ".join(more)) if more else ""
+
+
+@function_pass(opt_level=1)
+def fail_at_add(graph: Graph, ctx: PassContext) -> None:
+    """Raise at the first Add."""
+    for node in graph.nodes_of("Add"):
+        with graph.rewrite("fail", node):
+            raise ValueError("no\nsecond line")
+
+
+@function_pass(opt_level=1)
+def fail_at_last(graph: Graph, ctx: PassContext) -> None:
+    """Drop each Neg, and raise."""
+    for node in graph.nodes_of("Neg"):
+        with graph.rewrite("drop", node):
+            graph.replace(node, [node.inputs[0]])
+    if graph.is_main:
+        raise ValueError("too late")
+
+
+@function_pass(opt_level=1)
+def mistype(graph: Graph, ctx: PassContext) -> None:
+    """Give each Neg a wrong type."""
+    for node in graph.nodes_of("Neg"):
+        with graph.rewrite("a wrong type", node):
+            graph.set_type(node.output, tensor_type(1, (7,)))
+
+
+@rewrite(op.Neg(var.x), opt_level=1, numerics="reassociating")
+def subtract(graph: Graph, x: Value) -> Value:
+    """Replace a Neg by a Sub."""
+    value: Value = graph.op.Sub(np.array(0, np.float32), x)
+    return value
+
+
+BODIES = """(float[4] x, bool c) => (float[4] y) { [s] a = Sub(x, x)
+    [i] y = If(c) <then_branch = t () => (float[4] p) { [in] h = Add(a, x)  p = Neg(h) },
+        else_branch = e () => (float[4] q) { [o] q = Neg(a) }> }"""
+CHOSEN = Sequential(["eliminate_identity", mark_relu, drop_marked])
+
+
+def transcript(
+    model: onnx.ModelProto,
+    passes: object,
+    oracle: Judge,
+    within: tuple[int, int] | None = None,
+    *,
+    interactions: bool = False,
+) -> str:
+    """Return what a search says, and the rewrite that it finds without the nodes of it."""
+    said: list[str] = []
+    subject = Subject(model, passes)
+    memory = ResumeFile.of(None, subject, oracle)
+    with using(subject.context().backend):
+        search = Bisection(subject, oracle, memory, said.append, within)
+        blame = search.blame(interactions=interactions)
+    if blame is None:
+        return "\n".join([*said, "nothing"])
+    lines = [line for line in str(blame).splitlines() if line[:4] not in ("  - ", "  + ")]
+    return "\n".join([*said, *lines, f"{blame.kind}: {', '.join(blame.places)}"])
+
+
+def test_what_a_search_says_and_finds() -> None:
+    swap: list[object] = [negate_operands]
+    for model, passes, oracle, within, expected in (
+        (chain(4), swap, Judge(Add=1), None, """\
+4 rewrites by 1 pass
+run 1: rewrites up to #4: wrong
+run 2: rewrites up to #2: wrong
+run 3: rewrites up to #1: right
+negate_operands, rewrite #2 of 4, at node 'n1'
+  law    Sub(x, w) => Add(x, Neg(w))
+  wrong  2 Add
+  found with 3 model runs
+outputs: v1, v2, Neg_1_output_0, Add_1_output_0, Add_output_0"""),
+        (chain(4), swap, Judge(Add=0), None, """\
+4 rewrites by 1 pass
+run 1: rewrites up to #4: wrong
+run 2: rewrites up to #2: wrong
+run 3: rewrites up to #1: wrong
+negate_operands, rewrite #1 of 4, at node 'n0'
+  law    Sub(x, w) => Add(x, Neg(w))
+  wrong  1 Add
+  found with 3 model runs
+outputs: v0, v1, Neg_output_0, Add_output_0"""),
+        (chain(4), swap, Judge(Add=4), None, """\
+4 rewrites by 1 pass
+run 1: rewrites up to #4: right
+nothing"""),
+        (chain(6), swap, Judge(Add=2), (3, 5), """\
+5 rewrites by 1 pass
+run 1: rewrites up to #5: wrong
+run 2: rewrites up to #3: wrong
+negate_operands, rewrite #3 of 5, at node 'n2'
+  law    Sub(x, w) => Add(x, Neg(w))
+  wrong  3 Add
+  found with 2 model runs
+outputs: v2, v3, Neg_2_output_0, Add_2_output_0, Add_1_output_0"""),
+        (chain(6), swap, Judge(Add=5), (3, 5), """\
+5 rewrites by 1 pass
+run 1: rewrites up to #5: right
+nothing"""),
+        (chain(3), swap, Judge("cannot run: no such\nop", Add=1), None, """\
+3 rewrites by 1 pass
+run 1: rewrites up to #3: cannot run
+run 2: rewrites up to #1: right
+run 3: rewrites up to #2: cannot run
+negate_operands, rewrite #2 of 3, at node 'n1'
+  law    Sub(x, w) => Add(x, Neg(w))
+  cannot run: no such
+         op
+  found with 3 model runs
+cannot run: v1, v2, Neg_1_output_0, Add_1_output_0, Add_output_0"""),
+        (chain(4), [*swap, fail_at_add], Judge(Add=2), None, """\
+4 rewrites by 1 pass
+run 1: rewrites up to #4: wrong
+run 2: rewrites up to #0: right
+run 3: rewrites up to #2: right
+run 4: rewrites up to #3: wrong
+negate_operands, rewrite #3 of 4, at node 'n2'
+  law    Sub(x, w) => Add(x, Neg(w))
+  wrong  3 Add
+  found with 4 model runs
+outputs: v2, v3, Neg_2_output_0, Add_2_output_0, Add_1_output_0"""),
+        (chain(2), [*swap, fail_at_add], Judge(Add=4), None, """\
+2 rewrites by 1 pass
+run 1: rewrites up to #2: right
+fail_at_add, rewrite #3 of 3, at node 'Add'
+  law    fail_at_add
+  wrong  PassError: fail_at_add failed at rewrite #3, node 'Add', of the model: ValueError: no
+         second line
+           changed before it by negate_operands
+  found with 1 model runs
+error: Add_output_0"""),
+        (chain(2), [fail_at_add, *swap], Judge(Add=1), None, """\
+2 rewrites by 1 pass
+run 1: rewrites up to #2: wrong
+run 2: rewrites up to #1: right
+negate_operands, rewrite #2 of 2, at node 'n1'
+  law    Sub(x, w) => Add(x, Neg(w))
+  wrong  2 Add
+  found with 2 model runs
+outputs: v1, y, Neg_1_output_0, Add_1_output_0, Add_output_0"""),
+        (chain(2), [fail_at_last], Judge(Add=1), None, """\
+1 rewrite by 1 pass
+fail_at_last, rewrite #2 of 2
+  law    fail_at_last
+  wrong  PassError: fail_at_last failed at rewrite #2 of the model: ValueError: too late
+  found with 0 model runs
+error: v1, y"""),
+        (chain(2), [*swap, fail_at_last], Judge(Neg=0), None, """\
+5 rewrites by 2 passes
+run 1: rewrites up to #2: wrong
+run 2: rewrites up to #0: wrong
+fail_at_last, rewrite #6 of 6
+  law    fail_at_last
+  wrong  PassError: fail_at_last failed at rewrite #6 of the model: ValueError: too late
+           changed before it by negate_operands
+  found with 2 model runs
+error: y, Add_1_output_0"""),
+        (chain(3), [*swap, mistype], Judge(), None, """\
+7 rewrites by 2 passes
+run 1: rewrites up to #7: right
+mistype, rewrite #5 of 7, at node 'Neg'
+  law    a wrong type
+  wrong  output 'Neg_output_0' of 'Neg' is float[4], not float[7]
+  found with 1 model runs
+view: Neg_output_0"""),
+        (chain(3), [*swap, mistype], Judge(Add=2), None, """\
+7 rewrites by 2 passes
+run 1: rewrites up to #7: wrong
+run 2: rewrites up to #3: wrong
+run 3: rewrites up to #1: right
+run 4: rewrites up to #2: right
+negate_operands, rewrite #3 of 7, at node 'n2'
+  law    Sub(x, w) => Add(x, Neg(w))
+  wrong  3 Add
+  found with 4 model runs
+outputs: v2, y, Neg_2_output_0, Add_2_output_0, Add_1_output_0"""),
+        (chain(3), [*swap, mistype, fail_at_add], Judge(), None, """\
+7 rewrites by 2 passes
+run 1: rewrites up to #7: right
+fail_at_add, rewrite #8 of 8, at node 'Add'
+  law    fail_at_add
+  wrong  PassError: fail_at_add failed at rewrite #8, node 'Add', of the model: ValueError: no
+         second line
+           changed before it by negate_operands, mistype
+  found with 1 model runs
+error: Add_output_0"""),
+        (chain(3), [*swap, "eliminate_deadend", subtract], Judge(Add=1, is_loose=True), None, """\
+7 rewrites by 2 passes
+run 1: rewrites up to #7: right
+run 2: rewrites up to #3: wrong
+run 3: rewrites up to #1: right
+run 4: rewrites up to #2: wrong
+negate_operands, rewrite #2 of 7, at node 'n1'
+  law    Sub(x, w) => Add(x, Neg(w))
+  wrong  2 Add
+  found with 4 model runs
+outputs: v1, v2, Neg_1_output_0, Add_1_output_0, Add_output_0"""),
+        (chain(3), [subtract, *swap], Judge(Add=1, is_loose=True), None, """\
+5 rewrites by 2 passes
+run 1: rewrites up to #5: right
+nothing"""),
+        (parse(BODIES), [*swap, fail_at_add], Judge(Add=3), None, """\
+1 rewrite by 1 pass
+run 1: rewrites up to #1: right
+fail_at_add, rewrite #2 of 2, at node 'Add'
+  law    fail_at_add
+  wrong  PassError: fail_at_add failed at rewrite #2, node 'Add', of the model: ValueError: no
+         second line
+           changed before it by negate_operands
+  found with 1 model runs
+error: Add_output_0"""),
+        (parse(BODIES), [fail_at_add], Judge(), None, """\
+0 rewrites by 0 passes
+fail_at_add, rewrite #1 of 1, at node 'in'
+  law    fail_at_add
+  wrong  PassError: fail_at_add failed at rewrite #1, node 'in', of the model: ValueError: no
+         second line
+  found with 0 model runs
+error: y"""),
+        (parse(BODIES), swap, Judge(Add=0), None, """\
+1 rewrite by 1 pass
+run 1: rewrites up to #1: wrong
+negate_operands, rewrite #1 of 1, at node 's'
+  law    Sub(x, w) => Add(x, Neg(w))
+  wrong  1 Add
+  found with 1 model runs
+outputs: y, a, h, q, Neg_output_0, Add_output_0"""),
+    ):  # fmt: skip
+        assert transcript(model, passes, oracle, within) == expected, (str(passes), vars(oracle))
+
+
+def test_what_a_search_for_rewrites_that_go_together_says() -> None:
+    assert (
+        transcript(parse(INTERACTING), CHOSEN, Judge(least="Relu"), interactions=True)
+        == """\
+6 rewrites by 3 passes
+run 1: rewrites up to #6: wrong
+run 2: rewrites up to #2: right
+run 3: rewrites up to #4: right
+run 4: rewrites up to #5: right
+run 5: rewrites #6 alone: right
+run 6: rewrites #1 #2 #3 #4 #5 #6 alone: wrong
+run 7: rewrites #1 #2 #6 alone: right
+run 8: rewrites #3 #4 #5 #6 alone: wrong
+run 9: rewrites #3 #6 alone: right
+run 10: rewrites #4 #5 #6 alone: right
+run 11: rewrites #4 #6 alone: right
+run 12: rewrites #5 #6 alone: right
+run 13: rewrites #3 #5 #6 alone: right
+run 14: rewrites #3 #4 #6 alone: right
+drop_marked, rewrite #6 of 6, at node 'safe_s'
+  law    drop
+  wrong  no Relu
+  only together with
+    #3 mark_relu at 'r'
+    #4 mark_relu at 's'
+    #5 drop_marked at 'safe_r'
+  found with 14 model runs
+outputs: b, y"""
+    )
+    assert (
+        transcript(parse(INTERACTING), CHOSEN, Judge(least="Identity"), interactions=True)
+        == """\
+6 rewrites by 3 passes
+run 1: rewrites up to #6: wrong
+run 2: rewrites up to #2: wrong
+run 3: rewrites up to #1: right
+run 4: rewrites #2 alone: right
+run 5: rewrites #1 #2 alone: wrong
+eliminate_identity, rewrite #2 of 6, at node 'j'
+  law    Identity(x)  =>  x
+  wrong  no Identity
+  only together with
+    #1 eliminate_identity at 'i'
+  found with 5 model runs
+outputs: j, y, b"""
+    )
