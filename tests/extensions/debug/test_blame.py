@@ -290,6 +290,23 @@ def fail_at_last(graph: Graph, ctx: PassContext) -> None:
 
 
 @function_pass(opt_level=1)
+def fail_without_neg(graph: Graph, ctx: PassContext) -> None:
+    """Drop each Neg, and raise if none is left."""
+    for node in graph.nodes_of("Neg"):
+        with graph.rewrite("drop", node):
+            graph.replace(node, [node.inputs[0]])
+    if not graph.nodes_of("Neg"):
+        raise ValueError("no Neg")
+
+
+@function_pass(opt_level=1)
+def rename_all(graph: Graph, ctx: PassContext) -> None:
+    """Rename the nodes, without a rewrite of each."""
+    for node in graph.nodes:
+        graph.rename_node(node, f"new_{node.label}")
+
+
+@function_pass(opt_level=1)
 def mistype(graph: Graph, ctx: PassContext) -> None:
     """Give each Neg a wrong type."""
     for node in graph.nodes_of("Neg"):
@@ -401,7 +418,7 @@ fail_at_add, rewrite #3 of 3, at node 'Add'
   wrong  PassError: fail_at_add failed at rewrite #3, node 'Add', of the model: ValueError: no
          second line
            changed before it by negate_operands
-  found with 1 model runs
+  found with 1 model run
 error: Add_output_0"""),
         (chain(2), [fail_at_add, *swap], Judge(Add=1), None, """\
 2 rewrites by 1 pass
@@ -435,7 +452,7 @@ run 1: rewrites up to #7: right
 mistype, rewrite #5 of 7, at node 'Neg'
   law    a wrong type
   wrong  output 'Neg_output_0' of 'Neg' is float[4], not float[7]
-  found with 1 model runs
+  found with 1 model run
 view: Neg_output_0"""),
         (chain(3), [*swap, mistype], Judge(Add=2), None, """\
 7 rewrites by 2 passes
@@ -456,7 +473,7 @@ fail_at_add, rewrite #8 of 8, at node 'Add'
   wrong  PassError: fail_at_add failed at rewrite #8, node 'Add', of the model: ValueError: no
          second line
            changed before it by negate_operands, mistype
-  found with 1 model runs
+  found with 1 model run
 error: Add_output_0"""),
         (chain(3), [*swap, "eliminate_deadend", subtract], Judge(Add=1, is_loose=True), None, """\
 7 rewrites by 2 passes
@@ -473,6 +490,32 @@ outputs: v1, v2, Neg_1_output_0, Add_1_output_0, Add_output_0"""),
 5 rewrites by 2 passes
 run 1: rewrites up to #5: right
 nothing"""),
+        (chain(3), [*swap, fail_without_neg], Judge(Add=3), None, """\
+7 rewrites by 2 passes
+run 1: rewrites up to #3: right
+fail_without_neg, rewrite #8 of 8, at node 'Neg_2'
+  law    fail_without_neg
+  wrong  PassError: fail_without_neg failed at rewrite #8 of the model: ValueError: no Neg
+           changed before it by negate_operands
+  found with 1 model run
+error: Neg_2_output_0, y"""),
+        (chain(2), [fail_without_neg], Judge(Add=3), None, """\
+1 rewrite by 1 pass
+fail_without_neg, rewrite #2 of 2, at node 'y'
+  law    fail_without_neg
+  wrong  PassError: fail_without_neg failed at rewrite #2 of the model: ValueError: no Neg
+  found with 0 model runs
+error: v1, y"""),
+        (chain(2), [rename_all, *swap], Judge(Add=0), None, """\
+3 rewrites by 2 passes
+run 1: rewrites up to #3: wrong
+run 2: rewrites up to #1: right
+run 3: rewrites up to #2: wrong
+negate_operands, rewrite #2 of 3, at node 'new_n0'
+  law    Sub(x, w) => Add(x, Neg(w))
+  wrong  1 Add
+  found with 3 model runs
+outputs: v0, v1, Neg_output_0, Add_output_0"""),
         (parse(BODIES), [*swap, fail_at_add], Judge(Add=3), None, """\
 1 rewrite by 1 pass
 run 1: rewrites up to #1: right
@@ -481,7 +524,7 @@ fail_at_add, rewrite #2 of 2, at node 'Add'
   wrong  PassError: fail_at_add failed at rewrite #2, node 'Add', of the model: ValueError: no
          second line
            changed before it by negate_operands
-  found with 1 model runs
+  found with 1 model run
 error: Add_output_0"""),
         (parse(BODIES), [fail_at_add], Judge(), None, """\
 0 rewrites by 0 passes
@@ -497,7 +540,7 @@ run 1: rewrites up to #1: wrong
 negate_operands, rewrite #1 of 1, at node 's'
   law    Sub(x, w) => Add(x, Neg(w))
   wrong  1 Add
-  found with 1 model runs
+  found with 1 model run
 outputs: y, a, h, q, Neg_output_0, Add_output_0"""),
     ):  # fmt: skip
         assert transcript(model, passes, oracle, within) == expected, (str(passes), vars(oracle))

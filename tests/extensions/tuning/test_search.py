@@ -667,7 +667,7 @@ confirmation -O3 no a, beside as it is: better +
          """\
 -O3, proved, 0 rounds, 0 dropped"""),
     ):  # fmt: skip
-        assert scenario(**options) == expected, options  # type: ignore[arg-type]  # each is right
+        assert scenario(**options) == expected, options
 
 
 def test_an_original_that_cannot_be_made_is_an_error() -> None:

@@ -84,7 +84,7 @@ class Blame:
         if self.needs:
             yield "  only together with"
             yield from (f"    {needed}" for needed in self.needs)
-        yield f"  found with {self.runs} model runs"
+        yield f"  found with {counted(self.runs, 'model run')}"
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
