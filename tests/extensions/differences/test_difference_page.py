@@ -52,17 +52,17 @@ def test_the_same_models_make_the_same_bytes() -> None:
     assert pages[0] == pages[1]
 
 
-RICH = """(float[n,4] x, bool c) => (float[n,4] y, float[n,4] extra) <float[4,4] w = {%s},
+RICH = """(float[n,4] x, bool c) => (float[n,4] y, float[n,4] extra) <float[4,4] w = {NUMBERS},
     float[4] k = {1,2,3,4}, float[4] old = {1,1,1,1}> {
     [product] p = MatMul(x, w)  [sum] s = Add(p, k)  [cut] r = Relu(s)  [more] q = Mul(r, old)
     [extra] extra = Neg(q)  [soft] y = If(c) <
         then_branch = t () => (float[n,4] a) { [b1] a = Neg(q) },
-        else_branch = e () => (float[n,4] b) { [b2] b = Exp(q) }> }""" % ",".join(
-    map(str, range(16))
+        else_branch = e () => (float[n,4] b) { [b2] b = Exp(q) }> }""".replace(
+    "NUMBERS", ",".join(map(str, range(16)))
 )
 OTHER = (
-    RICH.replace(", float[4] old = {1,1,1,1}", "").replace("3,4}", "3,5}").replace(" w ", " weight ")
-    .replace("x, w)", "x, weight)").replace("[cut] r", "[cut2] r2").replace("extra =", "other =")
+    RICH.replace(", float[4] old = {1,1,1,1}", "").replace("3,4}", "3,5}")
+    .replace(" w ", " weight ").replace("x, w)", "x, weight)").replace("[cut] r", "[cut2] r2").replace("extra =", "other =")
     .replace("] extra)", "] other)").replace("[more] q = Mul(r, old)", "[gone] q = Sigmoid(r2)")
     .replace("[b1] a = Neg", "[b1] a = Abs")
 )  # fmt: skip
