@@ -55,7 +55,9 @@ def test_the_dtypes_of_both_models_decide(first: Any, second: Any, said: str) ->
 
 def test_halves_go_node_by_node_where_the_reference_fails() -> None:
     said = refereed(HALF, PLAIN, failing("onnx.reference"))
-    assert said == (f"{NODES}, {HALVES}; onnx.reference does not run both (onnx.reference fails)")
+    assert said == (
+        f"{NODES}, {HALVES}; onnx.reference does not run both (onnx.reference fails)"
+    )
     last = refereed(HALF, PLAIN, failing("onnx.reference", NODES))
     assert last.startswith(f"onnxruntime, which may hide overflow and rounding, {HALVES}; onnx.ref")
 

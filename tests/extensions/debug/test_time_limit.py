@@ -121,7 +121,9 @@ def test_the_alarm_raises_where_a_pass_may_stop(
     model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limit, asked = TimeLimit(), [False, True]
-    monkeypatch.setattr("tiered.extensions.debug.time_limit.may_stop", lambda frame: asked.pop(0))
+    monkeypatch.setattr(
+        "tiered.extensions.debug.time_limit.may_stop", lambda frame: asked.pop(0)
+    )
     with limited(1000.0):
         limit.run_before_pass(model, NODE)
         handler: Any = signal.getsignal(signal.SIGALRM)

@@ -62,7 +62,8 @@ RICH = """(float[n,4] x, bool c) => (float[n,4] y, float[n,4] extra) <float[4,4]
 )
 OTHER = (
     RICH.replace(", float[4] old = {1,1,1,1}", "").replace("3,4}", "3,5}")
-    .replace(" w ", " weight ").replace("x, w)", "x, weight)").replace("[cut] r", "[cut2] r2").replace("extra =", "other =")
+    .replace(" w ", " weight ").replace("x, w)", "x, weight)")
+    .replace("[cut] r", "[cut2] r2").replace("extra =", "other =")
     .replace("] extra)", "] other)").replace("[more] q = Mul(r, old)", "[gone] q = Sigmoid(r2)")
     .replace("[b1] a = Neg", "[b1] a = Abs")
 )  # fmt: skip

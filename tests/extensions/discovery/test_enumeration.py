@@ -1,5 +1,6 @@
 """Small graphs, grouped by what they compute."""
 
+
 from tiered.extensions.discovery.enumeration import enumerated
 from tiered.extensions.discovery.grammar import BASES
 

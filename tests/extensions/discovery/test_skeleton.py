@@ -80,11 +80,8 @@ def compiled(text: str) -> object:
 
 @pytest.mark.parametrize(
     ("numbers", "others"),
-    [
-        ("0.0, 1", ["-0.0, 1", "0.0, 2"]),
-        ("inf, nan", ["nan, inf", "0, nan"]),
-        ("-inf, 1", ["inf, 1"]),
-    ],
+    [("0.0, 1", ["-0.0, 1", "0.0, 2"]), ("inf, nan", ["nan, inf", "0, nan"]),
+     ("-inf, 1", ["inf, 1"])],
 )
 def test_a_pass_fires_on_the_bits_of_its_constants_alone(numbers: str, others: list[str]) -> None:
     made = compiled(code(BEFORE % numbers, AFTER))
