@@ -5,9 +5,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from tests.graph.editor import fresh
 from tests.small import FOUR, made_by, model, named, parsed, proto
 from tiered.graph import Graph, Model, Tensor, TensorType
 from tiered.graph.core.journal import Snapshot, dirty_nodes
+from tiered.graph.edits.content import exchange_content
 from tiered.support.errors import ModelError
 
 
@@ -281,3 +283,41 @@ def test_a_stamp_knows_what_was_undone_since() -> None:
     of.undo_to(0)
     assert sorted(journal._touched.values()) == [0, 0, 0]
     assert journal._noted == 0
+
+
+def test_other_content_touches_all_nodes() -> None:
+    of = fresh()
+    exchange_content(of, fresh())
+    found = dirty_nodes(of.journal.entries)
+    assert found == [node for graph in of.graphs() for node in graph.nodes]
+
+
+def test_moments_of_one_length_are_told_apart() -> None:
+    of = four()
+    journal = of.journal
+    for name in ("one", "two"):
+        rename(of, name)
+    first = journal.stamp()
+    of.undo_to(1)
+    rename(of, "three")
+    second = journal.stamp()
+    assert first != second
+    assert (journal.kept_since(first), journal.kept_since(second)) == (1, 2)
+    for name in ("four", "five"):
+        rename(of, name)
+    of.undo_to(3)
+    assert (journal.kept_since(first), journal.kept_since(second)) == (1, 2)
+    assert [journal.moved_since(each) for each in (first, second)] == [True, True]
+
+
+def test_nodes_that_were_touched_early_were_not_touched_by_an_undo() -> None:
+    of = four()
+    a, b, c, y = (made_by(of, name) for name in "abcy")
+    of.main.set_attribute(y, "k", 1)
+    of.journal.note_touched()
+    of.main.set_attribute(c, "k", 1)
+    of.main.set_attribute(b, "k", 1)
+    of.journal.note_touched()
+    of.undo_to(2)
+    touched_at = of.journal.note_touched()
+    assert touched_at == {y: 1, c: 2, b: 2, a: 2}

@@ -1,5 +1,7 @@
 """The content of a model: its graphs, imports, metadata, marks, and what it remembers."""
 
+import re
+
 import onnx
 import pytest
 
@@ -8,6 +10,7 @@ from tests.small import named, parsed
 from tiered.graph import Model
 from tiered.graph.core.interface_map import InterfaceMap
 from tiered.support.errors import ModelError
+from tiered.testing import parse
 
 
 def test_graphs_are_the_main_one_bodies_after_their_node_and_functions() -> None:
@@ -211,3 +214,81 @@ def test_notes_are_kept_in_order() -> None:
     model.note("one")
     model.note("two")
     assert model.notes == ["one", "two"]
+
+
+ROOTS = """<ir_version: 10, opset_import: ["" : 21, "own" : 1]>
+g (float[2,1] x, bool c) => (float[2] y) { z = own.f(x)  u = own.Any(z)  y = If(c) <
+    then_branch = t () => (float[2] p) <int64[1] a = {1}> { p = Squeeze(x, a) },
+    else_branch = e () => (float[2] q) { q = own.g(x) }> }
+<domain: "own", opset_import: ["" : 21]> f (v) => (w) { k = Constant<value_ints=[0]>()
+    d = Constant<value_floats=[1.0]>()  w = Squeeze(d, k) }
+<domain: "own", opset_import: ["own" : 1]> g (v) => (w) { w = own.f(v) }"""
+
+
+def test_an_opset_is_of_the_root_of_a_graph() -> None:
+    model = Model.from_proto(parse(ROOTS))
+    first, second = model.functions
+    body = model.main.nodes_of("If")[0].bodies[0]
+
+    def forms() -> list[bool]:
+        return [graph.nodes_of("Squeeze")[0].has_attr("axes") for graph in (body, first)]
+
+    assert forms() == [False, False]
+    model.set_opset("", 12, body)
+    assert (forms(), model.opset(), first.opset()) == ([True, False], 12, 21)
+    model.set_opset("", 12, first)
+    assert (forms(), first.opset(), second.opset()) == ([True, True], 12, 0)
+    model.set_opset("", 12, second)
+    assert (forms(), second.opset()) == ([True, True], 12)
+    model.set_opset("own", 2)
+    assert (forms(), model.opset("own"), model.opset()) == ([True, True], 2, 12)
+    model.set_opset("", None, second)
+    assert second.opset_imports == {"own": 1}
+    with pytest.raises(ModelError):
+        model.set_opset("", None)
+    model.undo_to(0)
+    assert (forms(), model.opset()) == ([False, False], 21)
+
+
+def test_a_notebook_shows_the_interface_and_the_operators() -> None:
+    model = Model.from_proto(parse(ROOTS.replace("=> (float[2] y)", "=> (float[2] y, float u)", 1)))
+    named(model, "u")._type = None
+    text = re.sub(r"<style>.*?</style>|<[^>]*>", "|", model._repr_html_(), flags=re.DOTALL)
+    words = [word for word in text.split("|") if word.strip()]
+    assert words[:12] == [
+        *("the model: 9 nodes, IR 10, ai.onnx 21, own 1", "Interface", "name", "type"),
+        *("input", "x", "float[2,1]", "input", "c", "bool[]", "output", "y"),
+    ]
+    assert words[12:] == [
+        *("float[2]", "output", "u", "unknown type", "Operators", "operator", "nodes"),
+        *(
+            "own::f",
+            "2",
+            "Squeeze",
+            "2",
+            "Constant",
+            "2",
+            "own::Any",
+            "1",
+            "If",
+            "1",
+            "own::g",
+            "1",
+        ),
+    ]
+    assert repr(model) == "<Model the model, 9 nodes>"
+    model.close()
+    assert repr(model) == "<Model the model, closed>"
+    assert "the model (closed)" in model._repr_html_()
+    with pytest.raises(ModelError, match="the model was closed"):
+        _ = model.main
+
+
+def test_bytes_of_nodes_and_tensors_are_counted() -> None:
+    model = parsed("(float[2] x) => (float[2] y) <float[2] w = {1,2}> { y = Add(x, w) }")
+    assert model.nbytes == 8 + model.main.nodes[0].proto.ByteSize()
+    constant = parsed("(int64 x) => (int64 y) { k = Constant<value_int=1>()  y = Add(x, k) }")
+    protos = [node.proto.ByteSize() for node in constant.main.nodes]
+    assert constant.nbytes == sum(protos)
+    constant.has_stored_constants = True
+    assert constant.nbytes == 8 + protos[1]

@@ -73,9 +73,7 @@ class Journal:
 
     def moved_since(self, stamp: Stamp) -> bool:
         """Return whether the journal has edits or undos since that moment."""
-        if len(self.entries) != stamp.length:
-            return True
-        return self.undos != stamp.undos and self.kept_since(stamp) < stamp.length
+        return len(self.entries) != stamp.length or self.kept_since(stamp) < stamp.length
 
     def undo_to(self, mark: Mark) -> None:
         """Undo the edits after the mark, newest first."""
@@ -164,7 +162,7 @@ def dirty_nodes(entries: Iterable[Entry]) -> list[Node]:
                 _add(values, entry[2])
             elif edit is Edit.FOLD_TO_INITIALIZER:
                 _add(found, entry[3]._users.values())
-            elif edit is Edit.REMOVE_NODE and subject.bodies:
+            elif edit is Edit.REMOVE_NODE:
                 # Values that its bodies read have fewer users now.
                 _add(values, _read_in(subject.bodies))
         elif edit is Edit.EXCHANGE_CONTENT:
