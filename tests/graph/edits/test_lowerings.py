@@ -307,12 +307,63 @@ def test_absent_operands_are_lowered_to_nothing() -> None:
     for call, opset, absent in (
         ("Softmax<axis=0>(x)", 12, 0), ("Softmax<axis=0>(x)", 13, 0), ("Identity(x)", 21, 0),
         ("Add<broadcast=1, axis=0>(x, s)", 6, 0), ("Add<broadcast=1, axis=0>(x, s)", 6, 1),
-        ("PRelu(x, s)", 6, 0), ("PRelu(x, s)", 6, 1), ("ReduceMax(x, k)", 21, 0),
+        ("PRelu(x, s)", 6, 0), ("ReduceMax(x, k)", 21, 0),
         ("Shape<start=1>(x)", 21, 0), ("Pad(x, p, v, a)", 21, 0), ("Pad(x, p, v, a)", 21, 1),
     ):  # fmt: skip
         model = of(call, "float[2,3] x", opset=opset)
         model.main.set_input(made_by(model, "y"), absent, None)
         assert low(model) is None, call
+    model = of("PRelu(x, s)", "float[2,3,4] x", opset=6)
+    model.main.set_input(made_by(model, "y"), 1, None)
+    assert low(model) is None
+
+
+def test_limits_of_what_is_lowered() -> None:
+    model = of("PRelu(x, s)", "float[2,3,4] x", opset=6)
+    assert low(model) == ["Unsqueeze", "PRelu"]
+    unsqueeze, slope = model.main.nodes
+    assert slope.inputs == (named(model, "x"), unsqueeze.output)
+    assert list(unsqueeze.attr("axes")) == [1]
+    assert low(of("Softmax<axis=1>(x)", "float[2,3,4] x", opset=5)) == [
+        *("Shape", "Flatten", "Softmax", "Reshape")
+    ]
+    model = parsed("(seq(float[32,32]) x) => (seq(float[32,32]) y) { y = Identity(x) }")
+    assert low(model) == ["SequenceInsert", "SequenceErase"]
+    assert model.main.nodes[0].given(1).shape == (32, 32)
+
+
+def test_an_identity_whose_operand_has_a_name_of_its_own() -> None:
+    model = parsed("(float[2] x) => (float[2] z) { y = Identity(x)  z = Neg(y) }")
+    assert low(model) == []
+    assert ops(model) == ["Neg"]
+    unknown = parsed(
+        "(float[2] x) => (float[2] v, float[2] y) { v = vendor.F(x)  y = Identity(v) }"
+    )
+    assert low(unknown) is None
+    model = parsed(
+        """(seq(float[2]) x, bool c) => (seq(float[2]) y) { t = SequenceErase(x)  y = If(c) <
+        then_branch = a () => (seq(float[2]) u) { u = Identity(t) },
+        else_branch = b () => (seq(float[2]) v) { v = Identity(x) }> }"""
+    )
+    for body in made_by(model, "y").bodies:
+        created = lowered(body.nodes[0])
+        assert created is not None
+        assert [node.op_type for node in created] == ["SequenceInsert", "SequenceErase"]
+    model.check_view()
+
+
+def test_what_is_flat_in_a_function_is_not_flattened_again() -> None:
+    model = parsed(
+        """<ir_version: 10, opset_import: ["": 12, "own": 1]> g (float[2] x) => (float y, float z) {
+        y, z = own.f(x) } <domain: "own", opset_import: ["": 12]>
+        f (v) => (w, u) { f = Flatten(v)  w = Softmax<axis=1>(f)  n = Neg(v)  u = Softmax<axis=1>(n) }"""
+    )
+    (function,) = model.functions
+    first, second = function.nodes_of("Softmax")
+    assert lowered(first) is None
+    created = lowered(second)
+    assert created is not None
+    assert [node.op_type for node in created] == ["Shape", "Flatten", "Softmax", "Reshape"]
 
 
 def test_what_a_call_decides_is_lowered_to_nothing() -> None:

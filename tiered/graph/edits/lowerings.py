@@ -14,11 +14,7 @@ import numpy as np
 from tiered.graph.core.dtypes import DataType
 from tiered.graph.core.types import write_type
 from tiered.graph.opset.earliest import WITH_BROADCAST
-from tiered.graph.queries.function_body import (
-    EXACT_BODIES,
-    function_body,
-    has_function_body,
-)
+from tiered.graph.queries.function_body import EXACT_BODIES, function_body
 from tiered.support.errors import ModelError
 from tiered.support.numerics import Numerics
 
@@ -41,8 +37,6 @@ def expand(graph: Graph, node: Node) -> list[Node] | None:
     """
     model: Any = graph.model  # `add` is a method of its only subclass
     mark = model.mark()
-    if not has_function_body(node):
-        return None
     try:
         function = model.add(function_body(node))
         model.set_opset("", graph.opset(), function)
@@ -78,7 +72,7 @@ def _flatten_softmax(graph: Graph, node: Node, x: Value) -> list[Node] | None:
     sizes, is_computed = _sizes(x), graph.opset() >= _COMPUTED_SHAPES
     if sizes is None and not is_computed:
         return None
-    name, since = node.name or None, graph.model.peek_serial()
+    name, since = node.name, graph.model.peek_serial()
     shape = graph.op.Shape(x) if is_computed else None
     rows = graph.add_node("Flatten", (x,), attributes={"axis": axis}, name=name)
     made = graph.add_node(node.op_type, (rows.output,), attributes={"axis": 1}, name=name)
@@ -99,11 +93,11 @@ def _sizes(x: Value) -> list[int] | None:
 
 def _transpose_softmax(graph: Graph, node: Node, x: Value) -> list[Node] | None:
     axis, rank = node.attr("axis"), x.rank
-    if rank is None or not 0 <= axis % max(rank, 1) < rank - 1:
+    if not rank or axis % rank == rank - 1:
         return None
     perm = [*range(rank)]
     perm[axis % rank], perm[-1] = perm[-1], perm[axis % rank]
-    name, since = node.name or None, graph.model.peek_serial()
+    name, since = node.name, graph.model.peek_serial()
     first = graph.op.Transpose(x, perm=perm)
     made = graph.add_node(node.op_type, (first,), attributes={"axis": -1}, name=name)
     result = graph.op.Transpose(made.output, perm=perm)
@@ -142,7 +136,7 @@ def _with_dims_behind(
     axes = {"axes": [*range(rank, rank + count)]}
     wide = graph.add_node("Unsqueeze", (second,), attributes=axes)
     operands = (node.input(0), wide.output)
-    made = graph.add_node(node.op_type, operands, attributes=attributes, name=node.name or None)
+    made = graph.add_node(node.op_type, operands, attributes=attributes, name=node.name)
     graph.replace(node, [made.output], since)
     return _producers(wide.output, made.output)
 
@@ -155,9 +149,7 @@ def _reduce_bools(graph: Graph, node: Node) -> list[Node] | None:
     since = graph.model.peek_serial()
     numbers = graph.op.Cast(x, to=DataType.UINT8)
     operands = (numbers, *node.inputs[1:])
-    made = graph.add_node(
-        node.op_type, operands, attributes=dict(node.attributes), name=node.name or None
-    )
+    made = graph.add_node(node.op_type, operands, attributes=dict(node.attributes), name=node.name)
     result = graph.op.Cast(made.output, to=DataType.BOOL)
     graph.replace(node, [result], since)
     return _producers(numbers, made.output, result)
@@ -188,7 +180,7 @@ def _sequence_as_it_is(graph: Graph, node: Node, x: Value) -> list[Node] | None:
     since = graph.model.peek_serial()
     first = np.array(0, np.int64)
     longer = graph.op.SequenceInsert(x, array, first)
-    result = graph.op.SequenceErase(longer, first, name=node.name or None)
+    result = graph.op.SequenceErase(longer, first, name=node.name)
     graph.replace(node, [result], since)
     return _producers(longer, result)
 
@@ -199,9 +191,9 @@ def _slice_shape(graph: Graph, node: Node) -> list[Node] | None:
     if x is None or node.parameter_reason is not None or not (start or end is not None):
         return None
     since = graph.model.peek_serial()
-    shape = graph.op.Shape(x, name=node.name or None)
+    shape = graph.op.Shape(x, name=node.name)
     last = np.iinfo(np.int64).max if end is None else end
-    dims = graph.op.Slice(shape, _ints(start or 0), _ints(last), _ints(0))
+    dims = graph.op.Slice(shape, _ints(start), _ints(last), _ints(0))
     graph.replace(node, [dims], since)
     return _producers(shape, dims)
 
@@ -219,7 +211,7 @@ def _spread_pads(graph: Graph, node: Node) -> list[Node] | None:
     both = graph.op.Concat(first, second, axis=0)
     zeros = graph.constant(np.zeros(2 * rank, np.int64), "pads")
     whole = graph.op.ScatterElements(zeros, both, pads, axis=0)
-    padded = graph.op.Pad(x, whole, value, mode=node.attr("mode"), name=node.name or None)
+    padded = graph.op.Pad(x, whole, value, mode=node.attr("mode"), name=node.name)
     graph.replace(node, [padded], since)
     return _producers(places if places is not axes else None, first, second, both, whole, padded)
 
@@ -230,7 +222,7 @@ def _ints(number: int) -> np.ndarray[Any, Any]:
 
 def _producers(*values: Value | None) -> list[Node]:
     found = (None if value is None else value.producer for value in values)
-    return [node for node in found if node is not None and node.graph is not None]
+    return [node for node in found if node is not None]
 
 
 _SOFTMAX: Final = 13
