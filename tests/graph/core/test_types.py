@@ -703,6 +703,7 @@ def test_an_array_has_a_type_and_a_list_of_arrays_one_without_a_shape() -> None:
     made = onnx.helper.make_tensor_type_proto
     assert type_proto_of(np.zeros((2, 3), np.float32)) == made(1, [2, 3])
     assert type_proto_of(np.array(["a"], object)) == made(8, [1])
+    assert type_proto_of(np.array([b"a"])) == made(8, [1])
     assert type_proto_of(np.float64(0)) == made(11, [])
     of_arrays = onnx.helper.make_sequence_type_proto(made(7, None))
     assert type_proto_of([np.zeros(2, np.int64), np.zeros((), np.float32)]) == of_arrays

@@ -257,3 +257,166 @@ def test_an_annotation_that_names_no_value_is_left_out() -> None:
         annotation.quant_parameter_tensor_names.add(key="SCALE_TENSOR", value=scale)
     found = Model.from_proto(made).to_proto().graph.quantization_annotation
     assert [each.quant_parameter_tensor_names[0].value for each in found] == ["c"]
+
+
+HEAD = '<ir_version: 10, opset_import: ["" : 21, "own" : 1]> g (float[2] x, bool c) => (float[2] y)'
+
+
+def spoiled(text: str, old: bytes = b"", new: bytes = b"") -> onnx.ModelProto:
+    content = parser.parse_model(text).SerializeToString()
+    return onnx.ModelProto.FromString(content.replace(old, new))
+
+
+def without_names(made: onnx.ModelProto) -> onnx.ModelProto:
+    made.graph.input[0].name = ""
+    return made
+
+
+def with_input_again(made: onnx.ModelProto) -> onnx.ModelProto:
+    made.graph.input.append(made.graph.input[0])
+    return made
+
+
+def with_function_again(made: onnx.ModelProto) -> onnx.ModelProto:
+    made.functions.append(made.functions[0])
+    return made
+
+
+FUNCTION = '<domain: "own", opset_import: ["": 21, "own": 1]> f'
+INVALID: list[tuple[onnx.ModelProto, str]] = [
+    (onnx.ModelProto(), "the model has no graph; expected an ONNX model"),
+    (
+        spoiled(HEAD.replace('"" : 21, ', "") + " { y = Neg(x) }"),
+        "the model imports no opset of the default domain, but uses it",
+    ),
+    (
+        spoiled(HEAD.replace('"" : 21', '"" : 0') + " { y = own.Neg(x) }"),
+        "the model imports opset 0; the first one is 1",
+    ),
+    (
+        spoiled(HEAD + " { y = own.f(x) }" + FUNCTION.replace("21", "0") + " (v) => (w) { w = own.g(v) }"),
+        "the model imports opset 0; the first one is 1",
+    ),
+    (
+        spoiled(HEAD + " { y = own.f(x) }" + FUNCTION + " (v) => (w) { w = own.f(v) }"),
+        "the model: the local function 'own.f' calls itself (recursion)",
+    ),
+    (
+        with_function_again(spoiled(HEAD + " { y = own.f(x) }" + FUNCTION + " (v) => (w) { w = Neg(v) }")),
+        "the model has a local function ('own', 'f', '') already",
+    ),
+    (
+        with_input_again(spoiled(HEAD + " { y = Neg(x) }")),
+        "graph 'g' lists the input 'x' twice",
+    ),
+    (spoiled(HEAD + " { y = Neg(x)  y = Abs(x) }"), "graph 'g' defines the value 'y' twice"),
+    (spoiled(HEAD + " { x = Neg(x)  y = Abs(x) }"), "graph 'g' defines the value 'x' twice"),
+    (
+        without_names(spoiled(HEAD + " { y = Neg(c) }")),
+        "graph 'g' has an input or initializer without a name",
+    ),
+    (
+        spoiled(HEAD + " { oXo = Neg(x)  y = Abs(x) }", b"oXo", b"o\xa4o"),
+        "graph 'g' has a value whose name b'o\\xa4o' is not UTF-8",
+    ),
+    (spoiled(HEAD + " { z = Neg(x) }"), "graph 'g' has the output 'y', which has no source"),
+    (
+        spoiled(HEAD + " { y = oXn.Neg(x) }", b"oXn", b"o\xa4n"),
+        "node ['y'] has a domain that is not UTF-8",
+    ),
+    (
+        spoiled(HEAD + " { [mine] y = NXg(x) }", b"NXg", b"N\xa4g"),
+        "node 'mine' of graph 'g' has the op_type b'N\\xa4g'; expected the name of an operator, in UTF-8",
+    ),
+    (
+        spoiled(HEAD + " { [mXe] y = Neg(x) }", b"mXe", b"m\xa4e"),
+        "node b'm\\xa4e' (Neg) has a name that is not UTF-8",
+    ),
+    (
+        spoiled(HEAD + " { y = Add(x, z) }"),
+        "node 'y' (Add) reads 'z', which nothing defines",
+    ),
+]  # fmt: skip
+
+
+def test_what_is_wrong_with_a_model_is_said() -> None:
+    for made, because in INVALID:
+        with pytest.raises(ModelError) as caught:
+            Model.from_proto(made)
+        assert str(caught.value) == because
+
+
+def test_what_may_look_wrong_is_read() -> None:
+    twice = spoiled(HEAD.replace('"" : 21', '"" : 0, "ai.onnx" : 21') + " { y = Neg(x) }")
+    assert Model.from_proto(twice).opset_imports == {"": 21, "own": 1}
+    unused = HEAD + " { y = Neg(x) }" + FUNCTION + " (v) => (w) { w = own.f(v) }"
+    assert Model.from_proto(spoiled(unused)).functions[0].function_name == "f"
+    foreign = spoiled(HEAD.replace('"" : 21, ', "") + " { y = own.Neg(x) }")
+    assert Model.from_proto(foreign).opset_imports == {"own": 1}
+    spelt = spoiled(HEAD.replace('"" : 21', '"ai.onnx" : 21') + " { y = Neg(x) }")
+    assert Model.from_proto(spelt).spellings == {"": "ai.onnx", "own": "own"}
+    spelt.opset_import[0].ClearField("domain")
+    assert Model.from_proto(spelt).spellings == {"": None, "own": "own"}
+
+
+def test_a_file_in_any_order_is_sorted() -> None:
+    text = (
+        HEAD
+        + """ { y = Add(b, i)  i = If(c) <
+        then_branch = t () => (float[2] u) { u = Neg(a) },
+        else_branch = e () => (float[2] x) { x = Abs(b) }>  b = Neg(a)  a = Exp(x)  d = Neg(x) }"""
+    )
+    model = Model.from_proto(spoiled(text))
+    assert [node.label for node in model.main.topological_order()] == ["a", "b", "i", "y", "d"]
+    assert [node.label for node in model.main.nodes] == ["y", "i", "b", "a", "d"]
+    model.check_view()
+    made = model.to_proto()
+    assert [node.output[0] for node in made.graph.node] == ["a", "b", "i", "y", "d"]
+    sorted_twice = Model.from_proto(made)
+    assert sorted_twice.main._order is not None
+    sorted_twice.check_view()
+
+
+def test_inner_names_that_hide_outer_ones_are_made_new() -> None:
+    text = (
+        HEAD
+        + """ { a = Neg(x)  y = If(c) <
+        then_branch = t () => (float[2] a) { a = Abs(x)  b = Exp(a) },
+        else_branch = e () => (float[2] b) <float[2] a = {1,2}> { b = Add(x, a) }> }"""
+    )
+    model = Model.from_proto(spoiled(text))
+    model.check_view()
+    names = [sorted(graph.values) for graph in model.graphs()]
+    assert names == [["a", "c", "x", "y"], ["a_1", "b"], ["a_2", "b"]]
+    first = model.main.nodes[1].bodies[0].nodes
+    assert [(list(node.proto.input), list(node.proto.output)) for node in first] == [
+        (["x"], ["a_1"]), (["a_1"], ["b"]),
+    ]  # fmt: skip
+
+
+def test_declarations_and_names_of_training_are_noted() -> None:
+    made = spoiled(
+        HEAD.replace("float[2] y)", "float[2] y) <float[2] w = {1,2}, float[2] a>")
+        + " { a = Add(x, w)  y = Neg(a) }"
+    )
+    made.graph.value_info.add(name="gone")
+    made.graph.value_info.add(name="")
+    training = made.training_info.add()
+    training.algorithm.node.add(op_type="Neg", input=["a", "", "nowhere"], output=["g"])
+    training.initialization.node.add(op_type="Neg", input=["x"], output=["h"])
+    training.update_binding.add(key="w", value="g")
+    training.initialization_binding.add(key="y", value="h")
+    model = Model.from_proto(made)
+    found = {
+        name: (value.pins, value.is_trained, value.declared is not None)
+        for name, value in model.main.values.items()
+    }
+    assert found == {
+        "w": (1, True, False), "x": (1, False, False), "c": (0, False, False),
+        "a": (1, False, True), "y": (1, True, True),
+    }  # fmt: skip
+    assert [(value and value.name, info.name) for value, info in model.main.declarations] == [
+        ("a", "a"), (None, "gone"), (None, ""),
+    ]  # fmt: skip
+    assert model.names.fresh("gone") == "gone_1"
+    model.check_view()
