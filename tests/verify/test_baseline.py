@@ -257,3 +257,24 @@ def test_the_weights_of_a_model_have_bytes() -> None:
     made = proto("g (float[N] x, float[3] w) => (float[N] y) { y = Neg(x) }")
     made.graph.initializer.append(numpy_helper.from_array(np.zeros(3, np.float32), "w"))
     assert weights_of(Model.from_proto(made)) == 12
+
+
+def test_only_values_of_a_known_type_have_sizes() -> None:
+    text = """g (float[N,3] x, string[2] s) => (float[N,3] y) {
+        a = Neg(x)  t = Identity(s)  u = Reshape(x, x)  v, m = Dropout(a)  y = Exp(v) }"""
+    given = proto(text.replace("u = Reshape(x, x)", "u = com.odd.Odd(x)"))
+    given.opset_import.add(domain="com.odd", version=1)
+    given.graph.node[3].output[1] = ""
+    sizes = baseline._sizes(Model.from_proto(given))
+    assert {name: (bits, [str(dim) for dim in dims]) for name, (bits, dims) in sizes.items()} == {
+        "a": (32, ["N", "3"]), "v": (32, ["N", "3"]),
+    }  # fmt: skip
+
+
+def test_plain_samples_serve_a_pass_that_holds_fewer_numbers() -> None:
+    here, worker = in_process()
+    made = Baseline.of(model(TEXT))
+    made.run(worker, given())
+    runs = here.runs
+    made.run(worker, given(varied=False))
+    assert here.runs == runs

@@ -23,11 +23,13 @@ from tiered import (
     rewrite,
     var,
 )
+from tiered.passes.interface.pass_info import PassInfo
 from tiered.passes.interface.report import Report
 from tiered.pipeline.instruments import Verify
 from tiered.runtime import Worker
 from tiered.runtime.worker.child import Child
 from tiered.support.errors import RuntimeFailure, UsageError
+from tiered.verify import verify_instrument
 
 CHAIN = """g (float[N,3] x) => (float[N,3] y) {
     a = Identity(x)  b = Relu(a)  c = Relu(b)  y = Identity(c) }"""
@@ -300,3 +302,92 @@ def test_the_same_remark_of_several_passes_and_samples_is_made_once() -> None:
         report.note("verify", "halves are kept wide", name)
     report.note("verify", "another")
     assert list(map(str, report.remarks(3))) == ["fuse_a, fuse_b: halves are kept wide", "another"]
+
+
+def test_the_structure_is_wrong_where_a_pass_made_it_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = model(CHAIN)
+    info = PassInfo("a_pass", opt_level=0)
+
+    def complaint(loaded: str | None = None, **held: Any) -> str:
+        answers = {
+            "complaint_of": None, "is_only_declared": False, "contrib_complaint": None,
+            "is_contrib_complaint_new": False, **held,
+        }  # fmt: skip
+        for name, answer in answers.items():
+            monkeypatch.setattr(verify_instrument, name, lambda *_, answer=answer: answer)
+        monkeypatch.setattr(Model, "complaint_as_loaded", lambda _: loaded)
+        try:
+            verify_instrument._check_structure(given, info)
+        except VerificationError as error:
+            return str(error)
+        return ""
+
+    invalid = f"a_pass made {given.label} invalid: "
+    for held, expected in (
+        ({}, ""),
+        ({"complaint_of": "no"}, f"{invalid}no"),
+        ({"complaint_of": "no", "is_only_declared": True}, ""),
+        ({"complaint_of": "no", "loaded": "before"}, ""),
+        ({"loaded": "before"}, ""),
+        ({"contrib_complaint": "odd", "is_contrib_complaint_new": True}, f"{invalid}odd"),
+        ({"contrib_complaint": "odd"}, ""),
+        ({"is_contrib_complaint_new": True}, ""),
+    ):
+        assert complaint(**held) == expected, held
+    monkeypatch.undo()
+    monkeypatch.setattr(Model, "check_view", _inconsistent)
+    with pytest.raises(VerificationError, match=rf"^a_pass left {given.label} inconsistent: odd$"):
+        verify_instrument._check_structure(given, info)
+
+
+def _inconsistent(_: Model) -> None:
+    raise AssertionError("odd")
+
+
+def test_generated_inputs_have_the_dims_that_are_asked_for(worker: Worker) -> None:
+    verify = Verify("each", shapes={"x": [5, 3]}, worker=worker)
+    run([fuse], model(CHAIN), verify=verify)
+    assert [sample.inputs.feeds["x"].shape for sample in verify.samples] == [(5, 3)] * 2
+
+
+def test_all_passes_together_are_compared_with_the_model_before_the_outermost_pipeline(
+    worker: Worker,
+) -> None:
+    inner = Sequential([fuse], name="inner")
+    with pytest.raises(VerificationError, match="changed by  wrong, fuse"):
+        run([wrong.on("node_c"), inner], model(TWICE), verify=Verify("final", worker=worker))
+
+
+TWICE = """g (float[N,3] x) => (float[N,3] y) {
+    a = Neg(x)  c = Relu(a)  d = Exp(c)  e = Relu(d)  f = Relu(e)  y = Identity(f) }"""
+
+
+def test_where_all_outputs_are_random_the_changed_nodes_are_compared(worker: Worker) -> None:
+    text = "g (float[N] x) => (float[N] y) { a = Relu(x)  b = Relu(a)  y = RandomNormalLike(b) }"
+    for how in ("each", "region"):
+        verify = Verify(how, worker=worker)
+        run([fuse], model(text), verify=verify)
+        assert [way.by for way in verify.ways] == ["region"], how
+    with pytest.raises(VerificationError, match="wrong changed output 'b'"):
+        run([wrong.on("node_b")], model(text.replace("a = Relu", "a = Neg")),
+            verify=Verify("each", worker=worker))  # fmt: skip
+
+
+def test_regions_have_no_other_session_to_be_compared_in(worker: Worker) -> None:
+    for how in ("region", "structure"):
+        verify = Verify(how, worker=worker)
+        context = run([fuse], model(CHAIN), verify=verify, config={"verify.default_session": True})
+        assert [each for each in context.remarks if each.kind == "verify"] == [], how
+
+
+def test_weights_of_a_quarter_of_the_allowed_memory_run_as_a_whole(worker: Worker) -> None:
+    given = proto("g (float[N,3] x) => (float[N,3] y) { a = Identity(x)  y = Add(a, w) }")
+    given.graph.initializer.append(
+        onnx.numpy_helper.from_array(np.zeros((1 << 18, 3), np.float32)[: 1 << 18], "w")
+    )
+    weights = 3 << 20
+    for memory, by_region in ((4 * weights, False), (4 * weights - 4, True)):
+        verify = Verify("each", worker=worker)
+        with PassContext(config={"memory.max": f"{memory}B"}):
+            found = verify._is_by_region(Model.from_proto(given))
+        assert found == by_region, memory
