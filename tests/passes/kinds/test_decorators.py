@@ -1,5 +1,7 @@
 """What a decorator makes of a function or a class, and the declarations that do not fit."""
 
+import sys
+import types
 from typing import Any
 
 import pytest
@@ -16,6 +18,7 @@ from tiered import (
     op,
     var,
 )
+from tiered.passes.kinds.decorators import _source
 from tiered.support.errors import UsageError
 from tiered.support.numerics import Numerics, Promise
 
@@ -204,3 +207,64 @@ def test_a_file_of_another_name_is_named_with_the_line() -> None:
     assert own.source.endswith("eliminate_identity.py")
     assert own.prose == ""
     assert own.doc
+
+
+def test_the_name_of_a_function_is_kept_and_that_of_a_class_unless_given() -> None:
+    def CamelCase(graph: Any, ctx: Any) -> None: ...
+
+    class OfClass:
+        def transform_graph(self, graph: Any, ctx: Any) -> None: ...
+
+    made = tiered.function_pass(opt_level=0)
+    assert made(CamelCase).name == "CamelCase"
+    assert made(OfClass).name == "of_class"
+    assert tiered.function_pass(opt_level=0, name="OfClass")(OfClass).name == "OfClass"
+    assert made(CamelCase).info.prose == ""
+
+
+def test_the_law_is_that_of_the_file_with_the_name_of_the_pass(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    module = types.ModuleType("mine", "a  =>  b\n\nMore.")
+    monkeypatch.setitem(sys.modules, "mine", module)
+
+    def mine(graph: Any, x: Any) -> Any: ...
+
+    mine.__module__ = "mine"
+    laws = []
+    for file in ("/x/mine.py", "/x/other.py", None):
+        module.__file__ = file
+        made = tiered.rewrite(op.Neg(var.x), opt_level=0)(mine)
+        laws.append((made.info.law, made.rule.law))
+    pattern = str(op.Neg(var.x))
+    assert laws == [("a  =>  b", "a  =>  b"), ("", pattern), ("", pattern)]
+    module.__file__, module.__doc__ = "/x/mine.py", None
+    assert tiered.rewrite(op.Neg(var.x), opt_level=0)(mine).info.law == ""
+
+
+def test_the_source_of_an_object_is_the_file_of_its_module(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Called:
+        def __call__(self, graph: Any, ctx: Any) -> None: ...
+
+    called: Any = Called()
+    assert _source(called, "x") == __file__
+    called.__module__ = "no_such_module"
+    assert _source(called, "x") == ""
+    monkeypatch.setitem(sys.modules, "without_file", types.ModuleType("without_file"))
+    called.__module__ = "without_file"
+    assert _source(called, "x") == ""
+    line = test_a_file_of_another_name_is_named_with_the_line.__code__.co_firstlineno
+    named = test_a_file_of_another_name_is_named_with_the_line
+    assert _source(named, "test_decorators") == __file__
+    assert _source(named, "x") == f"{__file__}:{line}"
+    called.__module__ = __name__
+    assert tiered.function_pass(opt_level=0, name="x")(called).info.options == ()
+
+
+def test_only_a_function_of_anybody_else_may_have_any_options() -> None:
+    def third(model: Any, *, size: int) -> Any:
+        return model
+
+    assert tiered.proto_pass(third).info.options == ()
+    with pytest.raises(UsageError, match="option 'size' needs a default"):
+        tiered.module_pass(opt_level=0)(third)

@@ -1,10 +1,14 @@
 """Estimates of work, by operator."""
 
+from pathlib import Path
+
 import pytest
 
-from tests.small import model, parsed
+from tests.small import loaded_apart, model, parsed
+from tiered import Model
 from tiered.runtime import work_of
-from tiered.runtime.fold.compute_cost import divides_safely, is_fragile, needs_of
+from tiered.runtime.fold.compute_cost import divides_safely, held_bytes, is_fragile, needs_of
+from tiered.testing import parse
 
 
 @pytest.mark.parametrize(
@@ -55,6 +59,8 @@ def test_shapes_tell_how_much_there_is_to_do(nodes: str, work: int | None) -> No
          " { t = Neg(q) }>(w)", 2 * (5 + 1024)),
         ("y = Scan<num_scan_inputs=1, body = b (float[2] q) => (float[2] t) { t = Neg(q) }>(v)",
          None),
+        ("y = Neg(a)  s = SequenceConstruct(a)"
+         "  u = SequenceMap<body = b (float[2] p) => (float[2] q) { q = Neg(p) }>(s)", None),
     ],
 )  # fmt: skip
 def test_a_body_is_to_be_done_as_often_as_it_runs(call: str, work: int | None) -> None:
@@ -89,8 +95,8 @@ def test_a_division_is_safe_if_no_divisor_is_zero_and_no_quotient_overflows(
 
 
 HELD = """<float[3,4] a = {1,2,3,4,5,6,7,8,9,10,11,12}, int64[2] i = {5,6}, int64[2] z = {0,1},
-    int64[2] big = {30000,30000}, int64 n = {3}, int64[2] two = {1,2}, bool[3] m = {1,0,1},
-    float16[2] h = {1,2}, bool on = {1}>"""
+    int64[2] big = {30000,30000}, int64[2] edge = {8192,8192}, int64 n = {3},
+    int64[2] two = {1,2}, bool[3] m = {1,0,1}, float16[2] h = {1,2}, bool on = {1}>"""
 
 
 def needs(nodes: str, most: int = 1 << 40, *, ahead: bool = False) -> object:
@@ -117,6 +123,8 @@ def needs(nodes: str, most: int = 1 << 40, *, ahead: bool = False) -> object:
         ("y = Tile(a, k)", None),
         ("y = RandomNormalLike(a)", "it is random, or nothing is known of it"),
         ("y = ConstantOfShape(big)", "the result is too large to compute"),
+        ("y = ConstantOfShape(edge)", {"edge": 16, "y": 1 << 28}),
+        ("y = Compress(a, m)", {"a": 48, "m": 3, "y": 2 * 12 * 4}),
         ("y = SequenceConstruct(a)", "a dtype cannot be computed"),
     ],
 )  # fmt: skip
@@ -167,3 +175,18 @@ def test_windows_and_bodies_are_fragile(call: str, fragile: bool) -> None:
         f" g (float[1,1,1] t, bool c) => (float[1,1,1] y) {{ {call} }}"
     )
     assert is_fragile(view.main.nodes[-1]) is fragile
+
+
+def test_a_result_that_an_annotation_names_is_not_computed() -> None:
+    proto = parse("(float x) => (float u) <float a = {1}> { u = Neg(x)  y = Abs(a) }")
+    annotation = proto.graph.quantization_annotation.add(tensor_name="a")
+    annotation.quant_parameter_tensor_names.add(key="SCALE_TENSOR", value="y")
+    node = Model.from_proto(proto).main.nodes[-1]
+    assert str(needs_of(node, {}, 99)) == "training info or an annotation names the result"
+
+
+def test_weights_on_disk_take_no_memory(tmp_path: Path) -> None:
+    text = "(float[2] x) => (float[2] y) <float[2] w = {1,2}> { y = Add(x, w) }"
+    models = loaded_apart(parse(text), tmp_path), parsed(text)
+    w, inline = (model.main.values["w"] for model in models)
+    assert [held_bytes(value, 8) for value in (w, inline)] == [0, 8]

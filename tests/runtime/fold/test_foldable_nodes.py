@@ -107,6 +107,28 @@ def test_an_identity_for_an_output_is_folded_only_in_a_body_for_few_bytes(
     assert not is_known(node(model, "z"), set())
 
 
+def test_an_identity_of_what_is_no_constant_yet_waits_for_it() -> None:
+    proto = parse(
+        """(bool c) => (float[2] y) <float[2] w = {1,2}> {
+            y = If(c)<then_branch = t () => (float[2] p) { n = Neg(w)  p = Identity(n) },
+                      else_branch = e () => (float[2] q) { q = Neg(w) }> }"""
+    )
+    body = node(Model.from_proto(proto), "y").bodies[0]
+    assert not is_known(node(body, "p"), {node(body, "n")})
+
+
+@pytest.mark.parametrize(("version", "known"), [(3, False), (4, True)])
+def test_a_constant_of_an_old_body_is_a_node(version: int, known: bool) -> None:
+    proto = parse(
+        """(bool c) => (float[2] y) { w = Constant<value = float[2] {1, 2}>()
+            y = If(c)<then_branch = t () => (float[2] p) { p = Identity(w) },
+                      else_branch = e () => (float[2] q) { q = Neg(w) }> }"""
+    )
+    proto.ir_version = version
+    body = node(Model.from_proto(proto), "y").bodies[0]
+    assert is_known(node(body, "p"), set()) is known
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
@@ -119,6 +141,7 @@ def test_an_identity_for_an_output_is_folded_only_in_a_body_for_few_bytes(
         ("a = Constant<value_float = 1.0>()", None),
         ("a = vendor.DequantizeLinear(q, s)", "the operator is not a standard one"),
         ("a = vendor.Source()", None),
+        ("a = DequantizeLinear(q, d)", None),
         ("a = com.microsoft.Gelu(w)  b = Neg(w)", "the operator is not a standard one"),
     ],
 )
@@ -126,7 +149,8 @@ def test_constants_that_are_never_computed_have_a_reason(text: str, reason: str 
     if "Dynamic" in text:
         text = text.replace("a =", "a, b, c =")
     model = parsed(
-        f"""(float x) => (float y) <float[2] w = {{1,2}}, uint8[2] q = {{1,2}}, float s = {{1}}>
+        f"""(float x, float d) => (float y)
+            <float[2] w = {{1,2}}, uint8[2] q = {{1,2}}, float s = {{1}}, float d = {{1}}>
             {{ {text}  y = Neg(x) }}"""
     )
     found = [(each.op_type, str(skip)) for each, skip in never_computed(model.main)]

@@ -139,9 +139,8 @@ def _elements(node: Node, value: Value) -> int | None:
     """Return an upper bound of the elements of an output; None if unknown."""
     if value.static_shape is not None:
         return math.prod(value.static_shape)
-    operand = node.inputs[0]
-    if node.op_type in _SELECTING and operand is not None and operand.static_shape is not None:
-        return max(1, len(operand.static_shape)) * math.prod(operand.static_shape)
+    if node.op_type in _SELECTING and (shape := node.given(0).static_shape) is not None:
+        return max(1, len(shape)) * math.prod(shape)
     return None
 
 
@@ -156,7 +155,7 @@ def held_bytes(value: Value, size: int) -> int:
 
 def divides_safely(node: Node) -> bool:
     """Return whether a Div or Mod of constant integers cannot trap (and end the program)."""
-    dividend, divisor = (None if value is None else value.const for value in node.inputs)
+    dividend, divisor = node.const(0), node.const(1)
     if dividend is None or divisor is None or (divisor == 0).any():
         return False
     least = np.iinfo(dividend.dtype).min
@@ -221,8 +220,8 @@ def _product(node: Node, sizes: Sizes) -> int:
 
 @COSTS.rule("Conv", "ConvInteger", "ConvTranspose", "QLinearConv")
 def _convolution(node: Node, sizes: Sizes) -> int:
-    weight = node.input(3 if node.op_type == "QLinearConv" else 1)
-    return max(sizes.largest, sizes.largest * math.prod((weight and weight.static_shape) or ()))
+    weight = node.given(3 if node.op_type == "QLinearConv" else 1)
+    return max(sizes.largest, sizes.largest * math.prod(weight.static_shape or ()))
 
 
 @COSTS.rule("Einsum")
@@ -237,8 +236,5 @@ def _determinant(node: Node, sizes: Sizes) -> int:
 
 def _contracted(node: Node) -> int:
     """Return the size of the axis over which a product of matrices sums."""
-    left = node.input(0)
-    shape = left.static_shape if left is not None else None
-    if not shape:
-        return 1
-    return shape[0] if node.attr("transA", 0) else shape[-1]
+    shape = node.given(0).static_shape or ()
+    return math.prod(shape[:1] if node.attr("transA", 0) else shape[-1:])

@@ -48,16 +48,14 @@ def is_known(node: Node, taken: Set[Node]) -> bool:
             return False
     if _is_kept(node) or not has_operand:
         return False
-    if node.bodies and not all(value.is_constant for value in node.captured):
+    if not all(value.is_constant for value in node.captured):
         return False
-    if node.op_type != "Identity" or not any(v and v.output_of for v in node.outputs):
+    if node.op_type != "Identity" or not node.output.output_of:
         return True
     # An Identity for the name of an output remains, unless a body can have a constant of its own.
-    source, graph = node._inputs[0], node.graph
-    tensor = source.tensor if source is not None else None
+    tensor, graph = node.given(0).tensor, node.owner
     is_small = tensor is not None and tensor.nbytes <= _SMALL
-    in_body = graph is not None and graph.parent_node is not None
-    return is_small and graph is not None and in_body and _holds_constants(graph)
+    return is_small and graph.parent_node is not None and _holds_constants(graph)
 
 
 def _is_kept(node: Node) -> bool:
@@ -77,16 +75,15 @@ def never_computed(graph: Graph) -> Iterator[tuple[Node, Skip]]:
     for node in graph.nodes if has_sparse or has_kept else ():
         if not (node.domain or has_sparse or node.op_type in _KEPT):
             continue
-        if not any(node.inputs) or node.is_op("Constant"):
-            continue
-        tensors = [value.tensor for value in node.inputs if value is not None]
-        if not all(tensor is not None for tensor in tensors):
+        operands = [value for value in node.inputs if value is not None]
+        tensors = [value.tensor for value in operands if value.tensor is not None]
+        if not operands or len(tensors) < len(operands):
             continue
         if node.domain and MOVES.of(node) is None:
             yield node, Skip("the operator is not a standard one")
-        elif not node.domain and node.op_type in _KEPT:
+        elif node.op_type in _KEPT:
             yield node, Skip("quantised constants stay quantised")
-        elif any(tensor is not None and tensor.is_sparse for tensor in tensors):
+        elif any(tensor.is_sparse for tensor in tensors):
             yield node, Skip("an operand is sparse")
 
 

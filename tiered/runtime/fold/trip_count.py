@@ -58,7 +58,7 @@ def trip_count_of(node: Node, most: int) -> int | str:
         most: larger counts are not computed.
     """
     found = loop_turns(node)
-    if isinstance(found, int) or found != BODY_DECIDES or most < 1:
+    if found != BODY_DECIDES or most < 1:
         return found
     part = _part(node)
     if part is None:
