@@ -80,13 +80,12 @@ def undiluted_kernels(model: Model, least: int, feeds: Feeds) -> set[Node]:
         RuntimeFailure: onnxruntime does not run the model.
     """
     kernels = {
-        node: node.inputs[1].tensor.nbytes
+        node: tensor.nbytes
         for node in model.main.topological_order()
         if not node.domain
         and node.op_type in ("Conv", "ConvTranspose")
-        and node.inputs[1] is not None
-        and node.inputs[1].tensor is not None
-        and node.inputs[1].tensor.size >= least
+        and (tensor := node.given(1).tensor) is not None
+        and tensor.size >= least
     }
     if not kernels:
         return set()
