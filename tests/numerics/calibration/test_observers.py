@@ -12,6 +12,7 @@ from tiered.numerics.calibration.observers import (
     Method,
     MinMax,
     Seen,
+    entropy_range,
     mse_range,
     observer_of,
     percentile_range,
@@ -27,6 +28,8 @@ def floats(*numbers: float) -> np.ndarray:
 def test_the_least_and_the_largest_number_of_all_samples() -> None:
     observer = MinMax()
     assert observer.bounds() == (0, 0)
+    observer.observe(floats(1))
+    assert observer.bounds() == (1, 1)
     observer.observe(floats(1, -2))
     observer.observe(floats(3))
     assert observer.bounds() == (-2, 3)
@@ -39,6 +42,18 @@ def test_what_is_no_number_is_counted_and_left_out() -> None:
     found = seen.range()
     assert (found.low, found.high, found.least, found.most) == (-3, 1, -3, 1)
     assert (found.seen, found.masked, found.oversized) == (2, 5, 1)
+
+
+def test_limits_are_no_numbers() -> None:
+    for mask, numbers, counts in (
+        (-1e4, (-1e4, -9999, 999_999, 1e6), (2, 2, 1)),
+        (-1e7, (-1e7, -1e6, 1), (1, 2, 1)),  # a mask is not oversized
+        (-np.inf, (-2e6, 1), (1, 1, 1)),
+    ):
+        seen = Seen(MinMax(), mask=mask, largest=1e6)
+        seen.observe(floats(*numbers).reshape(1, -1))
+        found = seen.range()
+        assert (found.seen, found.masked, found.oversized) == counts, mask
 
 
 def test_without_a_mask_low_numbers_count() -> None:
@@ -63,7 +78,24 @@ def test_each_method_has_an_observer_whose_range_holds_most_numbers(method: Meth
     low, high = observer.bounds()
     assert numbers.min() <= low < -1.5
     assert 1.5 < high <= numbers.max() * 1.01
-    assert Clipped("mse", 99.0, 255).bounds() == (0, 0)
+    assert observer_of(method, 99.0, 255).bounds() == (0, 0)
+
+
+def test_each_method_finds_its_own_range() -> None:
+    numbers = np.random.default_rng(0).laplace(size=4000).astype(np.float32)
+    few, many = Histogram(128), Histogram(2048)
+    for histogram in (few, many):
+        histogram.add(numbers)
+    expected = {
+        "minmax": (float(numbers.min()), float(numbers.max())), "entropy": entropy_range(few),
+        "percentile": percentile_range(many, 99.0), "mse": mse_range(many, 15),
+    }  # fmt: skip
+    assert entropy_range(many) != expected["entropy"]
+    for method in METHODS:
+        observer = observer_of(method, 99.0, 15)
+        observer.observe(numbers)
+        assert observer.bounds() == expected[method]
+        assert isinstance(observer, MinMax if method == "minmax" else Clipped)
 
 
 def test_another_method_is_an_error() -> None:
@@ -93,6 +125,18 @@ def test_old_bins_stay_in_place_for_a_little_growth() -> None:
     assert histogram.edges[1] - histogram.edges[0] == pytest.approx(width)
     inside = np.abs(histogram.centers) < 1
     assert histogram.counts[inside].sum() == 3
+
+
+def test_bins_keep_their_width_up_to_a_growth_by_8() -> None:
+    for added, size, limit in (
+        (1.0, 8, 1.0), (1.1, 10, 1.25), (1.25, 12, 1.5), (8.0, 66, 8.25), (8.5, 8, 8.5),
+    ):  # fmt: skip
+        histogram = Histogram(8)
+        histogram.add(floats(1, 0.1))
+        assert (histogram.counts.size, len(histogram.edges)) == (8, 9)
+        histogram.add(floats(added))
+        assert histogram.counts.size == size, added
+        assert histogram.limit == pytest.approx(limit)
 
 
 def test_zeros_alone_have_a_range() -> None:

@@ -13,11 +13,17 @@ HALF = DataType.FLOAT16
 
 
 class Refusing(FloatNarrowing):
-    """Refuses some values."""
+    """Refuses some values, and the nodes of some operators."""
 
-    def __init__(self, low: DataType = HALF, names: Collection[str] = ()) -> None:
+    def __init__(
+        self, low: DataType = HALF, names: Collection[str] = (), operators: Collection[str] = ()
+    ) -> None:
         super().__init__(low)
         self.names = names
+        self.operators = operators
+
+    def keep(self, node: Node) -> str:
+        return f"{node.op_type} is kept" if node.op_type in self.operators else super().keep(node)
 
     def refuse(self, value: Value, node: Node | None = None, place: int = 0) -> str:
         return f"{value.name} does not fit" if value.name in self.names else ""
@@ -27,10 +33,11 @@ def shown(variable: TypeVariable) -> str:
     """Return a variable as text: its values, its uses, and why it is kept or that it is free."""
     uses = [
         f"{use.reader.name}:{use.place}" if isinstance(use.reader, Graph)
-        else f"{use.reader.output.name}.{use.place}"
+        else f"{next(filter(None, use.reader.outputs)).name}.{use.place}"
         for use in variable.uses
     ]  # fmt: skip
     values = " ".join(value.name for value in variable.values)
+    assert not (variable.kept and variable.is_free)
     end = variable.kept or ("free" if variable.is_free else "")
     return f"{values} <- {' '.join(uses)} | {end}".replace("  ", " ")
 
@@ -80,6 +87,9 @@ def test_before_opset_6_no_cast_can_be_added() -> None:
         # conversions
         ("Cast<to=1>(i)", ["y <- | free"]),
         ("Cast<to=1>(x)", ["y <- | free"]),
+        ("CastLike(i, z)", ["y <- y.1 | free"]),
+        ("CastLike(x, z)", ["y <- y.1 | free"]),
+        ("Constant<value_float = 1.0>()", []),
         ("RandomNormal<shape=[2]>()",
          ["y <- | other numbers would be drawn, and onnxruntime has no kernel"]),
         ("ConstantOfShape(s)", ["y <- | free"]),
@@ -123,6 +133,26 @@ def test_a_value_that_does_not_fit_keeps_all_of_its_variable() -> None:
     text = "(float[2] x, float[2] z) => (float[2] y) { y = Add(x, z) }"
     assert variables(text, Refusing(names=["z"]))[-1] == "y <- y.0 y.1 | z does not fit"
     assert variables(text, Refusing(names=["y"]))[-1] == "y <- y.0 y.1 | y does not fit"
+    assert variables(text, Refusing(names=["y", "z"]))[-1] == "y <- y.0 y.1 | z does not fit"
+
+
+def test_a_node_that_is_kept_keeps_what_it_reads_and_computes() -> None:
+    for line, result, use in (("Add(x, x)", "float", "y <- y.0 y.1"),
+                              ("IsNaN(x)", "bool", " <- y.0"),
+                              ("Shape(x)", "int64", " <- y.0")):  # fmt: skip
+        text = f"(float[2] x) => ({result}[A] y) {{ y = {line} }}"
+        name = line.partition("(")[0]
+        assert variables(text, Refusing(operators=[name]))[1:] == [f"{use} | {name} is kept"]
+
+
+def test_absent_outputs_have_no_variable() -> None:
+    text = """(float[2,3] x, float[3] s) => (float[2,3] y, float[2,1] d) {
+        y, , d = LayerNormalization(x, s) }"""
+    named = "attribute 'stash_type' names the dtype"
+    assert variables(text, Refusing(DataType.BFLOAT16))[2:] == [
+        "y <- y.0 y.1 | ",
+        f"d <- | {named}",
+    ]
 
 
 def test_outputs_whose_type_an_attribute_names_stay() -> None:
@@ -193,6 +223,24 @@ def test_what_a_body_passes_on_must_fit() -> None:
 def test_a_loop_without_the_type_keeps_it() -> None:
     found = variables(LOOP, Refusing(DataType.BFLOAT16), opset=12)
     assert found[1] == "s y <- y.2 f:1 | Loop has no bfloat16"
+
+
+def test_what_a_body_passes_on_stays_where_no_cast_is_or_its_node_is_kept() -> None:
+    reason = "the Cast of this opset names dtypes by strings: convert to opset 6"
+    text = IF.replace("Sin", "Relu").replace("Cos", "Tanh")
+    assert variables(text, opset=5)[1] == f"y <- t:0 e:0 | {reason}"
+    for text, name, use in ((IF, "If", "y <- t:0 e:0"), (LOOP, "Loop", "s y <- y.2 f:1")):
+        assert variables(text, Refusing(operators=[name]))[1] == f"{use} | {name} is kept"
+
+
+def test_what_a_body_passes_on_stays_where_a_type_is_unknown() -> None:
+    text = IF.replace("Cos(x)", "acme.Any(x)").replace("float[2] q", "q")
+    assert variables(text)[1] == "y <- t:0 e:0 | a value of unknown type"
+
+
+def test_an_output_of_a_loop_may_be_absent() -> None:
+    text = LOOP.replace("float[2] y, float[A,2] z", "float[A,2] z").replace("y, z =", ", z =")
+    assert variables(text)[1:3] == ["s <- z.2 f:1 | free", "z <- f:2 | free"]
 
 
 def test_states_of_other_types_have_no_variable() -> None:

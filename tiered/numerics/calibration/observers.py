@@ -117,7 +117,7 @@ class Seen:
     def observe(self, array: Array) -> None:
         """Look at the elements of a tensor of floats."""
         flat = array.reshape(-1)
-        numbers = flat if flat.dtype == np.float32 else flat.astype(np.float32)
+        numbers = flat.astype(np.float32, copy=False)
         is_number = np.abs(numbers) < self._largest  # False for NaN
         if self._mask > -np.inf:
             is_number &= numbers > self._mask
@@ -180,7 +180,7 @@ class Histogram:
     def __init__(self, bins: int) -> None:
         self.bins = bins
         self.counts: Array = np.zeros(bins, np.int64)
-        self.edges: Array = np.linspace(-1, 1, bins + 1)
+        self.edges: Array = np.zeros(bins + 1)
         self.least, self.most, self.limit = np.inf, -np.inf, 0.0
 
     @property
@@ -205,7 +205,7 @@ class Histogram:
 
     def _widen(self, limit: float) -> None:
         """Extend the bins to a larger magnitude, so that the old ones stay."""
-        if not self.limit or limit > _MOST_GROWTH * self.limit:
+        if limit > _MOST_GROWTH * self.limit:
             old, centers = self.counts, self.centers
             self.edges = np.linspace(-limit, limit, self.bins + 1)
             self.counts = np.histogram(centers, self.edges, weights=old)[0].astype(np.int64)

@@ -160,7 +160,7 @@ class _Collector:
         for place, value in enumerate(node.outputs):
             if value is not None and value.dtype == self.wide:
                 variable = self._of_parameter(node, place, False, reason, by_parameter)
-                if place and not node.domain and (named := _OF_ATTRIBUTE.get(node.op_type)):
+                if place and (named := _OF_ATTRIBUTE.get(node.op_type)):
                     variable.keep(f"attribute '{named}' names the dtype")
                 variable.values.append(value)
                 variable.keep(self.narrowing.refuse(value))
@@ -170,8 +170,8 @@ class _Collector:
     def _takes_both(self, node: Node) -> bool:
         """Return whether a node reads its first operand as it is, in either type."""
         schema = node.schema
-        is_listed = node.op_type in _ANY_INPUT and not node.domain and schema is not None
-        return is_listed and schema is not None and self.low in formal_of(schema, 0).dtypes
+        is_listed = node.op_type in _ANY_INPUT and schema is not None
+        return is_listed and self.low in formal_of(schema, 0).dtypes
 
     def _kept(self, node: Node) -> str:
         """Return why a node stays as it is; empty if its schema decides."""
@@ -285,8 +285,6 @@ _SCAN_OF_BATCHES: Final = 8
 
 def _is_free(node: Node, parameter: str) -> bool:
     """Return whether a node moves or converts the elements of a type, in either type alike."""
-    if node.domain:
-        return False
     if node.op_type in MOVES_ELEMENTS:
         schema = node.schema
         return schema is None or any(formal.type_str == parameter for formal in schema.outputs)
