@@ -5,7 +5,8 @@ import pytest
 from onnx import numpy_helper
 
 from tests.small import made_by, named, parsed
-from tiered import DataType, Model
+from tiered import DataType, Model, Node, Value
+from tiered.numerics.quantization import quantization_plan
 from tiered.numerics.quantization.quantization_plan import (
     NO_PRODUCTS,
     QUANTIZED_ALREADY,
@@ -233,6 +234,7 @@ def test_of_a_result_that_no_node_reads_there_is_no_pair() -> None:
     [
         ("h = Transpose<perm = [1,0]>(k)", "float[3,2] k", True),
         ("h = Identity(k)", "float[3,2] k", False),
+        ("h = own.Transpose(k)", "float[3,2] k", False),
         ("t = Transpose<perm = [1,0]>(k)  h = Neg(t)", "float[3,2] k", False),
         ("h = Transpose<perm = [1,0]>(k)", "float[2,3] h, float[3,2] k", False),
         ("t = Transpose(k)  u = Transpose(t)  h = Transpose(u)", "float[3,2] k", True),
@@ -243,7 +245,8 @@ def test_an_output_that_is_moved_to_a_product_has_a_pair_too(
     moves: str, outputs: str, has_pair: bool
 ) -> None:
     of = parsed(
-        f"""(float[3,2] x) => (float[2,4] y, {outputs}) <float[3,4] w = {{1,2,3,4,5,6,7,8,9,8,7,6}}>
+        f"""(float[3,2] x) => (float[2,4] y, {outputs}) <float[3,4] w = {{1,2,3,4,5,6,7,8,9,8,7,6}},
+        float[2,3] h>
         {{ k = Neg(x)  {moves}  y = MatMul(h, w) }}"""
     )
     plan = plan_of(of, Scheme())
@@ -270,3 +273,195 @@ def test_a_kernel_of_integers_makes_a_model_quantised() -> None:
     )
     assert is_quantized(of)
     assert not is_quantized(parsed(TWO))
+
+
+# --- whole plans ----------------------------------------------------------------------------------
+
+
+def shown(plan: QuantizationPlan) -> str:
+    """Return a plan as text: what is quantised or not; pairs with their readers; shared scales."""
+    units = [f"{unit.node.output.name}{dict(unit.roles)}" for unit in plan.units]
+    others = [
+        f"{node.op_type}[{' '.join(value.name for value in values)}]"
+        for node, values in plan.others.items()
+    ]
+    floats = [f"{node.op_type}: {reason}" for node, reason in (*plan.kept, *plan.floating)]
+    pairs = [
+        f"{value.name}>{','.join(node.op_type for node in nodes)}"
+        for value, nodes in plan.pairs.items()
+    ]
+    groups = [f"{value.name}={plan.group(value).name}" for value in plan.groups]
+    text = f"{', '.join([*units, *others, *floats])} | {' '.join(pairs)} | {' '.join(groups)}"
+    return text.replace("{0: 'data', 1: 'weight'}", "").rstrip(" |")
+
+
+def in_integers(node: Node) -> list[Value]:
+    """Return all floats of a node, but for two operators."""
+    values = () if node.op_type in ("Exp", "Sin") else (*node.inputs, *node.outputs)
+    return [value for value in values if value is not None and value.dtype == DataType.FLOAT]
+
+
+STRICT = Scheme(
+    in_integers=in_integers,
+    why_float=lambda node: "" if node.is_op("Sin") else f"no {node.op_type}",
+)
+
+
+def image(nodes: str) -> Model:
+    return parsed(
+        f"""(float[1,2,4,4] x, int64[4] n) => (float[A,B,C,D] y) <float[2,2,1,1] k = {{1,2,3,4}},
+        float[2,2] v = {{1,2,3,4}}, float zero = {{0}}, float six = {{6}}> {{ {nodes} }}"""
+    )
+
+
+def test_a_plan_has_pairs_where_kernels_of_integers_read_and_compute() -> None:
+    for nodes, with_floats, without_floats in (
+        (
+            "a = Conv(x, k)  r = Relu(a)  t = Transpose(r)  y = Neg(t)",
+            "a | x>Conv r>Transpose t>Neg | r=t",
+            "a, Relu[a r], Transpose[r t], Neg[t y] | x>Conv r>Transpose t>Neg y> | r=t",
+        ),
+        (
+            "a = Conv(x, k)  b = Conv(x, k)  s = Add(a, b)  r = Relu(s)  y = Conv(r, k)",
+            "a, b, y | x>Conv,Conv r>Conv a>Add b>Add",
+            "a, b, y, Add[a b s], Relu[s r] | x>Conv,Conv r>Conv a>Add b>Add y>",
+        ),
+        (
+            "a = Conv(x, k)  b = Conv(x, k)  s = Add(a, b)  y = Neg(s)",
+            "a, b | x>Conv,Conv a>Add b>Add",
+            "a, b, Add[a b s], Neg[s y] | x>Conv,Conv a>Add b>Add s>Neg y>",
+        ),
+        (
+            "a = Conv(x, k)  s = Add(a, x)  c = Conv(s, k)  y = Neg(c)",
+            "a, c | x>Conv s>Conv a>Add c>Neg",
+            "a, c, Add[a x s], Neg[c y] | x>Conv,Add s>Conv a>Add c>Neg y>",
+        ),
+        (
+            "a = Conv(x, k)  m, i = MaxPool<kernel_shape=[1,1]>(a)  y = Neg(m)  z = Cast<to=1>(i)",
+            "a | x>Conv a>MaxPool m>Neg | a=m",
+            "a, MaxPool[a m], Neg[m y], Cast[z] | x>Conv a>MaxPool m>Neg y> z> | a=m",
+        ),
+        (
+            "a = Conv(x, k)  y = Reshape(a, n)",
+            "a | x>Conv a>Reshape",
+            "a, Reshape[a y] | x>Conv a>Reshape y> | y=a",
+        ),
+        (
+            "a = Conv(x, k)  p, q = Split<axis=1,num_outputs=2>(a)  y = Neg(q)  z = Abs(p)",
+            "a | x>Conv a>Split p>Abs q>Neg | a=q p=q",
+            "a, Split[a p q], Neg[q y], Abs[p z] | x>Conv a>Split p>Abs q>Neg y> z> | a=q p=q",
+        ),
+        (
+            "a = Conv(x, k)  , q = Split<axis=1,num_outputs=2>(a)  y = Relu(q)",
+            "a | x>Conv a>Split",
+            "a, Split[a q], Relu[q y] | x>Conv a>Split q>Relu y> | q=a",
+        ),
+        (
+            "a = Conv(x, k)  y, q = Split<axis=1,num_outputs=2>(a)  r = Relu(q)  z = Neg(r)",
+            "a | x>Conv a>Split q>Relu | a=q",
+            "a, Split[a y q], Relu[q r], Neg[r z] | x>Conv a>Split q>Relu y> r>Neg z> | a=q y=q",
+        ),
+        (
+            "a = Conv(x, k)  b = Neg(x)  y = Concat<axis=1>(a, b)",
+            "a | x>Conv a>Concat",
+            "a, Neg[x b], Concat[a b y] | x>Conv,Neg a>Concat b>Concat y> | b=a y=a",
+        ),
+        (
+            "a = Conv(x, k)  b = Conv(x, k)  c = Concat<axis=1>(a, b)  y = Neg(c)",
+            "a, b | x>Conv,Conv a>Concat b>Concat c>Neg | a=c b=c",
+            "a, b, Concat[a b c], Neg[c y] | x>Conv,Conv a>Concat b>Concat c>Neg y> | a=c b=c",
+        ),
+        (
+            "a = Conv(x, k)  m = MaxPool<kernel_shape=[1,1], dilations=[2,2]>(a)  "
+            "y = AveragePool<kernel_shape=[1,1], dilations=[2,2]>(m)",
+            "a | x>Conv a>MaxPool m> | a=m",
+            "a, MaxPool[a m], AveragePool[m y] | x>Conv a>MaxPool m>AveragePool y> | a=m y=m",
+        ),
+        (
+            "a = Conv(x, k)  y = Exp(x)",
+            "a | x>Conv",
+            "a, Exp: no Exp | x>Conv a>",
+        ),
+        (
+            "y = Conv(x, k)",
+            "y | x>Conv",
+            "y | x>Conv y>",
+        ),
+        (
+            "a = MatMul(x, v)  y = Neg(a)",
+            "a | x>MatMul",
+            "a, Neg[y] | x>MatMul y>",
+        ),
+        (
+            "a = Conv(x, k)  y = Exp(a)  b = Sin(a)",
+            "a | x>Conv a>Exp,Sin",
+            "a, Exp: no Exp | x>Conv a>Exp,Sin",
+        ),
+        (
+            "a = Clip(x, zero, six)  y = Add(a, x)",
+            "",
+            "Clip[x zero six a], Add[a x y] | x>Clip,Add zero>Clip six>Clip a>Add y>",
+        ),
+        (
+            "a = Add(x, x)  r = Relu(a)  y = Max(r, x)",
+            "",
+            "Add[x x a], Relu[a r], Max[r x y] | x>Add,Max r>Max y> | x=r y=r",
+        ),
+        (
+            "a = Exp(x)  y = Neg(n)",
+            "",
+            "Neg[y], Exp: no Exp | y>",
+        ),
+        (
+            "y = Softmax(x)  c = Constant<value_float=1.0>()  e = Exp(zero)",
+            "",
+            "Softmax[x y], Constant[c], Exp: no Exp | x>Softmax y> c>",
+        ),
+        (
+            'y = Einsum<equation="abij,jk->abik">(x, v)',
+            "Einsum: there is no integer Einsum",
+            "Einsum[x v y] | x>Einsum v>Einsum y>",
+        ),
+    ):
+        for scheme, expected in ((Scheme(), with_floats), (STRICT, without_floats)):
+            assert shown(plan_of(image(nodes), scheme)) == expected, nodes
+
+
+def test_roles_and_the_user_keep_operators(monkeypatch: pytest.MonkeyPatch) -> None:
+    nodes = "a = Conv(x, k)  s = Sin(a)  t = Tanh(s)  u = Abs(t)  c = Conv(u, k)  y = Neg(c)"
+    model = image(nodes)
+    a, t, u, c = (made_by(model, name) for name in "atuc")
+
+    def keep(node: Node) -> str:
+        return "the user keeps it" if node is u else ""
+
+    monkeypatch.setattr(quantization_plan, "few_bit_roles", lambda _: {c: "a role", t: "a role"})
+    plan = plan_of(model, STRICT, keep)
+    reasons = "Conv: a role, Tanh: a role, Abs: no Abs"
+    assert shown(plan) == f"a, Neg[c y], {reasons} | x>Conv a>Sin c>Neg y>"
+    left = without(plan, {a: "it loses", made_by(model, "y"): "too much"}, STRICT)
+    assert shown(left) == "Conv: a role, Conv: it loses, Tanh: a role, Abs: no Abs, Neg: too much"
+    assert [node for node, _ in left.kept] == [c, a]
+    assert shown(without(plan, {a: "it loses"}, STRICT)).endswith("Abs: no Abs | c>Neg y>")
+    assert [why for _, why in plan_of(model, Scheme(), keep).kept] == ["a role"]
+
+
+def test_a_plan_has_something_where_only_other_operators_are_integers() -> None:
+    model = parsed("(float[2] x) => (float[2] y) { y = Neg(x) }")
+    assert plan_of(model, STRICT).why_nothing() is None
+
+
+def test_more_reasons_for_which_a_product_stays_float() -> None:
+    def reasons(text: str) -> list[str]:
+        return [reason for _, reason in plan_of(parsed(text), Scheme()).kept]
+
+    weight = "float[2,2] w = {1,2,3,4}"
+    unknown = "{ a = own.Any(x)  y = MatMul(a, w) }"
+    assert reasons(f"(float[2,2] x) => (float[A,B] y) <{weight}> {unknown}") == [
+        "operands are of unknown type, not of float"
+    ]
+    for ir, reason in ((3, ["as all are before IR 4"]), (4, [])):
+        header = f'<ir_version: {ir}, opset_import: ["" : 11]> g'
+        inputs = "(float[2,2] x, float[2,2] w)"
+        found = reasons(f"{header} {inputs} => (float[2,2] y) <{weight}> {{ y = MatMul(x, w) }}")
+        assert [part for why in found for part in why.split(": ")[0].split(", ")[1:]] == reason

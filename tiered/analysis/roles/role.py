@@ -74,8 +74,8 @@ class Narrow(NamedTuple):
 
 
 def graphs_of(model: Model) -> list[Graph]:
-    """Return the main graph and all bodies, without those of local functions."""
-    return [graph for graph in model.graphs() if not graph.is_function]
+    """Return the main graph and its bodies; local functions have opsets of their own."""
+    return [graph for graph in model.graphs() if not graph.root.is_function]
 
 
 def nodes_of(model: Model) -> Iterator[Node]:

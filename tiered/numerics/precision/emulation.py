@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from tiered.analysis.roles.role import graphs_of
 from tiered.graph import DataType, Graph, Model, Node, Value
 from tiered.graph.queries.formals import formal_of, output_formal_of
 from tiered.graph.queries.op_traits import BODIES
@@ -37,7 +38,7 @@ class _Widened(NamedTuple):
 def emulate(model: Model) -> None:
     """Let each operator of ONNX that has operands of 16-bit floats compute in float."""
     model.refresh_types()
-    planned = [each for graph in model.graphs() if not graph.is_function for each in _plan(graph)]
+    planned = [each for graph in graphs_of(model) for each in _plan(graph)]
     for widened in planned:
         for place, dtype in widened.outputs:
             _round(widened.node, place, dtype)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import onnx
 
+from tiered.analysis.roles.role import graphs_of
 from tiered.graph import DataType, Graph, Model, Node, Tensor, Value
 from tiered.numerics.precision.cast_plan import CastPlan, plan_of, read_value
 from tiered.numerics.precision.narrowing import Narrowing
@@ -71,9 +72,8 @@ class _CastRewriter:
         for value in self.is_low:
             self._set_attribute(value)
         self._write_out_dtypes()
-        for graph in self.model.graphs():
-            if not graph.is_function:
-                self._declare(graph)
+        for graph in graphs_of(self.model):
+            self._declare(graph)
         self._keep_output_names(reads)
         self.model.forget_types()
         outputs: dict[Graph, list[Value]] = {}

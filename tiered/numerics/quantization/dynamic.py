@@ -137,8 +137,6 @@ def quantize_dynamically(
 
 def _refusal(node: Node) -> str:
     """Return why a product stays float; empty if it has an integer form."""
-    if node.parameter_reason is not None:
-        return node.parameter_reason
     x, weight = node.given(0), node.given(1)
     if node.op_type == "ConvTranspose":
         return "there is no integer ConvTranspose"

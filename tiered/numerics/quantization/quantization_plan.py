@@ -199,8 +199,6 @@ def _unit(node: Node, scheme: Scheme, known: Roles) -> Unit | str:
         return f"there is no integer {node.op_type}"
     if node.op_type not in scheme.operators:
         return f"the target has no integer {node.op_type}"
-    if node.parameter_reason is not None:
-        return node.parameter_reason
     if node in known:
         return str(known[node])
     roles: dict[int, Role] = {}
@@ -252,9 +250,9 @@ def is_dequantized(value: Value) -> bool:
 def _bias_slot(node: Node, roles: Mapping[int, Role]) -> int | None:
     """Return the slot of a bias that kernels add in int32."""
     bias = node.input(2)
-    if bias is None or not bias.is_constant or roles.get(0) != "data" or roles.get(1) != "weight":
+    if roles != {0: "data", 1: "weight"} or bias is None or bias.tensor is None:
         return None
-    if bias.tensor is None or bias.tensor.is_sparse or bias.dtype != DataType.FLOAT:
+    if bias.tensor.is_sparse:
         return None
     if node.op_type == "Gemm" and (node.attr("alpha"), node.attr("beta")) != (1.0, 1.0):
         return None
@@ -283,7 +281,7 @@ def placed(plan: QuantizationPlan, scheme: Scheme) -> QuantizationPlan:
     integer = set(results)
     for value in results:
         readers = _readers(value, scheme)
-        if value.users and not readers and scheme.in_integers is None:
+        if not readers and scheme.in_integers is None:
             integer.discard(value)
             continue
         plan.pairs.setdefault(value, {}).update(readers)
@@ -306,8 +304,8 @@ def _moved_output(value: Value) -> tuple[Value, Node] | None:
     """
     node, is_alone = value.producer, not value.is_graph_output
     while is_alone and node is not None and not node.domain and node.op_type in _PROPAGATES:
-        source = node.input(0)
-        if source is None or not source.owner.is_main or node.outputs[0] is None:
+        source = node.given(0)
+        if not source.owner.is_main:
             return None
         if source.is_graph_output:
             return source, node
@@ -352,8 +350,7 @@ def activated(value: Value) -> Value:
     """Return the result of the activation that alone reads a value; else the value."""
     readers = value.readers
     if value.has_one_user and not readers[0].domain and readers[0].op_type in ACTIVATIONS:
-        is_first = readers[0].inputs[0] is value and readers[0].graph is value.graph
-        return readers[0].output if is_first else value
+        return readers[0].output if readers[0].inputs[0] is value else value
     return value
 
 
@@ -362,12 +359,9 @@ def _place_inside(plan: QuantizationPlan, integer: set[Value], scheme: Scheme) -
 
     A result of integer kernels, of movement of such, or of their sums is integer itself.
     """
-    nodes = {unit.node: None for unit in plan.units}
-    graphs = dict.fromkeys(node.owner for node in nodes)
+    graphs = dict.fromkeys(unit.node.owner for unit in plan.units)
     for graph in graphs:
         for node in graph.topological_order():
-            if node in nodes:
-                continue
             moved = data_operands(node)
             is_sum = node.is_op("Add")
             operands = [each for each in node.inputs if each is not None] if is_sum else moved
@@ -392,16 +386,17 @@ def _place_around(
 ) -> None:
     """Quantise the operands and results of an operator, unless it is a part of its producer's."""
     producer = node.producer(0)
-    if producer is not None and activated(producer.output) is node.output:
+    made = None if producer is None else producer.outputs[0]
+    if made is not None and activated(made) is node.outputs[0]:
         return
-    for value in values:
-        if value.producer is not node:
+    ends = [activated(value) if value is node.outputs[0] else value for value in values]
+    for value, end in zip(values, ends, strict=True):
+        if value.producer is node:
+            plan.pairs.setdefault(end, {}).update(_readers(end, scheme))
+        else:
             plan.pairs.setdefault(value, {})[node] = None
-            continue
-        result = activated(value) if value is node.output else value
-        plan.pairs.setdefault(result, {}).update(_readers(result, scheme))
     if node.op_type in ONE_SCALE:
-        _unify(plan, [activated(value) if value.producer is node else value for value in values])
+        _unify(plan, ends)
 
 
 def _unify(plan: QuantizationPlan, values: Iterable[Value]) -> None:

@@ -29,7 +29,7 @@ ACTIVATIONS: Final = frozenset({"Clip", "Relu"})
 
 def data_operands(node: Node) -> list[Value]:
     """Return the data of an operator that moves elements; empty for any other operator."""
-    if node.domain or node.op_type not in MOVERS or node.has_references:
+    if node.domain or node.op_type not in MOVERS:
         return []
     slots = MOVERS[node.op_type]
     chosen = node.inputs if slots is None else [node.input(slot) for slot in slots]

@@ -64,7 +64,7 @@ def _moved(model: Model) -> Iterator[tuple[Node, int, Value]]:
 
 def _is_table(node: Node | None) -> bool:
     """Return whether a node is the Transpose of a constant matrix of floats."""
-    if node is None or not node.is_op("Transpose") or node.has_references:
+    if node is None or not node.is_op("Transpose"):
         return False
     table = node.input(0)
     tensor = None if table is None else table.tensor

@@ -200,3 +200,14 @@ def test_readers_of_one_weight_have_one_exponent() -> None:
     for entries, because in (([], ""), ([f"{last}=3"], "its readers have different exponents")):
         form = float8_format(DataType.FLOAT8E4M3FN, Exponents.of(2, entries))
         assert why_it_stays(text, form) == because
+
+
+def test_a_weight_in_a_body_of_a_local_function_is_not_read() -> None:
+    model = parsed(
+        """<ir_version: 10, opset_import: ["" : 21, "own" : 1]>
+        g (float[2,2] x, bool c) => (float[2,2] y) { y = own.F(c, x) }
+        <domain: "own", opset_import: ["" : 9]> F (k, a) => (b) { b = If(k) <
+            then_branch = t () => (float[2,2] p) <float[2,2] w = {1,2,3,4}> { p = MatMul(a, w) },
+            else_branch = e () => (float[2,2] q) { q = Neg(a) }> }"""
+    )
+    assert readers_in(model) == ({}, {})

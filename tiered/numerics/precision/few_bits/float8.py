@@ -10,6 +10,7 @@ import numpy as np
 
 from tiered.analysis.roles.masks import MASKED, mask_limits
 from tiered.analysis.roles.model_roles import few_bit_roles
+from tiered.analysis.roles.role import nodes_of
 from tiered.graph import DataType, Model, Node, Tensor, Value
 from tiered.graph.core.dtypes import float_info
 from tiered.numerics.calibration.calibrate import calibrate
@@ -170,11 +171,7 @@ class _Conversion:
 
 
 def _products(model: Model) -> Iterator[Node]:
-    for graph in model.graphs():
-        if not graph.is_function:
-            for node in graph.topological_order():
-                if not node.domain and node.op_type in _OPERANDS:
-                    yield node
+    return (node for node in nodes_of(model) if node.op_type in _OPERANDS)
 
 
 def _is_constant_product(node: Node) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from tiered.analysis.roles.role import graphs_of
 from tiered.graph import DataType, Model, Node, Value
 from tiered.graph.core.dtypes import bits_of
 from tiered.graph.queries.op_traits import PRODUCTS
@@ -46,9 +47,7 @@ def readers_in(model: Model) -> tuple[dict[Value, list[WeightReader]], dict[Node
     """
     found: dict[Value, list[WeightReader]] = {}
     unfit: dict[Node, str] = {}
-    for graph in model.graphs():
-        if graph.is_function:
-            continue
+    for graph in graphs_of(model):
         for node in graph.topological_order():
             place = _place(node)
             value = None if place is None else node.input(place)
