@@ -176,6 +176,10 @@ def test_passes_are_equal_by_their_text_and_to_nothing_else() -> None:
     assert fuse_relu == fuse_relu.with_options()
     assert hash(fuse_relu) == hash("fuse_relu")
     assert fuse_relu != "fuse_relu"
+    one, two = (fuse_relu.on(lambda node, at=at: bool(at)) for at in (0, 1))
+    assert one.text == two.text
+    assert one != two
+    assert fuse_relu.on("a") == fuse_relu.on("a") != drop_neg.on("a")
     assert repr(rename_graph.with_options(times=2)) == "<ModulePass rename_graph{times=2}>"
 
 

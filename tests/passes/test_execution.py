@@ -31,7 +31,14 @@ from tiered import (
     op,
     var,
 )
-from tiered.support.errors import ModelError, PassError, UsageError
+from tiered.support.errors import (
+    CycleError,
+    ModelError,
+    OperatorError,
+    PassError,
+    PreconditionError,
+    UsageError,
+)
 
 # --- transactions ---------------------------------------------------------------------------------
 
@@ -302,3 +309,77 @@ def test_a_limit_that_held_rewrites_back_is_not_the_end() -> None:
     with PassContext(rewrite_limit=0):
         neg_to_abs(given)
     assert ops(neg_to_abs(given)).count("Abs") == 4
+
+
+def test_a_pass_that_does_not_run_needs_nothing() -> None:
+    needing = tiered.function_pass(opt_level=3, required=["fuse_relu"], name="needing")
+    with registered(fuse_relu), PassContext(opt_level=2) as ctx:
+        needing(lambda graph, ctx: None)(model())
+    assert [result.name for result in ctx.report.results] == ["needing"]
+
+
+def test_a_pipeline_knows_what_the_dependencies_of_an_idle_pass_changed() -> None:
+    idle = tiered.rewrite(op.Exp(var.x), opt_level=0, required=["fuse_relu"], name="idle")
+    with registered(fuse_relu), PassContext() as ctx:
+        tiered.Fixpoint([idle(lambda graph, x: x)])(model())
+    assert [result.name for result in ctx.report.results].count("idle") == 2
+
+
+def test_a_checked_view_is_checked_after_idle_passes_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    idle = tiered.rewrite(op.Exp(var.x), opt_level=0, name="idle")(lambda graph, x: x)
+    checked: list[bool] = []
+    monkeypatch.setattr(Model, "check_view", lambda self, *, types=False: checked.append(types))
+    for checks, expected in ((False, []), (True, [True])):
+        checked.clear()
+        with PassContext(config={"debug.check_view": checks}):
+            idle(model())
+        assert checked == expected
+
+
+def test_the_origins_of_nodes_are_written_where_that_is_asked_for() -> None:
+    for asked in (False, True):
+        with PassContext(config={"provenance.metadata": asked}):
+            made = fuse_relu(model())
+        assert any(node.metadata for node in made.main.nodes) is asked
+
+
+def test_an_analysis_that_edits_is_undone() -> None:
+    @tiered.function_pass(opt_level=0, analysis=True)
+    def edits(graph: Graph, ctx: PassContext) -> None:
+        graph.op.Exp(graph.inputs[0])
+
+    given = model()
+    before = content(given)
+    with pytest.raises(PassError, match=r"^edits is an analysis, but it edited the model"):
+        edits(given)
+    assert content(given) == before
+
+
+def test_an_error_of_an_operator_names_the_pass_or_the_model() -> None:
+    @tiered.function_pass(opt_level=0)
+    def fails(graph: Graph, ctx: PassContext) -> None:
+        raise OperatorError("no such form")
+
+    with pytest.raises(OperatorError, match="no such form") as caught:
+        fails(model())
+    assert caught.value.__notes__ == ["in pass fails"]
+    assert caught.value.__cause__ is None
+    given = model()
+    given.main.nodes[0].proto.attribute.add(name="odd", i=1, type=2)
+    invalid = Model.from_proto(given.to_proto())
+    with pytest.raises(PreconditionError, match="is not a valid model, and fails cannot"):
+        fails(invalid)
+
+
+def test_a_cycle_is_the_fault_of_the_pass_that_made_one() -> None:
+    @tiered.function_pass(opt_level=0)
+    def fails(graph: Graph, ctx: PassContext, *, edits: bool = False) -> None:
+        if edits:
+            graph.op.Exp(graph.inputs[0])
+        raise CycleError("a, b")
+
+    with pytest.raises(CycleError, match="a, b") as caught:
+        fails(model())
+    assert caught.value.__notes__ == ["in pass fails"]
+    with pytest.raises(PassError, match=r"^fails\{edits=true\} failed on .*: a, b$"):
+        fails.with_options(edits=True)(model())

@@ -4,6 +4,7 @@ import pytest
 
 from tests.small import look, made_by, ops, parsed
 from tiered.graph import Model
+from tiered.graph.edits.operand_edits import exchange_outputs
 from tiered.passes.interface.pass_info import Place
 from tiered.passes.pass_run import PassRun
 from tiered.passes.scope_guard import OUTSIDE, Inside, scoped
@@ -83,3 +84,37 @@ def test_an_operand_outside_is_changed_only_where_its_producer_is_inside(of: Mod
         with scoped(of, run_of(of, *names)), graph.rewrite("law", y):
             graph.set_input(y, 0, x)
         assert y.given(0).name == expected, names
+
+
+def test_names_and_types_of_values_may_change_in_a_scope(of: Model) -> None:
+    graph = of.main
+    with scoped(of, run_of(of, "b")), graph.rewrite("law", made_by(of, "b")):
+        graph.rename_value(made_by(of, "a").output, "renamed")
+    assert made_by(of, "renamed").op_type == "Neg"
+
+
+def test_an_absent_operand_of_a_node_outside_stays_absent() -> None:
+    of = parsed("(float[2] x) => (float[2] y) <float m = {1}> { a = Neg(x)  y = Clip(a, , m) }")
+    graph, y = of.main, made_by(of, "y")
+    run = run_of(of, "a")
+    with scoped(of, run), graph.rewrite("law", made_by(of, "a")):
+        graph.set_input(y, 1, y.given(2))
+    assert y.input(1) is None
+
+
+def test_outputs_are_exchanged_between_nodes_inside_only() -> None:
+    text = "(float[2] x) => (float[2] y, float[2] z) { y = Neg(x)  z = Abs(x) }"
+    for names, expected in (("yz", ["Abs", "Neg"]), ("y", ["Neg", "Abs"]), ("z", ["Neg", "Abs"])):
+        of = parsed(text)
+        graph, one, other = of.main, made_by(of, "y"), made_by(of, "z")
+        with scoped(of, run_of(of, *names)), graph.rewrite("law", one):
+            exchange_outputs(graph, one, 0, other, 0)
+        assert [made_by(of, name).op_type for name in "yz"] == expected, names
+
+
+def test_a_rewrite_at_an_input_is_noted_without_a_node(of: Model) -> None:
+    graph, run = of.main, run_of(of, "b")
+    with scoped(of, run), graph.rewrite("law", graph.inputs[0]):
+        graph.set_attribute(made_by(of, "a"), "odd", 1)
+    (note,) = run.notes()["missed"]
+    assert (note.reason, note.op_type) == (OUTSIDE.reason, "")

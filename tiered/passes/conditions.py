@@ -88,7 +88,7 @@ def _verdict(
     try:
         with ReadOnly(model, f"{label_of(condition)} is checking it"):
             verdict = condition(subject, ctx)
-            holds = verdict is None or isinstance(verdict, Skip) or bool(verdict)
+            holds = verdict is None or bool(verdict)
     except RAISED as error:
         raise kind(f"{what} of {_named(subject)}: {type(error).__name__}: {error}") from error
     if not holds:

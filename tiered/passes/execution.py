@@ -73,7 +73,7 @@ def warn(text: str, *told: object) -> None:
 @contextmanager
 def _entered(ctx: PassContext) -> Iterator[PassContext]:
     """Enter the context, if it is not the current one."""
-    if PassContext.is_active() and PassContext.current() is ctx:
+    if PassContext.current() is ctx:
         yield ctx
     else:
         with ctx:
@@ -145,7 +145,7 @@ class Execution(RunState):
         if not is_watched and self._is_idle(planned):
             self.memory.ended[pass_.text] = self.model.journal.stamp()
             self.record(planned.idle(self.memory, time.perf_counter() - started))
-            return tuple(changed) if changed else NOTHING
+            return tuple(changed)
         transaction = Transaction(self, planned, started)
         run = transaction.run
         try:
