@@ -9,7 +9,16 @@ import numpy as np
 import pytest
 
 from tiered import Model
-from tiered.analysis.axes.axis_map import AXES, AxisMap, IteratorKind
+from tiered.analysis.axes.axis_map import (
+    AXES,
+    Axes,
+    AxisMap,
+    IteratorKind,
+    NoMap,
+    broadcast,
+    dims_of,
+    first_alone,
+)
 from tiered.analysis.axes.node_cut import node_cut
 from tiered.analysis.axes.rules import axis_map
 from tiered.extensions.memory.splitting.split_region import SplitRegion
@@ -357,6 +366,17 @@ def test_every_operator_with_a_rule_has_a_case() -> None:
         ),
         ("(float x) => (float[A] y) { y = Softmax(x) }", 21, "its axis is out of range"),
         (
+            "(float[3] x) => (float[3] y) { y = BatchNormalization(x, x, x, x, x) }", 21,
+            "its rank is 1",
+        ),
+        ("(float[] x) => (float[A] y) { y = Neg(x) }", 21, "its rank is not known"),
+        (
+            "(bool c) => (float[2] y) { y = If(c) <then_branch = t () => (float[2] v) "
+            "{ v = RandomNormal<shape=[2]>() }, else_branch = e () => (float[2] w) "
+            "{ w = RandomNormal<shape=[2]>() }> }", 21,
+            "how its axes belong together is not known",
+        ),
+        (
             "(float[2,3] x) => (float[A,B] y) { y = MeanVarianceNormalization(x) }", 21,
             "its axes are out of range",
         ),
@@ -431,3 +451,54 @@ def test_groups_of_a_reshape_are_named() -> None:
     assert made[3] is None
     assert found.groups == ((labels[1:], made[1:3]),)
     assert found.kind(made[1]) is IteratorKind.OPAQUE
+
+
+def test_an_axis_without_an_iterator_is_not_parallel() -> None:
+    axes = AxisMap(((0, None, 2), None), ((0,),), {2: IteratorKind.OPAQUE})
+    assert [axes.at(0, axis) for axis in range(3)] == [0, None, 2]
+    assert (axes.at(1, 0), axes.at(2, 0)) == (None, None)
+    assert [axes.is_parallel(label) for label in (0, None, 2)] == [True, False, False]
+
+
+def test_rules_of_users_are_asked_where_the_ranks_are_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(AXES.rules, ("acme", "Scale"), first_alone)
+    header = '<ir_version: 10, opset_import: ["": 21, "acme": 1]> g '
+    function = '<domain: "acme", opset_import: ["": 21]> Scale (a) => (b) { b = Neg(a) }'
+    for text, inputs, outputs in (
+        ("(float[2] x) => (float[2] y) { y = acme.Scale(x) }", ((0,),), ((0,),)),
+        ("(float[2] x) => (float[2] y) { y = acme.Scale(x, , x) }", ((0,), None, None), ((0,),)),
+        ("(float[2] x) => (float[2] y, float[] z) { y, z = acme.Scale(x) }", ((0,),), ((0,),) * 2),
+        ("(float[2] x, float[] w) => (float[2] y) { y = acme.Scale(x, w) }", None, None),
+        ("(float[2] x) => (float[] y) { y = acme.Scale(x) }", None, None),
+        # A function of the user's own domain is known by its name.
+        (f"(float[2] x) => (float[2] y) {{ y = acme.Scale(x) }} {function}", ((0,),), ((0,),)),
+    ):
+        found = axis_map(Model.from_proto(parse(header + text)).main.nodes[0])
+        if inputs is None:
+            assert str(found) == "its rank is not known", text
+        else:
+            assert found == AxisMap(inputs, outputs or ()), text
+
+
+def test_an_attribute_of_a_call_is_not_known_in_a_function() -> None:
+    text = """<ir_version: 10, opset_import: ["": 21, "acme": 1]> g (float[2,3] x) => (float[2,3] y)
+        { y = acme.F<at = 1>(x) } <domain: "acme", opset_import: ["": 21]>
+        F <at> (a) => (b) { b = Softmax<axis: int = @at>(a) }"""
+    (function,) = Model.from_proto(parse(text)).functions
+    assert str(axis_map(function.nodes[0])) == "attribute 'axis' is a function parameter"
+
+
+def test_operands_that_are_absent_or_have_more_axes() -> None:
+    made: Axes = (0, 1)
+    graph = Model.from_proto(parse("(float[2,3] x, float[] w) => (float[2] y) { y = Neg(x) }")).main
+    x, w = graph.inputs
+    assert broadcast(None, (0, 1)) is None
+    assert broadcast(x, (0, 1)) == made
+    assert broadcast(x, (0, 1, 2)) == (1, 2)
+    with pytest.raises(NoMap, match="an operand has more axes than the result"):
+        broadcast(x, (0,))
+    for value in (None, w):
+        with pytest.raises(NoMap, match="its rank is not known"):
+            dims_of(value)

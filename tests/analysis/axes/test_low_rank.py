@@ -106,7 +106,8 @@ NODES = """(float[72] x) => (float[U] y) <int64[5] s = {2,3,2,2,3}, int64[1] t =
     int64[6] wide = {4,2,3,2,2,3}, int64[2] parts = {1,2}, float[2,3] low = {1,2,3,4,5,6},
     int64[2,1,1,1,2] nd = {0,1,1,2}, int64[1,5] all = {1,1,1,1,1},
     int64[2,1,1,2] deep = {0,1,2,1}, int64[2,1,1,2,3] few = {0,0,0,0,0,0,0,0,0,0,0,0},
-    int64[2,1,1,1,1] own = {0,1}, int64[2] halves = {1,1}> {
+    int64[2,1,1,1,1] own = {0,1}, int64[2] halves = {1,1}, int64[4] s4 = {2,3,2,6},
+    float[2,1,2,1,1] four = {1,2,3,4}, int64[1,1,1,1,4] ix4 = {1,2,1,5}> {
     r = Reshape(x, s)  %s  y = Reshape(c, t) }"""
 NO_NEIGHBOURS = "the axes that it combines are no neighbours"
 
@@ -119,6 +120,8 @@ def test_the_lower_rank_computes_the_same() -> None:
         ("c = Mul(row, r)", "Reshape Mul Reshape"),
         ("c = Mul(r, one)", "Mul"),
         ("c = Clip(r, , one)", "Clip"),
+        ("c = Add(r, four)", "Reshape Add Reshape"),
+        ("f = Reshape(x, s4)  c = GatherND(f, ix4)", "Reshape Reshape GatherND Reshape Reshape"),
         ("c = Where(k, r, column)", "Reshape Where Reshape"),
         ("c = ReduceMax(r, twins)", "Reshape ReduceMax Reshape"),
         ("c = ReduceMax(r)", "Reshape ReduceMax Reshape"),
@@ -149,6 +152,10 @@ def test_the_lower_rank_computes_the_same() -> None:
         ("c = GatherElements<axis=1>(r, few)", "it combines several axes"),
         ("c = GatherND<batch_dims=1>(low, own)", "GatherND has batch_dims, or data of rank 2"),
         ("c = Add(r, odd)", "the axes do not merge to rank 4"),
+        ("c = Expand(odd, s)", "the axes do not merge to rank 4"),
+        ("m = ReduceMax<keepdims=0>(x)  d = Cast<to=7>(m)  c = CumSum(r, d)",
+         "its axis is not constant"),
+        ("c = acme.Any(r)", "Any has no rule for lower ranks"),
         ("c = ReduceMin<noop_with_empty_axes=1>(r)", NO_NEIGHBOURS),
         ("c = ReduceMax(r, ends)", NO_NEIGHBOURS),
         ("c = ReduceSum(r, two)", "ReduceSum has no rule for lower ranks"),
@@ -183,6 +190,16 @@ def test_the_lower_rank_computes_the_same() -> None:
          "{ r = Reshape(x, s)  q = Relu(r)  y = If(b) <then_branch = h () => (float[72] v) "
          "{ v = Reshape(q, t) }, else_branch = e () => (float[72] w) { w = Reshape(q, t) }> }",
          "a body reads a tensor of rank 5"),
+        ("(float[72] x, float[] w) => (float[] y) <int64[5] s = {2,3,2,2,3}> "
+         "{ r = Reshape(x, s)  y = Add(r, w) }", "the dims are not numbers"),
+        ("(float[72] x) => (int64[M] y) <int64[5] s = {2,3,2,2,3}, int64[1] t = {-1}, "
+         "int64[1] k = {1}, int64[2,3,2,2,1] i> "
+         "{ r = Reshape(x, s)  , i = TopK(r, k)  y = Reshape(i, t) }",
+         "a result is not named"),
+        ('<ir_version: 7, opset_import: ["": 11]> g (float[72] x) => (float[72] y) '
+         "<int64[5] s = {2,3,2,2,3}, int64[1] t = {-1}> "
+         "{ r = Reshape(x, s)  q = Softmax<axis=1>(r)  y = Reshape(q, t) }",
+         "Softmax has no rule for lower ranks"),
     ],
 )  # fmt: skip
 def test_tensors_that_others_know_keep_their_rank(text: str, reason: str) -> None:
@@ -192,3 +209,14 @@ def test_tensors_that_others_know_keep_their_rank(text: str, reason: str) -> Non
     lower_ranks(model.main, lambda node, skip: said.append(str(skip)), 4)
     assert said == [reason]
     assert content(model) == before
+
+
+def test_a_node_that_is_unused_once_another_is_rewritten_is_left_out() -> None:
+    """The second Reshape to `t` goes with the last reader of its result."""
+    model = parsed("""(float[72] x) => (float[72] y, float[72] z)
+        <int64[5] s = {2,3,2,2,3}, int64[1] t = {-1}> {
+        r = Reshape(x, s)  h = Neg(r)  u = Relu(r)  k = Reshape(u, t)  w = Reshape(k, s)
+        v = Add(h, w)  d = Reshape(v, t)  z = Exp(d)  c = Add(u, h)  y = Reshape(c, t) }""")
+    model.refresh_types()
+    lower_ranks(model.main, lambda node, skip: pytest.fail(str(skip)), 4)
+    assert ops(model) == ["Neg", "Relu", "Add", "Exp", "Add"]

@@ -69,10 +69,18 @@ def test_a_shape_is_written_for_the_part(line: str) -> None:
          0),
         ('<ir_version: 7, opset_import: ["": 11]> g (float[2,3,2] x) => (float[2,3,2] y)'
          " { y = Softmax<axis=1>(x) }", 0),
+        ("(float[2,3] x) => (int64[2,1] z) <int64[1] k = {1}> { , z = TopK(x, k) }", 0),
+        ("(float[2,3] x, int64 at) => (float[2,3] y) { y = CumSum(x, at) }", 0),
     ],
 )  # fmt: skip
 def test_what_has_no_parts(text: str, axis: int) -> None:
     assert cut(text, axis) is None
+
+
+def test_an_output_that_the_map_does_not_describe_has_no_parts() -> None:
+    (node,) = Model.from_proto(parse("(float[2] x) => (float[2] y) { y = Neg(x) }")).main.nodes
+    assert cut_along(node, AxisMap(((0,),), (None,)), 0) is None
+    assert cut_along(node, AxisMap(((0,),), ((None,),)), 0) is None
 
 
 def test_a_scale_that_exceeds_the_normalised_axes_is_cut_too() -> None:

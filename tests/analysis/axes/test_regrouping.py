@@ -38,6 +38,14 @@ def test_numbers_are_multiples_or_not() -> None:
 
 def test_elements_that_are_left_over_are_not_known() -> None:
     assert groups((2, 3), (2,)) is None
+    assert groups((2,), (2, 3)) is None
+
+
+def test_sizes_that_are_not_known_end_the_groups() -> None:
+    kept = (((0,), (0,)), ((1,), (1,)))
+    assert groups((None, 2), (3, 2)) == groups((3, 2), (None, 2)) == kept
+    assert groups((2, None), (4, 3)) == groups((4, 3), (2, None)) == (((0, 1), (100, 101)),)
+    assert groups((6, None), (5, None)) == (((0, 1), (100, 101)),)
 
 
 @given(st.lists(st.integers(1, 4), max_size=5), st.data())

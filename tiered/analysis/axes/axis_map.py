@@ -240,8 +240,8 @@ def axis_of(node: Node, rank: int, default: int | None = None) -> int:
     Raises:
         NoMap: it is out of range.
     """
-    axis = node.attr("axis") if default is None else node.attr("axis", default)
-    if not isinstance(axis, int) or not -rank <= axis < rank:
+    axis: int = node.attr("axis") if default is None else node.attr("axis", default)
+    if not -rank <= axis < rank:
         raise NoMap("its axis is out of range")
     return axis % rank
 
@@ -259,15 +259,11 @@ def axes_in(axes: np.ndarray[Any, Any] | Sequence[int], rank: int) -> Labels:
     return tuple([axis % rank for axis in given])
 
 
-def first_alone(
-    node: Node,
-    kinds: Mapping[int, IteratorKind] = _NONE,
-    windows: Mapping[int, WindowSteps] = _NO_WINDOWS,
-) -> AxisMap:
+def first_alone(node: Node, kinds: Mapping[int, IteratorKind] = _NONE) -> AxisMap:
     """Return the map of a node: its outputs have the axes of its first operand."""
     others, outputs = len(node.operands) - 1, len(node.outputs)
     axes = _alone(len(dims_of(node.operands[0])), others, outputs)
-    return axes if not kinds and not windows else AxisMap(*axes[:2], kinds, windows)
+    return axes._replace(kinds=kinds) if kinds else axes
 
 
 @lru_cache

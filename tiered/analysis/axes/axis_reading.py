@@ -29,8 +29,7 @@ def terms_of(node: Node) -> tuple[list[str], str] | None:
 
     None if an ellipsis stands for axes, or the result has a letter twice.
     """
-    raw = node.attr("equation")
-    text = (raw.decode() if isinstance(raw, bytes) else str(raw)).replace(" ", "")
+    text = str(node.attr("equation")).replace(" ", "")
     left, arrow, result = text.partition("->")
     if not arrow:
         letters = left.replace(",", "")

@@ -48,8 +48,7 @@ def transposes(dims: Sequence[int], perm: Sequence[int], most: int) -> list[Step
     blocks: list[list[int]] = []
     for axis in order:
         last = blocks[-1][-1] if blocks else None
-        follows = last is not None and all(dims[at] == 1 for at in range(last + 1, axis))
-        if follows and last is not None and last < axis:
+        if last is not None and last < axis and all(dims[at] == 1 for at in range(last + 1, axis)):
             blocks[-1].append(axis)
         else:
             blocks.append([axis])
@@ -142,8 +141,8 @@ def lower_ranks(graph: Graph, on_skip: Callable[[Node, Skip], None], most: int) 
             on_skip(first, reason)
 
 
-def _rank(value: Value | None) -> int:
-    return 0 if value is None else value.rank or 0
+def _rank(value: Value) -> int:
+    return value.rank or 0
 
 
 def _named(node: Node) -> list[Value]:
@@ -155,21 +154,25 @@ def _regions(graph: Graph, most: int) -> list[list[Node]]:
     regions: dict[Value, list[Node]] = {}
     found: list[list[Node]] = []
     for node in graph.topological_order():
-        high = [value for value in (*node.inputs, *node.outputs) if _rank(value) > most]
+        high = _high(node, most)
         if not high:
             continue
         joined = [node]
-        for value in dict.fromkeys(high):
-            known = regions.get(value) if value is not None else None
-            if known is not None and known in found:
+        for value in high:
+            known = regions.get(value)
+            if known in found:
                 found.remove(known)
                 joined = known + joined
         found.append(joined)
         for each in joined:
-            for value in (*each.inputs, *each.outputs):
-                if value is not None and _rank(value) > most:
-                    regions[value] = joined
+            regions.update(dict.fromkeys(_high(each, most), joined))
     return found
+
+
+def _high(node: Node, most: int) -> dict[Value, None]:
+    """Return the tensors of a high rank that a node reads or makes."""
+    values = (value for value in (*node.inputs, *node.outputs) if value is not None)
+    return dict.fromkeys(value for value in values if _rank(value) > most)
 
 
 Rule = Callable[["Lowering", Node], "Sequence[Value] | Skip"]
@@ -239,7 +242,7 @@ class Lowering:
         if source.shape == dims:
             return source
         if (source, dims) not in self.made:
-            if source.tensor is not None and source.is_constant:
+            if source.tensor is not None:
                 array = source.tensor.numpy().reshape(dims)
                 new = self.graph.constant(Tensor.of(array), source.name)
             else:

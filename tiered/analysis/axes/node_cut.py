@@ -91,8 +91,10 @@ def cut_along(node: Node, axes: AxisMap, axis: int) -> NodeCut | None:
     """
     made = axes.outputs[0]
     label = None if made is None else made[axis]
-    kind = None if label is None else axes.kind(label)
-    if label is None or kind not in (IteratorKind.PARALLEL, IteratorKind.WINDOW):
+    if label is None:
+        return None
+    kind = axes.kind(label)
+    if kind not in (IteratorKind.PARALLEL, IteratorKind.WINDOW):
         return None
     size = node.output.dim(axis)
     windows = tuple(

@@ -86,14 +86,13 @@ def _one_group(old: Sequence[Size | None], new: Sequence[Size | None]) -> tuple[
         if one == other:
             return taken[0], taken[1]
         grows = [_is_multiple(other, one), _is_multiple(one, other)]
-        for side in range(2):
+        for side, now in enumerate((one, other)):
             if grows[side] or not any(grows):
                 if taken[side] == len(sides[side]):
                     return None
                 size = sides[side][taken[side]]
                 taken[side] += 1
-                now = product[side]
-                product[side] = None if size is None or now is None else multiply(now, size)
+                product[side] = None if size is None else multiply(now, size)
 
 
 def _is_multiple(size: Size, of: Size) -> bool:

@@ -11,6 +11,14 @@ def test_the_iterators_of_the_operands_and_results() -> None:
          "0 1 2 -> 0 1 2"),
         ("(float[2,3,4] x, float[4] b) => (float[A,B,C] y) { y = com.microsoft.FastGelu(x, b) }",
          21, "0 1 2, 2 -> 0 1 2"),
+        ("(float[2,3,4] x, float[4] g) => (float[A,B,C] y) { y = com.microsoft.FastGelu(x, ) }",
+         21, "0 1 2 -> 0 1 2"),
+        ("(float[2,3,4] x, float[4] g) => (float[A,B,C] y) { y = "
+         "com.microsoft.SkipLayerNormalization(x, x, g, , g) }", 21,
+          "0 1 2, 0 1 2, 2, -, 2 -> 0 1 2 | reduction 2 | broadcasts 1"),
+        ("(float[2,3,9] x, float[4,3,3] w, float[4] b) => (float[A,B,C] y) { y = "
+         "com.microsoft.FusedConv(x, w, b, ) }", 21,
+          "0 3 2, 1 3 4, 1 -> 0 1 2 | reduction 3 4 5 | window 2: 1 0 3"),
         ("(float[3,4] x, float[5,4] w, float[5] b) => (float[A,B] y) { y = "
          "com.microsoft.FusedGemm<transB=1>(x, w, b) }", 21,
           "0 2, 1 2, 1 -> 0 1 | reduction 2 | broadcasts 2"),

@@ -171,6 +171,8 @@ def test_the_iterators_of_the_operands_and_results() -> None:
          "b) }", 21, "2 0, 1 2, 1 -> 0 1 | reduction 2 | broadcasts 2"),
         ("(float[3,4] x, float[4,5] w, float[3,1] b) => (y) { y = Gemm(x, w, b) }", 21,
          "0 2, 2 1, 0 1 -> 0 1 | reduction 2 | broadcasts 2"),
+        ("(float[3,4] x, float[4,5] w, float[5] b) => (y) { y = Gemm(x, w, b) }", 7,
+         "0 2, 2 1, 1 -> 0 1 | reduction 2 | broadcasts 2"),
         ("(float[3,4] x, float[4,5] w, float[5] b) => (y) { y = Gemm(x, w, b) }", 6,
          "no: its opset broadcasts in another way"),
         ('(float[3,4] x, float[4,5] w) => (y) { y = Einsum<equation="ij,jk->ik">(x, w) }', 21,

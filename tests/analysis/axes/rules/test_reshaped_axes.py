@@ -190,6 +190,10 @@ def test_the_iterators_of_the_operands_and_results() -> None:
     for text, opset, expected in (
         ("(float[2,3,4] x) => (y) { y = Transpose(x) }", 21, "0 1 2 -> 2 1 0"),
         ("(float[2,3,4] x) => (y) { y = Transpose<perm=[1,2,0]>(x) }", 21, "0 1 2 -> 1 2 0"),
+        ("(float[2,3,4] x) => (float[A,B,C] y) { y = Transpose<perm=[0,0,1]>(x) }", 21,
+         "no: its order of axes is not known"),
+        ("(float[0,3] x, int64[1] s) => (float[N] y) { y = Reshape(x, s) }", 21,
+         "no: a dim is 0"),
         ("(float[2,3,4] x) => (y) { y = Flatten(x) }", 21,
          "0 1 2 -> 0 101 | opaque 1 2 101 | group 1 2 = 101 | has shape"),
         ("(float[2,1,4] x) => (y) { y = Squeeze(x) }", 21, "0 . 2 -> 0 2 | has shape"),

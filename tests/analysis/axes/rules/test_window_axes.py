@@ -71,6 +71,10 @@ def test_operands_of_other_ranks_have_no_map(operands: str, line: str) -> None:
     assert why_not(f"({operands}) => (float[A,B,C] y) {{ y = {line} }}") == OTHER_RANKS
 
 
+def test_a_pool_without_a_kernel_has_no_map() -> None:
+    assert why_not("(float[2,3,5] x) => (float[A,B,C] y) { y = LpPool(x) }", 1) == OTHER_RANKS
+
+
 @pytest.mark.parametrize(
     ("point", "axes"), [("uint8", None), ("uint8[1]", None), ("uint8[4]", (1,))]
 )

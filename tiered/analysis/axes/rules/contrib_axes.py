@@ -26,8 +26,7 @@ _DOMAIN: Final = "com.microsoft"
 def _activation(node: Node) -> AxisMap:
     """An activation; a bias has a number for each element of the last axis."""
     found = first_alone(node)
-    last = own_labels(node)[-1:]
-    biases = tuple(None if value is None else last for value in node.operands[1:])
+    biases = (own_labels(node)[-1:],) * (len(node.operands) - 1)
     return found._replace(inputs=(found.inputs[0], *biases))
 
 

@@ -41,7 +41,7 @@ def _unary(node: Node) -> AxisMap:
 def _broadcasting(node: Node) -> AxisMap:
     """Operators that broadcast; before opset 7 only where an attribute says so, or by channels."""
     # Max of opset 7 does not broadcast; of opset 8 it does.
-    is_old = node.owner.opset() <= _NUMPY_SINCE and node.version < _NUMPY_SINCE
+    is_old = node.version < _NUMPY_SINCE
     if is_old and (node.attr("broadcast", 0) or node.is_op("PRelu")):
         raise NoMap("its opset broadcasts in another way")
     ranks = tuple([len(dims_of(value)) for value in node.operands])
@@ -80,8 +80,7 @@ def _quantized(node: Node) -> AxisMap:
         raise NoMap("its scale is neither a scalar nor 1-D")
     elif scale not in ((), (1,)):
         others = (axis_of(node, len(labels), 1),)
-    rest = tuple(None if value is None else others for value in node.operands[1:])
-    return AxisMap((labels, *rest), (labels,), kinds)
+    return AxisMap((labels, *(others,) * (len(node.operands) - 1)), (labels,), kinds)
 
 
 @AXES.rule("BatchNormalization")

@@ -85,7 +85,7 @@ def _last(batch: Labels, count: int) -> Labels:
 
 @AXES.rule("Gemm")
 def _gemm(node: Node) -> AxisMap:
-    if node.operand(2) is not None and node.version < 7:
+    if node.version < 7:
         raise NoMap("its opset broadcasts in another way")
     return gemm(node)
 

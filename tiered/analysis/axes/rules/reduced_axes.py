@@ -46,8 +46,7 @@ def _top(node: Node) -> AxisMap:
 
 @AXES.rule("CumProd", "CumSum")
 def _cumulative(node: Node) -> AxisMap:
-    rank, axis = len(own_labels(node)), node.operands[1]
-    number = None if axis is None else axis.number
+    rank, number = len(own_labels(node)), node.given(1).number
     if number is None:
         raise NoMap("its axis is not constant")
     return first_alone(node, all_of(IteratorKind.REDUCTION, axes_in((int(number),), rank)))

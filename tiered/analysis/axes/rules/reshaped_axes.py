@@ -104,11 +104,10 @@ def _expand(node: Node) -> AxisMap:
 @AXES.rule("Tile")
 def _tile(node: Node) -> AxisMap:
     """Tile: along an axis that is repeated, or may be, an element is in several places."""
-    labels, repeats = own_labels(node), node.operands[1]
-    often = None if repeats is None or repeats.const is None else repeats.const.ravel().tolist()
-    if often is not None and len(often) != len(labels):
+    labels, often = own_labels(node), node.const(1)
+    if often is not None and often.size != len(labels):
         raise NoMap("it has not one number of repeats for each axis")
-    repeated = [label for label in labels if often is None or often[label] != 1]
+    repeated = [label for label in labels if often is None or often.flat[label] != 1]
     return first_alone(node, all_of(IteratorKind.OPAQUE, repeated))
 
 

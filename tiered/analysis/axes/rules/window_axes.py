@@ -70,7 +70,7 @@ def convolution(node: Node, image: int, kernel: int, addend: int = -1) -> AxisMa
         if at not in (image, kernel, addend)
     ):
         raise NoMap(_OTHER_RANKS)
-    if 0 <= addend < len(operands) and operands[addend] is not None:
+    if 0 <= addend < len(operands):
         inputs[addend] = (samples, made, *spatial)
     inputs[image] = (samples, channels, *spatial)
     inputs[kernel] = (made, channels if not opaque else taps[-1] + 1, *taps)
