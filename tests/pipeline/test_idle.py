@@ -8,12 +8,12 @@ from tests.small import registered
 from tiered import (
     Graph,
     Model,
-    Pass,
     PassContext,
     Sequential,
     Skip,
     Value,
     function_pass,
+    module_pass,
     op,
     optimize_model,
     rewrite,
@@ -41,12 +41,26 @@ def of_a_level(graph: Graph, ctx: PassContext) -> None:
     """Change nothing, which is as well."""
 
 
+@function_pass(opt_level=0)
+def say_more(graph: Graph, ctx: PassContext) -> None:
+    """Decline the model, and each node."""
+    ctx.skip(None, Skip("the model is old"))
+    for node in graph.nodes_of("Abs"):
+        ctx.skip(node, Skip("it is positive"))
+
+
+@module_pass(opt_level=None, analysis=True)
+def only_look(model: Model, ctx: PassContext) -> None:
+    """Look at the model."""
+
+
 def unmet(nodes: str, *required: str) -> list[str]:
     """Return what is said of required passes that changed nothing."""
     model = Model.from_proto(parse(f"(float[2] x) => (float[2] y) {{ {nodes} }}"))
-    with registered(keep_neg, say_why, of_a_level):
+    passes = [keep_neg, say_why, of_a_level, say_more, only_look]
+    with registered(*passes):
         with PassContext.isolated(required=required, opt_level=0) as ctx:
-            Sequential([keep_neg, say_why, of_a_level])(model)
+            Sequential(passes)(model)
         note_idle(ctx, (), required)
     return [remark.reason for remark in ctx.report.remarks(1) if remark.kind == "unmet"]
 
@@ -72,14 +86,16 @@ def test_what_concerns_the_model_comes_before_nodes() -> None:
 
 
 def test_a_pass_with_a_level_is_required_to_run_only() -> None:
-    assert unmet("y = Neg(x)", "of_a_level") == []
+    assert unmet("y = Neg(x)", "of_a_level", "only_look") == []
+    assert unmet("y = Neg(x)", "say_more") == ["required say_more did nothing: the model is old"]
+    assert unmet("y = Abs(x)", "say_more") == []
 
 
 def test_options_of_a_pass_that_did_not_run_have_no_effect() -> None:
-    def noted(edit: str, *ran: Pass, opt_level: int = 2) -> list[str]:
+    def noted(edit: str, *disabled: str, opt_level: int = 2) -> list[str]:
         model = Model.from_proto(parse("(float[2] x) => (float[2] y) { y = Neg(x) }"))
         with registered(keep_neg, of_a_level):
-            with PassContext.isolated(opt_level=opt_level) as ctx:
+            with PassContext.isolated(opt_level=opt_level, disabled=disabled) as ctx:
                 Sequential(["eliminate_identity", keep_neg, of_a_level])(model)
             note_idle(ctx, [edit], ())
         return [each.reason for each in ctx.report.remarks(1) if each.kind == "unmet"]
@@ -89,6 +105,9 @@ def test_options_of_a_pass_that_did_not_run_have_no_effect() -> None:
         "the edit 'set of_a_level{a=1}' has no effect, as of_a_level did not run:"
     )
     assert "require" not in said
+    (said,) = noted("set keep_neg{a=1}", "keep_neg")
+    assert "has no effect, as keep_neg did not run: disabled by 'keep_neg'" in said
+    assert said.endswith("; require keep_neg")
     assert noted("set of_a_level{a=1}") == []
     assert noted("set fold_constant{max_growth=1}") == [], "it is no pass of this run"
     assert noted("drop of_a_level", opt_level=0) == []

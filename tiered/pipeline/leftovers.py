@@ -56,8 +56,7 @@ def leftovers(model: Model) -> list[Leftover]:
     for graph in model.graphs():
         for op_type in _ASKING if graph.root is model.main else ():
             for node in graph.nodes_of(op_type):
-                operand = node.input(0)
-                dims = set((operand.shape if operand is not None else None) or ())
+                dims = set(node.given(0).shape or ())
                 counts.update(dim for dim in dims if isinstance(dim, str) and dim in places)
     return [
         _leftover(model, dim, tuple(places[dim]), count)
@@ -65,9 +64,7 @@ def leftovers(model: Model) -> list[Leftover]:
     ]
 
 
-def _leftover(
-    model: Model, dim: str, places: tuple[tuple[str, int], ...], count: int
-) -> Leftover:
+def _leftover(model: Model, dim: str, places: tuple[tuple[str, int], ...], count: int) -> Leftover:
     if dim in named_dims(model):
         return Leftover(dim, places, count, f"--dim {quote(f'{dim}=1')}")
     (name, axis), *_ = places
