@@ -172,9 +172,9 @@ def _drop_empty_parts(node: Node) -> None:
     """Drop empty operands of a Concat, and a Split if its only used result is all of its input."""
     if node.is_op("Concat") and not node.output.is_graph_output:
         axis = node.attr("axis")
-        filled = [value for value in node.inputs if value is None or value.dim(axis) != 0]
-        if len(filled) == 1 and filled[0] is not None and filled[0].dtype == node.output.dtype:
-            node.owner.replace(node, [filled[0]])
+        filled = [value for value in node.reads if value.dim(axis) != 0]
+        if len(filled) == 1:
+            node.owner.replace(node, filled)
         elif 1 < len(filled) < len(node.inputs):
             node.owner.set_inputs(node, filled)
     elif node.is_op("Split"):
@@ -182,9 +182,9 @@ def _drop_empty_parts(node: Node) -> None:
 
 
 def _read_past(node: Node) -> None:
-    x, axis = node.inputs[0], node.attr("axis", 0)
+    x, axis = node.given(0), node.attr("axis", 0)
     used = [value for value in node.outputs if value is not None and value.is_used]
-    if x is None or len(used) != 1 or used[0].is_graph_output:
+    if len(used) != 1 or used[0].is_graph_output:
         return
     size = x.dim(axis)
     if isinstance(size, int) and used[0].dim(axis) == size:
@@ -204,12 +204,11 @@ def _fold_elements(node: Node, value: Value) -> None:
 
 def _is_constant(node: Node, constant: dict[Value, None]) -> bool:
     """Return whether a node computes from constants alone."""
-    if node.is_op("Constant") or node.domain or node.bodies or not is_deterministic(node):
+    if node.domain or node.bodies or not is_deterministic(node):
         return False
-    operands = [value for value in node.inputs if value is not None]
-    return bool(operands) and all(
+    return bool(node.reads) and all(
         value in constant or (value.tensor is not None and value.tensor.size <= _MOST_ELEMENTS)
-        for value in operands
+        for value in node.reads
     )
 
 

@@ -23,6 +23,7 @@ from tiered.pipeline.instruments.run_page.pass_sections import (
 from tiered.pipeline.instruments.tracing.changes import Change, NodeState
 from tiered.pipeline.instruments.tracing.events import Rewrite, Span
 from tiered.support.numerics import Numerics
+from tiered.support.pages.charts import Chart, Point, Tick
 
 
 def span(name: str = "p", *children: Span, **fields: Any) -> Span:
@@ -55,6 +56,12 @@ def test_rounds_of_a_fixed_point_begin_where_a_pass_runs_again() -> None:
     assert shown([*runs_of([pipe("all", fix, after)])]) == [
         ("a", 1, "fix(a,b)"), ("b", 1, "fix(a,b)"), ("a", 2, "fix(a,b)"), ("b", 2, "fix(a,b)"),
         ("a", 3, "fix(a,b)"), ("e", 0, ""),
+    ]  # fmt: skip
+
+
+def test_the_passes_that_a_pass_named_fix_needs_are_in_no_round() -> None:
+    assert shown([*runs_of([span("fix", span("a"), span("a"))])]) == [
+        ("fix", 0, ""), ("a", 0, ""), ("a", 0, "")
     ]  # fmt: skip
 
 
@@ -104,6 +111,7 @@ def test_times_are_in_milliseconds() -> None:
         ({}, "ran"),
         ({"outcome": "skipped"}, "skipped"),
         ({"outcome": "failed", "undone": True}, "failed"),
+        ({"outcome": "failed", "changed": True}, "failed"),
         ({"undone": True, "changed": True}, "undone"),
     ],
 )
@@ -136,6 +144,41 @@ def test_the_timeline_has_the_passes_that_ran() -> None:
     without = timeline(runs, times=False)
     assert without.data["bars"] == ()
     assert without.data["table"].headers[-1] == "reason"
+
+
+def test_all_of_a_timeline() -> None:
+    runs = [
+        ran(5, 8, "a", seconds=1 / 7, reason="why"),
+        ran(8, 6, "b", seconds=1 / 3, changed=True)._replace(round=1, group="fix(b)"),
+        ran(6, 6, "b", needed_by="c")._replace(round=2, group="fix(b)"),
+        ran(6, 6, "c")._replace(round=1, group="fix(c)"),
+    ]
+    data = timeline(runs, times=True).data
+    assert data["chart"] == Chart(
+        "Nodes left after each pass, 4 runs: from 5 to 6",
+        "passes in the order of the run",
+        "nodes",
+        (Tick(224.0, "0"), Tick(174.0, "2"), Tick(124.0, "4"), Tick(74.0, "6"), Tick(24.0, "8")),
+        (Point(290.0, 24.0, "a: 5 to 8 nodes"), Point(508.0, 74.0, "b: 8 to 6 nodes")),
+        "72,99 290,99 290,24 508,24 508,74 726,74 726,74 944,74 944,74",
+        ((290.0, 218.0, "A1"), (508.0, 218.0, "A2"), (726.0, 218.0, "B1")),
+    )
+    assert data["bars"] == [
+        (72.0, 218.0, 0.4286, "a: 142.86 ms"),
+        (290.0, 218.0, 1.0, "b: 333.33 ms"),
+        (508.0, 218.0, 0.0, "b: 0.00 ms"),
+        (726.0, 218.0, 0.0, "c: 0.00 ms"),
+    ]
+    assert data["table"].rows == [
+        [1, "a", None, "ran", 0, "5 → 8", "why", "142.86 ms"],
+        [2, "b", "A1", "changed", 0, "8 → 6", "", "333.33 ms"],
+        [3, "b", "A2", "ran", 0, "", "required by c", "0.00 ms"],
+        [4, "c", "B1", "ran", 0, "", "", "0.00 ms"],
+    ]
+    assert data["groups"].rows == [["A", 2, 1, "b"], ["B", 1, 1, "c"]]
+    one = timeline([ran(1, 1, number=1)], times=True).data
+    assert one["bars"] == [(72.0, 872.0, 0.0, "p: 0.00 ms")]
+    assert one["chart"].bands == ((72.0, 872.0, "A1"),)
 
 
 def test_a_timeline_of_nothing_is_one() -> None:
@@ -197,7 +240,8 @@ def test_runs_of_one_pass_are_one_row() -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "text"), [(1, 1, ""), (1, 3, "+2 nodes"), (3, 2, "-1 node")]
+    ("before", "after", "text"),
+    [(1, 1, ""), (1, 2, "+1 node"), (1, 3, "+2 nodes"), (3, 2, "-1 node")],
 )
 def test_the_effect_on_the_number_of_nodes_has_a_sign(before: int, after: int, text: str) -> None:
     (row,) = [*rows(ran(before, after, changed=True))[0]]
@@ -313,6 +357,8 @@ def test_names_of_declined_nodes_have_a_budget(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_operators_that_changed_come_first() -> None:
-    made = operators({"Add": 5, "Mul": 2, "Neg": 1, "Same": 9}, {"Add": 4, "Mul": 6, "Same": 9})
-    assert [row[0] for row in made.rows] == ["Mul", "Add", "Neg", "Same"]
-    assert made.rows[2][1:3] == (1, 0)
+    made = operators({"Add": 5, "Mul": 2, "Neg": 1, "Same": 9}, {"Add": 2, "Mul": 6, "Same": 9})
+    assert [row[:3] for row in made.rows] == [
+        ("Mul", 2, 6), ("Add", 5, 2), ("Neg", 1, 0), ("Same", 9, 9)
+    ]  # fmt: skip
+    assert [row[:3] for row in operators({}, {"New": 1}).rows] == [("New", 0, 1)]

@@ -100,7 +100,7 @@ def timeline(runs: Sequence[TimelineRun], *, times: bool) -> Section:
 
 def _node_chart(runs: Sequence[TimelineRun]) -> charts.Chart:
     first = runs[0].span.nodes_before if runs else 0
-    largest = max([first, *(run.span.nodes_after for run in runs)], default=0)
+    largest = max([first, *(run.span.nodes_after for run in runs)])
     last = max(len(runs), 1)
 
     def at(place: float, count: int) -> tuple[float, float]:
@@ -192,8 +192,10 @@ def _run_table(runs: Sequence[TimelineRun], *, times: bool) -> Table:
 
 def outcome_of(span: Span) -> str:
     """Return what came of a pass in one or two words."""
-    if span.outcome == "failed" or span.undone:
-        return "failed" if span.outcome == "failed" else "undone"
+    if span.outcome == "failed":
+        return "failed"
+    if span.undone:
+        return "undone"
     return "changed" if span.changed else span.outcome
 
 
