@@ -144,6 +144,9 @@ def run(
         report = Report()
         results = run_batch(jobs, settings, engine, manifest, report)
     assert report.count == len(jobs)
+    assert report.started == [
+        task.job.source.name for task, _ in engine.tasks if isinstance(task, RunTask)
+    ]
     assert [result.target for result in results] == [job.target for job in jobs]
     return [result.status for result in results]
 
@@ -299,6 +302,9 @@ def test_a_result_that_is_not_there_is_a_failure(tmp_path: Path) -> None:
         return Result(job.source.path, job.target, "done", nbytes=7)
 
     assert run(tmp_path, {"a": b"123"}, Engine(answer=answer)) == ["failed"]
+    line = (tmp_path / "lines").read_text()
+    reason = "the result has None bytes where it was written, expected 7"
+    assert f'"reason": "{reason}", "exit_code": 1' in line, line
 
 
 def test_smaller_models_overtake_one_that_does_not_fit_20_times(tmp_path: Path) -> None:
@@ -354,3 +360,89 @@ def test_fail_fast_ends_also_at_a_result_that_the_disk_refuses(
     contents = {"a": b"123", "b": b"12"}
     assert run(tmp_path, contents, engine, fail_fast=True) == ["failed", "not run"]
     assert engine.said() == ["run a"]
+
+
+def again(folder: Path, before: str, after: str, options: str, change: str) -> str:
+    """Run files twice, and return the statuses and tasks of the second time.
+
+    Args:
+        before, after: the files of both times: `a=12 b=34` has the contents 12 and 34.
+        options: of the command, both times.
+        change: a result that is changed between.
+    """
+
+    def contents(text: str) -> dict[str, bytes]:
+        return {pair[0]: pair[2:].encode() for pair in text.split()}
+
+    run(folder, contents(before), Engine(), options=options.split())
+    if change:
+        (folder / "out" / change).write_bytes(b"other")
+    engine = Engine()
+    statuses = run(folder, contents(after), engine, resume=True, options=options.split())
+    tasks = [
+        word_of(task) + (" anew" if not isinstance(task, Digest) and task.replaces else "")
+        for task, _ in engine.tasks
+    ]
+    return f"{' '.join(statuses)}: {', '.join(tasks)}"
+
+
+def test_a_second_time(tmp_path: Path) -> None:
+    for at, (before, after, options, change, expected) in enumerate((
+        ("a=12 b=3", "a=12 b=3", "", "", "skipped skipped: digest a a b b"),
+        ("a=12 b=3", "a=12 b=4", "", "", "skipped done: digest a a b b, run b anew"),
+        ("a=12 b=3", "a=12 b=3", "", "b", "skipped done: digest a a b b, run b"),
+        ("a=12 b=34", "a=12 b=12", "", "", "skipped cached: digest a a b b, copy a to b anew"),
+        ("a=12 b=3", "a=12 b=3 c=4567", "", "", "skipped skipped done: digest a a b b c, run c"),
+        ("a=12 b=3", "a=12 c=12", "", "", "skipped cached: digest a a c, copy a to c"),
+        ("a=12 b=3", "a=12 c=12", "--force", "", "skipped cached: digest a a c, copy a to c anew"),
+        ("a=bad b=3", "a=bad b=3", "", "", "failed skipped: digest a b b, run a"),
+        ("a=bad b=3", "a=bad b=3 c=bad", "", "", "failed skipped failed: digest a b b c, run a"),
+    )):  # fmt: skip
+        folder = tmp_path / str(at)
+        folder.mkdir()
+        assert again(folder, before, after, options, change=change) == expected, (before, after)
+
+
+def test_equal_models_that_are_digested_apart_are_copied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tiered.extensions.fleet.scheduler._DIGESTED_BYTES", 1)
+    engine = Engine()
+    assert run(tmp_path, {"a": b"12", "b": b"34", "c": b"12"}, engine) == ["done", "done", "cached"]
+    assert engine.said() == [
+        "digest a", "run a", "digest b", "run b", "digest c", "copy a to c",
+    ]  # fmt: skip
+
+
+def test_a_result_with_files_beside_it_is_not_copied(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "a.data").write_bytes(b"weights")
+    engine = Engine()
+    assert run(tmp_path, {"a": b"12", "b": b"12"}, engine) == ["done", "done"]
+    assert engine.said() == ["digest a b", "run a", "run b"]
+
+
+def test_a_command_without_a_result_may_have_a_file_there(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    for name in "ab":
+        (tmp_path / "out" / name).write_bytes(b"something")
+
+    def answer(task: Task) -> Any:
+        done = isinstance(task, RunTask)
+        return Result(task.job.source.path, task.job.target, "done") if done else None
+
+    engine = Engine(answer=answer)
+    assert run(tmp_path, {"a": b"12", "b": b"12"}, engine) == ["done", "done"]
+    assert engine.said() == ["digest a b", "run a", "run b"]
+
+
+def test_a_model_beyond_the_memory_runs_if_nothing_else_does(tmp_path: Path) -> None:
+    engine = Engine(limit=1)
+    assert run(tmp_path, {"a": b"123", "b": b"12"}, engine) == ["done", "done"]
+
+
+def test_what_fits_exactly_into_the_memory_is_not_overtaken(tmp_path: Path) -> None:
+    engine = Engine(window=3, limit=7)
+    contents = {"a": b"1234", "b": b"123", "c": b"1"}
+    assert run(tmp_path, contents, engine) == ["done"] * 3
+    assert engine.said() == ["run a", "run b", "run c"]

@@ -165,7 +165,7 @@ class _Batch:
             turn = self._waiting[at]
             del self._waiting[at]
             self._start(turn)
-        if not self._waiting and not self._running and self._alone:
+        if not self._running and self._alone:
             job = self._alone.popleft()
             self._send((job,), self._run_of(job), is_alone=True)
 
