@@ -65,11 +65,7 @@ class Matching:
     def nodes(self) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
         """The nodes of each side in topological order, without those that hold a constant."""
         first, second = (
-            tuple(
-                node
-                for node in graph.topological_order()
-                if not (node.is_op("Constant") and node.constant_tensor() is not None)
-            )
+            tuple(node for node in graph.topological_order() if not _is_constant(node))
             for graph in self.graphs
         )
         return first, second

@@ -113,6 +113,7 @@ def _joined(
     found: Matching, members: Sequence[_Member], changes: dict[Node, NodeChange]
 ) -> Iterator[tuple[_Member, _Member]]:
     """Yield members that belong together."""
+    places: list[dict[Node | None, int]]
     places = [{node: at for at, node in enumerate(nodes)} for nodes in found.nodes]
     inside = set(members)
     made: dict[str, _Member] = {}
@@ -121,7 +122,7 @@ def _joined(
         node = found.nodes[side][at]
         for value in (*node._inputs, *node.captured):
             producer = None if value is None else value.producer
-            other = (side, -1 if producer is None else places[side].get(producer, -1))
+            other = (side, places[side].get(producer, -1))
             if other in inside and not found.is_shared(side, value):
                 yield (side, at), other
         for value in node._outputs:
@@ -129,7 +130,7 @@ def _joined(
                 yield (side, at), made.setdefault(found.id_of(side, value), (side, at))
         if side == 1:
             for name in (node.label, *node.metadata.get(ORIGINS, "").split(_BETWEEN)):
-                if name in names and names[name] in inside:
+                if name in names:
                     yield (side, at), names[name]
     for change in changes.values():
         yield (0, places[0][change.before]), (1, places[1][change.after])
