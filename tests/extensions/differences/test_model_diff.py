@@ -321,3 +321,87 @@ def test_metadata_and_texts_of_nodes_are_texts() -> None:
         assert not found.is_same
         assert any("text" in what for what in found.differs_in())
         assert found.places == ()
+
+
+NUMBERS = ",".join(map(str, range(15)))
+SHORT = {
+    "G ": "(float[4] x) => (float[4] y) ",
+    "W0": f"{{{NUMBERS},15}}",
+    "W1": f"{{{NUMBERS},99}}",
+}
+
+
+def whole(text: str) -> onnx.ModelProto:
+    """Return a model of the file of differences."""
+    for short, long in SHORT.items():
+        text = text.replace(short, long)
+    return onnx.parser.parse_model(text) if text.startswith("<") else parse(text)
+
+
+def told(found: Difference) -> str:
+    """Return all that a difference says."""
+    lines = [f"{each.what}: {each.before} -> {each.after}" for each in found.settings]
+    for port in found.ports:
+        words = (port.kind, port.before, port.type_before, "->", port.after, port.type_after)
+        lines.append(" ".join(filter(None, (*words, port.note and f"({port.note})"))))
+    lines += [f"{name} {what}" for name, what in found.functions]
+    lines += [
+        f"{each.graph or 'main'} constant {', '.join(each.what)}: {each.before} {each.type_before} "
+        f"{each.bytes_before} -> {each.after} {each.type_after} {each.bytes_after}"
+        for each in found.tensors
+    ]
+    for place in found.places:
+        before, after = (
+            " ".join(f"{node.label}={node.op_type}" for node in side) or "nothing"
+            for side in (place.before, place.after)
+        )
+        lines.append(f"{place.graph or 'main'} at {place.at}: {before} -> {after}")
+        lines += [
+            f"  {each.before.label}, {each.after.label}: {'; '.join(each.notes)}"
+            for each in place.changes
+        ]
+    lines += [
+        f"{each.graph or 'main'} {each.kind} {each.before} -> {each.after}"
+        for each in found.renamed
+    ]
+    same = f"{found.same_nodes} nodes, {found.same_tensors} constants, {found.texts} texts"
+    return "\n".join([*lines, same])
+
+
+def test_all_that_differences_say() -> None:
+    """The file has two models and what differs, for each of many pairs."""
+    blocks = Path(__file__).with_name("differences.txt").read_text(encoding="utf-8").split("\n\n")
+    for block in blocks:
+        before, after, expected = block.rstrip("\n").split("\n", 2)
+        assert told(tiered.diff(whole(before), whole(after))) == expected, f"{before}\n{after}"
+
+
+def test_files_are_named_by_their_path_or_their_place(tmp_path: Path) -> None:
+    path = tmp_path / "a.onnx"
+    onnx.save(parse(BASE), path)
+    loaded, other = tiered.Model.load(path), tiered.Model.from_proto(parse(BASE))
+    for first, second, expected in (
+        (path, str(path), (str(path), str(path))),
+        (loaded, other, (str(path), "after")),
+        (other, loaded, ("before", str(path))),
+        (parse(BASE), parse(BASE), ("before", "after")),
+    ):
+        assert tiered.diff(first, second).files == expected
+
+
+def test_versions_of_domains_and_overloads_have_their_names() -> None:
+    header = '<ir_version: 10, opset_import: ["" : 21, "f" : %d]>'
+    text = (
+        header + " g (float[2] x) => (float[2] y) { y = f.twice(x) }"
+        ' <domain: "f", opset_import: ["" : 21, "own" : %d]> twice (a) => (b) { b = Add(a, a) }'
+    )
+    first, second = (onnx.parser.parse_model(text % (at, at)) for at in (1, 2))
+    for model in (first, second):
+        model.functions[0].overload = model.graph.node[0].overload = "o"
+    second.training_info.add().initialization.name = "t"
+    found = tiered.diff(first, second)
+    assert [tuple(each) for each in found.settings] == [
+        ("opset f", "1", "2"),
+        ("opset own of f::twice:o", "1", "2"),
+        ("training info 0", "", "5 bytes, f1d68793"),
+    ]
