@@ -212,3 +212,24 @@ def test_a_side_may_lack_a_constant() -> None:
     assert added is not None
     assert removed == ("", ("removed",), "a", "", "float[2]", "", 8, 0)
     assert added == ("", ("added",), "", "a", "", "float[2]", 0, 8)
+
+
+def test_elements_in_files_are_compared_by_place_dtype_and_content(tmp_path: Path) -> None:
+    def stored(name: str, array: np.ndarray, dtype: int = onnx.TensorProto.FLOAT) -> NamedConstant:
+        path = tmp_path / f"{name}.onnx"
+        onnx.save(
+            model_of(a=array).to_proto(), path, save_as_external_data=True,
+            location=f"{name}.bin", size_threshold=0,
+        )  # fmt: skip
+        proto = onnx.load(path, load_external_data=False)
+        proto.graph.initializer[0].data_type = dtype
+        onnx.save(proto, path)
+        (found,) = constants_of(Model.load(path).main)
+        return found
+
+    one, same, other = (
+        stored(name, numbers(first, 300)) for name, first in (("a", 1), ("b", 1), ("c", 2))
+    )
+    assert same_content(one, same)
+    assert not same_content(one, other)
+    assert not same_content(one, stored("a", numbers(1, 300), onnx.TensorProto.INT32))
