@@ -85,14 +85,19 @@ def test_operators_with_numbers_of_their_own_stay(line: str, reason: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("high", "reason"),
-    [(HIGH // 2, ""), (HIGH // 2 + 1, "a step count may be larger than int32")],
+    ("low", "high", "reason"),
+    [
+        (0, HIGH // 2, ""),
+        (0, HIGH // 2 + 1, "a step count may be larger than int32"),
+        (LOW // 2, 0, ""),
+        (LOW // 2 - 1, 0, "a step count may be larger than int32"),
+    ],
 )
-def test_a_range_counts_its_steps(high: int, reason: str) -> None:
+def test_a_range_counts_its_steps(low: int, high: int, reason: str) -> None:
     text = """(int64 n) => (int64[N] y) <int64 zero = {0}, int64 one = {1}>
         { y = Range(zero, n, one) }"""
     model = parsed(text)
-    interval = {"n": Interval(0, high)}
+    interval = {"n": Interval(low, high)}
     proven = model.analysis(ranges.without_trust().with_inputs(interval))
     narrowing = IntegerNarrowing(proven, lambda node: "")
     assert narrowing.keep(made_by(model, "y")) == reason
@@ -141,6 +146,8 @@ def test_axes_of_a_slice_are_no_limits() -> None:
         "not proven to fit int32", "", "", "not proven to fit int32", "",
     ]  # fmt: skip
     assert proven.refuse(value) == "not proven to fit int32"
+    other = model.main.op.Add(value, value).producer
+    assert proven.refuse(value, other, 1) == "not proven to fit int32"
     assert narrowing.wide == DataType.INT64
 
 
@@ -150,6 +157,12 @@ def test_dims_that_are_not_numbers_are_bounded() -> None:
     assert found
     _, _, nodes, _ = narrowed(text)
     assert nodes["y"] == "not proven to fit int32"
+
+
+def test_a_model_that_computes_in_int32_already_has_nothing_to_say() -> None:
+    text = """(int64[2] x, int32[2] i) => (int64[2] y, int32[2] j) { y = Neg(x)  j = Add(i, i) }"""
+    _, found, nodes, others = narrowed(text)
+    assert (found, nodes, others) == ([], {"y": "not proven to fit int32"}, [])
 
 
 # --- declared ranges ------------------------------------------------------------------------------
@@ -200,6 +213,19 @@ def test_operators_that_a_target_lacks_in_int32_stay(rule: object, reason: str) 
     text = "(int64[2] x) => (int64[2] y) <int64[2] k = {1,2}> { y = Add(x, k) }"
     _, _, nodes, _ = narrowed(text, bounds=("x=0:9",), backend=target(Add=rule))
     assert nodes.get("y", "") == reason
+
+
+def test_a_node_stays_for_its_operator_or_the_kernels_of_its_integers() -> None:
+    model = parsed(
+        """(int64[2] x, int64[2,2] m, float[2] f) => (int64[A] y) {
+        a = own.ReduceMean(x)  b = EyeLike<dtype=7>(m)  c = Add(f, f)  d = Shape(f)  y = Add(x, x)
+        }"""
+    )
+    shape = {"types": {"T": ["float"], "T1": ["int64"]}}
+    backend = target(Add=types("float", "int64"), Shape=shape, EyeLike=True)
+    narrowing = IntegerNarrowing(model.analysis(ranges), lambda node: "", backend)
+    reasons = {name: narrowing.keep(made_by(model, name)) for name in "abcdy"}
+    assert reasons == dict.fromkeys("abcd", "") | {"y": "chip has no Add of int32"}
 
 
 def test_an_operator_that_a_target_does_not_take_at_all_may_change() -> None:

@@ -7,7 +7,10 @@ import pytest
 
 from tests.small import made_by, named, ops, parsed
 from tiered import Model, Node
-from tiered.numerics.quantization.dynamic import quantize_dynamically
+from tiered.numerics.quantization import dynamic
+from tiered.numerics.quantization.deployed import SATURATION
+from tiered.numerics.quantization.dynamic import _ProductRewriter, quantize_dynamically
+from tiered.numerics.quantization.scheme import Scheme
 from tiered.rewriter import Skip
 from tiered.runtime import Session
 
@@ -132,6 +135,17 @@ def test_the_result_keeps_its_name_and_the_activation_gets_one() -> None:
     [
         ("(float[2,3] x, float[3,4] w) => (float[2,4] y) { y = MatMul(x, w) }",
          "the second operand is not a constant weight"),
+        (f"(float[2,3] x, float[3,4] w) => (float[2,4] y) <{W34}> {{ y = MatMul(x, w) }}",
+         "the weight is an input, which callers may feed: `tiered optimize --require "
+         "remove_initializer_from_input` makes a constant of it"),
+        ("(double[2,3] x) => (double[2,4] y) <double[3,4] w = {1,2,3,4,5,6,7,8,9,8,7,6}> "
+         "{ y = MatMul(x, w) }", "operands are of double, not of float"),
+        (f"(float[2,3] x) => (float[2,4] y) <{W34}> {{ a = own.Any(x)  y = MatMul(a, w) }}",
+         "operands are of unknown type, not of float"),
+        ("(float[2,3] x, float[2] z) => (float[2,4] y) { a = own.Any(z)  y = MatMul(x, a) }",
+         "operands are of unknown type, not of float"),
+        (f"(float[2,4,2] x) => (float[A,B,C] y) <float[2,3,4] w = {numbers(24)}> "
+         "{ y = MatMul(w, x) }", "one of the operands is not known to be a matrix"),
         (f"(float[2,3] x) => (float[2] y) <float[3] w = {numbers(3)}> {{ y = MatMul(x, w) }}",
          "the weight is a vector"),
         (f"(float[3,2] x) => (float[2,4] y) <{W34}> {{ y = Gemm<transA=1>(x, w) }}",
@@ -239,3 +253,116 @@ def test_weights_of_7_bits_have_smaller_codes() -> None:
         assert codes is not None
         assert codes.const is not None
         assert int(np.abs(codes.const.astype(np.int64)).max()) in (largest, largest + 1)
+
+
+# --- what is made ---------------------------------------------------------------------------------
+
+
+def test_a_product_becomes_few_operators_with_few_scales() -> None:
+    integers, scaled = ["DynamicQuantizeLinear", "MatMulInteger", "Cast"], ["Mul", "Mul"]
+    left = "float[4,3] l = {1,2,3,4,5,6,7,8,9,8,7,6}, float[3] k = {-1e9,0,0}"
+    batch = f"float[2,3,4] t = {numbers(24)}"
+    for line, weight, made, shape in (
+        ("MatMul(x, w)", "w", [], (4,)),
+        ("MatMul(x, t)", "t", [], (2, 1, 4)),
+        ("Gemm(x, w, b)", "w", ["Add"], (4,)),
+        ("Gemm<beta=0.0>(x, w, b)", "w", [], (4,)),
+        ("Gemm<beta=2.0>(x, w, b)", "w", ["Add"], (4,)),
+        ("Gemm<beta=2.0>(x, w, c)", "w", ["Mul", "Add"], (4,)),
+        ("Gemm(x, w, c)", "w", ["Add"], (4,)),
+        ("MatMul(l, x)", "l", [], (4, 1)),
+        ("Conv(i, v, d)", "v", ["Add"], (3, 1, 1)),
+        ("Conv(i, v, e)", "v", ["Reshape", "Add"], (3, 1, 1)),
+    ):
+        model, _, nodes, _ = converted(
+            f"""(float[3,3] x, float[4] c, float[1,2,3,4] i, float[3] e) => (float[A] y)
+            <{W34}, {left}, {batch}, float[4] b = {{1,2,3,4}}, float[3] d = {{1,2,3}},
+            float[3,2,1,1] v = {numbers(6)}> {{ y = {line} }}""",
+            convolutions=True,
+        )
+        expected = [*integers, *scaled, *made]
+        if "Conv" in line:
+            expected[1] = "ConvInteger"
+        assert (sorted(ops(model)), nodes) == (sorted(expected), {}), line
+        (quantize,) = model.main.nodes_of("DynamicQuantizeLinear")
+        steps = named(model, f"{weight}_scale")
+        assert steps.shape == shape, line
+        # A factor of the data is multiplied last where the weight is on the left.
+        scale = quantize.outputs[1]
+        assert scale is not None
+        other = [value for value in scale.readers[0].inputs if value is not scale]
+        assert (other == [steps]) == ("(l" not in line), line
+
+
+def test_a_bias_with_large_numbers_is_no_mask() -> None:
+    text = f"(float[2,3] x) => (float[2,4] y) <{W34}, float[4] k = {{-1e9,0,0,0}}> "
+    _, found, nodes, _ = converted(text + "{ y = Gemm(x, w, k) }")
+    assert (found, nodes) == (["1 of 1 products are integer; 1 activation"], {})
+
+
+def test_a_square_weight_that_is_read_both_ways_is_stored_twice() -> None:
+    text = f"""(float[2,3] x) => (float[2,3] y, float[2,3] z) <float[3,3] w = {numbers(9)}> {{
+        y = MatMul(x, w)  z = Gemm<transB=1>(x, w) }}"""
+    model, _, _, _ = converted(text)
+    first, second = (node.given(1).const for node in model.main.nodes_of("MatMulInteger"))
+    assert first is not None
+    assert second is not None
+    assert not np.array_equal(first, second)
+    scales = [value.const for value in model.main.values.values() if "w_scale" in value.name]
+    assert len(scales) == 2
+
+
+def test_neighbours_in_a_weight_may_be_limited() -> None:
+    model = parsed("(float[2,4] x) => (float[2,2] y) <float[4,2] w = {9,9,9,8,8,9,9,9}> "
+                   "{ y = MatMul(x, w) }")  # fmt: skip
+    for keeps_pairs, largest in ((True, 128), (False, 254)):
+        rewriter = _ProductRewriter(Scheme(keeps_pairs=keeps_pairs))
+        _, found = rewriter._matrices(named(model, "w"), is_transposed=False)
+        codes = found.codes.astype(int)
+        assert np.abs(codes[0::2] + codes[1::2]).max() <= largest
+        assert (np.abs(codes[0::2] + codes[1::2]).max() <= 128) == keeps_pairs
+
+
+def test_a_role_or_a_budget_keeps_a_product(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = f"""(float[2,3] x) => (float[2,4] y, float[2,4] z) <{W34}> {{
+        y = MatMul(x, w)  z = Gemm(x, w) }}"""
+
+    def convert_within(model: Model, convert: Any, _: Any, *them: Any, **__: Any) -> None:
+        convert({model.main.nodes[-1]: "returned for a budget"}, *them)
+
+    monkeypatch.setattr(dynamic, "convert_within", convert_within)
+    monkeypatch.setattr(dynamic, "few_bit_roles", lambda model: {model.main.nodes[0]: "a role"})
+    _, found, nodes, _ = converted(text)
+    assert (found, nodes) == ([], {"y": "a role", "z": "returned for a budget"})
+
+
+def test_other_floats_are_widened_unless_the_model_is_quantised() -> None:
+    body = """m = Cast<to=10>(x)  p = MatMul(m, w)  y = Cast<to=1>(p)"""
+    text = f"""(float[2,3] x) => (float[2,2] y, float[2,3] d)
+        <float16[3,2] w = {{1,2,3,4,5,6}}, float s = {{1}}> {{ {body}  d = Neg(x) }}"""
+    _, found, nodes, _ = converted(text)
+    assert nodes == {}
+    assert found[0].startswith("2 nodes compute in float instead of float16")
+    quantised = text.replace("d = Neg(x)", "q = QuantizeLinear(x, s)  d = DequantizeLinear(q, s)")
+    _, found, nodes, _ = converted(quantised)
+    assert nodes == {"p": "operands are of float16, not of float"}
+    assert found == []
+
+
+def test_saturation_is_said_of_products_with_the_weight_on_the_right(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(dynamic, "saturates", lambda _, names: bool([*names]))
+    left = f"float[4,3] l = {numbers(12)}, float[3,2,1,1] v = {numbers(6)}"
+    for line, is_said in (("MatMul(x, w)", True), ("MatMul(l, x)", False), ("Conv(i, v)", False)):
+        text = f"(float[3,3] x, float[1,2,3,3] i) => (float[A] y) <{W34}, {left}> {{ y = {line} }}"
+        _, found, _, _ = converted(text, convolutions=True, reduce_range=False)
+        assert (SATURATION in found) == is_said, line
+
+
+def test_a_convolution_of_images_of_unknown_rank_has_an_integer_form() -> None:
+    text = (
+        f"(float[] x) => (float[A,B,C,D] y) <float[3,2,1,1] w = {numbers(6)}> {{ y = Conv(x, w) }}"
+    )
+    model, _, nodes, _ = converted(text, convolutions=True)
+    assert ("ConvInteger" in ops(model), nodes) == (True, {})

@@ -1,13 +1,13 @@
 """QuantizeLinear and DequantizeLinear where a plan has them, and how weights are stored."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
 from tests.small import made_by, named, ops, parsed
-from tiered import DataType, Model, Node
+from tiered import DataType, Model, Node, Value
 from tiered.numerics.quantization.placement import (
     PlacedUnit,
     axis_attribute,
@@ -214,6 +214,71 @@ def test_data_of_two_operands_has_no_weight() -> None:
     text = "(float[2,3] x, float[3,4] z) => (float[2,4] y) { y = MatMul(x, z) }"
     _, stored, _ = placed(text, values=("x", "z"))
     assert stored == {"y": PlacedUnit(("uint8", "uint8"), (DATA, DATA), ())}
+
+
+def test_an_input_that_is_an_output_too_is_rounded_for_its_readers_only() -> None:
+    model = parsed("(float[2] x) => (float[2] y, float[2] x) { y = Neg(x) }")
+    x, node = named(model, "x"), made_by(model, "y")
+    plan = QuantizationPlan([], [], pairs={x: {node: None}})
+    place(model, plan, Scheme(in_integers=lambda node: ()), {x: DATA})
+    model.check_view(types=True)
+    assert operand(node, 0).op_type == "DequantizeLinear"
+    assert x.is_graph_output
+    assert x.producer is None
+
+
+def test_a_result_that_is_no_output_has_a_pair_for_its_readers() -> None:
+    model = parsed("(float[2] x) => (float[2] y) { a = Neg(x)  y = Abs(a) }")
+    a, node = named(model, "a"), made_by(model, "y")
+    plan = QuantizationPlan([], [], pairs={a: {node: None}})
+    place(model, plan, Scheme(in_integers=lambda node: ()), {a: DATA})
+    assert (made_by(model, "a").op_type, operand(node, 0).op_type) == ("Neg", "DequantizeLinear")
+
+
+def test_only_weights_on_the_right_are_rounded_by_what_they_multiply() -> None:
+    asked = list[str]()
+
+    class Rounding:
+        def of(self, node: Node, value: Value, weight: Weight, orders: object) -> Weight:
+            asked.append(value.name)
+            return weight._replace(codes=weight.codes * 0)
+
+    text = f"""(float[2,3] x) => (float[A,B] y, float[A,B] z) <float[3,4] w = {numbers(12)},
+        float[4,2] l = {numbers(8)}> {{ y = MatMul(x, w)  z = MatMul(l, x) }}"""
+    model = parsed(text)
+    plan = plan_of(model, Scheme())
+    rounding = cast("Any", Rounding())
+    place(model, plan, Scheme(), dict.fromkeys(plan.pairs, DATA), rounding)
+    assert asked == ["w"]
+    right, left = operand(made_by(model, "y"), 1), operand(made_by(model, "z"), 0)
+    assert not array(right, 0).any()
+    assert array(left, 0).any()
+
+
+def test_signed_weights_are_limited_where_pairs_saturate() -> None:
+    text = """(float[2,4] x) => (float[2,2] y) <float[4,2] w = {9,9,9,8,8,9,9,9}> {
+        y = MatMul(x, w) }"""
+    unsigned = frozenset({"MatMul"})
+    for scheme, is_limited in (
+        (Scheme(keeps_pairs=True), True),
+        (Scheme(), False),
+        (Scheme(keeps_pairs=True, unsigned_weights=unsigned), False),
+    ):
+        model, _, _ = placed(text, scheme)
+        stored = operand(made_by(model, "y"), 1)
+        codes = array(stored, 0).astype(int) - (128 if scheme.unsigned_weights else 0)
+        assert (np.abs(codes[0::2] + codes[1::2]).max() <= 128) == is_limited
+
+
+def test_a_bias_may_need_larger_scales_of_a_weight() -> None:
+    text = """(float[2,2] x) => (float[2,2] y) <float[2,2] w = {1e-9,1,1e-9,1},
+        float[2] b = {9,9}> { y = Gemm(x, w, b) }"""
+    scales = []
+    for scheme in (Scheme(), Scheme(per_tensor=frozenset({"Gemm"}))):
+        model, stored, _ = placed(text, scheme)
+        scales.append(len(stored["y"].scales))
+        assert np.abs(array(operand(made_by(model, "y"), 2), 0).astype(np.int64)).max() < 1 << 31
+    assert scales == [2, 1]
 
 
 def test_a_constant_that_gets_a_pair_is_stored_in_integers() -> None:

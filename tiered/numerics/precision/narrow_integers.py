@@ -102,7 +102,7 @@ class IntegerNarrowing(Narrowing):
         """Return why a value is not proven to be in the range of int32."""
         # A Slice limits its operands to the axis, INT64_MAX too.
         is_limited = node is not None and node.is_op("Slice") and place in _CLAMPED
-        if is_limited and value.is_constant and value.tensor is not None:
+        if is_limited and value.tensor is not None:
             return "" if not value.tensor.is_sparse else "a sparse constant"
         return "" if self._proven[value].is_within(_LOW, _HIGH) else "not proven to fit int32"
 

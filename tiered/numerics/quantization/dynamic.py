@@ -152,7 +152,7 @@ def _refusal(node: Node) -> str:
         return refusal
     tensor = weight.tensor
     assert tensor is not None
-    if node.op_type != "Conv" and len(tensor.shape) < 2:
+    if len(tensor.shape) < 2:
         return "the weight is a vector"
     if node.op_type == "MatMul" and len(tensor.shape) > 2 and (x.rank or 0) < 2:
         return "data of several matrices is not known to have two axes"

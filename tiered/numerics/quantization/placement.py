@@ -137,7 +137,7 @@ class _Placement:
             node.owner.set_input(node, slot, x)
             scales = tuple(weight.scales.reshape(-1).tolist())
             dtypes.append(weight.codes.dtype.name)
-            if unit.bias is not None and slot == 1:
+            if unit.bias is not None:
                 self._set_bias(unit, weight)
         return PlacedUnit(tuple(dtypes), data, scales)
 
@@ -150,9 +150,7 @@ class _Placement:
         assert bias is not None
         assert bias.tensor is not None
         assert data is not None
-        least = least_scales(bias.tensor.numpy(), self.parameters[data].scale)
-        has_channels = self.scheme.has_channels(unit.node.op_type, self.opset)
-        return least if has_channels else least.max(keepdims=True)
+        return least_scales(bias.tensor.numpy(), self.parameters[data].scale)
 
     def _weight(
         self,

@@ -5,7 +5,12 @@ import pytest
 from tests.small import made_by, named, parsed
 from tiered import DataType
 from tiered.numerics.precision.few_bits.exponents import Exponents
-from tiered.numerics.precision.few_bits.formats import WeightFormat, float8_format, int8_format
+from tiered.numerics.precision.few_bits.formats import (
+    WeightFormat,
+    float8_format,
+    int4_format,
+    int8_format,
+)
 from tiered.numerics.precision.few_bits.readers import nodes_of, readers_in, refusal_of
 
 IMAGE = "(float[1,2,4] x) => (float[1,A,B] y)"
@@ -211,3 +216,37 @@ def test_a_weight_in_a_body_of_a_local_function_is_not_read() -> None:
             else_branch = e () => (float[2,2] q) { q = Neg(a) }> }"""
     )
     assert readers_in(model) == ({}, {})
+
+
+def test_a_weight_that_callers_may_feed_is_none() -> None:
+    feed = "`tiered optimize --require remove_initializer_from_input` makes a constant of it"
+    for nodes, reasons in (
+        ("y = MatMul(x, w)", [f"the weight is an input, which callers may feed: {feed}"]),
+        ("t = Transpose(w)  y = MatMul(x, t)", []),
+    ):
+        model = parsed(
+            "(float[2,4] x, float[4,2] w) => (float[A,B] y) "
+            f"<float[4,2] w = {{1,2,3,4,5,6,7,8}}> {{ {nodes} }}"
+        )
+        found, unfit = readers_in(model)
+        assert (found, [*unfit.values()]) == ({}, reasons)
+
+
+def test_a_weight_is_small_or_not_smaller_up_to_a_size() -> None:
+    def because(shape: str, least: int, form: WeightFormat = int8_format(0)) -> str:  # noqa: B008
+        rows, columns = map(int, shape.split(","))
+        ones = ",".join("1" * (rows * columns))
+        model = parsed(
+            f"(float[2,{rows}] x) => (float[2,{columns}] y) <float[{shape}] w = {{{ones}}}> "
+            "{ y = MatMul(x, w) }"
+        )
+        ((value, uses),) = readers_in(model)[0].items()
+        return refusal_of(value, uses, form, least)
+
+    small = "a small weight"
+    assert [because("8,4", least) for least in (32, 33)] == ["", small]
+    assert because("1,1", 0) == "not smaller"
+    # 8 bits and a scale of 36 for each column, instead of 32: two rows take 52 instead of 64.
+    assert [because(shape, 1) for shape in ("1,4", "2,4")] == ["not smaller", ""]
+    four = int4_format(4)
+    assert [because(shape, 1, four) for shape in ("1,4", "2,4")] == ["not smaller", ""]

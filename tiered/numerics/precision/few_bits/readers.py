@@ -100,7 +100,7 @@ def _channel(node: Node, place: int, value: Value) -> int | str:
         return int(node.op_type == "ConvTranspose")
     if node.is_op("Transpose"):
         return 0 if rank == 2 and list(node.attr("perm") or (1, 0)) == [1, 0] else ""
-    if node.is_op("MatMul") and place == 1 and rank > 2:
+    if place == 1 and rank > 2:
         return rank - 1
     if rank != 2:
         return f"a weight of {rank} dims has no form in few bits"
