@@ -340,6 +340,18 @@ def test_a_report_names_the_hook_and_where_it_raised() -> None:
     assert [remark.reason for remark in ctx.remarks] == [text]
 
 
+def test_a_function_that_is_the_trace_has_its_name_in_reports() -> None:
+    def broken(*_: object) -> None:
+        raise ValueError("boom")
+
+    said = (
+        r"^trace test_a_function_that_is_the_trace_has_its_name_in_reports.<locals>.broken raised"
+    )
+    with pytest.warns(RuntimeWarning, match=said) as warned, PassContext(trace=broken) as ctx:
+        Sequential([look, look], name="two")(model())
+    assert len(warned) == len(ctx.remarks) == 1
+
+
 def test_a_required_instrument_ends_the_run() -> None:
     broken = raising("run_before_pass", ValueError("boom"))
     broken.is_required = True

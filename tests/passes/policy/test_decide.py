@@ -101,6 +101,8 @@ def test_the_place_decides_before_the_level() -> None:
 def test_scopes_that_agree_with_the_rest_decide_nothing() -> None:
     ctx = PassContext(3, required=["drop_neg@'/x'"])
     assert ctx.decide(drop_neg) == (True, "opt_level 3 includes level 3", None)
+    ctx = PassContext(required=["drop_neg"])
+    assert ctx.decide(drop_neg) == (True, f"required by 'drop_neg', set at {ctx.site}", None)
 
 
 def test_a_pass_needs_what_it_requires() -> None:

@@ -148,12 +148,7 @@ def _with_dependencies(
     chain: Sequence[Rules], pass_: Runnable, place: Place, decision: Decision
 ) -> Decision:
     """Return the decision; negative if a dependency is disabled."""
-    if not pass_.info.required:
-        return decision
-    dependencies = registry.dependencies(pass_.info)
-    if not any(context.required or context.disabled for context in chain):
-        return decision  # no entry can disable one
-    for needed in dependencies:
+    for needed in registry.dependencies(pass_.info):
         rules = _mentions(chain, needed, place.beside(pass_.name))
         rule = next((rule for rule in rules if rule.scope is None), None)
         if rule is not None and not rule.run:
