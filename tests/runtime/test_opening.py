@@ -103,3 +103,21 @@ def test_a_session_writes_what_it_is_asked_for(tmp_path: Path) -> None:
     assert options.enable_profiling
     assert options.profile_file_prefix == str(tmp_path / "profile")
     assert options.optimized_model_filepath == str(tmp_path / "run.onnx")
+
+
+def test_a_provider_is_suggested_by_its_short_or_full_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    import onnxruntime
+
+    names = ["CUDAExecutionProvider", "CPUExecutionProvider"]
+    monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: names)
+    assert installed_provider("cuda") == installed_provider("CUDAExecutionProvider") == names[0]
+    for name, hint in (
+        ("CUDDA", "; did you mean 'cuda'?"),
+        ("CPUExecutionProvidre", "; did you mean 'CPUExecutionProvider'?"),
+        ("xyz", ""),
+    ):
+        with pytest.raises(UsageError) as caught:
+            installed_provider(name)
+        assert str(caught.value) == (
+            f"onnxruntime has no provider {name!r} here{hint} (installed: {', '.join(names)})"
+        )

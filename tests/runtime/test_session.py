@@ -14,9 +14,19 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, parser
 
+from tiered.graph.core.dtypes import DataType
 from tiered.runtime import Session, run, run_reference
 from tiered.runtime.compare.outputs import compare
-from tiered.runtime.session import Reference, as_proto, label_of
+from tiered.runtime.session import (
+    _LONGEST_WORDS,
+    Reference,
+    _pack,
+    _plain,
+    _unpack,
+    _words,
+    as_proto,
+    label_of,
+)
 from tiered.support.errors import ModelError, RuntimeFailure
 
 f32 = partial(np.array, dtype=np.float32)
@@ -420,3 +430,31 @@ def test_a_label_stands_for_the_model_in_messages(runtime: Any, tmp_path: Path) 
         runtime(model(text.replace("Neg", "Nope")), label="my model")
     onnx.save(model(text), tmp_path / "model.onnx")
     assert runtime(tmp_path / "model.onnx").run({"x": f32([1])})["y"].tolist() == [-1]
+
+
+def test_results_of_the_reference_are_in_the_form_of_a_session() -> None:
+    for value, expected in (
+        (None, None), ({1: 2.0}, {1: 2.0}), ([1.5, None], [np.float64(1.5), None]),
+    ):  # fmt: skip
+        assert _plain(value) == expected
+    words = _plain(np.array(["a", "bc"]))
+    assert (words.dtype, words.tolist()) == (np.dtype(object), ["a", "bc"])
+    assert _plain(np.float32(2)).shape == ()
+
+
+def test_floats_of_four_bits_are_packed_by_their_codes() -> None:
+    raw = DataType(TensorProto.FLOAT4E2M1)
+    array = np.array([0.5, -6, 1, 0, 3], raw.numpy)
+    packed = _pack(array, raw)
+    assert packed == bytes([0x1 | 0xF << 4, 0x2, 0x5])
+    back = _unpack(packed, (5,), raw)
+    assert back.dtype == array.dtype
+    assert back.tolist() == array.tolist()
+
+
+def test_words_of_an_error_are_one_line_of_a_length() -> None:
+    assert _words(ValueError("a\n  b\tc")) == "a b c"
+    assert _words(ValueError()) == "ValueError"
+    longest = "x" * _LONGEST_WORDS
+    assert _words(ValueError(longest)) == longest
+    assert _words(ValueError(f"{longest}y")) == f"{longest} ..."

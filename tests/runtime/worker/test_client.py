@@ -22,6 +22,7 @@ from tiered import Model, get_pass
 from tiered.runtime import Session, Worker, feasible_inputs, shared_worker
 from tiered.runtime.compare.outputs import compare
 from tiered.runtime.opening import Opening
+from tiered.runtime.worker import client
 from tiered.support.errors import Crashed, HelperError, OutOfMemory, RuntimeFailure, TimedOut
 from tiered.testing import parse
 
@@ -302,3 +303,54 @@ def test_a_process_that_has_ended_times_nothing() -> None:
         own.close()
         with pytest.raises(RuntimeFailure, match="has ended"):
             session.time(0, 1, 0)
+
+
+class Asked(Worker):
+    """A worker that notes what it is asked, and is any process that a test says."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.current: object = None
+        self.asked: list[dict[str, Any]] = []
+
+    @property
+    def generation(self) -> object:
+        return self.current
+
+    def ask(self, request: dict[str, Any], blobs: Any, doing: str) -> Any:
+        self.current = self.current or object()
+        self.asked.append({**request, "doing": doing})
+        done = {"inputs": ["x"], "outputs": ["y"]} if request["do"] == "open" else {}
+        return client._Answer(done, ())
+
+
+def test_a_session_is_opened_again_in_another_process_and_closed_in_its_own() -> None:
+    worker = Asked()
+    session = worker.open(NEG)
+    session.run({})
+    session.close()
+    session.run({})
+    worker.current = object()
+    session.run({})
+    worker.current = None
+    session.run({})
+    worker.current = None
+    session.close()
+    session.close()
+    assert [each["do"] for each in worker.asked] == [
+        "open", "run", "close", "open", "run", "open", "run", "open", "run",
+    ]  # fmt: skip
+    for current in (None, object()):
+        worker.current = current
+        with pytest.raises(RuntimeFailure, match=r"the process that ran .* has ended"):
+            session.time(0, 1, 0)
+
+
+def test_a_session_names_its_model_and_its_folder(tmp_path: Path) -> None:
+    worker = Asked()
+    worker.open(NEG, folder=os.path.relpath(tmp_path), label="mine")
+    worker.open(NEG)
+    first, second = worker.asked
+    assert (first["doing"], second["doing"]) == ("opening mine", "opening model 'g' (outputs y, z)")
+    assert [each["folder"] for each in worker.asked] == [str(tmp_path), ""]
+    assert [each["id"] for each in worker.asked] == [1, 2]
