@@ -169,7 +169,7 @@ def test_calls_become_the_nodes_of_the_function() -> None:
 
 def test_large_constants_are_shared_and_long_names_are_no_prefixes() -> None:
     for size, is_shared in ((128, False), (129, True)):
-        for length, prefix in ((200, "n" * 200), (201, "f")):
+        for length, prefix in ((1, "n"), (200, "n" * 200), (201, "f")):
             text = f"""<ir_version: 10, opset_import: ["" : 21, "own" : 1]>
             g (int64 x) => (int64[{size}] y, int64[{size}] z) {{
                 [{"n" * length}] y = own.f(x)  z = own.f(x) }}
@@ -191,8 +191,8 @@ g (float[2] x, bool c) => (float[2] y, float[2] z) <float[2] a> {{
     a = Relu(x)
     [same] y = If(c) <
         then_branch = one () => (float[N] b) <float[1] i = {{1}}, float[K] q, float[M] r> {{
-            [same] q = Add(a, i)  , r = vendor.Two(q)  t = vendor.One(r)  [alone] b = Neg(t) }},
-        else_branch = two () => (float[2] a2) {{ a2 = Identity(x) }}>
+            [same] q = Add(a, i)  , r = vendor.Two(q)  t = vendor.One(r)  [alone] b = vendor.Last(t) }},
+        else_branch = two () => (float[2] a2) {{ q = Neg(x)  a2 = Identity(q) }}>
     z = own.f(c, x)
 }}
 <domain: "own", opset_import: ["" : 21]> f (p, v) => (u) {{
@@ -205,14 +205,14 @@ DISSOLVED = {
   opset_import: ["" : 21, "vendor" : 1, "own" : 1]
 >
 g (float[2] x, bool c) => (float[2] y, float[2] z)
-  <float[2] a, float[K] q, float[M] r> {
+  <float[2] a, float[K] q_1, float[M] r, float[N] y> {
   a = Relu (x)
   z = own.f (c, x)
   [i] i_output_0 = Constant <value: tensor = float[1] {1}> ()
-  [same_1] q = Add (a, i_output_0)
-  "", r = vendor.Two (q)
+  [same_1] q_1 = Add (a, i_output_0)
+  "", r = vendor.Two (q_1)
   t = vendor.One (r)
-  [alone] y = Neg (t)
+  [alone] y = vendor.Last (t)
 }
 <
   domain: "own",
@@ -222,19 +222,19 @@ f (p, v) => (u) {
   [j] j_output_0 = Constant <value: tensor = float[1] {2}> ()
   u = Add (v, j_output_0)
 }""",
-    10: """
+    4: """
 <
-  ir_version: 10,
+  ir_version: 4,
   opset_import: ["" : 21, "vendor" : 1, "own" : 1]
 >
 g (float[2] x, bool c) => (float[2] y, float[2] z)
-  <float[1] i =  {1}, float[2] a, float[K] q, float[M] r> {
+  <float[1] i =  {1}, float[2] a, float[K] q_1, float[M] r, float[N] y> {
   a = Relu (x)
   z = own.f (c, x)
-  [same_1] q = Add (a, i)
-  "", r = vendor.Two (q)
+  [same_1] q_1 = Add (a, i)
+  "", r = vendor.Two (q_1)
   t = vendor.One (r)
-  [alone] y = Neg (t)
+  [alone] y = vendor.Last (t)
 }
 <
   domain: "own",
@@ -262,8 +262,8 @@ g (float[2] x, int64 n) => (float[2] y, float[N,2] ys, float[2] z) <float[2] w =
     h = Add(x, w)
     y, ys, yy = Loop(n, , x) <
         body = b (int64 i, bool g, float[D] v) => (bool g2, float[D] s, float[2] h2)
-            <float[1] k = {1}, float[E] t> {
-            g2 = Identity(g)  t = Add(v, k)  s = Add(t, w)  h2 = Neg(h) }>
+            <float[1] k = {1}, float[E] t, float[D] v> {
+            [named] g2 = Identity(g)  t = Add(v, k)  c = Clip(t, , )  s = Add(t, w)  h2 = Neg(h) }>
     z = vendor.Search(x) <body = c (float[D] s, float[D] outer) => (float[2] y) { y = Add(s, w) }>
 }"""
 COPIED = """
@@ -275,9 +275,10 @@ g (float[2] x, int64 n) => (float[2] y, float[N,2] ys, float[2] z)
   <float[2] w =  {1,2}, float[2] h, float[2] "p/h"> {
   h = Add (x, w)
   y, ys, yy = Loop (n, "", x) <body: graph = b (int64 i, bool g, float[D] v) => (bool g2, float[D] s, float[2] h2)
-    <float[1] k =  {1}, float[E] t> {
-    g2 = Identity (g)
+    <float[1] k =  {1}, float[E] t, float[D] v> {
+    [named] g2 = Identity (g)
     t = Add (v, k)
+    c = Clip (t, "")
     s = Add (t, w)
     h2 = Neg (h)
   }>
@@ -286,16 +287,18 @@ g (float[2] x, int64 n) => (float[2] y, float[N,2] ys, float[2] z)
   }>
   [Loop] y_2, ys_1, yy_1 = Loop (n, "", x) <body: graph = b (int64 i_1, bool g_1, float[?] v_1) => (bool g2_1, float[?] s_1, float[2] h2_1)
     <float[1] k_1 =  {1}, float[?] t_1> {
-    [Identity] g2_1 = Identity (g_1)
+    [named_1] g2_1 = Identity (g_1)
     [Add] t_1 = Add (v_1, k_1)
+    [Clip] c_1 = Clip (t_1, "")
     [Add_1] s_1 = Add (t_1, w)
     [Neg] h2_1 = Neg (x)
   }>
   ["p/Add"] "p/h" = Add (w, w)
   ["p/Loop"] "p/y", "p/ys", "p/yy" = Loop (n, "", w) <body: graph = b (int64 "p/i", bool "p/g", float[?] "p/v") => (bool "p/g2", float[?] "p/s", float[2] "p/h2")
     <float[1] "p/k" =  {1}, float[?] "p/t"> {
-    ["p/Identity"] "p/g2" = Identity ("p/g")
+    ["p/named"] "p/g2" = Identity ("p/g")
     ["p/Add_1"] "p/t" = Add ("p/v", "p/k")
+    ["p/Clip"] "p/c" = Clip ("p/t", "")
     ["p/Add_2"] "p/s" = Add ("p/t", w)
     ["p/Neg"] "p/h2" = Neg ("p/h")
   }>
@@ -323,3 +326,43 @@ def test_what_a_body_returns_is_not_absent_in_a_copy() -> None:
     (branch,) = graph.nodes_of("If")
     with pytest.raises(ModelError, match="'h' is absent, but it is an input or output of a body"):
         graph.copy_nodes([branch], {graph.values["h"]: None})
+
+
+def test_a_constant_that_went_is_copied_again_for_the_next_call() -> None:
+    text = f"""<ir_version: 10, opset_import: ["" : 21, "own" : 1]>
+    g (int64 x) => (int64[129] y, int64[129] z) {{ y = own.f(x)  z = own.f(x) }}
+    <domain: "own", opset_import: ["" : 21]>
+    f (v) => (u) {{ k = Constant<value_ints={[1] * 129}>()  u = Add(v, k) }}"""
+    model = Model.from_proto(parse(text))
+    (function,) = model.functions
+    shared: dict[tuple[Node, Graph], Value] = {}
+    first, second = model.main.nodes
+    model.main.inline_call(first, function, shared)
+    (constant,) = model.main.initializers
+    (reader,) = constant.user_nodes
+    model.main.set_input(reader, 1, model.main.inputs[0])
+    model.main.remove_constant(constant)
+    model.main.inline_call(second, function, shared)
+    assert [value.n_users for value in model.main.initializers] == [1]
+    model.check_view()
+
+
+def test_references_stay_in_copies_inside_of_their_function() -> None:
+    model = Model.from_proto(parse(CALLS))
+    (function,) = model.functions
+    cast = function.nodes_of("Cast")[0]
+    (copy,) = function.copy_nodes([cast], {})
+    assert copy.attribute_protos()["to"].ref_attr_name == "to"
+    assert copy.inputs == cast.inputs
+
+
+def test_a_body_with_annotations_is_not_dissolved() -> None:
+    proto = parse(BRANCHES.format(10))
+    annotation = proto.graph.node[1].attribute[0].g.quantization_annotation.add(tensor_name="r")
+    annotation.quant_parameter_tensor_names.add(key="SCALE_TENSOR", value="i")
+    model = Model.from_proto(proto)
+    (branch,) = model.main.nodes_of("If")
+    with pytest.raises(
+        ModelError, match="'one' has inputs or annotations, and cannot be dissolved"
+    ):
+        model.main.dissolve(branch, branch.bodies[0])

@@ -70,7 +70,7 @@ def _move_out(body: Graph, graph: Graph) -> list[Node]:
         for output in node.outputs:
             if output is not None:
                 _make_unique(output)
-        if node.name and not model.node_names.is_unique(node.name):
+        if not model.node_names.is_unique(node.name):
             graph.rename_node(node, model.node_names.fresh(node.name))
         body.move_node(node, graph)
     stated = {value for value, _ in body.declarations}
