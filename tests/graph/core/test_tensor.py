@@ -264,3 +264,74 @@ def test_a_file_of_another_size_than_the_tensor_is_an_error() -> None:
     proto.dims[0] = 3
     with pytest.raises(ModelError, match=r"has 8 bytes of data, its dtype and dims \[3\] need 12"):
         Tensor(proto).check("x")
+
+
+def test_external_data_is_placed_without_being_read(tmp_path: Path) -> None:
+    apart = external(tmp_path, np.array([1, 2], np.int64))
+    for place in ("model", "data"):
+        placed = apart.placed(place)
+        assert (placed.place, placed.is_stored, placed.is_external) == (place, True, False)
+        assert placed.numpy().tolist() == [1, 2]
+        assert placed.embedded("n").raw_data == np.array([1, 2], np.int64).tobytes()
+        inside = Tensor.of(np.array([3])).placed(place)
+        assert (inside.place, inside.is_on_disk) == (place, False)
+        written = inside.embedded("n")
+        assert (len(written.external_data), written.raw_data) == (0, np.array([3]).tobytes())
+    found = sparse(np.array([0, 1]), 4)
+    assert (found.is_on_disk, found.is_stored, found.is_external) == (False, False, False)
+    assert Tensor.of(np.array([3])).to_proto("n") == numpy_helper.from_array(np.array([3]), "n")
+
+
+def test_memory_is_asked_for_before_large_arrays_are_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr("tiered.graph.core.tensor.check_memory", asked.append)
+    for count in (1 << 18, (1 << 18) - 1):
+        array = np.zeros(count, np.float32)
+        Tensor(numpy_helper.from_array(array)).numpy()
+        external(tmp_path, array).numpy()
+    assert asked == [1 << 20]
+
+
+def test_arrays_of_at_most_16_kib_are_read_from_files_at_once(tmp_path: Path) -> None:
+    for count, is_mapped in ((1 << 12, False), ((1 << 12) + 1, True)):
+        array = np.zeros(count, np.float32)
+        found = external(tmp_path, array).numpy()
+        assert isinstance(found, np.memmap) is is_mapped
+        assert isinstance(Tensor.of(array).key()[2], bytes)
+        assert (len(Tensor.of(array).key()[2]) == array.nbytes) is not is_mapped
+
+
+def test_bytes_and_nibbles_in_files_are_read_and_have_keys(tmp_path: Path) -> None:
+    large = np.arange(40000).astype(np.uint8)
+    found = external(tmp_path, large)
+    np.testing.assert_array_equal(found.numpy(), large)
+    assert isinstance(found.numpy(), np.memmap)
+    assert found.key() == Tensor.of(large).key()
+    nibbles = external(tmp_path, large)
+    assert isinstance(nibbles.proto, onnx.TensorProto)
+    proto = onnx.TensorProto()
+    proto.CopyFrom(nibbles.proto)
+    proto.data_type, proto.dims[0] = DataType.UINT4, 80000
+    packed = Tensor(proto, folder=str(tmp_path))
+    assert packed.key() == Tensor.of(packed.numpy()).key()
+    whole = (tmp_path / "data").read_bytes()
+    (tmp_path / "data").write_bytes(whole[8:])
+    proto = onnx.TensorProto()
+    proto.CopyFrom(found.proto)  # type: ignore[arg-type]  # of a TensorProto
+    del proto.external_data[1]
+    np.testing.assert_array_equal(Tensor(proto, folder=str(tmp_path)).numpy(), large)
+
+
+def test_raw_data_of_each_dtype_is_read_as_onnx_reads_it() -> None:
+    for dtype in DataType:
+        if dtype is DataType.STRING:
+            continue
+        array = np.array([0, 1, 1, 0]).astype(dtype.numpy)
+        proto = numpy_helper.from_array(array)
+        found = Tensor(proto).numpy()
+        assert (found.dtype, found.tobytes()) == (
+            array.dtype,
+            numpy_helper.to_array(proto).tobytes(),
+        )

@@ -1,12 +1,19 @@
 """Multiply-adds of onnxruntime's fused operators: those of the operators that they stand for."""
 
+from collections.abc import Mapping
+
 import pytest
 
 from tiered.graph import Model, Value
-from tiered.graph.queries.multiply_adds import is_product, multiply_adds
+from tiered.graph.queries.multiply_adds import Dims, is_product, multiply_adds
 from tiered.testing import parse
 
 MS = "com.microsoft"
+
+
+def of_table(known: Mapping[str, tuple[int, ...]], other: Dims = lambda value: None) -> Dims:
+    """Return the sizes of values by their names."""
+    return lambda value: known.get(value.name) or other(value)
 
 
 @pytest.mark.parametrize(
@@ -94,10 +101,54 @@ def test_the_size_of_an_axis_of_two_factors_is_that_of_the_static_one() -> None:
         assert value.shape is not None
         return tuple(dim if isinstance(dim, int) else 7 for dim in value.shape)
 
-    for x, w, products in (("2,K", "3,4", 24), ("2,3", "K,4", 24), ("2,K", "K,4", 56)):
-        text = f"(float[{x}] x, float[{w}] w) => (float[2,4] y) {{ y = MatMul(x, w) }}"
+    for call, x, w, products in (
+        ("MatMul(x, w)", "2,K", "3,4", 24), ("MatMul(x, w)", "2,3", "K,4", 24),
+        ("MatMul(x, w)", "2,K", "K,4", 56), ("MatMul(x, w)", "2,K", "3", 24),
+        ("MatMul(x, w)", "5,2,K", "5,3,4", 24), ("Gemm(x, w)", "2,K", "3,4", 24),
+        ("Gemm<transA=1>(x, w)", "K,2", "3,4", 24), ("Gemm<transA=1>(x, w)", "3,M", "K,4", 24),
+        ("Gemm<transB=1>(x, w)", "2,K", "4,3", 24), ("Gemm<transB=1>(x, w)", "2,3", "4,K", 24),
+        (f"{MS}.FusedMatMul<transA=1>(x, w)", "9,3,2", "K,4", 24),
+        (f"{MS}.FusedMatMul<transB=1>(x, w)", "2,K", "9,4,3", 24),
+        ("QLinearMatMul(x, x, x, w, x, x, x, x)", "2,K", "3,4", 24),
+        (f"{MS}.QGemm<transB=1>(x, x, x, w, x, x)", "2,K", "4,3", 24),
+    ):  # fmt: skip
+        text = f"(float[{x}] x, float[{w}] w) => (float[2,4] y) {{ y = {call} }}"
         (node,) = Model.from_proto(parse(text)).main.nodes
-        assert multiply_adds(node, sizes) == products
+        assert multiply_adds(node, of_table({"y": (2, 4)}, sizes)) == products, call
+
+
+def test_operands_whose_sizes_are_not_known_or_that_are_absent_cost_nothing() -> None:
+    sizes = {"x": (2, 3, 4), "w": (3, 4, 5), "y": (2, 3, 5)}
+    for call, unknown, products in (
+        ("MatMul(x, w)", "", 120), ("MatMul(x, w)", "x", 0), ("MatMul(x, w)", "y", 0),
+        ("MatMul(x, w)", "w", 120), ("Conv(x, w)", "", 600), ("Conv(x, w)", "x", 0), ("Conv(x, w)", "w", 0),
+        ("Conv(x, w)", "y", 0), ("RNN(x, w, w)", "w", 0), ("RNN(x, w, w)", "x", 0),
+        ("RNN<hidden_size=4>(x, w, w)", "", 6 * 120), ("Attention(x, w, w)", "", (24 + 30) * 4),
+        ("Attention(x, w, w)", "y", 0), ("Attention(x, w, w, w)", "", (24 + 30) * 4),
+        (f"{MS}.MultiHeadAttention<num_heads=1>(x)", "", 0),
+        (f"{MS}.MultiHeadAttention<num_heads=1>(x, w)", "", 0),
+        (f"{MS}.MultiHeadAttention<num_heads=1>(x, w, , w)", "", 0),
+        (f"{MS}.Attention<num_heads=1>(x, v)", "", 6 * 20 + 2 * 6 * 3 * 5 // 3),
+    ):  # fmt: skip
+        text = (
+            f"(float[a,b,c] x, float[d,e,f] w, float[g,h] v) => (float[i,j,k] y) {{ y = {call} }}"
+        )
+        (node,) = Model.from_proto(parse(text)).main.nodes
+        known = {name: size for name, size in (sizes | {"v": (4, 5)}).items() if name != unknown}
+        assert multiply_adds(node, of_table(known)) == products, call
+    graph = Model.from_proto(parse("(float[2,3] x) => (float y) { y = Conv(x, x) }")).main
+    (node,), (x,) = graph.nodes, graph.inputs
+    assert multiply_adds(graph.add_node("MatMul", (x, x), 0), lambda value: (2, 3)) == 0
+    for index, products in ((1, 0), (0, 0)):
+        graph.set_input(node, index, None)
+        assert multiply_adds(node, lambda value: (2, 3)) == products
+
+
+def test_both_directions_of_a_sequence_are_counted() -> None:
+    text = """(float[5,2,8] x, float[2,3,8] w, float[2,3,3] r) => (float[5,2,2,3] y)
+        { y = RNN<hidden_size = 3, direction = "bidirectional">(x, w, r) }"""
+    (node,) = Model.from_proto(parse(text)).main.nodes
+    assert multiply_adds(node, lambda value: value.static_shape) == 10 * 2 * (3 * 8 + 3 * 3)
 
 
 def test_products_are_matrix_products_and_convolutions() -> None:

@@ -84,14 +84,14 @@ def _of_layer(node: Node, dims: Dims) -> int:
     sizes = [None if value is None else dims(value) for value in node.inputs]
     if node.op_type == "Einsum":
         return _of_einsum(node, sizes)
-    if any(not each for each in sizes[:3]):
+    x, second, third = (*sizes, None, None)[:3]
+    if x and second and node.is_op("Attention", _MICROSOFT):
+        return _of_packed(x, second)
+    if not x or not second or not third:
         return 0
-    x, second, third = (each or () for each in sizes[:3])
     if node.op_type in RECURRENT:  # each step of a sequence times both weights
         return x[0] * x[1] * (math.prod(second) + math.prod(third))
     made = dims(node.output)
-    if node.is_op("Attention", _MICROSOFT):
-        return _of_packed(x, second)
     past = sizes[4] if len(sizes) > 4 and not node.domain else None
     keys = second[-2] + (past[-2] if past else 0)
     return 0 if made is None else (math.prod(x) + math.prod(made)) * keys
@@ -127,25 +127,19 @@ def _of_einsum(node: Node, sizes: Sequence[tuple[int, ...] | None]) -> int:
 
 def _inner_dim(node: Node, dims: Dims) -> int:
     """Return the number of products in each sum: of the factor in which it is static, if it is."""
-    is_gemm = node.op_type in ("Gemm", "FusedGemm", "QGemm")
     is_quantized = node.op_type in ("QLinearMatMul", "QGemm")
     left, right = node.input(0), node.input(3 if is_quantized else 1)
-    last, first = (0 if is_gemm and node.attr("transA", 0) else -1), -2
-    if is_gemm and node.attr("transB", 0):
-        first = -1
-    if node.op_type == "FusedMatMul":
-        last = -2 if node.attr("transA", 0) else -1
-        first = -1 if node.attr("transB", 0) else -2
+    last = -2 if node.attr("transA", 0) else -1
+    first = -1 if node.attr("transB", 0) else -2
     sizes = []
     for value, axis in ((left, last), (right, first)):
-        found = None if value is None else dims(value)
-        if value is None or not found:
+        if value is None or not (found := dims(value)):
             continue
         place = max(axis, -len(found))  # a vector has one axis
         if value.shape is not None and isinstance(value.shape[place], int):
             return found[place]
         sizes.append(found[place])
-    return sizes[0] if sizes else 0
+    return sizes[0]
 
 
 def _kernel(node: Node, dims: Dims) -> int:
