@@ -1,12 +1,21 @@
 """`tiered profile`: tables, JSON, page, trace, errors."""
 
+import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import onnx
+import onnxruntime
 import pytest
+from rich.console import Console
 
 from tests.cli.conftest import Cli
+from tests.extensions.measurement.profile.timed import profile_of, timed
+from tests.recorded import assert_values
+from tiered.cli.commands.profile import ProfileOptions, _print
+from tiered.extensions.measurement.profile.model_profile import Machine, Profile
+from tiered.extensions.measurement.profile.pairs import Profiles
 from tiered.testing import parse
 
 NET = "(float[n,2] x) => (float[n,2] y) <float[2] w = {1,2}> { a = Add(x, w)  y = Tanh(a) }"
@@ -20,6 +29,39 @@ def net(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
         node.name = name
     onnx.save(model, "net.onnx")
     return "net.onnx"
+
+
+def shown(*models: Profile, limit: int | None = None, depth: int | None = None) -> None:
+    """Print profiles as the command does, without their versions."""
+    with io.StringIO() as file:
+        console = Console(file=file, width=200)
+        _print(console, Profiles(models), ProfileOptions(depth=depth), limit)
+        version = f"onnxruntime {onnxruntime.__version__}"
+        print(file.getvalue().replace(version, "onnxruntime"))
+
+
+def test_all_that_is_printed_of_made_profiles() -> None:
+    machine = Machine(2e9, 4e9)
+    nodes = (
+        timed("n1", "Conv", 2.5, layer=("m", "one"), outputs=("a",)),
+        replace(timed("n2", "Add", 0.0005, layer=("m", "two"), outputs=("b",)), least=0.0001),
+        timed("n3", "Add", 0.0, layer=("m", "two"), outputs=("c",), is_inserted=True),
+    )
+    fast = profile_of(*nodes[1:], timed("n4", "Mul", 0.25, layer=("x",), outputs=("a",)))
+    names = {
+        "shown": shown,
+        "one": profile_of(*nodes),
+        "roof": replace(
+            profile_of(*(replace(node, least=0.5, multiply_adds=1000) for node in nodes)),
+            machine=machine,
+            seconds=4.0,
+            runs=3,
+        ),
+        "flat": profile_of(timed("n5")),
+        "fast": fast,
+        "none": profile_of(),
+    }
+    assert_values(Path(__file__).with_suffix(".txt"), names)
 
 
 def test_one_model_by_operator_layer_and_node(cli: Cli, net: str) -> None:

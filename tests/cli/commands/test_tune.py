@@ -1,19 +1,28 @@
 """`tiered tune`: the file, the text, JSON, the page, a command as the judge, Ctrl-C, errors."""
 
+import io
 import json
 import shlex
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import onnx
 import pytest
 from onnx import numpy_helper
+from rich.console import Console
 
 from tests.cli.conftest import Cli
+from tests.recorded import assert_values
+from tiered.cli.commands.tune import TuneOptions, _print
+from tiered.extensions.measurement.medians import MedianInterval
+from tiered.extensions.tuning.found import Tried
 from tiered.extensions.tuning.judges import SizeJudge
-from tiered.extensions.tuning.model_forms import Made
+from tiered.extensions.tuning.model_forms import Choice, Made, ModelForm
+from tiered.extensions.tuning.race import Gain
+from tiered.extensions.tuning.tuning_result import Tuned
 from tiered.testing import parse
 
 NET = """(float[2,8] x) => (float[2,8] y) <float w, float b> {
@@ -30,6 +39,46 @@ def net(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
         model.graph.initializer.append(numpy_helper.from_array(np.ones(dims, np.float32), name))
     onnx.save(model, "net.onnx")
     return "net.onnx"
+
+
+def shown(tuned: Tuned, **options: bool) -> None:
+    """Print a result as the command does."""
+    with io.StringIO() as file:
+        console = Console(file=file, width=200, markup=False, highlight=False)
+        _print(console, tuned, "m.onnx", "out.onnx", TuneOptions(**options))
+        print(file.getvalue())
+
+
+def test_all_that_is_printed_of_made_results() -> None:
+    gain = Gain(MedianInterval(0.9, 0.95, 0.97, 0.99), 10, "better")
+    tried = (
+        Tried("start", "-O2", gain, False, "slower"),
+        Tried("decision", "without a", gain, True, "better"),
+        Tried("decision", "without b", None, False, "no time was left"),
+    )
+    plain = Tuned(
+        ModelForm(3), ModelForm(2), (), (), None, None, "", "", 1, 2048, 0, 0, True, ()
+    )  # fmt: skip
+    whole = replace(
+        plain,
+        form=ModelForm(3, "npu", disabled=("a",)),
+        tried=tried,
+        choices=(Choice("without a"),),
+        beside_reference=gain,
+        beside_original=replace(gain, verdict="no difference"),
+        pipeline="b,c{x=1}",
+        nodes=1234,
+        remarks=("it was late",),
+    )
+    names = {
+        "shown": shown,
+        "plain": plain,
+        "whole": whole,
+        "file": replace(whole, form=ModelForm(None, file="peer.onnx")),
+        "peer": replace(whole, form=ModelForm(2, file="peer.onnx"), tried=tried[:2]),
+        "original": replace(plain, form=ModelForm(None), beside_original=gain),
+    }
+    assert_values(Path(__file__).with_suffix(".txt"), names)
 
 
 def test_the_best_form_is_written_and_explained(cli: Cli, net: str) -> None:

@@ -98,7 +98,7 @@ def discover(
 
 def _said(nodes: int, mined: Mined) -> list[str]:
     lines = [
-        f"{counted(nodes, 'node')}: {counted(mined.subgraphs, 'subgraph')} of {mined.kinds} kinds, "
+        f"{counted(nodes, 'node')}: {counted(mined.subgraphs, 'subgraph')} of {counted(mined.kinds, 'kind')}, "
         f"{mined.skipped} of them without terms or too large"
     ]
     if mined.left:

@@ -148,7 +148,7 @@ def _print_weights(console: Console, facts: ModelFacts, limit: int | None) -> No
     largest = [(tensor.name, tensor.type, size(tensor.bytes)) for tensor in facts.tensors]
     if largest:
         print_table(console, "Largest tensors", ("tensor", "type", "size"), largest, limit=limit)
-    console.print(f"types known after inference: {facts.typed:,} of {facts.values:,} values")
+    console.print(f"types known after inference: {facts.typed:,} of {counted(facts.values, 'value')}")
 
 
 def _print_integers(console: Console, facts: ModelFacts, limit: int | None) -> None:

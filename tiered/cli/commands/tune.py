@@ -46,6 +46,7 @@ from tiered.cli.shared_options import (
 from tiered.cli.writing import Goal, check_target
 from tiered.graph.shape_text import parse_dims, parse_shapes
 from tiered.runtime.opening import Clock
+from tiered.support.amounts import counted
 from tiered.support.errors import TargetError, UsageError
 
 if TYPE_CHECKING:
@@ -234,7 +235,7 @@ def _print(console: Console, tuned: Tuned, file: str, out: str, options: TuneOpt
             low, median, high = (f"{end:.3f}" for end in gain.ratio[:3])
             text = f"  {options.objective} {median} of {name} ({low} to {high}): {gain.verdict}"
             console.print(printable(text), soft_wrap=True)
-    console.print(f"  {tuned.nodes:,} nodes, {size(tuned.nbytes)}", soft_wrap=True)
+    console.print(f"  {counted(tuned.nodes, 'node')}, {size(tuned.nbytes)}", soft_wrap=True)
     for choice in tuned.choices:
         console.print(printable(f"  decision: {choice.text}"), soft_wrap=True)
     for remark in tuned.remarks:
