@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.compat.ppq.small_graphs import graph
+from tests.recorded import assert_values
 from tiered.compat import ppq
 from tiered.compat.argument_types import checks_arguments, fits
 from tiered.support.errors import ModelError, TieredError, UsageError
@@ -175,3 +177,16 @@ def test_more_values_are_held_against_annotations(
     value: object, hint: object, is_right: bool
 ) -> None:
     assert fits(value, hint) is is_right
+
+
+def test_what_fits_an_annotation_is_recorded() -> None:
+    names = {
+        "fits": fits,
+        "np": np,
+        "Any": Any,
+        "Array": np.ndarray[Any, Any],
+        "Iterable": Iterable,
+        "Mapping": Mapping,
+        "Sequence": Sequence,
+    }
+    assert_values(Path(__file__).with_suffix(".txt"), names)

@@ -1,14 +1,17 @@
 """The arguments of PopRT's passes, as options of tiered's."""
 
+from pathlib import Path
 from typing import Any
 
 import onnx
 import pytest
 
 import tiered
+from tests.recorded import assert_values
 from tests.small import ops, proto
 from tiered.compat import poprt
 from tiered.compat.poprt.arguments import options_of
+from tiered.compat.poprt.passes import get_pass as get_poprt_pass
 from tiered.support.errors import TargetError, UsageError
 from tiered.testing import parse
 
@@ -217,3 +220,8 @@ def test_an_accepted_argument_has_values_without_effect_only(value: object) -> N
     for each in expected:
         with pytest.raises(UsageError, match=f"overview: use_print={each!r} has no equivalent"):
             options_of(pass_, "overview", (), {"use_print": each})
+
+
+def test_arguments_of_each_pass_become_options() -> None:
+    names = {"shown": lambda *args, **more: str(get_poprt_pass(*args, **more).lifted())}
+    assert_values(Path(__file__).with_suffix(".txt"), names)

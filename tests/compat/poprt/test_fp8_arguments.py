@@ -1,5 +1,6 @@
 """float_to_fp8 with the arguments of PopRT."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -7,9 +8,11 @@ import onnx
 import pytest
 
 import tiered
+from tests.recorded import assert_values
 from tests.small import ops
 from tiered.compat import poprt
 from tiered.compat.poprt.fp8_arguments import float_to_fp8
+from tiered.compat.poprt.passes import get_pass as get_poprt_pass
 from tiered.support.errors import OptionError, TargetError, UsageError
 from tiered.testing import parse
 
@@ -138,3 +141,10 @@ def test_weights_only_have_the_parameters_of_weights() -> None:
     assert pass_.name == "fp8_weight"
     names = ("format", "exponent", "exponents", "min_elements", "skip_nodes")
     assert [options[name] for name in names] == ["F152", -2, ("m=4",), 0, ("n",)]
+
+
+def test_arguments_become_options() -> None:
+    names = {
+        "shown": lambda *args, **more: str(get_poprt_pass("float_to_fp8", *args, **more).lifted())
+    }
+    assert_values(Path(__file__).with_suffix(".txt"), names)

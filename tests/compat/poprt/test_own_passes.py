@@ -1,13 +1,16 @@
 """Passes of PopRT that are pipelines here."""
 
+from pathlib import Path
 from typing import Any, Final
 
 import onnx
 import pytest
 
 import tiered
-from tests.small import ops, proto
+from tests.recorded import assert_values
+from tests.small import ops, parsed, proto
 from tiered.compat import poprt
+from tiered.compat.poprt import own_passes
 from tiered.compat.poprt.own_passes import raising_ir
 from tiered.pipeline import Pipeline
 from tiered.support.errors import TargetError, UsageError
@@ -170,3 +173,29 @@ def test_the_ir_version_is_raised_to_one_with_metadata_of_nodes(version: int, af
     assert all(
         "IR version 9 becomes 10: eliminate_identity writes metadata" in each for each in said
     )
+
+
+def run_on(pass_: Any, text: str, inputs: str = "float[n,2] x, float[m] z", **options: Any) -> Any:
+    """Return the inputs, the outputs and the operators after a pass."""
+    model = parsed(f"({inputs}) => (y, u) {{ {text} }}")
+    if "ir" in options:
+        model.set_ir_version(options["ir"])
+    pass_.apply(model)
+    main = model.main
+    shapes = [
+        (value.name, None if value.shape is None else [*map(str, value.shape)])
+        for value in main.inputs
+    ]
+    names = [value.name for value in main.outputs]
+    return shapes, names, [node.op_type for node in main.nodes], model.ir_version
+
+
+def test_own_passes_are_recorded() -> None:
+    names = {
+        "run_on": run_on,
+        "own": own_passes,
+        "made": {name: str(make()) for name, make in own_passes.OWN_PASSES.items()},
+        "identity": tiered.get_pass("eliminate_identity"),
+        "TEXT": "a = Identity(x) y = Neg(a) b = Identity(z) u = Abs(b)",
+    }
+    assert_values(Path(__file__).with_suffix(".txt"), names)

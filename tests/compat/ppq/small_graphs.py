@@ -18,6 +18,10 @@ from tiered.compat.ppq import (
 TEXT = """g (float[2,3] x) => (float[2,3] y) <float[3] w = {1,2,3}> {
     a = Relu(x)  b = Add(a, w)  c = Neg(b)  y = Abs(c) }"""
 
+SPLIT = """g (float[4] x) => (float[1] y, float[4] z)
+    <int64[3] s = {1,1,2}, float[4] w = {1,2,3,4}> {
+    a, b, c = Split(x, s)  y = Add(a, b)  d = Neg(x)  e = Mul(d, w)  z = Add(e, e) }"""
+
 
 def graph(text: str = TEXT) -> BaseGraph:
     return BaseGraph(model(text).main)
@@ -42,3 +46,15 @@ def quantized() -> tuple[BaseGraph, QuantableGraph, QuantableOperation]:
     made = quantable.quantize_operation("node_b", TargetPlatform.TRT_INT8, configs)
     assert quantable.activate([{"x": np.ones((2, 3), np.float32)}]) == []
     return on, quantable, made
+
+
+def state(of: BaseGraph) -> list[str]:
+    """Return the operations of a graph with their variables, and its ports."""
+    rows = []
+    for name, each in of.operations.items():
+        read, made = (
+            [None if one is None else one.name for one in ports]
+            for ports in (each.inputs, each.outputs)
+        )
+        rows.append(f"{name} {each.type} {read} {made}")
+    return [*rows, f"in {[*of.inputs]} out {[*of.outputs]} w {[p.name for p in of.parameters()]}"]

@@ -1,12 +1,15 @@
 """BaseGraph: a graph by PPQ's names."""
 
+from collections.abc import Callable
 from copy import copy as copy_of, deepcopy
+from pathlib import Path
 
 import numpy as np
 import pytest
 from onnx.parser import parse_model
 
-from tests.compat.ppq.small_graphs import graph, model_of, quantized
+from tests.compat.ppq.small_graphs import SPLIT, graph, model_of, quantized, state
+from tests.recorded import assert_values
 from tests.small import model
 from tiered import Model, UsageError
 from tiered.compat.ppq import (
@@ -403,3 +406,29 @@ def test_the_graph_of_a_body_is_copied_with_its_model() -> None:
     copy = BaseGraph(body).copy()
     assert (copy.graph.name, [each.type for each in copy.topological_sort()]) == ("e", ["Abs"])
     assert copy.graph is not body
+
+
+def edited(edit: Callable[[BaseGraph], object], text: str = SPLIT) -> list[str]:
+    """Return the state of a graph after an edit."""
+    of = graph(text)
+    edit(of)
+    return state(of)
+
+
+def with_new(edit: Callable[[BaseGraph, Operation], object]) -> list[str]:
+    """Return the state after an edit with a new operation without operands."""
+    return edited(lambda g: edit(g, g.create_operation("Abs", "new")))
+
+
+def test_edits_of_a_graph_are_recorded() -> None:
+    names = {
+        "g": graph(SPLIT),
+        "state": state,
+        "edited": edited,
+        "with_new": with_new,
+        "Operation": Operation,
+        "Variable": Variable,
+        "np": np,
+        "other": graph(),
+    }
+    assert_values(Path(__file__).with_suffix(".txt"), names)

@@ -1,11 +1,14 @@
 """Operands, results and readers as lists, as PPQ's passes edit them; names of its documents."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from tests.compat.ppq.small_graphs import SPLIT, state
+from tests.recorded import assert_values
 from tests.small import model
 from tiered.compat.ppq import BaseGraph, OpSocker, OpSocket, TorchExecutor
 from tiered.support.errors import ModelError, UsageError
@@ -160,3 +163,21 @@ def test_all_attributes_and_all_operands_are_exchanged_at_once() -> None:
     assert names(softmax.inputs) == ["z"]
     with pytest.raises(UsageError, match="attributes is 3; expected Mapping"):
         softmax.attributes = 3  # type: ignore[assignment]  # on purpose
+
+
+def test_edits_of_operands_are_recorded() -> None:
+    def edited(edit: Callable[[Any], object]) -> list[str]:
+        of = graph(SPLIT)
+        edit(of)
+        return state(of)
+
+    names = {
+        "edited": edited,
+        "ports": graph(SPLIT).operations["node_y"],
+        "split": graph(SPLIT).operations["node_a"],
+        "v": lambda g, name: g.variables[name],
+        "o": lambda g, name: g.operations[name],
+        "readers": lambda name: graph(SPLIT).variables[name].dest_ops,
+        "one": graph(SPLIT),
+    }
+    assert_values(Path(__file__).with_suffix(".txt"), names)

@@ -1,10 +1,12 @@
 """Each combination of properties is legal or refused; each rounding has its law for halves."""
 
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tests.recorded import assert_values
 from tiered import UsageError
 from tiered.compat.ppq.configs.policies import (
     QuantizationPolicy,
@@ -75,3 +77,14 @@ def test_the_number_below_one_half_becomes_zero(rounding: R) -> None:
 
 def test_the_spelling_of_ppq_is_known() -> None:
     assert R["ROUND_HALF_FAR_FORM_ZERO"] is R.ROUND_HALF_FAR_FROM_ZERO
+
+
+def test_policies_and_rounding_are_recorded() -> None:
+    names = {
+        "P": P,
+        "policy": QuantizationPolicy,
+        "R": R,
+        "rounded": rounded,
+        "numbers": np.array([0.5, -0.5, 1.5, -1.5, 2.4, -2.6, 0.49999997, 0.0], np.float32),
+    }
+    assert_values(Path(__file__).with_suffix(".txt"), names)

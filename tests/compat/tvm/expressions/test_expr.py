@@ -1,15 +1,19 @@
 """Relay expressions: functions that are built, visited and mutated as TVM's tutorials do."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
 import pytest
 
+from tests.recorded import assert_values
+from tests.small import parsed
 from tiered import Model
 from tiered.compat import tvm
 from tiered.compat.tvm import relay
+from tiered.compat.tvm.expressions import expr
 from tiered.compat.tvm.expressions.functors import ExprMutator, ExprVisitor
 from tiered.graph import Graph
 from tiered.runtime import run
@@ -358,3 +362,17 @@ def test_a_callback_makes_nodes_by_functions_of_relay() -> None:
 
     made = pattern_module.rewrite(ReluToTanh(), module(NESTED))
     assert sorted(ops(made)) == ["Add", "Identity", "If", "Mul", "Neg", "Tanh"]
+
+
+def test_expressions_are_recorded() -> None:
+    view = parsed(
+        "(float[2,n] x, own) => (float[2,n] y, float[1] p, float[1] q) <float[2] w = {1, 2}> {"
+        " a = Softmax<axis = 1>(x) y = Relu(a) p, q = Split(w) r = own.f(x) }"
+    )
+    names = {
+        **vars(expr),
+        "np": np,
+        "nodes": list(view.main.nodes),
+        "values": view.main.values,
+    }
+    assert_values(Path(__file__).with_suffix(".txt"), names)

@@ -1,11 +1,13 @@
 """Operators and attributes by TVM's names."""
 
+from pathlib import Path
 from typing import Any
 
 import onnx
 import pytest
 from onnx import defs
 
+from tests.recorded import assert_values
 from tests.small import made_by, parsed
 from tiered import Model
 from tiered.compat.tvm.patterns.operator_names import (
@@ -152,3 +154,20 @@ def test_an_attribute_may_have_several_names() -> None:
     assert attribute_names("padding") == ("padding", "pads")
     assert attribute_names("axes") == ("axes", "axes", "perm")
     assert attribute_names("strides") == ("strides", "strides")
+
+
+def node_of(text: str, inputs: str = "float[1,2,8,8] x") -> Any:
+    """Return the last node of a graph."""
+    zeros = ",".join(["0"] * 48)
+    constants = f"float[4,2,3,2] w = {{{zeros}}}"
+    return parsed(f"({inputs}) => (y) <{constants}> {{ {text} }}").main.nodes[-1]
+
+
+def test_names_and_attributes_by_tvm_and_onnx() -> None:
+    names = {
+        "relay": lambda *args: relay_name(node_of(*args)),
+        "has": lambda text, name, wanted: has_attribute(node_of(text), name, wanted),
+        "names": attribute_names,
+        "ops": operators_of,
+    }
+    assert_values(Path(__file__).with_suffix(".txt"), names)
