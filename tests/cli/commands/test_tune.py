@@ -41,11 +41,11 @@ def net(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "net.onnx"
 
 
-def shown(tuned: Tuned, **options: bool) -> None:
+def shown(tuned: Tuned, *, verbose: bool = False) -> None:
     """Print a result as the command does."""
     with io.StringIO() as file:
         console = Console(file=file, width=200, markup=False, highlight=False)
-        _print(console, tuned, "m.onnx", "out.onnx", TuneOptions(**options))
+        _print(console, tuned, "m.onnx", "out.onnx", TuneOptions(verbose=verbose))
         print(file.getvalue())
 
 
