@@ -98,8 +98,8 @@ def discover(
 
 def _said(nodes: int, mined: Mined) -> list[str]:
     lines = [
-        f"{counted(nodes, 'node')}: {counted(mined.subgraphs, 'subgraph')} of {counted(mined.kinds, 'kind')}, "
-        f"{mined.skipped} of them without terms or too large"
+        f"{counted(nodes, 'node')}: {counted(mined.subgraphs, 'subgraph')} of "
+        f"{counted(mined.kinds, 'kind')}, {mined.skipped} of them without terms or too large"
     ]
     if mined.left:
         lines.append(f"{counted(mined.left, 'rare kind')} not searched (see --most-kinds)")

@@ -148,7 +148,8 @@ def _print_weights(console: Console, facts: ModelFacts, limit: int | None) -> No
     largest = [(tensor.name, tensor.type, size(tensor.bytes)) for tensor in facts.tensors]
     if largest:
         print_table(console, "Largest tensors", ("tensor", "type", "size"), largest, limit=limit)
-    console.print(f"types known after inference: {facts.typed:,} of {counted(facts.values, 'value')}")
+    values = counted(facts.values, "value")
+    console.print(f"types known after inference: {facts.typed:,} of {values}")
 
 
 def _print_integers(console: Console, facts: ModelFacts, limit: int | None) -> None:
