@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.recorded import assert_values
 from tiered.compat.onnx_passes.configuration import Configuration, read_configuration
 from tiered.support.errors import UsageError
 
@@ -188,3 +189,15 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     (tmp_path / "c.json").write_bytes(b"\xff")
     with pytest.raises(UsageError, match=r"cannot read .*c\.json"):
         read_configuration(str(tmp_path / "c.json"))
+
+
+def test_contents_and_mistakes_are_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    def read_here(content: object, suffix: str = ".json") -> Configuration:
+        return read(Path(), content, suffix)
+
+    names = {"read": read_here, "read_file": read_configuration}
+    assert_values(Path(__file__).with_suffix(".txt"), names)

@@ -1,12 +1,15 @@
 """Variable and Operation: a value and a node by PPQ's names."""
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from onnx.parser import parse_model
 
-from tests.compat.ppq.small_graphs import graph, model_of, quantized
+from tests.compat.ppq.small_graphs import SPLIT, graph, model_of, quantized, state
+from tests.recorded import assert_values
 from tiered import Model
 from tiered.compat.ppq import (
     BaseGraph,
@@ -344,3 +347,22 @@ def test_a_variable_between_is_quantable_where_either_side_is() -> None:
     np.testing.assert_array_equal(w.stored_value, [1, 2, 3])
     assert (w.source_op_config, w.source_op_platform) == (None, None)
     assert made.config.input_quantization_config == made.input_quant_config
+
+
+def test_elements_are_recorded() -> None:
+    def changed(edit: Callable[[Any], object]) -> list[str]:
+        of = graph(SPLIT)
+        edit(of)
+        return state(of)
+
+    names = {
+        "g": graph(SPLIT),
+        "changed": changed,
+        "Operation": Operation,
+        "Variable": Variable,
+        "np": np,
+        "TargetPlatform": TargetPlatform,
+        "v": lambda g, name: g.variables[name],
+        "o": lambda g, name: g.operations[name],
+    }
+    assert_values(Path(__file__).with_suffix(".txt"), names)

@@ -1,5 +1,6 @@
 """A constructor of every pass, with TVM's arguments where they differ."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -7,10 +8,11 @@ import onnx
 import pytest
 
 import tiered
-from tests.small import fuse_relu, model, ops, proto
+from tests.recorded import assert_values
+from tests.small import fuse_relu, model, ops, parsed, proto
 from tiered import Model
 from tiered.compat import tvm
-from tiered.compat.tvm import relay
+from tiered.compat.tvm import constructors, relay
 from tiered.compat.tvm.constructors import constructor, levels
 from tiered.compat.tvm.newer_passes import listed
 from tiered.passes.interface.registry import registry
@@ -412,3 +414,21 @@ def test_printing_has_a_header() -> None:
     assert (options["text"], options["header"]) == (True, "here")
     assert tvm.transform.CombineParallelDense().options["min_num_branches"] == 3
     assert tvm.transform.FuseOps().options["level"] == -1
+
+
+def ran(pass_: tiered.Pass, text: str, inputs: str = "float[2,4] x") -> object:
+    """Return the operators, the constants and the inputs after a pass."""
+    constants = "float[4,2] w = {1,0,0,0,0,0,0,2}, float[4,2] v = {1,2,3,4,5,6,7,8}"
+    model = parsed(f"({inputs}) => (y) <{constants}> {{ {text} }}")
+    pass_.apply(model)
+    main = model.main
+    shapes = {value.name: value.shape for value in (*main.inputs, *main.initializers)}
+    return [
+        (node.op_type, [value.name for value in node.inputs if value is not None])
+        for node in main.nodes
+    ], shapes
+
+
+def test_constructors_are_recorded() -> None:
+    names = {**vars(constructors), "c": constructors, "ran": ran, "parsed": parsed}
+    assert_values(Path(__file__).with_suffix(".txt"), names)

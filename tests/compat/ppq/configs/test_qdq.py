@@ -1,12 +1,14 @@
 """The integers that hold the codes of a config, and what ONNX cannot say of one."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
 import pytest
 
-from tests.small import model
+from tests.recorded import assert_values
+from tests.small import model, parsed
 from tiered.compat.ppq.configs.operations import OperationQuantizationConfig
 from tiered.compat.ppq.configs.policies import (
     QuantizationPolicy,
@@ -120,3 +122,53 @@ def test_the_integers_of_a_parameter_are_its_rounded_numbers() -> None:
     arrays = {each.name: onnx.numpy_helper.to_array(each) for each in proto.graph.initializer}
     (node,) = (each for each in proto.graph.node if each.op_type == "DequantizeLinear")
     np.testing.assert_array_equal(arrays[node.input[0]], np.array([2, 5], np.int8))  # 2.5 to even
+
+
+def shown(*configs: TensorQuantizationConfig, text: str = TEXT, opset: int = 21) -> object:
+    """Return the nodes and the constants that configs of the first node are written as."""
+    of = parsed(text[2:], opset=opset)
+    node = of.main.nodes[0]
+    count = len(node.inputs)
+    quantize_node(node, OperationQuantizationConfig([*configs[:count]], [*configs[count:]]))
+    write_configs(of)
+    nodes = [
+        f"{each.op_type} {[v and v.name for v in each.inputs]} {dict(each.attributes)}"
+        for each in of.main.topological_order()
+    ]
+    tensors = {
+        value.name: (str(value.const.dtype), value.const.tolist())
+        for value in of.main.initializers
+        if value.const is not None
+    }
+    return nodes, tensors
+
+
+WIDE = """g (float[2,3] x) => (float[2,3] y)
+    <float[2,3] w = {1,2,3,4,5,6}> { y = Add(x, w) }"""
+
+
+def test_what_is_written_is_recorded() -> None:
+    channels = QuantizationPolicy(P.PER_CHANNEL + P.LINEAR + P.SYMMETRICAL)
+    names = {
+        "shown": shown,
+        "c": config,
+        "f": floating,
+        "S": S,
+        "up": RoundingPolicy.ROUND_UP,
+        "made": TensorQuantizationConfig,
+        "TENSOR": TENSOR,
+        "rows": lambda axis, scale, low=-128, high=127, **more: TensorQuantizationConfig(
+            channels,
+            8,
+            low,
+            high,
+            channel_axis=axis,
+            scale=scale,
+            offset=np.zeros(len(scale), int),
+            state=S.ACTIVATED,
+            **more,
+        ),
+        "key_of": key_of,
+        "WIDE": WIDE,
+    }
+    assert_values(Path(__file__).with_suffix(".txt"), names)
