@@ -1,5 +1,6 @@
 """Gradients as further outputs: their names, seeds, and what is refused."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -7,8 +8,16 @@ import pytest
 
 from tests.extensions.gradients.differences import OnnxRuntime, Reference
 from tiered import Model, UsageError, add_gradients
-from tiered.extensions.gradients import NoGradient, are_outputs_already, float_values
+from tiered.extensions.gradients import (
+    Expr,
+    NoGradient,
+    Step,
+    are_outputs_already,
+    float_values,
+    gradient_rule,
+)
 from tiered.extensions.gradients.differentiate import Gradients, Seed
+from tiered.extensions.gradients.rule_registry import GRADIENTS
 from tiered.graph import Value
 from tiered.testing import parse
 
@@ -83,9 +92,7 @@ def test_a_seed_input_with_a_taken_name_gets_another() -> None:
     assert names[1] != "seed/y"
 
 
-@pytest.mark.parametrize(
-    ("of", "dims"), [("y", "2"), ("y", "N"), ("y", "0"), ("y", "1,2")]
-)
+@pytest.mark.parametrize(("of", "dims"), [("y", "2"), ("y", "N"), ("y", "0"), ("y", "1,2")])
 def test_several_elements_need_a_seed(of: str, dims: str) -> None:
     model = model_of(f"(float[{dims}] x) => (float[{dims}] y) {{ y = Neg(x) }}")
     with pytest.raises(UsageError, match=r"expected a single number; seed=ones.*input 'seed/y'"):
@@ -198,6 +205,37 @@ def test_gradients_can_be_asked_to_be_differentiable() -> None:
     assert model.main.outputs[-1].name == "grad/x"
 
 
+def test_a_gradient_whose_operators_have_no_rule_is_refused_if_asked_for() -> None:
+    def rule(step: Step) -> Sequence[Expr | None]:
+        made = step.graph.add_node("G", [step.g.value, step.x.value], domain="com.acme")
+        return [step.of(value) for value in made.outputs if value]
+
+    gradient_rule("F", domain="com.acme")(rule)
+    try:
+        model = model_of("(float[2] x) => (float[2] y) { y = com.acme.F(x) }")
+        differentiated(model, "y", "x", seed="input")
+        with pytest.raises(NoGradient, match=r"com.acme::G.*there is no rule for the operator"):
+            differentiated(model, "y", "x", seed="input", again=True)
+    finally:
+        GRADIENTS.remove("F", "com.acme")
+
+
+def test_a_constant_of_the_backward_pass_leaves_its_name_to_a_gradient() -> None:
+    model = model_of(
+        "(float[3] x) => (float[2] h) <int64[1] s = {0}, int64[1] e = {2}> { h = Slice(x, s, e) }"
+    )
+    model.main.rename_value(model.main.values["x"], "h/axes")
+    made = differentiated(model, "h", "h/axes", seed="ones").outputs
+    assert [value.name for value in made] == ["grad/h/axes"]
+    assert made[0].shape == (3,)
+
+
+def test_the_gradient_of_an_input_is_its_seed() -> None:
+    model = model_of("(float[2] x) => (float[2] y) { y = Mul(x, x) }")
+    differentiated(model, "x", "x", seed="input")
+    np.testing.assert_array_equal(run(model, **{"seed/x": [5, 6]})["grad/x"], [5, 6])
+
+
 def test_a_gradient_that_is_zero_needs_a_constant_of_the_shape() -> None:
     model = model_of("(float[2] x) => (float[2] y) { y = Ceil(x) }", opset=7)
     with pytest.raises(NoGradient, match=r"the gradient of 'x' is 0: .*convert_opset raises"):
@@ -236,6 +274,25 @@ def test_a_name_without_its_computation_proves_nothing() -> None:
     made = add_gradients(model, of, targets, seed="ones")
     assert made.outputs[0].name == "grad/y/x"
     assert not are_outputs_already(model, made, of, targets)
+
+
+def test_the_same_computation_is_no_output_already_if_it_is_none_or_of_another_seed() -> None:
+    for what in ("the same", "no output", "another seed"):
+        model = model_of("(float[2] x, float[1] s) => (float[2] y) { y = Mul(x, x) }")
+        graph = model.main
+        of, targets = values_of(model, "y"), values_of(model, "x")
+        first = add_gradients(model, of, targets, seed="input")
+        if what == "no output":
+            graph.remove_output(graph.values["grad/x"])
+        if what == "another seed":
+            seed = graph.values["seed/y"]
+            graph.replace_uses(seed, graph.values["s"])
+            graph.rename_value(seed, "other")
+            graph.rename_value(graph.values["s"], "seed/y")
+            graph.add_output(seed)
+        second = add_gradients(model, of, targets, seed="input")
+        assert first.outputs != second.outputs
+        assert are_outputs_already(model, second, of, targets) == (what == "the same"), what
 
 
 @pytest.mark.parametrize(

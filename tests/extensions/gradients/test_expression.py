@@ -8,6 +8,7 @@ import onnx
 import pytest
 
 from tests.extensions.gradients.differences import Reference
+from tests.extensions.gradients.written import written
 from tiered import Model, Node, get_pass
 from tiered.extensions.gradients import Expr
 from tiered.graph import DataType
@@ -192,9 +193,28 @@ def test_a_cast_back_is_no_cast_where_every_number_was_kept(
 
 def test_a_cast_to_a_third_dtype_is_a_cast() -> None:
     x = operand("f")
-    made = x.cast(DataType.DOUBLE).cast(DataType.INT64)
-    assert maker(made).op_type == "Cast"
-    assert made.value.dtype == DataType.INT64
+    for dtype in (DataType.INT64, DataType.INT32):
+        made = x.cast(DataType.DOUBLE).cast(dtype)
+        assert maker(made).op_type == "Cast"
+        assert made.value.dtype == dtype
+
+
+def test_a_cast_of_what_no_cast_made_is_a_cast() -> None:
+    x = operand("b")
+    condition = other(x, "c")
+    made = condition.select(x, 0.0).cast(DataType.BOOL)
+    assert (maker(made).op_type, made.value.dtype) == ("Cast", DataType.BOOL)
+
+
+def test_sizes_are_a_part_of_the_shape_since_opset_15() -> None:
+    for opset, expected in (
+        (15, ["Shape<start=1>(x)", "Shape<end=1>(x)"]),
+        (14, ["Slice(Shape(x), [1], [2147483647], [0])", "Slice(Shape(x), [0], [1], [0])"]),
+    ):
+        x = operand(opset=opset)
+        first = model_of(x).next_serial()
+        made = [x.sizes(1), x.sizes(0, 1)]
+        assert [written(each.value, first) for each in made] == expected
 
 
 def test_a_cast_back_is_none_where_all_numbers_were_kept_in_a_model() -> None:

@@ -53,8 +53,38 @@ def test_nodes_that_depend_on_no_target_are_not_differentiated() -> None:
     model = model_of("""(float[2] x, float[2] z) => (float[2] y) {
         a = com.acme.F(z)  y = Add(x, a) }""")
     assert set(reversed_from(model, "y", ["x"])) == {"x"}
-    with pytest.raises(NoGradient, match=r"node 'a' \(com.acme::F\)"):
+    with pytest.raises(NoGradient, match=r"node 'a' \(com.acme::F\) .*: there is no rule for"):
         reversed_from(model, "y", ["z"])
+
+
+def test_a_node_that_computes_a_target_alone_needs_no_rule() -> None:
+    text = """(float[2] z, int64[2] k) => (float[2] y) {
+        c = Cast <to = 1> (k)  a = com.acme.F(c)  h = Neg(c)  b = Add(a, h)  y = Add(b, z) }"""
+    for targets in (["b"], ["z"], ["h", "z"], ["a"]):
+        model = model_of(text)
+        assert set(reversed_from(model, "y", targets)) == {*targets}
+        graph = model.main
+        nodes = graph.topological_order()
+        ReverseMode(model).check_rules(nodes, [graph.values[name] for name in targets])
+
+
+def test_a_target_that_is_named_as_a_constant_has_no_gradient() -> None:
+    text = "(float[2] x, float[2] w) => (float[2] y) { y = Mul(x, w) }"
+    assert set(reversed_from(model_of(text), "y", ["x", "w"], stop_at=["x"])) == {"w"}
+
+
+def test_an_absent_output_is_passed_over() -> None:
+    text = """(float[4] x, int64[1] k) => (float[4] y, int64[1] i) {
+        "", i = TopK(x, k)  y = Neg(x) }"""
+    assert set(reversed_from(model_of(text), "y", ["x"])) == {"x"}
+
+
+def test_a_captured_value_without_a_gradient_in_a_branch() -> None:
+    text = """(float[2] x, float[2] z, bool c) => (float[2] y) {
+        y = If(c) <then_branch = t () => (float[2] a) { r = Ceil(x)  a = Mul(r, z) },
+                   else_branch = e () => (float[2] b) { b = Floor(x) }> }"""
+    assert set(reversed_from(model_of(text), "y", ["x"])) <= {"x"}
+    assert set(reversed_from(model_of(text), "y", ["z"])) == {"z"}
 
 
 @pytest.mark.parametrize("stop", ["a", "mark"])
@@ -114,6 +144,12 @@ def test_bodies_of_operators_are_functions_of_the_model_only_meanwhile() -> None
     assert len(list(model.functions)) == 1  # one for both nodes
     reverse.release()
     assert not list(model.functions)
+
+
+def test_a_body_with_an_operator_of_another_meaning_is_refused() -> None:
+    text = "(float[2,3,4,4] x) => (float[2,3,4,4] y) { y = MeanVarianceNormalization(x) }"
+    with pytest.raises(NoGradient, match="has ReduceMean, which has another meaning in Reduce"):
+        reversed_from(model_of(text, opset=11), "y", ["x"])
 
 
 def test_the_rules_are_checked_without_a_backward_pass() -> None:

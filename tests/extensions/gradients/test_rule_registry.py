@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.small import made_by
 from tiered import Model, UsageError
 from tiered.extensions.gradients import Expr, NoGradient, Step, expansion, gradient_rule
 from tiered.extensions.gradients.reverse import ReverseMode
@@ -68,6 +69,18 @@ def test_the_gradient_of_an_output_that_is_not_read_is_zero() -> None:
 def test_axes_are_counted_from_the_front() -> None:
     assert step_of("y").axes(1) == [1, 0]
     assert step_of("y").axes(2) is None
+    for dims, axis, expected in (("[3]", -1, 0), ("", -1, 0), ("[2,3]", -2, 0), ("[2,3]", 1, 1)):
+        text = f"(float{dims} x) => (float y) <int64[1] a = {{{axis}}}> {{ y = ReduceSum(x, a) }}"
+        graph = (model := Model.from_proto(parse(text))).main
+        step = Step(made_by(graph, "y"), graph, [None], [], ReverseMode(model))
+        assert step.axes(1) == [expected], dims
+
+
+def test_an_output_that_is_absent_is_none() -> None:
+    text = '(float[2,3] x, int64[1] k) => (int64[2,1] i) { "", i = TopK(x, k) }'
+    graph = (model := Model.from_proto(parse(text))).main
+    step = Step(made_by(graph, "i"), graph, [None, None], [], ReverseMode(model))
+    assert [each and each.value.name for each in step.outputs] == [None, "i"]
 
 
 def test_axes_that_are_computed_have_no_gradient() -> None:

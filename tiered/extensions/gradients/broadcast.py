@@ -15,7 +15,7 @@ def reduced_to(grad: Expr, operand: Expr) -> Expr:
         operand: the operand.
     """
     here, there = grad.value.shape, operand.value.shape
-    if here is None or there is None or len(there) > len(here):
+    if here is None or there is None:
         return _reduced_at_run_time(grad, operand)
     extra = len(here) - len(there)
     axes = []

@@ -65,6 +65,4 @@ def _two_axes(rows: Expr) -> Expr:
 def _rest(rows: Expr) -> Expr:
     """Return the dims after the first, int64."""
     dims = rows.value.static_shape
-    if dims is not None:
-        return rows.integers(dims[1:])
-    return rows.call("Slice", rows.call("Shape", rows), [1], [max(rows.rank, 1)], [0])
+    return rows.sizes(1) if dims is None else rows.integers(dims[1:])

@@ -107,19 +107,19 @@ def are_outputs_already(
     A name proves nothing: the computations are compared. The model stays as it is.
     """
     graph, prefix = model.main, _prefix(of)
-    known = [graph.values.get(prefix + value.name) for value in targets]
-    new = {*made.outputs}
-    if any(value is None or value in new or not value.is_graph_output for value in known):
+    known = [graph.values[prefix + value.name] for value in targets]
+    if any(value in made.outputs or not value.is_graph_output for value in known):
         return False
     mark = model.mark()
     for value, seed in made.seeds.items():
-        other = graph.values.get(SEED_PREFIX + value.name)
-        if seed.is_graph_input and other is not None and other.type == seed.type:
-            graph.replace_uses(seed, other)
+        if seed.is_graph_input:
+            other = graph.values[SEED_PREFIX + value.name]
+            if other.type == seed.type:
+                graph.replace_uses(seed, other)
     digests = value_digests(graph)
     model.undo_to(mark)
     pairs = zip(made.outputs, known, strict=True)
-    return all(other is not None and digests[one] == digests[other] for one, other in pairs)
+    return all(digests[one] == digests[other] for one, other in pairs)
 
 
 def _prefix(of: Iterable[Value]) -> str:
@@ -176,8 +176,6 @@ def float_values(
 
 
 def _check_stops(model: Model, names: Sequence[str]) -> None:
-    if not names:
-        return
     labels = {node.label for graph in model.graphs() for node in graph.nodes}
     known = labels.union(*(graph.values for graph in model.graphs()))
     for name in names:

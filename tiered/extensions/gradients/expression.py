@@ -189,10 +189,10 @@ class Expr:
         if self.value.dtype == dtype:
             return self
         node = self.value.producer
-        before = node.inputs[0] if node is not None and node.is_op("Cast") else None
-        is_back = before is not None and before.dtype == dtype
-        if before is not None and is_back and holds(self.value.dtype or 0, int(dtype)):
-            return self.of(before)
+        if node is not None and node.is_op("Cast"):
+            (before,) = node.reads
+            if before.dtype == dtype and holds(self.dtype, int(dtype)):
+                return self.of(before)
         return self.call("Cast", self, to=int(dtype))
 
     # --- movement ---------------------------------------------------------------------------------

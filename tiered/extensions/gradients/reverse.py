@@ -30,7 +30,7 @@ class ReverseMode:
     def __init__(self, model: Model, stop_at: Collection[str] = ()) -> None:
         self._model = model
         self._stop_at = frozenset(stop_at)
-        self._constants: set[Value] = set()
+        self._constants: set[Value | None] = set()
         self._functions = {function.id: function for function in model.functions}
         self._bodies: dict[bytes, Function] = {}
 
@@ -72,9 +72,7 @@ class ReverseMode:
 
     def note_copies(self, copies: Mapping[Value, Value | None]) -> None:
         """Treat copies of values that count as constants as constants too."""
-        for value, copy in copies.items():
-            if copy is not None and self._is_constant(value):
-                self._constants.add(copy)
+        self._constants.update(copies[value] for value in copies if self._is_constant(value))
 
     def _is_constant(self, value: Value) -> bool:
         node = value.producer
@@ -132,7 +130,7 @@ class ReverseMode:
                 continue
             yield value, (reduced_to(grad, step.of(value)) if known.broadcasts else grad).value
         for grad, value in zip(found[len(step.values) :], node.captured, strict=False):
-            if grad is not None and value in active:
+            if grad is not None:
                 yield value, grad.value
 
     def _by_expansion(self, step: Step) -> Iterable[tuple[Value, Value]]:

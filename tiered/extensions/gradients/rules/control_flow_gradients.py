@@ -162,7 +162,7 @@ def _reverse_iterations(step: Step, forward: _Iterated) -> Sequence[Expr | None]
     grads += [None] * (len(node.outputs) - len(grads))
     starts: list[Value] = []
     for at in carried:
-        grad = grads[at] if at < len(grads) else None
+        grad = grads[at]
         starts.append(initial[at].zeros().value if grad is None else grad)
     starts += [step.of(value).zeros().value for value in captured]
     # The condition may be absent, but onnx.reference would run no iteration then.
@@ -334,12 +334,11 @@ def _shapes_of_states(
     twin = _same_node(model, node)
     body = twin.bodies[0]
     before: list[Shape | None] = []
-    states = body.inputs[first : first + count]
-    for initial, value in zip(twin.inputs[first:], states, strict=False):
-        shape = None if initial is None else initial.shape
-        if shape is not None and initial is not None and initial.dtype is not None:
-            shape = tuple(model.dims.invent() if dim is None else dim for dim in shape)
-            body.set_type(value, TensorType(initial.dtype, shape))
+    for at in range(first, first + count):
+        initial, shape = twin.given(at).type, None
+        if isinstance(initial, TensorType) and initial.shape is not None:
+            shape = tuple(model.dims.invent() if dim is None else dim for dim in initial.shape)
+            body.set_type(body.inputs[at], TensorType(initial.dtype, shape))
         before.append(shape)
     model.refresh_types()
     results = body.outputs[1:] if node.op_type == "Loop" else body.outputs

@@ -197,7 +197,7 @@ def _transposed_window(step: Step) -> Window:
         NoGradient: auto_pad or output_shape need dims that are unknown.
     """
     node = step.node
-    mode = str(node.attr("auto_pad") or "NOTSET")
+    mode = str(node.attr("auto_pad"))
     window = window_of(step, _kernel(step), step.g)
     if mode in ("NOTSET", "VALID") and not node.attr("output_shape"):
         return window

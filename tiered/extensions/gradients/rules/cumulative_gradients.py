@@ -50,7 +50,8 @@ def _recurrence(step: Step, axis: int, reverse: int) -> Expr:
     body = made.bodies[0]
     body.skeleton.name = step.name
     dims = x.value.shape
-    row = TensorType(x.dtype, None if dims is None else (*dims[:axis], *dims[axis + 1 :]))
+    assert dims is not None
+    row = TensorType(x.dtype, (*dims[:axis], *dims[axis + 1 :]))
     later, own, g = (
         Expr(body, body.add_input(names.fresh(name), row), step.name) for name in ("t", "x", "g")
     )

@@ -176,8 +176,7 @@ def compress(step: Step) -> Sequence[Expr | None]:
 @gradient_rule("SpaceToDepth")
 def space_to_depth(step: Step) -> Sequence[Expr | None]:
     """dx = DepthToSpace of g"""
-    block, mode = step.node.attr("blocksize"), str(step.node.attr("mode") or "DCR")
-    return (step.g.call("DepthToSpace", step.g, blocksize=block, mode=mode),)
+    return (step.g.call("DepthToSpace", step.g, blocksize=step.node.attr("blocksize")),)
 
 
 @gradient_rule("DepthToSpace")

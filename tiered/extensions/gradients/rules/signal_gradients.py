@@ -78,9 +78,6 @@ def _multiplicities(dx: Expr, rank: int, found: _Transform) -> Expr:
 
 def _with_size(dx: Expr, x: Expr, found: _Transform) -> Expr:
     """Return dx with zeros appended, or cropped, to the size of x along the axis."""
-    axis, shape = found.axis.value.const, x.value.static_shape
-    if axis is not None and shape is not None and shape[axis] == dx.value.dim(int(axis)):
-        return dx
     dx = dx.call("Slice", dx, [0], found.size(x), found.axis.reshape([1]))
     after = found.among([0] * x.rank, found.size(x) - found.size(dx))
     return dx.call("Pad", dx, dx.call("Concat", [0] * x.rank, after, axis=0))
