@@ -502,3 +502,25 @@ def test_operands_that_are_absent_or_have_more_axes() -> None:
     for value in (None, w):
         with pytest.raises(NoMap, match="its rank is not known"):
             dims_of(value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(uint8[4,3] x, float[3] s) => (float[4,3] y) { y = DequantizeLinear<axis=1>(x, s) }",
+        "(float[4,2,5] x, float[3,2,3] w) => (float[4,3,3] y) { y = Conv(x, w) }",
+        "(float[4,2] x, float[2,3] w) => (float[4,3] y) { y = Gemm(x, w) }",
+        "(float[4,2] x) => (float[4,2] y) { y = Clip(x) }",
+    ],
+)
+def test_an_operand_without_a_name_at_the_end_has_no_iterators(text: str) -> None:
+    proto = parse(text)
+    (plain,) = Model.from_proto(proto).main.nodes
+    proto.graph.node[0].input.append("")
+    (node,) = Model.from_proto(proto).main.nodes
+    wanted, made = axis_map(plain), axis_map(node)
+    assert isinstance(wanted, AxisMap)
+    assert made == wanted._replace(inputs=(*wanted.inputs, None))
+    for axis in range(2):
+        whole, cut = node_cut(plain, axis), node_cut(node, axis)
+        assert whole is None or cut == whole._replace(windows=(*whole.windows, None))

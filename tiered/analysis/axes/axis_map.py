@@ -181,7 +181,11 @@ def map_of(node: Node) -> AxisMap:
         values = (*node.operands, *node.outputs[:1])
         if any(value is not None and value.shape is None for value in values):
             raise NoMap(NO_RANK.reason)
-    return rule(node)
+    found = rule(node)
+    if all(value is not None for value in node.operands):
+        return found
+    pairs = zip(node.operands, found.inputs, strict=False)
+    return found._replace(inputs=tuple(own if value is not None else None for value, own in pairs))
 
 
 # --- what rules are written with ------------------------------------------------------------------
