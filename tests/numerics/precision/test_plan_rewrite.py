@@ -151,6 +151,12 @@ def test_a_result_that_stays_names_its_type_where_the_operand_changes() -> None:
     assert named(model, "y").dtype == FLOAT
     (eye,) = model.main.nodes_of("EyeLike")
     assert eye.attr("dtype") == FLOAT
+    model, _ = converted(
+        """(float[2,2] x, float[2,2] z) => (float[2,2] y, float[2,2] a) {
+        y = EyeLike(z)  a = Sin(x) }""",
+        "y",
+    )
+    assert made_by(model, "y").attributes == {}
 
 
 def test_declared_types_of_inner_values_change() -> None:
@@ -205,3 +211,21 @@ def test_an_input_that_is_an_output_keeps_both_types() -> None:
     model, _ = converted("(float[2] x) => (float[2] x, float[2] y) { y = Sin(x) }")
     assert named(model, "x").dtype == FLOAT
     assert ops(model) == ["Cast", "Sin", "Cast"]
+
+
+def test_an_output_that_is_there_twice_is_cast_once() -> None:
+    model = parsed("(float[2] x) => (float[2] y, float[2] y) { y = Sin(x) }")
+    found = convert_precision(model, Keeping(()))
+    assert (ops(model), found.casts) == (["Cast", "Sin", "Cast"], 2)
+
+
+def test_a_result_of_a_body_that_stays_is_cast_behind_its_value() -> None:
+    model, _ = converted(
+        """(float[2] x, bool c) => (float[2] y) {
+        y = If(c) <then_branch = t () => (float[2] p) { p = Sin(x) },
+                   else_branch = e () => (float[2] q) { q = Cos(x) }> }""",
+        "y",
+    )
+    for body, name in zip(made_by(model, "y").bodies, "pq", strict=True):
+        assert [node.op_type for node in body.nodes][-2:] == [made_by(body, name).op_type, "Cast"]
+        assert body.outputs[0] is not named(body, name)

@@ -97,7 +97,7 @@ class _CastRewriter:
     def _set_attribute(self, value: Value) -> None:
         """Set the attribute that decides the type of a value, if there is one."""
         node = value.producer
-        name = None if node is None or node.domain else DTYPE_ATTRIBUTES.get(node.op_type)
+        name = None if node is None else DTYPE_ATTRIBUTES.get(node.op_type)
         if node is None or name is None:
             return
         if name != "value":
@@ -112,11 +112,10 @@ class _CastRewriter:
         low = {use.reader for variable in self.plan.low for use in variable.uses}
         for variable, _ in self.plan.kept:
             for node in (value.producer for value in variable.values):
-                name = None if node is None else DTYPE_ATTRIBUTES.get(node.op_type)
-                if node is None or node not in low or node.domain or name != "dtype":
+                if node is None or node not in low:
                     continue
-                if node.attr(name) is None:
-                    node.owner.set_attribute(node, name, int(self.wide))
+                if DTYPE_ATTRIBUTES.get(node.op_type) == "dtype" and node.attr("dtype") is None:
+                    node.owner.set_attribute(node, "dtype", int(self.wide))
 
     def _declare(self, graph: Graph) -> None:
         """Write the narrower type into the declarations of inputs and inner values."""
@@ -161,8 +160,8 @@ class _CastRewriter:
 
     def _keep_output_names(self, reads: list[tuple[VariableUse, DataType, Value]]) -> None:
         """Let a Cast compute each output that stays float, so that it keeps its name."""
-        for use, dtype, value in reads:
-            is_output = isinstance(use.reader, Graph) and use.reader.is_main and dtype == self.wide
+        for use, _, value in reads:
+            is_output = isinstance(use.reader, Graph) and use.reader.is_main
             if not is_output or value not in self.is_low or value in self.sources:
                 continue
             node, graph = value.producer, value.owner
@@ -207,7 +206,7 @@ class _CastRewriter:
         """Remove the constants that are only read in the narrower type, and give their names on."""
         for value in dict.fromkeys(value for _, _, value in reads):
             copy = self.converted.get((value, self.low))
-            if not value.is_constant or copy is None or value.is_used:
+            if copy is None:
                 continue
             name, graph = value.name, value.owner
             graph.discard(value)
