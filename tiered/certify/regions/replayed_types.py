@@ -8,7 +8,7 @@ from tiered.certify.problem import Border
 from tiered.certify.regions.watched_rewrites import border_of
 from tiered.graph import Model
 from tiered.graph.core.types import tensor_type, write_type
-from tiered.graph.shape_inference.symbolic_dims import Poly, is_invented
+from tiered.graph.shape_inference.symbolic_dims import Poly, is_invented, size_of_dim
 from tiered.verify.changed_region import Inside
 from tiered.verify.part_extraction import GraphPart, cut
 
@@ -66,8 +66,6 @@ def _apart(border: Border | None, name: str) -> Border | None:
     """Return a type whose dims without a name of their own are different from all others."""
     if border is None or border.dims is None:
         return border
-    from tiered.graph.shape_inference.symbolic_dims import size_of_dim
-
     dims = tuple(
         size_of_dim(f"{name}[{axis}]")
         if isinstance(dim, Poly) and any(is_invented(n) for names, _ in dim.terms for n in names)
