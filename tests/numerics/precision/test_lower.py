@@ -1,6 +1,8 @@
 """The user's rules and the target's, the report of a conversion, and what is counted for it."""
 
 from collections.abc import Mapping
+from contextlib import nullcontext
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ import pytest
 from tests.small import made_by, named, parsed
 from tiered import Backend, DataType, Model, Node, Value
 from tiered.analysis.roles.role import Role
+from tiered.numerics.precision import lower
 from tiered.numerics.precision.lower import (
     PrecisionRules,
     RuledNarrowing,
@@ -191,6 +194,34 @@ def test_a_model_that_computes_in_the_type_partly_is_no_error() -> None:
     assert (said.nodes, said.others) == ({"y": "Sin is skipped"}, [])
 
 
+def test_kernels_that_onnxruntime_lacks_are_noted_for_halves_and_no_target(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    noted = list[Any]()
+
+    def noting(model: Model) -> nullcontext[None]:
+        noted.append(model)
+        return nullcontext()
+
+    monkeypatch.setattr(lower, "noting_lost_kernels", noting)
+    for low, backend, count in ((HALF, None, 1), (HALF, target(Sin=True), 0), (BFLOAT, None, 0)):
+        noted.clear()
+        lowered(TEXT, low, backend=backend)
+        assert len(noted) == count, (low, backend)
+
+
+def test_other_floats_are_those_that_nodes_compute() -> None:
+    for nodes, text in (
+        ("y = Neg(x)", "integers"),
+        (", t = Split<axis = 0, num_outputs = 2>(x)  y = own.F(x)", "integers"),
+        (", t = Split<axis = 0, num_outputs = 2>(h)  y = own.F(x)", "float16"),
+        ("a = Neg(h)  b = Neg(d)  y = Neg(x)", "double and float16"),
+    ):
+        model = parsed(f"(float[2] x, float16[2] h, double[2] d) => (float[2] y) {{ {nodes} }}")
+        model.refresh_types()
+        assert lower._other_floats(model) == text
+
+
 # --- inputs ---------------------------------------------------------------------------------------
 
 
@@ -261,6 +292,7 @@ def test_a_node_computes_in_a_type_if_it_is_no_conversion(nodes: str, computes: 
     [
         ("(float16[2] x, float16 k) => (float16[2] y) { y = Clip(x, , k) }", True),
         ("(float[2] x) => (float16[2] y) { y = Cast<to = 10>(x) }", False),
+        ("(float[2] x) => (float[1] t) { , t = Split<axis = 0, num_outputs = 2>(x) }", False),
         ("(float[2] x, float k) => (float[2] y) { y = Clip(x, , k) }", False),
     ],
 )

@@ -194,9 +194,9 @@ def _weights_by_dtype(model: Model) -> Counter[DataType]:
     for graph in graphs_of(model):
         values = {value: None for node in graph.nodes for value in node.inputs if value is not None}
         for value in (each for each in values if each.owner is graph):
-            dtype = None if value.tensor is None else DataType(value.tensor.dtype)
-            if dtype is not None and dtype.is_float and value.tensor is not None:
-                counts[dtype] += value.tensor.size
+            tensor = value.tensor
+            if tensor is not None and DataType(tensor.dtype).is_float:
+                counts[DataType(tensor.dtype)] += tensor.size
     return counts
 
 
