@@ -1,12 +1,22 @@
 """The text of the index: short lines, one for each thing that a pass declares."""
 
 import ast
+from typing import Literal
 
 import pytest
 
 from tiered.passes.index import table
-from tiered.passes.index.build import PATH, index_text
+from tiered.passes.index.build import (
+    _WIDTH,
+    PATH,
+    _filled,
+    _lines,
+    _option,
+    _type,
+    index_text,
+)
 from tiered.passes.interface.pass_info import PassInfo
+from tiered.support.typed_options import Option, Size
 
 
 @pytest.fixture(scope="module")
@@ -41,3 +51,30 @@ def test_an_entry_says_what_is_no_default(text: str) -> None:
 
 def _is_info(node: ast.Call) -> bool:
     return ast.unparse(node.func) == "PassInfo"
+
+
+def test_lines_are_as_long_as_they_may_be() -> None:
+    room = _WIDTH - len("        a=('', 'y'),")
+    for length, count in ((room, 1), (room + 1, 4)):
+        lines = list(_lines("a=", ("x" * length, "y"), ",", 8))
+        assert len(lines) == count
+        assert max(map(len, lines)) <= _WIDTH
+    assert len(list(_lines("a=", "x" * _WIDTH, ",", 8))) == 1
+    option = Option("size", int, 3, "how much")
+    assert list(_lines("options=", (option,), ",", 4)) == [
+        "    options=(", "        Option('size', int, 3, 'how much'),", "    ),",
+    ]  # fmt: skip
+    known = len("    Option('size', int, 3, ''),")
+    for length, count in ((_WIDTH - known, 1), (_WIDTH - known + 1, 2)):
+        lines = list(_option(option._replace(doc="x" * length), "    "))
+        assert len(lines) == count
+    assert list(_filled("  ", ["x" * (_WIDTH - 4), "y", "z"])) == [
+        f"  {'x' * (_WIDTH - 4)},", "  y, z,",
+    ]  # fmt: skip
+    assert list(_filled("  ", ["x" * (_WIDTH - 5), "y"])) == [f"  {'x' * (_WIDTH - 5)},", "  y,"]
+
+
+def test_types_are_written_as_in_python() -> None:
+    for kind, text in ((int, "int"), (list[int], "list[int]"), (int | None, "int | None"),
+                       (Literal["a"], "Literal['a']"), (Size, "Size")):  # fmt: skip
+        assert _type(kind) == text

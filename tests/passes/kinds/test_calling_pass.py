@@ -17,6 +17,7 @@ from tiered import (
     Pass,
     PassContext,
 )
+from tiered.passes.kinds import calling_pass
 from tiered.rewriter.idioms.functions.outlining import KEPT
 from tiered.support.errors import PassError
 
@@ -171,3 +172,36 @@ def test_the_law_of_a_rewrite_is_that_of_the_pass() -> None:
     with PassContext(instruments=[Listener()]):
         renaming()(model())
     assert seen == ["rename_all"]
+
+
+def test_a_graph_with_edits_inside_the_scope_stays() -> None:
+    given = model()
+    renaming().on("node_*")(given)
+    assert all(node.name.startswith("new_") for node in given.main.nodes)
+
+
+def test_an_edit_against_a_mark_is_undone_with_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = content(model())
+    for mark, count in (("it is marked", 0), ("", 1)):
+        given = model()
+        monkeypatch.setattr(calling_pass, "mark_against_edits", lambda _, mark=mark: mark)
+        with PassContext() as ctx:
+            renaming()(given)
+        assert given.gate.count == count
+        assert (content(given) == before) == bool(mark)
+        missed = [remark.reason for remark in ctx.remarks if remark.kind == "missed"]
+        assert missed == ([mark] if mark else [])
+
+
+def test_the_law_of_a_pass_in_its_own_file_is_that_of_its_rewrites() -> None:
+    seen: list[str] = []
+    pass_ = renaming()
+    object.__setattr__(pass_, "info", pass_.info._replace(law="a  =>  b"))
+
+    class Listener:
+        def on_rewrite(self, model: Model, info: Any, record: Any) -> None:
+            seen.append(record.law)
+
+    with PassContext(instruments=[Listener()]):
+        pass_(model())
+    assert seen == ["a  =>  b"]
