@@ -12,6 +12,8 @@ from tiered.verify.changed_region import (
     PREFIX,
     Inside,
     RegionPair,
+    _are_same,
+    _changed_constants,
     bytes_read,
     changed_nodes,
     changed_region,
@@ -268,3 +270,17 @@ def test_weights_that_are_the_only_change_write_themselves() -> None:
     assert found is not None
     assert (found.writes, found.reads) == (("w",), ())
     assert region_of((before, after), (frozenset(), frozenset()), ["v"]) is None
+
+
+def test_only_constants_of_both_sides_may_be_other_ones() -> None:
+    text = "g (float[2] x) => (float[2] y) <float[2] w = {1, 2}, float v = {1}> { y = Add(x, w) }"
+    before = GraphPart.of(proto(text.replace(", float v = {1}", "")))
+    after = GraphPart.of(proto(text.replace("{1, 2}", "{1, 3}")))
+    assert _changed_constants(before, after) == {"w"}
+    assert _changed_constants(before, after, ["w", "v", "u"]) == {"w"}
+    assert _changed_constants(after, before, ["v"]) == set()
+    weight = before.weights["w"]
+    assert isinstance(weight, onnx.TensorProto)
+    assert not _are_same(Tensor(weight), weight)
+    assert not _are_same(weight, Tensor(weight))
+    assert _are_same(Tensor(weight), Tensor(weight))

@@ -132,3 +132,8 @@ def test_defaults_that_are_fed_are_fed_to_the_parts_too() -> None:
     fed = [{**X[0], "w": np.array([5, 6], np.float32)}]
     assert check_merged([first, second], both, [{"y": "y", "w": "w", "z": "z"}], fed)[0].ok
     assert check_split(both, [first, second], fed)[0].ok
+
+
+def test_models_without_outputs_are_not_verified() -> None:
+    with pytest.raises(TargetError, match=r"^not verified: there are no outputs$"):
+        merged._not_empty([])

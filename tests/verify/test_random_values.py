@@ -70,3 +70,12 @@ def test_outputs_that_a_second_run_changes_are_random_too() -> None:
     assert random_outputs(proto, session, [feeds], [changed]) == {"y", "z"}
     plain = parse("(float[2] x) => (float[2] y) { y = Neg(x) }")
     assert random_outputs(plain, session, [feeds], [outputs]) == frozenset()
+
+
+def test_a_dropout_draws_where_it_is_told_that_it_trains() -> None:
+    proto = parse(
+        "(float[2] x) => (float[2] y) <float p = {0.5}, bool t = {1}> { y = Dropout(x, p, t) }"
+    )
+    assert random_values(proto) == {"y"}
+    proto.graph.node[0].input[2] = ""
+    assert random_values(proto) == frozenset()
