@@ -6,6 +6,7 @@ import pickle
 import re
 import subprocess
 import sys
+import types
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import pytest
 
 import tiered
 from tests.small import fuse_relu, look, registered
-from tiered.passes.interface.registry import Registry, registry as of_package
+from tiered.passes.interface.registry import Registry, is_glob, registry as of_package
 from tiered.support.aliases import NO_EQUIVALENT, no_equivalent
 from tiered.support.errors import OptionError, PassError, PassNotFoundError, UsageError
 
@@ -295,6 +296,7 @@ def test_a_pass_may_be_made_at_its_first_use() -> None:
     assert not registry.knows("look")
     registry.unregister("look")
     assert registry.register(other).info.name == "look"
+    assert registry.version == 4
 
 
 other = tiered.function_pass(opt_level=0, name="look")(lambda graph, ctx: None)
@@ -347,6 +349,42 @@ def test_an_entry_point_without_a_distribution_is_named(monkeypatch: pytest.Monk
     where = r"entry point 'tests\.small:look' of \?"
     with pytest.raises(UsageError, match=f"^there are two passes 'look': {where} and {where}$"):
         Registry([]).names()
+
+
+def test_only_entry_points_of_the_group_are_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Point:
+        name, value = "look", "tests.small:look"
+        dist = types.SimpleNamespace(name="some-package")
+
+        def load(self) -> object:
+            return 3
+
+    monkeypatch.setattr(
+        importlib.metadata, "entry_points", lambda group: [Point()] if group == "mine" else []
+    )
+    assert Registry([], None).names() == Registry([]).names() == ()
+    registry = Registry([], "mine")
+    assert registry.names() == ("look",)
+    where = "entry point 'tests.small:look' of some-package"
+    with pytest.raises(UsageError, match=f"^{where} does not define a pass 'look', as its name"):
+        registry.load("look")
+
+
+def test_a_module_that_is_no_package_has_no_files_of_passes() -> None:
+    assert Registry(["string", "no_such_module"], None).names() == ()
+    assert [is_glob(name) for name in ("a", "a*", "a?", "[a]")] == [False, True, True, True]
+
+
+def test_a_pass_without_a_source_is_of_a_script() -> None:
+    registry = Registry([], None)
+    for _ in range(2):
+        made = tiered.function_pass(opt_level=0, name="look")(lambda graph, ctx: None)
+        object.__setattr__(made, "info", made.info._replace(source=""))
+        if registry.names():
+            with pytest.raises(UsageError, match=r"'look': a script and a script$"):
+                registry.register(made)
+        else:
+            registry.register(made)
 
 
 def test_legalizations_are_those_of_the_index_and_of_scripts() -> None:

@@ -174,8 +174,8 @@ class Registry:
         """
         name = pass_.info.name
         known = self._find(name)
-        taken = known is not None and not (replace and name in self._registered)
-        if known is not None and taken and self._loaded.get(name) is not pass_:
+        is_replaced = replace and name in self._registered
+        if known is not None and not is_replaced and self._loaded.get(name) is not pass_:
             raise UsageError(f"there are two passes {name!r}: {known.where} and {_where(pass_)}")
         self.version += 1
         self._registered[name] = _Entry(_where(pass_), lambda: pass_)
