@@ -41,8 +41,15 @@ def assert_recorded(path: Path, said: Mapping[str, Said]) -> None:
         assert line == expected, f"{path.name}, line {number}"
 
 
-def assert_values(path: Path, names: dict[str, Any]) -> None:
-    """Assert that the expressions of a file have the values, or the errors, below them."""
+def assert_values(test: str, names: dict[str, Any]) -> None:
+    """Assert that the expressions of a file have the values, or the errors, below them.
+
+    Args:
+        test: the file of the test: `x.txt` is beside `test_x.py`, and no doctest of pytest.
+        names: what the expressions may use.
+    """
+    path = Path(test)
+    path = path.with_name(f"{path.stem.removeprefix('test_')}.txt")
 
     def value(source: str, _: list[str]) -> list[str]:
         with contextlib.redirect_stdout(io.StringIO()) as shown:

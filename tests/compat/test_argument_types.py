@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -189,4 +188,4 @@ def test_what_fits_an_annotation_is_recorded() -> None:
         "Mapping": Mapping,
         "Sequence": Sequence,
     }
-    assert_values(Path(__file__).with_suffix(".txt"), names)
+    assert_values(__file__, names)

@@ -61,7 +61,7 @@ def test_all_that_is_printed_of_made_profiles() -> None:
         "fast": fast,
         "none": profile_of(),
     }
-    assert_values(Path(__file__).with_suffix(".txt"), names)
+    assert_values(__file__, names)
 
 
 def test_one_model_by_operator_layer_and_node(cli: Cli, net: str) -> None:

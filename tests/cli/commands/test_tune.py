@@ -78,7 +78,7 @@ def test_all_that_is_printed_of_made_results() -> None:
         "peer": replace(whole, form=ModelForm(2, file="peer.onnx"), tried=tried[:2]),
         "original": replace(plain, form=ModelForm(None), beside_original=gain),
     }
-    assert_values(Path(__file__).with_suffix(".txt"), names)
+    assert_values(__file__, names)
 
 
 def test_the_best_form_is_written_and_explained(cli: Cli, net: str) -> None:

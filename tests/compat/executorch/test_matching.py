@@ -1,7 +1,5 @@
 """Patterns of torch.fx on graphs, models and protos."""
 
-from pathlib import Path
-
 import onnx
 
 from tests.recorded import assert_values
@@ -40,4 +38,4 @@ def test_a_pattern_is_replaced_in_what_is_given() -> None:
         "replace": lambda *args: len(replace_pattern(*args)),
         "chosen": lambda *args: len(replace_pattern_with_filters(*args)),
     }
-    assert_values(Path(__file__).with_suffix(".txt"), names)
+    assert_values(__file__, names)

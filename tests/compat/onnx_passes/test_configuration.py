@@ -200,4 +200,4 @@ def test_contents_and_mistakes_are_recorded(
         return read(Path(), content, suffix)
 
     names = {"read": read_here, "read_file": read_configuration}
-    assert_values(Path(__file__).with_suffix(".txt"), names)
+    assert_values(__file__, names)

@@ -1,6 +1,5 @@
 """The arguments of PopRT's passes, as options of tiered's."""
 
-from pathlib import Path
 from typing import Any
 
 import onnx
@@ -224,4 +223,4 @@ def test_an_accepted_argument_has_values_without_effect_only(value: object) -> N
 
 def test_arguments_of_each_pass_become_options() -> None:
     names = {"shown": lambda *args, **more: str(get_poprt_pass(*args, **more).lifted())}
-    assert_values(Path(__file__).with_suffix(".txt"), names)
+    assert_values(__file__, names)

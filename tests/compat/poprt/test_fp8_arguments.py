@@ -1,6 +1,5 @@
 """float_to_fp8 with the arguments of PopRT."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -147,4 +146,4 @@ def test_arguments_become_options() -> None:
     names = {
         "shown": lambda *args, **more: str(get_poprt_pass("float_to_fp8", *args, **more).lifted())
     }
-    assert_values(Path(__file__).with_suffix(".txt"), names)
+    assert_values(__file__, names)

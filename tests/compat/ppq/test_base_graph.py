@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from copy import copy as copy_of, deepcopy
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -431,4 +430,4 @@ def test_edits_of_a_graph_are_recorded() -> None:
         "np": np,
         "other": graph(),
     }
-    assert_values(Path(__file__).with_suffix(".txt"), names)
+    assert_values(__file__, names)

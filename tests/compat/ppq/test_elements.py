@@ -1,7 +1,6 @@
 """Variable and Operation: a value and a node by PPQ's names."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -365,4 +364,4 @@ def test_elements_are_recorded() -> None:
         "v": lambda g, name: g.variables[name],
         "o": lambda g, name: g.operations[name],
     }
-    assert_values(Path(__file__).with_suffix(".txt"), names)
+    assert_values(__file__, names)

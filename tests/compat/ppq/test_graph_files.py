@@ -28,4 +28,4 @@ def test_graphs_are_read_and_written(tmp_path: Path, monkeypatch: pytest.MonkeyP
         "Path": Path,
         "model": BaseGraph,
     }
-    assert_values(Path(__file__).with_suffix(".txt"), names)
+    assert_values(__file__, names)

@@ -1,7 +1,6 @@
 """Operands, results and readers as lists, as PPQ's passes edit them; names of its documents."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -180,4 +179,4 @@ def test_edits_of_operands_are_recorded() -> None:
         "readers": lambda name: graph(SPLIT).variables[name].dest_ops,
         "one": graph(SPLIT),
     }
-    assert_values(Path(__file__).with_suffix(".txt"), names)
+    assert_values(__file__, names)

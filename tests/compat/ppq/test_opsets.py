@@ -1,7 +1,5 @@
 """The operands that can be quantised, and which belong together."""
 
-from pathlib import Path
-
 from tests.recorded import assert_values
 from tests.small import parsed
 from tiered.compat.ppq.opsets import Opset, OpSocket
@@ -16,4 +14,4 @@ def socket(node: str, inputs: str = "float[1,2,4,4] x", at: int = 0) -> OpSocket
 
 def test_each_operand_is_open_or_not() -> None:
     names = {"socket": socket, "Opset": Opset}
-    assert_values(Path(__file__).with_suffix(".txt"), names)
+    assert_values(__file__, names)

@@ -1,7 +1,5 @@
 """Which weights are sparse enough."""
 
-from pathlib import Path
-
 from tests.recorded import assert_values
 from tests.small import parsed
 from tiered import Model
@@ -28,4 +26,4 @@ def _model(text: str, inputs: str = "float[4,4] x") -> Model:
 
 def test_weights_of_products_are_judged_by_their_blocks() -> None:
     names = {"found": found, "process_params": process_params, "model": _model}
-    assert_values(Path(__file__).with_suffix(".txt"), names)
+    assert_values(__file__, names)

@@ -1,7 +1,5 @@
 """Targets of TVM are backends."""
 
-from pathlib import Path
-
 from tests.recorded import assert_values
 from tiered.compat.tvm.target import Target, create
 from tiered.context import PassContext
@@ -27,4 +25,4 @@ def entered(*names: str) -> list[str]:
 
 def test_a_target_is_a_backend() -> None:
     names = {"backend_of": backend_of, "entered": entered, "Target": Target}
-    assert_values(Path(__file__).with_suffix(".txt"), names)
+    assert_values(__file__, names)

@@ -1,6 +1,5 @@
 """Operators and attributes by TVM's names."""
 
-from pathlib import Path
 from typing import Any
 
 import onnx
@@ -170,4 +169,4 @@ def test_names_and_attributes_by_tvm_and_onnx() -> None:
         "names": attribute_names,
         "ops": operators_of,
     }
-    assert_values(Path(__file__).with_suffix(".txt"), names)
+    assert_values(__file__, names)

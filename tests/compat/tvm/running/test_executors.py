@@ -1,7 +1,5 @@
 """What runs a module."""
 
-from pathlib import Path
-
 import numpy as np
 
 from tests.recorded import assert_values
@@ -23,4 +21,4 @@ def test_an_executor_runs_the_built_model() -> None:
         "Executor": Executor,
         "optimize": optimize,
     }
-    assert_values(Path(__file__).with_suffix(".txt"), names)
+    assert_values(__file__, names)
