@@ -171,3 +171,16 @@ def test_what_is_written_is_recorded() -> None:
         "WIDE": WIDE,
     }
     assert_values(__file__, names)
+
+
+def test_the_float_numbers_of_a_stored_parameter_go_unless_another_node_reads_them() -> None:
+    weights = ("w", "w_quantized", "w_scale", "w_zero_point")
+    assert [t.name for t in written(floating(), config(8, -128, 127)).graph.initializer] == [
+        *weights[1:]
+    ]
+    of = model("g (float[2] x) => (float[2] y, float[2] z) <float[2] w = {1, 2}> "
+               "{ y = Add(x, w) z = Neg(w) }")  # fmt: skip
+    parts = OperationQuantizationConfig([floating(), config(8, -128, 127)], [floating()])
+    quantize_node(of.main.nodes[0], parts)
+    write_configs(of)
+    assert sorted(value.name for value in of.main.initializers) == [*weights]

@@ -186,6 +186,8 @@ def _store_parameters(quantable: QuantableNode) -> None:
         weight = Weight(codes.astype(zero.dtype), _scale(config), zero, config.channel_axis)
         node = quantable.node
         node.owner.set_input(node, slot, dequantized(value.owner, value.name, weight))
+        if not value.is_used:
+            value.owner.remove_constant(value)
 
 
 def _baked_codes(quantable: QuantableNode, config: TensorQuantizationConfig, value: Value) -> Array:
