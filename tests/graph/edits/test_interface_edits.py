@@ -11,6 +11,7 @@ from tiered import ModelError
 from tiered.graph import Graph, Model, TensorType
 from tiered.graph.core.edit import Edit
 from tiered.graph.core.journal import dirty_nodes
+from tiered.graph.queries.view_invariants import violations
 from tiered.testing import parse
 
 TEXT = "(float[2] x) => (float[2] y, float[2] z, float[2] y) { y = Relu(x) z = Exp(x) u = Neg(x) }"
@@ -357,3 +358,84 @@ def test_an_output_without_a_value_info_is_declared_by_itself(graph: Graph) -> N
     after = y.declared, a.declared
     assert before == (info, None)
     assert after == (None, info)
+
+
+BODIES = """<ir_version: 10, opset_import: ["": 21, "own": 1]>
+g (float[2] x, int64 n, seq(float[2]) q, float[N] w) => (float[2] y, float[2] z) <float[2] w = {1,2}, float[K] y, float[M] a> {
+    a = Neg(x)  c = Cast<to=7>(x)
+    y = own.Search(x) <body = b (float[D] s, float[?] t) => (float[D] r) { r = Neg(s) }>
+    z, p = Loop(n, , x, q) <body = l (int64 i, bool k, float[D] u, seq(float[D]) v)
+        => (bool k2, float[D] u2, seq(float[D]) v2) {
+            k2 = Identity(k)  u2 = Neg(u)  v2 = Identity(v) }>
+    e, , f = own.Three(w) }
+<domain: "own", opset_import: ["": 21]> h (m, o) => (d) { d = Neg(m) }"""
+
+
+def with_bodies() -> tuple[Graph, Graph, Graph, Graph]:
+    """Return the main graph, the body of an unknown operator, that of a Loop, and a function."""
+    model = Model.from_proto(parse(BODIES))
+    search, loop = (body for node in model.main.nodes for body in node.bodies)
+    return model.main, search, loop, model.functions[0]
+
+
+def test_inputs_have_the_types_of_their_declarations() -> None:
+    main, search, loop, _ = with_bodies()
+    shown = [[str(value.type) for value in graph.inputs] for graph in (main, search, loop)]
+    assert shown == [
+        ["float[2]", "int64[]", "sequence", "float[N]"],
+        ["float[D]", "float[?]"],
+        ["int64[]", "bool[]", "float[?]", "sequence"],
+    ]
+    w = named(main, "w")
+    main.order_inputs(main.inputs[::-1])
+    assert str(w.type) == "float[N]"
+    late = main.add_input("late", TensorType(1, ("L",)))
+    main.remove_input(late)
+    assert str(late.type) == "float[L]"
+    assert list(violations(main.model)) == []
+
+
+def test_an_input_is_of_its_own_graph() -> None:
+    main, search, _, function = with_bodies()
+    for graph, value in ((main, search.inputs[0]), (search, main.inputs[0])):
+        with pytest.raises(ModelError, match="cannot be an input of graph"):
+            graph.set_graph_inputs(
+                [*graph.inputs, value], [*graph.input_infos, *main.input_infos[:1]]
+            )
+    function.remove_inputs([named(function, "o")])
+    assert [value.name for value in function.inputs] == ["m"]
+    main.model.undo_to(0)
+    assert list(violations(main.model)) == []
+
+
+def test_a_default_of_a_node_with_an_absent_output_is_a_constant() -> None:
+    main = with_bodies()[0]
+    w = named(main, "w")
+    main.remove_input(w)
+    main.mark_input(w)
+    assert w.is_overridable
+    assert list(violations(main.model)) == []
+
+
+def test_outputs_keep_their_value_infos_and_lend_none_to_other_graphs() -> None:
+    main, search, _, _ = with_bodies()
+    y, a, z = (named(main, name) for name in "yaz")
+    infos = {value: value.declared for value in (y, a, z)}
+    assert [info and info.type.tensor_type.shape.dim[0].dim_param for info in infos.values()] == [
+        "K", "M", "",
+    ]  # fmt: skip
+    main.exchange_output(y, a)
+    main.exchange_output(z, y)
+    found = [value.declared for value in (y, a, z)]
+    assert found == [infos[y], infos[a], None]
+    search.exchange_output(search.outputs[0], named(main, "c"))
+    search.set_graph_outputs([named(main, "c")], search.output_infos)
+    assert named(main, "c").declared is None
+    main.set_graph_outputs([z, y], main.output_infos)
+    main.exchange_output(y, z)
+    assert main.outputs == (z, z)
+    main.exchange_output(z, named(main, "c"))
+    assert main.outputs[0].dtype == 7
+    main.model.undo_to(0)
+    assert list(violations(main.model)) == []
+    assert [value.declared for value in (y, a, z)] == list(infos.values())
