@@ -1,5 +1,6 @@
 """What a change of the opset does to a model, and which IR version it needs."""
 
+import numpy as np
 import onnx
 import pytest
 
@@ -7,12 +8,14 @@ from tests.small import content, ops, parsed, proto
 from tiered import Model, PassContext, get_pass
 from tiered.graph.edits.opset import (
     EXPANSION,
+    _allow_constant,
     check_version,
     convert_ir,
     convert_model,
     convert_root,
     ir_version_for,
 )
+from tiered.graph.opset.adapter import detached
 from tiered.support.errors import ModelError, OpsetError, UsageError
 from tiered.support.numerics import Numerics
 
@@ -180,3 +183,100 @@ def test_other_needs_of_an_ir_version() -> None:
     mark = fed.mark()
     convert_ir(fed, onnx.IR_VERSION)
     assert fed.mark() == mark
+
+
+CONVERTED: dict[tuple[int, int], tuple[str, str]] = {
+    (11, 13): ("y = ReduceSum<axes=[1], keepdims=0>(x)", "[] ReduceSum{'keepdims': 0}(x, axes) <one, half, scales, shape, pads, unused, axes> SET_OPSET SET_PROTO ADD_CONSTANT SET_INPUTS"),
+    (13, 11): ("y = ReduceSum<keepdims=0>(x, one)", "[] ReduceSum{'keepdims': 0, 'axes': (1,)}(x) <half, scales, shape, pads, unused> SET_OPSET SET_PROTO SET_INPUTS REMOVE_CONSTANT"),
+    (10, 12): ("y = Clip<min=0.5>(x)", '[] Clip{}(x, min) <one, half, scales, shape, pads, unused, min> SET_OPSET SET_PROTO ADD_CONSTANT SET_INPUTS'),
+    (12, 10): ("y = Clip(x, , half)", "[] Clip{'max': 0.5}(x) <one, scales, shape, pads, unused> SET_OPSET SET_PROTO SET_INPUTS REMOVE_CONSTANT"),
+    (12, 13): ("y = Softmax<axis=1>(x)", "[] Softmax{'axis': -1}(x) <one, half, scales, shape, pads, unused> SET_OPSET SET_PROTO"),
+    (9, 10): ("[n] y = Upsample<mode=\"nearest\">(x, scales)", "[n] Resize{'mode': 'nearest'}(x, scales) <one, half, scales, shape, pads, unused> SET_OPSET SET_PROTO"),
+    (13, 14): ("y = Relu(x)", '[] Relu{}(x) <one, half, scales, shape, pads, unused> SET_OPSET'),
+    (21, 22): ("h = own.Squeeze<axes=[1]>(x)  y = Neg(h)", "[] Squeeze{'axes': (1,)}(x) [] Neg{}(h) <one, half, scales, shape, pads, unused> SET_OPSET"),
+    (14, 13): ("y = Reshape<allowzero=1>(x, shape)", '[] Reshape{}(x, shape) <one, half, scales, shape, pads, unused> SET_OPSET SET_PROTO'),
+    (18, 17): ("y = Pad(x, pads, , one)", '[] Pad{}(x, pads_1) <half, scales, shape, unused, pads_1> SET_OPSET ADD_CONSTANT SET_INPUTS REMOVE_CONSTANT REMOVE_CONSTANT'),
+    (22, 11): ("y = Gather<axis=-1>(x, one)", "[] Gather{'axis': -1}(x, one) <one, half, scales, shape, pads, unused> SET_OPSET"),
+    (21, 21): ("y = ReduceSum(x, one)", '[] ReduceSum{}(x, one) <one, half, scales, shape, pads, unused> '),
+}  # fmt: skip
+STOCK = """int64[1] one = {1}, float half = {0.5}, float[2] scales = {1,2}, int64[2] shape = {3,2},
+    int64[2] pads = {1,1}, float[1] unused = {1}"""
+
+
+def converted(before: int, after: int, call: str) -> str:
+    header = f'<ir_version: 10, opset_import: ["": {before}, "own": 1]> g (float[2,3] x) => (float[?,?] y)'
+    of = parsed(f"{header} <{STOCK}> {{ {call} }}")
+    mark = of.mark()
+    convert_model(of, after)
+    of.check_view()
+    nodes = [
+        f"[{node.name}] {node.op_type}{node.attributes}"
+        f"({', '.join('' if each is None else each.name for each in node.inputs)})"
+        for node in of.main.nodes
+    ]
+    edits = [entry[0].name for entry in of.journal.since(mark)]
+    return f"{' '.join(nodes)} <{', '.join(each.name for each in of.main.initializers)}> {' '.join(edits)}"
+
+
+def test_what_a_conversion_edits() -> None:
+    for (before, after), (call, expected) in CONVERTED.items():
+        assert converted(before, after, call) == expected, call
+
+
+def test_only_operators_of_onnx_are_converted() -> None:
+    of = parsed(
+        """<ir_version: 10, opset_import: ["": 12, "own": 1]> g (float[1,3] x, bool c) => (float[3] y) {
+        h = own.Squeeze<axes=[0]>(x)  l = ReduceSum<axes=[0]>(x)  y = If(c) <
+        then_branch = t () => (float[3] p) { p = Squeeze<axes=[0]>(x) },
+        else_branch = e () => (float[3] q) { o = own.Squeeze<axes=[0]>(x)  q = Neg(o) }> }
+        <domain: "", opset_import: ["": 12]> ReduceSum <axes> (a) => (b) { b = Neg(a) }"""
+    )
+    convert_root(of.main, 13)
+    nodes = {node.label: node for node in of.main.walk()}
+    assert {name: node.has_attr("axes") for name, node in nodes.items()} == {
+        "h": True, "l": True, "y": False, "p": False, "o": True, "q": False,
+    }  # fmt: skip
+    assert [len(nodes[name].inputs) for name in "hlpo"] == [1, 1, 2, 1]
+    assert of.functions[0].opset() == 12
+
+
+def test_the_newest_opset_and_the_one_that_a_model_has() -> None:
+    of = parsed("(float[2] x) => (float[2] y) { y = Neg(x) }", opset=NEWEST)
+    length = len(of.journal)
+    convert_root(of.main, NEWEST)
+    assert len(of.journal) == length
+    convert_root(of.main, 21)
+    assert of.main.opset() == 21
+    convert_model(of, 21, ir=8)
+    assert of.ir_version == 8
+
+
+def test_a_function_is_converted_whatever_trains_the_model() -> None:
+    made = parsed(
+        CALL.replace("q = Neg(p)", "k = Constant<value_float=1.0>() q = Neg(k)")
+    ).to_proto()
+    algorithm = made.training_info.add().algorithm
+    algorithm.node.append(onnx.helper.make_node("Neg", ["y"], ["g"], "step"))
+    of = Model.from_proto(made)
+    convert_root(of.functions[0], 12)
+    assert of.functions[0].opset() == 12
+    with pytest.raises(OpsetError, match="training_info"):
+        convert_root(of.main, 12)
+
+
+def test_a_root_is_converted_without_bodies_of_functions() -> None:
+    of = parsed("(float[2] x) => (float[2] y) { y = Celu(x) }", opset=12)
+    with pytest.raises(OpsetError, match="opset 11 has no Celu"):
+        convert_root(of.main, 11)
+    convert_model(of, 11, numerics=Numerics.REASSOCIATING)
+    assert "Celu" not in ops(of)
+
+
+def test_a_constant_that_an_old_opset_has_not_raises_the_ir_version() -> None:
+    for ir, dtype, after in ((3, "float", 3), (3, "int32", 4), (4, "int32", 4)):
+        header = f'<ir_version: {ir}, opset_import: ["": 6]> g'
+        of = parsed(f"{header} ({dtype}[2] x) => ({dtype}[2] y) {{ y = Identity(x) }}")
+        assert of.ir_version == ir
+        value = detached(np.zeros(2, np.float32 if dtype == "float" else np.int32))
+        _allow_constant(of.main, value)
+        assert of.ir_version == after, dtype

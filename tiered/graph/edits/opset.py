@@ -203,13 +203,12 @@ class _NodeWriter:
 
     def write(self, forms: list[tuple[Node, OperatorForm]]) -> None:
         """Write the nodes, then remove the values that none of them reads any more."""
-        dropped: dict[Value, None] = {}
+        read: dict[Value | None, None] = {}
         for node, form in forms:
-            before = list(node._inputs)
+            read.update(dict.fromkeys(node._inputs))
             self._write(node, form)
-            dropped.update((v, None) for v in before if v is not None and v not in node._inputs)
-        for value in dropped:
-            if value.graph is not None:
+        for value in read:
+            if value is not None and value.graph is not None:
                 value.graph.discard(value)
 
     def _write(self, node: Node, form: OperatorForm) -> None:
