@@ -2,13 +2,27 @@
 
 import subprocess
 import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
 
+import numpy as np
 import pytest
 
-from tiered import Model
-from tiered.certify.checker import Checker, Proof
+from tests.certify.call import FLOAT, INT64, free, known
+from tiered import DataType, Model
+from tiered.certify import checker
+from tiered.certify.checker import METHODS, Checker, Proof, ProofMethod
+from tiered.certify.domains.bits import Bits
+from tiered.certify.evaluation.values import CheckedTensor, Misfit, TensorList, Unproved
+from tiered.certify.problem import Border, Problem, Side
 from tiered.certify.regions.whole import whole_problem
+from tiered.certify.trial_sizes import TrialSizes
+from tiered.graph.core.tensor import Tensor
 from tiered.testing import parse
+
+DOUBLE = int(DataType.DOUBLE)
 
 
 def proof(before: str, after: str, opset: int = 21) -> Proof:
@@ -233,3 +247,232 @@ def test_sequences_are_the_same_tensor_by_tensor(one: str, other: str, is_same: 
     head = "(float[2] x, float[2] z) => (seq(float[2]) y)"
     found = proof(f"{head} {{ n = Neg(x)  y = {one} }}", f"{head} {{ y = {other} }}")
     assert (found.domain == "bits") is is_same
+
+
+# --- what is tried, in which order ----------------------------------------------------------------
+
+TRUSTING, PLAIN, UNROLLING, _, REALS = METHODS
+YES, TRUSTED = Proof("bits", is_plain=True), Proof("bits", axioms=frozenset(["no-zeros-meet"]))
+NO, OTHER, DIFFERS = Proof("", reason="no"), Proof("", reason="other"), Proof("", differs=("y", {}))
+
+LATER = replace(DIFFERS, reason="later")
+
+
+def small(after: str = "y = Neg(x)", head: str = "(float[2] x) => (float[2] y)") -> Problem:
+    models = [Model.from_proto(parse(f"{head} {{ {text} }}")) for text in ("y = Neg(x)", after)]
+    return whole_problem(*models)
+
+
+LOOPING = small(
+    "y = Loop(n, c, x)<body = b (int64 i, bool k, float[2] s) => (bool k, float[2] t)"
+    " { t = Neg(s) }>",
+    "(float[2] x, int64 n, bool c) => (float[2] y)",
+)
+
+
+def test_methods_of_a_domain_are_tried_until_one_proves(monkeypatch: pytest.MonkeyPatch) -> None:
+    both, all_three = (TRUSTING, PLAIN), (TRUSTING, PLAIN, UNROLLING)
+    tried = list[ProofMethod]()
+    for methods, given, problem, expected, count in (
+        (both, [(YES, True)], small(), YES, 1),
+        (both, [(TRUSTED, False)], small(), TRUSTED, 1),
+        (both, [(TRUSTED, True), (YES, True)], small(), YES, 2),
+        (all_three, [(TRUSTED, True), (NO, True)], LOOPING, TRUSTED, 2),
+        ((REALS, PLAIN), [(replace(TRUSTED, domain="reals"), True)], small(),
+         replace(TRUSTED, domain="reals"), 1),
+        (both, [(DIFFERS, True)], small(), DIFFERS, 1),
+        (all_three, [(DIFFERS, True), (YES, True)], LOOPING, YES, 2),
+        (both, [(NO, True), (OTHER, True)], small(), NO, 2),
+        (both, [(NO, True), (DIFFERS, True)], small(), DIFFERS, 2),
+        (all_three, [(DIFFERS, True), (LATER, True)], LOOPING,
+         DIFFERS, 2),
+        (all_three, [(NO, True), (OTHER, True), (YES, True)], LOOPING, YES, 3),
+        (all_three, [(NO, True), (OTHER, True)], small(), NO, 2),  # without a loop
+        ((PLAIN, PLAIN), [(NO, True)], small(), NO, 1),
+    ):  # fmt: skip
+        tried.clear()
+
+        def prove(_: Problem, method: ProofMethod, __: object, given: Any = given) -> Any:
+            tried.append(method)
+            return given[len(tried) - 1]
+
+        monkeypatch.setattr(checker, "_proof", prove)
+        assert checker._first(problem, frozenset(), methods) == expected
+        assert len(tried) == count
+
+
+def test_a_method_says_more_by_trust_loops_or_a_rule_of_its_own() -> None:
+    rule: Any = len
+    rules = [replace(PLAIN, rules={**PLAIN.rules, op: rule}) for op in ("Neg", "Exp")]
+    for one, other, problem, says_more in (
+        (PLAIN, TRUSTING, small(), True),
+        (TRUSTING, PLAIN, small(), True),
+        (PLAIN, PLAIN, small(), False),
+        (rules[0], PLAIN, small(), True),
+        (rules[1], PLAIN, small(), False),
+        (UNROLLING, TRUSTING, small(), False),
+        (UNROLLING, TRUSTING, LOOPING, True),
+        (TRUSTING, UNROLLING, LOOPING, True),
+    ):
+        assert one.says_more(other, problem) == says_more
+
+
+def test_the_domain_and_trust_of_a_similar_proof_come_first() -> None:
+    def names(like: Proof | None) -> list[str]:
+        order = [method for group in Checker()._by_domain(like) for method in group]
+        return ["".join("BPURD"[METHODS.index(method)]) for method in order]
+
+    assert "".join(names(None)) == "BPURD"
+    assert "".join(names(Proof("bits"))) == "BPURD"
+    assert "".join(names(Proof("bits", is_plain=True))) == "PBURD"
+    assert "".join(names(Proof("reals"))) == "RDBPU"
+
+
+def test_a_proof_is_searched_once_for_each_domain_and_set_of_constants(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = list[tuple[str, int]]()
+    proofs = dict[tuple[str, int], Proof]()
+
+    def first(_: Problem, abstract: frozenset[str], methods: Sequence[ProofMethod]) -> Proof:
+        asked.append((methods[0].name, len(abstract)))
+        return proofs.get(asked[-1], NO)
+
+    monkeypatch.setattr(checker, "_first", first)
+    weights = f"<float[17] k = {{{','.join('1' * 17)}}}>"
+    problem = small("y = Mul(x, k)", f"(float[17] x) => (float[17] y) {weights}")
+    problem = replace(problem, sides=(problem.sides[1], problem.sides[1]))
+    assert problem.shared() == {"k"}
+    bits, reals = Proof("bits"), Proof("reals")
+    all_numbers = [("bits", 0), ("reals", 0)]
+    every = [("bits", 1), ("bits", 0), ("reals", 1), ("reals", 0)]
+    for given, how, expected, order in (
+        ({("bits", 1): bits}, {}, bits, every[:1]),
+        ({("bits", 0): bits}, {}, replace(bits, needs_numbers=True), every[:2]),
+        ({("reals", 1): reals}, {}, reals, every[:3]),
+        ({("reals", 1): reals}, {"bits_only": True}, NO, every[:2]),
+        ({}, {}, NO, every),
+        ({("bits", 0): DIFFERS}, {}, DIFFERS, every),
+        ({("bits", 1): DIFFERS, ("reals", 0): LATER}, {}, DIFFERS, every),
+        ({("reals", 1): reals}, {"like": Proof("reals")}, reals, every[2:3]),
+        ({("bits", 0): bits}, {"like": Proof("bits", needs_numbers=True)},
+         replace(bits, needs_numbers=True), all_numbers[:1]),
+        ({("bits", 1): bits}, {"like": Proof("bits", needs_numbers=True)}, bits,
+         [*all_numbers, ("bits", 1)]),
+        ({("reals", 0): reals}, {"like": Proof("bits", needs_numbers=True), "bits_only": True}, NO,
+         [("bits", 0), ("bits", 1)]),
+    ):  # fmt: skip
+        proofs, found = cast("Any", given), Checker()
+        for _ in range(2):  # the second time all is known
+            assert found.prove(problem, **cast("Any", how)) == expected
+        assert asked == order, (given, how)
+        asked.clear()
+
+
+def test_proofs_at_sizes_of_their_own_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = list[Problem]()
+
+    def first(problem: Problem, *_: object) -> Proof:
+        asked.append(problem)
+        return YES
+
+    monkeypatch.setattr(checker, "_first", first)
+    for is_fitted, count in ((False, 1), (True, 2)):
+        asked.clear()
+        monkeypatch.setattr(Problem, "is_fitted_to_values", is_fitted)
+        found = Checker()
+        for _ in range(2):
+            assert found.prove(small()) == YES
+        assert len(asked) == count
+
+
+def test_integers_are_assumed_where_nothing_is_proved_or_differs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    head = "(float[2] x, int64[1] s) => (float[?] y)"
+    problem = small("y = Reshape(x, s)", head)
+    for given, expected, count in (([YES], YES, 1), ([DIFFERS], DIFFERS, 1), ([NO, NO], NO, 3),
+                                   ([NO, YES], YES, 2), ([NO, DIFFERS, YES], YES, 3)):  # fmt: skip
+        asked = list[Problem]()
+
+        def proof_of(*them: Any, of: Any = (given, asked), **_: Any) -> Proof:
+            of[1].append(them[1])
+            found: Proof = of[0][min(len(of[1]), len(of[0])) - 1]
+            return found
+
+        monkeypatch.setattr(Checker, "_proof_of", proof_of)
+        assert Checker().prove(problem) == expected
+        assert len(asked) == count
+
+
+# --- sizes that fit -------------------------------------------------------------------------------
+
+
+def test_a_dim_gets_the_size_that_operands_need() -> None:
+    problem = small(head="(float[N] x) => (float[?] y)")
+    rows: list[tuple[list[tuple[int, int]], int, tuple[str, ...], int | None]] = [
+        ([(2, 5)], 2, (), 5),
+        ([(2, 2), (2, 4)], 2, (), 4),
+        ([(3, 5)], 2, (), None),  # no dim of this size
+        ([(2, 128)], 2, (), 128),
+        ([(2, 129)], 2, (), None),
+        ([(2, 0)], 2, (), None),
+        ([(2, 1)], 2, (), 1),
+        ([(3, 5)], 2, ("N",), 4),
+        ([(1, 5)], 2, ("N",), None),  # larger already
+    ]
+    for repairs, size, data_dims, expected in rows:
+        sizes = problem.sizes[0]
+        sizes.clear()
+        sizes["N"] = size
+        problem.fitted.clear()
+        at = cast("Any", SimpleNamespace(data_dims=data_dims))
+        found = checker._fitted(problem, at, sizes, Misfit("why", repairs))
+        assert (found and found["N"]) == expected, (repairs, size)
+        assert problem.fitted == ({id(sizes): found} if found else {})
+        assert checker._fitted(problem, at, sizes, Unproved("why")) is None
+        if found is not None:
+            again = Misfit("why", [(found["N"], 7)])
+            assert checker._fitted(problem, at, found, again) is None  # it was changed
+            other = TrialSizes((2,), 1)
+            other["N"] = size
+            assert checker._fitted(problem, at, other, Misfit("why", repairs)) is None
+
+
+def test_tensors_are_equal_by_type_and_elements() -> None:
+    domain = Bits()
+    x, z, wide = free("x", 2), free("z", 2), free("x", 2, dtype=DOUBLE)
+    one, two = known([1, 2]), known([1, 2])
+    for a, b, is_equal in (
+        (x, x, True), (x, free("x", 2), True), (x, z, False), (x, wide, False),
+        (x, free("x", 3), False), (x, None, False), (None, x, False), (None, None, True),
+        (one, two, True), (one, known([2, 1]), False), (one, x, False),
+        (TensorList(FLOAT, [x, z]), TensorList(FLOAT, [x, z]), True),
+        (TensorList(FLOAT, [x]), TensorList(FLOAT, [x, z]), False),
+        (TensorList(FLOAT, [x]), x, False),
+    ):  # fmt: skip
+        assert checker._equal(domain, a, b) is is_equal
+    large = [CheckedTensor(FLOAT, (1 << 23,), lambda: np.zeros(1)) for _ in range(2)]
+    with pytest.raises(checker.Illegal, match="a tensor of more than"):
+        checker._equal(domain, *large)
+
+
+def test_reals_are_as_coarse_as_the_constants_and_borders() -> None:
+    half, whole = Tensor.of(np.ones(1, np.float16)), Tensor.of(np.ones(1, np.int64))
+    rows: list[tuple[dict[str, Tensor], dict[str, Border], float]] = [
+        ({}, {"x": Border(FLOAT, ())}, 2.0**-23),
+        ({"h": half}, {"x": Border(FLOAT, ())}, 2.0**-10),
+        ({"i": whole}, {"x": Border(DOUBLE, ()), "y": Border(FLOAT, ())}, 2.0**-23),
+        ({"i": whole}, {"i": Border(INT64, ())}, 2.0**-52),
+    ]
+    for constants, borders, eps in rows:
+        sides = Side((), constants), Side((), {})
+        problem = replace(small(), sides=sides, borders=borders)
+        assert checker._affine(problem).epsilon == eps
+
+
+def test_what_a_proof_says() -> None:
+    assert (YES.is_proved, YES.word, YES.trusts_runtime) == (True, "bits", False)
+    assert (NO.is_proved, TRUSTED.trusts_runtime) == (False, True)
+    assert not Proof("bits", [{}]).has_named_sizes
+    assert Proof("bits", [{"N": 2}]).has_named_sizes
