@@ -71,6 +71,53 @@ def test_each_side_has_its_nodes_and_the_values_at_its_border() -> None:
     assert layers["x"] < layers["a"]
 
 
+CLIP = NodeState(4, "Clip", "c", ("a", "", "h"), ("b", "", "c"))
+ALL = rewrite(
+    (A, None),
+    (CLIP, CLIP._replace(inputs=("n", "", "h"))),
+    (None, N._replace(inputs=("x", "w"))),
+    near=(state(7, "next", "bn"), state(8, "far", "q"), state(9, "x", "i")),
+    values={"x": ValueState(FLOATS, False)},
+    added=("w",),
+    number=5,
+)  # fmt: skip
+
+
+def test_all_of_a_rewrite() -> None:
+    data = data_of(ALL, proofs={5: "by cases"})
+    words = "Relu a x Clip c h b next n i w fuse law g float[2]"
+    before = [(2, 0, 1, 0), (1, 1, 2, 0), (0, 2, 3, 0), (0, 3, 0, 0), (3, 5, 1, 1), (3, 4, 3, 1)]
+    after = [
+        *[(1, 4, 2, 0), (2, 5, 1, 0), (0, 2, 3, 0), (0, 3, 0, 0), (3, 5, 1, 1), (3, 4, 3, 1)],
+        (3, 10, 0, 1),
+    ]
+    assert data == {
+        "strings": words.split(),
+        "states": [
+            [1, 0, 1, [2], [1]],
+            [4, 3, 4, [1, -1, 5], [6, -1, 4]],
+            [7, 0, 7, [6, 8], [7]],
+            [9, 0, 2, [9], [2]],
+            [4, 3, 4, [8, -1, 5], [6, -1, 4]],
+            [3, 0, 8, [2, 10], [8]],
+        ],
+        "types": {"2": 14},
+        "rewrites": [[5, 11, 12, 13, 6, 0, before, after, 0, {}, [10], []]],
+        "reasons": {},
+        "proofs": {"5": "by cases"},
+        "nodes": [],
+        "total": 1,
+    }
+
+
+def test_sizes_are_counted_in_bytes() -> None:
+    encoder = module._Encoder()
+    assert [encoder.string(name) for name in ("ab", "ab", "c")] == [0, 0, 1]
+    assert encoder.size == len('"ab","c",')
+    encoder.state(NodeState(3, "c", "ab", ("ab", ""), ()))
+    assert encoder.size == len('"ab","c",[3,1,0,[0,-1],[]],')
+
+
 def test_a_changed_node_is_no_new_one_and_untouched_ones_are_beside() -> None:
     near = (state(7, "next", "b"), state(8, "far", "q"))
     data = data_of(rewrite((B, B._replace(inputs=("x",))), (A, None), near=near))
@@ -95,9 +142,7 @@ def test_absent_operands_have_no_name() -> None:
 
 
 def test_types_that_differ_from_those_on_record_are_beside_the_rewrite() -> None:
-    one = rewrite(
-        (A, None), values={"x": ValueState(FLOATS, True), "y": ValueState(None, False)}
-    )
+    one = rewrite((A, None), values={"x": ValueState(FLOATS, True), "y": ValueState(None, False)})
     two = rewrite((A, None), number=2, values={"x": ValueState(FLOATS, False)})
     data = data_of(one, two, rewrite((A, None), number=3, values=one.around.values))
     strings = data["strings"]
