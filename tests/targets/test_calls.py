@@ -49,8 +49,11 @@ def test_the_first_bad_call_counts() -> None:
     assert judged(view(), "Neg")["Neg"] == ("Neg float[2]",)
 
 
-def test_a_model_without_calls_has_none() -> None:
-    assert judged(view("(float[2] x) => (float[2] y) { y = Neg(x) }"), "Neg") == {}
+def test_a_model_without_calls_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calls, "MOST_EXPANDED", 0)
+    model = view("(float[2] x) => (float[2] y) { y = Neg(x) }")
+    assert judged(model, "Neg") == {}
+    assert list(model.notes) == []
 
 
 def test_too_many_calls_are_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,6 +62,9 @@ def test_too_many_calls_are_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:
     assert judged(model, "Neg") == {}
     (note,) = model.notes
     assert "too often to judge each of their calls" in str(note)
+    for most, count in ((3, 0), (4, 2)):  # both calls have two nodes
+        monkeypatch.setattr(calls, "MOST_EXPANDED", most)
+        assert len(judged(model, "Neg")) == count
 
 
 def test_nodes_of_bodies_are_judged_too() -> None:

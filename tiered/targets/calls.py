@@ -47,23 +47,21 @@ def judged_in_calls(
     for call in calls:
         mark = model.mark()
         try:
-            copies = dict(_copies(call, called, frozenset()))
+            copies = dict(_copies(call, called))
             # Consumers of an inner call were inferred before it was inlined.
             model.types.refresh(model)
             for copy, original in copies.items():
-                if copy.is_live and not found.get(original):
+                if not found.get(original):
                     found[original] = judge(copy)
         finally:
             model.undo_to(mark)
     return found
 
 
-def _copies(
-    call: Node, called: Calls, around: frozenset[tuple[str, str, str]]
-) -> Iterator[tuple[Node, Node]]:
+def _copies(call: Node, called: Calls) -> Iterator[tuple[Node, Node]]:
     """Inline a call; yield each copy with its original, those of inner calls too."""
     function = called(call)
-    if function is None or call.callee in around or not _can_be_inlined(call, function):
+    if function is None or not _can_be_inlined(call, function):
         return
     originals = copied_nodes(function)
     copies = call.owner.inline_call(call, function, {})
@@ -73,7 +71,7 @@ def _copies(
         if called(copy) is None:
             yield copy, original
         else:
-            yield from _copies(copy, called, around | {function.id})
+            yield from _copies(copy, called)
 
 
 def _with_bodies(pairs: Iterable[tuple[Node, Node]]) -> Iterator[tuple[Node, Node]]:

@@ -290,16 +290,14 @@ def _operand(node: Node, name: str, rule: OperatorRule) -> Value | None:
 
 def _is_in_qdq(node: Node) -> bool:
     """Return whether a node is between 8-bit DequantizeLinear and QuantizeLinear."""
-    data, result = node.input(0), node.outputs[0] if node.outputs else None
-    source = None if data is None else data.producer
+    source, result = node.producer(0), node.outputs[0] if node.outputs else None
     if source is None or result is None or not source.is_op("DequantizeLinear"):
         return False
     readers = result.readers
     if result.is_graph_output or not all(reader.is_op("QuantizeLinear") for reader in readers):
         return False
-    ends = (source.input(0), *(reader.outputs[0] for reader in readers))
-    dtypes = (None if end is None else end.dtype for end in ends)
-    return bool(readers) and all(dtype in _BYTES for dtype in dtypes)
+    ends = (source.given(0), *(reader.output for reader in readers))
+    return bool(readers) and all(end.dtype in _BYTES for end in ends)
 
 
 def _out_of_bounds(value: Value | None, name: str, bounds: Bounds) -> Iterator[Refusal]:

@@ -79,9 +79,9 @@ def quantized_dtype(value: Value, *, is_input: bool) -> int | None:
     """Return the quantised dtype of a value next to a Q or DQ node; None without one."""
     if is_input:
         producer = value.producer
-        is_unit = producer is not None and producer.op_type == "DequantizeLinear"
-        source = producer.input(0) if producer is not None and is_unit else None
-        return None if source is None else source.dtype
+        if producer is None or producer.op_type != "DequantizeLinear":
+            return None
+        return producer.given(0).dtype
     readers = value.readers
     if not readers or any(node.op_type != "QuantizeLinear" for node in readers):
         return None

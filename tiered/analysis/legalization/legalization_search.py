@@ -162,10 +162,10 @@ def simplify(nodes: Sequence[Node]) -> None:
 
 def _copies(node: Node) -> bool:
     """Return whether the output of a node is its operand, bit for bit."""
-    source = node.input(0)
-    is_cast = node.is_op("Cast") or node.is_op("CastLike")
-    is_same = source is not None and source.dtype is not None and source.dtype == node.output.dtype
-    return node.is_op("Identity") or (is_cast and is_same)
+    if node.is_op("Cast") or node.is_op("CastLike"):
+        dtype = node.given(0).dtype
+        return dtype is not None and dtype == node.output.dtype
+    return node.is_op("Identity")
 
 
 def _drop_empty_parts(node: Node) -> None:

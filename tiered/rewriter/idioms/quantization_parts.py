@@ -40,8 +40,8 @@ MOVE_ATTRIBUTES: Final[dict[str, Any]] = dict.fromkeys(
 
 def why_not_moved(unit: Node) -> Skip | None:
     """Return why the integers of a QuantizeLinear or DequantizeLinear are not moved for floats."""
-    q = unit.output if unit.op_type == "QuantizeLinear" else unit.input(0)
-    if q is None or q.dtype not in _MOVABLE:
+    q = unit.output if unit.op_type == "QuantizeLinear" else unit.given(0)
+    if q.dtype not in _MOVABLE:
         return Skip("the integers have fewer than 8 bits")
     if is_blocked(unit):
         return Skip("a scale is for a block of indices")
@@ -84,8 +84,8 @@ def settings_of(unit: Node) -> tuple[object, ...]:
     for value in unit.inputs[1:3]:
         array = None if value is None else value.const
         parameters.append(value if array is None else (value and value.dtype, _bytes_of(array)))
-    q = unit.output if unit.op_type == "QuantizeLinear" else unit.input(0)
-    return unit.domain, q and q.dtype, sorted(unit.attributes.items()), parameters
+    q = unit.output if unit.op_type == "QuantizeLinear" else unit.given(0)
+    return unit.domain, q.dtype, sorted(unit.attributes.items()), parameters
 
 
 def _bytes_of(array: NDArray[Any]) -> tuple[object, ...]:
