@@ -6,6 +6,7 @@ from tests.extensions.partition.graphs import labels, model
 from tiered import Graph, Node
 from tiered.extensions.partition import contraction
 from tiered.extensions.partition.contraction import (
+    _groups_of,
     grouped,
     has_cycle,
     order_of_groups,
@@ -129,3 +130,34 @@ def test_units_are_ordered_by_what_they_read(
     unit_of: list[int], reads: list[list[int]], expected: list[int]
 ) -> None:
     assert order_of_units(unit_of, reads) == expected
+
+
+def test_groups_of_random_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The places that each node reads; "+" for nodes of the target; limits, 0 for the usual one."""
+    names = ("_NEIGHBOURS", "_SEARCHED", "_WINDOW")
+    usual = [getattr(contraction, name) for name in names]
+    for reads, own, connected, limits, expected in (
+        ("-0-01-2--0-3-3", "-+-++-++", True, (2, 0, 0), "1 367 4"),
+        ("-0-01-1-3-123", "+-++++", True, (0, 0, 0), "0 2345"),
+        ("-0-1-01--014-3", "+-+-+++", True, (0, 0, 0), "0 2 45 6"),
+        ("--01-2-02-2", "--++-+", False, (0, 0, 1), "235"),
+        ("-0-1-12-23-234", "+-++-+", True, (1, 2, 1), "0 23 5"),
+        ("-0-0-01-1-034-0-0", "++++-+++", True, (3, 0, 3), "012367 5"),
+        ("-0-1--123-1-3-5", "-+-+++++", True, (0, 0, 0), "157 346"),
+        ("-0-1-1-02-234--12", "--+-++++", True, (2, 1, 0), "2457 6"),
+        ("-0---23-0-25", "+-+-+-+", True, (0, 0, 0), "0 246"),
+        ("--01-02-3--45-026-6-", "--+---++-+", True, (3, 2, 0), "2 67 9"),
+        ("-0-1--1-04-235-1-3", "++-+-++++", True, (3, 2, 2), "017 3568"),
+        ("-0-01-02---2-25--1", "+-++++++-+", True, (0, 1, 2), "0 2367 4 5 9"),
+        ("-0-0-01--234-2-046", "+-+++++-", True, (2, 0, 2), "026 35 4"),
+        ("-0--1-2-034-125-124-7", "+-+-++-+-", True, (0, 0, 0), "0 2457"),
+        ("--0--2-014-13", "++--+++", True, (0, 0, 1), "0 1456"),
+        ("--0-012-1-04-012-23-15", "++---++++", True, (0, 0, 0), "058 1 6 7"),
+        ("---0-3-2-45-125-4-28", "-++++-++-+", True, (0, 0, 0), "17 29 34 6"),
+    ):
+        for name, limit, value in zip(names, limits, usual, strict=True):
+            monkeypatch.setattr(contraction, name, limit or value)
+        before = [[int(at) for at in part] for part in reads.split("-")]
+        groups = _groups_of(list(range(len(own))), before, [mark == "+" for mark in own], connected)
+        found = " ".join("".join(map(str, group)) for group in groups)
+        assert found == expected, (reads, own, connected, limits)
