@@ -77,6 +77,9 @@ def test_a_second_time_changes_nothing_and_a_device_that_is_there_stays() -> Non
         ({"a": "0", "c": "1"}, ".0.1.."),
         ({"c": "0"}, "...0.."),
         ({"a": "0"}, ".0...."),
+        ({"a": "0", "b": "1", "c": "0"}, ".010.."),
+        ({"a": "0", "y": "0"}, ".000.0"),
+        ({"a": "0", "d": "1", "y": "0"}, ".00010"),
     ],
 )
 def test_nodes_between_nodes_of_one_device_are_on_it(
@@ -110,6 +113,7 @@ def test_a_cut_at_no_node_is_an_error_with_a_hint() -> None:
     [
         ({"a": "1", "b": "0"}, "'b' of stage 0 needs 'a' of stage 1; expected stages that never"),
         ({"a": "1", "c": "0"}, "'c' of stage 0 needs 'a' of stage 1"),
+        ({"a": "2", "d": "1", "y": "1"}, "'y' of stage 1 needs 'a' of stage 2; expected stages"),
         ({"a": "x"}, "'a' has tiered.stage 'x'; expected a whole number"),
         ({"a": "--3"}, "'a' has tiered.stage '--3'; expected a whole number"),
         ({"a": "1.5"}, "expected a whole number"),
@@ -196,3 +200,40 @@ def test_a_model_without_devices_is_on_one() -> None:
 def test_device_configurations_need_ir_version_11() -> None:
     with pytest.raises(ModelError, match="IR version 10, and device configurations need 11"):
         device_proto(model(TEXT))
+
+
+PAIRS = """g (float[2] x) => (float[2] y, float[2] z) {
+    k = Constant<value_floats=[1.0, 2.0]>()  a = Neg(x)  b = Add(a, k)  c = Abs(b)
+    d = Sin(x)  e = Add(d, k)  f = Cos(e)  y = Neg(c)  z = Neg(f) }"""
+MIXED = """g (float[2] x) => (float[2] y, float[2] z) {
+    a = Neg(x)  b = Sin(x)  c = Add(a, b)  y = Neg(c)  z = Cos(c) }"""
+
+
+def test_constants_join_no_nodes_and_two_devices_are_none() -> None:
+    for text, devices, expected in (
+        (PAIRS, {"a": "0", "c": "0", "d": "1", "f": "1"}, ".000111.."),
+        (MIXED, {"a": "0", "b": "1", "y": "0", "z": "1"}, "01.01"),
+    ):
+        of = model(text)
+        for node in of.main.nodes:
+            if node.label in devices:
+                of.main.set_metadata(node, {DEVICE: devices[node.label]})
+        mark_devices(of, propagate=True)
+        assert marks(of, DEVICE) == expected, text
+
+
+def test_a_cut_comes_before_the_mark_that_is_there() -> None:
+    of = model(TEXT)
+    for node, device in zip(of.main.nodes[1:4], "020", strict=True):
+        of.main.set_metadata(node, {DEVICE: device})
+    mark_devices(of, {"a": "1"}, propagate=True)
+    assert marks(of, DEVICE) == ".120.."
+
+
+def test_a_device_without_a_stage_and_a_marked_constant() -> None:
+    of = model(TEXT, '<ir_version: 11, opset_import: ["" : 21]>\n')
+    for at in (0, 1):
+        of.main.set_metadata(of.main.nodes[at], {DEVICE: "gpu"})
+    assert [labels(part.nodes) for part in device_partitions(of)] == [["a"]]
+    entry = device_proto(of).graph.node[1].device_configurations[0]
+    assert (entry.HasField("pipeline_stage"), len(entry.sharding_spec)) == (False, 1)
