@@ -2,6 +2,7 @@
 
 import math
 import random
+from collections.abc import Sequence
 
 import pytest
 
@@ -92,3 +93,84 @@ def test_rounds_that_differ_are_noticed() -> None:
     assert spread([1.0, 1.5] * 6) == pytest.approx(0.4)
     assert spread([1.0, 1.01] * 6) is None
     assert spread([1.0, 2.0]) is None
+
+
+def test_figures_of_samples() -> None:
+    for kind, numbers, confidence, expected in (
+        ("ratio_interval", [0.2, 0.5, -0.3, 0.4, 0.0, -0.3], 0.75, "0.8607 1.105 1.35 0.7812"),
+        ("drift", [99, 100, 105, 102, 107, 113, 110, 120, 106, 105, 136, 95], 0.0, "None"),
+        ("median_interval", [-0.3, -0.2, 0.5], 0.0, "-0.3 -0.2 0.5 0.75"),
+        (
+            "median_interval",
+            [0.2, 0.4, 0.1, 0.1, 0.4, 0.3, -0.1, -0.2],
+            0.95,
+            "-0.2 0.15 0.4 0.9922",
+        ),
+        ("ratio_interval", [0.4, 0.2, -0.1], 0.5, "1.051 1.191 1.35 0.5"),
+        (
+            "ratio_interval",
+            [0.3, 0.1, 0.5, 0.1, -0.3, 0.0, -0.1, 0.4, -0.1],
+            0.75,
+            "1 1.105 1.221 0.75",
+        ),
+        ("fewest", [], 0.75, "3"),
+        ("drift", [98, 101, 101, 108, 110, 114, 118], 0.0, "None"),
+        (
+            "spread",
+            [95, 110, 110, 100, 100, 105, 100, 105, 90, 100, 100, 105, 100, 95],
+            0.0,
+            "None",
+        ),
+        ("fewest", [], 0.875, "4"),
+        (
+            "drift",
+            [94, 103, 103, 104, 100, 110, 101, 105, 110, 103, 143, 117, 129, 126],
+            0.0,
+            "1.2379",
+        ),
+        ("median_interval", [-0.3, -0.3, 0.0, -0.1, 0.5, 0.3], 0.75, "-0.3 -0.05 0.3 0.7812"),
+        (
+            "ratio_interval",
+            [0.4, -0.3, -0.2, -0.1, 0.3, -0.3, 0.0, -0.3],
+            0.5,
+            "0.8187 0.9048 1 0.5391",
+        ),
+        (
+            "drift",
+            [106, 99, 104, 108, 110, 105, 126, 110, 111, 130, 96, 133, 142, 112],
+            0.0,
+            "None",
+        ),
+        ("drift", [142, 110, 110, 108, 124, 107, 113, 94, 103, 103, 100], 0.0, "None"),
+        ("median_interval", [-0.2, 0.2, -0.2, -0.2, 0.2], 0.625, "-0.2 -0.2 0.2 0.625"),
+        (
+            "drift",
+            [98, 102, 112, 97, 98, 105, 119, 105, 128, 132, 109, 113, 117, 141],
+            0.0,
+            "1.1500",
+        ),
+        ("spread", [95, 110, 95, 90, 100, 90, 90, 95, 105, 110, 110, 105, 90, 105], 0.0, "0.1667"),
+        ("spread", [110, 100, 95, 110, 110], 0.0, "None"),
+        ("drift", [142, 129, 120, 117, 112, 99, 122, 97, 109, 98, 105], 0.0, "0.8140"),
+        ("drift", [96, 102, 110, 109, 118, 114, 124, 131], 0.0, "1.2879"),
+        ("drift", [130, 126, 113, 101, 107, 113, 109, 98, 105, 95], 0.0, "0.7778"),
+        ("spread", [105, 100, 95, 95, 100, 95, 95, 95, 90, 100, 105, 110, 105, 105], 0.0, "0.1000"),
+        ("spread", [110, 105, 110, 95, 105, 95, 105, 90], 0.0, "0.1310"),
+    ):
+        found: float | Sequence[float] | None
+        match kind:
+            case "drift":
+                found = drift(numbers)
+            case "spread":
+                found = spread(numbers)
+            case "fewest":
+                found = fewest_for(confidence)
+            case "median_interval":
+                found = median_interval(numbers, confidence)
+            case _:
+                found = ratio_interval(numbers, confidence)
+        if isinstance(found, tuple):
+            shown = " ".join(f"{number:.4g}" for number in found)
+        else:
+            shown = f"{found:.4f}" if isinstance(found, float) else str(found)
+        assert shown == expected, (kind, numbers, confidence)

@@ -202,3 +202,55 @@ def test_an_old_ir_version_has_no_metadata() -> None:
     of = model(TEXT, '<ir_version: 9, opset_import: ["" : 21]>\n')
     with pytest.raises(ModelError, match="or use the partitioner, which needs no marks"):
         mark_targets(of, {"npu": NPU})
+
+
+def marked(text: str, *operators: str) -> str:
+    """Return the target of each node, "." for none, where the target takes some operators."""
+    of = model(text)
+    mark_targets(of, {"npu": OperatorSupport(dict.fromkeys(operators))})
+    return " ".join(node.metadata.get(COMPILER, ".") for node in of.main.nodes)
+
+
+def test_constants_and_what_follows_from_them_alone_have_no_mark() -> None:
+    for text, operators, expected in (
+        ("g (float[2] x) => (float[2] y) { k = Constant<value_floats=[1., 2.]>()  y = Add(x, k) }",
+         ("Constant", "Add"), ". npu"),
+        ("g () => (float[2] y) { a = RandomNormal<shape=[2]>()  y = Sin(a) }",
+         ("RandomNormal",), "npu ."),
+        ("g (float[2] x) => (float[2] y) <float[2] w = {1,2}, float m = {1}> "
+         "{ a = Clip(w, , m)  b = Sin(a)  y = Add(x, b) }", ("Clip",), ". . ."),
+        ("g (float[2] x) => (float[2] y) <float[2] w = {1,2}, float m = {1}> "
+         "{ a = Clip(w, , m)  b = Clip(x, , a)  y = Sin(b) }", ("Clip",), "npu npu ."),
+    ):  # fmt: skip
+        assert marked(text, *operators) == expected, text
+
+
+def test_a_region_that_is_there_is_not_edited_again() -> None:
+    of = model(TEXT)
+    mark_targets(of, {"npu": NPU})
+    merge_regions(of)
+    before, count = of.journal.stamp(), of.gate.count
+    assert merge_regions(of) == 2
+    assert not of.journal.moved_since(before)
+    assert of.gate.count == count
+
+
+def test_calls_of_regions_belong_to_no_other_region() -> None:
+    of = model(TEXT)
+    for at in (0, 1):
+        of.main.set_metadata(of.main.nodes[at], {COMPILER: "npu", REGION: "own"})
+    (call,) = cut_out_regions(of)
+    assert call.op_type == "own"
+    assert merge_regions(of) == 0
+    of.main.set_metadata(call, {})
+    assert mark_targets(of, {"npu": NPU}) == 2
+    assert call.metadata == {}
+
+
+def test_a_constant_is_of_a_partition_if_its_region_is_named() -> None:
+    of = model("""g (float[2] x) => (float[2] y) {
+        k = Constant<value_floats=[1.0, 2.0]>()  y = Add(x, k) }""")
+    for metadata, expected in (({}, [["y"]]), ({REGION: "r"}, [["k", "y"]])):
+        for node in of.main.nodes:
+            of.main.set_metadata(node, {COMPILER: "npu", **metadata})
+        assert [labels(part.nodes) for part in marked_partitions(of.main)] == expected
