@@ -1,6 +1,7 @@
 """Separate models and their plan: run one after the other, they compute the whole bit for bit."""
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -167,3 +168,128 @@ MODELS = sorted((Path(__file__).parents[3] / "examples" / "models").glob("*.onnx
 @pytest.mark.parametrize("path", MODELS, ids=lambda path: str(path.name))
 def test_regions_of_models_are_functions_and_models_with_the_same_bits(path: Path) -> None:
     assert faults(path, onnx.load(path), range(2)) == []
+
+
+def built(
+    text: str, *, ir: int = 10, declared: str = "", notes: str = "", sparse: str = ""
+) -> Model:
+    """Return a model with more declarations than its text has."""
+    proto = onnx.parser.parse_model(f'<ir_version: {ir}, opset_import: ["" : 8, "f" : 1]>{text}')
+    for node in proto.graph.node:
+        node.name = node.name or node.output[0]
+    for name in declared:
+        proto.graph.value_info.append(onnx.helper.make_tensor_value_info(name, 1, ["N"]))
+    for name in notes:
+        annotation = proto.graph.quantization_annotation.add(tensor_name=name)
+        annotation.quant_parameter_tensor_names.add(key="SCALE_TENSOR", value="s")
+    if sparse:
+        values = onnx.helper.make_tensor(sparse, 1, [1], [5.0])
+        index = onnx.helper.make_tensor("", 7, [1], [1])
+        proto.graph.sparse_initializer.append(onnx.helper.make_sparse_tensor(values, index, [2]))
+    return Model.from_proto(proto)
+
+
+def contents(of: Model) -> str:
+    proto = of.to_proto()
+    graph = proto.graph
+
+    def said(infos: Iterable[onnx.ValueInfoProto]) -> str:
+        return " ".join(
+            each.name
+            + str([dim.dim_param or dim.dim_value for dim in each.type.tensor_type.shape.dim])
+            for each in infos
+        )
+
+    calls = (
+        f"{f'{node.domain}.' if node.domain else ''}{node.op_type}({' '.join(node.input)})"
+        for node in graph.node
+    )
+    weights = [each.name for each in graph.initializer]
+    weights += [f"{each.values.name} (sparse)" for each in graph.sparse_initializer]
+    lists = {
+        "declared": said(graph.value_info),
+        "weights": " ".join(weights),
+        "annotated": " ".join(each.tensor_name for each in graph.quantization_annotation),
+        "functions": " ".join(each.name for each in proto.functions),
+    }
+    more = "".join(f"\n  {name} {text}" for name, text in lists.items() if text)
+    return f"{said(graph.input)} -> {said(graph.output)}\n  {' '.join(calls)}{more}"
+
+
+def test_all_that_parts_have() -> None:
+    support = OperatorSupport(dict.fromkeys(("Neg", "Add", "Split")))
+    twice = """
+        <opset_import: ["" : 8], domain: "f"> one (p) => (q) { q = Sin(p) }
+        <opset_import: ["" : 8, "f" : 1], domain: "f"> two (p) => (q) {
+            r = f.one(p)  q = f.one(r) }"""
+    for of, target, expected in (
+        (built("""g (float[N] x) => (float[N] y, float[N] m) <float[1] s = {1}> {
+            a = Neg(x)  b = Add(a, s)  c = Sin(b)  d = Cos(c)  y = Neg(d)  m = Add(y, y) }""",
+               declared="abcd", notes="acx"), "npu", """\
+000_npu npu: x['N'] -> b['N']
+  Neg(x) Add(a s)
+  declared a['N']
+  weights s
+  annotated a x
+001_host host: b['N'] -> d['N']
+  Sin(b) Cos(c)
+  declared c['N']
+002_npu npu: d['N'] -> y['N'] m['N']
+  Neg(d) Add(y y)
+host: x['N'] -> y['N'] m['N']
+  tiered.npu.part_000_npu(x) Sin(b) Cos(c) tiered.npu.part_002_npu(d)"""),
+        (built("""g (float[2] x) => (float[2] y) {
+            a = Neg(x)  k = Constant<value=float[2] {1,2}>()  b = Add(a, k)  c = Sub(b, k)
+            e = Mul(c, k)  y = Add(e, w) }""", sparse="w"), "", """\
+000_part part: x[2] -> b[2]
+  Constant() Neg(x) Add(a k)
+001_host host: b[2] -> e[2]
+  Constant() Sub(b k) Mul(c k)
+002_part part: e[2] -> y[2]
+  Add(e w)
+  weights w (sparse)
+host: x[2] -> y[2]
+  Constant() tiered.part.part_000_part(x) Sub(b k) Mul(c k) tiered.part.part_002_part(e)"""),
+        (built("""g (float[4] x) => (float[2] y, float[2] z) {
+            a, b = Split(x)  c = Sin(a)  d = Cos(b)  y = Neg(c)  z = Neg(d) }"""), "my npu", """\
+000_my_npu my npu: x[4] -> a[2] b[2]
+  Split(x)
+001_host host: a[2] b[2] -> c[2] d[2]
+  Sin(a) Cos(b)
+002_my_npu my npu: c[2] d[2] -> y[2] z[2]
+  Neg(c) Neg(d)
+host: x[4] -> y[2] z[2]
+  tiered.my npu.part_000_my_npu(x) Sin(a) Cos(b) tiered.my npu.part_002_my_npu(c d)"""),
+        (built("""g (float[2] x, float[2] w, float[2] v) => (float[2] y)
+            <float[2] w = {1,2}, float[2] v = {3,4}, float[2] u = {5,6}> {
+            a = Add(x, w)  b = Sub(a, v)  c = Add(b, u)  y = Add(c, v) }""", ir=3), "npu", """\
+000_npu npu: x[2] w[2] -> a[2]
+  Add(x w)
+  weights w
+001_host host: a[2] v[2] -> b[2]
+  Sub(a v)
+  weights v
+002_npu npu: u[2] b[2] v[2] -> y[2]
+  Add(b u) Add(c v)
+  weights u v
+host: x[2] w[2] v[2] -> y[2]
+  tiered.npu.part_000_npu(x w) Sub(a v) tiered.npu.part_002_npu(b v)
+  weights v w"""),
+        (built("""g (float[2] x) => (float[2] y) {
+            a = Neg(x)  b = f.one(a)  c = f.one(b)  d = f.two(c)  y = Neg(d) }""" + twice),
+         "npu", """\
+000_npu npu: x[2] -> a[2]
+  Neg(x)
+001_host host: a[2] -> d[2]
+  f.one(a) f.one(b) f.two(c)
+  functions one two
+002_npu npu: d[2] -> y[2]
+  Neg(d)
+host: x[2] -> y[2]
+  tiered.npu.part_000_npu(x) f.one(a) f.one(b) f.two(c) tiered.npu.part_002_npu(d)
+  functions one two"""),
+    ):  # fmt: skip
+        parts = propose_partitions(of, {target: support}, allows_single_node_partition=True)
+        plan = as_models(of, parts)
+        found = [f"{part.name} {part.target}: {contents(part.model)}" for part in plan.parts]
+        assert "\n".join([*found, f"host: {contents(plan.host)}"]) == expected, target
