@@ -1,6 +1,7 @@
 """Checks of a pipeline: what may be one, and what a failure says."""
 
 import copy
+import functools
 
 import pytest
 
@@ -32,6 +33,7 @@ def test_a_function_has_its_name_in_brackets_and_an_analysis_its_own() -> None:
     assert of("model_overview") == "model_overview"
     assert of(get_pass("model_overview")) == "model_overview"
     assert of(lambda found: None) == "<lambda>"
+    assert of(functools.partial(has_relu)) == "<partial>"
     check = of(has_relu)
     assert of(check) is check
 
@@ -39,6 +41,8 @@ def test_a_function_has_its_name_in_brackets_and_an_analysis_its_own() -> None:
 def test_checks_are_equal_by_name_and_function() -> None:
     assert of(has_relu) == of(has_relu)
     assert Check("<has_relu>", has_relu) != Check("<has_relu>", raises)
+    assert Check("<other>", has_relu) != Check("<has_relu>", has_relu)
+    assert Check("<has_relu>", has_relu) != 3
     assert hash(of(has_relu)) == hash("<has_relu>")
     assert copy.deepcopy(check := of(has_relu)) is check
     assert (of(has_relu).suppressed, of(has_relu).of(True).suppressed) == (False, True)

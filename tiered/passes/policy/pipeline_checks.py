@@ -39,9 +39,8 @@ class Check(str):
         return self
 
     def __eq__(self, other: object) -> bool:
-        return str.__eq__(self, other) and (
-            not isinstance(other, Check) or self.function == other.function
-        )
+        is_other = isinstance(other, Check) and self.function != other.function
+        return not is_other and str.__eq__(self, other)
 
     def __ne__(self, other: object) -> bool:
         return not self == other  # str has its own, which compares the names alone
