@@ -1,5 +1,6 @@
 """Preconditions and postconditions, checked around each run of a pass."""
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 import tiered
 from tests.small import content, fuse_relu, look, model, ops, registered
 from tiered import Graph, Model, Pass, PassContext, Sequential, Skip, Value, op, rewrite, var
+from tiered.passes.conditions import label_of
 from tiered.support.errors import PassError, PostconditionError, PreconditionError, UsageError
 
 NESTED = """g (float[2] x, bool c) => (float[2] y) {
@@ -330,3 +332,8 @@ def test_checks_that_are_functions_make_pipelines_differ_though_no_text_holds_th
 def test_what_is_no_check_is_refused(checks: Any, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         Sequential([look], checks=checks)
+
+
+def test_a_condition_without_a_name_is_named_by_its_class() -> None:
+    assert label_of(functools.partial(ops)) == "partial"
+    assert label_of(ops) == "ops"

@@ -7,6 +7,7 @@ import pytest
 import tiered
 from tests.small import (
     FOUR,
+    Recorder,
     all_negs_to_relus,
     content,
     failing,
@@ -313,9 +314,10 @@ def test_a_limit_that_held_rewrites_back_is_not_the_end() -> None:
 
 def test_a_pass_that_does_not_run_needs_nothing() -> None:
     needing = tiered.function_pass(opt_level=3, required=["fuse_relu"], name="needing")
-    with registered(fuse_relu), PassContext(opt_level=2) as ctx:
-        needing(lambda graph, ctx: None)(model())
-    assert [result.name for result in ctx.report.results] == ["needing"]
+    for instruments in ([], [Recorder()]):
+        with registered(fuse_relu), PassContext(2, instruments=instruments) as ctx:
+            needing(lambda graph, ctx: None)(model())
+        assert [result.name for result in ctx.report.results] == ["needing"]
 
 
 def test_a_pipeline_knows_what_the_dependencies_of_an_idle_pass_changed() -> None:

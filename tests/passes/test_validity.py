@@ -277,3 +277,16 @@ def test_the_newest_opset_of_onnx_is_checked(monkeypatch: pytest.MonkeyPatch) ->
     for newest, count in ((of.opset(), 0), (of.opset() - 1, 1)):
         monkeypatch.setattr(onnx.defs, "onnx_opset_version", lambda newest=newest: newest)
         assert len(list(validity._unchecked(of))) == count
+
+
+def test_what_cannot_be_folded_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    of = parsed("(float[2] x) => (float[2] y) <float[2] w = {1,2}> { a = Neg(w)  y = Add(x, a) }")
+    monkeypatch.setattr("tiered.passes.lookup.pass_named", get_pass)
+    assert validity._fold(of)
+    assert [node.op_type for node in of.main.nodes] == ["Add"]
+
+    def fails(name: str) -> Any:
+        raise ModelError("no")
+
+    monkeypatch.setattr("tiered.passes.lookup.pass_named", fails)
+    assert not validity._fold(of)
