@@ -5,7 +5,7 @@ from pathlib import Path
 import onnx
 import pytest
 
-from tests.cli.transcripts import assert_transcript
+from tests.cli.transcript_files import assert_transcript
 from tests.fake_worker import fake_worker  # noqa: F401 - a fixture
 from tests.registered import passes_forgotten
 from tiered.cli import main

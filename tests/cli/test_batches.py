@@ -1,6 +1,6 @@
 """Many models in one command: what a batch is given, and what it returns."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +64,10 @@ def into_folder(
 
 
 # --- several models -------------------------------------------------------------------------------
+
+
+def test_all_that_is_printed(transcript: Callable[[str], None]) -> None:
+    transcript("batches")
 
 
 @pytest.mark.parametrize(

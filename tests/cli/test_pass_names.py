@@ -2,12 +2,14 @@
 
 import pytest
 
+from tests.recorded import assert_values
 from tiered.cli.pass_names import (
     check_level,
     level_set,
     split_names,
     split_required,
     strip_pass,
+    stripped_parts,
 )
 from tiered.support.errors import PipelineSyntaxError, UsageError
 
@@ -94,3 +96,13 @@ def test_a_required_entry_without_its_closing_bracket_stays() -> None:
 def test_an_empty_required_name_is_an_error() -> None:
     with pytest.raises(UsageError, match=r"^--require: an empty pass name"):
         split_required(["a,,b"])
+
+
+def test_names_are_recorded() -> None:
+    names = {
+        "split": split_names,
+        "required": split_required,
+        "parts": stripped_parts,
+        "strip": lambda *given: str(strip_pass(given)),
+    }
+    assert_values(__file__, names)

@@ -1,5 +1,6 @@
 """Which existing file `tiered optimize` replaces: an earlier result of the model, nothing else."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +31,10 @@ def weighted(path: Path, last: float, *, external: bool = False, count: int = 2)
         size_threshold=0,
     )
     return path
+
+
+def test_all_that_is_printed(transcript: Callable[[str], None]) -> None:
+    transcript("source_mark")
 
 
 def test_a_folder_of_two_models_is_not_an_input_and_an_output(cli: Cli, tmp_path: Path) -> None:

@@ -6,8 +6,15 @@ import onnx
 import pytest
 
 from tests.cli.conftest import Cli
+from tests.recorded import assert_values
 from tiered.cli.commands import command_names
-from tiered.cli.line.foreign import with_command
+from tiered.cli.line.foreign import (
+    answer_to,
+    answer_to_command,
+    from_others,
+    translated,
+    with_command,
+)
 
 COMMANDS = command_names()
 
@@ -142,3 +149,15 @@ def test_what_the_answer_says_can_be_typed(cli: Cli, small: Path) -> None:
 def test_a_command_of_another_tool_gets_an_answer(cli: Cli, word: str, words: str) -> None:
     ended = cli(word, "a.onnx")
     assert (ended.code, f"unknown command {word}: {words}" in ended.err) == (2, True), ended.err
+
+
+def test_answers_are_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("model").write_text("")
+    names = {
+        "answer": lambda line, unknown: answer_to(line.split(), unknown),
+        "command": lambda line: answer_to_command(line.split(), COMMANDS),
+        "made": lambda line: " ".join(from_others(line.split(), COMMANDS)),
+        "translated": lambda line: " ".join(translated(line.split())),
+    }
+    assert_values(__file__, names)

@@ -5,6 +5,7 @@ from typing import Annotated, ClassVar, Literal
 
 import pytest
 
+from tests.recorded import assert_values
 from tiered.cli.line.declaration import DeclaredCommand, Flags, words_of
 from tiered.cli.line.reader import CommandLine, WrongLine, read
 from tiered.cli.shared_options import Verify
@@ -230,3 +231,20 @@ def test_options_are_words_that_read_as_the_same_options() -> None:
     )
     assert words_of(options, ("names", "verify", "level")) == ("--quiet", "--no-in-place")
     assert words_of(Options()) == ()
+
+
+def test_lines_are_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("final").write_text("")
+    Path("o.toml").write_text("level = 3\nquiet = true\n")
+
+    def shown(text: str) -> object:
+        line = line_of(text)
+        changed = {
+            each.name: line.values[each.name]
+            for each in (*line.command.arguments, *line.command.options)
+            if line.values[each.name] != each.option.default
+        }
+        return changed, sorted(line.given), sorted(line.typed), line.rest
+
+    assert_values(__file__, {"shown": shown})

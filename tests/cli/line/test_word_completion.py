@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.recorded import assert_values
 from tiered.cli.commands import command_names, load_command
 from tiered.cli.line.reader import WrongLine
 from tiered.cli.line.word_completion import candidates
@@ -89,3 +90,8 @@ def test_an_unknown_command_has_no_candidates() -> None:
 
 def test_the_value_of_an_unknown_option_is_none_of_its_own() -> None:
     assert completed("convert", "--nosuch=s") == completed("convert", "--nosuch")
+
+
+def test_candidates_are_recorded() -> None:
+    names = {"words": lambda *typed: [each for each in completed(*typed) if len(each) < 40]}
+    assert_values(__file__, names)

@@ -3,8 +3,15 @@ import os
 
 import pytest
 
+from tests.recorded import assert_values
 from tiered import parse_pipeline
-from tiered.cli.output.failures import failure, ran_out_of_memory, short_traceback
+from tiered.cli.output.failures import (
+    failure,
+    print_failure,
+    ran_out_of_memory,
+    short_traceback,
+    usage_failure,
+)
 from tiered.support import errors
 
 
@@ -139,3 +146,33 @@ def test_the_caret_of_a_pipeline_points_at_the_column() -> None:
     assert first.endswith("at column 26 (in the edit)")
     assert line == "  fold_constant,fix(inline,"
     assert caret.index("^") - line.index("fold") == 25
+
+
+def caused(
+    error: Exception, cause: BaseException | None, context: BaseException | None = None
+) -> Exception:
+    """Return an error with what caused it."""
+    error.__cause__, error.__context__ = cause, context
+    return error
+
+
+def noted(error: Exception, *notes: str) -> Exception:
+    """Return an error with notes."""
+    for note in notes:
+        error.add_note(note)
+    return error
+
+
+def test_texts_are_recorded() -> None:
+    names = {
+        **vars(errors),
+        "failure": failure,
+        "usage_failure": usage_failure,
+        "caused": caused,
+        "noted": noted,
+        "enough": ran_out_of_memory,
+        "code": print_failure,
+        "os": os,
+        "errno": errno,
+    }
+    assert_values(__file__, names)

@@ -1,10 +1,13 @@
 """What a batch prints: a line for each model, a table, totals, JSON lines."""
 
+import contextlib
 import json
+import sys
 from typing import Any
 
 import pytest
 
+from tests.recorded import assert_values
 from tiered.cli.output.fleet import BatchReport, print_results
 from tiered.extensions.fleet.result_line import Result
 
@@ -145,3 +148,32 @@ def test_json_has_a_line_for_each(capsys: pytest.CaptureFixture[str]) -> None:
         lines = printed(capsys, *results, as_json=True, is_quiet=is_quiet)
         assert [json.loads(line)["source"] for line in lines] == ["a.onnx", "b.onnx"]
         assert [Result.of_line(line) for line in lines] == results
+
+
+def test_what_is_printed_is_recorded() -> None:
+    def printed(*results: Result, as_json: bool = False, is_quiet: bool = False) -> None:
+        print_results(results, as_json=as_json, is_quiet=is_quiet)
+
+    def said(*results: Result, is_quiet: bool = False) -> None:
+        with contextlib.redirect_stderr(sys.stdout), BatchReport(is_quiet=is_quiet) as report:
+            report.on_plan(len(results))
+            for result in results:
+                report.on_result(result)
+
+    names = {
+        "printed": printed,
+        "said": said,
+        "done": done,
+        "whole": done(
+            "b.onnx",
+            nodes_before=1200,
+            nodes_after=1,
+            bytes_before=2048,
+            bytes_after=1,
+            seconds=1.5,
+            peak=4096,
+            verified=True,
+        ),
+        "failed": done("c.onnx", status="failed", reason="no\tmodel", exit_code=1, verified=False),
+    }
+    assert_values(__file__, names)
