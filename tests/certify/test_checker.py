@@ -2,10 +2,10 @@
 
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ from tiered.certify import checker
 from tiered.certify.checker import METHODS, Checker, Proof, ProofMethod
 from tiered.certify.domains.bits import Bits
 from tiered.certify.evaluation.values import CheckedTensor, Misfit, TensorList, Unproved
-from tiered.certify.problem import Border, Problem, Side
+from tiered.certify.problem import Assumed, Border, Given, Problem, Side
 from tiered.certify.regions.whole import whole_problem
 from tiered.certify.trial_sizes import TrialSizes
 from tiered.graph.core.tensor import Tensor
@@ -476,3 +476,184 @@ def test_what_a_proof_says() -> None:
     assert (NO.is_proved, TRUSTED.trusts_runtime) == (False, True)
     assert not Proof("bits", [{}]).has_named_sizes
     assert Proof("bits", [{"N": 2}]).has_named_sizes
+
+
+# --- sizes that are tried -------------------------------------------------------------------------
+
+NAMED = small(head="(float[N] x) => (float[?] y)")
+RANKS = replace(NAMED, borders={"x": Border(FLOAT, None, "x")})
+FIXED = replace(NAMED, borders={"x": Border(FLOAT, (2,))})
+ASSUMING = replace(FIXED, given=Assumed(Given(), {"s": Border(INT64, (1,))}))
+
+
+class TriedSizes:
+    """A problem at some sizes, with outcomes that are given: see the test."""
+
+    outcomes = ""
+    given: Mapping[str, Any] = {}
+    tried: ClassVar[list[TrialSizes]] = []
+
+    def __init__(self, problem: Problem, method: object, sizes: TrialSizes, _: object) -> None:
+        problem.given.at(sizes)
+        self.tried.append(sizes)
+        self.outcome = self.outcomes[len(self.tried) - 1]
+        self.data_dims = self.given.get("data_dims", ())
+        self.uses_sizes = self.given.get("uses_sizes", False)
+        self.has_asked = self.outcome == "a"
+        self.bound = float(len(self.tried))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def outputs(self, index: int) -> dict[str, str]:
+        if self.outcome == "?x"[index]:
+            raise Unproved(f"unproved {len(self.tried)}")
+        return {"y": "a tensor"}
+
+    def equal(self, one: str, other: str) -> bool:
+        if self.outcome == "i":
+            raise checker.Illegal(f"illegal {len(self.tried)}")
+        return self.outcome != "!"
+
+    def axioms(self) -> set[str]:
+        return {f"axiom {len(self.tried)}"}
+
+
+def test_sizes_are_tried_until_they_show_nothing_new(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Outcomes: = equal, ! different, ? and x: no terms before or after, i: illegal, a: asked."""
+    monkeypatch.setattr(checker, "_At", TriedSizes)
+    excused = replace(NAMED, excuses_empty=True)
+    from_zero = replace(excused, sizes=excused.sizes[3::-1])
+    zero_inside = replace(excused, sizes=[excused.sizes[at] for at in (0, 3, 1)])
+    unlike = "y is not computed alike"
+    rows: list[tuple[Problem, str, int, Mapping[str, Any], str]] = [
+        (NAMED, "====", 9, {}, "bits at 2 3 1 0"),
+        (NAMED, "!", 9, {}, f"{unlike} at N=2"),
+        (FIXED, "!", 9, {}, unlike),
+        (NAMED, "===!", 9, {}, f"{unlike} at N=0"),
+        (excused, "===!", 9, {}, "bits at 2 3 1 but y at N=0"),
+        (excused, "==!", 9, {}, f"{unlike} at N=1"),
+        (from_zero, "!", 9, {}, f"{unlike} at N=0"),
+        (zero_inside, "=!=", 2, {}, "bits at 2 3 but y at N=0"),
+        (NAMED, "?===", 9, {}, "bits at 3 1 0"),
+        (NAMED, "??==", 9, {}, "unproved 1"),
+        (NAMED, "?i?=", 9, {}, "unproved 1"),
+        (NAMED, "i?i=", 9, {}, "illegal 1"),
+        (NAMED, "i===", 9, {}, "bits at 3 1 0"),
+        (NAMED, "ii==", 9, {}, "illegal 1"),
+        (NAMED, "????", 9, {}, "unproved 1"),
+        (NAMED, "=x", 9, {}, "unproved 2"),
+        (replace(NAMED, sizes=()), "", 9, {}, "no sizes were tried"),
+        (NAMED, "=", 1, {}, "bits at 2 for all"),
+        (NAMED, "?===", 1, {}, "bits at 3 1 0 for all"),
+        (NAMED, "====", 1, {"data_dims": ("d",)}, "bits at 2,3 3,2 1,1 0,0 for all"),
+        (FIXED, "=", 9, {}, "bits at "),
+        (FIXED, "====", 9, {"uses_sizes": True}, "bits at    "),
+        (RANKS, "=====", 9, {}, "bits at 2,3,5 3,2 1,1,1,1 0 2,1,1,1"),
+        (RANKS, "??===", 9, {}, "bits at 1,1,1,1 0 2,1,1,1"),
+        (ASSUMING, "??==", 9, {}, "bits at 1 0"),
+        (NAMED, "a===", 9, {}, "bits at 2 3 1 0, asked"),
+        (NAMED, "===a", 9, {}, "bits at 2 3 1 0, asked"),
+    ]
+    for problem, outcomes, enough, given, expected in rows:
+        for sizes in problem.sizes:
+            sizes.clear()
+        monkeypatch.setattr(TriedSizes, "outcomes", outcomes)
+        monkeypatch.setattr(TriedSizes, "given", given)
+        TriedSizes.tried.clear()
+        monkeypatch.setattr(
+            checker, "why_not_for_all", lambda _, held, n=enough: "" if len(held) >= n else "why"
+        )
+        found, has_asked = checker._proof(problem, PLAIN, frozenset())
+        held = " ".join(",".join(map(str, sizes.values())) for sizes in found.sizes)
+        text = f"{found.domain} at {held}" if found.is_proved else found.reason
+        text += f" but {found.except_for}" if found.except_for else ""
+        text += " for all" if found.is_for_all else ""
+        text += ", asked" if has_asked else ""
+        assert text == expected, (outcomes, given)
+        assert len(TriedSizes.tried) == len(outcomes)
+        assert bool(found.differs) == expected.startswith(unlike)
+        if found.is_proved:
+            assert found.bound == max(at + 1 for at, each in enumerate(outcomes) if each in "=a!")
+            assert found.is_plain
+
+
+def test_without_a_named_size_nothing_is_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checker, "why_not_for_all", lambda *_: "")
+    for held, is_for_all in (([{}], False), ([], False), ([{"N": 2}], True)):
+        assert checker._is_for_all(NAMED, held) == is_for_all
+
+
+def test_other_sizes_are_tried_where_the_first_do_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checker, "_At", TriedSizes)
+    monkeypatch.setattr(checker, "why_not_for_all", lambda *_: "why")
+    for made, count, reason in ((TrialSizes((7,), 1), 5, ""), (None, 4, "")):
+        TriedSizes.tried.clear()
+        monkeypatch.setattr(TriedSizes, "outcomes", "?====")
+        monkeypatch.setattr(checker, "_fitted", lambda *_, found=made: found)
+        found, _ = checker._proof(NAMED, PLAIN, frozenset())
+        assert (len(TriedSizes.tried), found.reason) == (count, reason)
+        assert (TriedSizes.tried[1] is made) == (made is not None)
+
+
+def test_constants_of_both_sides_are_one_tensor_with_numbers_or_unknown() -> None:
+    texts = "y = Mul(x, k)", "y = Mul(k, x)"
+    weights = f"<float[17] k = {{{','.join('1' * 17)}}}>"
+    head = f"(float[17] x) => (float[17] y) {weights}"
+    one, other = (small(text, head).sides[1] for text in texts)
+    problem = replace(
+        small("y = Mul(x, k)", head), sides=(one, replace(other, constants=one.constants))
+    )
+    for abstract, is_known in ((frozenset[str](), True), (frozenset("k"), False)):
+        with checker._At(problem, PLAIN, problem.sizes[0], abstract) as at:
+            at.outputs(0)
+            at.outputs(1)
+            first, second = (scope.values["k"] for scope in at._scopes)
+            assert first is second
+            assert first is not None
+            assert (first.known is not None) == is_known
+            assert (at.bound, [*at.data_dims], at.has_asked, at.uses_sizes) == (
+                0.0,
+                [],
+                False,
+                False,
+            )
+    with checker._At(problem, REALS, problem.sizes[0], frozenset()) as at:
+        at.outputs(0)
+        cast("Any", at._setting.domain).bound = 2.0
+        assert at.bound == 2.0
+
+
+def test_axioms_of_nodes_on_both_sides_do_not_count() -> None:
+    head = "(float[2] x, float[2] z) => (float[2] y)"
+    for before, after, axioms in (
+        ("a = Add(x, z)  y = Exp(a)", "a = Add(x, z)  y = Sin(a)", set()),
+        ("a = Add(x, z)  y = Exp(a)", "y = Exp(x)", {"add-commutes"}),
+        ("y = Exp(x)", "a = Add(x, z)  y = Exp(a)", {"add-commutes"}),
+    ):
+        models = [Model.from_proto(parse(f"{head} {{ {text} }}")) for text in (before, after)]
+        problem = whole_problem(*models)
+        with checker._At(problem, PLAIN, problem.sizes[0], frozenset()) as at:
+            for index in (0, 1):
+                output = at.outputs(index)["y"]
+                assert output is not None
+                assert output.terms.shape == (2,)
+            assert at.axioms() == axioms, (before, after)
+
+
+def test_a_border_without_a_shape_or_with_known_numbers() -> None:
+    unknown = replace(NAMED, borders={"x": Border(FLOAT, (None,))})
+    assert Checker().prove(unknown).reason == "no shape of x is known: float[?]"
+
+    class Ones(Given):
+        def at(self, sizes: TrialSizes) -> Mapping[str, Any]:
+            return {"x": np.ones(2, np.float32)}
+
+    known_ones = replace(unknown, given=Ones())
+    with checker._At(known_ones, PLAIN, known_ones.sizes[0], frozenset()) as at:
+        x = at._border("x")
+        assert x.known is not None
+        assert (x.known.tolist(), at.uses_sizes) == ([1, 1], True)

@@ -67,6 +67,7 @@ def test_a_border_of_unknown_rank_has_that_of_the_sizes() -> None:
     assert border.names(held) == {"x[0]", "x[1]", "x[2]"}
     assert Border(FLOAT, None).shape(held) is None
     assert Border(FLOAT, None).names(held) == set()
+    assert Border(FLOAT, (2, N), "x").shape(sizes(N=5)) == (2, 5)
 
 
 def test_the_names_of_dims() -> None:

@@ -346,7 +346,7 @@ def _are_same(one: Array, other: Array) -> bool:
         return bool(np.array_equal(one, other))
     bits = f"u{one.dtype.itemsize}"
     same = np.ascontiguousarray(one).view(bits) == np.ascontiguousarray(other).view(bits)
-    return bool(same.all()) or bool((same | (np.isnan(one) & np.isnan(other))).all())
+    return bool((same | (np.isnan(one) & np.isnan(other))).all())
 
 
 class _At:

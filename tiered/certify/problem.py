@@ -49,7 +49,7 @@ class Border:
         """Return the names of its dims."""
         if self.dims is None:
             return {f"{self.name}[{axis}]" for axis in range(sizes.rank if self.name else 0)}
-        polys = [dim for dim in self.dims or () if isinstance(dim, Poly)]
+        polys = [dim for dim in self.dims if isinstance(dim, Poly)]
         return {name for poly in polys for names, _ in poly.terms for name in names}
 
     def shape(self, sizes: TrialSizes) -> tuple[int, ...] | None:
