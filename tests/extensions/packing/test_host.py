@@ -49,6 +49,10 @@ def test_what_cannot_be_packed_is_named() -> None:
         (lambda: pack_sequences([], 4), "there is no sequence"),
         (lambda: pack_sequences([ids], 2), "sequence 0 has 3 tokens; expected from 1 to 2"),
         (lambda: pack_sequences([{**ids, "x": np.arange(2)}], 4), "have the lengths"),
+        (
+            lambda: pack_sequences([{"ids": np.arange(1), "x": np.array(2)}], 4),
+            "sequence 0 have the lengths {'ids': 1, 'x': 0}",
+        ),
         (lambda: pack_sequences([ids, ids], 4, rows=1), "need 2 rows of 4, not 1"),
         (lambda: pack_sequences([ids], 4, max_valid_num=0), "the model takes 0"),
         (lambda: pack_sequences([ids, {"x": np.arange(2)}], 8), "sequence 1 has no 'ids'"),

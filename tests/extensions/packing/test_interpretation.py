@@ -234,3 +234,36 @@ def test_captured_values_count_as_operands() -> None:
                           else_branch = e () => (float[B,S,4] d) { d = Neg(x) }>"""
     found = relation_of(nodes, "float[B,S,4] x, bool c")
     assert found == "no: the operator may mix tokens: it has no rule"
+
+
+SIZE = "no: it computes with a size of the batch or of sequences"
+CORNERS = {
+    'y = Clip(x, "", f1)': "BT.",
+    "y = Clip(x, f0, m)": "BT.",
+    "sz = Size(x) f = Cast<to=1>(sz) y = Clip(x, f0, f)": SIZE,
+    "a = com.acme.F(w) y = Shape(a)": "sizes",
+    "k = ReduceMax(x, l1) y = Shape(k)": "sizes",
+    "s = Shape(x) y, q, r = Split<num_outputs=3>(s)": SIZE,
+    "s = Shape(x) y = com.acme.F(s)": "no: the operator may mix tokens: it has no rule",
+    '"", y = com.acme.F(w)': "no: the operator may mix tokens: it has no rule",
+    "y = com.acme.F(w)": "no: the operator may mix tokens: it has no rule",
+    '"", y = Unique(w)': "no: the rank of 'y' is unknown",
+    "q = Unique(w) y = Neg(q)": ".",
+    "y = SequenceConstruct(w)": "no: the rank of 'y' is unknown",
+    "y = Det(ww)": "",
+    "y = NonZero(w)": "..",
+    "a = NonZero(w) a1 = Squeeze(a, l0) y = Gather<axis=2>(x, a1)": "no: a dim of its result, "
+    "unk__.1, has no known relation to the tokens",
+    "y = com.microsoft.FastGelu(x)": "BT.",
+    "y = com.microsoft.BiasGelu(x, w)": "BT.",
+    "y = Shape(unknown)": ".",
+    "s = Shape(unknown) y = Add(s, s)": ".",
+    "t = Gather<axis=1>(x, zero) s = Shape(t) y = Neg(s)": "pooled sizes",
+}
+"""Nodes, and the relation of y."""
+
+
+def test_absent_operands_and_unknown_types() -> None:
+    for nodes, expected in CORNERS.items():
+        inputs = "float[B,S,4] x, float m, int64[N] unknown"
+        assert relation_of(nodes, inputs) == expected, nodes

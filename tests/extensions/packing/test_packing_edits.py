@@ -140,6 +140,37 @@ def test_a_mask_of_the_model_is_masked_instead_of_all_scores() -> None:
     assert where.inputs[1].name == "m"
 
 
+@pytest.mark.parametrize(
+    ("nodes", "masked"),
+    [
+        ("b = Mul(s, m) p = Softmax(b)", "b"),
+        ("b = Add(s, m) p = Softmax(b)", "m"),
+        ("b = Add(m, s) p = Softmax(b)", "m"),
+        ("b = Add(s, keys) p = Softmax(b)", "b"),
+        ("b = Add(s, wide) p = Softmax(b)", "b"),
+    ],
+)
+def test_a_mask_is_a_summand_of_one_number_for_each_pair(nodes: str, masked: str) -> None:
+    heads = """split = Constant<value_ints=[0,0,2,2]>() h = Reshape(x, split)
+        q = Transpose<perm=[0,2,1,3]>(h) k = Transpose<perm=[0,2,3,1]>(h) s = MatMul(q, k)
+        f = ReduceSum<keepdims=0>(x, l2) l13 = Constant<value_ints=[1,3]>()
+        i = Unsqueeze(f, l13) keys = Unsqueeze(f, l12) m = Mul(i, keys) wide = Mul(s, m) """
+    end = """ o = MatMul(p, q) t = Transpose<perm=[0,2,1,3]>(o) sh = Shape(x) y = Reshape(t, sh)"""
+    model = compare(heads + nodes + end)
+    (where,) = [node for node in model.main.nodes if node.op_type == "Where"]
+    assert where.given(1).name == masked
+
+
+def test_heads_beside_the_batch_get_a_mask_for_each() -> None:
+    nodes = """split = Constant<value_ints=[0,0,2,2]>() h = Reshape(x, split) sh = Shape(x)
+        q = Transpose<perm=[0,2,1,3]>(h) n = Slice(sh, l1, l2) m1 = Constant<value_ints=[-1]>()
+        to = Concat<axis=0>(m1, n, l2) q3 = Reshape(q, to) k = Transpose<perm=[0,2,1]>(q3)
+        s = MatMul(q3, k) p = Softmax(s) o = MatMul(p, q3) b = Slice(sh, l0, l1)
+        back = Concat<axis=0>(b, l2, n, l2) o4 = Reshape(o, back)
+        t = Transpose<perm=[0,2,1,3]>(o4) y = Reshape(t, sh)"""
+    compare(nodes)
+
+
 def test_one_mask_of_two_attentions_is_made_once() -> None:
     nodes = f"""{SCORES} p = Softmax(s) a = MatMul(p, x)
         k2 = Transpose<perm=[0,2,1]>(a) s2 = MatMul(a, k2) p2 = Softmax(s2) y = MatMul(p2, a)"""

@@ -88,11 +88,13 @@ BODY = "{ a = Add(x, w) y = Gather<axis=1>(a, z) }"
         ("float[B,S,4] x, float[B,B] w", ["x", "w"], "expected dynamic dims for batch and length"),
         ("float[B,S,4] x, float[B,2] w", ["x", "w"], "expected dynamic dims for batch and length"),
         ("float[B,S,4] x", ["q"], "'q'"),
+        ("float[2,S,4] x", ["x"], "'x' is float.2,S,4.; expected dynamic dims for batch and"),
+        ("float[B,2,4] x", ["x"], "'x' is float.B,2,4.; expected dynamic dims for batch and"),
+        ("float[] x", [], "no input has dynamic dims"),
+        ("float[B,S,4] x, float[] w", ["x"], "'w' is .*, and its first two dims are not batch"),
     ],
 )  # fmt: skip
-def test_inputs_that_cannot_be_packed_are_named(
-    inputs: str, given: list[str], reason: str
-) -> None:
+def test_inputs_that_cannot_be_packed_are_named(inputs: str, given: list[str], reason: str) -> None:
     constant = "" if " w" in inputs else ", float w = {1}"
     text = f"({inputs}) => (float y) <int64 z = {{0}}{constant}> {BODY}"
     with pytest.raises(UsageError, match=reason):
@@ -146,10 +148,17 @@ def test_a_model_that_mixes_no_tokens_is_refused() -> None:
 
 def test_declared_types_of_whole_sequences_are_forgotten() -> None:
     text = """<ir_version: 10, opset_import: ["" : 21]>
-        g (float[B,S,4] x) => (float[B,4] y) <int64 z = {0}, float[B,4] h, float[B,S,4] r> {
-            r = Relu(x) h = Gather<axis=1>(r, z) y = Neg(h) }"""
+        g (float[B,S,4] x) => (float[B,4] y)
+        <int64 z = {0}, float[B,4] h, float[B,S,4] r, int64[2] n> {
+            r = Relu(x) h = Gather<axis=1>(r, z) n = Shape(h) k = Reshape(h, n) y = Neg(k) }"""
     model = Model.from_proto(parse(text))
     pack_rows(model)
     declared = {value.name for value, _ in model.main.declarations if value}
-    assert "h" not in declared
-    assert "r" in declared
+    assert declared == {"r", "n"}
+
+
+def test_a_default_is_no_packed_input() -> None:
+    text = """(float[B,S,4] x, float[B,T] d) => (float[B,4] y) <int64 z = {0}, float[1,1] d = {1}> {
+        e = ReduceSum<keepdims=0>(d) a = Add(x, e) y = Gather<axis=1>(a, z) }"""
+    with pytest.raises(UsageError, match=r"'d' is float.B,T., and its first two dims are not"):
+        packed(text)

@@ -15,8 +15,9 @@ from tiered.extensions.packing.packed_values import (
     PackingRefusal,
     Refused,
     Roles,
+    constant_tensor,
 )
-from tiered.graph import Graph, Node, TensorType, Value
+from tiered.graph import Graph, Node, Value
 from tiered.graph.core.types import Dim
 from tiered.graph.opset.aspect import Aspect
 from tiered.graph.queries.determinism import is_deterministic
@@ -72,7 +73,7 @@ class Interpretation:
         if found is None:
             if value.rank is None:
                 raise PackingRefusal(f"the rank of {value.name!r} is unknown")
-            found = self.facts[value] = AbstractTensor((None,) * value.rank)
+            found = self.facts[value] = constant_tensor(value.rank)
         return found
 
     def tensor(self, node: Node, slot: int) -> AbstractTensor:
@@ -169,7 +170,7 @@ class Interpretation:
     def _outputs(self, node: Node, rule_of: Callable[[Node], Rule | None]) -> tuple[Abstract, ...]:
         """Return what is known of the outputs of a node."""
         if node.is_op("Constant"):
-            return (AbstractTensor((None,) * (node.output.rank or 0)),)
+            return (constant_tensor(node.output.rank),)
         count = len(node.outputs)
         known = len(self.edits)
         try:
@@ -199,7 +200,7 @@ class Interpretation:
         if elements is not None and not any(
             element is None or self.mentions(element) for element in elements.ravel()
         ):
-            return AbstractTensor((None,) * (node.output.rank or 0))
+            return constant_tensor(node.output.rank)
         return PackedSizes(isinstance(found, AbstractTensor) and found.is_pooled)
 
     def _sizes(self, node: Node, facts: list[Abstract]) -> Abstract | None:
@@ -215,7 +216,7 @@ class Interpretation:
             raise PackingRefusal("it joins sizes of rows and of sequences")
         if any(self.mentions(element) for element in elements.ravel()):
             return given[0]
-        return AbstractTensor((None,) * elements.ndim)
+        return constant_tensor(elements.ndim)
 
     def _by_rule(
         self, node: Node, facts: list[Abstract], rule: Rule | None
@@ -226,9 +227,9 @@ class Interpretation:
         constant = all(isinstance(fact, AbstractTensor) and fact.is_constant for fact in facts)
         if not constant or not is_deterministic(node):
             raise PackingRefusal("the operator may mix tokens: it has no rule")
-        kinds = [None if value is None else value.type for value in node.outputs]
-        ranks = [len(kind.shape or ()) if isinstance(kind, TensorType) else 0 for kind in kinds]
-        return tuple(AbstractTensor((None,) * rank) for rank in ranks)
+        return tuple(
+            constant_tensor(None if value is None else value.rank) for value in node.outputs
+        )
 
     def _check_axes(self, value: Value, roles: Roles) -> None:
         """Check that no axis without a role has a size that differs between the runs."""

@@ -85,6 +85,11 @@ class AbstractTensor:
         return replace(self, zeros=None, index=None, columns=None, chosen_by=None)
 
 
+def constant_tensor(rank: int | None) -> AbstractTensor:
+    """Return the relation of a tensor that is the same in both runs."""
+    return AbstractTensor((None,) * (rank or 0))
+
+
 class PackedSizes(NamedTuple):
     """Sizes of tensors, which follow from the shapes of the packed inputs.
 

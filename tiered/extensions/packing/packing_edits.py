@@ -136,13 +136,13 @@ class PackingRewrite:
         """Return a tensor with each of its rows several times, one after the other."""
         if parts == 1:
             return value
-        op, rank = self.graph.op, value.rank or 0
+        op, rank = self.graph.op, value.rank
+        assert rank is not None
         apart = op.Unsqueeze(value, np.array([axis + 1], np.int64))
         shape = np.ones(rank + 1, np.int64)
         shape[axis + 1] = parts
-        dims = [0 if at < axis else -1 for at in range(axis + 1)]
         rest = op.Shape(value, start=axis + 1)
-        target = op.Concat(np.array(dims, np.int64), rest, axis=0)
+        target = op.Concat(np.array([0] * axis + [-1], np.int64), rest, axis=0)
         return op.Reshape(op.Expand(apart, shape), target)
 
     def _placed(self, value: Value, shift: int, batch: int) -> Value:
@@ -179,9 +179,10 @@ class PackingRewrite:
 
     def _pairs(self, value: Value) -> Value:
         """Return [..., rows, queries, keys] of [..., positions, positions]."""
-        op = self.graph.op
+        op, rank = self.graph.op, value.rank
+        assert rank is not None
         width = op.Gather(op.Shape(value), np.array([-1], np.int64))
-        flat = op.Reshape(value, np.array([0] * ((value.rank or 2) - 2) + [-1], np.int64))
+        flat = op.Reshape(value, np.array([0] * (rank - 2) + [-1], np.int64))
         index = self._once(
             ("pairs",),
             lambda: op.Add(
@@ -189,7 +190,7 @@ class PackingRewrite:
                 op.Unsqueeze(self.positions, np.array([1], np.int64)),
             ),
         )
-        return op.Gather(flat, index, axis=(value.rank or 2) - 2)
+        return op.Gather(flat, index, axis=rank - 2)
 
     # --- attention ----------------------------------------------------------------------------
 
@@ -211,7 +212,7 @@ class PackingRewrite:
     def _is_mask(self, value: Value) -> bool:
         """Return whether a tensor has one number for each pair of tokens of a row."""
         fact, shape = self.facts.get(value), value.shape
-        if not isinstance(fact, AbstractTensor) or shape is None or not fact.has_batch:
+        if not isinstance(fact, AbstractTensor) or shape is None:
             return False
         rest = [dim for dim, role in zip(shape, fact.roles, strict=True) if role is None]
         return len(fact.places(AxisRole.TOKEN)) == 2 and all(dim == 1 for dim in rest)

@@ -75,7 +75,8 @@ def _pack(state: Interpretation, packed: Sequence[Value], max_valid_num: int) ->
     """Interpret and rewrite the graph; return what was done."""
     graph, model = state.graph, state.graph.model
     for value in packed:
-        rest = (value.shape or ())[2:]
+        assert value.shape is not None
+        rest = value.shape[2:]
         if any(state.mentions(dim) for dim in rest):
             raise UsageError(f"{_PASS}: {value.name!r} has an axis of tokens beside the second")
         roles = (AxisRole.BATCH, AxisRole.TOKEN, *(None,) * len(rest))
@@ -99,9 +100,7 @@ def _packed_inputs(model: Model, names: Sequence[str]) -> list[Value]:
     if names:
         return [input_named(model, name, _PASS) for name in names]
     found = [
-        value
-        for value in model.main.inputs
-        if not value.is_overridable and (value.rank or 0) >= 2 and _is_dynamic(value)
+        value for value in model.main.inputs if not value.is_overridable and _is_dynamic(value)
     ]
     if not found:
         raise UsageError(
@@ -187,7 +186,8 @@ def _rewrite(
     rewrite.apply(state.edits)
     for place, before in places.items():
         assert isinstance(before, TensorType)
-        dims: list[Dim] = list(before.shape or ())
+        assert before.shape is not None
+        dims: list[Dim] = list(before.shape)
         fact = state.facts[pooled[list(places).index(place)]]
         assert isinstance(fact, AbstractTensor)
         dims[fact.roles.index(AxisRole.BATCH)] = max_valid_num or SEQUENCES

@@ -7,7 +7,13 @@ from collections.abc import Mapping, Sequence
 from tiered.analysis.axes.axis_map import Axes, AxisMap, IteratorKind
 from tiered.analysis.axes.rules import axis_map
 from tiered.extensions.packing.interpretation import Interpretation
-from tiered.extensions.packing.packed_values import AbstractTensor, AxisRole, PackingRefusal, Roles
+from tiered.extensions.packing.packed_values import (
+    AbstractTensor,
+    AxisRole,
+    PackingRefusal,
+    Roles,
+    constant_tensor,
+)
 from tiered.extensions.packing.rules.packed_elements import are_pooled
 from tiered.graph import Node
 from tiered.rewriter import Skip
@@ -42,11 +48,11 @@ def mapped(
             raise PackingRefusal(
                 f"how its output {value.name!r} depends on the tokens is not known"
             )
-        rank = 0 if value is None else value.rank or 0
         made.append(
-            AbstractTensor((None,) * rank if own is None else result_roles(own, roles),
-                           is_pooled=is_pooled)
-        )  # fmt: skip
+            constant_tensor(None if value is None else value.rank)
+            if own is None
+            else AbstractTensor(result_roles(own, roles), is_pooled=is_pooled)
+        )
     return tuple(made)
 
 
@@ -67,7 +73,7 @@ def _operand(state: Interpretation, node: Node, slot: int, own: Axes | None) -> 
     if own is not None and node.input(slot) is not None:
         return state.tensor(node, slot)
     state.constant(node, slot, "second operand")
-    return AbstractTensor((None,) * len(own or ()))
+    return AbstractTensor(())
 
 
 def roles_of(node: Node, axes: AxisMap, operands: Sequence[AbstractTensor]) -> dict[int, AxisRole]:

@@ -19,7 +19,7 @@ from tiered.extensions.packing.packed_values import (
 from tiered.extensions.packing.rules.mapped import known_map, mapped, result_roles, roles_of
 from tiered.extensions.packing.rules.packed_axes import pooled
 from tiered.extensions.packing.rules.packed_elements import are_pooled, placed
-from tiered.graph import DataType, Node
+from tiered.graph import Node
 from tiered.graph.queries.op_traits import SOFTMAXES
 from tiered.rewriter import Skip
 
@@ -36,7 +36,7 @@ def softmax(state: Interpretation, node: Node) -> AbstractTensor:
     (axis,) = combined
     queries = [place for place in x.places(AxisRole.TOKEN) if place != axis]
     batch, parts = state.batch_axis(node.input(0), x.roles)
-    if x.roles[axis] is not AxisRole.TOKEN or len(queries) != 1 or batch < 0 or x.is_pooled:
+    if x.roles[axis] is not AxisRole.TOKEN or len(queries) != 1 or batch < 0:
         raise PackingRefusal("it normalizes over the tokens of a row")
     if not node.is_op("Softmax"):
         raise PackingRefusal("it normalizes over keys, and its result for other sequences is not 0")
@@ -50,30 +50,23 @@ def softmax(state: Interpretation, node: Node) -> AbstractTensor:
 def cumulative(state: Interpretation, node: Node) -> tuple[AbstractTensor, ...]:
     """CumSum of integers over tokens, or along an axis that has no role."""
     x = state.tensor(node, 0)
-    operand = node.inputs[1]
-    number = None if operand is None else operand.number
+    number = node.given(1).number
     axis = None if number is None else int(number) % max(len(x.roles), 1)
     if axis is None or not x.roles or x.roles[axis] is not AxisRole.TOKEN:
         return mapped(state, node)
-    return (_running_sum(state, node, x, axis),)
+    return (_running_sum(state, node, x),)
 
 
-def _running_sum(state: Interpretation, node: Node, x: AbstractTensor, axis: int) -> AbstractTensor:
+def _running_sum(state: Interpretation, node: Node, x: AbstractTensor) -> AbstractTensor:
     """Return the relation of a sum over the tokens before each, as of numbers of positions."""
     if node.attr("reverse", 0):
         raise PackingRefusal("it sums from the last token on")
     if x.is_positional and len(x.places(AxisRole.TOKEN)) == 1:
         return x.plain()
-    dtype = None if node.inputs[0] is None else node.inputs[0].dtype
-    if dtype is None or DataType(dtype).is_float:
+    if node.given(0).is_float:
         # The sums of earlier sequences would be subtracted again, which rounds.
         raise PackingRefusal("it sums floats over the tokens of a row")
-    if (
-        x.is_pooled
-        or axis != 1
-        or x.places(AxisRole.BATCH) != (0,)
-        or x.places(AxisRole.TOKEN) != (1,)
-    ):
+    if x.places(AxisRole.BATCH) != (0,) or x.places(AxisRole.TOKEN) != (1,):
         raise PackingRefusal("it combines the tokens of a row")
     state.edits.append(SumEdit(node))
     return x.plain()
@@ -90,23 +83,21 @@ def reduction(state: Interpretation, node: Node) -> AbstractTensor | tuple[Abstr
         return mapped(state, node)
     keeps = bool(node.attr("keepdims", 1))
     if node.is_op("ArgMax") and x.roles == (AxisRole.BATCH, AxisRole.TOKEN) and not keeps:
-        return _chosen(node, x, list(axes))
+        return _chosen(node, list(axes))
     if node.is_op("ArgMax") or len(axes) != 1:
         raise PackingRefusal("it combines the tokens of a row")
     if x.roles[axes[0]] is not AxisRole.TOKEN:
         raise PackingRefusal("it combines the rows of the batch")
-    dtype = None if node.inputs[0] is None else node.inputs[0].dtype
-    if node.op_type == "ReduceMean" and (dtype is None or not DataType(dtype).is_float):
+    if node.is_op("ReduceMean") and not node.given(0).is_float:
         raise PackingRefusal("it takes the mean of integers")
     return pooled(state, node, x, axes[0], kept=int(keeps))
 
 
-def _chosen(node: Node, x: AbstractTensor, axes: list[int]) -> AbstractTensor:
+def _chosen(node: Node, axes: list[int]) -> AbstractTensor:
     """Return the index of the token of each row that an ArgMax chooses."""
-    dtype = None if node.inputs[0] is None else node.inputs[0].dtype
-    if axes != [1] or x.is_pooled:
+    if axes != [1]:
         raise PackingRefusal("it combines the rows of the batch")
-    if dtype is None or DataType(dtype).is_float:
+    if node.given(0).is_float:
         raise PackingRefusal("it takes the largest of floats, which may be NaN")
     return AbstractTensor((AxisRole.BATCH,), is_row_number=True, chosen_by=node)
 
@@ -122,9 +113,9 @@ def product(state: Interpretation, node: Node) -> AbstractTensor:
     axes = known_map(node)
     operands = [state.tensor(node, at) for at, value in enumerate(node.inputs) if value is not None]
     roles = roles_of(node, axes, operands)
-    for label, role in roles.items():
+    for label in roles:
         if not axes.is_parallel(label):
-            _check_sum(axes, operands, label, role)
+            _check_sum(axes, operands, label)
     made = result_roles(axes.outputs[0] or (), roles)
     if node.is_op("Einsum"):
         return _terms(state, node, operands, made)
@@ -136,9 +127,7 @@ def product(state: Interpretation, node: Node) -> AbstractTensor:
     return placed(state, node, operands, made)
 
 
-def _check_sum(
-    axes: AxisMap, operands: Sequence[AbstractTensor], label: int, role: AxisRole
-) -> None:
+def _check_sum(axes: AxisMap, operands: Sequence[AbstractTensor], label: int) -> None:
     """Check that a product sums over no tokens, but keys under attention weights."""
     users = [
         (own, each)
@@ -147,7 +136,7 @@ def _check_sum(
     ]
     weighs = any(each.zeros is not None and own[each.zeros] == label for own, each in users)
     has_batch = all(each.has_batch for _, each in users)
-    if role is not AxisRole.TOKEN or not weighs or not has_batch or len(users) != 2:
+    if not weighs or not has_batch or len(users) != 2:
         raise PackingRefusal("it sums over the tokens of a row")
 
 

@@ -18,6 +18,7 @@ from tiered.extensions.packing.packed_values import (
     PackingRefusal,
     PoolEdit,
     Roles,
+    constant_tensor,
 )
 from tiered.extensions.packing.rules.mapped import known_map, mapped
 from tiered.extensions.packing.rules.packed_elements import joined
@@ -59,7 +60,7 @@ def reshaping(state: Interpretation, node: Node) -> AbstractTensor:
     assert isinstance(x, AbstractTensor)
     _check_target(state, node, x)
     if x.is_constant:
-        return AbstractTensor((None,) * (node.output.rank or 0))
+        return constant_tensor(node.output.rank)
     axes = known_map(node)
     before, after = axes.inputs[0] or (), axes.outputs[0] or ()
     for group in axes.groups:
@@ -82,7 +83,7 @@ def _check_target(state: Interpretation, node: Node, x: AbstractTensor) -> None:
     fact = None if shape is None else state.fact(shape)
     if isinstance(fact, AbstractTensor) and not fact.is_constant:
         raise PackingRefusal("its target depends on the sequence")
-    if isinstance(fact, PackedSizes) and fact.is_pooled != x.is_pooled and x.has_batch:
+    if isinstance(fact, PackedSizes) and fact.is_pooled != x.is_pooled:
         raise PackingRefusal("it reshapes a value of whole sequences by the sizes of rows")
 
 
@@ -129,8 +130,8 @@ def _regrouped(
 
 @PACKINGS.rule("Expand")
 def expand(state: Interpretation, node: Node) -> AbstractTensor:
-    source = node.inputs[0]
-    x = None if source is None else state.fact(source)
+    source = node.given(0)
+    x = state.fact(source)
     if not isinstance(x, AbstractTensor):
         raise PackingRefusal("it repeats a size")
     _check_target(state, node, x)
@@ -138,8 +139,7 @@ def expand(state: Interpretation, node: Node) -> AbstractTensor:
     if shape is None:
         raise PackingRefusal("the shape of its result is unknown")
     rank, own = len(shape), len(x.roles)
-    dims = (None,) * rank if source is None or source.shape is None else source.shape
-    repeated = [axis for axis in range(rank) if axis < rank - own or dims[axis - rank + own] == 1]
+    repeated = [axis for axis in range(rank) if axis < rank - own or source.dim(axis - rank) == 1]
     extra = tuple(state.role_of(shape[axis]) if axis in repeated else None for axis in range(rank))
     kept = (*(None,) * (rank - own), *x.roles)
     index = repeated_index(x, node, tuple(one or two for one, two in zip(kept, extra, strict=True)))
@@ -154,19 +154,15 @@ def expand(state: Interpretation, node: Node) -> AbstractTensor:
 @PACKINGS.rule("Tile")
 def tile(state: Interpretation, node: Node) -> AbstractTensor:
     """Tile: of axes that have no role, as often as there are rows or tokens."""
-    x, value = state.tensor(node, 0), node.inputs[0]
-    repeats, shape = _elements(node.inputs[1]), node.output.shape
-    dims = None if value is None else value.shape
-    if repeats is None or shape is None or dims is None:
+    x, repeats, shape = state.tensor(node, 0), _elements(node.given(1)), node.output.shape
+    if repeats is None or shape is None:
         raise PackingRefusal("how often it repeats each axis is not known")
+    _check_target(state, node, x)
     extra: list[AxisRole | None] = []
-    for repeat, role, dim, before in zip(repeats, x.roles, shape, dims, strict=True):
+    for repeat, role, dim in zip(repeats, x.roles, shape, strict=True):
         if repeat != 1 and role is not None:
             raise PackingRefusal("it repeats tokens or rows")
         found = state.role_of(dim) if state.mentions(repeat) else None
-        # Other rows have the whole axis again, so that it is beside the batch as heads are.
-        if found not in (None, AxisRole.HEADS) and before != 1:
-            raise PackingRefusal("it repeats an axis for each token")
         if found in (AxisRole.BATCH, AxisRole.HEADS) and x.is_positional:
             raise PackingRefusal("it repeats positions for each row")
         extra.append(found)
@@ -177,8 +173,7 @@ def tile(state: Interpretation, node: Node) -> AbstractTensor:
 @PACKINGS.rule("ConstantOfShape")
 def fill(state: Interpretation, node: Node) -> AbstractTensor:
     """ConstantOfShape: all elements are equal."""
-    shape = node.output.shape
-    fact = None if node.inputs[0] is None else state.fact(node.inputs[0])
+    shape, fact = node.output.shape, state.fact(node.given(0))
     if shape is None or (isinstance(fact, PackedSizes) and fact.is_pooled):
         raise PackingRefusal("the shape of its result is unknown")
     return AbstractTensor(tuple(state.role_of(dim) for dim in shape))
@@ -264,8 +259,7 @@ def pooled(
 
 @PACKINGS.rule("Slice")
 def slices(state: Interpretation, node: Node) -> AbstractTensor:
-    value = node.inputs[0]
-    x = None if value is None else state.fact(value)
+    x = state.fact(node.given(0))
     if not isinstance(x, AbstractTensor):
         raise PackingRefusal("it takes a part of sizes")
     parts = _slice_parts(node, len(x.roles))
@@ -334,13 +328,10 @@ def number_range(state: Interpretation, node: Node) -> AbstractTensor:
     """Range: positions up to the length of sequences, or the numbers of rows."""
     state.constant(node, 0, "start")
     state.constant(node, 2, "step")
-    start, step = (None if node.input(slot) is None else node.inputs[slot] for slot in (0, 2))
-    role = state.role_of(node.output.dim(0))
-    limit = node.inputs[1]
-    fact = None if limit is None else state.fact(limit)
+    role, fact = state.role_of(node.output.dim(0)), state.fact(node.given(1))
     if role is None and isinstance(fact, AbstractTensor) and fact.is_constant:
         return AbstractTensor((None,))
-    is_index = start is not None and start.number == 0 and step is not None and step.number == 1
+    is_index = node.given(0).number == 0 and node.given(2).number == 1
     if role is AxisRole.TOKEN:
         return AbstractTensor((role,), index=(1,) if is_index else None)
     if role is AxisRole.BATCH and is_index and fact == PackedSizes(False):

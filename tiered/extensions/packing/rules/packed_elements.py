@@ -124,12 +124,9 @@ def check_fixed(
     Raises:
         Refusal: one has.
     """
-    for value, each in zip(node.inputs, operands, strict=False):
-        shape = None if value is None else value.shape
-        if shape is None or each.is_pooled or len(shape) != len(each.roles):
-            continue
-        for place in range(len(roles) - len(shape), len(roles) - last):
-            dim, role = shape[place - len(roles)], each.roles[place - len(roles)]
+    for slot, each in enumerate(operands):
+        for place in range(len(roles) - len(each.roles), len(roles) - last):
+            dim, role = node.given(slot).dim(place - len(roles)), each.roles[place - len(roles)]
             if roles[place] and role is None and isinstance(dim, int) and dim != 1:
                 raise PackingRefusal(f"it joins an axis of tokens with one of {dim}")
 
@@ -152,8 +149,7 @@ def _zeros(node: Node, operands: Sequence[AbstractTensor], rank: int) -> int | N
     if not node.is_op("Where"):
         return None
     for slot, other in ((1, 2), (2, 1)):
-        zeros, constant = operands[slot].zeros, node.inputs[other]
-        array = None if constant is None else constant.const
+        zeros, array = operands[slot].zeros, node.const(other)
         if zeros is not None and array is not None and not array.any():
             return zeros + rank - len(operands[slot].roles)
     return None
@@ -165,8 +161,10 @@ def _index(state: Interpretation, node: Node) -> AbstractTensor | None:
         return None
     facts = [state.fact(value) for value in node.inputs if value is not None]
     indices = [fact for fact in facts if isinstance(fact, AbstractTensor) and fact.index]
-    if len(facts) != 2 or not any(fact.is_row_number for fact in indices):
+    if not any(fact.is_row_number for fact in indices):
         return None
+    if any(fact.chosen_by is not None for fact in indices):
+        raise PackingRefusal("it computes with row numbers")
     rank = max(len(each.roles) for each in indices)
     roles: list[AxisRole | None] = [None] * rank
     factors: list[Size] = [0] * rank
@@ -174,11 +172,7 @@ def _index(state: Interpretation, node: Node) -> AbstractTensor | None:
     if node.is_op("Mul"):
         other = facts[1] if facts[0] is indices[0] else facts[0]
         number = _single(node, facts.index(other))
-        if (
-            len(indices) != 1
-            or number is None
-            or (isinstance(other, PackedSizes) and other.is_pooled)
-        ):
+        if number is None or (isinstance(other, PackedSizes) and other.is_pooled):
             raise PackingRefusal("it computes with row numbers")
         scale = number
     elif len(indices) != 2:
@@ -204,17 +198,13 @@ def _place_of_chosen(state: Interpretation, facts: Sequence[object]) -> Abstract
     tensors = [fact for fact in facts if isinstance(fact, AbstractTensor)]
     chosen = [fact for fact in tensors if fact.chosen_by is not None and not fact.index]
     length = state.graph.model.dims.size(state.token)
-    rows = [fact for fact in tensors if fact.index == (length,) and fact.is_row_number]
-    if len(tensors) != 2 or not chosen or not rows or rows[0].roles != (AxisRole.BATCH,):
+    rows = [fact for fact in tensors if fact.index == (length,)]
+    if not chosen or not rows:
         raise PackingRefusal("it computes with row numbers")
     return replace(rows[0], chosen_by=chosen[0].chosen_by)
 
 
 def _single(node: Node, slot: int) -> Size | None:
     """Return the only element of a small operand; None if it is not known."""
-    value = node.inputs[slot]
-    elements = None if value is None else value.elements
-    if elements is None or elements.size != 1:
-        return None
-    element = elements.ravel()[0]
-    return None if element is None else element
+    elements = node.given(slot).elements
+    return elements.item() if elements is not None and elements.size == 1 else None

@@ -71,8 +71,7 @@ def joined_index(state: Interpretation, node: Node) -> AbstractTensor | None:
 @PACKINGS.rule("GatherND")
 def gather_nd(state: Interpretation, node: Node) -> AbstractTensor:
     """GatherND of a value at each row and column."""
-    x, indices = state.tensor(node, 0), node.inputs[1]
-    fact = None if indices is None else state.fact(indices)
+    x, fact = state.tensor(node, 0), state.fact(node.given(1))
     if not isinstance(fact, AbstractTensor) or fact.columns is None:
         raise PackingRefusal("it takes some of the tokens or rows")
     if node.attr("batch_dims", 0) or x.roles[:2] != (AxisRole.BATCH, AxisRole.TOKEN):
@@ -80,7 +79,7 @@ def gather_nd(state: Interpretation, node: Node) -> AbstractTensor:
     if fact.chosen_by is not None:
         if fact.columns != (_unit(fact, AxisRole.BATCH),) or fact.roles != (AxisRole.BATCH, None):
             raise PackingRefusal("it takes some of the tokens or rows")
-        if x.is_pooled or len(x.roles) != 3 or x.roles[2]:
+        if len(x.roles) != 3 or x.roles[2]:
             raise PackingRefusal("it takes some of the tokens or rows")
         return chosen_tokens(state, node, fact)
     expected = [_unit(fact, role) for role in (AxisRole.BATCH, AxisRole.TOKEN)]
@@ -104,9 +103,8 @@ def gather_elements(state: Interpretation, node: Node) -> AbstractTensor:
     if x.roles[axis]:
         raise PackingRefusal("it takes some of the tokens or rows")
     others = [at for at in range(len(x.roles)) if at != axis]
-    if any(x.roles[at] is not indices.roles[at] for at in others) or (
-        x.is_pooled != indices.is_pooled and (x.has_batch or indices.has_batch)
-    ):
+    differ = any(x.roles[at] is not indices.roles[at] for at in others)
+    if differ or x.is_pooled != indices.is_pooled:
         raise PackingRefusal("it takes other places for each token")
     return indices.plain()
 
